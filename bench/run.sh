@@ -1,0 +1,212 @@
+#!/usr/bin/env bash
+# The budget rows of docs/design.md section 7: every tool once a round, each round starting at another
+# tool, so that a slow minute of the machine is slow for everybody. Loopback only. Writes one figure a
+# line to $RAW (table, round, tool, metric, value); `cargo xtask bench` starts it and renders
+# RESULTS.md from that.
+#
+#   ./run.sh [TABLE...]     keepalive nginx close tls depth16 syscalls memory pace; all when none
+#
+# LOADSTONE_BIN=target/release/loadstone  RAW=raw.tsv  ROUNDS=9 SECS=6 CONNS=64 SRV_CORE=0 CLI_CORE=1
+# The peers are those of ./peers.sh install; one that is not installed is left out and said so.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
+. ./peers.sh
+ROUNDS=${ROUNDS:-9}
+LOADSTONE_BIN=$(readlink -f "${LOADSTONE_BIN:-../target/release/loadstone}")
+RAW=${RAW:-$WORK/bench-$(date +%Y%m%d-%H%M%S).tsv}
+MEMORY_ROUNDS=3 PACE_SECS=${PACE_SECS:-5}
+# pace 2,000/s has a budget; the other rates are there to be seen
+PACE_RATES="1000 2000 5000 10000 20000 50000" PACE_BUDGET=2000 PACE_ROUNDS=3
+
+fact() { printf '# %s\t%s\n' "$1" "$2" >>"$RAW"; }
+note() { echo "run.sh: $*" >&2; }
+figure() { printf '%s\t%s\t%s\t%s\t%s\n' "$@" >>"$RAW"; } # table round tool metric value
+
+facts() {
+  fact date "$(date -u +%Y-%m-%dT%H:%MZ)"
+  fact commit "$(git rev-parse --short HEAD 2>/dev/null || echo unknown)$(git diff --quiet HEAD 2>/dev/null || echo ' with changes')"
+  fact machine "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(nproc) cores, $(uname -sr)"
+  fact loadstone "$("$LOADSTONE_BIN" --version | head -1)"
+  fact nginx "$(nginx -v 2>&1 | sed 's/.*: //')"
+  command -v wrk >/dev/null && fact wrk "$(wrk -v 2>&1 | head -1)"
+  command -v h2load >/dev/null && fact h2load "$(h2load --version 2>&1 | head -1)"
+  command -v ab >/dev/null && fact ab "$(ab -V 2>&1 | head -1)"
+  command -v httperf >/dev/null && fact httperf "$(httperf --version 2>&1 | grep -m1 -o 'httperf-[^ ]*')"
+  command -v oha >/dev/null && fact oha "$(oha --version 2>&1 | head -1)"
+  fact rounds "$ROUNDS of $SECS s, $CONNS connections; server on core $SRV_CORE, client on core $CLI_CORE or the server's"
+}
+
+# Runs CMD under the meter and keeps its figures. Again, twice at most, when other work took more than
+# a fifth of a core. A run that failed leaves no figures.
+metered() { # table round tool
+  local line try metrics
+  for try in 1 2 3; do
+    [ $try = 1 ] || sleep 1.3 # the null server tells runs apart by a second of silence
+    line=$("$MET" --label "$3" --core "$CORE" --limit "$LIMIT" --count "$CNT" --srv "$SRV" $AHEAD \
+      --log "$WORK/log/$1-$3.out" -- "${CMD[@]}") || { note "$1 $3: the meter failed"; return 1; }
+    awk -F'\t' '{exit !($13 > 0.2)}' <<<"$line" || break
+  done
+  if [ "$(cut -f15 <<<"$line")" != 0 ]; then
+    note "$1 $3 round $2: exit $(cut -f15 <<<"$line"), not counted: ${CMD[*]}; see $WORK/log/$1-$3.out"
+    return 1
+  fi
+  if [ "$(cut -f3 <<<"$line")" -lt 50 ]; then
+    note "$1 $3 round $2: the server counted $(cut -f3 <<<"$line") calls, not counted: ${CMD[*]}"
+    return 1
+  fi
+  awk -F'\t' -v OFS='\t' -v t="$1" -v r="$2" -v x="$3" '{
+    print t, r, x, "cpu_us", $7; print t, r, x, "user_us", $5; print t, r, x, "sys_us", $6
+    print t, r, x, "calls_per_s", $4; print t, r, x, "rss_kib", $8; print t, r, x, "client_busy", $11
+    print t, r, x, "server_busy", $12; print t, r, x, "foreign", $13 }' <<<"$line" >>"$RAW"
+  echo "$1 $2 $line" >&2
+}
+
+# CMD of a tool in a table; false where the tool is missing
+command_of() { # table tool
+  local u=http://$ADDR$REQ hp=${ADDR##*:}; [ "$1" = tls ] && u=$S1$REQ
+  local ls=("$LOADSTONE_BIN" run -c "$CONNS" --threads 1 --cpus "$CORE" --quiet)
+  case $1/$2 in
+  depth16/bare) CMD=("$LOOP" epoll-et "$ADDR" "$REQ" "$SECS" --conns "$CONNS" --depth 16) ;;
+  depth16/h2load) CMD=(h2load --h1 -m16 -t1 -c"$CONNS" -D"$SECS" "$u") ;;
+  depth16/loadstone) CMD=("${ls[@]}" -d "${SECS}s" --pipeline 16 "$u") ;;
+  close/bare) CMD=("$LOOP" close "$ADDR" "$REQ" 2 --conns "$CONNS") ;;
+  close/wrk) CMD=(wrk -t1 -c"$CONNS" -d2s -H 'Connection: close' "$u") ;;
+  close/ab) CMD=(ab -q -c "$CONNS" -n "$CLOSEN" "$u") ;;
+  close/oha) CMD=(oha --no-tui --worker-threads 1 --disable-keepalive -c "$CONNS" -n "$CLOSEN" "$u") ;;
+  close/loadstone) CMD=("${ls[@]}" -d 2s --calls 1 "$u") ;;
+  tls/oha) CMD=(oha --no-tui --worker-threads 1 --insecure -c "$CONNS" -z "${SECS}s" "$u") ;;
+  tls/loadstone) CMD=("${ls[@]}" -d "${SECS}s" --insecure "$u") ;;
+  */bare) CMD=("$LOOP" epoll-et "$ADDR" "$REQ" "$SECS" --conns "$CONNS") ;;
+  */wrk) CMD=(wrk -t1 -c"$CONNS" -d"${SECS}s" "$u") ;;
+  */h2load) CMD=(h2load --h1 -t1 -c"$CONNS" -D"$SECS" "$u") ;;
+  */ab) CMD=(ab -q -k -c "$CONNS" -t "$SECS" -n 2000000 "$u") ;;
+  */httperf) CMD=(httperf --hog --server 127.0.0.1 --port "$hp" --uri "$REQ" --num-conns "$CONNS" --rate 10000 --num-calls $((SECS * 1600))) ;;
+  */oha) CMD=(oha --no-tui --worker-threads 1 -c "$CONNS" -z "${SECS}s" "$u") ;;
+  */loadstone) CMD=("${ls[@]}" -d "${SECS}s" "$u") ;;
+  *) note "no command for $1 $2"; return 1 ;;
+  esac
+  command -v "${CMD[0]}" >/dev/null
+}
+
+# every tool once a round; the order turns by one each round
+rounds() { # table tools...
+  local table=$1 round i tool; shift; local tools=("$@")
+  LIMIT=$((SECS + 6))
+  for tool in "${tools[@]}"; do command_of "$table" "$tool" || note "$table: $tool is not installed, left out"; done
+  for round in $(seq "$ROUNDS"); do
+    for ((i = 0; i < $#; i++)); do
+      tool=${tools[(i + round - 1) % $#]}
+      command_of "$table" "$tool" && metered "$table" "$round" "$tool"
+    done
+  done
+}
+
+# client on the null server's core: no wakeups across cores, the least noise
+at_null() { ADDR=127.0.0.1:$NULLPORT CNT=127.0.0.1:$NULLPORT/__count SRV=$NULLPID CORE=$SRV_CORE; }
+at_nginx() { ADDR=127.0.0.1:$P1 CNT=127.0.0.1:$P1/stub SRV=$NGX CORE=$CLI_CORE; }
+served() { curl -s "http://$CNT" | awk 'NF == 3 && $0 ~ /^[ 0-9]+$/ {print $3}'; } # requests counted so far
+
+# System calls of the whole process over the calls that the server counted.
+syscalls() { # table
+  local round tool before calls count
+  for round in $(seq "$MEMORY_ROUNDS"); do
+    for tool in bare wrk h2load httperf loadstone; do
+      SECS=2 command_of "$1" "$tool" || continue
+      before=$(served)
+      if $PERF; then
+        timeout 12 taskset -c "$CORE" perf stat -x, -e raw_syscalls:sys_enter -o "$WORK/log/perf.out" -- "${CMD[@]}" >"$WORK/log/$1-$tool.out" 2>&1
+        count=$(awk -F, '/sys_enter/ {print $1}' "$WORK/log/perf.out")
+      else
+        timeout 60 taskset -c "$CORE" strace -f -c -o "$WORK/log/strace.out" "${CMD[@]}" >"$WORK/log/$1-$tool.out" 2>&1
+        count=$(awk '$NF == "total" {print ($4 + 0)}' "$WORK/log/strace.out")
+      fi
+      # the first of the two counter requests is in the second figure
+      calls=$(($(served) - before - 1))
+      if [ -n "$count" ] && [ "$calls" -gt 1000 ]; then
+        figure "$1" "$round" "$tool" per_call "$(awk -v s="$count" -v c="$calls" 'BEGIN {printf "%.4f", s / c}')"
+      else
+        note "$1 $tool: $calls calls, ${count:-no} system calls: not counted"
+      fi
+    done
+  done
+}
+
+# Resident memory with most connections idle: each answer takes a second.
+memory() {
+  local round conns rss
+  start_null memory --delay-us 1000000; at_null; CORE=$CLI_CORE LIMIT=30
+  for round in $(seq "$MEMORY_ROUNDS"); do
+    for conns in 64 5000 19000; do
+      if [ $((conns + 200)) -gt "$(ulimit -n)" ]; then note "memory: $conns connections do not fit into ulimit -n $(ulimit -n)"; continue; fi
+      CMD=("$LOADSTONE_BIN" run -c "$conns" -d 5s --threads 1 --cpus "$CORE" --quiet "http://$ADDR$REQ")
+      metered memory "$round" "loadstone@$conns" || continue
+      rss=$(awk -F'\t' -v x="loadstone@$conns" -v r="$round" '$1 == "memory" && $2 == r && $3 == x && $4 == "rss_kib" {print $5}' "$RAW")
+      # 12 MB are the start that the budget allows
+      [ "$conns" = 64 ] || figure memory "$round" "loadstone@$conns" kib_per_connection \
+        "$(awk -v r="$rss" -v c="$conns" 'BEGIN {printf "%.3f", (r - 12e6 / 1024) / c}')"
+      CMD=(wrk -t1 -c"$conns" -d5s --timeout 5s "http://$ADDR$REQ")
+      [ "$conns" = 19000 ] || ! command -v wrk >/dev/null || metered memory "$round" "wrk@$conns"
+    done
+  done
+}
+
+# How late each arrival was against an even schedule, as the server saw it. Our plain first call comes
+# before the schedule and is left out.
+pace_of() { # round tool rate skip
+  local said
+  sleep 1.3 # the server starts a new run after a second without requests
+  metered pace-cpu "$1" "$2@$3" || return 0
+  said=$(curl -s "http://$ADDR/__pace/$3/$4" | grep '^n ')
+  [ -n "$said" ] || { note "pace $2@$3: the server saw nothing"; return; }
+  awk -v OFS='\t' -v r="$1" -v x="$2@$3" '{
+    late = 0
+    for (i = 1; i <= NF; i++) {
+      if ($i == "late") late = 1; if ($i == "gaps") late = 0
+      if ($i == "rate") print "pace", r, x, "sent_per_s", $(i + 1) + 0
+      if (late && $i ~ /^(p50|p99|max)$/) print "pace", r, x, "late_" $i "_us", $(i + 1)
+    }}' <<<"$said" >>"$RAW"
+}
+pace() {
+  local round rate
+  start_null pace --delay-us 1000 --spin; at_null; CORE=$CLI_CORE LIMIT=$((PACE_SECS + 12))
+  for round in $(seq "$ROUNDS"); do
+    for rate in $PACE_RATES; do
+      [ "$round" -le "$PACE_ROUNDS" ] || [ "$rate" = "$PACE_BUDGET" ] || continue
+      CMD=("$WORK/target/release/openref" "$ADDR" "$REQ" "$rate" "$PACE_SECS" --conns 2000)
+      pace_of "$round" reference "$rate" 0
+      CMD=("$LOADSTONE_BIN" run --rate "$rate/s" -d "${PACE_SECS}s" --threads 1 --cpus "$CORE" --quiet "http://$ADDR$REQ")
+      pace_of "$round" loadstone "$rate" 1
+    done
+  done
+}
+
+main() {
+  local table
+  [ -x "$LOADSTONE_BIN" ] || { note "no $LOADSTONE_BIN: cargo build --release -p loadstone, or set LOADSTONE_BIN"; exit 2; }
+  local needed; for needed in nginx curl openssl; do
+    command -v $needed >/dev/null || { note "$needed is not installed: ./peers.sh install"; exit 2; }
+  done
+  cargo build --quiet --release --manifest-path "$HERE/limit/Cargo.toml" || exit 1
+  ulimit -n "$(ulimit -Hn)" 2>/dev/null
+  : >"$RAW"; facts; start_servers
+  PERF=false; perf stat -e raw_syscalls:sys_enter -o /dev/null true >/dev/null 2>&1 && PERF=true
+  $PERF || fact syscalls "counted by strace, which slows the client: batches are smaller than in a real run"
+  start_null epoll; local null_pid=$NULLPID null_port=$NULLPORT
+  [ $# -gt 0 ] || set -- keepalive nginx close tls depth16 syscalls memory pace
+  for table in "$@"; do
+    NULLPID=$null_pid NULLPORT=$null_port
+    case $table in
+    keepalive) at_null; rounds keepalive bare wrk h2load oha loadstone ;;
+    nginx) at_nginx; rounds nginx bare httperf wrk ab oha loadstone ;;
+    close) at_nginx; rounds close bare wrk ab oha loadstone ;;
+    tls) at_nginx; rounds tls wrk ab h2load oha loadstone ;;
+    depth16) at_null; rounds depth16 bare h2load loadstone ;;
+    syscalls) at_null; syscalls syscalls-null; at_nginx; syscalls syscalls-nginx ;;
+    memory) memory ;;
+    pace) pace ;;
+    *) note "no such table: $table"; exit 2 ;;
+    esac
+  done
+  echo "raw: $RAW"
+}
+main "$@"
