@@ -1,0 +1,135 @@
+//! The contracts between the pure worker and the world. Two drivers keep them: `reactor` (sockets
+//! and the monotonic clock) and `sim` (virtual time). Layer 1: traits and plain data only.
+#![forbid(unsafe_code)]
+
+use sample::{FailureClass, SocketFacts, TlsFacts};
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use units::Nanos;
+
+/// A worker's own number for a connection; the driver maps it to whatever it holds.
+pub type Slot = u32;
+
+/// Where a connection goes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Peer {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+/// How a connection is to be opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// Local address to bind to; the kernel chooses the port.
+    pub bind: Option<IpAddr>,
+    pub nodelay: bool,
+    /// Bytes; the kernel's default when `None`.
+    pub send_buffer: Option<u32>,
+    pub recv_buffer: Option<u32>,
+}
+
+/// How a connection is to be closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Close {
+    /// FIN: the orderly end.
+    Orderly,
+    /// RST: SO_LINGER of zero, so that no TIME_WAIT is left.
+    Reset,
+}
+
+/// Why an operation did not do all it was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IoError {
+    /// Not now; a [`Ready`] event will follow.
+    WouldBlock,
+    /// The connection is no more.
+    Failed(FailureClass),
+}
+
+/// A connection may make progress. Edge-triggered: said once until an operation would block again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ready {
+    pub slot: Slot,
+    /// Bytes, the end of the stream or an error can be read.
+    pub readable: bool,
+    /// A pending connect is decided, or a write that would have blocked can go on.
+    pub writable: bool,
+    /// The peer has ended its side, or the connection broke: read until that shows, because no
+    /// further event will tell.
+    pub ended: bool,
+}
+
+/// The world as one worker sees it. Every call concerns the worker's own connections only.
+///
+/// Contract: after `open`, the worker may `write` at once. `write` on a connection whose connect is
+/// still pending answers `WouldBlock` and is followed by a writable event, or by `Failed`. `read` of
+/// `Ok(0)` is the end of the stream; a read shorter than the buffer has drained the socket. After
+/// `close` no event for that slot is reported until it is opened again.
+pub trait Io {
+    /// The monotonic clock.
+    fn now(&mut self) -> Nanos;
+
+    /// Starts a connection. `Err` when not even that could be done (descriptors, ports).
+    fn open(&mut self, slot: Slot, peer: &Peer, options: &OpenOptions) -> Result<(), IoError>;
+
+    /// Hands bytes over; says how many were taken (at least one).
+    fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError>;
+
+    fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError>;
+
+    fn close(&mut self, slot: Slot, how: Close);
+
+    /// TCP_INFO and the like; `None` where there is no such thing.
+    fn facts(&mut self, slot: Slot) -> Option<SocketFacts>;
+
+    /// Waits until something is ready or `until` has come, whichever is first; may return early
+    /// with nothing. Clears `ready`, then fills it.
+    fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>);
+
+    /// Time spent spinning in `wait` since the start: burnt on purpose, not by work.
+    fn spin(&self) -> Nanos {
+        Nanos::ZERO
+    }
+}
+
+/// Why a TLS session failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsError {
+    /// `Certificate` or `Tls`.
+    pub class: FailureClass,
+    /// What the library said, for the log.
+    pub text: String,
+}
+
+/// One TLS session without I/O: bytes in, bytes out.
+pub trait TlsSession: std::fmt::Debug + Send {
+    /// Takes all of `ciphertext` in and appends what it decrypts to `plaintext`. Answers to the
+    /// handshake wait in [`TlsSession::drain`]. An alert or a broken record is an error.
+    fn feed(&mut self, ciphertext: &[u8], plaintext: &mut Vec<u8>) -> Result<(), TlsError>;
+
+    /// Encrypts `plaintext`, or holds it until the handshake is over.
+    fn send(&mut self, plaintext: &[u8]);
+
+    /// Appends to `out` whatever is waiting to go over the wire.
+    fn drain(&mut self, out: &mut Vec<u8>);
+
+    fn handshaking(&self) -> bool;
+
+    /// True once the peer's close_notify has been read.
+    fn closed(&self) -> bool;
+
+    /// Queues our own close_notify.
+    fn close(&mut self);
+
+    /// What was agreed on; `None` while shaking hands.
+    fn facts(&self) -> Option<TlsFacts>;
+}
+
+/// Makes sessions; one per worker, so that it need not be shared between threads.
+pub trait TlsFactory {
+    /// A new client session for `server_name` (SNI and certificate check).
+    ///
+    /// # Errors
+    /// A name that is neither a DNS name nor an address.
+    fn session(&mut self, server_name: &str) -> Result<Box<dyn TlsSession>, TlsError>;
+}

@@ -1,0 +1,112 @@
+//! One arrival under way.
+
+use sample::{FailureClass, Outcome, Sample};
+use units::Nanos;
+use wire::answer::{AnswerFacts, Asked};
+use workload::Template;
+
+/// The user of a call in a plain open load: nobody in particular.
+pub(crate) const NOBODY: u32 = u32::MAX;
+
+/// A call from its due instant to its outcome. Instants that have not come yet are zero.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub(crate) index: u64,
+    pub(crate) target: u32,
+    pub(crate) user: u32,
+    pub(crate) asked: Asked,
+    /// Connections it has been put on; bounds how often a call stranded by a close is put again.
+    pub(crate) tries: u16,
+    pub(crate) redirects: u16,
+    /// A redirect's request, in place of the target's.
+    pub(crate) detour: Option<Box<Template>>,
+    pub(crate) intended: Nanos,
+    pub(crate) admitted: Nanos,
+    pub(crate) issued: Nanos,
+    pub(crate) sent: Nanos,
+    pub(crate) first_byte: Nanos,
+    pub(crate) bytes_sent: u64,
+    pub(crate) bytes_received: u64,
+    pub(crate) body_bytes: u64,
+    pub(crate) decoded_bytes: u64,
+}
+
+impl Call {
+    pub(crate) fn new(index: u64, target: u32, user: u32, intended: Nanos, asked: Asked) -> Call {
+        Call {
+            index,
+            target,
+            user,
+            asked,
+            tries: 0,
+            redirects: 0,
+            detour: None,
+            intended,
+            admitted: Nanos::ZERO,
+            issued: Nanos::ZERO,
+            sent: Nanos::ZERO,
+            first_byte: Nanos::ZERO,
+            bytes_sent: 0,
+            bytes_received: 0,
+            body_bytes: 0,
+            decoded_bytes: 0,
+        }
+    }
+
+    pub(crate) fn is_issued(&self) -> bool {
+        !self.issued.is_zero()
+    }
+
+    /// Adds one answer's bytes.
+    #[inline]
+    pub(crate) fn add(&mut self, facts: &AnswerFacts, decoded: u64) {
+        self.bytes_received += facts.head_bytes + facts.body_bytes + facts.framing_bytes;
+        self.body_bytes += facts.body_bytes;
+        self.decoded_bytes += decoded;
+    }
+
+    #[inline]
+    pub(crate) fn sample(&self, done: Nanos, status: u16, class: Option<FailureClass>) -> Sample {
+        Sample {
+            index: self.index,
+            target: self.target,
+            intended: self.intended,
+            issued: self.issued,
+            admitted: self.admitted,
+            sent: self.sent,
+            first_byte: self.first_byte,
+            done,
+            connect: None,
+            tls: None,
+            status,
+            class,
+            bytes_sent: self.bytes_sent,
+            bytes_received: self.bytes_received,
+            body_bytes: self.body_bytes,
+            decoded_bytes: self.decoded_bytes,
+            redirects: self.redirects,
+        }
+    }
+}
+
+/// How a call ended, before it becomes a sample.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct End {
+    pub(crate) outcome: Outcome,
+    pub(crate) status: u16,
+    pub(crate) class: Option<FailureClass>,
+}
+
+impl End {
+    pub(crate) fn failed(class: FailureClass) -> End {
+        End { outcome: Outcome::Failed, status: 0, class: Some(class) }
+    }
+
+    pub(crate) fn timed_out(class: FailureClass) -> End {
+        End { outcome: Outcome::TimedOut, status: 0, class: Some(class) }
+    }
+
+    pub(crate) fn abandoned() -> End {
+        End { outcome: Outcome::Abandoned, status: 0, class: None }
+    }
+}

@@ -1,0 +1,207 @@
+//! The collector: merges the workers' rows into the run's total and its time series, asserts the
+//! conservation of calls at each merge, and watches the rule that ends a bad run.
+
+use crate::setup::Setup;
+use crate::source::arrival_spec;
+use plan::{AbortRule, Load};
+use schedule::Schedule;
+use stats::{Figures, Measurement, Second, Snapshot};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use units::Nanos;
+
+/// One worker's interval.
+#[derive(Debug)]
+pub struct Row {
+    pub worker: u32,
+    pub start: Nanos,
+    pub end: Nanos,
+    /// The edge of the series that it ends at; all workers have the same edges.
+    pub edge: Nanos,
+    pub snapshot: Box<Snapshot>,
+    pub open_connections: u64,
+    /// Highest number of connections open at once within the row.
+    pub connections_peak: u64,
+    pub in_flight: u64,
+    /// When the worker's latest outcome was known.
+    pub last_done: Nanos,
+    /// CPU time that the worker spent in it. The worker reads no such clock: its link fills it in.
+    pub cpu: Nanos,
+    /// The worker's last row.
+    pub last: bool,
+}
+
+/// What several workers said of the same interval.
+#[derive(Debug, Default)]
+struct Pending {
+    snapshot: Snapshot,
+    span: Nanos,
+    /// Sums over the workers: CPU time less spinning, and length.
+    busy: Nanos,
+    worker_time: Nanos,
+    open_connections: u64,
+    connections_peak: u64,
+    in_flight: u64,
+    flight_peak: u64,
+}
+
+/// Merges rows in any order.
+#[derive(Debug)]
+pub struct Collector {
+    setup: Arc<Setup>,
+    pending: BTreeMap<Nanos, Pending>,
+    /// The latest edge each worker has reported; `NEVER` when it is done.
+    reached: Vec<Nanos>,
+    total: Snapshot,
+    series: Vec<Second>,
+    connections_peak: u64,
+    flight_peak: u64,
+    last_done: Nanos,
+    /// For how long the abort rule's bound has been met without a break.
+    held: Nanos,
+    aborted: Option<String>,
+}
+
+impl Collector {
+    pub fn new(setup: Arc<Setup>) -> Collector {
+        let reached = vec![Nanos::ZERO; setup.workers as usize];
+        Collector {
+            pending: BTreeMap::new(),
+            reached,
+            total: Snapshot::default(),
+            series: Vec::new(),
+            connections_peak: 0,
+            flight_peak: 0,
+            last_done: setup.start,
+            held: Nanos::ZERO,
+            aborted: None,
+            setup,
+        }
+    }
+
+    /// Takes a row in; gives its memory back, cleared, and tells which seconds are now complete.
+    pub fn add(&mut self, row: Row) -> (Box<Snapshot>, &[Second]) {
+        let Row { worker, start, end, edge, mut snapshot, .. } = row;
+        self.total.merge(&snapshot);
+        for counts in [&self.total.counts, &self.total.warm_up] {
+            // law 2: a measurement that loses a call is worse than none
+            if let Err(broken) = counts.conserved() {
+                panic!("{broken}");
+            }
+        }
+        let pending = self.pending.entry(edge).or_default();
+        pending.snapshot.merge(&snapshot);
+        pending.span = pending.span.max(end - start);
+        pending.busy += row.cpu - snapshot.spin;
+        pending.worker_time += end - start;
+        pending.open_connections += row.open_connections;
+        pending.connections_peak += row.connections_peak;
+        pending.in_flight += row.in_flight;
+        pending.flight_peak += snapshot.flight_peak;
+        self.last_done = self.last_done.max(row.last_done);
+        self.reached[worker as usize] = if row.last { Nanos::NEVER } else { edge };
+        let before = self.series.len();
+        self.complete();
+        snapshot.clear();
+        (snapshot, &self.series[before..])
+    }
+
+    /// The rule that ended the run, once it has.
+    pub fn aborted(&self) -> Option<&str> {
+        self.aborted.as_deref()
+    }
+
+    pub fn total(&self) -> &Snapshot {
+        &self.total
+    }
+
+    /// Turns intervals that every worker has passed into rows of the series.
+    fn complete(&mut self) {
+        let all = self.reached.iter().copied().min().unwrap_or(Nanos::NEVER);
+        while let Some(entry) = self.pending.first_entry() {
+            if *entry.key() > all {
+                break;
+            }
+            let (edge, pending) = entry.remove_entry();
+            self.watch(&pending);
+            self.connections_peak = self.connections_peak.max(pending.connections_peak);
+            self.flight_peak = self.flight_peak.max(pending.flight_peak);
+            self.series.push(self.second(edge, &pending));
+        }
+    }
+
+    fn second(&self, edge: Nanos, pending: &Pending) -> Second {
+        let snapshot = &pending.snapshot;
+        let response = snapshot.response();
+        let from = self.setup.measure_from();
+        let span = pending.span.as_secs_f64();
+        let warm_up = edge <= from;
+        let at_s = edge.as_secs_f64() - self.setup.plan.measure.interval.as_secs_f64();
+        Second {
+            at_s: at_s - from.as_secs_f64(),
+            span_s: span,
+            counts: if warm_up { snapshot.warm_up } else { snapshot.counts },
+            warm_up,
+            bytes_received: snapshot.bytes_received,
+            body_bytes: snapshot.body_bytes,
+            p50: response.quantile(0.5),
+            p90: response.quantile(0.9),
+            p99: response.quantile(0.99),
+            max: response.max(),
+            mean: response.mean(),
+            slip_p99: snapshot.slip.quantile(0.99),
+            in_flight: pending.in_flight,
+            open_connections: pending.open_connections,
+            driver_cpu: pending.busy.as_secs_f64() / pending.worker_time.as_secs_f64().max(1e-9),
+        }
+    }
+
+    /// `--abort-if`: the bound must be met without a break for the rule's time.
+    fn watch(&mut self, pending: &Pending) {
+        let Some(AbortRule { objective, hold, text }) = &self.setup.plan.stop.abort_if else {
+            return;
+        };
+        let figures = Figures::new(&pending.snapshot, pending.span);
+        if objective.met(&figures).1 {
+            self.held += pending.span;
+            // a row is late by the loop's lag, never early: allow a tenth of a row
+            if self.held + Nanos(pending.span.0 / 10) >= *hold && self.aborted.is_none() {
+                self.aborted = Some(text.clone());
+            }
+        } else {
+            self.held = Nanos::ZERO;
+        }
+    }
+
+    /// The finished run.
+    pub fn finish(mut self, interrupted: bool) -> Measurement {
+        self.reached.fill(Nanos::NEVER);
+        self.complete();
+        let from = self.setup.measure_from();
+        let until = self.setup.measure_until();
+        let cut_short =
+            interrupted || self.aborted.is_some() || self.setup.plan.stop.bytes.is_some();
+        let counted = self.setup.requests_max().is_some() || cut_short;
+        let end = if counted { self.last_done.min(until) } else { until };
+        let window = end - from;
+        // peaks of workers add up within an interval; the sum is reached if they coincide
+        self.total.flight_peak = self.flight_peak;
+        Measurement {
+            total: self.total,
+            series: self.series,
+            window,
+            elapsed: self.last_done - from,
+            intended: intended(&self.setup, end),
+            connections_peak: self.connections_peak,
+            interrupted,
+            aborted: self.aborted,
+        }
+    }
+}
+
+/// How many arrivals the plan wanted in the measured window, up to `end`.
+fn intended(setup: &Setup, end: Nanos) -> Option<u64> {
+    let Load::Open { arrivals, .. } = &setup.plan.load else { return None };
+    let spec = arrival_spec(setup, arrivals);
+    Some(Schedule::new(&spec, setup.seed, setup.start).measured_due(end))
+}

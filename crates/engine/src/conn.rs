@@ -1,0 +1,155 @@
+//! One connection of a worker: where it stands, what is outstanding on it, when it must move.
+
+use crate::call::{Call, NOBODY};
+use crate::inspect::Inspect;
+use conduit::TlsSession;
+use plan::Timeouts;
+use std::collections::VecDeque;
+use units::Nanos;
+use wire::answer::AnswerReader;
+
+/// Where a connection stands. Each state is entered at most once, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum State {
+    /// No socket.
+    Closed,
+    /// The transport is being connected.
+    Connecting,
+    /// CONNECT was sent to a proxy.
+    Tunnel,
+    /// TLS is shaking hands.
+    Handshake,
+    /// Requests go out, answers come in.
+    Open,
+}
+
+#[derive(Debug)]
+pub(crate) struct Conn {
+    pub(crate) state: State,
+    /// Counts openings of this slot.
+    pub(crate) generation: u32,
+    pub(crate) endpoint: u32,
+    /// The user it belongs to, or [`NOBODY`].
+    pub(crate) user: u32,
+    /// Calls put on it so far, and answers had from it.
+    pub(crate) assigned: u32,
+    pub(crate) served: u32,
+    /// It stands in the worker's list of connections with work to write; in its endpoint's list of
+    /// connections that can take a call.
+    pub(crate) dirty: bool,
+    /// Requests go to the transport as they are: no TLS, no tunnel before it.
+    pub(crate) direct: bool,
+    pub(crate) listed: bool,
+    /// Calls put on it since bytes last went out: nothing can have been answered of these.
+    pub(crate) unflushed: u32,
+    pub(crate) calls: VecDeque<Call>,
+    pub(crate) reader: AnswerReader,
+    /// Bytes for the transport, of which `out_at` are gone; plaintext that waits for the handshake.
+    pub(crate) out: Vec<u8>,
+    pub(crate) out_at: usize,
+    pub(crate) held: Vec<u8>,
+    pub(crate) tls: Option<Box<dyn TlsSession>>,
+    pub(crate) inspect: Option<Box<Inspect>>,
+    pub(crate) opened: Nanos,
+    /// When `connect` had returned, then when the transport stood.
+    pub(crate) connected: Nanos,
+    /// Connect and TLS time, until the first call takes them into its sample.
+    pub(crate) setup: Option<(Nanos, Option<Nanos>)>,
+    pub(crate) progress: Nanos,
+    pub(crate) armed: Nanos,
+    /// Time with a call outstanding, for conformity: the connection's life less its think time.
+    pub(crate) busy_since: Nanos,
+    pub(crate) busy: Nanos,
+    pub(crate) received: u64,
+}
+
+impl Conn {
+    pub(crate) fn new(keep_head: bool) -> Conn {
+        Conn {
+            state: State::Closed,
+            generation: 0,
+            endpoint: 0,
+            user: NOBODY,
+            assigned: 0,
+            served: 0,
+            dirty: false,
+            direct: true,
+            listed: false,
+            unflushed: 0,
+            calls: VecDeque::new(),
+            reader: AnswerReader::new(keep_head),
+            out: Vec::new(),
+            out_at: 0,
+            held: Vec::new(),
+            tls: None,
+            inspect: None,
+            opened: Nanos::ZERO,
+            connected: Nanos::ZERO,
+            setup: None,
+            progress: Nanos::ZERO,
+            armed: Nanos::NEVER,
+            busy_since: Nanos::ZERO,
+            busy: Nanos::ZERO,
+            received: 0,
+        }
+    }
+
+    /// Makes the slot ready for a new connection; buffers keep their memory.
+    pub(crate) fn renew(&mut self, endpoint: u32, user: u32, now: Nanos) {
+        self.state = State::Connecting;
+        self.generation = self.generation.wrapping_add(1);
+        (self.endpoint, self.user) = (endpoint, user);
+        (self.assigned, self.served, self.unflushed) = (0, 0, 0);
+        (self.dirty, self.listed) = (false, false);
+        self.calls.clear();
+        self.out.clear();
+        self.out_at = 0;
+        self.held.clear();
+        (self.tls, self.setup) = (None, None);
+        (self.opened, self.connected, self.progress) = (now, now, now);
+        self.armed = Nanos::NEVER;
+        (self.busy_since, self.busy, self.received) = (now, Nanos::ZERO, 0);
+    }
+
+    /// Whether one more call may be put on it.
+    #[inline]
+    pub(crate) fn takes(&self, depth: u32, calls_max: u32) -> bool {
+        self.state != State::Closed
+            && (self.calls.len() as u32) < depth
+            && self.assigned < calls_max
+    }
+
+    /// Calls whose bytes have gone out and that wait for an answer.
+    #[inline]
+    pub(crate) fn awaited(&self) -> usize {
+        self.calls.len().saturating_sub(self.unflushed as usize)
+    }
+
+    /// The next instant at which something must have happened; `NEVER` when nothing is awaited.
+    #[inline]
+    pub(crate) fn deadline(&self, limits: &Timeouts) -> Nanos {
+        let Some(call) = self.calls.front() else { return Nanos::NEVER };
+        let mut at = call.intended + limits.call;
+        if self.state < State::Open {
+            return at.min(self.opened + limits.connect);
+        }
+        if let Some(span) = limits.first_byte
+            && call.first_byte.is_zero()
+            && !call.sent.is_zero()
+        {
+            at = at.min(call.sent.max(self.progress) + span);
+        }
+        if let Some(span) = limits.progress {
+            at = at.min(self.progress.max(call.sent) + span);
+        }
+        at
+    }
+
+    /// Bits per second that came in while a call was outstanding; `None` when nothing was asked.
+    pub(crate) fn bandwidth(&self) -> Option<f64> {
+        if self.served == 0 || self.busy.is_zero() {
+            return None;
+        }
+        Some(self.received as f64 * 8.0 / self.busy.as_secs_f64())
+    }
+}

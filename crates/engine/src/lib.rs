@@ -1,0 +1,26 @@
+//! One core's worker: schedule × workload × connections × recorder, generic over [`conduit::Io`],
+//! and the collector that merges what the workers count. Layer 3: no sockets, files, threads or
+//! clock; the driver hands in time and readiness.
+//!
+//! A worker is a state machine: [`Worker::turn`] does what has fallen due and says until when it
+//! can wait, [`Worker::handle`] takes one readiness event. [`drive`] is the loop around the two.
+#![forbid(unsafe_code)]
+
+mod call;
+mod collect;
+mod conn;
+mod due;
+mod finish;
+mod flow;
+mod inspect;
+mod place;
+mod render;
+mod setup;
+mod source;
+mod timers;
+mod worker;
+
+pub use collect::{Collector, Row};
+pub use render::{build_template, connect_request};
+pub use setup::{Endpoint, Setup, SetupError, endpoint_key, redirect_method};
+pub use worker::{Link, Order, Turn, Worker, drive};

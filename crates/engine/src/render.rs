@@ -1,0 +1,99 @@
+//! From a plan and a URL to bytes.
+
+use percent_encoding::percent_decode_str;
+use plan::{Auth, HttpVersion, Plan};
+use url::{Position, Url};
+use wire::request::{RequestError, RequestHead, Target, Version, basic_authorization};
+use workload::Template;
+
+/// Renders one request of a plan. `absolute`: for a plain HTTP proxy.
+///
+/// # Errors
+/// A method, field or URL that would break the message's framing.
+pub fn build_template(
+    plan: &Plan,
+    url: &Url,
+    method: &str,
+    body: Option<&[u8]>,
+    endpoint: u32,
+    absolute: bool,
+) -> Result<Template, RequestError> {
+    let request = &plan.request;
+    let authorization = request.auth.as_ref().map(authorization).transpose()?;
+    let mut headers = request.headers.clone();
+    if let Some(proxy) = plan.connection.proxy.as_ref().filter(|_| absolute) {
+        headers.extend(proxy_login(proxy)?);
+    }
+    let target = if absolute {
+        Target::Absolute(&url[..Position::AfterQuery])
+    } else {
+        Target::Origin(&url[Position::BeforePath..Position::AfterQuery])
+    };
+    let head = RequestHead {
+        method,
+        target,
+        version: version(plan),
+        host: &url[Position::BeforeHost..Position::AfterPort],
+        headers: &headers,
+        user_agent: Some(&request.user_agent),
+        accept_encoding: request.compressed.then_some("gzip, deflate, br"),
+        authorization: authorization.as_deref(),
+        body,
+    };
+    let rendered = head.render()?;
+    Ok(Template {
+        endpoint,
+        url: url.clone(),
+        method: method.to_owned(),
+        asked: rendered.asked,
+        bytes: rendered.bytes,
+        last: rendered.last,
+        cookie_at: rendered.cookie_at,
+        cookie_at_last: rendered.cookie_at_last,
+    })
+}
+
+/// The CONNECT request that opens a tunnel through a proxy to `authority` (`host:port`).
+///
+/// # Errors
+/// Credentials of the proxy that cannot be sent.
+pub fn connect_request(plan: &Plan, authority: &str, proxy: &Url) -> Result<Vec<u8>, RequestError> {
+    let headers: Vec<(String, String)> = proxy_login(proxy)?.into_iter().collect();
+    let head = RequestHead {
+        method: "CONNECT",
+        target: Target::Authority(authority),
+        version: Version::Http11,
+        host: authority,
+        headers: &headers,
+        user_agent: Some(&plan.request.user_agent),
+        accept_encoding: None,
+        authorization: None,
+        body: None,
+    };
+    Ok(head.render()?.bytes)
+}
+
+/// The field that carries the login in a proxy's URL (RFC 9110 §11.7.2), where there is one.
+fn proxy_login(proxy: &Url) -> Result<Option<(String, String)>, RequestError> {
+    if proxy.username().is_empty() {
+        return Ok(None);
+    }
+    let text = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
+    let (user, password) = (text(proxy.username()), text(proxy.password().unwrap_or("")));
+    let value = basic_authorization(&user, &password)?;
+    Ok(Some(("Proxy-Authorization".to_owned(), value)))
+}
+
+fn version(plan: &Plan) -> Version {
+    match plan.request.version {
+        HttpVersion::Http10 => Version::Http10,
+        HttpVersion::Http11 => Version::Http11,
+    }
+}
+
+fn authorization(auth: &Auth) -> Result<String, RequestError> {
+    match auth {
+        Auth::Basic { user, password } => basic_authorization(user, password),
+        Auth::Bearer(token) => Ok(format!("Bearer {token}")),
+    }
+}

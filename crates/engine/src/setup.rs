@@ -1,0 +1,177 @@
+//! What every worker of a run shares: the plan made concrete. Endpoints are resolved by the caller,
+//! requests are rendered here, once.
+
+use crate::inspect::BodyTest;
+use crate::render::build_template;
+use conduit::Peer;
+use plan::{Load, Plan};
+use std::collections::BTreeMap;
+use units::{Nanos, Seed};
+use url::Url;
+use workload::Targets;
+
+/// One scheme, host and port that calls go to.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// As [`endpoint_key`] makes it.
+    pub key: String,
+    /// Addresses, used in turn; never empty.
+    pub peers: Vec<Peer>,
+    /// Name for SNI and the certificate check; `None` without TLS.
+    pub tls_name: Option<String>,
+    /// A CONNECT request that must come first, through a proxy.
+    pub tunnel: Option<Vec<u8>>,
+    /// Requests carry the absolute URL, for a plain HTTP proxy.
+    pub absolute: bool,
+}
+
+/// `scheme://host:port` of a URL: calls with the same key share connections.
+pub fn endpoint_key(url: &Url) -> String {
+    let port = url.port_or_known_default().unwrap_or(0);
+    format!("{}://{}:{port}", url.scheme(), url.host_str().unwrap_or(""))
+}
+
+/// Why a plan could not be made ready.
+#[derive(Debug)]
+pub struct SetupError(pub String);
+
+impl std::fmt::Display for SetupError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SetupError {}
+
+/// A plan, resolved and rendered, with the instant at which it starts.
+#[derive(Debug)]
+pub struct Setup {
+    pub plan: Plan,
+    pub endpoints: Vec<Endpoint>,
+    pub targets: Targets,
+    pub workers: u32,
+    /// First instant of the run (the warm-up, when there is one).
+    pub start: Nanos,
+    pub(crate) seed: Seed,
+    pub(crate) body: BodyTest,
+    pub(crate) keys: BTreeMap<String, u32>,
+    status_ok: Box<[bool; 1000]>,
+    /// Every call is logged as a line.
+    pub log_calls: bool,
+}
+
+impl Setup {
+    /// `endpoints` must hold one with the key of each target's URL; `workers` is at least 1 and not
+    /// above the number of users or connections.
+    ///
+    /// # Errors
+    /// A request that cannot be rendered, a target without endpoint, an expression that does not
+    /// compile.
+    pub fn new(
+        plan: Plan,
+        endpoints: Vec<Endpoint>,
+        workers: u32,
+        start: Nanos,
+    ) -> Result<Setup, SetupError> {
+        let keys: BTreeMap<String, u32> =
+            endpoints.iter().enumerate().map(|(row, end)| (end.key.clone(), row as u32)).collect();
+        let mut templates = Vec::with_capacity(plan.targets.len());
+        for target in &plan.targets {
+            let key = endpoint_key(&target.url);
+            let Some(row) = keys.get(&key).copied() else {
+                return Err(SetupError(format!("no address is known for {key}")));
+            };
+            let method = target.method.as_deref().unwrap_or(&plan.request.method);
+            let body = target.body.as_deref().or(plan.request.body.as_deref());
+            let absolute = endpoints[row as usize].absolute;
+            let template = build_template(&plan, &target.url, method, body, row, absolute)
+                .map_err(|error| SetupError(format!("request for {}: {error}", target.url)))?;
+            templates.push(template);
+        }
+        let weights: Vec<f64> = plan.targets.iter().map(|target| target.weight).collect();
+        let seed = Seed(plan.seed);
+        let targets = Targets::new(templates, &weights, plan.order, seed);
+        let body = BodyTest::new(&plan.expect, plan.request.compressed).map_err(SetupError)?;
+        let status_ok = statuses(&plan);
+        Ok(Setup {
+            plan,
+            endpoints,
+            targets,
+            workers,
+            start,
+            seed,
+            body,
+            keys,
+            status_ok,
+            log_calls: false,
+        })
+    }
+
+    /// First instant of the measured phase.
+    pub fn measure_from(&self) -> Nanos {
+        self.start + self.plan.stop.warm_up
+    }
+
+    /// The instant from which on nothing falls due; `NEVER` when only a count ends the run.
+    pub fn measure_until(&self) -> Nanos {
+        self.plan.stop.duration.map_or(Nanos::NEVER, |span| self.measure_from() + span)
+    }
+
+    /// Whether arrivals wait for nobody.
+    pub fn is_open(&self) -> bool {
+        matches!(self.plan.load, Load::Open { .. })
+    }
+
+    /// Calls (sessions) of the measured phase; `None` when only time ends the run.
+    pub fn requests_max(&self) -> Option<u64> {
+        let listed = self.targets.calls_max();
+        let sessions = matches!(&self.plan.load, Load::Open { session: Some(_), .. });
+        match (self.plan.stop.requests, listed) {
+            (Some(asked), Some(listed)) if !sessions => Some(asked.min(listed)),
+            (Some(asked), _) => Some(asked),
+            (None, listed) => listed,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn status_ok(&self, status: u16) -> bool {
+        self.status_ok[usize::from(status.min(999))]
+    }
+
+    /// Heads must be kept where a field of theirs decides what happens next.
+    pub(crate) fn keeps_heads(&self) -> bool {
+        let request = &self.plan.request;
+        request.cookies || request.follow_max > 0 || request.compressed
+    }
+
+    /// Worker `worker`'s part of `total`: parts differ by one at most and sum to the whole.
+    pub(crate) fn share(&self, total: u64, worker: u32) -> u64 {
+        let workers = u64::from(self.workers);
+        total / workers + u64::from(u64::from(worker) < total % workers)
+    }
+}
+
+fn statuses(plan: &Plan) -> Box<[bool; 1000]> {
+    let mut table = Box::new([false; 1000]);
+    for (status, ok) in table.iter_mut().enumerate() {
+        let number = status as u16;
+        let listed = |&(from, to): &(u16, u16)| (from..=to).contains(&number);
+        *ok = match plan.expect.status.as_slice() {
+            [] => (100..400).contains(&number),
+            ranges => ranges.iter().any(listed),
+        };
+    }
+    table
+}
+
+/// How a redirect changes the request (RFC 9110 §15.4): 303 always becomes GET, 301 and 302 turn a
+/// POST into GET as every browser does, 307 and 308 repeat it as it was. `None`: no redirect.
+pub fn redirect_method(status: u16, method: &str) -> Option<&str> {
+    match status {
+        303 if method == "HEAD" => Some("HEAD"),
+        303 => Some("GET"),
+        301 | 302 if method == "POST" => Some("GET"),
+        301 | 302 | 307 | 308 => Some(method),
+        _ => None,
+    }
+}

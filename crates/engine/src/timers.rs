@@ -1,0 +1,60 @@
+//! Deadlines of connections: a heap with at most one live entry for each, put off lazily.
+//!
+//! A call's deadline nearly always lies later than that of the connection's call before it. So an
+//! entry is left where it is when the deadline moves later, and looked at again when it comes up:
+//! the usual call touches no heap at all.
+
+use conduit::Slot;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use units::Nanos;
+
+#[derive(Debug, Default)]
+pub(crate) struct Timers {
+    heap: BinaryHeap<Reverse<(Nanos, Slot, u32)>>,
+}
+
+/// An entry that came up: a connection of this slot and generation asked for this instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Alarm {
+    pub(crate) at: Nanos,
+    pub(crate) slot: Slot,
+    pub(crate) generation: u32,
+}
+
+impl Timers {
+    pub(crate) fn push(&mut self, at: Nanos, slot: Slot, generation: u32) {
+        self.heap.push(Reverse((at, slot, generation)));
+    }
+
+    pub(crate) fn next(&self) -> Nanos {
+        self.heap.peek().map_or(Nanos::NEVER, |Reverse((at, ..))| *at)
+    }
+
+    pub(crate) fn pop_until(&mut self, now: Nanos) -> Option<Alarm> {
+        if self.next() > now {
+            return None;
+        }
+        let Reverse((at, slot, generation)) = self.heap.pop()?;
+        Some(Alarm { at, slot, generation })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alarms_come_in_order_and_not_before_their_time() {
+        let mut timers = Timers::default();
+        for (at, slot) in [(30, 3), (10, 1), (20, 2)] {
+            timers.push(Nanos(at), slot, 0);
+        }
+        assert_eq!(timers.next(), Nanos(10));
+        assert_eq!(timers.pop_until(Nanos(9)), None);
+        let slots: Vec<_> =
+            std::iter::from_fn(|| timers.pop_until(Nanos(25))).map(|a| a.slot).collect();
+        assert_eq!(slots, [1, 2]);
+        assert_eq!(timers.next(), Nanos(30));
+    }
+}

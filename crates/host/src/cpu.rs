@@ -1,0 +1,195 @@
+//! CPU time of this process and thread, and which cores may run it.
+
+use crate::proc;
+use std::collections::BTreeSet;
+use std::io;
+use units::Nanos;
+
+/// CPU time of the whole process since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTime {
+    pub user: Nanos,
+    pub system: Nanos,
+}
+
+/// CPU time that this process has spent, over all its threads (getrusage). The sum is exact; how it
+/// is split is the kernel's estimate.
+pub fn process_time() -> CpuTime {
+    use nix::sys::resource::{UsageWho, getrusage};
+    use nix::sys::time::{TimeVal, TimeValLike};
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else {
+        return CpuTime::default();
+    };
+    let nanos =
+        |time: TimeVal| Nanos::from_micros(u64::try_from(time.num_microseconds()).unwrap_or(0));
+    CpuTime { user: nanos(usage.user_time()), system: nanos(usage.system_time()) }
+}
+
+/// CPU time that the calling thread has spent, exact to the nanosecond.
+pub fn thread_time() -> Nanos {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let part = |number: i64| u64::try_from(number).unwrap_or(0);
+    Nanos::from_secs(part(time.tv_sec)) + Nanos(part(time.tv_nsec))
+}
+
+/// Cores of this machine that are online; numbered from 0 where the system does not name them.
+pub fn online_cores() -> Vec<u32> {
+    let named = std::fs::read_to_string("/sys/devices/system/cpu/online");
+    let named = named.map(|text| proc::cores(&text)).unwrap_or_default();
+    if named.is_empty() { counted_cores() } else { named }
+}
+
+/// Cores that the calling thread may run on.
+pub fn affinity() -> Vec<u32> {
+    let allowed = system::affinity();
+    if allowed.is_empty() { online_cores() } else { allowed }
+}
+
+/// Cores that any thread of a process may run on; empty when the process is gone or hidden.
+pub fn cores_of(pid: u32) -> Vec<u32> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
+        return Vec::new();
+    };
+    let mut cores = BTreeSet::new();
+    for thread in threads.flatten() {
+        let Ok(status) = std::fs::read_to_string(thread.path().join("status")) else {
+            continue;
+        };
+        let list = proc::value(&status, "Cpus_allowed_list").unwrap_or_default();
+        cores.extend(proc::cores(list));
+    }
+    cores.into_iter().collect()
+}
+
+/// Binds the calling thread to cores.
+///
+/// # Errors
+/// A core that is not online or not allowed to this process; a system without affinity.
+pub fn bind_thread(cores: &[u32]) -> io::Result<()> {
+    system::bind_thread(cores).map_err(|error| {
+        let online = online_cores();
+        io::Error::new(
+            error.kind(),
+            format!("cannot run on cores {cores:?} ({error}); online are {online:?}"),
+        )
+    })
+}
+
+/// Sets the niceness, -20..=19, of the calling thread (on Linux; elsewhere of the process). Threads
+/// that it starts later inherit it.
+///
+/// # Errors
+/// Below the present niceness without the privilege for it.
+pub fn set_nice(nice: i32) -> io::Result<()> {
+    rustix::process::setpriority_process(None, nice).map_err(|error| {
+        let error = io::Error::from(error);
+        io::Error::new(
+            error.kind(),
+            format!("cannot set niceness {nice} ({error}); below 0 needs root or CAP_SYS_NICE"),
+        )
+    })
+}
+
+fn counted_cores() -> Vec<u32> {
+    let count = std::thread::available_parallelism().map_or(1, |count| count.get());
+    (0..u32::try_from(count).unwrap_or(1)).collect()
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+    use std::io;
+
+    pub(super) fn affinity() -> Vec<u32> {
+        let Ok(set) = sched_getaffinity(None) else {
+            return Vec::new();
+        };
+        let cores = (0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core));
+        cores.filter_map(|core| u32::try_from(core).ok()).collect()
+    }
+
+    pub(super) fn bind_thread(cores: &[u32]) -> io::Result<()> {
+        let mut set = CpuSet::new();
+        for core in cores {
+            match usize::try_from(*core) {
+                Ok(core) if core < CpuSet::MAX_CPU => set.set(core),
+                _ => return Err(io::ErrorKind::InvalidInput.into()),
+            }
+        }
+        Ok(sched_setaffinity(None, &set)?)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use std::io;
+
+    pub(super) fn affinity() -> Vec<u32> {
+        Vec::new()
+    }
+
+    pub(super) fn bind_thread(_cores: &[u32]) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_costs_cpu_time() {
+        let before = (process_time(), thread_time());
+        let mut sum = 0u64;
+        while thread_time() - before.1 < Nanos::from_millis(20) {
+            sum = std::hint::black_box(sum.wrapping_mul(31).wrapping_add(7));
+        }
+        let after = process_time();
+        let spent = (after.user - before.0.user) + (after.system - before.0.system);
+        // getrusage cuts both parts to whole microseconds
+        assert!(spent + Nanos::from_micros(4) >= Nanos::from_millis(20), "{spent:?}");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_thread_can_be_bound_and_only_that_thread() {
+        let all = affinity();
+        assert!(!all.is_empty() && all.iter().all(|core| online_cores().contains(core)));
+        let first = all[0];
+        let bound = std::thread::spawn(move || {
+            bind_thread(&[first]).unwrap();
+            affinity()
+        });
+        assert_eq!(bound.join().unwrap(), [first]);
+        assert_eq!(affinity(), all);
+        let ours = cores_of(std::process::id());
+        assert!(all.iter().all(|core| ours.contains(core)));
+    }
+
+    #[test]
+    fn cores_that_do_not_exist_are_named() {
+        for cores in [&[][..], &[60_000], &[u32::MAX]] {
+            let error = std::thread::scope(|scope| {
+                scope.spawn(|| bind_thread(cores).unwrap_err().to_string()).join().unwrap()
+            });
+            assert!(error.contains(&format!("{cores:?}")) && error.contains("online"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_niceness_of_a_thread_can_be_raised() {
+        let nice = || rustix::process::getpriority_process(None).unwrap();
+        let raised = std::thread::spawn(move || {
+            let more = (nice() + 1).min(19);
+            set_nice(more).unwrap();
+            (more, nice())
+        });
+        let (asked, got) = raised.join().unwrap();
+        assert_eq!(asked, got);
+    }
+
+    #[test]
+    fn a_process_that_is_gone_has_no_cores() {
+        assert!(cores_of(u32::MAX).is_empty());
+    }
+}

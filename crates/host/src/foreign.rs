@@ -1,0 +1,183 @@
+//! Foreign work: how many cores were busy with neither us nor the server that we measure.
+//!
+//! Busy time comes from /proc/stat, which the kernel samples at its tick; what processes spent is
+//! exact. At 250 ticks a second a core that is half busy is known with a standard error of
+//! √(¼ / ticks): 3 % of a core over one second, 1 % over ten. Time in interrupts is left out of the
+//! busy time, so the figure errs towards too little.
+
+use crate::proc::{self, Process, Totals};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+use units::Nanos;
+
+/// Work that was not ours.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Foreign {
+    /// Cores kept busy, as a mean over the interval.
+    pub cores: f64,
+    /// The same as a share of all cores online, 0..=1.
+    pub share: f64,
+    /// Share of all cores that the hypervisor gave to other guests, 0..=1.
+    pub steal_share: f64,
+    /// The process that did most of it, where /proc shows one.
+    pub busiest: Option<Culprit>,
+    pub elapsed: Nanos,
+}
+
+/// A process that worked beside the measurement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Culprit {
+    pub pid: u32,
+    pub name: String,
+    /// Cores that it kept busy, as a mean.
+    pub cores: f64,
+}
+
+/// All processes that /proc shows, and the machine's totals, at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Census {
+    totals: Totals,
+    processes: BTreeMap<u32, Process>,
+}
+
+/// Watches the machine over an interval. Each end of it reads all of /proc, some milliseconds: keep
+/// both outside of what is measured.
+#[derive(Debug)]
+pub struct Watch {
+    ours: Vec<u32>,
+    started: Instant,
+    before: Option<Census>,
+}
+
+impl Watch {
+    /// `named`: processes beside our own whose work is no foreign work, such as the server on this
+    /// machine. Their descendants belong to them.
+    pub fn start(named: &[u32]) -> Watch {
+        let mut ours = named.to_vec();
+        ours.push(std::process::id());
+        Watch { ours, before: census(), started: Instant::now() }
+    }
+
+    /// The foreign work since the start; `None` where the system does not tell, or too little time
+    /// has passed for the kernel's tick.
+    pub fn end(&self) -> Option<Foreign> {
+        let elapsed = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let interval = Interval {
+            elapsed: Nanos(elapsed),
+            ticks_per_s: rustix::param::clock_ticks_per_second(),
+            cores: crate::cpu::online_cores().len(),
+        };
+        compare(self.before.as_ref()?, &census()?, &self.ours, interval)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Interval {
+    elapsed: Nanos,
+    ticks_per_s: u64,
+    cores: usize,
+}
+
+impl Interval {
+    /// Ticks spent as a mean number of cores.
+    fn as_cores(self, ticks: u64) -> f64 {
+        ticks as f64 / self.ticks_per_s as f64 / self.elapsed.as_secs_f64()
+    }
+}
+
+fn census() -> Option<Census> {
+    let totals = proc::totals(&std::fs::read_to_string("/proc/stat").ok()?)?;
+    let mut processes = BTreeMap::new();
+    for pid in pids() {
+        // a process may end at any moment; then it is not there
+        let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+        if let Some(process) = proc::process(&String::from_utf8_lossy(&stat)) {
+            processes.insert(pid, process);
+        }
+    }
+    Some(Census { totals, processes })
+}
+
+/// Numbers of all processes that /proc shows.
+pub(crate) fn pids() -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+    entries.flatten().filter_map(number).collect()
+}
+
+fn compare(before: &Census, after: &Census, ours: &[u32], interval: Interval) -> Option<Foreign> {
+    if interval.elapsed < Nanos(Nanos::SECOND.0 / interval.ticks_per_s.max(1)) {
+        return None;
+    }
+    let known: BTreeSet<u32> =
+        family(&before.processes, ours).union(&family(&after.processes, ours)).copied().collect();
+    let busy = after.totals.threads().saturating_sub(before.totals.threads());
+    let foreign = busy.saturating_sub(spent(before, after, &known));
+    let cores = interval.as_cores(foreign);
+    let all = interval.cores.max(1) as f64;
+    let steal = after.totals.steal.saturating_sub(before.totals.steal);
+    Some(Foreign {
+        cores,
+        share: (cores / all).min(1.0),
+        steal_share: (interval.as_cores(steal) / all).min(1.0),
+        busiest: culprit(before, after, &known, interval),
+        elapsed: interval.elapsed,
+    })
+}
+
+/// The roots and all that descend from them.
+fn family(processes: &BTreeMap<u32, Process>, roots: &[u32]) -> BTreeSet<u32> {
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for (pid, process) in processes {
+        children.entry(process.parent).or_default().push(*pid);
+    }
+    let mut found = BTreeSet::new();
+    let mut waiting: Vec<u32> = roots.to_vec();
+    while let Some(pid) = waiting.pop() {
+        if found.insert(pid) {
+            waiting.extend(children.get(&pid).into_iter().flatten());
+        }
+    }
+    found
+}
+
+/// Ticks that the known processes spent between the two, children that ended included.
+fn spent(before: &Census, after: &Census, known: &BTreeSet<u32>) -> u64 {
+    let sum = |process: &Process| process.ticks.saturating_add(process.waited);
+    let mut spent = 0u64;
+    let mut counted_before = 0u64;
+    for pid in known {
+        let was = before.processes.get(pid);
+        match after.processes.get(pid) {
+            Some(is) => {
+                let was = was.filter(|was| was.started == is.started).map_or(0, sum);
+                spent = spent.saturating_add(sum(is).saturating_sub(was));
+            }
+            // it ended: its parent's `waited` grew by all of its life, what was before included
+            None => counted_before = counted_before.saturating_add(was.map_or(0, sum)),
+        }
+    }
+    spent.saturating_sub(counted_before)
+}
+
+fn culprit(
+    before: &Census,
+    after: &Census,
+    known: &BTreeSet<u32>,
+    interval: Interval,
+) -> Option<Culprit> {
+    let work = |(pid, is): (&u32, &Process)| {
+        let was = before.processes.get(pid).filter(|was| was.started == is.started);
+        let ticks = is.ticks.saturating_sub(was.map_or(0, |was| was.ticks));
+        (ticks, *pid)
+    };
+    let strangers = after.processes.iter().filter(|(pid, _)| !known.contains(pid));
+    let (ticks, pid) = strangers.map(work).max().filter(|(ticks, _)| *ticks > 0)?;
+    let name = after.processes.get(&pid)?.name.clone();
+    Some(Culprit { pid, name, cores: interval.as_cores(ticks) })
+}
+
+#[cfg(test)]
+mod tests;

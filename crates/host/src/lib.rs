@@ -1,0 +1,25 @@
+//! Facts of this machine and this process: CPU, limits, environment, names, who listens.
+//!
+//! Each text of /proc is parsed by a pure function of [`proc`]; the functions that read files are
+//! thin. Where the system does not tell (another system than Linux, a hidden /proc), the answer is
+//! "unknown" (`None`, empty, zero), never a guess.
+#![forbid(unsafe_code)]
+
+pub mod cpu;
+mod environment;
+pub mod forecast;
+pub mod foreign;
+pub mod limits;
+pub mod listener;
+pub mod proc;
+mod resolve;
+pub mod state;
+
+pub use cpu::cores_of;
+pub use environment::environment;
+pub use forecast::{Demand, Forecast, Supply, forecast};
+pub use foreign::{Foreign, Watch};
+pub use limits::{Descriptors, raise_descriptors};
+pub use listener::{listener_pid, listener_pids, process_name};
+pub use resolve::{Family, RESOLVE_MAX, ResolveError, resolve, resolve_within};
+pub use state::state_dir;

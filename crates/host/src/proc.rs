@@ -1,0 +1,201 @@
+//! The texts of /proc and /sys, parsed. Pure functions: what is malformed is left out or `None`.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// Highest core number that a list may name; more is taken for a damaged text.
+const CORE_MAX: u32 = 65_535;
+
+/// A list of cores as the kernel prints it: `0-3,8`. Empty for an empty or malformed text.
+pub fn cores(text: &str) -> Vec<u32> {
+    let mut found = BTreeSet::new();
+    for part in text.trim().split(',').filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        match (first.trim().parse::<u32>(), last.trim().parse::<u32>()) {
+            (Ok(first), Ok(last)) if first <= last && last <= CORE_MAX => {
+                found.extend(first..=last);
+            }
+            _ => return Vec::new(),
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// The line `cpu` of /proc/stat, in clock ticks summed over all cores. Time of guests stands within
+/// `user` and `nice`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    pub user: u64,
+    pub nice: u64,
+    pub system: u64,
+    pub idle: u64,
+    pub iowait: u64,
+    pub irq: u64,
+    pub softirq: u64,
+    pub steal: u64,
+}
+
+impl Totals {
+    /// Time in which cores ran threads. Interrupts are apart: what they do for the loopback device
+    /// is our own traffic, and some kernels count it in the threads as well.
+    pub fn threads(&self) -> u64 {
+        self.user.saturating_add(self.nice).saturating_add(self.system)
+    }
+}
+
+/// /proc/stat.
+pub fn totals(text: &str) -> Option<Totals> {
+    let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    let mut fields = line.split_ascii_whitespace().map(|field| field.parse().ok());
+    let mut next = || fields.next().flatten();
+    Some(Totals {
+        user: next()?,
+        nice: next()?,
+        system: next()?,
+        idle: next()?,
+        // old kernels end early
+        iowait: next().unwrap_or(0),
+        irq: next().unwrap_or(0),
+        softirq: next().unwrap_or(0),
+        steal: next().unwrap_or(0),
+    })
+}
+
+/// One process out of /proc/PID/stat; times in clock ticks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    pub parent: u32,
+    pub name: String,
+    /// User and system time of all its threads.
+    pub ticks: u64,
+    /// The same of children that ended and were waited for.
+    pub waited: u64,
+    /// When it started: tells two owners of one number apart.
+    pub started: u64,
+}
+
+/// /proc/PID/stat. The name may hold anything, parentheses and spaces too, so the last `)` counts.
+pub fn process(text: &str) -> Option<Process> {
+    let (open, close) = (text.find('(')?, text.rfind(')')?);
+    let name = text.get(open + 1..close)?.to_owned();
+    // fields are numbered from 1 in proc_pid_stat(5); the first one here is number 3
+    let fields: Vec<&str> = text.get(close + 1..)?.split_ascii_whitespace().collect();
+    let number = |field: usize| fields.get(field - 3)?.parse::<i64>().ok();
+    let ticks = |first: usize| {
+        let sum = number(first)?.checked_add(number(first + 1)?)?;
+        u64::try_from(sum).ok()
+    };
+    Some(Process {
+        parent: u32::try_from(number(4)?).ok()?,
+        name,
+        ticks: ticks(14)?,
+        waited: ticks(16)?,
+        started: u64::try_from(number(22)?).ok()?,
+    })
+}
+
+/// A line `Key: value` of /proc/PID/status, /proc/meminfo or /proc/cpuinfo: the first of its key.
+pub fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    let mut pairs = text.lines().filter_map(|line| line.split_once(':'));
+    pairs.find(|(name, _)| name.trim() == key).map(|(_, value)| value.trim())
+}
+
+/// `MemTotal` of /proc/meminfo in bytes.
+pub fn memory(meminfo: &str) -> Option<u64> {
+    let kib = value(meminfo, "MemTotal")?.strip_suffix("kB")?.trim();
+    kib.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// What /proc/cpuinfo calls the CPU; each architecture has its own word for it.
+pub fn cpu_model(cpuinfo: &str) -> Option<&str> {
+    let keys = ["model name", "cpu model", "Model", "Hardware", "uarch", "cpu"];
+    keys.iter().find_map(|key| value(cpuinfo, key)).filter(|model| !model.is_empty())
+}
+
+/// Whether /proc/cpuinfo says that a hypervisor is below us (x86 only).
+pub fn virtual_machine(cpuinfo: &str) -> bool {
+    value(cpuinfo, "flags")
+        .is_some_and(|flags| flags.split_ascii_whitespace().any(|flag| flag == "hypervisor"))
+}
+
+/// ip_local_port_range: first and last.
+pub fn port_range(text: &str) -> Option<(u16, u16)> {
+    let mut fields = text.split_ascii_whitespace().map(|field| field.parse().ok());
+    match (fields.next()??, fields.next()??) {
+        (first, last) if first <= last => Some((first, last)),
+        _ => None,
+    }
+}
+
+/// A socket that listens: where, and the inode that its descriptors point to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listening {
+    pub address: SocketAddr,
+    pub inode: u64,
+}
+
+/// /proc/net/tcp or tcp6: the lines in state LISTEN.
+pub fn listening(table: &str) -> Vec<Listening> {
+    table.lines().filter_map(listening_line).collect()
+}
+
+pub fn listening_line(line: &str) -> Option<Listening> {
+    const LISTEN: &str = "0A";
+    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+    if *fields.get(3)? != LISTEN {
+        return None;
+    }
+    let (address, port) = fields.get(1)?.split_once(':')?;
+    Some(Listening {
+        address: SocketAddr::new(hex_address(address)?, u16::from_str_radix(port, 16).ok()?),
+        inode: fields.get(9)?.parse().ok()?,
+    })
+}
+
+/// Words of 32 bits, each printed as the number that this machine sees in it.
+fn hex_address(text: &str) -> Option<IpAddr> {
+    let word = |at: usize| {
+        let digits = text.get(at..at + 8)?;
+        u32::from_str_radix(digits, 16).ok().map(u32::to_ne_bytes)
+    };
+    match text.len() {
+        8 => Some(IpAddr::V4(Ipv4Addr::from(word(0)?))),
+        32 => {
+            let mut bytes = [0; 16];
+            for (index, part) in bytes.chunks_exact_mut(4).enumerate() {
+                part.copy_from_slice(&word(index * 8)?);
+            }
+            Some(IpAddr::V6(Ipv6Addr::from(bytes)))
+        }
+        _ => None,
+    }
+}
+
+/// /proc/net/unix: inodes of the sockets that listen on `path`.
+pub fn listening_unix(table: &str, path: &str) -> Vec<u64> {
+    // __SO_ACCEPTCON
+    const ACCEPTS: u32 = 1 << 16;
+    let inode = |line: &str| {
+        // a path may hold spaces: seven fields, then the rest
+        let mut rest = line;
+        let mut fields = [""; 7];
+        for field in &mut fields {
+            rest = rest.trim_start();
+            let end = rest.find(' ').unwrap_or(rest.len());
+            (*field, rest) = rest.split_at(end);
+        }
+        let flags = u32::from_str_radix(fields[3], 16).ok()?;
+        (flags & ACCEPTS != 0 && rest.strip_prefix(' ')? == path)
+            .then(|| fields[6].parse().ok())
+            .flatten()
+    };
+    table.lines().filter_map(inode).collect()
+}
+
+/// The inode of a link such as `socket:[12345]` in /proc/PID/fd.
+pub fn socket_inode(link: &str) -> Option<u64> {
+    link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,228 @@
+//! Names to addresses by the operating system's resolver, within a bound.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+use units::{Nanos, quoted};
+
+/// Which addresses are wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Family {
+    #[default]
+    Any,
+    V4,
+    V6,
+}
+
+impl Family {
+    fn admits(self, address: &SocketAddr) -> bool {
+        match self {
+            Family::Any => true,
+            Family::V4 => address.is_ipv4(),
+            Family::V6 => address.is_ipv6(),
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Family::Any => "",
+            Family::V4 => "IPv4 ",
+            Family::V6 => "IPv6 ",
+        }
+    }
+}
+
+/// Why a name gave no address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResolveError {
+    /// The resolver said no, in these words.
+    NotFound { host: String, why: String },
+    /// It has addresses, but none of the family asked for.
+    OtherFamily { host: String, family: Family, found: IpAddr },
+    /// No answer in time.
+    TimedOut { host: String, after: Nanos },
+}
+
+impl fmt::Display for ResolveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ResolveError::NotFound { host, why } => write!(
+                f,
+                "the name {} has no address: {why}; check its spelling, or give the address with \
+                 --resolve",
+                quoted(host)
+            ),
+            ResolveError::OtherFamily { host, family, found } => write!(
+                f,
+                "the name {} has no {}address, but {found}; leave -4 or -6 away",
+                quoted(host),
+                family.words()
+            ),
+            ResolveError::TimedOut { host, after } => write!(
+                f,
+                "no answer within {} about the name {}: is the name server reachable? The address \
+                 can be given with --resolve",
+                units::show::duration(*after),
+                quoted(host)
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ResolveError {}
+
+/// The longest that [`resolve`] waits.
+pub const RESOLVE_MAX: Nanos = Nanos::from_secs(5);
+
+/// Addresses of `host` (a name, or an address with or without brackets) and how long the look-up
+/// took. At least one address, each once, in the resolver's order.
+///
+/// # Errors
+/// Unknown names, names without an address of that family, no answer within [`RESOLVE_MAX`].
+pub fn resolve(
+    host: &str,
+    port: u16,
+    family: Family,
+) -> Result<(Vec<SocketAddr>, Nanos), ResolveError> {
+    resolve_within(RESOLVE_MAX, host, port, family)
+}
+
+/// [`resolve`] with a bound of one's own. The system's resolver cannot be stopped: when the bound
+/// is reached, its thread is left behind until it gives up by itself.
+///
+/// # Errors
+/// As [`resolve`].
+pub fn resolve_within(
+    bound: Nanos,
+    host: &str,
+    port: u16,
+    family: Family,
+) -> Result<(Vec<SocketAddr>, Nanos), ResolveError> {
+    let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+    if let Ok(address) = bare.parse::<IpAddr>() {
+        let found = choose(vec![SocketAddr::new(address, port)], host, family)?;
+        return Ok((found, Nanos::ZERO));
+    }
+    let name = bare.to_owned();
+    let started = Instant::now();
+    let look_up = move || (name.as_str(), port).to_socket_addrs().map(Iterator::collect);
+    let found = bounded(bound, host, look_up)?;
+    let took = Nanos(u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    Ok((choose(found, host, family)?, took))
+}
+
+fn bounded(
+    bound: Nanos,
+    host: &str,
+    look_up: impl FnOnce() -> io::Result<Vec<SocketAddr>> + Send + 'static,
+) -> Result<Vec<SocketAddr>, ResolveError> {
+    let not_found = |why: String| ResolveError::NotFound { host: host.to_owned(), why };
+    let (give, take) = sync_channel(1);
+    std::thread::Builder::new()
+        .name("resolver".to_owned())
+        // nobody listens any more once the bound is reached
+        .spawn(move || give.send(look_up()).ok())
+        .map_err(|error| not_found(format!("no thread for the look-up: {error}")))?;
+    match take.recv_timeout(Duration::from_nanos(bound.0)) {
+        Ok(Ok(found)) => Ok(found),
+        Ok(Err(error)) => Err(not_found(error.to_string())),
+        Err(RecvTimeoutError::Timeout) => {
+            Err(ResolveError::TimedOut { host: host.to_owned(), after: bound })
+        }
+        Err(RecvTimeoutError::Disconnected) => Err(not_found("the look-up broke off".to_owned())),
+    }
+}
+
+fn choose(
+    found: Vec<SocketAddr>,
+    host: &str,
+    family: Family,
+) -> Result<Vec<SocketAddr>, ResolveError> {
+    let mut chosen: Vec<SocketAddr> = Vec::new();
+    for address in &found {
+        if family.admits(address) && !chosen.contains(address) {
+            chosen.push(*address);
+        }
+    }
+    match (chosen.is_empty(), found.first()) {
+        (false, _) => Ok(chosen),
+        (true, Some(other)) => {
+            Err(ResolveError::OtherFamily { host: host.to_owned(), family, found: other.ip() })
+        }
+        (true, None) => Err(ResolveError::NotFound {
+            host: host.to_owned(),
+            why: "the resolver's answer is empty".to_owned(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    fn addresses(texts: &[&str]) -> Vec<SocketAddr> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn addresses_need_no_resolver() {
+        for (host, family, expected) in [
+            ("127.0.0.1", Family::Any, "127.0.0.1:80"),
+            ("127.0.0.1", Family::V4, "127.0.0.1:80"),
+            ("[::1]", Family::V6, "[::1]:80"),
+            ("::1", Family::Any, "[::1]:80"),
+        ] {
+            // no bound is so small that an address would not do
+            let (found, took) = resolve_within(Nanos::ZERO, host, 80, family).unwrap();
+            assert_eq!((found, took), (addresses(&[expected]), Nanos::ZERO), "{host}");
+        }
+    }
+
+    #[test]
+    fn the_family_is_kept() {
+        let found = addresses(&["[::1]:80", "127.0.0.1:80", "[::1]:80"]);
+        for (family, expected) in [
+            (Family::Any, &["[::1]:80", "127.0.0.1:80"][..]),
+            (Family::V4, &["127.0.0.1:80"]),
+            (Family::V6, &["[::1]:80"]),
+        ] {
+            assert_eq!(choose(found.clone(), "name", family).unwrap(), addresses(expected));
+        }
+        let error = resolve("127.0.0.1", 80, Family::V6).unwrap_err().to_string();
+        assert!(error.contains("no IPv6 address, but 127.0.0.1"), "{error}");
+        let error = choose(Vec::new(), "name", Family::Any).unwrap_err().to_string();
+        assert!(error.contains("empty"), "{error}");
+    }
+
+    #[test]
+    fn this_machine_knows_itself() {
+        let (found, _) = resolve("localhost", 8080, Family::Any).unwrap();
+        assert!(found.iter().all(|address| address.ip().is_loopback() && address.port() == 8080));
+    }
+
+    #[test]
+    fn the_resolvers_words_come_through() {
+        let refuse = || Err(io::Error::other("Name or service not known"));
+        let error = bounded(RESOLVE_MAX, "no.such.host", refuse).unwrap_err().to_string();
+        assert!(error.contains("no.such.host") && error.contains("not known"), "{error}");
+        assert!(error.contains("--resolve"), "{error}");
+    }
+
+    #[test]
+    fn a_resolver_that_never_answers_is_left_behind() {
+        let (release, held) = channel::<()>();
+        let hang = move || {
+            held.recv().ok();
+            Ok(Vec::new())
+        };
+        let error = bounded(Nanos::from_millis(1), "slow.example", hang).unwrap_err();
+        drop(release);
+        let expected =
+            ResolveError::TimedOut { host: "slow.example".into(), after: Nanos::from_millis(1) };
+        assert_eq!(error, expected);
+        assert!(error.to_string().contains("slow.example"), "{error}");
+    }
+}

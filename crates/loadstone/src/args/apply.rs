@@ -1,0 +1,433 @@
+//! From options to a plan. What is not typed stands as the plan file or the defaults have it; what
+//! contradicts is an error that names both sides.
+
+use super::run::*;
+use super::{Outputs, UsageError, parse::List};
+use plan::{
+    AddressFamily, Arrivals, Auth, ConnectionPlan, FileSource, Gaps, HttpVersion, Load, Location,
+    Order, Plan, RequestPlan, SessionPlan, TargetPlan, Think, TlsPlan, TlsVersions,
+};
+use std::path::Path;
+use url::Url;
+
+impl RunArgs {
+    /// The plan that was typed, validated, and where its results go.
+    ///
+    /// # Errors
+    /// What is malformed, contradictory, or in a file that cannot be read: exit code 2.
+    pub(crate) fn into_plan(self, files: &dyn FileSource) -> Result<(Plan, Outputs), UsageError> {
+        self.request.check_sources()?;
+        let base = Base::read(self.target.as_deref(), &self.request, files)?;
+        let outputs = self.output.outputs(base.name, self.measure.percentiles.is_some());
+        outputs.check()?;
+        let mut plan = base.plan;
+        self.request.apply(&mut plan, base.from_file, files)?;
+        self.expect.apply(&mut plan);
+        self.load.apply(&mut plan)?;
+        self.end.apply(&mut plan, self.request.once);
+        self.limits.apply(&mut plan);
+        self.connection.apply(&mut plan.connection);
+        self.tls.apply(&mut plan.tls, files)?;
+        self.measure.apply(&mut plan);
+        self.driver.apply(&mut plan);
+        if let Err(problems) = plan::validate(&plan) {
+            let error = UsageError::from(problems);
+            return Err(if base.from_file { error.within(&outputs.name) } else { error });
+        }
+        Ok((plan, outputs))
+    }
+}
+
+/// What the options change.
+struct Base {
+    plan: Plan,
+    name: String,
+    /// Read from a plan file; otherwise the defaults with a URL or a list.
+    from_file: bool,
+}
+
+impl Base {
+    fn read(
+        target: Option<&str>,
+        request: &RequestArgs,
+        files: &dyn FileSource,
+    ) -> Result<Base, UsageError> {
+        let is_file = |target: &str| !target.contains("://") && target.ends_with(".toml");
+        let mut base = match (target, &request.urls) {
+            (Some(path), _) if is_file(path) => {
+                Base { plan: read_plan(path, files)?, name: path.to_owned(), from_file: true }
+            }
+            (Some(url), _) => Base::of_url(plan::parse_url(url)?, request)?,
+            (None, Some(list)) => {
+                Base { plan: Plan::for_targets(Vec::new()), name: list.clone(), from_file: false }
+            }
+            (None, None) => {
+                return Err(UsageError::new(
+                    "no URL is given; write loadstone run http://host:port/path, a PLAN.toml, or \
+                     --urls FILE",
+                ));
+            }
+        };
+        if let Some(path) = &request.urls {
+            let url = target.filter(|_| !base.from_file).and(base.plan.targets.first());
+            let start = url.map(|target| target.url.clone());
+            base.plan.targets = read_list(path, start.as_ref(), files)?;
+            if !base.from_file {
+                base.name = if path == "-" { "standard input".to_owned() } else { path.clone() };
+            }
+        } else if !base.from_file && (request.random || request.once) {
+            let option = if request.random { "--random" } else { "--once" };
+            return Err(UsageError::new(format!(
+                "{option} needs a list to take URLs from; add --urls FILE"
+            )));
+        }
+        Ok(base)
+    }
+
+    fn of_url(location: Location, request: &RequestArgs) -> Result<Base, UsageError> {
+        let Location { url, auth } = location;
+        if auth.is_some() && (request.user.is_some() || request.bearer.is_some()) {
+            let option = if request.user.is_some() { "--user" } else { "--bearer" };
+            return Err(UsageError::new(format!(
+                "the URL has a login and {option} gives another one; drop one"
+            )));
+        }
+        let name = url.to_string();
+        let mut plan = Plan::for_url(url);
+        plan.request.auth = auth;
+        Ok(Base { plan, name, from_file: false })
+    }
+}
+
+fn read_plan(path: &str, files: &dyn FileSource) -> Result<Plan, UsageError> {
+    let text = read_text(path, files)?;
+    let folder = Path::new(path).parent().unwrap_or(Path::new(""));
+    plan::from_toml(&text, &Beside { folder, files })
+        .map_err(|error| UsageError::new(format!("{path}: {error}")))
+}
+
+fn read_list(
+    path: &str,
+    base: Option<&Url>,
+    files: &dyn FileSource,
+) -> Result<Vec<TargetPlan>, UsageError> {
+    let text = read_text(path, files)
+        .map_err(|error| UsageError::new(format!("--urls {path}: {error}; give a line per URL")))?;
+    plan::parse_url_list(&text, base)
+        .map_err(|error| UsageError::new(format!("--urls {path}: {error}")))
+}
+
+fn read_text(path: &str, files: &dyn FileSource) -> Result<String, UsageError> {
+    let bytes = files.read(path).map_err(UsageError::new)?;
+    String::from_utf8(bytes)
+        .map_err(|_| UsageError::new(format!("{} is no UTF-8 text", units::quoted(path))))
+}
+
+/// Files that a plan names are looked for in the plan's own folder.
+struct Beside<'a> {
+    folder: &'a Path,
+    files: &'a dyn FileSource,
+}
+
+impl FileSource for Beside<'_> {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        if path == "-" {
+            return self.files.read(path);
+        }
+        self.files.read(&self.folder.join(path).to_string_lossy())
+    }
+}
+
+impl RequestArgs {
+    fn check_sources(&self) -> Result<(), UsageError> {
+        let stdin = Some("-");
+        if self.urls.as_deref() == stdin && self.body_file.as_deref() == stdin {
+            return Err(UsageError::new(
+                "--urls - and --body-file - both read standard input, which can be read one time \
+                 only; give a file to one of them",
+            ));
+        }
+        let named = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("user-agent");
+        if self.user_agent.is_some() && self.headers.iter().any(|header| named(&header)) {
+            return Err(UsageError::new(
+                "--user-agent and -H 'User-Agent: …' both write that header; drop one",
+            ));
+        }
+        Ok(())
+    }
+
+    fn apply(
+        &self,
+        plan: &mut Plan,
+        from_file: bool,
+        files: &dyn FileSource,
+    ) -> Result<(), UsageError> {
+        if self.random {
+            plan.order = Order::Random;
+        }
+        if self.once {
+            plan.order = Order::Once;
+        }
+        let request = &mut plan.request;
+        request.headers.extend(self.headers.iter().cloned());
+        if let Some(text) = &self.body {
+            request.body = Some(text.clone().into_bytes());
+        }
+        if let Some(path) = &self.body_file {
+            let bytes = files.read(path);
+            request.body =
+                Some(bytes.map_err(|why| UsageError::new(format!("--body-file: {why}")))?);
+        }
+        self.apply_switches(request);
+        let bodied = self.body.is_some() || self.body_file.is_some() || self.urls.is_some();
+        match &self.method {
+            Some(method) => request.method = method.clone(),
+            None if bodied || !from_file => plan.post_bodies(),
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn apply_switches(&self, request: &mut RequestPlan) {
+        if let Some(auth) = self.user.clone().or_else(|| self.bearer.clone().map(Auth::Bearer)) {
+            request.auth = Some(auth);
+        }
+        set(&mut request.user_agent, self.user_agent.clone());
+        set(
+            &mut request.version,
+            self.http.map(|name| match name {
+                HttpName::Http10 => HttpVersion::Http10,
+                HttpName::Http11 => HttpVersion::Http11,
+            }),
+        );
+        set(&mut request.follow_max, self.follow);
+        request.compressed |= self.compressed;
+        request.cookies |= self.cookies;
+    }
+}
+
+impl ExpectArgs {
+    fn apply(self, plan: &mut Plan) {
+        set(&mut plan.expect.status, self.expect_status.map(|List(ranges)| ranges));
+        set_some(&mut plan.expect.length, self.expect_length);
+        set_some(&mut plan.expect.body, self.expect_body);
+    }
+}
+
+impl LoadArgs {
+    fn apply(&self, plan: &mut Plan) -> Result<(), UsageError> {
+        set(&mut plan.seed, self.seed);
+        if self.rate.is_some() && self.connections.is_some() {
+            return Err(UsageError::new(
+                "-c and --rate contradict each other: -c has users who wait for answers, --rate \
+                 calls that wait for nobody; drop one (to bound the connections of an open load \
+                 give --connections-max)",
+            ));
+        }
+        let old = &plan.load;
+        let think = self.think.unwrap_or(match old {
+            Load::Closed { think, .. } => *think,
+            Load::Open { session: Some(session), .. } => session.think,
+            Load::Open { .. } => Think::None,
+        });
+        let stays_closed = matches!(old, Load::Closed { .. }) && self.rate.is_none();
+        if self.connections.is_some() || stays_closed {
+            self.refuse_open_options()?;
+            let default = match old {
+                Load::Closed { users, .. } => *users,
+                Load::Open { .. } => 0,
+            };
+            plan.load = Load::Closed { users: self.connections.unwrap_or(default), think };
+            return Ok(());
+        }
+        plan.load = self.open(old, think)?;
+        Ok(())
+    }
+
+    fn refuse_open_options(&self) -> Result<(), UsageError> {
+        for (given, option) in [
+            (self.session.is_some(), "--session"),
+            (self.arrivals.is_some(), "--arrivals"),
+            (self.burst.is_some(), "--burst"),
+            (self.connections_max.is_some(), "--connections-max"),
+            (self.queue_max.is_some(), "--queue-max"),
+        ] {
+            if given && self.connections.is_some() {
+                return Err(UsageError::new(format!(
+                    "-c and {option} contradict each other: {option} belongs to an open load; \
+                     give --rate instead of -c, or drop {option}"
+                )));
+            }
+            if given {
+                return Err(UsageError::new(format!(
+                    "{option} belongs to an open load; add --rate, or drop {option}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// An open load: that of a plan file with changes, or a new one at `--rate`.
+    fn open(&self, old: &Load, think: Think) -> Result<Load, UsageError> {
+        // Without --rate the old load is an open one, and its rates stand.
+        let rates = self.rate.map(|span| (span.from, span.to));
+        let (mut arrivals, old_session, mut connections_max, mut queue_max) = match old {
+            Load::Open { arrivals, session, connections_max, queue_max } => {
+                (*arrivals, session.as_ref(), *connections_max, *queue_max)
+            }
+            Load::Closed { .. } => {
+                let (from, to) = rates.expect("a closed load turns open by --rate only");
+                (Arrivals { from, to, gaps: Gaps::Constant, burst: 1 }, None, None, None)
+            }
+        };
+        if let Some((from, to)) = rates {
+            (arrivals.from, arrivals.to) = (from, to);
+        }
+        set(
+            &mut arrivals.gaps,
+            self.arrivals.map(|name| match name {
+                GapsName::Constant => Gaps::Constant,
+                GapsName::Poisson => Gaps::Poisson,
+                GapsName::Uniform => Gaps::Uniform,
+            }),
+        );
+        set(&mut arrivals.burst, self.burst);
+        set_some(&mut connections_max, self.connections_max);
+        set_some(&mut queue_max, self.queue_max);
+        let calls = self.session.or(old_session.map(|session| session.calls));
+        if calls.is_none() && self.think.is_some() {
+            return Err(UsageError::new(
+                "--think with --rate needs --session N: single calls have nobody who thinks; add \
+                 --session, or give -c instead of --rate",
+            ));
+        }
+        let session = calls.map(|calls| SessionPlan { calls, think });
+        Ok(Load::Open { arrivals, session, connections_max, queue_max })
+    }
+}
+
+impl EndArgs {
+    /// An end that is typed replaces the one that stood there, whole.
+    fn apply(self, plan: &mut Plan, once: bool) {
+        let stop = &mut plan.stop;
+        let typed = self.duration.is_some() || self.requests.is_some() || self.bytes_max.is_some();
+        if typed || once {
+            (stop.duration, stop.requests, stop.bytes) =
+                (self.duration, self.requests, self.bytes_max);
+        }
+        set(&mut stop.warm_up, self.warmup);
+        set_some(&mut stop.abort_if, self.abort_if);
+        set(&mut plan.measure.repeat, self.repeat);
+    }
+}
+
+impl LimitArgs {
+    fn apply(&self, plan: &mut Plan) {
+        let limits = &mut plan.timeouts;
+        set(&mut limits.call, self.timeout);
+        set(&mut limits.connect, self.connect_timeout);
+        set_some(&mut limits.first_byte, self.first_byte_timeout);
+        set_some(&mut limits.progress, self.progress_timeout);
+    }
+}
+
+impl ConnectionArgs {
+    fn apply(self, connection: &mut ConnectionPlan) {
+        set_some(&mut connection.calls, self.calls.or(self.close.then_some(1)));
+        set(&mut connection.pipeline, self.pipeline);
+        set_some(&mut connection.group, self.group);
+        set_some(&mut connection.unix, self.unix);
+        connection.resolve.extend(self.resolve);
+        set(&mut connection.bind, self.bind.map(|List(addresses)| addresses));
+        set_some(&mut connection.proxy, self.proxy);
+        if self.ipv4 {
+            connection.prefer = AddressFamily::V4;
+        }
+        if self.ipv6 {
+            connection.prefer = AddressFamily::V6;
+        }
+        set_some(&mut connection.send_buffer, self.send_buffer);
+        set_some(&mut connection.recv_buffer, self.recv_buffer);
+        connection.nodelay &= !self.no_nodelay;
+        connection.reset_on_close |= self.reset;
+    }
+}
+
+impl TlsArgs {
+    fn apply(self, tls: &mut TlsPlan, files: &dyn FileSource) -> Result<(), UsageError> {
+        tls.insecure |= self.insecure;
+        for (option, path, slot) in [
+            ("--ca", self.ca, &mut tls.ca),
+            ("--cert", self.cert, &mut tls.cert),
+            ("--key", self.key, &mut tls.key),
+        ] {
+            let Some(path) = path else { continue };
+            let bytes = files.read(&path);
+            *slot = Some(bytes.map_err(|why| UsageError::new(format!("{option}: {why}")))?);
+        }
+        set(
+            &mut tls.versions,
+            self.tls.map(|name| match name {
+                TlsName::Tls12 => TlsVersions::Tls12,
+                TlsName::Tls13 => TlsVersions::Tls13,
+            }),
+        );
+        tls.resumption &= !self.no_resumption;
+        set(&mut tls.alpn, self.alpn.map(|List(names)| names));
+        set_some(&mut tls.server_name, self.server_name);
+        set(&mut tls.groups, self.groups.map(|List(names)| names));
+        set(&mut tls.ciphers, self.ciphers.map(|List(names)| names));
+        Ok(())
+    }
+}
+
+impl MeasureArgs {
+    fn apply(self, plan: &mut Plan) {
+        let measure = &mut plan.measure;
+        measure.slo.extend(self.slo.into_iter().flat_map(|List(objectives)| objectives));
+        set(
+            &mut measure.quantiles,
+            self.percentiles.map(|List(quantiles)| quantiles).filter(|list| !list.is_empty()),
+        );
+        set(&mut measure.conforming_bps, self.conforming);
+        measure.conforming_counts_heads |= self.conforming_heads;
+        set(&mut measure.interval, self.interval);
+    }
+}
+
+impl DriverArgs {
+    fn apply(self, plan: &mut Plan) {
+        let driver = &mut plan.driver;
+        set_some(&mut driver.threads, self.threads);
+        set(&mut driver.cpus, self.cpus.map(|List(cores)| cores));
+        set_some(&mut driver.nice, self.nice);
+    }
+}
+
+impl OutputArgs {
+    fn outputs(self, name: String, percentiles: bool) -> Outputs {
+        Outputs {
+            name,
+            json: self.json,
+            csv: self.csv,
+            hdr: self.hdr,
+            html: self.html,
+            log: self.log,
+            quiet: self.quiet,
+            percentiles,
+            print_plan: self.print_plan,
+        }
+    }
+}
+
+fn set<T>(slot: &mut T, typed: Option<T>) {
+    if let Some(value) = typed {
+        *slot = value;
+    }
+}
+
+fn set_some<T>(slot: &mut Option<T>, typed: Option<T>) {
+    if typed.is_some() {
+        *slot = typed;
+    }
+}

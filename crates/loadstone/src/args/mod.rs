@@ -1,0 +1,116 @@
+//! What was typed, and what it means: the command line of every command, and the way from it to a
+//! plan. Nothing here opens a socket; files are read through a [`plan::FileSource`].
+
+mod apply;
+mod disk;
+mod outputs;
+mod pages;
+mod parse;
+mod run;
+mod site;
+mod small;
+
+pub(crate) use disk::Disk;
+pub(crate) use outputs::{Outputs, Sink};
+pub(crate) use pages::{completions, man_page};
+pub(crate) use run::RunArgs;
+pub(crate) use site::SiteArgs;
+pub(crate) use small::{CalibrateArgs, DemoArgs};
+
+use clap::{Parser, Subcommand};
+
+/// Loads, measures and torture-tests web servers.
+///
+/// Response time counts from the instant a request was due, nothing is dropped without being
+/// counted, and every run ends in a verdict on itself: VALID, DEGRADED or INVALID.
+#[derive(Debug, Parser)]
+#[command(
+    name = "loadstone",
+    version,
+    long_version = LONG_VERSION,
+    max_term_width = 80,
+    arg_required_else_help = true,
+    after_help = EXAMPLES,
+    disable_help_subcommand = true
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Run(Box<RunArgs>),
+    Demo(DemoArgs),
+    /// Start the built-in reference server, with faults on demand
+    Site(SiteArgs),
+    Calibrate(CalibrateArgs),
+    /// Print the completions of a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man,
+}
+
+/// What was typed cannot be done. Exit code 2.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UsageError {
+    /// One sentence each, at least one.
+    pub(crate) problems: Vec<String>,
+}
+
+impl UsageError {
+    pub(crate) fn new(problem: impl Into<String>) -> UsageError {
+        UsageError { problems: vec![problem.into()] }
+    }
+
+    /// The same problems, each with the file that it lies in.
+    pub(crate) fn within(self, file: &str) -> UsageError {
+        let named = self.problems.into_iter().map(|problem| format!("{file}: {problem}"));
+        UsageError { problems: named.collect() }
+    }
+}
+
+impl std::fmt::Display for UsageError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.problems.join("\n"))
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+impl From<units::ParseError> for UsageError {
+    fn from(error: units::ParseError) -> UsageError {
+        UsageError::new(error.0)
+    }
+}
+
+impl From<Vec<plan::Problem>> for UsageError {
+    fn from(problems: Vec<plan::Problem>) -> UsageError {
+        UsageError { problems: problems.into_iter().map(|problem| problem.text).collect() }
+    }
+}
+
+const LONG_VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\nprotocols: HTTP/1.0 HTTP/1.1\nI/O: epoll\nTLS: rustls with aws-lc-rs, 1.2 and 1.3"
+);
+
+const EXAMPLES: &str = "\
+Examples:
+  loadstone demo                                 see what it does, on itself
+  loadstone run http://localhost:8080/           10 users for 10 seconds
+  loadstone run -c 64 -d 30s URL                 64 users for 30 seconds
+  loadstone run --rate 2000/s --slo 'p99<50ms' URL
+                                                 an open load, an objective
+  loadstone run --urls list.txt --random --json result.json
+  loadstone site --listen 127.0.0.1:0            a server to try things on
+
+Exit codes: 0 all well; 1 objective or expectation missed; 2 usage or plan;
+3 no connection; 4 the measurement is INVALID; 5 a result was not written;
+130 interrupted.";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! Where results go.
+
+use super::UsageError;
+use std::path::PathBuf;
+
+/// A file, or standard output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Sink {
+    Stdout,
+    File(PathBuf),
+}
+
+/// What is written besides, or instead of, the report on standard output.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outputs {
+    /// What the run is called: the URL or the file as typed, without a password.
+    pub(crate) name: String,
+    /// On standard output it is alone there.
+    pub(crate) json: Option<Sink>,
+    pub(crate) csv: Option<PathBuf>,
+    pub(crate) hdr: Option<PathBuf>,
+    pub(crate) html: Option<PathBuf>,
+    /// A line per call.
+    pub(crate) log: Option<PathBuf>,
+    /// Verdict and headline only.
+    pub(crate) quiet: bool,
+    /// The table of quantiles, in full.
+    pub(crate) percentiles: bool,
+    /// Print the plan that the options make, and do nothing else.
+    pub(crate) print_plan: bool,
+}
+
+impl Outputs {
+    /// That no two results go to one file, and that standard output is named for JSON only.
+    pub(crate) fn check(&self) -> Result<(), UsageError> {
+        let json = match &self.json {
+            Some(Sink::File(path)) => Some(path),
+            _ => None,
+        };
+        let mut files: Vec<(&str, &PathBuf)> = Vec::new();
+        for (option, path) in [
+            ("--json", json),
+            ("--csv", self.csv.as_ref()),
+            ("--hdr", self.hdr.as_ref()),
+            ("--html", self.html.as_ref()),
+            ("--log", self.log.as_ref()),
+        ] {
+            let Some(path) = path else { continue };
+            if path.as_os_str().is_empty() {
+                return Err(UsageError::new(format!("{option} needs the name of a file")));
+            }
+            if path.as_os_str() == "-" {
+                return Err(UsageError::new(format!(
+                    "{option} takes a file; standard output is for the report, or for --json -"
+                )));
+            }
+            if let Some((other, _)) = files.iter().find(|(_, known)| *known == path) {
+                return Err(UsageError::new(format!(
+                    "{other} and {option} name the same file, {}; give two",
+                    path.display()
+                )));
+            }
+            files.push((option, path));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,346 @@
+//! The options of `run`, by the part of the plan that they speak of. `-h` shows the common ones,
+//! `--help` all.
+
+use super::Sink;
+use super::parse::{self, List};
+use clap::{Args, ValueEnum};
+use plan::{AbortRule, Auth, BodyRule, ResolveRule, Think, rules};
+use std::net::IpAddr;
+use std::path::PathBuf;
+use units::{Nanos, RateSpan};
+
+/// Load a server and measure it
+///
+/// A closed load (-c) has users who call, wait, think and call again; an open one (--rate) has
+/// calls that fall due whatever the server does. Options given beside a PLAN.toml win over it.
+#[derive(Args, Clone, Debug, Default)]
+#[command(
+    override_usage = "loadstone run [OPTIONS] URL|PLAN.toml\n       loadstone run [OPTIONS] --urls FILE [BASE-URL]",
+    after_help = "\
+Quantities: times 500ms 10s 1m30s, rates 2000/s 120/m, sizes 64k 1M. The long
+help (--help) has all options."
+)]
+pub(crate) struct RunArgs {
+    /// http(s)://host/path, host[:port][/path], or a plan file ending in .toml
+    #[arg(value_name = "URL|PLAN.toml")]
+    pub(super) target: Option<String>,
+    #[command(flatten)]
+    pub(super) load: LoadArgs,
+    #[command(flatten)]
+    pub(super) end: EndArgs,
+    #[command(flatten)]
+    pub(super) request: RequestArgs,
+    #[command(flatten)]
+    pub(super) expect: ExpectArgs,
+    #[command(flatten)]
+    pub(super) limits: LimitArgs,
+    #[command(flatten)]
+    pub(super) connection: ConnectionArgs,
+    #[command(flatten)]
+    pub(super) tls: TlsArgs,
+    #[command(flatten)]
+    pub(super) measure: MeasureArgs,
+    #[command(flatten)]
+    pub(super) driver: DriverArgs,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum GapsName {
+    Constant,
+    Poisson,
+    Uniform,
+}
+
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Load")]
+pub(super) struct LoadArgs {
+    /// Users of a closed load [default: 10]
+    #[arg(short = 'c', long, value_parser = parse::count::<u32>, value_name = "N")]
+    pub(super) connections: Option<u32>,
+    /// Open load: calls (or sessions) a second; two rates ramp: 100..2000/s
+    #[arg(long, value_name = "RATE", value_parser = units::parse_rate_span)]
+    pub(super) rate: Option<RateSpan>,
+    /// Pause after an answer: 500ms, 1s..3s or exp:2s
+    #[arg(long, value_name = "TIME", value_parser = rules::parse_think)]
+    pub(super) think: Option<Think>,
+    /// With --rate: sessions of N calls arrive instead of calls
+    #[arg(long, value_parser = parse::count::<u32>, value_name = "N")]
+    pub(super) session: Option<u32>,
+    /// With --rate: the gaps between arrivals [default: constant]
+    #[arg(long, value_name = "LAW", hide_short_help = true)]
+    pub(super) arrivals: Option<GapsName>,
+    /// With --rate: N arrivals at a time
+    #[arg(long, value_parser = parse::count::<u32>, value_name = "N", hide_short_help = true)]
+    pub(super) burst: Option<u32>,
+    /// With --rate: connections at once [default: what descriptors and ports allow]
+    #[arg(long, value_parser = parse::count::<u32>, value_name = "N", hide_short_help = true)]
+    pub(super) connections_max: Option<u32>,
+    /// With --rate: calls that wait for a connection; more are dropped [default: one timeout's
+    /// worth of arrivals]
+    #[arg(long, value_parser = parse::count::<u64>, value_name = "N", hide_short_help = true)]
+    pub(super) queue_max: Option<u64>,
+    /// Seed of all that is random [default: 1]
+    #[arg(long, value_parser = parse::count::<u64>, value_name = "N", hide_short_help = true)]
+    pub(super) seed: Option<u64>,
+}
+
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "End of the run")]
+pub(super) struct EndArgs {
+    /// Length of the measured part [default: 10s]
+    #[arg(short = 'd', long, value_name = "TIME", value_parser = units::parse_duration)]
+    pub(super) duration: Option<Nanos>,
+    /// Calls (or sessions) to make; with -d, whichever ends first
+    #[arg(short = 'n', long, value_parser = parse::count::<u64>, value_name = "COUNT")]
+    pub(super) requests: Option<u64>,
+    /// Bytes to receive at most
+    #[arg(long, value_name = "SIZE", value_parser = units::parse_size, hide_short_help = true)]
+    pub(super) bytes_max: Option<u64>,
+    /// Load before the measured part, counted apart
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
+    pub(super) warmup: Option<Nanos>,
+    /// Give up early: 'failures>50% for 5s'
+    #[arg(long, value_name = "RULE", value_parser = rules::parse_abort_rule, hide_short_help = true)]
+    pub(super) abort_if: Option<AbortRule>,
+    /// Do all of it N times; results with intervals across the runs
+    #[arg(long, value_parser = parse::count::<u32>, value_name = "N")]
+    pub(super) repeat: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum HttpName {
+    #[value(name = "1.0")]
+    Http10,
+    #[value(name = "1.1")]
+    Http11,
+}
+
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Request")]
+pub(super) struct RequestArgs {
+    /// URLs from a file, or - for standard input: lines of [METHOD] URL [weight=N] [body=TEXT]
+    #[arg(long, value_name = "FILE|-")]
+    pub(super) urls: Option<String>,
+    /// Draw from the URL list by weight
+    #[arg(long, conflicts_with = "once")]
+    pub(super) random: bool,
+    /// Take each URL of the list one time
+    #[arg(long)]
+    pub(super) once: bool,
+    /// Method [default: GET, POST with a body]
+    #[arg(long, value_name = "NAME", value_parser = rules::parse_method)]
+    pub(super) method: Option<String>,
+    /// A header 'Name: value'; may be given several times
+    #[arg(short = 'H', long = "header", value_name = "HEADER", value_parser = rules::parse_header)]
+    pub(super) headers: Vec<(String, String)>,
+    /// Body, as text
+    #[arg(long, value_name = "TEXT", conflicts_with = "body_file")]
+    pub(super) body: Option<String>,
+    /// Body from a file, or - for standard input
+    #[arg(long, value_name = "FILE|-")]
+    pub(super) body_file: Option<String>,
+    /// Basic authorisation
+    #[arg(long, value_name = "NAME:PASSWORD", value_parser = rules::parse_user, conflicts_with = "bearer")]
+    pub(super) user: Option<Auth>,
+    /// Bearer authorisation
+    #[arg(long, value_name = "TOKEN", hide_short_help = true)]
+    pub(super) bearer: Option<String>,
+    /// The User-Agent header
+    #[arg(long, value_name = "TEXT", hide_short_help = true)]
+    pub(super) user_agent: Option<String>,
+    /// Version of HTTP [default: 1.1]
+    #[arg(long, value_name = "VERSION", hide_short_help = true)]
+    pub(super) http: Option<HttpName>,
+    /// Ask for compressed answers and undo the compression
+    #[arg(long, hide_short_help = true)]
+    pub(super) compressed: bool,
+    /// Follow up to N redirects in a call [default: none; without =N: 10]
+    #[arg(long, value_parser = parse::count::<u16>, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "10", hide_short_help = true)]
+    pub(super) follow: Option<u16>,
+    /// Keep cookies for each user and send them back
+    #[arg(long, hide_short_help = true)]
+    pub(super) cookies: bool,
+}
+
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Expectations (what does not match is a failed call)")]
+pub(super) struct ExpectArgs {
+    /// Statuses that are a success: 200,204,300-399 [default: below 400]
+    #[arg(long, value_name = "LIST", value_parser = parse::statuses)]
+    pub(super) expect_status: Option<List<(u16, u16)>>,
+    /// Length of the body, compression undone
+    #[arg(long, value_name = "SIZE", value_parser = units::parse_size, hide_short_help = true)]
+    pub(super) expect_length: Option<u64>,
+    /// Text in the body; or exact:TEXT, regex:RE, sha256:HEX
+    #[arg(long, value_name = "RULE", value_parser = rules::parse_body_rule, hide_short_help = true)]
+    pub(super) expect_body: Option<BodyRule>,
+}
+
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Time limits")]
+pub(super) struct LimitArgs {
+    /// From the instant a call was due to its outcome [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
+    pub(super) timeout: Option<Nanos>,
+    /// To connect [default: 5s]
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration, hide_short_help = true)]
+    pub(super) connect_timeout: Option<Nanos>,
+    /// From the request to the answer's first byte [default: none]
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration, hide_short_help = true)]
+    pub(super) first_byte_timeout: Option<Nanos>,
+    /// Standstill of a connection with a call on it [default: none]
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration, hide_short_help = true)]
+    pub(super) progress_timeout: Option<Nanos>,
+}
+
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Connections")]
+pub(super) struct ConnectionArgs {
+    /// Calls on a connection before it is closed [default: as many as the server takes]
+    #[arg(long, value_parser = parse::count::<u32>, value_name = "N")]
+    pub(super) calls: Option<u32>,
+    /// A connection for each call: the same as --calls 1
+    #[arg(long, conflicts_with = "calls")]
+    pub(super) close: bool,
+    /// Requests outstanding on a connection [default: 1]
+    #[arg(long, value_parser = parse::count::<u32>, value_name = "N")]
+    pub(super) pipeline: Option<u32>,
+    /// N requests go out together, the next N when all are answered
+    #[arg(long, value_parser = parse::count::<u32>, value_name = "N", hide_short_help = true)]
+    pub(super) group: Option<u32>,
+    /// Connect to a Unix socket; the URL gives the Host and the path
+    #[arg(long, value_name = "PATH", hide_short_help = true)]
+    pub(super) unix: Option<PathBuf>,
+    /// Use ADDRESS for HOST:PORT; may be given several times
+    #[arg(long, value_name = "HOST:PORT:ADDRESS", value_parser = rules::parse_resolve, hide_short_help = true)]
+    pub(super) resolve: Vec<ResolveRule>,
+    /// Local addresses, in turn: 127.0.0.2-127.0.0.9,127.0.1.1
+    #[arg(long, value_name = "LIST", value_parser = parse::addresses, hide_short_help = true)]
+    pub(super) bind: Option<List<IpAddr>>,
+    /// Through a proxy, http://[name:password@]host:port
+    #[arg(long, value_name = "URL", value_parser = plan::parse_proxy, hide_short_help = true)]
+    pub(super) proxy: Option<url::Url>,
+    /// IPv4 only
+    #[arg(short = '4', long, conflicts_with = "ipv6", hide_short_help = true)]
+    pub(super) ipv4: bool,
+    /// IPv6 only
+    #[arg(short = '6', long, hide_short_help = true)]
+    pub(super) ipv6: bool,
+    /// Socket's send buffer [default: the kernel's]
+    #[arg(long, value_name = "SIZE", value_parser = parse::small_size, hide_short_help = true)]
+    pub(super) send_buffer: Option<u32>,
+    /// Socket's receive buffer [default: the kernel's]
+    #[arg(long, value_name = "SIZE", value_parser = parse::small_size, hide_short_help = true)]
+    pub(super) recv_buffer: Option<u32>,
+    /// Leave Nagle's algorithm on (no TCP_NODELAY)
+    #[arg(long, hide_short_help = true)]
+    pub(super) no_nodelay: bool,
+    /// Close by a reset, so that no port waits in TIME_WAIT
+    #[arg(long, hide_short_help = true)]
+    pub(super) reset: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum TlsName {
+    #[value(name = "1.2")]
+    Tls12,
+    #[value(name = "1.3")]
+    Tls13,
+}
+
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "TLS")]
+pub(super) struct TlsArgs {
+    /// Accept any certificate
+    #[arg(long)]
+    pub(super) insecure: bool,
+    /// Trust the certificates of this PEM file instead of the system's
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(super) ca: Option<String>,
+    /// Our own certificate, PEM
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(super) cert: Option<String>,
+    /// Its key, PEM
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(super) key: Option<String>,
+    /// Only this version
+    #[arg(long, value_name = "VERSION", hide_short_help = true)]
+    pub(super) tls: Option<TlsName>,
+    /// A full handshake each time
+    #[arg(long, hide_short_help = true)]
+    pub(super) no_resumption: bool,
+    /// Protocols to offer, or none [default: http/1.1]
+    #[arg(long, value_name = "LIST", value_parser = parse::names, hide_short_help = true)]
+    pub(super) alpn: Option<List<String>>,
+    /// Name for SNI and the certificate's check instead of the URL's
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    pub(super) server_name: Option<String>,
+    /// Key-exchange groups, in order
+    #[arg(long, value_name = "LIST", value_parser = parse::names, hide_short_help = true)]
+    pub(super) groups: Option<List<String>>,
+    /// Cipher suites, in order
+    #[arg(long, value_name = "LIST", value_parser = parse::names, hide_short_help = true)]
+    pub(super) ciphers: Option<List<String>>,
+}
+
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Measuring")]
+pub(super) struct MeasureArgs {
+    /// Objectives: 'p99<50ms, failures<0.1%'; exit code 1 when one is missed
+    #[arg(long, value_name = "RULES", value_parser = parse::objectives)]
+    pub(super) slo: Vec<List<stats::Objective>>,
+    /// Show all quantiles, or =50,90,99.9
+    #[arg(long, value_name = "LIST", value_parser = parse::percentiles, num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(super) percentiles: Option<List<f64>>,
+    /// Least bit rate of a conforming connection [default: 320k]
+    #[arg(long, value_name = "BITRATE", value_parser = rules::parse_bits, hide_short_help = true)]
+    pub(super) conforming: Option<f64>,
+    /// Count heads as well as bodies in a connection's bit rate
+    #[arg(long, hide_short_help = true)]
+    pub(super) conforming_heads: bool,
+    /// Length of a row of the time series [default: 1s]
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration, hide_short_help = true)]
+    pub(super) interval: Option<Nanos>,
+}
+
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "This machine")]
+pub(super) struct DriverArgs {
+    /// Worker threads [default: one per free core]
+    #[arg(long, value_parser = parse::count::<u32>, value_name = "N")]
+    pub(super) threads: Option<u32>,
+    /// Cores for the workers: 0,2-3 [default: a server of this machine keeps one]
+    #[arg(long, value_name = "LIST", value_parser = parse::cores)]
+    pub(super) cpus: Option<List<u32>>,
+    /// Scheduling priority, -20 (first) to 19 (last)
+    #[arg(long, value_name = "N", allow_negative_numbers = true, hide_short_help = true)]
+    pub(super) nice: Option<i32>,
+}
+
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Output")]
+pub(super) struct OutputArgs {
+    /// Everything as JSON; with - standard output has nothing else
+    #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
+    pub(super) json: Option<Sink>,
+    /// The report as a web page
+    #[arg(long, value_name = "FILE")]
+    pub(super) html: Option<PathBuf>,
+    /// The time series
+    #[arg(long, value_name = "FILE")]
+    pub(super) csv: Option<PathBuf>,
+    /// Histograms, for the readers of HdrHistogram logs
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(super) hdr: Option<PathBuf>,
+    /// A line per call
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(super) log: Option<PathBuf>,
+    /// Verdict and headline only
+    #[arg(short = 'q', long)]
+    pub(super) quiet: bool,
+    /// Print the plan that these options make, and do not run it
+    #[arg(long)]
+    pub(super) print_plan: bool,
+}

@@ -1,0 +1,95 @@
+//! The options of `demo` and `calibrate`.
+
+use super::{Outputs, Sink, UsageError, parse};
+use clap::Args;
+use plan::{Arrivals, Gaps, Load, Plan};
+use std::path::PathBuf;
+use units::{Nanos, Rate};
+use url::Url;
+
+/// Start the built-in site, measure it, show the report
+///
+/// The site listens on a free port of this machine, gets an open load, and is stopped again.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DemoArgs {
+    /// Length of the measured part
+    #[arg(short = 'd', long, value_name = "TIME", value_parser = units::parse_duration, default_value = "5s")]
+    pub(crate) duration: Nanos,
+    /// Calls a second
+    #[arg(long, value_name = "RATE", value_parser = units::parse_rate, default_value = "1000/s")]
+    pub(crate) rate: Rate,
+    /// The report as a web page
+    #[arg(long, value_name = "FILE", default_value = "loadstone-demo.html")]
+    pub(crate) html: PathBuf,
+    /// Everything as JSON; with - standard output has nothing else
+    #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
+    pub(crate) json: Option<Sink>,
+    /// Verdict and headline only
+    #[arg(short = 'q', long)]
+    pub(crate) quiet: bool,
+}
+
+impl DemoArgs {
+    /// Users who know nothing of each other: Poisson arrivals, after a second of warm-up.
+    ///
+    /// # Errors
+    /// A rate or a duration that cannot be.
+    pub(crate) fn into_plan(self, url: Url) -> Result<(Plan, Outputs), UsageError> {
+        let name = url.to_string();
+        let mut plan = Plan::for_url(url);
+        plan.load = Load::Open {
+            arrivals: Arrivals { from: self.rate, to: self.rate, gaps: Gaps::Poisson, burst: 1 },
+            session: None,
+            connections_max: None,
+            queue_max: None,
+        };
+        plan.stop.duration = Some(self.duration);
+        plan.stop.warm_up = Nanos::SECOND;
+        plan::validate(&plan)?;
+        let outputs = Outputs {
+            name,
+            json: self.json,
+            html: Some(self.html),
+            quiet: self.quiet,
+            ..Outputs::default()
+        };
+        outputs.check()?;
+        Ok((plan, outputs))
+    }
+}
+
+/// Measure how fast and how punctual this machine is as a client
+///
+/// Calls a second per core, punctuality at several rates and connections a second, against the
+/// built-in null server. The result is kept in the user's state directory and tells later runs what
+/// part of a figure is the client's own.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CalibrateArgs {
+    /// Length of each step
+    #[arg(short = 'd', long, value_name = "TIME", value_parser = units::parse_duration, default_value = "2s")]
+    pub(crate) duration: Nanos,
+    /// Do not keep the result
+    #[arg(long)]
+    pub(crate) no_save: bool,
+    /// The result as JSON; with - standard output has nothing else
+    #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
+    pub(crate) json: Option<Sink>,
+}
+
+impl CalibrateArgs {
+    /// # Errors
+    /// A step too short to measure anything, or too long to wait for.
+    pub(crate) fn check(&self) -> Result<(), UsageError> {
+        const STEP_MIN: Nanos = Nanos::from_millis(100);
+        const STEP_MAX: Nanos = Nanos::from_secs(60);
+        if !(STEP_MIN..=STEP_MAX).contains(&self.duration) {
+            return Err(UsageError::new("-d is the length of a step here; give 100ms to 60s"));
+        }
+        match &self.json {
+            Some(Sink::File(path)) if path.as_os_str().is_empty() => {
+                Err(UsageError::new("--json needs the name of a file"))
+            }
+            _ => Ok(()),
+        }
+    }
+}

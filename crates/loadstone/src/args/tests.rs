@@ -1,0 +1,491 @@
+use super::*;
+use clap::CommandFactory;
+use plan::{FileSource, Plan, Secrets, to_toml};
+use std::collections::BTreeMap;
+
+const URL: &str = "http://h/";
+
+struct Texts(BTreeMap<&'static str, &'static [u8]>);
+
+impl FileSource for Texts {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        self.0.get(path).map(|bytes| bytes.to_vec()).ok_or(format!("{path:?} cannot be read: gone"))
+    }
+}
+
+fn files() -> Texts {
+    let open: &[u8] = b"version = 1\nurl = 'http://h/'\n[load]\nrate = '50/s'\nsession = 3\n\
+        think = '1s'\nconnections_max = 9\n[stop]\nduration = '7s'\nrequests = 70\n\
+        [measure]\nslo = ['p99<1s']\n";
+    let bodied = b"version = 1\nurl = 'h'\n[request]\nmethod = 'PUT'\nbody_file = 'b.bin'\n";
+    let files: [(&str, &[u8]); 11] = [
+        ("list.txt", b"http://a/\nhttp://b/ weight=2\n"),
+        ("paths.txt", b"/a\nPUT /b body=x\n/c body=y\n"),
+        ("empty.txt", b"# nothing\n"),
+        ("-", b"http://stdin/\n"),
+        ("b.bin", b"\xff\x00"),
+        ("x.pem", b"-----BEGIN-----"),
+        ("closed.toml", b"version = 1\nurl = 'h'\n[load]\nusers = 33\nthink = '2s'\n"),
+        ("open.toml", open),
+        ("plans/bodied.toml", bodied),
+        ("plans/b.bin", b"beside the plan"),
+        ("bad.toml", b"version = 1\nurl = 'h'\n[stop]\nduration = 'soon'\n"),
+    ];
+    Texts(files.into())
+}
+
+/// What `run` makes of its arguments; `Err` is what the user reads.
+fn typed(argv: &[&str]) -> Result<(Plan, Outputs), String> {
+    let argv = ["loadstone", "run"].iter().chain(argv);
+    let cli = Cli::try_parse_from(argv).map_err(|error| error.to_string())?;
+    let Command::Run(run) = cli.command else { unreachable!() };
+    run.into_plan(&files()).map_err(|error| error.to_string())
+}
+
+/// Lines of the plan that are not in the default one, under the names of their tables.
+fn change(argv: &str) -> String {
+    let words = split(argv);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (plan, _) = match typed(&words) {
+        Ok(typed) => typed,
+        Err(error) => return format!("$ {argv}\n{error}"),
+    };
+    let default = tables(&Plan::for_url(URL.parse().unwrap()));
+    let changed = tables(&plan).into_iter().filter(|line| !default.contains(line));
+    format!("$ {argv}\n{}", changed.collect::<Vec<_>>().join("\n"))
+}
+
+/// `[table] key = value` lines of a plan.
+fn tables(plan: &Plan) -> Vec<String> {
+    let mut table = String::new();
+    let mut lines = Vec::new();
+    for line in to_toml(plan, Secrets::Shown).lines() {
+        if line.starts_with('[') {
+            line.clone_into(&mut table);
+        } else if !line.is_empty() {
+            lines.push(format!("{table} {line}").trim_start().to_owned());
+        }
+    }
+    lines
+}
+
+/// Words as a shell splits them, with single quotes.
+fn split(line: &str) -> Vec<String> {
+    let mut words = vec![];
+    for (index, part) in line.split('\'').enumerate() {
+        if index % 2 == 1 {
+            words.push(part.to_owned());
+        } else {
+            words.extend(part.split_whitespace().map(str::to_owned));
+        }
+    }
+    words
+}
+
+fn changes(lines: &str) -> String {
+    let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.map(change).collect::<Vec<_>>().join("\n\n")
+}
+
+#[test]
+fn the_definition_is_sound() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn help_fits_eighty_columns() {
+    let mut command = Cli::command().term_width(80);
+    command.build();
+    let mut pages = vec![command.render_help().to_string()];
+    for sub in command.get_subcommands_mut() {
+        pages.push(sub.render_help().to_string());
+        pages.push(sub.render_long_help().to_string());
+    }
+    for page in pages {
+        for line in page.lines() {
+            assert!(line.chars().count() <= 80, "{} columns: {line}", line.chars().count());
+        }
+    }
+}
+
+fn help(name: &str, long: bool) -> String {
+    let mut command = Cli::command().term_width(80);
+    command.build();
+    let command = match name {
+        "" => &mut command,
+        name => command.find_subcommand_mut(name).unwrap(),
+    };
+    let page = if long { command.render_long_help() } else { command.render_help() };
+    page.to_string()
+}
+
+#[test]
+fn help_texts() {
+    for (name, command, long) in [
+        ("top", "", false),
+        ("run", "run", false),
+        ("run_long", "run", true),
+        ("demo", "demo", true),
+        ("site", "site", false),
+        ("calibrate", "calibrate", true),
+    ] {
+        insta::assert_snapshot!(format!("help_{name}"), help(command, long));
+    }
+}
+
+#[test]
+fn loads_and_ends() {
+    insta::assert_snapshot!(changes(
+        "h
+        -c 64 -d 30s h
+        -c 3 --think exp:2s -n 100 h
+        --rate 2000/s h
+        --rate 100..2000/s --arrivals poisson --burst 4 -d 1m h
+        --rate 2k/s --connections-max 100 --queue-max 0 h
+        --rate 10 --session 5 --think 1s..3s h
+        -d 5s -n 9 --bytes-max 1G h
+        --urls list.txt --once
+        --urls list.txt --once -d 5s
+        --warmup 2s --abort-if 'failures>50% for 5s' --repeat 3 --seed 7 h"
+    ));
+}
+
+#[test]
+fn requests_and_connections() {
+    insta::assert_snapshot!(changes(
+        "--body a=1 h
+        --body a=1 --method PUT h
+        --body-file b.bin h
+        --body-file - h
+        -H 'A: b' --header 'C: d:e' h
+        --user fred:x --user-agent me/1 h
+        http://fred:a%3Ab@h/
+        --bearer abc --http 1.0 h
+        --follow --compressed --cookies h
+        --follow=3 h
+        --expect-status 200,3xx --expect-length 1k --expect-body hello h
+        --timeout 1s --connect-timeout 2s --first-byte-timeout 3s --progress-timeout 4s h
+        --close h
+        --calls 8 --pipeline 4 h
+        -c 4 --calls 8 --group 8 h
+        --unix /run/app.sock http://app/x
+        --resolve h:80:127.0.0.1 --bind 127.0.0.2-127.0.0.3 -4 h
+        --proxy fred:x@p:3128 -6 h
+        --send-buffer 64k --recv-buffer 1M --no-nodelay --reset h"
+    ));
+}
+
+#[test]
+fn lists_and_the_rest() {
+    insta::assert_snapshot!(changes(
+        "--urls list.txt --random
+        --urls - --random
+        --urls paths.txt https://h:8443/x/
+        --urls paths.txt --method PATCH h
+        --insecure https://h
+        --ca x.pem --cert x.pem --key x.pem --tls 1.3 --no-resumption --alpn none https://h
+        --server-name x --groups X25519,secp256r1 --ciphers A --alpn http/1.1 https://h
+        --slo 'p99<50ms, failures<0.1%' --slo 'max<1s' --percentiles=50,99.99 h
+        --percentiles h
+        --conforming 2M --conforming-heads --interval 100ms h
+        --threads 2 --cpus 0,2-3 --nice -5 h"
+    ));
+}
+
+#[test]
+fn options_win_over_a_plan_file() {
+    insta::assert_snapshot!(changes(
+        "closed.toml
+        closed.toml -c 2
+        closed.toml --rate 5
+        closed.toml --rate 5 --session 2
+        open.toml
+        open.toml --rate 99/s
+        open.toml --burst 2 --session 9 --think none
+        open.toml -c 4
+        open.toml -n 5 --slo 'max<2s'
+        open.toml --urls list.txt
+        plans/bodied.toml
+        plans/bodied.toml --body x"
+    ));
+}
+
+#[test]
+fn what_cannot_be() {
+    insta::assert_snapshot!(changes(
+        "-d 1s
+        ftp://h/
+        http://
+        /some/path
+        -c 0 h
+        -c many h
+        -n 99999999999999999999 h
+        --rate 0 h
+        --rate 1e9 h
+        --rate 11M/s h
+        -c 5 --rate 5 h
+        -c 5 --burst 2 h
+        --queue-max 2 h
+        --think 1s --rate 5 h
+        -d soon h
+        -d 0 h
+        -n 0 h
+        --random h
+        --once h
+        --random --once --urls list.txt
+        --urls list.txt --once -n 3
+        --urls paths.txt
+        --urls empty.txt
+        --urls gone.txt
+        --urls b.bin
+        --urls - --body-file - h
+        --body x --body-file b.bin h
+        --body-file gone h
+        --user a:b --bearer c h
+        --user a:b http://c:d@h
+        --bearer a http://c:d@h
+        --user-agent a -H 'User-Agent: b' h
+        -H nonsense h
+        --close --calls 3 h
+        --http 1.0 --pipeline 4 h
+        --http 2 h
+        --group 4 --rate 5 h
+        --group 4 --calls 2 h
+        --warmup 1s -n 5 h
+        -4 -6 h
+        --cert x.pem https://h
+        --ca gone.pem https://h
+        --unix /s --proxy p:1 h
+        --proxy https://p h
+        --expect-body 'regex:(' h
+        --expect-status 20 h
+        --slo fast h
+        --percentiles=0 h
+        --cpus x h
+        --csv - h
+        --csv x --html x h
+        --json x --log x h
+        --hdr '' h
+        gone.toml
+        bad.toml
+        h other
+        --colour h"
+    ));
+}
+
+#[test]
+fn outputs_go_where_they_are_sent() {
+    let line =
+        "--json - --csv a --hdr b --html c --log d -q --percentiles --print-plan http://u:p@h/x";
+    let words = split(line);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let expected = Outputs {
+        name: "http://h/x".into(),
+        json: Some(Sink::Stdout),
+        csv: Some("a".into()),
+        hdr: Some("b".into()),
+        html: Some("c".into()),
+        log: Some("d".into()),
+        quiet: true,
+        percentiles: true,
+        print_plan: true,
+    };
+    assert_eq!(typed(&words).unwrap().1, expected);
+    let name = |words: &[&str]| typed(words).unwrap().1.name;
+    assert_eq!(name(&["--urls", "-"]), "standard input");
+    assert_eq!(name(&["--urls", "paths.txt", URL]), "paths.txt");
+    assert_eq!(name(&["--urls", "list.txt", "closed.toml"]), "closed.toml");
+    let plain = typed(&["closed.toml", "--json", "x"]).unwrap().1;
+    let json = Some(Sink::File("x".into()));
+    assert_eq!(plain, Outputs { name: "closed.toml".into(), json, ..Outputs::default() });
+}
+
+/// A value for each option of `run` that has one, with what it needs beside it.
+const VALUES: &[(&str, &str)] = &[
+    ("connections", "3"),
+    ("rate", "5/s"),
+    ("think", "1s"),
+    ("session", "4 --rate 9"),
+    ("arrivals", "uniform --rate 9"),
+    ("burst", "2 --rate 9"),
+    ("connections-max", "5 --rate 9"),
+    ("queue-max", "5 --rate 9"),
+    ("seed", "9"),
+    ("duration", "3s"),
+    ("requests", "7"),
+    ("bytes-max", "1M"),
+    ("warmup", "1s"),
+    ("abort-if", "p99>1s"),
+    ("repeat", "2"),
+    ("urls", "list.txt"),
+    ("method", "PUT"),
+    ("header", "A:b"),
+    ("body", "x"),
+    ("body-file", "b.bin"),
+    ("user", "a:b"),
+    ("bearer", "a"),
+    ("user-agent", "a"),
+    ("http", "1.0"),
+    ("follow", "=4"),
+    ("expect-status", "200"),
+    ("expect-length", "5"),
+    ("expect-body", "x"),
+    ("timeout", "9s"),
+    ("connect-timeout", "9s"),
+    ("first-byte-timeout", "9s"),
+    ("progress-timeout", "9s"),
+    ("calls", "5"),
+    ("pipeline", "5"),
+    ("group", "5"),
+    ("unix", "/s"),
+    ("resolve", "h:80:127.0.0.1"),
+    ("bind", "127.0.0.2"),
+    ("proxy", "p:1"),
+    ("send-buffer", "9k"),
+    ("recv-buffer", "9k"),
+    ("ca", "x.pem"),
+    ("cert", "x.pem --key x.pem"),
+    ("key", "x.pem --cert b.bin"),
+    ("tls", "1.2"),
+    ("alpn", "none"),
+    ("server-name", "x"),
+    ("groups", "x"),
+    ("ciphers", "x"),
+    ("slo", "p99<1s"),
+    ("percentiles", "=50"),
+    ("conforming", "9k"),
+    ("interval", "9s"),
+    ("threads", "2"),
+    ("cpus", "1"),
+    ("nice", "5"),
+    ("json", "f"),
+    ("html", "f"),
+    ("csv", "f"),
+    ("hdr", "f"),
+    ("log", "f"),
+];
+
+/// No option is parsed and ignored: each one changes the plan or an output.
+#[test]
+fn every_option_of_run_does_something() {
+    let mut command = Cli::command();
+    command.build();
+    let run = command.find_subcommand("run").unwrap();
+    let mut unused: Vec<&str> = VALUES.iter().map(|(name, _)| *name).collect();
+    for option in run.get_opts().chain(run.get_arguments().filter(|arg| !arg.is_positional())) {
+        let Some(name) = option.get_long().filter(|name| *name != "help") else { continue };
+        let value = VALUES.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+        let takes_value = option.get_action().takes_values();
+        assert_eq!(value.is_some(), takes_value, "--{name} needs a line in VALUES");
+        unused.retain(|known| *known != name);
+        // what the option needs beside it, with and without the option
+        let (own, beside) =
+            value.unwrap_or("").split_once(' ').unwrap_or((value.unwrap_or(""), ""));
+        let list = if matches!(name, "random" | "once") { "--urls list.txt" } else { beside };
+        let glue = if own.starts_with('=') || own.is_empty() { "" } else { " " };
+        let with = split(&format!("{URL} --{name}{glue}{own} {list}"));
+        let with: Vec<&str> = with.iter().map(String::as_str).collect();
+        let with = typed(&with).unwrap_or_else(|error| panic!("--{name}: {error}"));
+        let without = split(&format!("{URL} {list}"));
+        let without: Vec<&str> = without.iter().map(String::as_str).collect();
+        // a certificate without its key is an error: there the plain plan is the measure
+        let without = typed(&without).or_else(|_| typed(&[URL])).unwrap();
+        assert_ne!(with, without, "--{name} changes nothing");
+    }
+    assert_eq!(unused, Vec::<&str>::new(), "options that are no more");
+}
+
+#[test]
+fn demo_is_an_open_load_with_a_web_page() {
+    let parse = |argv: &[&str]| {
+        let argv = ["loadstone", "demo"].iter().chain(argv);
+        let cli = Cli::try_parse_from(argv).map_err(|error| error.to_string())?;
+        let Command::Demo(demo) = cli.command else { unreachable!() };
+        demo.into_plan(URL.parse().unwrap()).map_err(|error| error.to_string())
+    };
+    let (plan, outputs) = parse(&[]).unwrap();
+    let mut lines = tables(&plan);
+    let default = tables(&Plan::for_url(URL.parse().unwrap()));
+    lines.retain(|line| !default.contains(line));
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    [load] rate = "1000/s"
+    [load] rate_to = "1000/s"
+    [load] arrivals = "poisson"
+    [load] burst = 1
+    [load] session = false
+    [load] connections_max = false
+    [load] queue_max = false
+    [stop] duration = "5s"
+    [stop] warmup = "1s"
+    "#);
+    assert_eq!(outputs.html, Some("loadstone-demo.html".into()));
+    assert!(parse(&["--rate", "0"]).is_err());
+    assert!(parse(&["-d", "0"]).unwrap_err().starts_with("-d is 0"));
+    assert!(parse(&["--html", "x", "--json", "x"]).unwrap_err().contains("same file"));
+}
+
+#[test]
+fn site_options_reach_the_site() {
+    let parse = |line: &str| {
+        let words = split(line);
+        let argv = ["loadstone".to_owned(), "site".to_owned()].into_iter().chain(words);
+        let cli = Cli::try_parse_from(argv).map_err(|error| error.to_string())?;
+        let Command::Site(site) = cli.command else { unreachable!() };
+        site.into_config().map_err(|error| error.to_string())
+    };
+    let config = parse("--listen 127.0.0.1:0 --delay exp:10ms --error-share 1% --twice --seed 4");
+    let config = config.unwrap();
+    assert_eq!(config.listen, ::site::Listen::parse("127.0.0.1:0").unwrap());
+    assert_eq!(config.faults.misbehaviour, Some(::site::Misbehaviour::Twice));
+    assert!(config.faults.delay.is_some() && config.seed == units::Seed(4));
+    assert!(!config.null && !parse("").unwrap().faults.any());
+    assert!(parse("--null").unwrap().null);
+    for bad in ["--delay soon", "--garbage --twice", "--listen nowhere", "--colour red", "--delay"]
+    {
+        assert!(parse(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn calibrate_bounds_its_steps() {
+    let check = |argv: &[&str]| {
+        let cli = Cli::try_parse_from(["loadstone", "calibrate"].iter().chain(argv)).unwrap();
+        let Command::Calibrate(calibrate) = cli.command else { unreachable!() };
+        calibrate.check().map_err(|error| error.to_string())
+    };
+    assert_eq!(check(&[]), Ok(()));
+    assert_eq!(check(&["-d", "60s", "--json", "-", "--no-save"]), Ok(()));
+    assert_eq!(
+        check(&["-d", "2m"]).unwrap_err(),
+        "-d is the length of a step here; give 100ms to 60s"
+    );
+    assert!(check(&["--json", ""]).is_err());
+}
+
+#[test]
+fn the_manual_and_the_completions_name_every_option() {
+    let page = String::from_utf8(man_page().unwrap()).unwrap();
+    let script = String::from_utf8(completions(clap_complete::Shell::Bash)).unwrap();
+    let mut command = Cli::command();
+    command.build();
+    for sub in command.get_subcommands() {
+        for name in sub.get_arguments().filter_map(clap::Arg::get_long) {
+            // roff writes a hyphen as \-
+            assert!(page.contains(&name.replace('-', "\\-")), "{} --{name}", sub.get_name());
+            assert!(script.contains(&format!("--{name}")), "{} --{name}", sub.get_name());
+        }
+    }
+    assert!(page.contains("Local addresses, in turn"), "a rare option");
+    assert!(page.starts_with(".ie \\n(.g") || page.starts_with(".TH"), "{}", &page[..80]);
+}
+
+#[test]
+fn the_disk_says_what_is_wrong_with_a_file() {
+    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    assert!(Disk.read(own).unwrap().starts_with(b"[package]"));
+    let gone = Disk.read("no/such/file").unwrap_err();
+    assert_eq!(gone, "\"no/such/file\" cannot be read: No such file or directory (os error 2)");
+    assert!(
+        Disk.read(env!("CARGO_MANIFEST_DIR")).unwrap_err().contains("cannot be read: Is a dir")
+    );
+}

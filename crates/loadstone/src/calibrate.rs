@@ -1,0 +1,165 @@
+//! `loadstone calibrate`: how fast and how punctual is this client machine?
+
+use crate::args::{CalibrateArgs, Sink};
+use crate::calibration::{Calibration, Punctuality, SCHEMA};
+use crate::child::SiteProcess;
+use crate::exit::{Code, Failure};
+use crate::run::measure::{Measured, measure};
+use crate::run::prepare::prepare;
+use crate::run::threads::Watcher;
+use plan::{Arrivals, Gaps, Load, Plan, Think};
+use sample::{Outcome, Sample};
+use stats::{Second, Snapshot};
+use units::{Nanos, Rate, show};
+
+/// Rates at which punctuality is looked at.
+const RATES: [f64; 4] = [1_000.0, 5_000.0, 20_000.0, 50_000.0];
+
+pub(crate) fn calibrate(wanted: &CalibrateArgs) -> Result<Code, Failure> {
+    let environment = host::environment();
+    let site = SiteProcess::start(&["--null"])?;
+    let run = |load: Load, calls: Option<u32>| -> Result<Measured, Failure> {
+        crate::say(&format!("calibrating: {}", describe(&load, calls)));
+        let measured = one(&site.url, load, calls, wanted.duration)?;
+        if crate::signals::caught() > 0 {
+            return Err(Failure {
+                code: Code::Interrupted,
+                text: "interrupted; nothing kept".into(),
+            });
+        }
+        Ok(measured)
+    };
+    let users = |users| Load::Closed { users, think: Think::None };
+    let busy = run(users(64), None)?;
+    let alone = run(users(1), None)?;
+    let opening = run(users(64), Some(1))?;
+    let mut punctuality = Vec::new();
+    for rate in RATES {
+        punctuality.push(punctual(rate, &run(open(rate), None)?));
+    }
+    let per_s = |run: &Measured| {
+        run.measurement.total.in_window as f64 / run.measurement.window.as_secs_f64()
+    };
+    let calls = busy.measurement.total.counts.done().max(1) as f64;
+    let found = Calibration {
+        schema: SCHEMA.into(),
+        host: environment.host.clone(),
+        kernel: environment.kernel.clone(),
+        cpu_model: environment.cpu_model.clone(),
+        version: environment.version.clone(),
+        taken_unix_s: crate::wall_clock::unix_seconds(),
+        calls_per_s: per_s(&busy),
+        cpu_per_call_s: (busy.cost.user_s + busy.cost.system_s) / calls,
+        connections_per_s: per_s(&opening),
+        call_p50_s: alone.measurement.total.service.quantile(0.5).as_secs_f64(),
+        punctuality,
+    };
+    drop(site);
+    keep(&found, wanted)?;
+    Ok(Code::Done)
+}
+
+fn keep(found: &Calibration, wanted: &CalibrateArgs) -> Result<(), Failure> {
+    let json = serde_json::to_string_pretty(found)
+        .map_err(|error| Failure::usage(error.to_string()))?
+        + "\n";
+    let not_written = |error: anyhow::Error| Failure::not_written(&error);
+    let mut kept = String::new();
+    match Calibration::path().filter(|_| !wanted.no_save) {
+        Some(path) => {
+            host::state::store_atomic(&path, json.as_bytes())
+                .map_err(|error| not_written(error.into()))?;
+            kept = format!("kept in {} for the verdict of later runs\n", path.display());
+        }
+        None if !wanted.no_save => kept = "not kept: there is no home directory\n".into(),
+        None => {}
+    }
+    if let Some(sink) = &wanted.json {
+        crate::files::write_to(sink, &json).map_err(not_written)?;
+    }
+    if wanted.json != Some(Sink::Stdout) {
+        crate::files::write_stdout(&(text(found) + &kept)).map_err(not_written)?;
+    }
+    Ok(())
+}
+
+/// One measurement with one worker.
+fn one(url: &str, load: Load, calls: Option<u32>, span: Nanos) -> Result<Measured, Failure> {
+    let url = url::Url::parse(&format!("{url}/"));
+    let mut plan = Plan::for_url(url.map_err(|error| Failure::usage(error.to_string()))?);
+    plan.load = load;
+    plan.connection.calls = calls;
+    // thousands of short connections: leave none of their ports in TIME_WAIT
+    plan.connection.reset_on_close = calls.is_some();
+    plan.stop.duration = Some(span);
+    plan.stop.warm_up = Nanos::from_millis(300);
+    plan.driver.threads = Some(1);
+    let prepared = prepare(&mut plan, &[])?;
+    let mut watcher = |_: &engine::Setup| -> Box<dyn Watcher> { Box::new(Silent) };
+    measure(&plan, &prepared, None, false, &mut watcher).map_err(Failure::from_run)
+}
+
+fn open(rate: f64) -> Load {
+    let arrivals = Arrivals { from: Rate(rate), to: Rate(rate), gaps: Gaps::Constant, burst: 1 };
+    Load::Open { arrivals, session: None, connections_max: None, queue_max: None }
+}
+
+fn punctual(rate: f64, run: &Measured) -> Punctuality {
+    let total = &run.measurement.total;
+    let lag = total.lag.summary();
+    Punctuality {
+        rate_per_s: rate,
+        offered_per_s: stats::offered(total) as f64 / run.measurement.window.as_secs_f64(),
+        lag_p50_s: lag.p50.as_secs_f64(),
+        lag_p99_s: lag.p99.as_secs_f64(),
+        lag_max_s: lag.max.as_secs_f64(),
+    }
+}
+
+fn describe(load: &Load, calls: Option<u32>) -> String {
+    match (load, calls) {
+        (Load::Closed { users, .. }, None) => format!("{users} users on open connections"),
+        (Load::Closed { users, .. }, Some(_)) => format!("{users} users, a connection per call"),
+        (Load::Open { arrivals, .. }, _) => {
+            format!("punctuality at {}", show::rate(arrivals.from.0))
+        }
+    }
+}
+
+fn text(found: &Calibration) -> String {
+    let span = |seconds: f64| show::duration(Nanos::from_secs_f64(seconds));
+    let mut out = format!(
+        "this machine as a client, one worker against the built-in null server\n\n\
+         calls on open connections   {:>12}   {} of client CPU each\n\
+         a connection per call       {:>12}\n\
+         one call, alone             {:>12}   client, loopback and null server together\n\n\
+         rate asked      offered     late: p50       p99       max\n",
+        show::rate(found.calls_per_s),
+        span(found.cpu_per_call_s),
+        show::rate(found.connections_per_s),
+        span(found.call_p50_s),
+    );
+    for row in &found.punctuality {
+        out.push_str(&format!(
+            "{:>10} {:>12} {:>13} {:>9} {:>9}\n",
+            show::rate(row.rate_per_s),
+            show::rate(row.offered_per_s),
+            span(row.lag_p50_s),
+            span(row.lag_p99_s),
+            span(row.lag_max_s),
+        ));
+    }
+    out.push('\n');
+    out
+}
+
+/// Nobody watches.
+struct Silent;
+
+impl Watcher for Silent {
+    fn second(&mut self, _: &Second, _: &Snapshot) {}
+    fn calls(&mut self, _: &[(Sample, Outcome)]) -> anyhow::Result<()> {
+        Ok(())
+    }
+    fn end(&mut self) {}
+}

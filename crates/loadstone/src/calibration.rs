@@ -1,0 +1,73 @@
+//! What this machine can do as a client: kept by host, kernel, CPU and version in the user's state
+//! directory, made by `calibrate`, used by the verdict and by the dummy run's line.
+
+use plan::{Load, Plan};
+use sample::Environment;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// The ceiling of one core of this machine.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Calibration {
+    pub(crate) schema: String,
+    pub(crate) host: String,
+    pub(crate) kernel: String,
+    pub(crate) cpu_model: String,
+    pub(crate) version: String,
+    pub(crate) taken_unix_s: f64,
+    /// Calls per second of one worker on open connections, against the null server.
+    pub(crate) calls_per_s: f64,
+    /// CPU seconds of the client for one such call.
+    pub(crate) cpu_per_call_s: f64,
+    /// Connections per second of one worker, one call each.
+    pub(crate) connections_per_s: f64,
+    /// Median service time of one user's call: what client, loopback and null server cost together.
+    pub(crate) call_p50_s: f64,
+    pub(crate) punctuality: Vec<Punctuality>,
+}
+
+/// How late calls were issued at one rate.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Punctuality {
+    pub(crate) rate_per_s: f64,
+    pub(crate) offered_per_s: f64,
+    pub(crate) lag_p50_s: f64,
+    pub(crate) lag_p99_s: f64,
+    pub(crate) lag_max_s: f64,
+}
+
+pub(crate) const SCHEMA: &str = "loadstone.calibrate/1";
+
+impl Calibration {
+    /// Where the calibration of this machine is kept; `None` without a home.
+    pub(crate) fn path() -> Option<PathBuf> {
+        host::state_dir().map(|folder| folder.join("calibration.json"))
+    }
+
+    /// The calibration of this machine as it is now; one of another kernel or version is none.
+    pub(crate) fn load(environment: &Environment) -> Option<Calibration> {
+        let known: Option<Calibration> = host::state::load_json(&Self::path()?).ok()?;
+        known.filter(|known| known.schema == SCHEMA && known.fits(environment))
+    }
+
+    pub(crate) fn fits(&self, environment: &Environment) -> bool {
+        self.host == environment.host
+            && self.kernel == environment.kernel
+            && self.cpu_model == environment.cpu_model
+            && self.version == environment.version
+    }
+
+    /// Share of this machine's ceiling that a throughput is, 0..; only for what was calibrated:
+    /// plain HTTP without pipelining.
+    pub(crate) fn share_of_ceiling(&self, plan: &Plan, per_s: f64, workers: u32) -> f64 {
+        let plain = plan.targets.iter().all(|target| target.url.scheme() == "http");
+        let piped = plan.connection.pipeline > 1 || plan.connection.group.is_some();
+        let closed = matches!(plan.load, Load::Closed { .. });
+        if !plain || piped || !closed {
+            return 0.0;
+        }
+        let one = plan.connection.calls == Some(1);
+        let ceiling = if one { self.connections_per_s } else { self.calls_per_s };
+        if ceiling > 0.0 { per_s / (ceiling * f64::from(workers)) } else { 0.0 }
+    }
+}

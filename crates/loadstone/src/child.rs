@@ -1,0 +1,47 @@
+//! The built-in site as a process of its own: its CPU time is then its own, not the client's, and it
+//! can stand on a core of its own.
+
+use anyhow::{Context, Result, bail};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+/// A running site; ended, with its process, when dropped.
+pub(crate) struct SiteProcess {
+    child: Child,
+    pub(crate) url: String,
+}
+
+impl SiteProcess {
+    /// Starts this program's `site` on a free loopback port, on the first core when there are more.
+    ///
+    /// # Errors
+    /// The program cannot be started again, or the site says no URL.
+    pub(crate) fn start(options: &[&str]) -> Result<SiteProcess> {
+        let program = std::env::current_exe().context("cannot find this program's own file")?;
+        let mut command = Command::new(program);
+        command.args(["site", "--listen", "127.0.0.1:0"]).args(options);
+        let cores = host::cpu::affinity();
+        if let [first, _, ..] = cores.as_slice() {
+            command.args(["--cpus", &first.to_string()]);
+        }
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+        let mut child = child.context("cannot start the built-in site")?;
+        let mut line = String::new();
+        if let Some(out) = child.stdout.as_mut() {
+            BufReader::new(out).read_line(&mut line).context("the built-in site said nothing")?;
+        }
+        let site = SiteProcess { child, url: line.trim().to_owned() };
+        if !site.url.starts_with("http://") {
+            bail!("the built-in site did not start: it said {:?}", site.url);
+        }
+        Ok(site)
+    }
+}
+
+impl Drop for SiteProcess {
+    fn drop(&mut self) {
+        // it may have ended by itself; then there is nothing to end
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}

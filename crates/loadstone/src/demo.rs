@@ -1,0 +1,30 @@
+//! `loadstone demo`: the main job on nothing but itself.
+
+use crate::args::DemoArgs;
+use crate::child::SiteProcess;
+use crate::exit::{Code, Failure};
+use units::show;
+
+/// Starts the site, measures it by an open load, reports, writes the page, cleans up.
+pub(crate) fn demo(args: DemoArgs) -> Result<Code, Failure> {
+    let site = SiteProcess::start(&[])?;
+    let url = url::Url::parse(&format!("{}/hw", site.url));
+    let url = url.map_err(|error| Failure::usage(error.to_string()))?;
+    let (rate, span, quiet) = (args.rate, args.duration, args.quiet);
+    let (plan, outputs) = args.into_plan(url)?;
+    if !quiet {
+        crate::say(&format!(
+            "measuring the built-in site at {}: {} by Poisson arrivals for {}",
+            outputs.name,
+            show::rate(rate.0),
+            show::duration(span)
+        ));
+    }
+    let code = crate::run::run(plan, &outputs)?;
+    drop(site);
+    if let Some(page) = &outputs.html {
+        let whole = std::fs::canonicalize(page).unwrap_or_else(|_| page.clone());
+        crate::say(&format!("the same as a page: {}", whole.display()));
+    }
+    Ok(code)
+}

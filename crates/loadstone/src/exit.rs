@@ -1,0 +1,56 @@
+//! Exit codes, and what ends the program early.
+
+use std::process::ExitCode;
+
+/// The program's answer to its caller; docs/guide/exit-codes.md is the long form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    Done = 0,
+    /// An objective or expectation was missed, or a rule ended the run.
+    Missed = 1,
+    /// The command line, a plan or a file named in it is wrong.
+    Usage = 2,
+    /// No attempt got a connection (and its TLS).
+    NoConnection = 3,
+    /// The numbers do not describe the server.
+    Invalid = 4,
+    /// A result could not be written.
+    NotWritten = 5,
+    Interrupted = 130,
+}
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> ExitCode {
+        ExitCode::from(code as u8)
+    }
+}
+
+/// Why a command ended early: what to tell, and the code.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) code: Code,
+    pub(crate) text: String,
+}
+
+impl Failure {
+    pub(crate) fn usage(text: impl Into<String>) -> Failure {
+        Failure { code: Code::Usage, text: text.into() }
+    }
+
+    pub(crate) fn not_written(error: &anyhow::Error) -> Failure {
+        Failure { code: Code::NotWritten, text: format!("{error:#}") }
+    }
+
+    /// A run itself fails only when its log of calls cannot be written, or by a bug.
+    pub(crate) fn from_run(error: anyhow::Error) -> Failure {
+        Failure::not_written(&error)
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Failure {
+        let resolving = error.downcast_ref::<host::ResolveError>().is_some();
+        let code = if resolving { Code::NoConnection } else { Code::Usage };
+        Failure { code, text: format!("{error:#}") }
+    }
+}

@@ -1,0 +1,96 @@
+//! The binary: dispatch, wiring, signals, exit codes.
+#![forbid(unsafe_code)]
+
+mod args;
+mod calibrate;
+mod calibration;
+mod child;
+mod demo;
+mod exit;
+mod files;
+mod run;
+mod signals;
+mod site_command;
+mod wall_clock;
+
+use args::{Cli, Command, Disk, RunArgs, UsageError};
+use clap::Parser;
+use exit::{Code, Failure};
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return tell_usage(&error),
+    };
+    if let Err(error) = signals::install() {
+        say(&format!("cannot catch signals: {error}"));
+        return Code::Usage.into();
+    }
+    let code = dispatch(cli.command).unwrap_or_else(|failure| {
+        say(&failure.text);
+        failure.code
+    });
+    code.into()
+}
+
+fn dispatch(command: Command) -> Result<Code, Failure> {
+    match command {
+        Command::Run(args) => run(*args),
+        Command::Demo(args) => demo::demo(args),
+        Command::Site(args) => site_command::serve(args.into_config()?),
+        Command::Calibrate(args) => {
+            args.check()?;
+            calibrate::calibrate(&args)
+        }
+        Command::Completions { shell } => print(&args::completions(shell)),
+        Command::Man => {
+            let page = args::man_page().map_err(|error| Failure::usage(error.to_string()))?;
+            print(&page)
+        }
+    }
+}
+
+fn run(args: RunArgs) -> Result<Code, Failure> {
+    let (plan, outputs) = args.into_plan(&Disk)?;
+    if outputs.print_plan {
+        return print(plan::to_toml(&plan, plan::Secrets::Masked).as_bytes());
+    }
+    run::run(plan, &outputs)
+}
+
+fn print(bytes: &[u8]) -> Result<Code, Failure> {
+    let text = String::from_utf8_lossy(bytes);
+    files::write_stdout(&text).map_err(|error| Failure::not_written(&error))?;
+    Ok(Code::Done)
+}
+
+/// Help and version go to standard output and are no failure; everything else is usage.
+fn tell_usage(error: &clap::Error) -> ExitCode {
+    let told = error.print();
+    if error.use_stderr() {
+        return Code::Usage.into();
+    }
+    match told {
+        Ok(()) => Code::Done.into(),
+        Err(error) => {
+            say(&format!("cannot write to standard output: {error}"));
+            Code::NotWritten.into()
+        }
+    }
+}
+
+impl From<UsageError> for Failure {
+    fn from(error: UsageError) -> Failure {
+        Failure::usage(error.to_string())
+    }
+}
+
+/// A line for people, on standard error; when nobody is there to read it, nothing is lost.
+fn say(text: &str) {
+    let mut error = std::io::stderr().lock();
+    for line in text.lines() {
+        writeln!(error, "loadstone: {line}").ok();
+    }
+}

@@ -1,0 +1,352 @@
+//! The plain call that goes first: is somebody there, and what does a good answer look like? It
+//! also settles on one address where a name has several, and finds the hosts that redirects lead to.
+
+use conduit::{Peer, TlsFactory, TlsSession};
+use engine::{Endpoint, build_template, endpoint_key, redirect_method};
+use plan::Plan;
+use report::FirstCall;
+use sample::FailureClass;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+use units::Nanos;
+use url::Url;
+use wire::answer::{AnswerError, AnswerReader, Asked, HeadCache};
+use wire::fields;
+use workload::Template;
+
+/// What the first call found out.
+pub(crate) struct Found {
+    pub(crate) call: FirstCall,
+    /// No connection could be made, or no TLS on it.
+    pub(crate) unreachable: bool,
+    /// Where the answer redirects to.
+    pub(crate) location: Option<Url>,
+}
+
+/// Bytes of body read before the first call is content.
+const BODY_MAX: u64 = 64 << 20;
+
+/// Why the call came to nothing.
+struct Trouble {
+    class: FailureClass,
+    text: String,
+    connected: bool,
+}
+
+/// Makes one call to `template` at its endpoint, whose addresses are then the one that answered.
+pub(crate) fn make(
+    plan: &Plan,
+    endpoint: &mut Endpoint,
+    tls: Option<&tls::Client>,
+    template: &Template,
+) -> Found {
+    let start = reactor::monotonic();
+    let outcome = connect(plan, endpoint).and_then(|stream| {
+        let mut call = Call {
+            stream,
+            session: None,
+            plain: Vec::new(),
+            ended: false,
+            deadline: start + plan.timeouts.call,
+            patience: None,
+            progress: plan.timeouts.progress,
+        };
+        call.establish(plan, endpoint, tls)?;
+        call.exchange(plan, template)
+    });
+    let took = reactor::monotonic() - start;
+    match outcome {
+        Ok((mut call, location)) => {
+            call.took = took;
+            Found { call, unreachable: false, location }
+        }
+        Err(trouble) => Found {
+            call: FirstCall {
+                took,
+                failure: Some((trouble.class, trouble.text)),
+                ..FirstCall::default()
+            },
+            unreachable: !trouble.connected,
+            location: None,
+        },
+    }
+}
+
+/// The URL that a redirect of the first target leads to, when its host is not known yet.
+pub(crate) fn unknown_host(found: &Found, plan: &Plan, endpoints: &[Endpoint]) -> Option<Url> {
+    let url = found.location.clone().filter(|_| plan.request.follow_max > 0)?;
+    // of anything else a call is made all the same, and fails as a redirect that leads nowhere
+    if !matches!(url.scheme(), "http" | "https") || url.port() == Some(0) || !url.has_host() {
+        return None;
+    }
+    let key = endpoint_key(&url);
+    endpoints.iter().all(|endpoint| endpoint.key != key).then_some(url)
+}
+
+/// The request for a redirect's URL.
+pub(crate) fn request_for(plan: &Plan, url: &Url, row: u32, absolute: bool) -> Option<Template> {
+    build_template(plan, url, "GET", None, row, absolute).ok()
+}
+
+trait Stream: Read + Write + Send {
+    fn limit(&self, left: Duration) -> std::io::Result<()>;
+}
+
+impl Stream for TcpStream {
+    fn limit(&self, left: Duration) -> std::io::Result<()> {
+        self.set_read_timeout(Some(left))?;
+        self.set_write_timeout(Some(left))
+    }
+}
+
+impl Stream for UnixStream {
+    fn limit(&self, left: Duration) -> std::io::Result<()> {
+        self.set_read_timeout(Some(left))?;
+        self.set_write_timeout(Some(left))
+    }
+}
+
+/// Connects to the first address that takes it.
+fn connect(plan: &Plan, endpoint: &mut Endpoint) -> Result<Box<dyn Stream>, Trouble> {
+    let limit = Duration::from_nanos(plan.timeouts.connect.0.max(1));
+    let mut trouble = None;
+    for peer in endpoint.peers.clone() {
+        let stream: std::io::Result<Box<dyn Stream>> = match &peer {
+            Peer::Tcp(address) => {
+                TcpStream::connect_timeout(address, limit).map(|tcp| Box::new(tcp) as _)
+            }
+            Peer::Unix(path) => UnixStream::connect(path).map(|unix| Box::new(unix) as _),
+        };
+        match stream {
+            Ok(stream) => {
+                endpoint.peers = vec![peer];
+                return Ok(stream);
+            }
+            Err(error) => {
+                let text = format!("{}: {error}", name_of(&peer));
+                trouble = Some(Trouble { class: class_of(&error), text, connected: false });
+            }
+        }
+    }
+    let none =
+        || Trouble { class: FailureClass::OtherIo, text: "no address".into(), connected: false };
+    Err(trouble.unwrap_or_else(none))
+}
+
+fn name_of(peer: &Peer) -> String {
+    match peer {
+        Peer::Tcp(address) => address.to_string(),
+        Peer::Unix(path) => path.display().to_string(),
+    }
+}
+
+fn class_of(error: &std::io::Error) -> FailureClass {
+    match error.kind() {
+        ErrorKind::ConnectionRefused => FailureClass::Refused,
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => FailureClass::Reset,
+        ErrorKind::TimedOut | ErrorKind::WouldBlock => FailureClass::ConnectTimeout,
+        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => FailureClass::Unreachable,
+        ErrorKind::AddrNotAvailable => FailureClass::AddressUnavailable,
+        _ => FailureClass::OtherIo,
+    }
+}
+
+/// One blocking exchange.
+struct Call {
+    stream: Box<dyn Stream>,
+    session: Option<Box<dyn TlsSession>>,
+    plain: Vec<u8>,
+    ended: bool,
+    deadline: Nanos,
+    /// A limit within the whole call's, and what it is called when it is reached.
+    patience: Option<(Nanos, FailureClass)>,
+    progress: Option<Nanos>,
+}
+
+impl Call {
+    /// The proxy's tunnel and TLS, where the endpoint has them.
+    fn establish(
+        &mut self,
+        plan: &Plan,
+        endpoint: &Endpoint,
+        tls: Option<&tls::Client>,
+    ) -> Result<(), Trouble> {
+        if let Some(request) = &endpoint.tunnel {
+            self.write(request).map_err(|trouble| Trouble { connected: false, ..trouble })?;
+            let (facts, _) = self.read_answer(Asked::Connect).map_err(|trouble| Trouble {
+                class: FailureClass::Proxy,
+                connected: false,
+                ..trouble
+            })?;
+            if !(200..300).contains(&facts.status) {
+                let text = format!("the proxy answered CONNECT with {}", facts.status);
+                return Err(Trouble { class: FailureClass::Proxy, text, connected: false });
+            }
+        }
+        let (Some(name), Some(client)) = (&endpoint.tls_name, tls) else { return Ok(()) };
+        let failed = |class, text: String| Trouble { class, text, connected: false };
+        let session = client.factory().session(name);
+        self.session = Some(session.map_err(|error| failed(error.class, error.text))?);
+        self.drain()?;
+        self.deadline = self.deadline.min(reactor::monotonic() + plan.timeouts.connect);
+        while self.session.as_ref().is_some_and(|session| session.handshaking()) {
+            self.fill().map_err(|trouble| Trouble { connected: false, ..trouble })?;
+            if self.ended {
+                return Err(failed(
+                    FailureClass::Tls,
+                    "the server closed during the TLS handshake".into(),
+                ));
+            }
+        }
+        self.deadline = reactor::monotonic() + plan.timeouts.call;
+        Ok(())
+    }
+
+    fn exchange(
+        &mut self,
+        plan: &Plan,
+        template: &Template,
+    ) -> Result<(FirstCall, Option<Url>), Trouble> {
+        match &mut self.session {
+            Some(session) => {
+                session.send(&template.last);
+                self.drain()?;
+            }
+            None => self.write(&template.last)?,
+        }
+        let now = reactor::monotonic();
+        let first_byte =
+            plan.timeouts.first_byte.map(|s| (now + s, FailureClass::FirstByteTimeout));
+        self.patience = first_byte.into_iter().chain(self.standstill()).min_by_key(|(at, _)| *at);
+        let (facts, head) = self.read_answer(template.asked)?;
+        let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+        let redirect = redirect_method(facts.status, &template.method).is_some();
+        let location = fields::location(&head).filter(|_| redirect);
+        let location = location.and_then(|value| template.url.join(&text(value)).ok());
+        let call = FirstCall {
+            status: facts.status,
+            http_version: format!("1.{}", facts.minor_version),
+            length: facts.body_bytes,
+            server: fields::find(&head, "server").map(text),
+            took: Nanos::ZERO,
+            failure: None,
+        };
+        Ok((call, location))
+    }
+
+    fn read_answer(
+        &mut self,
+        asked: Asked,
+    ) -> Result<(wire::answer::AnswerFacts, Vec<u8>), Trouble> {
+        let mut reader = AnswerReader::new(true);
+        let mut cache = HeadCache::new();
+        reader.start(asked);
+        loop {
+            let input = std::mem::take(&mut self.plain);
+            let mut at = 0;
+            while at < input.len() {
+                let read = reader.advance(&mut cache, &input[at..]);
+                let advance = read.map_err(|error| unreadable(error, &input[at..]))?;
+                at += advance.consumed;
+                if advance.done {
+                    self.plain = input[at..].to_vec();
+                    return Ok((reader.facts(), reader.head().to_vec()));
+                }
+                if advance.consumed == 0 {
+                    break;
+                }
+            }
+            if reader.facts().body_bytes > BODY_MAX {
+                return Ok((reader.facts(), reader.head().to_vec()));
+            }
+            if self.ended {
+                reader.end_of_input().map_err(|error| unreadable(error, &[]))?;
+                return Ok((reader.facts(), reader.head().to_vec()));
+            }
+            self.fill()?;
+        }
+    }
+
+    /// Reads once, and notes when the stream has ended: by its end, or by TLS's close_notify.
+    fn fill(&mut self) -> Result<(), Trouble> {
+        self.limit()?;
+        let mut buffer = [0; 16 << 10];
+        let count = self.stream.read(&mut buffer).map_err(|error| self.silence(&error))?;
+        match &mut self.session {
+            Some(session) => {
+                let fed = session.feed(&buffer[..count], &mut self.plain);
+                self.ended |= session.closed();
+                self.drain()?;
+                fed.map_err(|error| Trouble {
+                    class: error.class,
+                    text: error.text,
+                    connected: true,
+                })?;
+            }
+            None => self.plain.extend_from_slice(&buffer[..count]),
+        }
+        if self.patience.is_some() && !self.plain.is_empty() {
+            self.patience = self.standstill();
+        }
+        self.ended |= count == 0;
+        Ok(())
+    }
+
+    /// The limit of a standstill that begins now.
+    fn standstill(&self) -> Option<(Nanos, FailureClass)> {
+        self.progress.map(|span| (reactor::monotonic() + span, FailureClass::ProgressTimeout))
+    }
+
+    fn silence(&self, error: &std::io::Error) -> Trouble {
+        let late = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+        let (class, text) = match self.patience {
+            Some((at, class)) if late && at < self.deadline => (class, class.explain().to_owned()),
+            _ if late => (FailureClass::ClientTimeout, "no whole answer in time".to_owned()),
+            _ => (class_of(error), error.to_string()),
+        };
+        Trouble { class, text, connected: true }
+    }
+
+    fn drain(&mut self) -> Result<(), Trouble> {
+        let mut out = Vec::new();
+        if let Some(session) = &mut self.session {
+            session.drain(&mut out);
+        }
+        self.write(&out)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Trouble> {
+        self.limit()?;
+        self.stream.write_all(bytes).map_err(|error| self.silence(&error))
+    }
+
+    fn limit(&self) -> Result<(), Trouble> {
+        let now = reactor::monotonic();
+        let end = self.patience.map_or(self.deadline, |(at, _)| at.min(self.deadline));
+        if now >= end {
+            // bytes that never end keep every single read short
+            return Err(self.silence(&ErrorKind::TimedOut.into()));
+        }
+        let left = Duration::from_nanos((end - now).0.max(1_000));
+        self.stream.limit(left).map_err(|error| self.silence(&error))
+    }
+}
+
+/// `at`: the bytes at which the answer could not be understood.
+fn unreadable(error: AnswerError, at: &[u8]) -> Trouble {
+    let class = match error {
+        AnswerError::NotHttp => FailureClass::NotHttp,
+        AnswerError::BadFraming(_) | AnswerError::HeadTooLarge => FailureClass::BadFraming,
+        AnswerError::ClosedEarly => FailureClass::ClosedEarly,
+        AnswerError::Truncated => FailureClass::Truncated,
+    };
+    // a TLS record of an alert (RFC 8446 §5.1)
+    let text = if class == FailureClass::NotHttp && at.starts_with(&[0x15, 0x03]) {
+        "the server answered in TLS: is this a port for https://?".to_owned()
+    } else {
+        error.to_string()
+    };
+    Trouble { class, text, connected: true }
+}

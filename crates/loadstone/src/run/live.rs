@@ -1,0 +1,90 @@
+//! The live line on a terminal: one line on standard error, rewritten each second.
+
+use super::call_log::CallLog;
+use super::threads::Watcher;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use sample::{Outcome, Sample};
+use stats::{Second, Snapshot};
+use std::io::IsTerminal;
+use units::{Nanos, show};
+
+/// Shows seconds and writes the log of calls.
+pub(crate) struct Live {
+    bar: Option<ProgressBar>,
+    /// Length of the whole run in seconds; `None` when a count ends it.
+    span_s: Option<f64>,
+    calls_max: Option<u64>,
+    log: Option<CallLog>,
+}
+
+impl Live {
+    pub(crate) fn new(
+        quiet: bool,
+        span: Option<Nanos>,
+        calls_max: Option<u64>,
+        log: Option<CallLog>,
+    ) -> Live {
+        // a line that is rewritten needs a terminal that can go back
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let shown = !quiet && !dumb && std::io::stderr().is_terminal();
+        let bar = shown.then(|| {
+            let target = ProgressDrawTarget::stderr_with_hz(4);
+            let bar = ProgressBar::with_draw_target(None, target);
+            let style = ProgressStyle::with_template("{msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+            bar
+        });
+        Live { bar, span_s: span.map(Nanos::as_secs_f64), calls_max, log }
+    }
+
+    fn time_left(&self, second: &Second, total: &Snapshot) -> String {
+        let passed = second.at_s + second.span_s;
+        if let Some(span) = self.span_s {
+            return format!(
+                "{} left",
+                show::duration(Nanos::from_secs_f64((span - passed).max(0.0)))
+            );
+        }
+        match self.calls_max {
+            Some(max) => {
+                let left = max.saturating_sub(total.counts.due);
+                format!("{} to go", show::count(left))
+            }
+            None => String::new(),
+        }
+    }
+}
+
+impl Watcher for Live {
+    fn second(&mut self, second: &Second, total: &Snapshot) {
+        let Some(bar) = &self.bar else { return };
+        let counts = second.counts;
+        let done = counts.succeeded + counts.failed + counts.timed_out;
+        let failed = total.counts.failed + total.counts.timed_out + total.counts.dropped;
+        let line = format!(
+            "{}{}  {} in flight  p99 {}  {} failed  {}",
+            if second.warm_up { "warm-up  " } else { "" },
+            show::rate(done as f64 / second.span_s.max(1e-9)),
+            show::count(second.in_flight),
+            show::duration(second.p99),
+            show::count(failed),
+            self.time_left(second, total),
+        );
+        bar.set_message(line);
+        bar.tick();
+    }
+
+    fn calls(&mut self, calls: &[(Sample, Outcome)]) -> anyhow::Result<()> {
+        self.log.as_mut().map_or(Ok(()), |log| log.write(calls))
+    }
+
+    fn end(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn close(&mut self) -> anyhow::Result<()> {
+        self.log.take().map_or(Ok(()), CallLog::close)
+    }
+}

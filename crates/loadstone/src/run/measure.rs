@@ -1,0 +1,88 @@
+//! One measurement: a prepared plan runs, and what is needed to judge it is gathered around it.
+
+use super::prepare::Prepared;
+use super::threads::{DriverCost, Watcher, execute};
+use crate::calibration::Calibration;
+use anyhow::Result;
+use engine::Setup;
+use host::{Foreign, Watch};
+use plan::{Load, Plan};
+use stats::verdict::{Evidence, judge};
+use stats::{Measurement, Verdict};
+use std::sync::Arc;
+use units::Nanos;
+
+/// A measurement with its verdict.
+pub(crate) struct Measured {
+    pub(crate) measurement: Measurement,
+    pub(crate) verdict: Verdict,
+    pub(crate) cost: DriverCost,
+    pub(crate) started_unix_s: f64,
+}
+
+/// Runs the plan once. `watcher` makes the observer of the run, given the instant it starts at.
+pub(crate) fn measure(
+    plan: &Plan,
+    prepared: &Prepared,
+    calibration: Option<&Calibration>,
+    log_calls: bool,
+    watcher: &mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
+) -> Result<Measured> {
+    let watch = Watch::start(&prepared.servers);
+    let start = reactor::monotonic() + super::placement::LEAD;
+    let endpoints = prepared.endpoints.clone();
+    let mut setup = Setup::new(plan.clone(), endpoints, prepared.workers, start)?;
+    setup.log_calls = log_calls;
+    let setup = Arc::new(setup);
+    let mut observer = watcher(&setup);
+    let started_unix_s = crate::wall_clock::unix_seconds() + super::placement::LEAD.as_secs_f64();
+    let finished = execute(&setup, prepared.tls.as_ref(), &prepared.cores, &mut *observer);
+    let closed = observer.close();
+    let finished = finished?;
+    closed?;
+    let foreign = watch.end();
+    let measurement = finished.measurement;
+    let verdict = verdict(plan, prepared, &measurement, &finished.cost, foreign, calibration);
+    Ok(Measured { measurement, verdict, cost: finished.cost, started_unix_s })
+}
+
+fn verdict(
+    plan: &Plan,
+    prepared: &Prepared,
+    measurement: &Measurement,
+    cost: &DriverCost,
+    foreign: Option<Foreign>,
+    calibration: Option<&Calibration>,
+) -> Verdict {
+    let quantiles = printed_quantiles(plan, measurement);
+    let mut evidence = Evidence::new(measurement);
+    evidence.closed_loop = matches!(plan.load, Load::Closed { .. });
+    evidence.ramped = match &plan.load {
+        Load::Open { arrivals, .. } => arrivals.from != arrivals.to,
+        Load::Closed { .. } => false,
+    };
+    let throughput =
+        measurement.total.in_window as f64 / measurement.window.as_secs_f64().max(1e-9);
+    let ceiling =
+        calibration.map_or(0.0, |known| known.share_of_ceiling(plan, throughput, prepared.workers));
+    evidence.driver_busy = Some(cost.busiest.max(ceiling).min(1.0));
+    if let Some(foreign) = foreign.filter(|found| found.elapsed > Nanos::SECOND) {
+        evidence.foreign_share = Some(foreign.share);
+        evidence.steal_share = Some(foreign.steal_share);
+    }
+    evidence.shared_cores.clone_from(&prepared.shared_cores);
+    evidence.quantiles = &quantiles;
+    judge(&evidence)
+}
+
+/// The quantiles that the report prints: those asked for, or the usual ones that there are samples
+/// enough for.
+pub(crate) fn printed_quantiles(plan: &Plan, measurement: &Measurement) -> Vec<f64> {
+    let wanted = &plan.measure.quantiles;
+    if *wanted != plan::MeasurePlan::default().quantiles {
+        return wanted.clone();
+    }
+    let count = measurement.total.response().count();
+    let enough = |q: &f64| *q >= 1.0 || count >= stats::samples_needed(*q);
+    wanted.iter().copied().filter(enough).collect()
+}

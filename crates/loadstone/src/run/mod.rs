@@ -1,0 +1,365 @@
+//! `loadstone run`: from options to a report.
+
+pub(crate) mod call_log;
+pub(crate) mod first_call;
+pub(crate) mod live;
+pub(crate) mod measure;
+pub(crate) mod output;
+pub(crate) mod placement;
+pub(crate) mod prepare;
+pub(crate) mod threads;
+
+use crate::args::Outputs;
+use crate::calibration::Calibration;
+use crate::exit::{Code, Failure};
+use call_log::LogFile;
+use first_call::Found;
+use live::Live;
+use measure::{Measured, measure};
+use plan::{Load, Plan};
+use prepare::{Prepared, prepare};
+use report::{DummyRun, FirstCall, Headline, RunReport, SloResult};
+use sample::{Environment, FailureClass};
+use stats::{Cause, Counts, Measurement, State, Verdict};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+use threads::{DriverCost, Watcher};
+use units::Nanos;
+
+/// How long a signal may go unnoticed while the first call blocks.
+const SIGNAL_CHECK: Duration = Duration::from_millis(50);
+
+/// Redirects of the first target followed in search of hosts that the run will be sent to.
+const HOPS_MAX: usize = 10;
+
+/// Runs a plan as often as it says, reports, and gives the exit code.
+pub(crate) fn run(mut plan: Plan, outputs: &Outputs) -> Result<Code, Failure> {
+    output::check(outputs)?;
+    let name = outputs.name.as_str();
+    let environment = host::environment();
+    let calibration = Calibration::load(&environment);
+    let Some((prepared, found)) = reach_unless_interrupted(&mut plan)? else {
+        let (nobody, runs) = (Prepared::default(), vec![interrupted_before()]);
+        let report = assemble(&plan, &nobody, None, runs, &environment, calibration, name);
+        output::write(&report, outputs)?;
+        return Ok(exit_code(&report));
+    };
+    let quiet = outputs.quiet;
+    if !quiet {
+        prepared.notes.iter().for_each(|note| crate::say(note));
+    }
+    if found.unreachable {
+        let report = unreachable_report(&plan, &prepared, found, &environment, name);
+        crate::say(&no_connection(&report));
+        output::write(&report, outputs)?;
+        return Ok(Code::NoConnection);
+    }
+    let mut runs = repeats(&plan, &prepared, calibration.as_ref(), outputs)?;
+    if runs.is_empty() {
+        runs.push(interrupted_before());
+    }
+    let call = Some(found.call);
+    let report = assemble(&plan, &prepared, call, runs, &environment, calibration, name);
+    output::write(&report, outputs)?;
+    Ok(exit_code(&report))
+}
+
+/// [`reach`] on a thread of its own, because looking names up, connecting and reading all block.
+/// `None` when a signal came first: the thread then ends with the program.
+fn reach_unless_interrupted(plan: &mut Plan) -> Result<Option<(Prepared, Found)>, Failure> {
+    let (tell, told) = mpsc::channel();
+    let mut this = plan.clone();
+    let body = move || {
+        let reached = reach(&mut this);
+        // nobody listens any more once a signal has come
+        tell.send((this, reached)).ok();
+    };
+    let thread = std::thread::Builder::new().name("first-call".into()).spawn(body);
+    thread.map_err(|error| Failure::usage(format!("cannot start a thread: {error}")))?;
+    loop {
+        match told.recv_timeout(SIGNAL_CHECK) {
+            Ok((reached_plan, reached)) => {
+                *plan = reached_plan;
+                return reached.map(Some);
+            }
+            Err(RecvTimeoutError::Timeout) if crate::signals::caught() > 0 => return Ok(None),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failure::usage("the first call's thread panicked; this is a bug"));
+            }
+        }
+    }
+}
+
+/// What is reported when a signal came before anything fell due.
+fn interrupted_before() -> Measured {
+    let cause = Cause {
+        id: "interrupted",
+        figure: 0.0,
+        text: "interrupted before the first call fell due".into(),
+        advice: "Nothing was measured: let it run to its end.".into(),
+    };
+    Measured {
+        measurement: Measurement { interrupted: true, ..Measurement::default() },
+        verdict: Verdict { state: State::Degraded, causes: vec![cause] },
+        cost: DriverCost::default(),
+        started_unix_s: crate::wall_clock::unix_seconds(),
+    }
+}
+
+/// Everything before the first due instant: names, limits, and the plain call that goes first.
+fn reach(plan: &mut Plan) -> Result<(Prepared, Found), Failure> {
+    let mut extra = Vec::new();
+    let mut prepared = prepare(plan, &extra)?;
+    let mut found = call_first(plan, &mut prepared)?;
+    for _ in 0..HOPS_MAX {
+        let Some(url) = first_call::unknown_host(&found, plan, &prepared.endpoints) else { break };
+        extra.push(url.clone());
+        let settled = prepared.endpoints.clone();
+        let mut wider = match prepare(plan, &extra) {
+            Ok(wider) => wider,
+            Err(error) => {
+                let note =
+                    format!("the first call leads to {url}, where none can follow: {error:#}");
+                prepared.notes.push(note);
+                break;
+            }
+        };
+        wider.notes.splice(0..0, prepared.notes);
+        prepared = wider;
+        for (endpoint, before) in prepared.endpoints.iter_mut().zip(settled) {
+            *endpoint = before;
+        }
+        let row = prepared.endpoints.len() - 1;
+        let endpoint = &mut prepared.endpoints[row];
+        let absolute = endpoint.absolute;
+        let Some(template) = first_call::request_for(plan, &url, row as u32, absolute) else {
+            break;
+        };
+        let next = first_call::make(plan, endpoint, prepared.tls.as_ref(), &template);
+        found.location = next.location;
+    }
+    Ok((prepared, found))
+}
+
+fn call_first(plan: &Plan, prepared: &mut Prepared) -> Result<Found, Failure> {
+    let setup = engine::Setup::new(plan.clone(), prepared.endpoints.clone(), 1, Nanos::ZERO)
+        .map_err(|error| Failure::usage(error.to_string()))?;
+    let template = setup.targets.template(0);
+    let endpoint = &mut prepared.endpoints[template.endpoint as usize];
+    Ok(first_call::make(plan, endpoint, prepared.tls.as_ref(), template))
+}
+
+fn repeats(
+    plan: &Plan,
+    prepared: &Prepared,
+    calibration: Option<&Calibration>,
+    outputs: &Outputs,
+) -> Result<Vec<Measured>, Failure> {
+    let mut runs = Vec::new();
+    let log_file = outputs.log.as_deref().map(LogFile::create).transpose();
+    let log_file = log_file.map_err(|error| Failure::not_written(&error))?;
+    for repeat in 0..plan.measure.repeat.max(1) {
+        if crate::signals::caught() > 0 {
+            break;
+        }
+        // each repeat has its own arrivals and draws, and each can be repeated by its seed
+        let mut this = plan.clone();
+        this.seed = plan.seed.wrapping_add(u64::from(repeat));
+        let open = log_file.as_ref().map(LogFile::open).transpose();
+        let mut log = open.map_err(|error| Failure::not_written(&error))?;
+        let mut watcher = |setup: &engine::Setup| -> Box<dyn Watcher> {
+            let log = log.take().map(|log| log.counting_from(setup.measure_from()));
+            let span = plan.stop.duration;
+            Box::new(Live::new(outputs.quiet, span, setup.requests_max(), log))
+        };
+        let measured = measure(&this, prepared, calibration, outputs.log.is_some(), &mut watcher);
+        runs.push(measured.map_err(Failure::from_run)?);
+    }
+    log_file.map_or(Ok(()), LogFile::keep).map_err(|error| Failure::not_written(&error))?;
+    Ok(runs)
+}
+
+fn assemble(
+    plan: &Plan,
+    prepared: &Prepared,
+    first_call: Option<FirstCall>,
+    runs: Vec<Measured>,
+    environment: &Environment,
+    calibration: Option<Calibration>,
+    name: &str,
+) -> RunReport {
+    let headlines: Vec<Headline> =
+        runs.iter().map(|run| Headline::of(&run.measurement, run.verdict.state)).collect();
+    let verdict = worst(&runs);
+    let mut cost = DriverCost::default();
+    for run in &runs {
+        cost.user_s += run.cost.user_s;
+        cost.system_s += run.cost.system_s;
+        cost.busiest = cost.busiest.max(run.cost.busiest);
+    }
+    let started_unix_s = runs.first().map_or(0.0, |run| run.started_unix_s);
+    let repeated = runs.len() > 1;
+    let measurement = if repeated {
+        let all: Vec<Measurement> = runs.into_iter().map(|run| run.measurement).collect();
+        report::merged(&all)
+    } else {
+        runs.into_iter().next().map(|run| run.measurement).unwrap_or_default()
+    };
+    let slo = SloResult::judge(&plan.measure.slo, &measurement);
+    RunReport {
+        name: name.to_owned(),
+        plan: shown_plan(plan, &measurement),
+        plan_toml: plan::to_toml(plan, plan::Secrets::Masked),
+        started_unix_s,
+        environment: environment.clone(),
+        driver: driver(prepared, &measurement, &cost, calibration),
+        measurement,
+        verdict,
+        resolved: prepared.resolved.clone(),
+        first_call,
+        runs: if repeated { headlines } else { Vec::new() },
+        slo,
+        findings: Vec::new(),
+    }
+}
+
+/// The plan with the quantiles that are printed.
+fn shown_plan(plan: &Plan, measurement: &Measurement) -> Plan {
+    let mut shown = plan.clone();
+    shown.measure.quantiles = measure::printed_quantiles(plan, measurement);
+    shown
+}
+
+fn driver(
+    prepared: &Prepared,
+    measurement: &Measurement,
+    cost: &DriverCost,
+    calibration: Option<Calibration>,
+) -> report::Driver {
+    report::Driver {
+        io: "epoll".into(),
+        threads: prepared.workers,
+        cpu_user_s: cost.user_s,
+        cpu_system_s: cost.system_s,
+        spin_s: measurement.total.spin.as_secs_f64(),
+        busy: cost.busy.clone(),
+        dummy: calibration
+            .map(|known| DummyRun { call_s: known.call_p50_s, taken_unix_s: known.taken_unix_s }),
+    }
+}
+
+/// The verdict over all repeats: the worst state, each cause once, with its worst figure.
+fn worst(runs: &[Measured]) -> Verdict {
+    let state = runs.iter().map(|run| run.verdict.state).max().unwrap_or_default();
+    let mut causes: Vec<Cause> = Vec::new();
+    for cause in runs.iter().flat_map(|run| &run.verdict.causes) {
+        match causes.iter_mut().find(|known| known.id == cause.id) {
+            Some(known) if known.figure < cause.figure => *known = cause.clone(),
+            Some(_) => {}
+            None => causes.push(cause.clone()),
+        }
+    }
+    Verdict { state, causes }
+}
+
+/// What is reported when not even the first call got a connection: that call.
+fn unreachable_report(
+    plan: &Plan,
+    prepared: &Prepared,
+    found: Found,
+    environment: &Environment,
+    name: &str,
+) -> RunReport {
+    let mut measurement = Measurement::default();
+    measurement.total.counts = Counts { due: 1, failed: 1, ..Counts::default() };
+    measurement.total.connections.attempted = 1;
+    if let Some((class, _)) = &found.call.failure {
+        measurement.total.failures.insert(*class, 1);
+    }
+    measurement.total.failed.record(found.call.took);
+    measurement.elapsed = found.call.took;
+    measurement.window = found.call.took;
+    let intended = matches!(plan.load, Load::Open { .. }).then_some(1);
+    measurement.intended = intended;
+    let text = found.call.failure.as_ref().map(|(_, text)| text.clone()).unwrap_or_default();
+    let class = found.call.failure.as_ref().map(|(class, _)| *class);
+    let cause = Cause {
+        id: "all-failed",
+        figure: 1.0,
+        text: format!("the first call got no connection: {text}"),
+        advice: format!("Nothing was measured. {}", way_out(class)),
+    };
+    let run = Measured {
+        measurement,
+        verdict: Verdict { state: State::Invalid, causes: vec![cause] },
+        cost: DriverCost::default(),
+        started_unix_s: crate::wall_clock::unix_seconds(),
+    };
+    assemble(plan, prepared, Some(found.call), vec![run], environment, None, name)
+}
+
+/// What to do when the first call failed in this way.
+fn way_out(class: Option<FailureClass>) -> &'static str {
+    match class {
+        Some(FailureClass::Certificate) => {
+            "Trust the certificate's issuer with --ca FILE, name the server with --server-name, or \
+             accept any certificate with --insecure."
+        }
+        Some(FailureClass::Tls) => "Check that this port speaks TLS, or use http://.",
+        Some(FailureClass::ClientTimeout | FailureClass::ConnectTimeout) => {
+            "Check the address, the port and what lies between; --connect-timeout waits longer."
+        }
+        Some(FailureClass::Unreachable) => "Check the address and this machine's routes.",
+        Some(FailureClass::Proxy) => "Check --proxy and what it permits.",
+        Some(FailureClass::AddressUnavailable) => {
+            "Wait for ports to become free, or widen net.ipv4.ip_local_port_range."
+        }
+        Some(FailureClass::FdUnavailable | FailureClass::FileTableFull) => {
+            "Raise the limit of file descriptors."
+        }
+        _ => "Start the server, or correct the address.",
+    }
+}
+
+fn no_connection(report: &RunReport) -> String {
+    let why = report.first_call.as_ref().and_then(|call| call.failure.as_ref());
+    let why = why.map_or("", |(_, text)| text.as_str());
+    format!("no connection to {}: {why}", report.name)
+}
+
+/// The first that holds; usage, output and connection failures have been told before.
+fn exit_code(report: &RunReport) -> Code {
+    let total = &report.measurement.total;
+    let nobody = total.connections.attempted > 0 && total.connections.established == 0;
+    if nobody && total.counts.succeeded == 0 {
+        Code::NoConnection
+    } else if report.measurement.interrupted {
+        match report.verdict.state {
+            State::Invalid => Code::Invalid,
+            _ => Code::Interrupted,
+        }
+    } else if report.verdict.state == State::Invalid {
+        Code::Invalid
+    } else if report.measurement.aborted.is_some()
+        || report.slo.iter().any(|slo| !slo.met)
+        || expectation_missed(report)
+    {
+        Code::Missed
+    } else {
+        Code::Done
+    }
+}
+
+/// A call failed on what the plan expects in so many words; a status of 400 or above without such
+/// a word is a figure of the report.
+fn expectation_missed(report: &RunReport) -> bool {
+    let expect = &report.plan.expect;
+    [
+        (FailureClass::Status, !expect.status.is_empty()),
+        (FailureClass::Length, expect.length.is_some()),
+        (FailureClass::Body, expect.body.is_some()),
+    ]
+    .iter()
+    .any(|(class, asked)| *asked && report.measurement.total.failures.contains_key(class))
+}

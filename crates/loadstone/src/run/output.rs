@@ -1,0 +1,71 @@
+//! Results to where the user wants them.
+
+use crate::args::{Outputs, Sink};
+use crate::exit::Failure;
+use crate::files;
+use report::{RunReport, Style};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+/// Checks, before anything is sent, that every result can be written.
+pub(crate) fn check(outputs: &Outputs) -> Result<(), Failure> {
+    let json = match &outputs.json {
+        Some(Sink::File(path)) => Some(path),
+        _ => None,
+    };
+    let others = [&outputs.csv, &outputs.hdr, &outputs.html, &outputs.log];
+    for path in json.into_iter().chain(others.into_iter().flatten()) {
+        files::check_writable(path).map_err(|error| Failure::not_written(&error))?;
+    }
+    Ok(())
+}
+
+/// Writes all results; every one is tried, the first failure is told.
+pub(crate) fn write(report: &RunReport, outputs: &Outputs) -> Result<(), Failure> {
+    let mut done = Ok(());
+    if let Some(sink) = &outputs.json {
+        done = files::write_to(sink, &report::json(report));
+    }
+    type Render = fn(&RunReport) -> String;
+    let pages: [(&Option<PathBuf>, Render); 3] = [
+        (&outputs.csv, report::csv),
+        (&outputs.hdr, report::hdr_log),
+        (&outputs.html, report::html),
+    ];
+    for (path, render) in pages {
+        if let Some(path) = path {
+            let written = files::write_whole(path, &render(report));
+            done = done.and(written);
+        }
+    }
+    // JSON on standard output is alone there
+    if outputs.json != Some(Sink::Stdout) {
+        let written = files::write_stdout(&report::text(report, style(outputs)));
+        done = done.and(written);
+    }
+    done.map_err(|error| Failure::not_written(&error))
+}
+
+fn style(outputs: &Outputs) -> Style {
+    let unset = |name| std::env::var_os(name).is_none_or(|value| value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let terminal = std::io::stdout().is_terminal() && !dumb;
+    Style {
+        unicode: speaks_unicode(),
+        color: terminal && unset("NO_COLOR"),
+        quiet: outputs.quiet,
+        percentiles: outputs.percentiles,
+    }
+}
+
+/// The locale says UTF-8, or says nothing at all.
+fn speaks_unicode() -> bool {
+    let first = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .filter_map(|name| std::env::var(name).ok())
+        .find(|value| !value.is_empty());
+    first.is_none_or(|value| {
+        let value = value.to_ascii_lowercase();
+        value.contains("utf-8") || value.contains("utf8")
+    })
+}

@@ -1,0 +1,194 @@
+//! How many workers, on which cores, within which limits.
+
+use super::prepare::{Prepared, connections_needed};
+use anyhow::{Result, bail};
+use conduit::Peer;
+use engine::Endpoint;
+use plan::{Load, Plan};
+use std::net::SocketAddr;
+use units::Nanos;
+
+/// Where the workers run.
+pub(crate) struct Placement {
+    pub(crate) workers: u32,
+    /// A core for each worker; empty: wherever the kernel likes.
+    pub(crate) cores: Vec<u32>,
+    /// Says that the target has no core that is not ours.
+    pub(crate) shared: Option<String>,
+    /// Processes on this machine that serve the target.
+    pub(crate) servers: Vec<u32>,
+}
+
+/// One worker per core. With the server on this machine one core is left to it: one that it is
+/// bound to, or else the first.
+pub(crate) fn place(plan: &Plan, endpoints: &[Endpoint]) -> Placement {
+    let ours = host::cpu::affinity();
+    let servers = local_servers(endpoints);
+    let local = !servers.is_empty() || endpoints.iter().any(is_loopback);
+    let server_cores = cores_of_all(&servers);
+    let bound = !server_cores.is_empty() && server_cores.len() < host::cpu::online_cores().len();
+    let chosen: Vec<u32> = if !plan.driver.cpus.is_empty() {
+        plan.driver.cpus.clone()
+    } else if !local {
+        ours.clone()
+    } else if bound {
+        let free: Vec<u32> =
+            ours.iter().copied().filter(|core| !server_cores.contains(core)).collect();
+        if free.is_empty() { ours.clone() } else { free }
+    } else if ours.len() > 1 {
+        ours[1..].to_vec()
+    } else {
+        ours.clone()
+    };
+    let most = units_of_work(plan).min(1 << 10) as u32;
+    let workers = plan.driver.threads.unwrap_or(chosen.len() as u32).clamp(1, most.max(1));
+    let overlap = local && overlaps(&chosen, workers, &server_cores, bound);
+    let shared = overlap.then(|| sharing(&servers, &chosen));
+    // an unbound run on another machine's server needs no binding; beside a local one it does
+    let bind = local || !plan.driver.cpus.is_empty();
+    let cores = if bind { chosen } else { Vec::new() };
+    Placement { workers, cores, shared, servers }
+}
+
+/// Whether the server must share a core with a worker: its own cores are all ours, or, when it may
+/// run anywhere, no core is left over.
+fn overlaps(chosen: &[u32], workers: u32, server_cores: &[u32], bound: bool) -> bool {
+    let used = &chosen[..chosen.len().min(workers as usize)];
+    if bound {
+        return server_cores.iter().all(|core| used.contains(core));
+    }
+    host::cpu::online_cores().iter().all(|core| used.contains(core))
+}
+
+fn sharing(servers: &[u32], cores: &[u32]) -> String {
+    let cores: Vec<String> = cores.iter().map(u32::to_string).collect();
+    let cores = cores.join(", ");
+    match servers.first() {
+        Some(pid) => {
+            let name = host::process_name(*pid);
+            format!("the server ({name}, pid {pid}) shares core {cores} with the workers")
+        }
+        None => format!("the server has no core but {cores}, where the workers run"),
+    }
+}
+
+/// Users, connections or calls: more workers than these would have nothing to do.
+fn units_of_work(plan: &Plan) -> u64 {
+    match &plan.load {
+        Load::Closed { users, .. } => u64::from(*users),
+        Load::Open { connections_max, .. } => connections_max.map_or(u64::MAX, u64::from),
+    }
+}
+
+fn is_loopback(endpoint: &Endpoint) -> bool {
+    endpoint.peers.iter().any(|peer| match peer {
+        Peer::Tcp(address) => address.ip().is_loopback(),
+        Peer::Unix(_) => true,
+    })
+}
+
+/// The processes on this machine that listen where the plan goes to.
+fn local_servers(endpoints: &[Endpoint]) -> Vec<u32> {
+    let mut found = Vec::new();
+    for peer in endpoints.iter().flat_map(|endpoint| &endpoint.peers) {
+        match peer {
+            Peer::Tcp(address) if address.ip().is_loopback() => {
+                found.extend(host::listener_pids(*address));
+            }
+            Peer::Tcp(_) => {}
+            Peer::Unix(path) => found.extend(host::listener::unix_listener_pids(path)),
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+fn cores_of_all(pids: &[u32]) -> Vec<u32> {
+    let mut cores: Vec<u32> = pids.iter().flat_map(|pid| host::cores_of(*pid)).collect();
+    cores.sort_unstable();
+    cores.dedup();
+    cores
+}
+
+/// Descriptors kept free for everything but connections.
+const SPARE_DESCRIPTORS: u64 = 64;
+
+/// Raises the descriptor limit as far as the plan needs and says what will not last. A plan whose
+/// connections cannot all be open is refused; a pool that may grow is bounded to what fits.
+pub(crate) fn check_limits(plan: &mut Plan, prepared: &mut Prepared) -> Result<()> {
+    let peers: Vec<SocketAddr> = prepared
+        .endpoints
+        .iter()
+        .flat_map(|endpoint| &endpoint.peers)
+        .filter_map(|peer| match peer {
+            Peer::Tcp(address) => Some(*address),
+            Peer::Unix(_) => None,
+        })
+        .collect();
+    let loopback = peers.iter().all(|address| address.ip().is_loopback());
+    let other = host::limits::descriptors_open() + SPARE_DESCRIPTORS;
+    let ports = host::limits::ports();
+    let hard = host::limits::descriptors().hard;
+    let fixed = connections_needed(plan);
+    if fixed.is_none() {
+        // as many as descriptors and ports allow, unless the user said less
+        let addresses = plan.connection.bind.len().max(1) as u64;
+        let by_ports = if peers.is_empty() { u64::MAX } else { u64::from(ports.count) * addresses };
+        let most = hard.saturating_sub(other).min(by_ports).clamp(1, 1_000_000);
+        if let Load::Open { connections_max, .. } = &mut plan.load {
+            *connections_max = Some(u32::try_from(most).unwrap_or(u32::MAX));
+        }
+    }
+    let demand = host::Demand {
+        connections: fixed.unwrap_or(0),
+        opens_per_s: opens_per_s(plan),
+        duration: plan.stop.duration.map(|span| span + plan.stop.warm_up),
+        reset_on_close: plan.connection.reset_on_close,
+        local_addresses: plan.connection.bind.len().max(1) as u64,
+        targets: peers.len() as u64,
+        time_wait: host::limits::time_wait(loopback),
+        other_descriptors: other,
+    };
+    let supply = host::Supply { ports: ports.count, descriptors: hard };
+    for shortage in host::forecast(&demand, supply).shortages {
+        let impossible = !demand.connections.le(&shortage.budget.available)
+            || shortage.resource == host::forecast::Resource::Descriptors;
+        let sentence = format!("{}. Way out: {}.", shortage.text, shortage.advice);
+        if impossible {
+            bail!(sentence);
+        }
+        prepared.notes.push(sentence);
+    }
+    let wanted = connections_needed(plan).unwrap_or(0).saturating_add(other);
+    if let Err(short) = host::raise_descriptors(wanted) {
+        prepared.notes.push(short.to_string());
+    }
+    Ok(())
+}
+
+/// Connections opened per second that the plan is sure to need; 0 when it depends on the server.
+fn opens_per_s(plan: &Plan) -> f64 {
+    let Load::Open { arrivals, session, .. } = &plan.load else { return 0.0 };
+    let rate = arrivals.from.0.max(arrivals.to.0);
+    match (session, plan.connection.calls) {
+        (Some(_), _) => rate,
+        (None, Some(calls)) => rate / f64::from(calls.max(1)),
+        (None, None) => 0.0,
+    }
+}
+
+/// The default bound of the queue: one timeout's worth of arrivals.
+pub(crate) fn bound_queue(plan: &mut Plan) {
+    let timeout = plan.timeouts.call;
+    if let Load::Open { arrivals, queue_max, .. } = &mut plan.load
+        && queue_max.is_none()
+    {
+        let rate = arrivals.from.0.max(arrivals.to.0);
+        let worth = (rate * timeout.as_secs_f64()).ceil();
+        *queue_max = Some((worth as u64).clamp(1, 50_000_000));
+    }
+}
+
+/// Time that passes between the plan being ready and its first due instant: threads start in it.
+pub(crate) const LEAD: Nanos = Nanos::from_millis(20);

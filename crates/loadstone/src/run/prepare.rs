@@ -1,0 +1,163 @@
+//! From a plan to something that can run: names resolved, TLS made ready, limits raised, cores
+//! chosen. What cannot fit is said before the run, not found out in it.
+
+use anyhow::{Context, Result, bail};
+use conduit::Peer;
+use engine::{Endpoint, connect_request, endpoint_key};
+use plan::{AddressFamily, Load, Plan, TlsVersions};
+use report::Resolved;
+use std::net::SocketAddr;
+use url::Url;
+
+/// A plan with the addresses of its endpoints.
+#[derive(Default)]
+pub(crate) struct Prepared {
+    pub(crate) endpoints: Vec<Endpoint>,
+    pub(crate) resolved: Vec<Resolved>,
+    pub(crate) tls: Option<tls::Client>,
+    pub(crate) workers: u32,
+    /// A core for each worker; empty: wherever the kernel likes.
+    pub(crate) cores: Vec<u32>,
+    /// What the user should know before the run: one sentence each.
+    pub(crate) notes: Vec<String>,
+    /// Says that the target has no core that is not ours.
+    pub(crate) shared_cores: Option<String>,
+    /// Processes on this machine that serve the target.
+    pub(crate) servers: Vec<u32>,
+}
+
+/// # Errors
+/// Names that do not resolve, TLS settings that cannot be used, limits that the plan cannot keep.
+pub(crate) fn prepare(plan: &mut Plan, extra: &[Url]) -> Result<Prepared> {
+    check_this_machine(plan)?;
+    let mut resolved = Vec::new();
+    let mut endpoints: Vec<Endpoint> = Vec::new();
+    for url in plan.targets.iter().map(|target| &target.url).chain(extra) {
+        let key = endpoint_key(url);
+        if endpoints.iter().all(|endpoint| endpoint.key != key) {
+            endpoints.push(endpoint(plan, url, key, &mut resolved)?);
+        }
+    }
+    let secure = endpoints.iter().any(|endpoint| endpoint.tls_name.is_some());
+    let tls = if secure { Some(tls_client(plan)?) } else { None };
+    let placement = super::placement::place(plan, &endpoints);
+    let mut prepared = Prepared {
+        endpoints,
+        resolved,
+        tls,
+        workers: placement.workers,
+        cores: placement.cores,
+        notes: Vec::new(),
+        shared_cores: placement.shared,
+        servers: placement.servers,
+    };
+    super::placement::check_limits(plan, &mut prepared)?;
+    super::placement::bound_queue(plan);
+    Ok(prepared)
+}
+
+/// Cores and local addresses that the plan names are this machine's.
+fn check_this_machine(plan: &Plan) -> Result<()> {
+    let cores = host::cpu::affinity();
+    if let Some(core) = plan.driver.cpus.iter().find(|core| !cores.contains(core)) {
+        let list: Vec<String> = cores.iter().map(u32::to_string).collect();
+        bail!("--cpus names core {core}, and this process may use {}", list.join(", "));
+    }
+    for address in &plan.connection.bind {
+        // port 0: any free one; nothing listens longer than this line takes
+        std::net::TcpListener::bind((*address, 0)).with_context(|| {
+            format!("--bind {address} is no address of this machine (see `ip address`)")
+        })?;
+    }
+    Ok(())
+}
+
+fn endpoint(plan: &Plan, url: &Url, key: String, resolved: &mut Vec<Resolved>) -> Result<Endpoint> {
+    let host = url.host_str().with_context(|| format!("{url} names no host"))?;
+    let port = url.port_or_known_default().unwrap_or(80);
+    let secure = url.scheme() == "https";
+    let via = plan.connection.proxy.as_ref();
+    let peers = match (&plan.connection.unix, via) {
+        (Some(path), _) => vec![Peer::Unix(path.clone())],
+        (None, Some(proxy)) => {
+            let host = proxy.host_str().context("--proxy names no host")?;
+            addresses(plan, host, proxy.port_or_known_default().unwrap_or(80), resolved)?
+        }
+        (None, None) => addresses(plan, host, port, resolved)?,
+    };
+    let tunnel = match via {
+        Some(proxy) if secure => Some(
+            connect_request(plan, &format!("{host}:{port}"), proxy)
+                .map_err(|error| anyhow::anyhow!("--proxy: {error}"))?,
+        ),
+        _ => None,
+    };
+    let name = plan.tls.server_name.clone().unwrap_or_else(|| host.to_owned());
+    Ok(Endpoint {
+        key,
+        peers,
+        tls_name: secure.then_some(name),
+        tunnel,
+        absolute: via.is_some() && !secure,
+    })
+}
+
+/// The addresses of a host: by `--resolve`, literally, or by the system's resolver.
+fn addresses(
+    plan: &Plan,
+    host: &str,
+    port: u16,
+    resolved: &mut Vec<Resolved>,
+) -> Result<Vec<Peer>> {
+    let rule = plan
+        .connection
+        .resolve
+        .iter()
+        .find(|rule| rule.host.eq_ignore_ascii_case(host) && rule.port == port);
+    if let Some(rule) = rule {
+        return Ok(vec![Peer::Tcp(SocketAddr::new(rule.address, port))]);
+    }
+    let family = match plan.connection.prefer {
+        AddressFamily::Any => host::Family::Any,
+        AddressFamily::V4 => host::Family::V4,
+        AddressFamily::V6 => host::Family::V6,
+    };
+    let (found, took) = host::resolve(host, port, family)?;
+    if found.is_empty() {
+        bail!("{host} has no address of the wanted kind (see -4 and -6)");
+    }
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    if bare.parse::<std::net::IpAddr>().is_err() {
+        let addresses = found.iter().map(SocketAddr::ip).collect();
+        resolved.push(Resolved { host: host.to_owned(), addresses, took });
+    }
+    Ok(found.into_iter().map(Peer::Tcp).collect())
+}
+
+fn tls_client(plan: &Plan) -> Result<tls::Client> {
+    let wanted = &plan.tls;
+    let settings = tls::Settings {
+        insecure: wanted.insecure,
+        ca: wanted.ca.clone(),
+        cert: wanted.cert.clone(),
+        key: wanted.key.clone(),
+        resumption: wanted.resumption,
+        versions: match wanted.versions {
+            TlsVersions::Any => tls::Versions::Any,
+            TlsVersions::Tls12 => tls::Versions::Tls12,
+            TlsVersions::Tls13 => tls::Versions::Tls13,
+        },
+        alpn: wanted.alpn.clone(),
+        groups: wanted.groups.clone(),
+        ciphers: wanted.ciphers.clone(),
+    };
+    Ok(tls::Client::new(&settings)?)
+}
+
+/// Connections that may be open at once.
+pub(crate) fn connections_needed(plan: &Plan) -> Option<u64> {
+    match &plan.load {
+        Load::Closed { users, .. } => Some(u64::from(*users)),
+        Load::Open { connections_max, .. } => connections_max.map(u64::from),
+    }
+}

@@ -1,0 +1,261 @@
+//! Worker threads, and the collector's end of their channel. One thread per worker; this thread
+//! merges, watches for signals and shows the live line.
+
+use crate::signals;
+use anyhow::Context;
+use engine::{Collector, Link, Order, Row, Setup, Worker, drive};
+use reactor::Reactor;
+use sample::{Outcome, Sample};
+use stats::{Measurement, Second, Snapshot};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+use units::Nanos;
+
+/// What a worker thread says.
+enum Message {
+    Row(Box<Row>),
+    Calls(Vec<(Sample, Outcome)>),
+}
+
+/// Clear snapshots that wait for their next use, per worker.
+const SPARES: usize = 2;
+
+/// Messages that may wait for the collector. A log of calls that is written too slowly holds the
+/// workers up, which shows as lag, instead of filling memory.
+const BACKLOG: usize = 64;
+
+/// How a worker thread reaches the collector.
+struct ThreadLink {
+    order: Arc<AtomicU8>,
+    out: SyncSender<Message>,
+    spares: Receiver<Box<Snapshot>>,
+    target_count: usize,
+    /// Calls have slip: the load is open.
+    open: bool,
+    cpu_at: Nanos,
+}
+
+impl Link for ThreadLink {
+    #[inline]
+    fn order(&mut self) -> Order {
+        match self.order.load(Ordering::Relaxed) {
+            0 => Order::Go,
+            1 => Order::Stop,
+            _ => Order::Abandon,
+        }
+    }
+
+    fn row(&mut self, mut row: Row) -> Box<Snapshot> {
+        let cpu = host::cpu::thread_time();
+        row.cpu = cpu - self.cpu_at;
+        self.cpu_at = cpu;
+        // the collector outlives the workers: it joins them
+        self.out.send(Message::Row(Box::new(row))).ok();
+        self.spares.try_recv().unwrap_or_else(|_| {
+            let mut fresh = Box::new(Snapshot::prepared(self.target_count));
+            if self.open {
+                fresh.expect_slip();
+            }
+            fresh
+        })
+    }
+
+    fn log(&mut self, calls: &mut Vec<(Sample, Outcome)>) {
+        self.out.send(Message::Calls(std::mem::take(calls))).ok();
+    }
+}
+
+/// What the driver itself spent.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DriverCost {
+    /// Share of its core that the busiest worker used in the measured window, spinning excluded.
+    pub(crate) busiest: f64,
+    /// The same of every worker.
+    pub(crate) busy: Vec<f64>,
+    /// CPU seconds of the process from the start of the run to its end.
+    pub(crate) user_s: f64,
+    pub(crate) system_s: f64,
+}
+
+/// A run as it came out of the threads.
+pub(crate) struct Finished {
+    pub(crate) measurement: Measurement,
+    pub(crate) cost: DriverCost,
+}
+
+/// Who wants to know of the run while it runs.
+pub(crate) trait Watcher {
+    fn second(&mut self, second: &Second, total: &Snapshot);
+    /// Calls with their outcomes, where they are logged. `Err` ends the run.
+    fn calls(&mut self, calls: &[(Sample, Outcome)]) -> anyhow::Result<()>;
+    fn end(&mut self);
+    /// Everything that was to be kept is on disk, or the error says why not.
+    fn close(&mut self) -> anyhow::Result<()> {
+        Ok(())
+    }
+}
+
+/// Runs a prepared plan to its end. `cores`: one for each worker, or empty for no binding.
+pub(crate) fn execute(
+    setup: &Arc<Setup>,
+    tls: Option<&tls::Client>,
+    cores: &[u32],
+    watcher: &mut dyn Watcher,
+) -> anyhow::Result<Finished> {
+    let order = Arc::new(AtomicU8::new(0));
+    let (out, inbox) = sync_channel(BACKLOG);
+    let mut spares = Vec::new();
+    let mut threads = Vec::new();
+    let before = host::cpu::process_time();
+    for id in 0..setup.workers {
+        let (give, take) = sync_channel(SPARES);
+        spares.push(give);
+        let link = ThreadLink {
+            order: order.clone(),
+            out: out.clone(),
+            spares: take,
+            target_count: setup.targets.len(),
+            open: setup.is_open(),
+            cpu_at: Nanos::ZERO,
+        };
+        threads.push(start_worker(setup, id, tls, cores, link)?);
+    }
+    drop(out);
+    let mut gather = Gather::new(setup, &order, spares);
+    let failed = gather.run(&inbox, watcher);
+    for thread in threads {
+        match thread.join() {
+            Ok(driven) => driven.context("a worker could not start its loop")?,
+            Err(_) => {
+                anyhow::bail!("a worker thread panicked; this is a bug, the results are gone")
+            }
+        }
+    }
+    watcher.end();
+    failed?;
+    let after = host::cpu::process_time();
+    let interrupted = signals::caught() > 0;
+    let busy = gather.busy();
+    let cost = DriverCost {
+        busiest: busy.iter().copied().fold(0.0, f64::max),
+        busy,
+        user_s: (after.user - before.user).as_secs_f64(),
+        system_s: (after.system - before.system).as_secs_f64(),
+    };
+    Ok(Finished { measurement: gather.finish(interrupted), cost })
+}
+
+fn start_worker(
+    setup: &Arc<Setup>,
+    id: u32,
+    tls: Option<&tls::Client>,
+    cores: &[u32],
+    mut link: ThreadLink,
+) -> anyhow::Result<std::thread::JoinHandle<std::io::Result<()>>> {
+    let factory =
+        tls.map(|client| -> Box<dyn conduit::TlsFactory + Send> { Box::new(client.factory()) });
+    let core = (!cores.is_empty()).then(|| cores[id as usize % cores.len()]);
+    let (setup, nice) = (setup.clone(), setup.plan.driver.nice);
+    let body = move || {
+        reactor::sharpen_timers();
+        if let Some(core) = core {
+            // a core that has gone away meanwhile: run anywhere
+            host::cpu::bind_thread(&[core]).ok();
+        }
+        if let Some(nice) = nice {
+            host::cpu::set_nice(nice).ok();
+        }
+        let mut io = Reactor::new(setup.plan.driver.spin)?;
+        link.cpu_at = host::cpu::thread_time();
+        let mut worker = Worker::new(setup, id, factory);
+        drive(&mut worker, &mut io, &mut link);
+        Ok(())
+    };
+    let name = format!("worker-{id}");
+    Ok(std::thread::Builder::new().name(name).spawn(body)?)
+}
+
+/// The collector's side.
+struct Gather<'a> {
+    collector: Collector,
+    order: &'a AtomicU8,
+    spares: Vec<SyncSender<Box<Snapshot>>>,
+    /// Per worker: CPU and wall time of measured rows, spinning taken off.
+    busy: Vec<(Nanos, Nanos)>,
+    measure_from: Nanos,
+    measure_until: Nanos,
+}
+
+impl<'a> Gather<'a> {
+    fn new(
+        setup: &Arc<Setup>,
+        order: &'a AtomicU8,
+        spares: Vec<SyncSender<Box<Snapshot>>>,
+    ) -> Self {
+        Gather {
+            collector: Collector::new(setup.clone()),
+            order,
+            busy: vec![(Nanos::ZERO, Nanos::ZERO); spares.len()],
+            spares,
+            measure_from: setup.measure_from(),
+            measure_until: setup.measure_until(),
+        }
+    }
+
+    fn run(&mut self, inbox: &Receiver<Message>, watcher: &mut dyn Watcher) -> anyhow::Result<()> {
+        let mut trouble = Ok(());
+        loop {
+            self.give_orders();
+            match inbox.recv_timeout(Duration::from_millis(50)) {
+                Ok(Message::Row(row)) => self.row(*row, watcher),
+                Ok(Message::Calls(calls)) => {
+                    if trouble.is_ok()
+                        && let Err(error) = watcher.calls(&calls)
+                    {
+                        trouble = Err(error);
+                        self.order.store(2, Ordering::Relaxed);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return trouble,
+            }
+        }
+    }
+
+    fn give_orders(&self) {
+        if signals::caught() > 0 {
+            self.order.store(2, Ordering::Relaxed);
+        } else if self.collector.aborted().is_some() {
+            self.order.fetch_max(1, Ordering::Relaxed);
+        }
+    }
+
+    fn row(&mut self, row: Row, watcher: &mut dyn Watcher) {
+        let worker = row.worker as usize;
+        if row.start >= self.measure_from && row.end <= self.measure_until + Nanos::SECOND {
+            let (busy, wall) = &mut self.busy[worker];
+            *busy += row.cpu - row.snapshot.spin;
+            *wall += row.end - row.start;
+        }
+        let (clear, seconds) = self.collector.add(row);
+        let seconds = seconds.to_vec();
+        self.spares[worker].try_send(clear).ok();
+        for second in &seconds {
+            watcher.second(second, self.collector.total());
+        }
+    }
+
+    /// Share of its core that each worker used; 0 before anything was measured.
+    fn busy(&self) -> Vec<f64> {
+        let share = |(busy, wall): &(Nanos, Nanos)| {
+            if wall.is_zero() { 0.0 } else { busy.as_secs_f64() / wall.as_secs_f64() }
+        };
+        self.busy.iter().map(share).collect()
+    }
+
+    fn finish(self, interrupted: bool) -> Measurement {
+        self.collector.finish(interrupted)
+    }
+}

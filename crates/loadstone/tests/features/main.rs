@@ -1,0 +1,18 @@
+//! What the binary promises to its users, one option at a time, against servers in this process.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
+#![allow(clippy::float_cmp, reason = "figures compared this way are exact by their making")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod calls;
+mod connections;
+mod load;
+mod outputs;
+mod peek;
+mod program;
+mod request;
+mod secure;
+mod site;
+mod urls;

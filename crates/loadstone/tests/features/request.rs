@@ -1,0 +1,230 @@
+//! What is sent, as the server sees it, and what is expected of the answer.
+
+use crate::support::http::{Recorder, Request, answer};
+use crate::support::{Site, failures, measure, measured, outcomes, run_with_input, whole};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// One call with options; the request of the run, after the plain one that goes first.
+#[track_caller]
+fn seen(options: &[&str]) -> Request {
+    seen_at("/page?q=1", options)
+}
+
+#[track_caller]
+fn seen_at(path: &str, options: &[&str]) -> Request {
+    let server = Recorder::plain();
+    let url = server.url(path);
+    let mut args = vec!["-c", "1", "-n", "1", &url];
+    args.extend(options);
+    measure(&args);
+    let requests = server.requests();
+    assert_eq!(requests.len(), 1, "{requests:?}");
+    let first = &server.all()[0];
+    assert_eq!((first.connection, &first.line), (0, &requests[0].line), "{first:?}");
+    requests[0].clone()
+}
+
+#[test]
+fn a_plain_request_is_honest_and_short() {
+    let request = seen(&[]);
+    assert_eq!(request.line, "GET /page?q=1 HTTP/1.1");
+    assert!(request.field("host").unwrap().starts_with("127.0.0.1:"));
+    assert!(request.field("user-agent").unwrap().starts_with("loadstone/"));
+    assert_eq!(request.field("accept-encoding"), None);
+    assert_eq!(request.field("authorization"), None);
+    assert_eq!(request.body, b"");
+}
+
+#[test]
+fn headers_method_and_agent_are_sent_as_typed() {
+    let request = seen(&["-H", "X-One: 1", "--header", "X-Two: b: c", "--method", "PURGE"]);
+    assert_eq!(request.method(), "PURGE");
+    assert_eq!(request.field("x-one"), Some("1"));
+    assert_eq!(request.field("x-two"), Some("b: c"));
+    assert_eq!(seen(&["--user-agent", "a robot"]).field("user-agent"), Some("a robot"));
+    let hosts = seen(&["-H", "Host: shop.example"]);
+    let hosts: Vec<_> = hosts.fields.iter().filter(|(name, _)| name == "Host").collect();
+    assert_eq!(hosts, [&("Host".to_owned(), "shop.example".to_owned())]);
+}
+
+#[test]
+fn a_body_is_posted_from_text_file_and_standard_input() {
+    let request = seen(&["--body", "a=1&b=2"]);
+    assert_eq!((request.method(), request.body.as_slice()), ("POST", &b"a=1&b=2"[..]));
+    assert_eq!(request.field("content-length"), Some("7"));
+    assert_eq!(seen(&["--body", "x", "--method", "PUT"]).method(), "PUT");
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("body");
+    let bytes: Vec<u8> = (0..=255).cycle().take(70_000).collect();
+    std::fs::write(&path, &bytes).unwrap();
+    assert_eq!(seen(&["--body-file", path.to_str().unwrap()]).body, bytes);
+
+    let server = Recorder::plain();
+    let url = server.url("/");
+    let args = ["run", "-q", "-c", "2", "-n", "4", "--body-file", "-", &url];
+    run_with_input(&args, &bytes).expect(&[0, 4]);
+    let bodies = server.requests();
+    assert_eq!(bodies.len(), 4);
+    assert!(bodies.iter().all(|request| request.body == bytes));
+}
+
+#[test]
+fn logins_become_authorisation() {
+    let basic = seen(&["--user", "fred:flint:stone"]);
+    // RFC 7617 §2: base64 of fred:flint:stone
+    assert_eq!(basic.field("authorization"), Some("Basic ZnJlZDpmbGludDpzdG9uZQ=="));
+    assert_eq!(seen(&["--bearer", "tok.en"]).field("authorization"), Some("Bearer tok.en"));
+    let server = Recorder::plain();
+    let url = server.url("/x").replace("http://", "http://fred:pw@");
+    measure(&["-c", "1", "-n", "1", &url]);
+    let request = &server.requests()[0];
+    assert_eq!(request.field("authorization"), Some("Basic ZnJlZDpwdw=="));
+    assert!(!request.field("host").unwrap().contains('@'));
+    // the site knows this one
+    let site = Site::start(&[]);
+    let url = site.url("/auth");
+    let json = measure(&["-c", "1", "-n", "3", "--user", "fred:flintstone", &url]);
+    assert_eq!(json["status"], serde_json::json!({"200": 3}));
+    let json = measured(&["-c", "1", "-n", "3", "--user", "fred:wrong", &url], &[4]);
+    assert_eq!(json["status"], serde_json::json!({"401": 3}));
+}
+
+#[test]
+fn http_1_0_and_close_use_a_connection_per_call() {
+    let request = seen(&["--http", "1.0"]);
+    assert!(request.line.ends_with(" HTTP/1.0"), "{request:?}");
+    for options in [&["--http", "1.0", "--close"][..], &["--close"], &["--calls", "1"]] {
+        let server = Recorder::plain();
+        let url = server.url("/");
+        let mut args = vec!["-c", "2", "-n", "10", &url];
+        args.extend(options);
+        let json = measure(&args);
+        assert_eq!(outcomes(&json), [10, 10, 0, 0, 0, 0]);
+        assert_eq!(whole(&json, "/connections/attempted"), 10, "{options:?}");
+        let connections: BTreeSet<usize> =
+            server.requests().iter().map(|request| request.connection).collect();
+        assert_eq!(connections.len(), 10, "{options:?}");
+    }
+}
+
+#[test]
+fn compressed_asks_and_counts_wire_and_decoded_bytes_apart() {
+    assert!(seen(&["--compressed"]).field("accept-encoding").unwrap().contains("gzip"));
+    let site = Site::start(&[]);
+    let url = site.url("/gzip/100000");
+    let json = measure(&["-c", "1", "-n", "3", "--compressed", &url]);
+    assert_eq!(outcomes(&json)[1], 3);
+    assert_eq!(whole(&json, "/bytes/decoded"), 300_000);
+    let wire = whole(&json, "/bytes/body");
+    assert!(wire < 150_000 && wire.is_multiple_of(3), "{json:#}");
+    let options = ["--compressed", "--expect-length", "100000"];
+    let json = measure(&["-c", "1", "-n", "3", options[0], options[1], options[2], &url]);
+    assert_eq!(outcomes(&json)[1], 3, "the expected length is that of the decoded body");
+    // without it nothing is undone
+    let json = measure(&["-c", "1", "-n", "3", &url]);
+    assert_eq!(whole(&json, "/bytes/decoded"), whole(&json, "/bytes/body"));
+}
+
+#[test]
+fn redirects_are_followed_when_asked() {
+    let site = Site::start(&[]);
+    let url = site.url("/redirect/3");
+    let json = measure(&["-c", "1", "-n", "2", &url]);
+    assert_eq!(json["status"], serde_json::json!({"302": 2}));
+    assert_eq!(whole(&json, "/redirects"), 0);
+    let json = measure(&["-c", "1", "-n", "2", "--follow", &url]);
+    assert_eq!(json["status"], serde_json::json!({"200": 2}));
+    assert_eq!((outcomes(&json)[0], whole(&json, "/redirects")), (2, 6));
+    let json = measured(&["-c", "1", "-n", "2", "--follow=2", &url], &[4]);
+    assert_eq!(failures(&json), [("redirects".to_owned(), 2)]);
+    // to another server, whose name and port were unknown before
+    let there = Recorder::plain();
+    let to = there.url("/end");
+    let here = Recorder::start(move |_| answer(302, &format!("Location: {to}\r\n"), ""));
+    let json = measure(&["-c", "1", "-n", "4", "--follow", &here.url("/start")]);
+    assert_eq!(outcomes(&json), [4, 4, 0, 0, 0, 0]);
+    let ends = there.all().iter().filter(|request| request.target() == "/end").count();
+    assert!(ends >= 4, "{ends}");
+}
+
+#[test]
+fn each_user_keeps_its_own_cookies() {
+    let given = AtomicU64::new(0);
+    let server = Recorder::start(move |request| match request.field("cookie") {
+        Some(_) => answer(200, "", "known"),
+        None => {
+            let id = given.fetch_add(1, Ordering::SeqCst);
+            answer(200, &format!("Set-Cookie: id=user{id}; Path=/\r\n"), "new")
+        }
+    });
+    let url = server.url("/");
+    measure(&["-c", "3", "-n", "30", "--cookies", &url]);
+    let requests = server.requests();
+    let without = requests.iter().filter(|request| request.field("cookie").is_none()).count();
+    assert_eq!((requests.len(), without), (30, 3));
+    let cookies: BTreeSet<&str> =
+        requests.iter().filter_map(|request| request.field("cookie")).collect();
+    // user0 was given to the plain call that goes first
+    assert!(
+        cookies.is_subset(&BTreeSet::from(["id=user1", "id=user2", "id=user3"])),
+        "{cookies:?}"
+    );
+    assert!(cookies.len() > 1, "{cookies:?}");
+    let server = Recorder::start(|_| answer(200, "Set-Cookie: a=b\r\n", ""));
+    measure(&["-c", "1", "-n", "5", &server.url("/")]);
+    assert!(server.requests().iter().all(|request| request.field("cookie").is_none()));
+}
+
+#[test]
+fn a_status_is_judged_by_the_list_or_by_being_below_400() {
+    let site = Site::start(&[]);
+    let judge = |path: &str, options: &[&str]| {
+        let url = site.url(path);
+        let mut args = vec!["-c", "1", "-n", "2", &url];
+        args.extend(options);
+        let json = measured(&args, &[0, 4]);
+        let [_, succeeded, failed, ..] = outcomes(&json);
+        let classes = failures(&json);
+        assert_eq!(classes.first().is_some_and(|(class, _)| class == "status"), failed > 0);
+        (succeeded, failed)
+    };
+    assert_eq!(judge("/status/399", &[]), (2, 0));
+    assert_eq!(judge("/status/400", &[]), (0, 2));
+    assert_eq!(judge("/status/404", &["--expect-status", "200,404"]), (2, 0));
+    assert_eq!(judge("/status/404", &["--expect-status", "400-499"]), (2, 0));
+    assert_eq!(judge("/hw", &["--expect-status", "201-299"]), (0, 2));
+}
+
+#[test]
+fn lengths_and_bodies_are_compared_with_what_is_expected() {
+    let site = Site::start(&[]);
+    let url = site.url("/hw");
+    // `/hw` says "hello world"
+    let hash = "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9";
+    let right = [
+        ["--expect-length", "11"],
+        ["--expect-body", "lo wor"],
+        ["--expect-body", "exact:hello world"],
+        ["--expect-body", "regex:^h.*d$"],
+        ["--expect-body", &format!("sha256:{hash}")],
+    ];
+    for [option, value] in right {
+        let json = measure(&["-c", "1", "-n", "2", option, value, &url]);
+        assert_eq!(outcomes(&json)[..3], [2, 2, 0], "{option} {value}");
+    }
+    let wrong = [
+        ["--expect-length", "12", "length"],
+        ["--expect-body", "Hello", "body"],
+        ["--expect-body", "exact:hello worl", "body"],
+        ["--expect-body", "exact:hello world!", "body"],
+        ["--expect-body", "regex:^w", "body"],
+        ["--expect-body", &format!("sha256:{}", hash.replace("b9", "00")), "body"],
+    ];
+    for [option, value, class] in wrong {
+        let json = measured(&["-c", "1", "-n", "2", option, value, &url], &[4]);
+        assert_eq!(failures(&json), [(class.to_owned(), 2)], "{option} {value}");
+        assert_eq!(json["status"], serde_json::json!({"200": 2}));
+    }
+}

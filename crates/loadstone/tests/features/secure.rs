@@ -1,0 +1,152 @@
+//! TLS as the server sees it, and what the result says of it.
+
+use crate::support::tls::{Handshake, TlsOptions, TlsServer};
+use crate::support::{failures, measure, measured, outcomes, text, whole};
+use serde_json::Value;
+
+/// Runs against the server with its authority trusted, and more options.
+#[track_caller]
+fn secure(server: &TlsServer, options: &[&str]) -> Value {
+    let url = server.url("/");
+    let mut args = vec!["-c", "1", "--ca", &server.files.ca, &url];
+    args.extend(options);
+    measure(&args)
+}
+
+/// One connection with options, as the server saw it and as the result tells it.
+#[track_caller]
+fn handshake(options: &TlsOptions, args: &[&str]) -> (Handshake, Value) {
+    let server = TlsServer::start(options);
+    let mut all = vec!["-n", "3"];
+    all.extend(args);
+    let json = secure(&server, &all);
+    assert_eq!(outcomes(&json), [3, 3, 0, 0, 0, 0]);
+    let seen = server.handshakes(1);
+    assert_eq!(seen[0].requests, 3);
+    (seen[0].clone(), json)
+}
+
+#[test]
+fn the_version_is_the_one_asked_for_and_is_told() {
+    let plain = TlsOptions::default();
+    for (args, version, told) in [
+        (&[][..], "TLSv1_3", "TLSv1.3"),
+        (&["--tls", "1.3"], "TLSv1_3", "TLSv1.3"),
+        (&["--tls", "1.2"], "TLSv1_2", "TLSv1.2"),
+    ] {
+        let (seen, json) = handshake(&plain, args);
+        assert_eq!(seen.version, version, "{args:?}");
+        assert_eq!(text(&json, "/tls/version"), told, "{args:?}");
+        assert_eq!(whole(&json, "/phases_s/tls/count"), 1);
+    }
+    let old = TlsOptions { only_12: true, ..TlsOptions::default() };
+    assert_eq!(text(&handshake(&old, &[]).1, "/tls/version"), "TLSv1.2");
+    let server = TlsServer::start(&old);
+    let json =
+        measured(&["-n", "1", "--tls", "1.3", "--ca", &server.files.ca, &server.url("/")], &[3]);
+    assert_eq!(failures(&json), [("tls".to_owned(), 1)]);
+}
+
+#[test]
+fn ciphers_and_groups_are_those_asked_for() {
+    let plain = TlsOptions::default();
+    let (seen, json) = handshake(&plain, &["--ciphers", "TLS_AES_128_GCM_SHA256"]);
+    assert_eq!(seen.cipher, "TLS13_AES_128_GCM_SHA256");
+    assert!(text(&json, "/tls/cipher").ends_with("AES_128_GCM_SHA256"), "{}", json["tls"]);
+    let (seen, json) =
+        handshake(&plain, &["--tls", "1.2", "--ciphers", "ECDHE-ECDSA-CHACHA20-POLY1305"]);
+    assert_eq!(seen.cipher, "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256");
+    assert_eq!(text(&json, "/tls/cipher"), "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256");
+    for group in ["secp384r1", "X25519"] {
+        let (seen, json) = handshake(&plain, &["--groups", group]);
+        assert_eq!(seen.group, group);
+        assert_eq!(text(&json, "/tls/group"), group);
+    }
+}
+
+#[test]
+fn sessions_are_resumed_unless_told_otherwise() {
+    for version in ["1.2", "1.3"] {
+        for (option, resumes) in [(&[][..], true), (&["--no-resumption"], false)] {
+            let server = TlsServer::start(&TlsOptions::default());
+            let mut args = vec!["-n", "8", "--calls", "1", "--tls", version];
+            args.extend(option);
+            let json = secure(&server, &args);
+            assert_eq!(outcomes(&json)[1], 8);
+            let seen = server.handshakes(8);
+            let resumed = seen.iter().filter(|handshake| handshake.resumed).count() as u64;
+            assert_eq!(whole(&json, "/tls/resumed"), resumed, "{version} {option:?}");
+            // the first connection of the only worker has nothing to resume
+            assert_eq!(resumed, if resumes { 7 } else { 0 }, "{version} {option:?}");
+            let told: u64 = json["tls"]["agreed"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|row| whole(row, "/connections"))
+                .sum();
+            assert_eq!(told, 8);
+        }
+    }
+}
+
+#[test]
+fn only_trusted_certificates_pass_unless_told_otherwise() {
+    let server = TlsServer::start(&TlsOptions::default());
+    let url = server.url("/");
+    let json = measured(&["-n", "1", &url], &[3]);
+    assert_eq!(failures(&json), [("certificate".to_owned(), 1)]);
+    let json = measure(&["-c", "1", "-n", "2", "--insecure", &url]);
+    assert_eq!(outcomes(&json)[1], 2);
+    let stranger = TlsServer::start(&TlsOptions::default());
+    let json = measured(&["-n", "1", "--ca", &stranger.files.ca, &url], &[3]);
+    assert_eq!(failures(&json), [("certificate".to_owned(), 1)]);
+}
+
+#[test]
+fn a_name_is_sent_and_checked_in_place_of_the_urls() {
+    let plain = TlsOptions::default();
+    assert_eq!(handshake(&plain, &[]).0.sni.as_deref(), Some("localhost"));
+    // RFC 6066 §3: an address is no name to send
+    for (option, sni) in
+        [(&[][..], None), (&["--server-name", "shop.example"], Some("shop.example"))]
+    {
+        let server = TlsServer::start(&plain);
+        let by_number = format!("https://127.0.0.1:{}/", server.port());
+        let mut args = vec!["-c", "1", "-n", "1", "--ca", &server.files.ca, &by_number];
+        args.extend(option);
+        measure(&args);
+        assert_eq!(server.handshakes(1)[0].sni.as_deref(), sni);
+    }
+    let server = TlsServer::start(&plain);
+    let (ca, by_number) = (&server.files.ca, format!("https://127.0.0.1:{}/", server.port()));
+    let wrong = ["-n", "1", "--ca", ca, "--server-name", "other.example", &by_number];
+    assert_eq!(failures(&measured(&wrong, &[3])), [("certificate".to_owned(), 1)]);
+}
+
+#[test]
+fn protocols_are_offered_as_asked() {
+    let options = TlsOptions { alpn: vec!["http/1.0", "http/1.1"], ..TlsOptions::default() };
+    let (seen, json) = handshake(&options, &[]);
+    assert_eq!(seen.alpn.as_deref(), Some("http/1.1"));
+    assert_eq!(text(&json, "/tls/agreed/0/alpn"), "http/1.1");
+    let (seen, _) = handshake(&options, &["--alpn", "http/1.0"]);
+    assert_eq!(seen.alpn.as_deref(), Some("http/1.0"));
+    let (seen, json) = handshake(&options, &["--alpn", "none"]);
+    assert_eq!(seen.alpn, None);
+    assert_eq!(text(&json, "/tls/agreed/0/alpn"), "");
+}
+
+#[test]
+fn a_client_certificate_is_shown_to_a_server_that_demands_one() {
+    let options = TlsOptions { client_certificate: true, ..TlsOptions::default() };
+    for version in ["1.2", "1.3"] {
+        let server = TlsServer::start(&options);
+        let (files, url) = (&server.files, server.url("/"));
+        let own = ["-n", "2", "--tls", version, "--cert", &files.cert, "--key", &files.key];
+        assert_eq!(outcomes(&secure(&server, &own))[1], 2);
+        assert!(server.handshakes(1)[0].client_certificate);
+        let json = measured(&["-n", "2", "--tls", version, "--ca", &files.ca, &url], &[3, 4]);
+        assert_eq!(outcomes(&json)[1], 0, "{version}");
+        assert_eq!(text(&json, "/failures/0/class"), "tls", "{version}");
+    }
+}

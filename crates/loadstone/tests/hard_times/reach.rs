@@ -1,0 +1,174 @@
+//! Nobody there, somebody who does not speak our language, somebody who says nothing.
+
+use super::running::namespace;
+use crate::support::tls::{TlsOptions, TlsServer};
+use crate::support::{
+    Scripted, Site, failures, finish, free_port, measured, outcomes, run, text, whole,
+};
+use std::io::{Read, Write};
+
+/// JSON of a run that got no connection, and what it said on standard error.
+#[track_caller]
+fn no_connection(args: &[&str]) -> (serde_json::Value, String) {
+    let mut all = vec!["run", "--json", "-"];
+    all.extend(args);
+    let ran = run(&all).expect(&[3]);
+    let json = ran.json();
+    assert_eq!(text(&json, "/verdict/state"), "INVALID");
+    assert_eq!(outcomes(&json), [1, 0, 1, 0, 0, 0]);
+    (json, ran.stderr)
+}
+
+#[test]
+fn a_name_that_nobody_has() {
+    let ran = run(&["run", "http://no-such-host.invalid/"]).expect(&[3]);
+    assert!(ran.stderr.contains("\"no-such-host.invalid\""), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--resolve"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_port_that_nobody_listens_on() {
+    let url = format!("http://127.0.0.1:{}/", free_port());
+    let (json, said) = no_connection(&[&url]);
+    assert_eq!(failures(&json), [("connrefused".to_owned(), 1)]);
+    assert!(said.contains(&url) && said.contains("refused"), "{said}");
+    let advice = text(&json, "/verdict/causes/0/advice").to_owned();
+    assert!(advice.contains("Start the server"), "{advice}");
+    // the same for people: the verdict first, and no table of nothing
+    let told = run(&["run", &url]).expect(&[3]);
+    assert!(told.stdout.starts_with("INVALID"), "{}", told.stdout);
+    assert!(told.stdout.contains("Start the server"), "{}", told.stdout);
+    assert!(!told.stdout.contains("Little's law"), "{}", told.stdout);
+}
+
+#[test]
+fn a_unix_socket_that_is_not_there() {
+    let (json, said) = no_connection(&["--unix", "/gone/socket", "http://site/"]);
+    assert!(said.contains("/gone/socket"), "{said}");
+    assert_eq!(whole(&json, "/connections/established"), 0);
+}
+
+#[test]
+fn a_network_that_cannot_be_reached() {
+    let script = r#"ip link set lo up && exec "$0" "$@""#;
+    let Some(mut command) = namespace(&["-n"], script) else { return };
+    command.args(["run", "--json", "-", "http://192.0.2.1/"]);
+    let ran = finish(command, b"").expect(&[3]);
+    assert_eq!(failures(&ran.json()), [("unreachable".to_owned(), 1)]);
+    assert!(ran.stderr.contains("192.0.2.1"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_port_that_accepts_and_never_answers() {
+    let mute = Scripted::start(|mut stream, _| {
+        std::io::copy(&mut stream, &mut std::io::sink()).ok();
+    });
+    let args = ["-c", "2", "-d", "200ms", "--timeout", "300ms", &mute.url("/")];
+    let json = measured(&args, &[4]);
+    let [due, succeeded, failed, timed_out, dropped, abandoned] = outcomes(&json);
+    assert_eq!([succeeded, failed, dropped, abandoned], [0; 4]);
+    assert!(due >= 2 && timed_out == due, "{timed_out} of {due}");
+    let causes = json["verdict"]["causes"].as_array().unwrap();
+    assert!(causes.iter().any(|cause| cause["id"] == "all-failed"), "{causes:?}");
+}
+
+#[test]
+fn limits_for_the_first_byte_and_for_standing_still() {
+    // the whole-call limit is far off: each of the two must end the calls by itself
+    let mute = Scripted::start(|mut stream, _| {
+        std::io::copy(&mut stream, &mut std::io::sink()).ok();
+    });
+    let half = Scripted::start(|mut stream, _| {
+        let mut buffer = [0; 1024];
+        while stream.read(&mut buffer).is_ok_and(|count| count > 0) {
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf").ok();
+        }
+    });
+    let limit = |option, server: &Scripted, class| {
+        // the first call, which waits for its whole timeout, must not be the one that ends
+        let args = ["-n", "4", "-c", "2", "--timeout", "2s", option, "100ms", &server.url("/")];
+        let json = measured(&args, &[4]);
+        assert_eq!(outcomes(&json), [4, 0, 0, 4, 0, 0], "{option}");
+        assert_eq!(failures(&json), [(String::from(class), 4)], "{option}");
+    };
+    limit("--first-byte-timeout", &mute, "first-byte-timo");
+    limit("--progress-timeout", &mute, "progress-timo");
+    limit("--progress-timeout", &half, "progress-timo");
+}
+
+#[test]
+fn tls_to_a_plain_port() {
+    let site = Site::start(&[]);
+    let url = format!("https://{}/hw", site.authority());
+    let (json, said) = no_connection(&[&url]);
+    assert_eq!(failures(&json), [("tls".to_owned(), 1)]);
+    assert!(said.contains("plain-text port"), "{said}");
+    assert!(text(&json, "/verdict/causes/0/advice").contains("http://"), "{json:#}");
+}
+
+#[test]
+fn plain_text_to_a_tls_port() {
+    let server = TlsServer::start(&TlsOptions::default());
+    let url = format!("http://127.0.0.1:{}/", server.port());
+    let json = measured(&["-n", "3", "-c", "1", &url], &[4]);
+    let [due, succeeded, failed, ..] = outcomes(&json);
+    assert_eq!((due, succeeded, failed), (3, 0, 3));
+    let detail = text(&json, "/first_call/failure/detail");
+    assert!(detail.contains("TLS") && detail.contains("https://"), "{detail}");
+}
+
+#[test]
+fn tls_to_a_port_that_says_nothing() {
+    let mute = Scripted::start(|mut stream, _| {
+        std::io::copy(&mut stream, &mut std::io::sink()).ok();
+    });
+    let url = format!("https://{}/", mute.address);
+    let (_, said) = no_connection(&["--connect-timeout", "200ms", "--insecure", &url]);
+    assert!(said.contains(&url) && said.contains("in time"), "{said}");
+}
+
+#[test]
+fn a_certificate_that_is_not_trusted_names_the_ways_out() {
+    let server = TlsServer::start(&TlsOptions::default());
+    let url = server.url("/");
+    let (json, _) = no_connection(&[&url]);
+    assert_eq!(failures(&json), [("certificate".to_owned(), 1)]);
+    let advice = text(&json, "/verdict/causes/0/advice");
+    assert!(advice.contains("--ca FILE") && advice.contains("--insecure"), "{advice}");
+    // a trusted issuer does not make another name's certificate good
+    let other = ["--ca", &server.files.ca, "--server-name", "other.example", &url];
+    assert_eq!(failures(&no_connection(&other).0), [("certificate".to_owned(), 1)]);
+    for way in [vec!["--ca", &server.files.ca], vec!["--insecure"]] {
+        let mut args = vec!["-n", "2", "-c", "1"];
+        args.extend(way);
+        args.push(&url);
+        assert_eq!(outcomes(&measured(&args, &[0, 4]))[1], 2, "{args:?}");
+    }
+}
+
+#[test]
+fn a_client_certificate_that_is_missing() {
+    let options = TlsOptions { client_certificate: true, ..TlsOptions::default() };
+    let server = TlsServer::start(&options);
+    // in TLS 1.3 the client learns of it only after its own end of the handshake
+    let args = ["-n", "2", "-c", "1", "--ca", &server.files.ca, &server.url("/")];
+    let json = measured(&args, &[3, 4]);
+    assert_eq!(outcomes(&json)[1], 0);
+}
+
+#[test]
+fn a_proxy_that_is_not_there_or_refuses() {
+    let site = Site::start(&[]);
+    let gone = format!("http://127.0.0.1:{}", free_port());
+    let (_, said) = no_connection(&["--proxy", &gone, &site.url("/hw")]);
+    assert!(said.contains("refused"), "{said}");
+    let refusing = Scripted::start(|mut stream, _| {
+        let mut asked = [0; 7];
+        stream.read_exact(&mut asked).ok();
+        stream.write_all(b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n").ok();
+    });
+    let (json, said) = no_connection(&["--proxy", &refusing.url(""), "https://localhost:1/"]);
+    assert_eq!(failures(&json), [("proxy".to_owned(), 1)]);
+    assert!(said.contains("403"), "{said}");
+    assert!(text(&json, "/verdict/causes/0/advice").contains("--proxy"), "{json:#}");
+}

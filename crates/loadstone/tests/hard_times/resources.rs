@@ -1,0 +1,106 @@
+//! Descriptors and local ports that do not suffice.
+
+use super::running::{namespace, unprivileged};
+use crate::support::{Scripted, Site, failures, finish, outcomes, whole};
+
+#[test]
+fn more_users_than_descriptors_are_refused_before_the_run() {
+    let site = Site::start(&[]);
+    let Some(mut command) = unprivileged(&["--nofile=80:80"]) else { return };
+    command.args(["run", "-c", "100", "-d", "1s", &site.url("/hw")]);
+    let ran = finish(command, b"").expect(&[2]);
+    assert!(ran.stderr.contains("file descriptors") && ran.stderr.contains("80"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("ulimit") && ran.stderr.contains("Way out"), "{}", ran.stderr);
+    assert_eq!(site.served().requests, 0);
+}
+
+#[test]
+fn a_soft_limit_is_raised() {
+    let site = Site::start(&[]);
+    let Some(mut command) = unprivileged(&["--nofile=80:1000"]) else { return };
+    command.args(["run", "--json", "-", "-c", "200", "-n", "400", &site.url("/hw")]);
+    let json = finish(command, b"").expect(&[0, 4]).json();
+    assert_eq!(outcomes(&json)[1], 400);
+    assert!(whole(&json, "/connections/peak") > 80);
+}
+
+#[test]
+fn a_growing_pool_keeps_within_the_descriptors() {
+    let mute = Scripted::start(|mut stream, index| {
+        use std::io::{Read, Write};
+        let mut buffer = [0; 4096];
+        while stream.read(&mut buffer).is_ok_and(|count| count > 0) {
+            if index == 0 {
+                stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").ok();
+            }
+        }
+    });
+    let Some(mut command) = unprivileged(&["--nofile=100:100"]) else { return };
+    command.args(["run", "--json", "-", "--rate", "500/s", "-d", "200ms", "--timeout", "300ms"]);
+    command.arg(mute.url("/"));
+    let json = finish(command, b"").expect(&[4]).json();
+    let [due, succeeded, _, timed_out, dropped, abandoned] = outcomes(&json);
+    assert_eq!((due, succeeded, abandoned), (100, 0, 0));
+    assert_eq!(timed_out + dropped, 100);
+    assert!(whole(&json, "/connections/peak") < 100);
+    assert!(
+        failures(&json).iter().all(|(class, _)| class != "fd-unavail"),
+        "{:?}",
+        failures(&json)
+    );
+}
+
+/// A site and a client in a network of their own with twenty local ports.
+const TWENTY_PORTS: &str = r#"
+    ip link set lo up && sysctl -qw net.ipv4.ip_local_port_range="40000 40019" || exit 99
+    mkfifo "$PLACE/url"
+    timeout 50 "$0" site --listen 127.0.0.1:2020 > "$PLACE/url" 2> /dev/null &
+    read -r url < "$PLACE/url"
+    "$0" "$@" "$url/hw"
+    code=$?
+    kill $!
+    exit $code"#;
+
+/// The same, where another program holds most of the ports and keeps them.
+const FEW_PORTS_LEFT: &str = r#"
+    ip link set lo up && sysctl -qw net.ipv4.ip_local_port_range="40000 40019" || exit 99
+    mkfifo "$PLACE/url"
+    timeout 50 "$0" site --listen 127.0.0.1:2020 > "$PLACE/url" 2> /dev/null &
+    site=$!
+    read -r url < "$PLACE/url"
+    timeout 50 "$0" run -c 15 -d 10m --think 10m "$url/hw" > /dev/null 2>&1 &
+    hog=$!
+    until [ "$(grep -c ' 01 ' /proc/net/tcp)" -ge 30 ]; do kill -0 $hog || exit 98; done
+    "$0" "$@" "$url/hw"
+    code=$?
+    kill $hog $site
+    exit $code"#;
+
+#[test]
+fn local_ports_that_run_out_are_counted_and_blamed_on_the_client() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(mut command) = namespace(&["-n"], FEW_PORTS_LEFT) else { return };
+    command.env("PLACE", folder.path());
+    command.args(["run", "--json", "-", "-c", "10", "-d", "200ms"]);
+    let json = finish(command, b"").expect(&[4]).json();
+    let [due, succeeded, failed, timed_out, dropped, abandoned] = outcomes(&json);
+    assert_eq!(due, succeeded + failed + timed_out + dropped + abandoned);
+    let rows = json["failures"].as_array().unwrap();
+    let ports = rows.iter().find(|row| row["class"] == "addrunavail").unwrap();
+    assert_eq!(ports["blame"], "driver");
+    assert_eq!(whole(ports, "/count"), failed);
+    let causes = json["verdict"]["causes"].as_array().unwrap();
+    let cause = causes.iter().find(|cause| cause["id"] == "ports").unwrap();
+    assert!(cause["advice"].as_str().unwrap().contains("--bind"), "{cause}");
+}
+
+#[test]
+fn more_users_than_ports_are_refused_before_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(mut command) = namespace(&["-n"], TWENTY_PORTS) else { return };
+    command.env("PLACE", folder.path());
+    command.args(["run", "-c", "100", "-d", "1s"]);
+    let ran = finish(command, b"").expect(&[2]);
+    assert!(ran.stderr.contains("100 local ports") && ran.stderr.contains("20"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--bind"), "{}", ran.stderr);
+}

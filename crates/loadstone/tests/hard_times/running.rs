@@ -1,0 +1,120 @@
+//! A program that runs while the test does something to it, and the surroundings it is put into.
+
+use crate::support::{Ran, program};
+use rustix::process::{Pid, Signal, kill_process};
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+/// Nothing that is waited for may take longer.
+pub(crate) const WALL_MAX: Duration = Duration::from_secs(60);
+
+/// A started program.
+pub(crate) struct Running {
+    pub(crate) pid: Pid,
+    told: Receiver<std::io::Result<Output>>,
+    output: Option<std::io::Result<Output>>,
+}
+
+impl Running {
+    /// `loadstone` with arguments.
+    pub(crate) fn start(args: &[&str]) -> Running {
+        Running::of(program(args))
+    }
+
+    /// Any command; what it writes is read all the time.
+    pub(crate) fn of(mut command: Command) -> Running {
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        let (tell, told) = channel();
+        thread::spawn(move || tell.send(child.wait_with_output()));
+        Running { pid, told, output: None }
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(self.pid, signal).unwrap();
+    }
+
+    /// Whether it has ended, now or within a moment.
+    pub(crate) fn ended(&mut self) -> bool {
+        self.output = self.output.take().or(self.told.recv_timeout(Duration::from_millis(10)).ok());
+        self.output.is_some()
+    }
+
+    /// Waits for its end.
+    #[track_caller]
+    pub(crate) fn end(mut self) -> Ran {
+        let output = self.output.take().or_else(|| self.told.recv_timeout(WALL_MAX).ok());
+        let Some(output) = output else {
+            kill_process(self.pid, Signal::KILL).ok();
+            panic!("the program did not end within {WALL_MAX:?}");
+        };
+        let output = output.unwrap();
+        Ran {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// Another program in front of this one, in the same clean surroundings: `front`, then the path of
+/// the binary; arguments for it are added by the caller.
+pub(crate) fn behind(front: &[&str]) -> Command {
+    let plain = program::<&str>(&[]);
+    let mut command = Command::new(front[0]);
+    command.args(&front[1..]).arg(plain.get_program());
+    for (name, value) in plain.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.stdin(Stdio::null());
+    command
+}
+
+/// A shell script in which `"$0"` is the binary and `"$@"` its arguments.
+pub(crate) fn shell(script: &str) -> Command {
+    behind(&["sh", "-c", script])
+}
+
+/// The same in namespaces of its own, which only root may make: `None`, and a word about it, where
+/// that is not to be had. `kinds`: options of unshare(1).
+pub(crate) fn namespace(kinds: &[&str], script: &str) -> Option<Command> {
+    let mut front = vec!["unshare"];
+    front.extend(kinds);
+    let allowed = Command::new(front[0]).args(&front[1..]).arg("true").output();
+    if !allowed.is_ok_and(|output| output.status.success()) {
+        eprintln!("not tested: `{}` is not allowed here (it needs root)", front.join(" "));
+        return None;
+    }
+    front.extend(["sh", "-c", script]);
+    Some(behind(&front))
+}
+
+/// An unprivileged user: root drops to nobody, everybody else stays who they are. `None`, and a word
+/// about it, where nobody may not even start the binary.
+pub(crate) fn unprivileged(limits: &[&str]) -> Option<Command> {
+    let mut front = Vec::new();
+    if rustix::process::geteuid().is_root() {
+        front.extend(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]);
+        let binary = program::<&str>(&[]);
+        let mut test = Command::new(front[0]);
+        let can = test.args(&front[1..]).args(["test", "-x"]).arg(binary.get_program()).status();
+        if !can.is_ok_and(|status| status.success()) {
+            eprintln!("not tested: the user nobody cannot start {:?}", binary.get_program());
+            return None;
+        }
+    }
+    if !limits.is_empty() {
+        front.push("prlimit");
+        front.extend(limits);
+        front.push("--");
+    }
+    if front.is_empty() {
+        front.push("env");
+    }
+    Some(behind(&front))
+}

@@ -1,0 +1,136 @@
+//! Signals: a report of what was measured, nothing left open, and an end in any case.
+
+use super::outputs::wait_for;
+use super::running::{Running, WALL_MAX, shell};
+use crate::support::{Scripted, Site, outcomes, text};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::process::Signal;
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::process::Command;
+use std::sync::mpsc::channel;
+use std::thread;
+
+#[test]
+fn a_signal_ends_the_run_with_a_report() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let site = Site::start(&[]);
+        let url = site.url("/hw");
+        let running = Running::start(&["run", "--json", "-", "-c", "3", "-d", "10m", &url]);
+        wait_for(&site, 50);
+        running.signal(signal);
+        // a busy machine may make so short a run INVALID, which comes first
+        let json = running.end().expect(&[130, 4]).json();
+        let [due, succeeded, failed, timed_out, dropped, abandoned] = outcomes(&json);
+        assert_eq!(due, succeeded + failed + timed_out + dropped + abandoned, "{signal:?}");
+        assert!(succeeded > 0 && failed == 0 && abandoned <= 3, "{signal:?}: {json:#}");
+        assert_eq!(json["interrupted"], true);
+        let causes = json["verdict"]["causes"].as_array().unwrap();
+        assert!(causes.iter().any(|cause| cause["id"] == "interrupted"), "{causes:?}");
+        // what the client counted, the server answered, and one plain call went first
+        let served = site.stop().requests;
+        assert!(succeeded < served && served <= 1 + succeeded + abandoned, "{signal:?}");
+    }
+}
+
+#[test]
+fn calls_under_way_are_abandoned() {
+    // the first call is answered, no other ever
+    let (tell, told) = channel();
+    let server = Scripted::start(move |mut stream, index| {
+        let mut buffer = [0; 4096];
+        while stream.read(&mut buffer).is_ok_and(|count| count > 0) {
+            if index == 0 {
+                use std::io::Write;
+                stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").ok();
+            } else {
+                tell.send(()).ok();
+            }
+        }
+    });
+    let url = server.url("/");
+    let running = Running::start(&["run", "--json", "-", "-c", "5", "-d", "10m", &url]);
+    for _ in 0..5 {
+        told.recv_timeout(WALL_MAX).unwrap();
+    }
+    running.signal(Signal::INT);
+    let json = running.end().expect(&[130, 4]).json();
+    assert_eq!(outcomes(&json), [5, 0, 0, 0, 0, 5]);
+}
+
+#[test]
+fn a_signal_during_the_first_call_ends_it() {
+    let (tell, told) = channel();
+    let mute = Scripted::start(move |mut stream, _| {
+        tell.send(()).ok();
+        std::io::copy(&mut stream, &mut std::io::sink()).ok();
+    });
+    let url = mute.url("/");
+    let args = ["run", "--json", "-", "--timeout", "10m", "-d", "10m", &url];
+    let running = Running::start(&args);
+    told.recv_timeout(WALL_MAX).unwrap();
+    running.signal(Signal::INT);
+    let json = running.end().expect(&[130]).json();
+    assert_eq!(outcomes(&json), [0; 6]);
+    assert_eq!(json["interrupted"], true);
+    assert_eq!(text(&json, "/verdict/causes/0/id"), "interrupted");
+}
+
+#[test]
+fn a_second_signal_ends_at_once() {
+    let site = Site::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("log");
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    // the log goes to a pipe that nobody empties: writing it blocks for ever
+    let stuffed = OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+    let log = pipe.to_str().unwrap();
+    let mut running = Running::start(&["run", "-d", "10m", "--log", log, &site.url("/hw")]);
+    // more lines than a pipe holds
+    wait_for(&site, 20_000);
+    // two that come at the same instant are one to the kernel: so they come until one has worked
+    while !running.ended() {
+        running.signal(Signal::INT);
+    }
+    assert_eq!(running.end().code, 130);
+    drop(stuffed);
+}
+
+#[test]
+fn a_run_under_nohup_outlives_its_terminal() {
+    let site = Site::start(&[]);
+    let mut command = shell(r#"trap "" HUP; exec "$0" "$@""#);
+    command.args(["run", "--json", "-", "-n", "3000", "-c", "1", &site.url("/hw")]);
+    let running = Running::of(command);
+    wait_for(&site, 10);
+    running.signal(Signal::HUP);
+    let json = running.end().expect(&[0, 4]).json();
+    assert_eq!(outcomes(&json)[1], 3000);
+    assert_eq!(json["interrupted"], false);
+}
+
+#[test]
+fn a_terminal_that_is_closed_is_a_hangup() {
+    let site = Site::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("json");
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let (tell, told) = channel();
+    let reader = pipe.clone();
+    thread::spawn(move || tell.send(std::fs::read_to_string(reader)));
+    let program = crate::support::program::<&str>(&[]);
+    let binary = program.get_program().to_str().unwrap();
+    let line =
+        format!("exec '{binary}' run -d 10m --json '{}' {}", pipe.display(), site.url("/hw"));
+    let mut script = Command::new("script");
+    script.args(["-qec", &line, "/dev/null"]).stdin(std::process::Stdio::null());
+    let running = Running::of(script);
+    wait_for(&site, 50);
+    // the terminal's other end goes away with the program that holds it
+    running.signal(Signal::KILL);
+    running.end();
+    let text = told.recv_timeout(WALL_MAX).unwrap().unwrap();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["interrupted"], true);
+    assert!(outcomes(&json)[1] > 0);
+}

@@ -1,0 +1,38 @@
+//! Servers that die in the middle of a run, and those that come back.
+
+use super::running::Running;
+use crate::support::{Site, failures, measured, outcomes};
+use std::time::Duration;
+
+#[test]
+fn a_server_that_dies_is_counted_to_the_last_call() {
+    let site = Site::start(&[("die-after", "50")]);
+    let json = measured(&["-n", "80", "-c", "4", &site.url("/hw")], &[0, 4]);
+    let [due, succeeded, failed, timed_out, dropped, abandoned] = outcomes(&json);
+    assert_eq!(due, 80);
+    assert_eq!([timed_out, dropped, abandoned], [0; 3]);
+    // the plain call that goes first took one of the fifty
+    assert!(succeeded <= 49 && failed >= 31 && succeeded + failed == due, "{succeeded}, {failed}");
+    let refused = failures(&json).into_iter().find(|(class, _)| class == "connrefused");
+    assert!(refused.is_some_and(|(_, count)| count > 0), "{:?}", failures(&json));
+}
+
+#[test]
+fn a_server_that_comes_back_is_used_again() {
+    let first = Site::start(&[("die-after", "50")]);
+    let (address, url) = (first.authority(), first.url("/hw"));
+    // each user of a dead server asks a hundred times a second: the run lasts until it is back
+    let running = Running::start(&["run", "--json", "-", "-n", "2000", "-c", "4", &url]);
+    while !first.wait(Duration::from_millis(50)) {}
+    let before = first.stop().requests;
+    let second = Site::start(&[("listen", &address)]);
+    let ran = running.end().expect(&[0, 4]);
+    let json = ran.json();
+    let [due, succeeded, failed, timed_out, dropped, abandoned] = outcomes(&json);
+    assert_eq!(due, 2000);
+    assert_eq!(due, succeeded + failed + timed_out + dropped + abandoned);
+    let after = second.stop().requests;
+    assert!(after > 0, "nobody asked the server that had come back");
+    // an answer may have died with the server; none can have come from nowhere
+    assert!(succeeded > 49 && succeeded < before + after, "{succeeded} of {before} + {after}");
+}

@@ -1,0 +1,260 @@
+//! What the tests of the binary stand on: the program run as a user runs it, and servers whose
+//! behaviour a test can choose or whose books it can read.
+
+#![allow(dead_code, reason = "each test binary uses its own part of this")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
+
+pub(crate) mod http;
+pub(crate) mod proxy;
+pub(crate) mod tls;
+
+use serde_json::Value;
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+/// No invocation may take longer; it is ended and the test fails.
+const WALL_MAX: Duration = Duration::from_secs(60);
+
+/// What an invocation left behind.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    /// The exit code; -1 when a signal ended the program.
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    /// Standard output as JSON and nothing else.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("no JSON alone on standard output: {error}\n{self:#?}"))
+    }
+
+    /// Itself, when the exit code is one of these.
+    #[track_caller]
+    pub(crate) fn expect(self, codes: &[i32]) -> Ran {
+        assert!(
+            codes.contains(&self.code),
+            "exit code {} is not in {codes:?}\n{self:#?}",
+            self.code
+        );
+        self
+    }
+}
+
+/// The program with arguments, in an environment that no setting of this machine reaches.
+pub(crate) fn program<S: AsRef<str>>(args: &[S]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_loadstone"));
+    command.args(args.iter().map(AsRef::as_ref));
+    for name in ["LC_ALL", "LC_CTYPE", "NO_COLOR", "COLUMNS", "SSL_CERT_FILE", "SSL_CERT_DIR"] {
+        command.env_remove(name);
+    }
+    let nowhere = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("no-state-here");
+    command.env("LANG", "C.UTF-8").env("XDG_STATE_HOME", nowhere);
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Runs the program to its end.
+#[track_caller]
+pub(crate) fn run<S: AsRef<str>>(args: &[S]) -> Ran {
+    finish(program(args), b"")
+}
+
+/// Runs the program with text on standard input, through a pipe.
+#[track_caller]
+pub(crate) fn run_with_input<S: AsRef<str>>(args: &[S], input: &[u8]) -> Ran {
+    let mut command = program(args);
+    command.stdin(Stdio::piped());
+    finish(command, input)
+}
+
+/// `loadstone run … --json -`, whose measurement may be judged in any way: a busy machine makes
+/// short runs INVALID. Exit codes 0 and 4 are both accepted, nothing else.
+#[track_caller]
+pub(crate) fn measure<S: AsRef<str>>(args: &[S]) -> Value {
+    measured(args, &[0, 4])
+}
+
+/// As [`measure`], with the exit codes that are right.
+#[track_caller]
+pub(crate) fn measured<S: AsRef<str>>(args: &[S], codes: &[i32]) -> Value {
+    let mut all = vec!["run", "--json", "-"];
+    all.extend(args.iter().map(AsRef::as_ref));
+    run(&all).expect(codes).json()
+}
+
+/// Runs a command that was prepared by [`program`], with a bound on its time.
+#[track_caller]
+pub(crate) fn finish(mut command: Command, input: &[u8]) -> Ran {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let pid = rustix::process::Pid::from_child(&child);
+    if let Some(mut pipe) = child.stdin.take() {
+        let input = input.to_vec();
+        // a program that does not read its input closes the pipe: that is its right
+        thread::spawn(move || pipe.write_all(&input).ok());
+    }
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || tell.send(child.wait_with_output()));
+    let output = match told.recv_timeout(WALL_MAX) {
+        Ok(output) => output.unwrap(),
+        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+            rustix::process::kill_process(pid, rustix::process::Signal::KILL).ok();
+            let left = told.recv();
+            panic!("{command:?} did not end within {WALL_MAX:?}; it had written {left:?}");
+        }
+    };
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
+}
+
+/// The reference server, in this process, on a free port of 127.0.0.1.
+pub(crate) struct Site {
+    site: site::Site,
+}
+
+impl Site {
+    /// With options as `loadstone site` takes them; a switch has the empty value.
+    #[track_caller]
+    pub(crate) fn start(options: &[(&str, &str)]) -> Site {
+        let mut config = site::Config::on_free_port();
+        for (name, value) in options {
+            config.parse_option(name, value).unwrap();
+        }
+        Site { site: site::Site::start(config).unwrap() }
+    }
+
+    /// The URL of a page, whose path begins with a slash.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.site.url())
+    }
+
+    /// `127.0.0.1:port`, for what is no URL.
+    pub(crate) fn authority(&self) -> String {
+        self.site.url().trim_start_matches("http://").to_owned()
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.authority().rsplit_once(':').unwrap().1.parse().unwrap()
+    }
+
+    /// Waits for the site to end by its own rule; true when it has.
+    pub(crate) fn wait(&self, span: Duration) -> bool {
+        self.site.wait(span)
+    }
+
+    pub(crate) fn served(&self) -> site::Served {
+        self.site.served()
+    }
+
+    /// The books after the last answer.
+    pub(crate) fn stop(self) -> site::Served {
+        self.site.stop().unwrap()
+    }
+}
+
+/// A port of 127.0.0.1 that nobody listens on. The kernel does not hand a port out again at once,
+/// so that it stays free for a while.
+pub(crate) fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// A TCP server that does with each connection what the test says, one thread a connection.
+/// Connection 0 is the plain call that goes first in every run.
+pub(crate) struct Scripted {
+    pub(crate) address: SocketAddr,
+    over: Arc<AtomicBool>,
+}
+
+/// A peer that hangs must not hang the test.
+const READ_MAX: Duration = Duration::from_secs(30);
+
+impl Scripted {
+    pub(crate) fn start(talk: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> Scripted {
+        Scripted::on("127.0.0.1:0", talk)
+    }
+
+    /// On an address of the test's choice.
+    pub(crate) fn on(
+        address: &str,
+        talk: impl Fn(TcpStream, usize) + Send + Sync + 'static,
+    ) -> Scripted {
+        let listener = TcpListener::bind(address).unwrap();
+        let address = listener.local_addr().unwrap();
+        let over = Arc::new(AtomicBool::new(false));
+        let (end, talk) = (Arc::clone(&over), Arc::new(talk));
+        thread::spawn(move || {
+            for (index, stream) in listener.incoming().enumerate() {
+                if end.load(Ordering::SeqCst) {
+                    break;
+                }
+                let Ok(stream) = stream else { continue };
+                stream.set_read_timeout(Some(READ_MAX)).ok();
+                stream.set_nodelay(true).ok();
+                let talk = Arc::clone(&talk);
+                thread::spawn(move || talk(stream, index));
+            }
+        });
+        Scripted { address, over }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+}
+
+impl Drop for Scripted {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::SeqCst);
+        // wakes the listener up, so that its thread ends and the port is free again
+        TcpStream::connect(self.address).ok();
+    }
+}
+
+/// A whole number of a document, by JSON pointer.
+#[track_caller]
+pub(crate) fn whole(document: &Value, pointer: &str) -> u64 {
+    let found = document.pointer(pointer).and_then(Value::as_u64);
+    found.unwrap_or_else(|| panic!("no whole number at {pointer} in {document:#}"))
+}
+
+/// A number of a document, by JSON pointer.
+#[track_caller]
+pub(crate) fn number(document: &Value, pointer: &str) -> f64 {
+    let found = document.pointer(pointer).and_then(Value::as_f64);
+    found.unwrap_or_else(|| panic!("no number at {pointer} in {document:#}"))
+}
+
+/// A text of a document, by JSON pointer.
+#[track_caller]
+pub(crate) fn text<'a>(document: &'a Value, pointer: &str) -> &'a str {
+    let found = document.pointer(pointer).and_then(Value::as_str);
+    found.unwrap_or_else(|| panic!("no text at {pointer} in {document:#}"))
+}
+
+/// The six outcomes: due, succeeded, failed, timed out, dropped, abandoned.
+#[track_caller]
+pub(crate) fn outcomes(document: &Value) -> [u64; 6] {
+    ["due", "succeeded", "failed", "timed_out", "dropped", "abandoned"]
+        .map(|name| whole(document, &format!("/outcomes/{name}")))
+}
+
+/// Failures by class.
+#[track_caller]
+pub(crate) fn failures(document: &Value) -> Vec<(String, u64)> {
+    let rows = document["failures"].as_array().unwrap();
+    rows.iter().map(|row| (text(row, "/class").to_owned(), whole(row, "/count"))).collect()
+}

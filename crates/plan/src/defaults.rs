@@ -1,0 +1,127 @@
+//! The defaults of `run`, in one place.
+
+use crate::model::*;
+use units::Nanos;
+use url::Url;
+
+impl Plan {
+    /// What `run URL` means without any option: 10 users of a closed loop for 10 seconds.
+    pub fn for_url(url: Url) -> Plan {
+        Plan::for_targets(vec![TargetPlan { url, weight: 1.0, method: None, body: None }])
+    }
+
+    /// The same for a list of targets.
+    pub fn for_targets(targets: Vec<TargetPlan>) -> Plan {
+        Plan {
+            targets,
+            order: Order::InOrder,
+            request: RequestPlan::default(),
+            connection: ConnectionPlan::default(),
+            tls: TlsPlan::default(),
+            load: Load::Closed { users: 10, think: Think::None },
+            stop: Stop {
+                duration: Some(Nanos::from_secs(10)),
+                requests: None,
+                bytes: None,
+                warm_up: Nanos::ZERO,
+                abort_if: None,
+            },
+            timeouts: Timeouts {
+                connect: Nanos::from_secs(5),
+                first_byte: None,
+                progress: None,
+                call: Nanos::from_secs(30),
+            },
+            expect: Expect::default(),
+            measure: MeasurePlan::default(),
+            driver: DriverPlan {
+                threads: None,
+                cpus: Vec::new(),
+                nice: None,
+                spin: Nanos::from_micros(100),
+            },
+            seed: 1,
+        }
+    }
+
+    /// Where no method was named, or the default one: a request with a body is a POST.
+    pub fn post_bodies(&mut self) {
+        if self.request.method != "GET" {
+            return;
+        }
+        if self.request.body.is_some() {
+            self.request.method = "POST".into();
+        }
+        for target in &mut self.targets {
+            if target.body.is_some() && target.method.is_none() {
+                target.method = Some("POST".into());
+            }
+        }
+    }
+}
+
+impl Default for RequestPlan {
+    fn default() -> Self {
+        RequestPlan {
+            method: "GET".into(),
+            version: HttpVersion::Http11,
+            headers: Vec::new(),
+            body: None,
+            auth: None,
+            user_agent: concat!("loadstone/", env!("CARGO_PKG_VERSION")).into(),
+            compressed: false,
+            follow_max: 0,
+            cookies: false,
+        }
+    }
+}
+
+impl Default for ConnectionPlan {
+    fn default() -> Self {
+        ConnectionPlan {
+            calls: None,
+            pipeline: 1,
+            group: None,
+            unix: None,
+            resolve: Vec::new(),
+            bind: Vec::new(),
+            send_buffer: None,
+            recv_buffer: None,
+            nodelay: true,
+            reset_on_close: false,
+            proxy: None,
+            prefer: AddressFamily::Any,
+        }
+    }
+}
+
+impl Default for TlsPlan {
+    fn default() -> Self {
+        TlsPlan {
+            insecure: false,
+            ca: None,
+            cert: None,
+            key: None,
+            resumption: true,
+            versions: TlsVersions::Any,
+            alpn: vec!["http/1.1".into()],
+            server_name: None,
+            groups: Vec::new(),
+            ciphers: Vec::new(),
+        }
+    }
+}
+
+impl Default for MeasurePlan {
+    fn default() -> Self {
+        MeasurePlan {
+            repeat: 1,
+            slo: Vec::new(),
+            quantiles: vec![0.5, 0.9, 0.99, 0.999, 1.0],
+            conforming_bps: 320_000.0,
+            conforming_counts_heads: false,
+            interval: Nanos::SECOND,
+            tcp_info_share: 1.0 / 16.0,
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The plan file: a [`Plan`] as TOML and back.
+//!
+//! What is printed names every field; what is read may leave out what shall be as `run` has it.
+//! Quantities are texts in the options' own grammar (`"10s"`, `"2000/s"`, `"64k"`) or plain
+//! numbers, `false` means that there is no such limit or thing. The shapes here are the file's, not
+//! the plan's, so that the plan can change without breaking files of [`VERSION`].
+
+mod read;
+mod scalar;
+mod shape;
+mod write;
+
+pub use read::from_toml;
+pub use write::to_toml;
+
+use crate::{AddressFamily, Gaps, HttpVersion, Order, TlsVersions};
+
+/// The version of the format; a file begins with it.
+pub const VERSION: i64 = 1;
+
+/// Whether a printed plan holds what must not be seen by others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Secrets {
+    /// Everything, so that the run can be repeated.
+    Shown,
+    /// Passwords, tokens and keys are replaced by a placeholder; [`from_toml`] refuses it.
+    Masked,
+}
+
+/// Stands where a secret was.
+const MASK: &str = "***masked***";
+
+/// Whether a header's value is to be masked: those that carry logins, by name or by custom.
+fn is_secret_header(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let known = ["authorization", "proxy-authorization", "cookie"];
+    let hints = ["token", "secret", "password", "api-key", "apikey", "session"];
+    known.contains(&name.as_str()) || hints.iter().any(|hint| name.contains(hint))
+}
+
+/// The name that stands for a value; the tables below name every value.
+fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: &T) -> String {
+    let found = names.iter().find(|(_, known)| known == value);
+    found.map_or("", |(name, _)| name).to_owned()
+}
+
+const ORDERS: [(&str, Order); 3] =
+    [("in-order", Order::InOrder), ("random", Order::Random), ("once", Order::Once)];
+const HTTP_VERSIONS: [(&str, HttpVersion); 2] =
+    [("1.0", HttpVersion::Http10), ("1.1", HttpVersion::Http11)];
+const FAMILIES: [(&str, AddressFamily); 3] =
+    [("any", AddressFamily::Any), ("4", AddressFamily::V4), ("6", AddressFamily::V6)];
+const TLS_VERSIONS: [(&str, TlsVersions); 3] =
+    [("any", TlsVersions::Any), ("1.2", TlsVersions::Tls12), ("1.3", TlsVersions::Tls13)];
+const GAPS: [(&str, Gaps); 3] =
+    [("constant", Gaps::Constant), ("poisson", Gaps::Poisson), ("uniform", Gaps::Uniform)];
+
+#[cfg(test)]
+mod tests;

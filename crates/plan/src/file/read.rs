@@ -1,0 +1,459 @@
+//! TOML → plan. Every message names the table and the key.
+
+use super::is_secret_header;
+use super::scalar::Scalar;
+use super::shape::*;
+use super::{FAMILIES, GAPS, HTTP_VERSIONS, MASK, ORDERS, TLS_VERSIONS, VERSION};
+use crate::*;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use std::str::FromStr;
+use units::{Nanos, ParseError, Rate, quoted};
+use units::{parse_duration, parse_rate, parse_rate_span, parse_size};
+
+/// The plan of a file's text. Keys that are absent stand as `run` has them; files that it names are
+/// read through `files`.
+///
+/// # Errors
+/// What is no TOML, an unknown key, a value out of its grammar, a masked secret, an unreadable file.
+/// Whether the parts fit together is for [`validate`] to say.
+pub fn from_toml(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
+    if text.len() > FILE_BYTES_MAX {
+        return Err(ParseError("the plan is longer than 1 GiB".to_owned()));
+    }
+    let file: PlanFile = toml::from_str(text).map_err(|error| {
+        ParseError(format!("the plan is wrong: {}", error.to_string().trim_end()))
+    })?;
+    match file.version {
+        Some(VERSION) => {}
+        None => return Err(ParseError("the plan must begin with `version = 1`".to_owned())),
+        Some(other) => {
+            return Err(ParseError(format!(
+                "the plan has version {other}; this loadstone reads version {VERSION}"
+            )));
+        }
+    }
+    let (targets, login) = read_targets(file.targets, file.url, file.urls_file, files)?;
+    let mut plan = Plan::for_targets(targets);
+    let top = Table("");
+    top.set("seed", file.seed, &mut plan.seed, whole)?;
+    top.pick("order", file.order.map(Scalar::Text), &mut plan.order, &ORDERS)?;
+    read_request(file.request.unwrap_or_default(), &mut plan, login, files)?;
+    read_connection(file.connection.unwrap_or_default(), &mut plan.connection)?;
+    read_tls(file.tls.unwrap_or_default(), &mut plan.tls, files)?;
+    read_load(file.load.unwrap_or_default(), &mut plan.load)?;
+    read_stop(file.stop.unwrap_or_default(), &mut plan)?;
+    read_timeouts(file.timeouts.unwrap_or_default(), &mut plan.timeouts)?;
+    read_expect(file.expect.unwrap_or_default(), &mut plan.expect)?;
+    read_measure(file.measure.unwrap_or_default(), &mut plan.measure)?;
+    read_driver(file.driver.unwrap_or_default(), &mut plan.driver)?;
+    Ok(plan)
+}
+
+/// A table by its name, for messages.
+#[derive(Clone, Copy)]
+struct Table(&'static str);
+
+impl Table {
+    fn fault(self, key: &str, why: impl std::fmt::Display) -> ParseError {
+        match self.0 {
+            "" => ParseError(format!("the plan's {key}: {why}")),
+            table => ParseError(format!("the plan's [{table}] {key}: {why}")),
+        }
+    }
+
+    /// A value that is always there.
+    fn set<T>(
+        self,
+        key: &str,
+        given: Option<Scalar>,
+        slot: &mut T,
+        read: impl Fn(&str) -> Result<T, ParseError>,
+    ) -> Result<(), ParseError> {
+        let Some(given) = given else { return Ok(()) };
+        let typed = given.typed().ok_or_else(|| self.fault(key, "it cannot be false"))?;
+        *slot = read(&typed).map_err(|error| self.fault(key, error))?;
+        Ok(())
+    }
+
+    /// A value that can be `false` for none.
+    fn set_or_off<T>(
+        self,
+        key: &str,
+        given: Option<Scalar>,
+        slot: &mut Option<T>,
+        read: impl Fn(&str) -> Result<T, ParseError>,
+    ) -> Result<(), ParseError> {
+        let Some(given) = given else { return Ok(()) };
+        let read = |typed: String| read(&typed).map_err(|error| self.fault(key, error));
+        *slot = given.typed().map(read).transpose()?;
+        Ok(())
+    }
+
+    /// One of a few names.
+    fn pick<T: Copy>(
+        self,
+        key: &str,
+        given: Option<Scalar>,
+        slot: &mut T,
+        names: &[(&str, T)],
+    ) -> Result<(), ParseError> {
+        self.set(key, given, slot, |text| {
+            let found = names.iter().find(|(name, _)| *name == text);
+            found.map(|(_, value)| *value).ok_or_else(|| {
+                let known: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+                ParseError(format!("{} is none of {}", quoted(text), known.join(", ")))
+            })
+        })
+    }
+
+    /// Bytes given as text, as base64 or by a file's name; of the three keys one at most.
+    fn set_content(
+        self,
+        key: &str,
+        given: (Option<Scalar>, Option<String>, Option<String>),
+        slot: &mut Option<Vec<u8>>,
+        files: &dyn FileSource,
+    ) -> Result<(), ParseError> {
+        *slot = match given {
+            (None, None, None) => return Ok(()),
+            (Some(text), None, None) => text.typed().map(String::into_bytes),
+            (None, Some(code), None) => {
+                let bytes = BASE64.decode(code.trim());
+                Some(bytes.map_err(|_| self.fault(&format!("{key}_base64"), "it is no base64"))?)
+            }
+            (None, None, Some(path)) => {
+                let bytes = files.read(&path);
+                Some(bytes.map_err(|why| self.fault(&format!("{key}_file"), why))?)
+            }
+            _ => {
+                let why = format!("give it once, not also as {key}_base64 or {key}_file");
+                return Err(self.fault(key, why));
+            }
+        };
+        Ok(())
+    }
+
+    /// That a secret is one, and not what [`to_toml`] put in its place.
+    fn unmask(self, key: &str, secret: &str) -> Result<(), ParseError> {
+        if secret.contains(MASK) {
+            let why = "its secret was masked when the plan was printed; put it in before the run";
+            return Err(self.fault(key, why));
+        }
+        Ok(())
+    }
+}
+
+type Targets = (Vec<TargetPlan>, Option<Auth>);
+
+fn read_targets(
+    targets: Option<Vec<TargetTable>>,
+    url: Option<String>,
+    urls_file: Option<String>,
+    files: &dyn FileSource,
+) -> Result<Targets, ParseError> {
+    let top = Table("");
+    match (targets, url, urls_file) {
+        (Some(targets), None, None) => {
+            let read = |(index, target)| read_target(index, target, files);
+            let targets = targets.into_iter().enumerate().map(read).collect::<Result<_, _>>()?;
+            Ok((targets, None))
+        }
+        (Some(_), ..) => Err(top.fault("targets", "give either them, or url and urls_file")),
+        (None, Some(url), None) => {
+            let Location { url, auth } =
+                parse_url(&url).map_err(|error| top.fault("url", error))?;
+            Ok((vec![TargetPlan { url, weight: 1.0, method: None, body: None }], auth))
+        }
+        (None, base, Some(path)) => {
+            let base = base.map(|base| parse_url(&base)).transpose();
+            let base = base.map_err(|error| top.fault("url", error))?;
+            let list = files.read(&path).map_err(|why| top.fault("urls_file", why))?;
+            let list = String::from_utf8(list)
+                .map_err(|_| top.fault("urls_file", format!("{} is no UTF-8", quoted(&path))))?;
+            let targets = parse_url_list(&list, base.as_ref().map(|base| &base.url))
+                .map_err(|error| top.fault("urls_file", error))?;
+            Ok((targets, base.and_then(|base| base.auth)))
+        }
+        (None, None, None) => Err(ParseError(
+            "the plan has no URL: give `url = \"http://…\"`, urls_file, or [[targets]]".to_owned(),
+        )),
+    }
+}
+
+fn read_target(
+    index: usize,
+    target: TargetTable,
+    files: &dyn FileSource,
+) -> Result<TargetPlan, ParseError> {
+    let table = Table("[targets]");
+    let at = |error: ParseError| ParseError(format!("target {}: {error}", index + 1));
+    let text = target.url.ok_or_else(|| at(table.fault("url", "it is missing")))?;
+    let Location { url, auth } = parse_url(&text).map_err(|error| at(table.fault("url", error)))?;
+    if auth.is_some() {
+        let why = "a login is in it; give `user = \"name:password\"` in [request] instead";
+        return Err(at(table.fault("url", why)));
+    }
+    let mut plan = TargetPlan { url, weight: 1.0, method: None, body: None };
+    table.set("weight", target.weight, &mut plan.weight, urls::parse_weight).map_err(at)?;
+    table.set_or_off("method", target.method, &mut plan.method, rules::parse_method).map_err(at)?;
+    let body = (target.body, target.body_base64, target.body_file);
+    table.set_content("body", body, &mut plan.body, files).map_err(at)?;
+    Ok(plan)
+}
+
+fn read_request(
+    request: RequestTable,
+    plan: &mut Plan,
+    login: Option<Auth>,
+    files: &dyn FileSource,
+) -> Result<(), ParseError> {
+    let table = Table("request");
+    let slot = &mut plan.request;
+    table.pick("http", request.http, &mut slot.version, &HTTP_VERSIONS)?;
+    for header in request.headers.unwrap_or_default() {
+        let (name, value) =
+            rules::parse_header(&header).map_err(|error| table.fault("headers", error))?;
+        if is_secret_header(&name) {
+            table.unmask("headers", &value)?;
+        }
+        slot.headers.push((name, value));
+    }
+    let body = (request.body, request.body_base64, request.body_file);
+    table.set_content("body", body, &mut slot.body, files)?;
+    read_auth(request.user, request.bearer, login, &mut slot.auth)?;
+    if let Some(user_agent) = request.user_agent {
+        slot.user_agent = user_agent;
+    }
+    slot.compressed = request.compressed.unwrap_or(slot.compressed);
+    table.set("follow", request.follow, &mut slot.follow_max, whole)?;
+    slot.cookies = request.cookies.unwrap_or(slot.cookies);
+    match request.method {
+        Some(method) => {
+            slot.method =
+                rules::parse_method(&method).map_err(|error| table.fault("method", error))?;
+        }
+        None => plan.post_bodies(),
+    }
+    Ok(())
+}
+
+fn read_auth(
+    user: Option<Scalar>,
+    bearer: Option<Scalar>,
+    login: Option<Auth>,
+    slot: &mut Option<Auth>,
+) -> Result<(), ParseError> {
+    let table = Table("request");
+    let (mut basic, mut token) = (None, None);
+    table.set_or_off("user", user, &mut basic, rules::parse_user)?;
+    table.set_or_off("bearer", bearer, &mut token, |text| Ok(Auth::Bearer(text.to_owned())))?;
+    *slot = match (login, basic, token) {
+        (login, None, None) => login,
+        (None, Some(auth), None) | (None, None, Some(auth)) => Some(auth),
+        _ => return Err(table.fault("user", "give one login only: here, as bearer or in the url")),
+    };
+    match slot {
+        Some(Auth::Basic { password, .. }) => table.unmask("user", password),
+        Some(Auth::Bearer(token)) => table.unmask("bearer", token),
+        None => Ok(()),
+    }
+}
+
+fn read_connection(
+    connection: ConnectionTable,
+    slot: &mut ConnectionPlan,
+) -> Result<(), ParseError> {
+    let table = Table("connection");
+    table.set_or_off("calls", connection.calls, &mut slot.calls, whole)?;
+    table.set("pipeline", connection.pipeline, &mut slot.pipeline, whole)?;
+    table.set_or_off("group", connection.group, &mut slot.group, whole)?;
+    table.set_or_off("unix", connection.unix, &mut slot.unix, |path| Ok(path.into()))?;
+    for rule in connection.resolve.unwrap_or_default() {
+        let rule = rules::parse_resolve(&rule).map_err(|error| table.fault("resolve", error))?;
+        slot.resolve.push(rule);
+    }
+    let bind = connection.bind.unwrap_or_default();
+    if !bind.is_empty() {
+        let all = rules::parse_bind(&bind.join(","));
+        slot.bind = all.map_err(|error| table.fault("bind", error))?;
+    }
+    table.set_or_off("send_buffer", connection.send_buffer, &mut slot.send_buffer, small_size)?;
+    table.set_or_off("recv_buffer", connection.recv_buffer, &mut slot.recv_buffer, small_size)?;
+    slot.nodelay = connection.nodelay.unwrap_or(slot.nodelay);
+    slot.reset_on_close = connection.reset.unwrap_or(slot.reset_on_close);
+    table.set_or_off("proxy", connection.proxy, &mut slot.proxy, parse_proxy)?;
+    if let Some(password) = slot.proxy.as_ref().and_then(url::Url::password) {
+        table.unmask("proxy", password)?;
+    }
+    table.pick("family", connection.family, &mut slot.prefer, &FAMILIES)
+}
+
+fn read_tls(tls: TlsTable, slot: &mut TlsPlan, files: &dyn FileSource) -> Result<(), ParseError> {
+    let table = Table("tls");
+    slot.insecure = tls.insecure.unwrap_or(slot.insecure);
+    table.set_content("ca", (tls.ca, tls.ca_base64, tls.ca_file), &mut slot.ca, files)?;
+    table.set_content("cert", (tls.cert, tls.cert_base64, tls.cert_file), &mut slot.cert, files)?;
+    table.set_content("key", (tls.key, tls.key_base64, tls.key_file), &mut slot.key, files)?;
+    if slot.key.as_deref() == Some(MASK.as_bytes()) {
+        table.unmask("key", MASK)?;
+    }
+    slot.resumption = tls.resumption.unwrap_or(slot.resumption);
+    table.pick("version", tls.version, &mut slot.versions, &TLS_VERSIONS)?;
+    slot.alpn = tls.alpn.unwrap_or_else(|| slot.alpn.clone());
+    table.set_or_off("server_name", tls.server_name, &mut slot.server_name, text)?;
+    slot.groups = tls.groups.unwrap_or_default();
+    slot.ciphers = tls.ciphers.unwrap_or_default();
+    Ok(())
+}
+
+fn read_load(load: LoadTable, slot: &mut Load) -> Result<(), ParseError> {
+    let table = Table("load");
+    let think = load.think.as_deref().map(rules::parse_think).transpose();
+    let think = think.map_err(|error| table.fault("think", error))?;
+    let Some(rate) = load.rate else {
+        for (key, given) in [
+            ("rate_to", load.rate_to.is_some()),
+            ("arrivals", load.arrivals.is_some()),
+            ("burst", load.burst.is_some()),
+            ("session", load.session.is_some()),
+            ("connections_max", load.connections_max.is_some()),
+            ("queue_max", load.queue_max.is_some()),
+        ] {
+            if given {
+                return Err(
+                    table.fault(key, "it needs rate; without one the load is a closed loop")
+                );
+            }
+        }
+        let mut users = 10;
+        table.set("users", load.users, &mut users, whole)?;
+        *slot = Load::Closed { users, think: think.unwrap_or(Think::None) };
+        return Ok(());
+    };
+    if load.users.is_some() {
+        return Err(table.fault("users", "a load has either users or a rate; drop one"));
+    }
+    let mut arrivals = read_rates(table, rate, load.rate_to)?;
+    table.pick("arrivals", load.arrivals.map(Scalar::Text), &mut arrivals.gaps, &GAPS)?;
+    table.set("burst", load.burst, &mut arrivals.burst, whole)?;
+    let mut calls = None;
+    table.set_or_off("session", load.session, &mut calls, whole)?;
+    let session = match (calls, think) {
+        (Some(calls), think) => Some(SessionPlan { calls, think: think.unwrap_or(Think::None) }),
+        (None, None | Some(Think::None)) => None,
+        (None, Some(_)) => {
+            return Err(table.fault("think", "with a rate it needs session: who else would think?"));
+        }
+    };
+    let (mut connections_max, mut queue_max) = (None, None);
+    table.set_or_off("connections_max", load.connections_max, &mut connections_max, whole)?;
+    table.set_or_off("queue_max", load.queue_max, &mut queue_max, whole)?;
+    *slot = Load::Open { arrivals, session, connections_max, queue_max };
+    Ok(())
+}
+
+fn read_rates(table: Table, rate: Scalar, to: Option<Scalar>) -> Result<Arrivals, ParseError> {
+    let span = match &rate {
+        Scalar::Text(text) => parse_rate_span(text).map_err(|error| table.fault("rate", error))?,
+        number => {
+            let from = exact_rate(table, "rate", number)?;
+            units::RateSpan { from, to: from }
+        }
+    };
+    let to = match to {
+        None => span.to,
+        Some(_) if span.from != span.to => {
+            return Err(table.fault("rate_to", "rate names two rates already; drop one"));
+        }
+        Some(to) => exact_rate(table, "rate_to", &to)?,
+    };
+    Ok(Arrivals { from: span.from, to, gaps: Gaps::Constant, burst: 1 })
+}
+
+/// A number of TOML's is the rate itself; only a text goes through the decimal grammar.
+fn exact_rate(table: Table, key: &str, given: &Scalar) -> Result<Rate, ParseError> {
+    match given {
+        Scalar::Number(number) if *number > 0.0 && number.is_finite() => Ok(Rate(*number)),
+        other => {
+            let mut rate = Rate(0.0);
+            table.set(key, Some(other.clone()), &mut rate, parse_rate)?;
+            Ok(rate)
+        }
+    }
+}
+
+fn read_stop(stop: StopTable, plan: &mut Plan) -> Result<(), ParseError> {
+    let table = Table("stop");
+    let slot = &mut plan.stop;
+    let ruled = stop.duration.is_some() || stop.requests.is_some() || stop.bytes.is_some();
+    if ruled || plan.order == Order::Once {
+        slot.duration = None;
+    }
+    table.set_or_off("duration", stop.duration, &mut slot.duration, parse_duration)?;
+    table.set_or_off("requests", stop.requests, &mut slot.requests, whole)?;
+    table.set_or_off("bytes", stop.bytes, &mut slot.bytes, parse_size)?;
+    table.set("warmup", stop.warmup, &mut slot.warm_up, parse_duration)?;
+    table.set_or_off("abort_if", stop.abort_if, &mut slot.abort_if, rules::parse_abort_rule)
+}
+
+fn read_timeouts(timeouts: TimeoutsTable, slot: &mut Timeouts) -> Result<(), ParseError> {
+    let table = Table("timeouts");
+    table.set("call", timeouts.call, &mut slot.call, parse_duration)?;
+    table.set("connect", timeouts.connect, &mut slot.connect, parse_duration)?;
+    table.set_or_off("first_byte", timeouts.first_byte, &mut slot.first_byte, parse_duration)?;
+    table.set_or_off("progress", timeouts.progress, &mut slot.progress, parse_duration)
+}
+
+fn read_expect(expect: ExpectTable, slot: &mut Expect) -> Result<(), ParseError> {
+    let table = Table("expect");
+    for status in expect.status.unwrap_or_default() {
+        let mut ranges = Vec::new();
+        table.set("status", Some(status), &mut ranges, rules::parse_statuses)?;
+        slot.status.extend(ranges);
+    }
+    table.set_or_off("length", expect.length, &mut slot.length, parse_size)?;
+    table.set_or_off("body", expect.body, &mut slot.body, rules::parse_body_rule)
+}
+
+fn read_measure(measure: MeasureTable, slot: &mut MeasurePlan) -> Result<(), ParseError> {
+    let table = Table("measure");
+    table.set("repeat", measure.repeat, &mut slot.repeat, whole)?;
+    for objective in measure.slo.unwrap_or_default() {
+        let all = stats::parse_objectives(&objective);
+        slot.slo.extend(all.map_err(|error| table.fault("slo", error))?);
+    }
+    if let Some(quantiles) = measure.quantiles {
+        slot.quantiles = quantiles;
+    }
+    table.set("conforming", measure.conforming, &mut slot.conforming_bps, rules::parse_bits)?;
+    slot.conforming_counts_heads = measure.conforming_heads.unwrap_or(slot.conforming_counts_heads);
+    table.set("interval", measure.interval, &mut slot.interval, parse_duration)?;
+    slot.tcp_info_share = measure.tcp_info_share.unwrap_or(slot.tcp_info_share);
+    Ok(())
+}
+
+fn read_driver(driver: DriverTable, slot: &mut DriverPlan) -> Result<(), ParseError> {
+    let table = Table("driver");
+    table.set_or_off("threads", driver.threads, &mut slot.threads, whole)?;
+    slot.cpus = driver.cpus.unwrap_or_default();
+    table.set_or_off("nice", driver.nice, &mut slot.nice, whole)?;
+    table.set::<Nanos>("spin", driver.spin, &mut slot.spin, parse_duration)
+}
+
+fn text(text: &str) -> Result<String, ParseError> {
+    Ok(text.to_owned())
+}
+
+fn whole<T: FromStr>(text: &str) -> Result<T, ParseError> {
+    let bits = size_of::<T>() * 8;
+    let why = || format!("{} is not a whole number of at most {bits} bits", quoted(text));
+    text.parse().map_err(|_| ParseError(why()))
+}
+
+fn small_size(text: &str) -> Result<u32, ParseError> {
+    let size = parse_size(text)?;
+    u32::try_from(size).map_err(|_| ParseError(format!("{} is above 4G", quoted(text))))
+}
+
+const FILE_BYTES_MAX: usize = 1 << 30;

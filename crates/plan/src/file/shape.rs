@@ -1,0 +1,155 @@
+//! The tables of the file, in the order in which they are printed. A key that is absent is `None`.
+
+use super::scalar::Scalar;
+use serde::{Deserialize, Serialize};
+
+macro_rules! tables {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$key:meta])* $field:ident: $of:ty,)* })*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+            #[serde(deny_unknown_fields, default)]
+            pub(super) struct $name {
+                $(
+                    $(#[$key])*
+                    #[serde(skip_serializing_if = "Option::is_none")]
+                    pub(super) $field: Option<$of>,
+                )*
+            }
+        )*
+    };
+}
+
+tables! {
+    PlanFile {
+        version: i64,
+        seed: Scalar,
+        /// `in-order`, `random` or `once`.
+        order: String,
+        /// In place of `targets`, when written by hand: one URL, or a file with a list.
+        url: String,
+        urls_file: String,
+        request: RequestTable,
+        connection: ConnectionTable,
+        tls: TlsTable,
+        load: LoadTable,
+        stop: StopTable,
+        timeouts: TimeoutsTable,
+        expect: ExpectTable,
+        measure: MeasureTable,
+        driver: DriverTable,
+        targets: Vec<TargetTable>,
+    }
+
+    TargetTable {
+        url: String,
+        weight: Scalar,
+        method: Scalar,
+        body: Scalar,
+        body_base64: String,
+        body_file: String,
+    }
+
+    RequestTable {
+        method: String,
+        http: Scalar,
+        headers: Vec<String>,
+        body: Scalar,
+        body_base64: String,
+        body_file: String,
+        /// `name:password`.
+        user: Scalar,
+        bearer: Scalar,
+        user_agent: String,
+        compressed: bool,
+        follow: Scalar,
+        cookies: bool,
+    }
+
+    ConnectionTable {
+        calls: Scalar,
+        pipeline: Scalar,
+        group: Scalar,
+        unix: Scalar,
+        resolve: Vec<String>,
+        bind: Vec<String>,
+        send_buffer: Scalar,
+        recv_buffer: Scalar,
+        nodelay: bool,
+        reset: bool,
+        proxy: Scalar,
+        /// `any`, `4` or `6`.
+        family: Scalar,
+    }
+
+    TlsTable {
+        insecure: bool,
+        ca: Scalar,
+        ca_base64: String,
+        ca_file: String,
+        cert: Scalar,
+        cert_base64: String,
+        cert_file: String,
+        key: Scalar,
+        key_base64: String,
+        key_file: String,
+        resumption: bool,
+        /// `any`, `1.2` or `1.3`.
+        version: Scalar,
+        alpn: Vec<String>,
+        server_name: Scalar,
+        groups: Vec<String>,
+        ciphers: Vec<String>,
+    }
+
+    /// With `users` a closed loop, with `rate` an open one.
+    LoadTable {
+        users: Scalar,
+        rate: Scalar,
+        rate_to: Scalar,
+        arrivals: String,
+        burst: Scalar,
+        session: Scalar,
+        think: String,
+        connections_max: Scalar,
+        queue_max: Scalar,
+    }
+
+    StopTable {
+        duration: Scalar,
+        requests: Scalar,
+        bytes: Scalar,
+        warmup: Scalar,
+        abort_if: Scalar,
+    }
+
+    TimeoutsTable {
+        call: Scalar,
+        connect: Scalar,
+        first_byte: Scalar,
+        progress: Scalar,
+    }
+
+    ExpectTable {
+        status: Vec<Scalar>,
+        length: Scalar,
+        body: Scalar,
+    }
+
+    MeasureTable {
+        repeat: Scalar,
+        slo: Vec<String>,
+        quantiles: Vec<f64>,
+        conforming: Scalar,
+        conforming_heads: bool,
+        interval: Scalar,
+        tcp_info_share: f64,
+    }
+
+    DriverTable {
+        threads: Scalar,
+        cpus: Vec<u32>,
+        nice: Scalar,
+        spin: Scalar,
+    }
+}

@@ -1,0 +1,241 @@
+use super::*;
+use crate::*;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use units::{Nanos, Rate};
+
+mod arbitrary;
+
+struct Texts(BTreeMap<&'static str, &'static [u8]>);
+
+impl FileSource for Texts {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        match self.0.get(path) {
+            Some(bytes) => Ok(bytes.to_vec()),
+            None => Err(format!("{path}: no such file")),
+        }
+    }
+}
+
+fn files() -> Texts {
+    let files: [(&str, &[u8]); 4] = [
+        ("list.txt", b"/a\n/b weight=3\n"),
+        ("body.bin", b"\xff\x00"),
+        ("key.pem", b"-----BEGIN PRIVATE KEY-----\n"),
+        ("latin.txt", b"http://h/\xe4"),
+    ];
+    Texts(files.into())
+}
+
+fn plan() -> Plan {
+    Plan::for_url("http://h/".parse().unwrap())
+}
+
+#[test]
+fn the_default_plan_as_a_file() {
+    insta::assert_snapshot!(to_toml(&plan(), Secrets::Masked));
+}
+
+#[test]
+fn a_file_may_be_short() {
+    let read = from_toml("version = 1\nurl = 'h'\n", &NoFiles).unwrap();
+    assert_eq!(read, plan());
+}
+
+/// A plan with a secret in each place that can hold one.
+fn secretive() -> Plan {
+    let mut plan = plan();
+    plan.request.auth = Some(Auth::Basic { user: "fred".into(), password: "hush1".into() });
+    plan.request.headers = vec![
+        ("Proxy-Authorization".into(), "Basic hush2".into()),
+        ("X-Api-Key".into(), "hush3".into()),
+        ("Accept".into(), "text/html".into()),
+        ("cookie".into(), "id=hush4".into()),
+    ];
+    plan.connection.proxy = Some("http://me:hush5@proxy:3128".parse().unwrap());
+    plan.tls.cert = Some(b"-----BEGIN CERTIFICATE-----\nMII\n".to_vec());
+    plan.tls.key = Some(b"-----BEGIN PRIVATE KEY-----\nhush6\n".to_vec());
+    plan
+}
+
+#[test]
+fn secrets_are_masked_and_a_masked_plan_is_refused() {
+    let shown = to_toml(&secretive(), Secrets::Masked);
+    assert!(!shown.contains("hush"), "{shown}");
+    insta::assert_snapshot!(shown);
+    // each mask alone is enough to refuse the plan
+    let masked: Vec<&str> = shown.lines().filter(|line| line.contains(MASK)).collect();
+    assert_eq!(masked.len(), 4, "user, headers, proxy and key: {masked:?}");
+    let open = to_toml(&secretive(), Secrets::Shown);
+    assert_eq!(from_toml(&open, &NoFiles).unwrap(), secretive());
+    let mut messages = Vec::new();
+    for line in masked {
+        let key = line.split(" = ").next().unwrap();
+        let start = open.find(&format!("\n{key} = ")).unwrap() + 1;
+        let end = next_key(&open, start);
+        let one = format!("{}{line}\n{}", &open[..start], &open[end..]);
+        messages.push(from_toml(&one, &NoFiles).unwrap_err().to_string());
+    }
+    insta::assert_snapshot!(messages.join("\n"), @"
+    the plan's [request] headers: its secret was masked when the plan was printed; put it in before the run
+    the plan's [request] user: its secret was masked when the plan was printed; put it in before the run
+    the plan's [connection] proxy: its secret was masked when the plan was printed; put it in before the run
+    the plan's [tls] key: its secret was masked when the plan was printed; put it in before the run
+    ");
+    let bearer = "version = 1\nurl = 'h'\n[request]\nbearer = '***masked***'\n";
+    assert!(from_toml(bearer, &NoFiles).unwrap_err().0.contains("[request] bearer: its secret"));
+}
+
+/// Where the value of the key at `start` ends: values may run over lines.
+fn next_key(text: &str, start: usize) -> usize {
+    let rest = text[start..].match_indices('\n').map(|(at, _)| start + at + 1);
+    let begins = |at: &usize| {
+        let line = text[*at..].lines().next().unwrap_or("");
+        line.is_empty() || line.split(" = ").count() == 2 && !line.starts_with('-')
+    };
+    rest.into_iter().find(begins).unwrap_or(text.len())
+}
+
+#[test]
+fn every_key_can_be_written_by_hand() {
+    let text = include_str!("tests/full.toml");
+    let plan = from_toml(text, &files()).unwrap();
+    assert_eq!(validate(&plan), Ok(()));
+    insta::assert_snapshot!(to_toml(&plan, Secrets::Shown));
+}
+
+fn said(text: &str) -> String {
+    match from_toml(&format!("version = 1\n{text}"), &files()) {
+        Ok(plan) => format!("{text:?} was taken: {:?}", plan.request),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn wrong_files() {
+    let messages: Vec<String> = [
+        "",
+        "url = 'ftp://h'",
+        "url = 'h'\ncolour = 'red'",
+        "url = 'h'\n[load]\nuser = 3",
+        "url = 'h'\nurl = 'i'",
+        "url = 'h'\n[[targets]]\nurl = 'i'",
+        "[[targets]]\nweight = 1",
+        "[[targets]]\nurl = 'i'\nweight = 0",
+        "[[targets]]\nurl = 'http://fred@i'",
+        "urls_file = 'list.txt'",
+        "urls_file = 'none.txt'",
+        "urls_file = 'latin.txt'",
+        "url = 'h'\n[load]\nusers = 1\nrate = 5",
+        "url = 'h'\n[load]\nusers = -1",
+        "url = 'h'\n[load]\nusers = false",
+        "url = 'h'\n[load]\nburst = 2",
+        "url = 'h'\n[load]\nrate = '5/s'\nthink = '1s'",
+        "url = 'h'\n[load]\nrate = '5..9/s'\nrate_to = 3",
+        "url = 'h'\n[load]\nrate = nan",
+        "url = 'h'\n[load]\nrate = -5",
+        "url = 'h'\norder = 'sideways'",
+        "url = 'h'\n[stop]\nduration = true",
+        "url = 'h'\n[stop]\nduration = 'soon'",
+        "url = 'h'\n[request]\nbody = 'x'\nbody_file = 'body.bin'",
+        "url = 'h'\n[request]\nbody_base64 = '?'",
+        "url = 'h'\n[request]\nheaders = ['x']",
+        "url = 'http://a:b@h'\n[request]\nuser = 'c:d'",
+        "url = 'h'\n[connection]\nsend_buffer = '8G'",
+        "url = 'h'\n[expect]\nstatus = [20]",
+        "url = 'h'\n[measure]\nslo = ['fast']",
+        "url = 'h'\n[driver]\nnice = 99999999999",
+    ]
+    .map(said)
+    .into();
+    let version = |text| from_toml(text, &NoFiles).unwrap_err().to_string();
+    let messages =
+        [messages, vec![version("url = 'h'"), version("version = 2\nurl = 'h'")]].concat();
+    insta::assert_snapshot!(messages.join("\n"));
+}
+
+#[test]
+fn a_body_without_a_method_is_a_post() {
+    let method = |text: &str| from_toml(&format!("version = 1\nurl = 'h'\n{text}"), &files());
+    let post = method("[request]\nbody = ''").unwrap();
+    assert_eq!((post.request.method.as_str(), post.request.body), ("POST", Some(Vec::new())));
+    let named = method("[request]\nbody = 'x'\nmethod = 'PUT'").unwrap();
+    assert_eq!(named.request.method, "PUT");
+    let listed = from_toml("version = 1\n[[targets]]\nurl = 'h'\nbody = 'x'", &files()).unwrap();
+    assert_eq!(listed.targets[0].method.as_deref(), Some("POST"));
+}
+
+#[test]
+fn a_stop_rule_replaces_the_default_one() {
+    let stop =
+        |text: &str| from_toml(&format!("version = 1\nurl = 'h'\n{text}"), &files()).unwrap().stop;
+    assert_eq!(stop("").duration, Some(Nanos::from_secs(10)));
+    assert_eq!(stop("[stop]\nwarmup = '1s'").duration, Some(Nanos::from_secs(10)));
+    assert_eq!(stop("[stop]\nrequests = 5").duration, None);
+    assert_eq!(stop("order = 'once'").duration, None);
+    assert_eq!(
+        stop("[stop]\nrequests = 5\nduration = 2.5").duration,
+        Some(Nanos::from_millis(2_500))
+    );
+}
+
+#[test]
+fn rates_are_kept_to_the_last_bit() {
+    for rate in [1.0 / 3.0, 0.1 + 0.2, 2_000.0, 1e-9, 1e300, 123_456.789] {
+        let mut plan = plan();
+        let (from, to) = (Rate(rate), Rate(rate * 2.0));
+        let arrivals = Arrivals { from, to, gaps: Gaps::Poisson, burst: 1 };
+        plan.load = Load::Open { arrivals, session: None, connections_max: None, queue_max: None };
+        let read = from_toml(&to_toml(&plan, Secrets::Shown), &NoFiles).unwrap();
+        assert_eq!(read.load, plan.load);
+    }
+}
+
+proptest! {
+    /// What is printed is read back as the same plan.
+    #[test]
+    fn round_trip(plan in arbitrary::plan()) {
+        let text = to_toml(&plan, Secrets::Shown);
+        match from_toml(&text, &NoFiles) {
+            Ok(read) => prop_assert_eq!(read, plan, "{}", text),
+            Err(error) => prop_assert!(false, "{error}\n{text}"),
+        }
+    }
+
+    /// A masked plan shows none of its secrets, and is refused exactly when it had one.
+    #[test]
+    fn masking(plan in arbitrary::plan()) {
+        let text = to_toml(&plan, Secrets::Masked);
+        let read = from_toml(&text, &NoFiles);
+        if text.contains(MASK) {
+            prop_assert!(read.is_err());
+        } else {
+            prop_assert_eq!(read, Ok(plan));
+        }
+    }
+
+    /// No text makes the reader panic.
+    #[test]
+    fn any_text_is_read_or_refused(text in any::<String>()) {
+        drop(from_toml(&text, &files()));
+        drop(from_toml(&format!("version = 1\n{text}"), &files()));
+    }
+
+    /// The same for files with damaged or misplaced lines.
+    #[test]
+    fn any_damaged_file_is_read_or_refused(
+        cuts in prop::collection::vec((any::<prop::sample::Index>(), "[a-z0-9 ='\"\\[\\]{}.,-]{0,8}"), 1..4),
+        plan in arbitrary::plan(),
+    ) {
+        let mut text = to_toml(&plan, Secrets::Shown);
+        for (at, put) in cuts {
+            let places: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+            let (from, to) = (places[at.index(places.len())], text.len());
+            let to = text[from..].char_indices().nth(put.len() / 2).map_or(to, |(n, _)| from + n);
+            text.replace_range(from..to, &put);
+        }
+        if let Ok(plan) = from_toml(&text, &files()) {
+            drop(validate(&plan));
+        }
+    }
+}

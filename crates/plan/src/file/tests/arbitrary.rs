@@ -1,0 +1,225 @@
+//! Plans of every kind, within what the grammars can say.
+
+use crate::*;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use units::{Nanos, Rate};
+
+fn span() -> impl Strategy<Value = Nanos> {
+    prop_oneof![1..10_000_000_000u64, (1..1_000u64).prop_map(|secs| secs * 1_000_000_000)]
+        .prop_map(Nanos)
+}
+
+fn bytes() -> impl Strategy<Value = Option<Vec<u8>>> {
+    let text = any::<String>().prop_map(String::into_bytes);
+    option::of(prop_oneof![text, vec(any::<u8>(), 0..20)])
+}
+
+fn target() -> impl Strategy<Value = TargetPlan> {
+    let url = "https?://[a-z]{1,8}(:[1-9][0-9]{0,3})?/[a-zA-Z0-9/%._~?=&-]{0,12}";
+    let url = url.prop_filter_map("no URL", |text| text.parse::<url::Url>().ok());
+    let method = option::of("[A-Z]{3,7}".prop_filter("a tunnel", |name| name != "CONNECT"));
+    (url, 0.001..1e9, method, bytes()).prop_map(|(url, weight, method, body)| TargetPlan {
+        url,
+        weight,
+        method,
+        body,
+    })
+}
+
+fn auth() -> impl Strategy<Value = Option<Auth>> {
+    let basic = ("[^:\\pC]{0,8}", "\\PC{0,8}");
+    option::of(prop_oneof![
+        basic.prop_map(|(user, password)| Auth::Basic { user, password }),
+        any::<String>().prop_map(Auth::Bearer),
+    ])
+}
+
+fn request() -> impl Strategy<Value = RequestPlan> {
+    let header = ("[A-Za-z][A-Za-z0-9-]{0,12}x", "([!-~ä€]([ -~]{0,10}[!-~])?)?");
+    let version = prop_oneof![Just(HttpVersion::Http10), Just(HttpVersion::Http11)];
+    let switches = (any::<bool>(), any::<u16>(), any::<bool>());
+    ("(GET|PUT|PURGE)", version, vec(header, 0..4), bytes(), auth(), any::<String>(), switches)
+        .prop_map(|(method, version, headers, body, auth, user_agent, switches)| {
+            let (compressed, follow_max, cookies) = switches;
+            RequestPlan {
+                method,
+                version,
+                headers,
+                body,
+                auth,
+                user_agent,
+                compressed,
+                follow_max,
+                cookies,
+            }
+        })
+}
+
+fn connection() -> impl Strategy<Value = ConnectionPlan> {
+    let rule = ("[a-z]{1,5}", 1..=u16::MAX, any::<std::net::IpAddr>())
+        .prop_map(|(host, port, address)| ResolveRule { host, port, address });
+    let bind = prop::collection::btree_set(any::<std::net::IpAddr>(), 0..4)
+        .prop_map(|set| set.into_iter().collect());
+    let proxy = option::of("http://([a-z]{1,3}(:[a-z]{1,3})?@)?[a-z]{1,5}(:[1-9][0-9]{1,3})?")
+        .prop_map(|text| text.map(|text| text.parse().unwrap()));
+    let family =
+        prop_oneof![Just(AddressFamily::Any), Just(AddressFamily::V4), Just(AddressFamily::V6)];
+    let counts = (any::<Option<u32>>(), any::<u32>(), any::<Option<u32>>());
+    let sockets = (any::<Option<u32>>(), any::<Option<u32>>(), any::<bool>(), any::<bool>());
+    let unix = option::of(any::<String>().prop_map(std::path::PathBuf::from));
+    (counts, unix, vec(rule, 0..3), bind, sockets, proxy, family).prop_map(
+        |(counts, unix, resolve, bind, sockets, proxy, prefer)| ConnectionPlan {
+            calls: counts.0,
+            pipeline: counts.1,
+            group: counts.2,
+            unix,
+            resolve,
+            bind,
+            send_buffer: sockets.0,
+            recv_buffer: sockets.1,
+            nodelay: sockets.2,
+            reset_on_close: sockets.3,
+            proxy,
+            prefer,
+        },
+    )
+}
+
+fn tls() -> impl Strategy<Value = TlsPlan> {
+    let versions =
+        prop_oneof![Just(TlsVersions::Any), Just(TlsVersions::Tls12), Just(TlsVersions::Tls13)];
+    let names = || vec(any::<String>(), 0..3);
+    let name = any::<Option<String>>();
+    (any::<[bool; 2]>(), (bytes(), bytes(), bytes()), versions, names(), name, names(), names())
+        .prop_map(|(switches, pems, versions, alpn, server_name, groups, ciphers)| TlsPlan {
+            insecure: switches[0],
+            ca: pems.0,
+            cert: pems.1,
+            key: pems.2,
+            resumption: switches[1],
+            versions,
+            alpn,
+            server_name,
+            groups,
+            ciphers,
+        })
+}
+
+fn think() -> impl Strategy<Value = Think> {
+    prop_oneof![
+        Just(Think::None),
+        span().prop_map(Think::Fixed),
+        span().prop_map(Think::Exponential),
+        (span(), span()).prop_map(|(low, more)| Think::Uniform(low, low + more)),
+    ]
+}
+
+fn load() -> impl Strategy<Value = Load> {
+    let rate = || {
+        let odd = any::<f64>().prop_map(f64::abs);
+        let odd = odd.prop_filter("no rate", |rate| rate.is_normal());
+        prop_oneof![odd, 0.01..1e6, (1..100_000u32).prop_map(f64::from)].prop_map(Rate)
+    };
+    let gaps = prop_oneof![Just(Gaps::Constant), Just(Gaps::Poisson), Just(Gaps::Uniform)];
+    let session = option::of((any::<u32>(), think()));
+    let session = session.prop_map(|s| s.map(|(calls, think)| SessionPlan { calls, think }));
+    let arrivals = (rate(), rate(), gaps, any::<u32>())
+        .prop_map(|(from, to, gaps, burst)| Arrivals { from, to, gaps, burst });
+    prop_oneof![
+        (any::<u32>(), think()).prop_map(|(users, think)| Load::Closed { users, think }),
+        (arrivals, session, any::<Option<u32>>(), any::<Option<u64>>()).prop_map(
+            |(arrivals, session, connections_max, queue_max)| Load::Open {
+                arrivals,
+                session,
+                connections_max,
+                queue_max
+            }
+        ),
+    ]
+}
+
+fn stop() -> impl Strategy<Value = Stop> {
+    let rule =
+        prop_oneof![Just("failures>50% for 5s"), Just("p99>=1.5s"), Just("mean>1s for 0.2s")]
+            .prop_map(|text| rules::parse_abort_rule(text).unwrap());
+    let numbers = (any::<Option<u64>>(), any::<Option<u64>>());
+    (option::of(span()), numbers, span(), option::of(rule)).prop_map(
+        |(duration, (requests, bytes), warm_up, abort_if)| Stop {
+            duration,
+            requests,
+            bytes,
+            warm_up,
+            abort_if,
+        },
+    )
+}
+
+fn expect() -> impl Strategy<Value = Expect> {
+    let range = (100..600u16, 100..600u16).prop_map(|(a, b)| (a.min(b), a.max(b)));
+    let content = || bytes().prop_map(Option::unwrap_or_default);
+    let body = prop_oneof![
+        content().prop_map(BodyRule::Exact),
+        content().prop_map(BodyRule::Contains),
+        "[a-z.+]{1,5}"
+            .prop_filter("no expression", |re| rules::check_regex(re).is_ok())
+            .prop_map(BodyRule::Regex),
+        any::<[u8; 32]>().prop_map(BodyRule::Sha256),
+    ];
+    (vec(range, 0..3), any::<Option<u64>>(), option::of(body))
+        .prop_map(|(status, length, body)| Expect { status, length, body })
+}
+
+fn measure() -> impl Strategy<Value = MeasurePlan> {
+    let slo = prop_oneof![
+        Just("p99.9<=50ms"),
+        Just("failures < 0.1%"),
+        Just("throughput>1,000/s"),
+        Just("conforming>=95%"),
+    ];
+    let slo = slo.prop_map(|text| stats::Objective::parse(text).unwrap());
+    let positive = || any::<f64>().prop_map(f64::abs).prop_filter("no rate", |n| n.is_normal());
+    (any::<u32>(), vec(slo, 0..4), vec(positive(), 0..4), positive(), any::<bool>(), span())
+        .prop_map(|(repeat, slo, quantiles, conforming_bps, heads, interval)| MeasurePlan {
+            repeat,
+            slo,
+            tcp_info_share: quantiles.first().copied().unwrap_or(0.5),
+            quantiles,
+            conforming_bps,
+            conforming_counts_heads: heads,
+            interval,
+        })
+}
+
+fn driver() -> impl Strategy<Value = DriverPlan> {
+    (any::<Option<u32>>(), vec(any::<u32>(), 0..4), any::<Option<i32>>(), span())
+        .prop_map(|(threads, cpus, nice, spin)| DriverPlan { threads, cpus, nice, spin })
+}
+
+pub(super) fn plan() -> impl Strategy<Value = Plan> {
+    let order = prop_oneof![Just(Order::InOrder), Just(Order::Random), Just(Order::Once)];
+    let limits = (span(), span(), option::of(span()), option::of(span())).prop_map(
+        |(call, connect, first_byte, progress)| Timeouts { call, connect, first_byte, progress },
+    );
+    let what = (vec(target(), 1..4), order, request(), connection(), tls());
+    let how = (load(), stop(), limits, expect(), measure(), driver(), any::<u64>());
+    (what, how).prop_map(|(what, how)| {
+        let (targets, order, request, connection, tls) = what;
+        let (load, stop, timeouts, expect, measure, driver, seed) = how;
+        Plan {
+            targets,
+            order,
+            request,
+            connection,
+            tls,
+            load,
+            stop,
+            timeouts,
+            expect,
+            measure,
+            driver,
+            seed,
+        }
+    })
+}

@@ -1,0 +1,234 @@
+//! Plan → TOML.
+
+use super::scalar::Scalar;
+use super::shape::*;
+use super::{FAMILIES, GAPS, HTTP_VERSIONS, MASK, ORDERS, Secrets, TLS_VERSIONS, VERSION};
+use super::{is_secret_header, name_of};
+use crate::rules::{show_body_rule, show_resolve, show_span, show_think};
+use crate::*;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use units::{Nanos, Rate, parse_rate};
+
+/// The plan as a file that [`from_toml`] reads back: every field by name.
+pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
+    let file = PlanFile {
+        version: Some(VERSION),
+        seed: Some(Scalar::whole(plan.seed)),
+        order: Some(name_of(&ORDERS, &plan.order)),
+        url: None,
+        urls_file: None,
+        request: Some(request_table(&plan.request, secrets)),
+        connection: Some(connection_table(&plan.connection, secrets)),
+        tls: Some(tls_table(&plan.tls, secrets)),
+        load: Some(load_table(&plan.load)),
+        stop: Some(stop_table(&plan.stop)),
+        timeouts: Some(timeouts_table(&plan.timeouts)),
+        expect: Some(expect_table(&plan.expect)),
+        measure: Some(measure_table(&plan.measure)),
+        driver: Some(driver_table(&plan.driver)),
+        targets: Some(plan.targets.iter().map(target_table).collect()),
+    };
+    let text = toml::to_string(&file).expect("the tables hold nothing that TOML cannot hold");
+    let mut lines =
+        "# A plan for loadstone: `loadstone run FILE.toml` carries it out.\n".to_owned();
+    if text.contains(MASK) {
+        lines.push_str("# Secrets are masked: put them in before it is run.\n");
+    }
+    lines + &text
+}
+
+fn target_table(target: &TargetPlan) -> TargetTable {
+    let (body, body_base64) = content(target.body.as_deref());
+    TargetTable {
+        url: Some(target.url.as_str().to_owned()),
+        weight: Some(Scalar::Number(target.weight)),
+        method: Scalar::or_off(target.method.as_deref(), Scalar::text),
+        body,
+        body_base64,
+        body_file: None,
+    }
+}
+
+fn request_table(request: &RequestPlan, secrets: Secrets) -> RequestTable {
+    let (body, body_base64) = content(request.body.as_deref());
+    let header = |(name, value): &(String, String)| {
+        let masked = secrets == Secrets::Masked && is_secret_header(name);
+        format!("{name}: {}", if masked { MASK } else { value })
+    };
+    let secret = |text: &str| match secrets {
+        Secrets::Shown => text.to_owned(),
+        Secrets::Masked => MASK.to_owned(),
+    };
+    let (mut user, mut bearer) = (Scalar::Off, Scalar::Off);
+    match &request.auth {
+        None => {}
+        Some(Auth::Basic { user: name, password }) => {
+            user = Scalar::Text(format!("{name}:{}", secret(password)));
+        }
+        Some(Auth::Bearer(token)) => bearer = Scalar::Text(secret(token)),
+    }
+    RequestTable {
+        method: Some(request.method.clone()),
+        http: Some(Scalar::Text(name_of(&HTTP_VERSIONS, &request.version))),
+        headers: Some(request.headers.iter().map(header).collect()),
+        body,
+        body_base64,
+        body_file: None,
+        user: Some(user),
+        bearer: Some(bearer),
+        user_agent: Some(request.user_agent.clone()),
+        compressed: Some(request.compressed),
+        follow: Some(Scalar::whole(request.follow_max.into())),
+        cookies: Some(request.cookies),
+    }
+}
+
+fn connection_table(connection: &ConnectionPlan, secrets: Secrets) -> ConnectionTable {
+    let proxy = |proxy: &url::Url| {
+        let mut shown = proxy.clone();
+        if secrets == Secrets::Masked && proxy.password().is_some() {
+            let masked = shown.set_password(Some(MASK));
+            masked.expect("a URL that has a password can have another one");
+        }
+        Scalar::text(shown.as_str())
+    };
+    let number = |number: u32| Scalar::whole(number.into());
+    ConnectionTable {
+        calls: Scalar::or_off(connection.calls, number),
+        pipeline: Some(number(connection.pipeline)),
+        group: Scalar::or_off(connection.group, number),
+        unix: Scalar::or_off(connection.unix.as_ref(), |path| Scalar::text(path.to_string_lossy())),
+        resolve: Some(connection.resolve.iter().map(show_resolve).collect()),
+        bind: Some(connection.bind.iter().map(ToString::to_string).collect()),
+        send_buffer: Scalar::or_off(connection.send_buffer, number),
+        recv_buffer: Scalar::or_off(connection.recv_buffer, number),
+        nodelay: Some(connection.nodelay),
+        reset: Some(connection.reset_on_close),
+        proxy: Scalar::or_off(connection.proxy.as_ref(), proxy),
+        family: Some(Scalar::Text(name_of(&FAMILIES, &connection.prefer))),
+    }
+}
+
+fn tls_table(tls: &TlsPlan, secrets: Secrets) -> TlsTable {
+    let (ca, ca_base64) = content(tls.ca.as_deref());
+    let (cert, cert_base64) = content(tls.cert.as_deref());
+    let (key, key_base64) = match (secrets, &tls.key) {
+        (Secrets::Masked, Some(_)) => (Some(Scalar::text(MASK)), None),
+        (_, key) => content(key.as_deref()),
+    };
+    TlsTable {
+        insecure: Some(tls.insecure),
+        ca,
+        ca_base64,
+        ca_file: None,
+        cert,
+        cert_base64,
+        cert_file: None,
+        key,
+        key_base64,
+        key_file: None,
+        resumption: Some(tls.resumption),
+        version: Some(Scalar::Text(name_of(&TLS_VERSIONS, &tls.versions))),
+        alpn: Some(tls.alpn.clone()),
+        server_name: Scalar::or_off(tls.server_name.as_deref(), Scalar::text),
+        groups: Some(tls.groups.clone()),
+        ciphers: Some(tls.ciphers.clone()),
+    }
+}
+
+fn load_table(load: &Load) -> LoadTable {
+    match load {
+        Load::Closed { users, think } => LoadTable {
+            users: Some(Scalar::whole((*users).into())),
+            think: Some(show_think(*think)),
+            ..LoadTable::default()
+        },
+        Load::Open { arrivals, session, connections_max, queue_max } => LoadTable {
+            users: None,
+            rate: Some(rate(arrivals.from)),
+            rate_to: Some(rate(arrivals.to)),
+            arrivals: Some(name_of(&GAPS, &arrivals.gaps)),
+            burst: Some(Scalar::whole(arrivals.burst.into())),
+            session: Scalar::or_off(session.as_ref(), |session| {
+                Scalar::whole(session.calls.into())
+            }),
+            think: session.as_ref().map(|session| show_think(session.think)),
+            connections_max: Scalar::or_off(*connections_max, |max| Scalar::whole(max.into())),
+            queue_max: Scalar::or_off(*queue_max, Scalar::whole),
+        },
+    }
+}
+
+fn stop_table(stop: &Stop) -> StopTable {
+    StopTable {
+        duration: Scalar::or_off(stop.duration, span),
+        requests: Scalar::or_off(stop.requests, Scalar::whole),
+        bytes: Scalar::or_off(stop.bytes, Scalar::whole),
+        warmup: Some(span(stop.warm_up)),
+        abort_if: Scalar::or_off(stop.abort_if.as_ref(), |rule| Scalar::text(&rule.text)),
+    }
+}
+
+fn timeouts_table(timeouts: &Timeouts) -> TimeoutsTable {
+    TimeoutsTable {
+        call: Some(span(timeouts.call)),
+        connect: Some(span(timeouts.connect)),
+        first_byte: Scalar::or_off(timeouts.first_byte, span),
+        progress: Scalar::or_off(timeouts.progress, span),
+    }
+}
+
+fn expect_table(expect: &Expect) -> ExpectTable {
+    let range = |&(from, to): &(u16, u16)| {
+        if from == to { Scalar::whole(from.into()) } else { Scalar::Text(format!("{from}-{to}")) }
+    };
+    ExpectTable {
+        status: Some(expect.status.iter().map(range).collect()),
+        length: Scalar::or_off(expect.length, Scalar::whole),
+        body: Scalar::or_off(expect.body.as_ref(), |rule| Scalar::Text(show_body_rule(rule))),
+    }
+}
+
+fn measure_table(measure: &MeasurePlan) -> MeasureTable {
+    MeasureTable {
+        repeat: Some(Scalar::whole(measure.repeat.into())),
+        slo: Some(measure.slo.iter().map(|objective| objective.text.clone()).collect()),
+        quantiles: Some(measure.quantiles.clone()),
+        conforming: Some(Scalar::Number(measure.conforming_bps)),
+        conforming_heads: Some(measure.conforming_counts_heads),
+        interval: Some(span(measure.interval)),
+        tcp_info_share: Some(measure.tcp_info_share),
+    }
+}
+
+fn driver_table(driver: &DriverPlan) -> DriverTable {
+    DriverTable {
+        threads: Scalar::or_off(driver.threads, |threads| Scalar::whole(threads.into())),
+        cpus: Some(driver.cpus.clone()),
+        nice: Scalar::or_off(driver.nice, |nice| Scalar::Whole(nice.into())),
+        spin: Some(span(driver.spin)),
+    }
+}
+
+fn span(span: Nanos) -> Scalar {
+    Scalar::Text(show_span(span))
+}
+
+/// As typed where that is exact, as a number otherwise.
+fn rate(rate: Rate) -> Scalar {
+    let text = format!("{}/s", rate.0);
+    match parse_rate(&text) {
+        Ok(read) if read == rate => Scalar::Text(text),
+        _ => Scalar::Number(rate.0),
+    }
+}
+
+/// Text under the key itself, other bytes as base64 under their own key.
+fn content(bytes: Option<&[u8]>) -> (Option<Scalar>, Option<String>) {
+    match bytes.map(|bytes| (std::str::from_utf8(bytes), bytes)) {
+        None => (Some(Scalar::Off), None),
+        Some((Ok(text), _)) => (Some(Scalar::text(text)), None),
+        Some((Err(_), bytes)) => (None, Some(BASE64.encode(bytes))),
+    }
+}

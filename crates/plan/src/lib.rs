@@ -1,0 +1,17 @@
+//! The run description: every field explicit, validated, versioned. What was typed becomes a
+//! [`Plan`]; the engine runs a plan and nothing else. Layer 3: pure; files are read by the caller.
+#![forbid(unsafe_code)]
+
+mod defaults;
+mod file;
+mod model;
+pub mod rules;
+mod source;
+mod urls;
+mod validate;
+
+pub use file::{Secrets, VERSION, from_toml, to_toml};
+pub use model::*;
+pub use source::{FileSource, NoFiles};
+pub use urls::{Location, parse_proxy, parse_url, parse_url_list};
+pub use validate::{Problem, validate};

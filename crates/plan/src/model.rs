@@ -1,0 +1,250 @@
+//! The parts of a plan. Times are spans, rates are per second, sizes are bytes.
+
+pub use schedule::Gaps;
+use std::net::IpAddr;
+use units::{Nanos, Rate};
+pub use workload::{Order, Think};
+
+/// Everything needed to repeat a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    pub targets: Vec<TargetPlan>,
+    pub order: Order,
+    pub request: RequestPlan,
+    pub connection: ConnectionPlan,
+    pub tls: TlsPlan,
+    pub load: Load,
+    pub stop: Stop,
+    pub timeouts: Timeouts,
+    pub expect: Expect,
+    pub measure: MeasurePlan,
+    pub driver: DriverPlan,
+    pub seed: u64,
+}
+
+/// One line of a URL list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TargetPlan {
+    /// Absolute URL, `http` or `https`.
+    pub url: url::Url,
+    /// Share of the draws when the order is random; above zero.
+    pub weight: f64,
+    /// Overrides [`RequestPlan::method`].
+    pub method: Option<String>,
+    /// Overrides [`RequestPlan::body`].
+    pub body: Option<Vec<u8>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HttpVersion {
+    Http10,
+    Http11,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct RequestPlan {
+    pub method: String,
+    pub version: HttpVersion,
+    /// In order; a `Host`, `User-Agent` or `Connection` here replaces ours. Values are bytes.
+    pub headers: Vec<(String, String)>,
+    pub body: Option<Vec<u8>>,
+    pub auth: Option<Auth>,
+    pub user_agent: String,
+    /// Ask for gzip, deflate and br, and undo them.
+    pub compressed: bool,
+    /// Redirects followed per call; 0: none.
+    pub follow_max: u16,
+    /// Keep cookies per user and send them back.
+    pub cookies: bool,
+}
+
+/// Authorisation; masked wherever a plan is shown.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Auth {
+    Basic { user: String, password: String },
+    Bearer(String),
+}
+
+impl std::fmt::Debug for Auth {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Auth::Basic { .. } => "Basic(***)",
+            Auth::Bearer(_) => "Bearer(***)",
+        })
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConnectionPlan {
+    /// Calls per connection; `None`: as many as the server allows.
+    pub calls: Option<u32>,
+    /// Requests outstanding on one connection; 1: no pipelining.
+    pub pipeline: u32,
+    /// Requests that go out together; the next group when all answers of this one are in.
+    pub group: Option<u32>,
+    /// Connect to this Unix socket, whatever the URL's host.
+    pub unix: Option<std::path::PathBuf>,
+    /// `host:port:address` overrides of the name look-up.
+    pub resolve: Vec<ResolveRule>,
+    /// Local addresses, used in turn.
+    pub bind: Vec<IpAddr>,
+    pub send_buffer: Option<u32>,
+    pub recv_buffer: Option<u32>,
+    pub nodelay: bool,
+    pub reset_on_close: bool,
+    /// `http://host:port` of a proxy; https targets go through it by CONNECT.
+    pub proxy: Option<url::Url>,
+    pub prefer: AddressFamily,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResolveRule {
+    pub host: String,
+    pub port: u16,
+    pub address: IpAddr,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressFamily {
+    Any,
+    V4,
+    V6,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct TlsPlan {
+    /// Accept any certificate.
+    pub insecure: bool,
+    /// PEM files, read by the caller: trust anchors instead of the system's; certificate and key of ours.
+    pub ca: Option<Vec<u8>>,
+    pub cert: Option<Vec<u8>>,
+    pub key: Option<Vec<u8>>,
+    pub resumption: bool,
+    pub versions: TlsVersions,
+    /// Protocols offered by ALPN, in order; empty: no ALPN.
+    pub alpn: Vec<String>,
+    /// Name for SNI and the certificate check instead of the URL's host.
+    pub server_name: Option<String>,
+    /// Key-exchange groups and cipher suites by their names; empty: the library's choice.
+    pub groups: Vec<String>,
+    pub ciphers: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsVersions {
+    Any,
+    Tls12,
+    Tls13,
+}
+
+/// Who decides when a call falls due.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Load {
+    /// A fixed population of users: each calls, waits for the answer, thinks, calls again.
+    Closed { users: u32, think: Think },
+    /// Arrivals that wait for nobody. With `session`, each arrival is a session of that many calls
+    /// (think time between them) on a connection of its own.
+    Open {
+        arrivals: Arrivals,
+        session: Option<SessionPlan>,
+        connections_max: Option<u32>,
+        queue_max: Option<u64>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionPlan {
+    pub calls: u32,
+    pub think: Think,
+}
+
+/// The arrival process.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arrivals {
+    pub from: Rate,
+    /// Equal to `from` unless the rate ramps over the whole of the measured phase.
+    pub to: Rate,
+    pub gaps: Gaps,
+    /// Arrivals that fall due at the same instant; the rate counts arrivals, not bursts.
+    pub burst: u32,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stop {
+    /// Length of the measured phase.
+    pub duration: Option<Nanos>,
+    /// Calls (sessions, with `--session`) of the measured phase.
+    pub requests: Option<u64>,
+    /// Bytes received.
+    pub bytes: Option<u64>,
+    /// Load before the measured phase, kept apart.
+    pub warm_up: Nanos,
+    /// `failures>50% for 5s`.
+    pub abort_if: Option<AbortRule>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct AbortRule {
+    pub objective: stats::Objective,
+    /// For how long the objective's figure must stand.
+    pub hold: Nanos,
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Timeouts {
+    pub connect: Nanos,
+    /// From the request's last byte handed over to the answer's first byte.
+    pub first_byte: Option<Nanos>,
+    /// Longest standstill of a connection with a call on it.
+    pub progress: Option<Nanos>,
+    /// From the instant a call was due to its outcome.
+    pub call: Nanos,
+}
+
+/// What a good answer is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Expect {
+    /// Ranges of statuses, inclusive; empty: below 400.
+    pub status: Vec<(u16, u16)>,
+    /// Length of the body in bytes, content coding undone.
+    pub length: Option<u64>,
+    pub body: Option<BodyRule>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum BodyRule {
+    Exact(Vec<u8>),
+    /// Bytes that must be somewhere in the body.
+    Contains(Vec<u8>),
+    /// A regular expression that must match somewhere (bytes, not necessarily UTF-8).
+    Regex(String),
+    /// SHA-256 of the whole body.
+    Sha256([u8; 32]),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeasurePlan {
+    pub repeat: u32,
+    pub slo: Vec<stats::Objective>,
+    /// Quantiles printed, 0..1.
+    pub quantiles: Vec<f64>,
+    /// Conforming connections: bits per second, and whether heads count as well as bodies.
+    pub conforming_bps: f64,
+    pub conforming_counts_heads: bool,
+    /// Length of a row of the time series.
+    pub interval: Nanos,
+    /// Sample TCP_INFO of this share of closing connections, 0..=1.
+    pub tcp_info_share: f64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct DriverPlan {
+    /// Worker threads; `None`: decided by [placement](DriverPlan::cpus).
+    pub threads: Option<u32>,
+    /// Cores that the workers are bound to; empty: the default placement.
+    pub cpus: Vec<u32>,
+    pub nice: Option<i32>,
+    /// Busy-wait before a due instant, at most this long.
+    pub spin: Nanos,
+}

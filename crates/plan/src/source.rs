@@ -1,0 +1,21 @@
+//! How a plan gets at the contents of files without opening any.
+
+/// Gives the contents of files that options and plans name. The binary reads disks and standard
+/// input; tests hand out texts.
+pub trait FileSource {
+    /// The whole of the file; `-` is standard input.
+    ///
+    /// # Errors
+    /// One sentence that names the file and what is wrong with it.
+    fn read(&self, path: &str) -> Result<Vec<u8>, String>;
+}
+
+/// A source without any file, for texts that must not name one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoFiles;
+
+impl FileSource for NoFiles {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        Err(format!("{} cannot be read: no files are at hand here", units::quoted(path)))
+    }
+}

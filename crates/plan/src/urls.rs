@@ -1,0 +1,257 @@
+//! URLs as people write them: the one on the command line, and lists of them.
+
+use crate::{Auth, TargetPlan, rules};
+use percent_encoding::percent_decode_str;
+use units::{ParseError, quoted};
+use url::Url;
+
+/// Lines that a list has at most.
+pub(crate) const LINES_MAX: usize = 1_000_000;
+/// Bytes that a URL has at most; servers take far less.
+pub(crate) const URL_BYTES_MAX: usize = 64 * 1024;
+/// Highest weight of a line.
+pub(crate) const WEIGHT_MAX: f64 = 1e9;
+
+/// What a URL says: where to, and a login when one stands in it (`http://user:password@host/`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Location {
+    /// Absolute, `http` or `https`, with neither login nor fragment.
+    pub url: Url,
+    pub auth: Option<Auth>,
+}
+
+/// `http://host/path`, `https://…`, or `host[:port][/path]`, which means http. IPv6 addresses stand
+/// in brackets; alone they may do without.
+///
+/// # Errors
+/// What is malformed, has another scheme, no host or the port 0.
+pub fn parse_url(text: &str) -> Result<Location, ParseError> {
+    let text = text.trim();
+    take_apart(read_url(text)?).map_err(|why| bad_url(text, &why))
+}
+
+/// `http://[user:password@]host:port` or `host:port` of a proxy; the login stays in the URL.
+///
+/// # Errors
+/// As [`parse_url`]; a scheme other than http; a path.
+pub fn parse_proxy(text: &str) -> Result<Url, ParseError> {
+    let text = text.trim();
+    let bad =
+        |why: &str| ParseError(format!("{} is not a proxy: {why}; write {PROXY}", shown(text)));
+    let mut url = read_url(text)?;
+    take_apart(url.clone()).map_err(|why| bad(&why))?;
+    if url.scheme() != "http" {
+        return Err(bad("only plain http is spoken to a proxy (https targets go through it)"));
+    }
+    if url.path() != "/" || url.query().is_some() {
+        return Err(bad("it has a path"));
+    }
+    url.set_fragment(None);
+    Ok(url)
+}
+
+fn read_url(text: &str) -> Result<Url, ParseError> {
+    let bad = |why: &str| bad_url(text, why);
+    if let Some(why) = letters_fault(text) {
+        return Err(bad(why));
+    }
+    let parsed = match scheme_of(text) {
+        Some(scheme) if !is_known(scheme) => {
+            let why = format!("the scheme {} is none of http and https", quoted(scheme));
+            return Err(bad(&why));
+        }
+        // browsers would take the path's first part for the host
+        Some(scheme) if text[scheme.len() + 3..].starts_with(['/', '\\']) => {
+            return Err(bad("the host is missing"));
+        }
+        Some(_) => Url::parse(text),
+        None if text.starts_with(['/', '?', '#', '.']) => return Err(bad("the host is missing")),
+        None if text.parse::<std::net::Ipv6Addr>().is_ok() => {
+            Url::parse(&format!("http://[{text}]"))
+        }
+        None => Url::parse(&format!("http://{text}")),
+    };
+    parsed.map_err(|error| bad(&error.to_string()))
+}
+
+fn bad_url(text: &str, why: &str) -> ParseError {
+    ParseError(format!("{} is not a URL: {why}; write {EXAMPLE}", shown(text)))
+}
+
+/// A list: a line per URL, `[METHOD] URL [weight=N] [body=TEXT]`. Empty lines and lines that begin
+/// with `#` do not count; the body is the rest of its line. With a base, lines that begin with `/`,
+/// `?` or `.` are taken relative to it.
+///
+/// # Errors
+/// The first line that is wrong, by its number; a list without any URL or with more than
+/// a million lines.
+pub fn parse_url_list(text: &str, base: Option<&Url>) -> Result<Vec<TargetPlan>, ParseError> {
+    let mut targets = Vec::new();
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    for (index, line) in text.lines().enumerate() {
+        if index >= LINES_MAX {
+            return Err(ParseError(format!("the URL list has more than {LINES_MAX} lines")));
+        }
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let target = parse_line(line, base)
+            .map_err(|error| ParseError(format!("line {} of the URL list: {error}", index + 1)))?;
+        targets.push(target);
+    }
+    if targets.is_empty() {
+        return Err(ParseError("the URL list is empty: give a line per URL".to_owned()));
+    }
+    Ok(targets)
+}
+
+fn parse_line(line: &str, base: Option<&Url>) -> Result<TargetPlan, ParseError> {
+    let (method, rest) = take_method(line);
+    let method = method.map(rules::parse_method).transpose()?;
+    let (address, mut rest) = take_word(rest);
+    let mut target =
+        TargetPlan { url: parse_address(address, base)?, weight: 1.0, method, body: None };
+    let mut weighted = false;
+    while !rest.is_empty() {
+        if let Some(body) = rest.strip_prefix("body=") {
+            target.body = Some(body.as_bytes().to_vec());
+            break;
+        }
+        let (word, after) = take_word(rest);
+        match word.strip_prefix("weight=") {
+            Some(_) if weighted => return Err(ParseError("it has two weights".to_owned())),
+            Some(number) => target.weight = parse_weight(number)?,
+            None => {
+                return Err(ParseError(format!(
+                    "{} is not understood; after the URL may come weight=N and body=TEXT",
+                    quoted(word)
+                )));
+            }
+        }
+        weighted = true;
+        rest = after;
+    }
+    Ok(target)
+}
+
+/// A first word in capitals with a URL after it is a method: `POST /form`.
+fn take_method(line: &str) -> (Option<&str>, &str) {
+    let (word, rest) = take_word(line);
+    let capitals = word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-');
+    let url_follows =
+        !rest.is_empty() && !rest.starts_with("weight=") && !rest.starts_with("body=");
+    if capitals && url_follows { (Some(word), rest) } else { (None, line) }
+}
+
+fn take_word(text: &str) -> (&str, &str) {
+    let (word, rest) = text.split_once([' ', '\t']).unwrap_or((text, ""));
+    (word, rest.trim_start())
+}
+
+fn parse_address(text: &str, base: Option<&Url>) -> Result<Url, ParseError> {
+    let bad = |why: &str| ParseError(format!("{} {why}", shown(text)));
+    let location = match (text.starts_with(['/', '?', '.']), base) {
+        (false, _) => parse_url(text)?,
+        (true, None) => {
+            return Err(bad(
+                "has no host; write it whole, or give a URL to start from beside --urls",
+            ));
+        }
+        (true, Some(base)) => {
+            if let Some(why) = letters_fault(text) {
+                return Err(bad(&format!("is not a URL: {why}")));
+            }
+            let joined = base.join(text).map_err(|error| bad(&format!("is not a URL: {error}")))?;
+            take_apart(joined).map_err(|why| bad(&format!("is not a URL: {why}")))?
+        }
+    };
+    if location.auth.is_some() {
+        return Err(bad("has a login in it; give --user NAME:PASSWORD for the whole list instead"));
+    }
+    Ok(location.url)
+}
+
+pub(crate) fn parse_weight(text: &str) -> Result<f64, ParseError> {
+    match text.parse::<f64>() {
+        Ok(weight) if weight > 0.0 && weight <= WEIGHT_MAX => Ok(weight),
+        _ => Err(ParseError(format!(
+            "{} is not a weight: it must be a number above 0 and up to {WEIGHT_MAX}",
+            quoted(text)
+        ))),
+    }
+}
+
+/// As [`quoted`], but without the password of a login.
+fn shown(text: &str) -> String {
+    let start = text.find("://").map_or(0, |at| at + 3);
+    let end = text[start..].find(['/', '?', '#']).map_or(text.len(), |at| start + at);
+    let login = text[start..end].rfind('@').map(|at| &text[start..start + at]);
+    match login.and_then(|login| login.split_once(':')) {
+        Some((user, _)) => {
+            let rest = &text[start + login.map_or(0, str::len)..];
+            quoted(&format!("{}{user}:***{rest}", &text[..start]))
+        }
+        None => quoted(text),
+    }
+}
+
+/// What stands before `://`, when it can be a scheme (RFC 3986 §3.1).
+fn scheme_of(text: &str) -> Option<&str> {
+    let (scheme, _) = text.split_once("://")?;
+    let mark = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    scheme.bytes().all(mark).then_some(scheme)
+}
+
+fn is_known(scheme: &str) -> bool {
+    scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
+}
+
+/// The URL library takes tabs and line ends out without a word; a space it writes as %20.
+fn letters_fault(text: &str) -> Option<&'static str> {
+    if text.is_empty() {
+        return Some("it is empty");
+    }
+    if text.len() > URL_BYTES_MAX {
+        return Some("it is longer than 64 KiB");
+    }
+    if text.chars().any(char::is_control) {
+        return Some("a control character is in it");
+    }
+    text.contains(' ').then_some("a space is in it (%20 stands for one)")
+}
+
+fn take_apart(mut url: Url) -> Result<Location, String> {
+    if url.host_str().is_none_or(str::is_empty) {
+        return Err("the host is missing".to_owned());
+    }
+    if url.port() == Some(0) {
+        return Err("nobody can connect to port 0".to_owned());
+    }
+    url.set_fragment(None);
+    let auth = match (url.username(), url.password()) {
+        ("", None) => None,
+        (user, password) => {
+            Some(Auth::Basic { user: decoded(user)?, password: decoded(password.unwrap_or(""))? })
+        }
+    };
+    // An http URL with a host always takes both.
+    let cleared = url.set_username("").and_then(|()| url.set_password(None));
+    cleared.map_err(|()| "its login cannot be taken out".to_owned())?;
+    Ok(Location { url, auth })
+}
+
+fn decoded(text: &str) -> Result<String, String> {
+    let text = percent_decode_str(text).decode_utf8();
+    let text = text.map_err(|_| "its login is not UTF-8".to_owned())?;
+    if text.chars().any(char::is_control) {
+        return Err("a control character is in its login".to_owned());
+    }
+    Ok(text.into_owned())
+}
+
+const EXAMPLE: &str = "http://host:port/path";
+const PROXY: &str = "http://host:port";
+
+#[cfg(test)]
+mod tests;

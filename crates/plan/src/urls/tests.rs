@@ -1,0 +1,188 @@
+use super::*;
+use proptest::prelude::*;
+
+fn shown(text: &str) -> String {
+    match parse_url(text) {
+        Ok(Location { url, auth: None }) => url.to_string(),
+        Ok(Location { url, auth: Some(Auth::Basic { user, password }) }) => {
+            format!("{url} as {user:?} with {password:?}")
+        }
+        Ok(Location { auth, .. }) => format!("{auth:?}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn one_url() {
+    for (text, expected) in [
+        ("http://h", "http://h/"),
+        ("HTTPS://Host:8443/a?b#c", "https://host:8443/a?b"),
+        ("localhost:8080", "http://localhost:8080/"),
+        ("localhost", "http://localhost/"),
+        ("localhost/a?u=http://x", "http://localhost/a?u=http://x"),
+        ("127.0.0.1:2020/hw", "http://127.0.0.1:2020/hw"),
+        ("[::1]:2020/hw", "http://[::1]:2020/hw"),
+        ("::1", "http://[::1]/"),
+        ("http://fred:a%3Ab@h/", r#"http://h/ as "fred" with "a:b""#),
+        ("fred@h", r#"http://h/ as "fred" with """#),
+        ("http://:x@h", r#"http://h/ as "" with "x""#),
+    ] {
+        assert_eq!(shown(text), expected, "for {text:?}");
+    }
+}
+
+#[test]
+fn what_is_no_url() {
+    let messages: Vec<String> = [
+        "",
+        "ftp://h/",
+        "http://",
+        "http:///x",
+        "/x",
+        "://x",
+        "mailto:me",
+        "h:99999",
+        "h:0",
+        "http://[::1/",
+        "a b",
+        "https://fred:secret@h:x/?a=b@c",
+        "fred:secret@h:0",
+        "http://h/\r\nX: y",
+        "http://h/\u{7f}",
+        "http://h%00/",
+        "http://%ff@h/",
+    ]
+    .map(|text| match parse_url(text) {
+        Ok(location) => format!("{text:?} was taken for {location:?}"),
+        Err(error) => error.to_string(),
+    })
+    .into();
+    insta::assert_snapshot!(messages.join("\n"));
+}
+
+#[test]
+fn proxies_keep_their_login() {
+    let shown = |text| parse_proxy(text).map_or_else(|error| error.0, |url| url.to_string());
+    for (text, expected) in [
+        ("h:3128", "http://h:3128/"),
+        ("http://fred:x@h", "http://fred:x@h/"),
+        (
+            "https://h",
+            r#""https://h" is not a proxy: only plain http is spoken to a proxy (https targets go through it); write http://host:port"#,
+        ),
+        ("fred:x@h/a", r#""fred:***@h/a" is not a proxy: it has a path; write http://host:port"#),
+        ("h:0", r#""h:0" is not a proxy: nobody can connect to port 0; write http://host:port"#),
+        ("", r#""" is not a URL: it is empty; write http://host:port/path"#),
+    ] {
+        assert_eq!(shown(text), expected, "for {text:?}");
+    }
+}
+
+fn listed(text: &str, base: Option<&str>) -> String {
+    let base = base.map(|base| Url::parse(base).unwrap());
+    match parse_url_list(text, base.as_ref()) {
+        Err(error) => error.to_string(),
+        Ok(targets) => {
+            let lines = targets.iter().map(|target| {
+                let TargetPlan { url, weight, method, body } = target;
+                let body = body.as_deref().map(String::from_utf8_lossy);
+                format!("{url} {weight} {method:?} {body:?}")
+            });
+            lines.collect::<Vec<_>>().join("\n")
+        }
+    }
+}
+
+#[test]
+fn a_list_takes_methods_weights_bodies_and_remarks() {
+    let text = "\u{feff}# the shop\r\n\
+        http://h/a\r\n\
+        \n\
+        https://h/b weight=2.5\n\
+        \t POST http://h/c weight=3 body=a=1 & b=2 \n\
+        PURGE h:81/d\n\
+        GET weight=2\n\
+        LOCALHOST weight=4\n\
+        http://h/e body=\n";
+    insta::assert_snapshot!(listed(text, None), @r#"
+    http://h/a 1 None None
+    https://h/b 2.5 None None
+    http://h/c 3 Some("POST") Some("a=1 & b=2")
+    http://h:81/d 1 Some("PURGE") None
+    http://get/ 2 None None
+    http://localhost/ 4 None None
+    http://h/e 1 None Some("")
+    "#);
+}
+
+#[test]
+fn paths_are_relative_to_the_base() {
+    let text = "/a\n?q=1\n./b\n../c\nother:81/d\nhttp://third/e\n";
+    insta::assert_snapshot!(listed(text, Some("https://h:8443/x/y/z?old")), @"
+    https://h:8443/a 1 None None
+    https://h:8443/x/y/z?q=1 1 None None
+    https://h:8443/x/y/b 1 None None
+    https://h:8443/x/c 1 None None
+    http://other:81/d 1 None None
+    http://third/e 1 None None
+    ");
+}
+
+#[test]
+fn a_wrong_line_is_named() {
+    let messages: Vec<String> = [
+        "",
+        "# nothing\n\n",
+        "http://h/\n/a\n",
+        "http://h/ weight=0",
+        "http://h/ weight=nan",
+        "http://h/ weight=1 weight=2",
+        "\n\nhttp://h/ colour=red",
+        "http://h/ http://h/",
+        "http://fred:x@h/",
+        "CONNECT h:443",
+        "gopher://h/",
+    ]
+    .map(|text| listed(text, None))
+    .into();
+    insta::assert_snapshot!(messages.join("\n"));
+}
+
+#[test]
+fn a_list_is_bounded() {
+    let long = "#\n".repeat(LINES_MAX) + "http://h/\n";
+    assert_eq!(listed(&long, None), "the URL list has more than 1000000 lines");
+    let wide = format!("http://h/{}", "x".repeat(URL_BYTES_MAX));
+    assert!(listed(&wide, None).ends_with("it is longer than 64 KiB; write http://host:port/path"));
+}
+
+proptest! {
+    /// No text makes a parser panic, and what is taken can be sent: absolute, with host and port.
+    #[test]
+    fn any_text_is_taken_or_refused(text in any::<String>(), based in any::<bool>()) {
+        let base = based.then(|| Url::parse("http://base:81/x/").unwrap());
+        if let Ok(targets) = parse_url_list(&text, base.as_ref()) {
+            for target in targets {
+                prop_assert!(target.url.has_host() && target.url.port_or_known_default().is_some());
+                prop_assert!(target.url.username().is_empty() && target.weight > 0.0);
+            }
+        }
+        if let Ok(location) = parse_url(&text) {
+            prop_assert_eq!(parse_url(location.url.as_str()).unwrap().url, location.url);
+        }
+    }
+
+    /// The same for texts that look like lists.
+    #[test]
+    fn any_near_list_is_taken_or_refused(
+        text in "((GET |POST |)(http://|https://|/|)[a-z:@%\\[\\]./?#=]{0,12}( weight=[0-9.e]{0,4}| body=.{0,5}){0,2}(\n|\r\n)){0,6}",
+    ) {
+        let base = Url::parse("http://base:81/x/").unwrap();
+        for base in [None, Some(&base)] {
+            if let Ok(targets) = parse_url_list(&text, base) {
+                prop_assert!(!targets.is_empty());
+                prop_assert!(targets.len() <= text.lines().count());
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What cannot be asked for, or not together. Every sentence names the option and the way out; the
+//! plan file's keys carry the options' names.
+
+mod connection;
+mod load;
+mod request;
+
+use crate::Plan;
+use units::Nanos;
+
+/// One contradiction in a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The option that is in the wrong first of all: `--rate`.
+    pub option: &'static str,
+    /// A sentence for the user: what is wrong and what to do.
+    pub text: String,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+/// Whether a plan can be carried out at all. Descriptors, ports and names are not looked at: that
+/// takes a machine.
+///
+/// # Errors
+/// Everything that is wrong with it, in the order of the plan's parts.
+pub fn validate(plan: &Plan) -> Result<(), Vec<Problem>> {
+    let mut problems = Problems(Vec::new());
+    request::check(plan, &mut problems);
+    connection::check(plan, &mut problems);
+    load::check(plan, &mut problems);
+    check_measure(plan, &mut problems);
+    check_driver(plan, &mut problems);
+    if problems.0.is_empty() { Ok(()) } else { Err(problems.0) }
+}
+
+struct Problems(Vec<Problem>);
+
+impl Problems {
+    fn add(&mut self, option: &'static str, text: impl Into<String>) {
+        self.0.push(Problem { option, text: text.into() });
+    }
+
+    fn add_if(&mut self, wrong: bool, option: &'static str, text: &str) {
+        if wrong {
+            self.add(option, text);
+        }
+    }
+}
+
+fn check_measure(plan: &Plan, problems: &mut Problems) {
+    let measure = &plan.measure;
+    problems.add_if(
+        !(1..=REPEAT_MAX).contains(&measure.repeat),
+        "--repeat",
+        "--repeat takes a number of runs from 1 to 1000",
+    );
+    let inside = |quantile: &f64| *quantile > 0.0 && *quantile <= 1.0;
+    problems.add_if(
+        measure.quantiles.is_empty() || !measure.quantiles.iter().all(inside),
+        "--percentiles",
+        "--percentiles takes numbers above 0 and up to 100, such as 50,99,99.9",
+    );
+    problems.add_if(
+        !(measure.conforming_bps > 0.0 && measure.conforming_bps.is_finite()),
+        "--conforming",
+        "--conforming takes a bit rate above zero, such as 320k",
+    );
+    problems.add_if(
+        !(INTERVAL_MIN..=INTERVAL_MAX).contains(&measure.interval),
+        "--interval",
+        "--interval takes a time from 10ms to 1h: the length of a row of the time series",
+    );
+    problems.add_if(
+        !(0.0..=1.0).contains(&measure.tcp_info_share),
+        "tcp_info_share",
+        "tcp_info_share is a share from 0 to 1",
+    );
+}
+
+fn check_driver(plan: &Plan, problems: &mut Problems) {
+    let driver = &plan.driver;
+    if let Some(threads) = driver.threads {
+        if !(1..=THREADS_MAX).contains(&threads) {
+            problems.add(
+                "--threads",
+                format!("--threads is {threads}; give 1 to {THREADS_MAX}, best one per free core"),
+            );
+        }
+        if let crate::Load::Closed { users, .. } = plan.load
+            && users > 0
+            && threads > users
+        {
+            let text = format!(
+                "--threads {threads} is above -c {users}: a thread without a user would idle; \
+                 give at most --threads {users}"
+            );
+            problems.add("--threads", text);
+        }
+    }
+    problems.add_if(
+        driver.nice.is_some_and(|nice| !(-20..=19).contains(&nice)),
+        "--nice",
+        "--nice takes a number from -20 (first) to 19 (last)",
+    );
+    let known = |core: &u32| *core < crate::rules::CPUS_MAX;
+    problems.add_if(
+        !driver.cpus.iter().all(known),
+        "--cpus",
+        "--cpus takes core numbers such as 0,2-3",
+    );
+    problems.add_if(
+        driver.spin > Nanos::SECOND,
+        "spin",
+        "spin is above 1s; it is how long before a due instant the loop may burn its core, 100us \
+         by default",
+    );
+}
+
+const REPEAT_MAX: u32 = 1_000;
+const THREADS_MAX: u32 = 1_024;
+const INTERVAL_MIN: Nanos = Nanos::from_millis(10);
+const INTERVAL_MAX: Nanos = Nanos::from_secs(3_600);
+
+#[cfg(test)]
+mod tests;

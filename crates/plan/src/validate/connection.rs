@@ -1,0 +1,209 @@
+//! Connections, local and remote addresses, TLS.
+
+use super::Problems;
+use crate::{AddressFamily, ConnectionPlan, HttpVersion, Plan, TlsPlan, rules};
+use std::net::IpAddr;
+use units::quoted;
+
+pub(super) fn check(plan: &Plan, problems: &mut Problems) {
+    check_calls(&plan.connection, problems);
+    check_version(plan, problems);
+    check_unix(&plan.connection, problems);
+    check_addresses(&plan.connection, problems);
+    check_proxy(&plan.connection, problems);
+    check_tls(&plan.tls, problems);
+}
+
+fn check_calls(connection: &ConnectionPlan, problems: &mut Problems) {
+    let ConnectionPlan { calls, pipeline, group, .. } = *connection;
+    problems.add_if(
+        calls == Some(0),
+        "--calls",
+        "--calls is 0: a connection without a call; give --calls 1 for a connection per call",
+    );
+    for (option, depth) in [("--pipeline", pipeline), ("--group", group.unwrap_or(1))] {
+        if !(1..=DEPTH_MAX).contains(&depth) {
+            let text = format!("{option} is {depth}; give 1 to {DEPTH_MAX} requests");
+            problems.add(option, text);
+        }
+        if let Some(calls) = calls
+            && calls > 0
+            && depth > calls
+        {
+            let text = format!(
+                "{option} {depth} is above --calls {calls}: so many never come together on one \
+                 connection; lower {option} or raise --calls"
+            );
+            problems.add(option, text);
+        }
+    }
+    if let Some(group) = group
+        && pipeline > 1
+    {
+        let text = format!(
+            "--group {group} and --pipeline {pipeline} are two ways to send ahead; drop --pipeline \
+             for groups that wait for their last answer, or --group for a constant depth"
+        );
+        problems.add("--group", text);
+    }
+    for (option, size) in
+        [("--send-buffer", connection.send_buffer), ("--recv-buffer", connection.recv_buffer)]
+    {
+        if let Some(size) = size
+            && (size == 0 || size > BUFFER_MAX)
+        {
+            problems.add(option, format!("{option} is {size} bytes; give a size from 1 to 1G"));
+        }
+    }
+}
+
+fn check_version(plan: &Plan, problems: &mut Problems) {
+    let old = plan.request.version == HttpVersion::Http10;
+    // RFC 9112 §9.3.2: pipelining is a feature of persistent HTTP/1.1 connections.
+    problems.add_if(
+        old && plan.connection.pipeline > 1,
+        "--pipeline",
+        "--pipeline cannot go with --http 1.0, which has no pipelining; use --http 1.1",
+    );
+    problems.add_if(
+        old && plan.connection.group.is_some_and(|group| group > 1),
+        "--group",
+        "--group cannot go with --http 1.0, which has no pipelining; use --http 1.1",
+    );
+}
+
+fn check_unix(connection: &ConnectionPlan, problems: &mut Problems) {
+    let Some(path) = &connection.unix else { return };
+    problems.add_if(path.as_os_str().is_empty(), "--unix", "--unix is empty; give a socket's path");
+    problems.add_if(
+        path.as_os_str().len() > UNIX_PATH_MAX,
+        "--unix",
+        "--unix is longer than 107 bytes, more than the kernel takes; go nearer with cd",
+    );
+    for (given, other) in [
+        (connection.proxy.is_some(), "--proxy"),
+        (!connection.bind.is_empty(), "--bind"),
+        (!connection.resolve.is_empty(), "--resolve"),
+        (connection.prefer != AddressFamily::Any, "-4 or -6"),
+    ] {
+        if given {
+            let text = format!(
+                "--unix and {other} contradict each other: a Unix socket is reached directly, \
+                 without an address; drop one"
+            );
+            problems.add("--unix", text);
+        }
+    }
+}
+
+fn check_addresses(connection: &ConnectionPlan, problems: &mut Problems) {
+    let family = |address: &IpAddr| match connection.prefer {
+        AddressFamily::Any => true,
+        AddressFamily::V4 => address.is_ipv4(),
+        AddressFamily::V6 => address.is_ipv6(),
+    };
+    let only = if connection.prefer == AddressFamily::V4 { "-4" } else { "-6" };
+    problems.add_if(
+        connection.bind.len() > rules::BIND_MAX,
+        "--bind",
+        "--bind names more than 4096 addresses",
+    );
+    for address in &connection.bind {
+        if address.is_multicast() || address.is_unspecified() {
+            let text = format!("--bind {address} is no address of one machine; name a local one");
+            problems.add("--bind", text);
+            break;
+        }
+        if !family(address) {
+            let text = format!("--bind {address} contradicts {only}; drop one");
+            problems.add("--bind", text);
+            break;
+        }
+    }
+    for rule in &connection.resolve {
+        if rule.host.is_empty() || rule.port == 0 {
+            let text = "--resolve takes HOST:PORT:ADDRESS, with a host and a port above 0";
+            problems.add("--resolve", text);
+        }
+        if !family(&rule.address) {
+            let text = format!("--resolve to {} contradicts {only}; drop one", rule.address);
+            problems.add("--resolve", text);
+        }
+        let twice = connection
+            .resolve
+            .iter()
+            .filter(|other| other.host.eq_ignore_ascii_case(&rule.host) && other.port == rule.port);
+        if twice.count() > 1 {
+            let text = format!("--resolve gives {}:{} two addresses", rule.host, rule.port);
+            problems.add("--resolve", text);
+            break;
+        }
+    }
+}
+
+fn check_proxy(connection: &ConnectionPlan, problems: &mut Problems) {
+    let Some(proxy) = &connection.proxy else { return };
+    if proxy.scheme() != "http" {
+        let text = format!(
+            "--proxy has the scheme {}; give http://host:port (https targets go through it by \
+             CONNECT)",
+            proxy.scheme()
+        );
+        problems.add("--proxy", text);
+    }
+    problems.add_if(
+        proxy.host_str().is_none_or(str::is_empty) || proxy.port() == Some(0),
+        "--proxy",
+        "--proxy has no host or the port 0; give http://host:port",
+    );
+    problems.add_if(
+        !matches!(proxy.path(), "" | "/") || proxy.query().is_some(),
+        "--proxy",
+        "--proxy has a path; give http://host:port alone",
+    );
+}
+
+fn check_tls(tls: &TlsPlan, problems: &mut Problems) {
+    problems.add_if(
+        tls.cert.is_some() && tls.key.is_none(),
+        "--cert",
+        "--cert needs its key; add --key FILE",
+    );
+    problems.add_if(
+        tls.key.is_some() && tls.cert.is_none(),
+        "--key",
+        "--key needs its certificate; add --cert FILE",
+    );
+    problems.add_if(
+        tls.insecure && tls.ca.is_some(),
+        "--insecure",
+        "--insecure and --ca contradict each other: one accepts any certificate, the other checks \
+         it; drop one",
+    );
+    for protocol in &tls.alpn {
+        if !matches!(protocol.as_str(), "http/1.1" | "http/1.0") {
+            let text = format!(
+                "--alpn {} offers a protocol that is not spoken here; give http/1.1 or http/1.0, \
+                 or none",
+                quoted(protocol)
+            );
+            problems.add("--alpn", text);
+        }
+    }
+    let name = tls.server_name.as_deref();
+    let wrong = |name: &str| name.is_empty() || name.contains(|c: char| !c.is_ascii_graphic());
+    problems.add_if(
+        name.is_some_and(wrong),
+        "--server-name",
+        "--server-name is no host name (write an international one in its xn-- form)",
+    );
+    for (option, names) in [("--groups", &tls.groups), ("--ciphers", &tls.ciphers)] {
+        let text = format!("{option} has an empty name in it; give names between commas");
+        problems.add_if(names.iter().any(String::is_empty), option, &text);
+    }
+}
+
+const DEPTH_MAX: u32 = 10_000;
+const BUFFER_MAX: u32 = 1 << 30;
+/// `sockaddr_un` has 108 bytes, the last one a zero.
+const UNIX_PATH_MAX: usize = 107;

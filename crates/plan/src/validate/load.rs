@@ -1,0 +1,198 @@
+//! Load, stop rules and time limits.
+
+use super::Problems;
+use crate::{Arrivals, Load, Order, Plan, SessionPlan, Think};
+use units::{Nanos, Rate};
+
+pub(super) fn check(plan: &Plan, problems: &mut Problems) {
+    match &plan.load {
+        Load::Closed { users, think } => {
+            check_users(*users, problems);
+            check_think(*think, problems);
+        }
+        Load::Open { arrivals, session, connections_max, .. } => {
+            check_arrivals(plan, arrivals, problems);
+            if let Some(session) = session {
+                check_session(plan, session, problems);
+            } else if plan.connection.group.is_some() {
+                problems.add(
+                    "--group",
+                    "--group cannot go with --rate: single calls fall due one by one; add \
+                     --session N to send the calls of a session in groups, or use -c",
+                );
+            }
+            problems.add_if(
+                *connections_max == Some(0),
+                "--connections-max",
+                "--connections-max is 0: then nothing can be sent; give 1 or more",
+            );
+        }
+    }
+    check_stop(plan, problems);
+    check_warm_up(plan, problems);
+    check_timeouts(plan, problems);
+}
+
+fn check_users(users: u32, problems: &mut Problems) {
+    problems.add_if(
+        users == 0,
+        "-c",
+        "-c is 0: a closed loop needs a user to make calls; give -c 1 or more",
+    );
+    if users > USERS_MAX {
+        let text = format!(
+            "-c {users} is more than {USERS_MAX} users; spread such a load over several machines"
+        );
+        problems.add("-c", text);
+    }
+}
+
+fn check_arrivals(plan: &Plan, arrivals: &Arrivals, problems: &mut Problems) {
+    let Arrivals { from, to, burst, .. } = *arrivals;
+    for rate in [from, to] {
+        if !(rate.0 > 0.0 && rate.0.is_finite()) {
+            problems.add("--rate", format!("--rate is {}/s; it must be above zero", rate.0));
+        } else if rate.0 > RATE_MAX.0 {
+            let text = format!(
+                "--rate {}/s is more than any machine can send; give at most {}/s",
+                rate.0, RATE_MAX.0
+            );
+            problems.add("--rate", text);
+        }
+        if from == to {
+            break;
+        }
+    }
+    problems.add_if(
+        from != to && plan.stop.duration.is_none(),
+        "--rate",
+        "--rate with two rates changes from one to the other over the whole run, so it needs -d: \
+         give a duration, or a single rate",
+    );
+    problems.add_if(burst == 0, "--burst", "--burst is 0; give 1 or more arrivals at a time");
+    problems.add_if(
+        burst > BURST_MAX,
+        "--burst",
+        "--burst is above 1000000 arrivals at a time; raise --rate instead",
+    );
+}
+
+fn check_session(plan: &Plan, session: &SessionPlan, problems: &mut Problems) {
+    problems.add_if(
+        session.calls == 0,
+        "--session",
+        "--session is 0: a session makes a call at least; give 1 or more",
+    );
+    if let Some(group) = plan.connection.group
+        && session.calls > 0
+        && group > session.calls
+    {
+        let text = format!(
+            "--group {group} is above --session {}: a group cannot be larger than its session; \
+             lower --group or raise --session",
+            session.calls
+        );
+        problems.add("--group", text);
+    }
+    check_think(session.think, problems);
+}
+
+fn check_think(think: Think, problems: &mut Problems) {
+    let wrong = match think {
+        Think::None | Think::Fixed(_) => false,
+        Think::Uniform(low, high) => low >= high,
+        Think::Exponential(mean) => mean.is_zero(),
+    };
+    problems.add_if(
+        wrong,
+        "--think",
+        "--think is an empty range or has a mean of zero; give 500ms, 1s..3s or exp:2s",
+    );
+}
+
+fn check_stop(plan: &Plan, problems: &mut Problems) {
+    let stop = &plan.stop;
+    let once = plan.order == Order::Once;
+    problems.add_if(
+        stop.duration.is_none() && stop.requests.is_none() && stop.bytes.is_none() && !once,
+        "-d",
+        "nothing ends the run: give -d TIME, -n COUNT, --bytes-max SIZE, or --once with a URL list",
+    );
+    problems.add_if(
+        stop.duration.is_some_and(Nanos::is_zero),
+        "-d",
+        "-d is 0: nothing would fall due; give a time such as 10s",
+    );
+    problems.add_if(
+        stop.duration.is_some_and(|span| span > units::DURATION_MAX),
+        "-d",
+        "-d is longer than 100 years",
+    );
+    problems.add_if(
+        stop.requests == Some(0),
+        "-n",
+        "-n is 0: nothing would be sent; give 1 or more",
+    );
+    problems.add_if(
+        stop.bytes == Some(0),
+        "--bytes-max",
+        "--bytes-max is 0: the run would end before it began; give a size such as 1G",
+    );
+    let sessions = matches!(plan.load, Load::Open { session: Some(_), .. });
+    if let Some(requests) = stop.requests
+        && once
+        && !sessions
+        && requests > plan.targets.len() as u64
+    {
+        let text = format!(
+            "-n {requests} is more than the URL list has ({}), and --once takes each one time; \
+             lower -n or drop --once",
+            plan.targets.len()
+        );
+        problems.add("-n", text);
+    }
+}
+
+fn check_warm_up(plan: &Plan, problems: &mut Problems) {
+    let stop = &plan.stop;
+    if stop.warm_up.is_zero() {
+        return;
+    }
+    problems.add_if(
+        stop.warm_up > units::DURATION_MAX,
+        "--warmup",
+        "--warmup is longer than 100 years",
+    );
+    problems.add_if(
+        plan.order == Order::Once,
+        "--warmup",
+        "--warmup cannot go with --once: it would send URLs of the list a second time; drop one",
+    );
+    problems.add_if(
+        stop.duration.is_none() && plan.order != Order::Once,
+        "--warmup",
+        "--warmup needs -d: give the measured part a duration too, or drop --warmup",
+    );
+}
+
+fn check_timeouts(plan: &Plan, problems: &mut Problems) {
+    let limits = &plan.timeouts;
+    for (option, limit) in [
+        ("--timeout", Some(limits.call)),
+        ("--connect-timeout", Some(limits.connect)),
+        ("--first-byte-timeout", limits.first_byte),
+        ("--progress-timeout", limits.progress),
+    ] {
+        let Some(limit) = limit else { continue };
+        if limit.is_zero() {
+            problems.add(option, format!("{option} is 0: no call could succeed; give 30s or so"));
+        } else if limit > TIMEOUT_MAX {
+            problems.add(option, format!("{option} is above a day; give 1d at most"));
+        }
+    }
+}
+
+const USERS_MAX: u32 = 1_000_000;
+const RATE_MAX: Rate = Rate(10_000_000.0);
+const BURST_MAX: u32 = 1_000_000;
+const TIMEOUT_MAX: Nanos = Nanos::from_secs(86_400);

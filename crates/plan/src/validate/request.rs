@@ -1,0 +1,195 @@
+//! Targets, requests, and what a good answer is.
+
+use super::Problems;
+use crate::rules::{check_regex, header_fault, method_fault};
+use crate::urls::{LINES_MAX, WEIGHT_MAX};
+use crate::{Auth, BodyRule, Expect, Plan, RequestPlan, TargetPlan};
+use units::quoted;
+
+pub(super) fn check(plan: &Plan, problems: &mut Problems) {
+    check_targets(plan, problems);
+    check_request(&plan.request, problems);
+    check_auth(&plan.request, problems);
+    check_bodies(plan, problems);
+    check_expect(plan, problems);
+}
+
+fn check_targets(plan: &Plan, problems: &mut Problems) {
+    problems.add_if(
+        plan.targets.is_empty(),
+        "--urls",
+        "no URL is given; name one, or a --urls FILE",
+    );
+    if plan.targets.len() > LINES_MAX {
+        problems.add("--urls", format!("the URL list has more than {LINES_MAX} URLs"));
+    }
+    // One wrong target is enough to say: a list may have a million of them.
+    let wrong = plan.targets.iter().enumerate().find_map(|(index, target)| {
+        let (option, why) = target_fault(target)?;
+        Some((option, format!("URL {} of the plan, {}, {why}", index + 1, quoted_url(target))))
+    });
+    if let Some((option, text)) = wrong {
+        problems.add(option, text);
+    }
+}
+
+fn target_fault(target: &TargetPlan) -> Option<(&'static str, String)> {
+    let url = &target.url;
+    if !matches!(url.scheme(), "http" | "https") {
+        let why = format!("has the scheme {}; only http and https are understood", url.scheme());
+        return Some(("URL", why));
+    }
+    if url.host_str().is_none_or(str::is_empty) {
+        return Some(("URL", "has no host".to_owned()));
+    }
+    if url.port() == Some(0) {
+        return Some(("URL", "has the port 0, which nobody can connect to".to_owned()));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Some(("--user", "has a login in it; give --user NAME:PASSWORD instead".to_owned()));
+    }
+    if !(target.weight > 0.0 && target.weight <= WEIGHT_MAX) {
+        let why = format!("has the weight {}; it must be above 0", target.weight);
+        return Some(("--urls", why));
+    }
+    let why = target.method.as_deref().and_then(method_fault)?;
+    Some(("--method", format!("has a method that cannot be sent: {why}")))
+}
+
+fn quoted_url(target: &TargetPlan) -> String {
+    let mut url = target.url.clone();
+    if url.password().is_some() && url.set_password(Some("***")).is_err() {
+        return quoted(url.scheme());
+    }
+    quoted(url.as_str())
+}
+
+fn check_request(request: &RequestPlan, problems: &mut Problems) {
+    if let Some(why) = method_fault(&request.method) {
+        let text = format!("--method {} cannot be sent: {why}", quoted(&request.method));
+        problems.add("--method", text);
+    }
+    problems.add_if(
+        request.headers.len() > HEADERS_MAX,
+        "-H",
+        "-H is given more than 1000 times; servers take about 100 headers",
+    );
+    for (name, value) in &request.headers {
+        if let Some(why) = header_fault(name, value) {
+            problems.add("-H", format!("-H {} cannot be sent: {why}", quoted(name)));
+        }
+    }
+    if let Some(why) = header_fault("User-Agent", &request.user_agent) {
+        problems.add("--user-agent", format!("--user-agent cannot be sent: {why}"));
+    }
+    for (on, option, name) in [
+        (request.auth.is_some(), "--user or --bearer", "Authorization"),
+        (request.cookies, "--cookies", "Cookie"),
+        (request.compressed, "--compressed", "Accept-Encoding"),
+    ] {
+        if on && has_header(request, name) {
+            let text = format!("-H '{name}: …' and {option} both write that header; drop one");
+            problems.add("-H", text);
+        }
+    }
+    problems.add_if(
+        request.follow_max > FOLLOW_MAX,
+        "--follow",
+        "--follow is above 100 redirects a call; 10 is plenty",
+    );
+}
+
+fn has_header(request: &RequestPlan, name: &str) -> bool {
+    request.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
+}
+
+fn check_auth(request: &RequestPlan, problems: &mut Problems) {
+    match &request.auth {
+        None => {}
+        Some(Auth::Basic { user, password }) => {
+            // RFC 7617 §2: the first colon ends the user name; no control characters.
+            problems.add_if(
+                user.contains(':'),
+                "--user",
+                "--user has a colon in the name, which basic authorisation cannot carry",
+            );
+            problems.add_if(
+                user.chars().chain(password.chars()).any(char::is_control),
+                "--user",
+                "--user has a control character, which basic authorisation cannot carry",
+            );
+        }
+        Some(Auth::Bearer(token)) => problems.add_if(
+            token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()),
+            "--bearer",
+            "--bearer takes a token of visible ASCII characters without spaces (RFC 6750 §2.1)",
+        ),
+    }
+}
+
+/// Requests are rendered before the run, twice each: their bodies must fit into memory.
+fn check_bodies(plan: &Plan, problems: &mut Problems) {
+    let default = plan.request.body.as_ref().map_or(0, Vec::len) as u64;
+    let own = |target: &TargetPlan| target.body.as_ref().map_or(default, |body| body.len() as u64);
+    let total = plan.targets.iter().map(own).fold(0u64, u64::saturating_add);
+    if total > BODIES_MAX {
+        let text = format!(
+            "the bodies of all {} requests come to {}, more than {}; use a smaller --body or fewer \
+             URLs",
+            plan.targets.len(),
+            units::show::bytes(total),
+            units::show::bytes(BODIES_MAX),
+        );
+        problems.add("--body", text);
+    }
+    // RFC 9110 §9.3.8: a client must not send content in a TRACE request.
+    let trace = |target: &TargetPlan| {
+        target.method.as_deref().unwrap_or(&plan.request.method) == "TRACE"
+            && (target.body.is_some() || plan.request.body.is_some())
+    };
+    problems.add_if(
+        plan.targets.iter().any(trace),
+        "--body",
+        "--body cannot go with --method TRACE, which has none (RFC 9110 §9.3.8); drop one",
+    );
+}
+
+fn check_expect(plan: &Plan, problems: &mut Problems) {
+    let Expect { status, length, body } = &plan.expect;
+    let wrong = |&(from, to): &(u16, u16)| from > to || from < 100 || to > 599;
+    problems.add_if(
+        status.iter().any(wrong),
+        "--expect-status",
+        "--expect-status takes statuses from 100 to 599, such as 200,204,300-399",
+    );
+    if let Some(BodyRule::Regex(expression)) = body
+        && let Err(error) = check_regex(expression)
+    {
+        problems.add("--expect-body", format!("--expect-body: {error}"));
+    }
+    let head =
+        |target: &TargetPlan| target.method.as_deref().unwrap_or(&plan.request.method) == "HEAD";
+    let empty = BodyRule::Exact(Vec::new());
+    let asks_for_body =
+        body.as_ref().is_some_and(|rule| *rule != empty) || length.is_some_and(|count| count > 0);
+    problems.add_if(
+        asks_for_body && plan.targets.iter().any(head),
+        "--expect-body",
+        "--expect-body and --expect-length cannot go with --method HEAD, whose answers have no \
+         body; use GET, or drop the expectation",
+    );
+    if let (Some(length), Some(BodyRule::Exact(exact))) = (length, body)
+        && *length != exact.len() as u64
+    {
+        let text = format!(
+            "--expect-length {length} contradicts --expect-body exact:…, which has {} bytes; drop \
+             one",
+            exact.len()
+        );
+        problems.add("--expect-length", text);
+    }
+}
+
+const HEADERS_MAX: usize = 1_000;
+const FOLLOW_MAX: u16 = 100;
+const BODIES_MAX: u64 = 1 << 30;

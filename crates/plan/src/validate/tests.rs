@@ -1,0 +1,225 @@
+use super::*;
+use crate::*;
+use units::Rate;
+
+fn plan() -> Plan {
+    Plan::for_url("http://h/".parse().unwrap())
+}
+
+fn open(from: f64, to: f64) -> Load {
+    Load::Open {
+        arrivals: Arrivals { from: Rate(from), to: Rate(to), gaps: Gaps::Constant, burst: 1 },
+        session: None,
+        connections_max: None,
+        queue_max: None,
+    }
+}
+
+fn session(calls: u32) -> Load {
+    let Load::Open { arrivals, .. } = open(10.0, 10.0) else { unreachable!() };
+    let session = Some(SessionPlan { calls, think: Think::None });
+    Load::Open { arrivals, session, connections_max: None, queue_max: None }
+}
+
+/// What is said of the default plan with one change.
+fn said(change: impl FnOnce(&mut Plan)) -> String {
+    let mut plan = plan();
+    change(&mut plan);
+    match validate(&plan) {
+        Ok(()) => "nothing".to_owned(),
+        Err(problems) => {
+            let lines =
+                problems.iter().map(|Problem { option, text }| format!("[{option}] {text}"));
+            lines.collect::<Vec<_>>().join("\n")
+        }
+    }
+}
+
+#[test]
+fn the_defaults_are_sound() {
+    assert_eq!(said(|_| ()), "nothing");
+    assert_eq!(said(|plan| plan.load = open(1.0, 2_000.0)), "nothing");
+    assert_eq!(said(|plan| plan.load = session(5)), "nothing");
+}
+
+macro_rules! said_of {
+    ($($change:expr),* $(,)?) => { [$(said($change)),*].join("\n") };
+}
+
+#[test]
+fn load() {
+    let users =
+        |users| move |plan: &mut Plan| plan.load = Load::Closed { users, think: Think::None };
+    insta::assert_snapshot!(said_of![
+        users(0),
+        users(1_000_001),
+        |plan| plan.load = Load::Closed { users: 1, think: Think::Exponential(Nanos::ZERO) },
+        |plan| plan.load = open(0.0, 0.0),
+        |plan| plan.load = open(f64::NAN, 1.0),
+        |plan| plan.load = open(1e12, 1e12),
+        |plan| {
+            plan.load = open(1.0, 2.0);
+            plan.stop.duration = None;
+            plan.stop.requests = Some(5);
+        },
+        |plan| {
+            plan.load = open(1.0, 1.0);
+            plan.connection.group = Some(2);
+        },
+        |plan| plan.load = session(0),
+        |plan| {
+            plan.load = session(3);
+            plan.connection.group = Some(4);
+        },
+        |plan| {
+            plan.load = session(3);
+            if let Load::Open { arrivals, connections_max, .. } = &mut plan.load {
+                arrivals.burst = 0;
+                *connections_max = Some(0);
+            }
+        },
+    ]);
+}
+
+#[test]
+fn stop_rules_and_time_limits() {
+    insta::assert_snapshot!(said_of![
+        |plan| plan.stop.duration = None,
+        |plan| plan.stop.duration = Some(Nanos::ZERO),
+        |plan| plan.stop.requests = Some(0),
+        |plan| plan.stop.bytes = Some(0),
+        |plan| {
+            plan.order = Order::Once;
+            plan.stop.requests = Some(2);
+            plan.stop.warm_up = Nanos::SECOND;
+        },
+        |plan| {
+            plan.stop.duration = None;
+            plan.stop.requests = Some(2);
+            plan.stop.warm_up = Nanos::SECOND;
+        },
+        |plan| plan.timeouts.call = Nanos::ZERO,
+        |plan| plan.timeouts.connect = Nanos::NEVER,
+        |plan| plan.timeouts.first_byte = Some(Nanos::ZERO),
+    ]);
+}
+
+#[test]
+fn requests_and_expectations() {
+    insta::assert_snapshot!(said_of![
+        |plan| plan.targets.clear(),
+        |plan| plan.targets[0].url = "ftp://h/".parse().unwrap(),
+        |plan| plan.targets[0].url = "http://fred:secret@h/".parse().unwrap(),
+        |plan| plan.targets[0].weight = f64::NAN,
+        |plan| plan.targets[0].method = Some("CONNECT".into()),
+        |plan| plan.request.method = "A B".into(),
+        |plan| plan.request.headers.push(("X".into(), "a\nb".into())),
+        |plan| plan.request.headers.push(("transfer-encoding".into(), "chunked".into())),
+        |plan| plan.request.user_agent = "a\rb".into(),
+        |plan| {
+            plan.request.headers.push(("authorization".into(), "x".into()));
+            plan.request.headers.push(("Cookie".into(), "a=b".into()));
+            plan.request.auth = Some(Auth::Bearer("a b".into()));
+            plan.request.cookies = true;
+        },
+        |plan| {
+            let (user, password) = ("a:b".into(), "\0".into());
+            plan.request.auth = Some(Auth::Basic { user, password });
+        },
+        |plan| {
+            plan.request.method = "TRACE".into();
+            plan.request.body = Some(vec![1]);
+        },
+        |plan| {
+            plan.request.body = Some(vec![0; 1 << 20]);
+            plan.targets = vec![plan.targets[0].clone(); 1_025];
+        },
+        |plan| plan.expect.status = vec![(200, 100)],
+        |plan| plan.expect.body = Some(BodyRule::Regex("[".into())),
+        |plan| {
+            plan.request.method = "HEAD".into();
+            plan.expect.length = Some(3);
+        },
+        |plan| {
+            plan.expect.length = Some(3);
+            plan.expect.body = Some(BodyRule::Exact(b"ab".to_vec()));
+        },
+    ]);
+}
+
+#[test]
+fn connections_and_tls() {
+    insta::assert_snapshot!(said_of![
+        |plan| plan.connection.calls = Some(0),
+        |plan| plan.connection.pipeline = 0,
+        |plan| {
+            plan.connection.calls = Some(2);
+            plan.connection.pipeline = 3;
+        },
+        |plan| {
+            plan.connection.group = Some(4);
+            plan.connection.calls = Some(3);
+        },
+        |plan| {
+            plan.connection.group = Some(4);
+            plan.connection.pipeline = 4;
+        },
+        |plan| {
+            plan.request.version = HttpVersion::Http10;
+            plan.connection.pipeline = 4;
+        },
+        |plan| plan.connection.recv_buffer = Some(0),
+        |plan| {
+            plan.connection.unix = Some("/s".into());
+            plan.connection.proxy = Some("http://p:3128".parse().unwrap());
+            plan.connection.prefer = AddressFamily::V6;
+        },
+        |plan| plan.connection.proxy = Some("https://p/x".parse().unwrap()),
+        |plan| {
+            plan.connection.prefer = AddressFamily::V6;
+            plan.connection.bind = vec!["127.0.0.1".parse().unwrap()];
+            plan.connection.resolve = vec![rules::parse_resolve("h:80:127.0.0.1").unwrap()];
+        },
+        |plan| plan.connection.bind = vec!["::".parse().unwrap()],
+        |plan| plan.connection.resolve = vec![
+            rules::parse_resolve("h:80:127.0.0.1").unwrap(),
+            rules::parse_resolve("h:80:127.0.0.2").unwrap(),
+        ],
+        |plan| plan.tls.cert = Some(vec![1]),
+        |plan| plan.tls.key = Some(vec![1]),
+        |plan| {
+            plan.tls.insecure = true;
+            plan.tls.ca = Some(vec![1]);
+        },
+        |plan| plan.tls.alpn = vec!["h2".into()],
+        |plan| plan.tls.server_name = Some("ä".into()),
+        |plan| plan.tls.groups = vec!["".into()],
+    ]);
+}
+
+#[test]
+fn measuring_and_driving() {
+    insta::assert_snapshot!(said_of![
+        |plan| plan.measure.repeat = 0,
+        |plan| plan.measure.quantiles = vec![1.5],
+        |plan| plan.measure.conforming_bps = f64::NAN,
+        |plan| plan.measure.interval = Nanos::ZERO,
+        |plan| plan.measure.tcp_info_share = -1.0,
+        |plan| plan.driver.threads = Some(0),
+        |plan| plan.driver.threads = Some(11),
+        |plan| plan.driver.nice = Some(20),
+        |plan| plan.driver.cpus = vec![5_000],
+        |plan| plan.driver.spin = Nanos::from_secs(2),
+    ]);
+}
+
+#[test]
+fn all_problems_are_told_at_once() {
+    let mut plan = plan();
+    plan.load = Load::Closed { users: 0, think: Think::None };
+    plan.timeouts.call = Nanos::ZERO;
+    plan.connection.pipeline = 0;
+    let options: Vec<_> =
+        validate(&plan).unwrap_err().iter().map(|problem| problem.option).collect();
+    assert_eq!(options, ["--pipeline", "-c", "--timeout"]);
+}

@@ -1,0 +1,74 @@
+//! Opening sockets, and what the kernel knows of them.
+
+use crate::{failure, raw};
+use conduit::{IoError, OpenOptions, Peer};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
+use std::net::{IpAddr, SocketAddr};
+
+/// A socket whose connect is under way, or already done.
+pub(crate) fn start(peer: &Peer, options: &OpenOptions) -> Result<OwnedFd, Errno> {
+    match peer {
+        Peer::Tcp(address) => start_tcp(*address, options),
+        Peer::Unix(path) => {
+            let fd = socket(AddressFamily::UNIX)?;
+            let address = net::SocketAddrUnix::new(path)?;
+            pending_is_fine(net::connect(&fd, &address))?;
+            Ok(fd)
+        }
+    }
+}
+
+fn start_tcp(address: SocketAddr, options: &OpenOptions) -> Result<OwnedFd, Errno> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let fd = socket(family)?;
+    if options.nodelay {
+        sockopt::set_tcp_nodelay(&fd, true)?;
+    }
+    if let Some(bytes) = options.send_buffer {
+        sockopt::set_socket_send_buffer_size(&fd, bytes as usize)?;
+    }
+    if let Some(bytes) = options.recv_buffer {
+        sockopt::set_socket_recv_buffer_size(&fd, bytes as usize)?;
+    }
+    if let Some(local) = options.bind {
+        bind_late(&fd, local)?;
+    }
+    pending_is_fine(net::connect(&fd, &address))?;
+    Ok(fd)
+}
+
+/// Binds to an address and leaves the port to `connect`, which may then use a port again that is
+/// bound for another destination: 64 k ports for each pair of addresses.
+fn bind_late(fd: &OwnedFd, local: IpAddr) -> Result<(), Errno> {
+    raw::bind_address_no_port(fd.as_fd())?;
+    net::bind(fd, &SocketAddr::new(local, 0))
+}
+
+fn socket(family: AddressFamily) -> Result<OwnedFd, Errno> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    net::socket_with(family, SocketType::STREAM, flags, None)
+}
+
+fn pending_is_fine(connected: Result<(), Errno>) -> Result<(), Errno> {
+    match connected {
+        // AGAIN: the backlog of a Unix socket is full; the write that follows will say so
+        Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// The reason behind an errno of read or write: a failed connect keeps its own in SO_ERROR.
+pub(crate) fn explain(fd: BorrowedFd<'_>, errno: Errno) -> IoError {
+    match sockopt::socket_error(fd) {
+        Ok(Err(kept)) => failure::of(kept),
+        _ => failure::of(errno),
+    }
+}
+
+/// Makes the next close send a reset.
+pub(crate) fn linger_zero(fd: BorrowedFd<'_>) {
+    // fails only on a descriptor that is no socket
+    sockopt::set_socket_linger(fd, Some(std::time::Duration::ZERO)).ok();
+}

@@ -1,0 +1,233 @@
+//! The readiness loop of one worker: edge-triggered epoll, sockets, the monotonic clock. Layer 4.
+//! Keeps the contract of [`conduit::Io`]; knows no HTTP.
+//!
+//! What it costs: a connection is registered once, after its first write, so that a call on an open
+//! connection is two system calls (write, read) and a share of one `epoll_wait`. Waiting until an
+//! instant sleeps to shortly before it and spins the rest, because a timer alone is some 50 µs late.
+#![deny(unsafe_code)]
+
+mod clock;
+mod connect;
+mod failure;
+mod raw;
+
+pub use clock::{monotonic, sharpen_timers};
+
+use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use sample::SocketFacts;
+use units::Nanos;
+
+/// Events taken from the kernel in one call.
+const BATCH: usize = 512;
+
+/// Sockets of one worker.
+pub struct Reactor {
+    epoll: OwnedFd,
+    sockets: Vec<Socket>,
+    events: Vec<epoll::Event>,
+    /// How long before an instant `wait` stops sleeping and starts to spin.
+    spin_span: Nanos,
+    spun: Nanos,
+}
+
+impl std::fmt::Debug for Reactor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reactor").field("sockets", &self.sockets).finish_non_exhaustive()
+    }
+}
+
+/// What one slot holds.
+#[derive(Debug, Default)]
+struct Socket {
+    fd: Option<OwnedFd>,
+    /// Counts openings, so that an event of a former connection is known as such.
+    generation: u32,
+    interest: Interest,
+}
+
+/// What epoll has been asked to tell about a socket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Interest {
+    #[default]
+    Nothing,
+    Read,
+    ReadWrite,
+}
+
+impl Reactor {
+    /// A loop without connections. `spin_span`: busy-wait at most this long before a due instant.
+    ///
+    /// # Errors
+    /// The system has no descriptor left for the epoll instance.
+    pub fn new(spin_span: Nanos) -> std::io::Result<Reactor> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        Ok(Reactor {
+            epoll,
+            sockets: Vec::new(),
+            events: Vec::with_capacity(BATCH),
+            spin_span,
+            spun: Nanos::ZERO,
+        })
+    }
+
+    fn register(&mut self, slot: Slot, interest: Interest) -> Result<(), IoError> {
+        let socket = &mut self.sockets[slot as usize];
+        if socket.interest == interest {
+            return Ok(());
+        }
+        let Some(fd) = &socket.fd else { return Err(failure::closed()) };
+        let mut flags = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
+        if interest == Interest::ReadWrite {
+            flags |= EventFlags::OUT;
+        }
+        let data = EventData::new_u64(u64::from(socket.generation) << 32 | u64::from(slot));
+        let known = socket.interest != Interest::Nothing;
+        let done = if known {
+            epoll::modify(&self.epoll, fd, data, flags)
+        } else {
+            epoll::add(&self.epoll, fd, data, flags)
+        };
+        done.map_err(failure::of)?;
+        socket.interest = interest;
+        Ok(())
+    }
+
+    /// One `epoll_wait`; `None` waits for ever.
+    fn poll(&mut self, timeout: Option<Nanos>, ready: &mut Vec<Ready>) {
+        let span = timeout.map(|span| rustix::event::Timespec {
+            tv_sec: (span.0 / 1_000_000_000) as i64,
+            tv_nsec: (span.0 % 1_000_000_000) as i64,
+        });
+        self.events.clear();
+        let spare = rustix::buffer::spare_capacity(&mut self.events);
+        match epoll::wait(&self.epoll, spare, span.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            // the epoll instance and the buffer are ours: no other error is possible
+            Err(_) => self.events.clear(),
+        }
+        for event in &self.events {
+            let data = event.data.u64();
+            let slot = data as Slot;
+            if self.sockets[slot as usize].generation == (data >> 32) as u32 {
+                let flags = event.flags;
+                let ended = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
+                let writable = EventFlags::OUT | EventFlags::HUP | EventFlags::ERR;
+                ready.push(Ready {
+                    slot,
+                    readable: flags.intersects(EventFlags::IN | ended),
+                    writable: flags.intersects(writable),
+                    ended: flags.intersects(ended),
+                });
+            }
+        }
+    }
+}
+
+impl Io for Reactor {
+    #[inline]
+    fn now(&mut self) -> Nanos {
+        monotonic()
+    }
+
+    fn open(&mut self, slot: Slot, peer: &Peer, options: &OpenOptions) -> Result<(), IoError> {
+        let index = slot as usize;
+        if self.sockets.len() <= index {
+            self.sockets.resize_with(index + 1, Socket::default);
+        }
+        let fd = connect::start(peer, options).map_err(failure::of)?;
+        let socket = &mut self.sockets[index];
+        socket.fd = Some(fd);
+        socket.generation = socket.generation.wrapping_add(1);
+        socket.interest = Interest::Nothing;
+        Ok(())
+    }
+
+    #[inline]
+    fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
+        let socket = &self.sockets[slot as usize];
+        let Some(fd) = &socket.fd else { return Err(failure::closed()) };
+        let flags = rustix::net::SendFlags::NOSIGNAL;
+        let written = loop {
+            match rustix::net::send(fd, bytes, flags) {
+                Err(Errno::INTR) => {}
+                other => break other,
+            }
+        };
+        match written {
+            Ok(count) if count == bytes.len() => {
+                if socket.interest == Interest::Nothing {
+                    self.register(slot, Interest::Read)?;
+                }
+                Ok(count)
+            }
+            Ok(count) => {
+                self.register(slot, Interest::ReadWrite)?;
+                Ok(count)
+            }
+            Err(Errno::AGAIN | Errno::NOTCONN) => {
+                self.register(slot, Interest::ReadWrite)?;
+                Err(IoError::WouldBlock)
+            }
+            Err(errno) => Err(connect::explain(fd.as_fd(), errno)),
+        }
+    }
+
+    #[inline]
+    fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
+        let Some(fd) = &self.sockets[slot as usize].fd else { return Err(failure::closed()) };
+        loop {
+            match rustix::io::read(fd, &mut *buffer) {
+                Ok(count) => return Ok(count),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Err(IoError::WouldBlock),
+                Err(errno) => return Err(connect::explain(fd.as_fd(), errno)),
+            }
+        }
+    }
+
+    fn close(&mut self, slot: Slot, how: Close) {
+        let socket = &mut self.sockets[slot as usize];
+        socket.generation = socket.generation.wrapping_add(1);
+        if let Some(fd) = socket.fd.take() {
+            if how == Close::Reset {
+                connect::linger_zero(fd.as_fd());
+            }
+            drop(fd);
+        }
+    }
+
+    fn facts(&mut self, slot: Slot) -> Option<SocketFacts> {
+        let fd = self.sockets.get(slot as usize)?.fd.as_ref()?;
+        raw::tcp_info(fd.as_fd())
+    }
+
+    fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
+        ready.clear();
+        if until == Nanos::NEVER {
+            return self.poll(None, ready);
+        }
+        let now = monotonic();
+        let sleep = (until - now) - self.spin_span;
+        self.poll(Some(sleep), ready);
+        if !ready.is_empty() || self.spin_span.is_zero() {
+            return;
+        }
+        let start = monotonic();
+        let mut at = start;
+        while at < until && ready.is_empty() {
+            self.poll(Some(Nanos::ZERO), ready);
+            at = monotonic();
+        }
+        self.spun += at - start;
+    }
+
+    fn spin(&self) -> Nanos {
+        self.spun
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+use super::*;
+use sample::FailureClass;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+fn listener() -> (TcpListener, Peer) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let peer = Peer::Tcp(listener.local_addr().unwrap());
+    (listener, peer)
+}
+
+fn soon() -> Nanos {
+    monotonic() + Nanos::from_secs(5)
+}
+
+fn reactor() -> Reactor {
+    Reactor::new(Nanos::ZERO).unwrap()
+}
+
+/// Waits until the slot is readable and reads once.
+fn read_some(reactor: &mut Reactor, slot: Slot) -> Result<Vec<u8>, IoError> {
+    let (mut ready, mut buffer) = (Vec::new(), [0; 64]);
+    loop {
+        match reactor.read(slot, &mut buffer) {
+            Err(IoError::WouldBlock) => reactor.wait(soon(), &mut ready),
+            other => return other.map(|count| buffer[..count].to_vec()),
+        }
+    }
+}
+
+/// Writes, waiting for the connect where needed.
+fn write_all(reactor: &mut Reactor, slot: Slot, bytes: &[u8]) -> Result<(), IoError> {
+    let mut ready = Vec::new();
+    loop {
+        match reactor.write(slot, bytes) {
+            Ok(count) => {
+                assert_eq!(count, bytes.len());
+                return Ok(());
+            }
+            Err(IoError::WouldBlock) => reactor.wait(soon(), &mut ready),
+            Err(other) => return Err(other),
+        }
+    }
+}
+
+#[test]
+fn bytes_go_out_and_come_back_and_the_end_is_seen() {
+    let (listener, peer) = listener();
+    let mut reactor = reactor();
+    reactor.open(0, &peer, &OpenOptions { nodelay: true, ..OpenOptions::default() }).unwrap();
+    write_all(&mut reactor, 0, b"ping").unwrap();
+    let (mut served, _) = listener.accept().unwrap();
+    let mut got = [0; 4];
+    served.read_exact(&mut got).unwrap();
+    assert_eq!(&got, b"ping");
+    served.write_all(b"pong").unwrap();
+    assert_eq!(read_some(&mut reactor, 0).unwrap(), b"pong");
+    assert!(reactor.facts(0).is_some(), "TCP_INFO of an open connection");
+    drop(served);
+    assert_eq!(read_some(&mut reactor, 0).unwrap(), b"", "end of the stream");
+    reactor.close(0, Close::Orderly);
+    assert_eq!(reactor.facts(0), None);
+}
+
+#[test]
+fn a_closed_port_is_refused() {
+    let (listener, peer) = listener();
+    drop(listener);
+    let mut reactor = reactor();
+    let outcome = reactor
+        .open(0, &peer, &OpenOptions::default())
+        .and_then(|()| write_all(&mut reactor, 0, b"x"));
+    assert_eq!(outcome, Err(IoError::Failed(FailureClass::Refused)));
+}
+
+#[test]
+fn a_reset_by_the_peer_is_told_apart_from_an_end() {
+    let (listener, peer) = listener();
+    let mut reactor = reactor();
+    reactor.open(0, &peer, &OpenOptions::default()).unwrap();
+    write_all(&mut reactor, 0, b"ping").unwrap();
+    let (served, _) = listener.accept().unwrap();
+    connect::linger_zero(served.as_fd());
+    drop(served);
+    assert_eq!(read_some(&mut reactor, 0), Err(IoError::Failed(FailureClass::Reset)));
+}
+
+#[test]
+fn events_of_a_former_connection_are_not_reported() {
+    let (listener, peer) = listener();
+    let mut reactor = reactor();
+    reactor.open(0, &peer, &OpenOptions::default()).unwrap();
+    write_all(&mut reactor, 0, b"ping").unwrap();
+    let (mut served, _) = listener.accept().unwrap();
+    served.write_all(b"pong").unwrap();
+    reactor.close(0, Close::Orderly);
+    let mut ready = vec![Ready { slot: 9, readable: true, writable: true, ended: false }];
+    reactor.wait(monotonic(), &mut ready);
+    assert_eq!(ready, []);
+}
+
+#[test]
+fn local_addresses_can_be_chosen() {
+    let (listener, peer) = listener();
+    let mut reactor = reactor();
+    let options =
+        OpenOptions { bind: Some("127.0.0.9".parse().unwrap()), ..OpenOptions::default() };
+    reactor.open(0, &peer, &options).unwrap();
+    write_all(&mut reactor, 0, b"ping").unwrap();
+    let (_, from) = listener.accept().unwrap();
+    assert_eq!(from.ip().to_string(), "127.0.0.9");
+}
+
+#[test]
+fn waiting_reaches_the_instant_and_counts_what_it_spun() {
+    let mut reactor = Reactor::new(Nanos::from_micros(200)).unwrap();
+    let (until, mut ready) = (monotonic() + Nanos::from_millis(2), Vec::new());
+    reactor.wait(until, &mut ready);
+    assert!(monotonic() >= until);
+    assert!(reactor.spin() <= Nanos::from_secs(5));
+    assert_eq!(ready, []);
+}
+
+#[test]
+fn unix_sockets_work_and_have_no_tcp_facts() {
+    let folder = std::env::temp_dir().join(format!("loadstone-reactor-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("socket");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let mut reactor = reactor();
+    reactor.open(3, &Peer::Unix(path), &OpenOptions::default()).unwrap();
+    write_all(&mut reactor, 3, b"ping").unwrap();
+    let (mut served, _) = listener.accept().unwrap();
+    let mut got = [0; 4];
+    served.read_exact(&mut got).unwrap();
+    assert_eq!(&got, b"ping");
+    assert_eq!(reactor.facts(3), None);
+    std::fs::remove_dir_all(&folder).unwrap();
+}

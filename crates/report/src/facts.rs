@@ -1,0 +1,212 @@
+//! One-line facts that the text and the page share: connections, bytes, the client and the like.
+
+use crate::figures::Kind;
+use crate::words::{self, counted};
+use crate::{Figures, RunReport, figures};
+use stats::Counts;
+use units::{Nanos, show};
+
+/// What an arrival can come to: name and count, in the order of the sum.
+type End = (&'static str, fn(&Counts) -> u64);
+
+pub(crate) const ENDS: [End; 5] = [
+    ("succeeded", |counts| counts.succeeded),
+    ("failed", |counts| counts.failed),
+    ("timed out", |counts| counts.timed_out),
+    ("dropped", |counts| counts.dropped),
+    ("abandoned", |counts| counts.abandoned),
+];
+
+/// The calls of the warm-up; `None` without one.
+pub(crate) fn warm_up(report: &RunReport) -> Option<String> {
+    let counts = &report.measurement.total.warm_up;
+    (counts.due > 0).then(|| {
+        format!(
+            "{} due, {} of them failed, timed out or were dropped; kept apart",
+            counted(counts.due, "call"),
+            show::count(counts.failed + counts.timed_out + counts.dropped)
+        )
+    })
+}
+
+/// The sessions of a partly open load.
+pub(crate) fn sessions(report: &RunReport, figures: &Figures) -> Option<String> {
+    if !figures::has_sessions(&report.plan) {
+        return None;
+    }
+    let sessions = &report.measurement.total.sessions;
+    let intended = figures
+        .sessions_intended
+        .map_or_else(String::new, |rate| format!("{} intended, ", show::rate(rate)));
+    Some(format!(
+        "{intended}{} started, {} completed, {} failed, {} dropped",
+        show::count(sessions.started),
+        show::count(sessions.completed),
+        show::count(sessions.failed),
+        show::count(sessions.dropped)
+    ))
+}
+
+/// Label and sentence of each fact that applies to the run; a label is empty where the sentence goes
+/// on with the fact before it.
+pub(crate) fn facts(report: &RunReport, figures: &Figures) -> Vec<(&'static str, String)> {
+    let one = [
+        ("Connections", Some(connections(report, figures))),
+        ("Concurrency", concurrency(report, figures)),
+        ("Bytes", Some(bytes(report))),
+        ("Weighted", weighted(figures)),
+        ("Conforming", conforming(report, figures)),
+    ];
+    let mut facts: Vec<(&str, String)> =
+        one.into_iter().filter_map(|(label, text)| Some((label, text?))).collect();
+    facts.extend(tls(report).into_iter().map(|text| ("TLS", text)));
+    facts.extend(tcp(report).map(|text| ("TCP", text)));
+    facts.push(("Client", client(report, figures)));
+    facts.extend(dummy(report, figures).map(|text| ("", text)));
+    facts
+}
+
+fn connections(report: &RunReport, figures: &Figures) -> String {
+    let measurement = &report.measurement;
+    let connections = &measurement.total.connections;
+    let mut text = format!("{} opened", show::count(connections.established));
+    if connections.attempted > connections.established {
+        text = format!("{text} of {} attempted", show::count(connections.attempted));
+    }
+    text = format!("{text}, at most {} at once", show::count(measurement.connections_peak));
+    if figures.calls_per_connection.is_finite() {
+        let calls = words::figure(figures.calls_per_connection);
+        text = format!("{text}, {calls} calls per connection");
+    }
+    if measurement.total.redirects > 0 {
+        let redirects = counted(measurement.total.redirects, "redirect");
+        text = format!("{text}, {redirects} followed");
+    }
+    text
+}
+
+fn concurrency(report: &RunReport, figures: &Figures) -> Option<String> {
+    let little = figures.little?;
+    Some(format!(
+        "mean {}, peak {}; throughput × service time = {} (Little's law, {} apart)",
+        words::figure(little.concurrency),
+        show::count(report.measurement.total.flight_peak),
+        words::figure(little.product),
+        show::share(little.deviation())
+    ))
+}
+
+fn bytes(report: &RunReport) -> String {
+    let (total, window) = (&report.measurement.total, report.measurement.window);
+    let flow = |n: u64| {
+        let per_s = Figures::per_second(n, window);
+        format!("{} ({}/s)", show::bytes(n), show::bytes(per_s as u64))
+    };
+    let mut text = format!(
+        "sent {}, received {}, of that bodies {}",
+        flow(total.bytes_sent),
+        flow(total.bytes_received),
+        show::bytes(total.body_bytes)
+    );
+    if total.decoded_bytes != total.body_bytes && total.decoded_bytes > 0 {
+        text = format!("{text}, decoded {}", show::bytes(total.decoded_bytes));
+    }
+    text
+}
+
+fn weighted(figures: &Figures) -> Option<String> {
+    let weighted = figures.weighted?;
+    Some(format!(
+        "T = w·S + mean R = {} × {} + {} = {} (w: connections per call, S: set-up, R: from \
+         sending to the end of the answer)",
+        words::figure(weighted.weight),
+        words::seconds(weighted.setup_s),
+        words::seconds(weighted.exchange_s),
+        words::seconds(weighted.total_s())
+    ))
+}
+
+fn conforming(report: &RunReport, figures: &Figures) -> Option<String> {
+    let connections = &report.measurement.total.connections;
+    if connections.judged == 0 {
+        return None;
+    }
+    Some(format!(
+        "{} of {} ({}) {}",
+        show::count(connections.conforming),
+        counted(connections.judged, "connection"),
+        Kind::Share.show(figures.conforming_share),
+        words::conforming_rule(&report.plan)
+    ))
+}
+
+fn tls(report: &RunReport) -> Vec<String> {
+    let sentence = |(facts, count): (&sample::TlsFacts, &u64)| {
+        let mut parts = vec![facts.version.clone(), facts.cipher.clone()];
+        parts.push(facts.group.clone());
+        let alpn = words::printable(&facts.alpn, 40);
+        parts.push(if alpn.is_empty() { alpn } else { format!("ALPN {alpn}") });
+        parts.retain(|part| !part.is_empty());
+        let how = if facts.resumed { "resumed" } else { "full handshake" };
+        let connections = counted(*count, "connection");
+        format!("{}: {connections}, {how}", parts.join(", "))
+    };
+    report.measurement.total.connections.tls.iter().map(sentence).collect()
+}
+
+fn tcp(report: &RunReport) -> Option<String> {
+    let connections = &report.measurement.total.connections;
+    let rtt = &connections.rtt;
+    if rtt.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "{} sent again, round trip p50 {}, max {} (of {} sampled)",
+        counted(connections.retransmits, "segment"),
+        show::duration(rtt.quantile(0.5)),
+        show::duration(rtt.max()),
+        counted(rtt.count(), "connection")
+    ))
+}
+
+fn client(report: &RunReport, figures: &Figures) -> String {
+    let driver = &report.driver;
+    let mut parts = Vec::new();
+    if !driver.io.is_empty() {
+        parts.push(words::printable(&driver.io, 40));
+    }
+    parts.push(counted(u64::from(driver.threads), "thread"));
+    parts.push(format!(
+        "CPU {} user, {} system",
+        words::seconds(driver.cpu_user_s),
+        words::seconds(driver.cpu_system_s)
+    ));
+    if driver.spin_s > 0.0 {
+        parts.push(format!("of that {} spinning on purpose", words::seconds(driver.spin_s)));
+    }
+    if figures.cpu_per_call.is_finite() {
+        parts.push(format!("{} per call", words::seconds(figures.cpu_per_call)));
+    }
+    if let Some(busiest) = driver.busy.iter().copied().reduce(f64::max) {
+        parts.push(format!("busiest thread {}", show::share(busiest)));
+    }
+    parts.join(", ")
+}
+
+/// torture.pl's dummy run: what the reader may subtract.
+fn dummy(report: &RunReport, figures: &Figures) -> Option<String> {
+    let dummy = report.driver.dummy?;
+    if figures.response.is_empty() {
+        return None;
+    }
+    let median = figures.response.quantile(0.5).as_secs_f64();
+    let part = figures::ratio(dummy.call_s, median).min(1.0);
+    Some(format!(
+        "Of the p50 of {}, about {} ({}) is this client and the loopback, as measured by \
+         calibrate on {}.",
+        show::duration(Nanos::from_secs_f64(median)),
+        words::seconds(dummy.call_s.min(median)),
+        show::share(part),
+        words::timestamp(dummy.taken_unix_s)
+    ))
+}

@@ -1,0 +1,282 @@
+//! The figures that every output prints, derived once.
+
+use crate::{Headline, RunReport};
+use plan::{Load, Plan};
+use stats::webmark::{Weighted, weighted_response};
+use stats::{Estimate, Hist, Little, Measurement, Second, interval, samples_needed};
+use units::Nanos;
+
+/// Derived figures of a run. Rates per second, times in seconds, shares 0..=1; NaN where there is
+/// nothing to take a figure from.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    /// Completions inside the window over its length; those that succeeded.
+    pub throughput: f64,
+    pub goodput: f64,
+    /// Calls handed to the server over the window's length.
+    pub offered: f64,
+    /// Calls that the plan asked for; `None` in a closed loop and where it asks for sessions.
+    pub intended: Option<f64>,
+    /// Sessions that the plan asked for; `None` where it asks for calls.
+    pub sessions_intended: Option<f64>,
+    /// Headline: succeeded and timed out.
+    pub response: Hist,
+    /// Name look-ups.
+    pub dns: Hist,
+    /// Calls that were issued and ended.
+    pub issued: u64,
+    pub calls_per_connection: f64,
+    /// Mean concurrency and Little's check of it; `None` without a window.
+    pub little: Option<Little>,
+    /// WebMark's T = w·S + mean R; `None` when no call succeeded.
+    pub weighted: Option<Weighted>,
+    pub conforming_share: f64,
+    /// Client CPU per call, spinning excluded.
+    pub cpu_per_call: f64,
+    pub quantiles: Vec<QuantileRow>,
+}
+
+/// One row of the list of quantiles.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct QuantileRow {
+    /// 0..=1.
+    pub quantile: f64,
+    pub response: Nanos,
+    /// Its interval by order statistics, which takes the calls as independent of each other.
+    pub interval: Option<(Nanos, Nanos)>,
+    pub service: Nanos,
+    /// False when so few calls were recorded that the value is a guess.
+    pub enough: bool,
+}
+
+impl Figures {
+    pub fn new(report: &RunReport) -> Figures {
+        let measurement = &report.measurement;
+        let (total, window) = (&measurement.total, measurement.window);
+        let response = total.response();
+        let issued = total.service.count();
+        let mut dns = Hist::new();
+        report.resolved.iter().for_each(|lookup| dns.record(lookup.took));
+        let driver = &report.driver;
+        let cpu_s = driver.cpu_user_s + driver.cpu_system_s - driver.spin_s;
+        let connections = &total.connections;
+        let intended = measurement.intended.map(|count| Figures::per_second(count, window));
+        let (intended, sessions_intended) =
+            if has_sessions(&report.plan) { (None, intended) } else { (intended, None) };
+        // Connections are counted over the whole run, so the calls of the warm-up belong here too.
+        let carried = (issued + total.warm_up.done()) as f64;
+        Figures {
+            throughput: Figures::per_second(total.in_window, window),
+            goodput: Figures::per_second(total.good_in_window, window),
+            offered: Figures::per_second(stats::offered(total), window),
+            intended,
+            sessions_intended,
+            calls_per_connection: ratio(carried, connections.established as f64),
+            little: Little::of(total, window),
+            weighted: weighted_response(
+                connections.setup_sum,
+                connections.established,
+                total.exchange_sum,
+                total.counts.succeeded,
+            ),
+            conforming_share: ratio(connections.conforming as f64, connections.judged as f64),
+            cpu_per_call: ratio(cpu_s.max(0.0), issued as f64),
+            quantiles: quantiles(&report.plan.measure.quantiles, &response, &total.service),
+            response,
+            dns,
+            issued,
+        }
+    }
+
+    /// Zero for a window of no length.
+    pub fn per_second(count: u64, window: Nanos) -> f64 {
+        if window.is_zero() { 0.0 } else { count as f64 / window.as_secs_f64() }
+    }
+}
+
+pub(crate) fn has_sessions(plan: &Plan) -> bool {
+    matches!(plan.load, Load::Open { session: Some(_), .. })
+}
+
+fn quantiles(wanted: &[f64], response: &Hist, service: &Hist) -> Vec<QuantileRow> {
+    let row = |&quantile: &f64| QuantileRow {
+        quantile,
+        response: response.quantile(quantile),
+        interval: interval::hist_quantile(response, quantile),
+        service: service.quantile(quantile),
+        enough: response.count() >= samples_needed(quantile),
+    };
+    wanted.iter().filter(|quantile| quantile.is_finite()).map(row).collect()
+}
+
+/// NaN when there is no whole.
+pub(crate) fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { f64::NAN }
+}
+
+/// Rows inside the measured window: neither of the warm-up nor of the time after it, in which what
+/// was due is only followed to its outcome.
+pub(crate) fn in_window(measurement: &Measurement) -> impl Iterator<Item = &Second> {
+    let end_s = measurement.window.as_secs_f64();
+    measurement.series.iter().filter(move |row| {
+        // A row begins at a multiple of the interval; half a microsecond is rounding.
+        !row.warm_up && row.span_s > 0.0 && row.at_s < end_s - 5e-7
+    })
+}
+
+/// Rows after the window.
+pub(crate) fn after_window(measurement: &Measurement) -> impl Iterator<Item = &Second> {
+    let end_s = measurement.window.as_secs_f64();
+    measurement.series.iter().filter(move |row| !row.warm_up && row.at_s >= end_s - 5e-7)
+}
+
+pub(crate) fn completions_per_s(second: &Second) -> f64 {
+    second.counts.done() as f64 / second.span_s
+}
+
+/// Some neighbouring rows of the series as one point of a chart.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Bucket {
+    pub(crate) at_s: f64,
+    pub(crate) span_s: f64,
+    pub(crate) due: u64,
+    pub(crate) done: u64,
+    /// Failed, timed out or dropped.
+    pub(crate) bad: u64,
+    /// The highest of the rows: quantiles have no mean.
+    pub(crate) p50: Nanos,
+    pub(crate) p90: Nanos,
+    pub(crate) p99: Nanos,
+    pub(crate) max: Nanos,
+}
+
+impl Bucket {
+    pub(crate) fn per_s(&self, count: u64) -> f64 {
+        ratio(count as f64, self.span_s)
+    }
+}
+
+/// The window in at most `count_max` buckets of equally many rows (the last may have fewer).
+pub(crate) fn buckets(measurement: &Measurement, count_max: usize) -> Vec<Bucket> {
+    let rows: Vec<&Second> = in_window(measurement).collect();
+    let size = rows.len().div_ceil(count_max).max(1);
+    let bucket = |rows: &[&Second]| {
+        let start = Bucket { at_s: rows[0].at_s, ..Bucket::default() };
+        rows.iter().fold(start, |mut bucket, row| {
+            let counts = &row.counts;
+            bucket.span_s += row.span_s;
+            bucket.due += counts.due;
+            bucket.done += counts.done();
+            bucket.bad += counts.failed + counts.timed_out + counts.dropped;
+            bucket.p50 = bucket.p50.max(row.p50);
+            bucket.p90 = bucket.p90.max(row.p90);
+            bucket.p99 = bucket.p99.max(row.p99);
+            bucket.max = bucket.max.max(row.max);
+            bucket
+        })
+    };
+    rows.chunks(size).map(bucket).collect()
+}
+
+/// One row per target, the most called first.
+pub(crate) struct UrlRow {
+    /// Its row in the list of targets, from 0; the per-call log names it.
+    pub(crate) target: usize,
+    pub(crate) url: String,
+    pub(crate) count: u64,
+    pub(crate) succeeded: u64,
+    pub(crate) failed: u64,
+    pub(crate) timed_out: u64,
+    pub(crate) body_bytes: u64,
+    pub(crate) response: Hist,
+}
+
+/// Empty with a single target.
+pub(crate) fn url_rows(report: &RunReport) -> Vec<UrlRow> {
+    let tallies = &report.measurement.total.targets;
+    let shared_row = report.plan.targets.len() > tallies.len();
+    let row = |(index, tally): (usize, &stats::TargetTally)| {
+        let url = match report.plan.targets.get(index) {
+            Some(_) if shared_row && index + 1 == tallies.len() => "other".to_owned(),
+            Some(target) => crate::words::shown_url(&target.url),
+            None => "other".to_owned(),
+        };
+        UrlRow {
+            target: index,
+            url,
+            count: tally.succeeded + tally.failed + tally.timed_out,
+            succeeded: tally.succeeded,
+            failed: tally.failed,
+            timed_out: tally.timed_out,
+            body_bytes: tally.body_bytes,
+            response: tally.response.clone(),
+        }
+    };
+    let mut rows: Vec<UrlRow> = tallies.iter().enumerate().map(row).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.count));
+    rows
+}
+
+/// What is shown of several runs: name, the figure of one run, and whether it is a rate.
+pub(crate) type RunFigure = (&'static str, fn(&Headline) -> f64, Kind);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Rate,
+    Share,
+    Time,
+}
+
+pub(crate) const RUN_FIGURES: [RunFigure; 8] = [
+    ("throughput", |run| run.throughput_per_s, Kind::Rate),
+    ("goodput", |run| run.goodput_per_s, Kind::Rate),
+    ("failures", |run| run.failure_share, Kind::Share),
+    ("mean", |run| run.mean_s, Kind::Time),
+    ("p50", |run| run.p50_s, Kind::Time),
+    ("p90", |run| run.p90_s, Kind::Time),
+    ("p99", |run| run.p99_s, Kind::Time),
+    ("p99.9", |run| run.p99_9_s, Kind::Time),
+];
+
+impl Kind {
+    pub(crate) fn show(self, value: f64) -> String {
+        match self {
+            Kind::Rate => units::show::rate(value.max(0.0)),
+            Kind::Share => units::show::share(value.clamp(0.0, 1.0)),
+            Kind::Time => units::show::duration(Nanos::from_secs_f64(value)),
+        }
+    }
+}
+
+/// Means across runs with their intervals; empty below two runs.
+pub(crate) fn estimates(runs: &[Headline]) -> Vec<(&'static str, Estimate, Kind)> {
+    let estimate = |(name, figure, kind): &RunFigure| {
+        let values: Vec<f64> = runs.iter().map(figure).collect();
+        interval::t_mean(&values).map(|estimate| (*name, estimate, *kind))
+    };
+    RUN_FIGURES.iter().filter_map(estimate).collect()
+}
+
+/// Mean contribution of each part of a call to its response time, in seconds per issued call:
+/// waiting for a connection, our own lateness, and the phases, each with the number of its colour.
+/// They add up to the mean time of issued calls, but for calls without a first byte and what follows
+/// the first byte of those that did not succeed.
+pub(crate) fn composition(
+    report: &RunReport,
+    figures: &Figures,
+) -> Vec<(usize, &'static str, f64)> {
+    let total = &report.measurement.total;
+    let parts = [
+        ("wait", &total.wait),
+        ("lag", &total.lag),
+        ("connect", &total.connect),
+        ("TLS", &total.tls),
+        ("first byte", &total.first_byte),
+        ("transfer", &total.transfer),
+    ];
+    let per_call =
+        |hist: &Hist| ratio(hist.mean().as_secs_f64() * hist.count() as f64, figures.issued as f64);
+    let parts = parts.into_iter().enumerate();
+    let parts = parts.map(|(color, (name, hist))| (color, name, per_call(hist)));
+    parts.filter(|(_, _, seconds)| *seconds > 0.0).collect()
+}

@@ -1,0 +1,39 @@
+//! The histograms as an HdrHistogram interval log (V2, compressed), as the public readers take it.
+
+use crate::RunReport;
+use hdrhistogram::serialization::V2DeflateSerializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
+use stats::Hist;
+use std::time::{Duration, UNIX_EPOCH};
+
+/// One interval, the whole measured phase, per histogram; tags tell them apart: `response`
+/// (succeeded and timed out), `service`, `slip`, `failed`. Values are nanoseconds; the column of
+/// the greatest value is in milliseconds, as is the custom of this format.
+pub fn hdr_log(report: &RunReport) -> String {
+    let total = &report.measurement.total;
+    let response = total.response();
+    let hists: [(&str, &Hist); 4] = [
+        ("response", &response),
+        ("service", &total.service),
+        ("slip", &total.slip),
+        ("failed", &total.failed),
+    ];
+    let started = Duration::try_from_secs_f64(report.started_unix_s).unwrap_or_default();
+    let window = Duration::from_nanos(report.measurement.window.0);
+    let (mut bytes, mut serializer) = (Vec::new(), V2DeflateSerializer::new());
+    let mut builder = IntervalLogWriterBuilder::new();
+    builder
+        .add_comment("[Histogram log format version 1.3]")
+        .with_start_time(UNIX_EPOCH + started)
+        .with_base_time(UNIX_EPOCH + started)
+        .with_max_value_divisor(1e6);
+    let mut log =
+        builder.begin_log_with(&mut bytes, &mut serializer).expect("writing to memory cannot fail");
+    for (tag, hist) in hists {
+        if !hist.is_empty() {
+            log.write_histogram(&hist.to_hdr(), Duration::ZERO, window, Tag::new(tag))
+                .expect("a histogram of fixed bounds serialises, and memory takes it");
+        }
+    }
+    String::from_utf8(bytes).expect("the log is comments, numbers and base64")
+}

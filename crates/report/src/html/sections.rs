@@ -1,0 +1,301 @@
+//! Tables and lists of the page.
+
+use super::charts;
+use crate::facts::{self, ENDS};
+use crate::figures::{self, UrlRow};
+use crate::{Figures, RunReport, words};
+use maud::{Markup, html};
+use stats::{Hist, samples_needed};
+use units::{Nanos, show};
+
+/// Rows of the per-URL table.
+const URLS_MAX: usize = 100;
+
+pub(super) fn verdict(report: &RunReport) -> Markup {
+    let verdict = &report.verdict;
+    let state = verdict.state;
+    html! {
+        section class=(format!("verdict {}", state.id().to_lowercase())) {
+            p class="word" { strong { (state.id()) } " " (words::state_meaning(state)) }
+            @if !verdict.causes.is_empty() {
+                ul {
+                    @for cause in &verdict.causes {
+                        li {
+                            code { (cause.id) } " " (cause.text) "."
+                            div class="soft" { (sentence(&cause.advice)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// With a capital and a full stop.
+fn sentence(text: &str) -> String {
+    let mut chars = text.trim().trim_end_matches('.').chars();
+    match chars.next() {
+        Some(first) => format!("{}{}.", first.to_uppercase(), chars.as_str()),
+        None => String::new(),
+    }
+}
+
+fn tile(label: &str, value: &str, sub: &str) -> Markup {
+    html! { div { dt { (label) } dd { (value) } @if !sub.is_empty() { dd class="sub" { (sub) } } } }
+}
+
+pub(super) fn tiles(report: &RunReport, figures: &Figures) -> Markup {
+    let counts = &report.measurement.total.counts;
+    let against = match figures.intended {
+        Some(intended) => {
+            format!("offered {} of {}", show::rate(figures.offered), show::rate(intended))
+        }
+        None => format!("good {}", show::rate(figures.goodput)),
+    };
+    let response = &figures.response;
+    let at = |quantile| {
+        if response.is_empty() { "-".to_owned() } else { quantile_cell(response, quantile) }
+    };
+    html! {
+        dl class="tiles" {
+            (tile("Throughput", &show::rate(figures.throughput), &against))
+            (tile("Response p50", &at(0.5), "half of the calls"))
+            (tile("Response p99", &at(0.99), "99 of 100 calls"))
+            (tile("Response p99.9", &at(0.999), "999 of 1,000 calls"))
+            (tile("Failures", &show::share(counts.failure_share()),
+                &format!("of {}", words::counted(counts.due, "call"))))
+        }
+    }
+}
+
+pub(super) fn objectives(report: &RunReport) -> Markup {
+    html! {
+        @if !report.slo.is_empty() {
+            h2 { "Objectives" }
+            div class="wide" { table class="narrow" {
+                tr { th { "Objective" } th { "Figure" } th { "" } }
+                @for result in &report.slo {
+                    tr {
+                        td { code { (result.objective.text) } }
+                        td { (result.figure_text()) }
+                        @if result.met { td class="met" { "✓ met" } }
+                        @else { td class="missed" { "✗ missed" } }
+                    }
+                }
+            } }
+        }
+    }
+}
+
+fn quantile_cell(hist: &Hist, quantile: f64) -> String {
+    let mark = if hist.count() < samples_needed(quantile) { "~" } else { "" };
+    format!("{mark}{}", show::duration(hist.quantile(quantile)))
+}
+
+fn times_row(class: &str, label: &str, hist: &Hist) -> Markup {
+    html! {
+        tr class=(class) {
+            td { (label) }
+            @for quantile in [0.5, 0.9, 0.99, 0.999] {
+                td { @if hist.is_empty() { "-" } @else { (quantile_cell(hist, quantile)) } }
+            }
+            td { @if hist.is_empty() { "-" } @else { (show::duration(hist.max())) } }
+            td { @if hist.is_empty() { "-" } @else { (show::duration(hist.mean())) } }
+            td { (show::count(hist.count())) }
+        }
+    }
+}
+
+pub(super) fn times(report: &RunReport, figures: &Figures) -> Markup {
+    let total = &report.measurement.total;
+    if total.counts.done() == 0 {
+        return html! {};
+    }
+    html! {
+        h2 { "Response time" }
+        div class="wide" { table {
+            tr { th { "" } th { "p50" } th { "p90" } th { "p99" } th { "p99.9" } th { "max" }
+                th { "mean" } th { "calls" } }
+            (times_row("", "Response", &figures.response))
+            (times_row("", "Service", &total.service))
+            (times_row("", "Slip = response − service", &total.slip))
+            (times_row("part", "wait for a connection", &total.wait))
+            (times_row("part", "lag of the client", &total.lag))
+            @if !total.failed.is_empty() { (times_row("", "Failed calls, apart", &total.failed)) }
+        } }
+        p class="note" {
+            "Response time counts from the instant a call was due, of succeeded and timed-out calls; "
+            "service time from its issue. ~ marks a quantile of fewer samples than it needs."
+        }
+        @if let Some(chart) = charts::spectrum(report, figures) { (chart) }
+    }
+}
+
+pub(super) fn phases(report: &RunReport, figures: &Figures) -> Markup {
+    let total = &report.measurement.total;
+    let phases = [
+        ("Name look-up", &figures.dns),
+        ("Connect", &total.connect),
+        ("TLS handshake", &total.tls),
+        ("First byte", &total.first_byte),
+        ("Transfer", &total.transfer),
+    ];
+    if phases.iter().all(|(_, hist)| hist.is_empty()) {
+        return html! {};
+    }
+    html! {
+        h2 { "Phases" }
+        @if let Some(chart) = charts::composition(report, figures) { (chart) }
+        div class="wide" { table {
+            tr { th { "" } th { "p50" } th { "p90" } th { "p99" } th { "p99.9" } th { "max" }
+                th { "mean" } th { "count" } }
+            @for (name, hist) in phases {
+                @if !hist.is_empty() { (times_row("", name, hist)) }
+            }
+        } }
+    }
+}
+
+pub(super) fn outcomes(report: &RunReport) -> Markup {
+    let total = &report.measurement.total;
+    let counts = &total.counts;
+    let share = |n: u64| show::share(figures::ratio(n as f64, counts.due as f64));
+    html! {
+        h2 { "Outcomes" }
+        div class="wide" { table class="narrow" {
+            tr { th { "" } th { "calls" } th { "share" } }
+            @for (name, count) in ENDS {
+                tr { td { (name) } td { (show::count(count(counts))) } td { (share(count(counts))) } }
+            }
+            tr class="sum" { td { "due" } td { (show::count(counts.due)) } td { (share(counts.due)) } }
+        } }
+        @if !total.failures.is_empty() {
+            h3 { "Failures by class" }
+            div class="wide" { table {
+                tr { th { "Class" } th { "calls" } th class="text" { "blame" } th class="text" { "" } }
+                @for (class, count) in &total.failures {
+                    tr {
+                        td { code { (class.id()) } }
+                        td { (show::count(*count)) }
+                        td class="text" { (class.blame().id()) }
+                        td class="text soft" { (class.explain()) }
+                    }
+                }
+            } }
+        }
+        @if total.status.seen().next().is_some() {
+            h3 { "Answers by status" }
+            p { (statuses(total)) }
+        }
+    }
+}
+
+fn statuses(total: &stats::Snapshot) -> String {
+    let seen = total.status.seen().map(|(code, n)| format!("{code} × {}", show::count(n)));
+    seen.collect::<Vec<_>>().join(", ")
+}
+
+pub(super) fn runs(report: &RunReport) -> Markup {
+    let estimates = figures::estimates(&report.runs);
+    let time = |seconds: f64| show::duration(Nanos::from_secs_f64(seconds));
+    html! {
+        @if !report.runs.is_empty() {
+            h2 { "Runs" }
+            div class="wide" { table {
+                tr { th { "Run" } th { "throughput" } th { "p50" } th { "p90" } th { "p99" }
+                    th { "p99.9" } th { "failures" } th { "verdict" } }
+                @for (index, run) in report.runs.iter().enumerate() {
+                    tr {
+                        td { (index + 1) } td { (show::rate(run.throughput_per_s)) }
+                        td { (time(run.p50_s)) } td { (time(run.p90_s)) } td { (time(run.p99_s)) }
+                        td { (time(run.p99_9_s)) } td { (show::share(run.failure_share)) }
+                        td { (run.state.id()) }
+                    }
+                }
+            } }
+        }
+        @if !estimates.is_empty() {
+            h3 { "Across runs, with the 95 % interval of the mean (Student's t)" }
+            div class="wide" { table class="narrow" {
+                tr { th { "" } th { "mean" } th { "from" } th { "to" } }
+                @for (name, estimate, kind) in estimates {
+                    tr {
+                        td { (name) } td { (kind.show(estimate.value)) }
+                        td { (kind.show(estimate.low)) } td { (kind.show(estimate.high)) }
+                    }
+                }
+            } }
+        }
+    }
+}
+
+pub(super) fn per_url(report: &RunReport) -> Markup {
+    let rows: Vec<UrlRow> = figures::url_rows(report);
+    let left_out = rows.len().saturating_sub(URLS_MAX);
+    html! {
+        @if !rows.is_empty() {
+            h2 { "Per URL" }
+            div class="wide" { table {
+                tr { th { "URL" } th { "calls" } th { "failed" } th { "p50" } th { "p99" } th { "max" } }
+                @for row in rows.iter().take(URLS_MAX) {
+                    tr {
+                        td class="url" { (words::printable(&row.url, 400)) }
+                        td { (show::count(row.count)) }
+                        td { (show::count(row.failed + row.timed_out)) }
+                        @if row.response.is_empty() { td { "-" } td { "-" } td { "-" } }
+                        @else {
+                            td { (quantile_cell(&row.response, 0.5)) }
+                            td { (quantile_cell(&row.response, 0.99)) }
+                            td { (show::duration(row.response.max())) }
+                        }
+                    }
+                }
+            } }
+            @if left_out > 0 {
+                p class="note" { (words::counted(left_out as u64, "row")) " more in the JSON." }
+            }
+        }
+    }
+}
+
+pub(super) fn findings(report: &RunReport) -> Markup {
+    html! {
+        @if !report.findings.is_empty() {
+            h2 { "Findings" }
+            dl class="facts" {
+                @for finding in &report.findings {
+                    dt { (finding.id) br; (finding.confidence) }
+                    dd { (sentence(&finding.evidence)) " Try: " (finding.advice) }
+                }
+            }
+        }
+    }
+}
+
+/// The one-line facts, the warm-up, sessions, the first call, the machine.
+pub(super) fn details(report: &RunReport, figures: &Figures) -> Markup {
+    let total = &report.measurement.total;
+    let mut facts = facts::facts(report, figures);
+    facts.extend(facts::warm_up(report).map(|text| ("Warm-up", text)));
+    facts.extend(facts::sessions(report, figures).map(|text| ("Sessions", text)));
+    facts.extend(words::first_call(report).map(|text| ("First call", text)));
+    for lookup in &report.resolved {
+        let addresses: Vec<String> = lookup.addresses.iter().map(ToString::to_string).collect();
+        let host = words::printable(&lookup.host, 120);
+        let took = show::duration(lookup.took);
+        facts.push(("Name", format!("{host}: {} (in {took})", addresses.join(", "))));
+    }
+    if total.redirects > 0 {
+        facts.push(("Redirects", show::count(total.redirects)));
+    }
+    html! {
+        h2 { "Details" }
+        dl class="facts" {
+            @for (label, text) in facts { dt { (label) } dd { (text) } }
+        }
+        @if !report.plan_toml.is_empty() {
+            h2 { "Plan" }
+            pre { (report.plan_toml) }
+        }
+    }
+}

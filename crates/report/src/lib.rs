@@ -1,0 +1,52 @@
+//! What a finished run looks like: [`RunReport`] and its text, JSON, CSV, HTML, HdrHistogram log
+//! and per-call log lines. Every output is a pure string made from the same derived [`Figures`], so
+//! that no two of them can disagree. Layer 5: writes no file and reads no clock; whatever a peer
+//! sent is made printable before it reaches a terminal or a page.
+#![forbid(unsafe_code)]
+
+mod across;
+mod csv;
+mod facts;
+mod figures;
+mod hdr;
+mod html;
+mod json;
+mod log;
+mod model;
+mod text;
+mod words;
+
+pub use across::{Headline, merged};
+pub use csv::csv;
+pub use figures::{Figures, QuantileRow};
+pub use hdr::hdr_log;
+pub use html::html;
+pub use json::json;
+pub use log::{LOG_HEADER, log_line};
+pub use model::{Driver, DummyRun, Finding, FirstCall, Resolved, RunReport, SloResult};
+pub use text::{Style, text};
+
+/// Every output of a run, ready to be written.
+#[derive(Clone, Debug)]
+pub struct Rendered {
+    pub text: String,
+    pub json: String,
+    pub csv: String,
+    pub hdr: String,
+    pub html: String,
+}
+
+/// All outputs at once, complete before a byte of any is written: a file that cannot be finished
+/// never holds a part of a result that looks whole.
+pub fn render_all(report: &RunReport, style: Style) -> Rendered {
+    Rendered {
+        text: text(report, style),
+        json: json(report),
+        csv: csv(report),
+        hdr: hdr_log(report),
+        html: html(report),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! Everything the outputs need, as plain data handed in by the caller.
+
+use crate::Headline;
+use plan::Plan;
+use sample::{Environment, FailureClass};
+use stats::{Measurement, Metric, Objective, Verdict};
+use std::net::IpAddr;
+use units::Nanos;
+
+/// A finished run with its verdict.
+#[derive(Clone, Debug)]
+pub struct RunReport {
+    /// What the run is called: the plan's name or the URL as typed (a password in it is masked);
+    /// empty for the first target.
+    pub name: String,
+    pub plan: Plan,
+    /// The plan as TOML with every secret masked; printed in JSON and HTML as it is.
+    pub plan_toml: String,
+    /// When the measured phase began, in seconds since 1970-01-01 UTC.
+    pub started_unix_s: f64,
+    pub environment: Environment,
+    /// The only run; with repeats, all runs [merged](crate::merged).
+    pub measurement: Measurement,
+    pub verdict: Verdict,
+    pub driver: Driver,
+    /// Name look-ups made before the run.
+    pub resolved: Vec<Resolved>,
+    pub first_call: Option<FirstCall>,
+    /// One for each run when the plan repeats; empty otherwise.
+    pub runs: Vec<Headline>,
+    pub slo: Vec<SloResult>,
+    pub findings: Vec<Finding>,
+}
+
+/// What the client itself spent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Driver {
+    /// `epoll`.
+    pub io: String,
+    pub threads: u32,
+    /// CPU seconds of the measured phase; spinning is part of them.
+    pub cpu_user_s: f64,
+    pub cpu_system_s: f64,
+    /// Busy waiting on purpose, before due instants.
+    pub spin_s: f64,
+    /// Share of its core that each thread was busy, spinning excluded, 0..=1.
+    pub busy: Vec<f64>,
+    pub dummy: Option<DummyRun>,
+}
+
+/// The dummy run: the same client against the null server of this machine, by `calibrate`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DummyRun {
+    /// Median service time of a call that costs the server next to nothing, in seconds.
+    pub call_s: f64,
+    /// When it was measured, in seconds since 1970-01-01 UTC.
+    pub taken_unix_s: f64,
+}
+
+/// One name look-up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    pub host: String,
+    pub addresses: Vec<IpAddr>,
+    pub took: Nanos,
+}
+
+/// The plain call that goes first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FirstCall {
+    /// 0 when no answer came.
+    pub status: u16,
+    /// `1.1`.
+    pub http_version: String,
+    /// Bytes of body.
+    pub length: u64,
+    /// The `Server` field as received: not trusted, made printable by each output.
+    pub server: Option<String>,
+    /// From the start of the connect to the end of the answer.
+    pub took: Nanos,
+    /// Why there was no good answer, and what the system or library said to it.
+    pub failure: Option<(FailureClass, String)>,
+}
+
+/// One objective of `--slo` with its figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SloResult {
+    pub objective: Objective,
+    /// In the unit of the objective's bound; NaN when it cannot be had.
+    pub figure: f64,
+    pub met: bool,
+}
+
+impl SloResult {
+    pub fn judge(objectives: &[Objective], measurement: &Measurement) -> Vec<SloResult> {
+        let figures = stats::Figures::new(&measurement.total, measurement.window);
+        let judge = |objective: &Objective| {
+            let (figure, met) = objective.met(&figures);
+            SloResult { objective: objective.clone(), figure, met }
+        };
+        objectives.iter().map(judge).collect()
+    }
+
+    /// The figure with its unit.
+    pub fn figure_text(&self) -> String {
+        if self.figure.is_nan() {
+            return "nothing to take it from".to_owned();
+        }
+        match self.objective.metric {
+            Metric::Response(_) | Metric::ResponseMean => {
+                units::show::duration(Nanos::from_secs_f64(self.figure))
+            }
+            Metric::Failures | Metric::Conforming => units::show::share(self.figure),
+            Metric::Throughput | Metric::Goodput => units::show::rate(self.figure),
+        }
+    }
+}
+
+/// Something that limits the server, from evidence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Stable name: `nagle-delayed-ack`.
+    pub id: String,
+    /// `certain`, `likely` or `possible`.
+    pub confidence: String,
+    pub evidence: String,
+    /// What to try: JSON's `try`.
+    pub advice: String,
+}

@@ -1,0 +1,8 @@
+//! Outputs of synthetic runs: data in, text out.
+
+mod across;
+mod fixtures;
+mod formats;
+mod page;
+mod schema;
+mod screen;

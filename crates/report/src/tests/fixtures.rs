@@ -1,0 +1,412 @@
+//! Deterministic synthetic runs, counted by the real recorder.
+
+use crate::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
+use plan::*;
+use sample::{Environment, FailureClass, Outcome, Sample, TlsFacts};
+use stats::{Cause, Counts, Measurement, Recorder, Second, Snapshot, State, Verdict};
+use units::{Nanos, Purpose, Rate, Seed, Stream};
+
+/// Instant of the first arrival.
+const START: Nanos = Nanos(5_000_000_000);
+
+pub(crate) struct Call {
+    pub(crate) sample: Sample,
+    pub(crate) outcome: Outcome,
+    /// False for dropped calls and those that died in the queue.
+    issued: bool,
+}
+
+/// Runs calls through a recorder in the order of their instants, a row of the series per second.
+fn count(calls: &[Call], window: Nanos, warm_up: Nanos, targets: usize) -> Measurement {
+    let from = START + warm_up;
+    let mut recorder = Recorder::new(targets, (from, from + window));
+    let mut events: Vec<(Nanos, u8, usize)> = Vec::new();
+    for (index, call) in calls.iter().enumerate() {
+        // At one instant: what ends, what falls due, what is issued, what is dropped.
+        let Call { sample, outcome, issued } = call;
+        events.push((sample.intended, 1, index));
+        if *issued {
+            events.push((sample.issued, 2, index));
+        }
+        let dropped = *outcome == Outcome::Dropped;
+        events.push(if dropped { (sample.intended, 3, index) } else { (sample.done, 0, index) });
+    }
+    events.sort();
+    let mut total = Snapshot::default();
+    let mut series = Vec::new();
+    let mut next = START + Nanos::SECOND;
+    for (at, kind, index) in events {
+        while at >= next {
+            row(&mut series, &mut total, &mut recorder, next, from, targets);
+            next += Nanos::SECOND;
+        }
+        let Call { sample, outcome, issued } = &calls[index];
+        match (kind, outcome) {
+            (1, _) => recorder.due(sample.intended),
+            (2, _) => recorder.issued(sample.intended, at),
+            (_, Outcome::Dropped) => {
+                recorder.dropped(sample.intended, FailureClass::ConnectionLimit);
+            }
+            _ => recorder.done(sample, *outcome, *issued),
+        }
+    }
+    row(&mut series, &mut total, &mut recorder, next, from, targets);
+    assert_eq!(total.counts.conserved(), Ok(()));
+    Measurement {
+        total,
+        series,
+        window,
+        elapsed: next - START,
+        connections_peak: 8,
+        ..Measurement::default()
+    }
+}
+
+fn row(
+    series: &mut Vec<Second>,
+    total: &mut Snapshot,
+    recorder: &mut Recorder,
+    end: Nanos,
+    from: Nanos,
+    targets: usize,
+) {
+    let full = recorder.swap(end, Box::new(Snapshot::prepared(targets)));
+    let response = full.response();
+    let warm_up = end <= from;
+    series.push(Second {
+        at_s: end.as_secs_f64() - 1.0 - from.as_secs_f64(),
+        span_s: 1.0,
+        counts: if warm_up { full.warm_up } else { full.counts },
+        warm_up,
+        bytes_received: full.bytes_received,
+        body_bytes: full.body_bytes,
+        p50: response.quantile(0.5),
+        p90: response.quantile(0.9),
+        p99: response.quantile(0.99),
+        max: response.max(),
+        mean: response.mean(),
+        slip_p99: full.slip.quantile(0.99),
+        in_flight: recorder.flight(),
+        open_connections: 8,
+        driver_cpu: 0.25,
+    });
+    total.merge(&full);
+}
+
+fn answered(index: u64, intended: Nanos, issued: Nanos, service: Nanos) -> Call {
+    let sent = issued + Nanos::from_micros(2);
+    let done = issued + service;
+    let sample = Sample {
+        index,
+        intended,
+        admitted: issued,
+        issued,
+        sent,
+        first_byte: Nanos(done.0 - service.0 / 8),
+        done,
+        status: 200,
+        bytes_sent: 68,
+        bytes_received: 172,
+        body_bytes: 13,
+        decoded_bytes: 13,
+        ..Sample::default()
+    };
+    Call { sample, outcome: Outcome::Succeeded, issued: true }
+}
+
+/// 8 users without think time on kept connections, ten seconds, nothing goes wrong.
+pub(crate) fn closed_calls() -> Vec<Call> {
+    let mut stream = Seed(11).stream(Purpose::Simulation, 0);
+    let (mut calls, mut index) = (Vec::new(), 0);
+    for user in 0..8 {
+        let mut at = START + Nanos::from_micros(user * 40);
+        while at < START + Nanos::from_secs(10) {
+            let service = Nanos::from_micros(900 + stream.exponential(4_000.0) as u64);
+            calls.push(answered(index, at, at, service));
+            at += service;
+            index += 1;
+        }
+    }
+    calls
+}
+
+/// 400 calls a second for 12 s (the first 2 a warm-up) at a server that freezes 800 ms in second 7,
+/// with answers of several statuses, resets, time-outs and drops.
+fn open_calls() -> Vec<Call> {
+    let mut stream = Seed(23).stream(Purpose::Simulation, 1);
+    let mut calls = Vec::new();
+    let frozen = (START + Nanos::from_secs(7), START + Nanos::from_millis(7_800));
+    for index in 0..4_800 {
+        let intended = START + Nanos(index * 2_500_000);
+        let held = (frozen.0..frozen.1).contains(&intended);
+        let wait =
+            if held && index % 3 == 0 { Nanos(frozen.1.0 - intended.0) } else { Nanos::ZERO };
+        let lag = Nanos::from_micros(stream.below(30));
+        let mut service = Nanos::from_micros(8_000 + stream.exponential(2_500.0) as u64);
+        if held && wait.is_zero() {
+            service += Nanos(frozen.1.0 - intended.0);
+        }
+        let mut call = answered(index, intended, intended + wait + lag, service);
+        call.sample.admitted = intended + wait;
+        call.sample.target = (index % 13) as u32;
+        call.sample.body_bytes = 1_000 + 100 * (index % 13);
+        call.sample.decoded_bytes = call.sample.body_bytes;
+        call.sample.bytes_received = call.sample.body_bytes + 159;
+        if index % 50 == 0 {
+            call.sample.sent += Nanos::from_millis(2);
+        }
+        spoil(&mut call, &mut stream);
+        calls.push(call);
+    }
+    calls
+}
+
+fn spoil(call: &mut Call, stream: &mut Stream) {
+    let sample = &mut call.sample;
+    let mut fail = |class, status, outcome| {
+        sample.class = Some(class);
+        sample.status = status;
+        call.outcome = outcome;
+    };
+    match stream.below(400) {
+        0..4 => fail(FailureClass::Status, 503, Outcome::Failed),
+        4 => fail(FailureClass::Reset, 0, Outcome::Failed),
+        5 => {
+            fail(FailureClass::ClientTimeout, 0, Outcome::TimedOut);
+            sample.done = sample.intended + Nanos::from_secs(1);
+            sample.first_byte = Nanos::ZERO;
+        }
+        6 => {
+            fail(FailureClass::ConnectionLimit, 0, Outcome::Dropped);
+            sample.done = Nanos::ZERO;
+            call.issued = false;
+        }
+        _ => {}
+    }
+}
+
+pub(crate) fn plan_of(load: Load, urls: &[&str]) -> Plan {
+    let target = |url: &&str| TargetPlan {
+        url: url::Url::parse(url).unwrap(),
+        weight: 1.0,
+        method: None,
+        body: None,
+    };
+    let mut plan = Plan::for_targets(urls.iter().map(target).collect());
+    plan.load = load;
+    plan.measure.quantiles = vec![0.5, 0.9, 0.99, 0.999, 0.9999];
+    plan
+}
+
+fn environment() -> Environment {
+    Environment {
+        host: "bench-3".to_owned(),
+        kernel: "Linux 6.18.2".to_owned(),
+        cpu_model: "AMD EPYC 7B13".to_owned(),
+        cores: 2,
+        memory_bytes: 8 << 30,
+        governor: "performance".to_owned(),
+        container: String::new(),
+        version: "0.1.0".to_owned(),
+    }
+}
+
+fn bare(plan: Plan, measurement: Measurement) -> RunReport {
+    RunReport {
+        name: crate::words::target(&plan),
+        plan,
+        plan_toml: "version = 1\nseed = 1\n\n[load]\nkind = \"closed\"\n".to_owned(),
+        started_unix_s: 1_795_235_590.0,
+        environment: Environment::default(),
+        measurement,
+        verdict: Verdict::default(),
+        driver: Driver { io: "epoll".to_owned(), threads: 1, ..Driver::default() },
+        resolved: Vec::new(),
+        first_call: None,
+        runs: Vec::new(),
+        slo: Vec::new(),
+        findings: Vec::new(),
+    }
+}
+
+/// A plain closed loop that is VALID.
+pub(crate) fn valid() -> RunReport {
+    let plan =
+        plan_of(Load::Closed { users: 8, think: Think::None }, &["http://127.0.0.1:2020/hw"]);
+    let mut measurement = count(&closed_calls(), Nanos::from_secs(10), Nanos::ZERO, 1);
+    let connections = &mut measurement.total.connections;
+    (connections.attempted, connections.established, connections.closed) = (8, 8, 8);
+    connections.setup_sum = Nanos::from_micros(8 * 110);
+    (connections.judged, connections.conforming) = (8, 8);
+    (0..8).for_each(|n| connections.rtt.record(Nanos::from_micros(40 + n)));
+    let mut report = bare(plan, measurement);
+    report.environment = environment();
+    report.first_call = Some(FirstCall {
+        status: 200,
+        http_version: "1.1".to_owned(),
+        length: 13,
+        server: Some("swerve/1.0".to_owned()),
+        took: Nanos::from_micros(640),
+        failure: None,
+    });
+    report.driver = Driver {
+        cpu_user_s: 0.021,
+        cpu_system_s: 0.11,
+        busy: vec![0.0131],
+        dummy: Some(DummyRun { call_s: 0.000_031, taken_unix_s: 1_795_149_190.0 }),
+        ..report.driver
+    };
+    report
+}
+
+/// An open load over TLS with a stall, failures of several kinds, 13 URLs, objectives, a hostile
+/// `Server` field, and a verdict that says that it is INVALID.
+pub(crate) fn troubled() -> RunReport {
+    let urls: Vec<String> = (0..13)
+        .map(|n| format!("https://shop.example:8443/catalogue/department/{n}?page={}", n * 3))
+        .collect();
+    let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
+    let arrivals = Arrivals { from: Rate(400.0), to: Rate(400.0), gaps: Gaps::Constant, burst: 1 };
+    let load = Load::Open { arrivals, session: None, connections_max: Some(400), queue_max: None };
+    let mut plan = plan_of(load, &urls);
+    plan.stop.warm_up = Nanos::from_secs(2);
+    plan.measure.slo = stats::parse_objectives("p99<50ms, failures<5%").unwrap();
+    let mut measurement = count(&open_calls(), Nanos::from_secs(10), Nanos::from_secs(2), 13);
+    measurement.intended = Some(4_000);
+    measurement.interrupted = true;
+    measurement.connections_peak = 323;
+    let connections = &mut measurement.total.connections;
+    (connections.attempted, connections.established, connections.closed) = (412, 410, 410);
+    connections.setup_sum = Nanos::from_micros(410 * 2_130);
+    for n in 0..410 {
+        measurement.total.connect.record(Nanos::from_micros(120 + n));
+        measurement.total.tls.record(Nanos::from_micros(1_500 + 2 * n));
+    }
+    let connections = &mut measurement.total.connections;
+    (connections.judged, connections.conforming) = (410, 371);
+    connections.retransmits = 3;
+    (0..410).for_each(|n| connections.rtt.record(Nanos::from_micros(400 + n)));
+    let facts = TlsFacts {
+        version: "TLSv1.3".to_owned(),
+        cipher: "TLS13_AES_256_GCM_SHA384".to_owned(),
+        group: "X25519MLKEM768".to_owned(),
+        resumed: false,
+        alpn: "http/1.1".to_owned(),
+    };
+    connections.tls.insert(facts.clone(), 20);
+    connections.tls.insert(TlsFacts { resumed: true, ..facts }, 390);
+    let mut report = bare(plan, measurement);
+    report.environment = environment();
+    report.verdict = verdict();
+    report.slo = SloResult::judge(&report.plan.measure.slo, &report.measurement);
+    report.resolved = vec![Resolved {
+        host: "shop.example".to_owned(),
+        addresses: vec!["192.0.2.7".parse().unwrap(), "2001:db8::7".parse().unwrap()],
+        took: Nanos::from_micros(18_400),
+    }];
+    report.first_call = Some(FirstCall {
+        status: 200,
+        http_version: "1.1".to_owned(),
+        length: 1_000,
+        server: Some(HOSTILE.to_owned()),
+        took: Nanos::from_millis(31),
+        failure: None,
+    });
+    report.driver.cpu_user_s = 0.4;
+    report.driver.cpu_system_s = 0.9;
+    report.driver.spin_s = 0.21;
+    report.driver.busy = vec![0.11, 0.08];
+    report.driver.threads = 2;
+    report.findings = vec![Finding {
+        id: "periodic-stall".to_owned(),
+        confidence: "likely".to_owned(),
+        evidence: "every answer that fell due between 5.0 s and 5.8 s came at 5.8 s".to_owned(),
+        advice: "look for a garbage collector or a flush of that length".to_owned(),
+    }];
+    report
+}
+
+pub(crate) const HOSTILE: &str =
+    "</td><script>alert(1)</script>\u{1b}[31m\u{202e}\"'&amp;\r\nSet-Cookie: x";
+
+fn verdict() -> Verdict {
+    let causes = vec![
+        Cause {
+            id: "slip",
+            figure: 0.77,
+            text: "slip p99 770 ms, above 1.05 ms (10 % of the median response)".to_owned(),
+            advice: "let the pool grow (--connections-max) or lower the rate".to_owned(),
+        },
+        Cause {
+            id: "interrupted",
+            figure: 1.0,
+            text: "the run was interrupted".to_owned(),
+            advice: "let it run to its end".to_owned(),
+        },
+    ];
+    Verdict { state: State::Invalid, causes }
+}
+
+/// Three runs of the closed loop.
+pub(crate) fn repeated() -> RunReport {
+    let mut report = valid();
+    report.plan.measure.repeat = 3;
+    let one = report.measurement.clone();
+    let headline = Headline::of(&one, State::Valid);
+    let scaled = |by: f64| Headline {
+        throughput_per_s: headline.throughput_per_s * by,
+        goodput_per_s: headline.goodput_per_s * by,
+        p50_s: headline.p50_s / by,
+        p99_s: headline.p99_s / by,
+        ..headline
+    };
+    report.runs = vec![headline, scaled(0.97), scaled(1.02)];
+    report.measurement = crate::merged(&[one.clone(), one.clone(), one]);
+    report
+}
+
+/// Nothing could be measured: the server refused.
+pub(crate) fn empty() -> RunReport {
+    let plan = plan_of(Load::Closed { users: 8, think: Think::None }, &["http://127.0.0.1:1/"]);
+    let mut report = bare(plan, Measurement::default());
+    report.first_call = Some(FirstCall {
+        failure: Some((FailureClass::Refused, "Connection refused (os error 111)".to_owned())),
+        ..FirstCall::default()
+    });
+    report.plan_toml = "not = [toml".to_owned();
+    report.verdict = Verdict {
+        state: State::Invalid,
+        causes: vec![Cause {
+            id: "all-failed",
+            figure: 1.0,
+            text: "no attempt got a connection".to_owned(),
+            advice: "see that the server runs and listens there".to_owned(),
+        }],
+    };
+    report
+}
+
+/// Numbers and names as long as they can get.
+pub(crate) fn extreme() -> RunReport {
+    let mut report = troubled();
+    let much = 987_654_321_987;
+    let total = &mut report.measurement.total;
+    for hist in [&mut total.succeeded, &mut total.service, &mut total.slip, &mut total.wait] {
+        hist.record_n(Nanos::from_secs(3_599), much);
+    }
+    total.counts = Counts { due: much, succeeded: much, ..Counts::default() };
+    total.bytes_received = u64::MAX;
+    total.failures.insert(FailureClass::ProgressTimeout, much);
+    (0..1_000).for_each(|status| total.status.add(status));
+    total.targets[3].succeeded = much;
+    let long = "x".repeat(3_000);
+    report.name = long.clone();
+    report.environment.cpu_model = long.clone();
+    report.plan.targets[0].url.set_path(&long);
+    report.plan.request.method = long.clone();
+    report.runs = vec![Headline::of(&report.measurement, State::Degraded); 12];
+    report.measurement.aborted = Some(long.clone());
+    report.measurement.series = vec![report.measurement.series[4]; 3_601];
+    report.verdict.causes[0].advice = long;
+    report
+}

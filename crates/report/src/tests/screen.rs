@@ -1,0 +1,104 @@
+use super::fixtures;
+use crate::text::WIDTH;
+use crate::{RunReport, Style, text};
+
+const PLAIN: Style = Style { unicode: true, color: false, quiet: false, percentiles: false };
+
+fn assert_fits(report: &RunReport) {
+    for style in [PLAIN, Style { percentiles: true, ..PLAIN }, Style { unicode: false, ..PLAIN }] {
+        for line in text(report, style).lines() {
+            let width = line.chars().count();
+            assert!(width <= WIDTH, "{width} columns: {line}");
+        }
+    }
+}
+
+#[test]
+fn a_valid_run() {
+    insta::assert_snapshot!(text(&fixtures::valid(), PLAIN));
+}
+
+#[test]
+fn a_troubled_run_with_its_quantiles() {
+    insta::assert_snapshot!(text(&fixtures::troubled(), Style { percentiles: true, ..PLAIN }));
+}
+
+#[test]
+fn repeated_runs() {
+    insta::assert_snapshot!(text(&fixtures::repeated(), PLAIN));
+}
+
+#[test]
+fn a_run_that_never_got_through() {
+    insta::assert_snapshot!(text(&fixtures::empty(), PLAIN));
+}
+
+#[test]
+fn quiet_in_plain_ascii() {
+    let style = Style { unicode: false, quiet: true, ..PLAIN };
+    insta::assert_snapshot!(text(&fixtures::troubled(), style));
+}
+
+#[test]
+fn no_line_is_wider_than_the_page() {
+    let all = [fixtures::valid(), fixtures::troubled(), fixtures::repeated(), fixtures::empty()];
+    all.iter().for_each(assert_fits);
+    assert_fits(&fixtures::extreme());
+}
+
+#[test]
+fn the_first_line_is_the_verdict() {
+    let first = |report: &RunReport| text(report, PLAIN).lines().next().unwrap().to_owned();
+    assert_eq!(first(&fixtures::valid()), "VALID");
+    let troubled = first(&fixtures::troubled());
+    assert!(troubled.starts_with("INVALID   slip: slip p99 770 ms"), "{troubled}");
+}
+
+#[test]
+fn ascii_means_ascii() {
+    for report in [fixtures::valid(), fixtures::troubled(), fixtures::repeated()] {
+        let plain = text(&report, Style { unicode: false, ..PLAIN });
+        assert!(plain.is_ascii(), "{plain}");
+        assert!(!plain.contains('?') || plain.contains("page="), "{plain}");
+    }
+}
+
+#[test]
+fn a_peers_bytes_never_reach_the_terminal_raw() {
+    let shown = text(&fixtures::troubled(), PLAIN);
+    let hostile = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+    assert!(!shown.contains(hostile), "{shown:?}");
+    assert!(shown.contains("\\u{1b}[31m"), "{shown}");
+}
+
+#[test]
+fn colour_marks_the_word_only() {
+    let plain = text(&fixtures::troubled(), PLAIN);
+    let coloured = text(&fixtures::troubled(), Style { color: true, ..PLAIN });
+    assert!(coloured.starts_with("\u{1b}[1;31mINVALID\u{1b}[0m   slip"), "{coloured}");
+    assert_eq!(coloured.matches('\u{1b}').count(), 2);
+    assert_eq!(coloured.replace("\u{1b}[1;31m", "").replace("\u{1b}[0m", ""), plain);
+}
+
+#[test]
+fn quantiles_from_too_few_samples_are_marked() {
+    // 4,000 calls are enough for p99.9 (3,688), not for p99.99.
+    let shown = text(&fixtures::troubled(), Style { percentiles: true, ..PLAIN });
+    let row = |name: &str| shown.lines().find(|line| line.trim().starts_with(name)).unwrap();
+    assert!(row("p99.99 ").contains('~'), "{shown}");
+    assert!(!row("p99.9 ").contains('~'), "{shown}");
+}
+
+#[test]
+fn passwords_in_urls_are_masked() {
+    let mut report = fixtures::valid();
+    report.plan.targets[0].url = url::Url::parse("http://fred:flintstone@h/").unwrap();
+    report.plan.connection.proxy = Some(url::Url::parse("http://barney:rubble@p:3128").unwrap());
+    report.name = "http://fred:flintstone@h/".to_owned();
+    let all = crate::render_all(&report, PLAIN);
+    for output in [all.text, all.json, all.html, all.csv, all.hdr] {
+        for secret in ["fred", "flintstone", "barney", "rubble"] {
+            assert!(!output.contains(secret), "{output}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The report for people at a terminal: at most 80 columns, readable in black and white. The first
+//! line is the verdict. What does not apply to a run is left out.
+
+mod layout;
+mod parts;
+mod spark;
+mod times;
+
+use crate::{Figures, RunReport, words};
+use layout::Page;
+use stats::{State, Verdict};
+
+/// Widest line, in characters.
+pub(crate) const WIDTH: usize = 80;
+
+/// How the text is to look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// `µ`, `·` and block characters; otherwise plain ASCII.
+    pub unicode: bool,
+    /// The verdict's word in colour (ANSI escapes).
+    pub color: bool,
+    /// Verdict and headline only.
+    pub quiet: bool,
+    /// The list of quantiles as well.
+    pub percentiles: bool,
+}
+
+/// The report as text, with a line feed at its end.
+pub fn text(report: &RunReport, style: Style) -> String {
+    let figures = Figures::new(report);
+    let mut page = Page::default();
+    verdict(&mut page, &report.verdict);
+    if !style.quiet {
+        parts::what_was_done(&mut page, report);
+    }
+    let begun = begun(report);
+    if begun {
+        parts::headline(&mut page, report, &figures);
+        times::times(&mut page, report, &figures);
+        parts::objectives(&mut page, report);
+    }
+    if begun && !style.quiet {
+        if style.percentiles {
+            times::spectrum(&mut page, &figures);
+        }
+        parts::outcomes(&mut page, report, &figures);
+        parts::failures(&mut page, report);
+        times::runs(&mut page, report);
+        spark::per_second(&mut page, report);
+        times::phases(&mut page, report, &figures);
+        parts::facts(&mut page, report, &figures);
+        times::per_url(&mut page, report);
+        parts::findings(&mut page, report);
+    }
+    let text = if style.unicode { page.finish() } else { ascii(&page.finish()) };
+    if style.color { coloured(&text, report.verdict.state) } else { text }
+}
+
+/// Whether there is anything to tell but the verdict: more than a first call that met nobody.
+fn begun(report: &RunReport) -> bool {
+    let total = &report.measurement.total;
+    total.connections.established > 0 || total.counts.due > 1
+}
+
+/// `VALID`, or the state, each cause with its figure, and one line of advice each.
+fn verdict(page: &mut Page, verdict: &Verdict) {
+    let state = verdict.state.id();
+    if verdict.causes.is_empty() {
+        page.line(state);
+    }
+    for (index, cause) in verdict.causes.iter().enumerate() {
+        let label = if index == 0 { state } else { "" };
+        page.wrapped(&format!("{label:<10}"), &format!("{}: {}", cause.id, cause.text));
+        if !cause.advice.is_empty() {
+            page.wrapped(&" ".repeat(12), &cause.advice);
+        }
+    }
+}
+
+/// Bold, and green, yellow or red: the word itself says the same without colour.
+fn coloured(text: &str, state: State) -> String {
+    let code = match state {
+        State::Valid => "1;32",
+        State::Degraded => "1;33",
+        State::Invalid => "1;31",
+    };
+    match text.strip_prefix(state.id()) {
+        Some(rest) => format!("\u{1b}[{code}m{}\u{1b}[0m{rest}", state.id()),
+        None => text.to_owned(),
+    }
+}
+
+/// Each character of ours by one of ASCII's, so that columns stay aligned.
+fn ascii(text: &str) -> String {
+    let fold = |c: char| match c {
+        'µ' => 'u',
+        '·' => '|',
+        '−' => '-',
+        '×' => 'x',
+        '±' => '~',
+        c if c.is_ascii() => c,
+        c => spark::ascii_level(c).unwrap_or('?'),
+    };
+    text.chars().map(fold).collect()
+}
+
+/// The sentence on what was done, for the text and for the page.
+pub(crate) fn done_sentence(report: &RunReport) -> String {
+    format!("{} · {}", words::load(&report.plan), words::protocol(&report.plan))
+}

@@ -1,0 +1,126 @@
+//! Lines, wrapped text and aligned tables within the width of the page.
+
+use super::WIDTH;
+
+/// Text under construction.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    out: String,
+}
+
+/// Width of the column of labels.
+pub(super) const LABEL: usize = 14;
+
+impl Page {
+    pub(super) fn line(&mut self, text: &str) {
+        self.out.push_str(&text.trim_end().replace(GLUE, " "));
+        self.out.push('\n');
+    }
+
+    pub(super) fn blank(&mut self) {
+        self.out.push('\n');
+    }
+
+    /// A blank line and a heading.
+    pub(super) fn heading(&mut self, text: &str) {
+        self.blank();
+        self.line(text);
+    }
+
+    /// `prefix`, then the words of `text`; further lines are indented by the prefix's width.
+    pub(super) fn wrapped(&mut self, prefix: &str, text: &str) {
+        let indent = prefix.chars().count();
+        let mut line = prefix.to_owned();
+        let (mut used, mut fresh) = (indent, true);
+        let room = WIDTH.saturating_sub(indent).max(1);
+        let glued = glued(text);
+        for word in glued.split([' ', '\n']).flat_map(|word| cut(word, room)) {
+            let width = word.chars().count();
+            if !fresh && used + 1 + width > WIDTH {
+                self.line(&line);
+                line = " ".repeat(indent);
+                (used, fresh) = (indent, true);
+            }
+            if !fresh {
+                line.push(' ');
+                used += 1;
+            }
+            line.push_str(&word);
+            used += width;
+            fresh = false;
+        }
+        self.line(&line);
+    }
+
+    /// A label in its column and wrapped text beside it.
+    pub(super) fn fact(&mut self, label: &str, text: &str) {
+        self.wrapped(&format!("{label:<LABEL$}"), text);
+    }
+
+    /// Rows whose first cell is text and whose others are numbers, aligned right. Where a row would
+    /// be too wide, the gaps give way, then the first column.
+    pub(super) fn table(&mut self, rows: &[Vec<String>]) {
+        let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| {
+            rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
+        };
+        let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+        let digits: usize = widths.iter().skip(1).sum();
+        let wanted = widths.first().copied().unwrap_or(0).max(LABEL - 2);
+        let fits = |gap: usize| 2 + LABEL + digits + gap * columns.saturating_sub(1) <= WIDTH;
+        let gap = if fits(2) { 2 } else { 1 };
+        let room = WIDTH.saturating_sub(2 + digits + gap * columns.saturating_sub(1));
+        let first = wanted.min(room).max(4);
+        for row in rows {
+            let label = row.first().map_or("", String::as_str);
+            let mut line = format!("  {:<first$}", shortened(label, first));
+            for (cell, width) in row.iter().zip(&widths).skip(1) {
+                line.push_str(&format!("{:gap$}{cell:>width$}", ""));
+            }
+            self.line(&line);
+        }
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.out
+    }
+}
+
+/// A space that no line breaks at.
+const GLUE: char = '\u{a0}';
+
+/// A number stays with its unit: `12.3 ms`, `200 × 7`.
+fn glued(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let near = |index: usize| chars.get(index).copied().unwrap_or(' ');
+    let glue = |(index, c): (usize, &char)| match *c {
+        ' ' if index == 0 => ' ',
+        ' ' if near(index + 1) == '×' || near(index - 1) == '×' => GLUE,
+        ' ' if near(index - 1).is_ascii_digit() && is_unit(near(index + 1)) => GLUE,
+        other => other,
+    };
+    chars.iter().enumerate().map(glue).collect()
+}
+
+fn is_unit(c: char) -> bool {
+    c.is_alphabetic() || c == '%'
+}
+
+/// A word in pieces of at most `room` characters.
+fn cut(word: &str, room: usize) -> Vec<String> {
+    let chars: Vec<char> = word.chars().collect();
+    chars.chunks(room).map(|piece| piece.iter().collect()).collect()
+}
+
+/// Text of at most `room` characters, the middle left out: of a URL both ends tell the most.
+pub(super) fn shortened(text: &str, room: usize) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    if chars.len() <= room {
+        return text.to_owned();
+    }
+    let kept = room.saturating_sub(3);
+    let (head, tail) = (kept - kept * 2 / 3, kept * 2 / 3);
+    let start: String = chars[..head].iter().collect();
+    let end: String = chars[chars.len() - tail..].iter().collect();
+    format!("{start}...{end}")
+}

@@ -1,0 +1,131 @@
+//! The sections that are not tables of times.
+
+use super::layout::{LABEL, Page};
+use crate::facts::{self, ENDS};
+use crate::words::{self, counted};
+use crate::{Figures, RunReport, figures};
+use units::show;
+
+/// Target, load, first call, machine.
+pub(super) fn what_was_done(page: &mut Page, report: &RunReport) {
+    page.blank();
+    let target = words::target(&report.plan);
+    let name = words::name(report);
+    if name != target {
+        page.fact("Run", &name);
+    }
+    page.fact("Target", &target);
+    page.fact("Load", &super::done_sentence(report));
+    if let Some(first) = words::first_call(report) {
+        page.fact("First call", &first);
+    }
+    let when = words::timestamp(report.started_unix_s);
+    let (at, machine) = (format!("{when}, "), words::environment(report));
+    page.fact("Measured", format!("{at}{machine}").trim_end_matches(", "));
+    if let Some(rule) = &report.measurement.aborted {
+        page.fact("Stopped", &format!("by --abort-if {}", words::printable(rule, 200)));
+    }
+    if report.measurement.interrupted {
+        let text = format!("interrupted after {}", show::duration(report.measurement.elapsed));
+        page.fact("Stopped", &text);
+    }
+}
+
+/// Throughput, and the loads it has to be read against.
+pub(super) fn headline(page: &mut Page, report: &RunReport, figures: &Figures) {
+    page.blank();
+    let mut parts = vec![show::rate(figures.throughput)];
+    parts.push(format!("goodput {}", show::rate(figures.goodput)));
+    let offered = format!("offered {}", show::rate(figures.offered));
+    parts.push(match figures.intended {
+        Some(intended) => format!("{offered} of {} intended", show::rate(intended)),
+        None => offered,
+    });
+    page.fact("Throughput", &parts.join(" · "));
+    let counts = &report.measurement.total.counts;
+    let failures = format!(
+        "{} of {} due (failed, timed out or dropped)",
+        show::share(counts.failure_share()),
+        counted(counts.due, "call")
+    );
+    page.fact("Failures", &failures);
+}
+
+/// `--slo`: one line each.
+pub(super) fn objectives(page: &mut Page, report: &RunReport) {
+    if report.slo.is_empty() {
+        return;
+    }
+    page.heading("Objectives");
+    for result in &report.slo {
+        let word = if result.met { "met" } else { "MISSED" };
+        let text = words::printable(&result.objective.text, 60);
+        let width = LABEL - 2;
+        page.wrapped(&format!("  {word:<width$}"), &format!("{text}: {}", result.figure_text()));
+    }
+}
+
+/// due = succeeded + failed + timed out + dropped + abandoned.
+pub(super) fn outcomes(page: &mut Page, report: &RunReport, figures: &Figures) {
+    page.heading("Outcomes");
+    let counts = &report.measurement.total.counts;
+    let share = |n: u64| show::share(figures::ratio(n as f64, counts.due as f64));
+    let row = |name: &str, n: u64| vec![name.to_owned(), show::count(n), share(n)];
+    let mut rows: Vec<Vec<String>> =
+        ENDS.iter().map(|(name, count)| row(name, count(counts))).collect();
+    rows.push(row("= due", counts.due));
+    page.table(&rows);
+    if let Some(warm_up) = facts::warm_up(report) {
+        page.wrapped("  ", &format!("Warm-up: {warm_up}."));
+    }
+    if let Some(sessions) = facts::sessions(report, figures) {
+        page.wrapped("  ", &format!("Sessions: {sessions}."));
+    }
+}
+
+/// Failures by class with who is to blame, and answers by status.
+pub(super) fn failures(page: &mut Page, report: &RunReport) {
+    let total = &report.measurement.total;
+    if !total.failures.is_empty() {
+        page.heading("Failures      class, count, blame");
+        let width = total.failures.values().map(|n| show::count(*n).len()).max().unwrap_or(0);
+        for (class, count) in &total.failures {
+            let count = show::count(*count);
+            let prefix =
+                format!("  {:<15}  {count:>width$}  {:<6}  ", class.id(), class.blame().id());
+            page.wrapped(&prefix, class.explain());
+        }
+    }
+    let seen: Vec<String> = total
+        .status
+        .seen()
+        .map(|(code, count)| format!("{code} × {}", show::count(count)))
+        .collect();
+    if !seen.is_empty() {
+        page.blank();
+        page.fact("Status", &seen.join(", "));
+    }
+}
+
+/// Connections, bytes, client and the like, a line or two each.
+pub(super) fn facts(page: &mut Page, report: &RunReport, figures: &Figures) {
+    page.blank();
+    for (label, text) in facts::facts(report, figures) {
+        page.fact(label, &text);
+    }
+}
+
+/// What limits the server.
+pub(super) fn findings(page: &mut Page, report: &RunReport) {
+    if report.findings.is_empty() {
+        return;
+    }
+    page.heading("Findings");
+    for finding in &report.findings {
+        page.wrapped(
+            "  ",
+            &format!("{} ({}): {}", finding.id, finding.confidence, finding.evidence),
+        );
+        page.wrapped("    try: ", &finding.advice);
+    }
+}

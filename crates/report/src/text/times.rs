@@ -1,0 +1,231 @@
+//! Tables of times.
+
+use super::layout::Page;
+use crate::{Figures, Headline, RunReport, figures, words};
+use stats::{Estimate, Hist, quantile_name, samples_needed};
+use units::{Nanos, show};
+
+/// Rows of the per-URL table; the others are folded into one.
+const URLS_MAX: usize = 10;
+
+const HEAD: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
+
+/// Response time, service time beside it, and the slip between them.
+pub(super) fn times(page: &mut Page, report: &RunReport, figures: &Figures) {
+    let total = &report.measurement.total;
+    if total.counts.done() == 0 {
+        return;
+    }
+    page.blank();
+    let mut rows = vec![header("", &["p50", "p90", "p99", "p99.9", "max", "mean"])];
+    rows.push(times_row("response time", &figures.response));
+    rows.push(times_row("service time", &total.service));
+    rows.push(times_row("slip", &total.slip));
+    // In a punctual closed loop both parts are nothing.
+    if !total.wait.max().is_zero() || !total.lag.max().is_zero() {
+        rows.push(times_row("  wait", &total.wait));
+        rows.push(times_row("  lag", &total.lag));
+    }
+    page.table(&rows);
+    let legend = format!(
+        "Response time counts from the instant a call was due: {} succeeded, {} timed out. \
+         Service time counts from its issue. Slip = response − service.",
+        show::count(total.counts.succeeded),
+        show::count(total.counts.timed_out)
+    );
+    page.wrapped("  ", &legend);
+    marks(page, &figures.response);
+}
+
+fn marks(page: &mut Page, hist: &Hist) {
+    let short = HEAD.iter().find(|(_, quantile)| marked(hist, *quantile));
+    if let Some((name, quantile)) = short.filter(|_| !hist.is_empty()) {
+        let text = format!(
+            "~ fewer samples than the quantile needs ({name}: {})",
+            show::count(samples_needed(*quantile))
+        );
+        page.wrapped("  ", &text);
+    }
+}
+
+fn marked(hist: &Hist, quantile: f64) -> bool {
+    hist.count() < samples_needed(quantile)
+}
+
+fn header(label: &str, names: &[&str]) -> Vec<String> {
+    std::iter::once(label).chain(names.iter().copied()).map(str::to_owned).collect()
+}
+
+fn times_row(label: &str, hist: &Hist) -> Vec<String> {
+    let mut row = vec![label.to_owned()];
+    if hist.is_empty() {
+        row.extend(std::iter::repeat_n("-".to_owned(), HEAD.len() + 2));
+        return row;
+    }
+    row.extend(HEAD.iter().map(|(_, quantile)| quantile_cell(hist, *quantile)));
+    row.push(show::duration(hist.max()));
+    row.push(show::duration(hist.mean()));
+    row
+}
+
+fn quantile_cell(hist: &Hist, quantile: f64) -> String {
+    if hist.is_empty() {
+        return "-".to_owned();
+    }
+    let mark = if marked(hist, quantile) { "~" } else { "" };
+    format!("{mark}{}", show::duration(hist.quantile(quantile)))
+}
+
+/// The quantiles that the plan lists.
+pub(super) fn spectrum(page: &mut Page, figures: &Figures) {
+    page.heading("Quantiles");
+    let mut rows = vec![header("", &["response", "from", "to", "service", "calls above"])];
+    let count = figures.response.count();
+    rows.extend(figures.quantiles.iter().map(|row| {
+        let mark = if row.enough { "" } else { "~" };
+        let above = count - figures.response.count_at_or_below(row.response).min(count);
+        let end = |end: Option<Nanos>| end.map_or_else(|| "-".to_owned(), show::duration);
+        vec![
+            quantile_name(row.quantile),
+            format!("{mark}{}", show::duration(row.response)),
+            end(row.interval.map(|(low, _)| low)),
+            end(row.interval.map(|(_, high)| high)),
+            format!("{mark}{}", show::duration(row.service)),
+            show::count(above),
+        ]
+    }));
+    page.table(&rows);
+    page.wrapped(
+        "  ",
+        "From and to: the 95 % interval by order statistics, calls being independent.",
+    );
+}
+
+/// The parts of service time.
+pub(super) fn phases(page: &mut Page, report: &RunReport, figures: &Figures) {
+    let total = &report.measurement.total;
+    let phases = [
+        ("dns", &figures.dns),
+        ("connect", &total.connect),
+        ("tls", &total.tls),
+        ("first byte", &total.first_byte),
+        ("transfer", &total.transfer),
+    ];
+    let seen: Vec<_> = phases.into_iter().filter(|(_, hist)| !hist.is_empty()).collect();
+    if seen.is_empty() {
+        return;
+    }
+    page.blank();
+    let mut rows = vec![header("Phases", &["mean", "p50", "p99", "max", "count"])];
+    rows.extend(seen.into_iter().map(|(name, hist)| {
+        vec![
+            name.to_owned(),
+            show::duration(hist.mean()),
+            quantile_cell(hist, 0.5),
+            quantile_cell(hist, 0.99),
+            show::duration(hist.max()),
+            show::count(hist.count()),
+        ]
+    }));
+    headed(page, rows);
+}
+
+/// A table whose header's first cell stands at the margin as the section's heading.
+fn headed(page: &mut Page, rows: Vec<Vec<String>>) {
+    let mut table = Page::default();
+    table.table(&rows);
+    let heading = rows.first().and_then(|row| row.first()).cloned().unwrap_or_default();
+    for (index, line) in table.finish().lines().enumerate() {
+        let line = match (index, line.split_once(&heading)) {
+            (0, Some((_, rest))) => format!("{heading}  {rest}"),
+            _ => line.to_owned(),
+        };
+        page.line(&line);
+    }
+}
+
+/// Each run, and the mean across runs with its interval.
+pub(super) fn runs(page: &mut Page, report: &RunReport) {
+    if report.runs.is_empty() {
+        return;
+    }
+    page.blank();
+    let mut rows = vec![header("Runs", &["throughput", "p50", "p99", "p99.9", "failures", ""])];
+    let cells = |(index, run): (usize, &Headline)| {
+        let time = |seconds| show::duration(Nanos::from_secs_f64(seconds));
+        vec![
+            (index + 1).to_string(),
+            show::rate(run.throughput_per_s),
+            time(run.p50_s),
+            time(run.p99_s),
+            time(run.p99_9_s),
+            show::share(run.failure_share),
+            run.state.id().to_owned(),
+        ]
+    };
+    rows.extend(report.runs.iter().enumerate().map(cells));
+    headed(page, rows);
+    let estimates = figures::estimates(&report.runs);
+    if estimates.is_empty() {
+        return;
+    }
+    page.blank();
+    let mut rows = vec![header("Across runs", &["mean", "from", "to", "±"])];
+    rows.extend(estimates.iter().map(|(name, estimate, kind)| {
+        vec![
+            (*name).to_owned(),
+            kind.show(estimate.value),
+            kind.show(estimate.low),
+            kind.show(estimate.high),
+            show::share(half_share(estimate)),
+        ]
+    }));
+    headed(page, rows);
+    page.wrapped("  ", "From and to: the 95 % interval of the mean (Student's t).");
+}
+
+/// Half the interval as a share of the mean; NaN for a mean of zero.
+fn half_share(estimate: &Estimate) -> f64 {
+    figures::ratio((estimate.high - estimate.low) / 2.0, estimate.value)
+}
+
+/// The most called URLs; the rest in one row.
+pub(super) fn per_url(page: &mut Page, report: &RunReport) {
+    let mut urls = figures::url_rows(report);
+    if urls.is_empty() {
+        return;
+    }
+    let folded = urls.split_off(urls.len().min(URLS_MAX));
+    if let Some((first, rest)) = folded.split_first() {
+        let mut other = rest.iter().fold(clone_of(first), |mut sum, row| {
+            sum.count += row.count;
+            sum.failed += row.failed;
+            sum.timed_out += row.timed_out;
+            sum.response.merge(&row.response);
+            sum
+        });
+        other.url = format!("{} more", show::count(folded.len() as u64));
+        urls.push(other);
+    }
+    page.blank();
+    let mut rows = vec![header("Per URL", &["calls", "failed", "p50", "p99", "max"])];
+    rows.extend(urls.iter().map(|row| {
+        vec![
+            words::printable(&row.url, 400),
+            show::count(row.count),
+            show::count(row.failed + row.timed_out),
+            quantile_cell(&row.response, 0.5),
+            quantile_cell(&row.response, 0.99),
+            if row.response.is_empty() {
+                "-".to_owned()
+            } else {
+                show::duration(row.response.max())
+            },
+        ]
+    }));
+    headed(page, rows);
+}
+
+fn clone_of(row: &figures::UrlRow) -> figures::UrlRow {
+    figures::UrlRow { url: String::new(), response: row.response.clone(), ..*row }
+}

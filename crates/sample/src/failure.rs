@@ -1,0 +1,83 @@
+//! Failure classes: a superset of httperf's eight, each with one party to blame.
+
+/// Who is to blame for a failure; decides the column it lands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Blame {
+    /// The server misbehaved or refused.
+    Server,
+    /// Something between us and the server.
+    Path,
+    /// Our own machine or program.
+    Driver,
+    /// The plan asked for something that cannot be, or set the limit that was hit.
+    Plan,
+}
+
+impl Blame {
+    pub fn id(self) -> &'static str {
+        match self {
+            Blame::Server => "server",
+            Blame::Path => "path",
+            Blame::Driver => "driver",
+            Blame::Plan => "plan",
+        }
+    }
+}
+
+macro_rules! classes {
+    ($($name:ident, $id:literal, $blame:ident, $text:literal;)*) => {
+        /// Why a call failed or timed out, or was dropped.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum FailureClass { $(#[doc = $text] $name,)* }
+
+        impl FailureClass {
+            pub const ALL: &[FailureClass] = &[$(FailureClass::$name,)*];
+            pub const COUNT: usize = Self::ALL.len();
+
+            /// Stable name for reports and JSON.
+            pub fn id(self) -> &'static str {
+                match self { $(FailureClass::$name => $id,)* }
+            }
+
+            pub fn blame(self) -> Blame {
+                match self { $(FailureClass::$name => Blame::$blame,)* }
+            }
+
+            /// One sentence for people.
+            pub fn explain(self) -> &'static str {
+                match self { $(FailureClass::$name => $text,)* }
+            }
+        }
+    };
+}
+
+classes! {
+    ClientTimeout, "client-timo", Server, "no whole answer within --timeout";
+    ConnectTimeout, "connect-timo", Path, "no connection within the connect timeout";
+    FirstByteTimeout, "first-byte-timo", Server, "no first byte of an answer within its timeout";
+    ProgressTimeout, "progress-timo", Server, "the connection stood still longer than the progress timeout";
+    QueueTimeout, "queue-timo", Plan, "waited its whole timeout for a connection (see --connections-max)";
+    SocketTimeout, "socket-timo", Path, "the kernel gave the connection up (ETIMEDOUT)";
+    Refused, "connrefused", Server, "connection refused";
+    Reset, "connreset", Server, "connection reset by the server";
+    Unreachable, "unreachable", Path, "host or network unreachable";
+    FdUnavailable, "fd-unavail", Driver, "this process is out of file descriptors (EMFILE)";
+    AddressUnavailable, "addrunavail", Driver, "no local port left (EADDRNOTAVAIL)";
+    FileTableFull, "ftab-full", Driver, "the system's file table is full (ENFILE)";
+    OtherIo, "other", Path, "another error of the operating system";
+    ClosedEarly, "closed-early", Server, "the server closed the connection before any byte of the answer";
+    Truncated, "truncated", Server, "the connection ended in the middle of an answer";
+    NotHttp, "not-http", Server, "what came back is not HTTP";
+    BadFraming, "bad-framing", Server, "the answer's head, length or chunks break HTTP's rules";
+    Unasked, "unasked", Server, "bytes came that no request had asked for";
+    Status, "status", Server, "the status was not an expected one";
+    Length, "length", Server, "the body did not have the expected length";
+    Body, "body", Server, "the body was not the expected one";
+    Encoding, "encoding", Server, "the content coding could not be undone";
+    Redirects, "redirects", Server, "too many redirects, or one that leads nowhere";
+    Tls, "tls", Server, "the TLS handshake or record layer failed";
+    Certificate, "certificate", Server, "the server's certificate was not accepted";
+    Proxy, "proxy", Path, "the proxy refused the request";
+    ConnectionLimit, "connections-max", Plan, "dropped: no connection free and --queue-max reached";
+    WorkloadEnd, "workload", Plan, "the workload could not make the request";
+}

@@ -1,0 +1,101 @@
+//! The contract between load, counting and report: what fell due, what became of it, and who is to
+//! blame when it failed. Layer 1: plain data, no behaviour beyond names.
+#![forbid(unsafe_code)]
+
+mod environment;
+mod failure;
+
+pub use environment::Environment;
+pub use failure::{Blame, FailureClass};
+use units::Nanos;
+
+/// One unit of work that falls due: index and instant are computed by the schedule, never read off
+/// a clock. It exists even if nothing is ever sent for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    pub index: u64,
+    pub intended: Nanos,
+}
+
+/// What became of an arrival. Exactly one per arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Outcome {
+    /// A whole answer that met every expectation.
+    Succeeded,
+    /// An answer that did not, or none; the class says which.
+    Failed,
+    /// Not done within its limit; recorded at its full age.
+    TimedOut,
+    /// Due, but never issued: a limit of the plan or of this machine was reached. Has no time.
+    Dropped,
+    /// Issued, but the run was stopped first.
+    Abandoned,
+}
+
+/// Which part of a run an arrival fell due in. Only `Measure` feeds the headline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunPhase {
+    WarmUp,
+    Measure,
+}
+
+/// The record of one call, made once, when its outcome is known.
+///
+/// All instants are of the driver's monotonic clock; an instant that never came is zero.
+#[derive(Clone, Debug, Default)]
+pub struct Sample {
+    pub index: u64,
+    /// Row of the target list.
+    pub target: u32,
+    /// When it fell due.
+    pub intended: Nanos,
+    /// When the worker started work on it: lookup or connect, or, on an idle connection, the
+    /// handing over of the first request byte.
+    pub issued: Nanos,
+    /// When its connection became free for it; `wait` = this − intended, `lag` = issued − this.
+    pub admitted: Nanos,
+    /// When the first request byte was handed over.
+    pub sent: Nanos,
+    /// When the first byte of the answer was read.
+    pub first_byte: Nanos,
+    /// When the outcome was known.
+    pub done: Nanos,
+    /// Time to connect and to shake hands, where this call opened its connection.
+    pub connect: Option<Nanos>,
+    pub tls: Option<Nanos>,
+    /// Status code of the final answer; 0 when none came.
+    pub status: u16,
+    pub class: Option<FailureClass>,
+    /// Bytes of this call handed to the transport (plaintext).
+    pub bytes_sent: u64,
+    /// Bytes of its answers, heads and framing included (plaintext).
+    pub bytes_received: u64,
+    /// Bytes of body as framed by HTTP, and after content decoding.
+    pub body_bytes: u64,
+    pub decoded_bytes: u64,
+    /// Redirects followed within this call.
+    pub redirects: u16,
+}
+
+/// What TLS agreed on for one connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TlsFacts {
+    /// `TLSv1.3`.
+    pub version: String,
+    /// `TLS13_AES_128_GCM_SHA256`.
+    pub cipher: String,
+    /// `X25519MLKEM768`; empty when a resumed session did no exchange.
+    pub group: String,
+    pub resumed: bool,
+    /// Empty when none was agreed on.
+    pub alpn: String,
+}
+
+/// What the kernel knows of one TCP connection (TCP_INFO).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SocketFacts {
+    /// Segments retransmitted over the connection's life.
+    pub retransmits: u64,
+    /// Smoothed round-trip time.
+    pub rtt: Nanos,
+}

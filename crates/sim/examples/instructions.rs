@@ -1,0 +1,20 @@
+//! Runs N calls of the production worker against canned answers: the difference between two N, under
+//! callgrind, is what a call costs in instructions. `cargo xtask perf` does that.
+//!
+//!     instructions CALLS [keepalive|pipeline16|percall]
+
+use sim::{Keep, calls_against};
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let calls = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(10_000);
+    let kind = arguments.next().unwrap_or_else(|| "keepalive".into());
+    let (pipeline, per_connection) = match kind.as_str() {
+        "pipeline16" => (16, None),
+        "percall" => (1, Some(1)),
+        _ => (1, None),
+    };
+    let mut keep = Keep::default();
+    calls_against(calls, pipeline, per_connection, &mut keep);
+    assert_eq!(keep.total.counts.succeeded, calls);
+}

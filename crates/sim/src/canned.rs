@@ -1,0 +1,142 @@
+//! The leanest world: every request is answered at once with the same bytes. For counting what the
+//! worker itself costs, in instructions and in allocations; it knows no time but a counter.
+
+use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
+use engine::{Link, Order, Row};
+use sample::{Outcome, Sample, SocketFacts};
+use stats::Snapshot;
+use units::Nanos;
+
+/// Answers at once; one answer for each `request` bytes written.
+#[derive(Debug)]
+pub struct Canned {
+    answer: Vec<u8>,
+    request: usize,
+    now: Nanos,
+    /// Bytes written by each slot that have not been answered.
+    written: Vec<usize>,
+    pending: Vec<Slot>,
+    /// Nanoseconds that pass with every reading of the clock.
+    tick: u64,
+}
+
+impl Canned {
+    /// `request`: length of one request in bytes; `slots`: connections at most.
+    pub fn new(answer: &[u8], request: usize, slots: usize, start: Nanos) -> Canned {
+        Canned {
+            answer: answer.to_vec(),
+            request,
+            now: start,
+            written: vec![0; slots],
+            pending: Vec::with_capacity(slots),
+            tick: 1_000,
+        }
+    }
+}
+
+impl Io for Canned {
+    fn now(&mut self) -> Nanos {
+        self.now += Nanos(self.tick);
+        self.now
+    }
+
+    fn open(&mut self, _: Slot, _: &Peer, _: &OpenOptions) -> Result<(), IoError> {
+        Ok(())
+    }
+
+    fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
+        if self.written[slot as usize] == 0 {
+            self.pending.push(slot);
+        }
+        self.written[slot as usize] += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
+        let written = &mut self.written[slot as usize];
+        let mut count = 0;
+        while *written >= self.request {
+            *written -= self.request;
+            buffer[count..count + self.answer.len()].copy_from_slice(&self.answer);
+            count += self.answer.len();
+        }
+        if count == 0 { Err(IoError::WouldBlock) } else { Ok(count) }
+    }
+
+    fn close(&mut self, slot: Slot, _: Close) {
+        self.written[slot as usize] = 0;
+    }
+
+    fn facts(&mut self, _: Slot) -> Option<SocketFacts> {
+        None
+    }
+
+    fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
+        ready.clear();
+        let readable = |slot| Ready { slot, readable: true, writable: false, ended: false };
+        ready.extend(self.pending.drain(..).map(readable));
+        if ready.is_empty() {
+            self.now = self.now.max(until);
+        }
+    }
+}
+
+/// Keeps one total and gives the same memory back each time.
+#[derive(Debug, Default)]
+pub struct Keep {
+    pub total: Snapshot,
+    spare: Option<Box<Snapshot>>,
+    /// Told when the first row ends: what is allocated before that is not in the steady state.
+    pub rows: u64,
+}
+
+impl Link for Keep {
+    fn order(&mut self) -> Order {
+        Order::Go
+    }
+
+    fn row(&mut self, mut row: Row) -> Box<Snapshot> {
+        self.rows += 1;
+        self.total.merge(&row.snapshot);
+        row.snapshot.clear();
+        self.spare.replace(row.snapshot).unwrap_or_else(|| Box::new(Snapshot::prepared(1)))
+    }
+
+    fn log(&mut self, _: &mut Vec<(Sample, Outcome)>) {}
+}
+
+/// The answer of the null server in bench/: what the budgets are measured with.
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nServer: null\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Type: text/plain\r\nContent-Length: 13\r\nConnection: keep-alive\r\n\r\nHello, world!";
+
+/// Makes `calls` calls from 64 connections of one worker, into `keep`.
+///
+/// # Panics
+/// When the plan cannot be made ready, which its constants exclude.
+pub fn calls_against(calls: u64, pipeline: u32, per_connection: Option<u32>, keep: &mut Keep) {
+    let (mut worker, mut io) = canned_worker(calls, pipeline, per_connection);
+    engine::drive(&mut worker, &mut io, keep);
+}
+
+/// The worker and the world of [`calls_against`], for a caller that drives them itself.
+///
+/// # Panics
+/// As [`calls_against`].
+pub fn canned_worker(
+    calls: u64,
+    pipeline: u32,
+    per_connection: Option<u32>,
+) -> (engine::Worker, Canned) {
+    let mut plan = crate::plan_for("http://127.0.0.1:18080/hw");
+    plan.load = plan::Load::Closed { users: 64, think: plan::Think::None };
+    plan.stop.duration = None;
+    plan.stop.requests = Some(calls);
+    plan.connection.pipeline = pipeline;
+    plan.connection.calls = per_connection;
+    let start = Nanos::from_secs(1_000);
+    let endpoints = crate::run::endpoints_of(&plan);
+    let setup = engine::Setup::new(plan, endpoints, 1, start).expect("the constants are valid");
+    let template = setup.targets.template(0);
+    let length = if per_connection == Some(1) { template.last.len() } else { template.bytes.len() };
+    let io = Canned::new(ANSWER, length, 64, start);
+    (engine::Worker::new(std::sync::Arc::new(setup), 0, None), io)
+}

@@ -1,0 +1,14 @@
+//! Virtual time for tests: workers ↔ links ↔ scripted or queueing-model servers, in one thread, with
+//! a clock that jumps from event to event. The worker is the one that runs in production; only the
+//! world around it is made up, so a minute of load takes milliseconds and always ends the same.
+#![forbid(unsafe_code)]
+
+mod canned;
+mod run;
+mod servers;
+mod world;
+
+pub use canned::{Canned, Keep, calls_against, canned_worker};
+pub use run::{Outcome, execute, execute_with, plan_for};
+pub use servers::{Queue, Script, Service, Stall};
+pub use world::{Action, Admission, Client, Server, World};

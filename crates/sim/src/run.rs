@@ -1,0 +1,143 @@
+//! Running a plan in the made-up world.
+
+use crate::world::{Server, SimIo, World};
+use conduit::Peer;
+use engine::{Collector, Endpoint, Link, Order, Row, Setup, Turn, Worker, endpoint_key};
+use plan::Plan;
+use sample::Sample;
+use stats::{Measurement, Snapshot};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use units::Nanos;
+
+/// A finished simulation.
+#[derive(Debug)]
+pub struct Outcome {
+    pub measurement: Measurement,
+    /// Every call, where the plan was run with a log.
+    pub calls: Vec<(Sample, sample::Outcome)>,
+    /// Every byte that the clients sent, in order of sending.
+    pub sent: Vec<u8>,
+    pub ended_at: Nanos,
+}
+
+struct Bench {
+    collector: Collector,
+    calls: Vec<(Sample, sample::Outcome)>,
+    order: Order,
+}
+
+impl Link for Bench {
+    fn order(&mut self) -> Order {
+        if self.order == Order::Go && self.collector.aborted().is_some() {
+            self.order = Order::Stop;
+        }
+        self.order
+    }
+
+    fn row(&mut self, row: Row) -> Box<Snapshot> {
+        self.collector.add(row).0
+    }
+
+    fn log(&mut self, calls: &mut Vec<(Sample, sample::Outcome)>) {
+        self.calls.append(calls);
+    }
+}
+
+/// The defaults of `run`, for one URL, as a start for a test's plan.
+pub fn plan_for(url: &str) -> Plan {
+    let url = url::Url::parse(url).expect("a test's URL is well formed");
+    Plan::for_url(url)
+}
+
+/// The start of every simulation: not zero, so that a forgotten offset shows.
+const START: Nanos = Nanos::from_secs(1_000);
+
+/// Runs a plan against a server, with `workers` workers and no link delay.
+pub fn execute(plan: Plan, server: Box<dyn Server>, workers: u32) -> Outcome {
+    execute_with(plan, World::new(server, Nanos::ZERO, START), workers, None)
+}
+
+/// The same in a world of the caller's making; `stop_after`: an order to abandon at that time.
+///
+/// # Panics
+/// When the plan cannot be made ready: a test's plan is valid.
+pub fn execute_with(plan: Plan, world: World, workers: u32, stop_after: Option<Nanos>) -> Outcome {
+    let start = world.now();
+    let endpoints = endpoints_of(&plan);
+    let mut setup = Setup::new(plan, endpoints, workers, start).expect("a test's plan is valid");
+    setup.log_calls = true;
+    let setup = Arc::new(setup);
+    let world = Rc::new(RefCell::new(world));
+    let mut bench =
+        Bench { collector: Collector::new(setup.clone()), calls: Vec::new(), order: Order::Go };
+    let mut runners: Vec<(Worker, SimIo, bool)> = (0..workers)
+        .map(|id| {
+            (
+                Worker::new(setup.clone(), id, None),
+                SimIo { world: world.clone(), worker: id },
+                false,
+            )
+        })
+        .collect();
+    let stop_at = stop_after.map_or(Nanos::NEVER, |span| start + span);
+    loop {
+        let now = world.borrow().now();
+        if now >= stop_at {
+            bench.order = Order::Abandon;
+        }
+        let Some(wake) = turn_all(&mut runners, &mut bench) else { break };
+        if !handle_all(&mut runners, &world) {
+            let next = world.borrow().next_event();
+            world.borrow_mut().advance(next.min(wake).min(stop_at.max(now + Nanos(1))));
+        }
+    }
+    let mut world = world.borrow_mut();
+    Outcome {
+        measurement: bench.collector.finish(stop_after.is_some()),
+        calls: bench.calls,
+        sent: std::mem::take(&mut world.sent),
+        ended_at: world.now() - start,
+    }
+}
+
+/// One turn of every worker; the earliest wake-up, or `None` when all are done.
+fn turn_all(runners: &mut [(Worker, SimIo, bool)], bench: &mut Bench) -> Option<Nanos> {
+    let mut wake = None;
+    for (worker, io, done) in runners.iter_mut().filter(|(_, _, done)| !done) {
+        match worker.turn(io, bench) {
+            Turn::Wait(until) => wake = Some(wake.map_or(until, |at: Nanos| at.min(until))),
+            Turn::Done => *done = true,
+        }
+    }
+    wake
+}
+
+/// Hands pending readiness to the workers; false when there was none.
+fn handle_all(runners: &mut [(Worker, SimIo, bool)], world: &Rc<RefCell<World>>) -> bool {
+    let now = world.borrow().now();
+    // what happens at this very instant, before time moves
+    world.borrow_mut().advance(now);
+    let mut any = false;
+    for (worker, io, _) in runners {
+        let ready = world.borrow_mut().take_ready(io.worker);
+        for event in ready {
+            any = true;
+            worker.handle(io, event);
+        }
+    }
+    any
+}
+
+pub(crate) fn endpoints_of(plan: &Plan) -> Vec<Endpoint> {
+    let mut endpoints: Vec<Endpoint> = Vec::new();
+    for target in &plan.targets {
+        let key = endpoint_key(&target.url);
+        if endpoints.iter().all(|endpoint| endpoint.key != key) {
+            let peers = vec![Peer::Tcp(([127, 0, 0, 1], 1).into())];
+            endpoints.push(Endpoint { key, peers, tls_name: None, tunnel: None, absolute: false });
+        }
+    }
+    endpoints
+}

@@ -1,0 +1,145 @@
+//! Servers whose true answer is known: queueing models with theory behind them, and scripts.
+
+use crate::world::{Action, Admission, Client, Server};
+use std::collections::BTreeMap;
+use units::{Nanos, Purpose, Seed, Stream};
+
+/// The law of service times.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Service {
+    /// The D of M/D/1.
+    Fixed(Nanos),
+    /// The M of M/M/1: exponential with this mean.
+    Exponential(Nanos),
+}
+
+/// The server stands still for `length` at `first`, and again every `period` after that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    pub first: Nanos,
+    pub length: Nanos,
+    pub period: Nanos,
+}
+
+impl Stall {
+    /// The end of the stall that `at` falls into.
+    fn end_of(&self, at: Nanos) -> Option<Nanos> {
+        if at < self.first {
+            return None;
+        }
+        let into = Nanos((at - self.first).0 % self.period.0.max(1));
+        (into < self.length).then(|| at - into + self.length)
+    }
+}
+
+/// First come, first served, by `servers` equal servers; one answer for every request head.
+#[derive(Debug)]
+pub struct Queue {
+    service: Service,
+    random: Stream,
+    /// When each server is free.
+    free: Vec<Nanos>,
+    /// Unlimited servers: each request has its own.
+    endless: bool,
+    stall: Option<Stall>,
+    answer: Vec<u8>,
+    heads: BTreeMap<Client, usize>,
+    /// Answers given, for comparison with the client's count.
+    pub served: u64,
+}
+
+impl Queue {
+    /// `servers` of 0: as many as there are requests.
+    pub fn new(servers: usize, service: Service, seed: u64) -> Queue {
+        Queue {
+            service,
+            random: Seed(seed).stream(Purpose::Simulation, 0),
+            free: vec![Nanos::ZERO; servers.max(1)],
+            endless: servers == 0,
+            stall: None,
+            answer: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello".to_vec(),
+            heads: BTreeMap::new(),
+            served: 0,
+        }
+    }
+
+    pub fn with_stall(mut self, stall: Stall) -> Queue {
+        self.stall = Some(stall);
+        self
+    }
+
+    fn service(&mut self) -> Nanos {
+        match self.service {
+            Service::Fixed(span) => span,
+            Service::Exponential(mean) => {
+                Nanos::from_secs_f64(self.random.exponential(mean.as_secs_f64()))
+            }
+        }
+    }
+
+    /// When a request that arrives now is answered.
+    fn finish(&mut self, now: Nanos) -> Nanos {
+        let service = self.service();
+        let done = if self.endless {
+            now + service
+        } else {
+            let Some(first) = self.free.iter_mut().min() else { return now };
+            let done = now.max(*first) + service;
+            *first = done;
+            done
+        };
+        self.stall.and_then(|stall| stall.end_of(done)).unwrap_or(done)
+    }
+
+    /// Request heads completed by `bytes`: each is one request without body.
+    fn requests(&mut self, client: Client, bytes: &[u8]) -> usize {
+        let seen = self.heads.entry(client).or_default();
+        let mut count = 0;
+        for byte in bytes {
+            *seen = match (*seen, byte) {
+                (0 | 2, b'\r') => *seen + 1,
+                (1, b'\n') => 2,
+                (3, b'\n') => {
+                    count += 1;
+                    0
+                }
+                _ => 0,
+            };
+        }
+        count
+    }
+}
+
+impl Server for Queue {
+    fn receive(&mut self, now: Nanos, client: Client, bytes: &[u8]) -> Vec<(Nanos, Action)> {
+        let count = self.requests(client, bytes);
+        self.served += count as u64;
+        (0..count).map(|_| (self.finish(now), Action::Bytes(self.answer.clone()))).collect()
+    }
+
+    fn ended(&mut self, _now: Nanos, client: Client) {
+        self.heads.remove(&client);
+    }
+}
+
+/// A server made of a closure: for everything that no model covers.
+pub struct Script<F> {
+    pub admit: Admission,
+    pub react: F,
+}
+
+impl<F> std::fmt::Debug for Script<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Script").field("admit", &self.admit).finish_non_exhaustive()
+    }
+}
+
+impl<F: FnMut(Nanos, Client, &[u8]) -> Vec<(Nanos, Action)>> Server for Script<F> {
+    fn connect(&mut self, _now: Nanos, _client: Client) -> Admission {
+        self.admit
+    }
+
+    fn receive(&mut self, now: Nanos, client: Client, bytes: &[u8]) -> Vec<(Nanos, Action)> {
+        (self.react)(now, client, bytes)
+    }
+}

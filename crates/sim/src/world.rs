@@ -1,0 +1,305 @@
+//! The made-up world: one clock, one server, and the pipes between it and the workers.
+
+use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
+use sample::{FailureClass, SocketFacts};
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::rc::Rc;
+use units::Nanos;
+
+/// A client connection as the server knows it: worker, slot, opening.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Client {
+    pub worker: u32,
+    pub slot: Slot,
+    pub generation: u32,
+}
+
+/// What becomes of a connection attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    Accept,
+    Refuse,
+    /// No answer at all, as from a full backlog or a host that is gone.
+    Ignore,
+    /// The driver itself cannot open it.
+    Fail(FailureClass),
+}
+
+/// Something that the server does at an instant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    Bytes(Vec<u8>),
+    End,
+    Reset,
+}
+
+/// A server without I/O: told what comes in, it says what it does and when.
+pub trait Server {
+    fn connect(&mut self, _now: Nanos, _client: Client) -> Admission {
+        Admission::Accept
+    }
+
+    /// Bytes arrived; the actions follow at the given instants, none of them before `now`.
+    fn receive(&mut self, now: Nanos, client: Client, bytes: &[u8]) -> Vec<(Nanos, Action)>;
+
+    /// The client's side is closed.
+    fn ended(&mut self, _now: Nanos, _client: Client) {}
+}
+
+#[derive(Debug)]
+enum Event {
+    Arrive(Client, Vec<u8>),
+    Connected(Client),
+    Refused(Client),
+    Act(Client, Action),
+    Gone(Client),
+}
+
+/// The client's end of one connection.
+#[derive(Debug, Default)]
+struct Pipe {
+    generation: u32,
+    open: bool,
+    connected: bool,
+    failed: Option<FailureClass>,
+    inbox: VecDeque<u8>,
+    ended: bool,
+    signal: Option<Ready>,
+}
+
+/// Clock, events, pipes and the server.
+pub struct World {
+    now: Nanos,
+    events: BinaryHeap<Reverse<(Nanos, u64)>>,
+    payload: BTreeMap<u64, Event>,
+    sequence: u64,
+    pipes: BTreeMap<(u32, Slot), Pipe>,
+    signalled: BTreeMap<u32, Vec<Slot>>,
+    server: Box<dyn Server>,
+    /// One-way delay of the link, each direction.
+    delay: Nanos,
+    /// Bytes the transport takes in one write, to make partial writes happen.
+    write_max: usize,
+    /// Bytes sent by all clients, in order: the fingerprint of what went out.
+    pub sent: Vec<u8>,
+    pub keep_sent: bool,
+}
+
+impl std::fmt::Debug for World {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("World").field("now", &self.now).finish_non_exhaustive()
+    }
+}
+
+impl World {
+    pub fn new(server: Box<dyn Server>, delay: Nanos, start: Nanos) -> World {
+        World {
+            now: start,
+            events: BinaryHeap::new(),
+            payload: BTreeMap::new(),
+            sequence: 0,
+            pipes: BTreeMap::new(),
+            signalled: BTreeMap::new(),
+            server,
+            delay,
+            write_max: usize::MAX,
+            sent: Vec::new(),
+            keep_sent: false,
+        }
+    }
+
+    /// At most so many bytes are taken by one write.
+    pub fn limit_writes(&mut self, bytes: usize) {
+        self.write_max = bytes.max(1);
+    }
+
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// The instant of the next event; `NEVER` when nothing is to come.
+    pub fn next_event(&self) -> Nanos {
+        self.events.peek().map_or(Nanos::NEVER, |Reverse((at, _))| *at)
+    }
+
+    /// Moves the clock to `to` and lets everything until then happen.
+    pub fn advance(&mut self, to: Nanos) {
+        while self.next_event() <= to {
+            let Some(Reverse((at, key))) = self.events.pop() else { break };
+            self.now = self.now.max(at);
+            if let Some(event) = self.payload.remove(&key) {
+                self.happen(event);
+            }
+        }
+        self.now = self.now.max(to);
+    }
+
+    /// The readiness events of a worker since the last call.
+    pub fn take_ready(&mut self, worker: u32) -> Vec<Ready> {
+        let slots = self.signalled.remove(&worker).unwrap_or_default();
+        let pipes = &mut self.pipes;
+        slots.iter().filter_map(|slot| pipes.get_mut(&(worker, *slot))?.signal.take()).collect()
+    }
+
+    fn at(&mut self, at: Nanos, event: Event) {
+        self.sequence += 1;
+        self.payload.insert(self.sequence, event);
+        self.events.push(Reverse((at.max(self.now), self.sequence)));
+    }
+
+    fn pipe(&mut self, client: Client) -> Option<&mut Pipe> {
+        let pipe = self.pipes.get_mut(&(client.worker, client.slot))?;
+        (pipe.open && pipe.generation == client.generation).then_some(pipe)
+    }
+
+    fn signal(&mut self, client: Client, readable: bool, writable: bool, ended: bool) {
+        let Some(pipe) = self.pipe(client) else { return };
+        let fresh = pipe.signal.is_none();
+        let signal = pipe.signal.get_or_insert(Ready {
+            slot: client.slot,
+            readable: false,
+            writable: false,
+            ended: false,
+        });
+        signal.readable |= readable;
+        signal.writable |= writable;
+        signal.ended |= ended;
+        if fresh {
+            self.signalled.entry(client.worker).or_default().push(client.slot);
+        }
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Connected(client) => {
+                if let Some(pipe) = self.pipe(client) {
+                    pipe.connected = true;
+                    self.signal(client, false, true, false);
+                }
+            }
+            Event::Refused(client) => self.fail(client, FailureClass::Refused),
+            Event::Arrive(client, bytes) => {
+                for (at, action) in self.server.receive(self.now, client, &bytes) {
+                    self.at(at + self.delay, Event::Act(client, action));
+                }
+            }
+            Event::Act(client, Action::Bytes(bytes)) => {
+                if let Some(pipe) = self.pipe(client) {
+                    pipe.inbox.extend(bytes);
+                    self.signal(client, true, false, false);
+                }
+            }
+            Event::Act(client, Action::End) => {
+                if let Some(pipe) = self.pipe(client) {
+                    pipe.ended = true;
+                    self.signal(client, true, false, true);
+                }
+            }
+            Event::Act(client, Action::Reset) => self.fail(client, FailureClass::Reset),
+            Event::Gone(client) => self.server.ended(self.now, client),
+        }
+    }
+
+    fn fail(&mut self, client: Client, class: FailureClass) {
+        if let Some(pipe) = self.pipe(client) {
+            pipe.failed = Some(class);
+            self.signal(client, true, true, true);
+        }
+    }
+}
+
+/// One worker's view of the world.
+#[derive(Clone, Debug)]
+pub(crate) struct SimIo {
+    pub(crate) world: Rc<RefCell<World>>,
+    pub(crate) worker: u32,
+}
+
+impl Io for SimIo {
+    fn now(&mut self) -> Nanos {
+        self.world.borrow().now
+    }
+
+    fn open(&mut self, slot: Slot, _peer: &Peer, _options: &OpenOptions) -> Result<(), IoError> {
+        let mut world = self.world.borrow_mut();
+        let pipe = world.pipes.entry((self.worker, slot)).or_default();
+        let generation = pipe.generation + 1;
+        *pipe = Pipe { generation, open: true, ..Pipe::default() };
+        let client = Client { worker: self.worker, slot, generation };
+        let (now, trip) = (world.now, world.delay * 2);
+        match world.server.connect(now, client) {
+            Admission::Accept if trip.is_zero() => {
+                if let Some(pipe) = world.pipe(client) {
+                    pipe.connected = true;
+                }
+            }
+            Admission::Accept => world.at(now + trip, Event::Connected(client)),
+            Admission::Refuse => world.at(now + trip, Event::Refused(client)),
+            Admission::Ignore => {}
+            Admission::Fail(class) => return Err(IoError::Failed(class)),
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
+        let mut world = self.world.borrow_mut();
+        let (taken, at) = (bytes.len().min(world.write_max), world.now + world.delay);
+        let Some(pipe) = world.pipes.get_mut(&(self.worker, slot)) else {
+            return Err(IoError::Failed(FailureClass::OtherIo));
+        };
+        if let Some(class) = pipe.failed {
+            return Err(IoError::Failed(class));
+        }
+        if !pipe.connected {
+            return Err(IoError::WouldBlock);
+        }
+        let client = Client { worker: self.worker, slot, generation: pipe.generation };
+        if world.keep_sent {
+            world.sent.extend_from_slice(&bytes[..taken]);
+        }
+        world.at(at, Event::Arrive(client, bytes[..taken].to_vec()));
+        Ok(taken)
+    }
+
+    fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
+        let mut world = self.world.borrow_mut();
+        let Some(pipe) = world.pipes.get_mut(&(self.worker, slot)) else {
+            return Err(IoError::Failed(FailureClass::OtherIo));
+        };
+        if pipe.inbox.is_empty() {
+            return match pipe.failed {
+                Some(class) => Err(IoError::Failed(class)),
+                None if pipe.ended => Ok(0),
+                None => Err(IoError::WouldBlock),
+            };
+        }
+        let count = pipe.inbox.len().min(buffer.len());
+        for (place, byte) in buffer.iter_mut().zip(pipe.inbox.drain(..count)) {
+            *place = byte;
+        }
+        Ok(count)
+    }
+
+    fn close(&mut self, slot: Slot, _how: Close) {
+        let mut world = self.world.borrow_mut();
+        let at = world.now + world.delay;
+        if let Some(pipe) = world.pipes.get_mut(&(self.worker, slot)) {
+            pipe.open = false;
+            pipe.signal = None;
+            let client = Client { worker: self.worker, slot, generation: pipe.generation };
+            world.at(at, Event::Gone(client));
+        }
+    }
+
+    fn facts(&mut self, _slot: Slot) -> Option<SocketFacts> {
+        let world = self.world.borrow();
+        Some(SocketFacts { retransmits: 0, rtt: world.delay * 2 })
+    }
+
+    /// Not used: the run loop moves the clock, because several workers share it.
+    fn wait(&mut self, _until: Nanos, ready: &mut Vec<Ready>) {
+        ready.clear();
+    }
+}

@@ -1,0 +1,57 @@
+//! Plain HTTP/1.1 on open connections allocates nothing in the measured phase.
+
+use engine::Turn;
+use sim::{Keep, canned_worker};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: every call is passed on to the system's allocator unchanged.
+#[allow(unsafe_code, reason = "a counting allocator is a GlobalAlloc, whose methods are unsafe")]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps alloc's contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the pointer came from the same allocator.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// One test in this file: a second one would run beside it and be counted too.
+#[test]
+fn the_steady_state_allocates_nothing() {
+    for pipeline in [1, 16] {
+        let (mut worker, mut io) = canned_worker(400_000, pipeline, None);
+        let mut keep = Keep::default();
+        let mut ready = Vec::with_capacity(64);
+        let mut steady = None;
+        let mut last = 0;
+        while let Turn::Wait(until) = worker.turn(&mut io, &mut keep) {
+            conduit::Io::wait(&mut io, until, &mut ready);
+            for event in &ready {
+                worker.handle(&mut io, *event);
+            }
+            // a few turns to open connections and to fill buffers to their size
+            last += ready.len();
+            if last > 10_000 && steady.is_none() {
+                steady = Some(ALLOCATIONS.load(Ordering::Relaxed));
+            }
+            if last < 24_000 {
+                let now = ALLOCATIONS.load(Ordering::Relaxed);
+                assert_eq!(now, steady.unwrap_or(now), "pipeline {pipeline}: after {last} events");
+            }
+        }
+        assert!(steady.is_some(), "the run was too short to look at");
+        assert_eq!(keep.total.counts.succeeded, 400_000);
+    }
+}

@@ -1,0 +1,403 @@
+//! The laws of measurement, on the worker that runs in production.
+
+use plan::{Arrivals, Gaps, Load, Plan, SessionPlan, Think};
+use proptest::prelude::*;
+use sample::{FailureClass, Outcome};
+use sim::{
+    Action, Admission, Client, Queue, Script, Server, Service, World, execute, execute_with,
+    plan_for,
+};
+use units::{Nanos, Rate};
+
+const URL: &str = "http://sim.example/path?q=1";
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+
+fn open(rate: f64, seconds: u64) -> Plan {
+    let mut plan = plan_for(URL);
+    let rate = Rate(rate);
+    let arrivals = Arrivals { from: rate, to: rate, gaps: Gaps::Poisson, burst: 1 };
+    plan.load = Load::Open { arrivals, session: None, connections_max: None, queue_max: None };
+    plan.stop.duration = Some(Nanos::from_secs(seconds));
+    plan
+}
+
+fn count_only(users: u32, calls: u64) -> Plan {
+    let mut plan = plan_for(URL);
+    plan.load = Load::Closed { users, think: Think::None };
+    plan.stop.duration = None;
+    plan.stop.requests = Some(calls);
+    plan
+}
+
+fn quick() -> Box<Queue> {
+    Box::new(Queue::new(0, Service::Fixed(Nanos::from_millis(1)), 1))
+}
+
+fn script<F>(react: F) -> Box<dyn Server>
+where
+    F: FnMut(Nanos, Client, &[u8]) -> Vec<(Nanos, Action)> + 'static,
+{
+    Box::new(Script { admit: Admission::Accept, react })
+}
+
+fn reply(now: Nanos, bytes: &[u8]) -> (Nanos, Action) {
+    (now + Nanos::from_millis(1), Action::Bytes(bytes.to_vec()))
+}
+
+/// The failure class that a run's calls ended with, and how often.
+fn classes(run: &sim::Outcome) -> Vec<(FailureClass, u64)> {
+    run.measurement.total.failures.iter().map(|(class, count)| (*class, *count)).collect()
+}
+
+#[test]
+fn a_count_is_met_exactly_by_any_number_of_workers() {
+    for workers in [1, 2, 3, 8] {
+        let run = execute(count_only(8, 1_003), quick(), workers);
+        let counts = run.measurement.total.counts;
+        assert_eq!((counts.due, counts.succeeded), (1_003, 1_003), "{workers} workers");
+    }
+}
+
+/// Law 7: the same seed gives the same bytes and the same due instants; for 1 worker or 8 the same
+/// multiset.
+#[test]
+fn content_and_instants_do_not_depend_on_the_workers() {
+    let look = |workers| {
+        let mut plan = open(200.0, 5);
+        plan.targets = (0..7)
+            .map(|n| plan::TargetPlan {
+                url: url::Url::parse(&format!("http://sim.example/{n}")).unwrap(),
+                weight: f64::from(n) + 1.0,
+                method: None,
+                body: None,
+            })
+            .collect();
+        plan.order = plan::Order::Random;
+        let run = execute(plan, quick(), workers);
+        let mut calls: Vec<_> =
+            run.calls.iter().map(|(s, _)| (s.index, s.intended, s.target)).collect();
+        calls.sort_unstable();
+        calls
+    };
+    let alone = look(1);
+    assert!(alone.len() > 900, "{}", alone.len());
+    assert_eq!(alone, look(8));
+}
+
+/// The bytes of a seed, pinned: whoever changes them changes what old plans send.
+#[test]
+fn bytes_on_the_wire_are_pinned() {
+    let mut world = World::new(quick(), Nanos::ZERO, Nanos::from_secs(1_000));
+    world.keep_sent = true;
+    let run = execute_with(count_only(1, 2), world, 1, None);
+    let version = env!("CARGO_PKG_VERSION");
+    let one = format!(
+        "GET /path?q=1 HTTP/1.1\r\nHost: sim.example\r\nUser-Agent: loadstone/{version}\r\n\r\n"
+    );
+    assert_eq!(String::from_utf8(run.sent).unwrap(), one.repeat(2));
+}
+
+#[test]
+fn the_warm_up_is_kept_apart() {
+    let mut plan = open(1_000.0, 4);
+    plan.stop.warm_up = Nanos::from_secs(2);
+    let run = execute(plan, quick(), 2);
+    let total = &run.measurement.total;
+    assert_eq!(total.counts.due, run.measurement.intended.unwrap());
+    assert!((1_800..2_200).contains(&total.warm_up.due), "{}", total.warm_up.due);
+    assert_eq!(total.response().count(), total.counts.succeeded);
+    let warm = run.measurement.series.iter().filter(|second| second.warm_up).count();
+    assert_eq!(warm, 2);
+}
+
+/// What cannot be issued is dropped and counted, never forgotten.
+#[test]
+fn a_full_queue_drops_and_says_so() {
+    let mut plan = open(1_000.0, 2);
+    let Load::Open { connections_max, queue_max, .. } = &mut plan.load else { unreachable!() };
+    (*connections_max, *queue_max) = (Some(1), Some(5));
+    let slow = Box::new(Queue::new(1, Service::Fixed(Nanos::from_millis(100)), 1));
+    let run = execute(plan, slow, 1);
+    let counts = run.measurement.total.counts;
+    assert!(counts.dropped > 1_900, "{counts:?}");
+    assert_eq!(counts.due, counts.succeeded + counts.dropped);
+    assert_eq!(classes(&run), [(FailureClass::ConnectionLimit, counts.dropped)]);
+    assert_eq!(run.measurement.total.response().count(), counts.succeeded, "a drop has no time");
+}
+
+/// Law 3: a timed-out call stands in the headline at its full age.
+#[test]
+fn a_timed_out_call_has_its_full_age() {
+    let mut plan = count_only(2, 4);
+    plan.timeouts.call = Nanos::from_secs(3);
+    let run = execute(plan, script(|_, _, _| Vec::new()), 1);
+    let total = &run.measurement.total;
+    assert_eq!(total.counts.timed_out, 4);
+    assert_eq!(total.response().count(), 4);
+    assert!(total.response().min() >= Nanos::from_millis(2_995), "{:?}", total.response().min());
+    assert_eq!(classes(&run), [(FailureClass::ClientTimeout, 4)]);
+}
+
+#[test]
+fn each_timeout_has_its_own_class() {
+    let second = Nanos::SECOND;
+    let mut plan = count_only(1, 1);
+    plan.timeouts.first_byte = Some(second);
+    let silent = execute(plan.clone(), script(|_, _, _| Vec::new()), 1);
+    assert_eq!(classes(&silent), [(FailureClass::FirstByteTimeout, 1)]);
+
+    plan.timeouts.first_byte = None;
+    plan.timeouts.progress = Some(second);
+    let half = script(|now, _, _| vec![reply(now, b"HTTP/1.1 200 OK\r\nContent-Le")]);
+    assert_eq!(classes(&execute(plan.clone(), half, 1)), [(FailureClass::ProgressTimeout, 1)]);
+
+    plan.timeouts.connect = second;
+    let nobody = Box::new(Script { admit: Admission::Ignore, react: |_, _, _: &[u8]| Vec::new() });
+    let unconnected = execute(plan, nobody, 1);
+    assert_eq!(classes(&unconnected), [(FailureClass::ConnectTimeout, 1)]);
+    let (sample, _) = &unconnected.calls[0];
+    assert_eq!(sample.done - sample.intended, second);
+}
+
+#[test]
+fn a_refused_connection_is_a_failure_and_no_success() {
+    let mut plan = count_only(2, 10);
+    plan.stop.duration = Some(Nanos::SECOND);
+    let server = Box::new(Script { admit: Admission::Refuse, react: |_, _, _: &[u8]| Vec::new() });
+    let run = execute(plan, server, 1);
+    assert_eq!(run.measurement.total.counts.failed, 10);
+    assert_eq!(classes(&run), [(FailureClass::Refused, 10)]);
+    assert!(run.measurement.total.response().is_empty(), "a fast failure improves no quantile");
+    assert_eq!(run.measurement.total.failed.count(), 10);
+}
+
+/// What a bad server sends, and the class that names it.
+#[test]
+fn every_kind_of_bad_answer_has_its_class() {
+    let end = |now: Nanos| (now + Nanos::from_millis(2), Action::End);
+    let cases: Vec<(&str, Box<dyn Server>, FailureClass)> = vec![
+        (
+            "no HTTP",
+            script(|now, _, _| vec![reply(now, b"220 smtp ready\r\n")]),
+            FailureClass::NotHttp,
+        ),
+        ("closed early", script(move |now, _, _| vec![end(now)]), FailureClass::ClosedEarly),
+        (
+            "truncated",
+            script(move |now, _, _| vec![reply(now, &ANSWER[..ANSWER.len() - 2]), end(now)]),
+            FailureClass::Truncated,
+        ),
+        ("reset", script(|now, _, _| vec![(now + Nanos(1), Action::Reset)]), FailureClass::Reset),
+        (
+            "bad length",
+            script(|now, _, _| vec![reply(now, b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n")]),
+            FailureClass::BadFraming,
+        ),
+        (
+            "server error",
+            script(|now, _, _| vec![reply(now, b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n")]),
+            FailureClass::Status,
+        ),
+    ];
+    for (name, server, class) in cases {
+        let run = execute(count_only(1, 3), server, 1);
+        assert_eq!(classes(&run), [(class, 3)], "{name}");
+        assert_eq!(run.measurement.total.counts.failed, 3, "{name}");
+    }
+}
+
+#[test]
+fn an_answer_that_nobody_asked_for_is_told() {
+    let twice = script(|now, _, _| vec![reply(now, &[ANSWER, ANSWER].concat())]);
+    let run = execute(count_only(1, 4), twice, 1);
+    assert_eq!(run.measurement.total.counts.succeeded, 4);
+    let unasked = run.measurement.total.failures.get(&FailureClass::Unasked);
+    assert_eq!(unasked, Some(&4));
+}
+
+#[test]
+fn close_delimited_and_chunked_answers_are_whole() {
+    let bodies: [&[u8]; 2] = [
+        b"HTTP/1.0 200 OK\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\nT: 1\r\n\r\n",
+    ];
+    for body in bodies {
+        let server = script(move |now, _, _| {
+            let close = (now + Nanos::from_millis(2), Action::End);
+            let mut acts = vec![reply(now, body)];
+            acts.extend(body.starts_with(b"HTTP/1.0").then_some(close));
+            acts
+        });
+        let run = execute(count_only(1, 5), server, 1);
+        assert_eq!(run.measurement.total.counts.succeeded, 5);
+        assert_eq!(run.measurement.total.body_bytes, 25);
+    }
+}
+
+/// An answer that arrives in two pieces, cut anywhere, is the same answer.
+#[test]
+fn a_cut_anywhere_changes_nothing() {
+    for cut in 1..ANSWER.len() {
+        let server = script(move |now, _, _| {
+            let later = now + Nanos::from_millis(3);
+            vec![reply(now, &ANSWER[..cut]), (later, Action::Bytes(ANSWER[cut..].to_vec()))]
+        });
+        let run = execute(count_only(1, 2), server, 1);
+        let total = &run.measurement.total;
+        assert_eq!(total.counts.succeeded, 2, "cut at {cut}");
+        assert_eq!(total.bytes_received, 2 * ANSWER.len() as u64);
+        assert_eq!(total.first_byte.count(), 2);
+    }
+}
+
+#[test]
+fn pipelined_calls_share_a_connection_and_keep_their_order() {
+    let mut plan = count_only(2, 320);
+    plan.connection.pipeline = 16;
+    let run = execute(plan, quick(), 1);
+    assert_eq!(run.measurement.total.counts.succeeded, 320);
+    assert_eq!(run.measurement.connections_peak, 2);
+    assert_eq!(run.measurement.total.flight_peak, 32);
+}
+
+/// WebMark's group B: ten calls per connection in two groups of five; the second group goes out when
+/// the first is answered.
+#[test]
+fn groups_go_out_together_and_wait_for_each_other() {
+    let mut plan = count_only(1, 20);
+    plan.connection.group = Some(5);
+    plan.connection.calls = Some(10);
+    let run = execute(plan, quick(), 1);
+    let total = &run.measurement.total;
+    assert_eq!(total.counts.succeeded, 20);
+    assert_eq!(total.connections.established, 2);
+    assert_eq!(total.flight_peak, 5);
+    let mut sent: Vec<_> = run.calls.iter().map(|(sample, _)| sample.issued).collect();
+    sent.dedup();
+    assert_eq!(sent.len(), 4, "four groups: {sent:?}");
+}
+
+#[test]
+fn calls_per_connection_open_new_ones() {
+    let mut plan = count_only(1, 9);
+    plan.connection.calls = Some(3);
+    let run = execute(plan, quick(), 1);
+    assert_eq!(run.measurement.total.connections.established, 3);
+    assert_eq!(run.measurement.total.counts.succeeded, 9);
+}
+
+/// A server that ends the connection after an answer strands the calls behind it: they are put on
+/// another connection and none is lost.
+#[test]
+fn stranded_calls_are_answered_elsewhere() {
+    let mut plan = count_only(1, 30);
+    plan.connection.pipeline = 3;
+    let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
+    let server = script(move |now, _, _| {
+        vec![reply(now, closing), (now + Nanos::from_millis(1), Action::End)]
+    });
+    let run = execute(plan, server, 1);
+    assert_eq!(run.measurement.total.counts.succeeded, 30);
+    assert_eq!(run.measurement.total.connections.established, 30);
+}
+
+#[test]
+fn sessions_run_their_calls_and_end() {
+    let mut plan = open(50.0, 4);
+    let Load::Open { session, .. } = &mut plan.load else { unreachable!() };
+    *session = Some(SessionPlan { calls: 5, think: Think::Fixed(Nanos::from_millis(20)) });
+    let run = execute(plan, quick(), 2);
+    let total = &run.measurement.total;
+    assert_eq!(total.sessions.started, run.measurement.intended.unwrap());
+    assert_eq!(total.sessions.completed, total.sessions.started);
+    assert_eq!(total.counts.succeeded, 5 * total.sessions.completed);
+    assert_eq!(total.connections.established, total.sessions.started);
+}
+
+#[test]
+fn an_order_to_abandon_leaves_nothing_open() {
+    let run = execute_with(
+        open(500.0, 60),
+        World::new(
+            Box::new(Queue::new(1, Service::Fixed(Nanos::from_millis(50)), 1)),
+            Nanos::ZERO,
+            Nanos::from_secs(7),
+        ),
+        2,
+        Some(Nanos::from_millis(2_345)),
+    );
+    let counts = run.measurement.total.counts;
+    assert!(counts.abandoned > 0);
+    assert_eq!((counts.queued, counts.in_flight), (0, 0));
+    assert!(run.ended_at < Nanos::from_secs(3));
+    assert!(run.measurement.interrupted);
+}
+
+#[test]
+fn a_rule_ends_a_bad_run() {
+    let mut plan = open(100.0, 60);
+    plan.stop.abort_if = Some(plan::AbortRule {
+        objective: stats::Objective::parse("failures>50%").unwrap(),
+        hold: Nanos::from_secs(3),
+        text: "failures>50% for 3s".into(),
+    });
+    let bad = script(|now, _, _| vec![reply(now, b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n")]);
+    let run = execute(plan, bad, 1);
+    assert_eq!(run.measurement.aborted.as_deref(), Some("failures>50% for 3s"));
+    assert!((3..=5).contains(&(run.ended_at.0 / 1_000_000_000)), "{:?}", run.ended_at);
+}
+
+/// How a random server may behave on one request.
+fn mischief(kind: u64, now: Nanos) -> Vec<(Nanos, Action)> {
+    let at = |ms: u64| now + Nanos::from_millis(ms);
+    match kind % 11 {
+        0..=4 => vec![(at(kind % 40), Action::Bytes(ANSWER.to_vec()))],
+        5 => vec![(at(1), Action::End)],
+        6 => vec![(at(2), Action::Reset)],
+        7 => vec![(at(1), Action::Bytes(ANSWER[..20].to_vec())), (at(9), Action::End)],
+        8 => Vec::new(),
+        9 => vec![(at(1), Action::Bytes(b"nonsense".to_vec()))],
+        _ => vec![(at(3), Action::Bytes([ANSWER, ANSWER].concat()))],
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    /// Law 2 under a server that does anything: each snapshot's counts are asserted by the collector,
+    /// and at the end nothing is queued or in flight.
+    #[test]
+    fn nothing_is_lost_whatever_the_server_does(
+        seed in any::<u64>(),
+        workers in 1u32..4,
+        pipeline in 1u32..5,
+        calls in prop::option::of(1u32..6),
+        limited in any::<bool>(),
+        closed in any::<bool>(),
+    ) {
+        let mut plan = open(300.0, 2);
+        plan.timeouts.call = Nanos::from_millis(400);
+        plan.connection.pipeline = pipeline;
+        plan.connection.calls = calls;
+        if closed {
+            plan.load = Load::Closed { users: 7, think: Think::Exponential(Nanos::from_millis(5)) };
+        } else if let (true, Load::Open { connections_max, queue_max, .. }) = (limited, &mut plan.load) {
+            (*connections_max, *queue_max) = (Some(4), Some(10));
+        }
+        let mut random = units::Seed(seed).stream(units::Purpose::Simulation, 1);
+        let server = script(move |now, _, _| mischief(random.next_u64(), now));
+        let mut world = World::new(server, Nanos(seed % 1_000_000), Nanos::from_secs(50));
+        world.limit_writes(17 + (seed % 90) as usize);
+        let run = execute_with(plan, world, workers, None);
+        let counts = run.measurement.total.counts;
+        prop_assert!(counts.conserved().is_ok());
+        prop_assert_eq!((counts.queued, counts.in_flight, counts.abandoned), (0, 0, 0));
+        let by_call = |outcome| run.calls.iter().filter(|(_, one)| *one == outcome).count() as u64;
+        prop_assert_eq!(by_call(Outcome::Succeeded), counts.succeeded);
+        prop_assert_eq!(by_call(Outcome::Failed), counts.failed);
+        prop_assert_eq!(by_call(Outcome::TimedOut), counts.timed_out);
+        for (sample, _) in &run.calls {
+            prop_assert!(sample.intended <= sample.done);
+        }
+    }
+}

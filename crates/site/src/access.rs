@@ -1,0 +1,117 @@
+//! The access log: one line per answer in the Common Log Format, so that a client's own count can
+//! be held against it.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use crate::SiteError;
+
+/// Where the lines go. Clones share the writer. Lines are buffered and flushed when the site stops.
+#[derive(Clone)]
+pub struct AccessLog {
+    writer: Arc<Mutex<dyn Write + Send>>,
+    lost: Arc<AtomicU64>,
+}
+
+impl AccessLog {
+    pub fn to(writer: impl Write + Send + 'static) -> AccessLog {
+        AccessLog {
+            writer: Arc::new(Mutex::new(BufWriter::new(writer))),
+            lost: Arc::new(AtomicU64::new(0)),
+        }
+    }
+
+    /// Appends to the file at `path`, which is made when it does not exist.
+    ///
+    /// # Errors
+    /// The file cannot be opened for writing.
+    pub fn to_file(path: &Path) -> Result<AccessLog, SiteError> {
+        File::options()
+            .create(true)
+            .append(true)
+            .open(path)
+            .map(AccessLog::to)
+            .map_err(|reason| SiteError::Log { path: path.to_owned(), reason })
+    }
+
+    pub(crate) fn line(&self, line: &Line<'_>) {
+        let text = line.render(SystemTime::now());
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if writer.write_all(text.as_bytes()).is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn flush(&self) {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if writer.flush().is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn lines_lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+}
+
+impl std::fmt::Debug for AccessLog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AccessLog").field("lost", &self.lost).finish_non_exhaustive()
+    }
+}
+
+/// One answer.
+#[derive(Debug)]
+pub(crate) struct Line<'a> {
+    pub(crate) peer: Option<SocketAddr>,
+    pub(crate) request: &'a str,
+    /// `None`: the request was left without an HTTP answer.
+    pub(crate) status: Option<u16>,
+    /// Length of the body; `None` when it is not known beforehand.
+    pub(crate) body_len: Option<u64>,
+}
+
+impl Line<'_> {
+    fn render(&self, at: SystemTime) -> String {
+        let peer = self.peer.map_or_else(|| "-".to_owned(), |peer| peer.ip().to_string());
+        let status = self.status.map_or_else(|| "-".to_owned(), |status| status.to_string());
+        let len = self.body_len.map_or_else(|| "-".to_owned(), |len| len.to_string());
+        // `Sun, 06 Nov 1994 08:49:37 GMT`, whose parts stand at fixed places (RFC 9110 §5.6.7)
+        let date = httpdate::fmt_http_date(at);
+        let (day, month, year, time) = (&date[5..7], &date[8..11], &date[12..16], &date[17..25]);
+        let request: String = self.request.chars().map(printable).collect();
+        format!("{peer} - - [{day}/{month}/{year}:{time} +0000] \"{request}\" {status} {len}\n")
+    }
+}
+
+/// A peer's bytes must not be able to forge a line or to end the quoted field.
+fn printable(c: char) -> char {
+    if c.is_ascii_graphic() && c != '"' && c != '\\' || c == ' ' { c } else { '.' }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_the_common_format_and_cannot_be_forged() {
+        let line = Line {
+            peer: Some(([127, 0, 0, 1], 4711).into()),
+            request: "GET /\"\n HTTP/1.1",
+            status: Some(200),
+            body_len: Some(11),
+        };
+        let at = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(784_111_777);
+        assert_eq!(
+            line.render(at),
+            "127.0.0.1 - - [06/Nov/1994:08:49:37 +0000] \"GET /.. HTTP/1.1\" 200 11\n"
+        );
+        let silent = Line { peer: None, request: "", status: None, body_len: None };
+        assert_eq!(silent.render(at), "- - - [06/Nov/1994:08:49:37 +0000] \"\" - -\n");
+    }
+}

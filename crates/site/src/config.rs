@@ -1,0 +1,290 @@
+//! All switches of the site, how they are typed, and which engine they choose.
+
+use std::path::PathBuf;
+
+use units::{Seed, parse_size};
+
+use crate::faults::{self, Misbehaviour, Stall, TimeLaw, WrongLength};
+use crate::{AccessLog, Faults, Listen, SiteError};
+
+/// How `/sleep` serves several requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sleeping {
+    /// One after the other: the handler that serves one request at a time.
+    #[default]
+    OneAtATime,
+    Parallel,
+}
+
+/// Everything that can be chosen about a site.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub listen: Listen,
+    /// Serving threads, 1..=64. More than one only without faults.
+    pub threads: usize,
+    /// All threads run on these CPUs; empty: wherever the kernel likes.
+    pub cpus: Vec<u32>,
+    pub log: Option<AccessLog>,
+    /// Longest request body in bytes; beyond it the answer is 413.
+    pub body_max: u64,
+    /// Connections open at once; `None`: what the descriptor limit allows. Further ones wait in the
+    /// kernel's queue.
+    pub connections_max: Option<u64>,
+    pub sleeping: Sleeping,
+    /// For all that is random: delays, service times, shares, garbage.
+    pub seed: Seed,
+    /// The fastest constant answerer: 13 bytes to whatever ends in an empty line.
+    pub null: bool,
+    pub faults: Faults,
+}
+
+/// An option as [`Config::parse_option`] takes it.
+#[derive(Clone, Copy, Debug)]
+pub struct OptionInfo {
+    pub name: &'static str,
+    /// What stands for the value in help; `None` for a switch, whose value is empty.
+    pub value: Option<&'static str>,
+    pub help: &'static str,
+}
+
+/// All options, in the order for help.
+pub const OPTIONS: &[OptionInfo] = &[
+    with("listen", "ADDR:PORT|unix:PATH", "Listen here; port 0 takes a free one [127.0.0.1:2020]"),
+    with("threads", "N", "Serving threads, 1-64; faults need one [1]"),
+    with("cpus", "LIST", "Run only on these CPUs, like 0,2-3"),
+    with("log", "FILE", "Append a line per answer to FILE (Common Log Format)"),
+    with("body-max", "SIZE", "Longest request body; beyond it 413 [64M]"),
+    with(
+        "connections-max",
+        "N",
+        "Connections open at once; more wait unaccepted [descriptor limit]",
+    ),
+    flag("sleep-parallel", "/sleep serves all requests at once, not one after the other"),
+    with("seed", "N", "Seed of all that is random [1]"),
+    flag("null", "Null server: one constant answer of 13 bytes, as fast as can be"),
+    with("delay", "TIME", "Answer this long after the request: 10ms, 5ms..20ms or exp:10ms"),
+    with(
+        "service",
+        "TIME",
+        "Work this long on each request, one at a time: exp:1ms is an M/M/1 queue",
+    ),
+    flag("one-at-a-time", "--delay and --drip too occupy the server: others wait"),
+    with("stall", "LENGTH/PERIOD", "Freeze everything for LENGTH every PERIOD: 500ms/2s"),
+    with("error-share", "SHARE", "Answer this share with 500: 1%"),
+    with("reset-share", "SHARE", "Reset the connection instead of answering this share"),
+    with("connection-cap", "N", "Accept and close at once connections beyond N open ones"),
+    with("close-after", "N", "Close each connection after N answers"),
+    with("drip", "RATE", "Send bodies slowly: 100B/s"),
+    with("wrong-length", "short|long", "Declare 5 bytes less or more than are sent"),
+    flag("garbage", "Answer with bytes that are no HTTP"),
+    flag("never-answer", "Read requests and send nothing"),
+    flag("close-early", "Close once the request is read"),
+    flag("twice", "Send each answer twice"),
+    flag("truncate", "Close half-way through the body"),
+    with("die-after", "N", "Close the listener and all connections after N requests"),
+];
+
+const fn with(name: &'static str, value: &'static str, help: &'static str) -> OptionInfo {
+    OptionInfo { name, value: Some(value), help }
+}
+
+const fn flag(name: &'static str, help: &'static str) -> OptionInfo {
+    OptionInfo { name, value: None, help }
+}
+
+/// Who answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Engine {
+    Proper,
+    Exact,
+    Null,
+}
+
+const THREADS_MAX: usize = 64;
+const BODY_MAX: u64 = 64 << 20;
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            listen: Listen::Tcp("127.0.0.1:2020".to_owned()),
+            threads: 1,
+            cpus: Vec::new(),
+            log: None,
+            body_max: BODY_MAX,
+            connections_max: None,
+            sleeping: Sleeping::OneAtATime,
+            seed: Seed(1),
+            null: false,
+            faults: Faults::default(),
+        }
+    }
+}
+
+impl Config {
+    /// A site on a free port of 127.0.0.1, for tests and demonstrations.
+    pub fn on_free_port() -> Config {
+        Config { listen: Listen::Tcp("127.0.0.1:0".to_owned()), ..Config::default() }
+    }
+
+    /// Sets one of [`OPTIONS`] from its text; a switch has the empty value.
+    ///
+    /// # Errors
+    /// No such option, a value that is not understood, or a fault beside another that it excludes.
+    /// What only the whole can tell is checked by [`crate::Site::start`].
+    pub fn parse_option(&mut self, name: &str, value: &str) -> Result<(), SiteError> {
+        let known = OPTIONS.iter().find(|option| option.name == name);
+        let option = known.ok_or_else(|| SiteError::Unknown { option: name.to_owned() })?;
+        let refuse = |why: String| SiteError::Value {
+            option: name.to_owned(),
+            value: value.to_owned(),
+            why,
+        };
+        if option.value.is_none() && !value.is_empty() {
+            return Err(refuse("it is a switch and takes no value".to_owned()));
+        }
+        match name {
+            "listen" => self.listen = Listen::parse(value)?,
+            "log" if value.is_empty() => return Err(refuse("the path is missing".to_owned())),
+            "log" => self.log = Some(AccessLog::to_file(&PathBuf::from(value))?),
+            "threads" => self.threads = count(value).map_err(refuse)? as usize,
+            "cpus" => self.cpus = cpu_list(value).map_err(refuse)?,
+            "body-max" => {
+                self.body_max = parse_size(value).map_err(|error| refuse(error.to_string()))?;
+            }
+            "connections-max" => self.connections_max = Some(count(value).map_err(refuse)?),
+            "sleep-parallel" => self.sleeping = Sleeping::Parallel,
+            "seed" => {
+                let seed = value.parse().map_err(|_| refuse("a seed is a whole number".to_owned()));
+                self.seed = Seed(seed?);
+            }
+            "null" => self.null = true,
+            _ => return self.faults.parse_option(name, value, refuse),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn engine(&self) -> Engine {
+        match (self.null, self.faults.any()) {
+            (true, _) => Engine::Null,
+            (false, true) => Engine::Exact,
+            (false, false) => Engine::Proper,
+        }
+    }
+
+    /// What only the whole can tell.
+    pub(crate) fn check(&self) -> Result<(), SiteError> {
+        let conflict = |why: &str| Err(SiteError::Conflict(why.to_owned()));
+        if self.threads == 0 || self.threads > THREADS_MAX {
+            return conflict("--threads must be 1–64");
+        }
+        if self.connections_max == Some(0) {
+            return conflict("--connections-max must be above 0: nobody could connect");
+        }
+        if self.null && self.faults.any() {
+            return conflict("--null answers as fast as it can: leave out the faults, or --null");
+        }
+        if self.null && self.log.is_some() {
+            return conflict("--null keeps no log: leave out --log, or --null");
+        }
+        if self.engine() != Engine::Proper && self.sleeping == Sleeping::Parallel {
+            return conflict(
+                "--sleep-parallel is for /sleep, which --null and faults do not serve",
+            );
+        }
+        if self.engine() == Engine::Exact && self.threads > 1 {
+            return conflict("faults are kept exact by one thread: leave out --threads");
+        }
+        match self.faults.conflict() {
+            Some(why) => conflict(why),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Faults {
+    fn parse_option(
+        &mut self,
+        name: &str,
+        value: &str,
+        refuse: impl Fn(String) -> SiteError,
+    ) -> Result<(), SiteError> {
+        let misbehaviour = match name {
+            "delay" => {
+                self.delay = Some(TimeLaw::parse(value).map_err(refuse)?);
+                return Ok(());
+            }
+            "service" => {
+                self.service = Some(TimeLaw::parse(value).map_err(refuse)?);
+                return Ok(());
+            }
+            "wrong-length" => Misbehaviour::WrongLength(match value {
+                "short" => WrongLength::Short,
+                "long" => WrongLength::Long,
+                _ => return Err(refuse("write short or long".to_owned())),
+            }),
+            "garbage" => Misbehaviour::Garbage,
+            "never-answer" => Misbehaviour::NeverAnswer,
+            "close-early" => Misbehaviour::CloseEarly,
+            "twice" => Misbehaviour::Twice,
+            "truncate" => Misbehaviour::Truncate,
+            _ => return self.parse_quantity(name, value).map_err(refuse),
+        };
+        match self.misbehaviour {
+            Some(other) if other != misbehaviour => Err(SiteError::Conflict(format!(
+                "--{name} excludes {other:?}: an answer goes wrong in one way at a time; start a \
+                 second site for the other"
+            ))),
+            _ => {
+                self.misbehaviour = Some(misbehaviour);
+                Ok(())
+            }
+        }
+    }
+
+    fn parse_quantity(&mut self, name: &str, value: &str) -> Result<(), String> {
+        match name {
+            "one-at-a-time" => self.one_at_a_time = true,
+            "stall" => self.stall = Some(Stall::parse(value)?),
+            "error-share" => self.error_share = faults::parse_share(value)?,
+            "reset-share" => self.reset_share = faults::parse_share(value)?,
+            "connection-cap" => self.connection_cap = Some(count(value)?),
+            "close-after" => self.close_after = Some(count(value)?),
+            "drip" => self.drip = Some(faults::parse_drip(value)?),
+            "die-after" => self.die_after = Some(count(value)?),
+            _ => unreachable!("every name of OPTIONS is matched, which a test walks through"),
+        }
+        Ok(())
+    }
+}
+
+fn count(text: &str) -> Result<u64, String> {
+    match text.trim().parse() {
+        Ok(count) if count > 0 => Ok(count),
+        _ => Err("it must be a whole number above 0".to_owned()),
+    }
+}
+
+/// `0,2-3`.
+fn cpu_list(text: &str) -> Result<Vec<u32>, String> {
+    const CPU_MAX: u32 = 1_023;
+    let bad = || format!("write numbers of CPUs 0–{CPU_MAX} like 0,2-3");
+    let number = |text: &str| match text.trim().parse::<u32>() {
+        Ok(cpu) if cpu <= CPU_MAX => Ok(cpu),
+        _ => Err(bad()),
+    };
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (number(first)?, number(last)?);
+        if last < first {
+            return Err(bad());
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Ok(cpus)
+}
+
+#[cfg(test)]
+mod tests;

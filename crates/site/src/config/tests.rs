@@ -1,0 +1,105 @@
+use units::Nanos;
+
+use super::*;
+
+fn parsed(options: &[(&str, &str)]) -> Result<Config, String> {
+    let mut config = Config::default();
+    for (name, value) in options {
+        config.parse_option(name, value).map_err(|error| error.to_string())?;
+    }
+    config.check().map_err(|error| error.to_string())?;
+    Ok(config)
+}
+
+fn refused(options: &[(&str, &str)]) -> String {
+    parsed(options).unwrap_err()
+}
+
+#[test]
+fn every_option_that_is_listed_is_taken() {
+    let dir = std::env::temp_dir().join(format!("site-config-{}", std::process::id()));
+    for option in OPTIONS {
+        let value = match option.value {
+            None => String::new(),
+            Some("N") => "3".to_owned(),
+            Some("ADDR:PORT|unix:PATH") => "127.0.0.1:0".to_owned(),
+            Some("LIST") => "0".to_owned(),
+            Some("FILE") => dir.display().to_string(),
+            Some("SIZE") => "1M".to_owned(),
+            Some("TIME") => "5ms..20ms".to_owned(),
+            Some("LENGTH/PERIOD") => "500ms/2s".to_owned(),
+            Some("SHARE") => "1%".to_owned(),
+            Some("RATE") => "100B/s".to_owned(),
+            Some("short|long") => "long".to_owned(),
+            Some(other) => panic!("no sample for {other}"),
+        };
+        let mut config = Config::default();
+        let before = format!("{config:?}");
+        config.parse_option(option.name, &value).unwrap();
+        let changed = format!("{config:?}") != before;
+        assert!(changed, "--{} changes nothing", option.name);
+        assert!(option.help.len() <= 76, "{}", option.name);
+    }
+    std::fs::remove_file(dir).unwrap();
+}
+
+#[test]
+fn the_engine_follows_from_the_options() {
+    let engine = |options: &[(&str, &str)]| parsed(options).unwrap().engine();
+    assert_eq!(engine(&[("threads", "2"), ("sleep-parallel", "")]), Engine::Proper);
+    assert_eq!(engine(&[("delay", "10ms")]), Engine::Exact);
+    assert_eq!(engine(&[("connection-cap", "10")]), Engine::Exact);
+    assert_eq!(engine(&[("null", ""), ("threads", "2")]), Engine::Null);
+}
+
+#[test]
+fn values_arrive_where_they_belong() {
+    let config = parsed(&[
+        ("delay", "exp:10ms"),
+        ("stall", "500ms/2s"),
+        ("error-share", "1%"),
+        ("drip", "100B/s"),
+        ("seed", "7"),
+        ("cpus", "3,0-1,1"),
+    ])
+    .unwrap();
+    let faults = &config.faults;
+    assert_eq!(faults.delay, Some(TimeLaw::Exponential { mean: Nanos::from_millis(10) }));
+    assert_eq!((faults.error_share, faults.drip), (0.01, Some(100)));
+    assert_eq!((config.seed, config.cpus), (Seed(7), vec![0, 1, 3]));
+}
+
+#[test]
+fn bad_values_are_named_with_the_way_out() {
+    assert_eq!(
+        refused(&[("delay", "soon")]),
+        "--delay \"soon\": \"soon\" is not a duration: \"soon\" does not begin with a number; \
+         write one like 500ms, 10s or 1m30s (units ns us ms s m h d)"
+    );
+    assert_eq!(
+        refused(&[("close-after", "0")]),
+        "--close-after \"0\": it must be a whole number above 0"
+    );
+    assert_eq!(refused(&[("null", "yes")]), "--null \"yes\": it is a switch and takes no value");
+    assert!(refused(&[("cpus", "3-1")]).contains("like 0,2-3"));
+    assert!(refused(&[("cpus", "99999")]).contains("0–1023"));
+    assert!(refused(&[("wrong-length", "")]).contains("short or long"));
+    assert!(refused(&[("log", "/nowhere/at/all")]).contains("cannot write the log"));
+    assert!(refused(&[("colour", "red")]).starts_with("the site has no option --colour"));
+}
+
+#[test]
+fn contradictions_are_refused_before_anything_starts() {
+    for options in [
+        &[("null", ""), ("delay", "1ms")][..],
+        &[("delay", "1ms"), ("threads", "2")],
+        &[("delay", "1ms"), ("sleep-parallel", "")],
+        &[("threads", "65")],
+        &[("garbage", ""), ("twice", "")],
+        &[("wrong-length", "short"), ("wrong-length", "long")],
+        &[("one-at-a-time", "")],
+    ] {
+        assert!(parsed(options).is_err(), "{options:?}");
+    }
+    assert!(parsed(&[("twice", ""), ("twice", "")]).is_ok());
+}

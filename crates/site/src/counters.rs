@@ -1,0 +1,109 @@
+//! What the site has served. One set of counters per thread, so that counting is a load and a
+//! store without a lock; [`Served`] is their sum.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a site has served since it started.
+///
+/// Every request read ends in one answer or as one of `unanswered`; while requests are in work the
+/// sum of the two is smaller than `requests`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Served {
+    /// Connections accepted, those closed at once by a cap included.
+    pub connections: u64,
+    /// Requests whose head was read, malformed ones included.
+    pub requests: u64,
+    /// Answers by status.
+    pub answers: BTreeMap<u16, u64>,
+    /// Requests that a fault left without an HTTP answer: reset, closed, garbage, silence.
+    pub unanswered: u64,
+    /// Bytes taken from sockets.
+    pub bytes_received: u64,
+    /// Bytes handed to sockets, heads included.
+    pub bytes_sent: u64,
+    /// Lines that the access log's writer refused.
+    pub log_lines_lost: u64,
+}
+
+impl Served {
+    /// Answers of any status.
+    pub fn answered(&self) -> u64 {
+        self.answers.values().sum()
+    }
+
+    pub(crate) fn add(&mut self, counters: &Counters) {
+        self.connections += get(&counters.connections);
+        self.requests += get(&counters.requests);
+        self.unanswered += get(&counters.unanswered);
+        self.bytes_received += get(&counters.bytes_received);
+        self.bytes_sent += get(&counters.bytes_sent);
+        for (status, count) in (STATUS_MIN..).zip(&counters.answers) {
+            let count = get(count);
+            if count > 0 {
+                *self.answers.entry(status).or_default() += count;
+            }
+        }
+    }
+}
+
+const STATUS_MIN: u16 = 100;
+const STATUS_COUNT: usize = 500;
+
+/// The counters of one thread: only that thread adds.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    connections: AtomicU64,
+    requests: AtomicU64,
+    unanswered: AtomicU64,
+    bytes_received: AtomicU64,
+    bytes_sent: AtomicU64,
+    answers: [AtomicU64; STATUS_COUNT],
+}
+
+impl Counters {
+    pub(crate) fn new() -> Counters {
+        Counters {
+            connections: AtomicU64::new(0),
+            requests: AtomicU64::new(0),
+            unanswered: AtomicU64::new(0),
+            bytes_received: AtomicU64::new(0),
+            bytes_sent: AtomicU64::new(0),
+            answers: [const { AtomicU64::new(0) }; STATUS_COUNT],
+        }
+    }
+
+    pub(crate) fn connection(&self) {
+        add(&self.connections, 1);
+    }
+
+    pub(crate) fn requests(&self, count: u64) {
+        add(&self.requests, count);
+    }
+
+    pub(crate) fn answers(&self, status: u16, count: u64) {
+        let index = usize::from(status.saturating_sub(STATUS_MIN)).min(STATUS_COUNT - 1);
+        add(&self.answers[index], count);
+    }
+
+    pub(crate) fn unanswered(&self) {
+        add(&self.unanswered, 1);
+    }
+
+    pub(crate) fn received(&self, count: usize) {
+        add(&self.bytes_received, count as u64);
+    }
+
+    pub(crate) fn sent(&self, count: usize) {
+        add(&self.bytes_sent, count as u64);
+    }
+}
+
+fn get(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Acquire)
+}
+
+/// Sound because each set has one writing thread.
+fn add(counter: &AtomicU64, count: u64) {
+    counter.store(counter.load(Ordering::Relaxed) + count, Ordering::Release);
+}

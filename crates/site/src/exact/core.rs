@@ -1,0 +1,141 @@
+//! What all connections of the fault loop share: the script, the timers, the books.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::net::SocketAddr;
+
+use units::Nanos;
+
+use super::Shared;
+use super::outgoing::Making;
+use super::outgoing::Outgoing;
+use super::request::Request;
+use super::script::Script;
+use super::slab::Id;
+use super::stall::StallClock;
+use crate::access::Line;
+use crate::head::Date;
+use crate::{AccessLog, Config, Faults};
+
+/// What falls due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Duty {
+    /// The connection's next pending answer.
+    Answer,
+    /// More of a slow body.
+    Drip,
+    /// The end of waiting for a client to close.
+    Linger,
+}
+
+/// Ordered by instant, then by the order in which they were set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Timer {
+    pub(super) at: Nanos,
+    index: u64,
+    pub(super) duty: Duty,
+    pub(super) id: Id,
+}
+
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) shared: Shared,
+    pub(super) faults: Faults,
+    pub(super) body_max: u64,
+    pub(super) script: Script,
+    pub(super) stall: Option<StallClock>,
+    /// For one read or one write.
+    pub(super) scratch: Vec<u8>,
+    /// The end of the last stall: an answer that was due during it is late only beyond that.
+    pub(super) frozen_until: Nanos,
+    /// `die_after` is reached.
+    pub(super) dead: bool,
+    log: Option<AccessLog>,
+    date: Date,
+    timers: BinaryHeap<Reverse<Timer>>,
+    timers_set: u64,
+    dealt_with: u64,
+}
+
+/// The length of one read, and about that of one write.
+pub(super) const SCRATCH_LEN: usize = 64 * 1024;
+
+impl Core {
+    pub(super) fn new(config: &Config, shared: Shared) -> Core {
+        Core {
+            shared,
+            faults: config.faults.clone(),
+            body_max: config.body_max,
+            script: Script::new(config.faults.clone(), config.seed),
+            stall: config.faults.stall.map(StallClock::new),
+            scratch: vec![0; SCRATCH_LEN],
+            frozen_until: Nanos::ZERO,
+            dead: false,
+            log: config.log.clone(),
+            date: Date::new(),
+            timers: BinaryHeap::new(),
+            timers_set: 0,
+            dealt_with: 0,
+        }
+    }
+
+    pub(super) fn set_timer(&mut self, at: Nanos, duty: Duty, id: Id) {
+        self.timers.push(Reverse(Timer { at, index: self.timers_set, duty, id }));
+        self.timers_set += 1;
+    }
+
+    pub(super) fn next_timer(&self) -> Option<Nanos> {
+        self.timers.peek().map(|Reverse(timer)| timer.at)
+    }
+
+    /// The earliest timer, if it is due at `now`.
+    pub(super) fn due_timer(&mut self, now: Nanos) -> Option<Timer> {
+        if self.next_timer()? > now {
+            return None;
+        }
+        self.timers.pop().map(|Reverse(timer)| timer)
+    }
+
+    /// Books one more request as finished with, one way or another.
+    pub(super) fn dealt_with(&mut self) {
+        self.dealt_with += 1;
+        self.dead |= self.faults.die_after == Some(self.dealt_with);
+    }
+
+    pub(super) fn answer(&mut self, request: &Request, error: bool, last: bool) -> Outgoing {
+        let making = Making {
+            date: self.date.text(),
+            misbehaviour: self.faults.misbehaviour,
+            error,
+            last,
+            drips: self.faults.drip.is_some(),
+        };
+        Outgoing::answer(request, &making)
+    }
+
+    pub(super) fn refusal(&mut self, status: u16) -> Outgoing {
+        Outgoing::refusal(status, self.date.text())
+    }
+
+    /// Whether somebody reads what [`Core::book`] is given, so that a peer's name is looked up.
+    pub(super) fn has_log(&self) -> bool {
+        self.log.is_some()
+    }
+
+    /// Counts and logs how a request ended: with a status, or without an HTTP answer.
+    pub(super) fn book(
+        &mut self,
+        peer: Option<SocketAddr>,
+        request: &str,
+        status: Option<u16>,
+        body_len: Option<u64>,
+    ) {
+        match status {
+            Some(status) => self.shared.counters.answers(status, 1),
+            None => self.shared.counters.unanswered(),
+        }
+        if let Some(log) = &self.log {
+            log.line(&Line { peer, request, status, body_len });
+        }
+    }
+}

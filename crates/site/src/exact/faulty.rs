@@ -1,0 +1,155 @@
+//! The fault loop: wait, freeze when a stall is due, read, answer what is due.
+
+use std::io;
+
+use rustix::fd::OwnedFd;
+use units::Nanos;
+
+use super::connection::{Connection, Life};
+use super::core::Core;
+use super::poller::{Poller, Wake};
+use super::slab::{Id, Slab};
+use super::{Shared, accept};
+use crate::Config;
+
+/// So long before a due instant the loop stops sleeping and polls: a sleeping thread is woken some
+/// 50 µs late, a polling one is not.
+const SPIN: Nanos = Nanos::from_micros(120);
+
+/// Serves until told to stop, or dead.
+pub(super) fn serve(poller: Poller, config: &Config, shared: Shared) -> io::Result<()> {
+    let core = Core::new(config, shared);
+    let mut server = Server { poller, core, connections: Slab::new() };
+    while !server.core.dead {
+        if server.turn()? == Turn::Stop {
+            break;
+        }
+    }
+    Ok(())
+}
+
+#[derive(Debug)]
+struct Server {
+    poller: Poller,
+    core: Core,
+    connections: Slab<Connection>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    Again,
+    Stop,
+}
+
+impl Server {
+    fn turn(&mut self) -> io::Result<Turn> {
+        let timeout = self.next_instant().map(|at| (at - reactor::monotonic()) - SPIN);
+        self.poller.wait(timeout)?;
+        if self.stall_if_due()? == Turn::Stop {
+            return Ok(Turn::Stop);
+        }
+        while let Some(wake) = self.poller.next() {
+            match wake {
+                Wake::Stop => return Ok(Turn::Stop),
+                Wake::Listener => self.welcome()?,
+                Wake::Connection { id, broken } => {
+                    self.with(id, |connection, core| connection.wake(id, broken, core))?;
+                }
+            }
+            if self.core.dead {
+                return Ok(Turn::Stop);
+            }
+        }
+        self.fire(None)?;
+        Ok(Turn::Again)
+    }
+
+    /// The next instant at which something is to be done.
+    fn next_instant(&self) -> Option<Nanos> {
+        let stall = self.core.stall.as_ref().and_then(|stall| stall.next_start());
+        match (self.core.next_timer(), stall) {
+            (Some(timer), Some(stall)) => Some(timer.min(stall)),
+            (timer, stall) => timer.or(stall),
+        }
+    }
+
+    /// Does what is due at `until`, or by now.
+    fn fire(&mut self, until: Option<Nanos>) -> io::Result<()> {
+        while !self.core.dead {
+            let now = until.unwrap_or_else(reactor::monotonic);
+            let Some(timer) = self.core.due_timer(now) else { break };
+            self.with(timer.id, |connection, core| connection.due(timer.id, timer.duty, core))?;
+        }
+        Ok(())
+    }
+
+    /// Stands still if a stall has begun: reads nothing, sends nothing, accepts nothing. What was
+    /// due before it began goes out first.
+    fn stall_if_due(&mut self) -> io::Result<Turn> {
+        let now = reactor::monotonic();
+        let Some(stall) = &mut self.core.stall else { return Ok(Turn::Again) };
+        let Some(start) = stall.next_start().filter(|start| *start <= now) else {
+            return Ok(Turn::Again);
+        };
+        let Some(end) = stall.begin(now) else { return Ok(Turn::Again) };
+        self.fire(Some(start))?;
+        loop {
+            let left = end - reactor::monotonic();
+            if left.is_zero() {
+                break;
+            }
+            if left > SPIN && self.poller.sleep(left - SPIN) {
+                return Ok(Turn::Stop);
+            }
+        }
+        self.core.frozen_until = end;
+        Ok(Turn::Again)
+    }
+
+    /// Accepts what waits.
+    fn welcome(&mut self) -> io::Result<()> {
+        while self.connections.len() < self.core.shared.connections_max {
+            match accept(&self.poller, &self.core.shared) {
+                Ok(Some(fd)) => self.admit(fd),
+                Ok(None) => return Ok(()),
+                Err(_) => return self.poller.pause(),
+            }
+        }
+        self.poller.listen(false)
+    }
+
+    fn admit(&mut self, fd: OwnedFd) {
+        let cap = self.core.faults.connection_cap.unwrap_or(u64::MAX);
+        if self.connections.len() as u64 >= cap {
+            return;
+        }
+        let peer = if self.core.has_log() { peer_of(&fd) } else { None };
+        let id = self.connections.insert(Connection::new(fd, peer));
+        let Some(connection) = self.connections.get_mut(id) else { return };
+        if self.poller.add(connection.fd(), id).is_err() {
+            self.connections.remove(id);
+        }
+    }
+
+    /// One step of a connection, and what follows from it.
+    fn with(
+        &mut self,
+        id: Id,
+        step: impl FnOnce(&mut Connection, &mut Core) -> Life,
+    ) -> io::Result<()> {
+        let Some(connection) = self.connections.get_mut(id) else { return Ok(()) };
+        let mut life = step(connection, &mut self.core);
+        if life == Life::Open {
+            life = connection.settle(id, &self.poller);
+        }
+        if life == Life::Over {
+            self.connections.remove(id);
+            self.poller.listen(true)?;
+        }
+        Ok(())
+    }
+}
+
+fn peer_of(fd: &OwnedFd) -> Option<std::net::SocketAddr> {
+    rustix::net::getpeername(fd).ok().flatten()?.try_into().ok()
+}

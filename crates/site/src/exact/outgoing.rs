@@ -1,0 +1,298 @@
+//! One answer on its way out: which bytes, how fast, and what happens to the connection after.
+
+use units::Nanos;
+
+use super::request::{Page, Request, Version};
+use crate::faults::{Misbehaviour, WrongLength};
+use crate::head::{Framing, Head, bodiless};
+use crate::pattern;
+
+/// What is done once the last byte is handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum After {
+    Keep,
+    /// Closed so that the client gets all of the answer (RFC 9112 §9.6).
+    Close,
+    /// Closed as by a process that dies.
+    Drop,
+}
+
+#[derive(Clone, Debug)]
+enum Part {
+    Text(Vec<u8>),
+    /// So many bytes of the pattern.
+    Pattern(u64),
+}
+
+/// An answer that is being sent.
+#[derive(Clone, Debug)]
+pub(super) struct Outgoing {
+    parts: Vec<Part>,
+    len: u64,
+    position: u64,
+    /// How much is sent at once; the rest drips.
+    prompt: u64,
+    /// When the first byte was allowed out.
+    begun: Option<Nanos>,
+    pub(super) after: After,
+    pub(super) status: Option<u16>,
+    /// Length of the body as declared, for the log.
+    pub(super) body_len: Option<u64>,
+    /// The request is dealt with once this is out; not so for 100 (Continue).
+    pub(super) is_final: bool,
+}
+
+/// The answer to a request that says 100 (Continue) and nothing more.
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+const HELLO: &str = "hello world";
+/// By how many bytes a wrong length is wrong.
+const WRONG_BY: u64 = 5;
+const WRONG_TEXT: &str = "extra";
+
+/// What an answer is made of besides the request.
+#[derive(Debug)]
+pub(super) struct Making<'a> {
+    pub(super) date: &'a str,
+    pub(super) misbehaviour: Option<Misbehaviour>,
+    /// Answer 500, whatever was asked for.
+    pub(super) error: bool,
+    /// This is the connection's last answer.
+    pub(super) last: bool,
+    pub(super) drips: bool,
+}
+
+impl Outgoing {
+    /// The answer to `request`.
+    pub(super) fn answer(request: &Request, making: &Making<'_>) -> Outgoing {
+        let (status, mut body, extra) = content(request, making.error);
+        let body_len = body.len();
+        let (declared, sent) = match making.misbehaviour {
+            Some(Misbehaviour::WrongLength(WrongLength::Short)) => (body_len, body_len + WRONG_BY),
+            Some(Misbehaviour::WrongLength(WrongLength::Long)) => (body_len + WRONG_BY, body_len),
+            _ => (body_len, body_len),
+        };
+        let has_length = !bodiless(status);
+        let mut parts = Vec::with_capacity(4);
+        if let (Page::Status { code: code @ 100..=199, .. }, false) = (&request.page, making.error)
+        {
+            parts.extend(interim(request.version, *code));
+        }
+        let connection = match (making.last, request.version) {
+            (true, _) => Some("close"),
+            (false, Version::Http10) => Some("keep-alive"),
+            (false, Version::Http11) => None,
+        };
+        let framing = if has_length { Framing::Length(declared) } else { Framing::Unsaid };
+        let head = Head { status, date: making.date, framing, connection, extra: &extra };
+        // 101 is the last that is said in HTTP (RFC 9110 §15.2.2)
+        if status != 101 {
+            parts.push(Part::Text(head.render()));
+        }
+        let prompt = parts.iter().map(Part::len).sum();
+        if has_length && !request.head_only {
+            if sent > body_len {
+                body.lengthen();
+            }
+            parts.extend((body.len() > 0).then_some(body));
+        }
+        let after = if making.last { After::Close } else { After::Keep };
+        let body_len = has_length.then_some(declared);
+        let mut outgoing = Outgoing::of(parts, Some(status), body_len, after);
+        if making.drips {
+            outgoing.prompt = prompt;
+        }
+        outgoing.misbehave(making.misbehaviour);
+        outgoing
+    }
+
+    /// A refusal, after which the connection is closed.
+    pub(super) fn refusal(status: u16, date: &str) -> Outgoing {
+        let text = format!("{status} {}\n", crate::head::reason(status));
+        let framing = Framing::Length(text.len() as u64);
+        let plain = "Content-Type: text/plain\r\n";
+        let head = Head { status, date, framing, connection: Some("close"), extra: plain };
+        let body_len = Some(text.len() as u64);
+        let parts = vec![Part::Text(head.render()), Part::Text(text.into_bytes())];
+        Outgoing::of(parts, Some(status), body_len, After::Close)
+    }
+
+    pub(super) fn garbage(bytes: Vec<u8>) -> Outgoing {
+        Outgoing::of(vec![Part::Text(bytes)], None, None, After::Close)
+    }
+
+    pub(super) fn interim_continue() -> Outgoing {
+        let parts = vec![Part::Text(CONTINUE.to_vec())];
+        Outgoing { is_final: false, ..Outgoing::of(parts, None, None, After::Keep) }
+    }
+
+    fn of(parts: Vec<Part>, status: Option<u16>, body_len: Option<u64>, after: After) -> Outgoing {
+        let len = parts.iter().map(Part::len).sum();
+        Outgoing {
+            parts,
+            len,
+            position: 0,
+            prompt: len,
+            begun: None,
+            after,
+            status,
+            body_len,
+            is_final: true,
+        }
+    }
+
+    fn misbehave(&mut self, misbehaviour: Option<Misbehaviour>) {
+        match misbehaviour {
+            Some(Misbehaviour::Twice) => {
+                self.parts.extend_from_within(..);
+                if self.prompt == self.len {
+                    self.prompt *= 2;
+                }
+                self.len *= 2;
+            }
+            Some(Misbehaviour::Truncate) => {
+                let body = match self.parts.as_slice() {
+                    [_, .., last] => last.len(),
+                    _ => self.len,
+                };
+                // at least one byte short, also of a body of one byte
+                self.len -= body.div_ceil(2);
+                self.prompt = self.prompt.min(self.len);
+                self.after = After::Drop;
+            }
+            _ => {}
+        }
+    }
+
+    /// The bytes that drip, for the time that they take.
+    pub(super) fn dripping_len(&self) -> u64 {
+        self.len - self.prompt
+    }
+
+    pub(super) fn is_sent(&self) -> bool {
+        self.position == self.len
+    }
+
+    /// How many bytes may be handed over by `now`, at `drip` bytes per second.
+    pub(super) fn allowed(&mut self, now: Nanos, drip: Option<u64>) -> u64 {
+        let begun = *self.begun.get_or_insert(now);
+        let Some(drip) = drip else { return self.len - self.position };
+        let dripped = u128::from((now - begun).0) * u128::from(drip) / 1_000_000_000;
+        let dripped = u64::try_from(dripped).unwrap_or(u64::MAX);
+        (self.prompt.saturating_add(dripped).min(self.len)).saturating_sub(self.position)
+    }
+
+    /// When more than is sent already may go out: a byte later, but not sooner than `step` from now,
+    /// so that a fast drip does not cost a wake-up per byte.
+    pub(super) fn next_drip(&self, now: Nanos, drip: u64, step: Nanos) -> Nanos {
+        let begun = self.begun.unwrap_or(now);
+        let bytes = u128::from(self.position.saturating_sub(self.prompt) + 1);
+        let ns = (bytes * 1_000_000_000).div_ceil(u128::from(drip));
+        (begun + Nanos(u64::try_from(ns).unwrap_or(u64::MAX))).max(now + step)
+    }
+
+    /// Appends up to `max` of the bytes from the present position on.
+    pub(super) fn copy(&self, max: u64, into: &mut Vec<u8>) -> u64 {
+        let (mut skip, mut left) = (self.position, max.min(self.len - self.position));
+        let wanted = left;
+        for part in &self.parts {
+            let len = part.len();
+            if skip >= len {
+                skip -= len;
+                continue;
+            }
+            let taken = left.min(len - skip);
+            part.copy(skip, taken, into);
+            (skip, left) = (0, left - taken);
+            if left == 0 {
+                break;
+            }
+        }
+        wanted - left
+    }
+
+    /// Whether `more` bytes would complete the answer.
+    pub(super) fn ends_after(&self, more: u64) -> bool {
+        self.position + more == self.len
+    }
+
+    /// Books up to `sent` bytes as handed over: how many of them were of this answer.
+    pub(super) fn advance(&mut self, sent: u64) -> u64 {
+        let own = sent.min(self.len - self.position);
+        self.position += own;
+        own
+    }
+}
+
+impl Part {
+    fn len(&self) -> u64 {
+        match self {
+            Part::Text(text) => text.len() as u64,
+            Part::Pattern(len) => *len,
+        }
+    }
+
+    /// For a length that is declared too short.
+    fn lengthen(&mut self) {
+        match self {
+            Part::Text(text) => text.extend_from_slice(WRONG_TEXT.as_bytes()),
+            Part::Pattern(len) => *len += WRONG_BY,
+        }
+    }
+
+    fn copy(&self, from: u64, len: u64, into: &mut Vec<u8>) {
+        match self {
+            Part::Text(text) => into.extend_from_slice(&text[from as usize..(from + len) as usize]),
+            Part::Pattern(_) => {
+                let (mut at, end) = (from, from + len);
+                while at < end {
+                    let slice = pattern::slice(at, end - at);
+                    into.extend_from_slice(slice);
+                    at += slice.len() as u64;
+                }
+            }
+        }
+    }
+}
+
+/// Status, body and further header lines.
+fn content(request: &Request, error: bool) -> (u16, Part, String) {
+    let text = |text: &str| Part::Text(text.as_bytes().to_vec());
+    let plain = "Content-Type: text/plain\r\n".to_owned();
+    if error {
+        return (500, text("500 on demand\n"), plain);
+    }
+    match &request.page {
+        Page::Hello => (200, text(HELLO), plain),
+        Page::Bytes(len) => {
+            (200, Part::Pattern(*len), "Content-Type: application/octet-stream\r\n".to_owned())
+        }
+        Page::Refused(why) => (400, text(why), plain),
+        Page::Status { code: 101, .. } if request.version == Version::Http11 => {
+            (101, text(""), String::new())
+        }
+        Page::Status { code: 100..=199, .. } => (200, text("after an interim answer\n"), plain),
+        Page::Status { code: code @ 300..=399, to } => {
+            let location = format!("Location: {to}\r\n");
+            let body = format!("{code}: see {to}\n");
+            (*code, text(&body), plain + &location)
+        }
+        // 205 has an empty body (RFC 9110 §15.3.6)
+        Page::Status { code: 205, .. } => (205, text(""), String::new()),
+        Page::Status { code, .. } if bodiless(*code) => (*code, text(""), String::new()),
+        Page::Status { code, .. } => {
+            let body = format!("{code} {}\n", crate::head::reason(*code));
+            (*code, text(&body), plain)
+        }
+    }
+}
+
+/// The interim head that `/status/1xx` puts before its answer; an HTTP/1.0 client must not get one
+/// (RFC 9110 §15.2).
+fn interim(version: Version, code: u16) -> Option<Part> {
+    let upgrade = if code == 101 { "Connection: upgrade\r\nUpgrade: none\r\n" } else { "" };
+    let head = format!("HTTP/1.1 {code} {}\r\n{upgrade}\r\n", crate::head::reason(code));
+    (version == Version::Http11).then(|| Part::Text(head.into_bytes()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+//! What happens to each request and when: pure arithmetic on seeded streams, so that the n-th
+//! request of a seed meets the same fate whatever the timing.
+
+use units::{Nanos, Purpose, Seed, Stream};
+
+use crate::Faults;
+
+/// The fate of one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    Answer,
+    /// Answered with 500.
+    Error,
+    Reset,
+}
+
+/// Draws fates and due instants.
+#[derive(Debug)]
+pub(super) struct Script {
+    faults: Faults,
+    delay: Stream,
+    service: Stream,
+    error: Stream,
+    reset: Stream,
+    garbage: Stream,
+    /// When the single server is done with all that has arrived.
+    free: Nanos,
+}
+
+/// Long enough to fill a line, short enough to be one segment.
+const GARBAGE_LEN: usize = 64;
+
+impl Script {
+    pub(super) fn new(faults: Faults, seed: Seed) -> Script {
+        let stream = |index| seed.stream(Purpose::Site, index);
+        Script {
+            faults,
+            delay: stream(0),
+            service: stream(1),
+            error: stream(2),
+            reset: stream(3),
+            garbage: stream(4),
+            free: Nanos::ZERO,
+        }
+    }
+
+    /// The fate of the next request. Each share has its own stream and draws for every request, so
+    /// that switching one on leaves the other as it was.
+    pub(super) fn fate(&mut self) -> Fate {
+        let error = self.error.unit() < self.faults.error_share;
+        let reset = self.reset.unit() < self.faults.reset_share;
+        match (reset, error) {
+            (true, _) => Fate::Reset,
+            (false, true) => Fate::Error,
+            (false, false) => Fate::Answer,
+        }
+    }
+
+    /// When the answer to a request that arrived at `arrival` is due, if its body then drips for
+    /// `drip`.
+    ///
+    /// With `service` (or one request at a time) this is Lindley's recursion for a single server in
+    /// order of arrival: start = max(arrival, end of the one before), end = start + service. Ends
+    /// are computed from ends, never from the clock, so that the loop's own lateness does not add
+    /// up. `delay` comes on top without occupying the server, unless one at a time.
+    pub(super) fn due(&mut self, arrival: Nanos, drip: Nanos) -> Nanos {
+        let delay = sample(self.faults.delay, &mut self.delay);
+        if self.faults.service.is_none() && !self.faults.one_at_a_time {
+            return arrival + delay;
+        }
+        let service = sample(self.faults.service, &mut self.service);
+        let start = arrival.max(self.free);
+        if self.faults.one_at_a_time {
+            let due = start + service + delay;
+            self.free = due + drip;
+            return due;
+        }
+        self.free = start + service;
+        self.free + delay
+    }
+
+    /// Random bytes that begin neither like a status line nor with a line end.
+    pub(super) fn garbage(&mut self) -> Vec<u8> {
+        let words = std::iter::repeat_with(|| self.garbage.next_u64().to_le_bytes());
+        let mut bytes: Vec<u8> = words.take(GARBAGE_LEN / 8).flatten().collect();
+        bytes[0] |= 0x80;
+        bytes
+    }
+}
+
+fn sample(law: Option<crate::TimeLaw>, stream: &mut Stream) -> Nanos {
+    law.map_or(Nanos::ZERO, |law| law.sample(stream))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TimeLaw;
+
+    fn script(faults: Faults) -> Script {
+        Script::new(faults, Seed(1))
+    }
+
+    fn fixed(ms: u64) -> Option<TimeLaw> {
+        Some(TimeLaw::Fixed(Nanos::from_millis(ms)))
+    }
+
+    fn dues(faults: Faults, arrivals_ms: &[u64], drip_ms: u64) -> Vec<u64> {
+        let mut script = script(faults);
+        let due = |ms: &u64| script.due(Nanos::from_millis(*ms), Nanos::from_millis(drip_ms));
+        arrivals_ms.iter().map(due).map(|due| due.0 / 1_000_000).collect()
+    }
+
+    #[test]
+    fn a_delay_is_each_requests_own() {
+        let faults = Faults { delay: fixed(10), ..Faults::default() };
+        assert_eq!(dues(faults, &[0, 1, 50], 7), [10, 11, 60]);
+    }
+
+    #[test]
+    fn service_is_a_queue_in_order_of_arrival() {
+        let faults = Faults { service: fixed(10), ..Faults::default() };
+        assert_eq!(dues(faults.clone(), &[0, 1, 50], 7), [10, 20, 60]);
+        let both = Faults { delay: fixed(3), ..faults.clone() };
+        assert_eq!(dues(both, &[0, 1, 50], 7), [13, 23, 63]);
+        let one = Faults { delay: fixed(3), one_at_a_time: true, ..faults };
+        assert_eq!(dues(one, &[0, 1, 100], 7), [13, 33, 113]);
+    }
+
+    #[test]
+    fn an_exponential_service_is_an_m_m_1_queue() {
+        let mean = Nanos::from_millis(1);
+        let faults = Faults { service: Some(TimeLaw::Exponential { mean }), ..Faults::default() };
+        let mut script = script(faults);
+        let mut gaps = Seed(2).stream(Purpose::Simulation, 0);
+        let (mut arrival, mut total, count) = (Nanos::ZERO, 0.0, 400_000);
+        for _ in 0..count {
+            arrival += Nanos::from_secs_f64(gaps.exponential(0.002));
+            total += (script.due(arrival, Nanos::ZERO) - arrival).as_millis_f64();
+        }
+        // at ρ = 0.5 the mean response time is 1/(µ − λ) = 2 ms
+        let mean_ms = total / f64::from(count);
+        assert!((mean_ms - 2.0).abs() < 0.06, "{mean_ms}");
+    }
+
+    #[test]
+    fn fates_come_in_their_shares_and_repeat_with_the_seed() {
+        let faults = Faults { error_share: 0.1, reset_share: 0.05, ..Faults::default() };
+        let draw = |faults: &Faults| {
+            let mut script = script(faults.clone());
+            (0..20_000).map(|_| script.fate()).collect::<Vec<Fate>>()
+        };
+        let fates = draw(&faults);
+        let share = |fate| fates.iter().filter(|found| **found == fate).count() as f64 / 20_000.0;
+        assert!((share(Fate::Error) - 0.095).abs() < 0.01, "{}", share(Fate::Error));
+        assert!((share(Fate::Reset) - 0.05).abs() < 0.01, "{}", share(Fate::Reset));
+        assert_eq!(fates, draw(&faults));
+        let no_resets = draw(&Faults { reset_share: 0.0, ..faults });
+        let errors_stay = fates
+            .iter()
+            .zip(&no_resets)
+            .all(|(with, without)| *with == Fate::Reset || with == without);
+        assert!(errors_stay);
+    }
+
+    #[test]
+    fn garbage_is_no_http() {
+        let mut script = script(Faults::default());
+        let (first, second) = (script.garbage(), script.garbage());
+        assert_eq!((first.len(), second.len()), (64, 64));
+        assert_ne!(first, second);
+        assert!(first[0] >= 0x80 && second[0] >= 0x80);
+    }
+}

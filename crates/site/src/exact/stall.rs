@@ -1,0 +1,103 @@
+//! When everything stands still.
+//!
+//! The schedule is anchored at the first request that follows a second without any, so that every
+//! run against the site meets the same phase: stalls at 1, 2, 3 … periods after that instant. It is
+//! kept by index from the anchor and does not drift.
+
+use units::Nanos;
+
+use crate::Stall;
+
+/// Without a request for so long, the next one anchors the schedule anew.
+const IDLE: Nanos = Nanos::SECOND;
+
+/// The stall schedule as the requests have set it.
+#[derive(Debug)]
+pub(super) struct StallClock {
+    stall: Stall,
+    /// The anchor and how many stalls have been; `None` while idle.
+    running: Option<(Nanos, u64)>,
+    last_request: Nanos,
+}
+
+impl StallClock {
+    pub(super) fn new(stall: Stall) -> StallClock {
+        StallClock { stall, running: None, last_request: Nanos::ZERO }
+    }
+
+    pub(super) fn on_request(&mut self, now: Nanos) {
+        if self.running.is_none() || now - self.last_request > IDLE {
+            self.running = Some((now, 0));
+        }
+        self.last_request = now;
+    }
+
+    /// When the next stall begins, if requests keep coming.
+    pub(super) fn next_start(&self) -> Option<Nanos> {
+        let (anchor, past) = self.running?;
+        Some(anchor + self.stall.period * (past + 1))
+    }
+
+    /// If a stall has begun by `now`: when it ends. The caller stands still until then. A stall
+    /// that nobody was there to feel is left out, and the schedule ends.
+    pub(super) fn begin(&mut self, now: Nanos) -> Option<Nanos> {
+        let start = self.next_start().filter(|start| *start <= now)?;
+        if now - self.last_request > IDLE {
+            self.running = None;
+            return None;
+        }
+        let (anchor, past) = self.running?;
+        self.running = Some((anchor, past + 1));
+        let end = start + self.stall.length;
+        // standing still is not idleness: the requests of that time have not been read yet
+        self.last_request = self.last_request.max(end);
+        Some(end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Nanos = Nanos::from_millis;
+
+    fn clock() -> StallClock {
+        StallClock::new(Stall { length: MS(500), period: MS(2_000) })
+    }
+
+    #[test]
+    fn stalls_come_at_multiples_of_the_period_after_the_first_request() {
+        let mut clock = clock();
+        assert_eq!((clock.next_start(), clock.begin(MS(9_999))), (None, None));
+        let mut stalls = Vec::new();
+        for at in (10_000..17_000).step_by(10) {
+            clock.on_request(MS(at));
+            if let Some(end) = clock.begin(MS(at)) {
+                stalls.push((at, end.0 / 1_000_000));
+            }
+        }
+        assert_eq!(stalls, [(12_000, 12_500), (14_000, 14_500), (16_000, 16_500)]);
+    }
+
+    #[test]
+    fn a_second_without_requests_anchors_anew() {
+        let mut clock = clock();
+        clock.on_request(MS(0));
+        assert_eq!(clock.begin(MS(2_000)), None, "nobody was there");
+        assert_eq!(clock.next_start(), None);
+        clock.on_request(MS(2_700));
+        assert_eq!(clock.next_start(), Some(MS(4_700)));
+    }
+
+    #[test]
+    fn the_stall_itself_is_not_idleness() {
+        let long = Stall { length: MS(1_500), period: MS(2_000) };
+        let mut clock = StallClock::new(long);
+        for at in [0, 900, 1_800] {
+            clock.on_request(MS(at));
+        }
+        assert_eq!(clock.begin(MS(2_000)), Some(MS(3_500)));
+        clock.on_request(MS(3_501));
+        assert_eq!(clock.next_start(), Some(MS(4_000)));
+    }
+}

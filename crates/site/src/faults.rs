@@ -1,0 +1,199 @@
+//! Faults on demand, as plain values: what they are, how they are typed, which exclude each other.
+
+use units::{Nanos, Stream, parse_duration, parse_size, quoted};
+
+/// How long something takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TimeLaw {
+    Fixed(Nanos),
+    /// Uniform between the two.
+    Uniform {
+        low: Nanos,
+        high: Nanos,
+    },
+    /// Exponential with this mean.
+    Exponential {
+        mean: Nanos,
+    },
+}
+
+/// Everything stands still for `length` at `period`, 2·`period` … after the first request that
+/// follows a second without any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    pub length: Nanos,
+    /// Longer than `length`.
+    pub period: Nanos,
+}
+
+/// The declared length against the body that is sent; they differ by 5 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WrongLength {
+    /// Declares less than it sends: the rest looks like the head of another answer.
+    Short,
+    /// Declares more than it sends and keeps the connection open: the client waits.
+    Long,
+}
+
+/// What is wrong with every answer; one at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misbehaviour {
+    WrongLength(WrongLength),
+    /// Seeded random bytes that are no HTTP, then the connection is closed.
+    Garbage,
+    /// Reads requests and sends nothing.
+    NeverAnswer,
+    /// Closes the connection once the request is read.
+    CloseEarly,
+    /// Sends each answer twice.
+    Twice,
+    /// Closes the connection half-way through the body (through the head when there is no body).
+    Truncate,
+}
+
+/// All faults. [`Faults::default`] has none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Faults {
+    /// From a request's arrival to its answer; requests do not wait for each other.
+    pub delay: Option<TimeLaw>,
+    /// Time in a server that works on one request at a time, in the order of their arrival.
+    pub service: Option<TimeLaw>,
+    /// `delay` and `drip` too occupy the server, so that requests wait for each other.
+    pub one_at_a_time: bool,
+    pub stall: Option<Stall>,
+    /// 0..=1: this share of the answers is a 500.
+    pub error_share: f64,
+    /// 0..=1: this share of the requests is answered by a reset connection.
+    pub reset_share: f64,
+    /// Connections beyond this many open ones are accepted and closed at once.
+    pub connection_cap: Option<u64>,
+    /// Answers per connection; the last says so and closes.
+    pub close_after: Option<u64>,
+    /// Bodies are sent at this many bytes per second.
+    pub drip: Option<u64>,
+    pub misbehaviour: Option<Misbehaviour>,
+    /// After this many requests the listener and all connections are closed, as when a process dies.
+    pub die_after: Option<u64>,
+}
+
+/// The longest delay, service or mean that is accepted.
+pub(crate) const TIME_MAX: Nanos = Nanos::from_secs(3_600);
+
+impl TimeLaw {
+    /// `10ms`, `5ms..20ms`, `exp:10ms`.
+    ///
+    /// # Errors
+    /// Not a duration, longer than an hour, or a range whose end is before its start.
+    pub fn parse(text: &str) -> Result<TimeLaw, String> {
+        let time = |text: &str| {
+            let time = parse_duration(text).map_err(|error| error.to_string())?;
+            if time > TIME_MAX {
+                return Err(format!("{} is longer than an hour, the most", quoted(text)));
+            }
+            Ok(time)
+        };
+        if let Some(mean) = text.strip_prefix("exp:") {
+            return Ok(TimeLaw::Exponential { mean: time(mean)? });
+        }
+        let Some((low, high)) = text.split_once("..") else {
+            return Ok(TimeLaw::Fixed(time(text)?));
+        };
+        let (low, high) = (time(low)?, time(high)?);
+        if high < low {
+            return Err("the second time of a range must not be below the first".to_owned());
+        }
+        Ok(TimeLaw::Uniform { low, high })
+    }
+
+    pub(crate) fn sample(self, stream: &mut Stream) -> Nanos {
+        match self {
+            TimeLaw::Fixed(time) => time,
+            TimeLaw::Uniform { low, high } => {
+                Nanos::from_secs_f64(stream.uniform(low.as_secs_f64(), high.as_secs_f64()))
+            }
+            TimeLaw::Exponential { mean } => {
+                Nanos::from_secs_f64(stream.exponential(mean.as_secs_f64()))
+            }
+        }
+    }
+}
+
+impl Stall {
+    /// `500ms/2s`: this long, this often.
+    ///
+    /// # Errors
+    /// Not two durations, a zero, or a stall that does not end before the next.
+    pub fn parse(text: &str) -> Result<Stall, String> {
+        let (length, period) = text
+            .split_once('/')
+            .ok_or_else(|| "write how long and how often, like 500ms/2s".to_owned())?;
+        let length = parse_duration(length).map_err(|error| error.to_string())?;
+        let period = parse_duration(period).map_err(|error| error.to_string())?;
+        if length.is_zero() || length >= period || period > TIME_MAX {
+            return Err("the stall must be above 0, shorter than its period, and the period at \
+                        most an hour"
+                .to_owned());
+        }
+        Ok(Stall { length, period })
+    }
+}
+
+impl Faults {
+    /// Whether anything is wrong or slow at all.
+    pub fn any(&self) -> bool {
+        *self != Faults::default()
+    }
+
+    /// What contradicts itself, in words for the user.
+    pub(crate) fn conflict(&self) -> Option<&'static str> {
+        let silent = self.misbehaviour == Some(Misbehaviour::NeverAnswer);
+        let bodiless = silent || self.misbehaviour == Some(Misbehaviour::CloseEarly);
+        let timed = self.delay.is_some() || self.service.is_some() || self.drip.is_some();
+        if silent && (timed || self.one_at_a_time || self.close_after.is_some()) {
+            return Some(
+                "--never-answer sends nothing: leave out --delay, --service, --one-at-a-time, \
+                 --drip and --close-after",
+            );
+        }
+        if bodiless && (self.drip.is_some() || self.error_share > 0.0) {
+            return Some(
+                "--close-early and --never-answer send no body: leave out --drip and --error-share",
+            );
+        }
+        if self.misbehaviour == Some(Misbehaviour::Garbage) && self.error_share > 0.0 {
+            return Some("--garbage has no status: leave out --error-share");
+        }
+        if self.one_at_a_time && !timed {
+            return Some(
+                "--one-at-a-time needs --delay, --service or --drip: without one an answer takes \
+                 no time that another could wait for",
+            );
+        }
+        None
+    }
+}
+
+/// A share: `1%` or `0.01`, above 0 and at most 1.
+pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
+    let (number, scale) = match text.trim().strip_suffix('%') {
+        Some(number) => (number.trim_end(), 100.0),
+        None => (text.trim(), 1.0),
+    };
+    match number.parse::<f64>() {
+        Ok(number) if number > 0.0 && number <= scale => Ok(number / scale),
+        _ => Err("a share is above 0 and at most 100%; write one like 1% or 0.01".to_owned()),
+    }
+}
+
+/// Bytes per second: `100B/s`, `64k/s`.
+pub(crate) fn parse_drip(text: &str) -> Result<u64, String> {
+    let size = text.trim().strip_suffix("/s").unwrap_or(text);
+    match parse_size(size) {
+        Ok(0) => Err("it must be above zero; --never-answer sends nothing at all".to_owned()),
+        Ok(bytes) => Ok(bytes),
+        Err(error) => Err(format!("{error} per second, like 100B/s")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

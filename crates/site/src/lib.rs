@@ -1,0 +1,37 @@
+//! The reference server: pages whose right answer is known, and faults on demand. Layer 4.
+//!
+//! Two engines stand behind one [`Config`]. Without faults, hyper answers (module `proper`): what is
+//! right is somebody else's well-tried code. With any fault, delay or stall, or as the null server, a
+//! loop of its own answers (module `exact`): a runtime's timers step by 1 ms and a framework refuses
+//! to be wrong, while this loop keeps a due instant to some microseconds and tells how late it was.
+//!
+//! Everything is bounded: heads, bodies, connections, pipelined requests, sleeping times. No input
+//! from a peer ends a thread.
+#![forbid(unsafe_code)]
+
+mod access;
+mod config;
+mod counters;
+mod error;
+mod exact;
+mod faults;
+mod head;
+mod lateness;
+mod listen;
+mod pattern;
+mod proper;
+mod route;
+mod server;
+
+pub use access::AccessLog;
+pub use config::{Config, OPTIONS, OptionInfo, Sleeping};
+pub use counters::Served;
+pub use error::SiteError;
+pub use faults::{Faults, Misbehaviour, Stall, TimeLaw, WrongLength};
+pub use lateness::Lateness;
+pub use listen::{Address, Listen};
+pub use route::{AUTH_PASSWORD, AUTH_USER};
+pub use server::Site;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,43 @@
+use super::*;
+
+#[test]
+fn addresses_are_read_as_people_type_them() {
+    let tcp = |text: &str| Listen::Tcp(text.to_owned());
+    assert_eq!(Listen::parse("127.0.0.1:0").unwrap(), tcp("127.0.0.1:0"));
+    assert_eq!(Listen::parse(" 2020 ").unwrap(), tcp("127.0.0.1:2020"));
+    assert_eq!(Listen::parse(":2020").unwrap(), tcp("127.0.0.1:2020"));
+    assert_eq!(Listen::parse("[::1]:80").unwrap(), tcp("[::1]:80"));
+    assert_eq!(Listen::parse("localhost:80").unwrap(), tcp("localhost:80"));
+    assert_eq!(Listen::parse("unix:/a b").unwrap(), Listen::Unix("/a b".into()));
+}
+
+#[test]
+fn what_is_no_address_is_named_with_the_way_out() {
+    for text in ["", "localhost", "127.0.0.1:65536", "127.0.0.1:", "::1:80", "unix:", "a:-1"] {
+        let message = Listen::parse(text).unwrap_err().to_string();
+        assert!(message.starts_with(&format!("{text:?} is no address")), "{message}");
+        assert!(message.contains("127.0.0.1:2020"), "{message}");
+    }
+}
+
+#[test]
+fn a_taken_port_is_said_to_be_taken() {
+    let (first, address) = Listener::bind(&Listen::parse("127.0.0.1:0").unwrap()).unwrap();
+    let again = Listen::parse(&address.to_string()).unwrap();
+    let message = Listener::bind(&again).unwrap_err().to_string();
+    assert_eq!(
+        message,
+        format!(
+            "cannot listen on {address}: the port is taken by another program; choose another, or \
+             0 for a free one"
+        )
+    );
+    assert!(first.is_tcp());
+}
+
+#[test]
+fn an_address_of_another_machine_is_refused() {
+    // 192.0.2.0/24 is reserved for documentation (RFC 5737)
+    let message = Listener::bind(&Listen::parse("192.0.2.1:0").unwrap()).unwrap_err().to_string();
+    assert!(message.contains("no interface of this machine"), "{message}");
+}

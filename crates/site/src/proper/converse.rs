@@ -1,0 +1,186 @@
+//! One connection: hyper as long as it can, by hand where it declines, a proper end.
+
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::Service;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::Common;
+use super::body::PageBody;
+use super::pages;
+use super::raw::RawAnswer;
+use super::stream::{Backlog, Socket, Stream};
+use crate::access::Line;
+use crate::counters::Counters;
+use crate::head::Date;
+
+/// The longest request head in bytes.
+const HEAD_MAX: usize = 64 * 1024;
+/// What hyper may hold of one connection: above a head, so that a head's own bound is what holds.
+const BUFFER_MAX: usize = 2 * HEAD_MAX;
+/// The most header fields of a request.
+const FIELDS_MAX: usize = 128;
+/// What a client may still send, and for how long, after our side is closed.
+const LINGER_BYTES_MAX: usize = 1 << 20;
+const LINGER_MAX: Duration = Duration::from_secs(1);
+
+/// A connection's dealings.
+#[derive(Clone, Debug)]
+pub(super) struct Visit(Rc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    common: Rc<Common>,
+    counters: Arc<Counters>,
+    peer: Option<SocketAddr>,
+    backlog: Rc<Backlog>,
+    /// What hyper handed back to be written by hand.
+    handed_back: RefCell<Option<RawAnswer>>,
+    date: RefCell<Date>,
+}
+
+impl Visit {
+    pub(super) fn new(
+        common: Rc<Common>,
+        counters: Arc<Counters>,
+        peer: Option<SocketAddr>,
+    ) -> Visit {
+        Visit(Rc::new(Inner {
+            common,
+            counters,
+            peer,
+            backlog: Rc::default(),
+            handed_back: RefCell::new(None),
+            date: RefCell::new(Date::new()),
+        }))
+    }
+
+    pub(super) fn common(&self) -> &Common {
+        &self.0.common
+    }
+
+    /// Serves the connection to its end.
+    pub(super) async fn converse(self, socket: Socket) {
+        let inner = &self.0;
+        let backlog = Rc::clone(&inner.backlog);
+        let mut stream = Stream::new(socket, Arc::clone(&inner.counters), backlog);
+        loop {
+            let mut builder = http1::Builder::new();
+            builder.max_buf_size(BUFFER_MAX).max_header_size(HEAD_MAX).max_headers(FIELDS_MAX);
+            let mut connection = builder.serve_connection(TokioIo::new(stream), self.clone());
+            let end = poll_fn(|cx| connection.poll_without_shutdown(cx)).await;
+            let parts = connection.into_parts();
+            stream = parts.io.into_inner();
+            let raw = inner.handed_back.borrow_mut().take();
+            match (raw, end) {
+                (Some(raw), _) => {
+                    stream.put_back(parts.read_buf);
+                    let date = inner.date.borrow_mut().text().to_owned();
+                    if raw.write(&mut stream, &date).await.is_err() {
+                        return;
+                    }
+                    if raw.keep {
+                        continue;
+                    }
+                }
+                (None, Err(error)) => self.book_refusal(&error),
+                (None, Ok(())) => {}
+            }
+            break;
+        }
+        linger(stream).await;
+    }
+
+    /// Books what hyper answered by itself to a head that it could not read.
+    fn book_refusal(&self, error: &hyper::Error) {
+        if !error.is_parse() || error.is_parse_version_h2() {
+            return;
+        }
+        self.0.counters.requests(1);
+        self.book("", if error.is_parse_too_large() { 431 } else { 400 }, None);
+    }
+
+    fn book(&self, request: &str, status: u16, body_len: Option<u64>) {
+        self.0.counters.answers(status, 1);
+        if let Some(log) = &self.0.common.log {
+            log.line(&Line { peer: self.0.peer, request, status: Some(status), body_len });
+        }
+    }
+
+    async fn serve(self, request: Request<Incoming>) -> Result<Response<PageBody>, HandedBack> {
+        self.0.counters.requests(1);
+        let line = self
+            .0
+            .common
+            .log
+            .is_some()
+            .then(|| format!("{} {} {:?}", request.method(), request.uri(), request.version()));
+        let line = line.unwrap_or_default();
+        match pages::answer(request, self.common()).await {
+            pages::Answer::Page(response) => {
+                let body_len = hyper::body::Body::size_hint(response.body()).exact();
+                self.book(&line, response.status().as_u16(), body_len);
+                Ok(response)
+            }
+            pages::Answer::Raw(raw) => {
+                // hyper drops what it has not written when it hands a connection back
+                poll_fn(|cx| self.0.backlog.poll_clear(cx)).await;
+                self.book(&line, raw.status(), None);
+                *self.0.handed_back.borrow_mut() = Some(raw);
+                Err(HandedBack)
+            }
+        }
+    }
+}
+
+impl Service<Request<Incoming>> for Visit {
+    type Response = Response<PageBody>;
+    type Error = HandedBack;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, HandedBack>>>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        Box::pin(self.clone().serve(request))
+    }
+}
+
+/// hyper gives the connection back.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HandedBack;
+
+impl std::fmt::Display for HandedBack {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the answer is written by hand")
+    }
+}
+
+impl std::error::Error for HandedBack {}
+
+/// Closes our side and waits for the client to close its own, so that unread input does not turn
+/// the close into a reset that could destroy the answer (RFC 9112 §9.6).
+async fn linger(mut stream: Stream) {
+    if stream.shutdown().await.is_err() {
+        return;
+    }
+    let swallow = async {
+        let mut buffer = vec![0; 16 * 1024];
+        let mut left = LINGER_BYTES_MAX;
+        while left > 0 {
+            match stream.read(&mut buffer).await {
+                Ok(0) | Err(_) => return,
+                Ok(count) => left = left.saturating_sub(count),
+            }
+        }
+    };
+    // over time or not: the connection ends here
+    tokio::time::timeout(LINGER_MAX, swallow).await.ok();
+}

@@ -1,0 +1,129 @@
+//! The pages that are right, on hyper: HTTP/1.0 and 1.1, kept and closed connections, pipelining.
+//!
+//! One current-thread runtime per thread; the threads share the listener. What hyper declines to
+//! write (an answer that ends with the connection under HTTP/1.1, interim heads, trailers that
+//! nobody announced to take) it hands back, and module `raw` writes it on the same connection.
+
+mod body;
+mod converse;
+mod pages;
+mod raw;
+mod stream;
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use tokio::sync::{Mutex, Semaphore, watch};
+use tokio::task::LocalSet;
+
+use self::stream::Acceptor;
+use crate::counters::Counters;
+use crate::listen::Listener;
+use crate::{AccessLog, Config, Sleeping};
+
+/// What all threads share.
+#[derive(Clone, Debug)]
+pub(crate) struct Common {
+    body_max: u64,
+    sleeping: Sleeping,
+    log: Option<AccessLog>,
+    /// The bed of `/sleep`: who holds it sleeps.
+    bed: Arc<Mutex<()>>,
+    /// One permit per connection.
+    room: Arc<Semaphore>,
+    /// Bytes of request bodies that are held because their length is not known beforehand.
+    held: Arc<AtomicU64>,
+    stop: watch::Receiver<()>,
+}
+
+/// Dropping it stops all threads.
+#[derive(Debug)]
+pub(crate) struct StopSign(
+    #[expect(dead_code, reason = "dropping it is what tells")] watch::Sender<()>,
+);
+
+impl Common {
+    pub(crate) fn new(config: &Config, connections_max: usize) -> (Common, StopSign) {
+        let (sign, stop) = watch::channel(());
+        let common = Common {
+            body_max: config.body_max,
+            sleeping: config.sleeping,
+            log: config.log.clone(),
+            bed: Arc::new(Mutex::new(())),
+            room: Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS))),
+            held: Arc::new(AtomicU64::new(0)),
+            stop,
+        };
+        (common, StopSign(sign))
+    }
+}
+
+/// One thread's server.
+#[derive(Debug)]
+pub(crate) struct Server {
+    runtime: Runtime,
+    acceptor: Acceptor,
+    common: Common,
+    counters: Arc<Counters>,
+}
+
+/// How long accepting rests when the system has no descriptor left.
+const PAUSE: Duration = Duration::from_millis(10);
+
+impl Server {
+    pub(crate) fn new(
+        listener: Listener,
+        common: Common,
+        counters: Arc<Counters>,
+    ) -> std::io::Result<Server> {
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+        let acceptor = {
+            let _inside = runtime.enter();
+            Acceptor::new(listener)?
+        };
+        Ok(Server { runtime, acceptor, common, counters })
+    }
+
+    /// Serves until the stop sign. Connections that are open then are closed.
+    pub(crate) fn serve(self) {
+        let Server { runtime, acceptor, common, counters } = self;
+        let tasks = LocalSet::new();
+        let mut stop = common.stop.clone();
+        tasks.block_on(&runtime, async {
+            tokio::select! {
+                // nothing is ever sent: it ends when the sign is dropped
+                _ = stop.changed() => {}
+                () = accept(&acceptor, &common, &counters) => {}
+            }
+        });
+    }
+}
+
+/// Accepts for ever.
+async fn accept(acceptor: &Acceptor, common: &Common, counters: &Arc<Counters>) {
+    let common = Rc::new(common.clone());
+    while let Ok(permit) = Arc::clone(&common.room).acquire_owned().await {
+        match acceptor.accept().await {
+            Ok((socket, peer)) => {
+                counters.connection();
+                let visit = converse::Visit::new(Rc::clone(&common), Arc::clone(counters), peer);
+                tokio::task::spawn_local(async move {
+                    visit.converse(socket).await;
+                    drop(permit);
+                });
+            }
+            Err(error) if is_of_the_connection(&error) => {}
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
+/// The client gave up before it was accepted: not our trouble.
+fn is_of_the_connection(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
+}

@@ -1,0 +1,182 @@
+//! Sockets under hyper: TCP or Unix, every byte counted.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use hyper::body::{Buf, Bytes};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+
+use crate::counters::Counters;
+use crate::listen::Listener;
+
+#[derive(Debug)]
+pub(super) enum Acceptor {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+#[derive(Debug)]
+pub(super) enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Acceptor {
+    /// To be called inside a runtime.
+    pub(super) fn new(listener: Listener) -> io::Result<Acceptor> {
+        Ok(match listener {
+            Listener::Tcp(listener) => Acceptor::Tcp(TcpListener::from_std(listener)?),
+            Listener::Unix(listener) => Acceptor::Unix(UnixListener::from_std(listener)?),
+        })
+    }
+
+    pub(super) async fn accept(&self) -> io::Result<(Socket, Option<SocketAddr>)> {
+        match self {
+            Acceptor::Tcp(listener) => {
+                let (stream, peer) = listener.accept().await?;
+                // refused only for a connection that is gone already, which reading will tell
+                stream.set_nodelay(true).ok();
+                Ok((Socket::Tcp(stream), Some(peer)))
+            }
+            Acceptor::Unix(listener) => {
+                let (stream, _) = listener.accept().await?;
+                Ok((Socket::Unix(stream), None))
+            }
+        }
+    }
+}
+
+/// Whether a write has found the socket full, told to whoever must not overtake it.
+#[derive(Debug, Default)]
+pub(super) struct Backlog {
+    full: Cell<bool>,
+    waiting: RefCell<Option<Waker>>,
+}
+
+impl Backlog {
+    /// Ready once the last write did not find the socket full.
+    pub(super) fn poll_clear(&self, cx: &Context<'_>) -> Poll<()> {
+        if self.full.get() {
+            *self.waiting.borrow_mut() = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    }
+
+    fn wrote(&self, full: bool) {
+        self.full.set(full);
+        if !full && let Some(waker) = self.waiting.borrow_mut().take() {
+            waker.wake();
+        }
+    }
+}
+
+/// A socket whose bytes are counted and into which what was read too far can be put back.
+#[derive(Debug)]
+pub(super) struct Stream {
+    socket: Socket,
+    put_back: Bytes,
+    counters: Arc<Counters>,
+    backlog: Rc<Backlog>,
+}
+
+impl Stream {
+    pub(super) fn new(socket: Socket, counters: Arc<Counters>, backlog: Rc<Backlog>) -> Stream {
+        Stream { socket, put_back: Bytes::new(), counters, backlog }
+    }
+
+    /// `bytes` will be read next. Called when nothing put back before is left.
+    pub(super) fn put_back(&mut self, bytes: Bytes) {
+        self.put_back = if self.put_back.is_empty() {
+            bytes
+        } else {
+            [bytes, std::mem::take(&mut self.put_back)].concat().into()
+        };
+    }
+
+    fn note(&self, result: &Poll<io::Result<usize>>) {
+        match result {
+            Poll::Ready(Ok(count)) => {
+                self.counters.sent(*count);
+                self.backlog.wrote(false);
+            }
+            Poll::Ready(Err(_)) => self.backlog.wrote(false),
+            Poll::Pending => self.backlog.wrote(true),
+        }
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let stream = self.get_mut();
+        if !stream.put_back.is_empty() {
+            let len = stream.put_back.len().min(buffer.remaining());
+            buffer.put_slice(&stream.put_back[..len]);
+            stream.put_back.advance(len);
+            return Poll::Ready(Ok(()));
+        }
+        let before = buffer.filled().len();
+        let result = match &mut stream.socket {
+            Socket::Tcp(socket) => Pin::new(socket).poll_read(cx, buffer),
+            Socket::Unix(socket) => Pin::new(socket).poll_read(cx, buffer),
+        };
+        stream.counters.received(buffer.filled().len() - before);
+        result
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let stream = self.get_mut();
+        let result = match &mut stream.socket {
+            Socket::Tcp(socket) => Pin::new(socket).poll_write(cx, bytes),
+            Socket::Unix(socket) => Pin::new(socket).poll_write(cx, bytes),
+        };
+        stream.note(&result);
+        result
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let stream = self.get_mut();
+        let result = match &mut stream.socket {
+            Socket::Tcp(socket) => Pin::new(socket).poll_write_vectored(cx, slices),
+            Socket::Unix(socket) => Pin::new(socket).poll_write_vectored(cx, slices),
+        };
+        stream.note(&result);
+        result
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    /// Sockets have nothing to flush.
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.get_mut().socket {
+            Socket::Tcp(socket) => Pin::new(socket).poll_shutdown(cx),
+            Socket::Unix(socket) => Pin::new(socket).poll_shutdown(cx),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! From a request target to a page: paths, their parameters, their bounds. Pure.
+
+use units::{Nanos, parse_duration};
+
+/// Who may see `/auth`.
+pub const AUTH_USER: &str = "fred";
+/// The password of [`AUTH_USER`].
+pub const AUTH_PASSWORD: &str = "flintstone";
+/// `Basic` credentials of the two above (RFC 7617 §2): base64 of `fred:flintstone`.
+pub(crate) const AUTH_TOKEN: &str = "ZnJlZDpmbGludHN0b25l";
+
+pub(crate) const BYTES_MAX: u64 = 1 << 30;
+pub(crate) const GZIP_MAX: u64 = 16 << 20;
+pub(crate) const SLEEP_MAX: Nanos = Nanos::from_secs(3_600);
+pub(crate) const REDIRECTS_MAX: u64 = 1_000;
+/// A piece of a chunked body is at most as long as one slice of the pattern.
+pub(crate) const PIECE_MAX: u64 = crate::pattern::BLOCK_LEN as u64;
+const PIECES_DEFAULT: u64 = 4;
+
+/// A page, with its parameters within their bounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Route {
+    Welcome,
+    Hello,
+    Sleep {
+        /// As typed, for the answer's text.
+        seconds: String,
+        span: Nanos,
+    },
+    Bytes(u64),
+    Status {
+        code: u16,
+        /// Where a 3xx leads to.
+        to: String,
+    },
+    Echo {
+        head_only: bool,
+    },
+    Chunked {
+        len: u64,
+        pieces: u64,
+        trailer: bool,
+    },
+    Close(u64),
+    Cookie {
+        set: Option<String>,
+    },
+    Gzip(u64),
+    Auth,
+    /// Hops left.
+    Redirect(u64),
+}
+
+/// Why there is no page: an answer by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) status: u16,
+    pub(crate) text: String,
+}
+
+impl Route {
+    /// `target`: path and query as they stand in the request line.
+    pub(crate) fn parse(target: &str) -> Result<Route, Refusal> {
+        let (path, query) = match target.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (target, None),
+        };
+        let Some(path) = path.strip_prefix('/') else { return Err(no_page()) };
+        let (page, argument) = match path.split_once('/') {
+            Some((page, argument)) => (page, Some(argument)),
+            None => (path, None),
+        };
+        match (page, argument) {
+            ("", None) => Ok(Route::Welcome),
+            ("hw", None) => Ok(Route::Hello),
+            ("sleep", None) => sleep(query.unwrap_or_default()),
+            ("bytes", Some(len)) => Ok(Route::Bytes(number(len, 0, BYTES_MAX)?)),
+            ("status", Some(code)) => Ok(Route::Status {
+                code: number(code, 100, 599)? as u16,
+                to: text_of(query, "to")?.unwrap_or_else(|| "/".to_owned()),
+            }),
+            ("echo", None) => Ok(Route::Echo { head_only: value_of(query, "headers").is_some() }),
+            ("chunked", Some(len)) => chunked(number(len, 0, BYTES_MAX)?, query),
+            ("close", Some(len)) => Ok(Route::Close(number(len, 0, BYTES_MAX)?)),
+            ("cookie", None) => Ok(Route::Cookie { set: text_of(query, "set")? }),
+            ("gzip", Some(len)) => Ok(Route::Gzip(number(len, 0, GZIP_MAX)?)),
+            ("auth", None) => Ok(Route::Auth),
+            ("redirect", Some(hops)) => Ok(Route::Redirect(number(hops, 0, REDIRECTS_MAX)?)),
+            _ => Err(no_page()),
+        }
+    }
+
+    /// The methods that make sense here, as `Allow` lists them (RFC 9110 §10.2.1).
+    pub(crate) fn allow(&self) -> &'static str {
+        match self {
+            Route::Echo { .. } | Route::Status { .. } => {
+                "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
+            }
+            _ => "GET, HEAD, OPTIONS",
+        }
+    }
+
+    pub(crate) fn allows(&self, method: &str) -> bool {
+        self.allow().split(", ").any(|allowed| allowed == method)
+    }
+}
+
+/// Path and query of a target that may be in absolute form, which every server must take
+/// (RFC 9112 §3.2.2).
+pub(crate) fn origin_form(target: &str) -> &str {
+    match target.split_once("://") {
+        Some((scheme, rest)) if !scheme.starts_with('/') => {
+            rest.find('/').map_or("/", |path| &rest[path..])
+        }
+        _ => target,
+    }
+}
+
+fn no_page() -> Refusal {
+    let text = "There is no such page here; / lists what there is.\n".to_owned();
+    Refusal { status: 404, text }
+}
+
+fn bad(text: String) -> Refusal {
+    Refusal { status: 400, text }
+}
+
+fn number(text: &str, min: u64, max: u64) -> Result<u64, Refusal> {
+    match text.parse() {
+        Ok(number) if (min..=max).contains(&number) => Ok(number),
+        _ => Err(bad(format!("The number in the path must be {min}-{max}.\n"))),
+    }
+}
+
+/// `/sleep?3`, `/sleep?0.5`, `/sleep?500ms`.
+fn sleep(query: &str) -> Result<Route, Refusal> {
+    let span = parse_duration(query).ok().filter(|span| *span <= SLEEP_MAX);
+    let span = span.ok_or_else(|| {
+        bad("Say how many seconds to sleep, at most 3600, like /sleep?3 or /sleep?0.5.\n"
+            .to_owned())
+    })?;
+    Ok(Route::Sleep { seconds: format!("{}", span.as_secs_f64()), span })
+}
+
+fn chunked(len: u64, query: Option<&str>) -> Result<Route, Refusal> {
+    let pieces = match value_of(query, "pieces") {
+        Some(text) => match text.parse() {
+            Ok(pieces) if pieces > 0 => pieces,
+            _ => return Err(bad("pieces must be a whole number above 0.\n".to_owned())),
+        },
+        None => PIECES_DEFAULT,
+    };
+    // a chunk of length 0 would end the body (RFC 9112 §7.1)
+    let pieces = pieces.min(len).max(len.div_ceil(PIECE_MAX));
+    let trailer = matches!(value_of(query, "trailer"), Some("" | "1" | "true"));
+    Ok(Route::Chunked { len, pieces, trailer })
+}
+
+/// The value of `name` in a query; the empty value when it stands there without one.
+fn value_of<'a>(query: Option<&'a str>, name: &str) -> Option<&'a str> {
+    query?.split('&').find_map(|part| {
+        let (found, value) = part.split_once('=').unwrap_or((part, ""));
+        (found == name).then_some(value)
+    })
+}
+
+/// A value that goes into a header: percent-decoded, visible ASCII only, so that no peer can write
+/// a header of its own.
+fn text_of(query: Option<&str>, name: &str) -> Result<Option<String>, Refusal> {
+    let Some(raw) = value_of(query, name) else { return Ok(None) };
+    let refusal = || bad(format!("{name} must be visible ASCII and must not be empty.\n"));
+    let text = percent_decoded(raw).ok_or_else(refusal)?;
+    let visible = text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
+    if text.is_empty() || !visible { Err(refusal()) } else { Ok(Some(text)) }
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        decoded.push(if byte == b'%' {
+            let high = char::from(bytes.next()?).to_digit(16)?;
+            let low = char::from(bytes.next()?).to_digit(16)?;
+            (high * 16 + low) as u8
+        } else {
+            byte
+        });
+    }
+    String::from_utf8(decoded).ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,271 @@
+//! A running site: its threads, its address, its books.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::process::{Resource, getrlimit};
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use crate::config::Engine;
+use crate::counters::Counters;
+use crate::lateness::LatenessLog;
+use crate::listen::Listener;
+use crate::{AccessLog, Address, Config, Lateness, Served, SiteError, exact, proper};
+
+/// A site that is serving. Dropping it stops it and waits for its threads.
+#[derive(Debug)]
+pub struct Site {
+    address: Address,
+    counters: Vec<Arc<Counters>>,
+    lateness: Arc<LatenessLog>,
+    log: Option<AccessLog>,
+    /// Readable once the threads are to stop.
+    stop: Arc<OwnedFd>,
+    stop_sign: Option<proper::StopSign>,
+    threads: Vec<JoinHandle<std::io::Result<()>>>,
+    /// Disconnected once all threads have ended.
+    alive: Receiver<()>,
+}
+
+/// Descriptors that the rest of the process keeps for itself.
+const DESCRIPTORS_KEPT: u64 = 64;
+const CONNECTIONS_MIN: u64 = 16;
+const CONNECTIONS_MAX: u64 = 1 << 20;
+
+impl Site {
+    /// Binds, starts the threads and returns when all of them serve.
+    ///
+    /// # Errors
+    /// Options that contradict each other, an address that cannot be listened on, CPUs that cannot
+    /// be had, a system without threads or descriptors left.
+    pub fn start(config: Config) -> Result<Site, SiteError> {
+        config.check()?;
+        let (listener, address) = Listener::bind(&config.listen)?;
+        let stop = Arc::new(
+            eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+                .map_err(|errno| SiteError::Resources(errno.into()))?,
+        );
+        let (common, stop_sign) = proper::Common::new(&config, connections_max(&config));
+        let (ended, alive) = channel();
+        let mut site = Site {
+            address,
+            counters: Vec::new(),
+            lateness: Arc::new(LatenessLog::new()),
+            log: config.log.clone(),
+            stop,
+            stop_sign: Some(stop_sign),
+            threads: Vec::new(),
+            alive,
+        };
+        let (ready, started) = channel();
+        for index in 0..config.threads {
+            let listener = listener.share().map_err(SiteError::Resources)?;
+            let worker = site.worker(listener, &config, &common);
+            let reports = Reports { ready: ready.clone(), ended: ended.clone() };
+            let thread = std::thread::Builder::new()
+                .name(format!("site-{index}"))
+                .spawn(move || worker.run(&reports))
+                .map_err(SiteError::Resources)?;
+            site.threads.push(thread);
+        }
+        // the threads hold the only descriptors of the listener: when they end, it is closed
+        drop((listener, ready, ended));
+        for _ in 0..config.threads {
+            started.recv().map_err(|_| SiteError::Crashed)??;
+        }
+        Ok(site)
+    }
+
+    fn worker(&mut self, listener: Listener, config: &Config, common: &proper::Common) -> Worker {
+        let counters = Arc::new(Counters::new());
+        self.counters.push(Arc::clone(&counters));
+        Worker {
+            listener,
+            config: config.clone(),
+            counters,
+            lateness: Arc::clone(&self.lateness),
+            common: common.clone(),
+            stop: Arc::clone(&self.stop),
+        }
+    }
+
+    /// `http://127.0.0.1:PORT`, or `unix:PATH`. A site on all interfaces names its loopback address.
+    pub fn url(&self) -> String {
+        match &self.address {
+            Address::Tcp(address) if address.ip().is_unspecified() && address.is_ipv6() => {
+                format!("http://[::1]:{}", address.port())
+            }
+            Address::Tcp(address) if address.ip().is_unspecified() => {
+                format!("http://127.0.0.1:{}", address.port())
+            }
+            Address::Tcp(address) => format!("http://{address}"),
+            Address::Unix(path) => format!("unix:{}", path.display()),
+        }
+    }
+
+    /// Where it listens, with the port that was taken.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// What it has served so far. Exact after [`Site::stop`]; while it serves, some bytes may be on
+    /// their way that are not counted yet.
+    pub fn served(&self) -> Served {
+        let mut served = Served::default();
+        for counters in &self.counters {
+            served.add(counters);
+        }
+        served.log_lines_lost = self.log.as_ref().map_or(0, AccessLog::lines_lost);
+        served
+    }
+
+    /// How late its answers were against their due instants so far.
+    pub fn lateness(&self) -> Lateness {
+        self.lateness.read()
+    }
+
+    /// Waits until the site has ended by itself (`die_after`) or `timeout` is over; true if it has
+    /// ended.
+    pub fn wait(&self, timeout: Duration) -> bool {
+        matches!(self.alive.recv_timeout(timeout), Err(RecvTimeoutError::Disconnected))
+    }
+
+    /// Stops serving, closes all connections, and gives the final books.
+    ///
+    /// # Errors
+    /// A thread ended by a bug or by the system's refusal.
+    pub fn stop(mut self) -> Result<Served, SiteError> {
+        self.end()?;
+        Ok(self.served())
+    }
+
+    fn end(&mut self) -> Result<(), SiteError> {
+        self.stop_sign = None;
+        // the counter of an eventfd that is not at its limit always takes 1
+        rustix::io::write(&*self.stop, &1_u64.to_ne_bytes())
+            .map_err(|errno| SiteError::Resources(errno.into()))?;
+        let mut result = Ok(());
+        for thread in self.threads.drain(..) {
+            match thread.join() {
+                Ok(Ok(())) => {}
+                Ok(Err(reason)) => result = Err(SiteError::Resources(reason)),
+                Err(_) => result = Err(SiteError::Crashed),
+            }
+        }
+        if let Some(log) = &self.log {
+            log.flush();
+        }
+        if let Address::Unix(path) = &self.address {
+            // gone already is as good
+            std::fs::remove_file(path).ok();
+        }
+        result
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        if !self.threads.is_empty() {
+            // nobody is left to tell
+            self.end().ok();
+        }
+    }
+}
+
+/// How a thread tells that it serves, and that it does no longer.
+#[derive(Debug)]
+struct Reports {
+    ready: Sender<Result<(), SiteError>>,
+    #[expect(dead_code, reason = "dropping it is what tells")]
+    ended: Sender<()>,
+}
+
+/// What a thread is given.
+#[derive(Debug)]
+struct Worker {
+    listener: Listener,
+    config: Config,
+    counters: Arc<Counters>,
+    lateness: Arc<LatenessLog>,
+    common: proper::Common,
+    stop: Arc<OwnedFd>,
+}
+
+impl Worker {
+    fn run(self, reports: &Reports) -> std::io::Result<()> {
+        let prepared =
+            bind_to(&self.config.cpus).and_then(|()| self.prepare().map_err(SiteError::Resources));
+        match prepared {
+            Ok(engine) => {
+                // a receiver that is gone means that another thread failed: `stop` follows
+                reports.ready.send(Ok(())).ok();
+                engine.serve()
+            }
+            Err(error) => {
+                reports.ready.send(Err(error)).ok();
+                Ok(())
+            }
+        }
+    }
+
+    fn prepare(self) -> std::io::Result<Prepared> {
+        let Worker { listener, config, counters, lateness, common, stop } = self;
+        Ok(match config.engine() {
+            Engine::Proper => Prepared::Proper(proper::Server::new(listener, common, counters)?),
+            Engine::Exact | Engine::Null => {
+                let connections_max = connections_max(&config) / config.threads.max(1);
+                let shared = exact::Shared { counters, lateness, connections_max };
+                Prepared::Exact(exact::Loop::new(listener, stop, config, shared)?)
+            }
+        })
+    }
+}
+
+#[derive(Debug)]
+enum Prepared {
+    Proper(proper::Server),
+    Exact(exact::Loop),
+}
+
+impl Prepared {
+    fn serve(self) -> std::io::Result<()> {
+        match self {
+            Prepared::Proper(server) => {
+                server.serve();
+                Ok(())
+            }
+            Prepared::Exact(server) => server.serve(),
+        }
+    }
+}
+
+/// Binds the calling thread.
+fn bind_to(cpus: &[u32]) -> Result<(), SiteError> {
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    let mut set = CpuSet::new();
+    for cpu in cpus {
+        // the option's parser bounds them, a caller of the library may not have
+        if *cpu as usize >= CpuSet::MAX_CPU {
+            let reason = rustix::io::Errno::INVAL.into();
+            return Err(SiteError::Cpus { cpus: cpus.to_vec(), reason });
+        }
+        set.set(*cpu as usize);
+    }
+    sched_setaffinity(None, &set)
+        .map_err(|errno| SiteError::Cpus { cpus: cpus.to_vec(), reason: errno.into() })
+}
+
+/// How many connections all threads may hold at once.
+fn connections_max(config: &Config) -> usize {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(CONNECTIONS_MAX);
+    let room = limit.saturating_sub(DESCRIPTORS_KEPT).clamp(CONNECTIONS_MIN, CONNECTIONS_MAX);
+    let wanted = config.connections_max.unwrap_or(room).min(room);
+    // each thread may hold at least one
+    wanted.max(config.threads as u64) as usize
+}

@@ -1,0 +1,313 @@
+//! The loop of our own: faults, delays, stalls.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use units::Nanos;
+
+use super::*;
+
+const HEAD: &str = "HTTP/1.1 200 OK\nServer: loadstone\nDate: *\nContent-Length: 11\n";
+const KEPT: &str = "Content-Type: text/plain\n\nhello world";
+const CLOSED: &str = "Connection: close\nContent-Type: text/plain\n\nhello world";
+
+fn kept() -> String {
+    format!("{HEAD}{KEPT}")
+}
+
+fn closed() -> String {
+    format!("{HEAD}{CLOSED}")
+}
+
+/// The exact loop without anything wrong.
+const PLAIN: &[(&str, &str)] = &[("delay", "0")];
+
+#[test]
+fn plain_answers_are_right_here_too() {
+    let site = site(PLAIN);
+    assert_eq!(ask(&site, last("GET /hw")), closed());
+    assert_eq!(ask(&site, last("POST /any?thing")), closed());
+    assert_eq!(ask(&site, "GET /hw HTTP/1.0\n\n"), closed());
+    let bytes = ask(&site, last("GET /bytes/200000"));
+    assert!(bytes.ends_with(&format!("\n\n{}", pattern(200_000))));
+    let mut client = Client::new(&site);
+    let kept_old = client.send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").answer(false);
+    assert_eq!(kept_old, format!("{HEAD}Connection: keep-alive\n{KEPT}"));
+    assert_eq!(client.send(request("GET /status/204")).answer(false).lines().count(), 4);
+    let head = client.send(request("HEAD /bytes/7")).answer(true);
+    assert!(head.contains("Content-Length: 7\n") && head.ends_with("\n\n"), "{head}");
+    let refused = client.send(last("GET /bytes/x")).rest();
+    assert!(refused.starts_with("HTTP/1.1 400 Bad Request\n"), "{refused}");
+}
+
+#[test]
+fn pipelined_requests_and_bodies_in_between() {
+    let site = site(PLAIN);
+    let posts = "POST /hw HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc\
+                 POST /hw HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+    let text = posts.to_owned() + &request("GET /hw").repeat(3_000) + &last("GET /hw");
+    let mut client = Client::new(&site);
+    let mut writer = client.0.try_clone().unwrap();
+    let sender = std::thread::spawn(move || writer.write_all(text.as_bytes()).unwrap());
+    let answers = client.rest();
+    sender.join().unwrap();
+    assert!(answers == kept().repeat(3_002) + &closed(), "{} bytes", answers.len());
+}
+
+#[test]
+fn a_request_byte_by_byte_and_one_that_waits_for_100() {
+    let site = site(PLAIN);
+    let mut client = Client::new(&site);
+    for byte in request("GET /hw").bytes() {
+        client.send([byte]);
+    }
+    assert_eq!(client.answer(false), kept());
+    let head = "PUT /hw HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n";
+    assert_eq!(client.send(head).answer(false), "HTTP/1.1 100 Continue\n\n");
+    assert_eq!(client.send("ab").answer(false), kept());
+    // a client that closes its own side still gets its answers
+    assert_eq!(client.send(request("GET /hw").repeat(2)).no_more().rest(), kept().repeat(2));
+}
+
+#[test]
+fn what_is_no_request_is_refused_and_the_connection_closed() {
+    let site = site(&[("delay", "0"), ("body-max", "10")]);
+    let refused = |text: &str| {
+        let answer = ask(&site, text);
+        assert!(answer.contains("\nConnection: close\n"), "{answer}");
+        answer.split(' ').nth(1).unwrap().to_owned()
+    };
+    let post = "POST / HTTP/1.1\r\nHost: a\r\n";
+    let table = [
+        ("\x16\x03\x01\r\n\r\n".to_owned(), "400"),
+        ("GET / HTTP/1.1\r\n\r\n".to_owned(), "400"),
+        ("GET / HTTP/3.0\r\n\r\n".to_owned(), "505"),
+        (format!("{post}Content-Length: 11\r\n\r\n"), "413"),
+        (format!("{post}Transfer-Encoding: chunked\r\n\r\nb\r\nhello world\r\n0\r\n\r\n"), "413"),
+        (format!("{post}Transfer-Encoding: chunked\r\n\r\nx\r\n"), "400"),
+        (format!("{post}X: {}", "x".repeat(100_000)), "431"),
+    ];
+    for (text, status) in &table {
+        assert_eq!(refused(text), *status, "{}", &text[..text.len().min(80)]);
+    }
+    let served = site.stop().unwrap();
+    assert_eq!((served.requests, served.answered()), (7, 7));
+}
+
+/// How long the answers to `lines`, sent at once on connections of their own, took at least.
+fn shortest_and_longest(site: &Site, count: usize, line: &str) -> (Duration, Duration) {
+    let begin = Instant::now();
+    let mut clients: Vec<Client> = (0..count).map(|_| Client::new(site)).collect();
+    for client in &mut clients {
+        client.send(last(line));
+    }
+    let mut times: Vec<Duration> = clients
+        .iter_mut()
+        .map(|client| {
+            assert!(client.rest().contains(" 200 OK\n"));
+            begin.elapsed()
+        })
+        .collect();
+    times.sort_unstable();
+    (times[0], times[count - 1])
+}
+
+#[test]
+fn no_answer_comes_before_it_is_due() {
+    let ms = Duration::from_millis;
+    let delayed = site(&[("delay", "20ms")]);
+    assert!(shortest_and_longest(&delayed, 3, "GET /hw").0 >= ms(20));
+    let uniform = site(&[("delay", "10ms..20ms")]);
+    assert!(shortest_and_longest(&uniform, 3, "GET /hw").0 >= ms(10));
+    let queue = site(&[("service", "10ms")]);
+    assert!(shortest_and_longest(&queue, 4, "GET /hw").1 >= ms(40));
+    let serial = site(&[("delay", "10ms"), ("one-at-a-time", "")]);
+    assert!(shortest_and_longest(&serial, 4, "GET /hw").1 >= ms(40));
+    let lateness = serial.lateness();
+    assert_eq!(lateness.answers, 4);
+    assert!(lateness.p50 <= lateness.p99 && lateness.p99 <= lateness.max, "{lateness:?}");
+    assert!(lateness.max > Nanos::ZERO);
+}
+
+#[test]
+fn one_connections_answers_keep_their_order_whatever_their_delays() {
+    let site = site(&[("delay", "exp:2ms")]);
+    let lines: Vec<String> = (0..50).map(|len| request(&format!("GET /bytes/{len}"))).collect();
+    let mut client = Client::new(&site);
+    client.send(lines.concat());
+    for len in 0..50 {
+        assert!(client.answer(false).contains(&format!("Content-Length: {len}\n")), "{len}");
+    }
+}
+
+#[test]
+fn a_stall_holds_everything_up() {
+    let site = site(&[("stall", "50ms/100ms")]);
+    let mut client = Client::new(&site);
+    let most = Instant::now();
+    // some request is under way when a stall begins, unless the client was itself held up; then
+    // another stall follows
+    let felt = std::iter::repeat_with(|| {
+        let begin = Instant::now();
+        assert_eq!(client.send(request("GET /hw")).answer(false), kept());
+        begin.elapsed()
+    })
+    .take_while(|_| most.elapsed() < PATIENCE)
+    .any(|time| time >= Duration::from_millis(40));
+    assert!(felt);
+}
+
+#[test]
+fn stopping_does_not_wait_for_what_is_due() {
+    let site = site(&[("delay", "40m")]);
+    let mut client = Client::new(&site);
+    client.send(request("GET /hw"));
+    drop(site);
+    assert!(["", "[reset]"].contains(&client.rest().as_str()));
+}
+
+#[test]
+fn shares_of_errors_and_resets_repeat_with_the_seed() {
+    let draw = |seed: &str| {
+        let site = site(&[("error-share", "30%"), ("reset-share", "20%"), ("seed", seed)]);
+        let outcome = |_| {
+            let answer = ask(&site, last("GET /hw"));
+            match answer.as_str() {
+                "[reset]" => 'r',
+                _ if answer.contains(" 500 ") => 'e',
+                _ => '.',
+            }
+        };
+        let outcomes: String = (0..100).map(outcome).collect();
+        let served = site.stop().unwrap();
+        let count = |kind| outcomes.matches(kind).count() as u64;
+        assert_eq!(served.unanswered, count('r'));
+        assert_eq!(served.answers[&500], count('e'));
+        assert_eq!(served.answers[&200], count('.'));
+        assert!((10..=32).contains(&count('r')) && (12..=38).contains(&count('e')), "{outcomes}");
+        outcomes
+    };
+    assert_eq!(draw("1"), draw("1"));
+    assert_ne!(draw("1"), draw("2"));
+}
+
+#[test]
+fn connections_beyond_the_cap_are_closed_at_once() {
+    let site = site(&[("connection-cap", "2")]);
+    let mut inside: Vec<Client> = (0..2)
+        .map(|_| {
+            let mut client = Client::new(&site);
+            client.send(request("GET /hw")).answer(false);
+            client
+        })
+        .collect();
+    assert_eq!(Client::new(&site).rest(), "");
+    assert_eq!(inside[1].send(request("GET /hw")).answer(false), kept());
+    assert_eq!(site.stop().unwrap().connections, 3);
+}
+
+#[test]
+fn close_after_so_many_answers() {
+    let site = site(&[("close-after", "2")]);
+    let answers = ask(&site, request("GET /hw").repeat(5));
+    assert_eq!(answers, kept() + &closed());
+}
+
+#[test]
+fn a_drip_takes_its_time() {
+    let site = site(&[("drip", "1000B/s")]);
+    let begin = Instant::now();
+    let answer = ask(&site, last("GET /bytes/50"));
+    assert!(answer.ends_with(&format!("\n\n{}", pattern(50))), "{answer}");
+    assert!(begin.elapsed() >= Duration::from_millis(50));
+    // a queue of slow bodies on one connection, and one of the server's
+    let serial = crate::tests::site(&[("drip", "1000B/s"), ("one-at-a-time", "")]);
+    let begin = Instant::now();
+    let answers = ask(&serial, request("GET /bytes/20").repeat(2) + &last("GET /bytes/20"));
+    assert_eq!(answers.matches(&pattern(20)).count(), 3);
+    assert!(begin.elapsed() >= Duration::from_millis(60));
+}
+
+#[test]
+fn lengths_are_wrong_as_ordered() {
+    let short = site(&[("wrong-length", "short")]);
+    assert_eq!(ask(&short, last("GET /hw")), closed() + "extra");
+    assert!(ask(&short, last("GET /bytes/3")).ends_with("\n\n01234567"));
+    let long = site(&[("wrong-length", "long")]);
+    let more = |text: String| text.replace("Length: 11", "Length: 16");
+    assert_eq!(ask(&long, last("GET /hw")), more(closed()));
+    // the connection stays, and the client waits for the rest: it gets the next answer's start
+    let mut client = Client::new(&long);
+    client.send(request("GET /hw") + &last("GET /hw"));
+    assert_eq!(client.rest(), more(kept()) + &more(closed()));
+}
+
+#[test]
+fn garbage_is_no_http_and_ends() {
+    let site = site(&[("garbage", "")]);
+    let mut bytes = Vec::new();
+    Client::new(&site).send(request("GET /hw").repeat(2)).0.read_to_end(&mut bytes).unwrap();
+    assert!(bytes.len() == 64 && !bytes.starts_with(b"HTTP"), "{bytes:?}");
+    let served = site.stop().unwrap();
+    assert_eq!((served.requests, served.unanswered, served.answered()), (1, 1, 0));
+}
+
+#[test]
+fn never_answer_reads_and_says_nothing() {
+    let site = site(&[("never-answer", "")]);
+    let mut client = Client::new(&site);
+    client.send(request("GET /hw") + &last("GET /hw")).no_more();
+    assert_eq!(client.rest(), "");
+    let served = site.stop().unwrap();
+    assert_eq!((served.requests, served.unanswered, served.bytes_sent), (2, 2, 0));
+}
+
+#[test]
+fn close_early_closes_once_the_request_is_read() {
+    let site = site(&[("close-early", "")]);
+    let mut client = Client::new(&site);
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nab").send("c");
+    assert_eq!(client.rest(), "");
+    assert_eq!(site.stop().unwrap().unanswered, 1);
+}
+
+#[test]
+fn twice_and_truncate() {
+    let twice = site(&[("twice", "")]);
+    assert_eq!(ask(&twice, request("GET /hw") + &last("GET /hw")), {
+        kept().repeat(2) + &closed().repeat(2)
+    });
+    let truncate = site(&[("truncate", "")]);
+    assert_eq!(
+        ask(&truncate, request("GET /hw")),
+        format!("{HEAD}Content-Type: text/plain\n\nhello")
+    );
+    let served = twice.stop().unwrap();
+    assert_eq!((served.requests, served.answered()), (2, 2));
+}
+
+#[test]
+fn die_after_so_many_requests() {
+    let site = site(&[("die-after", "3")]);
+    let address = site.address().to_string();
+    let mut idle = Client::new(&site);
+    assert_eq!(idle.send(request("GET /hw")).answer(false), kept());
+    let mut client = Client::new(&site);
+    for _ in 0..2 {
+        assert_eq!(client.send(request("GET /hw")).answer(false), kept());
+    }
+    assert_eq!((client.rest(), idle.rest()), (String::new(), String::new()));
+    assert!(site.wait(PATIENCE));
+    let refused = TcpStream::connect(&address).unwrap_err();
+    assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+    assert_eq!(site.stop().unwrap().answered(), 3);
+}
+
+#[test]
+fn clients_that_leave_do_no_harm() {
+    let site = site(&[("delay", "5ms")]);
+    for _ in 0..20 {
+        Client::new(&site).send(request("GET /bytes/1000000").repeat(3));
+    }
+    assert_eq!(ask(&site, last("GET /hw")), closed());
+}

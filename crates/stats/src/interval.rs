@@ -1,0 +1,209 @@
+//! Intervals of estimates: how far a figure could be from what many more repeats would give.
+//!
+//! All are two-sided at [`CONFIDENCE`]. Single calls of one run depend on each other; intervals
+//! across runs are made from one figure per run, never from pooled calls.
+
+use crate::Hist;
+use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal, StudentsT};
+use units::{Nanos, Stream};
+
+/// The confidence of every interval.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// Probability beyond each end of an interval.
+const TAIL: f64 = 0.025;
+
+/// Most resamples of a bootstrap.
+pub const RESAMPLES_MAX: u32 = 100_000;
+
+/// An estimate with its interval, at [`CONFIDENCE`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    pub value: f64,
+    pub low: f64,
+    pub high: f64,
+    /// Observations that it was made from.
+    pub count: usize,
+    pub method: Method,
+}
+
+/// How an interval was computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    StudentT,
+    OrderStatistics,
+    Bootstrap,
+}
+
+impl Method {
+    pub fn id(self) -> &'static str {
+        match self {
+            Method::StudentT => "student-t",
+            Method::OrderStatistics => "order-statistics",
+            Method::Bootstrap => "bootstrap",
+        }
+    }
+}
+
+/// Mean and standard deviation (n − 1) of the values, in two passes over deviations from the first
+/// value: one-pass sums of squares lose all digits when the mean is large beside the spread.
+/// `None` for no values; the deviation of one value is 0.
+pub fn mean_and_stdev(values: &[f64]) -> Option<(f64, f64)> {
+    let first = *values.first()?;
+    let n = values.len() as f64;
+    let offset = values.iter().map(|value| value - first).sum::<f64>() / n;
+    let squares = |shift: f64| move |value: &f64| (value - first - shift).powi(2);
+    let sum: f64 = values.iter().map(squares(offset)).sum();
+    let stdev = if values.len() > 1 { (sum / (n - 1.0)).sqrt() } else { 0.0 };
+    Some((first + offset, stdev))
+}
+
+/// The interval of a mean by Student's t: mean ± t(n−1)·s/√n. `None` for fewer than two values or
+/// values that are not finite.
+pub fn t_mean(values: &[f64]) -> Option<Estimate> {
+    if values.len() < 2 || values.iter().any(|value| !value.is_finite()) {
+        return None;
+    }
+    let (mean, stdev) = mean_and_stdev(values)?;
+    let n = values.len() as f64;
+    let t = StudentsT::new(0.0, 1.0, n - 1.0).ok()?.inverse_cdf(1.0 - TAIL);
+    let half = t * stdev / n.sqrt();
+    Some(Estimate {
+        value: mean,
+        low: mean - half,
+        high: mean + half,
+        count: values.len(),
+        method: Method::StudentT,
+    })
+}
+
+/// Ranks (from 1) of the order statistics that enclose quantile `q` of `n` independent
+/// observations: ⌊nq − z√(nq(1−q))⌋ and ⌈nq + z√(nq(1−q))⌉ + 1, whatever their distribution
+/// (Le Boudec, Performance Evaluation of Computer and Communication Systems, 2010, section 2.2.2).
+/// `None` when the sample is too small for one of them to exist.
+pub fn quantile_ranks(n: u64, q: f64) -> Option<(u64, u64)> {
+    if !(q > 0.0 && q < 1.0) {
+        return None;
+    }
+    let (centre, z) = (n as f64 * q, Normal::new(0.0, 1.0).ok()?.inverse_cdf(1.0 - TAIL));
+    let half = z * (centre * (1.0 - q)).sqrt();
+    let (low, high) = ((centre - half).floor(), (centre + half).ceil() + 1.0);
+    (low >= 1.0 && high <= n as f64).then_some((low as u64, high as u64))
+}
+
+/// The interval of a quantile of recorded times, by [`quantile_ranks`]. It takes the calls as
+/// independent of each other; where they queue behind one another it is too narrow, and repeats are
+/// the remedy.
+pub fn hist_quantile(hist: &Hist, q: f64) -> Option<(Nanos, Nanos)> {
+    let n = hist.count();
+    let (low, high) = quantile_ranks(n, q)?;
+    let at_rank = |rank: u64| hist.quantile((rank as f64 - 0.5) / n as f64);
+    Some((at_rank(low), at_rank(high)))
+}
+
+/// The smallest number of observations whose maximum still bounds quantile `q` from above with
+/// 97.5 %: ⌈ln 0.025 / ln q⌉, since all n lie below it with probability qⁿ. With fewer, a printed
+/// quantile is a guess. 1 for 0, 1 and what is no quantile between.
+pub fn samples_needed(q: f64) -> u64 {
+    if !(q > 0.0 && q < 1.0) {
+        return 1;
+    }
+    (TAIL.ln() / q.ln()).ceil().max(1.0) as u64
+}
+
+/// The median and its interval from the exact binomial ranks. `None` below six values, for which
+/// no finite interval of this confidence exists, or when one is not finite.
+pub fn median(values: &[f64]) -> Option<Estimate> {
+    if values.iter().any(|value| !value.is_finite()) {
+        return None;
+    }
+    let ranks = MedianRanks::of(values.len())?;
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    Some(Estimate {
+        value: middle(&sorted),
+        low: sorted[ranks.lower - 1],
+        high: sorted[ranks.upper - 1],
+        count: values.len(),
+        method: Method::OrderStatistics,
+    })
+}
+
+/// Ranks (from 1) of the order statistics that enclose the median of `n` values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MedianRanks {
+    pub lower: usize,
+    pub upper: usize,
+    /// The probability that they do; at least [`CONFIDENCE`].
+    pub coverage: f64,
+}
+
+impl MedianRanks {
+    /// The narrowest symmetric pair: the number of values below the median is binomial(n, 1/2).
+    /// `None` below six values.
+    pub fn of(n: usize) -> Option<MedianRanks> {
+        let below = Binomial::new(0.5, n as u64).ok()?;
+        if n == 0 || below.cdf(0) > TAIL {
+            return None;
+        }
+        // The largest k with P(fewer than k below) within the tail.
+        let (mut low, mut high) = (1, n as u64 / 2 + 1);
+        while high - low > 1 {
+            let k = low.midpoint(high);
+            if below.cdf(k - 1) <= TAIL { low = k } else { high = k }
+        }
+        let lower = low as usize;
+        let coverage = 1.0 - 2.0 * below.cdf(low - 1);
+        Some(MedianRanks { lower, upper: n + 1 - lower, coverage })
+    }
+}
+
+/// The percentile interval of any statistic (Efron, Annals of Statistics 7, 1979): the statistic of
+/// `resamples` (at most [`RESAMPLES_MAX`]) samples drawn with replacement, cut at both tails.
+/// `None` for fewer than two values, fewer than 40 resamples (whose tails hold nothing), or a
+/// statistic that is not finite.
+pub fn bootstrap(
+    values: &[f64],
+    statistic: impl Fn(&[f64]) -> f64,
+    resamples: u32,
+    stream: &mut Stream,
+) -> Option<Estimate> {
+    let resamples = resamples.min(RESAMPLES_MAX) as usize;
+    if values.len() < 2 || resamples < 40 {
+        return None;
+    }
+    let mut drawn = vec![0.0; values.len()];
+    let mut found = Vec::with_capacity(resamples);
+    for _ in 0..resamples {
+        for slot in &mut drawn {
+            *slot = values[stream.below(values.len() as u64) as usize];
+        }
+        found.push(statistic(&drawn));
+    }
+    let value = statistic(values);
+    if !value.is_finite() || found.iter().any(|one| !one.is_finite()) {
+        return None;
+    }
+    found.sort_by(f64::total_cmp);
+    let cut = (TAIL * resamples as f64).floor() as usize;
+    Some(Estimate {
+        value,
+        low: found[cut],
+        high: found[resamples - 1 - cut],
+        count: values.len(),
+        method: Method::Bootstrap,
+    })
+}
+
+/// The median of values in order; NaN for none.
+pub(crate) fn middle(sorted: &[f64]) -> f64 {
+    let n = sorted.len();
+    match n {
+        0 => f64::NAN,
+        _ if n % 2 == 1 => sorted[n / 2],
+        _ => 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]),
+    }
+}
+
+#[cfg(test)]
+mod tests;

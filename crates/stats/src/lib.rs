@@ -1,0 +1,26 @@
+//! Counting and its verdict: mergeable histograms and snapshots, intervals, steady state, the
+//! objective grammar, the verdict of a run on itself. Sees status numbers, never HTTP types.
+//! Layer 2: pure; reads no clock.
+#![forbid(unsafe_code)]
+
+mod hist;
+pub mod interval;
+mod little;
+mod objective;
+mod snapshot;
+pub mod steady;
+pub mod verdict;
+pub mod webmark;
+
+pub use hist::{Hist, Summary};
+pub use interval::{Estimate, samples_needed};
+pub use little::Little;
+pub use objective::{Figures, Metric, Objective, Op, parse_objectives};
+pub use snapshot::{
+    Connections, Counts, Measurement, Recorder, Second, Sessions, Snapshot, StatusTally,
+    TARGET_ROWS_MAX, TargetTally,
+};
+pub use verdict::{Cause, Evidence, State, Verdict, judge, offered, quantile_name};
+
+#[cfg(test)]
+mod snapshot_tests;

@@ -1,0 +1,217 @@
+//! The objective grammar, `metric op value[unit]`: one for `--slo`, `--find` and `--abort-if`.
+
+use crate::{Counts, Hist, Snapshot};
+use units::{Nanos, ParseError, quoted};
+
+/// A bound on one figure of a run, such as `p99<50ms` or `failures<0.1%`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Objective {
+    pub metric: Metric,
+    pub op: Op,
+    /// Seconds for times, a share 0..=1 for failures and conforming, per second for rates.
+    pub bound: f64,
+    /// As typed.
+    pub text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Metric {
+    /// Quantile 0..=1 of the response time; `max` is 1.
+    Response(f64),
+    ResponseMean,
+    /// (failed + timed out + dropped) / due.
+    Failures,
+    Throughput,
+    Goodput,
+    Conforming,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    Below,
+    AtMost,
+    Above,
+    AtLeast,
+}
+
+impl Objective {
+    /// `p99<50ms`, `max<=1s`, `mean<10ms`, `failures<0.1%`, `throughput>=1000/s`, `goodput>900/s`,
+    /// `conforming>=95%`. Times and percentages need their unit; a share may be bare (`0.001`).
+    pub fn parse(text: &str) -> Result<Objective, ParseError> {
+        let text = text.trim();
+        let bad = |why: &str| {
+            ParseError(format!(
+                "{} is not an objective: {why}; write one like {EXAMPLES}",
+                quoted(text)
+            ))
+        };
+        let at =
+            text.find(['<', '>', '≤', '≥', '=']).ok_or_else(|| bad("it has no <, <=, > or >="))?;
+        let (name, rest) = text.split_at(at);
+        let (op, value) = Op::take(rest).ok_or_else(|| bad("a bound is <, <=, > or >="))?;
+        let metric = Metric::parse(name.trim())
+            .ok_or_else(|| bad(&format!("{} is no metric ({METRICS})", quoted(name.trim()))))?;
+        let bound = metric.bound(value.trim()).map_err(|why| bad(&why))?;
+        Ok(Objective { metric, op, bound, text: text.to_owned() })
+    }
+
+    /// The figure, in the unit of [`Objective::bound`], and whether it keeps the bound. A figure
+    /// that cannot be had (a quantile of no calls) is NaN, and keeps no bound.
+    pub fn met(&self, figures: &Figures) -> (f64, bool) {
+        let figure = figures.of(self.metric);
+        let met = match self.op {
+            Op::Below => figure < self.bound,
+            Op::AtMost => figure <= self.bound,
+            Op::Above => figure > self.bound,
+            Op::AtLeast => figure >= self.bound,
+        };
+        (figure, met)
+    }
+}
+
+/// Objectives between commas: `p99<50ms, failures<0.1%`. A comma between digits groups thousands.
+pub fn parse_objectives(text: &str) -> Result<Vec<Objective>, ParseError> {
+    let mut objectives = Vec::new();
+    let mut rest = text;
+    loop {
+        let end = rest.match_indices(',').find(|(at, _)| {
+            let next = rest[at + 1..].trim_start().chars().next();
+            next.is_none_or(|next| !next.is_ascii_digit())
+        });
+        let (one, after) = match end {
+            Some((at, _)) => (&rest[..at], Some(&rest[at + 1..])),
+            None => (rest, None),
+        };
+        objectives.push(Objective::parse(one)?);
+        match after {
+            Some(after) => rest = after,
+            None => return Ok(objectives),
+        }
+    }
+}
+
+impl Metric {
+    fn parse(name: &str) -> Option<Metric> {
+        Some(match name {
+            "max" => Metric::Response(1.0),
+            "median" => Metric::Response(0.5),
+            "mean" => Metric::ResponseMean,
+            "failures" => Metric::Failures,
+            "throughput" => Metric::Throughput,
+            "goodput" => Metric::Goodput,
+            "conforming" => Metric::Conforming,
+            _ => {
+                let quantile = hundredths(name.strip_prefix('p')?)?;
+                (quantile > 0.0 && quantile <= 1.0).then_some(Metric::Response(quantile))?
+            }
+        })
+    }
+
+    fn bound(self, value: &str) -> Result<f64, String> {
+        match self {
+            Metric::Response(_) | Metric::ResponseMean => {
+                if !value.ends_with(char::is_alphabetic) {
+                    return Err(format!("the time {} needs a unit", quoted(value)));
+                }
+                units::parse_duration(value).map(Nanos::as_secs_f64).map_err(|error| error.0)
+            }
+            Metric::Failures | Metric::Conforming => share(value),
+            Metric::Throughput | Metric::Goodput => {
+                units::parse_rate(value).map(|rate| rate.0).map_err(|error| error.0)
+            }
+        }
+    }
+}
+
+impl Op {
+    fn take(text: &str) -> Option<(Op, &str)> {
+        let ops = [
+            ("<=", Op::AtMost),
+            ("≤", Op::AtMost),
+            (">=", Op::AtLeast),
+            ("≥", Op::AtLeast),
+            ("<", Op::Below),
+            (">", Op::Above),
+        ];
+        ops.iter().find_map(|(sign, op)| text.strip_prefix(sign).map(|rest| (*op, rest)))
+    }
+}
+
+fn share(value: &str) -> Result<f64, String> {
+    let share = match value.strip_suffix('%') {
+        Some(percent) => hundredths(percent.trim_end()),
+        None => plain_number(value, ""),
+    };
+    let share = share.ok_or_else(|| format!("{} is no percentage", quoted(value)))?;
+    if share > 1.0 {
+        return Err(format!("{} is more than all (a percentage ends in %)", quoted(value)));
+    }
+    Ok(share)
+}
+
+/// A percentage as a share. The decimal point is moved in the text: 99.9 / 100 in binary is a
+/// little above 0.999, and the rank that ceil(q·n) asks for would be one too high.
+fn hundredths(percent: &str) -> Option<f64> {
+    plain_number(percent, "e-2")
+}
+
+fn plain_number(digits: &str, exponent: &str) -> Option<f64> {
+    let plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    plain.then(|| format!("{digits}{exponent}").parse().ok()).flatten()
+}
+
+const EXAMPLES: &str = "p99<50ms, failures<0.1% or throughput>=1000/s";
+const METRICS: &str = "p50 p99 p99.9 max mean failures throughput goodput conforming";
+
+/// The figures that objectives speak of, of a whole run or of one interval.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    counts: Counts,
+    response: Hist,
+    window: Nanos,
+    in_window: u64,
+    good_in_window: u64,
+    judged: u64,
+    conforming: u64,
+}
+
+impl Figures {
+    /// `window`: the length of time that the snapshot's completions are divided by.
+    pub fn new(snapshot: &Snapshot, window: Nanos) -> Figures {
+        Figures {
+            counts: snapshot.counts,
+            response: snapshot.response(),
+            window,
+            in_window: snapshot.in_window,
+            good_in_window: snapshot.good_in_window,
+            judged: snapshot.connections.judged,
+            conforming: snapshot.connections.conforming,
+        }
+    }
+
+    /// Seconds, a share or a rate per second, as [`Objective::bound`]; NaN where there is nothing
+    /// to take it from.
+    pub fn of(&self, metric: Metric) -> f64 {
+        let per_s = |count: u64| ratio(count as f64, self.window.as_secs_f64());
+        match metric {
+            Metric::Response(_) | Metric::ResponseMean if self.response.is_empty() => f64::NAN,
+            Metric::Response(quantile) => self.response.quantile(quantile).as_secs_f64(),
+            Metric::ResponseMean => self.response.mean().as_secs_f64(),
+            Metric::Failures => {
+                let counts = &self.counts;
+                let bad = counts.failed + counts.timed_out + counts.dropped;
+                ratio(bad as f64, counts.due as f64)
+            }
+            Metric::Throughput => per_s(self.in_window),
+            Metric::Goodput => per_s(self.good_in_window),
+            Metric::Conforming => ratio(self.conforming as f64, self.judged as f64),
+        }
+    }
+}
+
+fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { f64::NAN }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+use super::*;
+use crate::Recorder;
+use proptest::prelude::*;
+use sample::{FailureClass, Outcome, Sample};
+
+#[test]
+fn the_grammar() {
+    for (text, metric, op, bound) in [
+        ("p99<50ms", Metric::Response(0.99), Op::Below, 0.05),
+        (" p99.9 <= 1 s ", Metric::Response(0.999), Op::AtMost, 1.0),
+        ("p50≤20us", Metric::Response(0.5), Op::AtMost, 0.000_02),
+        ("max<1m30s", Metric::Response(1.0), Op::Below, 90.0),
+        ("p100<1s", Metric::Response(1.0), Op::Below, 1.0),
+        ("median<1s", Metric::Response(0.5), Op::Below, 1.0),
+        ("mean>1ns", Metric::ResponseMean, Op::Above, 1e-9),
+        ("failures<0.1%", Metric::Failures, Op::Below, 0.001),
+        ("failures<=0", Metric::Failures, Op::AtMost, 0.0),
+        ("failures > 50 %", Metric::Failures, Op::Above, 0.5),
+        ("throughput>=2,000/s", Metric::Throughput, Op::AtLeast, 2000.0),
+        ("goodput>60/m", Metric::Goodput, Op::Above, 1.0),
+        ("conforming≥95%", Metric::Conforming, Op::AtLeast, 0.95),
+    ] {
+        let parsed = Objective::parse(text).unwrap();
+        assert_eq!((parsed.metric, parsed.op), (metric, op), "{text}");
+        assert!((parsed.bound - bound).abs() < 1e-15, "{text}: {}", parsed.bound);
+        assert_eq!(parsed.text, text.trim());
+    }
+}
+
+#[test]
+fn what_is_not_understood_is_named_with_a_way_out() {
+    for (text, why) in [
+        ("", "it has no <"),
+        ("p99", "it has no <"),
+        ("p99=50ms", "a bound is <"),
+        ("p99<50", "the time \"50\" needs a unit"),
+        ("p99<", "the time \"\" needs a unit"),
+        ("p99<fast", "does not begin with a number"),
+        ("p101<1s", "\"p101\" is no metric"),
+        ("p0<1s", "\"p0\" is no metric"),
+        ("pNaN<1s", "\"pNaN\" is no metric"),
+        ("latency<1s", "\"latency\" is no metric"),
+        ("failures<5", "more than all"),
+        ("failures<101%", "more than all"),
+        ("failures<-1%", "is no percentage"),
+        ("failures<inf", "is no percentage"),
+        ("failures<%", "is no percentage"),
+        ("throughput>0/s", "above zero"),
+        ("throughput>1000/y", "\"y\" is no unit of time"),
+    ] {
+        let message = Objective::parse(text).unwrap_err().0;
+        assert!(message.contains(why), "{text}: {message}");
+        assert!(message.starts_with(&format!("{text:?} is not")), "{message}");
+        assert!(message.contains("p99<50ms"), "{message}");
+    }
+}
+
+#[test]
+fn lists_split_at_commas_but_not_inside_numbers() {
+    let texts = |list: &str| -> Vec<String> {
+        parse_objectives(list).unwrap().into_iter().map(|one| one.text).collect()
+    };
+    assert_eq!(texts("p99<50ms"), ["p99<50ms"]);
+    assert_eq!(texts("p99<50ms, failures<0.1%"), ["p99<50ms", "failures<0.1%"]);
+    assert_eq!(texts("goodput>1,000/s,max<1s"), ["goodput>1,000/s", "max<1s"]);
+    for list in ["", ",", "p99<50ms,", "p99<50ms,,max<1s"] {
+        assert!(parse_objectives(list).unwrap_err().0.contains("\"\" is not an objective"));
+    }
+}
+
+/// Ten calls in a window of 2 s: eight succeed in 10..80 ms, one times out at 5 s (after the
+/// window), one fails; two more are dropped.
+fn figures() -> Figures {
+    let start = Nanos::SECOND;
+    let mut recorder = Recorder::new(1, (start, start + Nanos::from_secs(2)));
+    let ends = [10u64, 20, 30, 40, 50, 60, 70, 80, 5_000, 1];
+    for (index, after_ms) in ends.into_iter().enumerate() {
+        recorder.due(start);
+        recorder.issued(start, start);
+        let outcome = match index {
+            8 => Outcome::TimedOut,
+            9 => Outcome::Failed,
+            _ => Outcome::Succeeded,
+        };
+        let done = start + Nanos::from_millis(after_ms);
+        let sample = Sample { intended: start, issued: start, done, ..Sample::default() };
+        recorder.done(&sample, outcome, true);
+    }
+    for _ in 0..2 {
+        recorder.due(start);
+        recorder.dropped(start, FailureClass::ConnectionLimit);
+    }
+    recorder.connection_closed(None, Some(true));
+    recorder.connection_closed(None, Some(false));
+    recorder.connection_closed(None, None);
+    Figures::new(&recorder.now, Nanos::from_secs(2))
+}
+
+#[test]
+fn figures_against_their_bounds() {
+    let figures = figures();
+    for (text, figure, met) in [
+        // Nine response times: 10, 20, …, 80 ms and 5 s; a histogram of three digits.
+        ("p50<51ms", 0.05, true),
+        ("p50<50ms", 0.05, false),
+        ("max<5s", 5.0, false),
+        ("max>4s", 5.0, true),
+        ("mean<600ms", (0.36 + 5.0) / 9.0, true),
+        ("failures<33%", 4.0 / 12.0, false),
+        ("failures<34%", 4.0 / 12.0, true),
+        ("throughput>=4.5/s", 4.5, true),
+        ("throughput>4.5/s", 4.5, false),
+        ("goodput>=4/s", 4.0, true),
+        ("conforming>=50%", 0.5, true),
+        ("conforming>50%", 0.5, false),
+    ] {
+        let (found, kept) = Objective::parse(text).unwrap().met(&figures);
+        assert!((found - figure).abs() <= 0.001 * figure, "{text}: {found}");
+        assert_eq!(kept, met, "{text}: {found}");
+    }
+}
+
+#[test]
+fn nothing_measured_keeps_no_bound() {
+    let figures = Figures::new(&Snapshot::default(), Nanos::ZERO);
+    for text in ["p99<50ms", "mean<1s", "failures<1%", "throughput>=1/s", "conforming<=100%"] {
+        let (figure, met) = Objective::parse(text).unwrap().met(&figures);
+        assert!(figure.is_nan() && !met, "{text}: {figure}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn nothing_typed_panics(text in "\\PC*", near in "[pmaxfilure0-9.<>=≤≥,%/ms -]{0,24}") {
+        for text in [text, near] {
+            if let Ok(objectives) = parse_objectives(&text) {
+                prop_assert!(objectives.iter().all(|one| one.bound.is_finite()));
+            }
+        }
+    }
+}

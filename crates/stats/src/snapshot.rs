@@ -1,0 +1,580 @@
+//! What one worker counted in one interval, and how such snapshots add up.
+
+use crate::Hist;
+use sample::{FailureClass, Outcome, Sample, SocketFacts, TlsFacts};
+use std::collections::BTreeMap;
+use units::Nanos;
+
+/// Rows kept per target; targets beyond share the last row, "other".
+pub const TARGET_ROWS_MAX: usize = 1_000;
+
+/// Arrivals by what became of them. `due` is always the sum of the others (law 2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub due: u64,
+    pub succeeded: u64,
+    pub failed: u64,
+    pub timed_out: u64,
+    pub dropped: u64,
+    pub abandoned: u64,
+    /// Gauges at the end of the interval: due, not yet issued; issued, not yet done. In an
+    /// interval snapshot they are changes, so that sums over intervals and workers are levels.
+    pub queued: i64,
+    pub in_flight: i64,
+}
+
+impl Counts {
+    /// Law 2. `Err` holds the sentence that a broken count is reported with.
+    pub fn conserved(&self) -> Result<(), String> {
+        let ended = self.succeeded + self.failed + self.timed_out + self.dropped + self.abandoned;
+        let accounted = ended as i64 + self.queued + self.in_flight;
+        if accounted == self.due as i64 {
+            return Ok(());
+        }
+        Err(format!(
+            "conservation broken: {} due but {accounted} accounted for: {self:?}",
+            self.due
+        ))
+    }
+
+    pub fn merge(&mut self, other: &Counts) {
+        self.due += other.due;
+        self.succeeded += other.succeeded;
+        self.failed += other.failed;
+        self.timed_out += other.timed_out;
+        self.dropped += other.dropped;
+        self.abandoned += other.abandoned;
+        self.queued += other.queued;
+        self.in_flight += other.in_flight;
+    }
+
+    /// Calls whose outcome is known, dropped and abandoned ones excluded.
+    pub fn done(&self) -> u64 {
+        self.succeeded + self.failed + self.timed_out
+    }
+
+    /// (failed + timed out + dropped) / due, 0..=1.
+    pub fn failure_share(&self) -> f64 {
+        let bad = self.failed + self.timed_out + self.dropped;
+        if self.due == 0 { 0.0 } else { bad as f64 / self.due as f64 }
+    }
+}
+
+/// Answers by status code, 0..=999.
+#[derive(Clone, Debug)]
+pub struct StatusTally(Box<[u64; 1000]>);
+
+impl Default for StatusTally {
+    fn default() -> Self {
+        StatusTally(Box::new([0; 1000]))
+    }
+}
+
+impl StatusTally {
+    #[inline]
+    pub fn add(&mut self, status: u16) {
+        self.0[usize::from(status.min(999))] += 1;
+    }
+
+    /// (status, count) of those seen, in order; status 0 (no answer) is left out.
+    pub fn seen(&self) -> impl Iterator<Item = (u16, u64)> {
+        let numbered = self.0.iter().enumerate().skip(1).filter(|(_, count)| **count > 0);
+        numbered.map(|(status, count)| (status as u16, *count))
+    }
+
+    fn merge(&mut self, other: &StatusTally) {
+        for (mine, theirs) in self.0.iter_mut().zip(other.0.iter()) {
+            *mine += theirs;
+        }
+    }
+}
+
+/// One row of the per-target table.
+#[derive(Clone, Debug, Default)]
+pub struct TargetTally {
+    pub succeeded: u64,
+    pub failed: u64,
+    pub timed_out: u64,
+    pub body_bytes: u64,
+    /// Of succeeded and timed-out calls.
+    pub response: Hist,
+}
+
+/// Connections of an interval.
+#[derive(Clone, Debug, Default)]
+pub struct Connections {
+    /// Connects started; connects (with their TLS) that came to be; connections ended.
+    pub attempted: u64,
+    pub established: u64,
+    pub closed: u64,
+    /// Sum of set-up times (connect and TLS) of the established, for WebMark's S.
+    pub setup_sum: Nanos,
+    /// Connections judged for conformity, and those above the threshold.
+    pub judged: u64,
+    pub conforming: u64,
+    pub retransmits: u64,
+    pub rtt: Hist,
+    pub tls: BTreeMap<TlsFacts, u64>,
+}
+
+/// Sessions of a partly open load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sessions {
+    pub started: u64,
+    pub completed: u64,
+    pub failed: u64,
+    pub dropped: u64,
+}
+
+/// What was counted in one interval, by one worker or by many: merging is associative and
+/// commutative, with `Snapshot::default()` as the neutral element.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    pub counts: Counts,
+    /// Arrivals of the warm-up, kept apart from everything below.
+    pub warm_up: Counts,
+    /// Response times by outcome (law 3).
+    pub succeeded: Hist,
+    pub failed: Hist,
+    pub timed_out: Hist,
+    pub service: Hist,
+    pub slip: Hist,
+    pub wait: Hist,
+    pub lag: Hist,
+    pub connect: Hist,
+    pub tls: Hist,
+    pub first_byte: Hist,
+    pub transfer: Hist,
+    /// The usual success of a closed loop: no slip, request sent at once, the whole answer in one
+    /// read. Its response, service and first-byte times are one number, written once here and
+    /// counted in all three by [`Snapshot::merge`].
+    plain: Hist,
+    /// Completions (succeeded, failed or timed out) inside the measured window, and those of
+    /// them that succeeded.
+    pub in_window: u64,
+    pub good_in_window: u64,
+    /// Sum of done − sent over succeeded calls, for WebMark's mean R.
+    pub exchange_sum: Nanos,
+    pub status: StatusTally,
+    pub failures: BTreeMap<FailureClass, u64>,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+    pub body_bytes: u64,
+    pub decoded_bytes: u64,
+    pub redirects: u64,
+    pub targets: Vec<TargetTally>,
+    pub connections: Connections,
+    pub sessions: Sessions,
+    /// Integral of calls in flight over time (calls · ns), and the highest number at once.
+    pub flight_integral: u128,
+    pub flight_peak: u64,
+    /// Sum over intervals of the workers' spinning.
+    pub spin: Nanos,
+}
+
+impl Snapshot {
+    /// What the usual call of a closed loop is recorded in is prepared, so that recording it
+    /// allocates nothing.
+    pub fn prepared(target_count: usize) -> Snapshot {
+        let mut snapshot = Snapshot { plain: Hist::prepared(), ..Snapshot::default() };
+        if target_count > 1 {
+            let rows = target_count.min(TARGET_ROWS_MAX);
+            snapshot.targets = (0..rows).map(|_| TargetTally::default()).collect();
+        }
+        snapshot
+    }
+
+    /// Prepares what calls of an open load are recorded in as well: they have slip.
+    pub fn expect_slip(&mut self) {
+        for hist in [
+            &mut self.succeeded,
+            &mut self.service,
+            &mut self.slip,
+            &mut self.wait,
+            &mut self.lag,
+            &mut self.first_byte,
+            &mut self.transfer,
+        ] {
+            if hist.is_empty() {
+                *hist = Hist::prepared();
+            }
+        }
+    }
+
+    /// Forgets the counts and keeps the memory.
+    pub fn clear(&mut self) {
+        let mut fresh =
+            Snapshot { targets: std::mem::take(&mut self.targets), ..Snapshot::default() };
+        for target in &mut fresh.targets {
+            target.response.clear();
+            *target = TargetTally {
+                response: std::mem::take(&mut target.response),
+                ..TargetTally::default()
+            };
+        }
+        for (kept, old) in fresh.hists_mut().into_iter().zip(self.hists_mut()) {
+            std::mem::swap(kept, old);
+            kept.clear();
+        }
+        std::mem::swap(&mut fresh.plain, &mut self.plain);
+        fresh.plain.clear();
+        *self = fresh;
+    }
+
+    /// The headline: response times of succeeded and timed-out calls.
+    pub fn response(&self) -> Hist {
+        let mut both = self.succeeded.clone();
+        both.merge(&self.plain);
+        both.merge(&self.timed_out);
+        both
+    }
+
+    pub fn merge(&mut self, other: &Snapshot) {
+        self.counts.merge(&other.counts);
+        self.warm_up.merge(&other.warm_up);
+        for (mine, theirs) in self.hists_mut().into_iter().zip(other.hists()) {
+            mine.merge(theirs);
+        }
+        self.succeeded.merge(&other.plain);
+        self.service.merge(&other.plain);
+        self.first_byte.merge(&other.plain);
+        for zeros in [&mut self.slip, &mut self.wait, &mut self.lag, &mut self.transfer] {
+            zeros.record_n(Nanos::ZERO, other.plain.count());
+        }
+        self.in_window += other.in_window;
+        self.good_in_window += other.good_in_window;
+        self.exchange_sum += other.exchange_sum;
+        self.status.merge(&other.status);
+        for (class, count) in &other.failures {
+            *self.failures.entry(*class).or_default() += count;
+        }
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.body_bytes += other.body_bytes;
+        self.decoded_bytes += other.decoded_bytes;
+        self.redirects += other.redirects;
+        self.merge_targets(other);
+        self.connections.merge(&other.connections);
+        self.sessions.started += other.sessions.started;
+        self.sessions.completed += other.sessions.completed;
+        self.sessions.failed += other.sessions.failed;
+        self.sessions.dropped += other.sessions.dropped;
+        self.flight_integral += other.flight_integral;
+        self.flight_peak = self.flight_peak.max(other.flight_peak);
+        self.spin += other.spin;
+    }
+
+    /// Times of a call that is not [plain](Snapshot::plain).
+    fn unusual(&mut self, sample: &Sample, outcome: Outcome, issued: bool) {
+        let response = sample.done - sample.intended;
+        match outcome {
+            Outcome::Succeeded => self.succeeded.record(response),
+            Outcome::Failed => self.failed.record(response),
+            _ => self.timed_out.record(response),
+        }
+        self.redirects += u64::from(sample.redirects);
+        if let Some(class) = sample.class {
+            *self.failures.entry(class).or_default() += 1;
+        }
+        if issued {
+            self.service.record(sample.done - sample.issued);
+            self.slip.record(sample.issued - sample.intended);
+            self.wait.record(sample.admitted - sample.intended);
+            self.lag.record(sample.issued - sample.admitted);
+            if sample.first_byte > Nanos::ZERO {
+                self.first_byte.record(sample.first_byte - sample.sent);
+            }
+        }
+        if outcome == Outcome::Succeeded {
+            self.transfer.record(sample.done - sample.first_byte);
+            self.exchange_sum += sample.done - sample.sent;
+        }
+    }
+
+    fn merge_targets(&mut self, other: &Snapshot) {
+        if self.targets.len() < other.targets.len() {
+            self.targets.resize_with(other.targets.len(), TargetTally::default);
+        }
+        for (mine, theirs) in self.targets.iter_mut().zip(&other.targets) {
+            mine.succeeded += theirs.succeeded;
+            mine.failed += theirs.failed;
+            mine.timed_out += theirs.timed_out;
+            mine.body_bytes += theirs.body_bytes;
+            mine.response.merge(&theirs.response);
+        }
+    }
+
+    fn hists(&self) -> [&Hist; 12] {
+        [
+            &self.succeeded,
+            &self.failed,
+            &self.timed_out,
+            &self.service,
+            &self.slip,
+            &self.wait,
+            &self.lag,
+            &self.connect,
+            &self.tls,
+            &self.first_byte,
+            &self.transfer,
+            &self.connections.rtt,
+        ]
+    }
+
+    fn hists_mut(&mut self) -> [&mut Hist; 12] {
+        [
+            &mut self.succeeded,
+            &mut self.failed,
+            &mut self.timed_out,
+            &mut self.service,
+            &mut self.slip,
+            &mut self.wait,
+            &mut self.lag,
+            &mut self.connect,
+            &mut self.tls,
+            &mut self.first_byte,
+            &mut self.transfer,
+            &mut self.connections.rtt,
+        ]
+    }
+}
+
+impl Connections {
+    fn merge(&mut self, other: &Connections) {
+        self.attempted += other.attempted;
+        self.established += other.established;
+        self.closed += other.closed;
+        self.setup_sum += other.setup_sum;
+        self.judged += other.judged;
+        self.conforming += other.conforming;
+        self.retransmits += other.retransmits;
+        for (facts, count) in &other.tls {
+            *self.tls.entry(facts.clone()).or_default() += count;
+        }
+    }
+}
+
+/// One worker's writer into a snapshot. Same core, no lock; allocates nothing for plain successes.
+#[derive(Debug)]
+pub struct Recorder {
+    pub now: Box<Snapshot>,
+    /// The measured window: completions inside it make the throughput.
+    window: (Nanos, Nanos),
+    flight: u64,
+    flight_since: Nanos,
+}
+
+impl Recorder {
+    /// `window`: first instant of the measured phase, and the instant after which nothing more
+    /// falls due (`Nanos::NEVER` when only a count ends the run).
+    pub fn new(target_count: usize, window: (Nanos, Nanos)) -> Recorder {
+        let now = Box::new(Snapshot::prepared(target_count));
+        Recorder { now, window, flight: 0, flight_since: window.0 }
+    }
+
+    pub fn in_warm_up(&self, intended: Nanos) -> bool {
+        intended < self.window.0
+    }
+
+    fn counts(&mut self, intended: Nanos) -> &mut Counts {
+        if self.in_warm_up(intended) { &mut self.now.warm_up } else { &mut self.now.counts }
+    }
+
+    /// An arrival fell due; it is queued until [`Recorder::issued`] or [`Recorder::dropped`].
+    #[inline]
+    pub fn due(&mut self, intended: Nanos) {
+        let counts = self.counts(intended);
+        counts.due += 1;
+        counts.queued += 1;
+    }
+
+    /// A due arrival was issued.
+    #[inline]
+    pub fn issued(&mut self, intended: Nanos, now: Nanos) {
+        let counts = self.counts(intended);
+        counts.queued -= 1;
+        counts.in_flight += 1;
+        self.flight_step(now, 1);
+    }
+
+    /// A due arrival could not be issued.
+    pub fn dropped(&mut self, intended: Nanos, class: FailureClass) {
+        let warm_up = self.in_warm_up(intended);
+        let counts = self.counts(intended);
+        counts.queued -= 1;
+        counts.dropped += 1;
+        if !warm_up {
+            *self.now.failures.entry(class).or_default() += 1;
+        }
+    }
+
+    /// The outcome of an arrival is known. `issued` is false for one that died in the queue.
+    #[inline]
+    pub fn done(&mut self, sample: &Sample, outcome: Outcome, issued: bool) {
+        let warm_up = self.in_warm_up(sample.intended);
+        let counts = self.counts(sample.intended);
+        match outcome {
+            Outcome::Succeeded => counts.succeeded += 1,
+            Outcome::Failed => counts.failed += 1,
+            Outcome::TimedOut => counts.timed_out += 1,
+            Outcome::Dropped => counts.dropped += 1,
+            Outcome::Abandoned => counts.abandoned += 1,
+        }
+        if issued {
+            counts.in_flight -= 1;
+            self.flight_step(sample.done, -1);
+        } else {
+            counts.queued -= 1;
+        }
+        let completed = !matches!(outcome, Outcome::Dropped | Outcome::Abandoned);
+        if completed && sample.done >= self.window.0 && sample.done <= self.window.1 {
+            // whenever it fell due: throughput counts completions inside the window
+            self.now.in_window += 1;
+            self.now.good_in_window += u64::from(outcome == Outcome::Succeeded);
+        }
+        if !warm_up {
+            self.times(sample, outcome, issued);
+        }
+    }
+
+    #[inline]
+    fn times(&mut self, sample: &Sample, outcome: Outcome, issued: bool) {
+        let response = sample.done - sample.intended;
+        let now = &mut *self.now;
+        now.bytes_sent += sample.bytes_sent;
+        now.bytes_received += sample.bytes_received;
+        now.body_bytes += sample.body_bytes;
+        now.decoded_bytes += sample.decoded_bytes;
+        let plain = outcome == Outcome::Succeeded
+            && sample.issued == sample.intended
+            && sample.admitted == sample.intended
+            && sample.sent == sample.issued
+            && sample.first_byte == sample.done;
+        if sample.status != 0 {
+            now.status.add(sample.status);
+        }
+        if plain {
+            now.plain.record(response);
+            now.exchange_sum += response;
+        } else if let Outcome::Dropped | Outcome::Abandoned = outcome {
+            return;
+        } else {
+            now.unusual(sample, outcome, issued);
+        }
+        if !now.targets.is_empty() {
+            self.target(sample, outcome, response);
+        }
+    }
+
+    fn target(&mut self, sample: &Sample, outcome: Outcome, response: Nanos) {
+        let last = self.now.targets.len() - 1;
+        let row = &mut self.now.targets[(sample.target as usize).min(last)];
+        match outcome {
+            Outcome::Succeeded => row.succeeded += 1,
+            Outcome::Failed => row.failed += 1,
+            _ => row.timed_out += 1,
+        }
+        row.body_bytes += sample.body_bytes;
+        if outcome != Outcome::Failed {
+            row.response.record(response);
+        }
+    }
+
+    /// A connection came to be, `connect` after it was started and, with TLS, `tls` after that.
+    /// Connections are counted over the whole run, the warm-up included.
+    pub fn connection_opened(&mut self, connect: Nanos, tls: Option<Nanos>) {
+        let now = &mut *self.now;
+        now.connections.established += 1;
+        now.connections.setup_sum += connect + tls.unwrap_or(Nanos::ZERO);
+        now.connect.record(connect);
+        if let Some(tls) = tls {
+            now.tls.record(tls);
+        }
+    }
+
+    /// A connection ended; `conforming` is `None` when it cannot be judged (no bytes asked for).
+    pub fn connection_closed(&mut self, facts: Option<SocketFacts>, conforming: Option<bool>) {
+        let connections = &mut self.now.connections;
+        connections.closed += 1;
+        if let Some(conforms) = conforming {
+            connections.judged += 1;
+            connections.conforming += u64::from(conforms);
+        }
+        if let Some(facts) = facts {
+            connections.retransmits += facts.retransmits;
+            connections.rtt.record(facts.rtt);
+        }
+    }
+
+    #[inline]
+    fn flight_step(&mut self, now: Nanos, change: i64) {
+        self.flight_until(now);
+        self.flight = self.flight.saturating_add_signed(change);
+        self.now.flight_peak = self.now.flight_peak.max(self.flight);
+    }
+
+    #[inline]
+    fn flight_until(&mut self, now: Nanos) {
+        let until = now.min(self.window.1);
+        if until > self.flight_since {
+            let span = until - self.flight_since;
+            self.now.flight_integral += u128::from(span.0) * u128::from(self.flight);
+            self.flight_since = until;
+        }
+    }
+
+    /// Ends an interval: gives the snapshot away and goes on in `next`, which must be clear.
+    pub fn swap(&mut self, now: Nanos, next: Box<Snapshot>) -> Box<Snapshot> {
+        self.flight_until(now);
+        let full = std::mem::replace(&mut self.now, next);
+        self.now.flight_peak = self.flight;
+        full
+    }
+
+    /// Calls in flight.
+    pub fn flight(&self) -> u64 {
+        self.flight
+    }
+}
+
+/// One second of the time series.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Second {
+    /// Start of the interval, from the start of the measured phase; negative in the warm-up.
+    pub at_s: f64,
+    /// Its length.
+    pub span_s: f64,
+    pub counts: Counts,
+    pub warm_up: bool,
+    pub bytes_received: u64,
+    pub body_bytes: u64,
+    pub p50: Nanos,
+    pub p90: Nanos,
+    pub p99: Nanos,
+    pub max: Nanos,
+    pub mean: Nanos,
+    pub slip_p99: Nanos,
+    /// Calls in flight at the end, and connections open.
+    pub in_flight: u64,
+    pub open_connections: u64,
+    /// Share of one core that the client used in this interval, per worker thread (0..=1).
+    pub driver_cpu: f64,
+}
+
+/// A finished run: everything merged, and the series.
+#[derive(Clone, Debug, Default)]
+pub struct Measurement {
+    pub total: Snapshot,
+    pub series: Vec<Second>,
+    /// Length of the measured window: `-d`, or until the last completion when a count ended it.
+    pub window: Nanos,
+    /// From the first due instant to the last outcome.
+    pub elapsed: Nanos,
+    /// Arrivals the plan asked for in the window, where it says (`--rate`); `None` in a closed loop.
+    pub intended: Option<u64>,
+    /// Highest number of connections open at once.
+    pub connections_peak: u64,
+    pub interrupted: bool,
+    /// Set when `--abort-if` ended the run; the rule's text.
+    pub aborted: Option<String>,
+}

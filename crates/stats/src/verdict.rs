@@ -1,0 +1,411 @@
+//! The verdict of a run on itself: can its numbers be believed, and if not, why not. The three
+//! questions come before any number: was the load offered as intended, was the client free to
+//! measure, and was what it measured one steady thing with enough samples.
+
+use crate::interval::samples_needed;
+use crate::steady::{self, Drift, Drifting};
+use crate::{Measurement, Snapshot};
+use sample::FailureClass;
+use units::{Nanos, show};
+
+/// INVALID `not-offered`: offered below this share of intended.
+pub const OFFERED_SHARE_MIN: f64 = 0.99;
+/// INVALID `slip`: p99 of the slip above the larger of this …
+pub const SLIP_MAX: Nanos = Nanos::from_millis(1);
+/// … and this share of the median response time.
+pub const SLIP_SHARE_MAX: f64 = 0.10;
+/// DEGRADED `driver-cpu`, in a closed loop: the busiest worker's share of a core, spinning
+/// excluded, at or above this.
+pub const DRIVER_BUSY_MAX: f64 = 0.95;
+/// DEGRADED `foreign-cpu`: others' share of our cores, or the hypervisor's, above this.
+pub const FOREIGN_SHARE_MAX: f64 = 0.05;
+
+/// How far the numbers of a run can be believed. Ordered from good to bad.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum State {
+    /// They mean what they say.
+    #[default]
+    Valid,
+    /// They stand, with a reservation that the causes name.
+    Degraded,
+    /// They do not describe the server.
+    Invalid,
+}
+
+impl State {
+    /// `VALID`, `DEGRADED`, `INVALID`.
+    pub fn id(self) -> &'static str {
+        match self {
+            State::Valid => "VALID",
+            State::Degraded => "DEGRADED",
+            State::Invalid => "INVALID",
+        }
+    }
+}
+
+/// One reason why a run is not plainly valid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cause {
+    /// Stable name for JSON.
+    pub id: &'static str,
+    /// What was measured, in the unit that `text` tells.
+    pub figure: f64,
+    /// The figure in words, with its threshold.
+    pub text: String,
+    /// One sentence: what to do about it.
+    pub advice: String,
+}
+
+/// The state and its causes, the gravest first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Verdict {
+    pub state: State,
+    pub causes: Vec<Cause>,
+}
+
+/// What a verdict is made from. [`Evidence::new`] knows nothing but the measurement; what stays
+/// `None` was not observed and is not held against the run.
+#[derive(Clone, Debug)]
+pub struct Evidence<'a> {
+    pub measurement: &'a Measurement,
+    /// Who decided when calls fall due: with a closed loop, a busy client sets the throughput.
+    pub closed_loop: bool,
+    /// The plan changes the load within the window; drift is then its doing.
+    pub ramped: bool,
+    /// The busiest worker's share of a core without its spinning, 0..=1.
+    pub driver_busy: Option<f64>,
+    /// Share of our cores that other programs (the server on a core of its own excluded) and the
+    /// hypervisor (steal) used, 0..=1.
+    pub foreign_share: Option<f64>,
+    pub steal_share: Option<f64>,
+    /// Says which core the target shares with us: "the server (pid 7) may run on our core 1".
+    pub shared_cores: Option<String>,
+    /// Attempts that found no local port or no descriptor and failed no call, such as a pool that
+    /// could not grow; failed calls are counted from the measurement.
+    pub ports_out: u64,
+    pub descriptors_out: u64,
+    /// Quantiles that the report prints, 0..=1.
+    pub quantiles: &'a [f64],
+}
+
+impl<'a> Evidence<'a> {
+    pub fn new(measurement: &'a Measurement) -> Evidence<'a> {
+        Evidence {
+            measurement,
+            closed_loop: false,
+            ramped: false,
+            driver_busy: None,
+            foreign_share: None,
+            steal_share: None,
+            shared_cores: None,
+            ports_out: 0,
+            descriptors_out: 0,
+            quantiles: &[],
+        }
+    }
+}
+
+/// Calls of the measured phase that were presented to the server: due, and neither dropped nor
+/// ended while they waited for a connection. Service times are of issued calls alone.
+pub fn offered(total: &Snapshot) -> u64 {
+    total.counts.due.saturating_sub(refused(total))
+}
+
+/// Calls that this client never issued.
+fn refused(total: &Snapshot) -> u64 {
+    let died_waiting = total.counts.done().saturating_sub(total.service.count());
+    total.counts.dropped + died_waiting
+}
+
+/// Holds a finished run against the thresholds above.
+pub fn judge(evidence: &Evidence<'_>) -> Verdict {
+    let invalid = [
+        not_offered(evidence),
+        slip(evidence),
+        ports(evidence),
+        descriptors(evidence),
+        all_failed(evidence),
+    ];
+    let all_failed = invalid[4].is_some();
+    let degraded = [
+        driver_cpu(evidence),
+        drift(evidence),
+        foreign_cpu(evidence),
+        shared_cores(evidence),
+        few_samples(evidence).filter(|_| !all_failed),
+        interrupted(evidence),
+    ];
+    let mut verdict = Verdict::default();
+    for (state, causes) in [(State::Invalid, &invalid[..]), (State::Degraded, &degraded[..])] {
+        for cause in causes.iter().flatten() {
+            verdict.state = verdict.state.max(state);
+            verdict.causes.push(cause.clone());
+        }
+    }
+    verdict
+}
+
+/// `p99.9` of 0.999; `max` of 1.
+pub fn quantile_name(q: f64) -> String {
+    if q >= 1.0 {
+        return "max".to_owned();
+    }
+    let percent = format!("{:.6}", q * 100.0);
+    format!("p{}", percent.trim_end_matches('0').trim_end_matches('.'))
+}
+
+fn not_offered(evidence: &Evidence<'_>) -> Option<Cause> {
+    let measurement = evidence.measurement;
+    let total = &measurement.total;
+    let intended = measurement.intended.filter(|intended| *intended > 0)?;
+    let refused = refused(total);
+    let share = if total.sessions.started > 0 {
+        // Arrivals are sessions, counted with those of the warm-up; a refused call ends its own.
+        let started = total.sessions.started;
+        started.saturating_sub(refused) as f64 / started.max(intended) as f64
+    } else {
+        offered(total) as f64 / intended as f64
+    };
+    if share >= OFFERED_SHARE_MIN {
+        return None;
+    }
+    let window_s = measurement.window.as_secs_f64();
+    let goal = match window_s > 0.0 {
+        true => show::rate(intended as f64 / window_s),
+        false => format!("{} arrivals", show::count(intended)),
+    };
+    let advice = if refused > 0 {
+        format!(
+            "{} arrivals found neither a connection nor a place in the queue: raise \
+             --connections-max and --queue-max, or lower --rate.",
+            show::count(refused)
+        )
+    } else {
+        "This client fell behind its own schedule: lower --rate, or give it more --threads and \
+         cores."
+            .to_owned()
+    };
+    Some(Cause {
+        id: "not-offered",
+        figure: share,
+        text: format!(
+            "offered {} of the intended {goal} (at least {})",
+            show::share(share),
+            show::share(OFFERED_SHARE_MIN)
+        ),
+        advice,
+    })
+}
+
+fn slip(evidence: &Evidence<'_>) -> Option<Cause> {
+    let total = &evidence.measurement.total;
+    let median = total.response().quantile(0.5);
+    let limit = SLIP_MAX.max(Nanos((median.0 as f64 * SLIP_SHARE_MAX) as u64));
+    let found = total.slip.quantile(0.99);
+    if found <= limit {
+        return None;
+    }
+    let (wait, lag) = (total.wait.quantile(0.99), total.lag.quantile(0.99));
+    let advice = if wait >= lag {
+        "Calls waited for a free connection: raise --connections-max, or read the run as one of a \
+         system with that limit."
+    } else {
+        "The client itself was late: lower the rate, add --threads, or free its cores."
+    };
+    Some(Cause {
+        id: "slip",
+        figure: found.as_secs_f64(),
+        text: format!(
+            "calls were issued late, p99 {} (at most {}; wait {}, lag {})",
+            show::duration(found),
+            show::duration(limit),
+            show::duration(wait),
+            show::duration(lag)
+        ),
+        advice: advice.to_owned(),
+    })
+}
+
+fn ports(evidence: &Evidence<'_>) -> Option<Cause> {
+    let total = &evidence.measurement.total;
+    let count = evidence.ports_out + failures(total, FailureClass::AddressUnavailable);
+    (count > 0).then(|| Cause {
+        id: "ports",
+        figure: count as f64,
+        text: format!("{} connects found no free local port", show::count(count)),
+        advice: "Keep connections open for more --calls, add local addresses with --bind, or \
+                 widen net.ipv4.ip_local_port_range."
+            .to_owned(),
+    })
+}
+
+fn descriptors(evidence: &Evidence<'_>) -> Option<Cause> {
+    let total = &evidence.measurement.total;
+    let count = evidence.descriptors_out
+        + failures(total, FailureClass::FdUnavailable)
+        + failures(total, FailureClass::FileTableFull);
+    (count > 0).then(|| Cause {
+        id: "descriptors",
+        figure: count as f64,
+        text: format!("{} connects found no free file descriptor", show::count(count)),
+        advice: "Raise the limit (ulimit -n, fs.file-max), or lower --connections-max or -c."
+            .to_owned(),
+    })
+}
+
+fn all_failed(evidence: &Evidence<'_>) -> Option<Cause> {
+    let total = &evidence.measurement.total;
+    let counts = &total.counts;
+    let bad = counts.failed + counts.timed_out + counts.dropped;
+    if counts.succeeded > 0 || bad == 0 {
+        return None;
+    }
+    // The most frequent class; of equals the one listed first.
+    let worst = total.failures.iter().rev().max_by_key(|(_, count)| **count);
+    let mostly = worst.map_or(String::new(), |(class, count)| {
+        format!("; {} times {}: {}", show::count(*count), class.id(), class.explain())
+    });
+    Some(Cause {
+        id: "all-failed",
+        figure: bad as f64,
+        text: format!("none of {} calls succeeded{mostly}", show::count(bad)),
+        advice: "Make one call work first (-n 1), and see --expect-status if the answer is the \
+                 one you want."
+            .to_owned(),
+    })
+}
+
+fn driver_cpu(evidence: &Evidence<'_>) -> Option<Cause> {
+    let busy =
+        evidence.driver_busy.filter(|busy| evidence.closed_loop && *busy >= DRIVER_BUSY_MAX)?;
+    Some(Cause {
+        id: "driver-cpu",
+        figure: busy,
+        text: format!(
+            "a worker used {} of its core (should be below {})",
+            show::share(busy),
+            show::share(DRIVER_BUSY_MAX)
+        ),
+        advice: "The client may have set this throughput, not the server: give it more cores \
+                 with --threads, or lower -c."
+            .to_owned(),
+    })
+}
+
+fn drift(evidence: &Evidence<'_>) -> Option<Cause> {
+    let measurement = evidence.measurement;
+    let drift =
+        steady::drift(&measurement.series, measurement.window).filter(|_| !evidence.ramped)?;
+    Some(Cause {
+        id: "drift",
+        figure: drift.change(),
+        text: drift_text(&drift),
+        advice: "Lengthen --warmup and the run until the figure settles; one that never settles \
+                 is a leak, a filling disk or a growing queue."
+            .to_owned(),
+    })
+}
+
+fn drift_text(drift: &Drift) -> String {
+    let (name, first, last) = match drift.figure {
+        Drifting::ResponseP50 => {
+            let shown = |secs| show::duration(Nanos::from_secs_f64(secs));
+            ("response time p50", shown(drift.first), shown(drift.last))
+        }
+        Drifting::Throughput => ("throughput", show::rate(drift.first), show::rate(drift.last)),
+    };
+    let went = if drift.last > drift.first { "rose" } else { "fell" };
+    format!(
+        "{name} {went} from {first} to {last}, first to last third (Mann-Kendall p {:.1e}; at most \
+         {} change)",
+        drift.p_value,
+        show::share(steady::DRIFT_CHANGE_MIN)
+    )
+}
+
+fn foreign_cpu(evidence: &Evidence<'_>) -> Option<Cause> {
+    let foreign = evidence.foreign_share.unwrap_or(0.0);
+    let steal = evidence.steal_share.unwrap_or(0.0);
+    let figure = foreign.max(steal);
+    if figure.is_nan() || figure <= FOREIGN_SHARE_MAX {
+        return None;
+    }
+    let (who, advice) = if foreign >= steal {
+        ("other programs", "Stop them or bind the client to quiet cores with --cpus, and repeat.")
+    } else {
+        ("the hypervisor (steal)", "Repeat on a quieter or a dedicated machine.")
+    };
+    Some(Cause {
+        id: "foreign-cpu",
+        figure,
+        text: format!(
+            "{who} took {} of our cores (at most {})",
+            show::share(figure),
+            show::share(FOREIGN_SHARE_MAX)
+        ),
+        advice: advice.to_owned(),
+    })
+}
+
+fn shared_cores(evidence: &Evidence<'_>) -> Option<Cause> {
+    evidence.shared_cores.as_ref().map(|text| Cause {
+        id: "shared-cores",
+        figure: 1.0,
+        text: text.clone(),
+        advice: "Client and server slow each other down: bind the client elsewhere with --cpus, \
+                 or run it on another machine."
+            .to_owned(),
+    })
+}
+
+fn few_samples(evidence: &Evidence<'_>) -> Option<Cause> {
+    let counts = &evidence.measurement.total.counts;
+    let count = counts.succeeded + counts.timed_out;
+    let lacking = evidence.quantiles.iter().filter(|q| count < samples_needed(**q));
+    let quantile = lacking.copied().max_by_key(|q| samples_needed(*q))?;
+    let needed = samples_needed(quantile);
+    let name = quantile_name(quantile);
+    let longer = match count {
+        0 => "Run longer".to_owned(),
+        _ => format!("Run {:.1} times as long", needed as f64 / count as f64 + 0.05),
+    };
+    Some(Cause {
+        id: "few-samples",
+        figure: count as f64,
+        text: format!(
+            "{name} is printed from {} response times (at least {})",
+            show::count(count),
+            show::count(needed)
+        ),
+        advice: format!("{longer}, or print lower quantiles with --percentiles."),
+    })
+}
+
+fn interrupted(evidence: &Evidence<'_>) -> Option<Cause> {
+    let measurement = evidence.measurement;
+    let after = show::duration(measurement.window);
+    let (text, advice) = match &measurement.aborted {
+        Some(rule) => (
+            format!("ended after {after} by --abort-if {rule}"),
+            "The rule did what it is for: look at the failures before a longer run.",
+        ),
+        None if measurement.interrupted => (
+            format!("interrupted after {after}"),
+            "What is here was measured; what the plan asked for was not: let it run to its end.",
+        ),
+        None => return None,
+    };
+    Some(Cause {
+        id: "interrupted",
+        figure: measurement.window.as_secs_f64(),
+        text,
+        advice: advice.to_owned(),
+    })
+}
+
+fn failures(total: &Snapshot, class: FailureClass) -> u64 {
+    total.failures.get(&class).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,289 @@
+use super::*;
+use crate::{Counts, Second};
+
+/// 10 s of 1,000 calls per second that took 10 ms each and slipped 20 µs: nothing to complain of.
+fn good() -> Measurement {
+    let mut measurement = Measurement {
+        window: Nanos::from_secs(10),
+        intended: Some(10_000),
+        ..Measurement::default()
+    };
+    let total = &mut measurement.total;
+    total.counts = Counts { due: 10_000, succeeded: 10_000, ..Counts::default() };
+    total.succeeded.record_n(Nanos::from_millis(10), 10_000);
+    total.service.record_n(Nanos::from_millis(10), 10_000);
+    total.slip.record_n(Nanos::from_micros(20), 10_000);
+    total.lag.record_n(Nanos::from_micros(20), 10_000);
+    total.wait.record_n(Nanos::ZERO, 10_000);
+    measurement.series = (0..10).map(|at| row(at, 1000, 10)).collect();
+    measurement
+}
+
+fn row(at: u64, done: u64, p50_ms: u64) -> Second {
+    Second {
+        at_s: at as f64,
+        span_s: 1.0,
+        counts: Counts { due: done, succeeded: done, ..Counts::default() },
+        p50: Nanos::from_millis(p50_ms),
+        ..Second::default()
+    }
+}
+
+const QUANTILES: &[f64] = &[0.5, 0.9, 0.99, 0.999, 1.0];
+
+/// The verdict as text: the state, then `id figure: text` and the advice per cause.
+fn judged(evidence: &Evidence<'_>) -> String {
+    let verdict = judge(&Evidence { quantiles: QUANTILES, ..evidence.clone() });
+    let mut out = verdict.state.id().to_owned();
+    for Cause { id, figure, text, advice } in verdict.causes {
+        assert!(advice.ends_with('.') && !advice.contains("  "), "{advice}");
+        assert!(!text.contains("  "), "{text}");
+        out += &format!("\n{id} {figure:.4}: {text}");
+    }
+    out
+}
+
+fn check(measurement: &Measurement, expected: &str) {
+    assert_eq!(judged(&Evidence::new(measurement)), expected);
+}
+
+#[test]
+fn a_good_run_is_valid() {
+    let good = good();
+    check(&good, "VALID");
+    let evidence = Evidence {
+        driver_busy: Some(0.949),
+        closed_loop: true,
+        foreign_share: Some(0.05),
+        steal_share: Some(0.05),
+        ..Evidence::new(&good)
+    };
+    assert_eq!(judged(&evidence), "VALID", "thresholds are not crossed by standing on them");
+}
+
+#[test]
+fn not_offered() {
+    let mut measurement = good();
+    measurement.intended = Some(10_101);
+    check(&measurement, "VALID");
+    measurement.intended = Some(10_102); // 98.990 %
+    check(
+        &measurement,
+        "INVALID\nnot-offered 0.9899: offered 99.0 % of the intended 1,010.2/s (at least 99.0 %)",
+    );
+    measurement.intended = None;
+    check(&measurement, "VALID");
+
+    let total = &mut measurement.total;
+    total.counts.due = 20_000;
+    total.counts.dropped = 7_000;
+    total.counts.timed_out = 3_000;
+    total.timed_out.record_n(Nanos::from_millis(10), 3_000);
+    measurement.intended = Some(20_000);
+    check(
+        &measurement,
+        "INVALID\nnot-offered 0.5000: offered 50.0 % of the intended 2,000/s (at least 99.0 %)",
+    );
+    let advice = judge(&Evidence::new(&measurement)).causes.remove(0).advice;
+    assert!(
+        advice.starts_with("10,000 arrivals found neither") && advice.contains("--connections-max")
+    );
+}
+
+/// 1,000 sessions of five calls: `due` counts calls, `intended` sessions.
+#[test]
+fn sessions_are_offered_as_sessions() {
+    let mut measurement = good();
+    measurement.intended = Some(1_000);
+    measurement.total.counts.due = 5_000;
+    measurement.total.counts.succeeded = 5_000;
+    measurement.total.sessions.started = 1_000;
+    check(&measurement, "VALID");
+    measurement.total.counts.dropped = 20;
+    let verdict = judged(&Evidence::new(&measurement));
+    assert!(verdict.starts_with("INVALID\nnot-offered 0.9800: "), "{verdict}");
+    measurement.total.counts.dropped = 0;
+    measurement.total.sessions.started = 900;
+    let verdict = judged(&Evidence::new(&measurement));
+    assert!(verdict.starts_with("INVALID\nnot-offered 0.9000: "), "{verdict}");
+    measurement.total.sessions.started = 1_100; // 100 of them in the warm-up
+    check(&measurement, "VALID");
+}
+
+#[test]
+fn slip_is_held_against_a_millisecond_or_a_tenth_of_the_median() {
+    let slipped = |response_ms, slip_us, wait_us| {
+        let mut measurement = good();
+        let total = &mut measurement.total;
+        total.succeeded.clear();
+        total.succeeded.record_n(Nanos::from_millis(response_ms), 10_000);
+        total.slip.record_n(Nanos::from_micros(slip_us), 150);
+        total.wait.record_n(Nanos::from_micros(wait_us), 150);
+        total.lag.record_n(Nanos::from_micros(slip_us - wait_us), 150);
+        measurement
+    };
+    check(&slipped(2, 990, 0), "VALID");
+    check(&slipped(200, 19_000, 0), "VALID");
+    check(
+        &slipped(2, 1_100, 0),
+        "INVALID\nslip 0.0011: calls were issued late, p99 1.10 ms (at most 1.00 ms; wait 0 s, lag 1.10 ms)",
+    );
+    let by_wait = slipped(200, 25_000, 24_000);
+    let cause = judge(&Evidence::new(&by_wait)).causes.remove(0);
+    assert!(cause.text.contains("at most 20.0 ms"), "{}", cause.text);
+    assert!(cause.advice.contains("--connections-max"), "{}", cause.advice);
+}
+
+#[test]
+fn ports_and_descriptors() {
+    let mut measurement = good();
+    measurement.total.failures.insert(FailureClass::AddressUnavailable, 2);
+    measurement.total.failures.insert(FailureClass::FdUnavailable, 3);
+    measurement.total.failures.insert(FailureClass::FileTableFull, 4);
+    let (ports_out, descriptors_out) = (1, 1);
+    let evidence = Evidence { ports_out, descriptors_out, ..Evidence::new(&measurement) };
+    assert_eq!(
+        judged(&evidence),
+        "INVALID\nports 3.0000: 3 connects found no free local port\n\
+         descriptors 8.0000: 8 connects found no free file descriptor"
+    );
+}
+
+#[test]
+fn every_call_failed() {
+    let mut measurement = Measurement { window: Nanos::SECOND, ..Measurement::default() };
+    measurement.total.counts = Counts { due: 12, failed: 11, timed_out: 1, ..Counts::default() };
+    measurement.total.timed_out.record(Nanos::from_secs(30));
+    measurement
+        .total
+        .failures
+        .extend([(FailureClass::ClientTimeout, 1), (FailureClass::Refused, 11)]);
+    check(
+        &measurement,
+        "INVALID\nall-failed 12.0000: none of 12 calls succeeded; 11 times connrefused: connection refused",
+    );
+    measurement.total.counts.succeeded = 1;
+    assert!(!judged(&Evidence::new(&measurement)).contains("all-failed"));
+    check(
+        &Measurement::default(),
+        "DEGRADED\nfew-samples 0.0000: p99.9 is printed from 0 response times (at least 3,688)",
+    );
+}
+
+#[test]
+fn a_full_client_counts_in_a_closed_loop_only() {
+    let measurement = good();
+    for (closed_loop, expected) in [
+        (
+            true,
+            "DEGRADED\ndriver-cpu 0.9500: a worker used 95.0 % of its core (should be below 95.0 %)",
+        ),
+        (false, "VALID"),
+    ] {
+        let evidence =
+            Evidence { closed_loop, driver_busy: Some(0.95), ..Evidence::new(&measurement) };
+        assert_eq!(judged(&evidence), expected);
+    }
+}
+
+#[test]
+fn drifting() {
+    let mut measurement = good();
+    measurement.series = (0..12).map(|at| row(at, 1000, 10 + at)).collect();
+    measurement.window = Nanos::from_secs(12);
+    check(
+        &measurement,
+        "DEGRADED\ndrift 0.6957: response time p50 rose from 11.5 ms to 19.5 ms, first to last third \
+         (Mann-Kendall p 8.3e-6; at most 10.0 % change)",
+    );
+    let evidence = Evidence { ramped: true, ..Evidence::new(&measurement) };
+    assert_eq!(judged(&evidence), "VALID");
+    measurement.series = (0..12).map(|at| row(at, 2000 - 100 * at, 10)).collect();
+    let drift = judge(&Evidence::new(&measurement)).causes.remove(0);
+    assert!(drift.text.starts_with("throughput fell from 1,850/s to 1,050/s"), "{}", drift.text);
+}
+
+#[test]
+fn foreign_work_and_shared_cores() {
+    let measurement = good();
+    for (foreign_share, steal_share, expected) in [
+        (
+            Some(0.06),
+            Some(0.01),
+            "DEGRADED\nforeign-cpu 0.0600: other programs took 6.00 % of our cores (at most 5.00 %)",
+        ),
+        (
+            None,
+            Some(0.5),
+            "DEGRADED\nforeign-cpu 0.5000: the hypervisor (steal) took 50.0 % of our cores (at most 5.00 %)",
+        ),
+        (Some(f64::NAN), None, "VALID"),
+    ] {
+        let evidence = Evidence { foreign_share, steal_share, ..Evidence::new(&measurement) };
+        assert_eq!(judged(&evidence), expected);
+    }
+    let shared_cores = Some("the server may run on our core 1".to_owned());
+    let evidence = Evidence { shared_cores, ..Evidence::new(&measurement) };
+    assert_eq!(
+        judged(&evidence),
+        "DEGRADED\nshared-cores 1.0000: the server may run on our core 1"
+    );
+}
+
+#[test]
+fn few_samples_for_what_is_printed() {
+    let mut measurement = good();
+    measurement.intended = None;
+    measurement.total.counts.succeeded = 3_688;
+    check(&measurement, "VALID");
+    measurement.total.counts.succeeded = 1_000;
+    check(
+        &measurement,
+        "DEGRADED\nfew-samples 1000.0000: p99.9 is printed from 1,000 response times (at least 3,688)",
+    );
+    let advice = judge(&Evidence { quantiles: QUANTILES, ..Evidence::new(&measurement) })
+        .causes
+        .remove(0)
+        .advice;
+    assert!(advice.starts_with("Run 3.7 times as long"), "{advice}");
+    let verdict = judge(&Evidence { quantiles: &[0.5, 0.99, 1.0], ..Evidence::new(&measurement) });
+    assert_eq!(verdict, Verdict::default());
+}
+
+#[test]
+fn ended_early() {
+    let mut measurement = good();
+    measurement.interrupted = true;
+    check(&measurement, "DEGRADED\ninterrupted 10.0000: interrupted after 10.0 s");
+    measurement.aborted = Some("failures>50% for 5s".to_owned());
+    check(
+        &measurement,
+        "DEGRADED\ninterrupted 10.0000: ended after 10.0 s by --abort-if failures>50% for 5s",
+    );
+}
+
+#[test]
+fn the_worst_state_holds_and_the_gravest_cause_comes_first() {
+    let mut measurement = good();
+    measurement.interrupted = true;
+    measurement.intended = Some(20_000);
+    let evidence = Evidence { steal_share: Some(0.2), ..Evidence::new(&measurement) };
+    let verdict = judge(&evidence);
+    assert_eq!(verdict.state, State::Invalid);
+    let ids: Vec<&str> = verdict.causes.iter().map(|cause| cause.id).collect();
+    assert_eq!(ids, ["not-offered", "foreign-cpu", "interrupted"]);
+}
+
+#[test]
+fn names_of_quantiles() {
+    for (q, name) in [
+        (0.5, "p50"),
+        (0.07, "p7"),
+        (0.999, "p99.9"),
+        (0.9999, "p99.99"),
+        (1.0, "max"),
+        (0.0, "p0"),
+    ] {
+        assert_eq!(quantile_name(q), name);
+    }
+}

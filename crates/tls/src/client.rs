@@ -1,0 +1,171 @@
+//! The client: settings checked once, then one factory for each worker.
+
+use crate::error::tls_error;
+use crate::session::Session;
+use crate::tickets::Tickets;
+use crate::verify::{AcceptAny, OwnRoots};
+use crate::{FileRole, Settings, SetupError, Versions, names, pem, roots};
+use conduit::{TlsError, TlsFactory, TlsSession};
+use rustls::client::{Resumption, WantsClientCert, WebPkiServerVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::version::{TLS12, TLS13};
+use rustls::{
+    ClientConfig, ClientConnection, ConfigBuilder, SupportedProtocolVersion, WantsVerifier,
+};
+use rustls_pki_types::ServerName;
+use std::sync::Arc;
+
+/// TLS as the plan asks for it. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Client {
+    config: Arc<ClientConfig>,
+    resumption: bool,
+}
+
+impl Client {
+    /// Checks the settings and, unless told to accept anything or given a CA, reads the system's
+    /// trust anchors: some milliseconds, once.
+    ///
+    /// # Errors
+    /// Files, names or combinations that cannot be used; the text names the option.
+    pub fn new(settings: &Settings) -> Result<Client, SetupError> {
+        let (provider, versions) = offer(settings)?;
+        let provider = Arc::new(provider);
+        let builder = ClientConfig::builder_with_provider(provider.clone())
+            .with_protocol_versions(&versions)
+            .map_err(library)?;
+        let builder = with_verifier(builder, settings, provider)?;
+        let mut config = with_identity(builder, settings)?;
+        config.alpn_protocols = alpn(&settings.alpn)?;
+        config.resumption = Resumption::disabled();
+        // a resumed call must not be answered before its handshake is done: it could be replayed
+        config.enable_early_data = false;
+        Ok(Client { config: Arc::new(config), resumption: settings.resumption })
+    }
+
+    /// A factory for one worker, with a store of tickets of its own when sessions are resumed.
+    pub fn factory(&self) -> Factory {
+        if !self.resumption {
+            return Factory { config: self.config.clone() };
+        }
+        let mut config = (*self.config).clone();
+        config.resumption = Resumption::store(Arc::new(Tickets::default()));
+        Factory { config: Arc::new(config) }
+    }
+}
+
+/// Makes the sessions of one worker.
+#[derive(Debug)]
+pub struct Factory {
+    config: Arc<ClientConfig>,
+}
+
+impl TlsFactory for Factory {
+    fn session(&mut self, server_name: &str) -> Result<Box<dyn TlsSession>, TlsError> {
+        let name = parse_name(server_name)?;
+        let connection = ClientConnection::new(self.config.clone(), name)
+            .map_err(|error| tls_error(error.to_string()))?;
+        Ok(Box::new(Session::new(connection)))
+    }
+}
+
+/// A DNS name or an address; an IPv6 address may keep the brackets that it has in a URL.
+fn parse_name(typed: &str) -> Result<ServerName<'static>, TlsError> {
+    let bare = typed.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(typed);
+    ServerName::try_from(bare.to_owned()).map_err(|_| {
+        let typed = units::quoted(typed);
+        tls_error(format!("{typed} is neither a DNS name nor an address; see --server-name"))
+    })
+}
+
+/// Names are looked up, and only those versions are kept for which a suite and a group are left.
+fn offer(
+    settings: &Settings,
+) -> Result<(CryptoProvider, Vec<&'static SupportedProtocolVersion>), SetupError> {
+    let mut provider = aws_lc_rs::default_provider();
+    if !settings.ciphers.is_empty() {
+        provider.cipher_suites = names::ciphers(&settings.ciphers)?;
+    }
+    if !settings.groups.is_empty() {
+        provider.kx_groups = names::groups(&settings.groups)?;
+    }
+    let mut versions: Vec<&'static SupportedProtocolVersion> = match settings.versions {
+        Versions::Any => vec![&TLS13, &TLS12],
+        Versions::Tls12 => vec![&TLS12],
+        Versions::Tls13 => vec![&TLS13],
+    };
+    let nothing_left =
+        |what| SetupError::NothingLeft { what, versions: version_names(settings.versions) };
+    versions.retain(|kept| provider.cipher_suites.iter().any(|suite| suite.version() == *kept));
+    if versions.is_empty() {
+        return Err(nothing_left("ciphers"));
+    }
+    let groups = &provider.kx_groups;
+    versions.retain(|kept| groups.iter().any(|group| group.usable_for_version(kept.version)));
+    if versions.is_empty() {
+        return Err(nothing_left("groups"));
+    }
+    Ok((provider, versions))
+}
+
+fn version_names(asked: Versions) -> &'static str {
+    match asked {
+        Versions::Any => "TLS 1.2 or 1.3",
+        Versions::Tls12 => "TLS 1.2",
+        Versions::Tls13 => "TLS 1.3",
+    }
+}
+
+fn with_verifier(
+    builder: ConfigBuilder<ClientConfig, WantsVerifier>,
+    settings: &Settings,
+    provider: Arc<CryptoProvider>,
+) -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, SetupError> {
+    if settings.insecure {
+        let any = Arc::new(AcceptAny::new(&provider));
+        return Ok(builder.dangerous().with_custom_certificate_verifier(any));
+    }
+    let Some(text) = &settings.ca else {
+        return Ok(builder.with_root_certificates(roots::system()?));
+    };
+    let (store, trusted) = roots::own(text)?;
+    let webpki = WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider)
+        .build()
+        .map_err(|error| SetupError::Library(error.to_string()))?;
+    let own = Arc::new(OwnRoots::new(webpki, trusted));
+    Ok(builder.dangerous().with_custom_certificate_verifier(own))
+}
+
+fn with_identity(
+    builder: ConfigBuilder<ClientConfig, WantsClientCert>,
+    settings: &Settings,
+) -> Result<ClientConfig, SetupError> {
+    let (chain, role, key) = match (&settings.cert, &settings.key) {
+        (None, None) => return Ok(builder.with_no_client_auth()),
+        (None, Some(_)) => return Err(SetupError::KeyAlone),
+        (Some(cert), Some(key)) => (cert, FileRole::Key, key),
+        (Some(both), None) => (both, FileRole::Cert, both),
+    };
+    let chain = pem::certificates(FileRole::Cert, chain)?;
+    let key = pem::private_key(role, key)?;
+    builder.with_client_auth_cert(chain, key).map_err(|error| match error {
+        rustls::Error::InconsistentKeys(_) => SetupError::KeyMismatch,
+        rustls::Error::InvalidCertificate(_) => SetupError::File {
+            role: FileRole::Cert,
+            why: format!("has a certificate that cannot be used: {error}"),
+        },
+        other => SetupError::File { role, why: format!("has a key that cannot be used: {other}") },
+    })
+}
+
+fn alpn(names: &[String]) -> Result<Vec<Vec<u8>>, SetupError> {
+    let carry = |name: &String| match name.len() {
+        1..=255 => Ok(name.clone().into_bytes()),
+        _ => Err(SetupError::Alpn { name: name.clone() }),
+    };
+    names.iter().map(carry).collect()
+}
+
+fn library(error: rustls::Error) -> SetupError {
+    SetupError::Library(error.to_string())
+}

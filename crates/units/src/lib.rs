@@ -1,0 +1,15 @@
+//! Durations, rates, sizes: one parser and one printer for the whole tool, and the splittable
+//! seeded generator. Layer 0: knows nothing of HTTP, sockets or statistics, and reads no clock.
+#![forbid(unsafe_code)]
+
+mod nanos;
+mod parse;
+mod seed;
+pub mod show;
+
+pub use nanos::Nanos;
+pub use parse::{
+    DURATION_MAX, ParseError, Rate, RateSpan, parse_duration, parse_rate, parse_rate_span,
+    parse_size, quoted,
+};
+pub use seed::{Purpose, Seed, Stream};

@@ -1,0 +1,258 @@
+//! Parsing quantities as a user types them. Decimal fractions are taken exactly, by integers, so
+//! that `0.1s` is 100,000,000 ns and not a rounding of a binary fraction.
+
+use crate::Nanos;
+
+/// What was wrong with a quantity, in words for the user: names the input and the way out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError(pub String);
+
+impl std::fmt::Display for ParseError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// Events per second. Always finite and above zero.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Rate(pub f64);
+
+/// A rate, or a linear change from one rate to another: `2000/s` or `100..2000/s`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateSpan {
+    pub from: Rate,
+    pub to: Rate,
+}
+
+/// The longest duration that is understood: 100 years of 365 days. Sums of a few such spans and an
+/// instant still fit into [`Nanos`].
+pub const DURATION_MAX: Nanos = Nanos::from_secs(100 * 365 * 86_400);
+
+/// `500us 20ms 10s 5m 2h 1d`, fractions (`0.5s`), sums (`1m30s`); a bare number is seconds.
+/// Spaces between the parts are allowed, so that what [`crate::show::duration`] prints is read back.
+pub fn parse_duration(text: &str) -> Result<Nanos, ParseError> {
+    let bad = |why: &str| {
+        ParseError(format!("{} is not a duration: {why}; write one like {DURATIONS}", quoted(text)))
+    };
+    let mut rest = text.trim();
+    if rest.is_empty() {
+        return Err(bad("it is empty"));
+    }
+    let mut total = 0u128;
+    let mut parts = 0;
+    while !rest.is_empty() {
+        let (number, after) = Decimal::take(rest).map_err(|why| bad(&why))?;
+        let unit_len = after.find(|c: char| !c.is_alphabetic()).unwrap_or(after.len());
+        let (unit, next) = after.split_at(unit_len);
+        if unit.is_empty() && (parts > 0 || !next.is_empty()) {
+            return Err(bad("a number in it has no unit"));
+        }
+        let unit_ns = duration_unit(unit)
+            .ok_or_else(|| bad(&format!("{} is no unit of time", quoted(unit))))?;
+        total = total.saturating_add(number.times(unit_ns));
+        if total == 0 && !number.is_zero() {
+            return Err(bad("it is shorter than a nanosecond"));
+        }
+        parts += 1;
+        rest = next.trim_start();
+    }
+    match u64::try_from(total) {
+        Ok(ns) if ns <= DURATION_MAX.0 => Ok(Nanos(ns)),
+        _ => Err(bad("it is longer than 100 years")),
+    }
+}
+
+/// `2000/s 120/m 10/h`, `2k/s`; a bare number is per second. Thousands may be grouped (`2,000/s`).
+pub fn parse_rate(text: &str) -> Result<Rate, ParseError> {
+    let (number, unit) = split_per(text);
+    let per_s = per_second(unit).ok_or_else(|| bad_rate(text, &no_rate_unit(unit)))?;
+    rate_of(text, number, per_s)
+}
+
+/// `2000/s` or `100..2000/s`. The time unit of the second half holds for both, unless the first
+/// half names its own; the `k` and `M` belong to their number alone.
+pub fn parse_rate_span(text: &str) -> Result<RateSpan, ParseError> {
+    let Some((first, second)) = text.split_once("..") else {
+        let rate = parse_rate(text)?;
+        return Ok(RateSpan { from: rate, to: rate });
+    };
+    let (to_number, to_unit) = split_per(second);
+    let (from_number, from_unit) = split_per(first);
+    let to_per_s = per_second(to_unit).ok_or_else(|| bad_rate(text, &no_rate_unit(to_unit)))?;
+    let from_per_s = match from_unit {
+        None => to_per_s,
+        named => per_second(named).ok_or_else(|| bad_rate(text, &no_rate_unit(named)))?,
+    };
+    Ok(RateSpan {
+        from: rate_of(text, from_number, from_per_s)?,
+        to: rate_of(text, to_number, to_per_s)?,
+    })
+}
+
+/// Bytes: `64`, `64k`, `1M`, `2G` (powers of 1024; `KiB`, `kB` spellings too). A fraction is
+/// rounded to the nearest byte.
+pub fn parse_size(text: &str) -> Result<u64, ParseError> {
+    let bad = |why: &str| {
+        ParseError(format!("{} is not a size: {why}; write one like {SIZES}", quoted(text)))
+    };
+    let trimmed = text.trim();
+    if trimmed.is_empty() {
+        return Err(bad("it is empty"));
+    }
+    let (number, unit) = Decimal::take(trimmed).map_err(|why| bad(&why))?;
+    let shift = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" | "byte" | "bytes" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        "t" | "tb" | "tib" => 40,
+        "p" | "pb" | "pib" => 50,
+        "e" | "eb" | "eib" => 60,
+        _ => return Err(bad(&format!("{} is no unit of size", quoted(unit)))),
+    };
+    u64::try_from(number.times(1_u64 << shift)).map_err(|_| bad("it is too large"))
+}
+
+const DURATIONS: &str = "500ms, 10s or 1m30s (units ns us ms s m h d)";
+const RATES: &str = "2000/s, 2k/s or 120/m (units s m h d)";
+const SIZES: &str = "512, 64k or 1M (units k M G T)";
+
+/// The input between quotation marks, cut so that a message stays readable and escaped so that it
+/// cannot play with the terminal. For every message that repeats what was typed.
+pub fn quoted(text: &str) -> String {
+    const SHOWN_MAX: usize = 60;
+    let mut shown: String = text.chars().take(SHOWN_MAX).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    format!("{shown:?}")
+}
+
+fn duration_unit(unit: &str) -> Option<u64> {
+    Some(match unit {
+        "ns" => 1,
+        "us" | "µs" | "μs" => 1_000,
+        "ms" => 1_000_000,
+        "" | "s" | "sec" => 1_000_000_000,
+        "m" | "min" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        "d" => 86_400_000_000_000,
+        _ => return None,
+    })
+}
+
+fn split_per(text: &str) -> (&str, Option<&str>) {
+    match text.split_once('/') {
+        Some((number, unit)) => (number.trim(), Some(unit.trim())),
+        None => (text.trim(), None),
+    }
+}
+
+/// Seconds in the unit after the stroke.
+fn per_second(unit: Option<&str>) -> Option<f64> {
+    Some(match unit {
+        None | Some("s" | "sec") => 1.0,
+        Some("m" | "min") => 60.0,
+        Some("h") => 3_600.0,
+        Some("d") => 86_400.0,
+        Some(_) => return None,
+    })
+}
+
+fn no_rate_unit(unit: Option<&str>) -> String {
+    format!("{} is no unit of time", quoted(unit.unwrap_or_default()))
+}
+
+fn bad_rate(text: &str, why: &str) -> ParseError {
+    ParseError(format!("{} is not a rate: {why}; write one like {RATES}", quoted(text)))
+}
+
+fn rate_of(text: &str, number: &str, unit_s: f64) -> Result<Rate, ParseError> {
+    if number.is_empty() {
+        return Err(bad_rate(text, "a number is missing"));
+    }
+    let (number, suffix) = Decimal::take(number).map_err(|why| bad_rate(text, &why))?;
+    let times = match suffix {
+        "" => 1.0,
+        "k" | "K" => 1e3,
+        "M" => 1e6,
+        _ => return Err(bad_rate(text, &format!("{} is not understood", quoted(suffix)))),
+    };
+    if number.is_zero() {
+        return Err(bad_rate(text, "it must be above zero"));
+    }
+    Ok(Rate(number.as_f64() * times / unit_s))
+}
+
+/// An unsigned decimal number as typed: whole part and up to [`FRACTION_DIGITS`] of the fraction.
+#[derive(Clone, Copy)]
+struct Decimal {
+    whole: u64,
+    /// In units of 10^−FRACTION_DIGITS.
+    fraction: u64,
+}
+
+const FRACTION_DIGITS: usize = 15;
+const FRACTION_ONE: u64 = 1_000_000_000_000_000;
+
+impl Decimal {
+    /// The number at the front, and what follows it without the space between. `Err`: what is
+    /// wrong with it.
+    fn take(text: &str) -> Result<(Decimal, &str), String> {
+        if text.starts_with('-') {
+            return Err("it must not be negative".to_owned());
+        }
+        let whole_len = text.find(|c: char| !c.is_ascii_digit() && c != ',' && c != '_');
+        let (whole, mut rest) = text.split_at(whole_len.unwrap_or(text.len()));
+        let mut fraction = "";
+        if let Some(after) = rest.strip_prefix('.') {
+            let fraction_len = after.find(|c: char| !c.is_ascii_digit());
+            (fraction, rest) = after.split_at(fraction_len.unwrap_or(after.len()));
+        }
+        if whole.is_empty() && fraction.is_empty() {
+            return Err(format!("{} does not begin with a number", quoted(text)));
+        }
+        if whole.contains(',') && !grouped_in_thousands(whole) {
+            return Err("a comma groups thousands only (a fraction takes a point)".to_owned());
+        }
+        let digits: String = whole.chars().filter(char::is_ascii_digit).collect();
+        let whole = match digits.as_str() {
+            "" => 0,
+            digits => digits.parse().map_err(|_| "a number in it is too large".to_owned())?,
+        };
+        Ok((Decimal { whole, fraction: fraction_of(fraction) }, rest.trim_start()))
+    }
+
+    fn is_zero(self) -> bool {
+        self.whole == 0 && self.fraction == 0
+    }
+
+    fn as_f64(self) -> f64 {
+        self.whole as f64 + self.fraction as f64 / FRACTION_ONE as f64
+    }
+
+    /// This many times `unit`, rounded to the nearest whole.
+    fn times(self, unit: u64) -> u128 {
+        let of_fraction = u128::from(self.fraction) * u128::from(unit);
+        let one = u128::from(FRACTION_ONE);
+        u128::from(self.whole) * u128::from(unit) + (of_fraction + one / 2) / one
+    }
+}
+
+/// `1,234,567`: one to three digits, then groups of three.
+fn grouped_in_thousands(digits: &str) -> bool {
+    let mut groups = digits.split(',');
+    let first = groups.next().map_or(0, str::len);
+    (1..=3).contains(&first) && !digits.contains('_') && groups.all(|group| group.len() == 3)
+}
+
+/// ASCII digits after the point, in units of 10^−FRACTION_DIGITS; further digits are cut off.
+fn fraction_of(digits: &str) -> u64 {
+    let kept = digits.bytes().chain(std::iter::repeat(b'0')).take(FRACTION_DIGITS);
+    kept.fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0'))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,482 @@
+//! The answer reader: the hot path of the whole program. A head that equals one seen lately is
+//! recognised by comparing bytes; only a new one is parsed.
+//!
+//! ```text
+//! Idle --start--> Begin --"HTTP/"...--> Head --1xx--> Begin
+//!                   \___ known head ___/   \--final--> Length | Chunked | UntilClose --> Idle (done)
+//! ```
+//!
+//! Pieces: `advance` is called with whatever arrived. Facts, body bytes and errors are the same for
+//! every way of cutting the input; the tests read each of their inputs whole, by bytes, and cut in two.
+
+mod cache;
+mod chunked;
+mod head;
+
+pub use cache::HeadCache;
+
+use chunked::{ChunkReader, Chunks};
+use head::{BodyRule, Known};
+use std::ops::Range;
+
+/// What the request was: answers to HEAD and 2xx answers to CONNECT have no body
+/// (RFC 9112 §6.3, items 1 and 2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Asked {
+    #[default]
+    Ordinary,
+    Head,
+    Connect,
+}
+
+/// Bounds on what a peer may send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of one head, interim heads each on their own.
+    pub head_max: usize,
+    /// Interim (1xx) answers before the final one.
+    pub interim_max: u16,
+    /// Bytes of one chunk-size line, its extensions and line end included.
+    pub chunk_line_max: usize,
+    /// Bytes of all trailer fields of an answer, the closing empty line included.
+    pub trailer_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            head_max: 64 << 10,
+            interim_max: 64,
+            chunk_line_max: 4 << 10,
+            trailer_max: 64 << 10,
+        }
+    }
+}
+
+/// What ends an answer's body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Framing {
+    /// The answer has no body by rule: HEAD, 1xx, 204, 304, 2xx to CONNECT.
+    #[default]
+    None,
+    Length,
+    Chunked,
+    UntilClose,
+}
+
+/// What is known of an answer. Its bytes on the wire are `head_bytes + body_bytes + framing_bytes`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AnswerFacts {
+    /// Three digits as sent, 0..=999; those outside 100..=599 are final answers too.
+    pub status: u16,
+    /// 0 or 1: HTTP/1.0 or HTTP/1.1.
+    pub minor_version: u8,
+    /// Another request may be sent on this connection (RFC 9112 §9.3).
+    pub persistent: bool,
+    pub framing: Framing,
+    /// Bytes of the final head, of interim heads and of empty lines before them.
+    pub head_bytes: u64,
+    /// Bytes of content, content coding not undone.
+    pub body_bytes: u64,
+    /// Bytes of chunk-size lines, line ends of chunks and trailers.
+    pub framing_bytes: u64,
+    /// Interim answers skipped.
+    pub interim: u16,
+}
+
+/// What one call of [`AnswerReader::advance`] did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advance {
+    /// Bytes of the input that are used up.
+    pub consumed: usize,
+    /// Content within the input, chunk framing removed; may be empty.
+    pub body: Range<usize>,
+    /// The answer is complete; the rest of the input belongs to the next one.
+    pub done: bool,
+}
+
+/// Why what arrived is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerError {
+    /// The bytes cannot begin `HTTP/1.`: some other protocol, or none.
+    NotHttp,
+    /// HTTP, but where a message ends cannot be known; the text says what is wrong.
+    BadFraming(&'static str),
+    /// A head above [`Limits::head_max`], or with more fields than are held.
+    HeadTooLarge,
+    /// The connection ended before the answer's first byte.
+    ClosedEarly,
+    /// The connection ended inside the answer.
+    Truncated,
+}
+
+impl std::fmt::Display for AnswerError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            AnswerError::NotHttp => f.write_str("the server's bytes are not HTTP/1.x"),
+            AnswerError::BadFraming(what) => write!(f, "the answer's framing is broken: {what}"),
+            AnswerError::HeadTooLarge => f.write_str("the answer's head is too large"),
+            AnswerError::ClosedEarly => f.write_str("the connection ended before an answer began"),
+            AnswerError::Truncated => f.write_str("the connection ended inside the answer"),
+        }
+    }
+}
+
+impl std::error::Error for AnswerError {}
+
+/// Reads answers off one connection. Small: what all connections share is in the [`HeadCache`].
+#[derive(Debug)]
+pub struct AnswerReader {
+    facts: AnswerFacts,
+    /// Bytes of a `Length` body still to come.
+    left: u64,
+    chunks: ChunkReader,
+    /// A head that arrives in pieces; the final head when `keep_head` is set.
+    buffer: Vec<u8>,
+    limits: Limits,
+    state: State,
+    asked: Asked,
+    keep_head: bool,
+    scan: head::Scan,
+    /// Empty-line bytes before the status line.
+    leading: u16,
+    begun: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing awaited: never started, complete, or failed.
+    Idle,
+    /// No byte of a status line seen.
+    Begin,
+    /// Part of a head is in `buffer`.
+    Head,
+    Length,
+    Chunked,
+    UntilClose,
+}
+
+/// CR and LF bytes tolerated before a status line: what a sloppy server leaves after its last body.
+const LEADING_MAX: u16 = 64;
+/// A buffer that has grown beyond this is given back when its answer is over.
+const BUFFER_KEPT_MAX: usize = 4 << 10;
+/// How every status line begins.
+const MAGIC: &[u8] = b"HTTP/";
+
+impl AnswerReader {
+    /// `keep_head`: keep the final head's raw bytes for [`AnswerReader::head`].
+    pub fn new(keep_head: bool) -> AnswerReader {
+        AnswerReader::with_limits(keep_head, Limits::default())
+    }
+
+    pub fn with_limits(keep_head: bool, limits: Limits) -> AnswerReader {
+        AnswerReader {
+            facts: AnswerFacts::default(),
+            left: 0,
+            chunks: ChunkReader::default(),
+            buffer: Vec::new(),
+            limits,
+            state: State::Idle,
+            asked: Asked::Ordinary,
+            keep_head,
+            scan: head::Scan::default(),
+            leading: 0,
+            begun: false,
+        }
+    }
+
+    /// The next bytes belong to a new answer.
+    #[inline]
+    pub fn start(&mut self, asked: Asked) {
+        self.asked = asked;
+        self.state = State::Begin;
+        self.begun = false;
+        self.leading = 0;
+        self.facts = AnswerFacts::default();
+        if !self.buffer.is_empty() {
+            self.empty_buffer();
+        }
+    }
+
+    /// Takes in what it can of `input`: at most one piece of body. Call again with the rest while
+    /// something was consumed and the answer is not done; every byte that may be consumed is. Not
+    /// started, or done, it consumes nothing.
+    ///
+    /// # Errors
+    /// The bytes are no answer; the connection cannot be used any further.
+    #[inline]
+    pub fn advance(&mut self, cache: &mut HeadCache, input: &[u8]) -> Result<Advance, AnswerError> {
+        if self.state == State::Begin
+            && let Some(known) = cache.latest(input)
+            && self.takes_short_cut(known)
+        {
+            let length = self.short_cut(known, input.len());
+            if self.keep_head {
+                self.buffer.extend_from_slice(&input[..known.len]);
+            }
+            return Ok(length);
+        }
+        let advance = self.advance_by_state(cache, input);
+        if advance.is_err() {
+            self.state = State::Idle;
+        }
+        advance
+    }
+
+    /// The connection ended.
+    ///
+    /// # Errors
+    /// [`AnswerError::ClosedEarly`] without a byte of an answer, [`AnswerError::NotHttp`] when not
+    /// even `HTTP/` had come, [`AnswerError::Truncated`] inside an answer. `Ok`: the answer was
+    /// delimited by the end of the connection and is complete (RFC 9112 §6.3 item 8).
+    pub fn end_of_input(&mut self) -> Result<(), AnswerError> {
+        let state = std::mem::replace(&mut self.state, State::Idle);
+        match state {
+            State::UntilClose => Ok(()),
+            State::Idle => Err(AnswerError::ClosedEarly),
+            State::Begin if !self.begun => Err(AnswerError::ClosedEarly),
+            State::Head if self.facts.interim == 0 && self.buffer.len() < MAGIC.len() => {
+                Err(AnswerError::NotHttp)
+            }
+            _ => Err(AnswerError::Truncated),
+        }
+    }
+
+    /// Valid once the answer is done; before, what is known so far.
+    #[inline]
+    pub fn facts(&self) -> AnswerFacts {
+        self.facts
+    }
+
+    /// The raw final head, its closing empty line included, from its end until the next `start`;
+    /// empty unless heads are kept.
+    pub fn head(&self) -> &[u8] {
+        let over = !matches!(self.state, State::Begin | State::Head);
+        if self.keep_head && over { &self.buffer } else { &[] }
+    }
+
+    /// Whether any byte of the current answer was seen; empty lines before it do not count.
+    #[inline]
+    pub fn begun(&self) -> bool {
+        self.begun
+    }
+}
+
+impl AnswerReader {
+    /// The common case: an ordinary answer's whole known head at the start of the input, with a body
+    /// of known length.
+    #[inline]
+    fn takes_short_cut(&self, known: &Known) -> bool {
+        matches!(known.rule, BodyRule::Length(_))
+            && self.asked == Asked::Ordinary
+            && self.facts.head_bytes == 0
+    }
+
+    #[inline]
+    fn short_cut(&mut self, known: &Known, available: usize) -> Advance {
+        let BodyRule::Length(length) = known.rule else { return nothing() };
+        let rest = available - known.len;
+        let here = usize::try_from(length).unwrap_or(usize::MAX).min(rest);
+        self.begun = true;
+        self.facts.status = known.status;
+        self.facts.minor_version = known.minor_version;
+        self.facts.persistent = known.keep_alive;
+        self.facts.framing = Framing::Length;
+        self.facts.head_bytes = known.len as u64;
+        self.facts.body_bytes = here as u64;
+        self.left = length - here as u64;
+        let done = self.left == 0;
+        self.state = if done { State::Idle } else { State::Length };
+        Advance { consumed: known.len + here, body: known.len..known.len + here, done }
+    }
+
+    fn advance_by_state(
+        &mut self,
+        cache: &mut HeadCache,
+        input: &[u8],
+    ) -> Result<Advance, AnswerError> {
+        match self.state {
+            State::Idle => Ok(nothing()),
+            State::Begin | State::Head => self.heads(cache, input),
+            _ => self.body(input, 0),
+        }
+    }
+
+    /// Heads, interim ones too, then what follows of the body.
+    fn heads(&mut self, cache: &mut HeadCache, input: &[u8]) -> Result<Advance, AnswerError> {
+        let mut at = 0;
+        while at < input.len() {
+            let rest = &input[at..];
+            if self.state == State::Begin {
+                let skipped = self.skip_empty_lines(rest)?;
+                if skipped > 0 {
+                    at += skipped;
+                    continue;
+                }
+            }
+            self.begun = true;
+            let (consumed, known) = self.head_piece(cache, rest)?;
+            at += consumed;
+            match known {
+                None => self.state = State::Head,
+                Some(known) if known.is_interim() => self.skip_interim(&known)?,
+                Some(known) => {
+                    self.settle(&known)?;
+                    return self.body(input, at);
+                }
+            }
+        }
+        Ok(Advance { consumed: at, body: at..at, done: false })
+    }
+
+    /// RFC 9112 §2.2 asks servers to skip an empty line before a request; a client may be as kind.
+    fn skip_empty_lines(&mut self, rest: &[u8]) -> Result<usize, AnswerError> {
+        let room = usize::from(LEADING_MAX - self.leading);
+        let empty = rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
+        let count = empty.take(room + 1).count();
+        if count > room {
+            // what could be taken is taken, so that cutting the input changes nothing
+            self.facts.head_bytes += room as u64;
+            return Err(AnswerError::NotHttp);
+        }
+        self.leading += count as u16;
+        self.facts.head_bytes += count as u64;
+        Ok(count)
+    }
+
+    /// Finds the end of a head in the input, alone or together with what was kept of it; gives back
+    /// how much was used, and what the head says once it is whole.
+    fn head_piece(
+        &mut self,
+        cache: &mut HeadCache,
+        rest: &[u8],
+    ) -> Result<(usize, Option<Known>), AnswerError> {
+        let whole = self.state == State::Begin;
+        if whole {
+            if let Some(known) = cache.recall(rest) {
+                self.keep(&rest[..known.len], &known);
+                return Ok((known.len, Some(known)));
+            }
+            self.scan = head::Scan::default();
+        }
+        check_magic(&self.buffer, rest)?;
+        let end = self.scan.find_end(rest);
+        let used = end.unwrap_or(rest.len());
+        if self.buffer.len() + used > self.limits.head_max {
+            return Err(AnswerError::HeadTooLarge);
+        }
+        if end.is_some() && whole {
+            let known = cache.learn(&rest[..used])?;
+            self.keep(&rest[..used], &known);
+            return Ok((used, Some(known)));
+        }
+        self.buffer.extend_from_slice(&rest[..used]);
+        if end.is_none() {
+            return Ok((used, None));
+        }
+        let known = match cache.recall(&self.buffer) {
+            Some(known) => known,
+            None => cache.learn(&self.buffer)?,
+        };
+        if !self.keep_head || known.is_interim() {
+            self.empty_buffer();
+        }
+        Ok((used, Some(known)))
+    }
+
+    fn keep(&mut self, head: &[u8], known: &Known) {
+        if self.keep_head && !known.is_interim() {
+            self.buffer.extend_from_slice(head);
+        }
+    }
+
+    fn skip_interim(&mut self, known: &Known) -> Result<(), AnswerError> {
+        if self.facts.interim >= self.limits.interim_max {
+            return Err(AnswerError::BadFraming("too many interim (1xx) answers"));
+        }
+        self.facts.interim += 1;
+        self.facts.head_bytes += known.len as u64;
+        self.state = State::Begin;
+        self.leading = 0;
+        Ok(())
+    }
+
+    /// The final head is here: decides how the body ends (RFC 9112 §6.3, in its order).
+    fn settle(&mut self, known: &Known) -> Result<(), AnswerError> {
+        let tunnel = self.asked == Asked::Connect && (200..300).contains(&known.status);
+        let bodiless = tunnel || self.asked == Asked::Head;
+        let rule = if bodiless { BodyRule::None } else { known.rule };
+        (self.facts.framing, self.state) = match rule {
+            BodyRule::None => (Framing::None, State::Idle),
+            BodyRule::Length(length) => {
+                self.left = length;
+                (Framing::Length, if length == 0 { State::Idle } else { State::Length })
+            }
+            BodyRule::Chunked => {
+                self.chunks = ChunkReader::default();
+                (Framing::Chunked, State::Chunked)
+            }
+            BodyRule::UntilClose => (Framing::UntilClose, State::UntilClose),
+            BodyRule::Faulty(what) => return Err(AnswerError::BadFraming(what)),
+        };
+        self.facts.status = known.status;
+        self.facts.minor_version = known.minor_version;
+        self.facts.head_bytes += known.len as u64;
+        // a tunnel or another protocol follows: no further answer can
+        let over = tunnel || known.status == 101 || self.facts.framing == Framing::UntilClose;
+        self.facts.persistent = known.keep_alive && !over;
+        Ok(())
+    }
+
+    /// The body's part of `input[at..]`.
+    fn body(&mut self, input: &[u8], at: usize) -> Result<Advance, AnswerError> {
+        let rest = input.len() - at;
+        let advance = match self.state {
+            State::Length => {
+                let here = usize::try_from(self.left).unwrap_or(usize::MAX).min(rest);
+                self.left -= here as u64;
+                if self.left == 0 {
+                    self.state = State::Idle;
+                }
+                Advance { consumed: at + here, body: at..at + here, done: self.left == 0 }
+            }
+            State::UntilClose => {
+                Advance { consumed: input.len(), body: at..input.len(), done: false }
+            }
+            State::Chunked => {
+                let Chunks { consumed, body, done } =
+                    self.chunks.advance(&self.limits, &input[at..])?;
+                self.facts.framing_bytes += (consumed - body.len()) as u64;
+                if done {
+                    self.state = State::Idle;
+                }
+                Advance { consumed: at + consumed, body: at + body.start..at + body.end, done }
+            }
+            State::Idle => Advance { consumed: at, body: at..at, done: true },
+            State::Begin | State::Head => Advance { consumed: at, body: at..at, done: false },
+        };
+        self.facts.body_bytes += advance.body.len() as u64;
+        Ok(advance)
+    }
+
+    fn empty_buffer(&mut self) {
+        self.buffer.clear();
+        if self.buffer.capacity() > BUFFER_KEPT_MAX {
+            self.buffer = Vec::new();
+        }
+    }
+}
+
+/// The first bytes decide at once: `before` and then `rest` must be able to begin `HTTP/`.
+fn check_magic(before: &[u8], rest: &[u8]) -> Result<(), AnswerError> {
+    let open = MAGIC.get(before.len()..).unwrap_or_default();
+    let count = open.len().min(rest.len());
+    if rest[..count] == open[..count] { Ok(()) } else { Err(AnswerError::NotHttp) }
+}
+
+fn nothing() -> Advance {
+    Advance { consumed: 0, body: 0..0, done: false }
+}
+
+#[cfg(test)]
+mod tests;

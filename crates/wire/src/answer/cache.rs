@@ -1,0 +1,78 @@
+//! Heads seen lately by one worker.
+
+use super::AnswerError;
+use super::head::{Known, parse};
+
+/// Heads seen lately by one worker, shared by its connections: a repeated head is recognised by
+/// comparing bytes, not parsed. The one matched last is tried first; a new one replaces the oldest.
+/// A server whose Date field changes each second costs one parse a second.
+///
+/// Comparing a prefix is enough: where a head ends depends on its own bytes only.
+#[derive(Debug)]
+pub struct HeadCache {
+    entries: Vec<Entry>,
+    latest: usize,
+    /// The next to be replaced.
+    oldest: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    head: Vec<u8>,
+    known: Known,
+}
+
+const ENTRIES_MAX: usize = 4;
+/// Longer heads are parsed each time.
+const HEAD_MAX: usize = 4 << 10;
+/// Room made beforehand, so that learning a usual head allocates nothing.
+const HEAD_USUAL: usize = 1 << 10;
+
+impl Default for HeadCache {
+    fn default() -> HeadCache {
+        HeadCache::new()
+    }
+}
+
+impl HeadCache {
+    pub fn new() -> HeadCache {
+        let empty = || Entry { head: Vec::with_capacity(HEAD_USUAL), known: Known::default() };
+        let entries = std::iter::repeat_with(empty).take(ENTRIES_MAX).collect();
+        HeadCache { entries, latest: 0, oldest: 0 }
+    }
+
+    /// The head matched last, if `input` begins with it.
+    #[inline]
+    pub(super) fn latest(&self, input: &[u8]) -> Option<&Known> {
+        self.entries.get(self.latest)?.matching(input)
+    }
+
+    /// Any of the heads that `input` begins with; it is the one matched last from now on.
+    pub(super) fn recall(&mut self, input: &[u8]) -> Option<Known> {
+        let found = self.entries.iter().position(|entry| entry.matching(input).is_some())?;
+        self.latest = found;
+        Some(self.entries[found].known)
+    }
+
+    /// Parses a whole head and remembers it.
+    pub(super) fn learn(&mut self, head: &[u8]) -> Result<Known, AnswerError> {
+        let known = parse(head)?;
+        if head.len() <= HEAD_MAX {
+            let entry = &mut self.entries[self.oldest];
+            entry.head.clear();
+            entry.head.extend_from_slice(head);
+            entry.known = known;
+            self.latest = self.oldest;
+            self.oldest = (self.oldest + 1) % ENTRIES_MAX;
+        }
+        Ok(known)
+    }
+}
+
+impl Entry {
+    #[inline]
+    fn matching(&self, input: &[u8]) -> Option<&Known> {
+        let known = !self.head.is_empty() && input.starts_with(&self.head);
+        known.then_some(&self.known)
+    }
+}

@@ -1,0 +1,233 @@
+//! The chunked transfer coding (RFC 9112 §7.1), read in any pieces.
+//!
+//! ```text
+//! Size --hex digits--> SizeEnd | Extension --LF--> Data (size > 0) --> DataEnd --LF--> Size
+//!                                            \---> TrailerStart (size 0) <--> TrailerLine
+//!                                                  TrailerStart --empty line--> Done
+//! ```
+//! A bare LF ends a line as well as CRLF (RFC 9112 §2.2 lets a recipient do so).
+
+use super::{AnswerError, Limits};
+use std::ops::Range;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ChunkReader {
+    step: Step,
+    /// The size being read, then the bytes of data still to come.
+    left: u64,
+    /// Bytes of the line, or of all trailers, so far.
+    line: usize,
+}
+
+/// What one call did; as [`super::Advance`].
+pub(super) struct Chunks {
+    pub(super) consumed: usize,
+    pub(super) body: Range<usize>,
+    pub(super) done: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Step {
+    /// Before the first digit of a size.
+    #[default]
+    SizeBegin,
+    Size,
+    Extension,
+    /// A CR came right after the size: LF must follow.
+    SizeLf,
+    Data,
+    DataEnd,
+    DataLf,
+    TrailerStart,
+    TrailerLine,
+    TrailerLf,
+    Done,
+}
+
+const BAD_SIZE: AnswerError = AnswerError::BadFraming("a chunk size is no hexadecimal number");
+const SIZE_TOO_LARGE: AnswerError = AnswerError::BadFraming("a chunk size is above 64 bits");
+const LINE_TOO_LONG: AnswerError = AnswerError::BadFraming("a chunk-size line is too long");
+const BAD_END: AnswerError =
+    AnswerError::BadFraming("a chunk's data does not end where its size says");
+const TRAILERS_TOO_LONG: AnswerError = AnswerError::BadFraming("the trailers are too long");
+const BAD_TRAILER_END: AnswerError = AnswerError::BadFraming("a bare CR in the trailers");
+
+impl ChunkReader {
+    /// Takes in framing, one piece of data, and the framing behind it. Broken framing behind bytes
+    /// that could be taken is reported by the next call, so that cutting the input elsewhere
+    /// delivers the same data before the same error.
+    pub(super) fn advance(&mut self, limits: &Limits, input: &[u8]) -> Result<Chunks, AnswerError> {
+        let mut at = 0;
+        let mut body = 0..0;
+        while at < input.len() && self.step != Step::Done {
+            let rest = &input[at..];
+            let line = self.take_whole_line(limits, rest);
+            if line > 0 {
+                at += line;
+                continue;
+            }
+            let used = match self.step {
+                Step::Data if !body.is_empty() => break,
+                Step::Data => {
+                    let here = self.take_data(rest.len());
+                    body = at..at + here;
+                    Ok(here)
+                }
+                Step::Extension => self.skip_extension(limits, rest),
+                Step::TrailerLine => self.skip_trailer(limits, rest),
+                _ => self.take(limits, rest[0]).map(|()| 1),
+            };
+            match used {
+                Ok(used) => at += used,
+                Err(error) if at == 0 => return Err(error),
+                Err(_) => break,
+            }
+        }
+        if body.is_empty() {
+            body = at..at;
+        }
+        Ok(Chunks { consumed: at, body, done: self.step == Step::Done })
+    }
+
+    /// The common case: a plain line that is all here. 0 where byte by byte must decide.
+    #[inline]
+    fn take_whole_line(&mut self, limits: &Limits, rest: &[u8]) -> usize {
+        match self.step {
+            Step::SizeBegin => {
+                let mut size = 0;
+                let mut digits = 0;
+                while let Some(digit) = rest.get(digits).and_then(|byte| hex_digit(*byte)) {
+                    size = size << 4 | digit;
+                    digits += 1;
+                    if digits > 15 {
+                        return 0;
+                    }
+                }
+                let ends = digits > 0 && rest[digits..].starts_with(b"\r\n");
+                if !ends || digits + 2 > limits.chunk_line_max {
+                    return 0;
+                }
+                self.left = size;
+                self.step = self.size_over();
+                digits + 2
+            }
+            Step::DataEnd if rest.starts_with(b"\r\n") => {
+                self.step = self.size_begin();
+                2
+            }
+            Step::TrailerStart if rest.starts_with(b"\r\n") => {
+                if self.line + 2 > limits.trailer_max {
+                    return 0;
+                }
+                self.step = Step::Done;
+                2
+            }
+            _ => 0,
+        }
+    }
+
+    fn take_data(&mut self, available: usize) -> usize {
+        let here = usize::try_from(self.left).unwrap_or(usize::MAX).min(available);
+        self.left -= here as u64;
+        if self.left == 0 {
+            self.step = Step::DataEnd;
+        }
+        here
+    }
+
+    /// One byte of framing.
+    #[inline]
+    fn take(&mut self, limits: &Limits, byte: u8) -> Result<(), AnswerError> {
+        if matches!(self.step, Step::TrailerStart | Step::TrailerLf) {
+            self.claim(1, limits.trailer_max, TRAILERS_TOO_LONG)?;
+        }
+        self.step = match (self.step, byte) {
+            (Step::SizeBegin | Step::Size, _) => return self.take_size(limits, byte),
+            (Step::SizeLf, b'\n') => {
+                self.claim(1, limits.chunk_line_max, LINE_TOO_LONG)?;
+                self.size_over()
+            }
+            (Step::SizeLf, _) => return Err(BAD_SIZE),
+            (Step::DataEnd, b'\r') => Step::DataLf,
+            (Step::DataEnd | Step::DataLf, b'\n') => self.size_begin(),
+            (Step::DataEnd | Step::DataLf, _) => return Err(BAD_END),
+            (Step::TrailerStart | Step::TrailerLf, b'\n') => Step::Done,
+            (Step::TrailerStart, b'\r') => Step::TrailerLf,
+            (Step::TrailerStart, _) => Step::TrailerLine,
+            (Step::TrailerLf, _) => return Err(BAD_TRAILER_END),
+            (step, _) => step,
+        };
+        Ok(())
+    }
+
+    fn take_size(&mut self, limits: &Limits, byte: u8) -> Result<(), AnswerError> {
+        self.claim(1, limits.chunk_line_max, LINE_TOO_LONG)?;
+        if let Some(digit) = hex_digit(byte) {
+            if self.left >> 60 != 0 {
+                return Err(SIZE_TOO_LARGE);
+            }
+            self.left = self.left << 4 | digit;
+            self.step = Step::Size;
+            return Ok(());
+        }
+        self.step = match (self.step, byte) {
+            (Step::Size, b'\r') => Step::SizeLf,
+            (Step::Size, b'\n') => self.size_over(),
+            // RFC 9112 §7.1.1: extensions that we do not know are ignored, bad white space too
+            (Step::Size, b';' | b' ' | b'\t') => Step::Extension,
+            _ => return Err(BAD_SIZE),
+        };
+        Ok(())
+    }
+
+    fn skip_extension(&mut self, limits: &Limits, rest: &[u8]) -> Result<usize, AnswerError> {
+        let used = self.skip_line(rest, limits.chunk_line_max, LINE_TOO_LONG)?;
+        if rest[used - 1] == b'\n' {
+            self.step = self.size_over();
+        }
+        Ok(used)
+    }
+
+    fn skip_trailer(&mut self, limits: &Limits, rest: &[u8]) -> Result<usize, AnswerError> {
+        let used = self.skip_line(rest, limits.trailer_max, TRAILERS_TOO_LONG)?;
+        if rest[used - 1] == b'\n' {
+            self.step = Step::TrailerStart;
+        }
+        Ok(used)
+    }
+
+    /// Bytes up to the line's end or the bound, at least one.
+    fn skip_line(
+        &mut self,
+        rest: &[u8],
+        max: usize,
+        over: AnswerError,
+    ) -> Result<usize, AnswerError> {
+        let line = memchr::memchr(b'\n', rest).map_or(rest.len(), |lf| lf + 1);
+        self.claim(line, max, over)
+    }
+
+    /// All data was taken, so `left` is 0 for the next size.
+    fn size_begin(&mut self) -> Step {
+        self.line = 0;
+        Step::SizeBegin
+    }
+
+    fn size_over(&mut self) -> Step {
+        self.line = 0;
+        if self.left == 0 { Step::TrailerStart } else { Step::Data }
+    }
+
+    /// Counts as many of `bytes` as the bound allows; an error when it allows none.
+    #[inline]
+    fn claim(&mut self, bytes: usize, max: usize, over: AnswerError) -> Result<usize, AnswerError> {
+        let used = bytes.min(max.saturating_sub(self.line));
+        self.line += used;
+        if used == 0 { Err(over) } else { Ok(used) }
+    }
+}
+
+#[inline]
+fn hex_digit(byte: u8) -> Option<u64> {
+    char::from(byte).to_digit(16).map(u64::from)
+}

@@ -1,0 +1,213 @@
+//! One head: where it ends, and what it says about its message.
+
+use super::AnswerError;
+use crate::fields::list;
+use std::mem::MaybeUninit;
+
+/// What a head says, whatever the request was.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known {
+    /// Bytes of the head.
+    pub(super) len: usize,
+    pub(super) status: u16,
+    pub(super) minor_version: u8,
+    /// By version and Connection field alone.
+    pub(super) keep_alive: bool,
+    pub(super) rule: BodyRule,
+}
+
+/// How the body ends if the request allows one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum BodyRule {
+    #[default]
+    None,
+    Length(u64),
+    Chunked,
+    UntilClose,
+    /// Cannot be known; harmless where the answer has no body anyway.
+    Faulty(&'static str),
+}
+
+/// Fields in one head; real servers send fewer than 40.
+const FIELDS_MAX: usize = 256;
+
+impl Known {
+    /// An answer before the answer; 101 is final (RFC 9110 §15.2.2).
+    pub(super) fn is_interim(&self) -> bool {
+        (100..200).contains(&self.status) && self.status != 101
+    }
+}
+
+/// Looks for the empty line that ends a head, across pieces. A bare LF ends a line as well
+/// (RFC 9112 §2.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Scan {
+    #[default]
+    InLine,
+    AfterLf,
+    AfterLfCr,
+}
+
+impl Scan {
+    /// Just behind the empty line, when it ends within `piece`.
+    pub(super) fn find_end(&mut self, piece: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        while at < piece.len() {
+            let next = match (*self, piece[at]) {
+                (Scan::InLine, _) => {
+                    at += memchr::memchr(b'\n', &piece[at..])?;
+                    Scan::AfterLf
+                }
+                (Scan::AfterLf | Scan::AfterLfCr, b'\n') => return Some(at + 1),
+                (Scan::AfterLf, b'\r') => Scan::AfterLfCr,
+                _ => Scan::InLine,
+            };
+            *self = next;
+            at += 1;
+        }
+        None
+    }
+}
+
+/// Parses a head that ends with its empty line.
+pub(super) fn parse(head: &[u8]) -> Result<Known, AnswerError> {
+    let mut slots = [const { MaybeUninit::<httparse::Header<'_>>::uninit() }; FIELDS_MAX];
+    let mut response = httparse::Response::new(&mut []);
+    let mut config = httparse::ParserConfig::default();
+    config.allow_obsolete_multiline_headers_in_responses(true);
+    config.allow_spaces_after_header_name_in_responses(true);
+    config.allow_multiple_spaces_in_response_status_delimiters(true);
+    let end = config
+        .parse_response_with_uninit_headers(&mut response, head, &mut slots)
+        .map_err(error_of)?;
+    if end != httparse::Status::Complete(head.len()) {
+        return Err(AnswerError::BadFraming("the head does not end where its empty line is"));
+    }
+    let (Some(minor_version), Some(status)) = (response.version, response.code) else {
+        return Err(AnswerError::NotHttp);
+    };
+    let mut facts = HeadFields::default();
+    for field in response.headers.iter() {
+        facts.take(field.name, field.value);
+    }
+    Ok(Known {
+        len: head.len(),
+        status,
+        minor_version,
+        keep_alive: facts.keep_alive(minor_version),
+        rule: facts.rule(status),
+    })
+}
+
+fn error_of(error: httparse::Error) -> AnswerError {
+    match error {
+        httparse::Error::Version => AnswerError::NotHttp,
+        httparse::Error::Status => AnswerError::BadFraming("the status line"),
+        httparse::Error::TooManyHeaders => AnswerError::HeadTooLarge,
+        httparse::Error::HeaderName => AnswerError::BadFraming("the name of a header field"),
+        httparse::Error::HeaderValue => AnswerError::BadFraming("the value of a header field"),
+        _ => AnswerError::BadFraming("a line end in the head"),
+    }
+}
+
+/// The fields that decide framing and persistence.
+#[derive(Debug, Default)]
+struct HeadFields {
+    length: Length,
+    /// Transfer codings listed, `identity` left out.
+    codings: u32,
+    /// `chunked` is the last of them.
+    chunked_last: bool,
+    /// `chunked` is among those before the last, where it has no place.
+    chunked_inside: bool,
+    close: bool,
+    keep_alive: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Length {
+    #[default]
+    Unsaid,
+    Said(u64),
+    Faulty(&'static str),
+}
+
+impl HeadFields {
+    fn take(&mut self, name: &str, value: &[u8]) {
+        if name.eq_ignore_ascii_case("content-length") {
+            self.take_lengths(value);
+        } else if name.eq_ignore_ascii_case("transfer-encoding") {
+            self.take_codings(value);
+        } else if name.eq_ignore_ascii_case("connection") {
+            for option in list(value) {
+                self.close |= option.eq_ignore_ascii_case(b"close");
+                self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+            }
+        }
+    }
+
+    /// The same number said again, in a list or in another field, is one number; anything else is
+    /// an error (RFC 9112 §6.3 item 5).
+    fn take_lengths(&mut self, value: &[u8]) {
+        let mut none = true;
+        for text in list(value) {
+            none = false;
+            self.length = match (self.length, decimal(text)) {
+                (Length::Faulty(what), _) => Length::Faulty(what),
+                (_, None) => Length::Faulty("Content-Length is no number"),
+                (Length::Said(said), Some(length)) if said != length => {
+                    Length::Faulty("Content-Length is given twice and differs")
+                }
+                (_, Some(length)) => Length::Said(length),
+            };
+        }
+        if none {
+            self.length = Length::Faulty("Content-Length is empty");
+        }
+    }
+
+    /// RFC 2616 §3.6 had a coding `identity` that does nothing; old servers still name it.
+    fn take_codings(&mut self, value: &[u8]) {
+        for coding in list(value).filter(|coding| !coding.eq_ignore_ascii_case(b"identity")) {
+            self.codings += 1;
+            self.chunked_inside |= self.chunked_last;
+            self.chunked_last = coding.eq_ignore_ascii_case(b"chunked");
+        }
+    }
+
+    /// RFC 9112 §9.3. A message with both Transfer-Encoding and Content-Length, or with
+    /// Transfer-Encoding in HTTP/1.0, is read, but its connection is not trusted again (§6.1).
+    fn keep_alive(&self, minor_version: u8) -> bool {
+        let doubtful = self.codings > 0 && (self.length != Length::Unsaid || minor_version == 0);
+        let kept = if minor_version == 0 { self.keep_alive } else { true };
+        kept && !self.close && !doubtful
+    }
+
+    /// RFC 9112 §6.3: Transfer-Encoding counts before Content-Length; a coding other than `chunked`
+    /// at the end means until close, as does neither field.
+    fn rule(&self, status: u16) -> BodyRule {
+        if matches!(status, 100..200 | 204 | 304) {
+            return BodyRule::None;
+        }
+        if self.codings > 0 {
+            let chunked = self.chunked_last && !self.chunked_inside;
+            return if chunked { BodyRule::Chunked } else { BodyRule::UntilClose };
+        }
+        match self.length {
+            Length::Unsaid => BodyRule::UntilClose,
+            Length::Said(length) => BodyRule::Length(length),
+            Length::Faulty(what) => BodyRule::Faulty(what),
+        }
+    }
+}
+
+/// 1*DIGIT within 64 bits; no sign, no space.
+fn decimal(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0u64, |sum, byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        sum.checked_mul(10)?.checked_add(digit)
+    })
+}

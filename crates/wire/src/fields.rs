@@ -1,0 +1,117 @@
+//! Header fields of a raw head, as bytes. No field is trusted to be text.
+
+use std::borrow::Cow;
+
+/// The fields of a head in their order, names and values as they stood, white space around values
+/// removed. The status line is skipped; lines that are no field are left out; the empty line ends.
+///
+/// A value folded over several lines (obsolete, RFC 9112 §5.2) comes with its line ends inside;
+/// [`unfold`] makes one line of it.
+pub fn fields(head: &[u8]) -> Fields<'_> {
+    let mut fields = Fields { rest: head };
+    fields.line();
+    fields
+}
+
+/// See [`fields`].
+#[derive(Clone, Debug)]
+pub struct Fields<'a> {
+    rest: &'a [u8],
+}
+
+/// The first field of that name; case does not matter (RFC 9110 §5.1).
+pub fn find<'a>(head: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    all(head, name).next()
+}
+
+/// Every field of that name.
+pub fn all<'a>(head: &'a [u8], name: &str) -> impl Iterator<Item = &'a [u8]> {
+    fields(head)
+        .filter(move |(known, _)| known.eq_ignore_ascii_case(name.as_bytes()))
+        .map(|(_, value)| value)
+}
+
+/// Values of all Set-Cookie fields; each is a cookie of its own, never a list (RFC 9110 §5.3).
+pub fn set_cookies(head: &[u8]) -> impl Iterator<Item = &[u8]> {
+    all(head, "set-cookie")
+}
+
+/// Where a redirect leads; an absolute or relative reference. Not looked at, may be anything.
+pub fn location(head: &[u8]) -> Option<&[u8]> {
+    find(head, "location")
+}
+
+/// The codings applied to the content, as a list.
+pub fn content_encoding(head: &[u8]) -> Option<&[u8]> {
+    find(head, "content-encoding")
+}
+
+/// A folded value as one line: each line end with the white space around it becomes a space
+/// (RFC 9112 §5.2).
+pub fn unfold(value: &[u8]) -> Cow<'_, [u8]> {
+    if !value.contains(&b'\n') {
+        return Cow::Borrowed(value);
+    }
+    let lines: Vec<&[u8]> = value.split(|byte| *byte == b'\n').map(trim).collect();
+    Cow::Owned(lines.join(&b' '))
+}
+
+/// The elements of a comma-separated list, empty ones left out (RFC 9110 §5.6.1.2). A fold counts
+/// as white space.
+pub(crate) fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|byte| *byte == b',').map(trim).filter(|element| !element.is_empty())
+}
+
+impl<'a> Fields<'a> {
+    /// The next line without its end; `None` at the end of the bytes.
+    fn line(&mut self) -> Option<&'a [u8]> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let end = memchr::memchr(b'\n', self.rest);
+        let (line, rest) = match end {
+            Some(lf) => (&self.rest[..lf], &self.rest[lf + 1..]),
+            None => (self.rest, &[][..]),
+        };
+        self.rest = rest;
+        Some(line.strip_suffix(b"\r").unwrap_or(line))
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let from = self.rest;
+            let first = self.line()?;
+            if first.is_empty() {
+                self.rest = &[];
+                return None;
+            }
+            let mut used = first.len();
+            while matches!(self.rest.first(), Some(b' ' | b'\t')) {
+                let begin = from.len() - self.rest.len();
+                used = begin + self.line()?.len();
+            }
+            let whole = &from[..used];
+            if let Some(colon) = memchr::memchr(b':', first) {
+                let (name, value) = whole.split_at(colon);
+                let name = name.trim_ascii_end();
+                if !name.is_empty() {
+                    return Some((name, trim(&value[1..])));
+                }
+            }
+        }
+    }
+}
+
+fn trim(value: &[u8]) -> &[u8] {
+    let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
+    let begin = value.iter().position(|byte| !blank(byte)).unwrap_or(value.len());
+    let end = value.iter().rposition(|byte| !blank(byte)).map_or(begin, |last| last + 1);
+    &value[begin..end]
+}
+
+#[cfg(test)]
+mod tests;

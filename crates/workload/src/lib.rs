@@ -1,0 +1,12 @@
+//! What to send: targets and their order, think times, users with their cookies. Stateless choices
+//! are functions of the seed and an index, so that timing never changes content.
+//! Layer 2: pure; knows messages, not connections.
+#![forbid(unsafe_code)]
+
+mod jar;
+mod targets;
+mod think;
+
+pub use jar::Jar;
+pub use targets::{Order, Targets, Template};
+pub use think::Think;

@@ -1,0 +1,142 @@
+//! The target list: requests rendered once, and the order in which calls take them.
+
+use units::{Purpose, Seed};
+use wire::answer::Asked;
+
+/// In which order the targets are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// One after the other, from the start again at the end.
+    InOrder,
+    /// Drawn by weight.
+    Random,
+    /// Each one once, in order; the run ends with the list.
+    Once,
+}
+
+/// One target's request, rendered once.
+#[derive(Clone, Debug)]
+pub struct Template {
+    /// Which of the plan's endpoints it goes to.
+    pub endpoint: u32,
+    pub url: url::Url,
+    pub method: String,
+    pub asked: Asked,
+    /// The request as sent on a connection that stays open, and as sent with the last call on one.
+    pub bytes: Vec<u8>,
+    pub last: Vec<u8>,
+    /// Where a `Cookie` line can be put in, in either.
+    pub cookie_at: usize,
+    pub cookie_at_last: usize,
+}
+
+/// The targets of a plan and the law of choosing among them.
+#[derive(Clone, Debug)]
+pub struct Targets {
+    templates: Vec<Template>,
+    order: Order,
+    /// Running sums of the weights; empty unless the order is random.
+    sums: Vec<f64>,
+    seed: Seed,
+}
+
+impl Targets {
+    /// `weights` are above zero, one for each template; there is at least one template.
+    pub fn new(templates: Vec<Template>, weights: &[f64], order: Order, seed: Seed) -> Targets {
+        assert!(!templates.is_empty(), "a plan has a target");
+        let mut sum = 0.0;
+        let sums = weights.iter().map(|weight| {
+            sum += weight;
+            sum
+        });
+        let sums = if order == Order::Random { sums.collect() } else { Vec::new() };
+        Targets { templates, order, sums, seed }
+    }
+
+    /// The row that call `index` asks for; `None` when the list is used up.
+    #[inline]
+    pub fn pick(&self, index: u64) -> Option<u32> {
+        let count = self.templates.len() as u64;
+        match self.order {
+            Order::InOrder if count == 1 => Some(0),
+            Order::InOrder => Some((index % count) as u32),
+            Order::Once => (index < count).then_some(index as u32),
+            Order::Random => Some(self.draw(index)),
+        }
+    }
+
+    /// How many calls the list allows; `None` when it never ends.
+    pub fn calls_max(&self) -> Option<u64> {
+        (self.order == Order::Once).then_some(self.templates.len() as u64)
+    }
+
+    pub fn template(&self, row: u32) -> &Template {
+        &self.templates[row as usize]
+    }
+
+    pub fn len(&self) -> usize {
+        self.templates.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.templates.is_empty()
+    }
+
+    fn draw(&self, index: u64) -> u32 {
+        let total = self.sums.last().copied().unwrap_or(0.0);
+        let point = self.seed.stream(Purpose::Targets, index).unit() * total;
+        let row = self.sums.partition_point(|sum| *sum <= point);
+        row.min(self.sums.len().saturating_sub(1)) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn targets(order: Order, weights: &[f64]) -> Targets {
+        let template = Template {
+            endpoint: 0,
+            url: url::Url::parse("http://h/").unwrap(),
+            method: "GET".into(),
+            asked: Asked::Ordinary,
+            bytes: Vec::new(),
+            last: Vec::new(),
+            cookie_at: 0,
+            cookie_at_last: 0,
+        };
+        Targets::new(vec![template; weights.len()], weights, order, Seed(11))
+    }
+
+    #[test]
+    fn in_order_wraps_and_once_ends() {
+        let picks = |order| {
+            let list = targets(order, &[1.0; 3]);
+            (0..5).map(|index| list.pick(index)).collect::<Vec<_>>()
+        };
+        assert_eq!(picks(Order::InOrder), [Some(0), Some(1), Some(2), Some(0), Some(1)]);
+        assert_eq!(picks(Order::Once), [Some(0), Some(1), Some(2), None, None]);
+    }
+
+    #[test]
+    fn random_draws_follow_the_weights() {
+        let list = targets(Order::Random, &[1.0, 3.0, 6.0]);
+        let mut seen = [0u32; 3];
+        for index in 0..100_000 {
+            seen[list.pick(index).unwrap() as usize] += 1;
+        }
+        for (count, expected) in seen.iter().zip([10_000.0, 30_000.0, 60_000.0]) {
+            // five standard deviations of a binomial
+            assert!((f64::from(*count) - expected).abs() < 5.0 * expected.sqrt(), "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn a_draw_depends_on_the_index_only() {
+        let list = targets(Order::Random, &[1.0; 50]);
+        let forward: Vec<_> = (0..100).map(|index| list.pick(index)).collect();
+        let mut backward: Vec<_> = (0..100).rev().map(|index| list.pick(index)).collect();
+        backward.reverse();
+        assert_eq!(forward, backward);
+    }
+}

@@ -1,0 +1,8 @@
+//! Fails on purpose, to prove that a finding is noticed.
+#![no_main]
+
+#[path = "../../crates/wire/tests/checks/mod.rs"]
+#[allow(dead_code, reason = "each target runs one of the checks")]
+mod checks;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| checks::alarm(data));

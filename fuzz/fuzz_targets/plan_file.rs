@@ -1,0 +1,8 @@
+//! Any bytes as a plan file: understood, or refused with words.
+#![no_main]
+
+#[path = "../../crates/plan/tests/checks/mod.rs"]
+#[allow(dead_code, reason = "each target runs one of the checks")]
+mod checks;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| checks::plan_file(data));

@@ -1,0 +1,189 @@
+//! The budgets of docs/design.md section 7 and whether a raw file keeps them.
+
+use super::figures::{Estimate, estimate};
+use super::raw::Raw;
+
+/// One promise about our own tool.
+struct Budget {
+    table: &'static str,
+    tool: &'static str,
+    metric: &'static str,
+    against: Against,
+    max: f64,
+    unit: &'static str,
+}
+
+enum Against {
+    /// Our figure over the other tool's, in the same round.
+    Ratio(&'static str),
+    /// Our figure less the other tool's, in the same round.
+    Difference(&'static str),
+    /// Our figure alone.
+    Nothing,
+}
+
+/// Rounds that a budget needs before it is said to hold or to be missed.
+pub(super) const ROUNDS_MIN: usize = 9;
+/// Resident memory and system calls hardly vary between runs.
+const STEADY_ROUNDS_MIN: usize = 3;
+
+const OURS: &str = "loadstone";
+
+const BUDGETS: &[Budget] = &[
+    cpu("keepalive", "bare", 1.06),
+    cpu("keepalive", "wrk", 0.82),
+    cpu("nginx", "httperf", 1.0),
+    cpu("nginx", "wrk", 1.0),
+    cpu("nginx", "ab", 1.0),
+    cpu("nginx", "oha", 1.0),
+    alone("keepalive", OURS, "user_us", 0.30, "µs"),
+    difference("syscalls-null", "per_call", 0.1, "calls"),
+    difference("syscalls-nginx", "per_call", 0.1, "calls"),
+    cpu("close", "bare", 1.04),
+    cpu("tls", "wrk", 0.88),
+    alone("depth16", OURS, "cpu_us", 0.45, "µs"),
+    alone("memory", "loadstone@5000", "kib_per_connection", 2.0, "KiB"),
+    alone("memory", "loadstone@19000", "kib_per_connection", 2.0, "KiB"),
+    alone("pace", "loadstone@2000", "late_p50_us", 20.0, "µs"),
+    Budget {
+        table: "pace",
+        tool: "loadstone@2000",
+        metric: "late_p99_us",
+        against: Against::Ratio("reference@2000"),
+        max: 1.5,
+        unit: "×",
+    },
+];
+
+const fn cpu(table: &'static str, reference: &'static str, max: f64) -> Budget {
+    let against = Against::Ratio(reference);
+    Budget { table, tool: OURS, metric: "cpu_us", against, max, unit: "×" }
+}
+
+const fn difference(
+    table: &'static str,
+    metric: &'static str,
+    max: f64,
+    unit: &'static str,
+) -> Budget {
+    Budget { table, tool: OURS, metric, against: Against::Difference("bare"), max, unit }
+}
+
+const fn alone(
+    table: &'static str,
+    tool: &'static str,
+    metric: &'static str,
+    max: f64,
+    unit: &'static str,
+) -> Budget {
+    Budget { table, tool, metric, against: Against::Nothing, max, unit }
+}
+
+/// What became of one budget.
+#[derive(Debug)]
+pub(super) struct Judged {
+    pub(super) what: String,
+    pub(super) max: f64,
+    pub(super) unit: &'static str,
+    /// `None` when the raw file has no such figures.
+    pub(super) found: Option<Estimate>,
+    /// `None` when there are too few rounds to say.
+    pub(super) holds: Option<bool>,
+}
+
+impl Judged {
+    /// Whether it holds, in a word.
+    pub(super) fn word(&self) -> &'static str {
+        match (self.holds, self.found) {
+            (Some(true), _) => "holds",
+            (Some(false), _) => "MISSED",
+            (None, Some(_)) => "too few rounds",
+            (None, None) => "not measured",
+        }
+    }
+
+    pub(super) fn line(&self) -> String {
+        let found = self.found.map_or_else(String::new, |found| {
+            format!(": {:.3} [{:.3}, {:.3}] n {}", found.median, found.low, found.high, found.count)
+        });
+        format!("{}, at most {} {}{found}: {}", self.what, self.max, self.unit, self.word())
+    }
+}
+
+/// A budget holds when the lower end of the interval is at or below it: then the figures do not
+/// contradict it. All budgets, in the order of the table.
+pub(super) fn judge(raw: &Raw) -> Vec<Judged> {
+    BUDGETS.iter().map(|budget| judge_one(budget, raw)).collect()
+}
+
+fn judge_one(budget: &Budget, raw: &Raw) -> Judged {
+    let Budget { table, tool, metric, max, unit, .. } = *budget;
+    let (values, what) = match budget.against {
+        Against::Ratio(other) => (
+            raw.paired(table, metric, (tool, other), |own, other| own / other),
+            format!("{table}: {tool} / {other}, {metric}"),
+        ),
+        Against::Difference(other) => (
+            raw.paired(table, metric, (tool, other), |own, other| own - other),
+            format!("{table}: {tool} − {other}, {metric}"),
+        ),
+        Against::Nothing => (raw.values(table, tool, metric), format!("{table}: {tool}, {metric}")),
+    };
+    let steady = table == "memory" || table.starts_with("syscalls");
+    let needed = if steady { STEADY_ROUNDS_MIN } else { ROUNDS_MIN };
+    let found = estimate(&values);
+    let enough = found.filter(|found| found.count >= needed);
+    Judged { what, max, unit, found, holds: enough.map(|found| found.low <= max) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(rounds: u32, ours: impl Fn(u32) -> f64) -> Raw {
+        let mut text = String::new();
+        for round in 1..=rounds {
+            // the machine is slower in every third round, for everybody
+            let pace = if round % 3 == 0 { 1.3 } else { 1.0 };
+            let own = ours(round) * pace;
+            text += &format!("keepalive\t{round}\tbare\tcpu_us\t{}\n", 4.6 * pace);
+            text += &format!("keepalive\t{round}\tloadstone\tcpu_us\t{own}\n");
+        }
+        Raw::parse(&text).unwrap()
+    }
+
+    fn first(raw: &Raw) -> Judged {
+        judge(raw).into_iter().next().unwrap()
+    }
+
+    #[test]
+    fn ratios_within_a_round_do_not_see_the_machine() {
+        let judged = first(&raw(9, |_| 4.6 * 1.05));
+        let found = judged.found.unwrap();
+        assert!((found.low - 1.05).abs() < 1e-9 && (found.high - 1.05).abs() < 1e-9);
+        assert_eq!(judged.holds, Some(true));
+    }
+
+    #[test]
+    fn a_missed_budget_is_missed() {
+        let judged = first(&raw(9, |_| 4.6 * 1.07));
+        assert_eq!(judged.holds, Some(false));
+        assert!(judged.line().ends_with("MISSED"), "{}", judged.line());
+    }
+
+    #[test]
+    fn the_lower_end_decides() {
+        // two of nine rounds at the budget: the second smallest is the lower end
+        let judged = first(&raw(9, |round| 4.6 * if round < 3 { 1.06 } else { 1.10 }));
+        assert_eq!(judged.holds, Some(true));
+        let judged = first(&raw(9, |round| 4.6 * if round < 2 { 1.06 } else { 1.10 }));
+        assert_eq!(judged.holds, Some(false));
+    }
+
+    #[test]
+    fn too_few_rounds_say_nothing() {
+        let judged = first(&raw(8, |_| 1.0));
+        assert_eq!((judged.holds, judged.word()), (None, "too few rounds"));
+        assert_eq!(judge(&Raw::parse("").unwrap())[0].word(), "not measured");
+    }
+}

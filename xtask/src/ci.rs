@@ -1,0 +1,82 @@
+//! Continuous integration: the cheapest check first, the same steps at the desk.
+
+use crate::{licences, packages, shell, tidy};
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+type Step = (&'static str, fn(&Path) -> anyhow::Result<()>);
+
+const STEPS: &[Step] = &[
+    ("format", |root| shell::run(cargo(root).args(["fmt", "--all", "--check"]))),
+    ("tidy", tidy::run),
+    ("clippy", |root| {
+        let what = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
+        shell::run(cargo(root).args(what))
+    }),
+    ("deny", licences::run),
+    ("test", |root| tests(root, &["--locked".to_owned()])),
+    ("doc", |root| {
+        let mut doc = cargo(root);
+        doc.env("RUSTDOCFLAGS", "-D warnings");
+        // the binary's doc comments are its help texts, with brackets that are no links
+        let what = ["doc", "--workspace", "--exclude", "loadstone", "--no-deps", "--locked"];
+        shell::run(doc.args(what))
+    }),
+];
+
+/// `cargo xtask ci`: every step in order; the first failure ends it.
+///
+/// # Errors
+/// The first step that failed.
+pub(crate) fn all(root: &Path) -> anyhow::Result<()> {
+    for (name, step) in STEPS {
+        eprintln!("== {name}");
+        let start = Instant::now();
+        step(root).map_err(|error| error.context(format!("step {name}")))?;
+        eprintln!("== {name}: done in {:.1} s", start.elapsed().as_secs_f64());
+    }
+    eprintln!("== all {} steps passed", STEPS.len());
+    Ok(())
+}
+
+/// `cargo xtask test`.
+///
+/// # Errors
+/// A program that the tests need is missing, tidy found something, or a test failed.
+pub(crate) fn test(root: &Path, args: &[String]) -> anyhow::Result<()> {
+    tidy::run(root)?;
+    tests(root, args)
+}
+
+fn tests(root: &Path, args: &[String]) -> anyhow::Result<()> {
+    packages::install()?;
+    let mut test = cargo(root);
+    packages::with_system_folders(&mut test);
+    shell::run(test.args(["test", "--workspace"]).args(args))
+}
+
+/// `cargo xtask bless`: lets the snapshots say what the program says now. Read the diff.
+///
+/// # Errors
+/// A test fails for another reason than its snapshot.
+pub(crate) fn bless(root: &Path, args: &[String]) -> anyhow::Result<()> {
+    let mut test = cargo(root);
+    packages::with_system_folders(&mut test);
+    test.env("INSTA_UPDATE", "always").arg("test");
+    if !args.iter().any(|arg| arg == "-p" || arg.starts_with("--package")) {
+        test.arg("--workspace");
+    }
+    shell::run(test.args(args))?;
+    if let Some(git) = shell::find("git") {
+        let mut status = Command::new(git);
+        shell::run(status.current_dir(root).args(["status", "--short", "--", "*.snap"]))?;
+    }
+    Ok(())
+}
+
+fn cargo(root: &Path) -> Command {
+    let mut cargo = shell::cargo();
+    cargo.current_dir(root);
+    cargo
+}

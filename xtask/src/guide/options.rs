@@ -1,0 +1,79 @@
+//! Names of options in texts.
+
+use regex::Regex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+static OPTION: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?:^|[^\w-])(--[a-z0-9][a-z0-9-]*)").expect("a pattern that the tests have used")
+});
+
+/// Other programs' options that the pages use.
+const FOREIGN: &[&str] = &["--locked", "--path", "--release"];
+/// In every command's help, and told once.
+const EVERYWHERE: &[&str] = &["--help", "--version"];
+
+/// Options that a help text names, in its list or in passing.
+pub(super) fn in_help(text: &str) -> BTreeSet<String> {
+    named(text)
+}
+
+fn named(text: &str) -> BTreeSet<String> {
+    let found = OPTION.captures_iter(text).map(|captures| captures[1].to_owned());
+    // `--expect-…` speaks of several
+    found.filter(|option| !option.ends_with('-')).collect()
+}
+
+/// `guide`: name and own words of each page; `other` may name any option but need not name all.
+pub(super) fn compare(
+    help: &BTreeMap<&str, BTreeSet<String>>,
+    guide: &[(String, String)],
+    other: &(String, String),
+) -> Vec<String> {
+    let mut known: BTreeSet<&str> = help.values().flatten().map(String::as_str).collect();
+    known.extend(EVERYWHERE);
+    let mut told = BTreeSet::new();
+    let mut faults = Vec::new();
+    for (name, text) in guide.iter().chain([other]) {
+        for line in text.lines().filter(|line| !line.contains("cargo xtask")) {
+            for option in named(line) {
+                if !known.contains(option.as_str()) && !FOREIGN.contains(&option.as_str()) {
+                    faults.push(format!("{name}: {option} is in no command's help"));
+                }
+            }
+        }
+    }
+    for (_, text) in guide {
+        told.extend(named(text));
+    }
+    for (command, options) in help {
+        for option in options.iter().filter(|option| !told.contains(*option)) {
+            faults.push(format!("docs/guide: nowhere tells of {option} of {command}"));
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_in_one_place_only_is_a_fault() {
+        let help =
+            BTreeMap::from([("run", in_help("  -c, --connections <N>\n      --rate <R>\n"))]);
+        let page = |text: &str| ("docs/guide/a.md".to_owned(), text.to_owned());
+        let readme = ("README.md".to_owned(), "cargo build --release".to_owned());
+        let good =
+            page("`-c/--connections`, `--rate=5`, a -- b, --con-…, cargo xtask guide --check");
+        assert_eq!(compare(&help, &[good], &readme), Vec::<String>::new());
+        let bad = page("give --rate and --ratte");
+        assert_eq!(
+            compare(&help, &[bad], &readme),
+            [
+                "docs/guide/a.md: --ratte is in no command's help",
+                "docs/guide: nowhere tells of --connections of run",
+            ]
+        );
+    }
+}

@@ -1,0 +1,161 @@
+//! Licence, source and ban of every dependency, from `cargo metadata` and deny.toml. What
+//! cargo-deny does, without the minutes that installing it costs a fresh machine; cargo-deny itself
+//! runs too where it is installed, because it also knows the advisories.
+
+use crate::shell;
+use anyhow::{Context, bail};
+use serde_json::Value;
+use std::path::Path;
+
+/// `cargo xtask deny`.
+///
+/// # Errors
+/// deny.toml or the metadata cannot be read, or a dependency is not allowed.
+pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
+    let path = root.join("deny.toml");
+    let text = std::fs::read_to_string(&path).context("reading deny.toml")?;
+    let policy = Policy::parse(&text)?;
+    let mut metadata = shell::cargo();
+    metadata.current_dir(root).args(["metadata", "--format-version", "1", "--locked"]);
+    let metadata: Value =
+        serde_json::from_str(&shell::output(&mut metadata)?).context("reading cargo metadata")?;
+    let (count, found) = check(&policy, &metadata)?;
+    for finding in &found {
+        println!("{finding}");
+    }
+    if !found.is_empty() {
+        bail!("deny: {} of {count} dependencies are not allowed by deny.toml", found.len());
+    }
+    println!("deny: {count} dependencies, every licence and source allowed");
+    if shell::find("cargo-deny").is_some() {
+        let mut deny = shell::cargo();
+        return shell::run(deny.current_dir(root).args(["deny", "--all-features", "check"]));
+    }
+    println!("deny: cargo-deny is not installed; advisories were not looked up");
+    Ok(())
+}
+
+struct Policy {
+    allowed: Vec<spdx::Licensee>,
+    registries: Vec<String>,
+    banned: Vec<(String, String)>,
+}
+
+impl Policy {
+    fn parse(text: &str) -> anyhow::Result<Policy> {
+        let table: toml::Table = text.parse().context("deny.toml")?;
+        let strings = |section: &str, key: &str| -> anyhow::Result<Vec<String>> {
+            let list = table.get(section).and_then(|section| section.get(key));
+            let list = list.and_then(toml::Value::as_array);
+            let list = list.with_context(|| format!("deny.toml: no [{section}] {key}"))?;
+            Ok(list.iter().filter_map(toml::Value::as_str).map(str::to_owned).collect())
+        };
+        let allowed = strings("licenses", "allow")?
+            .iter()
+            .map(|name| {
+                spdx::Licensee::parse(name).with_context(|| format!("deny.toml: licence {name:?}"))
+            })
+            .collect::<anyhow::Result<_>>()?;
+        let banned = table.get("bans").and_then(|bans| bans.get("deny"));
+        let banned = banned.and_then(toml::Value::as_array).into_iter().flatten();
+        let word = |of: &toml::Value, key: &str| {
+            of.get(key).and_then(toml::Value::as_str).unwrap_or_default().to_owned()
+        };
+        Ok(Policy {
+            allowed,
+            registries: strings("sources", "allow-registry")?,
+            banned: banned.map(|ban| (word(ban, "crate"), word(ban, "reason"))).collect(),
+        })
+    }
+
+    fn allows(&self, expression: &str) -> Result<bool, String> {
+        let parsed = spdx::Expression::parse_mode(expression, spdx::ParseMode::LAX)
+            .map_err(|error| error.to_string())?;
+        Ok(parsed.evaluate(|required| self.allowed.iter().any(|held| held.satisfies(required))))
+    }
+}
+
+/// How many dependencies there are, and what is wrong with them.
+fn check(policy: &Policy, metadata: &Value) -> anyhow::Result<(usize, Vec<String>)> {
+    let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
+    let mut count = 0;
+    let mut found = Vec::new();
+    for package in packages {
+        // our own have no source
+        let Some(source) = package["source"].as_str() else { continue };
+        count += 1;
+        let name = package["name"].as_str().unwrap_or_default();
+        let who = format!("{name} {}", package["version"].as_str().unwrap_or_default());
+        if !policy.registries.iter().any(|from| source == format!("registry+{from}")) {
+            found.push(format!("{who}: comes from {source}"));
+        }
+        if let Some((_, why)) = policy.banned.iter().find(|(banned, _)| banned == name) {
+            found.push(format!("{who}: banned ({why})"));
+        }
+        match package["license"].as_str().map(|licence| (licence, policy.allows(licence))) {
+            None => found.push(format!("{who}: states no licence")),
+            Some((_, Ok(true))) => {}
+            Some((licence, Ok(false))) => found.push(format!("{who}: licence {licence}")),
+            Some((licence, Err(why))) => found.push(format!("{who}: licence {licence}: {why}")),
+        }
+    }
+    Ok((count, found))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const POLICY: &str = r#"
+        [licenses]
+        allow = ["MIT", "Apache-2.0", "Apache-2.0 WITH LLVM-exception"]
+        [bans]
+        deny = [{ crate = "left", reason = "because" }]
+        [sources]
+        allow-registry = ["https://example.org/index"]
+    "#;
+
+    fn found(name: &str, licence: Option<&str>, source: &str) -> Vec<String> {
+        let policy = Policy::parse(POLICY).unwrap();
+        let package =
+            json!({"name": name, "version": "1.0.0", "license": licence, "source": source});
+        let metadata = json!({"packages": [package, {"name": "ours", "source": null}]});
+        let (count, found) = check(&policy, &metadata).unwrap();
+        assert_eq!(count, 1, "our own crates are not counted");
+        found
+    }
+
+    #[test]
+    fn licences() {
+        let registry = "registry+https://example.org/index";
+        for (licence, fine) in [
+            ("MIT", true),
+            ("MIT/Apache-2.0", true),
+            ("GPL-3.0-only OR MIT", true),
+            ("GPL-3.0-only", false),
+            ("MIT AND GPL-3.0-only", false),
+            ("(MIT OR GPL-2.0-only) AND Apache-2.0", true),
+            ("Apache-2.0 WITH LLVM-exception", true),
+            ("MIT WITH LLVM-exception", false),
+            ("no such thing", false),
+        ] {
+            assert_eq!(found("a", Some(licence), registry).is_empty(), fine, "{licence}");
+        }
+        assert_eq!(found("a", None, registry), ["a 1.0.0: states no licence"]);
+    }
+
+    #[test]
+    fn sources_and_bans() {
+        let there = "registry+https://example.org/index";
+        assert_eq!(found("left", Some("MIT"), there), ["left 1.0.0: banned (because)"]);
+        let git = "git+https://example.org/a.git";
+        assert_eq!(found("a", Some("MIT"), git), [format!("a 1.0.0: comes from {git}")]);
+    }
+
+    #[test]
+    fn a_policy_without_a_list_is_an_error() {
+        assert!(Policy::parse("[licenses]\n").is_err());
+        assert!(Policy::parse("[licenses]\nallow = ['Nonsense-1']\n").is_err());
+    }
+}

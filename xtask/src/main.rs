@@ -1,0 +1,97 @@
+//! The repository's own commands: `cargo xtask COMMAND`. What continuous integration does and what
+//! a contributor does at the desk is one and the same program.
+//!
+//! Exit codes: 0 done · 1 a check found something · 2 wrong usage, or this machine lacks a program.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
+
+mod bench;
+mod ci;
+mod dist;
+mod fuzz;
+mod guide;
+mod licences;
+mod packages;
+mod perf;
+mod shell;
+mod tidy;
+mod truth;
+
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", about = "Checks, tests, measures and packs this repository")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Hold the tree against its own rules: layers, clocks, sizes, words, links
+    Tidy,
+    /// All that a change must pass: format, tidy, clippy, licences, tests, documentation
+    Ci,
+    /// Install what the tests need, then tidy and the tests of the whole workspace
+    Test {
+        /// Handed to `cargo test`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Check the licence and the source of every dependency against deny.toml
+    Deny,
+    /// Accept new snapshots: run the tests and write what they say
+    Bless {
+        /// Handed to `cargo test`, e.g. `-p report`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Measure against the peers and the bare loop, and write bench/RESULTS.md
+    Bench(bench::Options),
+    /// Hold the measured times against a reference client on a server that freezes
+    Truth(truth::Options),
+    /// Static binary, tarball with checksums, .deb, in dist/
+    Dist,
+    /// Run every fuzz target for a moment, or replay the corpora
+    Fuzz(fuzz::Options),
+    /// Write real output into README.md and the guide, or check it against the program
+    Guide(guide::Options),
+    /// Count user-space instructions per call under callgrind; fail when they grow
+    Perf(perf::Options),
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            let missing = error.downcast_ref::<shell::Missing>().is_some();
+            ExitCode::from(if missing { 2 } else { 1 })
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<()> {
+    let root = root();
+    match command {
+        Command::Tidy => tidy::run(&root),
+        Command::Ci => ci::all(&root),
+        Command::Test { args } => ci::test(&root, &args),
+        Command::Deny => licences::run(&root),
+        Command::Bless { args } => ci::bless(&root, &args),
+        Command::Bench(options) => bench::run(&root, &options),
+        Command::Truth(options) => truth::run(&root, &options),
+        Command::Dist => dist::run(&root),
+        Command::Fuzz(options) => fuzz::run(&root, &options),
+        Command::Guide(options) => guide::run(&root, &options),
+        Command::Perf(options) => perf::run(&root, &options),
+    }
+}
+
+/// The repository's root: the folder above this crate's.
+fn root() -> PathBuf {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    here.parent().map(PathBuf::from).unwrap_or(here)
+}

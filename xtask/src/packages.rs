@@ -1,0 +1,127 @@
+//! Debian packages that the tests need: installed when we may, named plainly when we may not.
+
+use crate::shell::{self, Missing};
+use std::path::Path;
+use std::process::Command;
+
+/// Program, and the Debian package that brings it.
+const NEEDS: &[(&str, &str)] =
+    &[("ab", "apache2-utils"), ("curl", "curl"), ("nginx", "nginx-light"), ("openssl", "openssl")];
+
+/// Debian asks this program before it starts a freshly installed server; 101 means no.
+const POLICY: &str = "/usr/sbin/policy-rc.d";
+
+/// Installs what is missing.
+///
+/// # Errors
+/// [`Missing`] when something is missing and we are not allowed to install it; or apt-get failed.
+pub(crate) fn install() -> anyhow::Result<()> {
+    let absent: Vec<(&str, &str)> =
+        NEEDS.iter().copied().filter(|(program, _)| shell::find(program).is_none()).collect();
+    if absent.is_empty() {
+        return Ok(());
+    }
+    let packages: Vec<&str> = absent.iter().map(|(_, package)| *package).collect();
+    let Some(power) = Power::held() else { return Err(Missing(plea(&absent)).into()) };
+    let _kept = KeptFromStarting::new(power)?;
+    shell::run(power.command("apt-get").args(["-qq", "update"]))?;
+    let mut install = power.command("apt-get");
+    install.args(["-qq", "install", "--yes", "--no-install-recommends"]).args(&packages);
+    shell::run(&mut install)?;
+    match absent.iter().find(|(program, _)| shell::find(program).is_none()) {
+        Some(still) => Err(Missing(plea(&[*still])).into()),
+        None => Ok(()),
+    }
+}
+
+/// An ordinary user's PATH on Debian lacks the folder that holds nginx.
+pub(crate) fn with_system_folders(command: &mut Command) {
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{path}:/usr/local/sbin:/usr/sbin:/sbin"));
+}
+
+/// What is missing and what to type.
+fn plea(absent: &[(&str, &str)]) -> String {
+    let programs: Vec<&str> = absent.iter().map(|(program, _)| *program).collect();
+    let packages: Vec<&str> = absent.iter().map(|(_, package)| *package).collect();
+    format!(
+        "the tests need {}, which this machine lacks. As root on Debian or Ubuntu: \
+         apt-get install --no-install-recommends {}",
+        programs.join(", "),
+        packages.join(" ")
+    )
+}
+
+/// How we may change the system.
+#[derive(Clone, Copy, Debug)]
+enum Power {
+    Root,
+    Sudo,
+}
+
+impl Power {
+    /// `None` when we are neither root nor may become it without a password, or there is no
+    /// apt-get.
+    fn held() -> Option<Power> {
+        shell::find("apt-get")?;
+        if shell::output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0") {
+            return Some(Power::Root);
+        }
+        shell::find("sudo")?;
+        shell::output(Command::new("sudo").args(["-n", "true"])).is_ok().then_some(Power::Sudo)
+    }
+
+    fn command(self, program: &str) -> Command {
+        let mut command = match self {
+            Power::Root => Command::new("env"),
+            Power::Sudo => {
+                let mut sudo = Command::new("sudo");
+                sudo.args(["-n", "env"]);
+                sudo
+            }
+        };
+        command.args(["DEBIAN_FRONTEND=noninteractive", program]);
+        command
+    }
+}
+
+/// While it lives, installed packages do not start their servers.
+#[derive(Debug)]
+struct KeptFromStarting {
+    /// `None` when somebody else's policy was there already.
+    power: Option<Power>,
+}
+
+impl KeptFromStarting {
+    fn new(power: Power) -> anyhow::Result<KeptFromStarting> {
+        if Path::new(POLICY).exists() {
+            return Ok(KeptFromStarting { power: None });
+        }
+        let write = format!("printf '#!/bin/sh\\nexit 101\\n' >{POLICY} && chmod 755 {POLICY}");
+        let made = KeptFromStarting { power: Some(power) };
+        shell::run(power.command("sh").args(["-c", &write]))?;
+        Ok(made)
+    }
+}
+
+impl Drop for KeptFromStarting {
+    fn drop(&mut self) {
+        if let Some(power) = self.power
+            && let Err(error) = shell::run(power.command("rm").args(["-f", POLICY]))
+        {
+            eprintln!("xtask: {POLICY} is still there and keeps servers from starting: {error:#}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plea_names_programs_and_packages() {
+        let plea = plea(&[("ab", "apache2-utils"), ("nginx", "nginx-light")]);
+        assert!(plea.contains("need ab, nginx,"), "{plea}");
+        assert!(plea.ends_with("install --no-install-recommends apache2-utils nginx-light"));
+    }
+}

@@ -1,0 +1,108 @@
+//! Child processes: nothing reads standard input, everything is shown before it runs, a failure
+//! names the command.
+
+use anyhow::{Context, bail};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// This machine lacks something that the command cannot do without; exit code 2.
+#[derive(Debug)]
+pub(crate) struct Missing(pub(crate) String);
+
+impl std::fmt::Display for Missing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Missing {}
+
+/// The cargo that started us, so that one toolchain does everything.
+pub(crate) fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Runs to the end with our own output streams.
+///
+/// # Errors
+/// The program cannot be started, or did not exit with 0.
+pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
+    eprintln!("$ {}", shown(command));
+    let status = command
+        .stdin(Stdio::null())
+        .status()
+        .with_context(|| format!("cannot start {}", shown(command)))?;
+    if !status.success() {
+        bail!("{} ended with {status}", shown(command));
+    }
+    Ok(())
+}
+
+/// Runs to the end and hands back standard output.
+///
+/// # Errors
+/// As [`run`]; or the output is not UTF-8.
+pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
+    let output = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot start {}", shown(command)))?;
+    if !output.status.success() {
+        bail!("{} ended with {}", shown(command), output.status);
+    }
+    String::from_utf8(output.stdout)
+        .with_context(|| format!("{} did not print UTF-8", shown(command)))
+}
+
+/// Where a program is: PATH, then the system folders that an ordinary user's PATH leaves out.
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let system = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
+    std::env::split_paths(&path)
+        .chain(system)
+        .map(|folder| folder.join(program))
+        .find(|file| is_program(file))
+}
+
+fn is_program(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(file).is_ok_and(|at| at.is_file() && at.permissions().mode() & 0o111 != 0)
+}
+
+/// The program, or a [`Missing`] that says how to get it.
+pub(crate) fn need(program: &str, way_out: &str) -> anyhow::Result<PathBuf> {
+    find(program).ok_or_else(|| Missing(format!("{program} is not installed: {way_out}")).into())
+}
+
+/// Where cargo puts what it builds.
+pub(crate) fn target_folder(root: &Path) -> PathBuf {
+    match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(folder) => root.join(folder),
+        None => root.join("target"),
+    }
+}
+
+/// The workspace's one version.
+///
+/// # Errors
+/// The root manifest has no `[workspace.package] version`.
+pub(crate) fn version(root: &Path) -> anyhow::Result<String> {
+    let path = root.join("Cargo.toml");
+    let text =
+        std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    version_in(&text).with_context(|| format!("no [workspace.package] version in {path:?}"))
+}
+
+/// The same, from the manifest's text.
+pub(crate) fn version_in(manifest: &str) -> Option<String> {
+    let manifest: toml::Table = manifest.parse().ok()?;
+    let version = manifest.get("workspace")?.get("package")?.get("version")?;
+    version.as_str().map(str::to_owned)
+}
+
+fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,87 @@
+//! The tree against its own rules. Each rule is a function from a [`Tree`] to its findings; the
+//! tests plant a breach of every one of them.
+
+mod documents;
+mod layers;
+mod lines;
+mod manifests;
+mod source;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod words;
+mod world;
+
+use anyhow::bail;
+use std::path::Path;
+pub(crate) use tree::Tree;
+
+/// One breach of one rule.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Finding {
+    pub(crate) path: String,
+    /// From 1; 0 when the file as a whole is meant.
+    pub(crate) line: usize,
+    pub(crate) text: String,
+}
+
+impl Finding {
+    pub(crate) fn new(path: &str, line: usize, text: impl Into<String>) -> Finding {
+        Finding { path: path.to_owned(), line, text: text.into() }
+    }
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.path, self.text),
+            line => write!(f, "{}:{line}: {}", self.path, self.text),
+        }
+    }
+}
+
+type Rule = fn(&Tree) -> Vec<Finding>;
+
+const RULES: &[Rule] = &[
+    manifests::names,
+    manifests::lints,
+    layers::ours,
+    layers::theirs,
+    source::parses,
+    world::pure_crates,
+    world::clocks,
+    world::sleeping_tests,
+    lines::functions,
+    lines::files,
+    words::banned_words,
+    words::loose_ends,
+    words::machine_paths,
+    documents::crates_on_the_map,
+    documents::version_in_changelog,
+    documents::links,
+];
+
+/// Every finding of every rule, by path and line.
+pub(crate) fn findings(tree: &Tree) -> Vec<Finding> {
+    let mut found: Vec<Finding> = RULES.iter().flat_map(|rule| rule(tree)).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// `cargo xtask tidy`.
+///
+/// # Errors
+/// The tree cannot be read, or something was found.
+pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
+    let tree = Tree::read(root)?;
+    let found = findings(&tree);
+    for finding in &found {
+        println!("{finding}");
+    }
+    if !found.is_empty() {
+        bail!("tidy: {} to put right", found.len());
+    }
+    println!("tidy: {} files, nothing found", tree.texts().count());
+    Ok(())
+}

@@ -1,0 +1,212 @@
+//! The layer law: who may depend on whom. docs/design.md section 4 tells why; this table is what is
+//! enforced. A crate that is not in the table has no place yet and is a finding.
+
+use super::manifests::manifest;
+use super::{Finding, Tree};
+
+/// Layers up to this one know no socket, file, thread, environment or clock.
+pub(super) const PURE_LAYER_MAX: u8 = 3;
+/// Sockets, files, threads, the clock.
+pub(super) const SHELL_LAYER: u8 = 4;
+
+struct Place {
+    name: &'static str,
+    layer: u8,
+    may: May,
+}
+
+enum May {
+    /// These of ours and no other; above layer 2 [`GROUND`] goes without saying.
+    Only(&'static [&'static str]),
+    /// Whatever lies in layers up to this one.
+    UpTo(u8),
+}
+
+/// Plain data that every crate above them may speak in.
+const GROUND: &[&str] = &["units", "sample"];
+
+const PLACES: &[Place] = &[
+    only("units", 0, &[]),
+    only("sample", 1, &["units"]),
+    only("conduit", 1, &["units", "sample"]),
+    only("wire", 2, &["units"]),
+    only("schedule", 2, &["units", "sample"]),
+    only("workload", 2, &["units", "sample", "wire", "conduit"]),
+    only("stats", 2, &["units", "sample"]),
+    only("torture", 2, &["units", "sample", "conduit", "wire"]),
+    only("wan", 2, &["units"]),
+    up_to("plan", 3, 2),
+    up_to("engine", 3, 3),
+    only("reactor", 4, &["conduit"]),
+    only("tls", 4, &["conduit"]),
+    only("lua", 4, &["conduit", "wire", "workload"]),
+    only("host", 4, &[]),
+    only("netpath", 4, &["wan"]),
+    only("fleet", 4, &["plan", "stats"]),
+    only("store", 4, &["plan", "stats", "report"]),
+    only("metrics", 4, &["stats"]),
+    only("site", 4, &["reactor"]),
+    only("report", 5, &["plan", "stats"]),
+    only("tui", 5, &["report", "stats", "store"]),
+    only("ui", 5, &["report", "stats", "store"]),
+    only("faces", 5, &["plan", "report"]),
+    up_to("loadstone", 6, 5),
+    // virtual time for tests: drives the pure layers, never the shells
+    up_to("sim", 4, 3),
+];
+
+const fn only(name: &'static str, layer: u8, may: &'static [&'static str]) -> Place {
+    Place { name, layer, may: May::Only(may) }
+}
+
+const fn up_to(name: &'static str, layer: u8, max: u8) -> Place {
+    Place { name, layer, may: May::UpTo(max) }
+}
+
+/// Crates of others that only some of ours may use: the packages, where they may stand, and why.
+struct Gate {
+    packages: &'static [&'static str],
+    allowed: fn(&str) -> bool,
+    why: &'static str,
+}
+
+const GATES: &[Gate] = &[
+    Gate {
+        packages: &[
+            "async-nats",
+            "hyper",
+            "hyper-util",
+            "io-uring",
+            "libc",
+            "memmap2",
+            "mio",
+            "nix",
+            "polling",
+            "quinn",
+            "quinn-udp",
+            "reqwest",
+            "rtnetlink",
+            "rusqlite",
+            "rustix",
+            "signal-hook",
+            "socket2",
+            "tempfile",
+            "tokio",
+            "tun-rs",
+        ],
+        allowed: |name| !is_pure(name),
+        why: "sockets, files, threads, environment and clock stay out of layers 0-3",
+    },
+    Gate {
+        packages: &["tokio", "async-std", "smol", "axum"],
+        allowed: |name| ["fleet", "site", "ui", "metrics"].contains(&name),
+        why: "an async runtime lives in fleet, site, ui and metrics only",
+    },
+    Gate {
+        packages: &["rusqlite", "libsqlite3-sys", "sqlx", "diesel"],
+        allowed: |name| name == "store",
+        why: "SQL lives in store only",
+    },
+    Gate {
+        packages: &["http", "httparse", "hyper", "h2", "h3"],
+        allowed: |name| !["reactor", "stats"].contains(&name),
+        why: "reactor and stats know no HTTP",
+    },
+];
+
+/// The layer of one of our crates; `None` when it has no place in the table.
+pub(super) fn layer_of(name: &str) -> Option<u8> {
+    PLACES.iter().find(|place| place.name == name).map(|place| place.layer)
+}
+
+/// Whether the crate must do without sockets, files, threads, environment and clock.
+pub(super) fn is_pure(name: &str) -> bool {
+    name == "sim" || layer_of(name).is_some_and(|layer| layer <= PURE_LAYER_MAX)
+}
+
+/// Our crates depend on ours downwards only, as the table says.
+pub(super) fn ours(tree: &Tree) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let crates: Vec<&str> = tree.crates().collect();
+    for &name in &crates {
+        let path = format!("crates/{name}/Cargo.toml");
+        let Some(place) = PLACES.iter().find(|place| place.name == name) else {
+            let text = "has no layer: give it one in docs/design.md and xtask/src/tidy/layers.rs";
+            found.push(Finding::new(&path, 0, text));
+            continue;
+        };
+        for dependency in dependencies(tree, &path) {
+            if !crates.contains(&dependency.as_str()) || allowed(place, &dependency) {
+                continue;
+            }
+            let text = format!(
+                "layer law: {name} (layer {}) may not depend on {dependency} (layer {})",
+                place.layer,
+                layer_of(&dependency).map_or("?".to_owned(), |layer| layer.to_string()),
+            );
+            found.push(Finding::new(&path, 0, text));
+        }
+        // even a test must not start from the program: it stands on top of everything
+        if dev_dependencies(tree, &path).iter().any(|dependency| dependency == "loadstone") {
+            found.push(Finding::new(&path, 0, "layer law: nothing depends on loadstone"));
+        }
+    }
+    found
+}
+
+fn allowed(place: &Place, dependency: &str) -> bool {
+    if dependency == "sim" || dependency == "loadstone" {
+        return false;
+    }
+    let Some(layer) = layer_of(dependency) else { return true };
+    match place.may {
+        May::Only(names) => {
+            let spoken = place.layer > 2 && GROUND.contains(&dependency);
+            spoken || names.contains(&dependency)
+        }
+        May::UpTo(max) => layer <= max,
+    }
+}
+
+/// Crates of others stand only where their kind of work is done.
+pub(super) fn theirs(tree: &Tree) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for name in tree.crates() {
+        let path = format!("crates/{name}/Cargo.toml");
+        for dependency in dependencies(tree, &path) {
+            for gate in GATES {
+                if gate.packages.contains(&dependency.as_str()) && !(gate.allowed)(name) {
+                    let text = format!("{name} may not use {dependency}: {}", gate.why);
+                    found.push(Finding::new(&path, 0, text));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Package names that a crate is built from: normal and build dependencies, for any target.
+fn dependencies(tree: &Tree, path: &str) -> Vec<String> {
+    tables(&manifest(tree, path), &["dependencies", "build-dependencies"])
+}
+
+fn dev_dependencies(tree: &Tree, path: &str) -> Vec<String> {
+    tables(&manifest(tree, path), &["dev-dependencies"])
+}
+
+fn tables(manifest: &toml::Table, kinds: &[&str]) -> Vec<String> {
+    let targets = manifest.get("target").and_then(toml::Value::as_table);
+    let per_target = targets.into_iter().flat_map(toml::Table::values);
+    let places = per_target.filter_map(toml::Value::as_table).chain([manifest]);
+    let mut names = Vec::new();
+    for place in places {
+        for kind in kinds {
+            let table = place.get(*kind).and_then(toml::Value::as_table);
+            for (key, value) in table.into_iter().flatten() {
+                let renamed = value.get("package").and_then(toml::Value::as_str);
+                names.push(renamed.unwrap_or(key).to_owned());
+            }
+        }
+    }
+    names
+}

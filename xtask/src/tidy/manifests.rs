@@ -1,0 +1,51 @@
+//! What every crate's manifest and root file must say.
+
+use super::layers::{PURE_LAYER_MAX, layer_of};
+use super::{Finding, Tree};
+
+/// Names that say nothing about what lives in the crate, so that everything ends up there.
+const NAMELESS: &[&str] =
+    &["utils", "util", "common", "core", "helpers", "helper", "misc", "shared"];
+
+/// No crate with a name that means nothing; a crate's name is its folder's.
+pub(super) fn names(tree: &Tree) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for name in tree.crates() {
+        let path = format!("crates/{name}/Cargo.toml");
+        if NAMELESS.contains(&name) {
+            found.push(Finding::new(&path, 0, format!("a crate called {name}: name what it does")));
+        }
+        let manifest = manifest(tree, &path);
+        let said = manifest.get("package").and_then(|package| package.get("name"));
+        if said.and_then(toml::Value::as_str) != Some(name) {
+            found.push(Finding::new(&path, 0, "the package's name is not its folder's"));
+        }
+    }
+    found
+}
+
+/// Every crate inherits the workspace's lints; the pure layers forbid unsafe code.
+pub(super) fn lints(tree: &Tree) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for name in tree.crates() {
+        let path = format!("crates/{name}/Cargo.toml");
+        let manifest = manifest(tree, &path);
+        let inherits = manifest.get("lints").and_then(|lints| lints.get("workspace"));
+        if inherits.and_then(toml::Value::as_bool) != Some(true) {
+            found.push(Finding::new(&path, 0, "add [lints] workspace = true"));
+        }
+        let root = format!("crates/{name}/src/lib.rs");
+        let pure = layer_of(name).is_some_and(|layer| layer <= PURE_LAYER_MAX);
+        if let (true, Some(text)) = (pure, tree.text(&root))
+            && !text.contains("#![forbid(unsafe_code)]")
+        {
+            found.push(Finding::new(&root, 1, "a crate of layers 0-3 forbids unsafe code"));
+        }
+    }
+    found
+}
+
+/// A manifest's table; empty when it does not parse, which cargo itself reports better.
+pub(super) fn manifest(tree: &Tree, path: &str) -> toml::Table {
+    tree.text(path).and_then(|text| text.parse().ok()).unwrap_or_default()
+}

@@ -1,0 +1,362 @@
+//! For each rule, a breach planted in a clean tree is found, and what only looks like one is not.
+
+use super::{Tree, findings};
+use std::path::Path;
+
+const CLEAN: &[(&str, &str)] = &[
+    ("Cargo.toml", "[workspace.package]\nversion = \"0.1.0\"\n"),
+    ("CHANGELOG.md", "# Changelog\n\n## [0.1.0] - unreleased\n"),
+    (
+        "ARCHITECTURE.md",
+        "# Map\n\n- `crates/units`, `crates/wire`, `crates/reactor`, `crates/report`\n",
+    ),
+    (
+        "README.md",
+        "# Loadstone\n\nSee [the map](ARCHITECTURE.md#map) and [units](crates/units/).\n",
+    ),
+    ("crates/units/src/lib.rs", "#![forbid(unsafe_code)]\n"),
+    ("crates/wire/src/lib.rs", "#![forbid(unsafe_code)]\n"),
+    ("crates/reactor/src/lib.rs", "//! Sockets.\n"),
+    ("crates/report/src/lib.rs", "//! Text.\n"),
+];
+
+/// The clean tree with some files added or replaced.
+fn tree(changes: &[(&str, &str)]) -> Tree {
+    let mut files: Vec<(String, String)> = ["units", "wire", "reactor", "report"]
+        .iter()
+        .map(|name| (format!("crates/{name}/Cargo.toml"), manifest(name, "")))
+        .collect();
+    files.extend(CLEAN.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())));
+    for (path, text) in changes {
+        files.retain(|(known, _)| known != path);
+        files.push(((*path).to_owned(), (*text).to_owned()));
+    }
+    let files: Vec<(&str, &str)> =
+        files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    Tree::of(&files)
+}
+
+fn manifest(name: &str, rest: &str) -> String {
+    format!("[package]\nname = \"{name}\"\n[lints]\nworkspace = true\n{rest}")
+}
+
+/// The findings as `path:line: text`.
+fn found(changes: &[(&str, &str)]) -> Vec<String> {
+    findings(&tree(changes)).iter().map(ToString::to_string).collect()
+}
+
+/// Exactly one finding, which holds `expected`.
+#[track_caller]
+fn finds(changes: &[(&str, &str)], expected: &str) {
+    let found = found(changes);
+    assert!(found.len() == 1 && found[0].contains(expected), "{expected:?} expected: {found:#?}");
+}
+
+#[track_caller]
+fn finds_nothing(changes: &[(&str, &str)]) {
+    assert_eq!(found(changes), [""; 0]);
+}
+
+const PURE: &str = "crates/wire/src/machine.rs";
+const SHELL: &str = "crates/reactor/src/loop.rs";
+const SHOWN: &str = "crates/report/src/text.rs";
+
+#[test]
+fn this_repository_is_tidy() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let found = findings(&Tree::read(root).unwrap());
+    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+    assert!(found.is_empty(), "cargo xtask tidy:\n{}", found.join("\n"));
+}
+
+#[test]
+fn a_clean_tree_has_no_findings() {
+    finds_nothing(&[]);
+}
+
+#[test]
+fn dependencies_go_downwards() {
+    let depends = |name: &str, on: &str| manifest(name, &format!("[dependencies]\n{on} = \"1\"\n"));
+    let wire = "crates/wire/Cargo.toml";
+    finds(
+        &[(wire, &depends("wire", "reactor"))],
+        "wire (layer 2) may not depend on reactor (layer 4)",
+    );
+    finds(&[("crates/units/Cargo.toml", &depends("units", "wire"))], "units (layer 0)");
+    finds(
+        &[("crates/reactor/Cargo.toml", &depends("reactor", "report"))],
+        "may not depend on report",
+    );
+    finds_nothing(&[(wire, &depends("wire", "units"))]);
+    finds_nothing(&[("crates/report/Cargo.toml", &depends("report", "units"))]);
+    let renamed = manifest("wire", "[dependencies]\nio = { package = \"reactor\", path = \"\" }\n");
+    finds(&[(wire, &renamed)], "may not depend on reactor");
+    let unix = manifest("wire", "[target.'cfg(unix)'.dependencies]\nreactor.workspace = true\n");
+    finds(&[(wire, &unix)], "may not depend on reactor");
+    let build = manifest("wire", "[build-dependencies]\nreactor.workspace = true\n");
+    finds(&[(wire, &build)], "may not depend on reactor");
+    let dev = manifest("wire", "[dev-dependencies]\nreactor.workspace = true\n");
+    finds_nothing(&[(wire, &dev)]);
+}
+
+#[test]
+fn nothing_depends_on_the_binary_or_the_simulator() {
+    let map = "`crates/units` `crates/wire` `crates/reactor` `crates/report` `crates/loadstone` `crates/sim`";
+    let base = [
+        ("ARCHITECTURE.md", format!("# Map\n{map}\n")),
+        ("crates/loadstone/Cargo.toml", manifest("loadstone", "[dependencies]\nreport = \"1\"\n")),
+        ("crates/sim/Cargo.toml", manifest("sim", "[dependencies]\nwire = \"1\"\n")),
+    ];
+    let with = |path: &'static str, text: String| {
+        let mut files = base.to_vec();
+        files.push((path, text));
+        let files: Vec<(&str, &str)> =
+            files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+        found(&files)
+    };
+    assert!(with("crates/x.txt", String::new()).is_empty());
+    for (kind, on) in
+        [("dev-dependencies", "loadstone"), ("dependencies", "loadstone"), ("dependencies", "sim")]
+    {
+        let text = manifest("report", &format!("[{kind}]\n{on} = \"1\"\n"));
+        let found = with("crates/report/Cargo.toml", text);
+        assert!(found.len() == 1 && found[0].contains(on), "{kind} {on}: {found:?}");
+    }
+    let dev = manifest("report", "[dev-dependencies]\nsim = \"1\"\n");
+    assert!(with("crates/report/Cargo.toml", dev).is_empty());
+    let shell = manifest("sim", "[dependencies]\nreactor = \"1\"\n");
+    assert!(with("crates/sim/Cargo.toml", shell)[0].contains("may not depend on reactor"));
+}
+
+#[test]
+fn libraries_stand_where_their_work_is_done() {
+    let uses = |name: &str, library: &str| {
+        let path = format!("crates/{name}/Cargo.toml");
+        let text = manifest(name, &format!("[dependencies]\n{library}.workspace = true\n"));
+        found(&[(path.as_str(), text.as_str())])
+    };
+    assert!(uses("wire", "socket2")[0].contains("wire may not use socket2"));
+    assert!(uses("reactor", "httparse")[0].contains("know no HTTP"));
+    assert!(uses("report", "tokio")[0].contains("async runtime"));
+    assert!(uses("report", "rusqlite")[0].contains("SQL lives in store"));
+    assert!(uses("wire", "httparse").is_empty() && uses("reactor", "socket2").is_empty());
+}
+
+#[test]
+fn a_crate_has_a_place_a_name_and_the_lints() {
+    let map =
+        "# Map\n`crates/units` `crates/wire` `crates/reactor` `crates/report` `crates/utils`\n";
+    let added =
+        found(&[("ARCHITECTURE.md", map), ("crates/utils/Cargo.toml", &manifest("utils", ""))]);
+    assert_eq!(added.len(), 2, "{added:?}");
+    assert!(added.iter().any(|text| text.contains("a crate called utils")));
+    assert!(added.iter().any(|text| text.contains("has no layer")));
+    finds(&[("crates/wire/Cargo.toml", &manifest("http", ""))], "not its folder's");
+    finds(&[("crates/wire/Cargo.toml", "[package]\nname = \"wire\"\n")], "[lints] workspace");
+    finds(&[("crates/wire/src/lib.rs", "//! Safe.\n")], "forbids unsafe code");
+}
+
+#[test]
+fn the_pure_layers_do_not_touch_the_world() {
+    for (code, expected) in [
+        ("use std::net::TcpStream;", "std::net::TcpStream is a socket"),
+        ("use std::net::{IpAddr, UdpSocket};", "std::net::UdpSocket is a socket"),
+        ("use std::net::*;", "name what you need"),
+        ("fn f() { std::fs::read(\"x\").ok(); }", "std::fs::read is a file"),
+        ("use std::{fmt, fs};", "std::fs is a file"),
+        ("fn f() { let _ = std::thread::current(); }", "a thread"),
+        ("fn f() { std::env::var(\"X\").ok(); }", "the environment"),
+        ("fn f() { std::time::Instant::now(); }", "the clock"),
+        ("use std::time::SystemTime;", "the clock"),
+        ("use std::time::Instant as I;\nfn f() { I::now(); }", ":2: std::time::Instant::now"),
+        ("use std::time;\nfn f() { time::Instant::now(); }", ":2: std::time::Instant::now"),
+        ("m! { fn f() { std::thread::yield_now(); } }", "a thread"),
+        ("use std::os::unix::net::UnixStream;", "a socket"),
+        ("#[cfg(not(test))]\nfn f() { std::process::abort(); }", "a process"),
+    ] {
+        finds(&[(PURE, code)], expected);
+        finds_nothing(&[(SHELL, code)]);
+    }
+}
+
+#[test]
+fn what_only_looks_like_the_world_is_let_pass() {
+    for code in [
+        "use std::net::{IpAddr, SocketAddr};\nuse std::path::Path;",
+        "const V: &str = env!(\"CARGO_PKG_VERSION\");\nconst W: Option<&str> = option_env!(\"X\");",
+        "/// Unlike std::fs::read or Instant::now().\nfn f() -> &'static str { \"std::fs::read\" }",
+        "use std::time::{Duration, Instant};\nfn f(now: Instant) -> Instant { now + Duration::ZERO }",
+        "mod fs { pub fn read() {} }\nfn f() { fs::read(); self::fs::read(); }",
+        "#[cfg(test)]\nmod tests {\n    #[test]\n    fn t() { std::fs::read(\"x\").ok(); }\n}",
+        "#[cfg(any(test, feature = \"x\"))]\nfn f() { std::env::args(); }",
+    ] {
+        finds_nothing(&[(PURE, code)]);
+    }
+}
+
+#[test]
+fn test_modules_in_files_of_their_own_are_tests() {
+    let files = |declared| {
+        [
+            ("crates/wire/src/machine.rs", declared),
+            ("crates/wire/src/machine/tests.rs", "mod deeper;\nuse std::fs::read;\n"),
+            ("crates/wire/src/machine/tests/deeper.rs", "use std::fs::read;\n"),
+            ("crates/wire/tests/whole.rs", "use std::fs::read;\n"),
+        ]
+    };
+    finds_nothing(&files("#[cfg(test)]\nmod tests;\n"));
+    assert_eq!(found(&files("mod tests;\n")).len(), 2, "the name alone does not make it a test");
+}
+
+#[test]
+fn clocks_stay_in_the_shells() {
+    let code = "use std::time::Instant;\nfn f() { Instant::now(); }";
+    finds(&[(SHOWN, code)], "text.rs:2: std::time::Instant::now outside the shells");
+    finds(&[(SHOWN, "fn f() { std::thread::sleep(D); }")], "std::thread::sleep outside");
+    finds_nothing(&[(SHOWN, "fn f(now: std::time::Instant) {}")]);
+    finds_nothing(&[(SHELL, code)]);
+}
+
+#[test]
+fn one_file_of_the_binary_reads_the_clock() {
+    let code = "fn f() { std::time::SystemTime::now(); }";
+    let map =
+        "# Map\n`crates/units` `crates/wire` `crates/reactor` `crates/report` `crates/loadstone`\n";
+    let manifest = manifest("loadstone", "");
+    let one = [
+        ("ARCHITECTURE.md", map),
+        ("crates/loadstone/Cargo.toml", manifest.as_str()),
+        ("crates/loadstone/src/clock.rs", code),
+    ];
+    finds_nothing(&one);
+    let mut two = one.to_vec();
+    two.push(("crates/loadstone/src/run.rs", code));
+    let found = found(&two);
+    assert!(found.len() == 2 && found[0].contains("more than one file"), "{found:?}");
+}
+
+#[test]
+fn tests_do_not_sleep() {
+    let code = "#[test]\nfn t() { std::thread::sleep(D); }";
+    finds(&[(SHELL, code)], "loop.rs:2: a test that sleeps");
+    finds(
+        &[("crates/reactor/tests/a.rs", "use std::thread;\nfn f() { thread::sleep(D); }")],
+        ":2:",
+    );
+}
+
+#[test]
+fn functions_and_files_stay_short() {
+    let function = |lines: usize| format!("fn long() {{\n{}}}\n", "    f();\n".repeat(lines - 2));
+    finds_nothing(&[(PURE, &function(70))]);
+    finds(&[(PURE, &function(71))], "machine.rs:1: fn long has 71 lines");
+    finds(&[(PURE, &format!("impl A {{\n{}}}\n", function(71)))], "machine.rs:2: fn long");
+    finds(&[(PURE, &format!("trait A {{\n{}}}\n", function(71)))], "fn long");
+    finds(&[(PURE, &format!("proptest! {{\n{}}}\n", function(71)))], "fn long");
+    finds(&[(PURE, &format!("#[cfg(test)]\nmod tests {{\n{}}}\n", function(71)))], "fn long");
+    finds_nothing(&[("bench/limit/src/main.rs", &function(71))]);
+    let documented = format!("{}{}", "/// Text.\n".repeat(30), function(70));
+    finds_nothing(&[(PURE, &documented)]);
+    finds_nothing(&[(PURE, &"//\n".repeat(1_000))]);
+    finds(&[(PURE, &"//\n".repeat(1_001))], "1001 lines");
+}
+
+#[test]
+fn words_have_one_meaning() {
+    for (text, expected) in [
+        ("The latency is low.", "service time"),
+        ("Latencies vary.", "service time"),
+        ("It does 100 RPS.", "requests/s"),
+        ("Ten virtual users.", "user or session"),
+        ("the average time", "say mean"),
+        ("An Error rate of 1 %", "failures %"),
+        ("hits per second", "say calls"),
+    ] {
+        finds(
+            &[("docs/a.md", &format!("# A\n\n{text}\n"))],
+            &format!("docs/a.md:3: {:?}", first(text)),
+        );
+        finds(&[(PURE, &format!("\nconst A: &str = {text:?};"))], expected);
+        finds(&[(PURE, &format!("/// {text}\nfn f() {{}}"))], expected);
+        finds_nothing(&[("GLOSSARY.md", text)]);
+        finds_nothing(&[(PURE, &format!("// {text}\n"))]);
+        finds_nothing(&[(PURE, &format!("#[test]\nfn t() {{ f({text:?}); }}"))]);
+    }
+    finds_nothing(&[(
+        "docs/a.md",
+        "Others print \"Latency\" or `latency`.\n\n```\nlatency\n```\n",
+    )]);
+    finds_nothing(&[("docs/a.md", "when the limit is hit, percentiles are never averaged\n")]);
+}
+
+/// What of the text above is named.
+fn first(text: &str) -> &str {
+    ["latency", "Latencies", "RPS", "virtual users", "average", "Error rate", "hits per second"]
+        .into_iter()
+        .find(|word| text.contains(word))
+        .unwrap()
+}
+
+#[test]
+fn no_loose_ends() {
+    finds(&[(PURE, "fn f() { todo!() }")], "todo! left");
+    finds(&[(PURE, "fn f() { unimplemented!(\"later\") }")], "unimplemented! left");
+    finds(&[(PURE, "#[test]\n#[ignore]\nfn t() {}")], ":2: a test switched off");
+    finds(&[(PURE, "#[test]\n#[ignore = \"slow\"]\nfn t() {}")], "a test switched off");
+    let mark = ["FIX", "ME"].concat();
+    finds(&[(PURE, &format!("// {mark} later\n"))], "left behind");
+    finds(&[("docs/a.md", &format!("{mark}: write\n"))], "left behind");
+    finds_nothing(&[(PURE, "// a todo! in a comment\nconst A: &str = \"#[ignore]\";")]);
+}
+
+#[test]
+fn no_path_of_one_machine() {
+    for folder in ["work", "root", "home"] {
+        let path = format!("/{folder}/me/x");
+        finds(&[("bench/a.sh", &format!("cp {path} .\n"))], "a path of one machine");
+        finds(&[(PURE, &format!("const A: &str = \"{path}\";"))], "a path of one machine");
+        finds(&[("docs/a.md", &format!("see ({path})\n"))], "docs/a.md:1:");
+        let test = format!("#[test]\nfn t() {{ f(\"{path}\"); }}");
+        assert_eq!(found(&[(PURE, &test)]).is_empty(), folder == "home", "{folder}");
+        finds_nothing(&[("docs/a.md", &format!("http://host{path} and ~{path}\n"))]);
+    }
+}
+
+#[test]
+fn the_map_names_every_crate_and_no_other() {
+    finds(
+        &[("ARCHITECTURE.md", "# Map\n`crates/units` `crates/wire` `crates/reactor`\n")],
+        "does not name crates/report",
+    );
+    let map =
+        "# Map\n`crates/units` `crates/wire` `crates/reactor` `crates/report`\n`crates/lua`\n";
+    finds(&[("ARCHITECTURE.md", map)], "ARCHITECTURE.md:3: names crates/lua, which is not there");
+}
+
+#[test]
+fn the_changelog_knows_the_version() {
+    finds(&[("Cargo.toml", "[workspace.package]\nversion = \"0.2.0\"\n")], "no section ## [0.2.0]");
+    finds(&[("CHANGELOG.md", "# Changelog\n\n## [Unreleased]\n")], "no section ## [0.1.0]");
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let page = |text: &'static str| [("docs/guide/a.md", text)];
+    finds(&page("[x](b.md)\n"), "docs/guide/a.md:1: link to b.md: there is no such file");
+    finds(
+        &page("\n[x](../../README.md#nowhere)\n"),
+        ":2: link to ../../README.md#nowhere: there is no such heading",
+    );
+    finds(&page("[x](../../../etc/passwd)\n"), "out of the repository");
+    finds(&page("![x](picture.png \"title\")\n"), "picture.png");
+    finds_nothing(&page(
+        "[x](../../README.md#loadstone) [y](../../crates/units) [z](https://a.example/b)\n",
+    ));
+    finds_nothing(&page("`[x](b.md)`\n\n```\n[x](b.md)\n```\n"));
+    finds_nothing(&page("# The first, `second`\n\n[x](#the-first-second)\n"));
+}
+
+#[test]
+fn a_file_that_does_not_parse_is_named() {
+    finds(&[(PURE, "fn f() {}\nfn (\n")], "cannot be parsed");
+}

@@ -1,0 +1,105 @@
+//! The files that the rules look at: all text of ours, nothing built and nothing fetched.
+
+use anyhow::Context;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// Paths are relative to the root and use `/`.
+#[derive(Debug, Default)]
+pub(crate) struct Tree {
+    texts: BTreeMap<String, String>,
+    paths: BTreeSet<String>,
+}
+
+/// Folders that hold nothing of ours, at any depth.
+const SKIPPED: &[&str] = &[".git", "target", "dist", "corpus", "artifacts", "coverage"];
+
+/// Extensions of text files.
+const TEXT: &[&str] =
+    &["rs", "md", "toml", "sh", "py", "json", "snap", "txt", "yml", "yaml", "html", "css", "js"];
+
+impl Tree {
+    /// Reads the tree below `root`. Symbolic links are not followed.
+    ///
+    /// # Errors
+    /// A folder or file cannot be read, or a text file is not UTF-8.
+    pub(crate) fn read(root: &Path) -> anyhow::Result<Tree> {
+        let mut tree = Tree::default();
+        tree.read_folder(root, "")?;
+        Ok(tree)
+    }
+
+    fn read_folder(&mut self, folder: &Path, prefix: &str) -> anyhow::Result<()> {
+        let reading = || format!("reading {}", folder.display());
+        for entry in std::fs::read_dir(folder).with_context(reading)? {
+            let entry = entry.with_context(reading)?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let kind = entry.file_type().with_context(reading)?;
+            let path = format!("{prefix}{name}");
+            if kind.is_dir() {
+                if SKIPPED.contains(&name.as_str()) {
+                    continue;
+                }
+                self.paths.insert(path.clone());
+                self.read_folder(&entry.path(), &format!("{path}/"))?;
+            } else if kind.is_file() {
+                if is_text(&path) {
+                    let text = std::fs::read_to_string(entry.path())
+                        .with_context(|| format!("reading {path} as text"))?;
+                    self.texts.insert(path.clone(), text);
+                }
+                self.paths.insert(path);
+            }
+        }
+        Ok(())
+    }
+
+    /// A tree made up for a test.
+    #[cfg(test)]
+    pub(crate) fn of(files: &[(&str, &str)]) -> Tree {
+        let mut tree = Tree::default();
+        for (path, text) in files {
+            for (at, _) in path.match_indices('/') {
+                tree.paths.insert(path[..at].to_owned());
+            }
+            tree.paths.insert((*path).to_owned());
+            tree.texts.insert((*path).to_owned(), (*text).to_owned());
+        }
+        tree
+    }
+
+    /// Path and text of every text file, in order of the paths.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.texts.iter().map(|(path, text)| (path.as_str(), text.as_str()))
+    }
+
+    pub(crate) fn text(&self, path: &str) -> Option<&str> {
+        self.texts.get(path).map(String::as_str)
+    }
+
+    /// Whether there is such a file or folder.
+    pub(crate) fn holds(&self, path: &str) -> bool {
+        path.is_empty() || self.paths.contains(path)
+    }
+
+    /// Names of the folders in `crates/`.
+    pub(crate) fn crates(&self) -> impl Iterator<Item = &str> {
+        self.paths
+            .iter()
+            .filter_map(|path| path.strip_prefix("crates/"))
+            .filter(|name| !name.contains('/') && self.holds(&format!("crates/{name}/Cargo.toml")))
+    }
+
+    /// Our Rust files: path and text.
+    pub(crate) fn rust(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.texts().filter(|(path, _)| path.ends_with(".rs"))
+    }
+}
+
+fn is_text(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    match name.rsplit_once('.') {
+        Some((_, extension)) => TEXT.contains(&extension),
+        None => path.starts_with(".ci/") || name.starts_with("LICENSE"),
+    }
+}

@@ -1,0 +1,133 @@
+//! Words: one meaning each (GLOSSARY.md), no loose ends, nothing of one machine.
+
+use super::source::{Source, test_files};
+use super::{Finding, Tree};
+use regex::Regex;
+use std::sync::LazyLock;
+
+struct Word {
+    pattern: LazyLock<Regex>,
+    instead: &'static str,
+}
+
+const fn word(make: fn() -> Regex, instead: &'static str) -> Word {
+    Word { pattern: LazyLock::new(make), instead }
+}
+
+/// Words that readers of our field take in several senses.
+static WORDS: [Word; 6] = [
+    word(|| regex(r"(?i)\blatenc(y|ies)\b"), "say response time, service time or slip"),
+    word(|| regex(r"\b(RPS|rps)\b"), "say requests/s, and whether intended, offered or completed"),
+    word(|| regex(r"(?i)\bhits? (per|a) second\b|\bhits/s"), "say calls"),
+    word(|| regex(r"(?i)\bvirtual users?\b"), "say user or session"),
+    word(|| regex(r"(?i)\baverages?\b"), "say mean"),
+    word(|| regex(r"(?i)\berror rates?\b"), "say failures %, and of what"),
+];
+
+/// Where such a word may stand, because it is another's or because it is explained there.
+const EXCEPTIONS: &[&str] = &[
+    "GLOSSARY.md",
+    "bench/",
+    "crates/faces/",
+    "docs/design.md",
+    "xtask/src/tidy/",
+    "xtask/src/truth/",
+];
+
+static MACHINE_PATH: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"(^|[^\w./:~-])/(work|root|home)/\w"));
+static LOOSE_END: LazyLock<Regex> = LazyLock::new(|| regex(r"\b(FIXME|XXX)\b"));
+static CODE_SPAN: LazyLock<Regex> =
+    LazyLock::new(|| regex(r#"`[^`]*`|"[^"]*"|“[^”]*”|\]\([^)]*\)"#));
+
+fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("a pattern that the tests have used")
+}
+
+/// Neither documents nor what the program says use a word of several meanings.
+pub(super) fn banned_words(tree: &Tree) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let excepted = |path: &str| EXCEPTIONS.iter().any(|start| path.starts_with(start));
+    for (path, text) in tree.texts().filter(|(path, _)| path.ends_with(".md") && !excepted(path)) {
+        for (line, text) in prose(text) {
+            banned_in(path, line, &text, &mut found);
+        }
+    }
+    let tests = test_files(tree);
+    let product = tree.rust().filter(|(path, _)| !excepted(path) && !tests.contains(*path));
+    for (path, text) in product {
+        let Ok(source) = Source::parse(text) else { continue };
+        let literals = source.literals();
+        for (line, text) in literals.iter().filter(|(line, _)| !source.is_test_line(*line)) {
+            banned_in(path, *line, &CODE_SPAN.replace_all(text, ""), &mut found);
+        }
+    }
+    found
+}
+
+fn banned_in(path: &str, line: usize, text: &str, found: &mut Vec<Finding>) {
+    for word in &WORDS {
+        if let Some(said) = word.pattern.find(text) {
+            let text = format!("{:?}: {}", said.as_str(), word.instead);
+            found.push(Finding::new(path, line, text));
+        }
+    }
+}
+
+/// A Markdown text without its code, quotations and link targets: line number and what is left.
+pub(super) fn prose(text: &str) -> Vec<(usize, String)> {
+    let mut fenced = false;
+    let mut kept = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        } else if !fenced && !line.starts_with("    ") {
+            kept.push((index + 1, CODE_SPAN.replace_all(line, "").into_owned()));
+        }
+    }
+    kept
+}
+
+/// No work left half done, and no test switched off.
+pub(super) fn loose_ends(tree: &Tree) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (path, text) in tree.rust() {
+        let Ok(source) = Source::parse(text) else { continue };
+        for (line, mark) in source.marks() {
+            match mark.as_str() {
+                "todo!" | "unimplemented!" => {
+                    found.push(Finding::new(path, line, format!("{mark} left in the code")));
+                }
+                "#[ignore]" => found.push(Finding::new(path, line, "a test switched off")),
+                _ => {}
+            }
+        }
+    }
+    for (path, text) in tree.texts().filter(|(path, _)| !path.starts_with("xtask/src/tidy/")) {
+        for (index, line) in text.lines().enumerate() {
+            if let Some(said) = LOOSE_END.find(line) {
+                found.push(Finding::new(path, index + 1, format!("{} left behind", said.as_str())));
+            }
+        }
+    }
+    found
+}
+
+/// No absolute path of the machine that somebody worked on. A test may make up a user's home.
+pub(super) fn machine_paths(tree: &Tree) -> Vec<Finding> {
+    let tests = test_files(tree);
+    let mut found = Vec::new();
+    for (path, text) in tree.texts() {
+        for (index, line) in text.lines().enumerate() {
+            let Some(said) = MACHINE_PATH.find(line) else { continue };
+            let made_up = said.as_str().contains("/home/")
+                && (tests.contains(path)
+                    || Source::parse(text).is_ok_and(|source| source.is_test_line(index + 1)));
+            if !made_up {
+                let text = format!("a path of one machine: {}…", said.as_str().trim());
+                found.push(Finding::new(path, index + 1, text));
+            }
+        }
+    }
+    found
+}

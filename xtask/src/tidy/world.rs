@@ -1,0 +1,130 @@
+//! Where the world may be touched: sockets, files, threads, the environment and the clock.
+
+use super::layers::{SHELL_LAYER, is_pure, layer_of};
+use super::source::{Named, Source, test_files};
+use super::{Finding, Tree};
+
+/// Not in the pure crates. A name ending in `*` stands for all that begins so.
+const WORLD: &[(&str, &str)] = &[
+    ("std::net::Tcp*", "a socket"),
+    ("std::net::Udp*", "a socket"),
+    ("std::net::*", "sockets, among others: name what you need"),
+    ("std::net::ToSocketAddrs", "a name lookup"),
+    ("std::os::unix::net", "a socket"),
+    ("std::os::fd", "a descriptor"),
+    ("std::fs", "a file"),
+    ("std::io::stdin", "a stream of the process"),
+    ("std::io::stdout", "a stream of the process"),
+    ("std::io::stderr", "a stream of the process"),
+    ("std::thread", "a thread"),
+    ("std::env", "the environment"),
+    ("std::process", "a process"),
+    ("std::time::Instant::now", "the clock"),
+    ("std::time::SystemTime", "the clock"),
+];
+
+/// Reads a clock or sleeps.
+const CLOCK: &[&str] = &[
+    "std::time::Instant::now",
+    "std::time::SystemTime::now",
+    "std::thread::sleep",
+    "std::thread::park_timeout",
+    "rustix::time::clock_gettime",
+    "libc::clock_gettime",
+    "libc::nanosleep",
+    "tokio::time::sleep",
+    "tokio::time::Instant::now",
+];
+
+const SLEEP: &[&str] = &["std::thread::sleep", "std::thread::park_timeout", "tokio::time::sleep"];
+
+/// Layers 0-3 and the simulator touch nothing of the world outside their tests.
+pub(super) fn pure_crates(tree: &Tree) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (path, source) in product(tree, is_pure) {
+        for Named { path: named, line } in outside_tests(&source) {
+            if let Some((_, what)) = WORLD.iter().find(|(pattern, _)| matches(pattern, &named)) {
+                let text = format!("{named} is {what}: not in layers 0-3 (take it as an argument)");
+                found.push(Finding::new(path, line, text));
+            }
+        }
+    }
+    found
+}
+
+/// Outside layer 4, `tui`, `ui` and `metrics`, nothing reads a clock or sleeps, but for one file of
+/// the binary.
+pub(super) fn clocks(tree: &Tree) -> Vec<Finding> {
+    let clockless = |name: &str| {
+        let shell = layer_of(name) == Some(SHELL_LAYER) || ["tui", "ui"].contains(&name);
+        !shell && !is_pure(name)
+    };
+    let mut found = Vec::new();
+    let mut of_binary: Vec<Vec<Finding>> = Vec::new();
+    for (path, source) in product(tree, clockless) {
+        let reads: Vec<Finding> = outside_tests(&source)
+            .filter(|named| CLOCK.iter().any(|pattern| matches(pattern, &named.path)))
+            .map(|named| {
+                let text = format!("{} outside the shells: hand the instant in", named.path);
+                Finding::new(path, named.line, text)
+            })
+            .collect();
+        match path.starts_with("crates/loadstone/") {
+            true if reads.is_empty() => {}
+            true => of_binary.push(reads),
+            false => found.extend(reads),
+        }
+    }
+    if of_binary.len() > 1 {
+        found.extend(of_binary.into_iter().flatten().map(|mut finding| {
+            finding.text.push_str(" (the binary has more than one file that reads a clock)");
+            finding
+        }));
+    }
+    found
+}
+
+/// A test waits for an event, not for time to pass.
+pub(super) fn sleeping_tests(tree: &Tree) -> Vec<Finding> {
+    let tests = test_files(tree);
+    let mut found = Vec::new();
+    for (path, text) in tree.rust().filter(|(path, _)| path.starts_with("crates/")) {
+        let Ok(source) = Source::parse(text) else { continue };
+        let whole = tests.contains(path);
+        for Named { path: named, line } in source.paths() {
+            let sleeps = SLEEP.iter().any(|pattern| matches(pattern, &named));
+            if sleeps && (whole || source.is_test_line(line)) {
+                found.push(Finding::new(path, line, format!("a test that sleeps ({named})")));
+            }
+        }
+    }
+    found
+}
+
+/// Parsed files below `crates/NAME/src` that are not tests, of the crates that `of` picks.
+fn product(tree: &Tree, of: impl Fn(&str) -> bool) -> Vec<(&str, Source)> {
+    let tests = test_files(tree);
+    let picked = tree.rust().filter(|(path, _)| {
+        let mut parts = path.split('/');
+        let of_crate = (parts.next(), parts.next(), parts.next());
+        matches!(of_crate, (Some("crates"), Some(name), Some("src")) if of(name))
+            && !tests.contains(*path)
+    });
+    picked.filter_map(|(path, text)| Some((path, Source::parse(text).ok()?))).collect()
+}
+
+fn outside_tests(source: &Source) -> impl Iterator<Item = Named> {
+    source.paths().into_iter().filter(|named| !source.is_test_line(named.line))
+}
+
+/// `std::fs` matches itself and all below it; `std::net::Tcp*` whatever begins so; a pattern ending
+/// in `::*` the glob import itself.
+fn matches(pattern: &str, path: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(start) if start.ends_with("::") => path == pattern,
+        Some(start) => path.starts_with(start),
+        None => {
+            path == pattern || path.strip_prefix(pattern).is_some_and(|rest| rest.starts_with("::"))
+        }
+    }
+}
