@@ -25,8 +25,10 @@ pub struct Row {
     pub in_flight: u64,
     /// When the worker's latest outcome was known.
     pub last_done: Nanos,
-    /// CPU time that the worker spent in it. The worker reads no such clock: its link fills it in.
+    /// CPU time that the worker spent since its row before, and the time that passed meanwhile. The
+    /// worker reads no such clocks: its link fills them in.
     pub cpu: Nanos,
+    pub passed: Nanos,
     /// The worker's last row.
     pub last: bool,
 }
@@ -36,7 +38,7 @@ pub struct Row {
 struct Pending {
     snapshot: Snapshot,
     span: Nanos,
-    /// Sums over the workers: CPU time less spinning, and length.
+    /// Sums over the workers: CPU time less spinning, and the time in which it was spent.
     busy: Nanos,
     worker_time: Nanos,
     open_connections: u64,
@@ -93,7 +95,7 @@ impl Collector {
         pending.snapshot.merge(&snapshot);
         pending.span = pending.span.max(end - start);
         pending.busy += row.cpu - snapshot.spin;
-        pending.worker_time += end - start;
+        pending.worker_time += row.passed;
         pending.open_connections += row.open_connections;
         pending.connections_peak += row.connections_peak;
         pending.in_flight += row.in_flight;

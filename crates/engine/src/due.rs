@@ -221,6 +221,7 @@ impl Worker {
             last_done: self.last_done,
             connections_peak: u64::from(self.connections_peak),
             cpu: Nanos::ZERO,
+            passed: Nanos::ZERO,
             last,
         };
         self.connections_peak = self.open_count;

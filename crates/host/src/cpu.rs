@@ -25,11 +25,32 @@ pub fn process_time() -> CpuTime {
     CpuTime { user: nanos(usage.user_time()), system: nanos(usage.system_time()) }
 }
 
-/// CPU time that the calling thread has spent, exact to the nanosecond.
-pub fn thread_time() -> Nanos {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    let part = |number: i64| u64::try_from(number).unwrap_or(0);
-    Nanos::from_secs(part(time.tv_sec)) + Nanos(part(time.tv_nsec))
+/// Two clocks of the calling thread, read together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadTime {
+    /// CPU time spent, exact to the nanosecond.
+    pub cpu: Nanos,
+    /// Time passed, asleep or awake.
+    pub wall: Nanos,
+}
+
+impl ThreadTime {
+    pub fn now() -> ThreadTime {
+        use rustix::time::ClockId::{Monotonic, ThreadCPUTime};
+        let read = |clock| {
+            let time = rustix::time::clock_gettime(clock);
+            let part = |number: i64| u64::try_from(number).unwrap_or(0);
+            Nanos::from_secs(part(time.tv_sec)) + Nanos(part(time.tv_nsec))
+        };
+        ThreadTime { cpu: read(ThreadCPUTime), wall: read(Monotonic) }
+    }
+
+    /// What was spent since an earlier reading. Never more CPU than time: the thread may have been
+    /// put aside between the readings of its two clocks.
+    pub fn since(self, earlier: ThreadTime) -> ThreadTime {
+        let wall = self.wall - earlier.wall;
+        ThreadTime { cpu: (self.cpu - earlier.cpu).min(wall), wall }
+    }
 }
 
 /// Cores of this machine that are online; numbered from 0 where the system does not name them.
@@ -139,9 +160,9 @@ mod tests {
 
     #[test]
     fn work_costs_cpu_time() {
-        let before = (process_time(), thread_time());
+        let before = (process_time(), ThreadTime::now().cpu);
         let mut sum = 0u64;
-        while thread_time() - before.1 < Nanos::from_millis(20) {
+        while ThreadTime::now().cpu - before.1 < Nanos::from_millis(20) {
             sum = std::hint::black_box(sum.wrapping_mul(31).wrapping_add(7));
         }
         let after = process_time();

@@ -4,6 +4,7 @@
 use crate::signals;
 use anyhow::Context;
 use engine::{Collector, Link, Order, Row, Setup, Worker, drive};
+use host::cpu::ThreadTime;
 use reactor::Reactor;
 use sample::{Outcome, Sample};
 use stats::{Measurement, Second, Snapshot};
@@ -34,7 +35,8 @@ struct ThreadLink {
     target_count: usize,
     /// Calls have slip: the load is open.
     open: bool,
-    cpu_at: Nanos,
+    /// The clocks when the row before ended.
+    before: ThreadTime,
 }
 
 impl Link for ThreadLink {
@@ -48,9 +50,10 @@ impl Link for ThreadLink {
     }
 
     fn row(&mut self, mut row: Row) -> Box<Snapshot> {
-        let cpu = host::cpu::thread_time();
-        row.cpu = cpu - self.cpu_at;
-        self.cpu_at = cpu;
+        let now = ThreadTime::now();
+        let ThreadTime { cpu, wall } = now.since(self.before);
+        (row.cpu, row.passed) = (cpu, wall);
+        self.before = now;
         // the collector outlives the workers: it joins them
         self.out.send(Message::Row(Box::new(row))).ok();
         self.spares.try_recv().unwrap_or_else(|_| {
@@ -118,7 +121,7 @@ pub(crate) fn execute(
             spares: take,
             target_count: setup.targets.len(),
             open: setup.is_open(),
-            cpu_at: Nanos::ZERO,
+            before: ThreadTime::default(),
         };
         threads.push(start_worker(setup, id, tls, cores, link)?);
     }
@@ -168,7 +171,7 @@ fn start_worker(
             host::cpu::set_nice(nice).ok();
         }
         let mut io = Reactor::new(setup.plan.driver.spin)?;
-        link.cpu_at = host::cpu::thread_time();
+        link.before = ThreadTime::now();
         let mut worker = Worker::new(setup, id, factory);
         drive(&mut worker, &mut io, &mut link);
         Ok(())
@@ -237,7 +240,7 @@ impl<'a> Gather<'a> {
         if row.start >= self.measure_from && row.end <= self.measure_until + Nanos::SECOND {
             let (busy, wall) = &mut self.busy[worker];
             *busy += row.cpu - row.snapshot.spin;
-            *wall += row.end - row.start;
+            *wall += row.passed;
         }
         let (clear, seconds) = self.collector.add(row);
         let seconds = seconds.to_vec();
