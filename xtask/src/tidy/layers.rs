@@ -46,6 +46,7 @@ const PLACES: &[Place] = &[
     only("store", 4, &["plan", "stats", "report"]),
     only("metrics", 4, &["stats"]),
     only("site", 4, &["reactor"]),
+    only("norm", 4, &[]),
     only("report", 5, &["plan", "stats"]),
     only("tui", 5, &["report", "stats", "store"]),
     only("ui", 5, &["report", "stats", "store"]),
@@ -99,8 +100,8 @@ const GATES: &[Gate] = &[
     },
     Gate {
         packages: &["tokio", "async-std", "smol", "axum"],
-        allowed: |name| ["fleet", "site", "ui", "metrics"].contains(&name),
-        why: "an async runtime lives in fleet, site, ui and metrics only",
+        allowed: |name| ["fleet", "site", "norm", "ui", "metrics"].contains(&name),
+        why: "an async runtime lives in fleet, site, norm, ui and metrics only",
     },
     Gate {
         packages: &["rusqlite", "libsqlite3-sys", "sqlx", "diesel"],

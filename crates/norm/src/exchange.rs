@@ -1,0 +1,106 @@
+//! What passes between a connection and the node that answers.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use hyper::body::Bytes;
+use hyper::http::{HeaderMap, Method, StatusCode, Version};
+use tokio::sync::mpsc;
+
+/// A request, complete with its body.
+#[derive(Debug)]
+pub(crate) struct Ask {
+    pub(crate) method: Method,
+    pub(crate) version: Version,
+    /// Path after percent-decoding, without dot segments; begins with `/`. Never leads upwards.
+    pub(crate) path: String,
+    /// The part of `path` that names the node, and what follows it (begins with `/` or is empty):
+    /// CGI's SCRIPT_NAME and PATH_INFO.
+    pub(crate) node_path: String,
+    pub(crate) rest: String,
+    /// As it was sent, undecoded.
+    pub(crate) query: Option<String>,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Entity,
+    pub(crate) peer: SocketAddr,
+    pub(crate) local: SocketAddr,
+    /// Who was let in, once a guard has let somebody in.
+    pub(crate) user: Option<String>,
+}
+
+/// A body that has been read whole.
+#[derive(Debug)]
+pub(crate) enum Entity {
+    None,
+    Memory(Bytes),
+    /// Longer than the limit: in a file of the tmp directory, which goes when this is dropped.
+    Spooled(Spooled),
+}
+
+/// A file that lives as long as the request.
+#[derive(Debug)]
+pub(crate) struct Spooled {
+    pub(crate) path: PathBuf,
+    pub(crate) len: u64,
+}
+
+impl Drop for Spooled {
+    fn drop(&mut self) {
+        // gone already is as good
+        std::fs::remove_file(&self.path).ok();
+    }
+}
+
+impl Entity {
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Entity::None => 0,
+            Entity::Memory(bytes) => bytes.len() as u64,
+            Entity::Spooled(file) => file.len,
+        }
+    }
+}
+
+/// An answer. The connection adds Date, Server, framing and Server-Timing, and leaves the content
+/// out for HEAD, 204 and 304.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) content: Content,
+}
+
+#[derive(Debug)]
+pub(crate) enum Content {
+    Empty,
+    Bytes(Bytes),
+    /// Pieces of files and bytes one after the other: ranges, multipart ranges.
+    Pieces(Vec<Piece>),
+    /// Of unknown length; ends when the sender is dropped, breaks off on an error.
+    Stream(mpsc::Receiver<std::io::Result<Bytes>>),
+}
+
+#[derive(Debug)]
+pub(crate) enum Piece {
+    Bytes(Bytes),
+    File { file: std::fs::File, start: u64, len: u64 },
+}
+
+impl Piece {
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Piece::Bytes(bytes) => bytes.len() as u64,
+            Piece::File { len, .. } => *len,
+        }
+    }
+}
+
+impl Reply {
+    /// A short text in answer to a request that cannot be met.
+    pub(crate) fn text(status: StatusCode, text: impl Into<String>) -> Reply {
+        let mut headers = HeaderMap::new();
+        let plain = hyper::http::HeaderValue::from_static("text/plain; charset=utf-8");
+        headers.insert(hyper::header::CONTENT_TYPE, plain);
+        Reply { status, headers, content: Content::Bytes(Bytes::from(text.into())) }
+    }
+}
