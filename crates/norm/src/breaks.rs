@@ -5,11 +5,46 @@
 pub enum Break {
     /// The welcome page greets differently.
     Welcome,
+    IndexParent,
+    IndexSizes,
+    IndexDates,
+    IndexIcons,
+    IndexEmpty,
+    Slash,
+    Mime,
+    Ranges,
+    NotModified,
+    Escape,
+    OddFiles,
+    Unreadable,
+    AuthWilma,
+    AuthAnybody,
+    AuthPassword,
+    AuthGroup,
+    AuthRealm,
 }
 
 /// Every switch with its name and what it does, in the order for help.
-pub const BREAKS: &[(Break, &str, &str)] =
-    &[(Break::Welcome, "welcome", "the welcome page does not say Welcome")];
+pub const BREAKS: &[(Break, &str, &str)] = &[
+    (Break::Welcome, "welcome", "the welcome page does not say Welcome"),
+    (Break::IndexParent, "index-parent", "a directory's index has no way up"),
+    (Break::IndexSizes, "index-sizes", "a directory's index shows no sizes"),
+    (Break::IndexDates, "index-dates", "a directory's index shows no dates"),
+    (Break::IndexIcons, "index-icons", "a directory's index has one icon for everything"),
+    (Break::IndexEmpty, "index-empty", "the index of an empty directory does not say so"),
+    (Break::Slash, "slash", "a directory's URL without its final slash is not redirected"),
+    (Break::Mime, "mime", "every file is application/octet-stream"),
+    (Break::Ranges, "range", "ranges are ignored"),
+    (Break::NotModified, "not-modified", "a file that the client has is sent again"),
+    (Break::Escape, "escape", "links that lead out of a directory's root are followed"),
+    (Break::OddFiles, "odd-500", "sockets, pipes and devices give 500"),
+    (Break::Unreadable, "unreadable-404", "unreadable files give 404"),
+    (Break::AuthWilma, "auth-wilma", "wilma enters with her password"),
+    (Break::AuthAnybody, "auth-anybody", "anybody enters, with or without a password"),
+    (Break::AuthPassword, "auth-password", "any password does"),
+    (Break::AuthGroup, "auth-group", "who is allowed by a group stays out"),
+    (Break::AuthRealm, "auth-realm", "the challenge names another realm"),
+];
 
 /// The switches that are on.
 #[derive(Clone, Debug, Default)]

@@ -7,7 +7,9 @@
 #![forbid(unsafe_code)]
 #![allow(dead_code, reason = "the nodes land one by one; goes when all are wired")]
 
+mod auth;
 mod breaks;
 mod exchange;
+mod files;
 
 pub use breaks::{BREAKS, Break, Breaks};

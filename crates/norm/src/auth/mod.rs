@@ -1,0 +1,186 @@
+//! Basic authorisation (RFC 7617), configured per directory: the nearest `.site.toml` upwards from
+//! what is asked for, within the node's root, says who may enter.
+//!
+//! Whatever is wrong with the configuration closes the directory (500, and a line for the log);
+//! nothing but a complete and readable one opens it. The files are read for each question, so that
+//! a change holds from the next one on.
+
+mod credentials;
+mod rule;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::http::StatusCode;
+
+use crate::breaks::{Break, Breaks};
+use crate::exchange::Reply;
+use crate::files::names;
+
+use credentials::Credentials;
+pub(crate) use rule::Rule;
+
+/// The file that configures a directory.
+pub(crate) const DIRECTORY_FILE: &str = ".site.toml";
+
+/// Told what is wrong with a configuration, a line at a time.
+pub(crate) type Complain = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Who guards the directories below a root.
+#[derive(Clone)]
+pub(crate) struct Guard(Arc<Realm>);
+
+struct Realm {
+    root: PathBuf,
+    server_root: PathBuf,
+    complain: Complain,
+}
+
+/// What a request has to pass.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Gates(Vec<Arc<Rule>>);
+
+impl Guard {
+    /// `root`: where paths begin. `server_root`: where the names of password files begin.
+    pub(crate) fn new(root: &Path, server_root: &Path, complain: Complain) -> Guard {
+        let (root, server_root) = (root.to_owned(), server_root.to_owned());
+        Guard(Arc::new(Realm { root, server_root, complain }))
+    }
+
+    /// Lets a request in, or not: the user's name, or `None` where no name is asked for. `path` is
+    /// decoded, from the root, of a file or a directory that need not exist.
+    ///
+    /// # Errors
+    /// 401, or 500 when the configuration is wrong, 403 when it may not be looked for, 404 for a path
+    /// that no file can have.
+    pub(crate) async fn admit(
+        &self,
+        path: &str,
+        headers: &HeaderMap,
+        breaks: &Breaks,
+    ) -> Result<Option<String>, Box<Reply>> {
+        let (guard, path) = (self.clone(), path.to_owned());
+        let gates = tokio::task::spawn_blocking(move || guard.gates(&path)).await;
+        let failed = |_| refusal(StatusCode::INTERNAL_SERVER_ERROR, "The guard failed.\n");
+        gates.map_err(failed)??.admit(headers, breaks)
+    }
+
+    /// The gates before a path. Reads files: for threads that may block.
+    ///
+    /// # Errors
+    /// As [`Guard::admit`], without 401.
+    pub(crate) fn gates(&self, path: &str) -> Result<Gates, Box<Reply>> {
+        let nowhere = || refusal(StatusCode::NOT_FOUND, "Not Found\n");
+        let names = names(path).ok_or_else(nowhere)?;
+        let mut folder = self.0.root.clone();
+        let mut folders = vec![folder.clone()];
+        for name in names {
+            folder.push(name);
+            folders.push(folder.clone());
+        }
+        for folder in folders.iter().rev() {
+            let file = folder.join(DIRECTORY_FILE);
+            match read_text(&file, CONFIGURATION_MAX) {
+                Ok(text) => {
+                    let rule = Rule::read(&text, &self.0.server_root);
+                    let rule = rule.map_err(|why| self.closed(&file, &why))?;
+                    return Ok(Gates(vec![Arc::new(rule)]));
+                }
+                // there, but unreadable, or a link to nowhere: somebody meant to close
+                Err(error) if file.symlink_metadata().is_ok() => {
+                    return Err(self.closed(&file, &error.to_string()));
+                }
+                Err(error) if is_absent(&error) => {}
+                Err(_) => return Err(refusal(StatusCode::FORBIDDEN, "Access Denied\n")),
+            }
+        }
+        Ok(Gates::default())
+    }
+
+    fn closed(&self, file: &Path, why: &str) -> Box<Reply> {
+        (self.0.complain)(&format!("{}: {why}; the directory is closed", file.display()));
+        let text = "The configuration of this directory is wrong; the log says how.\n";
+        refusal(StatusCode::INTERNAL_SERVER_ERROR, text)
+    }
+}
+
+impl Gates {
+    /// All that either asks for.
+    pub(crate) fn and(mut self, other: Gates) -> Gates {
+        self.0.extend(other.0);
+        self
+    }
+
+    /// Whether the headers open every gate, and as whom.
+    ///
+    /// # Errors
+    /// 401
+    pub(crate) fn admit(
+        &self,
+        headers: &HeaderMap,
+        breaks: &Breaks,
+    ) -> Result<Option<String>, Box<Reply>> {
+        let mut entered = None;
+        if self.0.is_empty() {
+            return Ok(entered);
+        }
+        let said = Credentials::of(headers);
+        for rule in &self.0 {
+            if breaks.has(Break::AuthAnybody) {
+                continue;
+            }
+            let user = said.as_ref().and_then(|said| rule.admits(said, breaks));
+            entered = Some(user.ok_or_else(|| unauthorised(rule, breaks))?);
+        }
+        Ok(entered)
+    }
+}
+
+fn refusal(status: StatusCode, text: &str) -> Box<Reply> {
+    Box::new(Reply::text(status, text))
+}
+
+fn unauthorised(rule: &Rule, breaks: &Breaks) -> Box<Reply> {
+    let text = "Access Denied: this page needs a name and a password.\n";
+    let mut reply = refusal(StatusCode::UNAUTHORIZED, text);
+    let realm = if breaks.has(Break::AuthRealm) { "somewhere else" } else { rule.realm() };
+    // a quoted string (RFC 9110 §5.6.4); the charset is RFC 7617 §2.1's
+    let quoted = realm.replace('\\', r"\\").replace('"', r#"\""#);
+    let challenge = format!(r#"Basic realm="{quoted}", charset="UTF-8""#);
+    let value = HeaderValue::from_bytes(challenge.as_bytes())
+        .expect("a realm without control characters, which the rule's reader refuses");
+    reply.headers.insert(header::WWW_AUTHENTICATE, value);
+    reply
+}
+
+/// Longest configuration of a directory, and longest file of passwords or groups, in bytes.
+const CONFIGURATION_MAX: u64 = 64 * 1024;
+const LIST_MAX: u64 = 1024 * 1024;
+
+/// A text file, whole; nothing that would make us wait.
+fn read_text(path: &Path, len_max: u64) -> io::Result<String> {
+    use std::io::Read;
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = std::fs::File::options().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
+    let mut text = String::new();
+    file.take(len_max + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > len_max {
+        return Err(io::Error::other(format!("it is longer than {len_max} bytes, the most")));
+    }
+    Ok(text)
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let absent = [Errno::NOENT, Errno::NOTDIR, Errno::NAMETOOLONG];
+    Errno::from_io_error(error).is_some_and(|error| absent.contains(&error))
+}
+
+#[cfg(test)]
+mod tests;

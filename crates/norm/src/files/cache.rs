@@ -1,0 +1,146 @@
+//! What was read lately, within bounds, and how long it may be believed.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How much is kept, and for how long it is believed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CacheBounds {
+    /// Longer files are not kept, in bytes.
+    pub(crate) file_max: u64,
+    /// All kept contents together, in bytes.
+    pub(crate) bytes_max: u64,
+    pub(crate) entries_max: usize,
+    /// After this time a file is looked at again before it is served; a change shows after this
+    /// time at the latest, or, while another request is just looking, after [`BELIEVED_MAX`].
+    pub(crate) look_again: Duration,
+}
+
+impl Default for CacheBounds {
+    fn default() -> CacheBounds {
+        CacheBounds {
+            file_max: 256 * 1024,
+            bytes_max: 64 * 1024 * 1024,
+            entries_max: 4_096,
+            look_again: Duration::from_millis(100),
+        }
+    }
+}
+
+/// Nothing is served that was not confirmed for so long, however slow the file system is.
+pub(super) const BELIEVED_MAX: Duration = Duration::from_secs(1);
+
+/// What the cache knows.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Known<V> {
+    /// To be served as it is.
+    Fresh(V),
+    /// To be compared with the file; others are given it meanwhile.
+    Old(V),
+    Nothing,
+}
+
+/// Two generations: what is used moves to the young one; when that has filled its half of the
+/// bounds, it becomes the old one and the old one goes.
+#[derive(Debug)]
+pub(super) struct Cache<V> {
+    bounds: CacheBounds,
+    generations: Mutex<Generations<V>>,
+}
+
+#[derive(Debug)]
+struct Generations<V> {
+    young: HashMap<String, Kept<V>>,
+    young_bytes: u64,
+    old: HashMap<String, Kept<V>>,
+}
+
+#[derive(Debug)]
+struct Kept<V> {
+    value: Arc<V>,
+    bytes: u64,
+    /// When the file was last seen to be as kept; before the look at it.
+    confirmed: Instant,
+    /// When somebody last went to look.
+    looked: Instant,
+}
+
+impl<V> Cache<V> {
+    pub(super) fn new(bounds: CacheBounds) -> Cache<V> {
+        let generations =
+            Generations { young: HashMap::new(), young_bytes: 0, old: HashMap::new() };
+        Cache { bounds, generations: Mutex::new(generations) }
+    }
+
+    pub(super) fn look(&self, key: &str, now: Instant) -> Known<Arc<V>> {
+        let mut generations = self.lock();
+        if !generations.young.contains_key(key) && !generations.rejuvenate(key, self.bounds) {
+            return Known::Nothing;
+        }
+        let Some(kept) = generations.young.get_mut(key) else { return Known::Nothing };
+        let since = |then: Instant| now.saturating_duration_since(then);
+        let age = since(kept.confirmed);
+        let being_looked_at = since(kept.looked) < self.bounds.look_again && age < BELIEVED_MAX;
+        if age < self.bounds.look_again || being_looked_at {
+            return Known::Fresh(Arc::clone(&kept.value));
+        }
+        kept.looked = now;
+        Known::Old(Arc::clone(&kept.value))
+    }
+
+    /// `confirmed` is an instant before the file was looked at.
+    pub(super) fn keep(&self, key: &str, value: Arc<V>, bytes: u64, confirmed: Instant) {
+        // the key and the books take memory too
+        let bytes = bytes + key.len() as u64 + ENTRY_BYTES;
+        let mut generations = self.lock();
+        generations.forget(key);
+        let kept = Kept { value, bytes, confirmed, looked: confirmed };
+        generations.put(key.to_owned(), kept, self.bounds);
+    }
+
+    pub(super) fn forget(&self, key: &str) {
+        self.lock().forget(key);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Generations<V>> {
+        // nothing between lock and unlock leaves the books half written
+        self.generations.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What an entry costs beside content and key, roughly: headers, maps.
+const ENTRY_BYTES: u64 = 1_024;
+
+impl<V> Generations<V> {
+    fn rejuvenate(&mut self, key: &str, bounds: CacheBounds) -> bool {
+        let Some((key, kept)) = self.old.remove_entry(key) else { return false };
+        self.put(key, kept, bounds);
+        true
+    }
+
+    fn put(&mut self, key: String, kept: Kept<V>, bounds: CacheBounds) {
+        let bytes = kept.bytes;
+        if bytes > bounds.bytes_max / 2 || bounds.entries_max < 2 {
+            return;
+        }
+        let full = self.young_bytes + bytes > bounds.bytes_max / 2
+            || self.young.len() + 1 > bounds.entries_max / 2;
+        if full {
+            self.old = std::mem::take(&mut self.young);
+            self.young_bytes = 0;
+        }
+        self.young_bytes += bytes;
+        self.young.insert(key, kept);
+    }
+
+    fn forget(&mut self, key: &str) {
+        self.old.remove(key);
+        if let Some(kept) = self.young.remove(key) {
+            self.young_bytes -= kept.bytes;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+//! From the path of a request to a file below a root, never to anything outside it.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+/// A path that names something, found and, if it is a file, opened.
+#[derive(Debug)]
+pub(crate) enum Found {
+    File(Opened),
+    Folder(Folder),
+}
+
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) file: File,
+    pub(crate) facts: Metadata,
+    /// Where it really is, from the root; symbolic links are resolved.
+    pub(crate) below: PathBuf,
+}
+
+#[derive(Debug)]
+pub(crate) struct Folder {
+    /// Where it really is, and the same from the root.
+    pub(crate) real: PathBuf,
+    pub(crate) below: PathBuf,
+}
+
+/// Why a path gives no file.
+#[derive(Debug)]
+pub(crate) enum Missed {
+    /// Not there; or there, but no file or directory; or a link that leads out of the root. These
+    /// must look the same: an answer of its own would tell what exists elsewhere.
+    Missing,
+    /// A socket, a pipe, a device: missing to the world, told apart for the index and the breaks.
+    Odd,
+    /// The system lets us not read it.
+    Forbidden,
+    /// Out of descriptors or memory.
+    Overloaded,
+    Failed(io::Error),
+}
+
+impl From<io::Error> for Missed {
+    fn from(error: io::Error) -> Missed {
+        match Errno::from_io_error(&error) {
+            Some(
+                Errno::NOENT
+                | Errno::NOTDIR
+                | Errno::LOOP
+                | Errno::NAMETOOLONG
+                | Errno::XDEV
+                | Errno::INVAL,
+            ) => Missed::Missing,
+            Some(Errno::NXIO | Errno::NODEV) => Missed::Odd,
+            Some(Errno::ACCESS | Errno::PERM) => Missed::Forbidden,
+            Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN) => Missed::Overloaded,
+            _ => Missed::Failed(error),
+        }
+    }
+}
+
+impl From<Errno> for Missed {
+    fn from(error: Errno) -> Missed {
+        Missed::from(io::Error::from(error))
+    }
+}
+
+/// Files that configure a directory are nobody's to read.
+pub(super) fn configures(name: &[u8]) -> bool {
+    let starts: [&[u8]; 3] = [b".site.toml", b".swerve", b".ht"];
+    starts.iter().any(|start| name.starts_with(start))
+}
+
+/// The names along a decoded path. `None` for a path that no file of ours can have: it leads
+/// upwards, holds a NUL, or names a file that configures. A backslash is a letter like any other.
+pub(crate) fn names(path: &str) -> Option<Vec<&str>> {
+    let names: Vec<&str> =
+        path.split('/').filter(|name| !name.is_empty() && *name != ".").collect();
+    let fine = |name: &&str| *name != ".." && !name.contains('\0') && !configures(name.as_bytes());
+    names.iter().all(fine).then_some(names)
+}
+
+/// Whether links that lead out of the root may be followed: only to show what that looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Links {
+    Inside,
+    Anywhere,
+}
+
+/// What a decoded path names below `root`. Never waits for a pipe, a socket or a device: those are
+/// looked at, not opened.
+///
+/// # Errors
+/// [`Missed`]
+pub(crate) fn find(root: &Path, path: &str, links: Links) -> Result<Found, Missed> {
+    let names = names(path).ok_or(Missed::Missing)?;
+    let root = root.canonicalize()?;
+    let wanted = names.iter().fold(root.clone(), |place, name| place.join(name));
+    let real = wanted.canonicalize()?;
+    let below = match real.strip_prefix(&root) {
+        Ok(below) => below.to_owned(),
+        Err(_) if links == Links::Anywhere => return open_anywhere(real, names.join("/")),
+        Err(_) => return Err(Missed::Missing),
+    };
+    if below.iter().any(|name| configures(name.as_encoded_bytes())) {
+        return Err(Missed::Missing);
+    }
+    let facts = real.symlink_metadata()?;
+    if facts.is_dir() {
+        return Ok(Found::Folder(Folder { real, below }));
+    }
+    // a path with a slash at its end names a directory (RFC 3986 leaves it to us)
+    if path.ends_with('/') {
+        return Err(Missed::Missing);
+    }
+    if !facts.is_file() {
+        return Err(Missed::Odd);
+    }
+    opened(File::from(open_below(&root, &below, OFlags::empty())?), below)
+}
+
+/// The kind may have changed since it was looked at; what is open stays what it is.
+fn opened(file: File, below: PathBuf) -> Result<Found, Missed> {
+    let facts = file.metadata()?;
+    match facts.is_file() {
+        true => Ok(Found::File(Opened { file, facts, below })),
+        false => Err(Missed::Odd),
+    }
+}
+
+/// Opens what was resolved already. The kernel refuses every link on the way, so that a directory
+/// that is exchanged for a link meanwhile leads nowhere.
+pub(super) fn open_below(root: &Path, below: &Path, more: OFlags) -> Result<OwnedFd, Missed> {
+    let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = rustix::fs::open(root, folder, Mode::empty())?;
+    let here = if below.as_os_str().is_empty() { Path::new(".") } else { below };
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | more;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    Ok(rustix::fs::openat2(root, here, flags, Mode::empty(), resolve)?)
+}
+
+fn open_anywhere(real: PathBuf, below: String) -> Result<Found, Missed> {
+    let facts = real.metadata()?;
+    let below = PathBuf::from(below);
+    if facts.is_dir() {
+        return Ok(Found::Folder(Folder { real, below }));
+    }
+    if !facts.is_file() {
+        return Err(Missed::Odd);
+    }
+    opened(File::open(real)?, below)
+}
+
+#[cfg(test)]
+mod tests;

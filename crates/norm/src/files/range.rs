@@ -1,0 +1,111 @@
+//! The Range field (RFC 9110 §14): which parts of a representation were asked for.
+
+/// More ranges than these in one field and the field is ignored: nobody reads a file in so many
+/// pieces, and each costs a head of its own (RFC 9110 §14.2 lets a server refuse them).
+pub(super) const RANGES_MAX: usize = 50;
+
+/// A part: never empty, never beyond the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) start: u64,
+    pub(super) len: u64,
+}
+
+impl Span {
+    /// The offset of its last byte, as Content-Range counts.
+    pub(super) fn last(self) -> u64 {
+        self.start + self.len - 1
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// No range that this server understands: the whole is the answer.
+    Whole,
+    Parts(Vec<Span>),
+    /// Nothing that was asked for is there: 416.
+    Unsatisfiable,
+}
+
+/// What a Range field asks of a representation of `len` bytes. Parts keep the order in which they
+/// were asked for, unless some overlap: then they are joined and come in ascending order (§15.3.7.2).
+pub(super) fn wanted(field: &str, len: u64) -> Wanted {
+    let Some((unit, set)) = field.split_once('=') else { return Wanted::Whole };
+    if !unit.trim().eq_ignore_ascii_case("bytes") {
+        return Wanted::Whole;
+    }
+    // empty list elements are to be skipped (§5.6.1.2)
+    let specs: Vec<&str> = set
+        .split(',')
+        .map(str::trim)
+        .filter(|spec| !spec.is_empty())
+        .take(RANGES_MAX + 1)
+        .collect();
+    if specs.is_empty() || specs.len() > RANGES_MAX {
+        return Wanted::Whole;
+    }
+    let mut parts = Vec::new();
+    for spec in specs {
+        match part(spec, len) {
+            Ok(part) => parts.extend(part),
+            Err(NoRange) => return Wanted::Whole,
+        }
+    }
+    match parts.is_empty() {
+        // a suffix of nothing is nothing, which Content-Range cannot say
+        true if len == 0 && set.trim_start().starts_with('-') => Wanted::Whole,
+        true => Wanted::Unsatisfiable,
+        false => Wanted::Parts(joined(parts)),
+    }
+}
+
+/// Not written as a range.
+struct NoRange;
+
+/// One range-spec: `first-last`, `first-` or `-suffix`. `None`: well written, but nothing is there.
+fn part(spec: &str, len: u64) -> Result<Option<Span>, NoRange> {
+    let (first, last) = spec.split_once('-').ok_or(NoRange)?;
+    if first.is_empty() {
+        let suffix = number(last)?.min(len);
+        return Ok((suffix > 0).then(|| Span { start: len - suffix, len: suffix }));
+    }
+    let first = number(first)?;
+    let last = if last.is_empty() { u64::MAX } else { number(last)? };
+    if last < first {
+        return Err(NoRange);
+    }
+    if first >= len {
+        return Ok(None);
+    }
+    Ok(Some(Span { start: first, len: last.min(len - 1) - first + 1 }))
+}
+
+/// Digits only; what is beyond 64 bits is beyond every file.
+fn number(digits: &str) -> Result<u64, NoRange> {
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(NoRange);
+    }
+    Ok(digits.parse().unwrap_or(u64::MAX))
+}
+
+fn joined(parts: Vec<Span>) -> Vec<Span> {
+    let mut sorted = parts.clone();
+    sorted.sort_by_key(|part| part.start);
+    let apart = sorted.windows(2).all(|pair| pair[0].last() < pair[1].start);
+    if apart {
+        return parts;
+    }
+    let mut joined: Vec<Span> = Vec::new();
+    for part in sorted {
+        match joined.last_mut() {
+            Some(before) if part.start <= before.last() => {
+                before.len = before.last().max(part.last()) - before.start + 1;
+            }
+            _ => joined.push(part),
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests;
