@@ -66,6 +66,19 @@ struct Kept<V> {
     looked: Instant,
 }
 
+impl<V> Kept<V> {
+    fn known(&mut self, now: Instant, look_again: Duration) -> Known<Arc<V>> {
+        let since = |then: Instant| now.saturating_duration_since(then);
+        let age = since(self.confirmed);
+        let being_looked_at = since(self.looked) < look_again && age < BELIEVED_MAX;
+        if age < look_again || being_looked_at {
+            return Known::Fresh(Arc::clone(&self.value));
+        }
+        self.looked = now;
+        Known::Old(Arc::clone(&self.value))
+    }
+}
+
 impl<V> Cache<V> {
     pub(super) fn new(bounds: CacheBounds) -> Cache<V> {
         let generations =
@@ -75,18 +88,14 @@ impl<V> Cache<V> {
 
     pub(super) fn look(&self, key: &str, now: Instant) -> Known<Arc<V>> {
         let mut generations = self.lock();
-        if !generations.young.contains_key(key) && !generations.rejuvenate(key, self.bounds) {
+        if let Some(kept) = generations.young.get_mut(key) {
+            return kept.known(now, self.bounds.look_again);
+        }
+        if !generations.rejuvenate(key, self.bounds) {
             return Known::Nothing;
         }
-        let Some(kept) = generations.young.get_mut(key) else { return Known::Nothing };
-        let since = |then: Instant| now.saturating_duration_since(then);
-        let age = since(kept.confirmed);
-        let being_looked_at = since(kept.looked) < self.bounds.look_again && age < BELIEVED_MAX;
-        if age < self.bounds.look_again || being_looked_at {
-            return Known::Fresh(Arc::clone(&kept.value));
-        }
-        kept.looked = now;
-        Known::Old(Arc::clone(&kept.value))
+        let kept = generations.young.get_mut(key);
+        kept.map_or(Known::Nothing, |kept| kept.known(now, self.bounds.look_again))
     }
 
     /// `confirmed` is an instant before the file was looked at.

@@ -7,7 +7,7 @@ mod cache;
 mod conditional;
 mod index;
 pub(crate) mod kind;
-mod place;
+pub(crate) mod place;
 mod range;
 
 use std::path::PathBuf;

@@ -76,13 +76,17 @@ pub(super) fn configures(name: &[u8]) -> bool {
     starts.iter().any(|start| name.starts_with(start))
 }
 
+/// No file of ours lies deeper.
+const NAMES_MAX: usize = 128;
+
 /// The names along a decoded path. `None` for a path that no file of ours can have: it leads
-/// upwards, holds a NUL, or names a file that configures. A backslash is a letter like any other.
+/// upwards or too deep, holds a NUL, or names a file that configures. A backslash is a letter like
+/// any other.
 pub(crate) fn names(path: &str) -> Option<Vec<&str>> {
     let names: Vec<&str> =
         path.split('/').filter(|name| !name.is_empty() && *name != ".").collect();
     let fine = |name: &&str| *name != ".." && !name.contains('\0') && !configures(name.as_bytes());
-    names.iter().all(fine).then_some(names)
+    (names.len() <= NAMES_MAX && names.iter().all(fine)).then_some(names)
 }
 
 /// Whether links that lead out of the root may be followed: only to show what that looks like.

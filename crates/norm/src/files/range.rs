@@ -1,8 +1,8 @@
 //! The Range field (RFC 9110 §14): which parts of a representation were asked for.
 
 /// More ranges than these in one field and the field is ignored: nobody reads a file in so many
-/// pieces, and each costs a head of its own (RFC 9110 §14.2 lets a server refuse them).
-pub(super) const RANGES_MAX: usize = 50;
+/// pieces, and each costs a head and a descriptor (RFC 9110 §14.2 lets a server refuse them).
+pub(super) const RANGES_MAX: usize = 16;
 
 /// A part: never empty, never beyond the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
