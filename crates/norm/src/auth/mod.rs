@@ -3,7 +3,8 @@
 //!
 //! Whatever is wrong with the configuration closes the directory (500, and a line for the log);
 //! nothing but a complete and readable one opens it. The files are read for each question, so that
-//! a change holds from the next one on.
+//! a change holds from the next one on; only the cache of small files asks no oftener than it looks
+//! at its files.
 
 mod credentials;
 mod rule;

@@ -134,6 +134,7 @@ impl Inner {
         let opened = match place::find(root, &ask.rest, links).map_err(missed)? {
             Found::File(opened) => opened,
             Found::Folder(_) if !ask.path.ends_with('/') && !breaks.has(Break::Slash) => {
+                self.cache.forget(&ask.rest);
                 return Ok(with_slash(ask));
             }
             Found::Folder(folder) => {
@@ -200,6 +201,7 @@ impl Inner {
         links: Links,
         breaks: &Breaks,
     ) -> Result<Reply, Box<Reply>> {
+        self.cache.forget(&ask.rest);
         if !self.settings.fancy {
             return Ok(Reply::text(StatusCode::FORBIDDEN, "Access Denied: no index here.\n"));
         }

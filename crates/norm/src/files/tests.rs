@@ -331,6 +331,12 @@ fn what_is_kept_in_memory_is_served_without_a_look_until_its_time_is_over() {
     assert_eq!(site.get("/digits.txt").text, "0123456789");
     std::fs::remove_file(site.at("htdocs/digits.txt")).unwrap();
     assert_eq!(site.get("/digits.txt").status, 404);
+    // a file may become a directory, and a directory a file
+    std::fs::create_dir(site.at("htdocs/digits.txt")).unwrap();
+    assert_eq!(site.get("/digits.txt").status, 301);
+    assert_eq!(site.get("/plain/").text, "plain");
+    std::fs::remove_file(site.at("htdocs/plain/index.html")).unwrap();
+    assert!(site.get("/plain/").text.contains("This directory is empty."));
 }
 
 #[test]
