@@ -178,6 +178,7 @@ pace() {
       pace_of "$round" loadstone "$rate" 1
     done
   done
+  kill "$NULLPID" # it spins, and would take its core from the tables that follow
 }
 
 main() {

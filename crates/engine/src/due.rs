@@ -17,10 +17,13 @@ const RETREAT: Nanos = Nanos::from_millis(10);
 /// Connections opened for due calls before the next look at what can be read.
 const OPENS_MAX: u32 = 16;
 
+/// A worker is late when what falls due has waited so long.
+const LATE: Nanos = Nanos::from_millis(1);
+
 impl Worker {
     /// Issues everything whose instant has come.
     pub(crate) fn fall_due<I: Io>(&mut self, io: &mut I, now: Nanos) {
-        while self.source.next_due() <= now && self.may_issue() {
+        while self.source.next_due() <= now && self.may_issue(now) {
             self.arrive(io, now);
             self.flush_dirty(io, now);
         }
@@ -31,11 +34,19 @@ impl Worker {
         self.next_due = self.source.next_due().min(self.people.next_due());
     }
 
-    /// A worker that is late has many calls due at once. Opening a connection for each would make it
-    /// later still, while answers that would free connections wait to be read: after some opens,
-    /// reading goes first. What is due stays due, and its wait counts as lag.
-    fn may_issue(&self) -> bool {
-        self.opens_this_turn < OPENS_MAX || self.ready.iter().any(|list| !list.is_empty())
+    /// Whether the next due call may be issued now. A late worker has many calls due at once. Opening
+    /// a connection for each would make it and the server later still, as an open costs both about ten
+    /// times a call, while answers that free connections wait to be read; that can feed on itself
+    /// until no descriptor is left. So a late worker opens only when the latest look found nothing to
+    /// read. What is due stays due, and its wait counts as lag.
+    fn may_issue(&mut self, now: Nanos) -> bool {
+        let opens_max = match (now - self.source.next_due() > LATE, self.events_before) {
+            (false, _) => OPENS_MAX,
+            (true, 0) => 1,
+            (true, _) => 0,
+        };
+        self.opens_this_turn < opens_max
+            || (0..self.ready.len() as u32).any(|endpoint| self.listed(endpoint).is_some())
     }
 
     /// One arrival of an open load: a call, or the first of a session's.

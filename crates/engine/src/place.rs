@@ -76,7 +76,7 @@ impl Worker {
     }
 
     /// The latest used connection to `endpoint` that can take a call and belongs to nobody.
-    fn listed(&mut self, endpoint: u32) -> Option<Slot> {
+    pub(crate) fn listed(&mut self, endpoint: u32) -> Option<Slot> {
         let list = &mut self.ready[endpoint as usize];
         while let Some(&(slot, generation)) = list.last() {
             let conn = &mut self.conns[slot as usize];

@@ -57,6 +57,9 @@ pub struct Worker {
     pub(crate) connections_peak: u32,
     pub(crate) opened_count: u64,
     pub(crate) opens_this_turn: u32,
+    /// Readiness events handled in the turn before this one, and so far in this one.
+    pub(crate) events_before: u32,
+    pub(crate) events: u32,
     /// TCP_INFO samples that are due by the plan's share.
     pub(crate) facts_owed: f64,
     /// For each endpoint: connections that can take a call, the latest used last.
@@ -139,6 +142,8 @@ impl Worker {
             connections_peak: 0,
             opened_count: 0,
             opens_this_turn: 0,
+            events_before: 0,
+            events: 0,
             facts_owed: 1.0,
             ready: vec![Vec::new(); endpoints],
             queues: vec![VecDeque::new(); endpoints],
@@ -170,6 +175,7 @@ impl Worker {
     pub fn turn<I: Io>(&mut self, io: &mut I, link: &mut dyn Link) -> Turn {
         let now = io.now();
         self.opens_this_turn = 0;
+        self.events_before = std::mem::take(&mut self.events);
         match link.order() {
             Order::Go => {}
             Order::Stop => self.stop(),
@@ -199,6 +205,7 @@ impl Worker {
     /// Takes one readiness event.
     #[inline]
     pub fn handle<I: Io>(&mut self, io: &mut I, ready: conduit::Ready) {
+        self.events += 1;
         let now = self.progress(io, ready);
         self.flush_dirty(io, now);
         if now >= self.next_due {

@@ -11,4 +11,4 @@ mod world;
 pub use canned::{Canned, Keep, calls_against, canned_worker};
 pub use run::{Outcome, execute, execute_with, plan_for};
 pub use servers::{Queue, Script, Service, Stall};
-pub use world::{Action, Admission, Client, Server, World};
+pub use world::{Action, Admission, Client, Labour, Server, World};

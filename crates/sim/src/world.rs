@@ -69,6 +69,17 @@ struct Pipe {
     signal: Option<Ready>,
 }
 
+/// What the client's own work takes; nothing by default. The clock moves on while it works.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Labour {
+    /// Opening a connection.
+    pub open: Nanos,
+    /// Writing or reading once.
+    pub transfer: Nanos,
+    /// The first work after this instant takes so much longer: the client was put aside.
+    pub pause: Option<(Nanos, Nanos)>,
+}
+
 /// Clock, events, pipes and the server.
 pub struct World {
     now: Nanos,
@@ -82,6 +93,7 @@ pub struct World {
     delay: Nanos,
     /// Bytes the transport takes in one write, to make partial writes happen.
     write_max: usize,
+    labour: Labour,
     /// Bytes sent by all clients, in order: the fingerprint of what went out.
     pub sent: Vec<u8>,
     pub keep_sent: bool,
@@ -105,6 +117,7 @@ impl World {
             server,
             delay,
             write_max: usize::MAX,
+            labour: Labour::default(),
             sent: Vec::new(),
             keep_sent: false,
         }
@@ -113,6 +126,19 @@ impl World {
     /// At most so many bytes are taken by one write.
     pub fn limit_writes(&mut self, bytes: usize) {
         self.write_max = bytes.max(1);
+    }
+
+    /// The client's work takes time.
+    pub fn charge(&mut self, labour: Labour) {
+        self.labour = labour;
+    }
+
+    /// The client has worked for `span`.
+    fn work(&mut self, span: Nanos) {
+        self.now += span;
+        if let Some((_, length)) = self.labour.pause.take_if(|(at, _)| *at <= self.now) {
+            self.now += length;
+        }
     }
 
     pub fn now(&self) -> Nanos {
@@ -130,7 +156,7 @@ impl World {
             let Some(Reverse((at, key))) = self.events.pop() else { break };
             self.now = self.now.max(at);
             if let Some(event) = self.payload.remove(&key) {
-                self.happen(event);
+                self.happen(at, event);
             }
         }
         self.now = self.now.max(to);
@@ -171,7 +197,8 @@ impl World {
         }
     }
 
-    fn happen(&mut self, event: Event) {
+    /// `at`: when it happened; the clock is later where the client was at work meanwhile.
+    fn happen(&mut self, at: Nanos, event: Event) {
         match event {
             Event::Connected(client) => {
                 if let Some(pipe) = self.pipe(client) {
@@ -181,8 +208,8 @@ impl World {
             }
             Event::Refused(client) => self.fail(client, FailureClass::Refused),
             Event::Arrive(client, bytes) => {
-                for (at, action) in self.server.receive(self.now, client, &bytes) {
-                    self.at(at + self.delay, Event::Act(client, action));
+                for (when, action) in self.server.receive(at, client, &bytes) {
+                    self.at(when + self.delay, Event::Act(client, action));
                 }
             }
             Event::Act(client, Action::Bytes(bytes)) => {
@@ -198,7 +225,7 @@ impl World {
                 }
             }
             Event::Act(client, Action::Reset) => self.fail(client, FailureClass::Reset),
-            Event::Gone(client) => self.server.ended(self.now, client),
+            Event::Gone(client) => self.server.ended(at, client),
         }
     }
 
@@ -224,6 +251,8 @@ impl Io for SimIo {
 
     fn open(&mut self, slot: Slot, _peer: &Peer, _options: &OpenOptions) -> Result<(), IoError> {
         let mut world = self.world.borrow_mut();
+        let labour = world.labour.open;
+        world.work(labour);
         let pipe = world.pipes.entry((self.worker, slot)).or_default();
         let generation = pipe.generation + 1;
         *pipe = Pipe { generation, open: true, ..Pipe::default() };
@@ -245,6 +274,8 @@ impl Io for SimIo {
 
     fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
         let mut world = self.world.borrow_mut();
+        let labour = world.labour.transfer;
+        world.work(labour);
         let (taken, at) = (bytes.len().min(world.write_max), world.now + world.delay);
         let Some(pipe) = world.pipes.get_mut(&(self.worker, slot)) else {
             return Err(IoError::Failed(FailureClass::OtherIo));
@@ -265,6 +296,8 @@ impl Io for SimIo {
 
     fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
         let mut world = self.world.borrow_mut();
+        let labour = world.labour.transfer;
+        world.work(labour);
         let Some(pipe) = world.pipes.get_mut(&(self.worker, slot)) else {
             return Err(IoError::Failed(FailureClass::OtherIo));
         };

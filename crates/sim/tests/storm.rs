@@ -1,0 +1,57 @@
+//! A client that was put aside for a moment must find its way back. Opening a connection costs client
+//! and server about ten times a call, so a late client that opens one for every call that is due can
+//! make both later still until no descriptor is left (seen against a real server at 50,000/s).
+
+use plan::{Arrivals, Gaps, Load};
+use sim::{Action, Admission, Client, Labour, Server, World, execute_with, plan_for};
+use units::{Nanos, Rate};
+
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+
+/// One thread: accepting and answering take their time, one after the other.
+struct Busy {
+    free: Nanos,
+}
+
+impl Busy {
+    fn work(&mut self, now: Nanos, span: Nanos) -> Nanos {
+        self.free = self.free.max(now) + span;
+        self.free
+    }
+}
+
+impl Server for Busy {
+    fn connect(&mut self, now: Nanos, _client: Client) -> Admission {
+        self.work(now, Nanos::from_micros(30));
+        Admission::Accept
+    }
+
+    fn receive(&mut self, now: Nanos, _client: Client, _bytes: &[u8]) -> Vec<(Nanos, Action)> {
+        let read = self.work(now, Nanos::from_micros(8));
+        vec![(read + Nanos::from_millis(1), Action::Bytes(ANSWER.to_vec()))]
+    }
+}
+
+#[test]
+fn a_late_client_recovers_without_a_storm_of_connections() {
+    let mut plan = plan_for("http://sim.example/");
+    let rate = Rate(50_000.0);
+    let arrivals = Arrivals { from: rate, to: rate, gaps: Gaps::Constant, burst: 1 };
+    let limit = Some(20_000);
+    plan.load = Load::Open { arrivals, session: None, connections_max: limit, queue_max: None };
+    plan.stop.duration = Some(Nanos::from_secs(1));
+    let start = Nanos::from_secs(1_000);
+    let mut world = World::new(Box::new(Busy { free: Nanos::ZERO }), Nanos::ZERO, start);
+    world.charge(Labour {
+        open: Nanos::from_micros(45),
+        transfer: Nanos::from_micros(4),
+        pause: Some((start + Nanos::from_millis(300), Nanos::from_millis(30))),
+    });
+    let run = execute_with(plan, world, 1, None);
+    let measured = run.measurement;
+    assert_eq!(measured.total.counts.succeeded, 50_000);
+    // 1,500 calls fell due in the pause; one connection each would be the storm
+    assert!(measured.connections_peak < 1_000, "{} connections", measured.connections_peak);
+    let end = run.ended_at;
+    assert!(end < Nanos::from_millis(1_100), "it ended after {end:?}");
+}
