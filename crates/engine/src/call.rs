@@ -18,6 +18,8 @@ pub(crate) struct Call {
     /// Connections it has been put on; bounds how often a call stranded by a close is put again.
     pub(crate) tries: u16,
     pub(crate) redirects: u16,
+    /// Answers still to come, where a script sends several requests as one call.
+    pub(crate) answers_due: u16,
     /// A redirect's request, in place of the target's.
     pub(crate) detour: Option<Box<Template>>,
     pub(crate) intended: Nanos,
@@ -40,6 +42,7 @@ impl Call {
             asked,
             tries: 0,
             redirects: 0,
+            answers_due: 1,
             detour: None,
             intended,
             admitted: Nanos::ZERO,

@@ -59,6 +59,8 @@ pub struct Collector {
     connections_peak: u64,
     flight_peak: u64,
     last_done: Nanos,
+    /// When the last worker was done.
+    ended: Nanos,
     /// For how long the abort rule's bound has been met without a break.
     held: Nanos,
     aborted: Option<String>,
@@ -75,6 +77,7 @@ impl Collector {
             connections_peak: 0,
             flight_peak: 0,
             last_done: setup.start,
+            ended: setup.start,
             held: Nanos::ZERO,
             aborted: None,
             setup,
@@ -101,6 +104,9 @@ impl Collector {
         pending.in_flight += row.in_flight;
         pending.flight_peak += snapshot.flight_peak;
         self.last_done = self.last_done.max(row.last_done);
+        if row.last {
+            self.ended = self.ended.max(end);
+        }
         self.reached[worker as usize] = if row.last { Nanos::NEVER } else { edge };
         let before = self.series.len();
         self.complete();
@@ -183,7 +189,9 @@ impl Collector {
         let until = self.setup.measure_until();
         let cut_short =
             interrupted || self.aborted.is_some() || self.setup.plan.stop.bytes.is_some();
-        let counted = self.setup.requests_max().is_some() || cut_short;
+        // a script may stop its worker before its time
+        let early = self.ended > self.setup.start && self.ended < until;
+        let counted = self.setup.requests_max().is_some() || cut_short || early;
         let end = if counted { self.last_done.min(until) } else { until };
         let window = end - from;
         // peaks of workers add up within an interval; the sum is reached if they coincide

@@ -50,6 +50,8 @@ pub(crate) struct Conn {
     pub(crate) held: Vec<u8>,
     pub(crate) tls: Option<Box<dyn TlsSession>>,
     pub(crate) inspect: Option<Box<Inspect>>,
+    /// The body of the answer under way, where a script wants it.
+    pub(crate) body: Vec<u8>,
     pub(crate) opened: Nanos,
     /// When `connect` had returned, then when the transport stood.
     pub(crate) connected: Nanos,
@@ -83,6 +85,7 @@ impl Conn {
             held: Vec::new(),
             tls: None,
             inspect: None,
+            body: Vec::new(),
             opened: Nanos::ZERO,
             connected: Nanos::ZERO,
             setup: None,
@@ -105,6 +108,7 @@ impl Conn {
         self.out.clear();
         self.out_at = 0;
         self.held.clear();
+        self.body.clear();
         (self.tls, self.setup) = (None, None);
         (self.opened, self.connected, self.progress) = (now, now, now);
         self.armed = Nanos::NEVER;

@@ -141,6 +141,9 @@ impl Worker {
             Think::None => Nanos::ZERO,
             think => think.pause(seed, person.id, person.turns),
         };
+        if closed && let Some(script) = &mut self.script {
+            pause = pause.max(script.pause());
+        }
         if failed && end.status == 0 {
             pause = pause.max(RETREAT);
         }

@@ -4,6 +4,7 @@ use crate::call::{Call, End};
 use crate::conn::State;
 use crate::place::class_of;
 use crate::render::build_template;
+use crate::script::keep_body;
 use crate::setup::{endpoint_key, redirect_method};
 use crate::worker::Worker;
 use conduit::{Close, Io, IoError, Ready, Slot};
@@ -157,7 +158,7 @@ impl Worker {
     #[inline]
     fn answers<I: Io>(&mut self, io: &mut I, slot: Slot, input: &[u8], now: Nanos) {
         let generation = self.conns[slot as usize].generation;
-        let looks = self.setup.body.looks();
+        let looks = self.looks;
         let mut at = 0;
         while at < input.len() {
             let conn = &mut self.conns[slot as usize];
@@ -199,7 +200,14 @@ impl Worker {
 
     /// A piece of a body that the plan wants to see.
     fn look(&mut self, slot: Slot, piece: &[u8]) {
+        let wanted = self.wants_answers();
         let conn = &mut self.conns[slot as usize];
+        if wanted {
+            keep_body(conn, piece);
+        }
+        if !self.setup.body.looks() {
+            return;
+        }
         let encoding = fields::content_encoding(conn.reader.head());
         let inspect = conn.inspect.get_or_insert_with(|| {
             let mut fresh = Box::<crate::inspect::Inspect>::default();
@@ -214,6 +222,10 @@ impl Worker {
     fn answered<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         let conn = &mut self.conns[slot as usize];
         let facts = conn.reader.facts();
+        if self.script.is_some() && self.script_answered(slot, &facts, now) {
+            return;
+        }
+        let conn = &mut self.conns[slot as usize];
         let Some(mut call) = conn.calls.pop_front() else { return };
         conn.served += 1;
         let (decoded, wrong) = if self.setup.body.looks() {
@@ -221,6 +233,8 @@ impl Worker {
         } else {
             (facts.body_bytes, self.setup.body.judge_length(facts.body_bytes))
         };
+        // the connection ends before the other answers of a script's call
+        let wrong = wrong.or((call.answers_due > 1).then_some(FailureClass::ClosedEarly));
         call.add(&facts, decoded);
         let detour = if (300..400).contains(&facts.status) || self.setup.plan.request.cookies {
             self.read_head(slot, &mut call, &facts)

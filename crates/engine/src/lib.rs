@@ -15,6 +15,7 @@ mod flow;
 mod inspect;
 mod place;
 mod render;
+mod script;
 mod setup;
 mod source;
 mod timers;

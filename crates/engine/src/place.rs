@@ -144,7 +144,7 @@ impl Worker {
         now: Nanos,
     ) -> Result<Slot, FailureClass> {
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.conns.push(Conn::new(self.setup.keeps_heads()));
+            self.conns.push(Conn::new(self.setup.keeps_heads() || self.wants_answers()));
             self.conns.len() as Slot - 1
         });
         let setup = self.setup.clone();
@@ -152,7 +152,9 @@ impl Worker {
         let turn = self.opened_count * u64::from(setup.workers) + u64::from(self.id);
         self.opened_count += 1;
         self.opens_this_turn += 1;
-        let peer = &end.peers[(turn % end.peers.len() as u64) as usize];
+        let chosen = self.script.as_mut().and_then(|script| script.peer());
+        let listed = &end.peers[(turn % end.peers.len() as u64) as usize];
+        let peer = chosen.as_ref().unwrap_or(listed);
         let wanted = &setup.plan.connection;
         let options = OpenOptions {
             bind: (!wanted.bind.is_empty())
@@ -218,7 +220,10 @@ impl Worker {
         let open = conn.state == State::Open;
         let out = if conn.direct { &mut conn.out } else { &mut conn.held };
         let before = out.len();
-        write_request(out, template, last, cookie.as_deref());
+        match &mut self.script {
+            None => write_request(out, template, last, cookie.as_deref()),
+            Some(script) => (call.asked, call.answers_due) = script.request(out),
+        }
         call.bytes_sent += (out.len() - before) as u64;
         if conn.calls.is_empty() {
             if open {

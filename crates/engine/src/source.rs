@@ -165,6 +165,14 @@ impl People {
         self.thinking.push(Reverse((at, row, count)));
     }
 
+    /// Puts off everyone who thinks, each by a span of their own.
+    pub(crate) fn put_off(&mut self, mut span: impl FnMut() -> Nanos) {
+        let entries = std::mem::take(&mut self.thinking).into_sorted_vec();
+        for Reverse((at, row, count)) in entries {
+            self.thinking.push(Reverse((at + span(), row, count)));
+        }
+    }
+
     pub(crate) fn next_due(&self) -> Nanos {
         self.thinking.peek().map_or(Nanos::NEVER, |Reverse((at, ..))| *at)
     }

@@ -2,6 +2,7 @@
 
 use crate::call::Call;
 use crate::conn::Conn;
+use crate::script::Scripted;
 use crate::setup::Setup;
 use crate::source::{People, Source};
 use crate::timers::Timers;
@@ -33,6 +34,9 @@ pub trait Link {
 
     /// Hands finished calls over, where calls are logged; empties the list.
     fn log(&mut self, calls: &mut Vec<(Sample, Outcome)>);
+
+    /// The script failed, as the text says; this worker is done.
+    fn broken(&mut self, text: String);
 }
 
 /// What the driver is to do next.
@@ -87,6 +91,9 @@ pub struct Worker {
     pub(crate) received: u64,
     pub(crate) log: Vec<(Sample, Outcome)>,
     pub(crate) last_done: Nanos,
+    /// Bodies are looked at, by the plan's expectations or by a script.
+    pub(crate) looks: bool,
+    pub(crate) script: Option<Box<Scripted>>,
 }
 
 /// The worker's parts of the plan's limits.
@@ -166,6 +173,8 @@ impl Worker {
             received: 0,
             log: Vec::new(),
             last_done: setup.start,
+            looks: setup.body.looks(),
+            script: None,
             id,
             setup,
         }
@@ -184,6 +193,12 @@ impl Worker {
                 self.end_row(io, link, now, true);
                 return Turn::Done;
             }
+        }
+        if let Some(text) = self.script_failure() {
+            link.broken(text);
+            self.abandon(io, now);
+            self.end_row(io, link, now, true);
+            return Turn::Done;
         }
         if now >= self.row_end {
             self.end_row(io, link, now, false);

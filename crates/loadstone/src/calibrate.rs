@@ -96,7 +96,7 @@ fn one(url: &str, load: Load, calls: Option<u32>, span: Nanos) -> Result<Measure
     plan.driver.threads = Some(1);
     let prepared = prepare(&mut plan, &[])?;
     let mut watcher = |_: &engine::Setup| -> Box<dyn Watcher> { Box::new(Silent) };
-    measure(&plan, &prepared, None, false, &mut watcher).map_err(Failure::from_run)
+    measure(&plan, &prepared, None, false, Vec::new(), &mut watcher).map_err(Failure::from_run)
 }
 
 fn open(rate: f64) -> Load {

@@ -40,6 +40,10 @@ impl Link for Bench {
         self.collector.add(row).0
     }
 
+    fn broken(&mut self, text: String) {
+        panic!("nothing here has a script that could fail: {text}");
+    }
+
     fn log(&mut self, calls: &mut Vec<(Sample, sample::Outcome)>) {
         self.calls.append(calls);
     }

@@ -153,6 +153,10 @@ pub struct Snapshot {
     /// them that succeeded.
     pub in_window: u64,
     pub good_in_window: u64,
+    /// Answers inside the measured window, and the bytes of the calls completed in it. More answers
+    /// than calls where a script sends several requests as one call.
+    pub answers_in_window: u64,
+    pub bytes_in_window: u64,
     /// Sum of done − sent over succeeded calls, for WebMark's mean R.
     pub exchange_sum: Nanos,
     pub status: StatusTally,
@@ -243,6 +247,8 @@ impl Snapshot {
         }
         self.in_window += other.in_window;
         self.good_in_window += other.good_in_window;
+        self.answers_in_window += other.answers_in_window;
+        self.bytes_in_window += other.bytes_in_window;
         self.exchange_sum += other.exchange_sum;
         self.status.merge(&other.status);
         for (class, count) in &other.failures {
@@ -431,9 +437,19 @@ impl Recorder {
             // whenever it fell due: throughput counts completions inside the window
             self.now.in_window += 1;
             self.now.good_in_window += u64::from(outcome == Outcome::Succeeded);
+            self.now.answers_in_window += u64::from(sample.status != 0);
+            self.now.bytes_in_window += sample.bytes_received;
         }
         if !warm_up {
             self.times(sample, outcome, issued);
+        }
+    }
+
+    /// An answer to a call that has more to come; its bytes are counted with the last.
+    pub fn answer_before_last(&mut self, status: u16, at: Nanos) {
+        self.now.status.add(status);
+        if at >= self.window.0 && at <= self.window.1 {
+            self.now.answers_in_window += 1;
         }
     }
 

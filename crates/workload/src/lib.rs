@@ -4,9 +4,11 @@
 #![forbid(unsafe_code)]
 
 mod jar;
+mod script;
 mod targets;
 mod think;
 
 pub use jar::Jar;
+pub use script::{Script, ScriptError, Wants};
 pub use targets::{Order, Targets, Template};
 pub use think::Think;

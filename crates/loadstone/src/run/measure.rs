@@ -26,6 +26,7 @@ pub(crate) fn measure(
     prepared: &Prepared,
     calibration: Option<&Calibration>,
     log_calls: bool,
+    scripts: Vec<Box<dyn workload::Script>>,
     watcher: &mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
 ) -> Result<Measured> {
     let watch = Watch::start(&prepared.servers);
@@ -36,7 +37,7 @@ pub(crate) fn measure(
     let setup = Arc::new(setup);
     let mut observer = watcher(&setup);
     let started_unix_s = crate::wall_clock::unix_seconds() + super::placement::LEAD.as_secs_f64();
-    let finished = execute(&setup, prepared.tls.as_ref(), &prepared.cores, &mut *observer);
+    let finished = execute(&setup, prepared.tls.as_ref(), &prepared.cores, scripts, &mut *observer);
     let closed = observer.close();
     let finished = finished?;
     closed?;

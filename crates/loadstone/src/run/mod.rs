@@ -173,7 +173,8 @@ fn repeats(
             let span = plan.stop.duration;
             Box::new(Live::new(outputs.quiet, span, setup.requests_max(), log))
         };
-        let measured = measure(&this, prepared, calibration, outputs.log.is_some(), &mut watcher);
+        let measured =
+            measure(&this, prepared, calibration, outputs.log.is_some(), Vec::new(), &mut watcher);
         runs.push(measured.map_err(Failure::from_run)?);
     }
     log_file.map_or(Ok(()), LogFile::keep).map_err(|error| Failure::not_written(&error))?;

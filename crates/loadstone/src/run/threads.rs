@@ -13,11 +13,13 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 use units::Nanos;
+use workload::{Script, ScriptError};
 
 /// What a worker thread says.
 enum Message {
     Row(Box<Row>),
     Calls(Vec<(Sample, Outcome)>),
+    Broken(String),
 }
 
 /// Clear snapshots that wait for their next use, per worker.
@@ -68,6 +70,10 @@ impl Link for ThreadLink {
     fn log(&mut self, calls: &mut Vec<(Sample, Outcome)>) {
         self.out.send(Message::Calls(std::mem::take(calls))).ok();
     }
+
+    fn broken(&mut self, text: String) {
+        self.out.send(Message::Broken(text)).ok();
+    }
 }
 
 /// What the driver itself spent.
@@ -91,6 +97,8 @@ pub(crate) struct Finished {
 /// Who wants to know of the run while it runs.
 pub(crate) trait Watcher {
     fn second(&mut self, second: &Second, total: &Snapshot);
+    /// One worker's interval, before it is merged.
+    fn row(&mut self, _row: &Row) {}
     /// Calls with their outcomes, where they are logged. `Err` ends the run.
     fn calls(&mut self, calls: &[(Sample, Outcome)]) -> anyhow::Result<()>;
     fn end(&mut self);
@@ -100,11 +108,13 @@ pub(crate) trait Watcher {
     }
 }
 
-/// Runs a prepared plan to its end. `cores`: one for each worker, or empty for no binding.
+/// Runs a prepared plan to its end. `cores`: one for each worker, or empty for no binding;
+/// `scripts`: the same for who makes the requests.
 pub(crate) fn execute(
     setup: &Arc<Setup>,
     tls: Option<&tls::Client>,
     cores: &[u32],
+    scripts: Vec<Box<dyn Script>>,
     watcher: &mut dyn Watcher,
 ) -> anyhow::Result<Finished> {
     let order = Arc::new(AtomicU8::new(0));
@@ -112,6 +122,7 @@ pub(crate) fn execute(
     let mut spares = Vec::new();
     let mut threads = Vec::new();
     let before = host::cpu::process_time();
+    let mut scripts = scripts.into_iter();
     for id in 0..setup.workers {
         let (give, take) = sync_channel(SPARES);
         spares.push(give);
@@ -123,7 +134,7 @@ pub(crate) fn execute(
             open: setup.is_open(),
             before: ThreadTime::default(),
         };
-        threads.push(start_worker(setup, id, tls, cores, link)?);
+        threads.push(start_worker(setup, id, tls, cores, scripts.next(), link)?);
     }
     drop(out);
     let mut gather = Gather::new(setup, &order, spares);
@@ -155,6 +166,7 @@ fn start_worker(
     id: u32,
     tls: Option<&tls::Client>,
     cores: &[u32],
+    script: Option<Box<dyn Script>>,
     mut link: ThreadLink,
 ) -> anyhow::Result<std::thread::JoinHandle<std::io::Result<()>>> {
     let factory =
@@ -173,6 +185,9 @@ fn start_worker(
         let mut io = Reactor::new(setup.plan.driver.spin)?;
         link.before = ThreadTime::now();
         let mut worker = Worker::new(setup, id, factory);
+        if let Some(script) = script {
+            worker = worker.with_script(script);
+        }
         drive(&mut worker, &mut io, &mut link);
         Ok(())
     };
@@ -221,6 +236,12 @@ impl<'a> Gather<'a> {
                         self.order.store(2, Ordering::Relaxed);
                     }
                 }
+                Ok(Message::Broken(text)) => {
+                    if trouble.is_ok() {
+                        trouble = Err(ScriptError(text).into());
+                    }
+                    self.order.store(2, Ordering::Relaxed);
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return trouble,
             }
@@ -237,6 +258,7 @@ impl<'a> Gather<'a> {
 
     fn row(&mut self, row: Row, watcher: &mut dyn Watcher) {
         let worker = row.worker as usize;
+        watcher.row(&row);
         if row.start >= self.measure_from && row.end <= self.measure_until + Nanos::SECOND {
             let (busy, wall) = &mut self.busy[worker];
             *busy += row.cpu - row.snapshot.spin;

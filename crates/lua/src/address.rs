@@ -1,0 +1,63 @@
+//! Names and addresses. Scripts get addresses as objects; here they are text, `ip:port`.
+
+use crate::director::Trouble;
+use crate::state::failure;
+use mlua::{Lua, Table};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+/// How long the test connect to one address may take.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+
+/// What only the program can do for a script: `lookup` and `connect`.
+pub(crate) fn native(lua: &Lua) -> mlua::Result<Table> {
+    let native = lua.create_table()?;
+    let lookup = lua.create_function(|_, (host, service): (String, String)| {
+        let found = resolve(&host, &service).map_err(failure)?;
+        Ok(found.iter().map(SocketAddr::to_string).collect::<Vec<String>>())
+    })?;
+    native.raw_set("lookup", lookup)?;
+    let connect = lua.create_function(|_, address: String| {
+        let address = parse(&address)?;
+        Ok(TcpStream::connect_timeout(&address, CONNECT_LIMIT).is_ok())
+    })?;
+    native.raw_set("connect", connect)?;
+    Ok(native)
+}
+
+/// An address as text back to what it was.
+pub(crate) fn parse(text: &str) -> mlua::Result<SocketAddr> {
+    text.parse().map_err(|_| mlua::Error::runtime(format!("{text} is no address")))
+}
+
+/// The addresses of a host; `service` is a port, `http` or `https`.
+fn resolve(host: &str, service: &str) -> Result<Vec<SocketAddr>, Trouble> {
+    let unresolved = |why: &str| Trouble::Resolve(format!("{host}:{service} {why}"));
+    let port = match service {
+        "http" => 80,
+        "https" => 443,
+        number => {
+            number.parse().map_err(|_| unresolved("Servname not supported for ai_socktype"))?
+        }
+    };
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let found = (bare, port).to_socket_addrs().map_err(|error| {
+        let text = error.to_string();
+        // the library puts its own words before the resolver's
+        unresolved(text.rsplit(": ").next().unwrap_or(&text))
+    })?;
+    Ok(found.collect())
+}
+
+/// Why no address of `host` could be connected to, in the system's words.
+pub(crate) fn why_unreachable(host: &str, service: &str) -> String {
+    let Ok(found) = resolve(host, service) else { return "Name or service not known".into() };
+    let mut why = String::from("no address");
+    for address in found {
+        if let Err(error) = TcpStream::connect_timeout(&address, CONNECT_LIMIT) {
+            let text = error.to_string();
+            why = text.split(" (os error").next().unwrap_or(&text).to_owned();
+        }
+    }
+    why
+}

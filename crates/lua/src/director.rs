@@ -1,0 +1,215 @@
+//! A script from its text to the workers' parts, and to `done` at the end: wrk's order of steps.
+
+use crate::count;
+use crate::figures::{Figures, Spread, object, summary};
+use crate::part::Part;
+use crate::state::{State, trouble};
+use crate::thread::{self, Shared};
+use mlua::{Function, LuaString, Table};
+use std::sync::Arc;
+use workload::{Script, Wants};
+
+/// A script's text under its name, or why it could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    pub name: String,
+    pub text: Result<Vec<u8>, String>,
+}
+
+/// Where requests go, as a script finds it in the table `wrk`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Site {
+    pub scheme: String,
+    /// Without the brackets of an IPv6 address.
+    pub host: String,
+    /// As the URL gives it; `None` when it names none.
+    pub port: Option<String>,
+    /// Path and query.
+    pub path: String,
+    pub headers: Vec<(String, String)>,
+}
+
+/// What ends a run before it begins, or its script's part in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// The script went wrong: its name, the line and what was wrong.
+    Script(String),
+    /// `HOST:SERVICE REASON` of a name that has no address.
+    Resolve(String),
+    /// The same of a server that takes no connection.
+    Connect(String),
+    /// What the script wants to send is no request: `REASON at LINE:COLUMN`.
+    Request(String),
+}
+
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Trouble::Script(text)
+        | Trouble::Resolve(text)
+        | Trouble::Connect(text)
+        | Trouble::Request(text)) = self;
+        f.write_str(text)
+    }
+}
+
+impl std::error::Error for Trouble {}
+
+/// The main state of a script and those of its threads.
+#[derive(Debug)]
+pub struct Director {
+    main: State,
+    threads: Vec<Arc<Shared>>,
+}
+
+impl Director {
+    /// Loads the script and looks for the server: every address is connected to once, and those
+    /// that take no connection are left out.
+    ///
+    /// `complain` is told what is wrong with the text itself; the run goes on without it, as in wrk.
+    ///
+    /// # Errors
+    /// No address, none that takes a connection, or the script went wrong meanwhile.
+    pub fn new(
+        program: &Program,
+        site: &Site,
+        complain: &mut dyn FnMut(&str),
+    ) -> Result<Director, Trouble> {
+        let main = State::new(site).map_err(|error| trouble(&error))?;
+        if let Err(text) = main.load(program) {
+            complain(&text);
+        }
+        let mut director = Director { main, threads: Vec::new() };
+        director.resolve(site)?;
+        Ok(director)
+    }
+
+    fn resolve(&mut self, site: &Site) -> Result<(), Trouble> {
+        let service = site.port.as_deref().unwrap_or(&site.scheme);
+        self.main.start("resolve", (site.host.as_str(), service))?;
+        let addresses: Option<Table> = self.main.wrk.get("addrs").map_err(|e| trouble(&e))?;
+        if addresses.is_none_or(|table| table.raw_len() == 0) {
+            let why = crate::address::why_unreachable(&site.host, service);
+            return Err(Trouble::Connect(format!("{}:{service} {why}", site.host)));
+        }
+        Ok(())
+    }
+
+    /// Makes the threads' states and runs `setup` and `init` for each.
+    ///
+    /// # Errors
+    /// The script went wrong, or its first text is no request.
+    pub fn cast(
+        &mut self,
+        program: &Program,
+        site: &Site,
+        threads: u32,
+        args: &[String],
+        complain: &mut dyn FnMut(&str),
+    ) -> Result<Vec<Box<dyn Script>>, Trouble> {
+        let mut wants = None;
+        let mut parts: Vec<Box<dyn Script>> = Vec::new();
+        let mut fixed = false;
+        for _ in 0..threads {
+            let shared = self.begin(program, site, args, complain)?;
+            let state = shared.state();
+            let wants = match wants {
+                Some(known) => known,
+                None => {
+                    fixed = !state.has("request");
+                    *wants.insert(look(&state)?)
+                }
+            };
+            let text = if fixed { Some(text(&state)?) } else { None };
+            state.flush();
+            drop(state);
+            parts.push(Box::new(Part::new(shared, wants, text)));
+        }
+        self.main.flush();
+        Ok(parts)
+    }
+
+    /// One thread's state, with the script loaded, set up and told its arguments.
+    fn begin(
+        &mut self,
+        program: &Program,
+        site: &Site,
+        args: &[String],
+        complain: &mut dyn FnMut(&str),
+    ) -> Result<Arc<Shared>, Trouble> {
+        let state = State::new(site).map_err(|error| trouble(&error))?;
+        if let Err(text) = state.load(program) {
+            complain(&text);
+        }
+        let shared = Arc::new(Shared::new(state));
+        {
+            let state = shared.state();
+            let own = thread::own(&state, &shared.control).map_err(|error| trouble(&error))?;
+            state.wrk.raw_set("thread", own).map_err(|error| trouble(&error))?;
+        }
+        let handle = thread::handle(&self.main, &shared).map_err(|error| trouble(&error))?;
+        self.main.start("setup", handle)?;
+        {
+            let state = shared.state();
+            let given = arguments(&state, args).map_err(|error| trouble(&error))?;
+            state.start("init", given)?;
+        }
+        self.threads.push(shared.clone());
+        Ok(shared)
+    }
+
+    /// Whether the script wants the figures at the end.
+    pub fn wants_done(&self) -> bool {
+        self.main.has("done")
+    }
+
+    /// What the threads have printed goes out.
+    pub fn flush(&self) {
+        for thread in &self.threads {
+            thread.state().flush();
+        }
+    }
+
+    /// Calls the script's `done`. Times in microseconds; requests per second of a thread.
+    ///
+    /// # Errors
+    /// The script went wrong.
+    pub fn done(
+        &self,
+        figures: &Figures,
+        latency: Spread,
+        requests: Spread,
+    ) -> Result<(), Trouble> {
+        let call = || {
+            let lua = &self.main.lua;
+            let done: Function = lua.globals().get("done")?;
+            let latency = object(&self.main, latency)?;
+            let requests = object(&self.main, requests)?;
+            done.call::<()>((summary(lua, figures)?, latency, requests))
+        };
+        let called = call().map_err(|error| trouble(&error));
+        self.main.flush();
+        called
+    }
+}
+
+/// What the first thread's script takes part in.
+fn look(state: &State) -> Result<Wants, Trouble> {
+    let first = text(state)?;
+    let requests = count::requests(&first).map_err(Trouble::Request)?;
+    Ok(Wants { pauses: state.has("delay"), answers: state.has("response"), requests })
+}
+
+/// One request's text.
+fn text(state: &State) -> Result<Vec<u8>, Trouble> {
+    let made: Option<LuaString> = state.request.call(()).map_err(|error| trouble(&error))?;
+    Ok(made.map(|text| text.as_bytes().to_vec()).unwrap_or_default())
+}
+
+/// A script's arguments: counted from 0, the URL first.
+fn arguments(state: &State, args: &[String]) -> mlua::Result<Table> {
+    let table = state.lua.create_table()?;
+    for (row, arg) in args.iter().enumerate() {
+        table.raw_set(row, arg.as_str())?;
+    }
+    Ok(table)
+}

@@ -1,0 +1,153 @@
+//! One Lua state: the libraries, the table `wrk`, the script on top.
+
+use crate::director::{Program, Site, Trouble};
+use mlua::{Error, Function, HookTriggers, Lua, Table, VmState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Instructions that a script may take to load, and again for `setup` or `init`: seconds of work.
+const START_MAX: u64 = 1_000_000_000;
+
+/// Instructions between two looks at how many there have been.
+const STRIDE: u32 = 1_000_000;
+
+/// A Lua state with the ways into its script.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) request: Function,
+    pub(crate) response: Function,
+    pub(crate) delay: Function,
+    flush: Function,
+    /// Makers of the objects that scripts get.
+    pub(crate) thread: Function,
+    pub(crate) spread: Function,
+    pub(crate) wrk: Table,
+    // last: what refers to it goes first
+    pub(crate) lua: Lua,
+}
+
+// SAFETY: every reference into the state is a field of this struct or lives inside the state itself;
+// none is handed out. So the whole of it moves between threads at once, and nothing in it is bound
+// to a thread: the Lua library is used without thread-local storage.
+unsafe impl Send for State {}
+
+impl State {
+    /// A state with `wrk` as the site says, and no script in it yet.
+    pub(crate) fn new(site: &Site) -> mlua::Result<State> {
+        // SAFETY: all libraries are opened, `ffi` and `debug` among them, because scripts of wrk's
+        // have them; such a script is trusted as any program that the user starts.
+        let lua = unsafe { Lua::unsafe_new() };
+        let wrk = lua.create_table()?;
+        wrk.raw_set("scheme", site.scheme.as_str())?;
+        wrk.raw_set("host", site.host.as_str())?;
+        wrk.raw_set("port", site.port.as_deref())?;
+        wrk.raw_set("path", site.path.as_str())?;
+        let headers = lua.create_table()?;
+        for (name, value) in &site.headers {
+            headers.raw_set(name.as_str(), value.as_str())?;
+        }
+        wrk.raw_set("headers", headers)?;
+        lua.globals().raw_set("wrk", &wrk)?;
+        let prelude = lua.load(include_str!("prelude.lua")).set_name("=wrk");
+        let ways: Table = prelude.call(crate::address::native(&lua)?)?;
+        Ok(State {
+            request: ways.raw_get("request")?,
+            response: ways.raw_get("response")?,
+            delay: ways.raw_get("delay")?,
+            flush: ways.raw_get("flush")?,
+            thread: ways.raw_get("thread")?,
+            spread: ways.raw_get("spread")?,
+            wrk,
+            lua,
+        })
+    }
+
+    /// Runs the script's text. A failure is the sentence that tells it: wrk goes on without.
+    pub(crate) fn load(&self, program: &Program) -> Result<(), String> {
+        let text = match &program.text {
+            Ok(text) => text,
+            Err(why) => return Err(why.clone()),
+        };
+        let chunk = self.lua.load(text.as_slice()).set_name(format!("@{}", program.name));
+        self.bounded(|| chunk.exec()).map_err(|error| sentence(&error))
+    }
+
+    /// Calls `wrk.NAME` with these arguments, and no longer than a script may take to start.
+    pub(crate) fn start<A: mlua::IntoLuaMulti>(&self, name: &str, args: A) -> Result<(), Trouble> {
+        let called = self.bounded(|| self.wrk.get::<Function>(name)?.call::<()>(args));
+        called.map_err(|error| trouble(&error))
+    }
+
+    /// Whether the script has a global function of that name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.lua.globals().get::<Function>(name).is_ok()
+    }
+
+    /// What the script has printed goes out, before anything that we print.
+    pub(crate) fn flush(&self) {
+        // a script that has closed or replaced io has nothing to flush
+        self.flush.call::<()>(()).ok();
+    }
+
+    /// Interprets, so that instructions are counted, and ends what takes too many of them.
+    fn bounded<R>(&self, run: impl FnOnce() -> mlua::Result<R>) -> mlua::Result<R> {
+        let taken = Arc::new(AtomicU64::new(0));
+        let count = move |_: &Lua, at: &mlua::debug::Debug<'_>| {
+            let taken = taken.fetch_add(u64::from(STRIDE), Ordering::Relaxed);
+            if taken < START_MAX {
+                return Ok(VmState::Continue);
+            }
+            let file = at.source().short_src.map(|name| name.into_owned()).unwrap_or_default();
+            let line = at.current_line().unwrap_or(0);
+            let why = "the script does not come to an end at its start";
+            Err(Error::runtime(format!("{file}:{line}: {why}")))
+        };
+        let switch = |way: &str| self.lua.load(way).set_name("=wrk").exec();
+        switch("require('jit').off()")?;
+        let triggers = HookTriggers::new().every_nth_instruction(STRIDE);
+        self.lua.set_hook(triggers, count)?;
+        let done = run();
+        self.lua.remove_hook();
+        switch("require('jit').on()")?;
+        done
+    }
+}
+
+/// An error of ours on its way through Lua.
+pub(crate) fn failure(trouble: Trouble) -> Error {
+    Error::external(trouble)
+}
+
+/// What went wrong, whether the script or we said so.
+pub(crate) fn trouble(error: &Error) -> Trouble {
+    match error.downcast_ref::<Trouble>() {
+        Some(ours) => ours.clone(),
+        None => Trouble::Script(sentence(error)),
+    }
+}
+
+/// One line: the script's name, the line, what is wrong; as Lua itself says it.
+pub(crate) fn sentence(error: &Error) -> String {
+    let (text, place) = match error {
+        Error::SyntaxError { message, .. } => (message.clone(), None),
+        Error::RuntimeError(message) | Error::MemoryError(message) => (message.clone(), None),
+        Error::CallbackError { cause, traceback } => (sentence(cause), place(traceback)),
+        other => (other.to_string(), None),
+    };
+    let first = text.split("\nstack traceback:").next().unwrap_or_default();
+    let line = first.trim_end().replace('\n', " ");
+    match place {
+        Some(place) => format!("{place} {line}"),
+        None => line,
+    }
+}
+
+/// `FILE:LINE:` of the innermost line of Lua in a traceback.
+fn place(traceback: &str) -> Option<&str> {
+    let line = traceback
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty() && !line.starts_with("[C]") && *line != "stack traceback:")?;
+    let end = line.find(": in ")?;
+    Some(&line[..=end])
+}

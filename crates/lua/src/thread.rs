@@ -1,0 +1,105 @@
+//! `thread` of a script's `setup`, and `wrk.thread` inside a thread.
+
+use crate::address;
+use crate::state::State;
+use crate::value::copy;
+use mlua::{Function, Value};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// One worker's state, which `setup` and `done` reach from theirs.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    pub(crate) control: Arc<Control>,
+}
+
+/// What a script decides about its thread.
+#[derive(Debug, Default)]
+pub(crate) struct Control {
+    stop: AtomicBool,
+    peer: Mutex<Option<SocketAddr>>,
+}
+
+impl Shared {
+    pub(crate) fn new(state: State) -> Shared {
+        Shared { state: Mutex::new(state), control: Arc::default() }
+    }
+
+    /// The state; a panic of another thread leaves it as usable as it was.
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Control {
+    pub(crate) fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn peer(&self) -> Option<SocketAddr> {
+        *self.peer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_peer(&self, peer: SocketAddr) {
+        *self.peer.lock().unwrap_or_else(PoisonError::into_inner) = Some(peer);
+    }
+
+    fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A thread as `setup` sees it: its globals are another state's.
+pub(crate) fn handle(main: &State, shared: &Arc<Shared>) -> mlua::Result<Value> {
+    let lua = &main.lua;
+    let (from, to) = (shared.clone(), shared.clone());
+    let get = lua.create_function(move |lua, (_, name): (Value, Value)| {
+        let state = from.state();
+        let name = copy(&name, &state.lua)?;
+        let found: Value = state.lua.globals().get(name)?;
+        copy(&found, lua)
+    })?;
+    let set = lua.create_function(move |_, (_, name, value): (Value, Value, Value)| {
+        let state = to.state();
+        let name = copy(&name, &state.lua)?;
+        state.lua.globals().set(name, copy(&value, &state.lua)?)
+    })?;
+    object(main, &shared.control, get, set)
+}
+
+/// A thread as its own script sees it.
+pub(crate) fn own(state: &State, control: &Arc<Control>) -> mlua::Result<Value> {
+    let lua = &state.lua;
+    let get =
+        lua.create_function(|lua, (_, name): (Value, Value)| lua.globals().get::<Value>(name))?;
+    let set = lua.create_function(|lua, (_, name, value): (Value, Value, Value)| {
+        lua.globals().set(name, value)
+    })?;
+    object(state, control, get, set)
+}
+
+fn object(
+    state: &State,
+    control: &Arc<Control>,
+    get: Function,
+    set: Function,
+) -> mlua::Result<Value> {
+    let lua = &state.lua;
+    let methods = lua.create_table()?;
+    methods.raw_set("get", get)?;
+    methods.raw_set("set", set)?;
+    let (stopped, read, written) = (control.clone(), control.clone(), control.clone());
+    let stop = lua.create_function(move |_, _: Value| {
+        stopped.stop();
+        Ok(())
+    })?;
+    methods.raw_set("stop", stop)?;
+    let peer = lua.create_function(move |_, ()| Ok(read.peer().map(|peer| peer.to_string())))?;
+    let set_peer = lua.create_function(move |_, text: String| {
+        written.set_peer(address::parse(&text)?);
+        Ok(())
+    })?;
+    state.thread.call((methods, peer, set_peer))
+}

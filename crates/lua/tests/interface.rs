@@ -1,0 +1,230 @@
+//! The Lua interface as scripts use it, against a listener that only takes connections.
+
+use lua::{Director, Figures, Program, Site, Spread, Trouble};
+use std::net::TcpListener;
+use workload::Script;
+
+struct Stage {
+    _listener: TcpListener,
+    site: Site,
+}
+
+fn stage() -> Stage {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    let port = listener.local_addr().expect("a bound socket has an address").port();
+    let site = Site {
+        scheme: "http".into(),
+        host: "127.0.0.1".into(),
+        port: Some(port.to_string()),
+        path: "/start?x=1".into(),
+        headers: Vec::new(),
+    };
+    Stage { _listener: listener, site }
+}
+
+fn program(text: &str) -> Program {
+    Program { name: "t.lua".into(), text: Ok(text.as_bytes().to_vec()) }
+}
+
+type Cast = (Director, Vec<Box<dyn Script>>, Vec<String>);
+
+fn cast(text: &str, threads: u32, args: &[&str]) -> Result<Cast, Trouble> {
+    let stage = stage();
+    let program = program(text);
+    let mut told = Vec::new();
+    let mut complain = |text: &str| told.push(text.to_owned());
+    let mut director = Director::new(&program, &stage.site, &mut complain)?;
+    let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+    let parts = director.cast(&program, &stage.site, threads, &args, &mut complain)?;
+    Ok((director, parts, told))
+}
+
+fn asked(part: &mut Box<dyn Script>) -> String {
+    let mut out = Vec::new();
+    part.request(&mut out).expect("the script makes a request");
+    String::from_utf8(out).expect("the test's requests are text")
+}
+
+fn first_line(part: &mut Box<dyn Script>) -> String {
+    asked(part).lines().next().unwrap_or_default().to_owned()
+}
+
+fn trouble(text: &str) -> String {
+    match cast(text, 1, &["URL"]) {
+        Err(trouble) => format!("{trouble:?}"),
+        Ok((.., told)) => told.join("; "),
+    }
+}
+
+#[test]
+fn without_functions_the_request_is_the_same_each_time() {
+    let (_, mut parts, told) = cast("wrk.method = 'POST' wrk.body = 'abc'", 2, &["URL"]).unwrap();
+    assert!(told.is_empty());
+    let wants = parts[0].wants();
+    assert_eq!((wants.pauses, wants.answers, wants.requests), (false, false, 1));
+    for part in &mut parts {
+        let text = asked(part);
+        assert!(text.starts_with("POST /start?x=1 HTTP/1.1\r\n"), "{text}");
+        assert!(text.contains("Content-Length: 3\r\n") && text.contains("Host: 127.0.0.1:"));
+        assert!(text.ends_with("\r\n\r\nabc"), "{text}");
+    }
+}
+
+#[test]
+fn requests_come_from_the_thread_that_setup_prepared() {
+    let text = "
+        local next_id = 0
+        function setup(thread)
+          thread:set('id', next_id)
+          thread:set('list', {a = {7, 'x', true}})
+          next_id = next_id + 1
+        end
+        function init(args) first, second = args[0], args[1] end
+        function request() n = (n or 0) + 1 return wrk.format(nil, '/' .. id .. '/' .. n .. list.a[2] .. second) end";
+    let (_, mut parts, _) = cast(text, 2, &["URL", "arg"]).unwrap();
+    let lines = [0, 1, 1].map(|row| first_line(&mut parts[row]));
+    assert_eq!(lines, ["GET /0/2xarg HTTP/1.1", "GET /1/1xarg HTTP/1.1", "GET /1/2xarg HTTP/1.1"]);
+}
+
+#[test]
+fn answers_change_what_is_asked_next() {
+    let text = "
+        request = function() return wrk.format('GET', path or '/login') end
+        response = function(status, headers, body)
+          if status == 200 then path = '/in/' .. headers['X-Token'] .. '/' .. body end
+        end
+        function delay() return 25 end";
+    let (_, mut parts, _) = cast(text, 1, &["URL"]).unwrap();
+    let part = &mut parts[0];
+    assert!(part.wants().answers && part.wants().pauses);
+    assert_eq!(first_line(part), "GET /login HTTP/1.1");
+    part.answer(200, b"HTTP/1.1 200 OK\r\nX-Token:  t7\r\n\r\n", b"body").unwrap();
+    assert_eq!(first_line(part), "GET /in/t7/body HTTP/1.1");
+    assert_eq!(part.pause().unwrap(), units::Nanos::from_millis(25));
+}
+
+#[test]
+fn a_thread_can_stop_itself_and_choose_its_address() {
+    let text = "
+        function setup(thread)
+          local all = wrk.lookup('127.0.0.1', wrk.port)
+          assert(wrk.connect(all[1]) and tostring(all[1]) == '127.0.0.1:' .. wrk.port)
+          thread.addr = all[1]
+          assert(tostring(thread.addr) == tostring(wrk.addrs[1]))
+        end
+        function response() wrk.thread:stop() assert(wrk.thread.addr) end";
+    let (_, mut parts, _) = cast(text, 1, &["URL"]).unwrap();
+    assert!(!parts[0].stopped() && parts[0].peer().is_some());
+    parts[0].answer(204, b"HTTP/1.1 204 No Content\r\n\r\n", b"").unwrap();
+    assert!(parts[0].stopped());
+}
+
+#[test]
+fn several_requests_in_one_text_are_counted() {
+    let text = "function init() local r = wrk.format() req = r .. r .. r end
+        function request() return req end";
+    let (_, parts, _) = cast(text, 1, &["URL"]).unwrap();
+    assert_eq!(parts[0].wants().requests, 3);
+}
+
+#[test]
+fn done_gets_the_figures_and_reaches_into_the_threads() {
+    let text = "
+        local threads = {}
+        function setup(thread) threads[#threads + 1] = thread end
+        function init() count = 0 end
+        function request() count = count + 1 return wrk.format() end
+        function done(summary, latency, requests)
+          assert(summary.duration == 5 and summary.requests == 6 and summary.bytes == 7)
+          assert(summary.errors.timeout == 12 and summary.errors.connect == 8)
+          assert(latency.min == 10 and latency.max == 30 and latency.mean == 17 and latency.stdev == 2)
+          assert(latency:percentile(50) == 20 and #latency == 3 and latency[3] == 30)
+          local value, count = latency(2)
+          assert(value == 20 and count == 4 and #requests == 0 and latency.unknown == nil)
+          assert(threads[1]:get('count') == 3 and threads[2]:get('count') == 0)
+          assert(threads[1]:get('nothing') == nil)
+        end";
+    let (director, mut parts, _) = cast(text, 2, &["URL"]).unwrap();
+    // the first text of the first thread is looked at before the run
+    let asked = [first_line(&mut parts[0]), first_line(&mut parts[0])];
+    assert_eq!(asked[0], asked[1]);
+    assert!(director.wants_done());
+    let errors = lua::Errors { connect: 8, read: 9, write: 10, status: 11, timeout: 12 };
+    let figures = Figures { duration_us: 5, requests: 6, bytes: 7, errors };
+    let latency = Spread { values: vec![(10, 5), (20, 4), (30, 1)], mean: 17.0, stdev: 2.0 };
+    director.done(&figures, latency, Spread::default()).unwrap();
+    let wrong = cast("function done() error('no') end", 1, &["URL"]).unwrap().0;
+    let told = wrong.done(&figures, Spread::default(), Spread::default()).unwrap_err();
+    assert_eq!(told, Trouble::Script("t.lua:1: no".into()));
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_line() {
+    let cases = [
+        // the text itself: told for both states, and the run goes on without
+        ("x = = 1", "t.lua:1: unexpected symbol near '='; t.lua:1: unexpected symbol near '='"),
+        ("\nerror('boom')", "t.lua:2: boom; t.lua:2: boom"),
+        ("function setup() error('in setup') end", "Script(\"t.lua:1: in setup\")"),
+        (
+            "function init() local x = nil\n x.y = 1 end",
+            "Script(\"t.lua:2: attempt to index local 'x' (a nil value)\")",
+        ),
+        (
+            "function setup(t)\n t:set('f', print) end",
+            "Script(\"t.lua:2: cannot transfer 'function' to thread\")",
+        ),
+        (
+            "function setup(t) local l = {} l.l = l\n\n t:set('f', l) end",
+            "Script(\"t.lua:3: cannot transfer a table nested this deep\")",
+        ),
+        (
+            "request = function() return 'garbage here' end",
+            "Request(\"invalid HTTP method at 1:1\")",
+        ),
+        ("request = function() end", "Request(\"incomplete request at 1:1\")"),
+        ("wrk.addrs = nil function wrk.resolve() wrk.addrs = {} end", ""),
+    ];
+    for (text, expected) in cases {
+        let told = trouble(text);
+        if expected.is_empty() {
+            assert!(told.starts_with("Connect(\"127.0.0.1:"), "{told}");
+        } else {
+            assert_eq!(told, expected, "{text}");
+        }
+    }
+}
+
+#[test]
+fn errors_while_the_run_goes_on_are_told_too() {
+    let text = "function request() n = (n or 0) + 1 if n > 1 then error('late') end return wrk.format() end
+        function response() local t = nil\nreturn t.x end
+        function delay() error({}) end";
+    let (_, mut parts, _) = cast(text, 1, &["URL"]).unwrap();
+    let part = &mut parts[0];
+    assert_eq!(part.request(&mut Vec::new()).unwrap_err().0, "t.lua:1: late");
+    let told = part.answer(200, b"HTTP/1.1 200 OK\r\n\r\n", b"").unwrap_err();
+    assert_eq!(told.0, "t.lua:3: attempt to index local 't' (a nil value)");
+    assert!(part.pause().is_err());
+}
+
+#[test]
+fn a_script_that_never_ends_its_start_is_ended() {
+    assert_eq!(
+        trouble("function init() while true do end end"),
+        "Script(\"t.lua:1: the script does not come to an end at its start\")"
+    );
+}
+
+#[test]
+fn names_without_an_address_and_servers_that_are_not_there_are_told() {
+    let mut stage = stage();
+    let mut quiet = |_: &str| {};
+    stage.site.port = Some("nonsense".into());
+    let told = Director::new(&program(""), &stage.site, &mut quiet).unwrap_err();
+    let text = "127.0.0.1:nonsense Servname not supported for ai_socktype";
+    assert_eq!(told, Trouble::Resolve(text.into()));
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    stage.site.port = Some(gone.to_string());
+    let told = Director::new(&program(""), &stage.site, &mut quiet).unwrap_err();
+    assert_eq!(told, Trouble::Connect(format!("127.0.0.1:{gone} Connection refused")));
+}
