@@ -22,6 +22,16 @@ pub enum Break {
     AuthPassword,
     AuthGroup,
     AuthRealm,
+    /// A CGI script gets its query decoded.
+    CgiQuery,
+    /// A CGI script does not hear who serves it.
+    CgiEnv,
+    /// A CGI script finds its standard input empty.
+    CgiStdin,
+    /// The form that greets by name swaps the names.
+    FormGreeting,
+    /// The line counter counts one line too many.
+    LineCount,
 }
 
 /// Every switch with its name and what it does, in the order for help.
@@ -44,6 +54,11 @@ pub const BREAKS: &[(Break, &str, &str)] = &[
     (Break::AuthPassword, "auth-password", "any password does"),
     (Break::AuthGroup, "auth-group", "who is allowed by a group stays out"),
     (Break::AuthRealm, "auth-realm", "the challenge names another realm"),
+    (Break::CgiQuery, "cgi-query", "QUERY_STRING arrives decoded"),
+    (Break::CgiEnv, "cgi-env", "SERVER_SOFTWARE is missing from a script's environment"),
+    (Break::CgiStdin, "cgi-stdin", "a script finds its standard input empty"),
+    (Break::FormGreeting, "form-greeting", "the form greets with the names swapped"),
+    (Break::LineCount, "line-count", "the line counter counts one line too many"),
 ];
 
 /// The switches that are on.

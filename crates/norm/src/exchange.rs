@@ -76,8 +76,12 @@ pub(crate) enum Content {
     Bytes(Bytes),
     /// Pieces of files and bytes one after the other: ranges, multipart ranges.
     Pieces(Vec<Piece>),
-    /// Of unknown length; ends when the sender is dropped, breaks off on an error.
+    /// As long as its Content-Length says, or of unknown length without one; ends when the sender
+    /// is dropped, breaks off on an error.
     Stream(mpsc::Receiver<std::io::Result<Bytes>>),
+    /// What a GET of this path of the site, query included, is answered with: CGI's local redirect
+    /// (RFC 3875 §6.2.2). The rest of the reply says nothing.
+    Elsewhere(String),
 }
 
 #[derive(Debug)]

@@ -9,7 +9,10 @@
 
 mod auth;
 mod breaks;
+mod cgi;
 mod exchange;
 mod files;
+#[cfg(feature = "lua")]
+mod interpreter;
 
 pub use breaks::{BREAKS, Break, Breaks};

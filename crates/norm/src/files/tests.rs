@@ -147,7 +147,7 @@ impl From<Reply> for Got {
                     }
                 }
             }
-            Content::Stream(_) => panic!("files have a length"),
+            Content::Stream(_) | Content::Elsewhere(_) => panic!("files have a length"),
         }
         let text = String::from_utf8(bytes).unwrap();
         Got { status: reply.status.as_u16(), headers: reply.headers, text, from_memory }

@@ -1,0 +1,260 @@
+//! CGI/1.1 scripts (RFC 3875): a process for every request.
+//!
+//! The environment is made in `environment`, the script's answer read in `head`, the process kept in
+//! `process`, its output carried to the client in `output`. A process never outlives its request:
+//! it leads a process group that is killed when its leader ends, when a limit is reached, when the
+//! client goes away and when the server stops. Only a process that leaves the group by itself
+//! (setsid) can escape that.
+//!
+//! Left out on purpose: scripts that answer with a status line of their own (`nph-…`, §5: 501), and
+//! the words of a query without `=` as command line arguments (§4.4 lets a server do without; such
+//! arguments have opened too many interpreters' options to strangers).
+
+mod environment;
+mod head;
+mod output;
+pub(crate) mod per_request;
+mod places;
+mod process;
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::header::{CONTENT_LENGTH, HeaderValue, RETRY_AFTER};
+use hyper::http::{Method, StatusCode};
+use rustix::fs::Access;
+use rustix::io::Errno;
+
+use crate::breaks::{Break, Breaks};
+use crate::exchange::{Ask, Content, Entity, Piece, Reply};
+use head::{Head, Kind};
+use process::{Input, Process};
+
+pub(crate) use head::is_ours;
+pub(crate) use places::Places;
+
+/// Takes one line for the site's log.
+pub(crate) type Complain = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// What a process may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Until the header is there; after that, until the next piece of output is there or has been
+    /// taken by the client. At least 1 ms.
+    pub(crate) time: Duration,
+    /// Bytes of a body; what is longer is cut, and the connection broken off.
+    pub(crate) output: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { time: Duration::from_secs(10), output: 256 << 20 }
+    }
+}
+
+/// What a script is started with.
+#[derive(Clone)]
+pub(crate) struct Settings {
+    /// The file to execute; it is started in the folder that holds it (§7.2).
+    pub(crate) program: PathBuf,
+    /// Where PATH_INFO leads in the file system: PATH_TRANSLATED (§4.1.6).
+    pub(crate) root: Option<PathBuf>,
+    /// SERVER_SOFTWARE, as in the Server field.
+    pub(crate) software: String,
+    /// Variables of our own environment that a script gets to see: [`passed_on`].
+    pub(crate) passed: Vec<(OsString, OsString)>,
+    pub(crate) limits: Limits,
+    /// Shared by all scripts of a server.
+    pub(crate) places: Arc<Places>,
+    /// Standard error and what went wrong.
+    pub(crate) complain: Complain,
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings").field("program", &self.program).finish_non_exhaustive()
+    }
+}
+
+/// PATH and SHELL of our own environment, or what POSIX systems have when they are not set.
+pub(crate) fn passed_on() -> Vec<(OsString, OsString)> {
+    let usual = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("SHELL", "/bin/sh")];
+    let value = |name: &str, usual: &str| std::env::var_os(name).unwrap_or_else(|| usual.into());
+    usual.map(|(name, usual)| (OsString::from(name), value(name, usual))).into()
+}
+
+/// A node that answers with what a program says.
+#[derive(Debug)]
+pub(crate) struct Script {
+    settings: Settings,
+}
+
+/// Why there is no answer of the script's own.
+#[derive(Debug)]
+enum Failure {
+    Missing,
+    Forbidden(&'static str),
+    /// A name that says it writes its own status line.
+    NonParsed,
+    Start(std::io::Error),
+    Busy,
+    /// The output does not begin with a header: what is wrong with it.
+    Head(String),
+    Slow,
+}
+
+impl Script {
+    pub(crate) fn new(mut settings: Settings) -> Script {
+        // the process starts in another folder than ours
+        if let Ok(absolute) = std::path::absolute(&settings.program) {
+            settings.program = absolute;
+        }
+        Script { settings }
+    }
+
+    /// Starts the script and hands back its answer as soon as its header is there. Never fails: a
+    /// script that cannot answer gives a status from 400 on and a line in the log.
+    pub(crate) async fn answer(&self, ask: Ask, breaks: &Breaks) -> Reply {
+        match self.run(ask, breaks).await {
+            Ok(reply) => reply,
+            Err(failure) => {
+                let script = self.settings.program.display();
+                (self.settings.complain)(&format!("CGI {script}: {failure}"));
+                failure.reply()
+            }
+        }
+    }
+
+    async fn run(&self, ask: Ask, breaks: &Breaks) -> Result<Reply, Failure> {
+        let settings = &self.settings;
+        startable(&settings.program)?;
+        let place = settings.places.take(settings.limits.time).await.ok_or(Failure::Busy)?;
+        let mut command = Command::new(&settings.program);
+        command.env_clear().envs(environment::variables(&ask, settings, breaks));
+        if let Some(folder) = settings.program.parent() {
+            command.current_dir(folder);
+        }
+        let bodiless = ask.method == Method::HEAD;
+        // a spooled body goes from the tmp directory here; the open file stays readable
+        let input = if breaks.has(Break::CgiStdin) { Input::None } else { input(ask.body)? };
+        let complain = settings.complain.clone();
+        let started = Process::start(command, input, place, complain).await;
+        let mut process = started.map_err(Failure::Start)?;
+        let reading = tokio::time::timeout(settings.limits.time, process.head());
+        let (head, rest) = reading.await.map_err(|_| Failure::Slow)?.map_err(Failure::Head)?;
+        let Head { kind, mut fields, length } = head;
+        let status = match kind {
+            Kind::Document(status) => status,
+            Kind::Elsewhere(path) => {
+                let content = Content::Elsewhere(path);
+                return Ok(Reply { status: StatusCode::OK, headers: fields, content });
+            }
+        };
+        let no_content = status == StatusCode::NO_CONTENT;
+        if let Some(length) = length.filter(|_| !no_content) {
+            fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        let course = output::Course {
+            limits: settings.limits,
+            length,
+            bodiless: bodiless || no_content || status == StatusCode::NOT_MODIFIED,
+            complain: settings.complain.clone(),
+            name: settings.program.display().to_string(),
+        };
+        Ok(Reply { status, headers: fields, content: output::carry(process, rest, course) })
+    }
+}
+
+/// Whether the file is a program that we may start.
+fn startable(program: &Path) -> Result<(), Failure> {
+    let name = program.file_name().unwrap_or_default().as_encoded_bytes();
+    if name.starts_with(b"nph-") {
+        return Err(Failure::NonParsed);
+    }
+    let found = std::fs::metadata(program).map_err(|error| match error.kind() {
+        ErrorKind::PermissionDenied => Failure::Forbidden("it may not be looked at"),
+        _ => Failure::Missing,
+    })?;
+    if !found.is_file() {
+        return Err(Failure::Missing);
+    }
+    // like a file that may not be read: the server understood, and refuses (RFC 9110 §15.5.4)
+    rustix::fs::access(program, Access::EXEC_OK)
+        .map_err(|_| Failure::Forbidden("it may not be executed"))
+}
+
+fn input(body: Entity) -> Result<Input, Failure> {
+    Ok(match body {
+        Entity::None => Input::None,
+        Entity::Memory(bytes) => Input::Pieces(vec![Piece::Bytes(bytes)]),
+        Entity::Spooled(file) => Input::File(File::open(&file.path).map_err(Failure::Start)?),
+    })
+}
+
+impl Failure {
+    fn status(&self) -> StatusCode {
+        match self {
+            Failure::Missing => StatusCode::NOT_FOUND,
+            Failure::Forbidden(_) => StatusCode::FORBIDDEN,
+            Failure::NonParsed => StatusCode::NOT_IMPLEMENTED,
+            Failure::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            Failure::Head(_) => StatusCode::BAD_GATEWAY,
+            Failure::Slow => StatusCode::GATEWAY_TIMEOUT,
+            // the peer's doing: fields longer than an environment may be, a zero byte in the path
+            Failure::Start(error) if error.raw_os_error() == Some(Errno::TOOBIG.raw_os_error()) => {
+                StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
+            }
+            Failure::Start(error) if error.kind() == ErrorKind::InvalidInput => {
+                StatusCode::BAD_REQUEST
+            }
+            Failure::Start(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    fn reply(&self) -> Reply {
+        let status = self.status();
+        let text = match self {
+            Failure::Missing => "There is no such script.",
+            Failure::Forbidden(_) => "The script may not be executed.",
+            Failure::NonParsed => "Scripts that write their own status line are not supported.",
+            Failure::Busy => "Too many scripts are running. Try again in a moment.",
+            Failure::Head(_) => "The script did not answer with a header.",
+            Failure::Slow => "The script did not answer in time.",
+            Failure::Start(_) if status == StatusCode::INTERNAL_SERVER_ERROR => {
+                "The script cannot be started."
+            }
+            Failure::Start(_) => "The request cannot be handed to the script.",
+        };
+        let mut reply = Reply::text(status, format!("{text}\n"));
+        if matches!(self, Failure::Busy) {
+            reply.headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        reply
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Failure::Missing => f.write_str("there is no such file"),
+            Failure::Forbidden(why) => f.write_str(why),
+            Failure::NonParsed => f.write_str("nph- scripts are not supported"),
+            // the file itself is there: it was looked at a moment ago
+            Failure::Start(error) if error.kind() == ErrorKind::NotFound => {
+                f.write_str("cannot be started: the interpreter of its first line is missing")
+            }
+            Failure::Start(error) => write!(f, "cannot be started: {error}"),
+            Failure::Busy => f.write_str("no place for another process"),
+            Failure::Head(why) => f.write_str(why),
+            Failure::Slow => f.write_str("no header within the time limit; killed"),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! A process's output on its way to the client.
+
+use std::io;
+use std::time::Duration;
+
+use hyper::body::Bytes;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::process::Process;
+use super::{Complain, Limits};
+use crate::exchange::Content;
+
+/// Pieces on their way: when the client does not take them, the process has to wait.
+const AHEAD: usize = 4;
+
+/// What to do with the output of a process.
+pub(super) struct Course {
+    pub(super) limits: Limits,
+    /// Exactly so many bytes, when that is known.
+    pub(super) length: Option<u64>,
+    /// The answer has no content: the process may finish, what it says is forgotten (§4.3.3).
+    pub(super) bodiless: bool,
+    pub(super) complain: Complain,
+    /// For the log.
+    pub(super) name: String,
+}
+
+/// Why an answer ends early.
+#[derive(Debug)]
+enum Broken {
+    /// The client has gone, so nobody need be told.
+    Gone,
+    Off(String),
+}
+
+/// The content that `rest` and the further output of the process make.
+pub(super) fn carry(process: Process, rest: Bytes, course: Course) -> Content {
+    let (sender, receiver) = mpsc::channel(AHEAD);
+    let content = if course.bodiless { Content::Empty } else { Content::Stream(receiver) };
+    let left = course.length.unwrap_or(course.limits.output).min(course.limits.output);
+    let exact = course.length.is_some_and(|length| length <= course.limits.output);
+    let sender = (!course.bodiless).then_some(sender);
+    let mut flow = Flow { left, exact, time: course.limits.time, sender };
+    tokio::spawn(async move {
+        let Err(Broken::Off(why)) = flow.run(process, rest).await else { return };
+        (course.complain)(&format!("CGI {}: {why}", course.name));
+        if let Some(sender) = flow.sender {
+            // a client that takes nothing any more need not hear it either
+            timeout(flow.time, sender.send(Err(io::Error::other(why)))).await.ok();
+        }
+    });
+    content
+}
+
+struct Flow {
+    /// Bytes that may still come.
+    left: u64,
+    /// They must come, too.
+    exact: bool,
+    time: Duration,
+    /// To the client, as long as it is to hear of it.
+    sender: Option<mpsc::Sender<io::Result<Bytes>>>,
+}
+
+impl Flow {
+    async fn run(&mut self, mut process: Process, rest: Bytes) -> Result<(), Broken> {
+        let mut piece = rest;
+        let mut goes_on = true;
+        while goes_on {
+            self.pass(piece).await?;
+            piece = self.next(&mut process).await?;
+            goes_on = !piece.is_empty();
+        }
+        process.end(self.time).await.map_err(Broken::Off)?;
+        if self.exact && self.left > 0 && self.sender.is_some() {
+            let text = format!("{} bytes of its Content-Length are missing", self.left);
+            return Err(Broken::Off(text));
+        }
+        Ok(())
+    }
+
+    /// The next piece of output; empty at its end.
+    async fn next(&self, process: &mut Process) -> Result<Bytes, Broken> {
+        let gone = async {
+            match &self.sender {
+                Some(sender) => sender.closed().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = gone => Err(Broken::Gone),
+            read = timeout(self.time, process.read()) => match read {
+                Ok(Ok(piece)) => Ok(piece),
+                Ok(Err(error)) => Err(Broken::Off(error.to_string())),
+                Err(_) => Err(Broken::Off("silent for longer than the time limit; killed".into())),
+            },
+        }
+    }
+
+    async fn pass(&mut self, mut piece: Bytes) -> Result<(), Broken> {
+        let fits = usize::try_from(self.left).unwrap_or(usize::MAX).min(piece.len());
+        let over = piece.len() > fits;
+        piece.truncate(fits);
+        self.left -= fits as u64;
+        if let Some(sender) = &self.sender
+            && !piece.is_empty()
+        {
+            match timeout(self.time, sender.send(Ok(piece))).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) => return Err(Broken::Gone),
+                Err(_) => {
+                    let text = "the client takes nothing for longer than the time limit; killed";
+                    return Err(Broken::Off(text.to_owned()));
+                }
+            }
+        }
+        if self.exact && self.left == 0 {
+            // the client has all; the process may still have something to finish
+            self.sender = None;
+        }
+        match (over, self.exact) {
+            (false, _) => Ok(()),
+            (true, true) => Err(Broken::Off("more output than its Content-Length".to_owned())),
+            (true, false) => Err(Broken::Off("more output than the limit; killed".to_owned())),
+        }
+    }
+}

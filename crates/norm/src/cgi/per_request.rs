@@ -1,0 +1,79 @@
+//! Static pages with a process for every request, as servers had before they kept their processes:
+//! torture.pl's second server.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+
+use hyper::body::Bytes;
+use hyper::header::{CONTENT_LENGTH, HeaderValue};
+use hyper::http::StatusCode;
+
+use super::output::{Course, carry};
+use super::process::{Input, Process};
+use super::{Complain, Failure, Limits, Places};
+use crate::exchange::{Content, Piece, Reply};
+
+/// Sends the content of answers through a process started for each of them.
+#[derive(Clone)]
+pub(crate) struct PerRequest {
+    /// Copies standard input to standard output: `cat`.
+    pub(crate) program: PathBuf,
+    pub(crate) limits: Limits,
+    pub(crate) places: Arc<Places>,
+    pub(crate) complain: Complain,
+}
+
+impl std::fmt::Debug for PerRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PerRequest").field("program", &self.program).finish_non_exhaustive()
+    }
+}
+
+impl PerRequest {
+    pub(crate) fn new(places: Arc<Places>, limits: Limits, complain: Complain) -> PerRequest {
+        PerRequest { program: "/bin/cat".into(), limits, places, complain }
+    }
+
+    /// The same answer, its content handed over by a process that was started for it; an empty one
+    /// starts its process too. A content that is a stream already stays what it is.
+    pub(crate) async fn through(&self, reply: Reply) -> Reply {
+        match self.run(reply).await {
+            Ok(reply) => reply,
+            Err(failure) => {
+                (self.complain)(&format!("process per request: {failure}"));
+                failure.reply()
+            }
+        }
+    }
+
+    async fn run(&self, mut reply: Reply) -> Result<Reply, Failure> {
+        let pieces = match reply.content {
+            Content::Empty => Vec::new(),
+            Content::Bytes(bytes) => vec![Piece::Bytes(bytes)],
+            Content::Pieces(pieces) => pieces,
+            Content::Stream(_) | Content::Elsewhere(_) => return Ok(reply),
+        };
+        let length = pieces.iter().map(Piece::len).sum();
+        let place = self.places.take(self.limits.time).await.ok_or(Failure::Busy)?;
+        let mut command = Command::new(&self.program);
+        command.env_clear();
+        let complain = self.complain.clone();
+        let started = Process::start(command, Input::Pieces(pieces), place, complain).await;
+        let process = started.map_err(Failure::Start)?;
+        let bodiless = length == 0;
+        if !bodiless && reply.status != StatusCode::NOT_MODIFIED {
+            reply.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        let course = Course {
+            // the length is known: no other limit is needed
+            limits: Limits { output: length, ..self.limits },
+            length: Some(length),
+            bodiless,
+            complain: self.complain.clone(),
+            name: self.program.display().to_string(),
+        };
+        reply.content = carry(process, Bytes::new(), course);
+        Ok(reply)
+    }
+}

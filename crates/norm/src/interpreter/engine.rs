@@ -1,0 +1,280 @@
+//! One loaded copy of a script.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Weak;
+use std::time::Instant;
+
+use hyper::body::Bytes;
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::http::StatusCode;
+use mlua::{Error, Function, HookTriggers, Lua, LuaOptions, StdLib, Table, Value, VmState};
+
+use super::{Limits, Settings};
+use crate::cgi::{Complain, is_ours};
+use crate::exchange::{Ask, Content, Entity, Reply};
+
+/// Instructions between two looks at the clock.
+const LOOK_EVERY: u32 = 10_000;
+/// Fields of an answer.
+const FIELDS_MAX: usize = 100;
+/// Characters of a line that a script prints to the log.
+const LINE_MAX: usize = 1_000;
+/// What of the base library reaches files, other code or the collector's limits; and `xpcall`, whose
+/// handler would run without a look at the clock when it is the clock that struck.
+const BARRED: [&str; 7] =
+    ["dofile", "loadfile", "load", "loadstring", "collectgarbage", "newproxy", "xpcall"];
+
+/// A Lua state with the script's `answer`.
+pub(super) struct Engine {
+    lua: Lua,
+    answer: Function,
+    watch: Rc<Watch>,
+    limits: Limits,
+}
+
+/// What ends a script that is running.
+#[derive(Debug, Default)]
+struct Watch {
+    deadline: Cell<Option<Instant>>,
+    /// Whoever waits for the answer keeps this alive.
+    asker: RefCell<Option<Weak<()>>>,
+}
+
+impl Watch {
+    fn begin(&self, limits: &Limits, asker: Option<Weak<()>>) {
+        self.deadline.set(Instant::now().checked_add(limits.time));
+        self.asker.replace(asker);
+    }
+
+    fn is_over(&self) -> bool {
+        let late = self.deadline.get().is_some_and(|deadline| Instant::now() > deadline);
+        late || self.asker.borrow().as_ref().is_some_and(|asker| asker.strong_count() == 0)
+    }
+}
+
+/// Why there is no answer of the script's own.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// An error of the script, with its line.
+    Script(String),
+    Slow,
+    Memory,
+    TooLong,
+    /// The spooled body cannot be read.
+    Body(std::io::Error),
+    Busy(&'static str),
+}
+
+impl Engine {
+    /// Runs the script once, so that it defines its functions.
+    ///
+    /// # Errors
+    /// A message that names file and line.
+    pub(super) fn load(name: &str, source: &[u8], settings: &Settings) -> Result<Engine, String> {
+        let plain = |error: Error| {
+            let text = first_line(&error);
+            if text.starts_with(name) { text } else { format!("{name}: {text}") }
+        };
+        // no JIT library: compiled loops would not look at the clock
+        let libraries = StdLib::STRING | StdLib::TABLE | StdLib::MATH | StdLib::BIT;
+        let lua = Lua::new_with(libraries, LuaOptions::default()).map_err(plain)?;
+        lua.set_memory_limit(settings.limits.memory).map_err(plain)?;
+        let watch = Rc::new(Watch::default());
+        prepare(&lua, &settings.complain, Rc::clone(&watch)).map_err(plain)?;
+        watch.begin(&settings.limits, None);
+        // "@" says that the name is a file's; text only, since byte code can break out
+        let chunk = lua.load(source).set_name(format!("@{name}"));
+        chunk.set_mode(mlua::chunk::ChunkMode::Text).exec().map_err(plain)?;
+        let answer: Value = lua.globals().get("answer").map_err(plain)?;
+        let Value::Function(answer) = answer else {
+            return Err(format!("{name} defines no function answer(request)"));
+        };
+        Ok(Engine { lua, answer, watch, limits: settings.limits })
+    }
+
+    /// What the script answers. It is stopped when nobody keeps `asker` alive any more.
+    ///
+    /// # Errors
+    /// The script fails or takes too much.
+    pub(super) fn answer(&self, ask: &Ask, asker: Weak<()>) -> Result<Reply, Failure> {
+        let body = match &ask.body {
+            Entity::None => Bytes::new(),
+            Entity::Memory(bytes) => bytes.clone(),
+            Entity::Spooled(file) => std::fs::read(&file.path).map_err(Failure::Body)?.into(),
+        };
+        let failed = |error: Error| match error {
+            _ if self.watch.is_over() => Failure::Slow,
+            error if is_memory(&error) => Failure::Memory,
+            error => Failure::Script(first_line(&error)),
+        };
+        self.watch.begin(&self.limits, Some(asker));
+        let request = self.request(ask, &body).map_err(failed)?;
+        let (status, fields, body) = self.answer.call(request).map_err(failed)?;
+        reply(&status, fields, &body).map_err(Failure::Script)
+    }
+
+    fn request(&self, ask: &Ask, body: &[u8]) -> mlua::Result<Table> {
+        let request = self.lua.create_table()?;
+        request.set("method", ask.method.as_str())?;
+        request.set("path", ask.path.as_str())?;
+        request.set("path_info", ask.rest.as_str())?;
+        request.set("query", ask.query.as_deref())?;
+        request.set("peer", ask.peer.ip().to_canonical().to_string())?;
+        request.set("user", ask.user.as_deref())?;
+        request.set("body", self.lua.create_string(body)?)?;
+        let headers = self.lua.create_table()?;
+        for name in ask.headers.keys() {
+            let values = ask.headers.get_all(name).iter().map(|value| value.as_bytes());
+            let value = values.collect::<Vec<_>>().join(b", ".as_slice());
+            headers.set(name.as_str(), self.lua.create_string(value)?)?;
+        }
+        request.set("headers", headers)?;
+        Ok(request)
+    }
+}
+
+/// Takes away what a script must not have, sends `print` to the log, and looks at the clock.
+fn prepare(lua: &Lua, complain: &Complain, watch: Rc<Watch>) -> mlua::Result<()> {
+    let globals = lua.globals();
+    for name in BARRED {
+        globals.set(name, Value::Nil)?;
+    }
+    globals.get::<Table>("string")?.set("dump", Value::Nil)?;
+    let complain = complain.clone();
+    let print = lua.create_function(move |lua, values: mlua::Variadic<Value>| {
+        let texts = values.iter().map(|value| lua.coerce_string(value.clone()));
+        let texts = texts.map(|text| Ok(text?.map(|text| text.to_string_lossy())));
+        let texts: Vec<String> = texts
+            .map(|text: mlua::Result<_>| Ok(text?.unwrap_or_else(|| "?".into())))
+            .collect::<mlua::Result<_>>()?;
+        let line = texts.join(" ");
+        let line = line.chars().filter(|c| !c.is_control()).take(LINE_MAX);
+        complain(&format!("interpreter: {}", line.collect::<String>()));
+        Ok(())
+    })?;
+    globals.set("print", print)?;
+    let late = || Err(Error::runtime("took longer than its time limit"));
+    lua.set_global_hook(HookTriggers::new().every_nth_instruction(LOOK_EVERY), move |lua, _| {
+        if !watch.is_over() {
+            return Ok(VmState::Continue);
+        }
+        // whoever catches this error gets it again at the next instruction
+        let always = HookTriggers::new().every_nth_instruction(1);
+        lua.set_global_hook(always, move |_, _| late())?;
+        late()
+    })
+}
+
+/// # Errors
+/// What is wrong with the values that the script returned.
+fn reply(status: &Value, fields: Value, body: &Value) -> Result<Reply, String> {
+    let code = match status {
+        Value::Integer(code) => u16::try_from(*code).ok(),
+        Value::Number(code) if code.fract() == 0.0 && (0.0..1e4).contains(code) => {
+            Some(*code as u16)
+        }
+        _ => None,
+    };
+    let code = code.filter(|code| (200..600).contains(code));
+    let status = code.and_then(|code| StatusCode::from_u16(code).ok());
+    let status = status.ok_or("answer() returned no status from 200 to 599 as its first value")?;
+    let headers = match fields {
+        Value::Nil => HeaderMap::new(),
+        Value::Table(table) => headers(&table)?,
+        _ => return Err("answer() returned no table of fields as its second value".to_owned()),
+    };
+    let body = match body {
+        Value::Nil => Bytes::new(),
+        other => text(other).ok_or("answer() returned no string as its third value")?,
+    };
+    let content = if body.is_empty() { Content::Empty } else { Content::Bytes(body) };
+    Ok(Reply { status, headers, content })
+}
+
+fn headers(table: &Table) -> Result<HeaderMap, String> {
+    let mut found = Vec::new();
+    for pair in table.pairs::<Value, Value>() {
+        let (name, value) = pair.map_err(|error| first_line(&error))?;
+        if found.len() == FIELDS_MAX {
+            return Err(format!("answer() returned more than {FIELDS_MAX} fields"));
+        }
+        let name = text(&name).unwrap_or_default();
+        let value = text(&value).unwrap_or_default();
+        let shown = String::from_utf8_lossy(&name).into_owned();
+        let wrong = || format!("answer() returned a field {shown:?} that is none");
+        let name = HeaderName::from_bytes(&name).map_err(|_| wrong())?;
+        let value = HeaderValue::from_bytes(value.trim_ascii()).map_err(|_| wrong())?;
+        found.push((name, value));
+    }
+    // a table has no order of its own; an answer shall have one
+    found.sort_by(|one, other| one.0.as_str().cmp(other.0.as_str()));
+    let kept = found.into_iter().filter(|(name, _)| !is_ours(name));
+    Ok(kept.collect())
+}
+
+/// Strings and numbers.
+fn text(value: &Value) -> Option<Bytes> {
+    match value {
+        Value::String(text) => Some(Bytes::copy_from_slice(&text.as_bytes())),
+        Value::Integer(number) => Some(number.to_string().into()),
+        Value::Number(number) => Some(number.to_string().into()),
+        _ => None,
+    }
+}
+
+/// An error without its kind and its call stack.
+fn first_line(error: &Error) -> String {
+    let text = match error {
+        Error::CallbackError { cause, .. } => return first_line(cause),
+        Error::SyntaxError { message, .. } => message.clone(),
+        Error::RuntimeError(message) | Error::MemoryError(message) => message.clone(),
+        other => other.to_string(),
+    };
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+fn is_memory(error: &Error) -> bool {
+    match error {
+        Error::MemoryError(_) => true,
+        Error::CallbackError { cause, .. } => is_memory(cause),
+        _ => false,
+    }
+}
+
+impl Failure {
+    /// Whether a limit has struck somewhere in the script, so that its copy is not to be used again.
+    pub(super) fn spoils(&self) -> bool {
+        matches!(self, Failure::Slow | Failure::Memory)
+    }
+
+    pub(super) fn reply(&self) -> Reply {
+        let (status, text) = match self {
+            Failure::Script(_) | Failure::Memory | Failure::Body(_) => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "The script failed.")
+            }
+            Failure::Slow => (StatusCode::INTERNAL_SERVER_ERROR, "The script took too long."),
+            Failure::TooLong => {
+                (StatusCode::PAYLOAD_TOO_LARGE, "The script takes no body so long.")
+            }
+            Failure::Busy(_) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "The script is busy. Try again in a moment.")
+            }
+        };
+        Reply::text(status, format!("{text}\n"))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Script(why) => f.write_str(why),
+            Failure::Slow => f.write_str("took longer than its time limit"),
+            Failure::Memory => f.write_str("took more memory than its limit"),
+            Failure::TooLong => f.write_str("the request's body is longer than its limit"),
+            Failure::Body(error) => write!(f, "cannot read the request's body: {error}"),
+            Failure::Busy(why) => f.write_str(why),
+        }
+    }
+}
