@@ -26,6 +26,7 @@ pub(crate) struct Call {
     pub(crate) admitted: Nanos,
     pub(crate) issued: Nanos,
     pub(crate) sent: Nanos,
+    pub(crate) written: Nanos,
     pub(crate) first_byte: Nanos,
     pub(crate) bytes_sent: u64,
     pub(crate) bytes_received: u64,
@@ -48,6 +49,7 @@ impl Call {
             admitted: Nanos::ZERO,
             issued: Nanos::ZERO,
             sent: Nanos::ZERO,
+            written: Nanos::ZERO,
             first_byte: Nanos::ZERO,
             bytes_sent: 0,
             bytes_received: 0,
@@ -69,7 +71,7 @@ impl Call {
     }
 
     #[inline]
-    pub(crate) fn sample(&self, done: Nanos, status: u16, class: Option<FailureClass>) -> Sample {
+    pub(crate) fn sample(&self, done: Nanos, end: &End) -> Sample {
         Sample {
             index: self.index,
             target: self.target,
@@ -77,12 +79,14 @@ impl Call {
             issued: self.issued,
             admitted: self.admitted,
             sent: self.sent,
+            written: self.written,
             first_byte: self.first_byte,
             done,
             connect: None,
             tls: None,
-            status,
-            class,
+            status: end.status,
+            class: end.class,
+            persistent: end.persistent,
             bytes_sent: self.bytes_sent,
             bytes_received: self.bytes_received,
             body_bytes: self.body_bytes,
@@ -98,18 +102,30 @@ pub(crate) struct End {
     pub(crate) outcome: Outcome,
     pub(crate) status: u16,
     pub(crate) class: Option<FailureClass>,
+    pub(crate) persistent: bool,
 }
 
 impl End {
+    /// A whole answer came; `class`: what was wrong with it.
+    #[inline]
+    pub(crate) fn answered(facts: &AnswerFacts, class: Option<FailureClass>) -> End {
+        let outcome = if class.is_none() { Outcome::Succeeded } else { Outcome::Failed };
+        End { outcome, status: facts.status, class, persistent: facts.persistent }
+    }
+
     pub(crate) fn failed(class: FailureClass) -> End {
-        End { outcome: Outcome::Failed, status: 0, class: Some(class) }
+        End::without_answer(Outcome::Failed, Some(class))
     }
 
     pub(crate) fn timed_out(class: FailureClass) -> End {
-        End { outcome: Outcome::TimedOut, status: 0, class: Some(class) }
+        End::without_answer(Outcome::TimedOut, Some(class))
     }
 
     pub(crate) fn abandoned() -> End {
-        End { outcome: Outcome::Abandoned, status: 0, class: None }
+        End::without_answer(Outcome::Abandoned, None)
+    }
+
+    fn without_answer(outcome: Outcome, class: Option<FailureClass>) -> End {
+        End { outcome, status: 0, class, persistent: false }
     }
 }

@@ -29,6 +29,8 @@ pub(crate) struct Conn {
     /// Counts openings of this slot.
     pub(crate) generation: u32,
     pub(crate) endpoint: u32,
+    /// Row of the endpoint's addresses.
+    pub(crate) address: usize,
     /// The user it belongs to, or [`NOBODY`].
     pub(crate) user: u32,
     /// Calls put on it so far, and answers had from it.
@@ -63,6 +65,8 @@ pub(crate) struct Conn {
     pub(crate) busy_since: Nanos,
     pub(crate) busy: Nanos,
     pub(crate) received: u64,
+    /// The beginning of the answer under way, where answers are kept.
+    pub(crate) kept: Vec<u8>,
 }
 
 impl Conn {
@@ -71,6 +75,7 @@ impl Conn {
             state: State::Closed,
             generation: 0,
             endpoint: 0,
+            address: 0,
             user: NOBODY,
             assigned: 0,
             served: 0,
@@ -94,6 +99,7 @@ impl Conn {
             busy_since: Nanos::ZERO,
             busy: Nanos::ZERO,
             received: 0,
+            kept: Vec::new(),
         }
     }
 
@@ -109,10 +115,17 @@ impl Conn {
         self.out_at = 0;
         self.held.clear();
         self.body.clear();
+        self.kept.clear();
         (self.tls, self.setup) = (None, None);
         (self.opened, self.connected, self.progress) = (now, now, now);
         self.armed = Nanos::NEVER;
         (self.busy_since, self.busy, self.received) = (now, Nanos::ZERO, 0);
+    }
+
+    /// Keeps a piece of the answer under way, as far as there is room.
+    pub(crate) fn keep(&mut self, piece: &[u8]) {
+        let room = crate::setup::ANSWER_KEPT_MAX - self.kept.len();
+        self.kept.extend_from_slice(&piece[..piece.len().min(room)]);
     }
 
     /// Whether one more call may be put on it.

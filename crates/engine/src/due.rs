@@ -205,9 +205,11 @@ impl Worker {
         } else {
             FailureClass::ProgressTimeout
         };
+        let answer = std::mem::take(&mut conn.kept);
         self.strand(slot);
         self.close(io, slot, Close::Reset, now);
         self.replace_stranded(io, now);
+        self.answer = answer;
         self.conclude(io, call, End::timed_out(class), now);
     }
 

@@ -4,6 +4,7 @@ use crate::call::{Call, End, NOBODY};
 use crate::conn::State;
 use crate::worker::Worker;
 use conduit::{Close, Io, Slot};
+use sample::CallRecord;
 use units::Nanos;
 
 impl Worker {
@@ -21,7 +22,7 @@ impl Worker {
         now: Nanos,
         setup: Option<(Nanos, Option<Nanos>)>,
     ) {
-        let mut sample = call.sample(now, end.status, end.class);
+        let mut sample = call.sample(now, &end);
         if let Some((connect, tls)) = setup {
             sample.connect = Some(connect);
             sample.tls = tls;
@@ -32,8 +33,10 @@ impl Worker {
         if self.received >= self.limits.bytes {
             self.stop();
         }
-        if self.setup.log_calls {
-            self.log.push((sample, end.outcome));
+        if self.setup.logging.calls {
+            let answer = std::mem::take(&mut self.answer);
+            self.log_urgent |= self.setup.logging.failures_at_once && sample.class.is_some();
+            self.log.push(CallRecord { sample, outcome: end.outcome, answer });
         }
         if call.user != NOBODY {
             self.follow(io, call.user, &end, now);

@@ -8,7 +8,7 @@ use crate::script::keep_body;
 use crate::setup::{endpoint_key, redirect_method};
 use crate::worker::Worker;
 use conduit::{Close, Io, IoError, Ready, Slot};
-use sample::{FailureClass, Outcome};
+use sample::FailureClass;
 use units::Nanos;
 use wire::answer::{AnswerError, AnswerFacts};
 use wire::fields;
@@ -173,6 +173,9 @@ impl Worker {
                 Ok(advance) => advance,
                 Err(error) => return self.break_off(io, slot, class_of_answer(&error), now),
             };
+            if self.answers_left > 0 {
+                conn.keep(&input[at..at + advance.consumed]);
+            }
             if looks && !advance.body.is_empty() {
                 let body = at + advance.body.start..at + advance.body.end;
                 self.look(slot, &input[body]);
@@ -245,6 +248,11 @@ impl Worker {
         let heads = self.setup.plan.measure.conforming_counts_heads;
         conn.received += facts.body_bytes + if heads { facts.head_bytes } else { 0 };
         let setup_times = conn.setup.take();
+        let mut answer = Vec::new();
+        if self.answers_left > 0 {
+            self.answers_left -= 1;
+            answer = std::mem::take(&mut conn.kept);
+        }
         match conn.calls.front() {
             Some(next) => {
                 let asked = next.asked;
@@ -259,6 +267,7 @@ impl Worker {
             // before the user's next call, so that none waits behind newer ones for ever
             self.replace_stranded(io, now);
         }
+        self.answer = answer;
         match detour {
             Ok(Some(template)) => self.detour(io, call, template, now),
             Ok(None) => {
@@ -266,8 +275,7 @@ impl Worker {
                 self.conclude_with(io, call, end, now, setup_times);
             }
             Err(class) => {
-                let end =
-                    End { outcome: Outcome::Failed, status: facts.status, class: Some(class) };
+                let end = End::answered(&facts, Some(class));
                 self.conclude_with(io, call, end, now, setup_times);
             }
         }
@@ -313,8 +321,7 @@ impl Worker {
     fn judge(&self, facts: &AnswerFacts, wrong: Option<FailureClass>) -> End {
         let class =
             if self.setup.status_ok(facts.status) { wrong } else { Some(FailureClass::Status) };
-        let outcome = if class.is_none() { Outcome::Succeeded } else { Outcome::Failed };
-        End { outcome, status: facts.status, class }
+        End::answered(facts, class)
     }
 
     /// Cookies for the user's jar, and the request that a redirect asks for.
@@ -384,7 +391,19 @@ impl Worker {
     ) {
         let conn = &mut self.conns[slot as usize];
         let stood = conn.state == State::Open;
-        let first = conn.calls.pop_front();
+        if conn.state == State::Connecting && self.next_address(slot) {
+            self.strand(slot);
+            self.close(io, slot, Close::Reset, now);
+            return self.replace_stranded(io, now);
+        }
+        let conn = &mut self.conns[slot as usize];
+        let answer = std::mem::take(&mut conn.kept);
+        let mut first = conn.calls.pop_front();
+        if let Some(call) = first.as_mut().filter(|_| stood && conn.reader.begun()) {
+            // what came of the answer came over the wire all the same
+            let facts = conn.reader.facts();
+            call.add(&facts, facts.body_bytes);
+        }
         self.strand(slot);
         self.close(io, slot, Close::Reset, now);
         let end = End::failed(class);
@@ -392,6 +411,7 @@ impl Worker {
             self.replace_stranded(io, now);
         }
         if let Some(call) = first {
+            self.answer = answer;
             self.conclude(io, call, end, now);
         }
         for call in std::mem::take(&mut self.stranded) {

@@ -23,5 +23,7 @@ mod worker;
 
 pub use collect::{Collector, Row};
 pub use render::{build_template, connect_request};
-pub use setup::{Endpoint, Setup, SetupError, endpoint_key, redirect_method};
+pub use setup::{
+    ANSWER_KEPT_MAX, Endpoint, Logging, Setup, SetupError, endpoint_key, redirect_method,
+};
 pub use worker::{Link, Order, Turn, Worker, drive};

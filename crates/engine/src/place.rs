@@ -4,6 +4,7 @@ use crate::call::{Call, End, NOBODY};
 use crate::conn::{Conn, State};
 use crate::worker::Worker;
 use conduit::{Close, Io, IoError, OpenOptions, Slot};
+use plan::AddressOrder;
 use sample::FailureClass;
 use units::Nanos;
 use workload::Template;
@@ -118,11 +119,37 @@ impl Worker {
     fn place_on_new<I: Io>(&mut self, io: &mut I, mut call: Call, endpoint: u32, now: Nanos) {
         // connecting is work on this call: its lag ends before it
         self.stamp_issue(&mut call, now);
-        self.recorder.now.connections.attempted += 1;
-        match self.open(io, endpoint, call.user, now) {
-            Ok(slot) => self.assign(slot, call, now),
-            Err(class) => self.conclude(io, call, End::failed(class), now),
+        loop {
+            self.recorder.now.connections.attempted += 1;
+            let address = self.address[endpoint as usize].0;
+            match self.open(io, endpoint, call.user, now) {
+                Ok(slot) => return self.assign(slot, call, now),
+                Err(_) if self.give_up_address(endpoint, address) => {}
+                Err(class) => return self.conclude(io, call, End::failed(class), now),
+            }
         }
+    }
+
+    /// The connection was refused: is its endpoint to be tried at another address?
+    pub(crate) fn next_address(&mut self, slot: Slot) -> bool {
+        let conn = &self.conns[slot as usize];
+        let (endpoint, address) = (conn.endpoint, conn.address);
+        self.give_up_address(endpoint, address)
+    }
+
+    /// Where addresses are tried in order and none has taken a connection yet: goes on to the next
+    /// one. False when there is none.
+    fn give_up_address(&mut self, endpoint: u32, address: usize) -> bool {
+        if self.setup.plan.connection.addresses != AddressOrder::FirstThatAnswers {
+            return false;
+        }
+        let known = self.setup.endpoints[endpoint as usize].peers.len();
+        let (now, reached) = &mut self.address[endpoint as usize];
+        if *reached || (*now == address && address + 1 >= known) {
+            return false;
+        }
+        *now = (*now).max(address + 1);
+        true
     }
 
     fn stamp_issue(&mut self, call: &mut Call, now: Nanos) {
@@ -153,9 +180,12 @@ impl Worker {
         self.opened_count += 1;
         self.opens_this_turn += 1;
         let chosen = self.script.as_mut().and_then(|script| script.peer());
-        let listed = &end.peers[(turn % end.peers.len() as u64) as usize];
-        let peer = chosen.as_ref().unwrap_or(listed);
         let wanted = &setup.plan.connection;
+        let address = match wanted.addresses {
+            AddressOrder::InTurn => (turn % end.peers.len() as u64) as usize,
+            AddressOrder::FirstThatAnswers => self.address[endpoint as usize].0,
+        };
+        let peer = chosen.as_ref().unwrap_or(&end.peers[address]);
         let options = OpenOptions {
             bind: (!wanted.bind.is_empty())
                 .then(|| wanted.bind[(turn % wanted.bind.len() as u64) as usize]),
@@ -169,6 +199,7 @@ impl Worker {
         }
         let conn = &mut self.conns[slot as usize];
         conn.renew(endpoint, user, now);
+        conn.address = address;
         conn.calls.reserve_exact(self.limits.depth as usize);
         conn.connected = io.now();
         conn.direct = end.tunnel.is_none() && end.tls_name.is_none();
@@ -286,6 +317,7 @@ impl Worker {
         if conn.out_at == conn.out.len() {
             return;
         }
+        let resumed = (conn.out_at > 0).then_some(now);
         match io.write(slot, &conn.out[conn.out_at..]) {
             Ok(count) => {
                 conn.out_at += count;
@@ -294,16 +326,17 @@ impl Worker {
                     State::Connecting => self.connected(slot, now),
                     _ => {}
                 }
-                self.flush_rest(io, slot);
+                self.flush_rest(io, slot, resumed);
             }
             Err(IoError::WouldBlock) => {}
             Err(error) => self.break_off(io, slot, class_of(error), now),
         }
     }
 
-    /// The rest of a flush whose first write was taken.
+    /// The rest of a flush whose first write was taken. `resumed`: the instant, when bytes had been
+    /// left over by the flush before.
     #[inline]
-    fn flush_rest<I: Io>(&mut self, io: &mut I, slot: Slot) {
+    fn flush_rest<I: Io>(&mut self, io: &mut I, slot: Slot, resumed: Option<Nanos>) {
         let conn = &mut self.conns[slot as usize];
         while conn.out_at < conn.out.len() {
             match io.write(slot, &conn.out[conn.out_at..]) {
@@ -311,6 +344,11 @@ impl Worker {
                 // an error shows again, with its reason, when the connection is read
                 Err(_) => return,
             }
+        }
+        if let Some(at) = resumed
+            && let Some(call) = conn.calls.back_mut()
+        {
+            call.written = at;
         }
         conn.out.clear();
         conn.out_at = 0;
@@ -340,6 +378,7 @@ impl Worker {
         conn.state = State::Open;
         conn.unflushed = if tls.is_some() { conn.unflushed } else { 0 };
         let connect = conn.connected - conn.opened;
+        self.address[conn.endpoint as usize].1 = true;
         conn.setup = Some((connect, tls));
         self.recorder.connection_opened(connect, tls);
         for call in &mut conn.calls {

@@ -53,6 +53,22 @@ pub fn build_template(
     })
 }
 
+/// A request that the plan gives as bytes.
+pub(crate) fn raw_template(url: &Url, method: &str, raw: &[u8], endpoint: u32) -> Template {
+    let end = raw.windows(4).position(|at| at == b"\r\n\r\n");
+    let cookie_at = end.map_or(raw.len(), |at| at + 2);
+    Template {
+        endpoint,
+        url: url.clone(),
+        method: method.to_owned(),
+        asked: wire::request::asked(method),
+        bytes: raw.to_vec(),
+        last: raw.to_vec(),
+        cookie_at,
+        cookie_at_last: cookie_at,
+    }
+}
+
 /// The CONNECT request that opens a tunnel through a proxy to `authority` (`host:port`).
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 //! requests are rendered here, once.
 
 use crate::inspect::BodyTest;
-use crate::render::build_template;
+use crate::render::{build_template, raw_template};
 use conduit::Peer;
 use plan::{Load, Plan};
 use std::collections::BTreeMap;
@@ -56,9 +56,23 @@ pub struct Setup {
     pub(crate) body: BodyTest,
     pub(crate) keys: BTreeMap<String, u32>,
     status_ok: Box<[bool; 1000]>,
-    /// Every call is logged as a line.
-    pub log_calls: bool,
+    pub logging: Logging,
 }
+
+/// What becomes of finished calls, beside being counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Logging {
+    /// Each is handed over, in batches.
+    pub calls: bool,
+    /// A failed one is not kept back until its batch is full.
+    pub failures_at_once: bool,
+    /// With so many of each worker's calls goes the beginning of their answer, up to
+    /// [`ANSWER_KEPT_MAX`] bytes.
+    pub answers: u64,
+}
+
+/// Bytes of an answer that are kept.
+pub const ANSWER_KEPT_MAX: usize = 8 << 10;
 
 impl Setup {
     /// `endpoints` must hold one with the key of each target's URL; `workers` is at least 1 and not
@@ -84,8 +98,11 @@ impl Setup {
             let method = target.method.as_deref().unwrap_or(&plan.request.method);
             let body = target.body.as_deref().or(plan.request.body.as_deref());
             let absolute = endpoints[row as usize].absolute;
-            let template = build_template(&plan, &target.url, method, body, row, absolute)
-                .map_err(|error| SetupError(format!("request for {}: {error}", target.url)))?;
+            let template = match &target.raw {
+                Some(raw) => raw_template(&target.url, method, raw, row),
+                None => build_template(&plan, &target.url, method, body, row, absolute)
+                    .map_err(|error| SetupError(format!("request for {}: {error}", target.url)))?,
+            };
             templates.push(template);
         }
         let weights: Vec<f64> = plan.targets.iter().map(|target| target.weight).collect();
@@ -103,7 +120,7 @@ impl Setup {
             body,
             keys,
             status_ok,
-            log_calls: false,
+            logging: Logging::default(),
         })
     }
 

@@ -7,7 +7,7 @@ use crate::setup::Setup;
 use crate::source::{People, Source};
 use crate::timers::Timers;
 use conduit::{Io, Slot, TlsFactory};
-use sample::{Outcome, Sample};
+use sample::CallRecord;
 use stats::{Recorder, Snapshot};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub trait Link {
     fn row(&mut self, row: crate::Row) -> Box<Snapshot>;
 
     /// Hands finished calls over, where calls are logged; empties the list.
-    fn log(&mut self, calls: &mut Vec<(Sample, Outcome)>);
+    fn log(&mut self, calls: &mut Vec<CallRecord>);
 
     /// The script failed, as the text says; this worker is done.
     fn broken(&mut self, text: String);
@@ -89,7 +89,17 @@ pub struct Worker {
     pub(crate) row_start: Nanos,
     pub(crate) spun: Nanos,
     pub(crate) received: u64,
-    pub(crate) log: Vec<(Sample, Outcome)>,
+    pub(crate) log: Vec<CallRecord>,
+    /// The log holds a failure that is not to be kept back.
+    pub(crate) log_urgent: bool,
+    /// Answers that are still to be kept, and the one of the call that is being concluded.
+    pub(crate) answers_left: u64,
+    pub(crate) answer: Vec<u8>,
+    /// For each endpoint whose addresses are tried in order: the one that is tried now, and whether
+    /// it took a connection.
+    pub(crate) address: Vec<(usize, bool)>,
+    /// When calls under way are given up: the end of the measured phase, or never.
+    pub(crate) cut: Nanos,
     pub(crate) last_done: Nanos,
     /// Bodies are looked at, by the plan's expectations or by a script.
     pub(crate) looks: bool,
@@ -172,6 +182,11 @@ impl Worker {
             spun: Nanos::ZERO,
             received: 0,
             log: Vec::new(),
+            log_urgent: false,
+            answers_left: setup.logging.answers,
+            answer: Vec::new(),
+            address: vec![(0, false); endpoints],
+            cut: if setup.plan.stop.at_once { window.1 } else { Nanos::NEVER },
             last_done: setup.start,
             looks: setup.body.looks(),
             script: None,
@@ -185,7 +200,8 @@ impl Worker {
         let now = io.now();
         self.opens_this_turn = 0;
         self.events_before = std::mem::take(&mut self.events);
-        match link.order() {
+        let order = if now >= self.cut { Order::Abandon } else { link.order() };
+        match order {
             Order::Go => {}
             Order::Stop => self.stop(),
             Order::Abandon => {
@@ -203,7 +219,8 @@ impl Worker {
         if now >= self.row_end {
             self.end_row(io, link, now, false);
         }
-        if self.log.len() >= LOG_BATCH {
+        if self.log.len() >= LOG_BATCH || self.log_urgent {
+            self.log_urgent = false;
             link.log(&mut self.log);
         }
         self.expire(io, now);
@@ -233,7 +250,7 @@ impl Worker {
         let queues = self.queues.iter().filter_map(VecDeque::front);
         let oldest = queues.map(|call| call.intended).min().unwrap_or(Nanos::NEVER);
         let wait = self.next_due.min(self.timers.next()).min(self.row_end).min(now + NAP);
-        wait.min(oldest + self.setup.plan.timeouts.call)
+        wait.min(oldest + self.setup.plan.timeouts.call).min(self.cut)
     }
 
     pub(crate) fn stop(&mut self) {

@@ -8,7 +8,7 @@ use crate::run::measure::{Measured, measure};
 use crate::run::prepare::prepare;
 use crate::run::threads::Watcher;
 use plan::{Arrivals, Gaps, Load, Plan, Think};
-use sample::{Outcome, Sample};
+use sample::CallRecord;
 use stats::{Second, Snapshot};
 use units::{Nanos, Rate, show};
 
@@ -96,7 +96,8 @@ fn one(url: &str, load: Load, calls: Option<u32>, span: Nanos) -> Result<Measure
     plan.driver.threads = Some(1);
     let prepared = prepare(&mut plan, &[])?;
     let mut watcher = |_: &engine::Setup| -> Box<dyn Watcher> { Box::new(Silent) };
-    measure(&plan, &prepared, None, false, Vec::new(), &mut watcher).map_err(Failure::from_run)
+    measure(&plan, &prepared, None, engine::Logging::default(), Vec::new(), &mut watcher)
+        .map_err(Failure::from_run)
 }
 
 fn open(rate: f64) -> Load {
@@ -158,7 +159,7 @@ struct Silent;
 
 impl Watcher for Silent {
     fn second(&mut self, _: &Second, _: &Snapshot) {}
-    fn calls(&mut self, _: &[(Sample, Outcome)]) -> anyhow::Result<()> {
+    fn calls(&mut self, _: &[CallRecord]) -> anyhow::Result<()> {
         Ok(())
     }
     fn end(&mut self) {}

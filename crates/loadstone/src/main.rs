@@ -7,6 +7,7 @@ mod calibration;
 mod child;
 mod demo;
 mod exit;
+mod face;
 mod files;
 mod run;
 mod signals;
@@ -20,6 +21,9 @@ use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(wanted) = face::wanted(std::env::args_os()) {
+        return face::wear(&wanted);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return tell_usage(&error),

@@ -12,12 +12,22 @@ pub(crate) fn install() -> std::io::Result<()> {
         if signal == SIGHUP && ignored(SIGHUP) {
             continue;
         }
-        let armed = Arc::new(AtomicBool::new(false));
-        // order matters: the second signal finds the flag set by the first
-        signal_hook::flag::register_conditional_shutdown(signal, 130, armed.clone())?;
-        signal_hook::flag::register(signal, armed)?;
-        signal_hook::flag::register_usize(signal, number().clone(), signal as usize)?;
+        catch(signal)?;
     }
+    Ok(())
+}
+
+/// Installs the handler of SIGINT alone: all that the classic tools catch.
+pub(crate) fn install_interrupt() -> std::io::Result<()> {
+    catch(signal_hook::consts::SIGINT)
+}
+
+fn catch(signal: i32) -> std::io::Result<()> {
+    let armed = Arc::new(AtomicBool::new(false));
+    // order matters: the second signal finds the flag set by the first
+    signal_hook::flag::register_conditional_shutdown(signal, 130, armed.clone())?;
+    signal_hook::flag::register(signal, armed)?;
+    signal_hook::flag::register_usize(signal, number().clone(), signal as usize)?;
     Ok(())
 }
 

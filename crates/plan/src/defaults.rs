@@ -7,7 +7,7 @@ use url::Url;
 impl Plan {
     /// What `run URL` means without any option: 10 users of a closed loop for 10 seconds.
     pub fn for_url(url: Url) -> Plan {
-        Plan::for_targets(vec![TargetPlan { url, weight: 1.0, method: None, body: None }])
+        Plan::for_targets(vec![TargetPlan::new(url)])
     }
 
     /// The same for a list of targets.
@@ -23,6 +23,7 @@ impl Plan {
                 duration: Some(Nanos::from_secs(10)),
                 requests: None,
                 bytes: None,
+                at_once: false,
                 warm_up: Nanos::ZERO,
                 abort_if: None,
             },
@@ -91,6 +92,7 @@ impl Default for ConnectionPlan {
             reset_on_close: false,
             proxy: None,
             prefer: AddressFamily::Any,
+            addresses: AddressOrder::InTurn,
         }
     }
 }
@@ -103,6 +105,7 @@ impl Default for TlsPlan {
             cert: None,
             key: None,
             resumption: true,
+            sni: true,
             versions: TlsVersions::Any,
             alpn: vec!["http/1.1".into()],
             server_name: None,

@@ -13,7 +13,7 @@ mod write;
 pub use read::from_toml;
 pub use write::to_toml;
 
-use crate::{AddressFamily, Gaps, HttpVersion, Order, TlsVersions};
+use crate::{AddressFamily, AddressOrder, Gaps, HttpVersion, Order, TlsVersions};
 
 /// The version of the format; a file begins with it.
 pub const VERSION: i64 = 1;
@@ -50,6 +50,8 @@ const HTTP_VERSIONS: [(&str, HttpVersion); 2] =
     [("1.0", HttpVersion::Http10), ("1.1", HttpVersion::Http11)];
 const FAMILIES: [(&str, AddressFamily); 3] =
     [("any", AddressFamily::Any), ("4", AddressFamily::V4), ("6", AddressFamily::V6)];
+const ADDRESSES: [(&str, AddressOrder); 2] =
+    [("in-turn", AddressOrder::InTurn), ("first", AddressOrder::FirstThatAnswers)];
 const TLS_VERSIONS: [(&str, TlsVersions); 3] =
     [("any", TlsVersions::Any), ("1.2", TlsVersions::Tls12), ("1.3", TlsVersions::Tls13)];
 const GAPS: [(&str, Gaps); 3] =

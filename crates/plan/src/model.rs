@@ -33,6 +33,16 @@ pub struct TargetPlan {
     pub method: Option<String>,
     /// Overrides [`RequestPlan::body`].
     pub body: Option<Vec<u8>>,
+    /// The whole request as it goes over the wire, in place of what the plan would make of URL,
+    /// method, headers and body; only the method's name still tells what the answer can hold.
+    pub raw: Option<Vec<u8>>,
+}
+
+impl TargetPlan {
+    /// A URL and nothing else.
+    pub fn new(url: url::Url) -> TargetPlan {
+        TargetPlan { url, weight: 1.0, method: None, body: None, raw: None }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +105,8 @@ pub struct ConnectionPlan {
     /// `http://host:port` of a proxy; https targets go through it by CONNECT.
     pub proxy: Option<url::Url>,
     pub prefer: AddressFamily,
+    /// Which of a host's addresses connections go to.
+    pub addresses: AddressOrder,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,6 +114,14 @@ pub struct ResolveRule {
     pub host: String,
     pub port: u16,
     pub address: IpAddr,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressOrder {
+    /// To all, one after the other.
+    InTurn,
+    /// To the first in the resolver's order that takes a connection, all of them.
+    FirstThatAnswers,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +140,8 @@ pub struct TlsPlan {
     pub cert: Option<Vec<u8>>,
     pub key: Option<Vec<u8>>,
     pub resumption: bool,
+    /// Tell the server the name that is asked for (SNI, RFC 6066 section 3).
+    pub sni: bool,
     pub versions: TlsVersions,
     /// Protocols offered by ALPN, in order; empty: no ALPN.
     pub alpn: Vec<String>,
@@ -177,6 +199,9 @@ pub struct Stop {
     pub requests: Option<u64>,
     /// Bytes received.
     pub bytes: Option<u64>,
+    /// Calls under way at the end of the duration are given up, instead of followed to their
+    /// outcome.
+    pub at_once: bool,
     /// Load before the measured phase, kept apart.
     pub warm_up: Nanos,
     /// `failures>50% for 5s`.

@@ -110,8 +110,7 @@ fn parse_line(line: &str, base: Option<&Url>) -> Result<TargetPlan, ParseError> 
     let (method, rest) = take_method(line);
     let method = method.map(rules::parse_method).transpose()?;
     let (address, mut rest) = take_word(rest);
-    let mut target =
-        TargetPlan { url: parse_address(address, base)?, weight: 1.0, method, body: None };
+    let mut target = TargetPlan { method, ..TargetPlan::new(parse_address(address, base)?) };
     let mut weighted = false;
     while !rest.is_empty() {
         if let Some(body) = rest.strip_prefix("body=") {

@@ -56,6 +56,8 @@ pub struct Sample {
     pub admitted: Nanos,
     /// When the first request byte was handed over.
     pub sent: Nanos,
+    /// When the last request byte was handed over; zero when all of it went with the first.
+    pub written: Nanos,
     /// When the first byte of the answer was read.
     pub first_byte: Nanos,
     /// When the outcome was known.
@@ -66,6 +68,8 @@ pub struct Sample {
     /// Status code of the final answer; 0 when none came.
     pub status: u16,
     pub class: Option<FailureClass>,
+    /// The answer left its connection open for another call.
+    pub persistent: bool,
     /// Bytes of this call handed to the transport (plaintext).
     pub bytes_sent: u64,
     /// Bytes of its answers, heads and framing included (plaintext).
@@ -75,6 +79,15 @@ pub struct Sample {
     pub decoded_bytes: u64,
     /// Redirects followed within this call.
     pub redirects: u16,
+}
+
+/// A finished call as it is handed to whoever logs calls.
+#[derive(Clone, Debug)]
+pub struct CallRecord {
+    pub sample: Sample,
+    pub outcome: Outcome,
+    /// The beginning of its answer as it came, head first; empty unless the run keeps answers.
+    pub answer: Vec<u8>,
 }
 
 /// What TLS agreed on for one connection.
@@ -87,6 +100,8 @@ pub struct TlsFacts {
     /// `X25519MLKEM768`; empty when a resumed session did no exchange.
     pub group: String,
     pub resumed: bool,
+    /// Bits of the key in the server's certificate; 0 when they are not known.
+    pub key_bits: u32,
     /// Empty when none was agreed on.
     pub alpn: String,
 }

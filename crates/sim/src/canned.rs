@@ -3,7 +3,7 @@
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use engine::{Link, Order, Row};
-use sample::{Outcome, Sample, SocketFacts};
+use sample::{CallRecord, SocketFacts};
 use stats::Snapshot;
 use units::Nanos;
 
@@ -106,7 +106,7 @@ impl Link for Keep {
         panic!("nothing here has a script that could fail: {text}");
     }
 
-    fn log(&mut self, _: &mut Vec<(Sample, Outcome)>) {}
+    fn log(&mut self, _: &mut Vec<CallRecord>) {}
 }
 
 /// The answer of the null server in bench/: what the budgets are measured with.

@@ -4,7 +4,7 @@ use crate::world::{Server, SimIo, World};
 use conduit::Peer;
 use engine::{Collector, Endpoint, Link, Order, Row, Setup, Turn, Worker, endpoint_key};
 use plan::Plan;
-use sample::Sample;
+use sample::{CallRecord, Sample};
 use stats::{Measurement, Snapshot};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -44,8 +44,8 @@ impl Link for Bench {
         panic!("nothing here has a script that could fail: {text}");
     }
 
-    fn log(&mut self, calls: &mut Vec<(Sample, sample::Outcome)>) {
-        self.calls.append(calls);
+    fn log(&mut self, calls: &mut Vec<CallRecord>) {
+        self.calls.extend(calls.drain(..).map(|call| (call.sample, call.outcome)));
     }
 }
 
@@ -71,7 +71,7 @@ pub fn execute_with(plan: Plan, world: World, workers: u32, stop_after: Option<N
     let start = world.now();
     let endpoints = endpoints_of(&plan);
     let mut setup = Setup::new(plan, endpoints, workers, start).expect("a test's plan is valid");
-    setup.log_calls = true;
+    setup.logging.calls = true;
     let setup = Arc::new(setup);
     let world = Rc::new(RefCell::new(world));
     let mut bench =

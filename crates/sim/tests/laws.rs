@@ -65,11 +65,9 @@ fn content_and_instants_do_not_depend_on_the_workers() {
     let look = |workers| {
         let mut plan = open(200.0, 5);
         plan.targets = (0..7)
-            .map(|n| plan::TargetPlan {
-                url: url::Url::parse(&format!("http://sim.example/{n}")).unwrap(),
-                weight: f64::from(n) + 1.0,
-                method: None,
-                body: None,
+            .map(|n| {
+                let url = url::Url::parse(&format!("http://sim.example/{n}")).unwrap();
+                plan::TargetPlan { weight: f64::from(n) + 1.0, ..plan::TargetPlan::new(url) }
             })
             .collect();
         plan.order = plan::Order::Random;

@@ -37,6 +37,7 @@ impl Client {
         let builder = with_verifier(builder, settings, provider)?;
         let mut config = with_identity(builder, settings)?;
         config.alpn_protocols = alpn(&settings.alpn)?;
+        config.enable_sni = !settings.nameless;
         config.resumption = Resumption::disabled();
         // a resumed call must not be answered before its handshake is done: it could be replayed
         config.enable_early_data = false;

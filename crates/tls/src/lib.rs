@@ -8,6 +8,7 @@
 
 mod client;
 mod error;
+mod key_bits;
 mod names;
 mod pem;
 mod roots;
@@ -43,6 +44,8 @@ pub struct Settings {
     pub key: Option<Vec<u8>>,
     /// Resume sessions, within one worker.
     pub resumption: bool,
+    /// Send no SNI.
+    pub nameless: bool,
     pub versions: Versions,
     /// Protocols offered by ALPN (RFC 7301), the preferred first; empty: the extension is not sent.
     pub alpn: Vec<String>,
@@ -62,6 +65,7 @@ impl std::fmt::Debug for Settings {
             .field("cert", &self.cert.is_some())
             .field("key", &self.key.is_some())
             .field("resumption", &self.resumption)
+            .field("nameless", &self.nameless)
             .field("versions", &self.versions)
             .field("alpn", &self.alpn)
             .field("groups", &self.groups)

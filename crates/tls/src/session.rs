@@ -55,6 +55,11 @@ impl Session {
         }
     }
 
+    fn certificate_key_bits(&self) -> u32 {
+        let first = self.connection.peer_certificates().and_then(<[_]>::first);
+        first.map_or(0, crate::key_bits::of_certificate)
+    }
+
     fn explain(&self, error: &rustls::Error) -> TlsError {
         let plain = session_error(error);
         match self.opening.not_tls() {
@@ -122,6 +127,7 @@ impl TlsSession for Session {
             cipher,
             group: group.map(|group| format!("{:?}", group.name())).unwrap_or_default(),
             resumed: self.connection.handshake_kind() == Some(HandshakeKind::Resumed),
+            key_bits: self.certificate_key_bits(),
             alpn: String::from_utf8_lossy(alpn).into_owned(),
         })
     }

@@ -181,6 +181,7 @@ fn the_versions_asked_for_are_the_versions_agreed_on() {
             cipher: cipher.to_owned(),
             group: "X25519".to_owned(),
             resumed: false,
+            key_bits: 256,
             alpn: String::new(),
         };
         assert_eq!(facts, expected);

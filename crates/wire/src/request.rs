@@ -74,11 +74,7 @@ impl RequestHead<'_> {
         };
         let (bytes, cookie_at) = self.message(keep);
         let (last, cookie_at_last) = self.message(last);
-        let asked = match self.method {
-            "HEAD" => Asked::Head,
-            "CONNECT" => Asked::Connect,
-            _ => Asked::Ordinary,
-        };
+        let asked = asked(self.method);
         Ok(Rendered { bytes, last, cookie_at, cookie_at_last, asked })
     }
 
@@ -124,6 +120,15 @@ impl RequestHead<'_> {
     fn content_length(&self) -> Option<usize> {
         let expected = matches!(self.method, "POST" | "PUT" | "PATCH");
         self.body.map(<[u8]>::len).or(expected.then_some(0))
+    }
+}
+
+/// What the answer reader must know of a request with this method.
+pub fn asked(method: &str) -> Asked {
+    match method {
+        "HEAD" => Asked::Head,
+        "CONNECT" => Asked::Connect,
+        _ => Asked::Ordinary,
     }
 }
 

@@ -2,7 +2,7 @@
 //! is renamed over it at the end, so that half a log never looks whole.
 
 use anyhow::{Context, Result};
-use sample::{Outcome, Sample};
+use sample::CallRecord;
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -81,9 +81,9 @@ impl CallLog {
 
     /// # Errors
     /// The disk is full, or the like.
-    pub(crate) fn write(&mut self, calls: &[(Sample, Outcome)]) -> Result<()> {
-        for (sample, outcome) in calls {
-            let line = report::log_line(sample, *outcome, self.start);
+    pub(crate) fn write(&mut self, calls: &[CallRecord]) -> Result<()> {
+        for call in calls {
+            let line = report::log_line(&call.sample, call.outcome, self.start);
             let written = writeln!(self.out, "{line}");
             self.told(written)?;
         }

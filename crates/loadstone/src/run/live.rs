@@ -3,7 +3,7 @@
 use super::call_log::CallLog;
 use super::threads::Watcher;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use sample::{Outcome, Sample};
+use sample::CallRecord;
 use stats::{Second, Snapshot};
 use std::io::IsTerminal;
 use units::{Nanos, show};
@@ -74,7 +74,7 @@ impl Watcher for Live {
         bar.tick();
     }
 
-    fn calls(&mut self, calls: &[(Sample, Outcome)]) -> anyhow::Result<()> {
+    fn calls(&mut self, calls: &[CallRecord]) -> anyhow::Result<()> {
         self.log.as_mut().map_or(Ok(()), |log| log.write(calls))
     }
 

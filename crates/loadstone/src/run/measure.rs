@@ -4,7 +4,7 @@ use super::prepare::Prepared;
 use super::threads::{DriverCost, Watcher, execute};
 use crate::calibration::Calibration;
 use anyhow::Result;
-use engine::Setup;
+use engine::{Logging, Setup};
 use host::{Foreign, Watch};
 use plan::{Load, Plan};
 use stats::verdict::{Evidence, judge};
@@ -25,7 +25,7 @@ pub(crate) fn measure(
     plan: &Plan,
     prepared: &Prepared,
     calibration: Option<&Calibration>,
-    log_calls: bool,
+    logging: Logging,
     scripts: Vec<Box<dyn workload::Script>>,
     watcher: &mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
 ) -> Result<Measured> {
@@ -33,7 +33,7 @@ pub(crate) fn measure(
     let start = reactor::monotonic() + super::placement::LEAD;
     let endpoints = prepared.endpoints.clone();
     let mut setup = Setup::new(plan.clone(), endpoints, prepared.workers, start)?;
-    setup.log_calls = log_calls;
+    setup.logging = logging;
     let setup = Arc::new(setup);
     let mut observer = watcher(&setup);
     let started_unix_s = crate::wall_clock::unix_seconds() + super::placement::LEAD.as_secs_f64();

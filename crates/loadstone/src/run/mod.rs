@@ -173,15 +173,15 @@ fn repeats(
             let span = plan.stop.duration;
             Box::new(Live::new(outputs.quiet, span, setup.requests_max(), log))
         };
-        let measured =
-            measure(&this, prepared, calibration, outputs.log.is_some(), Vec::new(), &mut watcher);
+        let logging = engine::Logging { calls: outputs.log.is_some(), ..Default::default() };
+        let measured = measure(&this, prepared, calibration, logging, Vec::new(), &mut watcher);
         runs.push(measured.map_err(Failure::from_run)?);
     }
     log_file.map_or(Ok(()), LogFile::keep).map_err(|error| Failure::not_written(&error))?;
     Ok(runs)
 }
 
-fn assemble(
+pub(crate) fn assemble(
     plan: &Plan,
     prepared: &Prepared,
     first_call: Option<FirstCall>,

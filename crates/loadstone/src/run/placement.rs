@@ -1,7 +1,7 @@
 //! How many workers, on which cores, within which limits.
 
 use super::prepare::{Prepared, connections_needed};
-use anyhow::{Result, bail};
+use anyhow::Result;
 use conduit::Peer;
 use engine::Endpoint;
 use plan::{Load, Plan};
@@ -114,6 +114,22 @@ fn cores_of_all(pids: &[u32]) -> Vec<u32> {
 /// Descriptors kept free for everything but connections.
 const SPARE_DESCRIPTORS: u64 = 64;
 
+/// What a plan needs is not there on this machine.
+#[derive(Debug)]
+pub(crate) struct TooFew {
+    /// Descriptors, rather than ports.
+    pub(crate) descriptors: bool,
+    sentence: String,
+}
+
+impl std::fmt::Display for TooFew {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.sentence)
+    }
+}
+
+impl std::error::Error for TooFew {}
+
 /// Raises the descriptor limit as far as the plan needs and says what will not last. A plan whose
 /// connections cannot all be open is refused; a pool that may grow is bounded to what fits.
 pub(crate) fn check_limits(plan: &mut Plan, prepared: &mut Prepared) -> Result<()> {
@@ -156,7 +172,8 @@ pub(crate) fn check_limits(plan: &mut Plan, prepared: &mut Prepared) -> Result<(
             || shortage.resource == host::forecast::Resource::Descriptors;
         let sentence = format!("{}. Way out: {}.", shortage.text, shortage.advice);
         if impossible {
-            bail!(sentence);
+            let descriptors = shortage.resource == host::forecast::Resource::Descriptors;
+            return Err(TooFew { descriptors, sentence }.into());
         }
         prepared.notes.push(sentence);
     }

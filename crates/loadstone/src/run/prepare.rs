@@ -142,6 +142,7 @@ fn tls_client(plan: &Plan) -> Result<tls::Client> {
         cert: wanted.cert.clone(),
         key: wanted.key.clone(),
         resumption: wanted.resumption,
+        nameless: !wanted.sni,
         versions: match wanted.versions {
             TlsVersions::Any => tls::Versions::Any,
             TlsVersions::Tls12 => tls::Versions::Tls12,

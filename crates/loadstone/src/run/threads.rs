@@ -6,7 +6,7 @@ use anyhow::Context;
 use engine::{Collector, Link, Order, Row, Setup, Worker, drive};
 use host::cpu::ThreadTime;
 use reactor::Reactor;
-use sample::{Outcome, Sample};
+use sample::CallRecord;
 use stats::{Measurement, Second, Snapshot};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -18,7 +18,7 @@ use workload::{Script, ScriptError};
 /// What a worker thread says.
 enum Message {
     Row(Box<Row>),
-    Calls(Vec<(Sample, Outcome)>),
+    Calls(Vec<CallRecord>),
     Broken(String),
 }
 
@@ -67,7 +67,7 @@ impl Link for ThreadLink {
         })
     }
 
-    fn log(&mut self, calls: &mut Vec<(Sample, Outcome)>) {
+    fn log(&mut self, calls: &mut Vec<CallRecord>) {
         self.out.send(Message::Calls(std::mem::take(calls))).ok();
     }
 
@@ -100,7 +100,11 @@ pub(crate) trait Watcher {
     /// One worker's interval, before it is merged.
     fn row(&mut self, _row: &Row) {}
     /// Calls with their outcomes, where they are logged. `Err` ends the run.
-    fn calls(&mut self, calls: &[(Sample, Outcome)]) -> anyhow::Result<()>;
+    fn calls(&mut self, calls: &[CallRecord]) -> anyhow::Result<()>;
+    /// What the workers are to be told by the word of the watcher.
+    fn order(&self) -> Order {
+        Order::Go
+    }
     fn end(&mut self);
     /// Everything that was to be kept is on disk, or the error says why not.
     fn close(&mut self) -> anyhow::Result<()> {
@@ -225,7 +229,7 @@ impl<'a> Gather<'a> {
     fn run(&mut self, inbox: &Receiver<Message>, watcher: &mut dyn Watcher) -> anyhow::Result<()> {
         let mut trouble = Ok(());
         loop {
-            self.give_orders();
+            self.give_orders(watcher.order());
             match inbox.recv_timeout(Duration::from_millis(50)) {
                 Ok(Message::Row(row)) => self.row(*row, watcher),
                 Ok(Message::Calls(calls)) => {
@@ -248,10 +252,10 @@ impl<'a> Gather<'a> {
         }
     }
 
-    fn give_orders(&self) {
-        if signals::caught() > 0 {
+    fn give_orders(&self, wish: Order) {
+        if signals::caught() > 0 || wish == Order::Abandon {
             self.order.store(2, Ordering::Relaxed);
-        } else if self.collector.aborted().is_some() {
+        } else if self.collector.aborted().is_some() || wish == Order::Stop {
             self.order.fetch_max(1, Ordering::Relaxed);
         }
     }

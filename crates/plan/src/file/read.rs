@@ -3,7 +3,7 @@
 use super::is_secret_header;
 use super::scalar::Scalar;
 use super::shape::*;
-use super::{FAMILIES, GAPS, HTTP_VERSIONS, MASK, ORDERS, TLS_VERSIONS, VERSION};
+use super::{ADDRESSES, FAMILIES, GAPS, HTTP_VERSIONS, MASK, ORDERS, TLS_VERSIONS, VERSION};
 use crate::*;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -163,7 +163,7 @@ fn read_targets(
         (None, Some(url), None) => {
             let Location { url, auth } =
                 parse_url(&url).map_err(|error| top.fault("url", error))?;
-            Ok((vec![TargetPlan { url, weight: 1.0, method: None, body: None }], auth))
+            Ok((vec![TargetPlan::new(url)], auth))
         }
         (None, base, Some(path)) => {
             let base = base.map(|base| parse_url(&base)).transpose();
@@ -194,11 +194,16 @@ fn read_target(
         let why = "a login is in it; give `user = \"name:password\"` in [request] instead";
         return Err(at(table.fault("url", why)));
     }
-    let mut plan = TargetPlan { url, weight: 1.0, method: None, body: None };
+    let mut plan = TargetPlan::new(url);
     table.set("weight", target.weight, &mut plan.weight, urls::parse_weight).map_err(at)?;
     table.set_or_off("method", target.method, &mut plan.method, rules::parse_method).map_err(at)?;
     let body = (target.body, target.body_base64, target.body_file);
     table.set_content("body", body, &mut plan.body, files).map_err(at)?;
+    let raw = (target.raw, target.raw_base64, target.raw_file);
+    table.set_content("raw", raw, &mut plan.raw, files).map_err(at)?;
+    if let Some(raw) = &plan.raw {
+        table.unmask("raw", &String::from_utf8_lossy(raw)).map_err(at)?;
+    }
     Ok(plan)
 }
 
@@ -286,7 +291,9 @@ fn read_connection(
     if let Some(password) = slot.proxy.as_ref().and_then(url::Url::password) {
         table.unmask("proxy", password)?;
     }
-    table.pick("family", connection.family, &mut slot.prefer, &FAMILIES)
+    table.pick("family", connection.family, &mut slot.prefer, &FAMILIES)?;
+    let addresses = connection.addresses.map(Scalar::Text);
+    table.pick("addresses", addresses, &mut slot.addresses, &ADDRESSES)
 }
 
 fn read_tls(tls: TlsTable, slot: &mut TlsPlan, files: &dyn FileSource) -> Result<(), ParseError> {
@@ -299,6 +306,7 @@ fn read_tls(tls: TlsTable, slot: &mut TlsPlan, files: &dyn FileSource) -> Result
         table.unmask("key", MASK)?;
     }
     slot.resumption = tls.resumption.unwrap_or(slot.resumption);
+    slot.sni = tls.sni.unwrap_or(slot.sni);
     table.pick("version", tls.version, &mut slot.versions, &TLS_VERSIONS)?;
     slot.alpn = tls.alpn.unwrap_or_else(|| slot.alpn.clone());
     table.set_or_off("server_name", tls.server_name, &mut slot.server_name, text)?;
@@ -393,6 +401,7 @@ fn read_stop(stop: StopTable, plan: &mut Plan) -> Result<(), ParseError> {
     table.set_or_off("duration", stop.duration, &mut slot.duration, parse_duration)?;
     table.set_or_off("requests", stop.requests, &mut slot.requests, whole)?;
     table.set_or_off("bytes", stop.bytes, &mut slot.bytes, parse_size)?;
+    slot.at_once = stop.at_once.unwrap_or(slot.at_once);
     table.set("warmup", stop.warmup, &mut slot.warm_up, parse_duration)?;
     table.set_or_off("abort_if", stop.abort_if, &mut slot.abort_if, rules::parse_abort_rule)
 }

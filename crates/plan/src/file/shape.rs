@@ -48,6 +48,9 @@ tables! {
         body: Scalar,
         body_base64: String,
         body_file: String,
+        raw: Scalar,
+        raw_base64: String,
+        raw_file: String,
     }
 
     RequestTable {
@@ -80,6 +83,8 @@ tables! {
         proxy: Scalar,
         /// `any`, `4` or `6`.
         family: Scalar,
+        /// `in-turn` or `first`.
+        addresses: String,
     }
 
     TlsTable {
@@ -94,6 +99,7 @@ tables! {
         key_base64: String,
         key_file: String,
         resumption: bool,
+        sni: bool,
         /// `any`, `1.2` or `1.3`.
         version: Scalar,
         alpn: Vec<String>,
@@ -119,6 +125,7 @@ tables! {
         duration: Scalar,
         requests: Scalar,
         bytes: Scalar,
+        at_once: bool,
         warmup: Scalar,
         abort_if: Scalar,
     }

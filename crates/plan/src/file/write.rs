@@ -2,7 +2,9 @@
 
 use super::scalar::Scalar;
 use super::shape::*;
-use super::{FAMILIES, GAPS, HTTP_VERSIONS, MASK, ORDERS, Secrets, TLS_VERSIONS, VERSION};
+use super::{
+    ADDRESSES, FAMILIES, GAPS, HTTP_VERSIONS, MASK, ORDERS, Secrets, TLS_VERSIONS, VERSION,
+};
 use super::{is_secret_header, name_of};
 use crate::rules::{show_body_rule, show_resolve, show_span, show_think};
 use crate::*;
@@ -27,7 +29,7 @@ pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
         expect: Some(expect_table(&plan.expect)),
         measure: Some(measure_table(&plan.measure)),
         driver: Some(driver_table(&plan.driver)),
-        targets: Some(plan.targets.iter().map(target_table).collect()),
+        targets: Some(plan.targets.iter().map(|target| target_table(target, secrets)).collect()),
     };
     let text = toml::to_string(&file).expect("the tables hold nothing that TOML cannot hold");
     let mut lines =
@@ -38,8 +40,11 @@ pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
     lines + &text
 }
 
-fn target_table(target: &TargetPlan) -> TargetTable {
+fn target_table(target: &TargetPlan, secrets: Secrets) -> TargetTable {
     let (body, body_base64) = content(target.body.as_deref());
+    let masked = target.raw.as_ref().filter(|_| secrets == Secrets::Masked);
+    let masked = masked.map(|raw| mask_raw(raw));
+    let (raw, raw_base64) = content(masked.as_deref().or(target.raw.as_deref()));
     TargetTable {
         url: Some(target.url.as_str().to_owned()),
         weight: Some(Scalar::Number(target.weight)),
@@ -47,7 +52,28 @@ fn target_table(target: &TargetPlan) -> TargetTable {
         body,
         body_base64,
         body_file: None,
+        raw,
+        raw_base64,
+        raw_file: None,
     }
+}
+
+/// A request as bytes, with the values of secret fields of its head replaced.
+fn mask_raw(raw: &[u8]) -> Vec<u8> {
+    let mut masked = Vec::with_capacity(raw.len());
+    let mut in_head = true;
+    for line in raw.split_inclusive(|byte| *byte == b'\n') {
+        in_head &= !matches!(line, b"\r\n" | b"\n");
+        let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
+        let secret = in_head && name.len() < line.len();
+        if secret && std::str::from_utf8(name).is_ok_and(|name| is_secret_header(name.trim())) {
+            let end: &[u8] = if line.ends_with(b"\r\n") { b"\r\n" } else { b"\n" };
+            masked.extend([name, b": ", MASK.as_bytes(), end].concat());
+        } else {
+            masked.extend_from_slice(line);
+        }
+    }
+    masked
 }
 
 fn request_table(request: &RequestPlan, secrets: Secrets) -> RequestTable {
@@ -107,6 +133,7 @@ fn connection_table(connection: &ConnectionPlan, secrets: Secrets) -> Connection
         reset: Some(connection.reset_on_close),
         proxy: Scalar::or_off(connection.proxy.as_ref(), proxy),
         family: Some(Scalar::Text(name_of(&FAMILIES, &connection.prefer))),
+        addresses: Some(name_of(&ADDRESSES, &connection.addresses)),
     }
 }
 
@@ -129,6 +156,7 @@ fn tls_table(tls: &TlsPlan, secrets: Secrets) -> TlsTable {
         key_base64,
         key_file: None,
         resumption: Some(tls.resumption),
+        sni: Some(tls.sni),
         version: Some(Scalar::Text(name_of(&TLS_VERSIONS, &tls.versions))),
         alpn: Some(tls.alpn.clone()),
         server_name: Scalar::or_off(tls.server_name.as_deref(), Scalar::text),
@@ -165,6 +193,7 @@ fn stop_table(stop: &Stop) -> StopTable {
         duration: Scalar::or_off(stop.duration, span),
         requests: Scalar::or_off(stop.requests, Scalar::whole),
         bytes: Scalar::or_off(stop.bytes, Scalar::whole),
+        at_once: Some(stop.at_once),
         warmup: Some(span(stop.warm_up)),
         abort_if: Scalar::or_off(stop.abort_if.as_ref(), |rule| Scalar::text(&rule.text)),
     }

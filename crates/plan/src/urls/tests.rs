@@ -84,7 +84,7 @@ fn listed(text: &str, base: Option<&str>) -> String {
         Err(error) => error.to_string(),
         Ok(targets) => {
             let lines = targets.iter().map(|target| {
-                let TargetPlan { url, weight, method, body } = target;
+                let TargetPlan { url, weight, method, body, .. } = target;
                 let body = body.as_deref().map(String::from_utf8_lossy);
                 format!("{url} {weight} {method:?} {body:?}")
             });

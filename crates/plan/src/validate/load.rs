@@ -129,6 +129,11 @@ fn check_stop(plan: &Plan, problems: &mut Problems) {
         "-d is longer than 100 years",
     );
     problems.add_if(
+        stop.at_once && stop.duration.is_none(),
+        "at_once",
+        "at_once needs a duration, at whose end calls are given up; give -d, or drop at_once",
+    );
+    problems.add_if(
         stop.requests == Some(0),
         "-n",
         "-n is 0: nothing would be sent; give 1 or more",

@@ -12,6 +12,12 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     check_auth(&plan.request, problems);
     check_bodies(plan, problems);
     check_expect(plan, problems);
+    problems.add_if(
+        plan.request.follow_max > 0 && plan.targets.iter().any(|target| target.raw.is_some()),
+        "raw",
+        "raw cannot go with --follow: what is sent byte by byte has no request for another place; \
+         drop one",
+    );
 }
 
 fn check_targets(plan: &Plan, problems: &mut Problems) {
@@ -51,6 +57,9 @@ fn target_fault(target: &TargetPlan) -> Option<(&'static str, String)> {
     if !(target.weight > 0.0 && target.weight <= WEIGHT_MAX) {
         let why = format!("has the weight {}; it must be above 0", target.weight);
         return Some(("--urls", why));
+    }
+    if target.raw.as_ref().is_some_and(Vec::is_empty) {
+        return Some(("raw", "has an empty raw request; leave it out".to_owned()));
     }
     let why = target.method.as_deref().and_then(method_fault)?;
     Some(("--method", format!("has a method that cannot be sent: {why}")))

@@ -186,12 +186,7 @@ fn spoil(call: &mut Call, stream: &mut Stream) {
 }
 
 pub(crate) fn plan_of(load: Load, urls: &[&str]) -> Plan {
-    let target = |url: &&str| TargetPlan {
-        url: url::Url::parse(url).unwrap(),
-        weight: 1.0,
-        method: None,
-        body: None,
-    };
+    let target = |url: &&str| TargetPlan::new(url::Url::parse(url).unwrap());
     let mut plan = Plan::for_targets(urls.iter().map(target).collect());
     plan.load = load;
     plan.measure.quantiles = vec![0.5, 0.9, 0.99, 0.999, 0.9999];
@@ -291,6 +286,7 @@ pub(crate) fn troubled() -> RunReport {
         cipher: "TLS13_AES_256_GCM_SHA384".to_owned(),
         group: "X25519MLKEM768".to_owned(),
         resumed: false,
+        key_bits: 256,
         alpn: "http/1.1".to_owned(),
     };
     connections.tls.insert(facts.clone(), 20);

@@ -20,12 +20,8 @@ fn target() -> impl Strategy<Value = TargetPlan> {
     let url = "https?://[a-z]{1,8}(:[1-9][0-9]{0,3})?/[a-zA-Z0-9/%._~?=&-]{0,12}";
     let url = url.prop_filter_map("no URL", |text| text.parse::<url::Url>().ok());
     let method = option::of("[A-Z]{3,7}".prop_filter("a tunnel", |name| name != "CONNECT"));
-    (url, 0.001..1e9, method, bytes()).prop_map(|(url, weight, method, body)| TargetPlan {
-        url,
-        weight,
-        method,
-        body,
-    })
+    (url, 0.001..1e9, method, bytes(), bytes())
+        .prop_map(|(url, weight, method, body, raw)| TargetPlan { url, weight, method, body, raw })
 }
 
 fn auth() -> impl Strategy<Value = Option<Auth>> {
@@ -67,7 +63,8 @@ fn connection() -> impl Strategy<Value = ConnectionPlan> {
     let family =
         prop_oneof![Just(AddressFamily::Any), Just(AddressFamily::V4), Just(AddressFamily::V6)];
     let counts = (any::<Option<u32>>(), any::<u32>(), any::<Option<u32>>());
-    let sockets = (any::<Option<u32>>(), any::<Option<u32>>(), any::<bool>(), any::<bool>());
+    let order = prop_oneof![Just(AddressOrder::InTurn), Just(AddressOrder::FirstThatAnswers)];
+    let sockets = (any::<Option<u32>>(), any::<Option<u32>>(), any::<bool>(), any::<bool>(), order);
     let unix = option::of(any::<String>().prop_map(std::path::PathBuf::from));
     (counts, unix, vec(rule, 0..3), bind, sockets, proxy, family).prop_map(
         |(counts, unix, resolve, bind, sockets, proxy, prefer)| ConnectionPlan {
@@ -83,6 +80,7 @@ fn connection() -> impl Strategy<Value = ConnectionPlan> {
             reset_on_close: sockets.3,
             proxy,
             prefer,
+            addresses: sockets.4,
         },
     )
 }
@@ -92,13 +90,14 @@ fn tls() -> impl Strategy<Value = TlsPlan> {
         prop_oneof![Just(TlsVersions::Any), Just(TlsVersions::Tls12), Just(TlsVersions::Tls13)];
     let names = || vec(any::<String>(), 0..3);
     let name = any::<Option<String>>();
-    (any::<[bool; 2]>(), (bytes(), bytes(), bytes()), versions, names(), name, names(), names())
+    (any::<[bool; 3]>(), (bytes(), bytes(), bytes()), versions, names(), name, names(), names())
         .prop_map(|(switches, pems, versions, alpn, server_name, groups, ciphers)| TlsPlan {
             insecure: switches[0],
             ca: pems.0,
             cert: pems.1,
             key: pems.2,
             resumption: switches[1],
+            sni: switches[2],
             versions,
             alpn,
             server_name,
@@ -144,12 +143,13 @@ fn stop() -> impl Strategy<Value = Stop> {
     let rule =
         prop_oneof![Just("failures>50% for 5s"), Just("p99>=1.5s"), Just("mean>1s for 0.2s")]
             .prop_map(|text| rules::parse_abort_rule(text).unwrap());
-    let numbers = (any::<Option<u64>>(), any::<Option<u64>>());
+    let numbers = (any::<Option<u64>>(), any::<Option<u64>>(), any::<bool>());
     (option::of(span()), numbers, span(), option::of(rule)).prop_map(
-        |(duration, (requests, bytes), warm_up, abort_if)| Stop {
+        |(duration, (requests, bytes, at_once), warm_up, abort_if)| Stop {
             duration,
             requests,
             bytes,
+            at_once,
             warm_up,
             abort_if,
         },

@@ -1,0 +1,135 @@
+//! The figures that ab prints, from what was counted.
+
+use super::ciphers;
+use super::options::Options;
+use super::setup::server_name;
+use super::tally::{Entry, Tally};
+use super::times::Row;
+use crate::{Facts, words};
+use report::RunReport;
+use units::Nanos;
+
+/// Everything between the opening and the end, before it is laid out.
+#[derive(Debug)]
+pub(super) struct Results<'a> {
+    pub(super) tally: &'a Tally,
+    pub(super) seconds: f64,
+    pub(super) secure: Option<Secure>,
+    pub(super) server_name: Option<String>,
+    /// Of all complete requests, by their total time.
+    pub(super) sorted: Vec<Entry>,
+    pub(super) connect: Row,
+    pub(super) processing: Row,
+    pub(super) waiting: Row,
+    pub(super) total: Row,
+    /// A median differs from what ab would print.
+    medians_differ: bool,
+    origin: Nanos,
+    started_unix_s: f64,
+    utc_offset_s: i32,
+}
+
+/// What TLS agreed on, by OpenSSL's names.
+#[derive(Debug)]
+pub(super) struct Secure {
+    pub(super) version: String,
+    pub(super) cipher: String,
+    pub(super) key_bits: u32,
+    pub(super) cipher_bits: u32,
+    /// The key exchange: `X25519 253 bits`; empty when it is not known.
+    pub(super) exchange: &'static str,
+}
+
+impl<'a> Results<'a> {
+    pub(super) fn new(
+        options: &Options,
+        tally: &'a Tally,
+        report: &RunReport,
+        facts: &Facts,
+        strict: bool,
+    ) -> Results<'a> {
+        let mut sorted = tally.entries.clone();
+        sorted.sort_by_key(|entry| entry.total);
+        let columns: [fn(&Entry) -> i64; 4] =
+            [|e| e.connect, |e| e.total - e.connect, |e| e.wait, |e| e.total];
+        let rows =
+            |strict| columns.map(|column| Row::of(sorted.iter().map(column).collect(), strict));
+        let [connect, processing, waiting, total] = rows(strict);
+        let medians = |rows: [Row; 4]| rows.map(|row| super::times::round_ms(row.median));
+        let medians_differ = !strict && medians(rows(false)) != medians(rows(true));
+        Results {
+            tally,
+            seconds: micros(report.measurement.elapsed),
+            secure: secure(report),
+            server_name: server_name(options).map(str::to_owned),
+            sorted,
+            connect,
+            processing,
+            waiting,
+            total,
+            medians_differ,
+            origin: facts.origin,
+            started_unix_s: report.started_unix_s,
+            utc_offset_s: facts.utc_offset_s,
+        }
+    }
+
+    /// Complete requests, good or bad.
+    pub(super) fn done(&self) -> usize {
+        self.sorted.len()
+    }
+
+    /// Complete requests a second.
+    pub(super) fn rate(&self) -> f64 {
+        self.done() as f64 / self.seconds
+    }
+
+    /// Bytes as 1024 a second.
+    pub(super) fn transfer(&self, bytes: u64) -> f64 {
+        bytes as f64 / 1024.0 / self.seconds
+    }
+
+    /// When a request began, in whole seconds since 1970, and as `ctime` has it.
+    pub(super) fn date(&self, entry: &Entry) -> (i64, String) {
+        let since = entry.start.0 as f64 - self.origin.0 as f64;
+        let unix_s = (self.started_unix_s + since / 1e9).floor() as i64;
+        (unix_s, words::ctime(unix_s, self.utc_offset_s))
+    }
+
+    /// What we have to say to these figures.
+    pub(super) fn notes(&self, report: &RunReport) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.medians_differ {
+            notes.push(
+                "the median is the middle one (of two: their mean); ab's own, which lies beside \
+                 it, is printed under --strict"
+                    .to_owned(),
+            );
+        }
+        notes.extend(crate::client_note(report));
+        notes
+    }
+}
+
+/// Whole microseconds, which ab's clock has, in seconds.
+fn micros(span: Nanos) -> f64 {
+    (span.0 / 1_000) as f64 / 1e6
+}
+
+fn secure(report: &RunReport) -> Option<Secure> {
+    let (facts, _) = report.measurement.total.connections.tls.first_key_value()?;
+    let (cipher, cipher_bits) = ciphers::openssl_name(&facts.cipher);
+    let exchange = match facts.group.as_str() {
+        "X25519" => "X25519 253 bits",
+        "secp256r1" => "ECDH prime256v1 256 bits",
+        "secp384r1" => "ECDH secp384r1 384 bits",
+        _ => "",
+    };
+    Some(Secure {
+        version: facts.version.clone(),
+        cipher: cipher.to_owned(),
+        key_bits: facts.key_bits,
+        cipher_bits,
+        exchange,
+    })
+}

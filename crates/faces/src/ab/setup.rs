@@ -1,0 +1,210 @@
+//! From options to a plan that sends what ab sends.
+
+use super::options::{Options, fatal};
+use super::{ciphers, exit_code};
+use crate::{Ending, words};
+use plan::{
+    AddressOrder, Expect, HttpVersion, Load, Plan, TargetPlan, Think, Timeouts, TlsPlan,
+    TlsVersions,
+};
+use units::Nanos;
+use url::Url;
+
+/// ab's buffer for a request without its body.
+const REQUEST_MAX: usize = 8_192;
+const DAY: i32 = 86_400;
+/// Rows are short, so that progress is told when it is made.
+const ROW: Nanos = Nanos::from_millis(100);
+
+/// Why there is nothing to run.
+pub(super) enum Refusal {
+    BeforeBanner(Ending),
+    /// ab has told already what it was going to do.
+    AfterBanner(Ending),
+}
+
+pub(super) fn plan(options: &Options) -> Result<Plan, Refusal> {
+    let tls = tls(options).map_err(Refusal::BeforeBanner)?;
+    let after = |text: String, code| Refusal::AfterBanner(Ending::error(text, code));
+    let head = head(options);
+    if head.len() >= REQUEST_MAX {
+        return Err(Refusal::AfterBanner(fatal("Request too long\n")));
+    }
+    if options.concurrency == 0 {
+        // a poll set for nobody
+        return Err(after("apr_pollset_poll: Invalid argument (22)\n".into(), 22));
+    }
+    let url = target(options).ok_or_else(|| no_such_host(connect_host(options)))?;
+    let mut plan = Plan::for_targets(vec![TargetPlan {
+        method: Some(options.method.name().to_owned()),
+        raw: Some([head.as_bytes(), options.body.as_deref().unwrap_or_default()].concat()),
+        ..TargetPlan::new(url)
+    }]);
+    plan.request.version = HttpVersion::Http10;
+    plan.tls = tls;
+    plan.load = Load::Closed { users: options.concurrency.unsigned_abs(), think: Think::None };
+    plan.stop.requests = Some(u64::from(options.requests.unsigned_abs()));
+    plan.stop.duration = (options.time_limit != 0).then(|| seconds(options.time_limit));
+    plan.stop.at_once = options.time_limit != 0;
+    plan.timeouts = timeouts(options);
+    // every answer is a complete request; what is wrong with it is told apart
+    plan.expect = Expect { status: vec![(100, 599)], ..Expect::default() };
+    plan.measure.interval = ROW;
+    plan.measure.tcp_info_share = 0.0;
+    let connection = &mut plan.connection;
+    connection.calls = (!options.keep_alive).then_some(1);
+    connection.addresses = AddressOrder::FirstThatAnswers;
+    if options.window > 0 {
+        let bytes = Some(options.window.unsigned_abs());
+        (connection.send_buffer, connection.recv_buffer) = (bytes, bytes);
+    }
+    if let Some(address) = &options.bind {
+        let local = address.parse().map_err(|_| no_such_host(address))?;
+        connection.bind = vec![local];
+    }
+    if let Some((host, port)) = &options.proxy {
+        if *port == 0 {
+            return Err(after("apr_socket_recv: Connection refused (111)\n".into(), 111));
+        }
+        let proxy = Url::parse(&format!("http://{host}:{port}/"));
+        connection.proxy = Some(proxy.map_err(|_| no_such_host(host))?);
+    }
+    Ok(plan)
+}
+
+/// The name that is looked up first.
+fn connect_host(options: &Options) -> &str {
+    options.proxy.as_ref().map_or(&options.address.host, |(host, _)| host)
+}
+
+/// A name that no URL can hold has no address either.
+fn no_such_host(host: &str) -> Refusal {
+    let (number, sentence) = words::resolver_error("");
+    let number = 670_000 + number;
+    let text = format!("apr_sockaddr_info_get() for {host}: {sentence} ({number})\n");
+    Refusal::AfterBanner(Ending::error(text, exit_code(number)))
+}
+
+/// The URL for connecting and for showing; what is sent is [`head`].
+fn target(options: &Options) -> Option<Url> {
+    let address = &options.address;
+    let base = format!("{}://{}:{}", address.scheme(), address.host_field(), address.port);
+    let whole = Url::parse(&format!("{base}{}", address.path));
+    whole.or_else(|_| Url::parse(&format!("{base}/"))).ok().map(|mut url| {
+        url.set_fragment(None);
+        url
+    })
+}
+
+/// The request's head, with the empty line that ends it.
+pub(super) fn head(options: &Options) -> String {
+    let address = &options.address;
+    // a tunnel's request is one to the server itself
+    let via_proxy = options.proxy.is_some() && !address.secure;
+    let path = if via_proxy { &address.full } else { &address.path };
+    let mut head = format!("{} {path} HTTP/1.0\r\n", options.method.name());
+    let mut line = |text: &str| {
+        head.push_str(text);
+        head.push_str("\r\n");
+    };
+    if options.keep_alive {
+        line("Connection: Keep-Alive");
+    }
+    if let Some(cookie) = &options.cookie {
+        line(&format!("Cookie: {cookie}"));
+    }
+    options.logins.iter().for_each(|login| line(login));
+    if let Some(body) = &options.body {
+        line(&format!("Content-length: {}", body.len()));
+        line(&format!("Content-type: {}", options.content_type));
+    }
+    options.headers.iter().for_each(|header| line(header));
+    for (name, value) in [
+        ("Host:", format!("{}{}", address.host_field(), address.colon_port())),
+        ("User-Agent:", "ApacheBench/2.3".to_owned()),
+        ("Accept:", "*/*".to_owned()),
+    ] {
+        if given(options, name).is_none() {
+            line(&format!("{name} {value}"));
+        }
+    }
+    line("");
+    head
+}
+
+/// The value of a header line of the user's; the last one, where there are several.
+fn given<'a>(options: &'a Options, name: &str) -> Option<&'a str> {
+    let named = |line: &&'a String| {
+        line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+    };
+    options.headers.iter().rfind(named).map(|line| line[name.len()..].trim())
+}
+
+/// The name for SNI: never an address.
+pub(super) fn server_name(options: &Options) -> Option<&str> {
+    let name = given(options, "Host:").unwrap_or(&options.address.host);
+    let literal = name.parse::<std::net::IpAddr>().is_ok();
+    (options.address.secure && options.sni && !literal && !name.is_empty()).then_some(name)
+}
+
+/// A negative limit has passed before it began.
+fn seconds(count: i32) -> Nanos {
+    u64::try_from(count).map_or(Nanos(1), Nanos::from_secs)
+}
+
+fn timeouts(options: &Options) -> Timeouts {
+    // a negative timeout is none; none is longer than a day here
+    let still = match options.timeout {
+        0 => Nanos(1),
+        count if !(0..=DAY).contains(&count) => seconds(DAY),
+        count => seconds(count),
+    };
+    Timeouts { connect: still, first_byte: None, progress: Some(still), call: seconds(DAY) }
+}
+
+fn tls(options: &Options) -> Result<TlsPlan, Ending> {
+    let mut tls = TlsPlan {
+        insecure: true,
+        resumption: false,
+        alpn: Vec::new(),
+        sni: options.sni,
+        // the groups that OpenSSL offers by itself, as far as they are known here
+        groups: ["X25519", "P-256", "P-384"].map(str::to_owned).into(),
+        ..TlsPlan::default()
+    };
+    if !options.address.secure {
+        return Ok(tls);
+    }
+    tls.versions = versions(options.protocol.as_deref())?;
+    if let Some(list) = &options.ciphers {
+        tls.ciphers = ciphers::chosen(list, tls.versions).ok_or_else(|| {
+            Ending::error(format!("error setting ciphersuite list [{list}]\n"), 1)
+        })?;
+    }
+    tls.server_name = given(options, "Host:").filter(|_| options.sni).map(|name| {
+        let name = name.rsplit_once(':').map_or(name, |(name, _)| name);
+        name.to_owned()
+    });
+    if let Some((_, pem)) = &options.identity {
+        (tls.cert, tls.key) = (Some(pem.clone()), Some(pem.clone()));
+    }
+    Ok(tls)
+}
+
+/// `-f`: the beginning of the word decides; what is unknown changes nothing.
+fn versions(protocol: Option<&str>) -> Result<TlsVersions, Ending> {
+    let Some(protocol) = protocol else { return Ok(TlsVersions::Any) };
+    let begins = |name: &str| {
+        protocol.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+    };
+    if begins("TLS1.3") {
+        Ok(TlsVersions::Tls13)
+    } else if begins("TLS1.2") {
+        Ok(TlsVersions::Tls12)
+    } else if ["SSL2", "SSL3", "TLS1"].into_iter().any(begins) {
+        let text = format!("-f {protocol}: nothing below TLS 1.2 is spoken here; leave -f out\n");
+        Err(Ending::error(text, 1))
+    } else {
+        Ok(TlsVersions::Any)
+    }
+}

@@ -1,0 +1,209 @@
+//! Counting as ab counts: one call after the other.
+
+use super::exit_code;
+use super::options::{Method, Options};
+use crate::{Said, words};
+use sample::{CallRecord, FailureClass, Outcome, Sample};
+use units::Nanos;
+
+/// More connects than this that fail at once end the run.
+const CONNECT_FAILURES_MAX: u64 = 11;
+
+/// One complete request; times in µs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    /// On the clock of samples.
+    pub(super) start: Nanos,
+    pub(super) connect: i64,
+    pub(super) total: i64,
+    pub(super) wait: i64,
+}
+
+/// What ends the run before its time.
+#[derive(Debug)]
+pub(super) struct Abort {
+    pub(super) text: String,
+    pub(super) code: u8,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) entries: Vec<Entry>,
+    /// Body bytes of the first complete request.
+    pub(super) length: Option<u64>,
+    pub(super) connect_failures: u64,
+    pub(super) receive_failures: u64,
+    pub(super) length_failures: u64,
+    pub(super) not_2xx: u64,
+    pub(super) kept_alive: u64,
+    pub(super) read: u64,
+    pub(super) body_read: u64,
+    pub(super) sent: u64,
+    /// The first word of the first answer's Server field.
+    pub(super) server: String,
+    answered: bool,
+    /// Requests between two lines of progress; 0: no progress.
+    pub(super) heartbeat: usize,
+    pub(super) abort: Option<Abort>,
+}
+
+impl Tally {
+    pub(super) fn new(options: &Options) -> Tally {
+        let requests = options.requests.unsigned_abs() as usize;
+        let heartbeat =
+            if options.progress && requests > 150 { (requests / 10).max(100) } else { 0 };
+        Tally { heartbeat, ..Tally::default() }
+    }
+
+    pub(super) fn failures(&self) -> u64 {
+        self.connect_failures + self.receive_failures + self.length_failures
+    }
+
+    pub(super) fn take(&mut self, options: &Options, call: &CallRecord, said: &mut Said) {
+        let given_up = matches!(call.outcome, Outcome::Abandoned | Outcome::Dropped);
+        if given_up || self.abort.is_some() {
+            return;
+        }
+        let sample = &call.sample;
+        if call.outcome == Outcome::TimedOut {
+            let text = "apr_pollset_poll: The timeout specified has expired (70007)\n";
+            self.abort = Some(Abort { text: text.into(), code: exit_code(70_007) });
+            return;
+        }
+        if let Some((number, sentence)) = sample.class.and_then(words::system_error) {
+            return self.system_failure(options, sample, number, sentence, said);
+        }
+        if matches!(sample.class, Some(FailureClass::Tls | FailureClass::Certificate)) {
+            said.err.push_str("SSL handshake failed (1).\n");
+            self.connect_failures += 1;
+            return self.complete(sample, said);
+        }
+        self.answer(options, call, said);
+    }
+
+    /// A system call failed: connecting or reading.
+    fn system_failure(
+        &mut self,
+        options: &Options,
+        sample: &Sample,
+        number: i32,
+        sentence: &str,
+        said: &mut Said,
+    ) {
+        let local =
+            matches!(sample.class, Some(FailureClass::FdUnavailable | FailureClass::FileTableFull));
+        let at_once = matches!(
+            sample.class,
+            Some(FailureClass::AddressUnavailable | FailureClass::Unreachable)
+        );
+        if local {
+            self.end(format!("socket: {sentence} ({number})\n"), number);
+        } else if at_once {
+            self.connect_failures += 1;
+            if self.connect_failures > CONNECT_FAILURES_MAX {
+                let text = format!(
+                    "\nTest aborted after 10 failures\n\napr_socket_connect(): {sentence} \
+                     ({number})\n"
+                );
+                self.end(text, number);
+            }
+        } else if !options.receive_errors_ok {
+            self.end(format!("apr_socket_recv: {sentence} ({number})\n"), number);
+        } else {
+            let stood = !sample.sent.is_zero();
+            let failures =
+                if stood { &mut self.receive_failures } else { &mut self.connect_failures };
+            *failures += 1;
+            if options.verbosity >= 1 {
+                said.err.push_str(&format!("apr_socket_recv: {sentence} ({number})\n"));
+            }
+            self.transferred(options, sample);
+            self.complete(sample, said);
+        }
+    }
+
+    fn end(&mut self, text: String, number: i32) {
+        self.abort = Some(Abort { text, code: exit_code(number) });
+    }
+
+    /// Something came back, whole or not.
+    fn answer(&mut self, options: &Options, call: &CallRecord, said: &mut Said) {
+        let sample = &call.sample;
+        if !call.answer.is_empty() {
+            self.first_answer(&call.answer);
+            tell(options, call, said);
+        }
+        let no_http = sample.class == Some(FailureClass::NotHttp);
+        if no_http || (sample.status > 0 && !(200..300).contains(&sample.status)) {
+            self.not_2xx += 1;
+        }
+        let bytes = if options.method == Method::Head { 0 } else { sample.body_bytes };
+        let expected = *self.length.get_or_insert(bytes);
+        if bytes != expected && !options.any_length {
+            self.length_failures += 1;
+        }
+        if sample.persistent && options.keep_alive {
+            self.kept_alive += 1;
+        }
+        self.transferred(options, sample);
+        self.complete(sample, said);
+    }
+
+    fn transferred(&mut self, options: &Options, sample: &Sample) {
+        self.read += sample.bytes_received;
+        self.body_read += sample.body_bytes;
+        if options.body.is_some() {
+            self.sent += sample.bytes_sent;
+        }
+    }
+
+    fn complete(&mut self, sample: &Sample, said: &mut Said) {
+        let micros = |span: Nanos| (span.0 / 1_000) as i64;
+        let set_up = sample.connect.unwrap_or_default() + sample.tls.unwrap_or_default();
+        let asked = sample.written.max(sample.sent);
+        let waited =
+            if sample.first_byte.is_zero() { Nanos::ZERO } else { sample.first_byte - asked };
+        self.entries.push(Entry {
+            start: sample.issued,
+            connect: micros(set_up),
+            total: micros(sample.done - sample.issued),
+            wait: micros(waited),
+        });
+        let done = self.entries.len();
+        if self.heartbeat > 0 && done.is_multiple_of(self.heartbeat) {
+            said.err.push_str(&format!("Completed {done} requests\n"));
+        }
+    }
+
+    fn first_answer(&mut self, answer: &[u8]) {
+        if self.answered {
+            return;
+        }
+        self.answered = true;
+        let head = head_of(answer);
+        let at = head.windows(7).position(|part| part.eq_ignore_ascii_case(b"Server:"));
+        let value = at.and_then(|at| head.get(at + 8..)).unwrap_or_default();
+        let word = value.iter().take_while(|byte| **byte > 32);
+        self.server = word.map(|byte| char::from(*byte)).collect();
+    }
+}
+
+/// `-v`: what came, and its status.
+fn tell(options: &Options, call: &CallRecord, said: &mut Said) {
+    if options.verbosity < 2 {
+        return;
+    }
+    let shown = call.answer.split(|byte| *byte == 0).next().unwrap_or_default();
+    said.out.push_str(&format!("LOG: header received:\n{}\n", String::from_utf8_lossy(shown)));
+    let status = call.sample.status;
+    if !(200..300).contains(&status) {
+        said.out.push_str(&format!("WARNING: Response code not 2xx ({status:03})\n"));
+    } else if options.verbosity >= 3 {
+        said.out.push_str(&format!("LOG: Response code = {status:03}\n"));
+    }
+}
+
+fn head_of(answer: &[u8]) -> &[u8] {
+    let end = answer.windows(4).position(|part| part == b"\r\n\r\n");
+    &answer[..end.unwrap_or(answer.len())]
+}

@@ -1,0 +1,171 @@
+//! What passes between a face and the program that runs it.
+
+use crate::Extras;
+use plan::Plan;
+use report::RunReport;
+use sample::CallRecord;
+use stats::{Second, Snapshot};
+use units::Nanos;
+
+/// Gives the contents of files that arguments name.
+pub trait Files {
+    /// The whole of the file; `-` is a file of that name, as the tools have it.
+    ///
+    /// # Errors
+    /// The operating system's number and sentence for it.
+    fn read(&self, path: &str) -> Result<Vec<u8>, SystemError>;
+}
+
+/// An error of the operating system: its number, and the C library's sentence for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SystemError {
+    pub number: i32,
+    pub text: String,
+}
+
+/// What a command line comes to.
+#[derive(Debug)]
+pub enum Reading {
+    /// Nothing is run: help, a version, a native command, or something wrong.
+    End(Ending),
+    Run(Box<Job>),
+}
+
+/// A plan to be run, and the face that watches and tells.
+#[derive(Debug)]
+pub struct Job {
+    pub plan: Plan,
+    pub needs: Needs,
+    pub extras: Extras,
+    pub face: Box<dyn Face>,
+}
+
+/// What a face wants to hear of the run, beside its rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// [`Face::calls`] gets every call; failed ones without delay.
+    pub calls: bool,
+    /// With so many calls of each worker comes the beginning of their answer, head first.
+    pub answers: u64,
+}
+
+/// Text on its way out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    pub out: String,
+    pub err: String,
+    pub wish: Wish,
+}
+
+/// What is to become of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wish {
+    #[default]
+    GoOn,
+    /// Nothing more falls due; what is under way is followed to its outcome.
+    Stop,
+    /// What is under way is given up.
+    Abandon,
+}
+
+/// How a tool ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ending {
+    /// Text for standard output, then for standard error.
+    pub out: String,
+    pub err: String,
+    /// Files to be written, in this order, after the text.
+    pub files: Vec<OutFile>,
+    /// What we have to say to it: one sentence each, shown on a terminal or with `--notes`.
+    pub notes: Vec<String>,
+    pub code: u8,
+}
+
+/// A result file. When it cannot be written, `complaint: reason` goes to standard error, and the
+/// tool ends with `code`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutFile {
+    pub path: String,
+    pub text: String,
+    /// Added to what is there, rather than put in its place.
+    pub append: bool,
+    pub complaint: String,
+    pub code: u8,
+}
+
+/// Why a run could not begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// A name has no address; the resolver's own sentence.
+    Name { host: String, text: String },
+    /// No socket can be bound to a local address.
+    Bind(SystemError),
+    /// More descriptors are needed than there are.
+    Descriptors,
+    /// Ciphers, certificates or keys cannot be used.
+    Tls(String),
+    /// Anything else, as the native command says it.
+    Other(String),
+}
+
+/// What a report does not hold and a tool prints.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The first due instant, on the clock of samples; the report dates it.
+    pub origin: Nanos,
+    /// Seconds that the machine's local time is ahead of UTC.
+    pub utc_offset_s: i32,
+    /// The number of the signal that ended the run, or 0.
+    pub signal: usize,
+}
+
+/// A tool while its plan is run.
+pub trait Face: std::fmt::Debug {
+    /// The run begins: names are resolved, nothing has been sent.
+    fn begin(&mut self) -> Said {
+        Said::default()
+    }
+
+    /// Calls that have ended; those of one worker in the order of their ends.
+    fn calls(&mut self, _calls: &[CallRecord]) -> Said {
+        Said::default()
+    }
+
+    /// A row of the series is complete ([`plan::MeasurePlan::interval`]).
+    fn row(&mut self, _row: &Second, _total: &Snapshot) -> Said {
+        Said::default()
+    }
+
+    /// The run could not begin; [`Face::begin`] has not been called.
+    fn cannot_start(&mut self, trouble: &Trouble) -> Ending;
+
+    /// The run is over: what is still to be printed.
+    fn report(&mut self, report: &RunReport, facts: &Facts) -> Ending;
+}
+
+/// One sentence when it was the client, or its machine, that was measured; for [`Ending::notes`].
+pub fn client_note(report: &RunReport) -> Option<String> {
+    const OURS: [&str; 7] = [
+        "driver-cpu",
+        "not-offered",
+        "slip",
+        "ports",
+        "descriptors",
+        "foreign-cpu",
+        "shared-cores",
+    ];
+    let cause = report.verdict.causes.iter().find(|cause| OURS.contains(&cause.id))?;
+    Some(format!("{}: {}", report.verdict.state.id(), cause.text))
+}
+
+impl Ending {
+    /// Text on standard error and an exit code.
+    pub fn error(text: impl Into<String>, code: u8) -> Ending {
+        Ending { err: text.into(), code, ..Ending::default() }
+    }
+
+    /// Text on standard output, and all is well.
+    pub fn text(text: impl Into<String>) -> Ending {
+        Ending { out: text.into(), ..Ending::default() }
+    }
+}

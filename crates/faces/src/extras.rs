@@ -1,0 +1,44 @@
+//! Options that every face has beside its tool's own.
+
+/// `--strict`, `--notes` and `--native`, which no tool had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extras {
+    /// Figures are computed as the tool computed them, mistakes included.
+    pub strict: bool,
+    /// Our notes go to standard error, though it is no terminal.
+    pub notes: bool,
+    /// Print the native command that does the same, and run nothing.
+    pub native: bool,
+}
+
+impl Extras {
+    /// Takes them out of a command line, wherever they stand before a `--`.
+    pub fn take(args: &[String]) -> (Extras, Vec<String>) {
+        let mut extras = Extras::default();
+        let mut rest = Vec::with_capacity(args.len());
+        let mut over = false;
+        for arg in args {
+            over |= arg == "--";
+            match arg.as_str() {
+                "--strict" if !over => extras.strict = true,
+                "--notes" if !over => extras.notes = true,
+                "--native" if !over => extras.native = true,
+                _ => rest.push(arg.clone()),
+            }
+        }
+        (extras, rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ours_are_taken_out_and_the_rest_stays_in_order() {
+        let args = ["-n", "3", "--strict", "--notes", "--", "--native"].map(str::to_owned);
+        let (extras, rest) = Extras::take(&args);
+        assert_eq!(extras, Extras { strict: true, notes: true, native: false });
+        assert_eq!(rest, ["-n", "3", "--", "--native"]);
+    }
+}

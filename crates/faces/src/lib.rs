@@ -1,0 +1,73 @@
+//! The faces: command lines and output of the classic tools, on this engine. A face is three pure
+//! functions. [`read`]: arguments (and the contents of files that they name) → a [`Plan`] and a
+//! [`Face`]. [`Face::calls`] and [`Face::row`]: what happens in the run → lines, and perhaps the
+//! wish to end it. [`Face::report`]: the finished run → that tool's exact text and exit code.
+//! Layer 5: no files, sockets, threads or clocks; `loadstone::face` runs the plan and prints.
+//!
+//! **The contract.**
+//! * Layout, wording, units and exit codes are the tool's own, so that a parser cannot tell. What
+//!   the tool computes wrongly is computed rightly, with a [note](Ending::notes), and its own way
+//!   under `--strict` ([`Extras`]).
+//! * The plan is run as it stands, without the plain call that goes first in `run`: exactly the
+//!   tool's number of requests goes out. What a tool needs of the engine is a field of the plan:
+//!   [`plan::TargetPlan::raw`] (the request's bytes), [`plan::AddressOrder`],
+//!   [`plan::Stop::at_once`], …
+//! * Notes and our verdict go to standard error, on a terminal or with `--notes` only.
+//! * [`Face::cannot_start`]: what the tool says when a name, an address or a descriptor is missing.
+//!
+//! **To add a tool:** a folder with a `read` like [`ab::read`], a row in [`Tool`], and its
+//! comparisons with the original in `crates/loadstone/tests/faces/`.
+#![forbid(unsafe_code)]
+
+/// Appends formatted text to a string.
+macro_rules! put {
+    ($out:expr, $($text:tt)*) => { $out.push_str(&format!($($text)*)) };
+}
+
+/// As `put`, and ends the line.
+macro_rules! putln {
+    ($out:expr, $($text:tt)*) => {{
+        put!($out, $($text)*);
+        $out.push('\n');
+    }};
+}
+
+pub mod ab;
+mod contract;
+mod extras;
+pub mod getopt;
+pub mod words;
+
+pub use contract::*;
+pub use extras::Extras;
+
+/// The tools that can be worn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tool {
+    Ab,
+}
+
+impl Tool {
+    pub const ALL: &[Tool] = &[Tool::Ab];
+
+    /// The tool of this name: the name of a command, or the file name that the program was started
+    /// under.
+    pub fn named(name: &str) -> Option<Tool> {
+        Tool::ALL.iter().copied().find(|tool| tool.name() == name)
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Tool::Ab => "ab",
+        }
+    }
+}
+
+/// Reads a tool's command line. `program`: the name that the tool was started under, as it appears
+/// in its messages. `args`: what follows it.
+pub fn read(tool: Tool, program: &str, args: &[String], files: &dyn Files) -> Reading {
+    let (extras, args) = Extras::take(args);
+    match tool {
+        Tool::Ab => ab::read(program, &args, extras, files),
+    }
+}

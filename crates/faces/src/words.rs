@@ -1,0 +1,128 @@
+//! Small things that C programs share: numbers out of text, the system's sentences, dates.
+
+use sample::FailureClass;
+
+/// `atoi`: white space, a sign, digits; whatever follows is ignored, no digits are 0. Beyond 32
+/// bits the low ones are kept, as glibc does on 64-bit machines.
+pub fn atoi(text: &str) -> i32 {
+    let text = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
+    let (negative, digits) = match text.as_bytes().first() {
+        Some(b'-') => (true, &text[1..]),
+        Some(b'+') => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let mut number = 0i64;
+    for digit in digits.bytes().take_while(u8::is_ascii_digit) {
+        number = number.saturating_mul(10).saturating_add(i64::from(digit - b'0'));
+    }
+    (if negative { -number } else { number }) as i32
+}
+
+/// The system's number and sentence for a failure that stems from a system call; `None` for all
+/// others.
+pub fn system_error(class: FailureClass) -> Option<(i32, &'static str)> {
+    Some(match class {
+        FailureClass::Refused => (111, "Connection refused"),
+        FailureClass::Reset => (104, "Connection reset by peer"),
+        FailureClass::SocketTimeout => (110, "Connection timed out"),
+        FailureClass::Unreachable => (113, "No route to host"),
+        FailureClass::FdUnavailable => (24, "Too many open files"),
+        FailureClass::FileTableFull => (23, "Too many open files in system"),
+        FailureClass::AddressUnavailable => (99, "Cannot assign requested address"),
+        FailureClass::OtherIo => (5, "Input/output error"),
+        _ => return None,
+    })
+}
+
+/// `getaddrinfo`'s number (as a positive one) for its sentence; 2, an unknown name, for others.
+pub fn resolver_error(text: &str) -> (i32, &'static str) {
+    const KNOWN: [(i32, &str); 6] = [
+        (2, "Name or service not known"),
+        (3, "Temporary failure in name resolution"),
+        (4, "Non-recoverable failure in name resolution"),
+        (5, "No address associated with hostname"),
+        (8, "Servname not supported for ai_socktype"),
+        (11, "System error"),
+    ];
+    KNOWN.iter().find(|(_, known)| text.contains(known)).copied().unwrap_or(KNOWN[0])
+}
+
+/// `Sat Nov 21 19:52:23 2026`: `ctime` without its line feed. `unix_s` counts from 1970 in UTC,
+/// `offset_s` is what local time is ahead by. Days are counted as in the proleptic Gregorian
+/// calendar (Howard Hinnant, "chrono-compatible low-level date algorithms").
+pub fn ctime(unix_s: i64, offset_s: i32) -> String {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let local = unix_s + i64::from(offset_s);
+    let (days, second) = (local.div_euclid(86_400), local.rem_euclid(86_400));
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = (month_from_march + 2) % 12;
+    let year = year_of_era + era * 400 + i64::from(month < 2);
+    format!(
+        "{} {} {day:2} {:02}:{:02}:{:02} {year}",
+        DAYS[days.rem_euclid(7) as usize],
+        MONTHS[month as usize],
+        second / 3_600,
+        second / 60 % 60,
+        second % 60,
+    )
+}
+
+/// A word as a shell takes it: in quotes where it needs them.
+pub fn shell_quoted(word: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"%+,-./:=@_".contains(&byte);
+    if !word.is_empty() && word.bytes().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_for_a_shell() {
+        let quoted = ["http://h:80/a", "", "a b", "it's", "a?b&c"].map(shell_quoted);
+        assert_eq!(quoted, ["http://h:80/a", "''", "'a b'", r"'it'\''s'", "'a?b&c'"]);
+    }
+
+    #[test]
+    fn numbers_out_of_text_as_c_has_them() {
+        let cases = [
+            ("12", 12),
+            (" \t-3x", -3),
+            ("x", 0),
+            ("", 0),
+            ("+7", 7),
+            ("10x", 10),
+            ("1e9", 1),
+            ("4294967297", 1),
+            ("2147483648", i32::MIN),
+        ];
+        for (text, number) in cases {
+            assert_eq!(atoi(text), number, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn dates_as_ctime_prints_them() {
+        for (unix_s, offset_s, text) in [
+            (0, 0, "Thu Jan  1 00:00:00 1970"),
+            (951_782_400, 0, "Tue Feb 29 00:00:00 2000"),
+            (1_795_290_743, 3_600, "Sat Nov 21 20:52:23 2026"),
+            (4_107_542_400, 0, "Mon Mar  1 00:00:00 2100"),
+            (-1, 0, "Wed Dec 31 23:59:59 1969"),
+        ] {
+            assert_eq!(ctime(unix_s, offset_s), text);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The classic tools' command lines: who is asked for, and running what it asks. What a tool reads
+//! and prints is decided in `faces`; here its plan is run with the machinery of `run`, without the
+//! plain call that goes first there.
+
+mod disk;
+mod trouble;
+mod watch;
+
+use crate::calibration::Calibration;
+use crate::run::measure::measure;
+use crate::run::prepare::{Prepared, prepare};
+use crate::run::{assemble, threads::Watcher};
+use disk::Disk;
+use engine::Logging;
+use faces::{Ending, Extras, Face, Facts, Job, OutFile, Reading, Tool, Trouble};
+use report::RunReport;
+use std::cell::RefCell;
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+use std::rc::Rc;
+use units::Nanos;
+use watch::Watch;
+
+/// A tool's command line.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    tool: Tool,
+    /// The name in its messages.
+    program: String,
+    args: Vec<String>,
+}
+
+/// The face that is asked for: by the file name that the program was started under, or by its first
+/// argument. What is no UTF-8 in an argument is replaced.
+pub(crate) fn wanted(args: impl Iterator<Item = std::ffi::OsString>) -> Option<Wanted> {
+    let mut args = args.map(|arg| arg.to_string_lossy().into_owned());
+    let program = args.next()?;
+    let file_name = program.rsplit('/').next().unwrap_or(&program);
+    if let Some(tool) = Tool::named(file_name) {
+        return Some(Wanted { tool, program, args: args.collect() });
+    }
+    let tool = Tool::named(&args.next()?)?;
+    Some(Wanted { tool, program: tool.name().to_owned(), args: args.collect() })
+}
+
+/// Does what the tool would do, and ends as it would.
+pub(crate) fn wear(wanted: &Wanted) -> ExitCode {
+    // before any thread is started, which the C library's time zone asks for
+    let utc_offset_s = crate::wall_clock::utc_offset_s();
+    match faces::read(wanted.tool, &wanted.program, &wanted.args, &Disk) {
+        Reading::End(ending) => finish(ending, Extras::default()),
+        Reading::Run(job) => run(*job, utc_offset_s),
+    }
+}
+
+fn run(job: Job, utc_offset_s: i32) -> ExitCode {
+    let Job { mut plan, needs, extras, mut face } = job;
+    if let Err(problems) = plan::validate(&plan) {
+        let text: Vec<String> = problems.into_iter().map(|problem| problem.text).collect();
+        return finish(face.cannot_start(&Trouble::Other(text.join("\n"))), extras);
+    }
+    if let Err(error) = crate::signals::install_interrupt() {
+        let text = format!("cannot catch signals: {error}");
+        return finish(face.cannot_start(&Trouble::Other(text)), extras);
+    }
+    let prepared = match prepare(&mut plan, &[]) {
+        Ok(prepared) => prepared,
+        Err(error) => return finish(face.cannot_start(&trouble::of(&error)), extras),
+    };
+    let logging =
+        Logging { calls: needs.calls, failures_at_once: needs.calls, answers: needs.answers };
+    match measured(&plan, &prepared, logging, face, utc_offset_s) {
+        Ok(mut ending) => {
+            ending.notes.splice(0..0, prepared.notes);
+            finish(ending, extras)
+        }
+        Err(error) => finish(Ending::error(format!("{error:#}\n"), 1), extras),
+    }
+}
+
+/// Runs the plan under the face's eyes and lets it tell the result.
+fn measured(
+    plan: &plan::Plan,
+    prepared: &Prepared,
+    logging: Logging,
+    mut face: Box<dyn Face>,
+    utc_offset_s: i32,
+) -> anyhow::Result<Ending> {
+    watch::print(&face.begin())?;
+    let environment = host::environment();
+    let calibration = Calibration::load(&environment);
+    let face = Rc::new(RefCell::new(face));
+    let mut origin = Nanos::ZERO;
+    let mut watcher = |setup: &engine::Setup| -> Box<dyn Watcher> {
+        origin = setup.measure_from();
+        Box::new(Watch::new(face.clone()))
+    };
+    let measured =
+        measure(plan, prepared, calibration.as_ref(), logging, Vec::new(), &mut watcher)?;
+    let name = String::new();
+    let report: RunReport =
+        assemble(plan, prepared, None, vec![measured], &environment, calibration, &name);
+    let facts = Facts { origin, utc_offset_s, signal: crate::signals::caught() };
+    let ending = face.borrow_mut().report(&report, &facts);
+    Ok(ending)
+}
+
+/// Prints, writes the files, and gives the exit code.
+fn finish(ending: Ending, extras: Extras) -> ExitCode {
+    let Ending { out, err, files, notes, mut code } = ending;
+    let said = faces::Said { out, err, ..faces::Said::default() };
+    let written = watch::print(&said);
+    if written.is_err() {
+        code = 1;
+    }
+    for file in files {
+        if let Err(error) = write(&file) {
+            tell(&format!("{}: {}\n", file.complaint, disk::sentence(&error)));
+            code = file.code;
+            break;
+        }
+    }
+    if extras.notes || std::io::stderr().is_terminal() {
+        notes.iter().for_each(|note| crate::say(note));
+    }
+    ExitCode::from(code)
+}
+
+fn write(file: &OutFile) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.create(true).write(true).append(file.append).truncate(!file.append);
+    options.open(&file.path)?.write_all(file.text.as_bytes())
+}
+
+/// To standard error; when nobody is there to read it, nothing is lost.
+fn tell(text: &str) {
+    std::io::stderr().lock().write_all(text.as_bytes()).ok();
+}

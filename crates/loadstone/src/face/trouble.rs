@@ -1,0 +1,39 @@
+//! What kept a run from beginning, in the faces' terms.
+
+use super::disk::system_error;
+use crate::run::placement::TooFew;
+use faces::Trouble;
+use host::ResolveError;
+
+pub(super) fn of(error: &anyhow::Error) -> Trouble {
+    if let Some(error) = error.downcast_ref::<ResolveError>() {
+        return name(error);
+    }
+    if let Some(error) = error.downcast_ref::<std::io::Error>() {
+        return Trouble::Bind(system_error(error));
+    }
+    if let Some(short) = error.downcast_ref::<TooFew>()
+        && short.descriptors
+    {
+        return Trouble::Descriptors;
+    }
+    let text = format!("{error:#}");
+    match error.downcast_ref::<tls::SetupError>() {
+        Some(_) => Trouble::Tls(text),
+        None => Trouble::Other(text),
+    }
+}
+
+fn name(error: &ResolveError) -> Trouble {
+    let (host, text) = match error {
+        ResolveError::NotFound { host, why } => (host, why.clone()),
+        ResolveError::OtherFamily { host, .. } => {
+            (host, "No address associated with hostname".to_owned())
+        }
+        ResolveError::TimedOut { host, .. } => {
+            (host, "Temporary failure in name resolution".to_owned())
+        }
+    };
+    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+    Trouble::Name { host, text }
+}

@@ -1,0 +1,75 @@
+//! A face as the watcher of its run.
+
+use crate::run::threads::Watcher;
+use anyhow::Context;
+use engine::Order;
+use faces::{Face, Said, Wish};
+use sample::CallRecord;
+use stats::{Second, Snapshot};
+use std::cell::RefCell;
+use std::io::Write;
+use std::rc::Rc;
+
+/// Hands calls and rows to the face and prints what it says.
+pub(super) struct Watch {
+    face: Rc<RefCell<Box<dyn Face>>>,
+    wish: Wish,
+    /// Standard output is gone: said once the next calls come.
+    broken: anyhow::Result<()>,
+}
+
+impl Watch {
+    pub(super) fn new(face: Rc<RefCell<Box<dyn Face>>>) -> Watch {
+        Watch { face, wish: Wish::GoOn, broken: Ok(()) }
+    }
+
+    fn heed(&mut self, said: &Said) -> anyhow::Result<()> {
+        if said.wish != Wish::GoOn {
+            self.wish = said.wish;
+        }
+        print(said)
+    }
+}
+
+impl Watcher for Watch {
+    fn second(&mut self, second: &Second, total: &Snapshot) {
+        let said = self.face.borrow_mut().row(second, total);
+        if let Err(error) = self.heed(&said) {
+            self.wish = Wish::Abandon;
+            self.broken = Err(error);
+        }
+    }
+
+    fn calls(&mut self, calls: &[CallRecord]) -> anyhow::Result<()> {
+        let said = self.face.borrow_mut().calls(calls);
+        self.heed(&said)
+    }
+
+    fn order(&self) -> Order {
+        match self.wish {
+            Wish::GoOn => Order::Go,
+            Wish::Stop => Order::Stop,
+            Wish::Abandon => Order::Abandon,
+        }
+    }
+
+    fn end(&mut self) {}
+
+    fn close(&mut self) -> anyhow::Result<()> {
+        std::mem::replace(&mut self.broken, Ok(()))
+    }
+}
+
+/// To both streams; a lost standard error loses nothing.
+pub(super) fn print(said: &Said) -> anyhow::Result<()> {
+    if !said.out.is_empty() {
+        let mut out = std::io::stdout().lock();
+        out.write_all(said.out.as_bytes())
+            .and_then(|()| out.flush())
+            .context("cannot write to standard output")?;
+    }
+    if !said.err.is_empty() {
+        std::io::stderr().lock().write_all(said.err.as_bytes()).ok();
+    }
+    Ok(())
+}
