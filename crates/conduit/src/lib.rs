@@ -99,6 +99,8 @@ pub struct TlsError {
     pub class: FailureClass,
     /// What the library said, for the log.
     pub text: String,
+    /// What to do about it, where more is known than the class tells: a sentence.
+    pub way_out: Option<&'static str>,
 }
 
 /// One TLS session without I/O: bytes in, bytes out.

@@ -24,6 +24,7 @@ mod worker;
 pub use collect::{Collector, Row};
 pub use render::{build_template, connect_request};
 pub use setup::{
-    ANSWER_KEPT_MAX, Endpoint, Logging, Setup, SetupError, endpoint_key, redirect_method,
+    ANSWER_KEPT_MAX, Endpoint, Logging, Setup, SetupError, endpoint_key, open_options,
+    redirect_method,
 };
 pub use worker::{Link, Order, Turn, Worker, drive};

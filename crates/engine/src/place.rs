@@ -2,8 +2,9 @@
 
 use crate::call::{Call, End, NOBODY};
 use crate::conn::{Conn, State};
+use crate::setup::open_options;
 use crate::worker::Worker;
-use conduit::{Close, Io, IoError, OpenOptions, Slot};
+use conduit::{Close, Io, IoError, Slot};
 use plan::AddressOrder;
 use sample::FailureClass;
 use units::Nanos;
@@ -180,19 +181,12 @@ impl Worker {
         self.opened_count += 1;
         self.opens_this_turn += 1;
         let chosen = self.script.as_mut().and_then(|script| script.peer());
-        let wanted = &setup.plan.connection;
-        let address = match wanted.addresses {
+        let address = match setup.plan.connection.addresses {
             AddressOrder::InTurn => (turn % end.peers.len() as u64) as usize,
             AddressOrder::FirstThatAnswers => self.address[endpoint as usize].0,
         };
         let peer = chosen.as_ref().unwrap_or(&end.peers[address]);
-        let options = OpenOptions {
-            bind: (!wanted.bind.is_empty())
-                .then(|| wanted.bind[(turn % wanted.bind.len() as u64) as usize]),
-            nodelay: wanted.nodelay,
-            send_buffer: wanted.send_buffer,
-            recv_buffer: wanted.recv_buffer,
-        };
+        let options = open_options(&setup.plan, turn);
         if let Err(error) = io.open(slot, peer, &options) {
             self.free.push(slot);
             return Err(class_of(error));

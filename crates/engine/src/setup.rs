@@ -3,7 +3,7 @@
 
 use crate::inspect::BodyTest;
 use crate::render::{build_template, raw_template};
-use conduit::Peer;
+use conduit::{OpenOptions, Peer};
 use plan::{Load, Plan};
 use std::collections::BTreeMap;
 use units::{Nanos, Seed};
@@ -29,6 +29,19 @@ pub struct Endpoint {
 pub fn endpoint_key(url: &Url) -> String {
     let port = url.port_or_known_default().unwrap_or(0);
     format!("{}://{}:{port}", url.scheme(), url.host_str().unwrap_or(""))
+}
+
+/// How the plan wants its `turn`-th connection opened: local addresses are used in turn.
+pub fn open_options(plan: &Plan, turn: u64) -> OpenOptions {
+    let wanted = &plan.connection;
+    let bind =
+        (!wanted.bind.is_empty()).then(|| wanted.bind[(turn % wanted.bind.len() as u64) as usize]);
+    OpenOptions {
+        bind,
+        nodelay: wanted.nodelay,
+        send_buffer: wanted.send_buffer,
+        recv_buffer: wanted.recv_buffer,
+    }
 }
 
 /// Why a plan could not be made ready.

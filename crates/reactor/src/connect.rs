@@ -1,11 +1,47 @@
 //! Opening sockets, and what the kernel knows of them.
 
-use crate::{failure, raw};
+use crate::{failure, monotonic, raw};
 use conduit::{IoError, OpenOptions, Peer};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use units::Nanos;
+
+/// Connects as [`crate::Reactor`] does, but waits for it, at most `limit`: for a caller without a
+/// loop. The stream blocks.
+///
+/// # Errors
+/// The connection was refused, could not be opened, or did not come to be in time
+/// (`ErrorKind::TimedOut`).
+pub fn connect_tcp(
+    address: SocketAddr,
+    options: &OpenOptions,
+    limit: Nanos,
+) -> std::io::Result<TcpStream> {
+    let fd = start_tcp(address, options)?;
+    let until = monotonic() + limit;
+    loop {
+        let left = until - monotonic();
+        if left.is_zero() {
+            return Err(Errno::TIMEDOUT.into());
+        }
+        match rustix::event::poll(&mut [PollFd::new(&fd, PollFlags::OUT)], Some(&timespec(left))) {
+            Ok(0) | Err(Errno::INTR) => {}
+            Ok(_) => break,
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    sockopt::socket_error(&fd)??;
+    let stream = TcpStream::from(fd);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
+pub(crate) fn timespec(span: Nanos) -> Timespec {
+    Timespec { tv_sec: (span.0 / 1_000_000_000) as i64, tv_nsec: (span.0 % 1_000_000_000) as i64 }
+}
 
 /// A socket whose connect is under way, or already done.
 pub(crate) fn start(peer: &Peer, options: &OpenOptions) -> Result<OwnedFd, Errno> {

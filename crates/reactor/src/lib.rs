@@ -12,6 +12,7 @@ mod failure;
 mod raw;
 
 pub use clock::{monotonic, sharpen_timers};
+pub use connect::connect_tcp;
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -97,10 +98,7 @@ impl Reactor {
 
     /// One `epoll_wait`; `None` waits for ever.
     fn poll(&mut self, timeout: Option<Nanos>, ready: &mut Vec<Ready>) {
-        let span = timeout.map(|span| rustix::event::Timespec {
-            tv_sec: (span.0 / 1_000_000_000) as i64,
-            tv_nsec: (span.0 % 1_000_000_000) as i64,
-        });
+        let span = timeout.map(connect::timespec);
         self.events.clear();
         let spare = rustix::buffer::spare_capacity(&mut self.events);
         match epoll::wait(&self.epoll, spare, span.as_ref()) {

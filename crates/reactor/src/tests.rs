@@ -112,6 +112,28 @@ fn local_addresses_can_be_chosen() {
 }
 
 #[test]
+fn a_caller_without_a_loop_connects_with_the_same_options() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let options = OpenOptions {
+        bind: Some("127.0.0.9".parse().unwrap()),
+        nodelay: true,
+        ..OpenOptions::default()
+    };
+    let mut stream = crate::connect_tcp(address, &options, Nanos::from_secs(20)).unwrap();
+    let (mut served, from) = listener.accept().unwrap();
+    assert_eq!(from.ip().to_string(), "127.0.0.9");
+    assert!(stream.nodelay().unwrap());
+    served.write_all(b"ping").unwrap();
+    let mut got = [0; 4];
+    // blocks: the bytes may still be on their way
+    stream.read_exact(&mut got).unwrap();
+    drop(listener);
+    let refused = crate::connect_tcp(address, &options, Nanos::from_secs(20)).unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+}
+
+#[test]
 fn waiting_reaches_the_instant_and_counts_what_it_spun() {
     let mut reactor = Reactor::new(Nanos::from_micros(200)).unwrap();
     let (until, mut ready) = (monotonic() + Nanos::from_millis(2), Vec::new());

@@ -80,6 +80,8 @@ pub struct FirstCall {
     pub took: Nanos,
     /// Why there was no good answer, and what the system or library said to it.
     pub failure: Option<(FailureClass, String)>,
+    /// What to do about it, where more is known than the class tells: a sentence.
+    pub way_out: Option<&'static str>,
 }
 
 /// One objective of `--slo` with its figure.

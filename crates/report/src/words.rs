@@ -181,7 +181,11 @@ pub(crate) fn first_call(report: &RunReport) -> Option<String> {
         let said = if detail.is_empty() { String::new() } else { format!(" ({detail})") };
         parts.push(format!("{}: {}{said}", class.id(), class.explain()));
     }
-    Some(parts.join(", "))
+    let told = parts.join(", ");
+    Some(match call.way_out {
+        Some(way_out) => format!("{told}. {way_out}"),
+        None => told,
+    })
 }
 
 /// `dev1, Linux 6.18, 2 cores of AMD EPYC, 7.75 GiB, loadstone 0.1.0`.

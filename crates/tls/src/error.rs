@@ -111,9 +111,73 @@ pub(crate) fn session_error(error: &rustls::Error) -> TlsError {
         | Error::InvalidCertRevocationList(_) => FailureClass::Certificate,
         _ => FailureClass::Tls,
     };
-    TlsError { class, text: error.to_string() }
+    TlsError { class, text: error.to_string(), way_out: way_out(error) }
+}
+
+/// What to do about an error that tells its cause: by alerts (RFC 8446 §6.2, RFC 6066 §3) and by what
+/// the library misses in the peer's messages.
+fn way_out(error: &rustls::Error) -> Option<&'static str> {
+    use rustls::{
+        AlertDescription as Alert, CertificateError as Bad, Error, PeerIncompatible as Gap,
+    };
+    Some(match error {
+        Error::AlertReceived(Alert::ProtocolVersion)
+        | Error::PeerIncompatible(
+            Gap::ServerDoesNotSupportTls12Or13 | Gap::ServerTlsVersionIsDisabledByOurConfig,
+        ) => {
+            "The server speaks none of the TLS versions that are offered: change --tls (1.2 and 1.3 \
+             can be offered), or enable one of them at the server."
+        }
+        Error::AlertReceived(Alert::HandshakeFailure | Alert::InsufficientSecurity)
+        | Error::PeerIncompatible(
+            Gap::NoCipherSuitesInCommon
+            | Gap::NoKxGroupsInCommon
+            | Gap::NoSignatureSchemesInCommon
+            | Gap::NoEcPointFormatsInCommon,
+        ) => {
+            "No cipher or group in common: leave out --ciphers and --groups to offer all, or change \
+             the server's list. A server that demands a client certificate (--cert, --key) may say \
+             the same."
+        }
+        Error::AlertReceived(Alert::CertificateRequired | Alert::NoCertificate) => {
+            "The server demands a client certificate: give --cert FILE and --key FILE."
+        }
+        Error::AlertReceived(
+            Alert::BadCertificate
+            | Alert::UnsupportedCertificate
+            | Alert::CertificateRevoked
+            | Alert::CertificateExpired
+            | Alert::CertificateUnknown
+            | Alert::UnknownCA
+            | Alert::AccessDenied,
+        ) => {
+            "The server does not accept the client certificate, or that there is none: give --cert \
+             and --key of one whose issuer it trusts."
+        }
+        Error::AlertReceived(Alert::UnrecognisedName) => {
+            "The server knows no host of that name: correct the URL, or name it with --server-name."
+        }
+        Error::AlertReceived(Alert::NoApplicationProtocol) | Error::NoApplicationProtocol => {
+            "The server speaks none of the protocols that ALPN offers: change --alpn."
+        }
+        Error::InvalidCertificate(Bad::Expired | Bad::ExpiredContext { .. }) => {
+            "Renew the server's certificate, or accept any with --insecure."
+        }
+        Error::InvalidCertificate(Bad::NotValidYet | Bad::NotValidYetContext { .. }) => {
+            "The certificate is not valid yet: compare the clocks of both machines, or accept any \
+             with --insecure."
+        }
+        Error::InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => {
+            "The certificate is for another name: name one that it holds with --server-name, or \
+             accept any with --insecure."
+        }
+        Error::InvalidCertificate(Bad::UnknownIssuer) => {
+            "Trust the certificate's issuer with --ca FILE, or accept any with --insecure."
+        }
+        _ => return None,
+    })
 }
 
 pub(crate) fn tls_error(text: String) -> TlsError {
-    TlsError { class: FailureClass::Tls, text }
+    TlsError { class: FailureClass::Tls, text, way_out: None }
 }

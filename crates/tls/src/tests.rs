@@ -196,6 +196,7 @@ fn a_version_that_the_server_does_not_speak_is_a_tls_failure() {
     let error = failure(&settings, "localhost", config);
     assert_eq!(error.class, FailureClass::Tls);
     assert!(error.text.contains("ProtocolVersion"), "{}", error.text);
+    assert!(error.way_out.unwrap().contains("--tls"), "{error:?}");
 }
 
 #[test]
@@ -314,6 +315,7 @@ fn alpn_is_agreed_on_or_refused() {
     let error = failure(&settings, "localhost", config.clone());
     assert_eq!(error.class, FailureClass::Tls);
     assert!(error.text.contains("NoApplicationProtocol"), "{}", error.text);
+    assert!(error.way_out.unwrap().contains("--alpn"), "{error:?}");
     // not offered: the server has nothing to refuse
     assert_eq!(visit(&mut factory(&trusting(&pki)), &Arc::new(config)).alpn, "");
 }
@@ -326,6 +328,7 @@ fn a_client_certificate_is_sent_when_the_server_asks() {
         let mut settings = Settings { versions, ..trusting(&pki) };
         let error = failure(&settings, "localhost", (*config).clone());
         assert_eq!(error.class, FailureClass::Tls, "the server's refusal is no bad certificate");
+        assert!(error.way_out.unwrap().contains("--cert"), "{error:?}");
         settings.cert = Some(pki.client.cert.clone().into_bytes());
         settings.key = Some(pki.client.key.clone().into_bytes());
         let mut wire = Wire::new(&mut factory(&settings), "localhost", &config);
@@ -339,18 +342,38 @@ fn a_client_certificate_is_sent_when_the_server_asks() {
 #[test]
 fn certificates_that_do_not_hold_are_certificate_failures() {
     let (pki, stranger) = (pki(), pki_of("a stranger"));
-    for (settings, name, word) in [
-        (trusting(&stranger), "localhost", "UnknownIssuer"),
-        (trusting(&pki), "example.com", "example.com"),
-        (trusting(&pki), "127.0.0.2", "127.0.0.2"),
+    for (settings, name, word, option) in [
+        (trusting(&stranger), "localhost", "UnknownIssuer", "--ca FILE"),
+        (trusting(&pki), "example.com", "example.com", "--server-name"),
+        (trusting(&pki), "127.0.0.2", "127.0.0.2", "--server-name"),
     ] {
         for versions in [Versions::Tls12, Versions::Tls13] {
             let settings = Settings { versions, ..settings.clone() };
             let error = failure(&settings, name, any_server(&pki));
             assert_eq!(error.class, FailureClass::Certificate);
             assert!(error.text.contains(word), "{}", error.text);
+            assert!(error.way_out.unwrap().contains(option), "{error:?}");
         }
     }
+}
+
+#[test]
+fn nothing_in_common_is_told_with_its_options() {
+    let pki = pki();
+    let mut provider = aws_lc_rs::default_provider();
+    provider.cipher_suites.retain(|suite| format!("{:?}", suite.suite()).contains("CHACHA20"));
+    let key = PrivateKeyDer::from_pem_slice(pki.server.key.as_bytes()).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(provider))
+        .with_protocol_versions(&[&rustls::version::TLS12])
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(chain(&pki.server.cert), key)
+        .unwrap();
+    let ciphers = strings(&["ECDHE-ECDSA-AES128-GCM-SHA256"]);
+    let settings = Settings { versions: Versions::Tls12, ciphers, ..trusting(&pki) };
+    let error = failure(&settings, "localhost", config);
+    assert_eq!(error.class, FailureClass::Tls);
+    assert!(error.way_out.unwrap().contains("--ciphers"), "{error:?}");
 }
 
 #[test]

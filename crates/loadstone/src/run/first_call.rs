@@ -1,8 +1,8 @@
 //! The plain call that goes first: is somebody there, and what does a good answer look like? It
 //! also settles on one address where a name has several, and finds the hosts that redirects lead to.
 
-use conduit::{Peer, TlsFactory, TlsSession};
-use engine::{Endpoint, build_template, endpoint_key, redirect_method};
+use conduit::{Peer, TlsError, TlsFactory, TlsSession};
+use engine::{Endpoint, build_template, endpoint_key, open_options, redirect_method};
 use plan::Plan;
 use report::FirstCall;
 use sample::FailureClass;
@@ -33,6 +33,14 @@ struct Trouble {
     class: FailureClass,
     text: String,
     connected: bool,
+    /// What to do about it, where more is known than the class tells.
+    way_out: Option<&'static str>,
+}
+
+impl Trouble {
+    fn of(error: TlsError, connected: bool) -> Trouble {
+        Trouble { class: error.class, text: error.text, connected, way_out: error.way_out }
+    }
 }
 
 /// Makes one call to `template` at its endpoint, whose addresses are then the one that answered.
@@ -66,6 +74,7 @@ pub(crate) fn make(
             call: FirstCall {
                 took,
                 failure: Some((trouble.class, trouble.text)),
+                way_out: trouble.way_out,
                 ..FirstCall::default()
             },
             unreachable: !trouble.connected,
@@ -110,13 +119,12 @@ impl Stream for UnixStream {
 
 /// Connects to the first address that takes it.
 fn connect(plan: &Plan, endpoint: &mut Endpoint) -> Result<Box<dyn Stream>, Trouble> {
-    let limit = Duration::from_nanos(plan.timeouts.connect.0.max(1));
+    let options = open_options(plan, 0);
     let mut trouble = None;
     for peer in endpoint.peers.clone() {
         let stream: std::io::Result<Box<dyn Stream>> = match &peer {
-            Peer::Tcp(address) => {
-                TcpStream::connect_timeout(address, limit).map(|tcp| Box::new(tcp) as _)
-            }
+            Peer::Tcp(address) => reactor::connect_tcp(*address, &options, plan.timeouts.connect)
+                .map(|tcp| Box::new(tcp) as _),
             Peer::Unix(path) => UnixStream::connect(path).map(|unix| Box::new(unix) as _),
         };
         match stream {
@@ -126,12 +134,17 @@ fn connect(plan: &Plan, endpoint: &mut Endpoint) -> Result<Box<dyn Stream>, Trou
             }
             Err(error) => {
                 let text = format!("{}: {error}", name_of(&peer));
-                trouble = Some(Trouble { class: class_of(&error), text, connected: false });
+                let class = class_of(&error);
+                trouble = Some(Trouble { class, text, connected: false, way_out: None });
             }
         }
     }
-    let none =
-        || Trouble { class: FailureClass::OtherIo, text: "no address".into(), connected: false };
+    let none = || Trouble {
+        class: FailureClass::OtherIo,
+        text: "no address".into(),
+        connected: false,
+        way_out: None,
+    };
     Err(trouble.unwrap_or_else(none))
 }
 
@@ -182,22 +195,24 @@ impl Call {
             })?;
             if !(200..300).contains(&facts.status) {
                 let text = format!("the proxy answered CONNECT with {}", facts.status);
-                return Err(Trouble { class: FailureClass::Proxy, text, connected: false });
+                let class = FailureClass::Proxy;
+                return Err(Trouble { class, text, connected: false, way_out: None });
             }
         }
         let (Some(name), Some(client)) = (&endpoint.tls_name, tls) else { return Ok(()) };
-        let failed = |class, text: String| Trouble { class, text, connected: false };
         let session = client.factory().session(name);
-        self.session = Some(session.map_err(|error| failed(error.class, error.text))?);
+        self.session = Some(session.map_err(|error| Trouble::of(error, false))?);
         self.drain()?;
         self.deadline = self.deadline.min(reactor::monotonic() + plan.timeouts.connect);
         while self.session.as_ref().is_some_and(|session| session.handshaking()) {
             self.fill().map_err(|trouble| Trouble { connected: false, ..trouble })?;
             if self.ended {
-                return Err(failed(
-                    FailureClass::Tls,
-                    "the server closed during the TLS handshake".into(),
-                ));
+                return Err(Trouble {
+                    class: FailureClass::Tls,
+                    text: "the server closed during the TLS handshake".into(),
+                    connected: false,
+                    way_out: None,
+                });
             }
         }
         self.deadline = reactor::monotonic() + plan.timeouts.call;
@@ -230,8 +245,7 @@ impl Call {
             http_version: format!("1.{}", facts.minor_version),
             length: facts.body_bytes,
             server: fields::find(&head, "server").map(text),
-            took: Nanos::ZERO,
-            failure: None,
+            ..FirstCall::default()
         };
         Ok((call, location))
     }
@@ -279,11 +293,7 @@ impl Call {
                 let fed = session.feed(&buffer[..count], &mut self.plain);
                 self.ended |= session.closed();
                 self.drain()?;
-                fed.map_err(|error| Trouble {
-                    class: error.class,
-                    text: error.text,
-                    connected: true,
-                })?;
+                fed.map_err(|error| Trouble::of(error, true))?;
             }
             None => self.plain.extend_from_slice(&buffer[..count]),
         }
@@ -306,7 +316,7 @@ impl Call {
             _ if late => (FailureClass::ClientTimeout, "no whole answer in time".to_owned()),
             _ => (class_of(error), error.to_string()),
         };
-        Trouble { class, text, connected: true }
+        Trouble { class, text, connected: true, way_out: None }
     }
 
     fn drain(&mut self) -> Result<(), Trouble> {
@@ -348,5 +358,5 @@ fn unreadable(error: AnswerError, at: &[u8]) -> Trouble {
     } else {
         error.to_string()
     };
-    Trouble { class, text, connected: true }
+    Trouble { class, text, connected: true, way_out: None }
 }

@@ -193,6 +193,8 @@ fn bound_addresses_are_taken_in_turn() {
     }
     let expected = ["127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.1.1"];
     assert_eq!(peers, expected.map(|peer| (peer.to_owned(), 2)).into_iter().collect());
+    let first = server.all().into_iter().find(|request| request.connection == 0);
+    assert_eq!(first.unwrap().peer, "127.0.0.2", "the plain call that goes first");
 }
 
 #[test]
@@ -301,12 +303,10 @@ fn a_proxy_that_refuses_is_blamed_on_the_path() {
 fn socket_options_reach_the_socket() {
     let look = |options: &[&str]| {
         let (tell, told) = mpsc::channel();
-        let server = Scripted::start(move |stream, connection| {
+        let server = Scripted::start(move |stream, _| {
             let mut reader = BufReader::new(&stream);
             while read_request(&mut reader).is_some() {
-                if connection > 0 {
-                    tell.send(peek::socket_of(stream.local_addr().unwrap())).unwrap();
-                }
+                tell.send(peek::socket_of(stream.local_addr().unwrap())).unwrap();
                 let mut writer = &stream;
                 writer.write_all(&answer(200, "", "hello")).unwrap();
             }
@@ -315,7 +315,9 @@ fn socket_options_reach_the_socket() {
         let mut args = vec!["-c", "1", "-n", "1", &url];
         args.extend(options);
         measure(&args);
-        told.recv().unwrap()
+        let (first, other) = (told.recv().unwrap(), told.recv().unwrap());
+        assert_eq!(first, other, "the plain call that goes first, and the run's: {options:?}");
+        other
     };
     let plain = look(&[]);
     assert!(plain.nodelay);

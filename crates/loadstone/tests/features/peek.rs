@@ -13,7 +13,7 @@ pub(crate) struct Thread {
     pub(crate) nice: i64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Socket {
     pub(crate) nodelay: bool,
     pub(crate) send_buffer: usize,

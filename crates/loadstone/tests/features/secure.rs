@@ -45,6 +45,8 @@ fn the_version_is_the_one_asked_for_and_is_told() {
     let json =
         measured(&["-n", "1", "--tls", "1.3", "--ca", &server.files.ca, &server.url("/")], &[3]);
     assert_eq!(failures(&json), [("tls".to_owned(), 1)]);
+    let advice = text(&json, "/verdict/causes/0/advice");
+    assert!(advice.contains("TLS versions") && advice.contains("--tls"), "{advice}");
 }
 
 #[test]
@@ -148,5 +150,9 @@ fn a_client_certificate_is_shown_to_a_server_that_demands_one() {
         let json = measured(&["-n", "2", "--tls", version, "--ca", &files.ca, &url], &[3, 4]);
         assert_eq!(outcomes(&json)[1], 0, "{version}");
         assert_eq!(text(&json, "/failures/0/class"), "tls", "{version}");
+        // TLS 1.3 tells only after the handshake, when the call is under way
+        let told = json["first_call"]["failure"]["advice"].as_str();
+        let advice = told.unwrap_or_else(|| text(&json, "/verdict/causes/0/advice"));
+        assert!(advice.contains("--cert"), "{version}: {advice}");
     }
 }

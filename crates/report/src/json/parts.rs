@@ -537,6 +537,7 @@ struct FirstFailure {
     class: &'static str,
     blame: &'static str,
     detail: String,
+    advice: Option<&'static str>,
 }
 
 impl FirstCall {
@@ -545,6 +546,7 @@ impl FirstCall {
             class: class.id(),
             blame: class.blame().id(),
             detail: detail.clone(),
+            advice: call.way_out,
         });
         FirstCall {
             status: call.status,

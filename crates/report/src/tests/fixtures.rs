@@ -242,7 +242,7 @@ pub(crate) fn valid() -> RunReport {
         length: 13,
         server: Some("swerve/1.0".to_owned()),
         took: Nanos::from_micros(640),
-        failure: None,
+        ..FirstCall::default()
     });
     report.driver = Driver {
         cpu_user_s: 0.021,
@@ -306,7 +306,7 @@ pub(crate) fn troubled() -> RunReport {
         length: 1_000,
         server: Some(HOSTILE.to_owned()),
         took: Nanos::from_millis(31),
-        failure: None,
+        ..FirstCall::default()
     });
     report.driver.cpu_user_s = 0.4;
     report.driver.cpu_system_s = 0.9;

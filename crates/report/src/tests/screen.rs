@@ -81,6 +81,19 @@ fn colour_marks_the_word_only() {
 }
 
 #[test]
+fn a_first_call_that_failed_says_the_way_out() {
+    let mut report = fixtures::valid();
+    report.first_call = Some(crate::FirstCall {
+        failure: Some((sample::FailureClass::Tls, "received fatal alert".to_owned())),
+        way_out: Some("Give --cert FILE."),
+        ..crate::FirstCall::default()
+    });
+    let shown = text(&report, PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains("(received fatal alert). Give --cert FILE."), "{shown}");
+    assert!(crate::json(&report).contains("\"advice\": \"Give --cert FILE.\""));
+}
+
+#[test]
 fn quantiles_from_too_few_samples_are_marked() {
     // 4,000 calls are enough for p99.9 (3,688), not for p99.99.
     let shown = text(&fixtures::troubled(), Style { percentiles: true, ..PLAIN });
