@@ -194,6 +194,7 @@ impl Collector {
         let counted = self.setup.requests_max().is_some() || cut_short || early;
         let end = if counted { self.last_done.min(until) } else { until };
         let window = end - from;
+        let intended = intended(&self.setup, end);
         // peaks of workers add up within an interval; the sum is reached if they coincide
         self.total.flight_peak = self.flight_peak;
         Measurement {
@@ -201,7 +202,8 @@ impl Collector {
             series: self.series,
             window,
             elapsed: self.last_done - from,
-            intended: intended(&self.setup, end),
+            intended: intended.map(|(count, _)| count),
+            intended_span: intended.and_then(|(_, span)| span),
             connections_peak: self.connections_peak,
             interrupted,
             aborted: self.aborted,
@@ -209,9 +211,14 @@ impl Collector {
     }
 }
 
-/// How many arrivals the plan wanted in the measured window, up to `end`.
-fn intended(setup: &Setup, end: Nanos) -> Option<u64> {
+/// How many arrivals the plan wanted in the measured window, up to `end`; and how long its rate takes
+/// for them, where they were all that it wanted.
+fn intended(setup: &Setup, end: Nanos) -> Option<(u64, Option<Nanos>)> {
     let Load::Open { arrivals, .. } = &setup.plan.load else { return None };
     let spec = arrival_spec(setup, arrivals);
-    Some(Schedule::new(&spec, setup.seed, setup.start).measured_due(end))
+    let schedule = Schedule::new(&spec, setup.seed, setup.start);
+    let count = schedule.measured_due(end);
+    let most = setup.measure_until() - setup.measure_from();
+    let all = setup.requests_max() == Some(count);
+    Some((count, all.then(|| schedule.measured_span(count).min(most))))
 }

@@ -12,6 +12,7 @@ use sample::FailureClass;
 use units::Nanos;
 use wire::answer::{AnswerError, AnswerFacts};
 use wire::fields;
+use wire::timing::{Malformed, Timing};
 use workload::Template;
 
 impl Worker {
@@ -239,6 +240,9 @@ impl Worker {
         // the connection ends before the other answers of a script's call
         let wrong = wrong.or((call.answers_due > 1).then_some(FailureClass::ClosedEarly));
         call.add(&facts, decoded);
+        if facts.timed {
+            self.count_timings(slot, call.intended);
+        }
         let detour = if (300..400).contains(&facts.status) || self.setup.plan.request.cookies {
             self.read_head(slot, &mut call, &facts)
         } else {
@@ -296,6 +300,22 @@ impl Worker {
             self.assign(slot, call, now);
         }
         self.list(slot);
+    }
+
+    /// What the server says of its own work, of calls of the measured phase.
+    #[inline(never)]
+    fn count_timings(&mut self, slot: Slot, intended: Nanos) {
+        if self.recorder.in_warm_up(intended) {
+            return;
+        }
+        let counted = &mut self.recorder.now.server_timings;
+        for timing in self.conns[slot as usize].reader.server_timings() {
+            match timing {
+                Ok(Timing { name, duration: Some(duration) }) => counted.record(name, duration),
+                Ok(Timing { duration: None, .. }) => {}
+                Err(Malformed) => counted.count_malformed(),
+            }
+        }
     }
 
     fn judge_body(

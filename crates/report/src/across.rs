@@ -47,6 +47,7 @@ pub fn merged(runs: &[Measurement]) -> Measurement {
         let shift = |row: &Second| Second { at_s: row.at_s + offset, ..*row };
         all.series.extend(figures::in_window(run).map(shift));
         all.total.merge(&run.total);
+        all.intended_span = Some(all.due_span() + run.due_span());
         all.window += run.window;
         all.elapsed += run.elapsed;
         all.intended = match (all.intended, run.intended) {

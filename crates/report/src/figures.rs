@@ -13,9 +13,10 @@ pub struct Figures {
     /// Completions inside the window over its length; those that succeeded.
     pub throughput: f64,
     pub goodput: f64,
-    /// Calls handed to the server over the window's length.
+    /// Calls handed to the server over the time in which they fell due: the window, or with `-n` and
+    /// `--rate` as long as the rate takes for them.
     pub offered: f64,
-    /// Calls that the plan asked for; `None` in a closed loop and where it asks for sessions.
+    /// The rate that the plan asked for; `None` in a closed loop and where it asks for sessions.
     pub intended: Option<f64>,
     /// Sessions that the plan asked for; `None` where it asks for calls.
     pub sessions_intended: Option<f64>,
@@ -60,15 +61,19 @@ impl Figures {
         let driver = &report.driver;
         let cpu_s = driver.cpu_user_s + driver.cpu_system_s - driver.spin_s;
         let connections = &total.connections;
-        let intended = measurement.intended.map(|count| Figures::per_second(count, window));
-        let (intended, sessions_intended) =
-            if has_sessions(&report.plan) { (None, intended) } else { (intended, None) };
+        let due_span = measurement.due_span();
+        let intended = measurement.intended.map(|count| Figures::per_second(count, due_span));
+        // the calls of a session fall due long after it: only its beginning is on the schedule
+        let (intended, sessions_intended, offered_span) = match has_sessions(&report.plan) {
+            true => (None, intended, window),
+            false => (intended, None, due_span),
+        };
         // Connections are counted over the whole run, so the calls of the warm-up belong here too.
         let carried = (issued + total.warm_up.done()) as f64;
         Figures {
             throughput: Figures::per_second(total.in_window, window),
             goodput: Figures::per_second(total.good_in_window, window),
-            offered: Figures::per_second(stats::offered(total), window),
+            offered: Figures::per_second(stats::offered(total), offered_span),
             intended,
             sessions_intended,
             calls_per_connection: ratio(carried, connections.established as f64),

@@ -107,6 +107,14 @@ impl Schedule {
         self.count_due(t).saturating_sub(self.first_measured())
     }
 
+    /// How long the rate takes for `count` arrivals of the measured phase: by its integral, whatever
+    /// gaps were drawn.
+    pub fn measured_span(&self, count: u64) -> Nanos {
+        let warm_up = self.spec.warm_up.as_secs_f64();
+        let end = self.curve.inverse(self.curve.integral(warm_up) + count as f64);
+        Nanos::from_secs_f64(end - warm_up)
+    }
+
     /// The first instant at which nothing falls due any more.
     fn end_at(&self) -> Nanos {
         self.spec.end.at.map_or(Nanos::NEVER, |span| self.measured_from() + span)

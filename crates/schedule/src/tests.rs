@@ -88,6 +88,31 @@ fn the_end_counts_from_the_end_of_the_warm_up() {
 }
 
 #[test]
+fn arrivals_that_a_count_ends_span_what_the_rate_takes_for_them() {
+    let warm_up = Nanos::from_millis(1_500);
+    for gaps in [Gaps::Constant, Gaps::Poisson, Gaps::Uniform] {
+        let constant = ArrivalSpec { gaps, warm_up, ..ArrivalSpec::constant(40.0) };
+        let schedule = Schedule::new(&constant, SEED, START);
+        for (count, span) in [(0, 0), (1, 25), (40, 1_000), (100, 2_500)] {
+            assert_eq!(schedule.measured_span(count), Nanos::from_millis(span), "{gaps:?}");
+        }
+    }
+    // from 0+ to 20 a second within 2 s: the integral is 20 at its end, 5 at its half
+    let rising = ArrivalSpec {
+        from: 1e-9,
+        ramp_over: Nanos::from_secs(2),
+        warm_up,
+        ..ArrivalSpec::constant(20.0)
+    };
+    let schedule = Schedule::new(&rising, SEED, START);
+    for (count, span) in [(5, 1_000), (20, 2_000), (60, 4_000)] {
+        let exact = Nanos::from_millis(span);
+        let found = schedule.measured_span(count);
+        assert!(found.max(exact) - found.min(exact) < Nanos::from_micros(1), "{count}: {found:?}");
+    }
+}
+
+#[test]
 fn a_rate_may_jump_after_the_warm_up() {
     let spec =
         ArrivalSpec { to: 4.0, warm_up: Nanos::SECOND, end: at(1.0), ..ArrivalSpec::constant(2.0) };

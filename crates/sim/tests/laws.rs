@@ -109,6 +109,35 @@ fn the_warm_up_is_kept_apart() {
 }
 
 /// What cannot be issued is dropped and counted, never forgotten.
+/// The window of `-n` lasts until the last answer; the load that was asked for and offered does not
+/// shrink by the wait for it.
+#[test]
+fn a_count_at_a_rate_is_intended_and_offered_at_that_rate() {
+    let seconds = Nanos::from_secs;
+    let measure = |gaps, duration: Option<u64>| {
+        let mut plan = open(100.0, 0);
+        plan.stop.duration = duration.map(seconds);
+        plan.stop.requests = Some(500);
+        plan.stop.warm_up = seconds(1);
+        if let Load::Open { arrivals, .. } = &mut plan.load {
+            arrivals.gaps = gaps;
+        }
+        let server = Queue::new(0, Service::Fixed(seconds(2)), 1);
+        execute(plan, Box::new(server), 2).measurement
+    };
+    for gaps in [Gaps::Constant, Gaps::Poisson] {
+        let run = measure(gaps, None);
+        assert_eq!((run.intended, run.due_span()), (Some(500), seconds(5)), "{gaps:?}");
+        assert!(run.window > seconds(6), "{gaps:?}: {:?}", run.window);
+        // time ends it before the count does
+        let run = measure(gaps, Some(4));
+        assert_eq!(run.intended, Some(run.total.counts.due), "{gaps:?}");
+        assert_eq!((run.due_span(), run.window), (seconds(4), seconds(4)), "{gaps:?}");
+    }
+    // the last of 500 falls due a gap before the end of its second
+    assert_eq!(measure(Gaps::Constant, None).window, Nanos::from_millis(6_990));
+}
+
 #[test]
 fn a_full_queue_drops_and_says_so() {
     let mut plan = open(1_000.0, 2);

@@ -7,6 +7,7 @@ mod hist;
 pub mod interval;
 mod little;
 mod objective;
+mod server_timings;
 mod snapshot;
 pub mod steady;
 pub mod verdict;
@@ -16,6 +17,7 @@ pub use hist::{Hist, Summary};
 pub use interval::{Estimate, samples_needed};
 pub use little::Little;
 pub use objective::{Figures, Metric, Objective, Op, parse_objectives};
+pub use server_timings::{ServerTimings, TIMING_NAMES_MAX};
 pub use snapshot::{
     Connections, Counts, Measurement, Recorder, Second, Sessions, Snapshot, StatusTally,
     TARGET_ROWS_MAX, TargetTally,

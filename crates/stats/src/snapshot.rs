@@ -1,6 +1,6 @@
 //! What one worker counted in one interval, and how such snapshots add up.
 
-use crate::Hist;
+use crate::{Hist, ServerTimings};
 use sample::{FailureClass, Outcome, Sample, SocketFacts, TlsFacts};
 use std::collections::BTreeMap;
 use units::Nanos;
@@ -166,6 +166,8 @@ pub struct Snapshot {
     pub body_bytes: u64,
     pub decoded_bytes: u64,
     pub redirects: u64,
+    /// What the server said of its own work, in whole answers of any status.
+    pub server_timings: ServerTimings,
     pub targets: Vec<TargetTally>,
     pub connections: Connections,
     pub sessions: Sessions,
@@ -207,8 +209,12 @@ impl Snapshot {
 
     /// Forgets the counts and keeps the memory.
     pub fn clear(&mut self) {
-        let mut fresh =
-            Snapshot { targets: std::mem::take(&mut self.targets), ..Snapshot::default() };
+        let mut fresh = Snapshot {
+            targets: std::mem::take(&mut self.targets),
+            server_timings: std::mem::take(&mut self.server_timings),
+            ..Snapshot::default()
+        };
+        fresh.server_timings.clear();
         for target in &mut fresh.targets {
             target.response.clear();
             *target = TargetTally {
@@ -259,6 +265,7 @@ impl Snapshot {
         self.body_bytes += other.body_bytes;
         self.decoded_bytes += other.decoded_bytes;
         self.redirects += other.redirects;
+        self.server_timings.merge(&other.server_timings);
         self.merge_targets(other);
         self.connections.merge(&other.connections);
         self.sessions.started += other.sessions.started;
@@ -588,9 +595,20 @@ pub struct Measurement {
     pub elapsed: Nanos,
     /// Arrivals the plan asked for in the window, where it says (`--rate`); `None` in a closed loop.
     pub intended: Option<u64>,
+    /// How long the plan's rate takes for them where their count ended the run (`-n` with `--rate`);
+    /// `None`: as long as the window, which is otherwise longer by the wait for the last answers.
+    pub intended_span: Option<Nanos>,
     /// Highest number of connections open at once.
     pub connections_peak: u64,
     pub interrupted: bool,
     /// Set when `--abort-if` ended the run; the rule's text.
     pub aborted: Option<String>,
+}
+
+impl Measurement {
+    /// The time in which the window's arrivals fell due: what the intended and the offered load are
+    /// taken over.
+    pub fn due_span(&self) -> Nanos {
+        self.intended_span.unwrap_or(self.window)
+    }
 }

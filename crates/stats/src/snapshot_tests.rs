@@ -115,6 +115,11 @@ impl Model {
             ..Sample::default()
         };
         self.recorder.done(&sample, outcome, was_issued);
+        if outcome == Outcome::Succeeded && intended >= WINDOW.0 {
+            let name = format!("part{}", self.random.below(3));
+            let duration = Nanos(self.random.below(1_000_000_000));
+            self.recorder.now.server_timings.record(&name, duration);
+        }
         self.count(intended, 1 + outcome as usize);
     }
 
@@ -178,10 +183,13 @@ fn digest(snapshot: &Snapshot) -> String {
         .iter()
         .map(|t| (t.succeeded, t.failed, t.timed_out, t.body_bytes, t.response.buckets()))
         .collect();
+    let timings: Vec<_> =
+        s.server_timings.named().map(|(name, hist)| (name, hist.buckets())).collect();
+    let timings = (timings, s.server_timings.other().buckets(), s.server_timings.malformed());
     let c = &s.connections;
     let connections = (c.attempted, c.established, c.closed, c.setup_sum, c.judged, c.conforming);
     format!(
-        "{:?} {:?} {hists:?} {targets:?} {connections:?} {} {:?} {} {} {:?} {:?} {:?} {:?} {:?}",
+        "{:?} {:?} {hists:?} {targets:?} {timings:?} {connections:?} {} {:?} {} {} {:?} {:?} {:?} {:?} {:?}",
         s.counts,
         s.warm_up,
         c.retransmits,

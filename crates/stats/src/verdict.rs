@@ -169,9 +169,9 @@ fn not_offered(evidence: &Evidence<'_>) -> Option<Cause> {
     if share >= OFFERED_SHARE_MIN {
         return None;
     }
-    let window_s = measurement.window.as_secs_f64();
-    let goal = match window_s > 0.0 {
-        true => show::rate(intended as f64 / window_s),
+    let span_s = measurement.due_span().as_secs_f64();
+    let goal = match span_s > 0.0 {
+        true => show::rate(intended as f64 / span_s),
         false => format!("{} arrivals", show::count(intended)),
     };
     let advice = if refused > 0 {

@@ -15,6 +15,8 @@ mod head;
 
 pub use cache::HeadCache;
 
+use crate::fields;
+use crate::timing::{Malformed, SERVER_TIMING, Timing, timings};
 use chunked::{ChunkReader, Chunks};
 use head::{BodyRule, Known};
 use std::ops::Range;
@@ -82,6 +84,8 @@ pub struct AnswerFacts {
     pub framing_bytes: u64,
     /// Interim answers skipped.
     pub interim: u16,
+    /// There may be something in [`AnswerReader::server_timings`]: a field of that name, or trailers.
+    pub timed: bool,
 }
 
 /// What one call of [`AnswerReader::advance`] did.
@@ -131,8 +135,10 @@ pub struct AnswerReader {
     /// Bytes of a `Length` body still to come.
     left: u64,
     chunks: ChunkReader,
-    /// A head that arrives in pieces; the final head when `keep_head` is set.
+    /// A head that arrives in pieces; then the final head where it is kept, and trailers.
     buffer: Vec<u8>,
+    /// Bytes of `buffer` that are the final head.
+    head_len: usize,
     limits: Limits,
     state: State,
     asked: Asked,
@@ -175,6 +181,7 @@ impl AnswerReader {
             left: 0,
             chunks: ChunkReader::default(),
             buffer: Vec::new(),
+            head_len: 0,
             limits,
             state: State::Idle,
             asked: Asked::Ordinary,
@@ -213,6 +220,7 @@ impl AnswerReader {
             let length = self.short_cut(known, input.len());
             if self.keep_head {
                 self.buffer.extend_from_slice(&input[..known.len]);
+                self.head_len = self.buffer.len();
             }
             return Ok(length);
         }
@@ -251,8 +259,17 @@ impl AnswerReader {
     /// The raw final head, its closing empty line included, from its end until the next `start`;
     /// empty unless heads are kept.
     pub fn head(&self) -> &[u8] {
-        let over = !matches!(self.state, State::Begin | State::Head);
-        if self.keep_head && over { &self.buffer } else { &[] }
+        if self.keep_head { &self.buffer[..self.head_len] } else { &[] }
+    }
+
+    /// What the server says of the parts of its work, in the final head and in the trailers: once
+    /// the answer is done, until the next `start`.
+    pub fn server_timings(&self) -> impl Iterator<Item = Result<Timing<'_>, Malformed>> {
+        let (head, trailers) = self.buffer.split_at(self.head_len);
+        fields::fields(head)
+            .chain(fields::trailers(trailers))
+            .filter(|(name, _)| name.eq_ignore_ascii_case(SERVER_TIMING.as_bytes()))
+            .flat_map(|(_, value)| timings(value))
     }
 
     /// Whether any byte of the current answer was seen; empty lines before it do not count.
@@ -378,15 +395,28 @@ impl AnswerReader {
             Some(known) => known,
             None => cache.learn(&self.buffer)?,
         };
-        if !self.keep_head || known.is_interim() {
+        if !self.keeps(&known) {
             self.empty_buffer();
         }
         Ok((used, Some(known)))
     }
 
+    fn keeps(&self, known: &Known) -> bool {
+        (self.keep_head || known.timed) && !known.is_interim()
+    }
+
     fn keep(&mut self, head: &[u8], known: &Known) {
-        if self.keep_head && !known.is_interim() {
+        if self.keeps(known) {
             self.buffer.extend_from_slice(head);
+        }
+    }
+
+    /// A piece of the trailer section. An empty section is not worth keeping.
+    fn keep_trailers(&mut self, piece: &[u8]) {
+        let begun = self.buffer.len() > self.head_len;
+        if begun || piece.first().is_some_and(|byte| !matches!(byte, b'\r' | b'\n')) {
+            self.buffer.extend_from_slice(piece);
+            self.facts.timed = true;
         }
     }
 
@@ -419,6 +449,8 @@ impl AnswerReader {
             BodyRule::UntilClose => (Framing::UntilClose, State::UntilClose),
             BodyRule::Faulty(what) => return Err(AnswerError::BadFraming(what)),
         };
+        self.head_len = self.buffer.len();
+        self.facts.timed = known.timed;
         self.facts.status = known.status;
         self.facts.minor_version = known.minor_version;
         self.facts.head_bytes += known.len as u64;
@@ -444,8 +476,9 @@ impl AnswerReader {
                 Advance { consumed: input.len(), body: at..input.len(), done: false }
             }
             State::Chunked => {
-                let Chunks { consumed, body, done } =
+                let Chunks { consumed, body, trailers, done } =
                     self.chunks.advance(&self.limits, &input[at..])?;
+                self.keep_trailers(&input[at..][trailers]);
                 self.facts.framing_bytes += (consumed - body.len()) as u64;
                 if done {
                     self.state = State::Idle;
@@ -461,6 +494,7 @@ impl AnswerReader {
 
     fn empty_buffer(&mut self) {
         self.buffer.clear();
+        self.head_len = 0;
         if self.buffer.capacity() > BUFFER_KEPT_MAX {
             self.buffer = Vec::new();
         }

@@ -13,6 +13,11 @@ pub fn fields(head: &[u8]) -> Fields<'_> {
     fields
 }
 
+/// The fields of a trailer section, which has no status line.
+pub fn trailers(section: &[u8]) -> Fields<'_> {
+    Fields { rest: section }
+}
+
 /// See [`fields`].
 #[derive(Clone, Debug)]
 pub struct Fields<'a> {
@@ -106,7 +111,13 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-fn trim(value: &[u8]) -> &[u8] {
+/// RFC 9110 §5.6.2.
+pub(crate) fn is_token(text: &[u8]) -> bool {
+    let is_tchar = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    !text.is_empty() && text.iter().all(is_tchar)
+}
+
+pub(crate) fn trim(value: &[u8]) -> &[u8] {
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
     let begin = value.iter().position(|byte| !blank(byte)).unwrap_or(value.len());
     let end = value.iter().rposition(|byte| !blank(byte)).map_or(begin, |last| last + 1);

@@ -10,3 +10,4 @@ pub mod answer;
 pub mod coding;
 pub mod fields;
 pub mod request;
+pub mod timing;

@@ -36,6 +36,10 @@ const PIECES: &[&str] = &[
     "Connection: close",
     "Connection: keep-alive",
     "Set-Cookie: a=b",
+    "Server-Timing: db;dur=5",
+    "Server-Timing: db;dur=53, x;y",
+    "Date: 1",
+    "Date: 23",
     "X-Folded: a\r\n  b",
     "Name : value",
     "no field",
@@ -58,6 +62,10 @@ const ANSWERS: &[&str] = &[
     "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\nDate: now\r\n\r\n",
     "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\nx",
     "\r\nHTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n",
+    // two heads that differ in values only, and the field as a trailer
+    "HTTP/1.1 200 OK\r\nDate: 1\r\nServer-Timing: db;dur=5\r\nContent-Length: 1\r\n\r\nx",
+    "HTTP/1.1 200 OK\r\nDate: 22\r\nServer-Timing: db;dur=66.1, a\r\nContent-Length: 1\r\n\r\nx",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nServer-Timing: total;dur=1\r\n\r\n",
 ];
 
 fn pieces() -> impl Strategy<Value = Vec<u8>> {
@@ -107,6 +115,12 @@ proptest! {
     fn random_bytes(data in prop::collection::vec(any::<u8>(), 0..300)) {
         checks::answer(&data);
         checks::chunked(&data);
+        checks::server_timing(&data);
+    }
+
+    #[test]
+    fn random_timings(value in "([a-c,;=.0-9e\"\\\\ -]|dur=){0,60}") {
+        checks::server_timing(value.as_bytes());
     }
 
     #[test]
@@ -166,6 +180,11 @@ fn corpus_answer_replays() {
 #[test]
 fn corpus_chunked_replays() {
     replay("chunked", checks::chunked);
+}
+
+#[test]
+fn corpus_server_timing_replays() {
+    replay("server_timing", checks::server_timing);
 }
 
 /// The alarm's corpus holds what it must not ring for; a fuzzer starts from there.

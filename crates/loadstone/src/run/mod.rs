@@ -268,7 +268,7 @@ fn worst(runs: &[Measured]) -> Verdict {
 fn unreachable_report(
     plan: &Plan,
     prepared: &Prepared,
-    found: Found,
+    mut found: Found,
     environment: &Environment,
     name: &str,
 ) -> RunReport {
@@ -281,15 +281,21 @@ fn unreachable_report(
     measurement.total.failed.record(found.call.took);
     measurement.elapsed = found.call.took;
     measurement.window = found.call.took;
-    let intended = matches!(plan.load, Load::Open { .. }).then_some(1);
-    measurement.intended = intended;
+    if let Load::Open { arrivals, .. } = &plan.load {
+        measurement.intended = Some(1);
+        measurement.intended_span = Some(Nanos::from_secs_f64(1.0 / arrivals.from.0));
+    }
     let text = found.call.failure.as_ref().map(|(_, text)| text.clone()).unwrap_or_default();
     let class = found.call.failure.as_ref().map(|(class, _)| *class);
     let cause = Cause {
         id: "all-failed",
         figure: 1.0,
         text: format!("the first call got no connection: {text}"),
-        advice: format!("Nothing was measured. {}", way_out(class)),
+        advice: format!(
+            "Nothing was measured. {}",
+            // said once: here, not in the line of the first call
+            found.call.way_out.take().unwrap_or_else(|| way_out(class))
+        ),
     };
     let run = Measured {
         measurement,

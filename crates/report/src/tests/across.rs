@@ -27,6 +27,19 @@ fn merged_runs_have_the_quantiles_of_one_and_not_their_mean() {
     assert!((headline.max_s - slow.total.response().max().as_secs_f64()).abs() < 1e-12);
 }
 
+/// `-n` with `--rate`: 4,000 calls that fall due within 8 of the window's 10 seconds.
+#[test]
+fn a_counted_rate_is_taken_over_the_time_that_it_needs() {
+    let mut report = fixtures::troubled();
+    report.measurement.intended_span = Some(Nanos::from_secs(8));
+    let figures = Figures::new(&report);
+    assert_eq!(figures.intended, Some(500.0));
+    let share = figures.offered / Figures::new(&fixtures::troubled()).offered;
+    assert!((share - 1.25).abs() < 1e-9, "{share}");
+    let twice = merged(&[report.measurement.clone(), report.measurement.clone()]);
+    assert_eq!((twice.intended, twice.due_span()), (Some(8_000), Nanos::from_secs(16)));
+}
+
 #[test]
 fn no_runs_merge_to_nothing() {
     let nothing = merged(&[]);

@@ -1,16 +1,17 @@
 //! Heads seen lately by one worker.
 
 use super::AnswerError;
-use super::head::{Known, parse};
+use super::head::{Known, alike, parse};
 
 /// Heads seen lately by one worker, shared by its connections: a repeated head is recognised by
-/// comparing bytes, not parsed. The one matched last is tried first; a new one replaces the oldest.
-/// A server whose Date field changes each second costs one parse a second.
+/// comparing bytes, not parsed. The one matched last is tried first; a new one replaces the oldest,
+/// and is parsed only where it differs from all of them in more than values that do not matter here.
 ///
 /// Comparing a prefix is enough: where a head ends depends on its own bytes only.
 #[derive(Debug)]
 pub struct HeadCache {
     entries: Vec<Entry>,
+    /// Never one with timings: those are kept, which the short cut does not do.
     latest: usize,
     /// The next to be replaced.
     oldest: usize,
@@ -23,6 +24,8 @@ struct Entry {
 }
 
 const ENTRIES_MAX: usize = 4;
+/// No entry.
+const NONE: usize = ENTRIES_MAX;
 /// Longer heads are parsed each time.
 const HEAD_MAX: usize = 4 << 10;
 /// Room made beforehand, so that learning a usual head allocates nothing.
@@ -50,22 +53,36 @@ impl HeadCache {
     /// Any of the heads that `input` begins with; it is the one matched last from now on.
     pub(super) fn recall(&mut self, input: &[u8]) -> Option<Known> {
         let found = self.entries.iter().position(|entry| entry.matching(input).is_some())?;
-        self.latest = found;
-        Some(self.entries[found].known)
+        Some(self.matched(found))
     }
 
-    /// Parses a whole head and remembers it.
+    /// Understands a whole head and remembers it.
     pub(super) fn learn(&mut self, head: &[u8]) -> Result<Known, AnswerError> {
-        let known = parse(head)?;
-        if head.len() <= HEAD_MAX {
-            let entry = &mut self.entries[self.oldest];
-            entry.head.clear();
-            entry.head.extend_from_slice(head);
-            entry.known = known;
-            self.latest = self.oldest;
-            self.oldest = (self.oldest + 1) % ENTRIES_MAX;
+        if head.len() > HEAD_MAX {
+            return parse(head);
         }
+        let like = self.entries.iter().find(|entry| alike(&entry.head, head));
+        let known = match like {
+            Some(entry) => Known { len: head.len(), ..entry.known },
+            None => parse(head)?,
+        };
+        let entry = &mut self.entries[self.oldest];
+        entry.head.clear();
+        entry.head.extend_from_slice(head);
+        entry.known = known;
+        let known = self.matched(self.oldest);
+        self.oldest = (self.oldest + 1) % ENTRIES_MAX;
         Ok(known)
+    }
+
+    fn matched(&mut self, index: usize) -> Known {
+        let known = self.entries[index].known;
+        if !known.timed {
+            self.latest = index;
+        } else if self.latest == index {
+            self.latest = NONE;
+        }
+        known
     }
 }
 

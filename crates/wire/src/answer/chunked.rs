@@ -23,6 +23,8 @@ pub(super) struct ChunkReader {
 pub(super) struct Chunks {
     pub(super) consumed: usize,
     pub(super) body: Range<usize>,
+    /// Of the trailer section; an empty one may be left out.
+    pub(super) trailers: Range<usize>,
     pub(super) done: bool,
 }
 
@@ -59,12 +61,16 @@ impl ChunkReader {
     pub(super) fn advance(&mut self, limits: &Limits, input: &[u8]) -> Result<Chunks, AnswerError> {
         let mut at = 0;
         let mut body = 0..0;
+        let mut trailers = None;
         while at < input.len() && self.step != Step::Done {
             let rest = &input[at..];
             let line = self.take_whole_line(limits, rest);
             if line > 0 {
                 at += line;
                 continue;
+            }
+            if matches!(self.step, Step::TrailerStart | Step::TrailerLine | Step::TrailerLf) {
+                trailers.get_or_insert(at);
             }
             let used = match self.step {
                 Step::Data if !body.is_empty() => break,
@@ -86,7 +92,8 @@ impl ChunkReader {
         if body.is_empty() {
             body = at..at;
         }
-        Ok(Chunks { consumed: at, body, done: self.step == Step::Done })
+        let trailers = trailers.unwrap_or(at)..at;
+        Ok(Chunks { consumed: at, body, trailers, done: self.step == Step::Done })
     }
 
     /// The common case: a plain line that is all here. 0 where byte by byte must decide.

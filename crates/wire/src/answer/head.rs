@@ -1,11 +1,12 @@
 //! One head: where it ends, and what it says about its message.
 
 use super::AnswerError;
-use crate::fields::list;
+use crate::fields::{is_token, list};
+use crate::timing::SERVER_TIMING;
 use std::mem::MaybeUninit;
 
 /// What a head says, whatever the request was.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Known {
     /// Bytes of the head.
     pub(super) len: usize,
@@ -14,6 +15,8 @@ pub(super) struct Known {
     /// By version and Connection field alone.
     pub(super) keep_alive: bool,
     pub(super) rule: BodyRule,
+    /// There is a Server-Timing field.
+    pub(super) timed: bool,
 }
 
 /// How the body ends if the request allows one.
@@ -96,7 +99,54 @@ pub(super) fn parse(head: &[u8]) -> Result<Known, AnswerError> {
         minor_version,
         keep_alive: facts.keep_alive(minor_version),
         rule: facts.rule(status),
+        timed: facts.timed,
     })
+}
+
+/// Whether `head`, which ends with its empty line, differs from a head that could be parsed in values
+/// only that [`parse`] does not look at: then it says the same but for its length. A server that puts
+/// a date, a number or a time into each answer would have every head parsed otherwise.
+pub(super) fn alike(parsed: &[u8], head: &[u8]) -> bool {
+    let (mut parsed, mut head) = (parsed, head);
+    loop {
+        let same = common_length(parsed, head);
+        if same == parsed.len() || same == head.len() {
+            return parsed.len() == head.len();
+        }
+        let line = memchr::memrchr(b'\n', &parsed[..same]).map_or(0, |lf| lf + 1);
+        // no name: the status line, an obsolete fold, or a name that is not the same
+        let Some(name_len) = memchr::memchr(b':', &parsed[line..same]) else { return false };
+        let name = &parsed[line..line + name_len];
+        if !is_token(name) || decides(name) {
+            return false;
+        }
+        let ends = (memchr::memchr(b'\n', &parsed[same..]), memchr::memchr(b'\n', &head[same..]));
+        let (Some(parsed_lf), Some(head_lf)) = ends else { return false };
+        let value = &head[line + name_len + 1..same + head_lf];
+        let value = value.strip_suffix(b"\r").unwrap_or(value);
+        // what a value may hold (RFC 9110 §5.5)
+        if !value.iter().all(|byte| matches!(byte, b'\t' | b' '..=0x7e | 0x80..)) {
+            return false;
+        }
+        parsed = &parsed[same + parsed_lf + 1..];
+        head = &head[same + head_lf + 1..];
+    }
+}
+
+/// Bytes from the start that are the same, eight at a time.
+#[inline]
+fn common_length(one: &[u8], other: &[u8]) -> usize {
+    let words = one.as_chunks::<8>().0.iter().zip(other.as_chunks::<8>().0);
+    let words = words.take_while(|(one, other)| one == other).count() * 8;
+    let bytes = one[words..].iter().zip(&other[words..]);
+    words + bytes.take_while(|(one, other)| one == other).count()
+}
+
+/// The names whose values [`HeadFields::take`] looks at.
+fn decides(name: &[u8]) -> bool {
+    ["content-length", "transfer-encoding", "connection"]
+        .iter()
+        .any(|decisive| name.eq_ignore_ascii_case(decisive.as_bytes()))
 }
 
 fn error_of(error: httparse::Error) -> AnswerError {
@@ -122,6 +172,7 @@ struct HeadFields {
     chunked_inside: bool,
     close: bool,
     keep_alive: bool,
+    timed: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -143,6 +194,8 @@ impl HeadFields {
                 self.close |= option.eq_ignore_ascii_case(b"close");
                 self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
             }
+        } else if name.eq_ignore_ascii_case(SERVER_TIMING) {
+            self.timed = true;
         }
     }
 
@@ -211,3 +264,6 @@ fn decimal(text: &[u8]) -> Option<u64> {
         sum.checked_mul(10)?.checked_add(digit)
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -110,6 +110,7 @@ mod framing {
             body_bytes: 5,
             framing_bytes: 0,
             interim: 0,
+            timed: false,
         };
         assert_eq!((facts, &*body), (wanted, &b"hello"[..]));
         let (facts, _) = answer(Asked::Ordinary, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");

@@ -2,6 +2,7 @@
 //! field or of the message.
 
 use super::{RequestHead, Target};
+use crate::fields::is_token;
 
 /// Why a request is not rendered. Each text names the input and the way out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +65,7 @@ impl std::fmt::Display for RequestError {
 impl std::error::Error for RequestError {}
 
 pub(super) fn head(head: &RequestHead<'_>) -> Result<(), RequestError> {
-    if !is_token(head.method) {
+    if !is_token(head.method.as_bytes()) {
         return Err(RequestError::Method(head.method.to_owned()));
     }
     target(head.target)?;
@@ -94,7 +95,7 @@ fn target(target: Target<'_>) -> Result<(), RequestError> {
 }
 
 fn field(name: &str, text: &str, body: usize) -> Result<(), RequestError> {
-    if !is_token(name) {
+    if !is_token(name.as_bytes()) {
         return Err(RequestError::HeaderName(name.to_owned()));
     }
     value(name, text)?;
@@ -114,12 +115,6 @@ fn field(name: &str, text: &str, body: usize) -> Result<(), RequestError> {
 fn value(name: &str, text: &str) -> Result<(), RequestError> {
     let control = text.bytes().find(|byte| byte.is_ascii_control() && *byte != b'\t');
     control.map_or(Ok(()), |byte| Err(RequestError::HeaderValue { name: name.to_owned(), byte }))
-}
-
-/// RFC 9110 §5.6.2.
-fn is_token(text: &str) -> bool {
-    let is_tchar = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !text.is_empty() && text.bytes().all(is_tchar)
 }
 
 fn is_visible(byte: u8) -> bool {

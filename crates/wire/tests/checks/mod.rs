@@ -1,16 +1,25 @@
 //! What must hold for any bytes. The fuzz targets in `fuzz/` and the tests beside this folder run
 //! the same functions; each panics when its rule is broken.
 
-use wire::answer::{AnswerError, AnswerFacts, AnswerReader, Asked, HeadCache};
+use wire::answer::{Advance, AnswerError, AnswerFacts, AnswerReader, Asked, HeadCache};
+use wire::timing::{DURATION_MAX_MS, NAME_MAX, timings};
 
 /// Answers of one input are read at most this many: enough for pipelining, short enough to be fast.
 const ANSWERS_MAX: usize = 50;
 
+/// An answer that was completed.
+#[derive(Debug, PartialEq, Eq)]
+struct Answer {
+    facts: AnswerFacts,
+    body: Vec<u8>,
+    head: Vec<u8>,
+    timings: Vec<String>,
+}
+
 /// What came of an input.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
-    /// Facts, body and head of each answer that was completed.
-    answers: Vec<(AnswerFacts, Vec<u8>, Vec<u8>)>,
+    answers: Vec<Answer>,
     open: (AnswerFacts, Vec<u8>),
     begun: bool,
     end: Result<(), AnswerError>,
@@ -27,6 +36,8 @@ pub(crate) fn answer(data: &[u8]) {
     let keep_head = choice & 0x80 != 0;
     let mut cache = HeadCache::new();
     let whole = see(asked, keep_head, &mut cache, std::iter::once(input));
+    let forgetful = see_anew(asked, keep_head, input);
+    assert_eq!(whole, forgetful, "with no head remembered");
     let warm = see(asked, keep_head, &mut cache, std::iter::once(input));
     assert_eq!(whole, warm, "with a warm cache");
     let bytes = see(asked, keep_head, &mut HeadCache::new(), input.chunks(1));
@@ -35,18 +46,39 @@ pub(crate) fn answer(data: &[u8]) {
     assert_eq!(whole, cut, "cut at random");
     let on_the_wire =
         |facts: &AnswerFacts| facts.head_bytes + facts.body_bytes + facts.framing_bytes;
-    let counted: u64 = whole.answers.iter().map(|(facts, ..)| on_the_wire(facts)).sum();
+    let counted: u64 = whole.answers.iter().map(|answer| on_the_wire(&answer.facts)).sum();
     assert_eq!(counted, whole.used as u64, "every byte is counted once");
     let carried_on = whole.answers.len().saturating_sub(1);
-    let interims =
-        whole.answers.iter().all(|(facts, ..)| facts.status >= 200 || facts.status <= 101);
+    let statuses = whole.answers.iter().map(|answer| answer.facts.status);
+    let interims = statuses.into_iter().all(|status| status >= 200 || status <= 101);
     assert!(interims && carried_on <= ANSWERS_MAX);
+    for answer in &whole.answers {
+        assert!(answer.facts.timed || answer.timings.is_empty(), "timings that nobody looks for");
+    }
 }
 
 fn see<'a>(
     asked: Asked,
     keep_head: bool,
     cache: &mut HeadCache,
+    pieces: impl Iterator<Item = &'a [u8]>,
+) -> Seen {
+    see_by(asked, keep_head, &mut |reader, rest| reader.advance(cache, rest), pieces)
+}
+
+/// Whole, and each head parsed as if it were the first.
+fn see_anew(asked: Asked, keep_head: bool, input: &[u8]) -> Seen {
+    let mut advance =
+        |reader: &mut AnswerReader, rest: &[u8]| reader.advance(&mut HeadCache::new(), rest);
+    see_by(asked, keep_head, &mut advance, std::iter::once(input))
+}
+
+type Step<'a> = &'a mut dyn FnMut(&mut AnswerReader, &[u8]) -> Result<Advance, AnswerError>;
+
+fn see_by<'a>(
+    asked: Asked,
+    keep_head: bool,
+    step: Step<'_>,
     pieces: impl Iterator<Item = &'a [u8]>,
 ) -> Seen {
     let mut reader = AnswerReader::new(keep_head);
@@ -56,7 +88,7 @@ fn see<'a>(
     'pieces: for piece in pieces {
         let mut rest = piece;
         while !rest.is_empty() && answers.len() < ANSWERS_MAX {
-            let advance = match reader.advance(cache, rest) {
+            let advance = match step(&mut reader, rest) {
                 Ok(advance) => advance,
                 Err(error) => {
                     failed = Some(error);
@@ -72,7 +104,12 @@ fn see<'a>(
             if advance.done {
                 let facts = reader.facts();
                 assert_eq!(facts.body_bytes, body.len() as u64);
-                answers.push((facts, std::mem::take(&mut body), reader.head().to_vec()));
+                answers.push(Answer {
+                    facts,
+                    body: std::mem::take(&mut body),
+                    head: reader.head().to_vec(),
+                    timings: reader.server_timings().map(|one| format!("{one:?}")).collect(),
+                });
                 used += std::mem::take(&mut open_used);
                 reader.start(asked);
             }
@@ -217,6 +254,22 @@ impl PlainReader<'_> {
                 return Ok(());
             }
         }
+    }
+}
+
+/// Any bytes as a Server-Timing value: an end, bounds that hold, and a list is read as its parts are.
+pub(crate) fn server_timing(data: &[u8]) {
+    let read: Vec<_> = timings(data).collect();
+    assert!(read.len() <= data.iter().filter(|byte| **byte == b',').count() + 1);
+    for timing in read.iter().flatten() {
+        assert!((1..=NAME_MAX).contains(&timing.name.len()), "{timing:?}");
+        assert!(timing.name.bytes().all(|byte| byte.is_ascii_graphic()), "{timing:?}");
+        let milliseconds = timing.duration.map_or(0.0, |span| span.0 as f64 / 1e6);
+        assert!((0.0..=DURATION_MAX_MS).contains(&milliseconds), "{timing:?}");
+    }
+    if !data.contains(&b'"') {
+        let apart: Vec<_> = data.split(|byte| *byte == b',').flat_map(timings).collect();
+        assert_eq!(apart, read);
     }
 }
 
