@@ -1,19 +1,75 @@
 //! Results out. A half-written result never looks whole: it is written beside its
-//! place and renamed over it once it is on disk.
+//! place and renamed over it once it is on disk. What is no file cannot be replaced: it is written to.
 
 use crate::args::Sink;
 use anyhow::{Context, Result};
+use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+
+/// Where a name leads to, symbolic links followed: a link keeps pointing to its target, which gets
+/// the result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A file that is there or can be.
+    File(PathBuf),
+    /// A device, a pipe, or a descriptor that is open already (`/dev/stdout`).
+    Stream(PathBuf),
+}
+
+/// Links followed one after the other, as many as the kernel follows (path_resolution(7)).
+const LINKS_MAX: usize = 40;
+
+/// # Errors
+/// Links that lead in a circle.
+pub(crate) fn place(path: &Path) -> Result<Place> {
+    let mut at = path.to_owned();
+    for _ in 0..=LINKS_MAX {
+        if descriptor(&at).is_some() {
+            return Ok(Place::Stream(at));
+        }
+        match std::fs::read_link(&at) {
+            Ok(target) => at = at.with_file_name("").join(target),
+            Err(_) if is_stream(&at) => return Ok(Place::Stream(at)),
+            Err(_) => return Ok(Place::File(at)),
+        }
+    }
+    anyhow::bail!("cannot write {}: its links lead in a circle", path.display())
+}
+
+/// The name of an open descriptor of this process, when the path is one's in /proc.
+fn descriptor(path: &Path) -> Option<&str> {
+    let folder = path.parent()?.canonicalize().ok()?;
+    let ours = Path::new("/proc/self/fd").canonicalize().ok()?;
+    if folder == ours { path.file_name()?.to_str() } else { None }
+}
+
+/// A device or a pipe.
+fn is_stream(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir())
+}
+
+/// Opens a stream to write to its end. A pipe waits here for its reader.
+pub(crate) fn open_stream(path: &Path) -> std::io::Result<File> {
+    match descriptor(path) {
+        // the descriptors themselves: of a file, a second opening would have a position of its own,
+        // and the two would write over each other
+        Some("1") => std::io::stdout().as_fd().try_clone_to_owned().map(File::from),
+        Some("2") => std::io::stderr().as_fd().try_clone_to_owned().map(File::from),
+        _ => OpenOptions::new().append(true).open(path),
+    }
+}
 
 /// Checks before a run that a result can be written after it.
 pub(crate) fn check_writable(path: &Path) -> Result<()> {
     anyhow::ensure!(!path.is_dir(), "cannot write {}: it is a folder", path.display());
-    if is_stream(path) {
-        return Ok(());
-    }
-    let probe = beside(path);
-    std::fs::File::create(&probe).and_then(|_| std::fs::remove_file(&probe)).with_context(|| {
+    let place = match place(path)? {
+        Place::Stream(_) => return Ok(()),
+        Place::File(place) => place,
+    };
+    let probe = beside(&place);
+    File::create(&probe).and_then(|_| std::fs::remove_file(&probe)).with_context(|| {
         format!(
             "cannot write {} (give a file in a folder that exists and that you may write to)",
             path.display()
@@ -28,15 +84,15 @@ pub(crate) fn beside(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Writes the whole of `text`, or nothing.
+/// Writes the whole of `text`, or nothing; to the end of what is no file.
 pub(crate) fn write_whole(path: &Path, text: &str) -> Result<()> {
-    if !is_stream(path) {
-        host::state::store_atomic(path, text.as_bytes())?;
-        return Ok(());
+    match place(path)? {
+        Place::File(place) => host::state::store_atomic(&place, text.as_bytes())?,
+        Place::Stream(stream) => open_stream(&stream)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .with_context(|| format!("cannot write {}", path.display()))?,
     }
-    let file = std::fs::OpenOptions::new().write(true).open(path);
-    file.and_then(|mut file| file.write_all(text.as_bytes()))
-        .with_context(|| format!("cannot write {}", path.display()))
+    Ok(())
 }
 
 /// Writes a result to where it was asked for.
@@ -53,9 +109,4 @@ pub(crate) fn write_stdout(text: &str) -> Result<()> {
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())
         .context("cannot write to standard output")
-}
-
-/// A device or a pipe: there is nothing to rename over.
-pub(crate) fn is_stream(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir())
 }

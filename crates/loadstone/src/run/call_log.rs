@@ -1,6 +1,8 @@
 //! The log of calls: a line per call, written while the run goes on. It grows beside its place and
-//! is renamed over it at the end, so that half a log never looks whole.
+//! is renamed over it at the end, so that half a log never looks whole; what is no file (a pipe, a
+//! device, `/dev/stdout`) it is written to as it comes.
 
+use crate::files::{self, Place};
 use anyhow::{Context, Result};
 use sample::CallRecord;
 use std::fs::{File, OpenOptions};
@@ -11,9 +13,18 @@ use units::Nanos;
 /// The file of all repeats; removed when dropped before [`LogFile::keep`].
 #[derive(Debug)]
 pub(crate) struct LogFile {
+    /// As the user named it.
     path: PathBuf,
-    /// Where it grows; `None` for a device or a pipe, over which nothing can be renamed.
-    beside: Option<PathBuf>,
+    /// Open from the first line to the last: the reader of a pipe sees one end.
+    file: File,
+    growing: Option<Growing>,
+}
+
+/// Where it grows, and whose place it takes; of a device or a pipe there is no such thing.
+#[derive(Clone, Debug)]
+struct Growing {
+    beside: PathBuf,
+    place: PathBuf,
 }
 
 /// What one repeat writes to.
@@ -21,6 +32,8 @@ pub(crate) struct LogFile {
 pub(crate) struct CallLog {
     path: PathBuf,
     out: BufWriter<File>,
+    /// It is a file, and can be brought to disk.
+    to_disk: bool,
     /// The instant that the log's times count from.
     start: Nanos,
 }
@@ -31,8 +44,16 @@ impl LogFile {
     /// # Errors
     /// The file cannot be made or written.
     pub(crate) fn create(path: &Path) -> Result<LogFile> {
-        let beside = (!crate::files::is_stream(path)).then(|| crate::files::beside(path));
-        let file = LogFile { path: path.to_owned(), beside };
+        let (opened, growing) = match files::place(path)? {
+            Place::Stream(stream) => (files::open_stream(&stream), None),
+            Place::File(place) => {
+                let beside = files::beside(&place);
+                let opened = OpenOptions::new().create(true).append(true).open(&beside);
+                (opened, Some(Growing { beside, place }))
+            }
+        };
+        let file = opened.with_context(|| format!("cannot write {}", path.display()))?;
+        let file = LogFile { path: path.to_owned(), file, growing };
         let mut log = file.open()?;
         let header = format!("{}\n", report::LOG_HEADER);
         let written = log.out.write_all(header.as_bytes()).and_then(|()| log.out.flush());
@@ -43,12 +64,16 @@ impl LogFile {
     /// To go on at its end.
     ///
     /// # Errors
-    /// The file cannot be opened.
+    /// The process has no descriptor left.
     pub(crate) fn open(&self) -> Result<CallLog> {
-        let target = self.beside.as_ref().unwrap_or(&self.path);
-        let out = OpenOptions::new().create(self.beside.is_some()).append(true).open(target);
+        let out = self.file.try_clone();
         let out = out.with_context(|| format!("cannot write {}", self.path.display()))?;
-        Ok(CallLog { path: self.path.clone(), out: BufWriter::new(out), start: Nanos::ZERO })
+        Ok(CallLog {
+            path: self.path.clone(),
+            out: BufWriter::new(out),
+            to_disk: self.growing.is_some(),
+            start: Nanos::ZERO,
+        })
     }
 
     /// It is whole: it takes its place.
@@ -56,8 +81,8 @@ impl LogFile {
     /// # Errors
     /// The file system refuses.
     pub(crate) fn keep(mut self) -> Result<()> {
-        let Some(beside) = self.beside.take() else { return Ok(()) };
-        std::fs::rename(&beside, &self.path)
+        let Some(Growing { beside, place }) = self.growing.take() else { return Ok(()) };
+        std::fs::rename(&beside, &place)
             .inspect_err(|_| {
                 std::fs::remove_file(&beside).ok();
             })
@@ -67,7 +92,7 @@ impl LogFile {
 
 impl Drop for LogFile {
     fn drop(&mut self) {
-        if let Some(beside) = &self.beside {
+        if let Some(Growing { beside, .. }) = &self.growing {
             std::fs::remove_file(beside).ok();
         }
     }
@@ -97,7 +122,7 @@ impl CallLog {
     pub(crate) fn close(mut self) -> Result<()> {
         let flushed = self.out.flush();
         self.told(flushed)?;
-        if crate::files::is_stream(&self.path) {
+        if !self.to_disk {
             return Ok(());
         }
         let synced = self.out.get_ref().sync_all();

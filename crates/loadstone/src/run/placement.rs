@@ -111,8 +111,10 @@ fn cores_of_all(pids: &[u32]) -> Vec<u32> {
     cores
 }
 
-/// Descriptors kept free for everything but connections.
-const SPARE_DESCRIPTORS: u64 = 64;
+/// Descriptors that come and go while connections are open: the first call's socket, the log of
+/// calls, files of /proc that are read for a moment. Three at once were seen; each worker's epoll
+/// instance is counted apart.
+const PASSING_DESCRIPTORS: u64 = 6;
 
 /// What a plan needs is not there on this machine.
 #[derive(Debug)]
@@ -143,7 +145,8 @@ pub(crate) fn check_limits(plan: &mut Plan, prepared: &mut Prepared) -> Result<(
         })
         .collect();
     let loopback = peers.iter().all(|address| address.ip().is_loopback());
-    let other = host::limits::descriptors_open() + SPARE_DESCRIPTORS;
+    let workers = u64::from(prepared.workers);
+    let other = host::limits::descriptors_open() + workers + PASSING_DESCRIPTORS;
     let ports = host::limits::ports();
     let hard = host::limits::descriptors().hard;
     let fixed = connections_needed(plan);

@@ -110,6 +110,90 @@ fn a_log_has_its_header_and_a_line_for_each_call() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "something was left behind");
 }
 
+#[test]
+fn a_symbolic_link_stays_and_its_target_gets_the_result() {
+    let site = Site::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("kept")).unwrap();
+    for option in FILES {
+        let target = folder.path().join("kept").join(&option[2..]);
+        let link = folder.path().join(format!("latest{option}"));
+        // relative to the link's folder, and of two steps
+        let step = folder.path().join(format!("step{option}"));
+        std::os::unix::fs::symlink(format!("kept/{}", &option[2..]), &step).unwrap();
+        std::os::unix::fs::symlink(&step, &link).unwrap();
+        for round in ["made anew", "replaced"] {
+            let name = link.to_str().unwrap();
+            run(&["run", "-n", "5", option, name, &site.url("/hw")]).expect(&[0, 4]);
+            assert!(link.is_symlink() && step.is_symlink(), "{option}: {round}");
+            let text = std::fs::read_to_string(&target).unwrap();
+            assert!(text.lines().count() > 1, "{option}: {round}: {text}");
+            std::fs::write(&target, "old").unwrap();
+        }
+    }
+    let circle = folder.path().join("circle");
+    std::os::unix::fs::symlink("circle", &circle).unwrap();
+    let ran = run(&["run", "-n", "5", "--csv", circle.to_str().unwrap(), &site.url("/hw")]);
+    assert!(ran.expect(&[5]).stderr.contains("in a circle"));
+}
+
+/// The lines of the log and of the report, in a text that holds both.
+fn is_log_and_report(text: &str, calls: usize) {
+    let logged = text.lines().filter(|line| line.contains("\tsucceeded\t")).count();
+    assert_eq!(logged, calls, "{text}");
+    assert!(text.contains("index\tintended_s") && text.contains("Throughput"), "{text}");
+}
+
+#[test]
+fn open_descriptors_are_written_to() {
+    let site = Site::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let url = site.url("/hw");
+    let ran = run(&["run", "-n", "7", "--log", "/dev/stdout", &url]).expect(&[0, 4]);
+    is_log_and_report(&ran.stdout, 7);
+    let ran = run(&["run", "-n", "7", "--csv", "/dev/stderr", &url]).expect(&[0, 4]);
+    assert!(ran.stderr.contains("at_s,"), "{ran:#?}");
+    // standard output is a file: what it holds stays, and log and report do not overwrite each other
+    let all = folder.path().join("all");
+    std::fs::write(&all, "before\n").unwrap();
+    for (redirection, name) in
+        [(r#">> "$PLACE/all""#, "/dev/stdout"), (r#"> "$PLACE/all""#, "/proc/self/fd/1")]
+    {
+        let mut command = shell(&format!(r#"exec "$0" "$@" {redirection}"#));
+        command.env("PLACE", folder.path());
+        command.args(["run", "-n", "7", "--log", name, &url]);
+        finish(command, b"").expect(&[0, 4]);
+        let text = std::fs::read_to_string(&all).unwrap();
+        assert_eq!(text.starts_with("before\n"), redirection.starts_with(">>"), "{text}");
+        is_log_and_report(&text, 7);
+    }
+    let mut command = shell(r#"exec "$0" "$@" 3> "$PLACE/third""#);
+    command.env("PLACE", folder.path()).args(["run", "-n", "7", "--json", "/dev/fd/3", &url]);
+    finish(command, b"").expect(&[0, 4]);
+    assert_eq!(succeeded(&folder.path().join("third")), 7);
+}
+
+#[test]
+fn a_named_pipe_has_one_beginning_and_one_end() {
+    let site = Site::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    for (option, lines) in [("--log", 1 + 2 * 7), ("--csv", 2)] {
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+        let (tell, told) = std::sync::mpsc::channel();
+        let reading = pipe.clone();
+        std::thread::spawn(move || tell.send(std::fs::read_to_string(reading)));
+        let name = pipe.to_str().unwrap();
+        run(&["run", "-n", "7", "--repeat", "2", option, name, &site.url("/hw")]).expect(&[0, 4]);
+        let text = told.recv().unwrap().unwrap();
+        assert!(text.lines().count() >= lines, "{option}: {text}");
+        if option == "--log" {
+            assert_eq!(text.lines().count(), lines, "{text}");
+        }
+        std::fs::remove_file(&pipe).unwrap();
+    }
+}
+
 /// Until the site has answered so many requests.
 pub(crate) fn wait_for(site: &Site, requests: u64) {
     while site.served().requests < requests {

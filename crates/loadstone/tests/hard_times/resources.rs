@@ -15,6 +15,23 @@ fn more_users_than_descriptors_are_refused_before_the_run() {
 }
 
 #[test]
+fn a_few_users_need_few_descriptors() {
+    let site = Site::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let modes = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(folder.path(), modes).unwrap();
+    let log = folder.path().join("calls.log");
+    let Some(mut command) = unprivileged(&["--nofile=20:20"]) else { return };
+    command.args(["run", "--json", "-", "-c", "2", "--threads", "2", "-d", "1200ms", "--log"]);
+    command.arg(&log).args(["--calls", "1", &site.url("/hw")]);
+    let json = finish(command, b"").expect(&[0, 4]).json();
+    let [due, succeeded, ..] = outcomes(&json);
+    assert!(due > 0 && due == succeeded, "{:?}", failures(&json));
+    let lines = std::fs::read_to_string(&log).unwrap().lines().count() as u64;
+    assert_eq!(lines, due + 1);
+}
+
+#[test]
 fn a_soft_limit_is_raised() {
     let site = Site::start(&[]);
     let Some(mut command) = unprivileged(&["--nofile=80:1000"]) else { return };
