@@ -120,7 +120,7 @@ fn a_caller_without_a_loop_connects_with_the_same_options() {
         nodelay: true,
         ..OpenOptions::default()
     };
-    let mut stream = crate::connect_tcp(address, &options, Nanos::from_secs(20)).unwrap();
+    let mut stream = connect_tcp(address, &options, Nanos::from_secs(20)).unwrap();
     let (mut served, from) = listener.accept().unwrap();
     assert_eq!(from.ip().to_string(), "127.0.0.9");
     assert!(stream.nodelay().unwrap());
@@ -129,7 +129,7 @@ fn a_caller_without_a_loop_connects_with_the_same_options() {
     // blocks: the bytes may still be on their way
     stream.read_exact(&mut got).unwrap();
     drop(listener);
-    let refused = crate::connect_tcp(address, &options, Nanos::from_secs(20)).unwrap_err();
+    let refused = connect_tcp(address, &options, Nanos::from_secs(20)).unwrap_err();
     assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
 }
 
