@@ -4,9 +4,16 @@ use crate::shell::{self, Missing};
 use std::path::Path;
 use std::process::Command;
 
-/// Program, and the Debian package that brings it.
-const NEEDS: &[(&str, &str)] =
-    &[("ab", "apache2-utils"), ("curl", "curl"), ("nginx", "nginx-light"), ("openssl", "openssl")];
+/// Program, or another file by its whole path, and the Debian package that brings it.
+const NEEDS: &[(&str, &str)] = &[
+    ("ab", "apache2-utils"),
+    // without the package apache2, which brings a service
+    ("apache2", "apache2-bin"),
+    ("/usr/lib/apache2/modules/mod_perl.so", "libapache2-mod-perl2"),
+    ("curl", "curl"),
+    ("nginx", "nginx-light"),
+    ("openssl", "openssl"),
+];
 
 /// Debian asks this program before it starts a freshly installed server; 101 means no.
 const POLICY: &str = "/usr/sbin/policy-rc.d";
@@ -17,7 +24,7 @@ const POLICY: &str = "/usr/sbin/policy-rc.d";
 /// [`Missing`] when something is missing and we are not allowed to install it; or apt-get failed.
 pub(crate) fn install() -> anyhow::Result<()> {
     let absent: Vec<(&str, &str)> =
-        NEEDS.iter().copied().filter(|(program, _)| shell::find(program).is_none()).collect();
+        NEEDS.iter().copied().filter(|(program, _)| !is_there(program)).collect();
     if absent.is_empty() {
         return Ok(());
     }
@@ -28,10 +35,14 @@ pub(crate) fn install() -> anyhow::Result<()> {
     let mut install = power.command("apt-get");
     install.args(["-qq", "install", "--yes", "--no-install-recommends"]).args(&packages);
     shell::run(&mut install)?;
-    match absent.iter().find(|(program, _)| shell::find(program).is_none()) {
+    match absent.iter().find(|(program, _)| !is_there(program)) {
         Some(still) => Err(Missing(plea(&[*still])).into()),
         None => Ok(()),
     }
+}
+
+fn is_there(needed: &str) -> bool {
+    if needed.starts_with('/') { Path::new(needed).exists() } else { shell::find(needed).is_some() }
 }
 
 /// An ordinary user's PATH on Debian lacks the folder that holds nginx.

@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
+pub(crate) mod apache;
 pub(crate) mod http;
 pub(crate) mod proxy;
 pub(crate) mod tls;
