@@ -1,37 +1,74 @@
 //! How many processes there may be at once, and how many requests may wait for one.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::process::Group;
 
 /// Shared by everything in a server that starts processes.
 #[derive(Debug)]
 pub(crate) struct Places {
     free: Arc<Semaphore>,
     queue: Semaphore,
+    running: Arc<Mutex<Running>>,
+}
+
+#[derive(Debug, Default)]
+struct Running {
+    groups: Vec<Weak<Group>>,
+    stopped: bool,
 }
 
 /// A place taken, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
     _permit: OwnedSemaphorePermit,
+    running: Arc<Mutex<Running>>,
+}
+
+impl Place {
+    /// Tells what process has the place. It is killed at once when everything has been stopped.
+    pub(super) fn hold(&self, group: &Arc<Group>) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.groups.retain(|group| group.strong_count() > 0);
+        running.groups.push(Arc::downgrade(group));
+        if running.stopped {
+            group.kill();
+        }
+    }
 }
 
 impl Places {
     /// `at_once` processes, at least one, and `queue` requests that wait for a place.
     pub(crate) fn new(at_once: usize, queue: usize) -> Arc<Places> {
         let free = Arc::new(Semaphore::new(at_once.clamp(1, Semaphore::MAX_PERMITS)));
-        Arc::new(Places { free, queue: Semaphore::new(queue.min(Semaphore::MAX_PERMITS)) })
+        let queue = Semaphore::new(queue.min(Semaphore::MAX_PERMITS));
+        Arc::new(Places { free, queue, running: Arc::default() })
     }
 
     /// The next free place; `None` when the queue is full or the wait longer than `patience`.
     pub(crate) async fn take(&self, patience: Duration) -> Option<Place> {
         if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
-            return Some(Place { _permit: permit });
+            return Some(self.place(permit));
         }
         let _waiting = self.queue.try_acquire().ok()?;
         let waited = tokio::time::timeout(patience, Arc::clone(&self.free).acquire_owned());
-        Some(Place { _permit: waited.await.ok()?.ok()? })
+        Some(self.place(waited.await.ok()?.ok()?))
+    }
+
+    fn place(&self, permit: OwnedSemaphorePermit) -> Place {
+        Place { _permit: permit, running: Arc::clone(&self.running) }
+    }
+
+    /// Kills all processes, and from now on each new one: for a server that stops, before it waits
+    /// for the threads that reap them.
+    pub(crate) fn stop(&self) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.stopped = true;
+        for group in running.groups.iter().filter_map(Weak::upgrade) {
+            group.kill();
+        }
     }
 }

@@ -160,6 +160,7 @@ fn keep(
     let pid = Pid::from_child(&child);
     let group = Group::new(pid);
     let kill = KillOnDrop(Arc::clone(&group));
+    place.hold(&group);
     let stdin = child.stdin.take();
     let stdout = child.stdout.take().expect("standard output was asked for as a pipe");
     let stderr = child.stderr.take().expect("standard error was asked for as a pipe");
@@ -176,14 +177,14 @@ fn keep(
 
 /// A process group as long as its number is known to be its own.
 #[derive(Debug)]
-struct Group(Mutex<Option<Pid>>);
+pub(super) struct Group(Mutex<Option<Pid>>);
 
 impl Group {
     fn new(leader: Pid) -> Arc<Group> {
         Arc::new(Group(Mutex::new(Some(leader))))
     }
 
-    fn kill(&self) {
+    pub(super) fn kill(&self) {
         if let Some(group) = *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             // nobody left in it is as good
             rustix::process::kill_process_group(group, Signal::KILL).ok();

@@ -267,6 +267,19 @@ fn a_server_that_stops_leaves_nothing() {
 }
 
 #[tokio::test]
+async fn a_stop_kills_what_runs_and_what_would_start() {
+    let stage = Stage::new();
+    let script = stage.script(&format!("{HEAD}{HANG}"));
+    let reply = script.answer(get(None), &Breaks::default()).await;
+    let (leader, child) = (stage.pid("leader").await, stage.pid("child").await);
+    stage.places.stop();
+    reaped(leader).await;
+    ended(child).await;
+    assert_eq!(content(reply).await.1.as_deref(), Some("it died: signal: 9 (SIGKILL)"));
+    assert_eq!(stage.script("sleep 1000").answer(get(None), &Breaks::default()).await.status, 502);
+}
+
+#[tokio::test]
 async fn a_head_request_lets_the_script_finish() {
     let stage = Stage::new();
     let script = stage.script(&format!("{HEAD}yes | head -c 500000; echo done >after"));
