@@ -59,13 +59,16 @@ function wrk.init(args)
   wrk.request = function() return text end
 end
 
+-- Used again for each request; what lies beyond the last line of one is not looked at.
+local lines = {}
+
 -- A request as text; what is not given comes from the table.
 function wrk.format(method, path, headers, body)
   headers = headers or wrk.headers
   body = body or wrk.body
   if not headers["Host"] then headers["Host"] = wrk.headers["Host"] end
   headers["Content-Length"] = body and #body
-  local lines = { (method or wrk.method) .. " " .. (path or wrk.path) .. " HTTP/1.1" }
+  lines[1] = (method or wrk.method) .. " " .. (path or wrk.path) .. " HTTP/1.1"
   local count = 1
   for name, value in pairs(headers) do
     count = count + 1
@@ -73,7 +76,7 @@ function wrk.format(method, path, headers, body)
   end
   lines[count + 1] = ""
   lines[count + 2] = body or ""
-  return table.concat(lines, "\r\n")
+  return table.concat(lines, "\r\n", 1, count + 2)
 end
 
 -- The way from the program into the script: its functions may be replaced while the run goes on.
