@@ -13,6 +13,7 @@ const NEEDS: &[(&str, &str)] = &[
     ("curl", "curl"),
     ("nginx", "nginx-light"),
     ("openssl", "openssl"),
+    ("wrk", "wrk"),
 ];
 
 /// Debian asks this program before it starts a freshly installed server; 101 means no.

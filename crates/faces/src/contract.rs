@@ -37,7 +37,33 @@ pub struct Job {
     pub plan: Plan,
     pub needs: Needs,
     pub extras: Extras,
+    /// Who makes the requests, in place of the plan's target.
+    pub script: Option<Box<ScriptJob>>,
     pub face: Box<dyn Face>,
+}
+
+/// A script in Lua that makes the requests, and what it is told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScriptJob {
+    /// Its name and text, or why it could not be read; none: its libraries alone.
+    pub text: Option<(String, Result<Vec<u8>, String>)>,
+    pub scheme: String,
+    /// Without the brackets of an IPv6 address.
+    pub host: String,
+    pub port: Option<String>,
+    /// Path and query.
+    pub path: String,
+    pub headers: Vec<(String, String)>,
+    pub args: Vec<String>,
+}
+
+/// What one worker counted in one interval of [`plan::MeasurePlan::interval`].
+#[derive(Clone, Copy, Debug)]
+pub struct Interval<'a> {
+    pub worker: u32,
+    pub start: Nanos,
+    pub end: Nanos,
+    pub snapshot: &'a Snapshot,
 }
 
 /// What a face wants to hear of the run, beside its rows.
@@ -97,13 +123,23 @@ pub struct OutFile {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// A name has no address; the resolver's own sentence.
-    Name { host: String, text: String },
+    Name {
+        host: String,
+        text: String,
+    },
     /// No socket can be bound to a local address.
     Bind(SystemError),
     /// More descriptors are needed than there are.
     Descriptors,
     /// Ciphers, certificates or keys cannot be used.
     Tls(String),
+    /// `HOST:SERVICE REASON`: what a script looked up has no address; takes no connection.
+    Lookup(String),
+    Connect(String),
+    /// A script went wrong: its name, the line, what was wrong. Also while the run goes on.
+    Script(String),
+    /// What a script wants to send is no request: `REASON at LINE:COLUMN`.
+    Request(String),
     /// Anything else, as the native command says it.
     Other(String),
 }
@@ -136,7 +172,17 @@ pub trait Face: std::fmt::Debug {
         Said::default()
     }
 
-    /// The run could not begin; [`Face::begin`] has not been called.
+    /// One worker's interval, before it is merged into a row.
+    fn interval(&mut self, _interval: &Interval<'_>) -> Said {
+        Said::default()
+    }
+
+    /// What a script is told when the report is out.
+    fn figures(&self) -> Option<&crate::wrk::Figures> {
+        None
+    }
+
+    /// The run could not begin; [`Face::begin`] has not been called unless a script went wrong later.
     fn cannot_start(&mut self, trouble: &Trouble) -> Ending;
 
     /// The run is over: what is still to be printed.

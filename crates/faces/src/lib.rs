@@ -37,6 +37,7 @@ mod contract;
 mod extras;
 pub mod getopt;
 pub mod words;
+pub mod wrk;
 
 pub use contract::*;
 pub use extras::Extras;
@@ -45,10 +46,12 @@ pub use extras::Extras;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
     Ab,
+    Wrk,
+    Wrk2,
 }
 
 impl Tool {
-    pub const ALL: &[Tool] = &[Tool::Ab];
+    pub const ALL: &[Tool] = &[Tool::Ab, Tool::Wrk, Tool::Wrk2];
 
     /// The tool of this name: the name of a command, or the file name that the program was started
     /// under.
@@ -59,6 +62,8 @@ impl Tool {
     pub fn name(self) -> &'static str {
         match self {
             Tool::Ab => "ab",
+            Tool::Wrk => "wrk",
+            Tool::Wrk2 => "wrk2",
         }
     }
 }
@@ -69,5 +74,7 @@ pub fn read(tool: Tool, program: &str, args: &[String], files: &dyn Files) -> Re
     let (extras, args) = Extras::take(args);
     match tool {
         Tool::Ab => ab::read(program, &args, extras, files),
+        Tool::Wrk => wrk::read(program, false, &args, extras, files),
+        Tool::Wrk2 => wrk::read(program, true, &args, extras, files),
     }
 }

@@ -36,7 +36,7 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
         Ok(plan) => {
             let answers = if ab.options.verbosity >= 2 { u64::MAX } else { 1 };
             let needs = Needs { calls: true, answers };
-            Reading::Run(Box::new(Job { plan, needs, extras, face: Box::new(ab) }))
+            Reading::Run(Box::new(Job { plan, needs, extras, script: None, face: Box::new(ab) }))
         }
         Err(setup::Refusal::BeforeBanner(ending)) => Reading::End(ending),
         Err(setup::Refusal::AfterBanner(ending)) => Reading::End(ab.after_banner(ending)),
@@ -92,7 +92,11 @@ impl Face for Ab {
             ),
             Trouble::Descriptors => Ending::error("socket: Too many open files (24)\n", 24),
             Trouble::Tls(text) => return Ending::error(format!("{text}\n"), 1),
-            Trouble::Other(text) => Ending::error(format!("{text}\n"), 1),
+            Trouble::Lookup(text)
+            | Trouble::Connect(text)
+            | Trouble::Script(text)
+            | Trouble::Request(text)
+            | Trouble::Other(text) => Ending::error(format!("{text}\n"), 1),
         };
         self.after_banner(ending)
     }

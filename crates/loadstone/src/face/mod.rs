@@ -3,6 +3,9 @@
 //! plain call that goes first there.
 
 mod disk;
+#[cfg_attr(feature = "lua", path = "script.rs")]
+#[cfg_attr(not(feature = "lua"), path = "no_script.rs")]
+mod script;
 mod trouble;
 mod watch;
 
@@ -14,12 +17,14 @@ use disk::Disk;
 use engine::Logging;
 use faces::{Ending, Extras, Face, Facts, Job, OutFile, Reading, Tool, Trouble};
 use report::RunReport;
+use script::Stage;
 use std::cell::RefCell;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::rc::Rc;
 use units::Nanos;
 use watch::Watch;
+use workload::{Script, ScriptError};
 
 /// A tool's command line.
 #[derive(Debug)]
@@ -54,7 +59,7 @@ pub(crate) fn wear(wanted: &Wanted) -> ExitCode {
 }
 
 fn run(job: Job, utc_offset_s: i32) -> ExitCode {
-    let Job { mut plan, needs, extras, mut face } = job;
+    let Job { mut plan, needs, extras, script, mut face } = job;
     if let Err(problems) = plan::validate(&plan) {
         let text: Vec<String> = problems.into_iter().map(|problem| problem.text).collect();
         return finish(face.cannot_start(&Trouble::Other(text.join("\n"))), extras);
@@ -63,18 +68,54 @@ fn run(job: Job, utc_offset_s: i32) -> ExitCode {
         let text = format!("cannot catch signals: {error}");
         return finish(face.cannot_start(&Trouble::Other(text)), extras);
     }
+    let stage = match script.map(|job| Stage::open(*job)).transpose() {
+        Ok(stage) => stage,
+        Err(trouble) => return finish(face.cannot_start(&trouble), extras),
+    };
     let prepared = match prepare(&mut plan, &[]) {
         Ok(prepared) => prepared,
         Err(error) => return finish(face.cannot_start(&trouble::of(&error)), extras),
     };
     let logging =
         Logging { calls: needs.calls, failures_at_once: needs.calls, answers: needs.answers };
-    match measured(&plan, &prepared, logging, face, utc_offset_s) {
+    let face = Rc::new(RefCell::new(face));
+    let Some(mut stage) = stage else {
+        return match measured(&plan, &prepared, logging, Vec::new(), &face, utc_offset_s) {
+            Ok(mut ending) => {
+                ending.notes.splice(0..0, prepared.notes);
+                finish(ending, extras)
+            }
+            Err(error) => finish(Ending::error(format!("{error:#}\n"), 1), extras),
+        };
+    };
+    let scripts = match stage.cast(&mut plan, prepared.workers) {
+        Ok(scripts) => scripts,
+        Err(trouble) => return finish(face.borrow_mut().cannot_start(&trouble), extras),
+    };
+    let ran = measured(&plan, &prepared, logging, scripts, &face, utc_offset_s);
+    stage.flush();
+    let code = match ran {
         Ok(mut ending) => {
             ending.notes.splice(0..0, prepared.notes);
             finish(ending, extras)
         }
-        Err(error) => finish(Ending::error(format!("{error:#}\n"), 1), extras),
+        Err(error) => return finish(broken(&face, &error), extras),
+    };
+    let told = face.borrow().figures().map_or(Ok(()), |figures| stage.done(figures));
+    match told {
+        Ok(()) => code,
+        Err(trouble) => finish(face.borrow_mut().cannot_start(&trouble), extras),
+    }
+}
+
+/// The face, shared with the watcher of its run.
+type Worn = Rc<RefCell<Box<dyn Face>>>;
+
+/// A run that its script, or a bug, has ended.
+fn broken(face: &Worn, error: &anyhow::Error) -> Ending {
+    match error.downcast_ref::<ScriptError>() {
+        Some(ScriptError(text)) => face.borrow_mut().cannot_start(&Trouble::Script(text.clone())),
+        None => Ending::error(format!("{error:#}\n"), 1),
     }
 }
 
@@ -83,20 +124,20 @@ fn measured(
     plan: &plan::Plan,
     prepared: &Prepared,
     logging: Logging,
-    mut face: Box<dyn Face>,
+    scripts: Vec<Box<dyn Script>>,
+    face: &Worn,
     utc_offset_s: i32,
 ) -> anyhow::Result<Ending> {
-    watch::print(&face.begin())?;
+    let said = face.borrow_mut().begin();
+    watch::print(&said)?;
     let environment = host::environment();
     let calibration = Calibration::load(&environment);
-    let face = Rc::new(RefCell::new(face));
     let mut origin = Nanos::ZERO;
     let mut watcher = |setup: &engine::Setup| -> Box<dyn Watcher> {
         origin = setup.measure_from();
         Box::new(Watch::new(face.clone()))
     };
-    let measured =
-        measure(plan, prepared, calibration.as_ref(), logging, Vec::new(), &mut watcher)?;
+    let measured = measure(plan, prepared, calibration.as_ref(), logging, scripts, &mut watcher)?;
     let name = String::new();
     let report: RunReport =
         assemble(plan, prepared, None, vec![measured], &environment, calibration, &name);

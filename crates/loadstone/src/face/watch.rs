@@ -2,8 +2,8 @@
 
 use crate::run::threads::Watcher;
 use anyhow::Context;
-use engine::Order;
-use faces::{Face, Said, Wish};
+use engine::{Order, Row};
+use faces::{Face, Interval, Said, Wish};
 use sample::CallRecord;
 use stats::{Second, Snapshot};
 use std::cell::RefCell;
@@ -34,6 +34,15 @@ impl Watch {
 impl Watcher for Watch {
     fn second(&mut self, second: &Second, total: &Snapshot) {
         let said = self.face.borrow_mut().row(second, total);
+        if let Err(error) = self.heed(&said) {
+            self.wish = Wish::Abandon;
+            self.broken = Err(error);
+        }
+    }
+
+    fn row(&mut self, row: &Row) {
+        let Row { worker, start, end, ref snapshot, .. } = *row;
+        let said = self.face.borrow_mut().interval(&Interval { worker, start, end, snapshot });
         if let Err(error) = self.heed(&said) {
             self.wish = Wish::Abandon;
             self.broken = Err(error);

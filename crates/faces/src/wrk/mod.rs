@@ -1,0 +1,361 @@
+//! wrk 4, and wrk2 where a rate is given.
+
+mod getopt;
+mod native;
+mod options;
+mod rates;
+mod setup;
+mod spectrum;
+mod spread;
+mod text;
+mod units;
+
+pub use spread::Spread;
+pub use text::{Errors, Figures};
+
+use crate::{
+    Ending, Extras, Face, Facts, Files, Interval, Job, Needs, Reading, Said, ScriptJob, Trouble,
+};
+use ::units::Nanos;
+use options::Options;
+use rates::Rates;
+use report::RunReport;
+use sample::FailureClass;
+use stats::{Hist, Snapshot};
+
+/// Reads the command line of wrk, or of wrk2 when it was started under that name.
+pub fn read(
+    program: &str,
+    second: bool,
+    args: &[String],
+    extras: Extras,
+    files: &dyn Files,
+) -> Reading {
+    let (options, said) = match options::parse(program, args, second) {
+        Ok(parsed) => parsed,
+        Err(refusal) => {
+            let options::Refusal { out, err } = refusal;
+            return Reading::End(Ending { out, err, code: 1, ..Ending::default() });
+        }
+    };
+    if extras.native {
+        return Reading::End(native::command(&options));
+    }
+    let Some(plan) = setup::plan(&options, extras.strict) else {
+        let text = format!("invalid URL: {}\n", options.args[0]);
+        return Reading::End(Ending::error(text, 1));
+    };
+    let script = script_job(&options, files);
+    let face = Wrk::new(options, said, extras.strict);
+    let needs = Needs::default();
+    Reading::Run(Box::new(Job { plan, needs, extras, script: Some(script), face: Box::new(face) }))
+}
+
+fn script_job(options: &Options, files: &dyn Files) -> Box<ScriptJob> {
+    let text = options.script.as_ref().map(|path| {
+        let why = |error: crate::SystemError| format!("cannot open {path}: {}", error.text);
+        (path.clone(), files.read(path).map_err(why))
+    });
+    let address = &options.url;
+    Box::new(ScriptJob {
+        text,
+        scheme: address.scheme.clone(),
+        host: address.host.clone(),
+        port: address.port.clone(),
+        path: address.path.clone(),
+        headers: options.fields(),
+        args: options.args.clone(),
+    })
+}
+
+/// A run under way.
+#[derive(Debug)]
+struct Wrk {
+    options: Options,
+    /// What `-v` printed.
+    said: String,
+    strict: bool,
+    rates: Rates,
+    second: Option<Second>,
+    figures: Figures,
+}
+
+/// What wrk2 does beside: it forgets what it measured until it has found its interval.
+#[derive(Debug)]
+struct Second {
+    calibrated_at: Nanos,
+    /// Each thread's times before; `None` once it has been told.
+    before: Vec<Option<Hist>>,
+    after: Snapshot,
+    started: Option<Nanos>,
+}
+
+/// wrk2 calibrates for ten seconds and 5 ms for each of a thread's connections.
+const CALIBRATION: Nanos = Nanos::from_secs(10);
+const CALIBRATION_EACH: Nanos = Nanos::from_millis(5);
+
+impl Second {
+    fn new(options: &Options) -> Second {
+        let each = options.connections / options.threads;
+        Second {
+            calibrated_at: CALIBRATION + Nanos(CALIBRATION_EACH.0.saturating_mul(each)),
+            before: Vec::new(),
+            after: Snapshot::default(),
+            started: None,
+        }
+    }
+
+    /// Whether the run is long enough to be calibrated at all.
+    fn calibrates(&self, options: &Options) -> bool {
+        Nanos::from_secs(options.duration_s) > self.calibrated_at
+    }
+}
+
+impl Wrk {
+    fn new(options: Options, said: String, strict: bool) -> Wrk {
+        let second = options.rate.is_some().then(|| Second::new(&options));
+        Wrk { options, said, strict, rates: Rates::new(), second, figures: Figures::default() }
+    }
+
+    /// An interval of a thread, as wrk2 takes it. `Some`: what it says of the calibration.
+    fn calibrate(&mut self, interval: &Interval<'_>) -> Option<String> {
+        let second = self.second.as_mut()?;
+        let start = *second.started.get_or_insert(interval.start);
+        if !second.calibrates(&self.options) {
+            return None;
+        }
+        let row = interval.worker as usize;
+        if second.before.len() <= row {
+            second.before.resize_with(row + 1, || Some(Hist::new()));
+        }
+        if interval.start < start + second.calibrated_at {
+            if let Some(before) = &mut second.before[row] {
+                before.merge(&interval.snapshot.response());
+            }
+            return None;
+        }
+        second.after.merge(interval.snapshot);
+        let before = second.before[row].take()?;
+        let wanted = Nanos(before.quantile(0.9).0 * 2).max(setup::INTERVAL);
+        let steps = wanted.0.div_ceil(setup::INTERVAL.0);
+        let span = setup::INTERVAL * steps;
+        // half an interval less: an interval may be a little short
+        self.rates.restart(interval.worker, span - Nanos(setup::INTERVAL.0 / 2));
+        Some(format!(
+            "  Thread calibration: mean lat.: {:.3}ms, rate sampling interval: {}ms\n",
+            before.mean().as_secs_f64() * 1e3,
+            span.0 / 1_000_000,
+        ))
+    }
+
+    /// Response and service times that the report is made of.
+    fn times(&self, total: &Snapshot) -> (Hist, Hist) {
+        match &self.second {
+            Some(second) if second.calibrates(&self.options) => {
+                (second.after.response(), second.after.service.clone())
+            }
+            _ => (total.response(), total.service.clone()),
+        }
+    }
+
+    fn collect(&mut self, report: &RunReport) {
+        let total = &report.measurement.total;
+        let mut latency = spread_of(&self.times(total).0);
+        let limit = self.options.timeout_s.saturating_mul(1_000_000);
+        let mut errors = errors(total);
+        let patient = self.strict || self.options.rate.is_some();
+        if patient {
+            let late = latency.values.iter().filter(|(value, _)| *value > limit);
+            errors.timeout = late.map(|(_, count)| count).sum();
+        }
+        if self.strict && self.options.rate.is_none() {
+            latency.values.retain(|(value, _)| *value <= limit);
+        }
+        self.figures = Figures {
+            requests: total.answers_in_window,
+            bytes: total.bytes_in_window,
+            runtime_us: report.measurement.window.0 / 1000,
+            errors,
+            latency,
+            rates: self.rates.spread(),
+        };
+    }
+
+    /// The time between two calls of a connection, if all went evenly: what wrk's invention of
+    /// values goes by. In microseconds; 0 when a connection made no call.
+    fn gap(&self) -> u64 {
+        let each = self.figures.requests / self.options.connections.max(1);
+        self.figures.runtime_us.checked_div(each).unwrap_or(0)
+    }
+
+    /// wrk's own way with what was measured, or the word that it was not followed.
+    fn correct(&mut self) -> Option<String> {
+        let interval = self.gap();
+        let mut invented = self.figures.latency.clone();
+        invented.invent(interval);
+        let more = invented.count() - self.figures.latency.count();
+        if self.strict {
+            self.figures.latency = invented;
+            return None;
+        }
+        (more > 0).then(|| {
+            format!(
+                "latencies are those measured; wrk would add {more} that it makes up for calls it \
+                 believes were left out (--strict does)"
+            )
+        })
+    }
+
+    fn notes(&self, report: &RunReport) -> Vec<String> {
+        let options = &self.options;
+        let mut notes: Vec<String> = crate::client_note(report).into_iter().collect();
+        let over = options.connections - options.connections_used();
+        if over > 0 {
+            let each = options.connections / options.threads;
+            notes.push(format!(
+                "{over} of the {} connections were not opened: each of {} threads has {each}",
+                options.connections, options.threads
+            ));
+        }
+        let left_out = options.headers.len() - options.fields().len();
+        if left_out > 0 {
+            notes.push(format!(
+                "{left_out} of the -H headers were not sent: wrk takes \"Name: value\", with a \
+                 colon and a blank"
+            ));
+        }
+        let total = &report.measurement.total;
+        if options.rate.is_some() && !options.batch && total.answers_in_window > total.in_window {
+            notes.push(
+                "several requests go out together: they have one latency together, as with -B"
+                    .to_owned(),
+            );
+        }
+        let unanswered = report.measurement.total.counts.abandoned;
+        if options.rate.is_some() && unanswered > 0 {
+            notes.push(format!(
+                "{unanswered} requests that were due had no answer by the end; their times are in \
+                 no figure"
+            ));
+        }
+        notes
+    }
+}
+
+/// Times in microseconds.
+fn spread_of(hist: &Hist) -> Spread {
+    Spread::new(hist.buckets().into_iter().map(|(time, count)| (time.0 / 1000, count)).collect())
+}
+
+/// Failures in the columns that wrk has for them.
+fn errors(total: &Snapshot) -> Errors {
+    let mut errors = Errors { timeout: total.counts.timed_out, ..Errors::default() };
+    for (class, count) in &total.failures {
+        match class {
+            FailureClass::ClientTimeout
+            | FailureClass::ConnectTimeout
+            | FailureClass::FirstByteTimeout
+            | FailureClass::ProgressTimeout
+            | FailureClass::QueueTimeout
+            | FailureClass::Status => {}
+            FailureClass::Refused
+            | FailureClass::Unreachable
+            | FailureClass::SocketTimeout
+            | FailureClass::FdUnavailable
+            | FailureClass::AddressUnavailable
+            | FailureClass::FileTableFull
+            | FailureClass::Tls
+            | FailureClass::Certificate
+            | FailureClass::Proxy
+            | FailureClass::ConnectionLimit => errors.connect += count,
+            _ => errors.read += count,
+        }
+    }
+    let bad = total.status.seen().filter(|(status, _)| *status > 399);
+    errors.status = bad.map(|(_, count)| count).sum();
+    errors
+}
+
+impl Face for Wrk {
+    fn begin(&mut self) -> Said {
+        let options = &self.options;
+        let header = text::header(
+            &options.args[0],
+            options.duration_s,
+            options.threads,
+            options.connections,
+        );
+        Said { out: std::mem::take(&mut self.said) + &header, ..Said::default() }
+    }
+
+    fn interval(&mut self, interval: &Interval<'_>) -> Said {
+        let told = self.calibrate(interval);
+        let span = interval.end - interval.start;
+        self.rates.add(interval.worker, interval.snapshot.answers_in_window, span);
+        Said { out: told.unwrap_or_default(), ..Said::default() }
+    }
+
+    fn cannot_start(&mut self, trouble: &Trouble) -> Ending {
+        let err = match trouble {
+            Trouble::Name { host, text } => {
+                let url = &self.options.url;
+                let service = url.port.as_deref().unwrap_or(&url.scheme);
+                let sentence = crate::words::resolver_error(text).1;
+                format!("unable to resolve {host}:{service} {sentence}\n")
+            }
+            Trouble::Lookup(text) => format!("unable to resolve {text}\n"),
+            Trouble::Connect(text) => format!("unable to connect to {text}\n"),
+            Trouble::Script(text) => {
+                format!("PANIC: unprotected error in call to Lua API ({text})\n")
+            }
+            Trouble::Request(text) | Trouble::Tls(text) | Trouble::Other(text) => {
+                format!("{text}\n")
+            }
+            Trouble::Bind(error) => format!("unable to bind: {}\n", error.text),
+            Trouble::Descriptors => {
+                format!(
+                    "unable to open {} connections: Too many open files\n",
+                    self.options.connections
+                )
+            }
+        };
+        Ending { out: std::mem::take(&mut self.said), err, code: 1, ..Ending::default() }
+    }
+
+    fn report(&mut self, report: &RunReport, _facts: &Facts) -> Ending {
+        self.collect(report);
+        let mut notes = self.notes(report);
+        if self.options.rate.is_none() {
+            notes.extend(self.correct());
+        }
+        let figures = &self.figures;
+        let mut out = text::thread_stats(&figures.latency, &figures.rates);
+        if self.options.latency && self.options.rate.is_none() {
+            out += &text::distribution(&figures.latency);
+        } else if self.options.latency {
+            out += &self.spectra(&report.measurement.total);
+        }
+        out += &text::sums(figures);
+        Ending { out, notes, ..Ending::default() }
+    }
+
+    fn figures(&self) -> Option<&Figures> {
+        Some(&self.figures)
+    }
+}
+
+impl Wrk {
+    /// wrk2's blocks.
+    fn spectra(&self, total: &Snapshot) -> String {
+        const RULE: &str = "----------------------------------------------------------\n";
+        let mut out = spectrum::block(&self.figures.latency, "Recorded Latency") + RULE;
+        if self.options.uncorrected {
+            let title = "Uncorrected Latency (measured without taking delayed starts into account)";
+            let service = spread_of(&self.times(total).1);
+            out += "\n";
+            out += &spectrum::block(&service, title);
+            out += RULE;
+        }
+        out
+    }
+}

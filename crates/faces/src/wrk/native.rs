@@ -1,0 +1,36 @@
+//! `--native`: the command of our own that does the same.
+
+use super::options::Options;
+use crate::Ending;
+use crate::words::shell_quoted;
+
+pub(super) fn command(options: &Options) -> Ending {
+    if options.script.is_some() {
+        let text = "there is no native command for a script: wrk's own command line runs it here\n";
+        return Ending::error(text, 1);
+    }
+    let mut parts = vec!["loadstone run".to_owned(), shell_quoted(&options.args[0])];
+    let mut add =
+        |name: &str, value: String| parts.push(format!("{name} {}", shell_quoted(&value)));
+    let connections = options.connections_used().to_string();
+    match options.rate {
+        None => add("-c", connections),
+        Some(rate) => {
+            add("--rate", format!("{rate}/s"));
+            add("--connections-max", connections);
+        }
+    }
+    add("-d", format!("{}s", options.duration_s));
+    add("--threads", options.threads.to_string());
+    add("--timeout", format!("{}s", options.timeout_s));
+    for (name, value) in options.fields() {
+        add("-H", format!("{name}: {value}"));
+    }
+    if options.url.scheme.eq_ignore_ascii_case("https") {
+        parts.push("--insecure".to_owned());
+    }
+    if options.latency {
+        parts.push("--percentiles".to_owned());
+    }
+    Ending::text(parts.join(" ") + "\n")
+}

@@ -1,0 +1,71 @@
+//! The rate of each thread, interval by interval.
+
+use super::spread::Spread;
+use units::Nanos;
+
+/// Shorter intervals wait for the next one: the last of a run is a rest of any length.
+const SPAN_MIN: Nanos = Nanos::from_millis(50);
+
+/// Answers of each thread's intervals, as requests per second.
+#[derive(Debug)]
+pub(super) struct Rates {
+    values: Vec<(u64, u64)>,
+    /// Answers and time of each thread that have not become a value yet.
+    open: Vec<(u64, Nanos)>,
+    span_min: Nanos,
+}
+
+impl Rates {
+    pub(super) fn new() -> Rates {
+        Rates { values: Vec::new(), open: Vec::new(), span_min: SPAN_MIN }
+    }
+
+    /// From now on values are taken over at least this span, and those before are forgotten.
+    pub(super) fn restart(&mut self, worker: u32, span: Nanos) {
+        self.values.clear();
+        self.span_min = span;
+        if let Some(open) = self.open.get_mut(worker as usize) {
+            *open = (0, Nanos::ZERO);
+        }
+    }
+
+    /// An interval of a thread. As in wrk, one without an answer is joined to the next.
+    pub(super) fn add(&mut self, worker: u32, answers: u64, span: Nanos) {
+        let row = worker as usize;
+        if self.open.len() <= row {
+            self.open.resize(row + 1, (0, Nanos::ZERO));
+        }
+        let (sum, time) = &mut self.open[row];
+        *sum += answers;
+        *time += span;
+        if *sum > 0 && *time >= self.span_min {
+            let rate = *sum as f64 / time.as_secs_f64();
+            self.values.push((rate as u64, 1));
+            (*sum, *time) = (0, Nanos::ZERO);
+        }
+    }
+
+    pub(super) fn spread(&self) -> Spread {
+        Spread::new(self.values.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_a_threads_rate_over_an_interval() {
+        let mut rates = Rates::new();
+        let tenth = Nanos::from_millis(100);
+        rates.add(0, 50, tenth);
+        rates.add(1, 0, tenth);
+        rates.add(1, 50, tenth);
+        rates.add(0, 9, Nanos::from_millis(10));
+        assert_eq!(rates.spread().values, [(250, 1), (500, 1)]);
+        rates.restart(1, tenth * 2);
+        rates.add(1, 10, tenth);
+        rates.add(1, 30, tenth);
+        assert_eq!(rates.spread().values, [(200, 1)]);
+    }
+}

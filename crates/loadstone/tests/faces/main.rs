@@ -1,0 +1,8 @@
+//! The faces beside the programs they stand in for.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod wrk;

@@ -1,0 +1,344 @@
+//! wrk's face beside wrk itself: the same command lines against the same site, at the same time.
+
+use crate::support::{Ran, Site, finish, program};
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+
+/// What both programs made of a command line.
+struct Pair {
+    theirs: Ran,
+    ours: Ran,
+}
+
+fn original(args: &[String]) -> Ran {
+    let mut command = Command::new("wrk");
+    command.args(args).env("LANG", "C.UTF-8").stdin(std::process::Stdio::null());
+    finish(command, b"")
+}
+
+fn face(args: &[String]) -> Ran {
+    let mut all = vec!["wrk".to_owned()];
+    all.extend_from_slice(args);
+    finish(program(&all), b"")
+}
+
+/// Runs both at once. `ours`: what is added for ours alone.
+fn both_with(args: &[&str], ours: &[&str]) -> Pair {
+    let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+    let mut extended: Vec<String> = ours.iter().map(|arg| (*arg).to_owned()).collect();
+    extended.extend_from_slice(&args);
+    thread::scope(|scope| {
+        let theirs = scope.spawn(|| original(&args));
+        let ours = face(&extended);
+        Pair { theirs: theirs.join().expect("the other program was run"), ours }
+    })
+}
+
+fn both(args: &[&str]) -> Pair {
+    both_with(args, &[])
+}
+
+fn script(name: &str) -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../lua/tests/scripts");
+    format!("{folder}/{name}.lua")
+}
+
+/// A script that a test writes itself.
+fn written(name: &str, text: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("wrk-{name}.lua"));
+    std::fs::write(&path, text).expect("the target folder can be written to");
+    path.to_str().expect("the target folder has a plain name").to_owned()
+}
+
+/// The text with what is measured replaced: numbers in the lines from the table on.
+fn masked(text: &str) -> Vec<String> {
+    let mut measured = false;
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        if line.starts_with("  Thread Stats") {
+            measured = true;
+            // a thread may print before or after the program says that the run begins
+            lines.sort();
+        }
+        if !measured {
+            lines.push(line.to_owned());
+            continue;
+        }
+        let word = |word: &str| {
+            let number = word.starts_with(|letter: char| letter.is_ascii_digit());
+            let comma = if word.ends_with(',') { "," } else { "" };
+            if number || word == "-nan%" { format!("#{comma}") } else { word.to_owned() }
+        };
+        let words: Vec<String> = line.split_whitespace().map(word).collect();
+        lines.push(words.join(" "));
+        // the table's columns stand where they stand
+        if line.starts_with("    Latency ") || line.starts_with("    Req/Sec ") {
+            assert_eq!(line.len(), 50, "{line:?}");
+        }
+    }
+    lines
+}
+
+/// The number before these words, where a line has them.
+fn number_before(ran: &Ran, words: &str) -> Option<u64> {
+    let line = ran.stdout.lines().find(|line| line.contains(words))?;
+    line.split(words).next()?.split_whitespace().last()?.parse().ok()
+}
+
+/// The number after these words.
+fn number_after(ran: &Ran, words: &str) -> Option<f64> {
+    let line = ran.stdout.lines().find_map(|line| line.trim_start().strip_prefix(words))?;
+    line.trim().parse().ok()
+}
+
+impl Pair {
+    /// The same lines, streams and exit code, but for what is measured.
+    #[track_caller]
+    fn agree(self) -> Pair {
+        assert_eq!(masked(&self.ours.stdout), masked(&self.theirs.stdout), "\n{:#?}", self.ours);
+        assert_eq!(self.ours.stderr, self.theirs.stderr, "{:#?}", self.ours);
+        assert_eq!(self.ours.code, self.theirs.code, "{:#?}", self.ours);
+        self
+    }
+
+    /// The whole texts are equal.
+    #[track_caller]
+    fn agree_wholly(self, line: &[&str]) {
+        assert_eq!(self.ours.stdout, self.theirs.stdout, "{line:?}");
+        assert_eq!(self.ours.stderr, self.theirs.stderr, "{line:?}");
+        assert_eq!(self.ours.code, self.theirs.code, "{line:?}");
+    }
+
+    /// Both made requests, and the rate is the requests over the time.
+    #[track_caller]
+    fn worked(self) -> Pair {
+        for ran in [&self.ours, &self.theirs] {
+            assert!(number_before(ran, " requests in ").is_some_and(|count| count > 0), "{ran:#?}");
+            assert!(number_after(ran, "Requests/sec:").is_some_and(|rate| rate > 0.0), "{ran:#?}");
+        }
+        self
+    }
+}
+
+#[test]
+fn what_wrk_refuses() {
+    let gone = format!("http://127.0.0.1:{}/", crate::support::free_port());
+    let nowhere: &str = &gone;
+    let lines: &[&[&str]] = &[
+        &[],
+        &["-h"],
+        &["--help"],
+        &["-x"],
+        &["--bogus", nowhere],
+        &["-c"],
+        &["--threads"],
+        &["--t", "1", nowhere],
+        &["--latency=3", nowhere],
+        &["-r", nowhere],
+        &["http://"],
+        &["foo"],
+        &["127.0.0.1:1/"],
+        &["http://127.0.0.1:port/"],
+        &["http://127.0.0.1:99999/"],
+        &["-d", "1x", nowhere],
+        &["-d", "10sec", nowhere],
+        &["-T", "x", nowhere],
+        &["-t", "0", nowhere],
+        &["-c", "0", nowhere],
+        &[nowhere, "-c", "1"],
+        &[nowhere],
+        &["--late", "--conn", "1k", "--dur=1m", nowhere],
+        &["-s", "/nowhere/at/all.lua", nowhere],
+        &["http://nohost.invalid/"],
+    ];
+    for line in lines {
+        both(line).agree_wholly(line);
+    }
+    let Pair { theirs, ours } = both(&["-v"]);
+    let rest = |ran: &Ran| ran.stdout.split_once('\n').map(|(_, rest)| rest.to_owned());
+    assert_eq!((rest(&ours), ours.code), (rest(&theirs), theirs.code));
+    assert!(ours.stdout.starts_with("wrk 4.") && theirs.stdout.starts_with("wrk "));
+}
+
+#[test]
+fn plain_runs() {
+    let site = Site::start(&[]);
+    let (hello, missing) = (site.url("/hw"), site.url("/status/404"));
+    let chunked = site.url("/chunked/3000");
+    both(&["-t1", "-c1", "-d1", &hello]).agree().worked();
+    both(&["-t", "2", "-c", "5", "-d", "1s", "--latency", &hello]).agree().worked();
+    both(&["-d1", "-c4", &chunked, "-t1", "-H", "X-A: b", "-H", "not a header"]).agree().worked();
+    let pair = both(&["-t1", "-c2", "-d1", &missing]).agree().worked();
+    for ran in [&pair.ours, &pair.theirs] {
+        let bad = number_after(ran, "Non-2xx or 3xx responses:").unwrap();
+        let all = number_before(ran, " requests in ").unwrap() as f64;
+        assert!((bad - all).abs() <= 2.0, "each answer is a 404: {ran:#?}");
+    }
+    // a server that closes after each answer is no error
+    let closing = Site::start(&[("close-after", "1")]);
+    both(&["-t1", "-c2", "-d1", &closing.url("/hw")]).agree().worked();
+}
+
+#[test]
+fn answers_that_do_not_come() {
+    let site = Site::start(&[("never-answer", "")]);
+    let url = site.url("/");
+    // wrk counts no call that it never got an answer to, and neither do we when told to be like it
+    both_with(&["-t1", "-c2", "-d1", "-T1", &url], &["--strict"]).agree();
+    let ours = face(&["-t1", "-c2", "-d1", "-T1", &url].map(str::to_owned));
+    assert!(
+        ours.stdout.contains("Socket errors: connect 0, read 0, write 0, timeout 2\n"),
+        "{ours:#?}"
+    );
+    let closing = Site::start(&[("close-early", "")]);
+    let pair = both(&["-t1", "-c1", "-d1", &closing.url("/")]).agree();
+    assert!(pair.ours.stdout.contains("Socket errors: connect 0, read "), "{:#?}", pair.ours);
+}
+
+#[test]
+fn scripts_of_the_interface() {
+    let site = Site::start(&[]);
+    let run = |name: &str, page: &str, more: &[&str]| {
+        let (path, url) = (script(name), site.url(page));
+        let mut args = vec!["-d1", "-s", &path];
+        args.extend_from_slice(more);
+        args.push(&url);
+        both(&args)
+    };
+    run("post", "/echo", &["-t1", "-c1"]).agree().worked();
+    run("auth", "/", &["-t1", "-c1"]).agree().worked();
+    run("counter", "/", &["-t2", "-c2"]).agree().worked();
+    run("delay", "/hw", &["-t1", "-c2"]).agree().worked();
+    run("addr", "/hw", &["-t2", "-c2"]).agree().worked();
+    let pair = run("pipeline", "/", &["-t1", "-c1"]).agree().worked();
+    let count = number_before(&pair.ours, " requests in ").unwrap();
+    assert_eq!(count % 3, 0, "answers come in groups of three: {:#?}", pair.ours);
+    let pair = run("stop", "/hw", &["-t2", "-c2"]).agree();
+    for ran in [&pair.ours, &pair.theirs] {
+        assert_eq!(number_before(ran, " requests in "), Some(200), "{ran:#?}");
+    }
+    let bytes =
+        |ran: &Ran| ran.stdout.lines().find_map(|line| line.split(", ").nth(1).map(str::to_owned));
+    assert_eq!(bytes(&pair.ours), bytes(&pair.theirs));
+    let (path, url) = (script("setup"), site.url("/hw"));
+    both(&["-t2", "-c4", "-d1", "-s", &path, &url, "--", "one", "-x"]).agree().worked();
+}
+
+#[test]
+fn figures_in_a_script() {
+    let site = Site::start(&[]);
+    let (path, url) = (script("report"), site.url("/bytes/100"));
+    let Pair { theirs, ours } = both(&["-t1", "-c1", "-d1", "-s", &path, &url]);
+    let own = |ran: &Ran| -> Vec<String> {
+        let after = ran.stdout.split_once("------\n").expect("the script's part").1;
+        // quantiles are measured
+        after.lines().filter(|line| !line.contains("%,")).map(str::to_owned).collect()
+    };
+    assert_eq!(own(&ours), own(&theirs), "{ours:#?}");
+    assert_eq!((ours.code, ours.stderr), (theirs.code, theirs.stderr));
+}
+
+#[test]
+fn what_goes_over_the_wire() {
+    let site = Site::start(&[]);
+    let (path, url) = (script("wire"), site.url("/echo?headers"));
+    let line = ["-t1", "-c1", "-d1", "-s", &path, "-H", "X-One: 1", "-H", "Host: elsewhere", &url];
+    let pair = both(&line).agree();
+    assert!(
+        pair.ours.stdout.contains("\nhost: elsewhere\nx-one: 1\nx-two: 2\n"),
+        "{:#?}",
+        pair.ours
+    );
+    let named = url.replace("http://", "http://user:word@");
+    both(&["-t1", "-c1", "-d1", "-s", &path, &named]).agree();
+}
+
+#[test]
+fn scripts_that_go_wrong() {
+    let site = Site::start(&[]);
+    let url = site.url("/hw");
+    let cases = [
+        ("syntax", "x = = 1"),
+        ("load", "\n\nerror('boom')"),
+        ("setup", "function setup() error('in setup') end"),
+        ("init", "function init() local x = nil; x.y = 1 end"),
+        ("request", "request = function() error('in request') end"),
+        (
+            "later",
+            "n = 0 request = function() n = n + 1 if n > 5 then error('later') end return wrk.format() end",
+        ),
+        ("response", "function response(s, h, b)\n return s.x end"),
+        ("garbage", "request = function() return 'garbage here\\r\\n\\r\\n' end"),
+        ("nothing", "request = function() return nil end"),
+        ("transfer", "function setup(t) t:set('f', print) end"),
+        ("done", "function done(s, l, r)\n error('in done') end"),
+    ];
+    for (name, text) in cases {
+        let path = written(name, text);
+        both(&["-t1", "-c1", "-d1", "-s", &path, &url]).agree();
+    }
+}
+
+#[test]
+fn the_native_command() {
+    let line =
+        ["--native", "-c10", "-t2", "-d2m", "-H", "A: b c", "https://h/x"].map(str::to_owned);
+    let ran = face(&line).expect(&[0]);
+    let expected =
+        "loadstone run https://h/x -c 10 -d 120s --threads 2 --timeout 2s -H 'A: b c' --insecure\n";
+    assert_eq!(ran.stdout, expected);
+}
+
+#[test]
+fn a_rate_gives_wrk2s_report() {
+    let site = Site::start(&[]);
+    let line = ["-t1", "-c4", "-d2", "-R", "100", "-U", &site.url("/hw")].map(str::to_owned);
+    let ran = face(&line).expect(&[0]);
+    let count = number_before(&ran, " requests in ").unwrap();
+    assert!((150..=201).contains(&count), "{ran:#?}");
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert!(
+        lines.contains(&"  Latency Distribution (HdrHistogram - Recorded Latency)"),
+        "{ran:#?}"
+    );
+    // the patterns by which plotters find the spectrum: its title, four columns, a line that begins
+    // with the mean
+    let titles = lines.iter().filter(|line| line.contains("Detailed Percentile spectrum:")).count();
+    let means = lines.iter().filter(|line| line.starts_with("#[Mean ")).count();
+    assert_eq!((titles, means), (2, 2), "{ran:#?}");
+    let row = |line: &&str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        fields.len() == 4 && fields.iter().all(|field| field.parse::<f64>().is_ok())
+    };
+    assert!(lines.iter().filter(|line| row(line)).count() > 8, "{ran:#?}");
+    let last = lines.iter().find(|line| line.trim_end().ends_with(" inf")).unwrap();
+    let total: u64 = last.split_whitespace().nth(2).unwrap().parse().unwrap();
+    assert!(total <= count + 1 && total > 0, "{ran:#?}");
+    let refused = face(&["-R0".to_owned(), site.url("/")]).expect(&[1]);
+    assert_eq!(refused.stderr, "Throughput MUST be specified with the --rate or -R option\n");
+}
+
+/// How other programs read wrk's output: by the beginning of a line, then blanks.
+#[test]
+fn parsers_of_wrks_output() {
+    let site = Site::start(&[]);
+    let line = ["-t2", "-c2", "-d1", "--latency", &site.url("/hw")].map(str::to_owned);
+    let ran = face(&line).expect(&[0]);
+    assert!(number_after(&ran, "Requests/sec:").is_some_and(|rate| rate > 0.0));
+    let transfer = ran.stdout.lines().find_map(|line| line.strip_prefix("Transfer/sec:")).unwrap();
+    assert!(transfer.trim().ends_with('B'));
+    let columns = |name: &str| -> Vec<String> {
+        let row = ran.stdout.lines().find(|line| line.trim_start().starts_with(name)).unwrap();
+        row.split_whitespace().map(str::to_owned).collect()
+    };
+    let latency = columns("Latency ");
+    assert_eq!(latency.len(), 5, "{latency:?}");
+    let unit = |text: &String| ["us", "ms", "s", "m"].iter().any(|unit| text.ends_with(unit));
+    assert!(latency[1..4].iter().all(unit) && latency[4].ends_with('%'), "{latency:?}");
+    assert_eq!(columns("Req/Sec").len(), 5);
+    for percent in ["50%", "75%", "90%", "99%"] {
+        let row = columns(percent);
+        assert!(row.len() == 2 && unit(&row[1]), "{row:?}");
+    }
+}
