@@ -43,7 +43,7 @@ fn dispatch(command: Command) -> Result<Code, Failure> {
     match command {
         Command::Run(args) => run(*args),
         Command::Demo(args) => demo::demo(args),
-        Command::Site(args) => site_command::serve(args.into_config()?),
+        Command::Site(args) => site_command::site(args.into_task()?),
         Command::Calibrate(args) => {
             args.check()?;
             calibrate::calibrate(&args)

@@ -1,17 +1,31 @@
-//! `loadstone site`: the reference server in the foreground.
+//! `loadstone site`: the reference server in the foreground, or the norm site.
 
+use crate::args::{NormTask, SiteTask};
 use crate::exit::{Code, Failure};
+use std::fmt::Write;
+use std::path::Path;
 use std::time::Duration;
 
+/// How often a signal is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+
+pub(crate) fn site(task: SiteTask) -> Result<Code, Failure> {
+    match task {
+        SiteTask::Plain(config) => serve(*config),
+        SiteTask::Norm(task) => serve_norm(&task),
+        SiteTask::Init(folder) => init(&folder),
+    }
+}
+
 /// Serves until a signal comes or the site ends by its own rule.
-pub(crate) fn serve(config: site::Config) -> Result<Code, Failure> {
+fn serve(config: site::Config) -> Result<Code, Failure> {
     // its connections count against the soft limit: raise it as far as it goes
     host::raise_descriptors(host::limits::descriptors().hard).ok();
     let site = site::Site::start(config).map_err(|error| Failure::usage(error.to_string()))?;
     crate::files::write_stdout(&format!("{}\n", site.url()))
         .map_err(|error| Failure::not_written(&error))?;
     while crate::signals::caught() == 0 {
-        if site.wait(Duration::from_millis(50)) {
+        if site.wait(LOOK) {
             break;
         }
     }
@@ -31,4 +45,48 @@ pub(crate) fn serve(config: site::Config) -> Result<Code, Failure> {
         ));
     }
     Ok(Code::Done)
+}
+
+/// Serves the norm site until a signal comes.
+fn serve_norm(task: &NormTask) -> Result<Code, Failure> {
+    host::raise_descriptors(host::limits::descriptors().hard).ok();
+    if !task.cpus.is_empty() {
+        // its threads inherit it
+        host::cpu::bind_thread(&task.cpus).map_err(|error| Failure::usage(error.to_string()))?;
+    }
+    let server = norm::Server::start(&task.settings);
+    let server = server.map_err(|error| Failure::usage(error.to_string()))?;
+    print(&format!("{}\n", server.url()))?;
+    while crate::signals::caught() == 0 {
+        server.wait(LOOK);
+    }
+    let served = server.stop();
+    crate::say(&format!(
+        "served {} requests on {} connections, refused {} beyond MaxClients",
+        units::show::count(served.requests),
+        units::show::count(served.connections),
+        units::show::count(served.refused)
+    ));
+    if served.log_lines_lost > 0 {
+        crate::say(&format!("the log could not take {} lines", served.log_lines_lost));
+        return Ok(Code::NotWritten);
+    }
+    Ok(Code::Done)
+}
+
+/// Writes the norm site's tree out and says what it wrote.
+fn init(folder: &Path) -> Result<Code, Failure> {
+    let written = norm::tree::write(folder).map_err(|error| Failure::usage(error.to_string()))?;
+    let mut text = String::new();
+    for path in &written {
+        writeln!(text, "{}", path.display()).expect("a String takes what is written");
+    }
+    writeln!(text, "Serve it: loadstone site --norm {}", folder.display())
+        .expect("a String takes what is written");
+    print(&text)?;
+    Ok(Code::Done)
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    crate::files::write_stdout(text).map_err(|error| Failure::not_written(&error))
 }

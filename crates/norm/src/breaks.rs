@@ -32,6 +32,20 @@ pub enum Break {
     FormGreeting,
     /// The line counter counts one line too many.
     LineCount,
+    /// The welcome page lacks its menu.
+    Menu,
+    HwText,
+    HwType,
+    SleepText,
+    /// `/sleep` answers at once.
+    SleepShort,
+    SleepParallel,
+    MaxClients,
+    SpoolLeft,
+    /// No line tells of new connections.
+    LogConnections,
+    /// No line names the temporary file.
+    LogTmpFile,
 }
 
 /// Every switch with its name and what it does, in the order for help.
@@ -59,6 +73,16 @@ pub const BREAKS: &[(Break, &str, &str)] = &[
     (Break::CgiStdin, "cgi-stdin", "a script finds its standard input empty"),
     (Break::FormGreeting, "form-greeting", "the form greets with the names swapped"),
     (Break::LineCount, "line-count", "the line counter counts one line too many"),
+    (Break::Menu, "menu", "the welcome page has no menu"),
+    (Break::HwText, "hw-text", "/hw says something else"),
+    (Break::HwType, "hw-type", "/hw is sent as text/html"),
+    (Break::SleepText, "sleep-text", "/sleep does not say how long it slept"),
+    (Break::SleepShort, "sleep-short", "/sleep answers at once"),
+    (Break::SleepParallel, "sleep-parallel", "/sleep serves all requests at once"),
+    (Break::MaxClients, "max-clients", "connections beyond MaxClients are served"),
+    (Break::SpoolLeft, "spool-left", "temporary files stay behind"),
+    (Break::LogConnections, "log-connections", "the log tells of no new connection"),
+    (Break::LogTmpFile, "log-tmpfile", "the log names no temporary file"),
 ];
 
 /// The switches that are on.
@@ -80,5 +104,27 @@ impl Breaks {
 
     pub fn has(&self, which: Break) -> bool {
         self.0.contains(&which)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_turns_on_its_own_switch_and_no_other() {
+        for (which, name, _) in BREAKS {
+            let breaks = Breaks::parse(name).unwrap();
+            for (other, ..) in BREAKS {
+                assert_eq!(breaks.has(*other), other == which, "{name} and {other:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_none_is_told() {
+        assert_eq!(Breaks::parse("welcome, nonsense").unwrap_err(), "nonsense");
+        let both = Breaks::parse("welcome, hw-type").unwrap();
+        assert!(both.has(Break::Welcome) && both.has(Break::HwType));
     }
 }

@@ -1,7 +1,9 @@
 //! What passes between a connection and the node that answers.
 
+use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use hyper::body::Bytes;
 use hyper::http::{HeaderMap, Method, StatusCode, Version};
@@ -42,12 +44,29 @@ pub(crate) enum Entity {
 pub(crate) struct Spooled {
     pub(crate) path: PathBuf,
     pub(crate) len: u64,
+    /// Its lock tells other servers that the file is no leftover.
+    _locked: Arc<File>,
+    stays: bool,
+}
+
+impl Spooled {
+    /// An empty file that holds its lock.
+    pub(crate) fn new(path: PathBuf, locked: Arc<File>) -> Spooled {
+        Spooled { path, len: 0, _locked: locked, stays: false }
+    }
+
+    /// Leaves the file behind: a behaviour gone wrong on purpose.
+    pub(crate) fn stay(&mut self) {
+        self.stays = true;
+    }
 }
 
 impl Drop for Spooled {
     fn drop(&mut self) {
-        // gone already is as good
-        std::fs::remove_file(&self.path).ok();
+        if !self.stays {
+            // gone already is as good
+            std::fs::remove_file(&self.path).ok();
+        }
     }
 }
 
@@ -87,7 +106,7 @@ pub(crate) enum Content {
 #[derive(Debug)]
 pub(crate) enum Piece {
     Bytes(Bytes),
-    File { file: std::fs::File, start: u64, len: u64 },
+    File { file: File, start: u64, len: u64 },
 }
 
 impl Piece {

@@ -5,14 +5,35 @@
 //! for its path (`route`) and asks it: a directory of files (`files`, guarded by `auth`), a CGI
 //! script (`cgi`), an interpreter kept inside (`interpreter`) or a built-in handler (`builtin`).
 #![forbid(unsafe_code)]
-#![allow(dead_code, reason = "the nodes land one by one; goes when all are wired")]
 
+mod abort;
 mod auth;
 mod breaks;
+mod builtin;
 mod cgi;
+mod connection;
 mod exchange;
 mod files;
 #[cfg(feature = "lua")]
 mod interpreter;
+mod log;
+mod node;
+mod odd;
+mod outgoing;
+mod refusal;
+mod route;
+mod server;
+mod settings;
+mod spool;
+mod stream;
+mod timing;
+pub mod tree;
+mod visit;
 
 pub use breaks::{BREAKS, Break, Breaks};
+pub use log::Level;
+pub use server::{Served, Server, StartError};
+pub use settings::{
+    BuiltIn, CLIENTS_MAX, DirectorySettings, LogFile, NodeKind, NodeSettings, Settings,
+    SettingsError, THREADS_MAX,
+};

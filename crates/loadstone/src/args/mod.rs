@@ -14,7 +14,7 @@ pub(crate) use disk::Disk;
 pub(crate) use outputs::{Outputs, Sink};
 pub(crate) use pages::{completions, man_page};
 pub(crate) use run::RunArgs;
-pub(crate) use site::SiteArgs;
+pub(crate) use site::{NormTask, SiteArgs, SiteTask};
 pub(crate) use small::{CalibrateArgs, DemoArgs};
 
 use clap::{Parser, Subcommand};
@@ -42,7 +42,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Run(Box<RunArgs>),
     Demo(DemoArgs),
-    /// Start the built-in reference server, with faults on demand
+    /// Start the built-in reference server, with faults on demand, or the norm site
     Site(SiteArgs),
     Calibrate(CalibrateArgs),
     /// Print the completions of a shell

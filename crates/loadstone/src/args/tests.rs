@@ -431,7 +431,10 @@ fn site_options_reach_the_site() {
         let argv = ["loadstone".to_owned(), "site".to_owned()].into_iter().chain(words);
         let cli = Cli::try_parse_from(argv).map_err(|error| error.to_string())?;
         let Command::Site(site) = cli.command else { unreachable!() };
-        site.into_config().map_err(|error| error.to_string())
+        match site.into_task().map_err(|error| error.to_string())? {
+            SiteTask::Plain(config) => Ok(*config),
+            other => Err(format!("{other:?}")),
+        }
     };
     let config = parse("--listen 127.0.0.1:0 --delay exp:10ms --error-share 1% --twice --seed 4");
     let config = config.unwrap();

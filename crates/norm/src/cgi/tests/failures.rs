@@ -55,7 +55,9 @@ async fn standard_input_is_the_body_from_memory_and_from_a_file() {
     let mut ask = post("text/plain", "");
     let path = stage.path("spool");
     std::fs::write(&path, &long).unwrap();
-    ask.body = Entity::Spooled(Spooled { path: path.clone(), len: 300_000 });
+    let mut spooled = Spooled::new(path.clone(), Arc::new(std::fs::File::open(&path).unwrap()));
+    spooled.len = 300_000;
+    ask.body = Entity::Spooled(spooled);
     let reply = script.answer(ask, &Breaks::default()).await;
     assert_eq!(content(reply).await, (format!("{long}|300000\n"), None));
     assert!(!path.exists());

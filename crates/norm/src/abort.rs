@@ -1,0 +1,202 @@
+//! Time-outs: one list and one ticking task per serving thread, as in the chapter, whose first design
+//! (a waiting thread per connection) choked its server.
+//!
+//! A time-out is overdue once the server has waited on the client for as long as it says, give or
+//! take a sixteenth; while the server works, no time counts.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+/// Steps in which time is counted towards a time-out.
+const STEPS: u32 = 16;
+
+/// What the server waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// Nothing from the client: a node works.
+    Nothing,
+    /// A request's head, its first byte included.
+    Head,
+    /// More of a request's body.
+    Body,
+    /// That the client takes more of the answer.
+    Taking,
+}
+
+/// The time-outs of one thread.
+#[derive(Debug)]
+pub(crate) struct Aborts {
+    timeout: Duration,
+    now: Rc<Cell<u64>>,
+    next: Cell<u64>,
+    watched: RefCell<BTreeMap<u64, Rc<Watch>>>,
+}
+
+/// What is known of one connection's waiting.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    waiting: Cell<Waiting>,
+    /// The step in which the waiting began.
+    since: Cell<u64>,
+    now: Rc<Cell<u64>>,
+    overdue: Notify,
+}
+
+/// A connection's place in the list; dropping it gives the place back.
+#[derive(Debug)]
+pub(crate) struct Abort {
+    aborts: Rc<Aborts>,
+    id: u64,
+}
+
+impl Aborts {
+    pub(crate) fn new(timeout: Duration) -> Aborts {
+        Aborts { timeout, now: Rc::default(), next: Cell::new(0), watched: RefCell::default() }
+    }
+
+    /// Counts the steps for ever.
+    pub(crate) async fn tick(&self) {
+        let step = (self.timeout / STEPS).max(Duration::from_millis(1));
+        loop {
+            tokio::time::sleep(step).await;
+            self.step();
+        }
+    }
+
+    fn step(&self) {
+        let now = self.now.get() + 1;
+        self.now.set(now);
+        for watch in self.watched.borrow().values() {
+            if watch.is_overdue(now) {
+                watch.overdue.notify_one();
+            }
+        }
+    }
+
+    /// A watch that waits for a request's head from now on.
+    pub(crate) fn watch(&self) -> Rc<Watch> {
+        Rc::new(Watch {
+            waiting: Cell::new(Waiting::Head),
+            since: Cell::new(self.now.get()),
+            now: Rc::clone(&self.now),
+            overdue: Notify::new(),
+        })
+    }
+
+    /// Takes a watch into the list.
+    pub(crate) fn request(self: &Rc<Aborts>, watch: Rc<Watch>) -> Abort {
+        let id = self.next.get();
+        self.next.set(id + 1);
+        self.watched.borrow_mut().insert(id, watch);
+        Abort { aborts: Rc::clone(self), id }
+    }
+}
+
+impl Watch {
+    /// The server waits for something, from now on.
+    pub(crate) fn wait_for(&self, waiting: Waiting) {
+        self.waiting.set(waiting);
+        self.since.set(self.now.get());
+    }
+
+    pub(crate) fn waiting(&self) -> Waiting {
+        self.waiting.get()
+    }
+
+    /// A write found the socket full: the waiting begins, if it has not begun.
+    pub(crate) fn write_blocked(&self) {
+        if self.waiting.get() == Waiting::Nothing {
+            self.wait_for(Waiting::Taking);
+        }
+    }
+
+    /// The client took something.
+    pub(crate) fn wrote(&self) {
+        match self.waiting.get() {
+            Waiting::Taking => self.waiting.set(Waiting::Nothing),
+            // the rest of the last answer still goes out
+            Waiting::Head => self.since.set(self.now.get()),
+            Waiting::Nothing | Waiting::Body => {}
+        }
+    }
+
+    fn is_overdue(&self, now: u64) -> bool {
+        // the step in which the waiting began was under way already: one more makes a whole time
+        self.waiting.get() != Waiting::Nothing && now - self.since.get() > u64::from(STEPS)
+    }
+
+    /// Ends once the server has waited too long.
+    pub(crate) async fn overdue(&self) {
+        self.overdue.notified().await;
+    }
+}
+
+impl Drop for Abort {
+    fn drop(&mut self) {
+        self.aborts.watched.borrow_mut().remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(aborts: &Aborts, count: u32) {
+        for _ in 0..count {
+            aborts.step();
+        }
+    }
+
+    fn overdue(aborts: &Aborts, watch: &Watch) -> bool {
+        watch.is_overdue(aborts.now.get())
+    }
+
+    #[test]
+    fn a_wait_is_overdue_after_its_time_and_work_does_not_count() {
+        let aborts = Rc::new(Aborts::new(Duration::from_secs(10)));
+        let watch = &aborts.watch();
+        steps(&aborts, STEPS);
+        assert!(!overdue(&aborts, watch));
+        steps(&aborts, 1);
+        assert!(overdue(&aborts, watch));
+        watch.wait_for(Waiting::Nothing);
+        steps(&aborts, 5 * STEPS);
+        assert!(!overdue(&aborts, watch));
+        watch.write_blocked();
+        steps(&aborts, STEPS);
+        watch.write_blocked();
+        steps(&aborts, 1);
+        assert!(overdue(&aborts, watch), "a second full write does not begin anew");
+        watch.wrote();
+        assert!(!overdue(&aborts, watch));
+    }
+
+    #[test]
+    fn a_body_that_comes_in_drops_is_waited_for_but_a_head_is_not() {
+        let aborts = Rc::new(Aborts::new(Duration::from_secs(10)));
+        let watch = aborts.watch();
+        for _ in 0..100 {
+            watch.wait_for(Waiting::Body);
+            steps(&aborts, STEPS - 1);
+            assert!(!overdue(&aborts, &watch));
+        }
+        watch.wait_for(Waiting::Head);
+        steps(&aborts, STEPS + 1);
+        assert!(overdue(&aborts, &watch));
+    }
+
+    #[test]
+    fn a_dropped_time_out_leaves_the_list() {
+        let aborts = Rc::new(Aborts::new(Duration::from_secs(1)));
+        let first = aborts.request(aborts.watch());
+        let second = aborts.request(aborts.watch());
+        drop(first);
+        assert_eq!(aborts.watched.borrow().keys().copied().collect::<Vec<_>>(), [1]);
+        drop(second);
+        assert!(aborts.watched.borrow().is_empty());
+    }
+}

@@ -1,0 +1,108 @@
+//! One connection from its acceptance to its end: hyper talks, what it refuses is answered by us,
+//! then comes a proper close.
+
+use std::future::poll_fn;
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+use hyper::StatusCode;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::abort::{Abort, Waiting};
+use crate::refusal;
+use crate::stream::Stream;
+use crate::timing::Point;
+use crate::visit::Visit;
+
+/// Longest head of a request in bytes.
+const HEAD_MAX: usize = 64 * 1024;
+/// What hyper may hold of one connection: above a head, so that a head's own bound is what holds.
+const BUFFER_MAX: usize = 2 * HEAD_MAX;
+/// What a client may still send, and for how long, after our side is closed.
+const LINGER_BYTES_MAX: usize = 1 << 20;
+const LINGER_MAX: Duration = Duration::from_secs(1);
+
+/// Serves a connection to its end.
+pub(crate) async fn run(visit: Rc<Visit>, abort: Abort, socket: TcpStream) {
+    let timing = visit.timing();
+    let begun = timing.start();
+    let stream = Stream::new(socket, Rc::clone(&visit));
+    let socket = talk(&visit, stream).await;
+    timing.stop(Point::Talk, begun);
+
+    let closing = timing.start();
+    close(socket, visit.is_unread()).await;
+    timing.stop(Point::Close, closing);
+
+    let releasing = timing.start();
+    drop(abort);
+    visit.release();
+    timing.stop(Point::Release, releasing);
+    timing.stop(Point::Run, begun);
+}
+
+/// Answers the requests of a connection until it ends or the client is waited for too long.
+async fn talk(visit: &Rc<Visit>, stream: Stream) -> TcpStream {
+    let mut builder = http1::Builder::new();
+    builder.max_buf_size(BUFFER_MAX).max_header_size(HEAD_MAX);
+    let service = service_fn(|request| Box::pin(Rc::clone(visit).serve(request)));
+    let mut connection = builder.serve_connection(TokioIo::new(stream), service);
+    let end = tokio::select! {
+        biased;
+        end = poll_fn(|cx| connection.poll_without_shutdown(cx)) => Some(end),
+        () = visit.watch().overdue() => None,
+    };
+    let parts = connection.into_parts();
+    let mut socket = parts.io.into_inner().into_socket();
+    if let Some(status) = last_word(visit, end, &parts.read_buf) {
+        visit.leave_unread();
+        visit.shared().counters.request();
+        // a client that is gone already misses nothing
+        socket.write_all(refusal::raw(status).as_bytes()).await.ok();
+    }
+    socket
+}
+
+/// The status of an answer that is written by hand: to a head that is none, or that does not come.
+fn last_word(visit: &Visit, end: Option<hyper::Result<()>>, head: &[u8]) -> Option<StatusCode> {
+    if !visit.swallows() {
+        return None;
+    }
+    match end {
+        Some(Err(error)) if error.is_parse() => {
+            Some(refusal::status_of_bytes(head, error.is_parse_too_large()))
+        }
+        Some(_) => None,
+        None => {
+            visit.shared().log.info(&format!("Timeout of connection from {}", visit.peer()));
+            let begun = visit.watch().waiting() == Waiting::Head && !head.is_empty();
+            begun.then_some(StatusCode::REQUEST_TIMEOUT)
+        }
+    }
+}
+
+/// Closes the connection. When input was left unread, waits for the client to close its side first,
+/// so that the close does not become a reset that could destroy the answer (RFC 9112 §9.6).
+async fn close(mut socket: TcpStream, unread: bool) {
+    let shut: io::Result<()> = socket.shutdown().await;
+    if shut.is_err() || !unread {
+        return;
+    }
+    let swallow = async {
+        let mut buffer = vec![0; 16 * 1024];
+        let mut left = LINGER_BYTES_MAX;
+        while left > 0 {
+            match socket.read(&mut buffer).await {
+                Ok(0) | Err(_) => return,
+                Ok(count) => left = left.saturating_sub(count),
+            }
+        }
+    };
+    // over time or not: the connection ends here
+    tokio::time::timeout(LINGER_MAX, swallow).await.ok();
+}

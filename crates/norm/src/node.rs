@@ -1,0 +1,200 @@
+//! What answers for a path.
+
+use std::sync::Arc;
+
+use hyper::StatusCode;
+use hyper::header::{CONTENT_LENGTH, HeaderMap};
+
+use crate::auth::Guard;
+use crate::breaks::{Break, Breaks};
+use crate::builtin::{self, Sleep};
+use crate::cgi::per_request::PerRequest;
+use crate::cgi::{self, Places, Script};
+use crate::exchange::{Ask, Content, Reply};
+use crate::files::{self, Directory};
+#[cfg(feature = "lua")]
+use crate::interpreter::{self, Interpreter};
+use crate::log::Log;
+use crate::settings::{BuiltIn, DirectorySettings, NodeKind, NodeSettings, Settings};
+use crate::tree;
+use crate::visit::SOFTWARE;
+
+pub(crate) enum Node {
+    Hello,
+    Sleep(Sleep),
+    Directory(Directory),
+    /// Files, each answer by a process of its own.
+    Process(Directory, PerRequest),
+    Cgi(Cgi),
+    #[cfg(feature = "lua")]
+    Interpreter(Interpreter),
+}
+
+impl std::fmt::Debug for Node {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Node::Hello => "hw",
+            Node::Sleep(_) => "sleep",
+            Node::Directory(_) => "directory",
+            Node::Process(..) => "process per request",
+            Node::Cgi(_) => "CGI",
+            #[cfg(feature = "lua")]
+            Node::Interpreter(_) => "interpreter",
+        })
+    }
+}
+
+/// A script, and the guard of the directory that it lies in.
+pub(crate) struct Cgi {
+    script: Script,
+    guard: Guard,
+    /// The script's path for the guard.
+    name: String,
+}
+
+/// What nodes are made from.
+pub(crate) struct Maker<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) log: &'a Arc<Log>,
+    pub(crate) places: &'a Arc<Places>,
+}
+
+impl Maker<'_> {
+    /// # Errors
+    /// A script for the interpreter is wrong.
+    pub(crate) fn node(&self, node: &NodeSettings) -> Result<Node, String> {
+        Ok(match &node.kind {
+            NodeKind::BuiltIn(BuiltIn::Hello) => Node::Hello,
+            NodeKind::BuiltIn(BuiltIn::Sleep) => {
+                Node::Sleep(Sleep::new(self.settings.sleep_parallel))
+            }
+            NodeKind::Directory(own) if own.process_per_request => {
+                let places = Arc::clone(self.places);
+                let process = PerRequest::new(places, self.limits(), self.complain());
+                Node::Process(self.directory(own), process)
+            }
+            NodeKind::Directory(own) => Node::Directory(self.directory(own)),
+            NodeKind::Cgi(program) => Node::Cgi(self.cgi(program)),
+            NodeKind::Interpreter(script) => self.interpreter(script)?,
+        })
+    }
+
+    fn complain(&self) -> Arc<dyn Fn(&str) + Send + Sync> {
+        let log = Arc::clone(self.log);
+        Arc::new(move |text| log.warn(text))
+    }
+
+    /// A program has as long as a client.
+    fn limits(&self) -> cgi::Limits {
+        cgi::Limits { time: self.settings.timeout, ..cgi::Limits::default() }
+    }
+
+    fn directory(&self, own: &DirectorySettings) -> Directory {
+        Directory::new(files::DirectorySettings {
+            root: own.root.clone(),
+            server_root: self.settings.root.clone(),
+            fancy: own.fancy,
+            icons: own.icons.clone(),
+            cache: files::CacheBounds::default(),
+            complain: self.complain(),
+        })
+    }
+
+    fn cgi(&self, program: &std::path::Path) -> Cgi {
+        let folder = program.parent().unwrap_or(&self.settings.root);
+        let name = program.file_name().unwrap_or_default().to_string_lossy();
+        Cgi {
+            script: Script::new(cgi::Settings {
+                program: program.to_owned(),
+                root: self.document_root(),
+                software: SOFTWARE.to_owned(),
+                passed: cgi::passed_on(),
+                limits: self.limits(),
+                places: Arc::clone(self.places),
+                complain: self.complain(),
+            }),
+            guard: Guard::new(folder, &self.settings.root, self.complain()),
+            name: format!("/{name}"),
+        }
+    }
+
+    /// Where the files of the root path are: what PATH_TRANSLATED begins with.
+    fn document_root(&self) -> Option<std::path::PathBuf> {
+        let root = self.settings.nodes.iter().find(|node| node.path == "/")?;
+        match &root.kind {
+            NodeKind::Directory(directory) => Some(directory.root.clone()),
+            _ => None,
+        }
+    }
+
+    #[cfg(feature = "lua")]
+    fn interpreter(&self, script: &std::path::Path) -> Result<Node, String> {
+        let defaults = interpreter::Limits::default();
+        Interpreter::new(interpreter::Settings {
+            script: script.to_owned(),
+            limits: interpreter::Limits { time: self.settings.timeout, ..defaults },
+            complain: self.complain(),
+        })
+        .map(Node::Interpreter)
+    }
+
+    #[cfg(not(feature = "lua"))]
+    fn interpreter(&self, script: &std::path::Path) -> Result<Node, String> {
+        let script = script.display();
+        Err(format!("{script}: this program was built without Lua; remove the node"))
+    }
+}
+
+impl Node {
+    /// Whether an answer may be [`Content::Elsewhere`].
+    pub(crate) fn may_point_elsewhere(&self) -> bool {
+        matches!(self, Node::Cgi(_))
+    }
+
+    pub(crate) async fn answer(&self, ask: Ask, breaks: &Breaks) -> Reply {
+        match self {
+            Node::Hello => builtin::hello(&ask, breaks),
+            Node::Sleep(sleep) => sleep.answer(&ask, breaks).await,
+            Node::Directory(directory) => {
+                let at_root = ask.path == "/";
+                let reply = directory.answer(ask, breaks).await;
+                if at_root { spoil_welcome(reply, breaks) } else { reply }
+            }
+            Node::Process(directory, process) => {
+                process.through(directory.answer(ask, breaks).await).await
+            }
+            Node::Cgi(cgi) => cgi.answer(ask, breaks).await,
+            #[cfg(feature = "lua")]
+            Node::Interpreter(interpreter) => interpreter.answer(ask).await,
+        }
+    }
+}
+
+impl Cgi {
+    async fn answer(&self, mut ask: Ask, breaks: &Breaks) -> Reply {
+        match self.guard.admit(&self.name, &ask.headers, breaks).await {
+            Ok(user) => ask.user = user,
+            Err(refused) => return *refused,
+        }
+        self.script.answer(ask, breaks).await
+    }
+}
+
+fn spoil_welcome(mut reply: Reply, breaks: &Breaks) -> Reply {
+    let spoils = breaks.has(Break::Welcome) || breaks.has(Break::Menu);
+    if spoils && reply.status == StatusCode::OK {
+        reply.headers.remove(CONTENT_LENGTH);
+        reply.content = Content::Bytes(tree::spoiled_welcome(breaks).into());
+    }
+    reply
+}
+
+/// The fields of a request that say something about its body.
+pub(crate) fn without_body_fields(headers: &HeaderMap) -> HeaderMap {
+    use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, EXPECT, TRANSFER_ENCODING};
+    let mut headers = headers.clone();
+    for name in [CONTENT_LENGTH, CONTENT_TYPE, CONTENT_ENCODING, EXPECT, TRANSFER_ENCODING] {
+        headers.remove(name);
+    }
+    headers
+}

@@ -1,0 +1,159 @@
+//! Content on its way out.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use hyper::body::{Body, Bytes, Frame, SizeHint};
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::exchange::{Content, Piece};
+use crate::visit::Visit;
+
+/// How much of a file is read at once.
+const READ_MAX: u64 = 128 * 1024;
+
+pub(crate) static SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+
+/// What follows an answer's head. When it is dropped, the visit hears that the content is out.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    matter: Matter,
+    visit: Rc<Visit>,
+    /// A trailer with the timings follows, once.
+    trailer: bool,
+}
+
+#[derive(Debug)]
+enum Matter {
+    Bytes(Bytes),
+    Pieces(Pieces),
+    Stream(mpsc::Receiver<io::Result<Bytes>>),
+}
+
+impl Outgoing {
+    pub(crate) fn new(content: Content, visit: Rc<Visit>, trailer: bool) -> Outgoing {
+        let matter = match content {
+            Content::Bytes(bytes) => Matter::Bytes(bytes),
+            Content::Pieces(pieces) => Matter::Pieces(Pieces::new(pieces)),
+            Content::Stream(receiver) => Matter::Stream(receiver),
+            Content::Empty | Content::Elsewhere(_) => Matter::Bytes(Bytes::new()),
+        };
+        Outgoing { matter, visit, trailer }
+    }
+
+    fn end(&mut self) -> Option<io::Result<Frame<Bytes>>> {
+        let trailer = std::mem::take(&mut self.trailer);
+        let text = trailer.then(|| self.visit.late_field()).flatten()?;
+        let mut fields = HeaderMap::new();
+        fields.insert(SERVER_TIMING.clone(), HeaderValue::from_str(&text).ok()?);
+        Some(Ok(Frame::trailers(fields)))
+    }
+}
+
+impl Drop for Outgoing {
+    fn drop(&mut self) {
+        self.visit.content_over();
+    }
+}
+
+impl Body for Outgoing {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        let outgoing = self.get_mut();
+        let next = match &mut outgoing.matter {
+            Matter::Bytes(bytes) => {
+                let bytes = std::mem::take(bytes);
+                (!bytes.is_empty()).then_some(Ok(bytes))
+            }
+            Matter::Pieces(pieces) => ready!(pieces.poll_next(cx)),
+            Matter::Stream(receiver) => ready!(receiver.poll_recv(cx)),
+        };
+        Poll::Ready(match next {
+            Some(data) => Some(data.map(Frame::data)),
+            None => outgoing.end(),
+        })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.size_hint().exact(), Some(0))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.matter {
+            Matter::Bytes(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Matter::Pieces(pieces) => SizeHint::with_exact(pieces.left),
+            Matter::Stream(_) => SizeHint::default(),
+        }
+    }
+}
+
+/// Bytes and parts of files, one after the other. Files are read off the serving thread.
+#[derive(Debug)]
+struct Pieces {
+    waiting: VecDeque<Piece>,
+    reading: Option<JoinHandle<io::Result<Read>>>,
+    /// Bytes that are still to come.
+    left: u64,
+}
+
+/// What was read of a file, and what remains of the piece.
+type Read = (Bytes, Option<Piece>);
+
+impl Pieces {
+    fn new(pieces: Vec<Piece>) -> Pieces {
+        let left = pieces.iter().map(Piece::len).sum();
+        Pieces { waiting: pieces.into(), reading: None, left }
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        loop {
+            if let Some(reading) = &mut self.reading {
+                let read = ready!(Pin::new(reading).poll(cx));
+                self.reading = None;
+                return Poll::Ready(Some(match read.map_err(io::Error::other).flatten() {
+                    Ok((bytes, rest)) => {
+                        if let Some(rest) = rest {
+                            self.waiting.push_front(rest);
+                        }
+                        self.left -= bytes.len() as u64;
+                        Ok(bytes)
+                    }
+                    Err(error) => Err(error),
+                }));
+            }
+            match self.waiting.pop_front() {
+                None => return Poll::Ready(None),
+                Some(piece) if piece.len() == 0 => {}
+                Some(Piece::Bytes(bytes)) => {
+                    self.left -= bytes.len() as u64;
+                    return Poll::Ready(Some(Ok(bytes)));
+                }
+                Some(Piece::File { file, start, len }) => {
+                    let read = move || read_part(file, start, len);
+                    self.reading = Some(tokio::task::spawn_blocking(read));
+                }
+            }
+        }
+    }
+}
+
+/// Reads the next part of a file's piece. A file that has become shorter breaks the answer off.
+fn read_part(file: File, start: u64, len: u64) -> io::Result<Read> {
+    let now = len.min(READ_MAX);
+    let mut buffer = vec![0; now as usize];
+    file.read_exact_at(&mut buffer, start)?;
+    let rest = Piece::File { file, start: start + now, len: len - now };
+    Ok((buffer.into(), (rest.len() > 0).then_some(rest)))
+}

@@ -1,0 +1,95 @@
+//! The socket under hyper: what comes and goes is told to the connection's visit.
+
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use crate::visit::Visit;
+
+/// A socket whose visit hears of every byte.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    socket: TcpStream,
+    visit: Rc<Visit>,
+}
+
+impl Stream {
+    pub(crate) fn new(socket: TcpStream, visit: Rc<Visit>) -> Stream {
+        Stream { socket, visit }
+    }
+
+    pub(crate) fn into_socket(self) -> TcpStream {
+        self.socket
+    }
+
+    fn note(&self, result: &Poll<io::Result<usize>>) {
+        match result {
+            Poll::Ready(_) => self.visit.watch().wrote(),
+            Poll::Pending => self.visit.watch().write_blocked(),
+        }
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let stream = self.get_mut();
+        let before = buffer.filled().len();
+        let result = Pin::new(&mut stream.socket).poll_read(cx, buffer);
+        if buffer.filled().len() > before {
+            stream.visit.heard();
+        }
+        result
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let stream = self.get_mut();
+        if stream.visit.swallows() {
+            return Poll::Ready(Ok(bytes.len()));
+        }
+        let result = Pin::new(&mut stream.socket).poll_write(cx, bytes);
+        stream.note(&result);
+        result
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let stream = self.get_mut();
+        if stream.visit.swallows() {
+            return Poll::Ready(Ok(slices.iter().map(|slice| slice.len()).sum()));
+        }
+        let result = Pin::new(&mut stream.socket).poll_write_vectored(cx, slices);
+        stream.note(&result);
+        result
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    /// A socket has nothing to flush: what was handed over is on its way.
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.visit.written();
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().socket).poll_shutdown(cx)
+    }
+}

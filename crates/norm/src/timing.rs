@@ -1,0 +1,184 @@
+//! The fourteen timing points of Swerve's chapter, measured where the same thing happens today.
+//!
+//! Each measurement is a line of the log, `Timing Listener setupConn 67` in microseconds. Those known
+//! before an answer's head goes out stand in its `Server-Timing` field (W3C Server Timing), those
+//! known at the end of a chunked answer in its trailer.
+
+use std::cell::RefCell;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::log::{Level, Log};
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Point {
+    /// The list of time-outs takes in one more.
+    AbortRequest,
+    /// A connection's time-out is made, the above included.
+    AbortCreate,
+    /// A new connection is set up: a socket option, its addresses, its time-out.
+    SetupConn,
+    /// A request is read and parsed: from its first byte to the end of its body.
+    Get,
+    /// The node for the path is found and the request made ready for it; not the node's own work.
+    Request,
+    /// The content of an answer goes out: from the first piece asked for to the last one written.
+    StreamEntity,
+    /// An answer goes out, head and content.
+    Response,
+    /// A request is dealt with once it is read: finding the node, its work, the answer.
+    ToStore,
+    /// All requests of a connection.
+    Talk,
+    /// The socket is shut and closed.
+    Close,
+    /// A connection's temporary files and its time-out are cleaned up.
+    Release,
+    /// A connection from its set-up to its clean-up: talk, close and release.
+    Run,
+    /// The listener is told that a connection has ended: its place is given back.
+    Died,
+    /// A connection from its acceptance to its end.
+    Connection,
+}
+
+/// Every point: its name in the log, and in a `Server-Timing` field.
+pub(crate) const POINTS: [(Point, &str, &str); 14] = [
+    (Point::AbortRequest, "abort request", "abort-request"),
+    (Point::AbortCreate, "abort create", "abort-create"),
+    (Point::SetupConn, "Listener setupConn", "setup-conn"),
+    (Point::Get, "HTTP_1_0 get", "get"),
+    (Point::Request, "GenNode request", "request"),
+    (Point::StreamEntity, "HTTP_1_0 stream_entity", "stream-entity"),
+    (Point::Response, "HTTP_1_0 response", "response"),
+    (Point::ToStore, "HTTP_1_0 to_store", "to-store"),
+    (Point::Talk, "Listener talk", "talk"),
+    (Point::Close, "Listener close", "close"),
+    (Point::Release, "Listener release", "release"),
+    (Point::Run, "Listener run", "run"),
+    (Point::Died, "Listener died", "died"),
+    (Point::Connection, "Listener connection", "connection"),
+];
+
+/// An instant, when timing is on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Started(Option<Instant>);
+
+impl Started {
+    /// Now, or nothing at all when timing is off.
+    pub(crate) fn now(on: bool) -> Started {
+        Started(on.then(Instant::now))
+    }
+
+    /// Time since; `None` when timing is off.
+    pub(crate) fn elapsed(self) -> Option<Duration> {
+        self.0.map(|start| start.elapsed())
+    }
+}
+
+/// The measurements of one connection.
+#[derive(Debug)]
+pub(crate) struct Timing {
+    on: bool,
+    log: Arc<Log>,
+    /// Lines that are not written yet: writing one while another point is measured would be measured
+    /// with it.
+    lines: RefCell<String>,
+    /// For the next answer's `Server-Timing`.
+    field: RefCell<String>,
+}
+
+impl Timing {
+    pub(crate) fn new(on: bool, log: Arc<Log>) -> Timing {
+        Timing { on, log, lines: RefCell::default(), field: RefCell::default() }
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        self.on
+    }
+
+    pub(crate) fn start(&self) -> Started {
+        Started::now(self.on)
+    }
+
+    /// Ends a measurement; it goes into the log.
+    pub(crate) fn stop(&self, point: Point, started: Started) {
+        if let Some(span) = started.elapsed() {
+            self.take(point, span);
+        }
+    }
+
+    /// Ends a measurement that the next answer's `Server-Timing` tells, too.
+    pub(crate) fn stop_and_tell(&self, point: Point, started: Started) {
+        if let Some(span) = started.elapsed() {
+            self.take(point, span);
+            append(&mut self.field.borrow_mut(), point, span);
+        }
+    }
+
+    fn take(&self, point: Point, span: Duration) {
+        let line = format!("Timing {} {}\n", POINTS[point as usize].1, span.as_micros());
+        self.lines.borrow_mut().push_str(&line);
+    }
+
+    /// The field's text, once: what was measured before an answer belongs to that answer.
+    pub(crate) fn field(&self) -> Option<String> {
+        let text = std::mem::take(&mut *self.field.borrow_mut());
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// Writes the lines that have come together.
+    pub(crate) fn flush(&self) {
+        if self.on {
+            let lines = std::mem::take(&mut *self.lines.borrow_mut());
+            self.log.write(Level::Debug, &lines);
+        }
+    }
+}
+
+/// A member of a `Server-Timing` list: the duration is in milliseconds.
+pub(crate) fn append(field: &mut String, point: Point, span: Duration) {
+    let comma = if field.is_empty() { "" } else { ", " };
+    let millis = span.as_secs_f64() * 1e3;
+    write!(field, "{comma}{};dur={millis:.3}", POINTS[point as usize].2)
+        .expect("a String takes what is written");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_stand_in_the_order_of_their_table() {
+        for (index, (point, ..)) in POINTS.iter().enumerate() {
+            assert_eq!(*point as usize, index);
+        }
+    }
+
+    #[test]
+    fn a_field_lists_names_and_milliseconds() {
+        let mut field = String::new();
+        append(&mut field, Point::AbortRequest, Duration::from_micros(18));
+        append(&mut field, Point::StreamEntity, Duration::from_nanos(1_641_499));
+        assert_eq!(field, "abort-request;dur=0.018, stream-entity;dur=1.641");
+    }
+
+    #[test]
+    fn nothing_is_measured_when_timing_is_off() {
+        let timing = Timing::new(false, Arc::new(Log::to_stderr(Level::Error)));
+        timing.stop_and_tell(Point::Get, timing.start());
+        assert_eq!(timing.field(), None);
+        let timing = Timing::new(true, Arc::new(Log::to_stderr(Level::Error)));
+        timing.stop_and_tell(Point::Get, timing.start());
+        timing.stop(Point::Talk, timing.start());
+        let field = timing.field().unwrap();
+        assert!(field.starts_with("get;dur=") && !field.contains("talk"), "{field}");
+        assert_eq!(timing.field(), None);
+        let lines = timing.lines.borrow().clone();
+        assert!(
+            lines.starts_with("Timing HTTP_1_0 get ") && lines.contains("\nTiming Listener talk ")
+        );
+    }
+}

@@ -1,0 +1,116 @@
+use crate::support::{Site, answer, last, request, site, status, to_the_end};
+use norm::{Break, Breaks};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+/// Whether the connection was closed without an answer.
+fn was_refused(stream: &mut TcpStream) -> bool {
+    stream.write_all(last("/hw").as_bytes()).ok();
+    let mut answer = Vec::new();
+    match stream.read_to_end(&mut answer) {
+        Ok(_) | Err(_) if answer.is_empty() => true,
+        Ok(_) => {
+            assert_eq!(status(&String::from_utf8_lossy(&answer)), 200);
+            false
+        }
+        Err(error) => panic!("half an answer: {error}"),
+    }
+}
+
+/// Of three connections at the same moment, how many are refused.
+fn refused_of_three(site: &Site) -> usize {
+    let mut streams: Vec<TcpStream> = (0..3).map(|_| site.connect()).collect();
+    // the server accepts in order: the last one's fate tells that all of them are decided
+    let mut refused = 0;
+    for stream in streams.iter_mut().rev() {
+        refused += usize::from(was_refused_while_open(stream));
+    }
+    refused
+}
+
+/// As [`was_refused`], but the connection stays open when it was not.
+fn was_refused_while_open(stream: &mut TcpStream) -> bool {
+    stream.write_all(request("/hw").as_bytes()).ok();
+    let mut first = [0];
+    match stream.read(&mut first) {
+        Ok(1) => false,
+        Ok(_) => true,
+        Err(error) => {
+            assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+            true
+        }
+    }
+}
+
+#[test]
+fn connections_beyond_max_clients_are_closed_at_once_and_leave_no_line() {
+    for (max_clients, refused) in [(1, 2), (2, 1), (3, 0)] {
+        let mut site = site(|settings, _| settings.max_clients = max_clients);
+        assert_eq!(refused_of_three(&site), refused, "MaxClients {max_clients}");
+        let log = site.log();
+        let lines = |text: &str| log.lines().filter(|line| line.contains(text)).count();
+        assert_eq!(lines(" Info: New connection from 127.0.0.1:"), max_clients, "{log}");
+    }
+}
+
+#[test]
+fn a_place_is_free_again_at_once_when_its_client_has_gone() {
+    let site = site(|settings, _| settings.max_clients = 1);
+    for _ in 0..50 {
+        assert!(!was_refused(&mut site.connect()));
+        let mut kept = site.connect();
+        kept.write_all(request("/hw").as_bytes()).unwrap();
+        assert_eq!(status(&answer(&mut kept)), 200);
+        // closed by the client, without a word
+        drop(kept);
+    }
+}
+
+#[test]
+fn the_switch_for_it_lets_everybody_in() {
+    let breaks = Breaks::parse("max-clients").unwrap();
+    assert!(breaks.has(Break::MaxClients));
+    let site = site(|settings, _| {
+        settings.max_clients = 1;
+        settings.breaks = breaks;
+    });
+    assert_eq!(refused_of_three(&site), 0);
+}
+
+#[test]
+fn the_log_tells_of_connections_as_in_the_chapter() {
+    let mut site = site(|_, _| {});
+    let mut stream = site.connect();
+    let port = stream.local_addr().unwrap().port();
+    stream.write_all(last("/hw").as_bytes()).unwrap();
+    assert_eq!(status(&to_the_end(&mut stream)), 200);
+    let log = site.log();
+    let lines: Vec<&str> = log.lines().filter(|line| line.ends_with(&format!(":{port}"))).collect();
+    // `2001 Sep 19 05:31:26 Info: New connection from 127.0.0.1:2525`
+    assert_eq!(&lines[0][20..], format!(" Info: New connection from 127.0.0.1:{port}"));
+    assert_eq!(&lines[1][20..], format!(" Info: End of connection from 127.0.0.1:{port}"));
+    let date: Vec<&str> = lines[0][..20].split(' ').collect();
+    assert_eq!(date.iter().map(|part| part.len()).collect::<Vec<_>>(), [4, 3, 2, 8]);
+}
+
+#[test]
+fn a_client_that_says_nothing_is_waited_for_no_longer_than_the_timeout() {
+    let site = site(|settings, _| settings.timeout = std::time::Duration::from_millis(300));
+    assert_eq!(to_the_end(&mut site.connect()), "");
+    let mut kept = site.connect();
+    kept.write_all(request("/hw").as_bytes()).unwrap();
+    assert!(["", "hello world\n"].iter().any(|end| to_the_end(&mut kept).ends_with(end)));
+    // a machine that stands still between connecting and writing makes the first ones vain
+    let mut halves = (0..50).map(|_| {
+        let mut half = site.connect();
+        half.write_all(b"GET /hw HTTP/1.1\r\nHo").ok();
+        to_the_end(&mut half)
+    });
+    assert_eq!(halves.find(|answer| !answer.is_empty()).map(|answer| status(&answer)), Some(408));
+}
+
+#[test]
+fn the_time_that_the_server_works_does_not_count() {
+    let site = site(|settings, _| settings.timeout = std::time::Duration::from_millis(20));
+    assert!(site.get("/sleep?0.5").ends_with("Slept for 0.5 seconds\n"));
+}

@@ -1,0 +1,105 @@
+use crate::support::{Site, answer, last, request, site, status, to_the_end};
+use norm::Breaks;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+const SHORT: Duration = Duration::from_millis(200);
+
+/// Starts two sleeps in a known order; when each of them ends, from the start on.
+fn two_sleeps(site: &Site) -> [Duration; 2] {
+    let (mut first, mut second) = (site.connect(), site.connect());
+    let begun = Instant::now();
+    first.write_all(request("/sleep?0.2").as_bytes()).expect("a connection");
+    // an answer to somebody else tells that the server has read on
+    assert_eq!(status(&site.get("/hw")), 200);
+    second.write_all(request("/sleep?0.2").as_bytes()).expect("a connection");
+    let second = std::thread::spawn(move || {
+        assert!(answer(&mut second).ends_with("Slept for 0.2 seconds\n"));
+        begun.elapsed()
+    });
+    assert!(answer(&mut first).ends_with("Slept for 0.2 seconds\n"));
+    [begun.elapsed(), second.join().expect("an answer")]
+}
+
+#[test]
+fn two_sleeps_follow_one_another() {
+    let [first, second] = two_sleeps(&site(|_, _| {}));
+    assert!(first >= SHORT && second >= 2 * SHORT, "{first:?} {second:?}");
+}
+
+#[test]
+fn sleeps_follow_one_another_over_several_threads() {
+    let site = site(|settings, _| settings.threads = 3);
+    let begun = Instant::now();
+    let mut streams: Vec<_> = (0..4).map(|_| site.connect()).collect();
+    for stream in &mut streams {
+        stream.write_all(request("/sleep?0.05").as_bytes()).unwrap();
+    }
+    for stream in &mut streams {
+        assert_eq!(status(&answer(stream)), 200);
+    }
+    assert!(begun.elapsed() >= Duration::from_millis(200));
+}
+
+/// A short sleep that was asked for while a long one is under way.
+fn short_beside_long(site: &Site) -> [TcpStream; 2] {
+    let mut long = site.connect();
+    long.write_all(request("/sleep?3600").as_bytes()).expect("a connection");
+    assert_eq!(status(&site.get("/hw")), 200);
+    let mut short = site.connect();
+    short.write_all(last("/sleep?0").as_bytes()).expect("a connection");
+    [long, short]
+}
+
+#[test]
+fn sleeps_run_side_by_side_when_asked_for() {
+    let breaks = Breaks::parse("sleep-parallel").unwrap();
+    for site in [
+        site(|settings, _| settings.sleep_parallel = true),
+        site(|settings, _| settings.breaks = breaks),
+    ] {
+        let [_long, mut short] = short_beside_long(&site);
+        assert_eq!(status(&to_the_end(&mut short)), 200);
+    }
+}
+
+#[test]
+fn a_short_sleep_waits_for_a_long_one() {
+    let site = site(|_, _| {});
+    let [_long, mut short] = short_beside_long(&site);
+    // others are answered meanwhile
+    for _ in 0..5 {
+        assert_eq!(status(&site.get("/hw")), 200);
+    }
+    short.set_nonblocking(true).unwrap();
+    assert_eq!(short.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+}
+
+#[test]
+fn a_sleeper_whose_client_has_gone_leaves_the_bed() {
+    let site = site(|_, _| {});
+    let mut gone = site.connect();
+    gone.write_all(request("/sleep?3600").as_bytes()).unwrap();
+    assert_eq!(status(&site.get("/hw")), 200);
+    drop(gone);
+    assert!(site.get("/sleep?0").ends_with("Slept for 0 seconds\n"));
+}
+
+#[test]
+fn a_sleep_of_no_length_is_refused() {
+    let site = site(|_, _| {});
+    for path in ["/sleep", "/sleep?", "/sleep?x", "/sleep?-1", "/sleep?1e9"] {
+        assert_eq!(status(&site.get(path)), 400, "{path}");
+    }
+}
+
+#[test]
+fn the_server_ends_while_a_request_sleeps() {
+    let mut site = site(|_, _| {});
+    let mut stream = site.connect();
+    stream.write_all(request("/sleep?3600").as_bytes()).unwrap();
+    assert_eq!(status(&site.get("/hw")), 200);
+    site.log();
+    assert_eq!(to_the_end(&mut stream), "");
+}
