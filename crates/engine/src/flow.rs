@@ -226,6 +226,9 @@ impl Worker {
     fn answered<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         let conn = &mut self.conns[slot as usize];
         let facts = conn.reader.facts();
+        if facts.timed {
+            self.count_timings(slot);
+        }
         if self.script.is_some() && self.script_answered(slot, &facts, now) {
             return;
         }
@@ -240,9 +243,6 @@ impl Worker {
         // the connection ends before the other answers of a script's call
         let wrong = wrong.or((call.answers_due > 1).then_some(FailureClass::ClosedEarly));
         call.add(&facts, decoded);
-        if facts.timed {
-            self.count_timings(slot, call.intended);
-        }
         let detour = if (300..400).contains(&facts.status) || self.setup.plan.request.cookies {
             self.read_head(slot, &mut call, &facts)
         } else {
@@ -304,12 +304,14 @@ impl Worker {
 
     /// What the server says of its own work, of calls of the measured phase.
     #[inline(never)]
-    fn count_timings(&mut self, slot: Slot, intended: Nanos) {
-        if self.recorder.in_warm_up(intended) {
+    fn count_timings(&mut self, slot: Slot) {
+        let conn = &self.conns[slot as usize];
+        let measured = |call: &Call| !self.recorder.in_warm_up(call.intended);
+        if !conn.calls.front().is_some_and(measured) {
             return;
         }
         let counted = &mut self.recorder.now.server_timings;
-        for timing in self.conns[slot as usize].reader.server_timings() {
+        for timing in conn.reader.server_timings() {
             match timing {
                 Ok(Timing { name, duration: Some(duration) }) => counted.record(name, duration),
                 Ok(Timing { duration: None, .. }) => {}

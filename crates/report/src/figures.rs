@@ -3,7 +3,7 @@
 use crate::{Headline, RunReport};
 use plan::{Load, Plan};
 use stats::webmark::{Weighted, weighted_response};
-use stats::{Estimate, Hist, Little, Measurement, Second, interval, samples_needed};
+use stats::{Estimate, Hist, Little, Measurement, Second, Snapshot, interval, samples_needed};
 use units::Nanos;
 
 /// Derived figures of a run. Rates per second, times in seconds, shares 0..=1; NaN where there is
@@ -181,6 +181,14 @@ pub(crate) fn buckets(measurement: &Measurement, count_max: usize) -> Vec<Bucket
         })
     };
     rows.chunks(size).map(bucket).collect()
+}
+
+/// What the server said of its own work: a row per name, names beyond the bound in one.
+pub(crate) fn server_timings(total: &Snapshot) -> Vec<(&str, &Hist)> {
+    let timings = &total.server_timings;
+    // no name can be this: parentheses are no characters of a token
+    let other = [("(other)", timings.other())].into_iter().filter(|(_, hist)| !hist.is_empty());
+    timings.named().chain(other).collect()
 }
 
 /// One row per target, the most called first.

@@ -59,6 +59,7 @@ fn body(report: &RunReport, figures: &Figures) -> Markup {
         @if let Some(charts) = charts::over_time(report) { h2 { "Over time" } (charts) }
         (sections::times(report, figures))
         (sections::phases(report, figures))
+        (sections::server_timings(report))
         (sections::outcomes(report))
         (sections::runs(report))
         (sections::findings(report))

@@ -66,6 +66,8 @@ struct Document {
     connections: Connections,
     weighted_response: Option<Weighted>,
     redirects: u64,
+    server_timing_s: BTreeMap<String, Times>,
+    server_timing_malformed: u64,
     resolved: Vec<Resolved>,
     first_call: Option<FirstCall>,
     environment: Environment,
@@ -126,6 +128,11 @@ fn document(report: &RunReport) -> Document {
         connections: Connections::of(measurement),
         weighted_response: figures.weighted.map(Weighted::of),
         redirects: total.redirects,
+        server_timing_s: figures::server_timings(total)
+            .into_iter()
+            .map(|(name, hist)| (name.to_owned(), Times::of(hist)))
+            .collect(),
+        server_timing_malformed: total.server_timings.malformed(),
         resolved: report.resolved.iter().map(Resolved::of).collect(),
         first_call: report.first_call.as_ref().map(FirstCall::of),
         environment: Environment::of(&report.environment),

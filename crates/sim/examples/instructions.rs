@@ -1,9 +1,9 @@
 //! Runs N calls of the production worker against canned answers: the difference between two N, under
 //! callgrind, is what a call costs in instructions. `cargo xtask perf` does that.
 //!
-//!     instructions CALLS [keepalive|pipeline16|percall]
+//!     instructions CALLS [keepalive|pipeline16|percall|numbered|timed]
 
-use sim::{Keep, calls_against};
+use sim::{Answer, Keep, calls_against};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -14,7 +14,12 @@ fn main() {
         "percall" => (1, Some(1)),
         _ => (1, None),
     };
+    let answer = match kind.as_str() {
+        "numbered" => Answer::Numbered,
+        "timed" => Answer::Timed,
+        _ => Answer::Plain,
+    };
     let mut keep = Keep::default();
-    calls_against(calls, pipeline, per_connection, &mut keep);
+    calls_against(calls, pipeline, per_connection, answer, &mut keep);
     assert_eq!(keep.total.counts.succeeded, calls);
 }

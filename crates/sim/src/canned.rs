@@ -18,10 +18,17 @@ pub struct Canned {
     pending: Vec<Slot>,
     /// Nanoseconds that pass with every reading of the clock.
     tick: u64,
+    /// Where each answer has its number, of eight digits, and the next number.
+    number_at: Option<usize>,
+    next: u64,
 }
 
+/// Eight digits in an answer that stand for its number.
+const NUMBER: &[u8] = b"########";
+
 impl Canned {
-    /// `request`: length of one request in bytes; `slots`: connections at most.
+    /// `request`: length of one request in bytes; `slots`: connections at most. Where the answer
+    /// holds `########`, each has a number of its own there.
     pub fn new(answer: &[u8], request: usize, slots: usize, start: Nanos) -> Canned {
         Canned {
             answer: answer.to_vec(),
@@ -30,6 +37,18 @@ impl Canned {
             written: vec![0; slots],
             pending: Vec::with_capacity(slots),
             tick: 1_000,
+            number_at: answer.windows(NUMBER.len()).position(|window| window == NUMBER),
+            next: 0,
+        }
+    }
+
+    fn write_number(&mut self, answer: &mut [u8]) {
+        let Some(at) = self.number_at else { return };
+        let mut left = self.next;
+        self.next += 1;
+        for digit in answer[at..at + NUMBER.len()].iter_mut().rev() {
+            *digit = b'0' + (left % 10) as u8;
+            left /= 10;
         }
     }
 }
@@ -53,12 +72,13 @@ impl Io for Canned {
     }
 
     fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
-        let written = &mut self.written[slot as usize];
         let mut count = 0;
-        while *written >= self.request {
-            *written -= self.request;
-            buffer[count..count + self.answer.len()].copy_from_slice(&self.answer);
+        while self.written[slot as usize] >= self.request {
+            self.written[slot as usize] -= self.request;
+            let place = &mut buffer[count..count + self.answer.len()];
+            place.copy_from_slice(&self.answer);
             count += self.answer.len();
+            self.write_number(place);
         }
         if count == 0 { Err(IoError::WouldBlock) } else { Ok(count) }
     }
@@ -109,15 +129,34 @@ impl Link for Keep {
     fn log(&mut self, _: &mut Vec<CallRecord>) {}
 }
 
-/// The answer of the null server in bench/: what the budgets are measured with.
-const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nServer: null\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Type: text/plain\r\nContent-Length: 13\r\nConnection: keep-alive\r\n\r\nHello, world!";
+/// What is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// As by the null server in bench/: what the budgets are measured with. Always the same.
+    Plain,
+    /// Each with another head: it has its number in a field.
+    Numbered,
+    /// The same, in Server-Timing.
+    Timed,
+}
+
+const PLAIN: &[u8] = b"HTTP/1.1 200 OK\r\nServer: null\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Type: text/plain\r\nContent-Length: 13\r\nConnection: keep-alive\r\n\r\nHello, world!";
+
+const NUMBERED: &[u8] = b"HTTP/1.1 200 OK\r\nServer: null\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nX-Request-Id: ########\r\nContent-Type: text/plain\r\nContent-Length: 13\r\nConnection: keep-alive\r\n\r\nHello, world!";
+const TIMED: &[u8] = b"HTTP/1.1 200 OK\r\nServer: null\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nServer-Timing: db;dur=########\r\nContent-Type: text/plain\r\nContent-Length: 13\r\nConnection: keep-alive\r\n\r\nHello, world!";
 
 /// Makes `calls` calls from 64 connections of one worker, into `keep`.
 ///
 /// # Panics
 /// When the plan cannot be made ready, which its constants exclude.
-pub fn calls_against(calls: u64, pipeline: u32, per_connection: Option<u32>, keep: &mut Keep) {
-    let (mut worker, mut io) = canned_worker(calls, pipeline, per_connection);
+pub fn calls_against(
+    calls: u64,
+    pipeline: u32,
+    per_connection: Option<u32>,
+    answer: Answer,
+    keep: &mut Keep,
+) {
+    let (mut worker, mut io) = canned_worker(calls, pipeline, per_connection, answer);
     engine::drive(&mut worker, &mut io, keep);
 }
 
@@ -129,6 +168,7 @@ pub fn canned_worker(
     calls: u64,
     pipeline: u32,
     per_connection: Option<u32>,
+    answer: Answer,
 ) -> (engine::Worker, Canned) {
     let mut plan = crate::plan_for("http://127.0.0.1:18080/hw");
     plan.load = plan::Load::Closed { users: 64, think: plan::Think::None };
@@ -141,6 +181,11 @@ pub fn canned_worker(
     let setup = engine::Setup::new(plan, endpoints, 1, start).expect("the constants are valid");
     let template = setup.targets.template(0);
     let length = if per_connection == Some(1) { template.last.len() } else { template.bytes.len() };
-    let io = Canned::new(ANSWER, length, 64, start);
+    let answer = match answer {
+        Answer::Plain => PLAIN,
+        Answer::Numbered => NUMBERED,
+        Answer::Timed => TIMED,
+    };
+    let io = Canned::new(answer, length, 64, start);
     (engine::Worker::new(std::sync::Arc::new(setup), 0, None), io)
 }

@@ -8,7 +8,7 @@ mod run;
 mod servers;
 mod world;
 
-pub use canned::{Canned, Keep, calls_against, canned_worker};
+pub use canned::{Answer, Canned, Keep, calls_against, canned_worker};
 pub use run::{Outcome, execute, execute_with, plan_for};
 pub use servers::{Queue, Script, Service, Stall};
 pub use world::{Action, Admission, Client, Labour, Server, World};

@@ -233,6 +233,36 @@ fn every_kind_of_bad_answer_has_its_class() {
     }
 }
 
+/// A histogram per name, of the measured phase alone, from heads and trailers, failed calls included.
+#[test]
+fn what_the_server_says_of_its_work_is_counted() {
+    let mut number = 0;
+    let server = script(move |now, _, _| {
+        number += 1;
+        let status = if number % 4 == 0 { 500 } else { 200 };
+        let text = format!(
+            "HTTP/1.1 103 Hints\r\nServer-Timing: hint;dur=1\r\n\r\n\
+             HTTP/1.1 {status} S\r\nServer-Timing: app;dur={number}, cache;desc=\"hit\", bad;dur=x\r\n\
+             Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nServer-Timing: db;dur=0.5\r\n\r\n"
+        );
+        vec![(now + Nanos::from_millis(100), Action::Bytes(text.into_bytes()))]
+    });
+    let mut plan = count_only(2, 40);
+    plan.stop.warm_up = Nanos::SECOND;
+    let total = execute(plan, server, 1).measurement.total;
+    assert_eq!((total.counts.due, total.counts.failed), (40, 10));
+    let named: Vec<_> = total.server_timings.named().collect();
+    let counts: Vec<_> = named.iter().map(|(name, hist)| (*name, hist.count())).collect();
+    assert_eq!(counts, [("app", 40), ("db", 40)]);
+    // 20 calls of two users fell into the second of the warm-up
+    let app = named[0].1;
+    let near = |time: Nanos, ms: f64| (time.as_millis_f64() / ms - 1.0).abs() < 1e-3;
+    assert!(near(app.min(), 21.0) && near(app.max(), 60.0), "{:?}", app.summary());
+    assert!(near(named[1].1.quantile(0.5), 0.5));
+    assert_eq!(total.server_timings.malformed(), 40);
+    assert!(total.server_timings.other().is_empty());
+}
+
 #[test]
 fn an_answer_that_nobody_asked_for_is_told() {
     let twice = script(|now, _, _| vec![reply(now, &[ANSWER, ANSWER].concat())]);

@@ -27,6 +27,8 @@ pub(crate) enum Route {
         seconds: String,
         span: Nanos,
     },
+    /// Takes its time and says so.
+    Timed(Nanos),
     Bytes(u64),
     Status {
         code: u16,
@@ -73,7 +75,14 @@ impl Route {
         match (page, argument) {
             ("", None) => Ok(Route::Welcome),
             ("hw", None) => Ok(Route::Hello),
-            ("sleep", None) => sleep(query.unwrap_or_default()),
+            ("sleep", None) => {
+                let (seconds, span) = pause(query.unwrap_or_default(), "/sleep")?;
+                Ok(Route::Sleep { seconds, span })
+            }
+            ("timed", None) => {
+                let (_, span) = pause(query.unwrap_or_default(), "/timed")?;
+                Ok(Route::Timed(span))
+            }
             ("bytes", Some(len)) => Ok(Route::Bytes(number(len, 0, BYTES_MAX)?)),
             ("status", Some(code)) => Ok(Route::Status {
                 code: number(code, 100, 599)? as u16,
@@ -132,14 +141,13 @@ fn number(text: &str, min: u64, max: u64) -> Result<u64, Refusal> {
     }
 }
 
-/// `/sleep?3`, `/sleep?0.5`, `/sleep?500ms`.
-fn sleep(query: &str) -> Result<Route, Refusal> {
+/// `?3`, `?0.5`, `?500ms`: the seconds as typed, and their span.
+fn pause(query: &str, page: &str) -> Result<(String, Nanos), Refusal> {
     let span = parse_duration(query).ok().filter(|span| *span <= SLEEP_MAX);
     let span = span.ok_or_else(|| {
-        bad("Say how many seconds to sleep, at most 3600, like /sleep?3 or /sleep?0.5.\n"
-            .to_owned())
+        bad(format!("Say how many seconds to take, at most 3600, like {page}?3 or {page}?0.5.\n"))
     })?;
-    Ok(Route::Sleep { seconds: format!("{}", span.as_secs_f64()), span })
+    Ok((format!("{}", span.as_secs_f64()), span))
 }
 
 fn chunked(len: u64, query: Option<&str>) -> Result<Route, Refusal> {

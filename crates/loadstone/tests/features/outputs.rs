@@ -28,6 +28,25 @@ impl Folder {
 }
 
 #[test]
+fn what_the_server_says_of_its_work_has_figures_of_its_own() {
+    let site = Site::start(&[]);
+    let json = measure(&["-c", "2", "-n", "20", &site.url("/timed?2ms")]);
+    for name in ["asked", "took"] {
+        assert_eq!(whole(&json, &format!("/server_timing_s/{name}/count")), 20, "{name}");
+        let least = number(&json, &format!("/server_timing_s/{name}/min"));
+        assert!(least > 0.001_99, "{name}: {least}");
+        // a part of the service time, told by a clock that ran within it
+        let most = number(&json, &format!("/server_timing_s/{name}/max"));
+        assert!(most <= number(&json, "/service_time_s/max") * 1.01, "{name}: {most}");
+    }
+    assert_eq!(whole(&json, "/server_timing_malformed"), 0);
+    let ran = run(&["run", "-c", "2", "-n", "20", &site.url("/timed?2ms")]).expect(&[0, 4]);
+    assert!(ran.stdout.contains("Server-Timing "), "{}", ran.stdout);
+    let plain = measure(&["-c", "2", "-n", "20", &site.url("/hw")]);
+    assert_eq!(plain["server_timing_s"], serde_json::json!({}));
+}
+
+#[test]
 fn the_text_begins_with_the_verdict_and_fits_80_columns() {
     let site = Site::start(&[]);
     let ran = run(&["run", "-c", "2", "-n", "200", "--percentiles", &site.url("/hw")]);

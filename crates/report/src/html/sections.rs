@@ -156,6 +156,25 @@ pub(super) fn phases(report: &RunReport, figures: &Figures) -> Markup {
     }
 }
 
+pub(super) fn server_timings(report: &RunReport) -> Markup {
+    let total = &report.measurement.total;
+    let rows = figures::server_timings(total);
+    let malformed = total.server_timings.malformed();
+    html! {
+        @if !rows.is_empty() {
+            h2 { "What the server says of its work (Server-Timing)" }
+            div class="wide" { table {
+                tr { th { "" } th { "p50" } th { "p90" } th { "p99" } th { "p99.9" } th { "max" }
+                    th { "mean" } th { "count" } }
+                @for (name, hist) in rows { (times_row("", name, hist)) }
+            } }
+        }
+        @if malformed > 0 {
+            p class="note" { (words::counted(malformed, "malformed metric")) " in Server-Timing." }
+        }
+    }
+}
+
 pub(super) fn outcomes(report: &RunReport) -> Markup {
     let total = &report.measurement.total;
     let counts = &total.counts;

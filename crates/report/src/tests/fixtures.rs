@@ -277,6 +277,12 @@ pub(crate) fn troubled() -> RunReport {
         measurement.total.connect.record(Nanos::from_micros(120 + n));
         measurement.total.tls.record(Nanos::from_micros(1_500 + 2 * n));
     }
+    let timings = &mut measurement.total.server_timings;
+    for n in 0..3_800 {
+        timings.record("db", Nanos::from_micros(5_000 + n));
+        timings.record("cache", Nanos::ZERO);
+    }
+    timings.count_malformed();
     let connections = &mut measurement.total.connections;
     (connections.judged, connections.conforming) = (410, 371);
     connections.retransmits = 3;

@@ -34,6 +34,28 @@ fn the_json_of_a_run_that_never_got_through() {
     insta::assert_snapshot!(json(&fixtures::empty()));
 }
 
+/// More names than are kept apart, in each output that names them.
+#[test]
+fn server_timings_beyond_the_bound_are_in_one_row() {
+    let mut report = fixtures::valid();
+    let timings = &mut report.measurement.total.server_timings;
+    (0..40).for_each(|n| timings.record(&format!("part-{n:02}"), Nanos::from_millis(n)));
+    let document: serde_json::Value = serde_json::from_str(&json(&report)).unwrap();
+    let told = document["server_timing_s"].as_object().unwrap();
+    assert_eq!(told.len(), 33);
+    assert_eq!(told["(other)"]["count"], 8);
+    assert_eq!(told["part-31"]["count"], 1);
+    assert_eq!(document["server_timing_malformed"], 0);
+    for output in [crate::text(&report, crate::Style::default()), crate::html(&report)] {
+        assert!(output.contains("Server-Timing") && output.contains("(other)"), "{output}");
+        assert!(output.contains("part-31") && !output.contains("part-32"), "{output}");
+    }
+    let none = fixtures::empty();
+    for output in [crate::text(&none, crate::Style::default()), crate::html(&none)] {
+        assert!(!output.contains("Server-Timing"), "{output}");
+    }
+}
+
 /// (tag, histogram) of each interval, read as a public reader does.
 fn read_back(log: &str) -> Vec<(String, Histogram<u64>)> {
     let mut read = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::layout::Page;
 use crate::{Figures, Headline, RunReport, figures, words};
-use stats::{Estimate, Hist, quantile_name, samples_needed};
+use stats::{Estimate, Hist, Snapshot, quantile_name, samples_needed};
 use units::{Nanos, show};
 
 /// Rows of the per-URL table; the others are folded into one.
@@ -112,14 +112,29 @@ pub(super) fn phases(page: &mut Page, report: &RunReport, figures: &Figures) {
         ("transfer", &total.transfer),
     ];
     let seen: Vec<_> = phases.into_iter().filter(|(_, hist)| !hist.is_empty()).collect();
-    if seen.is_empty() {
+    parts_table(page, "Phases", &seen);
+    server_timings(page, total);
+}
+
+/// What the server says of its own work.
+fn server_timings(page: &mut Page, total: &Snapshot) {
+    parts_table(page, "Server-Timing", &figures::server_timings(total));
+    let malformed = total.server_timings.malformed();
+    if malformed > 0 {
+        page.wrapped("  ", &format!("Server-Timing: {} malformed.", show::count(malformed)));
+    }
+}
+
+/// A row per histogram; nothing without any.
+fn parts_table(page: &mut Page, heading: &str, parts: &[(&str, &Hist)]) {
+    if parts.is_empty() {
         return;
     }
     page.blank();
-    let mut rows = vec![header("Phases", &["mean", "p50", "p99", "max", "count"])];
-    rows.extend(seen.into_iter().map(|(name, hist)| {
+    let mut rows = vec![header(heading, &["mean", "p50", "p99", "max", "count"])];
+    rows.extend(parts.iter().map(|(name, hist)| {
         vec![
-            name.to_owned(),
+            (*name).to_owned(),
             show::duration(hist.mean()),
             quantile_cell(hist, 0.5),
             quantile_cell(hist, 0.99),

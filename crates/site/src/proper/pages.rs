@@ -16,6 +16,7 @@ use crate::Sleeping;
 use crate::head::{SERVER, bodiless};
 use crate::pattern;
 use crate::route::{AUTH_TOKEN, Refusal, Route};
+use units::Nanos;
 
 /// What comes of a request.
 #[derive(Debug)]
@@ -125,6 +126,7 @@ async fn page(route: Route, request: Request<Incoming>, common: &Common) -> Resp
             }
             ok(TEXT, format!("Slept for {seconds} seconds"))
         }
+        Route::Timed(span) => timed(span).await,
         Route::Bytes(len) => {
             page_of(StatusCode::OK, Some(BINARY), PageBody::Pattern { position: 0, len })
         }
@@ -147,6 +149,15 @@ async fn page(route: Route, request: Request<Incoming>, common: &Common) -> Resp
         Route::Redirect(0) => ok(TEXT, "Arrived.\n"),
         Route::Redirect(hops) => status(302, &format!("/redirect/{}", hops - 1)),
     }
+}
+
+/// Waits, and tells the wait asked for and the one that it was.
+async fn timed(span: Nanos) -> Response<PageBody> {
+    let start = tokio::time::Instant::now();
+    tokio::time::sleep(std::time::Duration::from_nanos(span.0)).await;
+    let took = start.elapsed().as_secs_f64() * 1e3;
+    let value = format!("asked;dur={}, took;dur={took:.3};desc=\"measured\"", span.as_millis_f64());
+    with(ok(TEXT, "timed\n"), HeaderName::from_static("server-timing"), &value)
 }
 
 fn status(code: u16, to: &str) -> Response<PageBody> {

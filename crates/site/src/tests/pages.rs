@@ -23,10 +23,21 @@ fn plain_pages() {
     );
     let welcome = ask(&site, last("GET /"));
     assert!(welcome.contains("content-type: text/html; charset=utf-8\n"), "{welcome}");
-    let listed = ["hw", "sleep", "bytes", "status", "echo", "chunked", "close", "cookie", "gzip"];
+    let listed =
+        ["hw", "sleep", "timed", "bytes", "status", "echo", "chunked", "close", "cookie", "gzip"];
     for page in listed.iter().chain(&["auth", "redirect"]) {
         assert!(welcome.contains(&format!("href=\"/{page}")), "{page}");
     }
+}
+
+#[test]
+fn a_timed_page_says_what_it_took() {
+    let site = site(&[]);
+    let answer = ask(&site, last("GET /timed?2ms"));
+    let (_, value) = answer.split_once("server-timing: asked;dur=2, took;dur=").unwrap();
+    let (took, rest) = value.split_once(';').unwrap();
+    assert!(took.parse::<f64>().unwrap() >= 2.0, "{answer}");
+    assert!(rest.starts_with("desc=\"measured\"\n"), "{answer}");
 }
 
 #[test]

@@ -710,6 +710,90 @@ mod cache {
     }
 }
 
+mod timings {
+    use super::*;
+
+    /// Names of an answer's timings; `!` for what is malformed. Read whole, by bytes, and cut in two.
+    fn names(asked: Asked, input: &[u8]) -> String {
+        let mut cache = HeadCache::new();
+        let mut read = |pieces: &[&[u8]]| {
+            let mut reader = AnswerReader::new(false);
+            reader.start(asked);
+            assert_eq!(reader.server_timings().count(), 0);
+            let mut done = false;
+            for piece in pieces {
+                let mut rest = *piece;
+                while !rest.is_empty() {
+                    let advance = reader.advance(&mut cache, rest).unwrap();
+                    rest = &rest[advance.consumed..];
+                    done |= advance.done;
+                }
+            }
+            assert!(done);
+            assert_eq!(reader.head(), b"", "kept for its timings only");
+            let name = |timing: Result<Timing<'_>, Malformed>| {
+                timing.map_or_else(|Malformed| "!".to_owned(), |timing| timing.name.to_owned())
+            };
+            let names: Vec<String> = reader.server_timings().map(name).collect();
+            assert!(reader.facts().timed || names.is_empty(), "nobody would look");
+            names.join(" ")
+        };
+        let whole = read(&[input]);
+        assert_eq!(read(&[input]), whole, "with a warm cache");
+        let bytes: Vec<&[u8]> = input.chunks(1).collect();
+        assert_eq!(read(&bytes), whole, "byte by byte");
+        for cut in 1..input.len() {
+            let (one, two) = input.split_at(cut);
+            assert_eq!(read(&[one, two]), whole, "cut at {cut}");
+        }
+        whole
+    }
+
+    #[test]
+    fn fields_of_the_final_head_and_trailers_are_read() {
+        let length = |fields: &str| with_fields(&format!("{fields}Content-Length: 2\r\n"), "hi");
+        for (input, expected) in [
+            (length(""), ""),
+            (length("Server-Timing: a;dur=1, b\r\nX: y\r\nSERVER-TIMING: c;dur\r\n"), "a b !"),
+            (length("Server-Timing:\r\n"), ""),
+            (with_fields("Transfer-Encoding: chunked\r\n", "2\r\nhi\r\n0\r\n\r\n"), ""),
+            (
+                with_fields(
+                    "Transfer-Encoding: chunked\r\nServer-Timing: a\r\n",
+                    "2\r\nhi\r\n0\r\nX: y\r\nServer-Timing: b;dur=1\r\n folded, c\n\r\n",
+                ),
+                "a ! c",
+            ),
+            (
+                [
+                    &b"HTTP/1.1 103 Hints\r\nServer-Timing: interim\r\n\r\n"[..],
+                    &length("Server-Timing: final\r\n"),
+                ]
+                .concat(),
+                "final",
+            ),
+        ] {
+            assert_eq!(names(Asked::Ordinary, &input), expected, "{}", input.escape_ascii());
+        }
+        let head = b"HTTP/1.1 200 OK\r\nServer-Timing: a\r\nContent-Length: 9\r\n\r\n";
+        assert_eq!(names(Asked::Head, head), "a");
+    }
+
+    #[test]
+    fn an_answer_without_them_has_none_of_the_one_before() {
+        let (mut reader, mut cache) = (AnswerReader::new(false), HeadCache::new());
+        let timed = with_fields("Server-Timing: a\r\nContent-Length: 0\r\n", "");
+        let plain = with_fields("Content-Length: 0\r\n", "");
+        for round in 0..12 {
+            let (input, count) = if round % 3 == 0 { (&timed, 1) } else { (&plain, 0) };
+            reader.start(Asked::Ordinary);
+            assert!(reader.advance(&mut cache, input).unwrap().done);
+            assert_eq!(reader.server_timings().count(), count, "round {round}");
+            assert_eq!(reader.facts().timed, count == 1);
+        }
+    }
+}
+
 #[test]
 fn errors_read_as_sentences() {
     for error in [
