@@ -3,7 +3,9 @@
 use crate::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use plan::*;
 use sample::{Environment, FailureClass, Outcome, Sample, TlsFacts};
-use stats::{Cause, Counts, Measurement, Recorder, Second, Snapshot, State, Verdict};
+use stats::{
+    Cause, Counts, Measurement, Recorder, Second, ServerTimings, Snapshot, State, Verdict,
+};
 use units::{Nanos, Purpose, Rate, Seed, Stream};
 
 /// Instant of the first arrival.
@@ -254,6 +256,14 @@ pub(crate) fn valid() -> RunReport {
     report
 }
 
+fn say_timings(timings: &mut ServerTimings) {
+    for n in 0..3_800 {
+        timings.record("db", Nanos::from_micros(5_000 + n));
+        timings.record("cache", Nanos::ZERO);
+    }
+    timings.count_malformed();
+}
+
 /// An open load over TLS with a stall, failures of several kinds, 13 URLs, objectives, a hostile
 /// `Server` field, and a verdict that says that it is INVALID.
 pub(crate) fn troubled() -> RunReport {
@@ -277,12 +287,7 @@ pub(crate) fn troubled() -> RunReport {
         measurement.total.connect.record(Nanos::from_micros(120 + n));
         measurement.total.tls.record(Nanos::from_micros(1_500 + 2 * n));
     }
-    let timings = &mut measurement.total.server_timings;
-    for n in 0..3_800 {
-        timings.record("db", Nanos::from_micros(5_000 + n));
-        timings.record("cache", Nanos::ZERO);
-    }
-    timings.count_malformed();
+    say_timings(&mut measurement.total.server_timings);
     let connections = &mut measurement.total.connections;
     (connections.judged, connections.conforming) = (410, 371);
     connections.retransmits = 3;
