@@ -4,7 +4,7 @@
 # line to $RAW (table, round, tool, metric, value); `cargo xtask bench` starts it and renders
 # RESULTS.md from that.
 #
-#   ./run.sh [TABLE...]     keepalive nginx close tls depth16 syscalls memory pace; all when none
+#   ./run.sh [TABLE...]     keepalive nginx close tls depth16 syscalls memory pace site; all when none
 #
 # LOADSTONE_BIN=target/release/loadstone  RAW=raw.tsv  ROUNDS=9 SECS=6 CONNS=64 SRV_CORE=0 CLI_CORE=1
 # The peers are those of ./peers.sh install; one that is not installed is left out and said so.
@@ -181,6 +181,27 @@ pace() {
   kill "$NULLPID" # it spins, and would take its core from the tables that follow
 }
 
+# How fast our site serves a small static file: nginx and the norm site with the same file on the same
+# core, one after the other, asked by the same client.
+site() {
+  local round server out rate dir="$WORK/norm" pid url
+  rm -rf "$dir"
+  "$LOADSTONE_BIN" site --init "$dir" >/dev/null || { note "site: cannot write $dir"; return; }
+  cp "$WORK/html/index.html" "$dir/htdocs/small.html"
+  "$LOADSTONE_BIN" site --norm "$dir" --listen 127.0.0.1:0 --cpus "$SRV_CORE" >"$WORK/log/norm.out" 2>&1 &
+  pid=$!; STARTED+=("$pid")
+  for _ in $(seq 100); do url=$(head -1 "$WORK/log/norm.out"); [ -n "$url" ] && break; sleep 0.05; done
+  [ -n "$url" ] || { note "site: the norm site did not start: $WORK/log/norm.out"; return; }
+  for round in $(seq "$ROUNDS"); do
+    for server in nginx norm; do
+      out=http://127.0.0.1:$P1/index.html; [ $server = norm ] && out=$url/small.html
+      rate=$(taskset -c "$CLI_CORE" wrk -t1 -c"$CONNS" -d"${SECS}s" "$out" | awk '/Requests\/sec/ {print $2} /Non-2xx|Socket errors/ {bad = 1} END {if (bad) print "bad"}')
+      case $rate in *bad* | "") note "site $server round $round: failures, not counted" ;; *) figure site "$round" "$server" calls_per_s "$rate" ;; esac
+    done
+  done
+  kill "$pid"
+}
+
 main() {
   local table
   [ -x "$LOADSTONE_BIN" ] || { note "no $LOADSTONE_BIN: cargo build --release -p loadstone, or set LOADSTONE_BIN"; exit 2; }
@@ -193,7 +214,7 @@ main() {
   PERF=false; perf stat -e raw_syscalls:sys_enter -o /dev/null true >/dev/null 2>&1 && PERF=true
   $PERF || fact syscalls "counted by strace, which slows the client: batches are smaller than in a real run"
   start_null epoll; local null_pid=$NULLPID null_port=$NULLPORT
-  [ $# -gt 0 ] || set -- keepalive nginx close tls depth16 syscalls memory pace
+  [ $# -gt 0 ] || set -- keepalive nginx close tls depth16 syscalls memory pace site
   for table in "$@"; do
     NULLPID=$null_pid NULLPORT=$null_port
     case $table in
@@ -205,6 +226,7 @@ main() {
     syscalls) at_null; syscalls syscalls-null; at_nginx; syscalls syscalls-nginx ;;
     memory) memory ;;
     pace) pace ;;
+    site) site ;;
     *) note "no such table: $table"; exit 2 ;;
     esac
   done

@@ -53,6 +53,15 @@ const BUDGETS: &[Budget] = &[
         max: 1.5,
         unit: "×",
     },
+    // the norm site serves a small file at no less than half of nginx's rate
+    Budget {
+        table: "site",
+        tool: "nginx",
+        metric: "calls_per_s",
+        against: Against::Ratio("norm"),
+        max: 2.0,
+        unit: "×",
+    },
 ];
 
 const fn cpu(table: &'static str, reference: &'static str, max: f64) -> Budget {

@@ -22,6 +22,7 @@ const TITLES: &[Title] = &[
     titled("syscalls-nginx", "System calls per call, nginx on another core", "bare"),
     titled("memory", "Memory, each answer after one second", ""),
     titled("pace", "Punctuality as the server sees it", ""),
+    titled("site", "A small static file, the server on one core, wrk on the other", "norm"),
 ];
 
 const fn titled(table: &'static str, title: &'static str, against: &'static str) -> Title {
