@@ -10,6 +10,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use units::Nanos;
+use workload::Script;
 
 /// A finished simulation.
 #[derive(Debug)]
@@ -20,12 +21,16 @@ pub struct Outcome {
     /// Every byte that the clients sent, in order of sending.
     pub sent: Vec<u8>,
     pub ended_at: Nanos,
+    /// What was wrong with a script, where one failed.
+    pub broken: Option<String>,
 }
 
 struct Bench {
     collector: Collector,
     calls: Vec<(Sample, sample::Outcome)>,
     order: Order,
+    /// What was wrong with a script.
+    broken: Option<String>,
 }
 
 impl Link for Bench {
@@ -41,7 +46,7 @@ impl Link for Bench {
     }
 
     fn broken(&mut self, text: String) {
-        panic!("nothing here has a script that could fail: {text}");
+        self.broken.get_or_insert(text);
     }
 
     fn log(&mut self, calls: &mut Vec<CallRecord>) {
@@ -68,21 +73,46 @@ pub fn execute(plan: Plan, server: Box<dyn Server>, workers: u32) -> Outcome {
 /// # Panics
 /// When the plan cannot be made ready: a test's plan is valid.
 pub fn execute_with(plan: Plan, world: World, workers: u32, stop_after: Option<Nanos>) -> Outcome {
+    let scripts = (0..workers).map(|_| None).collect();
+    run_to_its_end(plan, world, scripts, stop_after)
+}
+
+/// The same with a worker for each script, which makes its requests.
+///
+/// # Panics
+/// When the plan cannot be made ready: a test's plan is valid.
+pub fn execute_scripted(plan: Plan, world: World, scripts: Vec<Box<dyn Script>>) -> Outcome {
+    run_to_its_end(plan, world, scripts.into_iter().map(Some).collect(), None)
+}
+
+fn run_to_its_end(
+    plan: Plan,
+    world: World,
+    scripts: Vec<Option<Box<dyn Script>>>,
+    stop_after: Option<Nanos>,
+) -> Outcome {
+    let workers = scripts.len() as u32;
     let start = world.now();
     let endpoints = endpoints_of(&plan);
     let mut setup = Setup::new(plan, endpoints, workers, start).expect("a test's plan is valid");
     setup.logging.calls = true;
     let setup = Arc::new(setup);
     let world = Rc::new(RefCell::new(world));
-    let mut bench =
-        Bench { collector: Collector::new(setup.clone()), calls: Vec::new(), order: Order::Go };
+    let mut bench = Bench {
+        collector: Collector::new(setup.clone()),
+        calls: Vec::new(),
+        order: Order::Go,
+        broken: None,
+    };
     let mut runners: Vec<(Worker, SimIo, bool)> = (0..workers)
-        .map(|id| {
-            (
-                Worker::new(setup.clone(), id, None),
-                SimIo { world: world.clone(), worker: id },
-                false,
-            )
+        .zip(scripts)
+        .map(|(id, script)| {
+            let worker = Worker::new(setup.clone(), id, None);
+            let worker = match script {
+                Some(script) => worker.with_script(script),
+                None => worker,
+            };
+            (worker, SimIo { world: world.clone(), worker: id }, false)
         })
         .collect();
     let stop_at = stop_after.map_or(Nanos::NEVER, |span| start + span);
@@ -101,6 +131,7 @@ pub fn execute_with(plan: Plan, world: World, workers: u32, stop_after: Option<N
     Outcome {
         measurement: bench.collector.finish(stop_after.is_some()),
         calls: bench.calls,
+        broken: bench.broken,
         sent: std::mem::take(&mut world.sent),
         ended_at: world.now() - start,
     }

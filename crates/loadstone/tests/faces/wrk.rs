@@ -1,9 +1,11 @@
 //! wrk's face beside wrk itself: the same command lines against the same site, at the same time.
 
+use crate::support::tls::{TlsOptions, TlsServer};
 use crate::support::{Ran, Site, finish, program};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread;
+use std::time::Duration;
 
 /// What both programs made of a command line.
 struct Pair {
@@ -13,7 +15,7 @@ struct Pair {
 
 fn original(args: &[String]) -> Ran {
     let mut command = Command::new("wrk");
-    command.args(args).env("LANG", "C.UTF-8").stdin(std::process::Stdio::null());
+    command.args(args).env("LANG", "C.UTF-8").stdin(Stdio::null());
     finish(command, b"")
 }
 
@@ -178,6 +180,35 @@ fn plain_runs() {
     // a server that closes after each answer is no error
     let closing = Site::start(&[("close-after", "1")]);
     both(&["-t1", "-c2", "-d1", &closing.url("/hw")]).agree().worked();
+}
+
+#[test]
+fn over_tls() {
+    let server = TlsServer::start(&TlsOptions::default());
+    let line = ["-t1", "-c2", "-d1", &server.url("/")];
+    both(&line).agree().worked();
+}
+
+#[test]
+fn an_interrupt_prints_what_there_is() {
+    let site = Site::start(&[]);
+    let interrupted = |mut command: Command| {
+        let before = site.served().requests;
+        command.args(["-t1", "-c1", "-d10m", &site.url("/hw")]);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        while site.served().requests < before + 50 {
+            // the site's own wait: no clock of the test's
+            assert!(!site.wait(Duration::from_millis(5)), "the site ended by itself");
+        }
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains(" requests in "), "{text}");
+        (masked(&text), output.status.code())
+    };
+    let theirs = interrupted(Command::new("wrk"));
+    assert_eq!(interrupted(program(&["wrk"])), theirs);
 }
 
 #[test]
