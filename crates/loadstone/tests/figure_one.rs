@@ -5,11 +5,53 @@
 
 mod support;
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
+use std::process::{Child, Stdio};
 use support::apache::Apache;
-use support::{measure, outcomes};
+use support::{measure, outcomes, program};
+
+/// The norm site with its own tree, as `loadstone site --norm` serves it.
+struct Norm {
+    child: Child,
+    port: u16,
+}
+
+impl Norm {
+    fn start() -> Norm {
+        let mut command = program(&["site", "--norm", "--listen", "127.0.0.1:0"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let port = line.trim().trim_end_matches('/').rsplit_once(':').unwrap().1.parse().unwrap();
+        Norm { child, port }
+    }
+
+    /// The content of a page.
+    fn content(&self, path: &str) -> String {
+        let request = format!("GET {path} HTTP/1.0\r\nHost: x\r\n\r\n");
+        let text = page(self.port, &request);
+        let (head, content) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains(" 200 OK\r\n"), "{path}: {text}");
+        content.to_owned()
+    }
+
+    /// Pages that its ended children have touched: no child, no page (proc(5): `cminflt`).
+    fn touched_by_children(&self) -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        let (_, after_name) = stat.rsplit_once(") ").unwrap();
+        after_name.split(' ').nth(8).unwrap().parse().unwrap()
+    }
+}
+
+impl Drop for Norm {
+    fn drop(&mut self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).ok();
+        self.child.wait().ok();
+    }
+}
 
 /// A page by a request of its own, whole.
 fn page(port: u16, request: &str) -> String {
@@ -102,4 +144,32 @@ fn an_interpreter_kept_inside_apache_answers_a_run() {
     assert!(text.contains("<h1>Hello Fred Flintstone</h1>"), "{text}");
     // the plain call that goes first, the run, and this one: all in one interpreter
     assert!(text.contains("\r\nX-Answers: 22\r\n"), "{text}");
+}
+
+#[test]
+fn the_norm_site_stands_in_for_each_of_the_four() {
+    let norm = Norm::start();
+    let query = "?given=Fred&family=Flintstone";
+    for (path, by_process) in [
+        ("/index.html", false),
+        ("/lua/form", false),
+        ("/process/index.html", true),
+        ("/cgi/form-handler", true),
+    ] {
+        let before = norm.touched_by_children();
+        let url = format!("http://127.0.0.1:{}{path}{query}", norm.port);
+        let json = measure(&["-c", "4", "-n", "40", &url]);
+        assert_eq!(outcomes(&json), [40, 40, 0, 0, 0, 0], "{path}");
+        assert_eq!(json["status"], serde_json::json!({"200": 40}), "{path}");
+        let touched = norm.touched_by_children() - before;
+        let expected = if by_process { 40..=u64::MAX } else { 0..=0 };
+        assert!(expected.contains(&touched), "{path}: {touched}");
+        assert_eq!(json["bytes"]["body"], 40 * norm.content(&format!("{path}{query}")).len());
+    }
+    assert_eq!(norm.content("/index.html"), norm.content("/process/index.html"));
+    // one script, by a process and by the interpreter inside
+    let by_process = norm.content(&format!("/cgi/form-handler{query}"));
+    let inside = norm.content(&format!("/lua/form{query}"));
+    assert!(inside.contains("<h1>Hello Fred Flintstone</h1>"), "{inside}");
+    assert_eq!(by_process, inside.replace("/lua/form", "/cgi/form-handler"));
 }
