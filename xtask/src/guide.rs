@@ -31,7 +31,7 @@ pub(crate) struct Options {
 
 /// Longest that a server may take to listen.
 const START_MAX: Duration = Duration::from_secs(10);
-const SUBCOMMANDS: [&str; 6] = ["run", "demo", "site", "calibrate", "completions", "man"];
+const SUBCOMMANDS: [&str; 7] = ["run", "check", "demo", "site", "calibrate", "completions", "man"];
 
 /// `cargo xtask guide`.
 ///

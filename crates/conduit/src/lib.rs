@@ -72,7 +72,8 @@ pub trait Io {
     /// Starts a connection. `Err` when not even that could be done (descriptors, ports).
     fn open(&mut self, slot: Slot, peer: &Peer, options: &OpenOptions) -> Result<(), IoError>;
 
-    /// Hands bytes over; says how many were taken (at least one).
+    /// Hands bytes over; says how many were taken (at least one). Without bytes it tells whether the
+    /// connection stands.
     fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError>;
 
     fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError>;

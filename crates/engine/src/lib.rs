@@ -7,9 +7,11 @@
 #![forbid(unsafe_code)]
 
 mod call;
+pub mod check;
 mod collect;
 mod conn;
 mod due;
+pub mod exchange;
 mod finish;
 mod flow;
 mod inspect;

@@ -4,6 +4,7 @@
 mod args;
 mod calibrate;
 mod calibration;
+mod check;
 mod child;
 mod demo;
 mod exit;
@@ -48,6 +49,7 @@ fn dispatch(command: Command) -> Result<Code, Failure> {
             args.check()?;
             calibrate::calibrate(&args)
         }
+        Command::Check(args) => check::check(&args),
         Command::Completions { shell } => print(&args::completions(shell)),
         Command::Man => {
             let page = args::man_page().map_err(|error| Failure::usage(error.to_string()))?;

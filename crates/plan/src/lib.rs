@@ -2,6 +2,7 @@
 //! [`Plan`]; the engine runs a plan and nothing else. Layer 3: pure; files are read by the caller.
 #![forbid(unsafe_code)]
 
+pub mod check;
 mod defaults;
 mod file;
 mod model;

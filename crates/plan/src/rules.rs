@@ -99,7 +99,7 @@ pub(crate) fn check_regex(expression: &str) -> Result<(), ParseError> {
     }
 }
 
-fn parse_sha256(hex: &str) -> Result<[u8; 32], ParseError> {
+pub(crate) fn parse_sha256(hex: &str) -> Result<[u8; 32], ParseError> {
     let bad = || {
         let why = "it must have 64 hexadecimal digits";
         bad(hex, "a SHA-256 digest", why, "what sha256sum prints")

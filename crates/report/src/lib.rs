@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod across;
+pub mod check;
 mod csv;
 mod facts;
 mod figures;

@@ -1,6 +1,7 @@
 //! Outputs of synthetic runs: data in, text out.
 
 mod across;
+mod check;
 mod fixtures;
 mod formats;
 mod page;

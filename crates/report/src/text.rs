@@ -1,7 +1,7 @@
 //! The report for people at a terminal: at most 80 columns, readable in black and white. The first
 //! line is the verdict. What does not apply to a run is left out.
 
-mod layout;
+pub(crate) mod layout;
 mod parts;
 mod spark;
 mod times;
@@ -92,13 +92,16 @@ fn coloured(text: &str, state: State) -> String {
 }
 
 /// Each character of ours by one of ASCII's, so that columns stay aligned.
-fn ascii(text: &str) -> String {
+pub(crate) fn ascii(text: &str) -> String {
     let fold = |c: char| match c {
         'µ' => 'u',
         '·' => '|',
         '−' => '-',
         '×' => 'x',
         '±' => '~',
+        '✓' => '+',
+        '✗' => 'x',
+        '–' => '-',
         c if c.is_ascii() => c,
         c => spark::ascii_level(c).unwrap_or('?'),
     };

@@ -9,6 +9,6 @@ mod servers;
 mod world;
 
 pub use canned::{Answer, Canned, Keep, calls_against, canned_worker};
-pub use run::{Outcome, execute, execute_scripted, execute_with, plan_for};
+pub use run::{Outcome, exchange, execute, execute_scripted, execute_with, plan_for};
 pub use servers::{Queue, Script, Service, Stall};
 pub use world::{Action, Admission, Client, Labour, Server, World};

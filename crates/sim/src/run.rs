@@ -2,6 +2,7 @@
 
 use crate::world::{Server, SimIo, World};
 use conduit::Peer;
+use engine::exchange::{Exchange, Heard, Pause, Request};
 use engine::{Collector, Endpoint, Link, Order, Row, Setup, Turn, Worker, endpoint_key};
 use plan::Plan;
 use sample::{CallRecord, Sample};
@@ -135,6 +136,28 @@ fn run_to_its_end(
         sent: std::mem::take(&mut world.sent),
         ended_at: world.now() - start,
     }
+}
+
+/// Requests that go out together, in the made-up world; what was heard, and how long it took.
+pub fn exchange(world: World, requests: Vec<Request>, connect: Nanos) -> (Vec<Heard>, Nanos) {
+    let start = world.now();
+    let world = Rc::new(RefCell::new(world));
+    let mut io = SimIo { world: world.clone(), worker: 0 };
+    let mut machine = Exchange::new(requests, connect, None);
+    while let Pause::Until(wake) = machine.turn(&mut io) {
+        let now = world.borrow().now();
+        world.borrow_mut().advance(now);
+        let ready = world.borrow_mut().take_ready(0);
+        if ready.is_empty() {
+            let next = world.borrow().next_event();
+            world.borrow_mut().advance(next.min(wake));
+        }
+        for event in ready {
+            machine.handle(&mut io, event);
+        }
+    }
+    let took = world.borrow().now() - start;
+    (machine.finish(), took)
 }
 
 /// One turn of every worker; the earliest wake-up, or `None` when all are done.

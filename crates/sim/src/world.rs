@@ -286,6 +286,9 @@ impl Io for SimIo {
         if !pipe.connected {
             return Err(IoError::WouldBlock);
         }
+        if taken == 0 {
+            return Ok(0);
+        }
         let client = Client { worker: self.worker, slot, generation: pipe.generation };
         if world.keep_sent {
             world.sent.extend_from_slice(&bytes[..taken]);

@@ -9,5 +9,6 @@
 pub mod answer;
 pub mod coding;
 pub mod fields;
+pub mod multipart;
 pub mod request;
 pub mod timing;

@@ -2,6 +2,7 @@
 //! plan. Nothing here opens a socket; files are read through a [`plan::FileSource`].
 
 mod apply;
+mod check;
 mod disk;
 mod outputs;
 mod pages;
@@ -10,6 +11,7 @@ mod run;
 mod site;
 mod small;
 
+pub(crate) use check::CheckArgs;
 pub(crate) use disk::Disk;
 pub(crate) use outputs::{Outputs, Sink};
 pub(crate) use pages::{completions, man_page};
@@ -44,6 +46,7 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Start the built-in reference server, with faults on demand, or the norm site
     Site(SiteArgs),
+    Check(Box<CheckArgs>),
     Calibrate(CalibrateArgs),
     /// Print the completions of a shell
     Completions {

@@ -40,22 +40,19 @@ pub(crate) fn write(report: &RunReport, outputs: &Outputs) -> Result<(), Failure
     }
     // JSON on standard output is alone there
     if outputs.json != Some(Sink::Stdout) {
-        let written = files::write_stdout(&report::text(report, style(outputs)));
+        let written =
+            files::write_stdout(&report::text(report, style(outputs.quiet, outputs.percentiles)));
         done = done.and(written);
     }
     done.map_err(|error| Failure::not_written(&error))
 }
 
-fn style(outputs: &Outputs) -> Style {
+/// How text is to look on this standard output.
+pub(crate) fn style(quiet: bool, percentiles: bool) -> Style {
     let unset = |name| std::env::var_os(name).is_none_or(|value| value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     let terminal = std::io::stdout().is_terminal() && !dumb;
-    Style {
-        unicode: speaks_unicode(),
-        color: terminal && unset("NO_COLOR"),
-        quiet: outputs.quiet,
-        percentiles: outputs.percentiles,
-    }
+    Style { unicode: speaks_unicode(), color: terminal && unset("NO_COLOR"), quiet, percentiles }
 }
 
 /// The locale says UTF-8, or says nothing at all.

@@ -4,7 +4,7 @@ use super::WIDTH;
 
 /// Text under construction.
 #[derive(Debug, Default)]
-pub(super) struct Page {
+pub(crate) struct Page {
     out: String,
 }
 
@@ -12,12 +12,12 @@ pub(super) struct Page {
 pub(super) const LABEL: usize = 14;
 
 impl Page {
-    pub(super) fn line(&mut self, text: &str) {
+    pub(crate) fn line(&mut self, text: &str) {
         self.out.push_str(&text.trim_end().replace(GLUE, " "));
         self.out.push('\n');
     }
 
-    pub(super) fn blank(&mut self) {
+    pub(crate) fn blank(&mut self) {
         self.out.push('\n');
     }
 
@@ -28,7 +28,7 @@ impl Page {
     }
 
     /// `prefix`, then the words of `text`; further lines are indented by the prefix's width.
-    pub(super) fn wrapped(&mut self, prefix: &str, text: &str) {
+    pub(crate) fn wrapped(&mut self, prefix: &str, text: &str) {
         let indent = prefix.chars().count();
         let mut line = prefix.to_owned();
         let (mut used, mut fresh) = (indent, true);
@@ -81,7 +81,7 @@ impl Page {
         }
     }
 
-    pub(super) fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         self.out
     }
 }
@@ -113,7 +113,7 @@ fn cut(word: &str, room: usize) -> Vec<String> {
 }
 
 /// Text of at most `room` characters, the middle left out: of a URL both ends tell the most.
-pub(super) fn shortened(text: &str, room: usize) -> String {
+pub(crate) fn shortened(text: &str, room: usize) -> String {
     let chars: Vec<char> = text.chars().collect();
     if chars.len() <= room {
         return text.to_owned();

@@ -1,0 +1,391 @@
+//! What is expected held against what came: nothing, or the first difference. Pure.
+
+use crate::exchange::{Reply, Trouble};
+use plan::check::{
+    Capture, CaptureFrom, Content, Difference, Entries, Expect, Group, HeaderRule, JsonRule, State,
+    StepResult, Text, Wanted,
+};
+use regex::bytes::Regex;
+use sample::FailureClass;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use units::{Nanos, show};
+use wire::fields;
+
+type Captured = BTreeMap<String, String>;
+type Judged = Result<(), Difference>;
+
+/// What came of one request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answered<'a> {
+    pub(super) result: &'a Result<Reply, Trouble>,
+    pub(super) took: Nanos,
+}
+
+pub(super) fn answer(
+    expect: &Expect,
+    came: &Answered<'_>,
+    captured: &Captured,
+) -> Option<Difference> {
+    judge(expect, came, captured).err()
+}
+
+fn judge(expect: &Expect, came: &Answered<'_>, captured: &Captured) -> Judged {
+    outcome(expect.outcome, came.result)?;
+    if let Ok(reply) = came.result {
+        status(&expect.statuses, reply.facts.status)?;
+        for (name, rule) in &expect.headers {
+            header(name, rule, &reply.head, captured)?;
+        }
+        let length = reply.body.len() as u64;
+        weigh("body", &expect.body, &reply.body, length, captured)?;
+    }
+    time(expect.at_least, expect.at_most, came.took)
+}
+
+fn outcome(wanted: Wanted, result: &Result<Reply, Trouble>) -> Judged {
+    let differs = |got: String| {
+        let expected = match wanted {
+            Wanted::Answer => "an answer",
+            Wanted::Closed => "a connection closed without an answer",
+            Wanted::Refused => "no connection",
+            Wanted::TimedOut => "no answer in time",
+        };
+        Err(Difference::new("outcome", expected, got))
+    };
+    let met = |class: FailureClass| match wanted {
+        Wanted::Answer => false,
+        Wanted::Closed => matches!(class, FailureClass::ClosedEarly | FailureClass::Reset),
+        Wanted::Refused => class == FailureClass::Refused,
+        Wanted::TimedOut => class == FailureClass::ClientTimeout,
+    };
+    match result {
+        Ok(_) if wanted == Wanted::Answer => Ok(()),
+        Ok(reply) => differs(format!("an answer with status {}", reply.facts.status)),
+        Err(trouble) if met(trouble.class) => Ok(()),
+        Err(trouble) => differs(trouble.text.clone()),
+    }
+}
+
+fn status(wanted: &[(u16, u16)], got: u16) -> Judged {
+    let met = match wanted {
+        [] => got < 400,
+        ranges => ranges.iter().any(|(from, to)| (*from..=*to).contains(&got)),
+    };
+    if met {
+        return Ok(());
+    }
+    let one = |(from, to): &(u16, u16)| {
+        if from == to { from.to_string() } else { format!("{from}-{to}") }
+    };
+    let list: Vec<String> = wanted.iter().map(one).collect();
+    let expected = if list.is_empty() { "below 400".to_owned() } else { list.join(" or ") };
+    Err(Difference::new("status", expected, got.to_string()))
+}
+
+/// Several fields of one name are one list (RFC 9110 §5.3).
+fn header(name: &str, rule: &HeaderRule, head: &[u8], captured: &Captured) -> Judged {
+    let values: Vec<Vec<u8>> =
+        fields::all(head, name).map(|value| fields::unfold(value).into_owned()).collect();
+    let got = (!values.is_empty()).then(|| values.join(&b", "[..]));
+    let differs = |expected: String| {
+        let got = got.as_deref().map_or("no such field".to_owned(), |value| excerpt(value, 0));
+        Err(Difference::new(format!("header {name}"), expected, got))
+    };
+    let value = match (rule, &got) {
+        (HeaderRule::Absent, None) | (HeaderRule::Present, Some(_)) => return Ok(()),
+        (HeaderRule::Absent, Some(_)) => return differs("no such field".to_owned()),
+        (HeaderRule::Present, None) => return differs("any value".to_owned()),
+        (_, value) => value.as_deref(),
+    };
+    let (expected, met) = match rule {
+        HeaderRule::Exact(text) => {
+            let text = filled(text, captured)?;
+            (excerpt(text.as_bytes(), 0), value == Some(text.as_bytes()))
+        }
+        HeaderRule::Contains(text) => {
+            let text = filled(text, captured)?;
+            let met = value.is_some_and(|value| find(value, text.as_bytes()).is_some());
+            (format!("one with {}", excerpt(text.as_bytes(), 0)), met)
+        }
+        HeaderRule::Regex(text) => {
+            let (text, regex) = compiled(text, captured)?;
+            (format!("a match of {text}"), value.is_some_and(|value| regex.is_match(value)))
+        }
+        HeaderRule::Absent | HeaderRule::Present => return Ok(()),
+    };
+    if met { Ok(()) } else { differs(expected) }
+}
+
+/// `what`: body, content.
+pub(super) fn content(
+    what: &str,
+    wanted: &Content,
+    bytes: &[u8],
+    length: u64,
+    captured: &Captured,
+) -> Option<Difference> {
+    weigh(what, wanted, bytes, length, captured).err()
+}
+
+fn weigh(what: &str, wanted: &Content, bytes: &[u8], length: u64, captured: &Captured) -> Judged {
+    let differs = |expected: String| Err(Difference::new(what, expected, excerpt(bytes, 0)));
+    if let Some(text) = &wanted.exact {
+        exact(what, filled(text, captured)?.as_bytes(), bytes)?;
+    }
+    if wanted.length.is_some_and(|wanted| wanted != length) {
+        let expected = wanted.length.unwrap_or(0);
+        let got = format!("{} bytes", show::count(length));
+        return Err(Difference::new(what, format!("{} bytes", show::count(expected)), got));
+    }
+    for text in &wanted.contains {
+        let text = filled(text, captured)?;
+        if find(bytes, text.as_bytes()).is_none() {
+            return differs(format!("{} in it", excerpt(text.as_bytes(), 0)));
+        }
+    }
+    for text in &wanted.lacks {
+        let text = filled(text, captured)?;
+        if let Some(at) = find(bytes, text.as_bytes()) {
+            let expected = format!("no {} in it", excerpt(text.as_bytes(), 0));
+            return Err(Difference::new(what, expected, excerpt(bytes, at)));
+        }
+    }
+    for text in &wanted.regex {
+        let (text, regex) = compiled(text, captured)?;
+        if !regex.is_match(bytes) {
+            return differs(format!("a match of {text}"));
+        }
+    }
+    for (text, wanted) in &wanted.count {
+        let (text, regex) = compiled(text, captured)?;
+        let got = regex.find_iter(bytes).count() as u64;
+        if got != *wanted {
+            let expected = format!("{wanted} matches of {text}");
+            return Err(Difference::new(what, expected, format!("{got} matches")));
+        }
+    }
+    if let Some(wanted) = &wanted.sha256 {
+        let got = Sha256::digest(bytes);
+        if got.as_slice() != wanted {
+            let hex =
+                |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+            return Err(Difference::new(
+                format!("{what} sha256"),
+                hex(wanted),
+                hex(got.as_slice()),
+            ));
+        }
+    }
+    if wanted.json.is_empty() { Ok(()) } else { json(what, &wanted.json, bytes, captured) }
+}
+
+fn exact(what: &str, wanted: &[u8], got: &[u8]) -> Judged {
+    if wanted == got {
+        return Ok(());
+    }
+    let same = wanted.iter().zip(got).take_while(|(a, b)| a == b).count();
+    // a little of what is the same shows where it is
+    let from = same.saturating_sub(12);
+    let what = if same == 0 { what.to_owned() } else { format!("{what} at byte {}", same + 1) };
+    Err(Difference::new(what, excerpt(wanted, from), excerpt(got, from)))
+}
+
+fn json(what: &str, wanted: &[(String, JsonRule)], bytes: &[u8], captured: &Captured) -> Judged {
+    let document: serde_json::Value = serde_json::from_slice(bytes).map_err(|error| {
+        Difference::new(what, "JSON", format!("{} ({error})", excerpt(bytes, 0)))
+    })?;
+    for (pointer, rule) in wanted {
+        let got = document.pointer(pointer);
+        let (expected, met) = match rule {
+            JsonRule::Value(value) => {
+                (value.to_string(), got.is_some_and(|got| same_json(value, got)))
+            }
+            JsonRule::Text(text) => {
+                let loose = text.settled().is_none();
+                let text = filled(text, captured)?;
+                let met = got.is_some_and(|got| match got {
+                    serde_json::Value::String(got) => *got == text,
+                    other => {
+                        let written = other.to_string();
+                        loose && written == text
+                    }
+                });
+                (serde_json::Value::String(text).to_string(), met)
+            }
+        };
+        if !met {
+            let got = got.map_or("nothing there".to_owned(), |got| excerpt_of(&got.to_string()));
+            let place = if pointer.is_empty() { "the document" } else { pointer };
+            return Err(Difference::new(format!("{what} {place}"), excerpt_of(&expected), got));
+        }
+    }
+    Ok(())
+}
+
+/// Numbers are the same when their values are: 1 and 1.0.
+fn same_json(wanted: &serde_json::Value, got: &serde_json::Value) -> bool {
+    use serde_json::Value;
+    match (wanted, got) {
+        (Value::Number(a), Value::Number(b)) => {
+            a == b || a.as_f64().zip(b.as_f64()).is_some_and(|(a, b)| a.total_cmp(&b).is_eq())
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_json(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len()
+                && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same_json(a, b)))
+        }
+        _ => wanted == got,
+    }
+}
+
+fn time(least: Option<Nanos>, most: Option<Nanos>, took: Nanos) -> Judged {
+    let differs = |expected: String| Err(Difference::new("time", expected, show::duration(took)));
+    match (least, most) {
+        (Some(least), _) if took < least => differs(format!("at least {}", show::duration(least))),
+        (_, Some(most)) if took > most => differs(format!("at most {}", show::duration(most))),
+        _ => Ok(()),
+    }
+}
+
+/// Requests that went out together, each of which has been judged. In a group that says how many may
+/// fail, those that did are no failures of their own.
+pub(super) fn group(group: &Group, members: &mut [StepResult]) -> Option<Difference> {
+    let difference = weigh_group(group, members).err();
+    if difference.is_none() {
+        for member in members.iter_mut() {
+            if let State::Failed(wrong) = &member.state {
+                let why = format!("not met, as some may: {} {}", wrong.what, wrong.got);
+                member.state = State::Skipped(why);
+            }
+        }
+    }
+    difference
+}
+
+fn weigh_group(group: &Group, members: &[StepResult]) -> Judged {
+    let failed = members.iter().filter(|member| member.state.failed()).count();
+    let counts =
+        [("succeeded", group.succeeded, members.len() - failed), ("failed", group.failed, failed)];
+    for (what, wanted, got) in counts {
+        if let Some(wanted) = wanted.filter(|wanted| *wanted as usize != got) {
+            let of = format!("{got} of {}", members.len());
+            return Err(Difference::new(what, wanted.to_string(), of));
+        }
+    }
+    if group.succeeded.is_none() && group.failed.is_none() {
+        for member in members {
+            if let State::Failed(wrong) = &member.state {
+                let what = format!("{}: {}", member.name, wrong.what);
+                return Err(Difference::new(what, &wrong.expected, &wrong.got));
+            }
+        }
+    }
+    let mut order: Vec<&StepResult> =
+        members.iter().filter(|member| group.order.contains(&member.name)).collect();
+    order.sort_by_key(|member| member.took);
+    let names: Vec<&str> = order.iter().map(|member| member.name.as_str()).collect();
+    if names != group.order {
+        return Err(Difference::new("order", group.order.join(", "), names.join(", ")));
+    }
+    let last = members.iter().map(|member| member.took).max().unwrap_or(Nanos::ZERO);
+    time(group.at_least, group.at_most, last)
+}
+
+pub(super) fn entries(wanted: &Entries, names: &[String]) -> Option<Difference> {
+    let list = |names: &[String]| match names {
+        [] => "nothing".to_owned(),
+        names => excerpt_of(&names.join(", ")),
+    };
+    let sorted = match wanted {
+        Entries::Empty => Vec::new(),
+        Entries::Exactly(wanted) => {
+            let mut sorted = wanted.clone();
+            sorted.sort();
+            sorted
+        }
+    };
+    (sorted != names).then(|| Difference::new("entries", list(&sorted), list(names)))
+}
+
+/// The value that a capture finds.
+pub(super) fn capture(
+    capture: &Capture,
+    reply: &Reply,
+    captured: &Captured,
+) -> Result<String, Difference> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let missing = |expected: String| Difference::new("", expected, excerpt(&reply.body, 0));
+    let from = match &capture.from {
+        CaptureFrom::Body => reply.body.clone(),
+        CaptureFrom::Header(name) => match fields::find(&reply.head, name) {
+            Some(value) => fields::unfold(value).into_owned(),
+            None => return Err(Difference::new("", format!("header {name}"), "no such field")),
+        },
+        CaptureFrom::Json(pointer) => {
+            let document: Option<serde_json::Value> = serde_json::from_slice(&reply.body).ok();
+            match document.as_ref().and_then(|document| document.pointer(pointer)) {
+                Some(serde_json::Value::String(found)) => found.clone().into_bytes(),
+                Some(other) => other.to_string().into_bytes(),
+                None => return Err(missing(format!("JSON with {pointer}"))),
+            }
+        }
+    };
+    let Some(pattern) = &capture.regex else { return Ok(text(&from)) };
+    let (pattern, regex) = compiled(pattern, captured)?;
+    match regex.captures(&from).and_then(|found| found.get(1).or_else(|| found.get(0))) {
+        Some(found) => Ok(text(found.as_bytes())),
+        None => Err(Difference::new("", format!("a match of {pattern}"), excerpt(&from, 0))),
+    }
+}
+
+fn filled(text: &Text, captured: &Captured) -> Result<String, Difference> {
+    text.expand(captured).map_err(|why| Difference::new("value", "captured before", why))
+}
+
+fn compiled(text: &Text, captured: &Captured) -> Result<(String, Regex), Difference> {
+    let text = filled(text, captured)?;
+    match Regex::new(&text) {
+        Ok(regex) => Ok((text, regex)),
+        Err(error) => Err(Difference::new("regex", "one that compiles", error.to_string())),
+    }
+}
+
+fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
+    if needle.is_empty() {
+        return Some(0);
+    }
+    haystack.windows(needle.len()).position(|window| window == needle)
+}
+
+/// Characters of an excerpt.
+const EXCERPT: usize = 72;
+
+/// Some of the bytes from `from` on, quoted, what is no text escaped.
+fn excerpt(bytes: &[u8], from: usize) -> String {
+    if bytes.is_empty() {
+        return "nothing".to_owned();
+    }
+    let from = from.min(bytes.len());
+    // a character has four bytes at most
+    let rest = &bytes[from..bytes.len().min(from + 4 * EXCERPT)];
+    let text: Vec<char> = String::from_utf8_lossy(rest).chars().collect();
+    let shown: String = text.iter().take(EXCERPT).collect();
+    let before = if from > 0 { "..." } else { "" };
+    let after = if text.len() > EXCERPT || from + rest.len() < bytes.len() { "..." } else { "" };
+    format!("{before}{shown:?}{after}")
+}
+
+/// The beginning of a text, as it is.
+fn excerpt_of(text: &str) -> String {
+    if text.chars().count() <= EXCERPT {
+        return text.to_owned();
+    }
+    let shown: String = text.chars().take(EXCERPT).collect();
+    format!("{shown}...")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+//! A request of a step as bytes.
+
+use super::Outgoing;
+use plan::HttpVersion;
+use plan::check::{Ask, Body, CheckPlan, Text, Upload, UploadContent};
+use std::collections::BTreeMap;
+use url::{Position, Url};
+use wire::multipart::{Part, form_data};
+use wire::request::{RequestHead, Target, Version, basic_authorization};
+use workload::Jar;
+
+type Captured = BTreeMap<String, String>;
+
+const AGENT: &str = concat!("loadstone/", env!("CARGO_PKG_VERSION"));
+
+/// That the request can be made, whatever is captured for it.
+pub(super) fn rehearse(plan: &CheckPlan, ask: &Ask) -> Result<(), String> {
+    // of a captured value nothing is known yet
+    if ask.url.settled().is_none() {
+        return Ok(());
+    }
+    match prepare(plan, ask, &Captured::new(), &BTreeMap::new()) {
+        Err(why) if !why.ends_with("was not captured") => Err(why),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn prepare(
+    plan: &CheckPlan,
+    ask: &Ask,
+    captured: &Captured,
+    jars: &BTreeMap<String, Jar>,
+) -> Result<Outgoing, String> {
+    let (mut url, target) = locate(plan, &ask.url.expand(captured)?)?;
+    let query = expanded(&ask.query, captured)?;
+    let mut target =
+        target.unwrap_or_else(|| url[Position::BeforePath..Position::AfterQuery].to_owned());
+    if !query.is_empty() {
+        let pairs =
+            url::form_urlencoded::Serializer::new(String::new()).extend_pairs(&query).finish();
+        let sign = if target.contains('?') { '&' } else { '?' };
+        target = format!("{target}{sign}{pairs}");
+        url.query_pairs_mut().extend_pairs(&query);
+    }
+    let mut headers = expanded(&ask.headers, captured)?;
+    let body = content(&ask.body, captured, &mut headers)?;
+    if let Some(cookies) = ask.jar.as_ref().and_then(|jar| jars.get(jar)?.header(&url)) {
+        add(&mut headers, "Cookie", cookies);
+    }
+    let login = ask.user.as_ref().map(|user| user.expand(captured)).transpose()?;
+    let authorization = login.map(|login| authorization(&login)).transpose()?;
+    let head = RequestHead {
+        method: &ask.method,
+        target: Target::Origin(&target),
+        version: match ask.version {
+            HttpVersion::Http10 => Version::Http10,
+            HttpVersion::Http11 => Version::Http11,
+        },
+        host: &url[Position::BeforeHost..Position::AfterPort],
+        headers: &headers,
+        user_agent: Some(AGENT),
+        accept_encoding: None,
+        authorization: authorization.as_deref(),
+        body: body.as_deref(),
+    };
+    let rendered = head.render().map_err(|error| error.to_string())?;
+    let bytes = if ask.close { rendered.last } else { rendered.bytes };
+    Ok(Outgoing { url, bytes, asked: rendered.asked, timeout: ask.timeout })
+}
+
+/// Where a step's URL leads to, and its path as it was written: a path is sent as it stands, so that
+/// dot segments reach the server.
+pub(super) fn locate(plan: &CheckPlan, text: &str) -> Result<(Url, Option<String>), String> {
+    if text.starts_with('/') {
+        let mut url = plan.base.clone();
+        let (path, query) = text.split_once('?').map_or((text, None), |(a, b)| (a, Some(b)));
+        url.set_path(path);
+        url.set_query(query);
+        return Ok((url, Some(text.to_owned())));
+    }
+    let mut url = plan.base.join(text).map_err(|error| format!("{text:?} is no URL: {error}"))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(format!("{text:?} is no http or https URL"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("leave the login out of the URL; a step has user = \"name:password\"".into());
+    }
+    url.set_fragment(None);
+    Ok((url, None))
+}
+
+fn authorization(login: &str) -> Result<String, String> {
+    let (user, password) = login.split_once(':').unwrap_or((login, ""));
+    basic_authorization(user, password).map_err(|error| error.to_string())
+}
+
+fn expanded(
+    pairs: &[(String, Text)],
+    captured: &Captured,
+) -> Result<Vec<(String, String)>, String> {
+    pairs.iter().map(|(name, value)| Ok((name.clone(), value.expand(captured)?))).collect()
+}
+
+/// A field of ours, unless the step has one of that name.
+fn add(headers: &mut Vec<(String, String)>, name: &str, value: String) {
+    if !headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
+        headers.push((name.to_owned(), value));
+    }
+}
+
+fn content(
+    body: &Body,
+    captured: &Captured,
+    headers: &mut Vec<(String, String)>,
+) -> Result<Option<Vec<u8>>, String> {
+    Ok(match body {
+        Body::None => None,
+        Body::Text(text) => Some(text.expand(captured)?.into_bytes()),
+        Body::Bytes(bytes) => Some(bytes.clone()),
+        Body::Form(fields) => {
+            let fields = expanded(fields, captured)?;
+            let mut form = url::form_urlencoded::Serializer::new(String::new());
+            add(headers, "Content-Type", "application/x-www-form-urlencoded".to_owned());
+            Some(form.extend_pairs(&fields).finish().into_bytes())
+        }
+        Body::Multipart(fields, files) => {
+            let (kind, bytes) = multipart(fields, files, captured)?;
+            add(headers, "Content-Type", kind);
+            Some(bytes)
+        }
+    })
+}
+
+fn multipart(
+    fields: &[(String, Text)],
+    files: &[Upload],
+    captured: &Captured,
+) -> Result<(String, Vec<u8>), String> {
+    let fields = expanded(fields, captured)?;
+    let mut contents = Vec::new();
+    for file in files {
+        contents.push(match &file.content {
+            UploadContent::Text(text, times) => {
+                text.expand(captured)?.repeat(*times as usize).into_bytes()
+            }
+            UploadContent::Bytes(bytes) => bytes.clone(),
+        });
+    }
+    let texts = fields.iter().map(|(name, value)| Part {
+        field: name,
+        file: None,
+        content: value.as_bytes(),
+    });
+    let uploads = files.iter().zip(&contents).map(|(file, content)| Part {
+        field: &file.field,
+        file: Some((&file.name, &file.media_type)),
+        content,
+    });
+    Ok(form_data(&texts.chain(uploads).collect::<Vec<_>>()))
+}

@@ -1,0 +1,104 @@
+//! The options of `check`.
+
+use super::{Sink, UsageError, parse};
+use clap::Args;
+use plan::check::Given;
+use std::path::PathBuf;
+use url::Url;
+
+/// Run the functional tests of a plan file against a site
+///
+/// A check plan (TOML) has steps: requests with what their answers must be, requests that go out at
+/// the same moment, files of the site with what must stand in them. The result is a tree of marks;
+/// the exit code is 1 when a step failed.
+#[derive(Args, Clone, Debug)]
+#[command(
+    override_usage = "loadstone check [OPTIONS] PLAN.toml\n       loadstone check --init [FILE]",
+    after_help = "\
+Examples:
+  loadstone check --init norm.toml               the plan for the norm site
+  loadstone check norm.toml --base http://host:2020
+  loadstone check norm.toml --set maxclients=1 --only MaxClients
+  loadstone check norm.toml --root /srv/norm --junit result.xml"
+)]
+pub(crate) struct CheckArgs {
+    /// The check plan; - is standard input
+    #[arg(value_name = "PLAN.toml", required_unless_present = "init", conflicts_with = "init")]
+    pub(crate) plan: Option<String>,
+    /// Where the site is, in place of the plan's base
+    #[arg(long, value_name = "URL", value_parser = base)]
+    pub(crate) base: Option<Url>,
+    /// Give a variable of the plan another value; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    pub(crate) set: Vec<(String, String)>,
+    /// Only steps with this text in their name; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) only: Vec<String>,
+    /// Where the site's files are on this machine: file and dir of steps lie below it
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
+    /// Print the names of the steps, and do nothing else
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Write the plan for the norm site, by default to check.toml; - is standard output
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "check.toml")]
+    pub(crate) init: Option<PathBuf>,
+    /// Accept any certificate
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// Trust these certificates (PEM) in place of the system's
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub(crate) ca: Option<String>,
+    /// The result as JSON; with - standard output has nothing else
+    #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
+    pub(crate) json: Option<Sink>,
+    /// The result as JUnit's XML
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// What failed and the last line only
+    #[arg(short = 'q', long)]
+    pub(crate) quiet: bool,
+}
+
+impl CheckArgs {
+    pub(crate) fn given(&self) -> Given {
+        Given { base: self.base.clone(), set: self.set.clone() }
+    }
+
+    /// That results go to two different files, each of which has a name.
+    ///
+    /// # Errors
+    /// What does not fit together.
+    pub(crate) fn check(&self) -> Result<(), UsageError> {
+        let json = match &self.json {
+            Some(Sink::File(path)) => Some(path),
+            _ => None,
+        };
+        for (option, path) in [("--json", json), ("--junit", self.junit.as_ref())] {
+            let Some(path) = path else { continue };
+            if path.as_os_str().is_empty() {
+                return Err(UsageError::new(format!("{option} needs the name of a file")));
+            }
+        }
+        if self.junit.as_ref().is_some_and(|path| path.as_os_str() == "-") {
+            let why = "--junit takes a file; standard output is for the tree, or for --json -";
+            return Err(UsageError::new(why));
+        }
+        if json.is_some() && json == self.junit.as_ref() {
+            return Err(UsageError::new("--json and --junit name the same file; give two"));
+        }
+        Ok(())
+    }
+}
+
+/// `name=value`.
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write it as NAME=VALUE".to_owned()),
+    }
+}
+
+fn base(text: &str) -> Result<Url, units::ParseError> {
+    plan::check::parse_base(text)
+}

@@ -1,0 +1,146 @@
+//! `loadstone check`: a check plan against a site.
+
+mod world;
+
+use crate::args::{CheckArgs, Disk, Sink};
+use crate::exit::{Code, Failure};
+use crate::files;
+use engine::check::{rehearse, run_check};
+use indicatif::{ProgressBar, ProgressDrawTarget};
+use plan::FileSource;
+use plan::check::{CheckPlan, CheckResult, Step};
+use std::fmt::Write as _;
+use std::io::IsTerminal;
+use std::path::Path;
+use world::Site;
+
+/// The plan for the norm site.
+const NORM: &str = include_str!("norm.toml");
+
+pub(crate) fn check(args: &CheckArgs) -> Result<Code, Failure> {
+    args.check()?;
+    if let Some(file) = &args.init {
+        return init(file);
+    }
+    let plan = read_plan(args)?;
+    let chosen = |step: &Step| {
+        args.only.is_empty() || args.only.iter().any(|part| step.name.contains(part.as_str()))
+    };
+    if !plan.steps.iter().any(chosen) {
+        let only = args.only.join(", ");
+        return Err(Failure::usage(format!(
+            "--only {only}: no step has that in its name; see loadstone check --list"
+        )));
+    }
+    if args.list {
+        return list(plan.steps.iter().filter(|step| chosen(step)));
+    }
+    check_outputs(args)?;
+    let mut site = Site::new(&plan, args)?;
+    let started_unix_s = crate::wall_clock::unix_seconds();
+    let bar = progress(args.quiet);
+    let result = run_check(&plan, &chosen, &mut site, &mut |step| {
+        if let Some(bar) = &bar {
+            bar.inc(1);
+            bar.set_message(step.name.clone());
+        }
+    });
+    if let Some(bar) = &bar {
+        bar.finish_and_clear();
+    }
+    let result = CheckResult { started_unix_s, ..result };
+    if let Some(why) = &result.unreachable {
+        crate::say(&format!("nobody is there: {why}"));
+    }
+    write(&result, args)?;
+    Ok(exit_code(&result))
+}
+
+fn exit_code(result: &CheckResult) -> Code {
+    let (_, failed, _) = result.counts();
+    match result {
+        CheckResult { unreachable: Some(_), .. } => Code::NoConnection,
+        CheckResult { interrupted: true, .. } => Code::Interrupted,
+        _ if failed > 0 => Code::Missed,
+        _ => Code::Done,
+    }
+}
+
+fn read_plan(args: &CheckArgs) -> Result<CheckPlan, Failure> {
+    let path = args.plan.as_deref().unwrap_or("-");
+    let named = |why: String| Failure::usage(format!("{path}: {why}"));
+    let bytes = Disk.read(path).map_err(Failure::usage)?;
+    let text = String::from_utf8(bytes).map_err(|_| named("it is not UTF-8 text".to_owned()))?;
+    let plan = plan::check::from_toml(&text, &args.given(), &Disk);
+    let plan = plan.map_err(|error| named(error.to_string()))?;
+    rehearse(&plan).map_err(named)?;
+    Ok(plan)
+}
+
+fn list<'a>(steps: impl Iterator<Item = &'a Step>) -> Result<Code, Failure> {
+    let mut text = String::new();
+    for step in steps {
+        writeln!(text, "{}", step.name).expect("a String takes all text");
+    }
+    files::write_stdout(&text).map_err(|error| Failure::not_written(&error))?;
+    Ok(Code::Done)
+}
+
+fn init(file: &Path) -> Result<Code, Failure> {
+    if file.as_os_str() == "-" {
+        files::write_stdout(NORM).map_err(|error| Failure::not_written(&error))?;
+        return Ok(Code::Done);
+    }
+    if file.exists() {
+        return Err(Failure::usage(format!(
+            "{} is there already; name another file with --init FILE",
+            file.display()
+        )));
+    }
+    files::write_whole(file, NORM).map_err(|error| Failure::not_written(&error))?;
+    let said = format!("{}\n", file.display());
+    files::write_stdout(&said).map_err(|error| Failure::not_written(&error))?;
+    Ok(Code::Done)
+}
+
+/// Before anything is sent: that every result can be written.
+fn check_outputs(args: &CheckArgs) -> Result<(), Failure> {
+    let json = match &args.json {
+        Some(Sink::File(path)) => Some(path),
+        _ => None,
+    };
+    for path in json.into_iter().chain(&args.junit) {
+        files::check_writable(path).map_err(|error| Failure::not_written(&error))?;
+    }
+    Ok(())
+}
+
+/// Writes all results; every one is tried, the first failure is told.
+fn write(result: &CheckResult, args: &CheckArgs) -> Result<(), Failure> {
+    let mut done = Ok(());
+    if let Some(sink) = &args.json {
+        done = files::write_to(sink, &report::check::json(result));
+    }
+    if let Some(path) = &args.junit {
+        done = done.and(files::write_whole(path, &report::check::junit(result)));
+    }
+    // JSON on standard output is alone there
+    if args.json != Some(Sink::Stdout) {
+        let style = crate::run::output::style(args.quiet, false);
+        done = done.and(files::write_stdout(&report::check::text(result, style)));
+    }
+    done.map_err(|error| Failure::not_written(&error))
+}
+
+/// The step that was done last, on a terminal.
+fn progress(quiet: bool) -> Option<ProgressBar> {
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let shown = !quiet && !dumb && std::io::stderr().is_terminal();
+    shown.then(|| {
+        let target = ProgressDrawTarget::stderr_with_hz(4);
+        let style = indicatif::ProgressStyle::with_template("{pos}  {msg}");
+        let bar = ProgressBar::with_draw_target(None, target);
+        bar.set_style(style.unwrap_or_else(|_| indicatif::ProgressStyle::default_spinner()));
+        bar
+    })
+}

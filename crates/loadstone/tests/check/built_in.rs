@@ -1,0 +1,221 @@
+//! Plans against the reference server.
+
+use crate::support::tls::{TlsOptions, TlsServer};
+use crate::support::{Scripted, Site, whole};
+use crate::{check, failed};
+use std::io::{Read, Write};
+
+const PLAN: &str = r#"
+version = 1
+
+[vars]
+sleep = "0.2"
+
+[check]
+name = "The built-in site"
+base = "http://127.0.0.1:1"
+
+[[step]]
+name = "hello"
+url = "/hw"
+repeat = 3
+[step.expect]
+status = 200
+headers = { Content-Type = { regex = '^text/plain' }, X-None = false }
+body = { contains = "hello world", lacks = "goodbye", regex = '^hello', count = { l = 3 } }
+
+[[step]]
+name = "statuses"
+url = "/status/404"
+expect = { status = ["4xx"] }
+
+[[step]]
+name = "echo"
+url = "/echo"
+form = { given = "Fred", family = "Flint stone" }
+[step.expect]
+headers = { Content-Type = "application/x-www-form-urlencoded" }
+body = "given=Fred&family=Flint+stone"
+
+[[step]]
+name = "upload"
+url = "/echo"
+form = { a = "b" }
+upload = { field = "file", text = "a line\n", times = 3, name = "lines.txt" }
+[step.expect.body]
+contains = ['name="a"', 'filename="lines.txt"', "a line\na line\na line\n"]
+
+[[step]]
+name = "stranger"
+url = "/auth"
+expect = { status = 401, headers = { WWW-Authenticate = true } }
+
+[[step]]
+name = "fred"
+url = "/auth"
+user = "fred:flintstone"
+
+[[step]]
+name = "set a cookie"
+url = "/cookie?set=sid=abc"
+capture = { cookie = { header = "Set-Cookie", regex = '=(abc)' } }
+
+[[step]]
+name = "the cookie comes back"
+url = "/echo?headers"
+expect = { body = { regex = '(?i)cookie: .*${cookie}' } }
+
+[[step]]
+name = "not from another jar"
+url = "/echo?headers"
+jar = "other"
+expect = { body = { lacks = "${cookie}" } }
+
+[[step]]
+name = "a redirect"
+url = "/redirect/2"
+expect = { status = "300-399" }
+capture = { next = { header = "Location" } }
+
+[[step]]
+name = "where it leads"
+url = "${next}"
+expect = { status = "3xx" }
+
+[[step]]
+name = "HTTP/1.0"
+url = "/echo?headers"
+http = "1.0"
+expect = { body = { contains = "HTTP/1.0" } }
+
+[[step]]
+name = "a body of known length and hash"
+url = "/bytes/0"
+[step.expect.body]
+length = 0
+exact = ""
+sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+[[step]]
+name = "chunks"
+url = "/chunked/1000?pieces=7"
+expect = { body = { length = 1000 } }
+
+[[step]]
+name = "head"
+method = "HEAD"
+url = "/hw"
+expect = { body = "", headers = { Content-Length = true } }
+
+[[step]]
+name = "two sleeps"
+[[step.together]]
+name = "short"
+url = "/sleep?${sleep}"
+expect = { at-least = "${sleep}s" }
+[[step.together]]
+name = "long"
+url = "/sleep?1"
+[step.expect]
+order = ["short", "long"]
+at-least = "1s"
+at-most = "30s"
+"#;
+
+#[test]
+fn a_plan_of_everything_passes() {
+    let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());
+    let json = check(folder.path(), PLAN, &["--base", &site.url("")]).expect(&[0, 1]).json();
+    assert_eq!(failed(&json), [""; 0]);
+    assert_eq!(whole(&json, "/counts/passed"), 16);
+    assert_eq!(json["steps"][15]["members"][1]["status"], 200);
+}
+
+#[test]
+fn what_is_not_as_expected_fails_and_nothing_else() {
+    let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());
+    let plan = PLAN.replace("user = \"fred:flintstone\"", "user = \"fred:wrong\"");
+    let plan = plan.replace("length = 1000", "length = 1001");
+    let plan = plan.replace("order = [\"short\", \"long\"]", "order = [\"long\", \"short\"]");
+    let json = check(folder.path(), &plan, &["--base", &site.url("")]).expect(&[1]).json();
+    let got = [
+        r#"fred: {"expected":"below 400","got":"401","what":"status"}"#,
+        r#"chunks: {"expected":"1,001 bytes","got":"1,000 bytes","what":"body"}"#,
+        r#"two sleeps: {"expected":"long, short","got":"short, long","what":"order"}"#,
+    ];
+    assert_eq!(failed(&json), got);
+    // the password stands in no output
+    assert!(!json.to_string().contains("wrong"));
+}
+
+#[test]
+fn a_server_that_closes_refuses_or_is_silent_can_be_expected() {
+    let server = Scripted::start(|mut stream, _| {
+        let mut bytes = [0; 1024];
+        let count = stream.read(&mut bytes).unwrap_or(0);
+        match bytes[..count].split(|byte| *byte == b' ').nth(1) {
+            Some(b"/close") => {}
+            Some(b"/half") => {
+                stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf").ok();
+            }
+            // until the client has had enough
+            _ => drop(stream.read(&mut bytes)),
+        }
+    });
+    let free = crate::support::free_port();
+    let plan = format!(
+        "version = 1\n[check]\nbase = '{}'\n\
+         [[step]]\nname = 'closed'\nurl = '/close'\nexpect = {{ outcome = 'closed' }}\n\
+         [[step]]\nname = 'refused'\nurl = 'http://127.0.0.1:{free}/'\nexpect = {{ outcome = 'refused' }}\n\
+         [[step]]\nname = 'silent'\nurl = '/silent'\ntimeout = '300ms'\nexpect = {{ outcome = 'timeout' }}\n\
+         [[step]]\nname = 'half'\nurl = '/half'\n\
+         [[step]]\nname = 'also silent'\nurl = '/silent'\ntimeout = '300ms'\n",
+        server.url("")
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let json = check(folder.path(), &plan, &[]).expect(&[1]).json();
+    let said = failed(&json);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].contains("the connection ended inside the answer"), "{said:?}");
+    assert!(said[1].contains("no whole answer within 300 ms"), "{said:?}");
+}
+
+#[test]
+fn files_of_the_site_are_looked_at_below_the_root() {
+    let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());
+    std::fs::create_dir_all(folder.path().join("root/tmp")).unwrap();
+    std::fs::write(folder.path().join("root/log"), "one\ntwo\n").unwrap();
+    let plan = "version = 1\n[check]\nbase = 'http://h'\n\
+        [[step]]\nname = 'hello'\nurl = '/hw'\n\
+        [[step]]\nname = 'empty'\ndir = 'tmp'\nexpect = { empty = true }\n\
+        [[step]]\nname = 'not empty'\ndir = '.'\nwithin = 0\nexpect = { entries = ['tmp'] }\n\
+        [[step]]\nname = 'log'\nfile = 'log'\nexpect = { regex = '(?m)^two$', count = { o = 2 } }\n\
+        [[step]]\nname = 'none'\nfile = 'none'\nwithin = 0\nexpect = { lacks = 'a' }\n";
+    let root = folder.path().join("root");
+    let options = ["--base", &site.url(""), "--root", root.to_str().unwrap()];
+    let json = check(folder.path(), plan, &options).expect(&[1]).json();
+    let said = failed(&json);
+    assert!(
+        said[0].starts_with("not empty: {\"expected\":\"tmp\",\"got\":\"log, tmp\""),
+        "{said:?}"
+    );
+    assert!(said[1].starts_with("none: ") && said[1].contains("No such file"), "{said:?}");
+    assert_eq!(said.len(), 2);
+    let json = check(folder.path(), plan, &["--base", &site.url("")]).expect(&[0]).json();
+    assert_eq!(whole(&json, "/counts/skipped"), 4);
+}
+
+#[test]
+fn over_tls_with_a_certificate_of_ones_own() {
+    let (server, folder) = (TlsServer::start(&TlsOptions::default()), tempfile::tempdir().unwrap());
+    let plan = format!(
+        "version = 1\n[check]\nbase = '{}'\n[[step]]\nname = 'a'\nurl = '/'\n\
+         [[step]]\nname = 'b'\ntogether = [ {{ name = 'x', url = '/x' }}, {{ name = 'y', url = '/y' }} ]\n",
+        server.url("/")
+    );
+    let trusted = check(folder.path(), &plan, &["--ca", &server.files.ca]).expect(&[0]).json();
+    assert_eq!(whole(&trusted, "/counts/passed"), 2);
+    check(folder.path(), &plan, &["--insecure"]).expect(&[0]);
+    let json = check(folder.path(), &plan, &[]).expect(&[3]).json();
+    assert!(json["unreachable"].as_str().unwrap().contains("certificate"), "{json:#}");
+}

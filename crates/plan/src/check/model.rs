@@ -1,0 +1,203 @@
+//! A check plan as it is run.
+
+use super::Text;
+use crate::HttpVersion;
+use units::Nanos;
+use url::Url;
+
+/// Everything a check does, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckPlan {
+    pub name: String,
+    /// What relative URLs of steps are relative to.
+    pub base: Url,
+    /// The longest that making a connection may take, TLS included.
+    pub connect: Nanos,
+    /// At least one.
+    pub steps: Vec<Step>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// Unlike every other step's.
+    pub name: String,
+    /// Of the plan file, from 1.
+    pub line: usize,
+    /// Why it is left out this time: its `when` does not hold.
+    pub skip: Option<String>,
+    /// At least 1.
+    pub repeat: u32,
+    pub action: Action,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// One request.
+    Ask(Box<Ask>),
+    /// Requests that go out at the same moment.
+    Together(Group),
+    /// A file below the folder that `--root` names.
+    File { path: String, wanted: Content, within: Nanos },
+    /// A folder there.
+    Folder { path: String, wanted: Entries, within: Nanos },
+}
+
+/// A request and what its answer must be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ask {
+    pub method: String,
+    /// Absolute, or relative to the base.
+    pub url: Text,
+    /// Added to the URL's own query, percent-encoded.
+    pub query: Vec<(String, Text)>,
+    pub headers: Vec<(String, Text)>,
+    pub body: Body,
+    /// `name:password`, for the Basic scheme.
+    pub user: Option<Text>,
+    /// The jar that cookies come from and go to; `None`: no cookies.
+    pub jar: Option<String>,
+    pub version: HttpVersion,
+    /// Ask the server to close the connection after its answer.
+    pub close: bool,
+    /// From the moment the request goes out to the end of the answer.
+    pub timeout: Nanos,
+    pub expect: Expect,
+    pub capture: Vec<(String, Capture)>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Body {
+    #[default]
+    None,
+    Text(Text),
+    Bytes(Vec<u8>),
+    /// `application/x-www-form-urlencoded`, in this order.
+    Form(Vec<(String, Text)>),
+    /// `multipart/form-data` (RFC 7578): fields, then files.
+    Multipart(Vec<(String, Text)>, Vec<Upload>),
+}
+
+/// One file of a form.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Upload {
+    pub field: String,
+    /// The name that the server is told.
+    pub name: String,
+    pub media_type: String,
+    pub content: UploadContent,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum UploadContent {
+    /// The text so many times over.
+    Text(Text, u32),
+    Bytes(Vec<u8>),
+}
+
+/// What must come of a request.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Expect {
+    pub outcome: Wanted,
+    /// Inclusive ranges; empty: anything below 400.
+    pub statuses: Vec<(u16, u16)>,
+    pub headers: Vec<(String, HeaderRule)>,
+    pub body: Content,
+    /// Bounds of the time from the moment the request goes out to the end of the answer.
+    pub at_least: Option<Nanos>,
+    pub at_most: Option<Nanos>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wanted {
+    #[default]
+    Answer,
+    /// The connection is closed without an answer.
+    Closed,
+    /// No connection is taken.
+    Refused,
+    /// No whole answer within the timeout.
+    TimedOut,
+}
+
+impl Wanted {
+    /// As the plan file has it.
+    pub fn id(self) -> &'static str {
+        match self {
+            Wanted::Answer => "answer",
+            Wanted::Closed => "closed",
+            Wanted::Refused => "refused",
+            Wanted::TimedOut => "timeout",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum HeaderRule {
+    Exact(Text),
+    Contains(Text),
+    Regex(Text),
+    Absent,
+    Present,
+}
+
+/// What a body or a file must be like; every part that is given must hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Content {
+    pub exact: Option<Text>,
+    pub contains: Vec<Text>,
+    pub lacks: Vec<Text>,
+    pub regex: Vec<Text>,
+    /// How many matches an expression has.
+    pub count: Vec<(Text, u64)>,
+    pub sha256: Option<[u8; 32]>,
+    /// Bytes.
+    pub length: Option<u64>,
+    /// JSON pointer (RFC 6901) and the value there.
+    pub json: Vec<(String, JsonRule)>,
+}
+
+/// What must stand at a place of a JSON document.
+#[derive(Clone, Debug, PartialEq)]
+pub enum JsonRule {
+    /// This text; where a captured value is put in, a number or truth value that is written so too.
+    Text(Text),
+    Value(serde_json::Value),
+}
+
+/// What a folder must have in it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Entries {
+    Empty,
+    /// These and no others, in any order.
+    Exactly(Vec<String>),
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Capture {
+    pub from: CaptureFrom,
+    /// Its first group, or the whole match, is the value.
+    pub regex: Option<Text>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum CaptureFrom {
+    Header(String),
+    Body,
+    /// JSON pointer into the body.
+    Json(String),
+}
+
+/// Requests that go out at the same moment: all connections are made first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Group {
+    pub members: Vec<(String, Ask)>,
+    /// Names in the order in which they must end; empty: any.
+    pub order: Vec<String>,
+    /// Members that meet their expectations. When neither number is given, all must.
+    pub succeeded: Option<u32>,
+    pub failed: Option<u32>,
+    /// Bounds of the time from the common start to the last end.
+    pub at_least: Option<Nanos>,
+    pub at_most: Option<Nanos>,
+}

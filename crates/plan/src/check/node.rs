@@ -1,0 +1,198 @@
+//! Values of the file with the line that they stand in, so that every message names it.
+
+use std::collections::BTreeMap;
+use toml::de::{DeTable, DeValue};
+use units::{ParseError, quoted};
+
+/// A value under its key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Node<'a> {
+    text: &'a str,
+    /// Of the first byte, in `text`.
+    pub(super) at: usize,
+    pub(super) key: &'a str,
+    value: &'a DeValue<'a>,
+}
+
+/// A table: keys are taken out of it one by one; what is left over is refused.
+#[derive(Debug)]
+pub(super) struct Table<'a> {
+    text: &'a str,
+    at: usize,
+    name: &'a str,
+    left: BTreeMap<&'a str, Node<'a>>,
+    asked: Vec<&'static str>,
+}
+
+/// The line of a byte of the text, from 1.
+fn line_of(text: &str, at: usize) -> usize {
+    let before = text.as_bytes().get(..at).unwrap_or(text.as_bytes());
+    1 + before.iter().filter(|byte| **byte == b'\n').count()
+}
+
+impl<'a> Table<'a> {
+    pub(super) fn new(
+        text: &'a str,
+        at: usize,
+        name: &'a str,
+        table: &'a DeTable<'a>,
+    ) -> Table<'a> {
+        let node = |(key, value): (&'a toml::Spanned<_>, &'a toml::Spanned<DeValue<'a>>)| {
+            let key: &'a std::borrow::Cow<'a, str> = key.get_ref();
+            let at = value.span().start;
+            (key.as_ref(), Node { text, at, key: key.as_ref(), value: value.get_ref() })
+        };
+        let left = table.iter().map(node).collect();
+        Table { text, at, name, left, asked: Vec::new() }
+    }
+
+    pub(super) fn take(&mut self, key: &'static str) -> Option<Node<'a>> {
+        self.asked.push(key);
+        self.left.remove(key)
+    }
+
+    /// Everything that is left, in the order of the file.
+    pub(super) fn rest(&mut self) -> Vec<Node<'a>> {
+        let mut rest: Vec<Node<'a>> = std::mem::take(&mut self.left).into_values().collect();
+        rest.sort_by_key(|node| node.at);
+        rest
+    }
+
+    pub(super) fn line(&self) -> usize {
+        line_of(self.text, self.at)
+    }
+
+    pub(super) fn fault(&self, why: impl std::fmt::Display) -> ParseError {
+        ParseError(format!("line {}: {}: {why}", self.line(), self.name))
+    }
+
+    /// # Errors
+    /// A key that nobody has asked for; the message lists those that there are.
+    pub(super) fn close(mut self) -> Result<(), ParseError> {
+        let known = self.asked.join(", ");
+        match self.rest().first() {
+            None => Ok(()),
+            Some(node) => {
+                Err(node.fault(format!("{} has no such key; there are {known}", self.name)))
+            }
+        }
+    }
+}
+
+impl<'a> Node<'a> {
+    pub(super) fn fault(&self, why: impl std::fmt::Display) -> ParseError {
+        ParseError(format!("line {}: {}: {why}", line_of(self.text, self.at), self.key))
+    }
+
+    fn wants(&self, what: &str) -> ParseError {
+        self.fault(format!("it must be {what}, and is {}", self.kind()))
+    }
+
+    fn kind(&self) -> &'static str {
+        match self.value {
+            DeValue::String(_) => "a text",
+            DeValue::Integer(_) | DeValue::Float(_) => "a number",
+            DeValue::Boolean(_) => "true or false",
+            DeValue::Datetime(_) => "a date",
+            DeValue::Array(_) => "a list",
+            DeValue::Table(_) => "a table",
+        }
+    }
+
+    pub(super) fn text(&self) -> Result<&'a str, ParseError> {
+        match self.value {
+            DeValue::String(text) => Ok(text.as_ref()),
+            _ => Err(self.wants("a text in quotes")),
+        }
+    }
+
+    /// A text, or a number as it is written.
+    pub(super) fn typed(&self) -> Result<String, ParseError> {
+        match self.value {
+            DeValue::String(text) => Ok(text.clone().into_owned()),
+            DeValue::Integer(number) => Ok(number.to_string()),
+            DeValue::Float(number) => Ok(number.to_string()),
+            _ => Err(self.wants("a text in quotes or a number")),
+        }
+    }
+
+    pub(super) fn is_text(&self) -> bool {
+        matches!(self.value, DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_))
+    }
+
+    /// `true` or `false`; `None` for anything else.
+    pub(super) fn switch(&self) -> Option<bool> {
+        match self.value {
+            DeValue::Boolean(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    pub(super) fn flag(&self) -> Result<bool, ParseError> {
+        self.switch().ok_or_else(|| self.wants("true or false"))
+    }
+
+    /// A list, or the one value that stands for a list of one.
+    pub(super) fn list(&self) -> Vec<Node<'a>> {
+        let one = |value: &'a toml::Spanned<DeValue<'a>>| Node {
+            at: value.span().start,
+            value: value.get_ref(),
+            ..*self
+        };
+        match self.value {
+            DeValue::Array(values) => values.iter().map(one).collect(),
+            _ => vec![*self],
+        }
+    }
+
+    /// Its tables: a list of them, or one.
+    pub(super) fn tables(&self) -> Result<Vec<Table<'a>>, ParseError> {
+        self.list().iter().map(Node::table).collect()
+    }
+
+    pub(super) fn table(&self) -> Result<Table<'a>, ParseError> {
+        match self.value {
+            DeValue::Table(table) => Ok(Table::new(self.text, self.at, self.key, table)),
+            _ => Err(self.wants("a table")),
+        }
+    }
+
+    /// As JSON; dates become texts.
+    ///
+    /// # Errors
+    /// A number that JSON does not have.
+    pub(super) fn json(&self) -> Result<serde_json::Value, ParseError> {
+        use serde_json::Value;
+        Ok(match self.value {
+            DeValue::String(text) => Value::String(text.clone().into_owned()),
+            DeValue::Boolean(value) => Value::Bool(*value),
+            DeValue::Datetime(date) => Value::String(date.to_string()),
+            DeValue::Integer(number) => {
+                let whole = i64::from_str_radix(number.as_str(), number.radix());
+                whole.map(Value::from).map_err(|_| self.fault("the number is too large"))?
+            }
+            DeValue::Float(number) => {
+                let value: Option<f64> = number.as_str().parse().ok();
+                let value = value.and_then(serde_json::Number::from_f64);
+                Value::Number(value.ok_or_else(|| self.fault("JSON has no such number"))?)
+            }
+            DeValue::Array(_) => {
+                Value::Array(self.list().iter().map(Node::json).collect::<Result<_, _>>()?)
+            }
+            DeValue::Table(_) => {
+                let entries = self.table()?.rest();
+                let entry = |node: &Node<'_>| Ok((node.key.to_owned(), node.json()?));
+                Value::Object(entries.iter().map(entry).collect::<Result<_, ParseError>>()?)
+            }
+        })
+    }
+}
+
+/// One of a few names.
+pub(super) fn pick<T: Copy>(text: &str, names: &[(&str, T)]) -> Result<T, ParseError> {
+    let found = names.iter().find(|(name, _)| *name == text);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let known: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+        ParseError(format!("{} is none of {}", quoted(text), known.join(", ")))
+    })
+}

@@ -1,0 +1,83 @@
+//! What came of a check: plain data for those who print it.
+
+use units::Nanos;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CheckResult {
+    pub name: String,
+    /// The base URL, without a password.
+    pub base: String,
+    /// Seconds since 1970 when it began.
+    pub started_unix_s: f64,
+    pub took: Nanos,
+    pub steps: Vec<StepResult>,
+    /// Ended by a signal; the steps that are missing were not begun.
+    pub interrupted: bool,
+    /// Why nothing could be checked: no connection could be made.
+    pub unreachable: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepResult {
+    pub name: String,
+    /// Of the plan file, from 1.
+    pub line: usize,
+    pub state: State,
+    pub took: Nanos,
+    /// Method and URL of a request, path of a file; empty for a group.
+    pub asked: String,
+    /// Of the last answer.
+    pub status: Option<u16>,
+    /// Of a group.
+    pub members: Vec<StepResult>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    Passed,
+    Failed(Difference),
+    /// Not done, and why.
+    Skipped(String),
+}
+
+/// The first thing that was not as expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// `status`, `header Content-Type`, `body`, `time`, …
+    pub what: String,
+    pub expected: String,
+    pub got: String,
+}
+
+impl Difference {
+    pub fn new(
+        what: impl Into<String>,
+        expected: impl Into<String>,
+        got: impl Into<String>,
+    ) -> Difference {
+        Difference { what: what.into(), expected: expected.into(), got: got.into() }
+    }
+}
+
+impl State {
+    pub fn of(difference: Option<Difference>) -> State {
+        difference.map_or(State::Passed, State::Failed)
+    }
+
+    pub fn failed(&self) -> bool {
+        matches!(self, State::Failed(_))
+    }
+}
+
+impl CheckResult {
+    /// Steps that passed, failed and were skipped.
+    pub fn counts(&self) -> (usize, usize, usize) {
+        let count =
+            |of: fn(&State) -> bool| self.steps.iter().filter(|step| of(&step.state)).count();
+        (
+            count(|state| *state == State::Passed),
+            count(State::failed),
+            count(|state| matches!(state, State::Skipped(_))),
+        )
+    }
+}

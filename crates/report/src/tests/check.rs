@@ -1,0 +1,150 @@
+//! What came of checks, as text, JSON and XML.
+
+use crate::Style;
+use crate::check::{json, junit, text};
+use crate::text::WIDTH;
+use plan::check::{CheckResult, Difference, State, StepResult};
+use serde_json::Value;
+use units::Nanos;
+
+const PLAIN: Style = Style { unicode: true, color: false, quiet: false, percentiles: false };
+
+fn step(name: &str, millis: u64, state: State) -> StepResult {
+    StepResult {
+        name: name.to_owned(),
+        line: 12,
+        state,
+        took: Nanos::from_millis(millis),
+        asked: "GET http://127.0.0.1:2020/hw".to_owned(),
+        status: Some(200),
+        members: Vec::new(),
+    }
+}
+
+fn wrong(what: &str, expected: &str, got: &str) -> State {
+    State::Failed(Difference::new(what, expected, got))
+}
+
+fn mixed() -> CheckResult {
+    let mut group = step("two sleeps", 2_001, wrong("time", "at least 2.00 s", "1.00 s"));
+    group.asked = String::new();
+    group.members = vec![
+        step("one", 1_000, State::Passed),
+        step("the other", 1_001, State::Skipped("not met, as some may: outcome closed".into())),
+    ];
+    let long = "a name that is much longer than the line that it must fit on, and then some more";
+    let body = wrong("body at byte 7", "\"hello <world>\"", "\"hello & \\u{1b}[31m\"");
+    CheckResult {
+        name: "The norm site".to_owned(),
+        base: "http://127.0.0.1:2020/".to_owned(),
+        started_unix_s: 1_000_877_486.0,
+        took: Nanos::from_millis(3_210),
+        steps: vec![
+            step("welcome", 3, State::Passed),
+            step("hello \u{1b}[2Jworld", 1, body),
+            group,
+            step(long, 12, wrong("header Content-Type", &"x".repeat(200), "no such field")),
+            step("tmp is empty", 0, State::Skipped("--root says where".into())),
+        ],
+        interrupted: false,
+        unreachable: None,
+    }
+}
+
+fn unreachable() -> CheckResult {
+    let steps = vec![step("welcome", 0, wrong("connection", "one", "connection refused"))];
+    let why = Some("127.0.0.1:1: connection refused".to_owned());
+    CheckResult { steps, unreachable: why, interrupted: true, ..mixed() }
+}
+
+#[test]
+fn a_tree_of_marks() {
+    insta::assert_snapshot!(text(&mixed(), PLAIN));
+}
+
+#[test]
+fn only_what_failed_in_plain_ascii() {
+    let said = text(&mixed(), Style { unicode: false, quiet: true, ..PLAIN });
+    assert!(said.is_ascii(), "{said}");
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn nobody_is_there() {
+    insta::assert_snapshot!(text(&unreachable(), PLAIN));
+}
+
+#[test]
+fn no_line_is_wider_than_the_page_and_none_steers_the_terminal() {
+    for result in [mixed(), unreachable()] {
+        for style in [PLAIN, Style { quiet: true, ..PLAIN }, Style { unicode: false, ..PLAIN }] {
+            for line in text(&result, style).lines() {
+                assert!(line.chars().count() <= WIDTH, "{line}");
+                assert!(!line.contains(char::is_control), "{line:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn colour_changes_nothing_but_marks() {
+    let coloured = text(&mixed(), Style { color: true, ..PLAIN });
+    assert!(coloured.contains("\u{1b}[32m✓\u{1b}[0m welcome"), "{coloured}");
+    assert!(coloured.contains("\u{1b}[1;31m✗\u{1b}[0m hello"), "{coloured}");
+    let mut bare = coloured;
+    for code in ["\u{1b}[32m", "\u{1b}[1;31m", "\u{1b}[0m"] {
+        bare = bare.replace(code, "");
+    }
+    assert_eq!(bare, text(&mixed(), PLAIN));
+}
+
+#[test]
+fn the_json_keeps_its_schema() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/check.schema.json");
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    for result in [mixed(), unreachable(), CheckResult::default()] {
+        let document: Value = serde_json::from_str(&json(&result)).unwrap();
+        let errors: Vec<String> = validator
+            .iter_errors(&document)
+            .map(|error| format!("{error} at {}", error.instance_path()))
+            .collect();
+        assert_eq!(errors, [""; 0]);
+        for key in document.as_object().unwrap().keys() {
+            assert!(schema["properties"].get(key).is_some(), "{key} is not described");
+        }
+    }
+    let mut wrong: Value = serde_json::from_str(&json(&mixed())).unwrap();
+    wrong["steps"][0]["state"] = "fine".into();
+    assert!(!validator.is_valid(&wrong));
+    wrong = serde_json::from_str(&json(&mixed())).unwrap();
+    wrong.as_object_mut().unwrap().remove("counts");
+    assert!(!validator.is_valid(&wrong));
+}
+
+#[test]
+fn the_xml_is_well_formed_and_counts_right() {
+    insta::assert_snapshot!(junit(&mixed()));
+    for result in [mixed(), unreachable(), CheckResult::default()] {
+        let text = junit(&result);
+        let document = roxmltree::Document::parse(&text).unwrap();
+        let suite = document.descendants().find(|node| node.has_tag_name("testsuite")).unwrap();
+        let (_, failed, skipped) = result.counts();
+        let count = |name: &str| document.descendants().filter(|n| n.has_tag_name(name)).count();
+        for (attribute, tag, expected) in [
+            ("tests", "testcase", result.steps.len()),
+            ("failures", "failure", failed),
+            ("skipped", "skipped", skipped),
+        ] {
+            assert_eq!(suite.attribute(attribute).unwrap(), expected.to_string());
+            assert_eq!(count(tag), expected);
+        }
+    }
+    let document = junit(&mixed());
+    let document = roxmltree::Document::parse(&document).unwrap();
+    let case = document.descendants().filter(|node| node.has_tag_name("testcase")).nth(1).unwrap();
+    // an escape character cannot stand in XML
+    assert_eq!(case.attribute("name").unwrap(), "hello \u{fffd}[2Jworld");
+    let failure = case.first_element_child().unwrap();
+    assert!(failure.text().unwrap().contains("expected \"hello <world>\""));
+}

@@ -1,0 +1,162 @@
+//! Requests that go out together, in virtual time: when they go out, and what is heard of each.
+
+use conduit::Peer;
+use engine::exchange::{Heard, Request};
+use sample::FailureClass;
+use sim::{Action, Admission, Client, Script, Server, World, exchange};
+use std::net::SocketAddr;
+use units::Nanos;
+use wire::answer::Asked;
+
+const CONNECT: Nanos = Nanos::from_secs(5);
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+
+fn request(bytes: &[u8]) -> Request {
+    Request {
+        peers: vec![Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 1)))],
+        tls_name: None,
+        bytes: bytes.to_vec(),
+        asked: Asked::Ordinary,
+        timeout: Nanos::from_secs(2),
+    }
+}
+
+fn world<F>(react: F) -> World
+where
+    F: FnMut(Nanos, Client, &[u8]) -> Vec<(Nanos, Action)> + 'static,
+{
+    let server = Box::new(Script { admit: Admission::Accept, react });
+    World::new(server, Nanos::from_millis(10), Nanos::from_secs(1_000))
+}
+
+/// Status and body, or the class of what went wrong.
+fn told(heard: &Heard) -> String {
+    match &heard.result {
+        Ok(reply) => format!("{} {}", reply.facts.status, String::from_utf8_lossy(&reply.body)),
+        Err(trouble) => trouble.class.id().to_owned(),
+    }
+}
+
+fn single(react: impl FnMut(Nanos, Client, &[u8]) -> Vec<(Nanos, Action)> + 'static) -> String {
+    told(&exchange(world(react), vec![request(b"x")], CONNECT).0[0])
+}
+
+#[test]
+fn an_answer_is_the_same_however_it_is_cut() {
+    for cut in 0..OK.len() {
+        let said = single(move |now, _, _| {
+            let later = now + Nanos::from_millis(1);
+            vec![
+                (now, Action::Bytes(OK[..cut].to_vec())),
+                (later, Action::Bytes(OK[cut..].to_vec())),
+            ]
+        });
+        assert_eq!(said, "200 hello", "cut at {cut}");
+    }
+}
+
+#[test]
+fn requests_go_out_when_every_connection_stands_and_not_before() {
+    /// The second connection comes about later: its first attempt is never answered.
+    struct Slow;
+    impl Server for Slow {
+        fn connect(&mut self, _: Nanos, client: Client) -> Admission {
+            if client.slot == 1 { Admission::Ignore } else { Admission::Accept }
+        }
+        fn receive(&mut self, now: Nanos, _: Client, _: &[u8]) -> Vec<(Nanos, Action)> {
+            // 5 s of waiting for the other connection, and half the round trip
+            assert_eq!(now, Nanos::from_secs(1_005) + Nanos::from_millis(10));
+            vec![(now, Action::Bytes(OK.to_vec()))]
+        }
+    }
+    let world = World::new(Box::new(Slow), Nanos::from_millis(10), Nanos::from_secs(1_000));
+    let requests = vec![request(b"a"), request(b"b")];
+    let (heard, _) = exchange(world, requests, CONNECT);
+    assert_eq!(told(&heard[0]), "200 hello");
+    // time counts from the moment they went out
+    assert_eq!(heard[0].took, Nanos::from_millis(20));
+    assert_eq!(told(&heard[1]), "connect-timo");
+    assert!(heard[0].connected && !heard[1].connected);
+}
+
+#[test]
+fn answers_are_heard_in_the_order_of_the_requests_whoever_ends_first() {
+    let react = |now: Nanos, client: Client, _: &[u8]| {
+        let span = Nanos::from_millis(if client.slot == 0 { 300 } else { 100 });
+        vec![(now + span, Action::Bytes(OK.to_vec()))]
+    };
+    let (heard, took) = exchange(world(react), vec![request(b"a"), request(b"b")], CONNECT);
+    let times: Vec<Nanos> = heard.iter().map(|heard| heard.took).collect();
+    assert_eq!(times, [Nanos::from_millis(320), Nanos::from_millis(120)]);
+    // and 20 ms for the connections
+    assert_eq!(took, Nanos::from_millis(340));
+}
+
+#[test]
+fn what_goes_wrong_has_its_class() {
+    assert_eq!(single(|now, _, _| vec![(now, Action::End)]), "closed-early");
+    assert_eq!(single(|now, _, _| vec![(now, Action::Reset)]), "connreset");
+    assert_eq!(single(|_, _, _| vec![]), "client-timo");
+    let bytes = |text: &'static [u8]| {
+        single(move |now, _, _| {
+            vec![(now, Action::Bytes(text.to_vec())), (now + Nanos(1), Action::End)]
+        })
+    };
+    assert_eq!(bytes(b"SSH-2.0\r\n"), "not-http");
+    assert_eq!(bytes(&OK[..OK.len() - 1]), "truncated");
+    assert_eq!(bytes(b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"), "bad-framing");
+    assert_eq!(bytes(b"HTTP/1.1 200 OK\r\n\r\nuntil the end"), "200 until the end");
+    let refuse = Box::new(Script { admit: Admission::Refuse, react: |_, _, _: &[u8]| vec![] });
+    let world = World::new(refuse, Nanos::ZERO, Nanos::from_secs(1));
+    let (heard, _) = exchange(world, vec![request(b"x")], CONNECT);
+    assert_eq!(told(&heard[0]), FailureClass::Refused.id());
+}
+
+#[test]
+fn a_connection_that_the_server_closes_at_once_is_closed_early() {
+    /// As beyond a connection cap: accepted, and closed before anything is asked.
+    struct Cap;
+    impl Server for Cap {
+        fn receive(&mut self, now: Nanos, client: Client, _: &[u8]) -> Vec<(Nanos, Action)> {
+            match client.slot {
+                0 => vec![(now, Action::Bytes(OK.to_vec()))],
+                _ => vec![(now, Action::End)],
+            }
+        }
+    }
+    let world = World::new(Box::new(Cap), Nanos::from_millis(1), Nanos::from_secs(1));
+    let requests = vec![request(b"a"), request(b"b"), request(b"c")];
+    let said: Vec<String> = exchange(world, requests, CONNECT).0.iter().map(told).collect();
+    assert_eq!(said, ["200 hello", "closed-early", "closed-early"]);
+}
+
+#[test]
+fn a_server_that_said_it_closes_is_given_time_to_do_so() {
+    let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    let ends = |after: u64| {
+        let react = move |now: Nanos, _: Client, _: &[u8]| {
+            let end = (now + Nanos::from_millis(after), Action::End);
+            vec![(now, Action::Bytes(closing.to_vec())), end]
+        };
+        let (heard, took) = exchange(world(react), vec![request(b"x")], CONNECT);
+        assert_eq!((told(&heard[0]).as_str(), heard[0].took), ("200 ", Nanos::from_millis(20)));
+        took
+    };
+    assert_eq!(ends(100), Nanos::from_millis(40 + 100));
+    // and no more than half a second of it
+    assert_eq!(ends(10_000), Nanos::from_millis(40 + 500));
+}
+
+#[test]
+fn requests_go_out_in_pieces_where_the_transport_takes_no_more() {
+    let mut seen = Vec::new();
+    let react = move |now: Nanos, _: Client, bytes: &[u8]| {
+        seen.extend_from_slice(bytes);
+        let whole = seen == b"0123456789";
+        if whole { vec![(now, Action::Bytes(OK.to_vec()))] } else { vec![] }
+    };
+    let mut world = world(react);
+    world.limit_writes(3);
+    let (heard, _) = exchange(world, vec![request(b"0123456789")], CONNECT);
+    assert_eq!(told(&heard[0]), "200 hello");
+}
