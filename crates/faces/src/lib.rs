@@ -36,6 +36,7 @@ pub mod ab;
 mod contract;
 mod extras;
 pub mod getopt;
+pub mod torture;
 pub mod words;
 pub mod wrk;
 
@@ -46,12 +47,13 @@ pub use extras::Extras;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
     Ab,
+    Torture,
     Wrk,
     Wrk2,
 }
 
 impl Tool {
-    pub const ALL: &[Tool] = &[Tool::Ab, Tool::Wrk, Tool::Wrk2];
+    pub const ALL: &[Tool] = &[Tool::Ab, Tool::Torture, Tool::Wrk, Tool::Wrk2];
 
     /// The tool of this name: the name of a command, or the file name that the program was started
     /// under.
@@ -62,6 +64,7 @@ impl Tool {
     pub fn name(self) -> &'static str {
         match self {
             Tool::Ab => "ab",
+            Tool::Torture => "torture.pl",
             Tool::Wrk => "wrk",
             Tool::Wrk2 => "wrk2",
         }
@@ -74,6 +77,7 @@ pub fn read(tool: Tool, program: &str, args: &[String], files: &dyn Files) -> Re
     let (extras, args) = Extras::take(args);
     match tool {
         Tool::Ab => ab::read(program, &args, extras, files),
+        Tool::Torture => torture::read(&args, extras),
         Tool::Wrk => wrk::read(program, false, &args, extras, files),
         Tool::Wrk2 => wrk::read(program, true, &args, extras, files),
     }

@@ -391,6 +391,31 @@ fn an_order_to_abandon_leaves_nothing_open() {
 }
 
 #[test]
+fn at_once_gives_up_what_is_under_way_at_the_end() {
+    let never = || script(|_, _, _| Vec::new());
+    let mut plan = count_only(5, 1_000);
+    plan.stop.duration = Some(Nanos::from_secs(2));
+    let patient = execute(plan.clone(), never(), 2);
+    assert_eq!(patient.measurement.total.counts.timed_out, 5);
+    plan.stop.at_once = true;
+    let hard = execute(plan, never(), 2);
+    let counts = hard.measurement.total.counts;
+    assert_eq!((counts.due, counts.abandoned), (5, 5));
+    assert_eq!(hard.ended_at, Nanos::from_secs(2));
+}
+
+#[test]
+fn a_raw_request_goes_out_byte_for_byte() {
+    let raw = b"GET /x HTTP/1.0\r\nHOST: other\r\n\r\n";
+    let mut plan = count_only(1, 3);
+    plan.targets[0].raw = Some(raw.to_vec());
+    let mut world = World::new(quick(), Nanos::ZERO, Nanos::from_secs(1));
+    world.keep_sent = true;
+    let run = execute_with(plan, world, 1, None);
+    assert_eq!(run.sent, raw.repeat(3));
+}
+
+#[test]
 fn a_rule_ends_a_bad_run() {
     let mut plan = open(100.0, 60);
     plan.stop.abort_if = Some(plan::AbortRule {

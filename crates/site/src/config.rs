@@ -27,6 +27,8 @@ pub struct Config {
     pub log: Option<AccessLog>,
     /// Longest request body in bytes; beyond it the answer is 413.
     pub body_max: u64,
+    /// Longest path with its query, in bytes; `None`: what a request line can hold.
+    pub uri_max: Option<u64>,
     /// Connections open at once; `None`: what the descriptor limit allows. Further ones wait in the
     /// kernel's queue.
     pub connections_max: Option<u64>,
@@ -54,6 +56,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     with("cpus", "LIST", "Run only on these CPUs, like 0,2-3"),
     with("log", "FILE", "Append a line per answer to FILE (Common Log Format)"),
     with("body-max", "SIZE", "Longest request body; beyond it 413 [64M]"),
+    with("uri-max", "SIZE", "Longest path with its query; beyond it 414 [65534 bytes]"),
     with(
         "connections-max",
         "N",
@@ -111,6 +114,7 @@ impl Default for Config {
             cpus: Vec::new(),
             log: None,
             body_max: BODY_MAX,
+            uri_max: None,
             connections_max: None,
             sleeping: Sleeping::OneAtATime,
             seed: Seed(1),
@@ -151,6 +155,10 @@ impl Config {
             "body-max" => {
                 self.body_max = parse_size(value).map_err(|error| refuse(error.to_string()))?;
             }
+            "uri-max" => {
+                let size = parse_size(value).map_err(|error| refuse(error.to_string()))?;
+                self.uri_max = Some(size);
+            }
             "connections-max" => self.connections_max = Some(count(value).map_err(refuse)?),
             "sleep-parallel" => self.sleeping = Sleeping::Parallel,
             "seed" => {
@@ -190,6 +198,9 @@ impl Config {
             return conflict(
                 "--sleep-parallel is for /sleep, which --null and faults do not serve",
             );
+        }
+        if self.engine() != Engine::Proper && self.uri_max.is_some() {
+            return conflict("--uri-max is for the pages, which --null and faults do not serve");
         }
         if self.engine() == Engine::Exact && self.threads > 1 {
             return conflict("faults are kept exact by one thread: leave out --threads");

@@ -209,7 +209,7 @@ fn proxy(value: &str) -> (String, u16) {
 }
 
 /// ab's `err`.
-pub(super) fn fatal(text: &str) -> Ending {
+fn fatal(text: &str) -> Ending {
     Ending::error(format!("{text}\n"), 1)
 }
 

@@ -1,6 +1,6 @@
 //! From options to a plan that sends what ab sends.
 
-use super::options::{Options, fatal};
+use super::options::Options;
 use super::{ciphers, exit_code};
 use crate::{Ending, words};
 use plan::{
@@ -10,8 +10,6 @@ use plan::{
 use units::Nanos;
 use url::Url;
 
-/// ab's buffer for a request without its body.
-const REQUEST_MAX: usize = 8_192;
 const DAY: i32 = 86_400;
 /// Rows are short, so that progress is told when it is made.
 const ROW: Nanos = Nanos::from_millis(100);
@@ -27,9 +25,6 @@ pub(super) fn plan(options: &Options) -> Result<Plan, Refusal> {
     let tls = tls(options).map_err(Refusal::BeforeBanner)?;
     let after = |text: String, code| Refusal::AfterBanner(Ending::error(text, code));
     let head = head(options);
-    if head.len() >= REQUEST_MAX {
-        return Err(Refusal::AfterBanner(fatal("Request too long\n")));
-    }
     if options.concurrency == 0 {
         // a poll set for nobody
         return Err(after("apr_pollset_poll: Invalid argument (22)\n".into(), 22));

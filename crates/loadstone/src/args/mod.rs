@@ -110,6 +110,7 @@ Examples:
                                                  an open load, an objective
   loadstone run --urls list.txt --random --json result.json
   loadstone site --listen 127.0.0.1:0            a server to try things on
+  loadstone ab -n 1000 -c 20 URL                 as ApacheBench does it
 
 Exit codes: 0 all well; 1 objective or expectation missed; 2 usage or plan;
 3 no connection; 4 the measurement is INVALID; 5 a result was not written;

@@ -28,6 +28,7 @@ use crate::{AccessLog, Config, Sleeping};
 #[derive(Clone, Debug)]
 pub(crate) struct Common {
     body_max: u64,
+    uri_max: u64,
     sleeping: Sleeping,
     log: Option<AccessLog>,
     /// The bed of `/sleep`: who holds it sleeps.
@@ -50,6 +51,7 @@ impl Common {
         let (sign, stop) = watch::channel(());
         let common = Common {
             body_max: config.body_max,
+            uri_max: config.uri_max.unwrap_or(u64::MAX),
             sleeping: config.sleeping,
             log: config.log.clone(),
             bed: Arc::new(Mutex::new(())),

@@ -73,6 +73,11 @@ fn refused(request: &Request<Incoming>, common: &Common) -> Option<Refusal> {
         let text = "An HTTP/1.1 request needs one Host field.\n".to_owned();
         return Some(Refusal { status: 400, text });
     }
+    let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
+    if target as u64 > common.uri_max {
+        let text = format!("The URI is longer than {} bytes, the most.\n", common.uri_max);
+        return Some(Refusal { status: 414, text });
+    }
     if request.body().size_hint().lower() > common.body_max {
         return Some(too_large(common));
     }

@@ -158,6 +158,18 @@ fn a_body_that_is_too_long_is_413() {
 }
 
 #[test]
+fn a_uri_that_is_too_long_is_414() {
+    let site = site(&[("uri-max", "8")]);
+    let ask = |path: &str| {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        ask(&site, request).lines().next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(ask("/hw?1234"), "HTTP/1.1 200 OK");
+    assert_eq!(ask("/hw?12345"), "HTTP/1.1 414 URI Too Long");
+    assert_eq!(ask("/12345678"), "HTTP/1.1 414 URI Too Long");
+}
+
+#[test]
 fn chunked_and_close_delimited_bodies() {
     let site = site(&[]);
     let chunked = |extra: &str| {

@@ -1,0 +1,93 @@
+//! Counting, warnings and the report.
+
+use super::options::Options;
+use crate::{Facts, words};
+use report::RunReport;
+use sample::{CallRecord, FailureClass, Outcome};
+use std::collections::BTreeMap;
+
+/// What has come of the accesses so far.
+#[derive(Debug)]
+pub(super) struct Tally {
+    /// Random data of each request, in bytes.
+    sent: Vec<u64>,
+    transactions: u64,
+    /// Sum of their times in seconds.
+    busy_s: f64,
+    bytes: u64,
+    statuses: BTreeMap<u16, u64>,
+}
+
+impl Tally {
+    pub(super) fn new(sent: Vec<u64>) -> Tally {
+        Tally { sent, transactions: 0, busy_s: 0.0, bytes: 0, statuses: BTreeMap::new() }
+    }
+
+    /// `warnings`: a line for each access that found the server in trouble.
+    pub(super) fn take(&mut self, call: &CallRecord, warnings: &mut String) {
+        if matches!(call.outcome, Outcome::Abandoned | Outcome::Dropped) {
+            return;
+        }
+        let sample = &call.sample;
+        let (status, message) = verdict(call);
+        self.transactions += 1;
+        self.busy_s += (sample.done - sample.issued).as_secs_f64();
+        let data = self.sent.get(sample.target as usize).copied().unwrap_or(0);
+        self.bytes += data + sample.body_bytes;
+        *self.statuses.entry(status).or_default() += 1;
+        if status >= 500 {
+            putln!(warnings, "{}: {message}", sample.target + 1);
+        }
+    }
+}
+
+/// Status and message of an access; without an answer, the ones that the script made up.
+fn verdict(call: &CallRecord) -> (u16, String) {
+    let head = String::from_utf8_lossy(&call.answer);
+    let line = head.lines().next().unwrap_or_default();
+    let mut words = line.splitn(3, ' ');
+    let stated = words.nth(1).and_then(|word| word.parse::<u16>().ok());
+    let message = words.next().unwrap_or_default().to_owned();
+    match (call.sample.status, stated) {
+        (0, Some(status)) if line.starts_with("HTTP/") => (status, message),
+        (0, _) if call.sample.sent.is_zero() => (503, "connection refused".to_owned()),
+        (0, _) if call.sample.class == Some(FailureClass::Refused) => {
+            (503, "connection refused".to_owned())
+        }
+        (0, _) => (400, "malformed header".to_owned()),
+        (status, _) => (status, message),
+    }
+}
+
+pub(super) fn text(options: &Options, tally: &Tally, report: &RunReport, facts: &Facts) -> String {
+    let spent_s = report.measurement.elapsed.as_secs_f64();
+    let began_s = report.started_unix_s;
+    let date = |unix_s: f64| words::ctime(unix_s.floor() as i64, facts.utc_offset_s);
+    // what the script's dummy run would have taken as well: sleeping between the accesses
+    let asleep_s = options.delay.as_secs_f64() / 2.0 * f64::from(options.times - 1);
+    let least_s = tally.busy_s / f64::from(options.copies);
+    let elapsed_s = (spent_s - asleep_s).max(least_s).max(1e-9);
+    let transactions = tally.transactions as f64;
+    let mut out = format!(
+        "** torture.pl version 1.05 starting at {}\n\
+         Transactions:           {}\n\
+         Elapsed time:           {elapsed_s:.3} sec\n\
+         Bytes Transferred:      {} bytes\n\
+         Response Time:          {:.2} sec\n\
+         Transaction Rate:       {:.2} trans/sec\n\
+         Throughput:             {:.2} bytes/sec\n\
+         Concurrency:            {:.1}\n",
+        date(began_s),
+        tally.transactions,
+        tally.bytes,
+        tally.busy_s / transactions.max(1.0),
+        transactions / elapsed_s,
+        tally.bytes as f64 / elapsed_s,
+        tally.busy_s / elapsed_s,
+    );
+    for (status, count) in &tally.statuses {
+        putln!(out, "Status Code {status}:        {count}");
+    }
+    putln!(out, "** torture.pl version 1.05 ending at {}", date(began_s + spent_s));
+    out
+}

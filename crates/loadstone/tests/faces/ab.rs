@@ -1,0 +1,579 @@
+//! `loadstone ab` beside ApacheBench: the same command lines against the same servers. What was
+//! measured is masked; counts, bytes, sizes and all wording must be equal.
+
+use crate::support::http::{answer, read_request};
+use crate::support::{Ran, Scripted, Site, finish, program, run};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+fn original(args: &[&str]) -> Ran {
+    let mut command = Command::new("ab");
+    command.args(args).stdin(Stdio::null()).env("LC_ALL", "C");
+    finish(command, b"")
+}
+
+fn ours(args: &[&str]) -> Ran {
+    run(&[&["ab"], args].concat())
+}
+
+/// Runs both and demands the same exit code and the same text, but for what was measured.
+#[track_caller]
+fn same(args: &[&str]) -> (Ran, Ran) {
+    let (theirs, ours) = (original(args), ours(args));
+    assert_alike(args, &theirs, &ours);
+    (theirs, ours)
+}
+
+#[track_caller]
+fn assert_alike(args: &[&str], theirs: &Ran, ours: &Ran) {
+    let told = format!("ab {}\ntheirs {theirs:#?}\nours {ours:#?}", args.join(" "));
+    assert_eq!(masked(&theirs.stdout), masked(&ours.stdout), "{told}");
+    assert_eq!(masked(&theirs.stderr), masked(&ours.stderr), "{told}");
+    assert_eq!(theirs.code, ours.code, "{told}");
+}
+
+/// Lines whose numbers were measured, by how they begin (in HTML: what they contain).
+const MEASURED: [&str; 9] = [
+    "Time taken for tests:",
+    "Requests per second:",
+    "Time per request:",
+    "Transfer rate:",
+    "kb/s ",
+    "Connect: ",
+    "Connect:<",
+    "Processing:",
+    "Waiting: ",
+];
+
+/// Numbers that were measured become `#`; the remarks on how far median and mean lie apart go.
+fn masked(text: &str) -> String {
+    let mut lines = Vec::new();
+    let mut percentages = false;
+    for line in text.lines() {
+        let remark =
+            line.starts_with("WARNING: The median") || line.starts_with("ERROR: The median");
+        if remark
+            || line.starts_with("        These results")
+            || line.starts_with("       deviation")
+        {
+            continue;
+        }
+        percentages |= line.starts_with("Percentage of");
+        let times = line.starts_with("Total:  ") || line.contains(">Total:<");
+        let date = line.to_ascii_lowercase().starts_with("date:");
+        let measured = date || MEASURED.iter().any(|start| line.contains(start));
+        lines.push(if percentages && line.contains('%') {
+            // `  50%      3`: the percentage stays
+            let (percent, rest) = line.split_once('%').unwrap();
+            format!("{percent}%{}", digits_masked(rest))
+        } else if measured || times {
+            digits_masked(line)
+        } else {
+            line.to_owned()
+        });
+    }
+    lines.join("\n")
+}
+
+/// Numbers with the blanks that pad them become one `#`.
+fn digits_masked(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.chars() {
+        match byte {
+            '0'..='9' | '.' if out.ends_with('#') => {}
+            '0'..='9' => {
+                let kept = out.trim_end_matches(' ').len();
+                out.truncate(kept);
+                out.push('#');
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[test]
+fn plain_runs_and_their_options() {
+    let site = Site::start(&[]);
+    let (hw, bytes) = (site.url("/hw"), site.url("/bytes/5000"));
+    for args in [
+        vec!["-n", "1", &hw],
+        vec!["-n", "10", "-c", "2", &hw],
+        vec!["-n20", "-kc4", &hw],
+        vec!["-k", "-n", "10", &bytes],
+        vec!["-n", "5", "-i", &hw],
+        vec!["-n", "5", "-i", "-k", &hw],
+        vec!["-S", "-n", "7", &bytes],
+        vec!["-d", "-n", "7", &hw],
+        vec!["-l", "-n", "4", &hw],
+        vec!["-t", "20", "-n", "6", "-c", "3", &hw],
+        vec!["-b", "65536", "-s", "20", "-B", "127.0.0.1", "-n", "3", &hw],
+        vec!["-Q", &hw],
+        vec!["-m", "OPTIONS", "-n", "3", &hw],
+    ] {
+        same(&args);
+    }
+    let status = site.url("/status/404");
+    same(&["-n", "6", "-c", "2", &status]);
+    same(&["-n", "3", "-w", "-k", &status]);
+}
+
+#[test]
+fn progress_goes_to_standard_error() {
+    let site = Site::start(&[]);
+    let url = site.url("/hw");
+    let (_, ran) = same(&["-n", "250", "-c", "5", "-k", &url]);
+    assert_eq!(
+        ran.stderr,
+        "Completed 100 requests\nCompleted 200 requests\nFinished 250 requests\n"
+    );
+    same(&["-q", "-n", "200", "-k", &url]);
+    same(&["-w", "-n", "160", "-k", &url]);
+}
+
+#[test]
+fn tables_in_html() {
+    let site = Site::start(&[]);
+    let url = site.url("/bytes/77");
+    same(&["-w", "-n", "3", &url]);
+    same(&["-x", "border=1", "-y", "class=row", "-z", "class=cell", "-n", "4", "-c", "2", &url]);
+}
+
+#[test]
+fn bodies_are_posted_and_put() {
+    let site = Site::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("body");
+    std::fs::write(&file, "a=1&b=2").unwrap();
+    let (file, url) = (file.to_str().unwrap(), site.url("/echo"));
+    same(&["-n", "4", "-p", file, "-T", "application/x-www-form-urlencoded", &url]);
+    same(&["-n", "4", "-c", "2", "-k", "-u", file, &url]);
+    same(&["-n", "2", "-w", "-p", file, &url]);
+    same(&["-n", "2", "-p", file, "-m", "PATCH", &url]);
+}
+
+#[test]
+fn what_was_sent_and_received_is_told() {
+    let site = Site::start(&[]);
+    let url = site.url("/hw");
+    let login = ["-C", "a=1", "-C", "b=2", "-A", "fred:flintstone", "-P", "me:too"];
+    for level in ["1", "2", "3", "4"] {
+        same(&[&["-v", level, "-n", "2"], login.as_slice(), &[&url]].concat());
+    }
+    same(&["-v", "2", "-n", "1", "-k", "-H", "Host: shop.example", "-H", "X-Y: z", &url]);
+    let missing = site.url("/nothing");
+    same(&["-v", "3", "-n", "1", &missing]);
+}
+
+/// A server that keeps what it was asked and answers as `body` says for each request.
+struct Listening {
+    server: Scripted,
+    heard: Arc<Mutex<Vec<Vec<u8>>>>,
+}
+
+impl Listening {
+    fn start(body: impl Fn(usize) -> String + Send + Sync + 'static) -> Listening {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let (book, count) = (Arc::clone(&heard), AtomicUsize::new(0));
+        let server = Scripted::start(move |mut stream, _| {
+            let Some(request) = request_bytes(&mut stream) else { return };
+            book.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+            let body = body(count.fetch_add(1, Ordering::SeqCst));
+            let head =
+                format!("HTTP/1.0 200 OK\r\nServer: two words\r\nContent-Length: {}", body.len());
+            stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).ok();
+        });
+        Listening { server, heard }
+    }
+
+    fn take(&self) -> Vec<String> {
+        let heard = std::mem::take(&mut *self.heard.lock().unwrap_or_else(PoisonError::into_inner));
+        heard.iter().map(|request| String::from_utf8_lossy(request).into_owned()).collect()
+    }
+}
+
+/// Head and body of one request, as they came.
+fn request_bytes(stream: &mut TcpStream) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut reader = BufReader::new(stream);
+    let mut length = 0;
+    loop {
+        let from = bytes.len();
+        reader.read_until(b'\n', &mut bytes).ok().filter(|count| *count > 0)?;
+        let line = String::from_utf8_lossy(&bytes[from..]).to_ascii_lowercase();
+        if let Some(text) = line.strip_prefix("content-length:") {
+            length = text.trim().parse().ok()?;
+        }
+        if line == "\r\n" {
+            break;
+        }
+    }
+    let head = bytes.len();
+    bytes.resize(head + length, 0);
+    reader.read_exact(&mut bytes[head..]).ok()?;
+    Some(bytes)
+}
+
+#[test]
+fn the_bytes_on_the_wire_are_the_same() {
+    let server = Listening::start(|_| "hello".to_owned());
+    let url = server.server.url("/a/b?c=%20d");
+    let proxy = server.server.address.to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("body");
+    std::fs::write(&file, b"\x00\xff raw \r\n\r\n").unwrap();
+    let file = file.to_str().unwrap();
+    for args in [
+        vec!["-n", "2", &url],
+        vec!["-n", "1", "-k", "-C", "x=y", "-A", " u:p", "-P", "v:q", &url],
+        vec!["-n", "1", "-H", "accept: text/html", "-H", "User-Agent: me", "-H", "HOST: h", &url],
+        vec!["-n", "1", "-p", file, "-T", "a/b", "-H", "X-Same: 1", "-H", "X-Same: 2", &url],
+        vec!["-n", "2", "-X", &proxy, "http://nowhere.invalid:81/x#y"],
+    ] {
+        let (theirs, ours) = (original(&args), server.take());
+        let first = (theirs, ours);
+        let second = (self::ours(&args), server.take());
+        assert_eq!(first.1, second.1, "{args:?}");
+        assert!(!first.1.is_empty(), "{args:?}");
+        assert_alike(&args, &first.0, &second.0);
+    }
+}
+
+#[test]
+fn another_length_than_the_first_is_a_failure() {
+    for option in ["-q", "-l"] {
+        // the third answer of four is longer
+        let server = Listening::start(|index| "x".repeat(if index % 4 == 2 { 9 } else { 5 }));
+        let url = server.server.url("/");
+        let (_, ran) = same(&[option, "-n", "4", &url]);
+        let failed = if option == "-l" { 0 } else { 1 };
+        assert!(ran.stdout.contains(&format!("Failed requests:        {failed}\n")), "{ran:#?}");
+    }
+}
+
+#[test]
+fn percentiles_and_requests_as_files() {
+    let site = Site::start(&[]);
+    let url = site.url("/hw");
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let shape = |of: fn(&[&str]) -> Ran, prefix: &str| {
+        let (csv, tsv) = (path(&format!("{prefix}.csv")), path(&format!("{prefix}.tsv")));
+        let ran = of(&["-n", "30", "-c", "3", "-e", &csv, "-g", &tsv, &url]);
+        assert_eq!(ran.code, 0, "{ran:#?}");
+        let read = |path: &str| std::fs::read_to_string(path).unwrap();
+        let csv: Vec<String> = read(&csv).lines().map(digits_of_time_masked).collect();
+        let tsv: Vec<usize> = read(&tsv).lines().map(|line| line.split('\t').count()).collect();
+        let header = read(&path(&format!("{prefix}.tsv"))).lines().next().unwrap().to_owned();
+        (csv, tsv, header)
+    };
+    let (theirs, ours) = (shape(original, "theirs"), shape(ours, "ours"));
+    assert_eq!(theirs, ours);
+    assert_eq!((ours.0.len(), ours.1.len()), (102, 31));
+    let nowhere = path("no/such/folder");
+    same(&["-n", "2", "-e", &nowhere, &url]);
+    same(&["-n", "2", "-g", &nowhere, &url]);
+}
+
+/// `17,3.021` as `17,#.###`.
+fn digits_of_time_masked(line: &str) -> String {
+    let (percent, time) = line.split_once(',').unwrap_or((line, ""));
+    let time: String = time.chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).collect();
+    format!("{percent},{}", time.trim_start_matches('#'))
+}
+
+#[test]
+fn what_cannot_be_asked_for_is_refused_in_the_same_words() {
+    let missing = "/no/such/file";
+    let page = "http://127.0.0.1:1/";
+    let long = format!("X-Long: {}", "x".repeat(8_192));
+    for args in [
+        vec![],
+        vec!["-h"],
+        vec!["-V"],
+        vec!["http://127.0.0.1:1"],
+        vec!["-n", "0", page],
+        vec!["-n", "x", page],
+        vec!["-c", "5", "-n", "2", page],
+        vec!["-c", "-1", page],
+        vec!["-c", "300000", "-n", "400000", page],
+        vec!["-c", "0", page],
+        vec!["-n"],
+        vec!["-z"],
+        vec![page, "-n", "2"],
+        vec!["-Qk", page],
+        vec!["--", page, page],
+        vec!["-p", missing, page],
+        vec!["-u", missing, page],
+        vec!["-i", "-p", "/dev/null", page],
+        vec!["-p", "/dev/null", "-i", page],
+        vec!["-m", "X", "-u", "/dev/null", page],
+        vec!["-A", &long, page],
+        vec!["http://127.0.0.1:99999/"],
+        vec!["http://:80/"],
+        vec!["http://[::1/"],
+        vec!["-B", "192.0.2.1", page],
+        vec!["-E", missing, "https://127.0.0.1:1/"],
+    ] {
+        let (theirs, ours) = (original(&args), ours(&args));
+        if args.contains(&"-E") {
+            // what OpenSSL itself adds to it is OpenSSL's
+            let first = |ran: &Ran| ran.stderr.lines().next().map(str::to_owned);
+            assert_eq!((first(&theirs), theirs.code), (first(&ours), ours.code));
+        } else {
+            assert_alike(&args, &theirs, &ours);
+        }
+    }
+    let (theirs, ours) = ("-Z", "bogus");
+    let args = [theirs, ours, "https://127.0.0.1:1/"];
+    let (theirs, ours) = (original(&args), self::ours(&args));
+    assert!(theirs.stderr.starts_with(&ours.stderr), "{theirs:#?} {ours:#?}");
+    assert_eq!((theirs.code, theirs.stdout), (ours.code, ours.stdout));
+    let old = self::ours(&["-f", "TLS1", "https://127.0.0.1:1/"]);
+    assert_eq!(old.code, 1, "{old:#?}");
+    assert!(old.stderr.contains("TLS 1.2"), "{old:#?}");
+}
+
+#[test]
+fn nobody_there_and_no_such_name() {
+    let port = crate::support::free_port();
+    let url = format!("http://127.0.0.1:{port}/");
+    same(&["-n", "3", "-c", "2", &url]);
+    same(&["-k", "-w", &url]);
+    // a resolver may have no answer at all for it; both ask the same one
+    same(&["http://no-such-name.invalid/"]);
+    same(&["-X", "no-such-name.invalid:80", "http://127.0.0.1/"]);
+    same(&["-X", "127.0.0.1", "http://127.0.0.1/"]);
+}
+
+#[test]
+fn a_name_with_two_addresses_is_tried_in_order() {
+    let site = Site::start(&[]);
+    let url = format!("http://localhost:{}/hw", site.port());
+    same(&["-n", "5", "-c", "2", &url]);
+}
+
+#[test]
+fn a_reset_ends_the_run_unless_it_may_not() {
+    let start = || {
+        Scripted::start(|mut stream, _| {
+            let Some(_) = read_request(&mut BufReader::new(&mut stream)) else { return };
+            let socket = rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
+            assert!(socket.is_ok());
+        })
+    };
+    let server = start();
+    same(&["-n", "4", &server.url("/")]);
+    let server = start();
+    let url = server.url("/");
+    let args = ["-r", "-n", "4", "-v", "1", &url];
+    let (theirs, ran) = (original(&args), ours(&args));
+    // ab counts such a reset a second time, as an exception
+    let once = |ran: &Ran| {
+        let kept =
+            ran.stdout.lines().filter(|line| !line.contains("Failed") && !line.contains("Exc"));
+        (masked(&kept.collect::<Vec<_>>().join("\n")), ran.stderr.clone(), ran.code)
+    };
+    assert_eq!(once(&theirs), once(&ran));
+    assert!(ran.stdout.contains("(Connect: 0, Receive: 4, Length: 0, Exceptions: 0)"), "{ran:#?}");
+}
+
+#[test]
+fn silence_ends_the_run_after_its_time() {
+    let site = Site::start(&[("never-answer", "")]);
+    same(&["-s", "1", "-n", "2", &site.url("/hw")]);
+}
+
+#[test]
+fn short_and_broken_answers_count_as_complete() {
+    let start = || {
+        Scripted::start(|mut stream, _| {
+            read_request(&mut BufReader::new(&mut stream));
+            stream.write_all(b"HTTP/1.0 200 OK\r\nContent-Length: 50\r\n\r\nshort").ok();
+        })
+    };
+    let (a, b) = (start(), start());
+    let args = |url: &str| ["-n".to_owned(), "3".to_owned(), url.to_owned()];
+    let (a, b) = (args(&a.url("/")), args(&b.url("/")));
+    let theirs = original(&a.each_ref().map(String::as_str));
+    let ours = ours(&b.each_ref().map(String::as_str));
+    let port = |text: &str| {
+        let kept = text.lines().filter(|line| !line.starts_with("Server Port:"));
+        masked(&kept.collect::<Vec<_>>().join("\n"))
+    };
+    assert_eq!(port(&theirs.stdout), port(&ours.stdout));
+    assert_eq!((theirs.code, &theirs.stderr), (ours.code, &ours.stderr));
+}
+
+/// Waits for the server to have answered, then interrupts the program.
+fn interrupted(mut command: Command, answered: &AtomicUsize) -> Ran {
+    let before = answered.load(Ordering::SeqCst);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let limit = Instant::now() + Duration::from_secs(20);
+    while answered.load(Ordering::SeqCst) < before + 3 {
+        assert!(Instant::now() < limit, "the server was never asked");
+        std::thread::yield_now();
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let output = Child::wait_with_output(child).unwrap();
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+#[test]
+fn an_interrupt_prints_what_there_is() {
+    let answered = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&answered);
+    let server = Scripted::start(move |mut stream, _| {
+        read_request(&mut BufReader::new(&mut stream));
+        stream.write_all(&answer(200, "", "hello")).ok();
+        count.fetch_add(1, Ordering::SeqCst);
+    });
+    let url = server.url("/");
+    let args = ["-q", "-d", "-n", "40000", &url];
+    let mut theirs = Command::new("ab");
+    theirs.args(args);
+    let theirs = interrupted(theirs, &answered);
+    let ours = interrupted(program(&[&["ab"], args.as_slice()].concat()), &answered);
+    assert_eq!((theirs.code, ours.code), (1, 1));
+    let all = |text: &str| digits_masked(&masked(text));
+    assert_eq!(all(&theirs.stdout), all(&ours.stdout));
+}
+
+/// OpenSSL's own server, on a port that it chose, serving the files of a folder.
+struct Openssl {
+    child: Child,
+    folder: tempfile::TempDir,
+    port: u16,
+}
+
+impl Openssl {
+    fn start(extra: &[&str]) -> Openssl {
+        let folder = tempfile::tempdir().unwrap();
+        let pki = crate::support::tls::Pki::new();
+        let keep = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        keep("cert.pem", &pki.server.cert);
+        keep("key.pem", &pki.server.key);
+        keep("page", "hello over TLS\n");
+        let mut command = Command::new("openssl");
+        command.args([
+            "s_server",
+            "-accept",
+            "127.0.0.1:0",
+            "-cert",
+            "cert.pem",
+            "-key",
+            "key.pem",
+        ]);
+        command.args(["-WWW"]).args(extra).current_dir(folder.path());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let port = loop {
+            let line = lines.next().unwrap().unwrap();
+            if let Some(address) = line.strip_prefix("ACCEPT ") {
+                break address.rsplit_once(':').unwrap().1.parse().unwrap();
+            }
+        };
+        // it writes on for each connection
+        std::thread::spawn(move || lines.for_each(drop));
+        Openssl { child, folder, port }
+    }
+}
+
+impl Drop for Openssl {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+        assert!(self.folder.path().exists());
+    }
+}
+
+#[test]
+fn lines_about_tls() {
+    for extra in [&["-tls1_3"][..], &["-tls1_2"], &["-tls1_3", "-groups", "P-256"]] {
+        let server = Openssl::start(extra);
+        let by_name = format!("https://localhost:{}/page", server.port);
+        let by_address = format!("https://127.0.0.1:{}/page", server.port);
+        same(&["-n", "3", &by_name]);
+        same(&["-n", "2", &by_address]);
+        same(&["-n", "2", "-I", &by_name]);
+        if extra.len() == 1 {
+            let protocol = if extra[0] == "-tls1_3" { "TLS1.3" } else { "TLS1.2" };
+            same(&["-n", "2", "-f", protocol, &by_name]);
+        }
+    }
+    let server = Openssl::start(&["-tls1_2"]);
+    let url = format!("https://localhost:{}/page", server.port);
+    same(&["-n", "2", "-Z", "ECDHE-ECDSA-AES128-GCM-SHA256", &url]);
+    same(&["-n", "2", "-Z", "HIGH:!AES256:!CHACHA20", "-H", "Host: shop.example", &url]);
+}
+
+/// The number behind a label, as scripts take it out by a pattern like `^label:\s+([0-9.]+)`.
+fn figure(text: &str, label: &str, unit: &str) -> f64 {
+    let found = text.lines().find_map(|line| {
+        let rest = line.trim_start().strip_prefix(label)?.trim_start();
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        rest[end..].trim_start().starts_with(unit).then(|| rest[..end].parse().ok())?
+    });
+    found.unwrap_or_else(|| panic!("no {label} … {unit} in {text}"))
+}
+
+#[test]
+fn what_scripts_take_out_of_it_is_there() {
+    let site = Site::start(&[]);
+    let ran = ours(&["-n", "40", "-c", "4", "-k", &site.url("/hw")]);
+    let text = &ran.stdout;
+    for (label, unit) in [
+        ("Requests per second:", "[#/sec] (mean)"),
+        ("Time per request:", "[ms] (mean)"),
+        ("Time per request:", "[ms] (mean, across all concurrent requests)"),
+        ("Transfer rate:", "[Kbytes/sec] received"),
+        ("Time taken for tests:", "seconds"),
+    ] {
+        assert!(figure(text, label, unit) > 0.0, "{label} {unit}");
+    }
+    assert_eq!(figure(text, "Complete requests:", "") as u64, 40);
+    assert_eq!(figure(text, "Failed requests:", "") as u64, 0);
+    assert_eq!(figure(text, "Keep-Alive requests:", "") as u64, 40);
+    for percent in ["50%", "66%", "75%", "80%", "90%", "95%", "98%", "99%", "100%"] {
+        assert!(figure(text, percent, "") >= 0.0);
+    }
+    // rates and times are of the same run: requests × time = concurrency
+    let product = figure(text, "Requests per second:", "[#/sec]")
+        * figure(text, "Time per request:", "[ms] (mean)");
+    assert!((product / 4_000.0 - 1.0).abs() < 0.05, "{product}");
+}
+
+#[test]
+fn ours_beside_theirs() {
+    let site = Site::start(&[]);
+    let url = site.url("/hw");
+    let native = ours(&["--native", "-n", "7", "-c", "2", "-H", "X-A: b c", &url]).expect(&[0]);
+    assert_eq!(
+        native.stdout,
+        format!(
+            "loadstone run {url} -c 2 -n 7 --http 1.0 --calls 1 -H 'X-A: b c' --progress-timeout 30s\n"
+        )
+    );
+    // by the name that it is called under
+    let folder = tempfile::tempdir().unwrap();
+    let link = folder.path().join("ab");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_loadstone"), &link).unwrap();
+    let mut command = Command::new(&link);
+    command.args(["-n", "2", &url]).stdin(Stdio::null());
+    let ran = finish(command, b"");
+    assert!(ran.stdout.starts_with("This is ApacheBench, Version 2.3"), "{ran:#?}");
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    // notes are for terminals, or for who asks
+    let ran = ours(&["--strict", "-n", "4", &url]).expect(&[0]);
+    assert_eq!(ran.stderr, "");
+}

@@ -1,0 +1,125 @@
+//! `loadstone torture.pl` against the built-in site. The script itself is not packaged: its report
+//! is compared with the template that is known of it.
+
+use crate::support::{Site, run};
+
+fn torture(args: &[&str]) -> crate::support::Ran {
+    run(&[&["torture.pl"], args].concat())
+}
+
+/// Text with its numbers and dates masked.
+fn masked(text: &str) -> String {
+    let mut out = Vec::new();
+    for line in text.lines() {
+        let dated = line.split_once("ing at ").map(|(start, _)| format!("{start}ing at DATE"));
+        let figures = |text: &str| {
+            let mut masked = String::new();
+            for letter in text.chars() {
+                let digit = letter.is_ascii_digit() || letter == '.';
+                if !(digit && masked.ends_with('#')) {
+                    masked.push(if letter.is_ascii_digit() { '#' } else { letter });
+                }
+            }
+            masked
+        };
+        out.push(dated.unwrap_or_else(|| match line.split_once(':') {
+            Some((label, rest)) => format!("{label}:{}", figures(rest)),
+            None => line.to_owned(),
+        }));
+    }
+    out.join("\n")
+}
+
+#[test]
+fn the_report_has_its_lines() {
+    let site = Site::start(&[]);
+    let ran = torture(&["-c", "5", "-t", "10", &site.url("/hw")]).expect(&[0]);
+    assert_eq!(ran.stderr, "");
+    insta::assert_snapshot!(masked(&ran.stdout), @r"
+    ** torture.pl version 1.05 starting at DATE
+    Transactions:           #
+    Elapsed time:           # sec
+    Bytes Transferred:      # bytes
+    Response Time:          # sec
+    Transaction Rate:       # trans/sec
+    Throughput:             # bytes/sec
+    Concurrency:            #
+    Status Code 200:        #
+    ** torture.pl version 1.05 ending at DATE
+    ");
+    assert!(ran.stdout.contains("Transactions:           50\n"), "{ran:#?}");
+    assert!(ran.stdout.contains("Bytes Transferred:      550 bytes\n"), "{ran:#?}");
+    assert!(ran.stdout.contains("Status Code 200:        50\n"), "{ran:#?}");
+    assert_eq!(site.stop().requests, 50);
+}
+
+/// Status and length of the target of each line of an access log.
+fn logged(text: &str) -> Vec<(String, usize)> {
+    let line = |line: &str| {
+        let (_, rest) = line.split_once('"').unwrap();
+        let (request, rest) = rest.rsplit_once('"').unwrap();
+        let target = request.split(' ').nth(1).unwrap().len();
+        (rest.split_whitespace().next().unwrap().to_owned(), target)
+    };
+    text.lines().map(line).collect()
+}
+
+#[test]
+fn a_uri_that_is_too_long_is_refused_exactly_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("access.log");
+    let site = Site::start(&[("uri-max", "8192"), ("log", log.to_str().unwrap())]);
+    let ran = torture(&["-t", "40", "-c", "2", "-l", "9000", &site.url("/hw")]).expect(&[0]);
+    site.stop();
+    let lines = logged(&std::fs::read_to_string(&log).unwrap());
+    assert_eq!(lines.len(), 80);
+    for (status, target) in &lines {
+        let right = if *target > 8_192 { "414" } else { "200" };
+        assert_eq!(status, right, "a target of {target} bytes");
+    }
+    for status in ["200", "414"] {
+        let count = lines.iter().filter(|(seen, _)| seen == status).count();
+        assert!(count > 10, "{count} of {status}");
+        let line = format!("Status Code {status}:        {count}\n");
+        assert!(ran.stdout.contains(&line), "{line} in {ran:#?}");
+    }
+}
+
+#[test]
+fn data_goes_into_the_path_or_the_body() {
+    let site = Site::start(&[]);
+    let posted = torture(&["-P", "-t", "5", "-l", "500", &site.url("/echo")]).expect(&[0]);
+    assert!(posted.stdout.contains("Status Code 200:        5\n"), "{posted:#?}");
+    let in_path = torture(&["-p", "-t", "5", "-l", "50", &site.url("/hw")]).expect(&[0]);
+    assert!(in_path.stdout.contains("Status Code 404:        5\n"), "{in_path:#?}");
+    // raw bytes are no request line
+    let raw = torture(&["-r", "-t", "5", "-l", "500", &site.url("/hw")]).expect(&[0]);
+    assert!(raw.stdout.contains("Status Code 400:"), "{raw:#?}");
+}
+
+#[test]
+fn trouble_is_warned_of() {
+    let site = Site::start(&[("error-share", "100%")]);
+    let ran = torture(&["-t", "3", &site.url("/hw")]).expect(&[0]);
+    assert!(ran.stdout.contains("Status Code 500:        3\n"), "{ran:#?}");
+    assert_eq!(ran.stderr.lines().count(), 3, "{ran:#?}");
+    assert!(ran.stderr.lines().all(|line| line.ends_with(": Internal Server Error")), "{ran:#?}");
+    let url = format!("http://127.0.0.1:{}/", crate::support::free_port());
+    let ran = torture(&[&url]).expect(&[0]);
+    assert!(ran.stdout.contains("Status Code 503:        1\n"), "{ran:#?}");
+    assert_eq!(ran.stderr, "1: connection refused\n");
+    let site = Site::start(&[("garbage", "")]);
+    let ran = torture(&["-t", "2", &site.url("/")]).expect(&[0]);
+    assert!(ran.stdout.contains("Status Code 400:        2\n"), "{ran:#?}");
+}
+
+#[test]
+fn delays_are_taken_off_again() {
+    let site = Site::start(&[]);
+    let ran = torture(&["-d", "0.2", "-t", "4", &site.url("/hw")]).expect(&[0]);
+    assert!(ran.stdout.contains("Transactions:           4\n"), "{ran:#?}");
+    for args in [&["-t", "0", "http://h/"][..], &["-z", "http://h/"], &["ftp://h/"], &[]] {
+        let ran = torture(args).expect(&[255]);
+        assert!(ran.stderr.contains("Usage: torture.pl"), "{ran:#?}");
+    }
+}
