@@ -450,6 +450,60 @@ fn site_options_reach_the_site() {
 }
 
 #[test]
+fn options_of_the_norm_site_go_with_their_like_only() {
+    let parse = |line: &str| {
+        let words = split(line);
+        let argv = ["loadstone".to_owned(), "site".to_owned()].into_iter().chain(words);
+        let cli = Cli::try_parse_from(argv).map_err(|error| error.to_string())?;
+        let Command::Site(site) = cli.command else { unreachable!() };
+        site.into_task().map_err(|error| error.to_string())
+    };
+    let norm = |line: &str| match parse(line) {
+        Ok(SiteTask::Norm(task)) => task,
+        other => panic!("{line} gave {other:?}"),
+    };
+    let task = norm(
+        "--norm --listen localhost:0 --threads 2 --cpus 0 --log l --body-max 1M --connections-max 3 \
+         --sleep-parallel --timing --break welcome,hw-type",
+    );
+    let settings = &task.settings;
+    assert_eq!((settings.host.as_str(), settings.port, settings.threads), ("localhost", 0, 2));
+    assert_eq!((settings.max_clients, settings.body_max), (3, 1 << 20));
+    assert_eq!(settings.log_file, norm::LogFile::File("l".into()));
+    assert!(settings.sleep_parallel && settings.timing && task.cpus == [0]);
+    assert_eq!(settings.log_level, norm::Level::Debug);
+    assert!(settings.breaks.has(norm::Break::Welcome));
+    assert!(!settings.breaks.has(norm::Break::HwText));
+    let task = norm("--timing --log-level warn --norm");
+    assert_eq!(task.settings.log_level, norm::Level::Warn);
+    let task = norm("--norm --listen [::1]:8080");
+    assert_eq!((task.settings.host.as_str(), task.settings.port), ("[::1]", 8080));
+    assert!(
+        matches!(parse("--init tree"), Ok(SiteTask::Init(folder)) if folder.as_os_str() == "tree")
+    );
+    let table = [
+        ("--norm --delay 5ms", "--delay is for the plain site"),
+        ("--norm --null", "--null is for the plain site"),
+        ("--norm --seed 4", "--seed is for the plain site"),
+        ("--timing", "--timing is for the norm site: add --norm"),
+        ("--break welcome", "--break is for the norm site: add --norm"),
+        ("--log-level Info", "--log-level is for the norm site: add --norm"),
+        ("--init tree --norm", "--init writes a tree out and serves nothing"),
+        ("--init tree --listen :0", "--init writes a tree out and serves nothing"),
+        ("--norm /nowhere", "there is no site.toml in /nowhere: write a tree with"),
+        ("--norm --break nonsense", "--break \"nonsense\": no such switch; there are\n  welcome "),
+        ("--norm --log-level loud", "--log-level \"loud\": one of Debug, Info, Warn, Error"),
+        ("--norm --listen unix:/tmp/x", "give --listen ADDR:PORT"),
+        ("--norm --threads 65", "--threads must be 1 to 64 with --norm"),
+        ("--norm --connections-max 100001", "--connections-max must be 1 to 100000"),
+    ];
+    for (line, said) in table {
+        let error = parse(line).unwrap_err();
+        assert!(error.contains(said), "{line} gave {error}");
+    }
+}
+
+#[test]
 fn calibrate_bounds_its_steps() {
     let check = |argv: &[&str]| {
         let cli = Cli::try_parse_from(["loadstone", "calibrate"].iter().chain(argv)).unwrap();

@@ -9,6 +9,7 @@ mod support;
 mod calls;
 mod connections;
 mod load;
+mod norm;
 mod outputs;
 mod peek;
 mod program;
