@@ -34,10 +34,10 @@ enum Broken {
     Off(String),
 }
 
-/// The content that `rest` and the further output of the process make.
+/// The content that `rest` and the further output of the process make. It is empty, though not of
+/// known length, for an answer without content: HEAD must not say how long that is.
 pub(super) fn carry(process: Process, rest: Bytes, course: Course) -> Content {
     let (sender, receiver) = mpsc::channel(AHEAD);
-    let content = if course.bodiless { Content::Empty } else { Content::Stream(receiver) };
     let left = course.length.unwrap_or(course.limits.output).min(course.limits.output);
     let exact = course.length.is_some_and(|length| length <= course.limits.output);
     let sender = (!course.bodiless).then_some(sender);
@@ -50,7 +50,7 @@ pub(super) fn carry(process: Process, rest: Bytes, course: Course) -> Content {
             timeout(flow.time, sender.send(Err(io::Error::other(why)))).await.ok();
         }
     });
-    content
+    Content::Stream(receiver)
 }
 
 struct Flow {

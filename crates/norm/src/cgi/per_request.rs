@@ -73,7 +73,8 @@ impl PerRequest {
             complain: self.complain.clone(),
             name: self.program.display().to_string(),
         };
-        reply.content = carry(process, Bytes::new(), course);
+        let content = carry(process, Bytes::new(), course);
+        reply.content = if bodiless { Content::Empty } else { content };
         Ok(reply)
     }
 }
