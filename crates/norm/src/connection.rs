@@ -57,33 +57,39 @@ async fn talk(visit: &Rc<Visit>, stream: Stream) -> TcpStream {
         end = poll_fn(|cx| connection.poll_without_shutdown(cx)) => Some(end),
         () = visit.watch().overdue() => None,
     };
+    // what is dropped with the connection changes where it stands
+    let (awaited, waiting) = (visit.swallows(), visit.watch().waiting());
     let parts = connection.into_parts();
-    let mut socket = parts.io.into_inner().into_socket();
-    if let Some(status) = last_word(visit, end, &parts.read_buf) {
-        visit.leave_unread();
-        visit.shared().counters.request();
-        // a client that is gone already misses nothing
-        socket.write_all(refusal::raw(status).as_bytes()).await.ok();
-    }
-    socket
-}
-
-/// The status of an answer that is written by hand: to a head that is none, or that does not come.
-fn last_word(visit: &Visit, end: Option<hyper::Result<()>>, head: &[u8]) -> Option<StatusCode> {
-    if !visit.swallows() {
-        return None;
-    }
-    match end {
-        Some(Err(error)) if error.is_parse() => {
-            Some(refusal::status_of_bytes(head, error.is_parse_too_large()))
+    let status = match end {
+        Some(Err(error)) if error.is_parse() && awaited => {
+            Some(refusal::status_of_bytes(&parts.read_buf, error.is_parse_too_large()))
         }
         Some(_) => None,
         None => {
             visit.shared().log.info(&format!("Timeout of connection from {}", visit.peer()));
-            let begun = visit.watch().waiting() == Waiting::Head && !head.is_empty();
+            let begun = match waiting {
+                Waiting::Head => awaited && !parts.read_buf.is_empty(),
+                Waiting::Body => true,
+                Waiting::Nothing | Waiting::Taking => false,
+            };
             begun.then_some(StatusCode::REQUEST_TIMEOUT)
         }
+    };
+    let mut socket = parts.io.into_inner().into_socket();
+    if let Some(status) = status {
+        say(visit, status, &mut socket).await;
     }
+    socket
+}
+
+/// The last word on a connection, written by hand: the answer to a request that is none, or that did
+/// not come.
+async fn say(visit: &Visit, status: StatusCode, socket: &mut TcpStream) {
+    visit.leave_unread();
+    visit.shared().counters.request();
+    // a client that is gone already misses nothing, and one that takes nothing is not waited for
+    let answer = refusal::raw(status);
+    tokio::time::timeout(LINGER_MAX, socket.write_all(answer.as_bytes())).await.ok();
 }
 
 /// Closes the connection. When input was left unread, waits for the client to close its side first,

@@ -1,5 +1,6 @@
 //! What answers for a path.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hyper::StatusCode;
@@ -25,9 +26,9 @@ pub(crate) enum Node {
     Directory(Directory),
     /// Files, each answer by a process of its own.
     Process(Directory, PerRequest),
-    Cgi(Cgi),
+    Cgi(Door, Script),
     #[cfg(feature = "lua")]
-    Interpreter(Interpreter),
+    Interpreter(Door, Interpreter),
 }
 
 impl std::fmt::Debug for Node {
@@ -37,16 +38,15 @@ impl std::fmt::Debug for Node {
             Node::Sleep(_) => "sleep",
             Node::Directory(_) => "directory",
             Node::Process(..) => "process per request",
-            Node::Cgi(_) => "CGI",
+            Node::Cgi(..) => "CGI",
             #[cfg(feature = "lua")]
-            Node::Interpreter(_) => "interpreter",
+            Node::Interpreter(..) => "interpreter",
         })
     }
 }
 
-/// A script, and the guard of the directory that it lies in.
-pub(crate) struct Cgi {
-    script: Script,
+/// The guard of the directory that a script lies in.
+pub(crate) struct Door {
     guard: Guard,
     /// The script's path for the guard.
     name: String,
@@ -74,7 +74,7 @@ impl Maker<'_> {
                 Node::Process(self.directory(own), process)
             }
             NodeKind::Directory(own) => Node::Directory(self.directory(own)),
-            NodeKind::Cgi(program) => Node::Cgi(self.cgi(program)),
+            NodeKind::Cgi(program) => Node::Cgi(self.door(program), self.script(program)),
             NodeKind::Interpreter(script) => self.interpreter(script)?,
         })
     }
@@ -100,26 +100,27 @@ impl Maker<'_> {
         })
     }
 
-    fn cgi(&self, program: &std::path::Path) -> Cgi {
+    fn door(&self, program: &Path) -> Door {
         let folder = program.parent().unwrap_or(&self.settings.root);
         let name = program.file_name().unwrap_or_default().to_string_lossy();
-        Cgi {
-            script: Script::new(cgi::Settings {
-                program: program.to_owned(),
-                root: self.document_root(),
-                software: SOFTWARE.to_owned(),
-                passed: cgi::passed_on(),
-                limits: self.limits(),
-                places: Arc::clone(self.places),
-                complain: self.complain(),
-            }),
-            guard: Guard::new(folder, &self.settings.root, self.complain()),
-            name: format!("/{name}"),
-        }
+        let guard = Guard::new(folder, &self.settings.root, self.complain());
+        Door { guard, name: format!("/{name}") }
+    }
+
+    fn script(&self, program: &Path) -> Script {
+        Script::new(cgi::Settings {
+            program: program.to_owned(),
+            root: self.document_root(),
+            software: SOFTWARE.to_owned(),
+            passed: cgi::passed_on(),
+            limits: self.limits(),
+            places: Arc::clone(self.places),
+            complain: self.complain(),
+        })
     }
 
     /// Where the files of the root path are: what PATH_TRANSLATED begins with.
-    fn document_root(&self) -> Option<std::path::PathBuf> {
+    fn document_root(&self) -> Option<PathBuf> {
         let root = self.settings.nodes.iter().find(|node| node.path == "/")?;
         match &root.kind {
             NodeKind::Directory(directory) => Some(directory.root.clone()),
@@ -128,18 +129,18 @@ impl Maker<'_> {
     }
 
     #[cfg(feature = "lua")]
-    fn interpreter(&self, script: &std::path::Path) -> Result<Node, String> {
+    fn interpreter(&self, script: &Path) -> Result<Node, String> {
         let defaults = interpreter::Limits::default();
         Interpreter::new(interpreter::Settings {
             script: script.to_owned(),
             limits: interpreter::Limits { time: self.settings.timeout, ..defaults },
             complain: self.complain(),
         })
-        .map(Node::Interpreter)
+        .map(|interpreter| Node::Interpreter(self.door(script), interpreter))
     }
 
     #[cfg(not(feature = "lua"))]
-    fn interpreter(&self, script: &std::path::Path) -> Result<Node, String> {
+    fn interpreter(&self, script: &Path) -> Result<Node, String> {
         let script = script.display();
         Err(format!("{script}: this program was built without Lua; remove the node"))
     }
@@ -148,7 +149,7 @@ impl Maker<'_> {
 impl Node {
     /// Whether an answer may be [`Content::Elsewhere`].
     pub(crate) fn may_point_elsewhere(&self) -> bool {
-        matches!(self, Node::Cgi(_))
+        matches!(self, Node::Cgi(..))
     }
 
     pub(crate) async fn answer(&self, ask: Ask, breaks: &Breaks) -> Reply {
@@ -163,20 +164,24 @@ impl Node {
             Node::Process(directory, process) => {
                 process.through(directory.answer(ask, breaks).await).await
             }
-            Node::Cgi(cgi) => cgi.answer(ask, breaks).await,
+            Node::Cgi(door, script) => match door.admit(ask, breaks).await {
+                Ok(ask) => script.answer(ask, breaks).await,
+                Err(refused) => *refused,
+            },
             #[cfg(feature = "lua")]
-            Node::Interpreter(interpreter) => interpreter.answer(ask).await,
+            Node::Interpreter(door, interpreter) => match door.admit(ask, breaks).await {
+                Ok(ask) => interpreter.answer(ask).await,
+                Err(refused) => *refused,
+            },
         }
     }
 }
 
-impl Cgi {
-    async fn answer(&self, mut ask: Ask, breaks: &Breaks) -> Reply {
-        match self.guard.admit(&self.name, &ask.headers, breaks).await {
-            Ok(user) => ask.user = user,
-            Err(refused) => return *refused,
-        }
-        self.script.answer(ask, breaks).await
+impl Door {
+    /// The request with its user's name, when it may enter.
+    async fn admit(&self, mut ask: Ask, breaks: &Breaks) -> Result<Ask, Box<Reply>> {
+        ask.user = self.guard.admit(&self.name, &ask.headers, breaks).await?;
+        Ok(ask)
     }
 }
 

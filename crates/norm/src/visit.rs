@@ -199,6 +199,8 @@ impl Visit {
         self.stage.set(Stage::Working);
         self.watch.wait_for(Waiting::Nothing);
         self.shared.counters.request();
+        // a request that came along with the last one has been read already
+        let get = self.begun.take().get.unwrap_or_else(|| self.timing.start());
         let (parts, incoming) = request.into_parts();
         let head_only = parts.method == Method::HEAD;
         // hyper sends trailers to those only who said that they take them (RFC 9110 §10.1.4)
@@ -206,10 +208,8 @@ impl Visit {
             && parts.version == Version::HTTP_11
             && refusal::has_token(&parts.headers, &header::TE, "trailers");
         let read = self.read(&parts, incoming).await;
-        let mut begun = self.begun.get();
-        self.timing.stop_and_tell(Point::Get, begun.get.take().unwrap_or_default());
-        begun.to_store = self.timing.start();
-        self.begun.set(begun);
+        self.timing.stop_and_tell(Point::Get, get);
+        self.begun.set(Begun { to_store: self.timing.start(), ..Begun::default() });
         let reply = match read {
             Ok(entity) => self.reply(parts, entity).await,
             Err(refused) => *refused,

@@ -38,6 +38,7 @@ use crate::exchange::{Ask, Content, Entity, Piece, Reply};
 use head::{Head, Kind};
 use process::{Input, Process};
 
+#[cfg(feature = "lua")]
 pub(crate) use head::is_ours;
 pub(crate) use places::Places;
 

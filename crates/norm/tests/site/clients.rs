@@ -114,3 +114,43 @@ fn the_time_that_the_server_works_does_not_count() {
     let site = site(|settings, _| settings.timeout = std::time::Duration::from_millis(20));
     assert!(site.get("/sleep?0.5").ends_with("Slept for 0.5 seconds\n"));
 }
+
+/// Waits until the log tells of a time-out.
+fn wait_for_the_timeout(site: &Site) {
+    let begun = std::time::Instant::now();
+    let log = site.folder.path().join("errors");
+    let told = || std::fs::read_to_string(&log).expect("a log");
+    while !told().contains("Info: Timeout of connection from ") {
+        assert!(begun.elapsed() < crate::support::LONG);
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_client_that_stops_in_the_middle_of_a_body_gets_408() {
+    let site = site(|settings, _| settings.timeout = std::time::Duration::from_millis(300));
+    // as above: a machine that stands still makes a try vain
+    let mut tries = (0..50).map(|_| {
+        let mut stream = site.connect();
+        let head = "POST /hw HTTP/1.1\r\nHost: h\r\nContent-Length: 5000\r\n\r\nabc";
+        stream.write_all(head.as_bytes()).ok();
+        to_the_end(&mut stream)
+    });
+    assert_eq!(tries.find(|answer| !answer.is_empty()).map(|answer| status(&answer)), Some(408));
+    assert_eq!(site.spooled(), [""; 0]);
+}
+
+#[test]
+fn a_client_that_takes_nothing_is_given_up() {
+    let site = crate::support::tree(|settings, folder| {
+        settings.timeout = std::time::Duration::from_millis(300);
+        let file = std::fs::File::create(folder.join("htdocs/long")).expect("a new file");
+        file.set_len(1 << 30).expect("a file with holes");
+    });
+    let mut stream = site.connect();
+    stream.write_all(request("/long").as_bytes()).unwrap();
+    wait_for_the_timeout(&site);
+    // it takes some: no more than what the system held, and then the end
+    let taken = std::io::copy(&mut stream, &mut std::io::sink()).unwrap_or(0);
+    assert!(taken < 1 << 30, "{taken}");
+}

@@ -85,3 +85,16 @@ fn nothing_is_told_when_timing_is_off() {
     assert!(!site.get("/hw").contains("server-timing"));
     assert_eq!(timings(&site.log()), []);
 }
+
+#[test]
+fn pipelined_requests_are_measured_each() {
+    let mut site = site(|settings, _| settings.timing = true);
+    let three = format!("{}{}{}", request("/hw"), request("/hw"), crate::support::last("/hw"));
+    assert_eq!(site.send(three.as_bytes()).matches("get;dur=").count(), 3);
+    let log = site.log();
+    let count = |name: &str| timings(&log).iter().filter(|(known, _)| *known == name).count();
+    assert_eq!(
+        (count("HTTP_1_0 get"), count("HTTP_1_0 to_store"), count("Listener run")),
+        (3, 3, 1)
+    );
+}

@@ -165,3 +165,35 @@ fn odd_files_go_with_the_server() {
     let left = std::fs::read_dir(site.folder.path().join("odd")).unwrap().count();
     assert_eq!(left, 0);
 }
+
+#[test]
+fn head_and_ranges_go_with_files() {
+    let site = tree(|_, _| {});
+    let whole = site.get("/sub/README");
+    let length = whole.lines().find(|line| line.starts_with("content-length: ")).unwrap();
+    let head = site.send(last("/sub/README").replace("GET", "HEAD").as_bytes());
+    assert!(head.contains(length) && head.ends_with("\r\n\r\n"), "{head}");
+    let part = last("/sub/README").replace("Host: h\r\n", "Host: h\r\nRange: bytes=5-13\r\n");
+    let part = site.send(part.as_bytes());
+    assert!(status(&part) == 206 && part.ends_with("\r\n\r\ndirectory"), "{part}");
+    let beyond = last("/sub/README").replace("Host: h\r\n", "Host: h\r\nRange: bytes=999-\r\n");
+    assert_eq!(status(&site.send(beyond.as_bytes())), 416);
+}
+
+#[test]
+fn scripts_are_guarded_by_their_folder() {
+    let site = tree(|_, folder| {
+        let guard = std::fs::read(folder.join("htdocs/secure/.site.toml")).expect("a file");
+        for name in ["cgi-bin", "scripts"] {
+            std::fs::write(folder.join(name).join(".site.toml"), &guard).expect("a new file");
+        }
+    });
+    for path in ["/cgi/env", "/lua/form"] {
+        assert_eq!(status(&site.get(path)), 401, "{path}");
+        let known = last(path)
+            .replace("Host: h\r\n", "Host: h\r\nAuthorization: Basic ZnJlZDpyb2Nrcw==\r\n");
+        let answer = site.send(known.as_bytes());
+        assert_eq!(status(&answer), 200, "{answer}");
+        assert!(path != "/cgi/env" || answer.contains("REMOTE_USER=fred"), "{answer}");
+    }
+}
