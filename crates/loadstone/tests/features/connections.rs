@@ -157,7 +157,7 @@ fn a_connection_that_is_not_made_has_a_limit() {
     let json = measured(&["-n", "1", "--connect-timeout", "300ms", &url], &[3]);
     assert_eq!(failures(&json), [("connect-timo".to_owned(), 1)]);
     let took = number(&json, "/first_call/took_s");
-    assert!((0.3..5.0).contains(&took), "{took}");
+    assert!((0.3..20.0).contains(&took), "{took}");
 }
 
 #[test]
