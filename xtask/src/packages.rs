@@ -11,6 +11,7 @@ const NEEDS: &[(&str, &str)] = &[
     ("apache2", "apache2-bin"),
     ("/usr/lib/apache2/modules/mod_perl.so", "libapache2-mod-perl2"),
     ("curl", "curl"),
+    ("httperf", "httperf"),
     ("nginx", "nginx-light"),
     ("openssl", "openssl"),
     ("wrk", "wrk"),

@@ -30,6 +30,8 @@ pub(crate) struct Call {
     pub(crate) first_byte: Nanos,
     pub(crate) bytes_sent: u64,
     pub(crate) bytes_received: u64,
+    pub(crate) head_bytes: u64,
+    pub(crate) trailer_bytes: u64,
     pub(crate) body_bytes: u64,
     pub(crate) decoded_bytes: u64,
 }
@@ -53,6 +55,8 @@ impl Call {
             first_byte: Nanos::ZERO,
             bytes_sent: 0,
             bytes_received: 0,
+            head_bytes: 0,
+            trailer_bytes: 0,
             body_bytes: 0,
             decoded_bytes: 0,
         }
@@ -66,6 +70,8 @@ impl Call {
     #[inline]
     pub(crate) fn add(&mut self, facts: &AnswerFacts, decoded: u64) {
         self.bytes_received += facts.head_bytes + facts.body_bytes + facts.framing_bytes;
+        self.head_bytes += facts.head_bytes;
+        self.trailer_bytes += facts.trailer_bytes;
         self.body_bytes += facts.body_bytes;
         self.decoded_bytes += decoded;
     }
@@ -75,6 +81,7 @@ impl Call {
         Sample {
             index: self.index,
             target: self.target,
+            user: None,
             intended: self.intended,
             issued: self.issued,
             admitted: self.admitted,
@@ -89,6 +96,8 @@ impl Call {
             persistent: end.persistent,
             bytes_sent: self.bytes_sent,
             bytes_received: self.bytes_received,
+            head_bytes: self.head_bytes,
+            trailer_bytes: self.trailer_bytes,
             body_bytes: self.body_bytes,
             decoded_bytes: self.decoded_bytes,
             redirects: self.redirects,

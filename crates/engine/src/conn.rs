@@ -4,6 +4,7 @@ use crate::call::{Call, NOBODY};
 use crate::inspect::Inspect;
 use conduit::TlsSession;
 use plan::Timeouts;
+use sample::FailureClass;
 use std::collections::VecDeque;
 use units::Nanos;
 use wire::answer::AnswerReader;
@@ -55,6 +56,9 @@ pub(crate) struct Conn {
     /// The body of the answer under way, where a script wants it.
     pub(crate) body: Vec<u8>,
     pub(crate) opened: Nanos,
+    /// When requests could go out, and why none can any more; for the record.
+    pub(crate) established: Nanos,
+    pub(crate) broken: Option<FailureClass>,
     /// When `connect` had returned, then when the transport stood.
     pub(crate) connected: Nanos,
     /// Connect and TLS time, until the first call takes them into its sample.
@@ -92,6 +96,8 @@ impl Conn {
             inspect: None,
             body: Vec::new(),
             opened: Nanos::ZERO,
+            established: Nanos::ZERO,
+            broken: None,
             connected: Nanos::ZERO,
             setup: None,
             progress: Nanos::ZERO,
@@ -117,6 +123,7 @@ impl Conn {
         self.body.clear();
         self.kept.clear();
         (self.tls, self.setup) = (None, None);
+        (self.established, self.broken) = (Nanos::ZERO, None);
         (self.opened, self.connected, self.progress) = (now, now, now);
         self.armed = Nanos::NEVER;
         (self.busy_since, self.busy, self.received) = (now, Nanos::ZERO, 0);
@@ -156,7 +163,8 @@ impl Conn {
         {
             at = at.min(call.sent.max(self.progress) + span);
         }
-        if let Some(span) = limits.progress {
+        let awaited = limits.answer.filter(|_| call.first_byte.is_zero());
+        if let Some(span) = awaited.or(limits.progress) {
             at = at.min(self.progress.max(call.sent) + span);
         }
         at

@@ -31,7 +31,9 @@ impl Worker {
         while let Some((at, user, count)) = self.people.rouse(until) {
             self.emit(io, user, count, at, now);
         }
-        self.next_due = self.source.next_due().min(self.people.next_due());
+        self.place_repeated(io, now);
+        let again = if self.again.is_empty() { Nanos::NEVER } else { now };
+        self.next_due = self.source.next_due().min(self.people.next_due()).min(again);
     }
 
     /// Whether the next due call may be issued now. A late worker has many calls due at once. Opening
@@ -53,11 +55,13 @@ impl Worker {
     fn arrive<I: Io>(&mut self, io: &mut I, now: Nanos) {
         let Source::Open(open) = &mut self.source else { return };
         let Some((arrival, content)) = open.take() else { return };
-        if let Some(session) = &open.session {
+        if open.session.is_some() {
             let cookies = self.setup.plan.request.cookies;
-            let user = self.people.admit(arrival.index, session.calls, cookies);
+            let calls = self.setup.session_calls(arrival.index);
+            let user = self.people.admit(arrival.index, calls, cookies);
+            self.people.users[user as usize].started = arrival.intended;
             self.recorder.now.sessions.started += 1;
-            let count = lanes(&self.setup).min(session.calls);
+            let count = self.step(user).0;
             self.emit(io, user, count, arrival.intended, now);
             return;
         }
@@ -88,7 +92,7 @@ impl Worker {
                 break;
             }
             let Some(index) = self.people.next_index(warm_up) else { break };
-            let Some(row) = self.setup.targets.pick(index) else { break };
+            let Some(row) = self.row_of(user, index) else { break };
             let person = &mut self.people.users[user as usize];
             person.left = if left == u32::MAX { left } else { left - 1 };
             person.outstanding += 1;
@@ -106,53 +110,112 @@ impl Worker {
         if !person.active || person.outstanding + person.thinking > 0 {
             return;
         }
-        let (failed, conn) = (person.failed, person.conn.take());
-        if let Source::Open(_) = self.source {
+        let (failed, conn, more) =
+            (person.failed, person.conn.take(), std::mem::take(&mut person.more));
+        if let Source::Open(open) = &mut self.source {
+            open.session_over(now);
+            self.next_due = self.next_due.min(open.next_due());
+            if self.setup.logging.ends {
+                self.ends.sessions.push(person.record(now));
+            }
             let sessions = &mut self.recorder.now.sessions;
             if failed {
                 sessions.failed += 1;
             } else {
                 sessions.completed += 1;
             }
-            if let Some(slot) = conn {
+            for slot in conn.into_iter().chain(more) {
                 self.close(io, slot, self.close_kind(), now);
             }
         }
         self.people.retire(user);
     }
 
-    /// A call of `user` has ended: when does the next one fall due?
-    pub(crate) fn follow<I: Io>(&mut self, io: &mut I, user: u32, end: &End, now: Nanos) {
+    /// A call of a user has ended: when does the next one fall due?
+    pub(crate) fn follow<I: Io>(&mut self, io: &mut I, call: &Call, end: &End, now: Nanos) {
+        let user = call.user;
         let closed = matches!(self.source, Source::Closed { .. });
-        let think = self.source.think();
-        let (seed, group) = (self.setup.seed, self.setup.plan.connection.group);
-        let Some(person) = self.people.user(user) else { return };
-        person.outstanding -= 1;
+        let group = self.setup.plan.connection.group;
         let failed = end.outcome != sample::Outcome::Succeeded;
+        let Some(person) = self.people.user(user) else { return };
+        person.answers += u32::from(end.status != 0);
+        if failed && end.outcome == sample::Outcome::Failed && self.source.retries(person) {
+            person.retries += 1;
+            return self.repeat(call, now);
+        }
+        person.outstanding -= 1;
         if failed && !closed {
             person.failed = true;
             person.left = 0;
         }
-        let whole_group = group.is_none() || person.outstanding == 0;
+        let whole_group =
+            (group.is_none() && !self.source.is_scripted()) || person.outstanding == 0;
         if person.left == 0 || !whole_group {
             return self.retire_if_idle(io, user, now);
         }
-        let mut pause = match think {
-            Think::None => Nanos::ZERO,
-            think => think.pause(seed, person.id, person.turns),
-        };
+        let (count, mut pause) = self.step(user);
         if closed && let Some(script) = &mut self.script {
             pause = pause.max(script.pause());
         }
-        if failed && end.status == 0 {
+        if closed && failed && end.status == 0 {
             pause = pause.max(RETREAT);
         }
-        let count = if group.is_some() { lanes(&self.setup).min(person.left) } else { 1 };
         if pause.is_zero() {
             self.emit(io, user, count, now, now);
         } else {
             self.people.think(now + pause, user, count);
             self.next_due = self.next_due.min(now + pause);
+        }
+    }
+
+    /// How many calls the user makes next, and the pause before them.
+    fn step(&self, user: u32) -> (u32, Nanos) {
+        let person = &self.people.users[user as usize];
+        if let Some(step) = self.setup.script(person.id, person.turns) {
+            let lead = step.first && self.source.leads();
+            return (if lead { 1 } else { step.rest }, step.pause);
+        }
+        let think = || match self.source.think() {
+            Think::None => Nanos::ZERO,
+            think => think.pause(self.setup.seed, person.id, person.turns),
+        };
+        if self.setup.plan.connection.group.is_none() {
+            let first = if person.turns == 0 { lanes(&self.setup) } else { 1 };
+            return (first.min(person.left), think());
+        }
+        let group = u64::from(lanes(&self.setup));
+        let into = person.turns % group;
+        if into > 0 {
+            // the lead's answer is there: the rest of its group follows at once
+            return (((group - into) as u32).min(person.left), Nanos::ZERO);
+        }
+        let count = if self.source.leads() { 1 } else { group as u32 };
+        (count.min(person.left), think())
+    }
+
+    /// The row of the target list that the user's next call goes to.
+    fn row_of(&self, user: u32, index: u64) -> Option<u32> {
+        let person = &self.people.users[user as usize];
+        match self.setup.script(person.id, person.turns) {
+            Some(step) => Some(step.target),
+            None => self.setup.targets.pick(index),
+        }
+    }
+
+    /// A session's failed call falls due again with the next look at what is due: a server that
+    /// refuses at once must not be asked from within its own refusal. It stays outstanding.
+    fn repeat(&mut self, call: &Call, now: Nanos) {
+        let index = self.people.next_index(self.recorder.in_warm_up(now)).unwrap_or(call.index);
+        let asked = self.setup.targets.template(call.target).asked;
+        self.again.push_back(Call::new(index, call.target, call.user, now, asked));
+        self.next_due = Nanos::ZERO;
+    }
+
+    fn place_repeated<I: Io>(&mut self, io: &mut I, now: Nanos) {
+        for _ in 0..self.again.len() {
+            let Some(call) = self.again.pop_front() else { break };
+            self.recorder.due(call.intended);
+            self.place(io, call, now);
         }
     }
 
@@ -206,6 +269,8 @@ impl Worker {
             FailureClass::ProgressTimeout
         };
         let answer = std::mem::take(&mut conn.kept);
+        conn.broken = Some(class);
+        self.people.fail_session(call.user, &self.source);
         self.strand(slot);
         self.close(io, slot, Close::Reset, now);
         self.replace_stranded(io, now);
@@ -244,6 +309,9 @@ impl Worker {
         self.spare = link.row(row);
         if !self.log.is_empty() {
             link.log(&mut self.log);
+        }
+        if !self.ends.is_empty() {
+            link.ends(&mut self.ends);
         }
         self.row_start = now;
         let interval = Nanos(self.setup.plan.measure.interval.0.max(1));

@@ -4,7 +4,7 @@ use crate::call::{Call, End, NOBODY};
 use crate::conn::State;
 use crate::worker::Worker;
 use conduit::{Close, Io, Slot};
-use sample::CallRecord;
+use sample::{CallRecord, ConnectionRecord};
 use units::Nanos;
 
 impl Worker {
@@ -34,12 +34,13 @@ impl Worker {
             self.stop();
         }
         if self.setup.logging.calls {
+            sample.user = self.people.user(call.user).map(|person| person.id);
             let answer = std::mem::take(&mut self.answer);
             self.log_urgent |= self.setup.logging.failures_at_once && sample.class.is_some();
             self.log.push(CallRecord { sample, outcome: end.outcome, answer });
         }
         if call.user != NOBODY {
-            self.follow(io, call.user, &end, now);
+            self.follow(io, &call, &end, now);
         }
     }
 
@@ -67,10 +68,17 @@ impl Worker {
         conn.tls = None;
         conn.inspect = None;
         let user = std::mem::replace(&mut conn.user, NOBODY);
+        let id = self.people.user(user).map(|person| person.id);
         if let Some(person) = self.people.user(user)
             && person.conn == Some(slot)
         {
-            person.conn = None;
+            person.conn = person.more.pop();
+            self.source.connection_over(person);
+        } else if let Some(person) = self.people.user(user) {
+            person.more.retain(|other| *other != slot);
+        }
+        if self.setup.logging.ends {
+            self.record_connection(slot, id, now);
         }
         if stood {
             self.judge_connection(io, slot, now);
@@ -78,6 +86,18 @@ impl Worker {
         io.close(slot, how);
         self.open_count -= 1;
         self.free.push(slot);
+    }
+
+    fn record_connection(&mut self, slot: Slot, user: Option<u64>, now: Nanos) {
+        let conn = &self.conns[slot as usize];
+        self.ends.connections.push(ConnectionRecord {
+            user,
+            opened: conn.opened,
+            established: conn.established,
+            closed: now,
+            answers: conn.served,
+            class: conn.broken,
+        });
     }
 
     /// Conformity, and what the kernel saw.

@@ -197,6 +197,7 @@ impl Worker {
     /// Bytes that no request had asked for: the connection cannot be trusted any further.
     fn unasked<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         *self.recorder.now.failures.entry(FailureClass::Unasked).or_default() += 1;
+        self.conns[slot as usize].broken = Some(FailureClass::Unasked);
         self.strand(slot);
         self.close(io, slot, Close::Reset, now);
         self.replace_stranded(io, now);
@@ -356,7 +357,14 @@ impl Worker {
         let setup = self.setup.clone();
         let head = self.conns[slot as usize].reader.head();
         let from = call.detour.as_deref().unwrap_or_else(|| setup.targets.template(call.target));
-        if let Some(jar) = self.people.user(call.user).and_then(|person| person.jar.as_mut()) {
+        if setup.plan.request.last_cookie
+            && let Some(person) = self.people.user(call.user)
+            && let Some(value) = fields::set_cookies(head).last()
+        {
+            let pair = value.split(|byte| *byte == b';').next().unwrap_or_default();
+            person.cookie = Some(String::from_utf8_lossy(pair).trim().into());
+        } else if let Some(jar) = self.people.user(call.user).and_then(|person| person.jar.as_mut())
+        {
             for value in fields::set_cookies(head) {
                 jar.absorb(&from.url, value);
             }
@@ -419,12 +427,21 @@ impl Worker {
             return self.replace_stranded(io, now);
         }
         let conn = &mut self.conns[slot as usize];
+        conn.broken = Some(class);
         let answer = std::mem::take(&mut conn.kept);
-        let mut first = conn.calls.pop_front();
+        let unbegun = conn.calls.front().is_some_and(|call| call.first_byte.is_zero());
+        let resend = stood && unbegun && conn.served > 0 && self.setup.plan.connection.resend;
+        let mut first = if resend { None } else { conn.calls.pop_front() };
         if let Some(call) = first.as_mut().filter(|_| stood && conn.reader.begun()) {
             // what came of the answer came over the wire all the same
             let facts = conn.reader.facts();
             call.add(&facts, facts.body_bytes);
+        }
+        if let Some(call) = &first
+            && let Some(person) = self.people.user(call.user)
+            && !self.source.retries(person)
+        {
+            self.people.fail_session(call.user, &self.source);
         }
         self.strand(slot);
         self.close(io, slot, Close::Reset, now);

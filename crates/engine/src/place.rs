@@ -6,12 +6,9 @@ use crate::setup::open_options;
 use crate::worker::Worker;
 use conduit::{Close, Io, IoError, Slot};
 use plan::AddressOrder;
-use sample::FailureClass;
+use sample::{ConnectionRecord, FailureClass};
 use units::Nanos;
 use workload::Template;
-
-/// A call stranded by a connection's end is put on another one so many times in all.
-const TRIES_MAX: u16 = 4;
 
 impl Worker {
     /// Finds a connection for a due call, or queues it, or drops it.
@@ -53,9 +50,28 @@ impl Worker {
             if conn.endpoint == endpoint && conn.takes(self.limits.depth, self.limits.calls) {
                 return Some(slot);
             }
+            if self.limits.per_user > 1
+                && conn.endpoint == endpoint
+                && conn.assigned < self.limits.calls
+            {
+                return self.another(call.user, endpoint);
+            }
             self.part(io, call.user, slot, endpoint, now);
         }
         self.listed(endpoint)
+    }
+
+    /// Of a user who may have several connections, and whose first is full: another one, or that
+    /// one after all when there are no more to be had. `None` when one more is to be opened.
+    fn another(&mut self, user: u32, endpoint: u32) -> Option<Slot> {
+        let person = self.people.user(user)?;
+        let fits = |slot: &&Slot| {
+            let conn = &self.conns[**slot as usize];
+            conn.endpoint == endpoint && conn.takes(self.limits.depth, self.limits.calls)
+        };
+        let (first, more) = (person.conn, &person.more);
+        let full = more.len() as u64 + 1 >= u64::from(self.limits.per_user);
+        more.iter().find(fits).copied().or(first.filter(|_| full))
     }
 
     /// A user leaves a connection that does not serve the next call: it is full, or goes elsewhere.
@@ -126,8 +142,21 @@ impl Worker {
             match self.open(io, endpoint, call.user, now) {
                 Ok(slot) => return self.assign(slot, call, now),
                 Err(_) if self.give_up_address(endpoint, address) => {}
-                Err(class) => return self.conclude(io, call, End::failed(class), now),
+                Err(class) => {
+                    self.record_unopened(call.user, class, now);
+                    return self.conclude(io, call, End::failed(class), now);
+                }
             }
+        }
+    }
+
+    fn record_unopened(&mut self, user: u32, class: FailureClass, now: Nanos) {
+        if self.setup.logging.ends {
+            let user = self.people.user(user).map(|person| person.id);
+            let class = Some(class);
+            let (opened, closed) = (now, now);
+            let record = ConnectionRecord { user, opened, closed, class, ..Default::default() };
+            self.ends.connections.push(record);
         }
     }
 
@@ -208,7 +237,11 @@ impl Worker {
             return Err(class);
         }
         if let Some(person) = self.people.user(user) {
-            person.conn = Some(slot);
+            person.connections += 1;
+            match person.conn {
+                Some(_) if self.limits.per_user > 1 => person.more.push(slot),
+                _ => person.conn = Some(slot),
+            }
         }
         Ok(slot)
     }
@@ -238,7 +271,10 @@ impl Worker {
         };
         let cookie = if setup.plan.request.cookies {
             let person = self.people.users.get(call.user as usize);
-            person.and_then(|person| person.jar.as_ref()?.header(&template.url))
+            person.and_then(|person| match &person.cookie {
+                Some(last) => Some(last.to_string()),
+                None => person.jar.as_ref()?.header(&template.url),
+            })
         } else {
             None
         };
@@ -374,6 +410,7 @@ impl Worker {
         let connect = conn.connected - conn.opened;
         self.address[conn.endpoint as usize].1 = true;
         conn.setup = Some((connect, tls));
+        conn.established = now;
         self.recorder.connection_opened(connect, tls);
         for call in &mut conn.calls {
             call.sent = now;
@@ -399,7 +436,8 @@ impl Worker {
         for mut call in std::mem::take(&mut self.stranded) {
             call.first_byte = Nanos::ZERO;
             call.sent = Nanos::ZERO;
-            if call.tries >= TRIES_MAX {
+            let over = self.people.user(call.user).is_some_and(|person| person.failed);
+            if over || call.tries >= self.setup.plan.connection.tries {
                 self.conclude(io, call, End::failed(FailureClass::ClosedEarly), now);
             } else {
                 self.place_again(io, call, now);

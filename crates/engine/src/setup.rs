@@ -4,7 +4,7 @@
 use crate::inspect::BodyTest;
 use crate::render::{build_template, raw_template};
 use conduit::{OpenOptions, Peer};
-use plan::{Load, Plan};
+use plan::{Load, Plan, SessionPlan, Visit};
 use std::collections::BTreeMap;
 use units::{Nanos, Seed};
 use url::Url;
@@ -70,6 +70,8 @@ pub struct Setup {
     pub(crate) keys: BTreeMap<String, u32>,
     status_ok: Box<[bool; 1000]>,
     pub logging: Logging,
+    /// The plan's visits, call by call.
+    scripts: Vec<Vec<Step>>,
 }
 
 /// What becomes of finished calls, beside being counted.
@@ -79,6 +81,8 @@ pub struct Logging {
     pub calls: bool,
     /// A failed one is not kept back until its batch is full.
     pub failures_at_once: bool,
+    /// Ends of connections and of sessions are handed over too.
+    pub ends: bool,
     /// With so many of each worker's calls goes the beginning of their answer, up to
     /// [`ANSWER_KEPT_MAX`] bytes.
     pub answers: u64,
@@ -121,8 +125,10 @@ impl Setup {
         let weights: Vec<f64> = plan.targets.iter().map(|target| target.weight).collect();
         let seed = Seed(plan.seed);
         let targets = Targets::new(templates, &weights, plan.order, seed);
+        let targets = targets.in_sequence(plan.sequence.clone());
         let body = BodyTest::new(&plan.expect, plan.request.compressed).map_err(SetupError)?;
         let status_ok = statuses(&plan);
+        let scripts = plan.load.session().map_or_else(Vec::new, scripts);
         Ok(Setup {
             plan,
             endpoints,
@@ -134,6 +140,7 @@ impl Setup {
             keys,
             status_ok,
             logging: Logging::default(),
+            scripts,
         })
     }
 
@@ -155,12 +162,36 @@ impl Setup {
     /// Calls (sessions) of the measured phase; `None` when only time ends the run.
     pub fn requests_max(&self) -> Option<u64> {
         let listed = self.targets.calls_max();
-        let sessions = matches!(&self.plan.load, Load::Open { session: Some(_), .. });
+        let sessions = self.plan.load.session().is_some();
         match (self.plan.stop.requests, listed) {
             (Some(asked), Some(listed)) if !sessions => Some(asked.min(listed)),
             (Some(asked), _) => Some(asked),
             (None, listed) => listed,
         }
+    }
+
+    /// The step of session `id` that comes after `made` calls; `None` where sessions follow no visit.
+    #[inline]
+    pub(crate) fn script(&self, id: u64, made: u64) -> Option<&Step> {
+        if self.scripts.is_empty() {
+            return None;
+        }
+        let script = &self.scripts[(id % self.scripts.len() as u64) as usize];
+        script.get(usize::try_from(made).unwrap_or(usize::MAX))
+    }
+
+    /// Calls of session `id`.
+    pub(crate) fn session_calls(&self, id: u64) -> u32 {
+        let count = self.plan.load.session().map_or(0, |session| session.calls);
+        if self.scripts.is_empty() {
+            return count;
+        }
+        self.scripts[(id % self.scripts.len() as u64) as usize].len() as u32
+    }
+
+    /// Calls of a visit that go out together at most.
+    pub(crate) fn widest_group(&self) -> u32 {
+        self.scripts.iter().flatten().map(|step| step.rest).max().unwrap_or(1)
     }
 
     #[inline]
@@ -179,6 +210,35 @@ impl Setup {
         let workers = u64::from(self.workers);
         total / workers + u64::from(u64::from(worker) < total % workers)
     }
+}
+
+/// One call of a visit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    pub(crate) target: u32,
+    /// The first of its group, and the pause before that group.
+    pub(crate) first: bool,
+    pub(crate) pause: Nanos,
+    /// Calls from here to the end of the group.
+    pub(crate) rest: u32,
+}
+
+fn scripts(session: &SessionPlan) -> Vec<Vec<Step>> {
+    let script = |visit: &Visit| {
+        let mut steps = Vec::new();
+        let mut pause = Nanos::ZERO;
+        for group in &visit.groups {
+            for (at, target) in group.targets.iter().enumerate() {
+                let first = at == 0;
+                let rest = (group.targets.len() - at) as u32;
+                let pause = if first { pause } else { Nanos::ZERO };
+                steps.push(Step { target: *target, first, pause, rest });
+            }
+            pause = group.think;
+        }
+        steps
+    };
+    session.visits.iter().map(script).collect()
 }
 
 fn statuses(plan: &Plan) -> Box<[bool; 1000]> {

@@ -4,11 +4,11 @@
 use crate::call::NOBODY;
 use crate::setup::Setup;
 use conduit::Slot;
-use plan::{Arrivals, Load, SessionPlan, Think};
-use sample::Arrival;
+use plan::{Arrivals, Load, RETRIES_MAX, SessionPlan, Think};
+use sample::{Arrival, SessionRecord};
 use schedule::{ArrivalSpec, End, Schedule, Share};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use units::Nanos;
 use workload::Jar;
 
@@ -18,6 +18,8 @@ pub(crate) struct User {
     /// Number across all workers: names the user's random streams.
     pub(crate) id: u64,
     pub(crate) conn: Option<Slot>,
+    /// Further connections, where one user may have several.
+    pub(crate) more: Vec<Slot>,
     pub(crate) outstanding: u32,
     /// Entries in the heap of thinkers.
     pub(crate) thinking: u32,
@@ -25,9 +27,29 @@ pub(crate) struct User {
     pub(crate) left: u32,
     pub(crate) turns: u64,
     pub(crate) jar: Option<Box<Jar>>,
+    /// The cookie set last, where that one alone is sent.
+    pub(crate) cookie: Option<Box<str>>,
     /// A session with a failed call.
     pub(crate) failed: bool,
     pub(crate) active: bool,
+    /// For the session's record, and its calls made again.
+    pub(crate) started: Nanos,
+    pub(crate) answers: u32,
+    pub(crate) connections: u32,
+    pub(crate) retries: u32,
+}
+
+impl User {
+    pub(crate) fn record(&self, now: Nanos) -> SessionRecord {
+        SessionRecord {
+            index: self.id,
+            intended: self.started,
+            ended: now,
+            answers: self.answers,
+            connections: self.connections,
+            failed: self.failed,
+        }
+    }
 }
 
 /// The kind of load, with its own state.
@@ -37,22 +59,81 @@ pub(crate) enum Source {
     Open(Box<OpenSource>),
 }
 
+/// Arrivals of calls, or of sessions.
 #[derive(Debug)]
 pub(crate) struct OpenSource {
-    schedule: Schedule,
-    /// Index of the first arrival after the warm-up.
-    first_measured: u64,
+    arrivals: Process,
     next: Option<Arrival>,
     pub(crate) session: Option<SessionPlan>,
+}
+
+#[derive(Debug)]
+enum Process {
+    /// By the schedule; with the index of the first arrival after the warm-up.
+    Scheduled(Box<Schedule>, u64),
+    /// Sessions one after another: each end brings the next.
+    InTurn(Turns),
+}
+
+/// Sessions of a closed loop.
+#[derive(Debug)]
+struct Turns {
+    /// When those that have fallen due did so.
+    due: VecDeque<Nanos>,
+    started: u64,
+    /// This worker's part of the count, and the instant after which none falls due.
+    most: u64,
+    until: Nanos,
+    worker: u64,
+    workers: u64,
+}
+
+impl Turns {
+    fn new(setup: &Setup, worker: u32, users: u32) -> Turns {
+        let most = setup.requests_max().map_or(u64::MAX, |total| setup.share(total, worker));
+        let users = setup.share(u64::from(users), worker).min(most);
+        Turns {
+            due: (0..users).map(|_| setup.start).collect(),
+            started: users,
+            most,
+            until: setup.measure_until(),
+            worker: u64::from(worker),
+            workers: u64::from(setup.workers),
+        }
+    }
+
+    fn next(&mut self) -> Option<Arrival> {
+        let intended = self.due.pop_front()?;
+        let given = self.started - self.due.len() as u64 - 1;
+        Some(Arrival { index: given * self.workers + self.worker, intended })
+    }
+
+    fn over(&mut self, now: Nanos) {
+        if self.started < self.most && now < self.until {
+            self.started += 1;
+            self.due.push_back(now);
+        }
+    }
+
+    fn stop(&mut self) {
+        self.due.clear();
+        self.most = 0;
+    }
 }
 
 impl OpenSource {
     fn new(setup: &Setup, worker: u32, arrivals: &Arrivals, session: Option<SessionPlan>) -> Self {
         let spec = arrival_spec(setup, arrivals);
         let share = Share::new(worker, setup.workers);
-        let mut schedule = Schedule::shared(&spec, setup.seed, setup.start, share);
+        let mut schedule = Box::new(Schedule::shared(&spec, setup.seed, setup.start, share));
         let (first_measured, next) = (schedule.first_measured(), schedule.next());
-        OpenSource { schedule, first_measured, next, session }
+        OpenSource { arrivals: Process::Scheduled(schedule, first_measured), next, session }
+    }
+
+    fn in_turn(setup: &Setup, worker: u32, users: u32, session: SessionPlan) -> Self {
+        let mut turns = Turns::new(setup, worker, users);
+        let next = turns.next();
+        OpenSource { arrivals: Process::InTurn(turns), next, session: Some(session) }
     }
 
     /// The instant of the next arrival; `NEVER` after the last.
@@ -63,13 +144,31 @@ impl OpenSource {
     /// The next arrival, and the index that decides its content: both phases count from zero.
     pub(crate) fn take(&mut self) -> Option<(Arrival, u64)> {
         let arrival = self.next?;
-        self.next = self.schedule.next();
-        let content = arrival.index.checked_sub(self.first_measured).unwrap_or(arrival.index);
+        self.next = match &mut self.arrivals {
+            Process::Scheduled(schedule, _) => schedule.next(),
+            Process::InTurn(turns) => turns.next(),
+        };
+        let first_measured = match &self.arrivals {
+            Process::Scheduled(_, first) => *first,
+            Process::InTurn(_) => 0,
+        };
+        let content = arrival.index.checked_sub(first_measured).unwrap_or(arrival.index);
         Some((arrival, content))
+    }
+
+    /// A session has ended, which may be what the next one waits for.
+    pub(crate) fn session_over(&mut self, now: Nanos) {
+        if let Process::InTurn(turns) = &mut self.arrivals {
+            turns.over(now);
+            self.next = self.next.or_else(|| turns.next());
+        }
     }
 
     pub(crate) fn stop(&mut self) {
         self.next = None;
+        if let Process::InTurn(turns) = &mut self.arrivals {
+            turns.stop();
+        }
     }
 }
 
@@ -83,6 +182,7 @@ pub(crate) fn arrival_spec(setup: &Setup, arrivals: &Arrivals) -> ArrivalSpec {
         warm_up: stop.warm_up,
         gaps: arrivals.gaps,
         burst: arrivals.burst,
+        at: arrivals.at.clone(),
         end: End { at: stop.duration, count: setup.requests_max() },
     }
 }
@@ -105,7 +205,7 @@ pub(crate) struct People {
 
 impl People {
     pub(crate) fn new(setup: &Setup, worker: u32) -> People {
-        let closed = matches!(setup.plan.load, Load::Closed { .. });
+        let closed = matches!(setup.plan.load, Load::Closed { session: None, .. });
         let asked = setup.requests_max().filter(|_| closed);
         let listed = setup.targets.calls_max();
         let calls_max = asked.or(listed).map_or(u64::MAX, |total| setup.share(total, worker));
@@ -127,13 +227,19 @@ impl People {
         let user = User {
             id,
             conn: None,
+            more: Vec::new(),
             outstanding: 0,
             thinking: 0,
             left,
             turns: 0,
             jar: cookies.then(Box::default),
+            cookie: None,
             failed: false,
             active: true,
+            started: Nanos::ZERO,
+            answers: 0,
+            connections: 0,
+            retries: 0,
         };
         self.active += 1;
         if let Some(row) = self.free.pop() {
@@ -157,6 +263,14 @@ impl People {
 
     pub(crate) fn user(&mut self, row: u32) -> Option<&mut User> {
         if row == NOBODY { None } else { self.users.get_mut(row as usize) }
+    }
+
+    /// A call of the user has failed on its connection: a session ends with that.
+    pub(crate) fn fail_session(&mut self, row: u32, source: &Source) {
+        if let (Source::Open(_), Some(user)) = (source, self.user(row)) {
+            user.failed = true;
+            user.left = 0;
+        }
     }
 
     /// `count` calls of the user fall due at `at`.
@@ -205,7 +319,11 @@ impl Source {
     pub(crate) fn new(setup: &Setup, worker: u32) -> (Source, People) {
         let mut people = People::new(setup, worker);
         let source = match &setup.plan.load {
-            Load::Closed { users, think } => {
+            Load::Closed { users, session: Some(session), .. } => {
+                let turns = OpenSource::in_turn(setup, worker, *users, session.clone());
+                Source::Open(Box::new(turns))
+            }
+            Load::Closed { users, think, session: None } => {
                 let cookies = setup.plan.request.cookies;
                 for row in 0..setup.share(u64::from(*users), worker) {
                     let id = row * u64::from(setup.workers) + u64::from(worker);
@@ -229,12 +347,39 @@ impl Source {
         }
     }
 
+    fn session(&self) -> Option<&SessionPlan> {
+        match self {
+            Source::Closed { .. } => None,
+            Source::Open(open) => open.session.as_ref(),
+        }
+    }
+
     pub(crate) fn think(&self) -> Think {
         match self {
             Source::Closed { think } => *think,
-            Source::Open(open) => {
-                open.session.as_ref().map_or(Think::None, |session| session.think)
-            }
+            Source::Open(_) => self.session().map_or(Think::None, |session| session.think),
+        }
+    }
+
+    /// Sessions follow visits, whose groups wait for their last answer.
+    pub(crate) fn is_scripted(&self) -> bool {
+        self.session().is_some_and(|session| !session.visits.is_empty())
+    }
+
+    /// The first call of a group goes alone.
+    pub(crate) fn leads(&self) -> bool {
+        self.session().is_some_and(|session| session.lead)
+    }
+
+    /// A failed call of the user is to be made again.
+    pub(crate) fn retries(&self, user: &User) -> bool {
+        user.retries < RETRIES_MAX && self.session().is_some_and(|session| session.retry)
+    }
+
+    /// The user's connection is no more; with it may end the user's session.
+    pub(crate) fn connection_over(&self, user: &mut User) {
+        if self.session().is_some_and(|session| session.one_connection) {
+            user.left = 0;
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::setup::Setup;
 use crate::source::{People, Source};
 use crate::timers::Timers;
 use conduit::{Io, Slot, TlsFactory};
-use sample::CallRecord;
+use sample::{CallRecord, Ends};
 use stats::{Recorder, Snapshot};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -37,6 +37,11 @@ pub trait Link {
 
     /// The script failed, as the text says; this worker is done.
     fn broken(&mut self, text: String);
+
+    /// Hands ended connections and sessions over, where they are recorded; empties the lists.
+    fn ends(&mut self, ends: &mut Ends) {
+        *ends = Ends::default();
+    }
 }
 
 /// What the driver is to do next.
@@ -81,6 +86,8 @@ pub struct Worker {
     pub(crate) buffer: Box<[u8]>,
     pub(crate) plain: Vec<u8>,
     pub(crate) dirty: Vec<Slot>,
+    /// Calls of sessions that are made again.
+    pub(crate) again: VecDeque<Call>,
     /// Calls to be put on a connection again.
     pub(crate) stranded: Vec<Call>,
     pub(crate) next_due: Nanos,
@@ -90,6 +97,7 @@ pub struct Worker {
     pub(crate) spun: Nanos,
     pub(crate) received: u64,
     pub(crate) log: Vec<CallRecord>,
+    pub(crate) ends: Ends,
     /// The log holds a failure that is not to be kept back.
     pub(crate) log_urgent: bool,
     /// Answers that are still to be kept, and the one of the call that is being concluded.
@@ -115,6 +123,8 @@ pub(crate) struct Limits {
     /// Requests outstanding on one connection; calls one connection carries.
     pub(crate) depth: u32,
     pub(crate) calls: u32,
+    /// Connections that one user may have.
+    pub(crate) per_user: u32,
 }
 
 /// Bytes read at once; one buffer serves all connections of a worker.
@@ -174,6 +184,7 @@ impl Worker {
             buffer: vec![0; READ_SIZE].into_boxed_slice(),
             plain: Vec::new(),
             dirty: Vec::new(),
+            again: VecDeque::new(),
             stranded: Vec::new(),
             next_due: setup.start,
             stopping: false,
@@ -182,6 +193,7 @@ impl Worker {
             spun: Nanos::ZERO,
             received: 0,
             log: Vec::new(),
+            ends: Ends::default(),
             log_urgent: false,
             answers_left: setup.logging.answers,
             answer: Vec::new(),
@@ -222,6 +234,9 @@ impl Worker {
         if self.log.len() >= LOG_BATCH || self.log_urgent {
             self.log_urgent = false;
             link.log(&mut self.log);
+        }
+        if self.ends.len() >= LOG_BATCH {
+            link.ends(&mut self.ends);
         }
         self.expire(io, now);
         self.fall_due(io, now);
@@ -276,12 +291,15 @@ impl Limits {
                 queue_max.map_or(u64::MAX, share),
             ),
         };
+        let together =
+            crate::source::lanes(setup).max(connection.pipeline).max(setup.widest_group());
         Limits {
             connections: u32::try_from(connections).unwrap_or(u32::MAX),
             queue,
             bytes: setup.plan.stop.bytes.map_or(u64::MAX, share),
-            depth: crate::source::lanes(setup).max(connection.pipeline),
+            depth: connection.depth.unwrap_or(u32::MAX).min(together),
             calls: connection.calls.unwrap_or(u32::MAX),
+            per_user: connection.per_user,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! What passes between a face and the program that runs it.
 
-use crate::Extras;
+use crate::{Extras, Idle};
 use plan::Plan;
 use report::RunReport;
-use sample::CallRecord;
+use sample::{CallRecord, Ends};
 use stats::{Second, Snapshot};
 use units::Nanos;
 
@@ -29,6 +29,8 @@ pub enum Reading {
     /// Nothing is run: help, a version, a native command, or something wrong.
     End(Ending),
     Run(Box<Job>),
+    /// No load: connections that are kept open.
+    Idle(Idle),
 }
 
 /// A plan to be run, and the face that watches and tells.
@@ -73,6 +75,8 @@ pub struct Needs {
     pub calls: bool,
     /// With so many calls of each worker comes the beginning of their answer, head first.
     pub answers: u64,
+    /// [`Face::ends`] gets every connection and every session that has ended.
+    pub ends: bool,
 }
 
 /// Text on its way out.
@@ -151,6 +155,8 @@ pub struct Facts {
     pub origin: Nanos,
     /// Seconds that the machine's local time is ahead of UTC.
     pub utc_offset_s: i32,
+    /// Descriptors that this process may have open.
+    pub descriptors: u64,
     /// The number of the signal that ended the run, or 0.
     pub signal: usize,
 }
@@ -164,6 +170,11 @@ pub trait Face: std::fmt::Debug {
 
     /// Calls that have ended; those of one worker in the order of their ends.
     fn calls(&mut self, _calls: &[CallRecord]) -> Said {
+        Said::default()
+    }
+
+    /// Connections and sessions that have ended.
+    fn ends(&mut self, _ends: &Ends) -> Said {
         Said::default()
     }
 

@@ -36,12 +36,16 @@ pub mod ab;
 mod contract;
 mod extras;
 pub mod getopt;
+pub mod httperf;
+pub mod idleconn;
+pub mod longopt;
 pub mod torture;
 pub mod words;
 pub mod wrk;
 
 pub use contract::*;
 pub use extras::Extras;
+pub use idleconn::Idle;
 
 /// The tools that can be worn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,10 +54,13 @@ pub enum Tool {
     Torture,
     Wrk,
     Wrk2,
+    Httperf,
+    Idleconn,
 }
 
 impl Tool {
-    pub const ALL: &[Tool] = &[Tool::Ab, Tool::Torture, Tool::Wrk, Tool::Wrk2];
+    pub const ALL: &[Tool] =
+        &[Tool::Ab, Tool::Torture, Tool::Wrk, Tool::Wrk2, Tool::Httperf, Tool::Idleconn];
 
     /// The tool of this name: the name of a command, or the file name that the program was started
     /// under.
@@ -67,6 +74,8 @@ impl Tool {
             Tool::Torture => "torture.pl",
             Tool::Wrk => "wrk",
             Tool::Wrk2 => "wrk2",
+            Tool::Httperf => "httperf",
+            Tool::Idleconn => "idleconn",
         }
     }
 }
@@ -80,5 +89,7 @@ pub fn read(tool: Tool, program: &str, args: &[String], files: &dyn Files) -> Re
         Tool::Torture => torture::read(&args, extras),
         Tool::Wrk => wrk::read(program, false, &args, extras, files),
         Tool::Wrk2 => wrk::read(program, true, &args, extras, files),
+        Tool::Httperf => httperf::read(program, &args, extras, files),
+        Tool::Idleconn => idleconn::read(program, &args),
     }
 }

@@ -7,7 +7,7 @@ use crate::exit::{Code, Failure};
 use crate::run::measure::{Measured, measure};
 use crate::run::prepare::prepare;
 use crate::run::threads::Watcher;
-use plan::{Arrivals, Gaps, Load, Plan, Think};
+use plan::{Arrivals, Load, Plan, Think};
 use sample::CallRecord;
 use stats::{Second, Snapshot};
 use units::{Nanos, Rate, show};
@@ -29,7 +29,7 @@ pub(crate) fn calibrate(wanted: &CalibrateArgs) -> Result<Code, Failure> {
         }
         Ok(measured)
     };
-    let users = |users| Load::Closed { users, think: Think::None };
+    let users = |users| Load::Closed { users, think: Think::None, session: None };
     let busy = run(users(64), None)?;
     let alone = run(users(1), None)?;
     let opening = run(users(64), Some(1))?;
@@ -101,7 +101,7 @@ fn one(url: &str, load: Load, calls: Option<u32>, span: Nanos) -> Result<Measure
 }
 
 fn open(rate: f64) -> Load {
-    let arrivals = Arrivals { from: Rate(rate), to: Rate(rate), gaps: Gaps::Constant, burst: 1 };
+    let arrivals = Arrivals::constant(Rate(rate));
     Load::Open { arrivals, session: None, connections_max: None, queue_max: None }
 }
 

@@ -15,10 +15,11 @@ impl Plan {
         Plan {
             targets,
             order: Order::InOrder,
+            sequence: Vec::new(),
             request: RequestPlan::default(),
             connection: ConnectionPlan::default(),
             tls: TlsPlan::default(),
-            load: Load::Closed { users: 10, think: Think::None },
+            load: Load::Closed { users: 10, think: Think::None, session: None },
             stop: Stop {
                 duration: Some(Nanos::from_secs(10)),
                 requests: None,
@@ -31,6 +32,7 @@ impl Plan {
                 connect: Nanos::from_secs(5),
                 first_byte: None,
                 progress: None,
+                answer: None,
                 call: Nanos::from_secs(30),
             },
             expect: Expect::default(),
@@ -73,6 +75,7 @@ impl Default for RequestPlan {
             compressed: false,
             follow_max: 0,
             cookies: false,
+            last_cookie: false,
         }
     }
 }
@@ -83,6 +86,10 @@ impl Default for ConnectionPlan {
             calls: None,
             pipeline: 1,
             group: None,
+            depth: None,
+            per_user: 1,
+            tries: 4,
+            resend: false,
             unix: None,
             resolve: Vec::new(),
             bind: Vec::new(),

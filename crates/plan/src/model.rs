@@ -2,6 +2,7 @@
 
 pub use schedule::Gaps;
 use std::net::IpAddr;
+use std::sync::Arc;
 use units::{Nanos, Rate};
 pub use workload::{Order, Think};
 
@@ -10,6 +11,8 @@ pub use workload::{Order, Think};
 pub struct Plan {
     pub targets: Vec<TargetPlan>,
     pub order: Order,
+    /// Rows of the targets by the index of the call, in place of one after the other; empty: none.
+    pub sequence: Vec<u32>,
     pub request: RequestPlan,
     pub connection: ConnectionPlan,
     pub tls: TlsPlan,
@@ -66,6 +69,8 @@ pub struct RequestPlan {
     pub follow_max: u16,
     /// Keep cookies per user and send them back.
     pub cookies: bool,
+    /// Of these, send the one alone that was set last, whatever its path and domain.
+    pub last_cookie: bool,
 }
 
 /// Authorisation; masked wherever a plan is shown.
@@ -92,6 +97,16 @@ pub struct ConnectionPlan {
     pub pipeline: u32,
     /// Requests that go out together; the next group when all answers of this one are in.
     pub group: Option<u32>,
+    /// Calls that may be outstanding on one connection where a group goes out together; the rest of
+    /// the group goes to further connections of its user. `None`: the whole group.
+    pub depth: Option<u32>,
+    /// Connections that one user or session may have; the last one takes what is too much for all.
+    pub per_user: u32,
+    /// Connections that a call is put on at most, as one after the other ends before its answer.
+    pub tries: u16,
+    /// A call whose connection breaks before the answer's first byte goes to another one, if that
+    /// connection had answered before: the server ended it while it was idle.
+    pub resend: bool,
     /// Connect to this Unix socket, whatever the URL's host.
     pub unix: Option<std::path::PathBuf>,
     /// `host:port:address` overrides of the name look-up.
@@ -162,8 +177,9 @@ pub enum TlsVersions {
 /// Who decides when a call falls due.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Load {
-    /// A fixed population of users: each calls, waits for the answer, thinks, calls again.
-    Closed { users: u32, think: Think },
+    /// A fixed population of users: each calls, waits for the answer, thinks, calls again. With
+    /// `session`, each makes one session after the other in place of calls.
+    Closed { users: u32, think: Think, session: Option<SessionPlan> },
     /// Arrivals that wait for nobody. With `session`, each arrival is a session of that many calls
     /// (think time between them) on a connection of its own.
     Open {
@@ -174,14 +190,65 @@ pub enum Load {
     },
 }
 
+impl Load {
+    /// What sessions do, where the load is made of them.
+    pub fn session(&self) -> Option<&SessionPlan> {
+        match self {
+            Load::Closed { session, .. } | Load::Open { session, .. } => session.as_ref(),
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionPlan {
+    /// Calls of each; where there are visits, they say it.
     pub calls: u32,
     pub think: Think,
+    /// What sessions do, in turn: calls to named targets in groups. Empty: `calls` calls, in the
+    /// groups of [`ConnectionPlan::group`], to targets in the plan's order.
+    pub visits: Vec<Visit>,
+    /// The first call of a group goes alone; the rest of it follows that call's answer, as a
+    /// browser gets a page and then its parts.
+    pub lead: bool,
+    /// A session ends with its connection, whatever calls it has left.
+    pub one_connection: bool,
+    /// A failed call is made again at once and does not fail its session, [`RETRIES_MAX`] times.
+    pub retry: bool,
+}
+
+/// How often a session's failed calls are made again, where [`SessionPlan::retry`] is set.
+pub const RETRIES_MAX: u32 = 1_000;
+
+impl SessionPlan {
+    /// `calls` calls with think times between them.
+    pub fn of(calls: u32, think: Think) -> SessionPlan {
+        SessionPlan {
+            calls,
+            think,
+            visits: Vec::new(),
+            lead: false,
+            one_connection: false,
+            retry: false,
+        }
+    }
+}
+
+/// One session's script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Visit {
+    pub groups: Vec<VisitGroup>,
+}
+
+/// Calls that belong together, and the think time after their last answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VisitGroup {
+    /// Rows of the target list.
+    pub targets: Vec<u32>,
+    pub think: Nanos,
 }
 
 /// The arrival process.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Arrivals {
     pub from: Rate,
     /// Equal to `from` unless the rate ramps over the whole of the measured phase.
@@ -189,6 +256,16 @@ pub struct Arrivals {
     pub gaps: Gaps,
     /// Arrivals that fall due at the same instant; the rate counts arrivals, not bursts.
     pub burst: u32,
+    /// A trace: the due instants themselves, counted from the start, never falling. They stand in
+    /// place of rate, gaps and bursts (the rates then only say how large queues may grow).
+    pub at: Option<Arc<[Nanos]>>,
+}
+
+impl Arrivals {
+    /// A rate that holds, with constant gaps.
+    pub fn constant(rate: Rate) -> Arrivals {
+        Arrivals { from: rate, to: rate, gaps: Gaps::Constant, burst: 1, at: None }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -223,6 +300,8 @@ pub struct Timeouts {
     pub first_byte: Option<Nanos>,
     /// Longest standstill of a connection with a call on it.
     pub progress: Option<Nanos>,
+    /// The same while an answer's first byte is awaited; `None`: as long as any other.
+    pub answer: Option<Nanos>,
     /// From the instant a call was due to its outcome.
     pub call: Nanos,
 }

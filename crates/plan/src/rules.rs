@@ -1,7 +1,7 @@
 //! The small grammars of options: what `--expect-status`, `--abort-if`, `--bind`, `--think` and
 //! their like take. Text in, value or a sentence out; the plan file uses the same ones.
 
-use crate::{AbortRule, Auth, BodyRule, ResolveRule, Think};
+use crate::{AbortRule, Auth, BodyRule, ResolveRule, Think, Visit, VisitGroup};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -227,6 +227,33 @@ pub fn show_think(think: Think) -> String {
         Think::Uniform(low, high) => format!("{}..{}", show_span(low), show_span(high)),
         Think::Exponential(mean) => format!("exp:{}", show_span(mean)),
     }
+}
+
+/// `0,1,2 2s; 3`: groups of rows of the target list, each with the think time behind it.
+pub fn parse_visit(text: &str) -> Result<Visit, ParseError> {
+    let bad = |why: &str| bad(text, "a visit", why, "0,1,2 2s; 3 (rows of the targets, from 0)");
+    let mut groups = Vec::new();
+    for part in text.split(';') {
+        let mut words = part.split_whitespace();
+        let rows = words.next().ok_or_else(|| bad("a group is empty"))?;
+        let think = words.next().map_or(Ok(Nanos::ZERO), parse_duration)?;
+        if words.next().is_some() {
+            return Err(bad("a group is its rows and one think time"));
+        }
+        let row = |row: &str| row.parse::<u32>().map_err(|_| bad("a row is no number"));
+        let targets = rows.split(',').map(row).collect::<Result<_, _>>()?;
+        groups.push(VisitGroup { targets, think });
+    }
+    Ok(Visit { groups })
+}
+
+/// The inverse of [`parse_visit`].
+pub fn show_visit(visit: &Visit) -> String {
+    let group = |group: &VisitGroup| {
+        let rows: Vec<String> = group.targets.iter().map(u32::to_string).collect();
+        format!("{} {}", rows.join(","), show_span(group.think))
+    };
+    visit.groups.iter().map(group).collect::<Vec<_>>().join("; ")
 }
 
 /// A duration as `parse_duration` reads it back without loss: `1500ms`, `10s`.

@@ -1,7 +1,7 @@
 //! The figures that every output prints, derived once.
 
 use crate::{Headline, RunReport};
-use plan::{Load, Plan};
+use plan::Plan;
 use stats::webmark::{Weighted, weighted_response};
 use stats::{Estimate, Hist, Little, Measurement, Second, Snapshot, interval, samples_needed};
 use units::Nanos;
@@ -100,7 +100,7 @@ impl Figures {
 }
 
 pub(crate) fn has_sessions(plan: &Plan) -> bool {
-    matches!(plan.load, Load::Open { session: Some(_), .. })
+    plan.load.session().is_some()
 }
 
 fn quantiles(wanted: &[f64], response: &Hist, service: &Hist) -> Vec<QuantileRow> {

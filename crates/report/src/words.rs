@@ -1,7 +1,7 @@
 //! Sentences and names that several outputs share, and the making printable of what peers sent.
 
 use crate::{Figures, RunReport};
-use plan::{Arrivals, Gaps, HttpVersion, Load, Order, Plan, Think};
+use plan::{Arrivals, Gaps, HttpVersion, Load, Order, Plan, SessionPlan, Think};
 use stats::State;
 use std::cmp::Ordering;
 use time::OffsetDateTime;
@@ -72,22 +72,21 @@ pub(crate) fn target(plan: &Plan) -> String {
 pub(crate) fn load(plan: &Plan) -> String {
     let mut parts = Vec::new();
     match &plan.load {
-        Load::Closed { users, think } => {
+        Load::Closed { users, think, .. } => {
             parts.push(format!("closed loop of {}", counted(u64::from(*users), "user")));
             parts.extend(think_words(*think));
         }
         Load::Open { arrivals, session, .. } => {
             parts.push(arrival_words(arrivals, session.is_some()));
-            if let Some(session) = session {
-                parts.push(format!("{} each", counted(u64::from(session.calls), "call")));
-                parts.extend(think_words(session.think));
-            }
         }
+    }
+    if let Some(session) = plan.load.session() {
+        parts.extend(session_words(&plan.load, session));
     }
     let stop = &plan.stop;
     parts.extend(stop.duration.map(span));
     parts.extend(stop.requests.map(|n| match &plan.load {
-        Load::Open { session: Some(_), .. } => counted(n, "session"),
+        load if load.session().is_some() => counted(n, "session"),
         _ => counted(n, "call"),
     }));
     parts.extend(stop.bytes.map(|n| format!("{} received", show::bytes(n))));
@@ -98,6 +97,19 @@ pub(crate) fn load(plan: &Plan) -> String {
         parts.push(format!("{} runs", plan.measure.repeat));
     }
     parts.join(", ")
+}
+
+fn session_words(load: &Load, session: &SessionPlan) -> Vec<String> {
+    let mut parts = Vec::new();
+    if matches!(load, Load::Closed { .. }) {
+        parts.push("sessions one after another".to_owned());
+    }
+    parts.push(match session.visits.len() {
+        0 => format!("{} each", counted(u64::from(session.calls), "call")),
+        visits => format!("{} in turn", counted(visits as u64, "visit")),
+    });
+    parts.extend(think_words(session.think));
+    parts
 }
 
 fn arrival_words(arrivals: &Arrivals, sessions: bool) -> String {

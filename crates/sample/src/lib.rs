@@ -2,9 +2,11 @@
 //! blame when it failed. Layer 1: plain data, no behaviour beyond names.
 #![forbid(unsafe_code)]
 
+mod ends;
 mod environment;
 mod failure;
 
+pub use ends::{ConnectionRecord, Ends, SessionRecord};
 pub use environment::Environment;
 pub use failure::{Blame, FailureClass};
 use units::Nanos;
@@ -47,6 +49,8 @@ pub struct Sample {
     pub index: u64,
     /// Row of the target list.
     pub target: u32,
+    /// Number of the user or session whose call it was; `None` in a plain open load.
+    pub user: Option<u64>,
     /// When it fell due.
     pub intended: Nanos,
     /// When the worker started work on it: lookup or connect, or, on an idle connection, the
@@ -74,6 +78,10 @@ pub struct Sample {
     pub bytes_sent: u64,
     /// Bytes of its answers, heads and framing included (plaintext).
     pub bytes_received: u64,
+    /// Of these, bytes of heads, and of trailers with the empty line that ends them (chunked answers
+    /// only).
+    pub head_bytes: u64,
+    pub trailer_bytes: u64,
     /// Bytes of body as framed by HTTP, and after content decoding.
     pub body_bytes: u64,
     pub decoded_bytes: u64,

@@ -54,7 +54,7 @@ impl Schedule {
             panic!("the plan is validated before a schedule is made of it: {why}");
         }
         let mut schedule = Schedule {
-            spec: *spec,
+            spec: spec.clone(),
             curve: RateCurve::new(spec),
             seed,
             start,
@@ -63,8 +63,12 @@ impl Schedule {
             index_end: u64::MAX,
             walk: Walk::new(seed),
         };
+        if let Some(at) = &spec.at {
+            schedule.index_end = at.len() as u64;
+        }
         if let Some(count) = spec.end.count {
-            schedule.index_end = schedule.first_measured().saturating_add(count);
+            let last = schedule.first_measured().saturating_add(count);
+            schedule.index_end = schedule.index_end.min(last);
         }
         schedule
     }
@@ -125,6 +129,10 @@ impl Schedule {
         if limit == Nanos::NEVER {
             return self.index_end;
         }
+        if let Some(at) = &self.spec.at {
+            let due = at.partition_point(|span| self.start + *span < limit) as u64;
+            return due.min(self.index_end);
+        }
         let mut copy = Schedule { walk: Walk::new(self.seed), ..self.clone() };
         let burst = u64::from(self.spec.burst);
         let mut group = 0;
@@ -143,6 +151,9 @@ impl Schedule {
 
     /// When the arrival of this index falls due; indices must not fall between calls.
     fn instant(&mut self, index: u64) -> Nanos {
+        if let Some(at) = &self.spec.at {
+            return self.start + at[index as usize];
+        }
         let burst = u64::from(self.spec.burst);
         let group = index / burst;
         let position = match self.spec.gaps {

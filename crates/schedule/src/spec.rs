@@ -1,9 +1,10 @@
 //! What an arrival process is made from.
 
+use std::sync::Arc;
 use units::Nanos;
 
 /// An arrival process: a rate that holds or ramps, a law of the gaps, an end.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ArrivalSpec {
     /// Arrivals per second at the start, and all through the warm-up; finite, above zero.
     pub from: f64,
@@ -17,6 +18,9 @@ pub struct ArrivalSpec {
     pub gaps: Gaps,
     /// Arrivals that fall due at the same instant, at least 1; the rates count arrivals.
     pub burst: u32,
+    /// A trace: the instants themselves, counted from the start and never falling. They stand in
+    /// place of rates, gaps and bursts; the schedule ends with them.
+    pub at: Option<Arc<[Nanos]>>,
     pub end: End,
 }
 
@@ -50,6 +54,7 @@ impl ArrivalSpec {
             warm_up: Nanos::ZERO,
             gaps: Gaps::Constant,
             burst: 1,
+            at: None,
             end: End::default(),
         }
     }
@@ -60,6 +65,11 @@ impl ArrivalSpec {
             if !rate.is_finite() || rate <= 0.0 {
                 return Err(format!("`{name}` is {rate} per second; it must be above zero"));
             }
+        }
+        if let Some(at) = &self.at
+            && !at.is_sorted()
+        {
+            return Err("`at` falls; its instants must stand in order".to_owned());
         }
         if self.burst == 0 {
             return Err("`burst` is 0; a burst has at least one arrival".to_owned());

@@ -46,11 +46,29 @@ fn constant_arrivals_do_not_drift() {
 }
 
 #[test]
+fn a_trace_gives_its_own_instants_and_no_more() {
+    let instants: Vec<Nanos> = [0, 5, 5, 90].map(Nanos::from_millis).into();
+    let trace = ArrivalSpec { at: Some(instants.into()), ..ArrivalSpec::constant(1.0) };
+    assert_eq!(offsets(&trace), [0, 5_000_000, 5_000_000, 90_000_000]);
+    let three = ArrivalSpec { end: count(3), ..trace.clone() };
+    assert_eq!(offsets(&three).len(), 3);
+    let early = ArrivalSpec { end: at(0.09), ..trace.clone() };
+    assert_eq!(offsets(&early).len(), 3, "what would fall due at the end does not");
+    let schedule = Schedule::new(&trace, SEED, START);
+    let due = |millis| schedule.count_due(START + Nanos::from_millis(millis));
+    assert_eq!([due(0), due(5), due(89), due(1_000)], [1, 3, 3, 4]);
+    let shares = (0..3).flat_map(|n| Schedule::shared(&trace, SEED, START, Share::new(n, 3)));
+    assert_eq!(shares.map(|arrival| arrival.index).collect::<Vec<_>>(), [0, 3, 1, 2]);
+    let falling: Vec<Nanos> = vec![Nanos(2), Nanos(1)];
+    assert!(ArrivalSpec { at: Some(falling.into()), ..trace }.check().is_err());
+}
+
+#[test]
 fn bursts_share_an_instant_and_keep_the_rate() {
     let spec = ArrivalSpec { burst: 4, end: count(10), ..ArrivalSpec::constant(1000.0) };
     let (a, b, c) = (0, 4_000_000, 8_000_000);
     assert_eq!(offsets(&spec), [a, a, a, a, b, b, b, b, c, c]);
-    let poisson = ArrivalSpec { burst: 4, gaps: Gaps::Poisson, end: at(10.0), ..spec };
+    let poisson = ArrivalSpec { burst: 4, gaps: Gaps::Poisson, end: at(10.0), ..spec.clone() };
     let offsets = offsets(&poisson);
     assert!(offsets.chunks_exact(4).all(|burst| burst.iter().all(|one| *one == burst[0])));
     assert!(offsets.windows(2).filter(|pair| pair[0] != pair[1]).count() > 2_000);
@@ -71,7 +89,7 @@ fn the_first_end_holds() {
 fn the_end_counts_from_the_end_of_the_warm_up() {
     let warm = ArrivalSpec { warm_up: Nanos::from_secs(2), ..ramp(Gaps::Poisson) };
     for (end, measured) in [(count(1000), 1000), (End::default(), u64::MAX)] {
-        let schedule = Schedule::new(&ArrivalSpec { end, ..warm }, SEED, START);
+        let schedule = Schedule::new(&ArrivalSpec { end, ..warm.clone() }, SEED, START);
         let first = schedule.first_measured();
         let in_warm_up = schedule.clone().take_while(|a| a.intended < START + warm.warm_up);
         assert_eq!(in_warm_up.count() as u64, first);
@@ -142,11 +160,11 @@ fn impossible_specifications_are_named() {
     let good = ArrivalSpec::constant(1.0);
     assert_eq!(good.check(), Ok(()));
     for (spec, name) in [
-        (ArrivalSpec { from: 0.0, ..good }, "`from` is 0"),
-        (ArrivalSpec { to: f64::NAN, ..good }, "`to` is NaN"),
-        (ArrivalSpec { to: -1.0, ..good }, "`to` is -1"),
-        (ArrivalSpec { from: f64::INFINITY, ..good }, "`from` is inf"),
-        (ArrivalSpec { burst: 0, ..good }, "`burst` is 0"),
+        (ArrivalSpec { from: 0.0, ..good.clone() }, "`from` is 0"),
+        (ArrivalSpec { to: f64::NAN, ..good.clone() }, "`to` is NaN"),
+        (ArrivalSpec { to: -1.0, ..good.clone() }, "`to` is -1"),
+        (ArrivalSpec { from: f64::INFINITY, ..good.clone() }, "`from` is inf"),
+        (ArrivalSpec { burst: 0, ..good.clone() }, "`burst` is 0"),
     ] {
         let why = spec.check().unwrap_err();
         assert!(why.contains(name), "{why}");
@@ -169,7 +187,7 @@ prop_compose! {
     ) -> ArrivalSpec {
         let (ramp_over, warm_up) = (Nanos::from_millis(ramp_ms), Nanos::from_millis(warm_ms));
         let end = End { at: Some(Nanos::from_millis(1500)), count: Some(end) };
-        ArrivalSpec { from, to, ramp_over, warm_up, gaps, burst, end }
+        ArrivalSpec { from, to, ramp_over, warm_up, gaps, burst, at: None, end }
     }
 }
 

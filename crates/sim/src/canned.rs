@@ -171,7 +171,7 @@ pub fn canned_worker(
     answer: Answer,
 ) -> (engine::Worker, Canned) {
     let mut plan = crate::plan_for("http://127.0.0.1:18080/hw");
-    plan.load = plan::Load::Closed { users: 64, think: plan::Think::None };
+    plan.load = plan::Load::Closed { users: 64, think: plan::Think::None, session: None };
     plan.stop.duration = None;
     plan.stop.requests = Some(calls);
     plan.connection.pipeline = pipeline;

@@ -5,7 +5,7 @@ use conduit::Peer;
 use engine::exchange::{Exchange, Heard, Pause, Request};
 use engine::{Collector, Endpoint, Link, Order, Row, Setup, Turn, Worker, endpoint_key};
 use plan::Plan;
-use sample::{CallRecord, Sample};
+use sample::{CallRecord, ConnectionRecord, Ends, Sample, SessionRecord};
 use stats::{Measurement, Snapshot};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -19,6 +19,8 @@ pub struct Outcome {
     pub measurement: Measurement,
     /// Every call, where the plan was run with a log.
     pub calls: Vec<(Sample, sample::Outcome)>,
+    pub connections: Vec<ConnectionRecord>,
+    pub sessions: Vec<SessionRecord>,
     /// Every byte that the clients sent, in order of sending.
     pub sent: Vec<u8>,
     pub ended_at: Nanos,
@@ -29,6 +31,7 @@ pub struct Outcome {
 struct Bench {
     collector: Collector,
     calls: Vec<(Sample, sample::Outcome)>,
+    ends: Ends,
     order: Order,
     /// What was wrong with a script.
     broken: Option<String>,
@@ -52,6 +55,11 @@ impl Link for Bench {
 
     fn log(&mut self, calls: &mut Vec<CallRecord>) {
         self.calls.extend(calls.drain(..).map(|call| (call.sample, call.outcome)));
+    }
+
+    fn ends(&mut self, ends: &mut Ends) {
+        self.ends.connections.append(&mut ends.connections);
+        self.ends.sessions.append(&mut ends.sessions);
     }
 }
 
@@ -97,11 +105,13 @@ fn run_to_its_end(
     let endpoints = endpoints_of(&plan);
     let mut setup = Setup::new(plan, endpoints, workers, start).expect("a test's plan is valid");
     setup.logging.calls = true;
+    setup.logging.ends = true;
     let setup = Arc::new(setup);
     let world = Rc::new(RefCell::new(world));
     let mut bench = Bench {
         collector: Collector::new(setup.clone()),
         calls: Vec::new(),
+        ends: Ends::default(),
         order: Order::Go,
         broken: None,
     };
@@ -133,6 +143,8 @@ fn run_to_its_end(
         measurement: bench.collector.finish(stop_after.is_some()),
         calls: bench.calls,
         broken: bench.broken,
+        connections: bench.ends.connections,
+        sessions: bench.ends.sessions,
         sent: std::mem::take(&mut world.sent),
         ended_at: world.now() - start,
     }

@@ -15,7 +15,7 @@ const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 fn open(rate: f64, seconds: u64) -> Plan {
     let mut plan = plan_for(URL);
     let rate = Rate(rate);
-    let arrivals = Arrivals { from: rate, to: rate, gaps: Gaps::Poisson, burst: 1 };
+    let arrivals = Arrivals { gaps: Gaps::Poisson, ..Arrivals::constant(rate) };
     plan.load = Load::Open { arrivals, session: None, connections_max: None, queue_max: None };
     plan.stop.duration = Some(Nanos::from_secs(seconds));
     plan
@@ -23,7 +23,7 @@ fn open(rate: f64, seconds: u64) -> Plan {
 
 fn count_only(users: u32, calls: u64) -> Plan {
     let mut plan = plan_for(URL);
-    plan.load = Load::Closed { users, think: Think::None };
+    plan.load = Load::Closed { users, think: Think::None, session: None };
     plan.stop.duration = None;
     plan.stop.requests = Some(calls);
     plan
@@ -362,7 +362,7 @@ fn stranded_calls_are_answered_elsewhere() {
 fn sessions_run_their_calls_and_end() {
     let mut plan = open(50.0, 4);
     let Load::Open { session, .. } = &mut plan.load else { unreachable!() };
-    *session = Some(SessionPlan { calls: 5, think: Think::Fixed(Nanos::from_millis(20)) });
+    *session = Some(SessionPlan::of(5, Think::Fixed(Nanos::from_millis(20))));
     let run = execute(plan, quick(), 2);
     let total = &run.measurement.total;
     assert_eq!(total.sessions.started, run.measurement.intended.unwrap());
@@ -462,7 +462,7 @@ proptest! {
         plan.connection.pipeline = pipeline;
         plan.connection.calls = calls;
         if closed {
-            plan.load = Load::Closed { users: 7, think: Think::Exponential(Nanos::from_millis(5)) };
+            plan.load = Load::Closed { users: 7, think: Think::Exponential(Nanos::from_millis(5)), session: None };
         } else if let (true, Load::Open { connections_max, queue_max, .. }) = (limited, &mut plan.load) {
             (*connections_max, *queue_max) = (Some(4), Some(10));
         }

@@ -64,7 +64,7 @@ impl Script for Numbers {
 
 fn closed(users: u32, millis: u64) -> Plan {
     let mut plan = plan_for("http://sim.example/");
-    plan.load = Load::Closed { users, think: Think::None };
+    plan.load = Load::Closed { users, think: Think::None, session: None };
     plan.stop.duration = Some(Nanos::from_millis(millis));
     plan
 }

@@ -2,7 +2,7 @@
 //! and server about ten times a call, so a late client that opens one for every call that is due can
 //! make both later still until no descriptor is left (seen against a real server at 50,000/s).
 
-use plan::{Arrivals, Gaps, Load};
+use plan::{Arrivals, Load};
 use sim::{Action, Admission, Client, Labour, Server, World, execute_with, plan_for};
 use units::{Nanos, Rate};
 
@@ -36,7 +36,7 @@ impl Server for Busy {
 fn a_late_client_recovers_without_a_storm_of_connections() {
     let mut plan = plan_for("http://sim.example/");
     let rate = Rate(50_000.0);
-    let arrivals = Arrivals { from: rate, to: rate, gaps: Gaps::Constant, burst: 1 };
+    let arrivals = Arrivals::constant(rate);
     let limit = Some(20_000);
     plan.load = Load::Open { arrivals, session: None, connections_max: limit, queue_max: None };
     plan.stop.duration = Some(Nanos::from_secs(1));

@@ -9,7 +9,7 @@ const MILLISECOND: Nanos = Nanos::from_millis(1);
 
 fn open(rate: f64, gaps: Gaps, seconds: u64) -> Plan {
     let mut plan = plan_for(URL);
-    let arrivals = Arrivals { from: Rate(rate), to: Rate(rate), gaps, burst: 1 };
+    let arrivals = Arrivals { gaps, ..Arrivals::constant(Rate(rate)) };
     plan.load = Load::Open { arrivals, session: None, connections_max: None, queue_max: None };
     plan.stop.duration = Some(Nanos::from_secs(seconds));
     plan.measure.interval = Nanos::from_secs(10);
@@ -18,7 +18,7 @@ fn open(rate: f64, gaps: Gaps, seconds: u64) -> Plan {
 
 fn closed(users: u32, think: Think, seconds: u64) -> Plan {
     let mut plan = plan_for(URL);
-    plan.load = Load::Closed { users, think };
+    plan.load = Load::Closed { users, think, session: None };
     plan.stop.duration = Some(Nanos::from_secs(seconds));
     plan.measure.interval = Nanos::from_secs(10);
     plan

@@ -82,6 +82,8 @@ pub struct AnswerFacts {
     pub body_bytes: u64,
     /// Bytes of chunk-size lines, line ends of chunks and trailers.
     pub framing_bytes: u64,
+    /// Of these, bytes of trailers with the empty line that ends them.
+    pub trailer_bytes: u64,
     /// Interim answers skipped.
     pub interim: u16,
     /// There may be something in [`AnswerReader::server_timings`]: a field of that name, or trailers.
@@ -482,6 +484,7 @@ impl AnswerReader {
                 self.facts.framing_bytes += (consumed - body.len()) as u64;
                 if done {
                     self.state = State::Idle;
+                    self.facts.trailer_bytes = self.chunks.trailer_bytes();
                 }
                 Advance { consumed: at + consumed, body: at + body.start..at + body.end, done }
             }

@@ -35,6 +35,8 @@ pub struct Template {
 pub struct Targets {
     templates: Vec<Template>,
     order: Order,
+    /// Rows by the index of the call, in place of one after the other; empty: none.
+    sequence: Vec<u32>,
     /// Running sums of the weights; empty unless the order is random.
     sums: Vec<f64>,
     seed: Seed,
@@ -50,13 +52,21 @@ impl Targets {
             sum
         });
         let sums = if order == Order::Random { sums.collect() } else { Vec::new() };
-        Targets { templates, order, sums, seed }
+        Targets { templates, order, sequence: Vec::new(), sums, seed }
+    }
+
+    /// Takes the rows in this order, unless they are drawn. Every row is one of the templates.
+    pub fn in_sequence(self, sequence: Vec<u32>) -> Targets {
+        Targets { sequence, ..self }
     }
 
     /// The row that call `index` asks for; `None` when the list is used up.
     #[inline]
     pub fn pick(&self, index: u64) -> Option<u32> {
         let count = self.templates.len() as u64;
+        if !self.sequence.is_empty() && self.order != Order::Random {
+            return self.listed(index);
+        }
         match self.order {
             Order::InOrder if count == 1 => Some(0),
             Order::InOrder => Some((index % count) as u32),
@@ -65,9 +75,17 @@ impl Targets {
         }
     }
 
+    fn listed(&self, index: u64) -> Option<u32> {
+        let count = self.sequence.len() as u64;
+        let ended = self.order == Order::Once && index >= count;
+        (!ended).then(|| self.sequence[(index % count) as usize])
+    }
+
     /// How many calls the list allows; `None` when it never ends.
     pub fn calls_max(&self) -> Option<u64> {
-        (self.order == Order::Once).then_some(self.templates.len() as u64)
+        let listed = [self.templates.len(), self.sequence.len()];
+        let count = listed[usize::from(!self.sequence.is_empty())];
+        (self.order == Order::Once).then_some(count as u64)
     }
 
     pub fn template(&self, row: u32) -> &Template {
@@ -116,6 +134,19 @@ mod tests {
         };
         assert_eq!(picks(Order::InOrder), [Some(0), Some(1), Some(2), Some(0), Some(1)]);
         assert_eq!(picks(Order::Once), [Some(0), Some(1), Some(2), None, None]);
+    }
+
+    #[test]
+    fn a_sequence_stands_in_place_of_the_list() {
+        let picks = |order| {
+            let list = targets(order, &[1.0; 3]).in_sequence(vec![2, 2, 0, 1]);
+            (0..6).map(|index| list.pick(index)).collect::<Vec<_>>()
+        };
+        let round = [Some(2), Some(2), Some(0), Some(1)];
+        assert_eq!(picks(Order::InOrder), [&round[..], &[Some(2), Some(2)]].concat());
+        assert_eq!(picks(Order::Once), [&round[..], &[None, None]].concat());
+        let once = targets(Order::Once, &[1.0; 3]).in_sequence(vec![2; 5]);
+        assert_eq!(once.calls_max(), Some(5));
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub(super) fn openssl_name(ours: &str) -> (&str, u32) {
 /// The suites of a list, by OpenSSL's names. A list chooses among those of TLS 1.2 and leaves
 /// those of 1.3 alone, unless nothing but 1.3 is spoken (SSL_CTX_set_ciphersuites). `None`: nothing
 /// is left.
-pub(super) fn chosen(list: &str, versions: TlsVersions) -> Option<Vec<String>> {
+pub(crate) fn chosen(list: &str, versions: TlsVersions) -> Option<Vec<String>> {
     let words = || list.split([':', ',', ' ']).filter(|word| !word.is_empty());
     let name = |suite: &Suite| suite.openssl.to_owned();
     if versions == TlsVersions::Tls13 {

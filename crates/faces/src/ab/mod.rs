@@ -1,7 +1,7 @@
 //! ApacheBench 2.3, as httpd 2.4 has it.
 
 mod address;
-mod ciphers;
+pub(crate) mod ciphers;
 mod html;
 mod native;
 mod options;
@@ -35,7 +35,7 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
     match setup::plan(&ab.options) {
         Ok(plan) => {
             let answers = if ab.options.verbosity >= 2 { u64::MAX } else { 1 };
-            let needs = Needs { calls: true, answers };
+            let needs = Needs { calls: true, answers, ..Needs::default() };
             Reading::Run(Box::new(Job { plan, needs, extras, script: None, face: Box::new(ab) }))
         }
         Err(setup::Refusal::BeforeBanner(ending)) => Reading::End(ending),

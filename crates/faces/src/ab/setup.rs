@@ -37,7 +37,11 @@ pub(super) fn plan(options: &Options) -> Result<Plan, Refusal> {
     }]);
     plan.request.version = HttpVersion::Http10;
     plan.tls = tls;
-    plan.load = Load::Closed { users: options.concurrency.unsigned_abs(), think: Think::None };
+    plan.load = Load::Closed {
+        users: options.concurrency.unsigned_abs(),
+        think: Think::None,
+        session: None,
+    };
     plan.stop.requests = Some(u64::from(options.requests.unsigned_abs()));
     plan.stop.duration = (options.time_limit != 0).then(|| seconds(options.time_limit));
     plan.stop.at_once = options.time_limit != 0;
@@ -154,7 +158,13 @@ fn timeouts(options: &Options) -> Timeouts {
         count if !(0..=DAY).contains(&count) => seconds(DAY),
         count => seconds(count),
     };
-    Timeouts { connect: still, first_byte: None, progress: Some(still), call: seconds(DAY) }
+    Timeouts {
+        connect: still,
+        first_byte: None,
+        progress: Some(still),
+        answer: None,
+        call: seconds(DAY),
+    }
 }
 
 fn tls(options: &Options) -> Result<TlsPlan, Ending> {

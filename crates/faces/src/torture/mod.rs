@@ -28,7 +28,7 @@ pub fn read(args: &[String], extras: Extras) -> Reading {
     let plan = plan(&options, made.targets);
     let tally = Tally::new(made.sent);
     let face = Box::new(Torture { options, tally });
-    let needs = Needs { calls: true, answers: u64::MAX };
+    let needs = Needs { calls: true, answers: u64::MAX, ..Needs::default() };
     Reading::Run(Box::new(Job { plan, needs, extras, script: None, face }))
 }
 
@@ -40,7 +40,7 @@ fn plan(options: &Options, targets: Vec<plan::TargetPlan>) -> Plan {
         span if span.is_zero() => Think::None,
         span => Think::Uniform(Nanos::ZERO, span),
     };
-    plan.load = Load::Closed { users: options.copies, think };
+    plan.load = Load::Closed { users: options.copies, think, session: None };
     plan.stop.duration = None;
     plan.stop.requests = Some(calls);
     plan.expect = Expect { status: vec![(100, 599)], ..Expect::default() };

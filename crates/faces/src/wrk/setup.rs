@@ -1,7 +1,7 @@
 //! From wrk's options to a plan of ours.
 
 use super::options::{Address, Options};
-use plan::{Arrivals, Gaps, Load, Plan, Think};
+use plan::{Arrivals, Load, Plan, Think};
 use units::{Nanos, Rate};
 use url::Url;
 
@@ -13,14 +13,9 @@ pub(super) fn plan(options: &Options, strict: bool) -> Option<Plan> {
     let mut plan = Plan::for_url(target(&options.url)?);
     let connections = u32::try_from(options.connections_used()).unwrap_or(u32::MAX);
     plan.load = match options.rate {
-        None => Load::Closed { users: connections, think: Think::None },
+        None => Load::Closed { users: connections, think: Think::None, session: None },
         Some(rate) => Load::Open {
-            arrivals: Arrivals {
-                from: Rate(rate as f64),
-                to: Rate(rate as f64),
-                gaps: Gaps::Constant,
-                burst: 1,
-            },
+            arrivals: Arrivals::constant(Rate(rate as f64)),
             session: None,
             connections_max: Some(connections),
             queue_max: None,

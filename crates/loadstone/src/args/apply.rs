@@ -233,11 +233,12 @@ impl LoadArgs {
         let stays_closed = matches!(old, Load::Closed { .. }) && self.rate.is_none();
         if self.connections.is_some() || stays_closed {
             self.refuse_open_options()?;
-            let default = match old {
-                Load::Closed { users, .. } => *users,
-                Load::Open { .. } => 0,
+            let (default, session) = match old {
+                Load::Closed { users, session, .. } => (*users, session.clone()),
+                Load::Open { .. } => (0, None),
             };
-            plan.load = Load::Closed { users: self.connections.unwrap_or(default), think };
+            let users = self.connections.unwrap_or(default);
+            plan.load = Load::Closed { users, think, session };
             return Ok(());
         }
         plan.load = self.open(old, think)?;
@@ -273,15 +274,15 @@ impl LoadArgs {
         let rates = self.rate.map(|span| (span.from, span.to));
         let (mut arrivals, old_session, mut connections_max, mut queue_max) = match old {
             Load::Open { arrivals, session, connections_max, queue_max } => {
-                (*arrivals, session.as_ref(), *connections_max, *queue_max)
+                (arrivals.clone(), session.as_ref(), *connections_max, *queue_max)
             }
             Load::Closed { .. } => {
                 let (from, to) = rates.expect("a closed load turns open by --rate only");
-                (Arrivals { from, to, gaps: Gaps::Constant, burst: 1 }, None, None, None)
+                (Arrivals { to, ..Arrivals::constant(from) }, None, None, None)
             }
         };
         if let Some((from, to)) = rates {
-            (arrivals.from, arrivals.to) = (from, to);
+            (arrivals.from, arrivals.to, arrivals.at) = (from, to, None);
         }
         set(
             &mut arrivals.gaps,
@@ -301,7 +302,11 @@ impl LoadArgs {
                  --session, or give -c instead of --rate",
             ));
         }
-        let session = calls.map(|calls| SessionPlan { calls, think });
+        let session = calls.map(|calls| SessionPlan {
+            calls,
+            think,
+            ..old_session.cloned().unwrap_or_else(|| SessionPlan::of(calls, think))
+        });
         Ok(Load::Open { arrivals, session, connections_max, queue_max })
     }
 }

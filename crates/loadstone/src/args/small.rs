@@ -38,7 +38,7 @@ impl DemoArgs {
         let name = url.to_string();
         let mut plan = Plan::for_url(url);
         plan.load = Load::Open {
-            arrivals: Arrivals { from: self.rate, to: self.rate, gaps: Gaps::Poisson, burst: 1 },
+            arrivals: Arrivals { gaps: Gaps::Poisson, ..Arrivals::constant(self.rate) },
             session: None,
             connections_max: None,
             queue_max: None,

@@ -3,6 +3,7 @@
 //! plain call that goes first there.
 
 mod disk;
+mod idle;
 #[cfg_attr(feature = "lua", path = "script.rs")]
 #[cfg_attr(not(feature = "lua"), path = "no_script.rs")]
 mod script;
@@ -54,6 +55,7 @@ pub(crate) fn wear(wanted: &Wanted) -> ExitCode {
     let utc_offset_s = crate::wall_clock::utc_offset_s();
     match faces::read(wanted.tool, &wanted.program, &wanted.args, &Disk) {
         Reading::End(ending) => finish(ending, Extras::default()),
+        Reading::Idle(kept) => idle::keep(&kept),
         Reading::Run(job) => run(*job, utc_offset_s),
     }
 }
@@ -76,8 +78,12 @@ fn run(job: Job, utc_offset_s: i32) -> ExitCode {
         Ok(prepared) => prepared,
         Err(error) => return finish(face.cannot_start(&trouble::of(&error)), extras),
     };
-    let logging =
-        Logging { calls: needs.calls, failures_at_once: needs.calls, answers: needs.answers };
+    let logging = Logging {
+        calls: needs.calls,
+        failures_at_once: needs.calls,
+        answers: needs.answers,
+        ends: needs.ends,
+    };
     let face = Rc::new(RefCell::new(face));
     let Some(mut stage) = stage else {
         return match measured(&plan, &prepared, logging, Vec::new(), &face, utc_offset_s) {
@@ -141,7 +147,12 @@ fn measured(
     let name = String::new();
     let report: RunReport =
         assemble(plan, prepared, None, vec![measured], &environment, calibration, &name);
-    let facts = Facts { origin, utc_offset_s, signal: crate::signals::caught() };
+    let facts = Facts {
+        origin,
+        utc_offset_s,
+        descriptors: host::limits::descriptors().hard,
+        signal: crate::signals::caught(),
+    };
     let ending = face.borrow_mut().report(&report, &facts);
     Ok(ending)
 }

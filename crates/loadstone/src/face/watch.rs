@@ -4,7 +4,7 @@ use crate::run::threads::Watcher;
 use anyhow::Context;
 use engine::{Order, Row};
 use faces::{Face, Interval, Said, Wish};
-use sample::CallRecord;
+use sample::{CallRecord, Ends};
 use stats::{Second, Snapshot};
 use std::cell::RefCell;
 use std::io::Write;
@@ -29,15 +29,24 @@ impl Watch {
         }
         print(said)
     }
+
+    fn heed_or_break(&mut self, said: &Said) {
+        if let Err(error) = self.heed(said) {
+            self.wish = Wish::Abandon;
+            self.broken = Err(error);
+        }
+    }
 }
 
 impl Watcher for Watch {
     fn second(&mut self, second: &Second, total: &Snapshot) {
         let said = self.face.borrow_mut().row(second, total);
-        if let Err(error) = self.heed(&said) {
-            self.wish = Wish::Abandon;
-            self.broken = Err(error);
-        }
+        self.heed_or_break(&said);
+    }
+
+    fn ends(&mut self, ends: &Ends) {
+        let said = self.face.borrow_mut().ends(ends);
+        self.heed_or_break(&said);
     }
 
     fn row(&mut self, row: &Row) {

@@ -6,7 +6,7 @@ use anyhow::Context;
 use engine::{Collector, Link, Order, Row, Setup, Worker, drive};
 use host::cpu::ThreadTime;
 use reactor::Reactor;
-use sample::CallRecord;
+use sample::{CallRecord, Ends};
 use stats::{Measurement, Second, Snapshot};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -20,6 +20,7 @@ enum Message {
     Row(Box<Row>),
     Calls(Vec<CallRecord>),
     Broken(String),
+    Ends(Ends),
 }
 
 /// Clear snapshots that wait for their next use, per worker.
@@ -74,6 +75,10 @@ impl Link for ThreadLink {
     fn broken(&mut self, text: String) {
         self.out.send(Message::Broken(text)).ok();
     }
+
+    fn ends(&mut self, ends: &mut Ends) {
+        self.out.send(Message::Ends(std::mem::take(ends))).ok();
+    }
 }
 
 /// What the driver itself spent.
@@ -101,6 +106,8 @@ pub(crate) trait Watcher {
     fn row(&mut self, _row: &Row) {}
     /// Calls with their outcomes, where they are logged. `Err` ends the run.
     fn calls(&mut self, calls: &[CallRecord]) -> anyhow::Result<()>;
+    /// Connections and sessions that have ended, where they are recorded.
+    fn ends(&mut self, _: &Ends) {}
     /// What the workers are to be told by the word of the watcher.
     fn order(&self) -> Order {
         Order::Go
@@ -232,6 +239,7 @@ impl<'a> Gather<'a> {
             self.give_orders(watcher.order());
             match inbox.recv_timeout(Duration::from_millis(50)) {
                 Ok(Message::Row(row)) => self.row(*row, watcher),
+                Ok(Message::Ends(ends)) => watcher.ends(&ends),
                 Ok(Message::Calls(calls)) => {
                     if trouble.is_ok()
                         && let Err(error) = watcher.calls(&calls)

@@ -6,5 +6,6 @@
 mod support;
 
 mod ab;
+mod httperf;
 mod torture;
 mod wrk;

@@ -38,6 +38,7 @@ pub fn from_toml(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError>
     let top = Table("");
     top.set("seed", file.seed, &mut plan.seed, whole)?;
     top.pick("order", file.order.map(Scalar::Text), &mut plan.order, &ORDERS)?;
+    plan.sequence = file.sequence.unwrap_or_default();
     read_request(file.request.unwrap_or_default(), &mut plan, login, files)?;
     read_connection(file.connection.unwrap_or_default(), &mut plan.connection)?;
     read_tls(file.tls.unwrap_or_default(), &mut plan.tls, files)?;
@@ -233,6 +234,7 @@ fn read_request(
     slot.compressed = request.compressed.unwrap_or(slot.compressed);
     table.set("follow", request.follow, &mut slot.follow_max, whole)?;
     slot.cookies = request.cookies.unwrap_or(slot.cookies);
+    slot.last_cookie = request.last_cookie.unwrap_or(slot.last_cookie);
     match request.method {
         Some(method) => {
             slot.method =
@@ -273,6 +275,10 @@ fn read_connection(
     table.set_or_off("calls", connection.calls, &mut slot.calls, whole)?;
     table.set("pipeline", connection.pipeline, &mut slot.pipeline, whole)?;
     table.set_or_off("group", connection.group, &mut slot.group, whole)?;
+    table.set_or_off("depth", connection.depth, &mut slot.depth, whole)?;
+    table.set("per_user", connection.per_user, &mut slot.per_user, whole)?;
+    table.set("tries", connection.tries, &mut slot.tries, whole)?;
+    slot.resend = connection.resend.unwrap_or(slot.resend);
     table.set_or_off("unix", connection.unix, &mut slot.unix, |path| Ok(path.into()))?;
     for rule in connection.resolve.unwrap_or_default() {
         let rule = rules::parse_resolve(&rule).map_err(|error| table.fault("resolve", error))?;
@@ -317,48 +323,97 @@ fn read_tls(tls: TlsTable, slot: &mut TlsPlan, files: &dyn FileSource) -> Result
 
 fn read_load(load: LoadTable, slot: &mut Load) -> Result<(), ParseError> {
     let table = Table("load");
-    let think = load.think.as_deref().map(rules::parse_think).transpose();
-    let think = think.map_err(|error| table.fault("think", error))?;
-    let Some(rate) = load.rate else {
-        for (key, given) in [
-            ("rate_to", load.rate_to.is_some()),
-            ("arrivals", load.arrivals.is_some()),
-            ("burst", load.burst.is_some()),
-            ("session", load.session.is_some()),
-            ("connections_max", load.connections_max.is_some()),
-            ("queue_max", load.queue_max.is_some()),
-        ] {
-            if given {
-                return Err(
-                    table.fault(key, "it needs rate; without one the load is a closed loop")
-                );
-            }
-        }
-        let mut users = 10;
-        table.set("users", load.users, &mut users, whole)?;
-        *slot = Load::Closed { users, think: think.unwrap_or(Think::None) };
-        return Ok(());
-    };
+    if load.rate.is_none() && load.at.is_none() {
+        return read_closed(table, load, slot);
+    }
     if load.users.is_some() {
         return Err(table.fault("users", "a load has either users or a rate; drop one"));
     }
-    let mut arrivals = read_rates(table, rate, load.rate_to)?;
-    table.pick("arrivals", load.arrivals.map(Scalar::Text), &mut arrivals.gaps, &GAPS)?;
-    table.set("burst", load.burst, &mut arrivals.burst, whole)?;
-    let mut calls = None;
-    table.set_or_off("session", load.session, &mut calls, whole)?;
-    let session = match (calls, think) {
-        (Some(calls), think) => Some(SessionPlan { calls, think: think.unwrap_or(Think::None) }),
-        (None, None | Some(Think::None)) => None,
-        (None, Some(_)) => {
-            return Err(table.fault("think", "with a rate it needs session: who else would think?"));
-        }
+    let mut arrivals = match (&load.rate, &load.at) {
+        (Some(rate), _) => read_rates(table, rate.clone(), load.rate_to.clone())?,
+        (None, at) => Arrivals::constant(rate_of_trace(at.iter().flatten().count())),
     };
+    arrivals.at = load.at.as_deref().map(|at| read_trace(table, at)).transpose()?;
+    let gaps = load.arrivals.clone().map(Scalar::Text);
+    table.pick("arrivals", gaps, &mut arrivals.gaps, &GAPS)?;
+    table.set("burst", load.burst.clone(), &mut arrivals.burst, whole)?;
     let (mut connections_max, mut queue_max) = (None, None);
-    table.set_or_off("connections_max", load.connections_max, &mut connections_max, whole)?;
-    table.set_or_off("queue_max", load.queue_max, &mut queue_max, whole)?;
+    table.set_or_off(
+        "connections_max",
+        load.connections_max.clone(),
+        &mut connections_max,
+        whole,
+    )?;
+    table.set_or_off("queue_max", load.queue_max.clone(), &mut queue_max, whole)?;
+    let (session, think) = read_session(table, load)?;
+    if session.is_none() && think.is_some_and(|think| think != Think::None) {
+        return Err(table.fault("think", "with a rate it needs session: who else would think?"));
+    }
     *slot = Load::Open { arrivals, session, connections_max, queue_max };
     Ok(())
+}
+
+fn read_closed(table: Table, load: LoadTable, slot: &mut Load) -> Result<(), ParseError> {
+    for (key, given) in [
+        ("rate_to", load.rate_to.is_some()),
+        ("arrivals", load.arrivals.is_some()),
+        ("burst", load.burst.is_some()),
+        ("connections_max", load.connections_max.is_some()),
+        ("queue_max", load.queue_max.is_some()),
+    ] {
+        if given {
+            return Err(table.fault(key, "it needs rate; without one the load is a closed loop"));
+        }
+    }
+    let mut users = 10;
+    table.set("users", load.users.clone(), &mut users, whole)?;
+    let (session, think) = read_session(table, load)?;
+    let think = if session.is_some() { None } else { think };
+    *slot = Load::Closed { users, think: think.unwrap_or(Think::None), session };
+    Ok(())
+}
+
+/// What sessions do, where there are any, and the think time.
+fn read_session(
+    table: Table,
+    load: LoadTable,
+) -> Result<(Option<SessionPlan>, Option<Think>), ParseError> {
+    let think = load.think.as_deref().map(rules::parse_think).transpose();
+    let think = think.map_err(|error| table.fault("think", error))?;
+    let mut calls = None;
+    table.set_or_off("session", load.session, &mut calls, whole)?;
+    let Some(calls) = calls else {
+        for (key, given) in [
+            ("visits", load.visits.is_some_and(|visits| !visits.is_empty())),
+            ("lead", load.lead == Some(true)),
+            ("one_connection", load.one_connection == Some(true)),
+            ("retry", load.retry == Some(true)),
+        ] {
+            if given {
+                return Err(table.fault(key, "it needs session: give the calls of one"));
+            }
+        }
+        return Ok((None, think));
+    };
+    let mut session = SessionPlan::of(calls, think.unwrap_or(Think::None));
+    for visit in load.visits.unwrap_or_default() {
+        let visit = rules::parse_visit(&visit).map_err(|error| table.fault("visits", error))?;
+        session.visits.push(visit);
+    }
+    session.lead = load.lead.unwrap_or(false);
+    session.one_connection = load.one_connection.unwrap_or(false);
+    session.retry = load.retry.unwrap_or(false);
+    Ok((Some(session), think))
+}
+
+fn read_trace(table: Table, at: &[String]) -> Result<std::sync::Arc<[Nanos]>, ParseError> {
+    let instants: Result<Vec<Nanos>, _> = at.iter().map(|text| parse_duration(text)).collect();
+    instants.map(Into::into).map_err(|error| table.fault("at", error))
+}
+
+/// A trace alone names no rate; this one bounds the queue at the trace itself.
+fn rate_of_trace(count: usize) -> Rate {
+    Rate((count as f64).max(1.0))
 }
 
 fn read_rates(table: Table, rate: Scalar, to: Option<Scalar>) -> Result<Arrivals, ParseError> {
@@ -376,7 +431,7 @@ fn read_rates(table: Table, rate: Scalar, to: Option<Scalar>) -> Result<Arrivals
         }
         Some(to) => exact_rate(table, "rate_to", &to)?,
     };
-    Ok(Arrivals { from: span.from, to, gaps: Gaps::Constant, burst: 1 })
+    Ok(Arrivals { to, ..Arrivals::constant(span.from) })
 }
 
 /// A number of TOML's is the rate itself; only a text goes through the decimal grammar.
@@ -411,7 +466,8 @@ fn read_timeouts(timeouts: TimeoutsTable, slot: &mut Timeouts) -> Result<(), Par
     table.set("call", timeouts.call, &mut slot.call, parse_duration)?;
     table.set("connect", timeouts.connect, &mut slot.connect, parse_duration)?;
     table.set_or_off("first_byte", timeouts.first_byte, &mut slot.first_byte, parse_duration)?;
-    table.set_or_off("progress", timeouts.progress, &mut slot.progress, parse_duration)
+    table.set_or_off("progress", timeouts.progress, &mut slot.progress, parse_duration)?;
+    table.set_or_off("answer", timeouts.answer, &mut slot.answer, parse_duration)
 }
 
 fn read_expect(expect: ExpectTable, slot: &mut Expect) -> Result<(), ParseError> {

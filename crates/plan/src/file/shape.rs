@@ -26,6 +26,8 @@ tables! {
         seed: Scalar,
         /// `in-order`, `random` or `once`.
         order: String,
+        /// Rows of the targets, from 0, in the order of the calls.
+        sequence: Vec<u32>,
         /// In place of `targets`, when written by hand: one URL, or a file with a list.
         url: String,
         urls_file: String,
@@ -67,12 +69,17 @@ tables! {
         compressed: bool,
         follow: Scalar,
         cookies: bool,
+        last_cookie: bool,
     }
 
     ConnectionTable {
         calls: Scalar,
         pipeline: Scalar,
         group: Scalar,
+        depth: Scalar,
+        per_user: Scalar,
+        tries: Scalar,
+        resend: bool,
         unix: Scalar,
         resolve: Vec<String>,
         bind: Vec<String>,
@@ -115,8 +122,15 @@ tables! {
         rate_to: Scalar,
         arrivals: String,
         burst: Scalar,
+        /// A trace of due instants, in place of a rate.
+        at: Vec<String>,
         session: Scalar,
         think: String,
+        /// `0,1 2s; 2`: rows of the targets in groups, with think times behind them.
+        visits: Vec<String>,
+        lead: bool,
+        one_connection: bool,
+        retry: bool,
         connections_max: Scalar,
         queue_max: Scalar,
     }
@@ -135,6 +149,7 @@ tables! {
         connect: Scalar,
         first_byte: Scalar,
         progress: Scalar,
+        answer: Scalar,
     }
 
     ExpectTable {

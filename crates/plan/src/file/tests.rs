@@ -184,7 +184,7 @@ fn rates_are_kept_to_the_last_bit() {
     for rate in [1.0 / 3.0, 0.1 + 0.2, 2_000.0, 1e-9, 1e300, 123_456.789] {
         let mut plan = plan();
         let (from, to) = (Rate(rate), Rate(rate * 2.0));
-        let arrivals = Arrivals { from, to, gaps: Gaps::Poisson, burst: 1 };
+        let arrivals = Arrivals { to, gaps: Gaps::Poisson, ..Arrivals::constant(from) };
         plan.load = Load::Open { arrivals, session: None, connections_max: None, queue_max: None };
         let read = from_toml(&to_toml(&plan, Secrets::Shown), &NoFiles).unwrap();
         assert_eq!(read.load, plan.load);

@@ -6,7 +6,7 @@ use super::{
     ADDRESSES, FAMILIES, GAPS, HTTP_VERSIONS, MASK, ORDERS, Secrets, TLS_VERSIONS, VERSION,
 };
 use super::{is_secret_header, name_of};
-use crate::rules::{show_body_rule, show_resolve, show_span, show_think};
+use crate::rules::{show_body_rule, show_resolve, show_span, show_think, show_visit};
 use crate::*;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -18,6 +18,7 @@ pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
         version: Some(VERSION),
         seed: Some(Scalar::whole(plan.seed)),
         order: Some(name_of(&ORDERS, &plan.order)),
+        sequence: Some(plan.sequence.clone()),
         url: None,
         urls_file: None,
         request: Some(request_table(&plan.request, secrets)),
@@ -107,6 +108,7 @@ fn request_table(request: &RequestPlan, secrets: Secrets) -> RequestTable {
         compressed: Some(request.compressed),
         follow: Some(Scalar::whole(request.follow_max.into())),
         cookies: Some(request.cookies),
+        last_cookie: Some(request.last_cookie),
     }
 }
 
@@ -124,6 +126,10 @@ fn connection_table(connection: &ConnectionPlan, secrets: Secrets) -> Connection
         calls: Scalar::or_off(connection.calls, number),
         pipeline: Some(number(connection.pipeline)),
         group: Scalar::or_off(connection.group, number),
+        depth: Scalar::or_off(connection.depth, number),
+        per_user: Some(number(connection.per_user)),
+        tries: Some(number(connection.tries.into())),
+        resend: Some(connection.resend),
         unix: Scalar::or_off(connection.unix.as_ref(), |path| Scalar::text(path.to_string_lossy())),
         resolve: Some(connection.resolve.iter().map(show_resolve).collect()),
         bind: Some(connection.bind.iter().map(ToString::to_string).collect()),
@@ -167,24 +173,34 @@ fn tls_table(tls: &TlsPlan, secrets: Secrets) -> TlsTable {
 
 fn load_table(load: &Load) -> LoadTable {
     match load {
-        Load::Closed { users, think } => LoadTable {
+        Load::Closed { users, think, session } => LoadTable {
             users: Some(Scalar::whole((*users).into())),
-            think: Some(show_think(*think)),
-            ..LoadTable::default()
+            think: Some(show_think(session.as_ref().map_or(*think, |session| session.think))),
+            ..session_keys(session.as_ref())
         },
         Load::Open { arrivals, session, connections_max, queue_max } => LoadTable {
-            users: None,
             rate: Some(rate(arrivals.from)),
             rate_to: Some(rate(arrivals.to)),
             arrivals: Some(name_of(&GAPS, &arrivals.gaps)),
             burst: Some(Scalar::whole(arrivals.burst.into())),
-            session: Scalar::or_off(session.as_ref(), |session| {
-                Scalar::whole(session.calls.into())
-            }),
-            think: session.as_ref().map(|session| show_think(session.think)),
+            at: arrivals.at.as_ref().map(|at| at.iter().map(|span| show_span(*span)).collect()),
             connections_max: Scalar::or_off(*connections_max, |max| Scalar::whole(max.into())),
             queue_max: Scalar::or_off(*queue_max, Scalar::whole),
+            ..session_keys(session.as_ref())
         },
+    }
+}
+
+/// The keys of a session; all but the first are absent where there is none.
+fn session_keys(session: Option<&SessionPlan>) -> LoadTable {
+    LoadTable {
+        session: Scalar::or_off(session, |session| Scalar::whole(session.calls.into())),
+        think: session.map(|session| show_think(session.think)),
+        visits: session.map(|session| session.visits.iter().map(show_visit).collect()),
+        lead: session.map(|session| session.lead),
+        one_connection: session.map(|session| session.one_connection),
+        retry: session.map(|session| session.retry),
+        ..LoadTable::default()
     }
 }
 
@@ -205,6 +221,7 @@ fn timeouts_table(timeouts: &Timeouts) -> TimeoutsTable {
         connect: Some(span(timeouts.connect)),
         first_byte: Scalar::or_off(timeouts.first_byte, span),
         progress: Scalar::or_off(timeouts.progress, span),
+        answer: Scalar::or_off(timeouts.answer, span),
     }
 }
 

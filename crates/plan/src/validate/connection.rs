@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use units::quoted;
 
 pub(super) fn check(plan: &Plan, problems: &mut Problems) {
-    check_calls(&plan.connection, problems);
+    check_calls(plan, problems);
     check_version(plan, problems);
     check_unix(&plan.connection, problems);
     check_addresses(&plan.connection, problems);
@@ -14,8 +14,11 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     check_tls(&plan.tls, problems);
 }
 
-fn check_calls(connection: &ConnectionPlan, problems: &mut Problems) {
+fn check_calls(plan: &Plan, problems: &mut Problems) {
+    let connection = &plan.connection;
     let ConnectionPlan { calls, pipeline, group, .. } = *connection;
+    // what is left of a session's group goes to its next connection
+    let spreads = |option: &str| option == "--group" && plan.load.session().is_some();
     problems.add_if(
         calls == Some(0),
         "--calls",
@@ -29,6 +32,7 @@ fn check_calls(connection: &ConnectionPlan, problems: &mut Problems) {
         if let Some(calls) = calls
             && calls > 0
             && depth > calls
+            && !spreads(option)
         {
             let text = format!(
                 "{option} {depth} is above --calls {calls}: so many never come together on one \
@@ -37,6 +41,16 @@ fn check_calls(connection: &ConnectionPlan, problems: &mut Problems) {
             problems.add(option, text);
         }
     }
+    problems.add_if(
+        connection.depth == Some(0) || connection.per_user == 0,
+        "depth",
+        "depth or per_user is 0: no call could go out; give 1 or more",
+    );
+    problems.add_if(
+        connection.tries == 0,
+        "tries",
+        "tries is 0: a call must be put on a connection once; give 1 or more",
+    );
     if let Some(group) = group
         && pipeline > 1
     {

@@ -5,10 +5,14 @@ use crate::{Arrivals, Load, Order, Plan, SessionPlan, Think};
 use units::{Nanos, Rate};
 
 pub(super) fn check(plan: &Plan, problems: &mut Problems) {
+    check_sequence(plan, problems);
     match &plan.load {
-        Load::Closed { users, think } => {
+        Load::Closed { users, think, session } => {
             check_users(*users, problems);
             check_think(*think, problems);
+            if let Some(session) = session {
+                check_session(plan, session, problems);
+            }
         }
         Load::Open { arrivals, session, connections_max, .. } => {
             check_arrivals(plan, arrivals, problems);
@@ -33,6 +37,21 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     check_timeouts(plan, problems);
 }
 
+fn check_sequence(plan: &Plan, problems: &mut Problems) {
+    let rows = plan.targets.len() as u64;
+    problems.add_if(
+        plan.sequence.iter().any(|row| u64::from(*row) >= rows),
+        "sequence",
+        "sequence names a row that is not there; the first target is row 0",
+    );
+    problems.add_if(
+        plan.order == Order::Random && !plan.sequence.is_empty(),
+        "sequence",
+        "sequence says the order of the targets, and --random draws it; drop one",
+    );
+    problems.add_if(plan.sequence.len() > TRACE_MAX, "sequence", "sequence has over 10000000 rows");
+}
+
 fn check_users(users: u32, problems: &mut Problems) {
     problems.add_if(
         users == 0,
@@ -48,7 +67,7 @@ fn check_users(users: u32, problems: &mut Problems) {
 }
 
 fn check_arrivals(plan: &Plan, arrivals: &Arrivals, problems: &mut Problems) {
-    let Arrivals { from, to, burst, .. } = *arrivals;
+    let &Arrivals { from, to, burst, .. } = arrivals;
     for rate in [from, to] {
         if !(rate.0 > 0.0 && rate.0.is_finite()) {
             problems.add("--rate", format!("--rate is {}/s; it must be above zero", rate.0));
@@ -69,12 +88,57 @@ fn check_arrivals(plan: &Plan, arrivals: &Arrivals, problems: &mut Problems) {
         "--rate with two rates changes from one to the other over the whole run, so it needs -d: \
          give a duration, or a single rate",
     );
+    if let Some(at) = &arrivals.at {
+        check_trace(plan, at, problems);
+    }
     problems.add_if(burst == 0, "--burst", "--burst is 0; give 1 or more arrivals at a time");
     problems.add_if(
         burst > BURST_MAX,
         "--burst",
         "--burst is above 1000000 arrivals at a time; raise --rate instead",
     );
+}
+
+fn check_trace(plan: &Plan, at: &[Nanos], problems: &mut Problems) {
+    problems.add_if(
+        at.is_empty() || at.len() > TRACE_MAX,
+        "at",
+        "at holds the instants of 1 to 10000000 arrivals",
+    );
+    problems.add_if(!at.is_sorted(), "at", "at falls: its instants must stand in order");
+    let late = at.last().is_some_and(|last| *last > units::DURATION_MAX);
+    problems.add_if(late, "at", "at reaches beyond 100 years");
+    problems.add_if(
+        !plan.stop.warm_up.is_zero(),
+        "--warmup",
+        "--warmup cannot go with a trace (at): it has the instants of the measured part alone",
+    );
+}
+
+fn check_visits(plan: &Plan, session: &SessionPlan, problems: &mut Problems) {
+    let rows = plan.targets.len() as u64;
+    let known = |row: &u32| u64::from(*row) < rows;
+    for visit in &session.visits {
+        let mut groups = visit.groups.iter();
+        problems.add_if(
+            visit.groups.is_empty() || groups.any(|group| group.targets.is_empty()),
+            "visits",
+            "a visit has a group at least, and a group a row of the targets",
+        );
+        let calls: usize = visit.groups.iter().map(|group| group.targets.len()).sum();
+        problems.add_if(
+            calls > VISIT_CALLS_MAX,
+            "visits",
+            "a visit has more than 1000000 calls; let several visits share them",
+        );
+        let mut groups = visit.groups.iter();
+        if !groups.all(|group| group.targets.iter().all(known)) {
+            let text =
+                format!("visits names a row that is not there; the targets are 0 to {}", rows - 1);
+            problems.add("visits", text);
+            break;
+        }
+    }
 }
 
 fn check_session(plan: &Plan, session: &SessionPlan, problems: &mut Problems) {
@@ -94,6 +158,7 @@ fn check_session(plan: &Plan, session: &SessionPlan, problems: &mut Problems) {
         );
         problems.add("--group", text);
     }
+    check_visits(plan, session, problems);
     check_think(session.think, problems);
 }
 
@@ -143,16 +208,16 @@ fn check_stop(plan: &Plan, problems: &mut Problems) {
         "--bytes-max",
         "--bytes-max is 0: the run would end before it began; give a size such as 1G",
     );
-    let sessions = matches!(plan.load, Load::Open { session: Some(_), .. });
+    let sessions = plan.load.session().is_some();
+    let listed = if plan.sequence.is_empty() { plan.targets.len() } else { plan.sequence.len() };
     if let Some(requests) = stop.requests
         && once
         && !sessions
-        && requests > plan.targets.len() as u64
+        && requests > listed as u64
     {
         let text = format!(
-            "-n {requests} is more than the URL list has ({}), and --once takes each one time; \
-             lower -n or drop --once",
-            plan.targets.len()
+            "-n {requests} is more than the URL list has ({listed}), and --once takes each one \
+             time; lower -n or drop --once"
         );
         problems.add("-n", text);
     }
@@ -187,6 +252,7 @@ fn check_timeouts(plan: &Plan, problems: &mut Problems) {
         ("--connect-timeout", Some(limits.connect)),
         ("--first-byte-timeout", limits.first_byte),
         ("--progress-timeout", limits.progress),
+        ("answer", limits.answer),
     ] {
         let Some(limit) = limit else { continue };
         if limit.is_zero() {
@@ -200,4 +266,6 @@ fn check_timeouts(plan: &Plan, problems: &mut Problems) {
 const USERS_MAX: u32 = 1_000_000;
 const RATE_MAX: Rate = Rate(10_000_000.0);
 const BURST_MAX: u32 = 1_000_000;
+const TRACE_MAX: usize = 10_000_000;
+const VISIT_CALLS_MAX: usize = 1_000_000;
 const TIMEOUT_MAX: Nanos = Nanos::from_secs(86_400);

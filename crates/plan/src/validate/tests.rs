@@ -8,7 +8,7 @@ fn plan() -> Plan {
 
 fn open(from: f64, to: f64) -> Load {
     Load::Open {
-        arrivals: Arrivals { from: Rate(from), to: Rate(to), gaps: Gaps::Constant, burst: 1 },
+        arrivals: Arrivals { to: Rate(to), ..Arrivals::constant(Rate(from)) },
         session: None,
         connections_max: None,
         queue_max: None,
@@ -17,7 +17,7 @@ fn open(from: f64, to: f64) -> Load {
 
 fn session(calls: u32) -> Load {
     let Load::Open { arrivals, .. } = open(10.0, 10.0) else { unreachable!() };
-    let session = Some(SessionPlan { calls, think: Think::None });
+    let session = Some(SessionPlan::of(calls, Think::None));
     Load::Open { arrivals, session, connections_max: None, queue_max: None }
 }
 
@@ -48,12 +48,14 @@ macro_rules! said_of {
 
 #[test]
 fn load() {
-    let users =
-        |users| move |plan: &mut Plan| plan.load = Load::Closed { users, think: Think::None };
+    let users = |users| {
+        move |plan: &mut Plan| plan.load = Load::Closed { users, think: Think::None, session: None }
+    };
     insta::assert_snapshot!(said_of![
         users(0),
         users(1_000_001),
-        |plan| plan.load = Load::Closed { users: 1, think: Think::Exponential(Nanos::ZERO) },
+        |plan| plan.load =
+            Load::Closed { users: 1, think: Think::Exponential(Nanos::ZERO), session: None },
         |plan| plan.load = open(0.0, 0.0),
         |plan| plan.load = open(f64::NAN, 1.0),
         |plan| plan.load = open(1e12, 1e12),
@@ -216,7 +218,7 @@ fn measuring_and_driving() {
 #[test]
 fn all_problems_are_told_at_once() {
     let mut plan = plan();
-    plan.load = Load::Closed { users: 0, think: Think::None };
+    plan.load = Load::Closed { users: 0, think: Think::None, session: None };
     plan.timeouts.call = Nanos::ZERO;
     plan.connection.pipeline = 0;
     let options: Vec<_> =

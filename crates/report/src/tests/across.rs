@@ -53,7 +53,7 @@ fn a_session_rate_is_not_mistaken_for_a_rate_of_calls() {
     let rate = Figures::new(&report);
     assert_eq!((rate.intended, rate.sessions_intended), (Some(400.0), None));
     let plan::Load::Open { session, .. } = &mut report.plan.load else { unreachable!() };
-    *session = Some(plan::SessionPlan { calls: 3, think: plan::Think::None });
+    *session = Some(plan::SessionPlan::of(3, plan::Think::None));
     let rate = Figures::new(&report);
     assert_eq!((rate.intended, rate.sessions_intended), (None, Some(400.0)));
 }

@@ -228,8 +228,10 @@ fn bare(plan: Plan, measurement: Measurement) -> RunReport {
 
 /// A plain closed loop that is VALID.
 pub(crate) fn valid() -> RunReport {
-    let plan =
-        plan_of(Load::Closed { users: 8, think: Think::None }, &["http://127.0.0.1:2020/hw"]);
+    let plan = plan_of(
+        Load::Closed { users: 8, think: Think::None, session: None },
+        &["http://127.0.0.1:2020/hw"],
+    );
     let mut measurement = count(&closed_calls(), Nanos::from_secs(10), Nanos::ZERO, 1);
     let connections = &mut measurement.total.connections;
     (connections.attempted, connections.established, connections.closed) = (8, 8, 8);
@@ -271,7 +273,7 @@ pub(crate) fn troubled() -> RunReport {
         .map(|n| format!("https://shop.example:8443/catalogue/department/{n}?page={}", n * 3))
         .collect();
     let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
-    let arrivals = Arrivals { from: Rate(400.0), to: Rate(400.0), gaps: Gaps::Constant, burst: 1 };
+    let arrivals = Arrivals::constant(Rate(400.0));
     let load = Load::Open { arrivals, session: None, connections_max: Some(400), queue_max: None };
     let mut plan = plan_of(load, &urls);
     plan.stop.warm_up = Nanos::from_secs(2);
@@ -374,7 +376,10 @@ pub(crate) fn repeated() -> RunReport {
 
 /// Nothing could be measured: the server refused.
 pub(crate) fn empty() -> RunReport {
-    let plan = plan_of(Load::Closed { users: 8, think: Think::None }, &["http://127.0.0.1:1/"]);
+    let plan = plan_of(
+        Load::Closed { users: 8, think: Think::None, session: None },
+        &["http://127.0.0.1:1/"],
+    );
     let mut report = bare(plan, Measurement::default());
     report.first_call = Some(FirstCall {
         failure: Some((FailureClass::Refused, "Connection refused (os error 111)".to_owned())),

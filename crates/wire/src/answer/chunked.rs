@@ -96,6 +96,11 @@ impl ChunkReader {
         Ok(Chunks { consumed: at, body, trailers, done: self.step == Step::Done })
     }
 
+    /// Bytes of trailers and of the empty line behind them; 0 before it has come.
+    pub(super) fn trailer_bytes(&self) -> u64 {
+        if self.step == Step::Done { self.line as u64 } else { 0 }
+    }
+
     /// The common case: a plain line that is all here. 0 where byte by byte must decide.
     #[inline]
     fn take_whole_line(&mut self, limits: &Limits, rest: &[u8]) -> usize {
@@ -127,6 +132,7 @@ impl ChunkReader {
                     return 0;
                 }
                 self.step = Step::Done;
+                self.line += 2;
                 2
             }
             _ => 0,

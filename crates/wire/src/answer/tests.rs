@@ -109,12 +109,24 @@ mod framing {
             head_bytes: 38,
             body_bytes: 5,
             framing_bytes: 0,
+            trailer_bytes: 0,
             interim: 0,
             timed: false,
         };
         assert_eq!((facts, &*body), (wanted, &b"hello"[..]));
         let (facts, _) = answer(Asked::Ordinary, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
         assert_eq!(facts.framing, Framing::Length);
+    }
+
+    #[test]
+    fn trailers_are_counted_with_the_empty_line_behind_them() {
+        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+        for (trailers, bytes) in [("\r\n", 2), ("X-Trail: 1\r\n\r\n", 14), ("A: b\n\n", 6)] {
+            let input = format!("{head}2\r\nab\r\n0\r\n{trailers}");
+            let (facts, _) = answer(Asked::Ordinary, input.as_bytes());
+            assert_eq!(facts.trailer_bytes, bytes, "{trailers:?}");
+            assert_eq!(facts.framing_bytes, 3 + 2 + 3 + bytes);
+        }
     }
 
     #[test]

@@ -35,10 +35,10 @@ fn auth() -> impl Strategy<Value = Option<Auth>> {
 fn request() -> impl Strategy<Value = RequestPlan> {
     let header = ("[A-Za-z][A-Za-z0-9-]{0,12}x", "([!-~ä€]([ -~]{0,10}[!-~])?)?");
     let version = prop_oneof![Just(HttpVersion::Http10), Just(HttpVersion::Http11)];
-    let switches = (any::<bool>(), any::<u16>(), any::<bool>());
+    let switches = (any::<bool>(), any::<u16>(), any::<bool>(), any::<bool>());
     ("(GET|PUT|PURGE)", version, vec(header, 0..4), bytes(), auth(), any::<String>(), switches)
         .prop_map(|(method, version, headers, body, auth, user_agent, switches)| {
-            let (compressed, follow_max, cookies) = switches;
+            let (compressed, follow_max, cookies, last_cookie) = switches;
             RequestPlan {
                 method,
                 version,
@@ -49,6 +49,7 @@ fn request() -> impl Strategy<Value = RequestPlan> {
                 compressed,
                 follow_max,
                 cookies,
+                last_cookie,
             }
         })
 }
@@ -65,12 +66,17 @@ fn connection() -> impl Strategy<Value = ConnectionPlan> {
     let counts = (any::<Option<u32>>(), any::<u32>(), any::<Option<u32>>());
     let order = prop_oneof![Just(AddressOrder::InTurn), Just(AddressOrder::FirstThatAnswers)];
     let sockets = (any::<Option<u32>>(), any::<Option<u32>>(), any::<bool>(), any::<bool>(), order);
+    let again = (any::<u16>(), any::<bool>(), any::<Option<u32>>(), any::<u32>());
     let unix = option::of(any::<String>().prop_map(std::path::PathBuf::from));
-    (counts, unix, vec(rule, 0..3), bind, sockets, proxy, family).prop_map(
-        |(counts, unix, resolve, bind, sockets, proxy, prefer)| ConnectionPlan {
+    (counts, again, unix, vec(rule, 0..3), bind, sockets, proxy, family).prop_map(
+        |(counts, again, unix, resolve, bind, sockets, proxy, prefer)| ConnectionPlan {
             calls: counts.0,
             pipeline: counts.1,
             group: counts.2,
+            depth: again.2,
+            per_user: again.3,
+            tries: again.0,
+            resend: again.1,
             unix,
             resolve,
             bind,
@@ -122,13 +128,24 @@ fn load() -> impl Strategy<Value = Load> {
         prop_oneof![odd, 0.01..1e6, (1..100_000u32).prop_map(f64::from)].prop_map(Rate)
     };
     let gaps = prop_oneof![Just(Gaps::Constant), Just(Gaps::Poisson), Just(Gaps::Uniform)];
-    let session = option::of((any::<u32>(), think()));
-    let session = session.prop_map(|s| s.map(|(calls, think)| SessionPlan { calls, think }));
-    let arrivals = (rate(), rate(), gaps, any::<u32>())
-        .prop_map(|(from, to, gaps, burst)| Arrivals { from, to, gaps, burst });
+    let group = (vec(any::<u32>(), 1..4), prop_oneof![Just(Nanos::ZERO), span()]);
+    let group = group.prop_map(|(targets, think)| VisitGroup { targets, think });
+    let visit = vec(group, 1..4).prop_map(|groups| Visit { groups });
+    let session = (any::<u32>(), think(), vec(visit, 0..3), any::<[bool; 3]>());
+    let session = session.prop_map(|(calls, think, visits, [lead, one_connection, retry])| {
+        SessionPlan { calls, think, visits, lead, one_connection, retry }
+    });
+    let session = session.boxed();
+    let at = option::of(vec(span(), 1..5).prop_map(std::sync::Arc::from));
+    let arrivals = (rate(), rate(), gaps, any::<u32>(), at)
+        .prop_map(|(from, to, gaps, burst, at)| Arrivals { from, to, gaps, burst, at });
+    let closed = (any::<u32>(), think(), option::of(session.clone()));
     prop_oneof![
-        (any::<u32>(), think()).prop_map(|(users, think)| Load::Closed { users, think }),
-        (arrivals, session, any::<Option<u32>>(), any::<Option<u64>>()).prop_map(
+        closed.prop_map(|(users, think, session)| {
+            let think = if session.is_some() { Think::None } else { think };
+            Load::Closed { users, think, session }
+        }),
+        (arrivals, option::of(session), any::<Option<u32>>(), any::<Option<u64>>()).prop_map(
             |(arrivals, session, connections_max, queue_max)| Load::Open {
                 arrivals,
                 session,
@@ -199,17 +216,21 @@ fn driver() -> impl Strategy<Value = DriverPlan> {
 
 pub(super) fn plan() -> impl Strategy<Value = Plan> {
     let order = prop_oneof![Just(Order::InOrder), Just(Order::Random), Just(Order::Once)];
-    let limits = (span(), span(), option::of(span()), option::of(span())).prop_map(
-        |(call, connect, first_byte, progress)| Timeouts { call, connect, first_byte, progress },
-    );
-    let what = (vec(target(), 1..4), order, request(), connection(), tls());
+    let more = (option::of(span()), option::of(span()), option::of(span()));
+    let limits = (span(), span(), more).prop_map(|(call, connect, more)| {
+        let (first_byte, progress, answer) = more;
+        Timeouts { call, connect, first_byte, progress, answer }
+    });
+    let what =
+        (vec(target(), 1..4), (order, vec(any::<u32>(), 0..3)), request(), connection(), tls());
     let how = (load(), stop(), limits, expect(), measure(), driver(), any::<u64>());
     (what, how).prop_map(|(what, how)| {
-        let (targets, order, request, connection, tls) = what;
+        let (targets, (order, sequence), request, connection, tls) = what;
         let (load, stop, timeouts, expect, measure, driver, seed) = how;
         Plan {
             targets,
             order,
+            sequence,
             request,
             connection,
             tls,

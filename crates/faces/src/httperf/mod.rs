@@ -1,0 +1,206 @@
+//! httperf 0.9.0, as Debian has it, and the options of 0.9.1.
+
+mod arrivals;
+mod echo;
+mod native;
+mod number;
+mod options;
+mod print;
+mod request;
+mod sesslog;
+mod setup;
+mod tally;
+mod text;
+mod value;
+
+use crate::{
+    Ending, Extras, Face, Facts, Files, Job, Needs, Reading, Said, Trouble, Wish, client_note,
+};
+use options::{Command, Options, Told};
+use plan::Plan;
+use print::Printer;
+use report::RunReport;
+use sample::{CallRecord, Ends};
+use tally::Tally;
+
+pub(crate) use number::general;
+
+/// Reads httperf's command line.
+pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -> Reading {
+    let program = program.rsplit('/').next().unwrap_or(program);
+    let mut told = Told::default();
+    let options = match options::read(program, args, &mut told) {
+        Command::Run(options) => Options { strict: extras.strict, ..*options },
+        Command::End { code } => {
+            return Reading::End(Ending {
+                out: told.out,
+                err: told.err,
+                code,
+                ..Ending::default()
+            });
+        }
+    };
+    if extras.native {
+        return Reading::End(Ending::text(native::command(&options)));
+    }
+    told.out += &echo::echo(program, &options);
+    match setup::plan(program, &options, extras.strict, files) {
+        Ok(setup::Ready { plan, complaints }) => {
+            told.err += &complaints;
+            let face = Httperf::new(program, options, told, &plan, extras.strict);
+            let answers = if face.printer.wants_answers() { u64::MAX } else { 0 };
+            let needs = Needs { calls: true, answers, ends: true };
+            Reading::Run(Box::new(Job { plan, needs, extras, script: None, face: Box::new(face) }))
+        }
+        Err(ending) => Reading::End(told.before(ending)),
+    }
+}
+
+impl Told {
+    /// What was told, and then the ending.
+    fn before(&self, ending: Ending) -> Ending {
+        Ending {
+            out: format!("{}{}", self.out, ending.out),
+            err: format!("{}{}", self.err, ending.err),
+            ..ending
+        }
+    }
+}
+
+/// A run under way.
+#[derive(Debug)]
+struct Httperf {
+    program: String,
+    options: Options,
+    /// What is printed before the run.
+    told: Told,
+    tally: Tally,
+    printer: Printer,
+    strict: bool,
+}
+
+impl Httperf {
+    fn new(program: &str, options: Options, told: Told, plan: &Plan, strict: bool) -> Httperf {
+        Httperf {
+            program: program.to_owned(),
+            told,
+            tally: Tally::new(&options),
+            printer: Printer::new(&options, plan),
+            strict,
+            options,
+        }
+    }
+
+    /// The original ends at the first connection that TLS fails on.
+    fn tls_ending(&self) -> Option<Ending> {
+        let failed = self.tally.tls_failure.is_some()
+            || (self.options.ssl.on && self.tally.errors.refused > 0);
+        let reason = if self.tally.tls_failure.is_some() { 1 } else { 5 };
+        let text = format!("failed to connect to SSL server (err=-1, reason={reason})");
+        failed.then(|| Ending::error(format!("{}: {text}\n", self.program), 255))
+    }
+
+    fn notes(&self, report: &RunReport) -> Vec<String> {
+        let mut notes = Vec::new();
+        if !self.strict && self.tally.lifetimes.count > 0 {
+            notes.push(
+                "the median lifetime and the mean sizes are exact; httperf itself gives the middle \
+                 of a millisecond and whole bytes, as --strict does"
+                    .to_owned(),
+            );
+        }
+        let total = &report.measurement.total;
+        if self.options.period != options::Period::Sequential && !total.response().is_empty() {
+            let response = total.response();
+            notes.push(format!(
+                "reply time counts from when a request was sent; from when it was due, half had \
+                 their answer within {}, 99 % within {}",
+                units::show::duration(response.quantile(0.5)),
+                units::show::duration(response.quantile(0.99)),
+            ));
+        }
+        if self.tally.rates().is_empty() {
+            let text = "no reply rate was sampled: a sample takes 5 s; Request rate holds all the \
+                        same";
+            notes.push(text.to_owned());
+        }
+        notes.extend(client_note(report));
+        notes
+    }
+}
+
+impl Face for Httperf {
+    fn begin(&mut self) -> Said {
+        Said { out: self.told.out.clone(), err: self.told.err.clone(), ..Said::default() }
+    }
+
+    fn calls(&mut self, calls: &[CallRecord]) -> Said {
+        let mut said = Said::default();
+        for call in calls {
+            self.tally.call(call);
+            self.printer.print(call, &mut said.out);
+        }
+        said
+    }
+
+    fn ends(&mut self, ends: &Ends) -> Said {
+        self.tally.ends(ends);
+        let wish = if self.tls_ending().is_some() { Wish::Abandon } else { Wish::GoOn };
+        Said { wish, ..Said::default() }
+    }
+
+    fn row(&mut self, row: &stats::Second, total: &stats::Snapshot) -> Said {
+        let mut said = Said::default();
+        if self.options.periodic_stats {
+            let seconds = row.at_s + row.span_s;
+            said.out = format!("[{seconds:.6} s] {}\n", print::statuses(total, ", "));
+        }
+        said
+    }
+
+    fn cannot_start(&mut self, trouble: &Trouble) -> Ending {
+        let text = match trouble {
+            Trouble::Name { host, .. } => {
+                format!(".core_addr_intern: invalid server address {host}")
+            }
+            Trouble::Bind(error) => format!(": bind: {}", error.text),
+            Trouble::Descriptors => ": more descriptors are needed than there are".to_owned(),
+            Trouble::Tls(text)
+            | Trouble::Lookup(text)
+            | Trouble::Connect(text)
+            | Trouble::Script(text)
+            | Trouble::Request(text)
+            | Trouble::Other(text) => format!(": {text}"),
+        };
+        self.told.before(Ending::error(format!("{}{text}\n", self.program), 1))
+    }
+
+    fn report(&mut self, report: &RunReport, facts: &Facts) -> Ending {
+        if let Some(ending) = self.tls_ending() {
+            return ending;
+        }
+        let dropped = report.measurement.total.sessions.dropped;
+        self.tally.errors.descriptors += dropped;
+        let beside = text::Beside {
+            concurrent: report.measurement.connections_peak,
+            user_s: report.driver.cpu_user_s,
+            system_s: report.driver.cpu_system_s,
+            strict: self.strict,
+        };
+        let mut out = String::new();
+        if self.options.verbose > 0 {
+            let program = &self.program;
+            let limit = facts.descriptors;
+            out += &format!("{program}: maximum number of open descriptors = {limit}\n");
+        }
+        out += &text::report(&self.options, &self.tally, &beside);
+        if self.options.periodic_stats {
+            let statuses = print::statuses(&report.measurement.total, " ");
+            out += &format!("Periodic stats: {statuses}\n");
+        }
+        Ending { out, notes: self.notes(report), ..Ending::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! idleconn's connections: opened, left alone, opened again when the server ends them.
+
+use super::finish;
+use conduit::{Close, Io, IoError, OpenOptions, Peer, Slot};
+use faces::{Ending, Extras, Idle, Said, words};
+use reactor::Reactor;
+use std::process::ExitCode;
+use units::Nanos;
+
+/// How long a signal may go unnoticed.
+const SIGNAL_CHECK: Nanos = Nanos::from_millis(100);
+
+/// Keeps the connections until a signal comes.
+pub(super) fn keep(idle: &Idle) -> ExitCode {
+    let ending = kept(idle).unwrap_or_else(|error| Ending::error(format!("{error:#}\n"), 1));
+    finish(ending, Extras::default())
+}
+
+fn kept(idle: &Idle) -> anyhow::Result<Ending> {
+    crate::signals::install_interrupt()?;
+    let addresses = host::resolve(&idle.server, idle.port, host::Family::V4);
+    let Some(address) = addresses.ok().and_then(|(found, _)| found.first().copied()) else {
+        return Ok(idle.no_address());
+    };
+    super::watch::print(&Said { out: idle.opening(), ..Said::default() })?;
+    let descriptors = u64::from(idle.connections) + host::limits::descriptors_open() + 8;
+    // what does not fit is told connection by connection
+    host::raise_descriptors(descriptors).ok();
+    let mut keeper =
+        Keeper { io: Reactor::new(Nanos::ZERO)?, peer: Peer::Tcp(address), created: 0, closed: 0 };
+    let start = keeper.io.now();
+    for slot in 0..idle.connections {
+        keeper.open(slot)?;
+    }
+    let mut ready = Vec::new();
+    while crate::signals::caught() == 0 {
+        let until = keeper.io.now() + SIGNAL_CHECK;
+        keeper.io.wait(until, &mut ready);
+        for event in &ready {
+            keeper.look(event.slot)?;
+        }
+    }
+    let seconds = (keeper.io.now() - start).as_secs_f64();
+    Ok(idle.ending(keeper.created, keeper.closed, seconds))
+}
+
+struct Keeper {
+    io: Reactor,
+    peer: Peer,
+    created: u64,
+    closed: u64,
+}
+
+impl Keeper {
+    fn open(&mut self, slot: Slot) -> anyhow::Result<()> {
+        let opened = self.io.open(slot, &self.peer, &OpenOptions::default());
+        // a write of nothing says when the connection stands, and that it is to be watched
+        match opened.and_then(|()| self.io.write(slot, b"").map(drop)) {
+            Ok(()) | Err(IoError::WouldBlock) => {
+                self.created += 1;
+                Ok(())
+            }
+            Err(error) => self.refused(slot, error),
+        }
+    }
+
+    /// It says why, and leaves it at that, as the original does.
+    fn refused(&mut self, slot: Slot, error: IoError) -> anyhow::Result<()> {
+        self.io.close(slot, Close::Orderly);
+        let sentence = match error {
+            IoError::Failed(class) => words::system_error(class).map(|(_, sentence)| sentence),
+            IoError::WouldBlock => None,
+        };
+        let out = format!("connect: {}\n", sentence.unwrap_or("Connection failed"));
+        super::watch::print(&Said { out, ..Said::default() })
+    }
+
+    fn look(&mut self, slot: Slot) -> anyhow::Result<()> {
+        match self.io.read(slot, &mut [0; 4_096]) {
+            Err(IoError::WouldBlock) => Ok(()),
+            Err(IoError::Failed(class)) if never_stood(class) => {
+                self.created -= 1;
+                self.refused(slot, IoError::Failed(class))
+            }
+            // bytes, the end or a break: the server does not leave it idle
+            Ok(_) | Err(IoError::Failed(_)) => {
+                self.io.close(slot, Close::Orderly);
+                self.closed += 1;
+                self.open(slot)
+            }
+        }
+    }
+}
+
+/// A connect that failed, rather than a connection that broke.
+fn never_stood(class: sample::FailureClass) -> bool {
+    use sample::FailureClass as Class;
+    matches!(class, Class::Refused | Class::Unreachable | Class::SocketTimeout)
+}
