@@ -1,6 +1,7 @@
 //! The rate of each thread, interval by interval.
 
 use super::spread::Spread;
+use std::collections::BTreeMap;
 use units::Nanos;
 
 /// Shorter intervals wait for the next one: the last of a run is a rest of any length.
@@ -9,7 +10,8 @@ const SPAN_MIN: Nanos = Nanos::from_millis(50);
 /// Answers of each thread's intervals, as requests per second.
 #[derive(Debug)]
 pub(super) struct Rates {
-    values: Vec<(u64, u64)>,
+    /// Whole rates and how often each was seen: their number does not grow with the run.
+    values: BTreeMap<u64, u64>,
     /// Answers and time of each thread that have not become a value yet.
     open: Vec<(u64, Nanos)>,
     span_min: Nanos,
@@ -17,7 +19,7 @@ pub(super) struct Rates {
 
 impl Rates {
     pub(super) fn new() -> Rates {
-        Rates { values: Vec::new(), open: Vec::new(), span_min: SPAN_MIN }
+        Rates { values: BTreeMap::new(), open: Vec::new(), span_min: SPAN_MIN }
     }
 
     /// From now on values are taken over at least this span, and those before are forgotten.
@@ -40,13 +42,13 @@ impl Rates {
         *time += span;
         if *sum > 0 && *time >= self.span_min {
             let rate = *sum as f64 / time.as_secs_f64();
-            self.values.push((rate as u64, 1));
+            *self.values.entry(rate as u64).or_default() += 1;
             (*sum, *time) = (0, Nanos::ZERO);
         }
     }
 
     pub(super) fn spread(&self) -> Spread {
-        Spread::new(self.values.clone())
+        Spread::new(self.values.iter().map(|(rate, count)| (*rate, *count)).collect())
     }
 }
 
