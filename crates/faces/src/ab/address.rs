@@ -115,7 +115,7 @@ mod tests {
         https://h/: https h 443  /
         https://h:80/: https h 80 :80 /
         http://h: invalid
-        http://: invalid
+        http://: http http: 80  //
         ftp://h/: http ftp: 80  //h/
         h:0/: invalid
         h:99999/: invalid
