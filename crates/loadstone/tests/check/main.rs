@@ -7,6 +7,7 @@ mod support;
 
 mod apache;
 mod built_in;
+mod norm;
 mod program;
 mod servers;
 

@@ -1,9 +1,10 @@
 //! Programs that serve while a test checks them: started as an unprivileged user, since root reads
 //! everything, and ended by their own number.
 
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
@@ -39,19 +40,34 @@ pub(crate) fn unprivileged(program: &Path) -> Command {
     command
 }
 
+/// This program, where the unprivileged user can reach it: in the folder, if not where it is.
+pub(crate) fn own_program(folder: &Path) -> PathBuf {
+    let own = PathBuf::from(env!("CARGO_BIN_EXE_loadstone"));
+    let reached =
+        unprivileged(&own).arg("--version").output().is_ok_and(|ran| ran.status.success());
+    if reached {
+        return own;
+    }
+    let there = folder.join("loadstone");
+    std::fs::copy(&own, &there).unwrap();
+    there
+}
+
 /// A server that is ended with this.
 pub(crate) struct Serving {
     child: Child,
 }
 
 impl Serving {
-    pub(crate) fn start(mut command: Command) -> Serving {
-        Serving { child: command.spawn().unwrap() }
-    }
-
-    /// It has ended by itself.
-    pub(crate) fn over(&mut self) -> bool {
-        self.child.try_wait().unwrap().is_some()
+    /// Starts a server whose first line on standard output is its URL.
+    pub(crate) fn announced(mut command: Command) -> (Serving, String) {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        let out = child.stdout.take().unwrap();
+        BufReader::new(out).read_line(&mut line).unwrap();
+        let serving = Serving { child };
+        assert!(line.starts_with("http://"), "{command:?} said {line:?}");
+        (serving, line.trim().to_owned())
     }
 }
 
