@@ -1,0 +1,96 @@
+//! Sessions one after another, by script, on one connection, with failed calls made again; and due
+//! instants given one by one.
+
+use plan::{Arrivals, Load, Plan, SessionPlan, TargetPlan, Think};
+use sim::{Action, Admission, Client, Outcome, Script, execute, plan_for};
+use units::{Nanos, Rate};
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const LAST: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
+const BUSY: &[u8] = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n";
+
+/// `count` sessions of one user's, against answers given in turn, a millisecond each; the last one
+/// stays.
+fn run(plan: Plan, answers: &'static [&'static [u8]]) -> Outcome {
+    let mut given = 0;
+    let react = move |now: Nanos, _: Client, bytes: &[u8]| {
+        let asked = bytes.windows(4).filter(|four| *four == b"\r\n\r\n").count();
+        let mut all = Vec::new();
+        for _ in 0..asked {
+            all.extend_from_slice(answers[given.min(answers.len() - 1)]);
+            given += 1;
+        }
+        vec![(now + Nanos::from_millis(1), Action::Bytes(all))]
+    };
+    execute(plan, Box::new(Script { admit: Admission::Accept, react }), 1)
+}
+
+fn sessions(count: u64, session: SessionPlan) -> Plan {
+    let mut plan = plan_for("http://sim.example/a");
+    plan.load = Load::Closed { users: 1, think: Think::None, session: Some(session) };
+    plan.stop.duration = None;
+    plan.stop.requests = Some(count);
+    plan
+}
+
+#[test]
+fn each_session_begins_when_the_one_before_has_ended() {
+    let run = run(sessions(4, SessionPlan::of(3, Think::None)), &[OK]);
+    assert_eq!(run.measurement.total.counts.succeeded, 12);
+    assert_eq!((run.sessions.len(), run.connections.len()), (4, 4));
+    assert!(run.sessions.windows(2).all(|pair| pair[1].intended == pair[0].ended));
+    assert!(
+        run.sessions.iter().all(|one| (one.answers, one.connections, one.failed) == (3, 1, false))
+    );
+}
+
+#[test]
+fn a_visit_goes_by_its_groups_and_the_first_call_of_each_alone() {
+    let target = |path: &str| TargetPlan::new(format!("http://sim.example{path}").parse().unwrap());
+    let visits = vec![plan::rules::parse_visit("0,1,1 500ms; 2").unwrap()];
+    let session = SessionPlan { visits, lead: true, ..SessionPlan::of(1, Think::None) };
+    let mut plan = sessions(1, session);
+    plan.targets = ["/a", "/b", "/c"].map(target).into();
+    let run = run(plan, &[OK]);
+    let start = run.sessions[0].intended;
+    let calls: Vec<(u32, u64)> = run
+        .calls
+        .iter()
+        .map(|(sample, _)| (sample.target, (sample.intended - start).0 / 1_000_000))
+        .collect();
+    assert_eq!(calls, [(0, 0), (1, 1), (1, 1), (2, 502)]);
+}
+
+#[test]
+fn a_session_ends_with_its_one_connection() {
+    let session = SessionPlan { one_connection: true, ..SessionPlan::of(5, Think::None) };
+    let run = run(sessions(2, session), &[OK, LAST]);
+    let answers: Vec<u32> = run.sessions.iter().map(|one| one.answers).collect();
+    assert_eq!((answers, run.connections.len()), (vec![2, 1], 2));
+    assert!(run.sessions.iter().all(|one| !one.failed));
+}
+
+#[test]
+fn a_failed_call_fails_its_session_unless_it_is_made_again() {
+    let failing = run(sessions(1, SessionPlan::of(2, Think::None)), &[BUSY, BUSY, OK]);
+    assert_eq!((failing.sessions[0].failed, failing.calls.len()), (true, 1));
+    let session = SessionPlan { retry: true, ..SessionPlan::of(2, Think::None) };
+    let again = run(sessions(1, session), &[BUSY, BUSY, OK]);
+    assert_eq!((again.sessions[0].failed, again.calls.len()), (false, 4));
+    assert_eq!(again.measurement.total.counts.failed, 2);
+}
+
+#[test]
+fn a_trace_says_every_due_instant() {
+    let mut plan = plan_for("http://sim.example/a");
+    let at: Vec<Nanos> = [0, 7, 7, 40].map(Nanos::from_millis).into();
+    let arrivals = Arrivals { at: Some(at.clone().into()), ..Arrivals::constant(Rate(100.0)) };
+    plan.load = Load::Open { arrivals, session: None, connections_max: None, queue_max: None };
+    plan.stop.duration = None;
+    plan.stop.requests = Some(4);
+    let run = run(plan, &[OK]);
+    let start = run.calls[0].0.intended;
+    let mut due: Vec<Nanos> = run.calls.iter().map(|(sample, _)| sample.intended - start).collect();
+    due.sort_unstable();
+    assert_eq!(due, at);
+}
