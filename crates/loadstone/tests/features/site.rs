@@ -163,6 +163,9 @@ fn resources() {
 }
 
 fn limits() {
+    let server = Server::start(&["--uri-max", "8"]);
+    assert!(server.get("/hw?1234").starts_with("HTTP/1.1 200 "));
+    assert!(server.get("/hw?12345").starts_with("HTTP/1.1 414 "));
     let post = |options: &[&str]| {
         let server = Server::start(options);
         let mut stream = server.connect();
