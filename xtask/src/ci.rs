@@ -10,6 +10,8 @@ type Step = (&'static str, fn(&Path) -> anyhow::Result<()>);
 const STEPS: &[Step] = &[
     ("format", |root| shell::run(cargo(root).args(["fmt", "--all", "--check"]))),
     ("tidy", tidy::run),
+    // before the first step that builds everything: LuaJIT is built with make
+    ("packages", |_| packages::install()),
     ("clippy", |root| {
         let what = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
         shell::run(cargo(root).args(what))

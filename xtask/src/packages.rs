@@ -12,6 +12,7 @@ const NEEDS: &[(&str, &str)] = &[
     ("/usr/lib/apache2/modules/mod_perl.so", "libapache2-mod-perl2"),
     ("curl", "curl"),
     ("httperf", "httperf"),
+    ("make", "make"),
     ("nginx", "nginx-light"),
     ("openssl", "openssl"),
     ("wrk", "wrk"),

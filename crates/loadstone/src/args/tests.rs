@@ -412,7 +412,6 @@ fn demo_is_an_open_load_with_a_web_page() {
     [load] rate_to = "1000/s"
     [load] arrivals = "poisson"
     [load] burst = 1
-    [load] session = false
     [load] connections_max = false
     [load] queue_max = false
     [stop] duration = "5s"
