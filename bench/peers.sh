@@ -15,12 +15,13 @@ WORK=${WORK:-${XDG_CACHE_HOME:-$HOME/.cache}/loadstone-peers}
 SECS=${SECS:-6} REPS=${REPS:-3} CONNS=${CONNS:-64} MEMCONNS=${MEMCONNS:-5000} CLOSEN=${CLOSEN:-20000}
 SRV_CORE=${SRV_CORE:-0} CLI_CORE=${CLI_CORE:-1} PORT=${PORT:-18080} REQ=${REQ:-/hw} AHEAD=${AHEAD---ahead}
 TOOLS=${TOOLS:-wrk h2load ab siege httperf oha rewrk hey bombardier vegeta fortio k6 autocannon}
-mkdir -p "$WORK"/{bin,html,log,tmp}
+mkdir -p "$WORK"/{bin,log,tmp}
 export PATH="$WORK/bin:$WORK/cargo/bin:$WORK/node_modules/.bin:$PATH:/usr/sbin:/sbin"
 export K6_NO_USAGE_REPORT=true CARGO_TARGET_DIR="$WORK/target"
 MET="$WORK/target/release/meter" LOOP="$WORK/target/release/limitloop" NULLS="$WORK/target/release/nullserver"
 STARTED=()
-cleanup() { local p; for p in ${STARTED[@]+"${STARTED[@]}"}; do kill "$p" 2>/dev/null; done; }
+WEB=
+cleanup() { local p; for p in ${STARTED[@]+"${STARTED[@]}"}; do kill "$p" 2>/dev/null; done; [ -z "$WEB" ] || rm -rf "$WEB"; }
 trap cleanup EXIT
 
 install_all() {
@@ -60,7 +61,9 @@ start_servers() {
   [ -e "$WORK/key.pem" ] || openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes \
     -keyout "$WORK/key.pem" -out "$WORK/cert.pem" -days 365 -subj /CN=localhost \
     -addext subjectAltName=DNS:localhost,IP:127.0.0.1 2>/dev/null
-  head -c 957 /dev/zero | tr '\0' x >"$WORK/html/index.html"
+  # nginx's worker is nobody, who may not read below a home directory
+  WEB=$(mktemp -d) && chmod 755 "$WEB"
+  head -c 957 /dev/zero | tr '\0' x >"$WEB/index.html"
   cat >"$WORK/nginx.conf" <<N
 daemon off; master_process on; worker_processes 1; worker_rlimit_nofile $(ulimit -n);
 pid $WORK/nginx.pid; error_log $WORK/log/nginx.log crit;
@@ -76,7 +79,7 @@ http {
   server {
     listen 127.0.0.1:$P1 backlog=16384; listen 127.0.0.1:$P2 http2 backlog=16384;
     listen 127.0.0.1:$P3 ssl backlog=16384; listen 127.0.0.1:$P4 ssl http2 backlog=16384;
-    root $WORK/html; default_type text/plain;
+    root $WEB; default_type text/plain;
     location = /hw { return 200 "Hello, world!"; }
     location = /stub { stub_status; }
     location / { }

@@ -46,7 +46,7 @@ metered() { # table round tool
       --log "$WORK/log/$1-$3.out" -- "${CMD[@]}") || { note "$1 $3: the meter failed"; return 1; }
     awk -F'\t' '{exit !($13 > 0.2)}' <<<"$line" || break
   done
-  if [ "$(cut -f15 <<<"$line")" != 0 ]; then
+  if [[ " ${ACCEPTED:-0} " != *" $(cut -f15 <<<"$line") "* ]]; then
     note "$1 $3 round $2: exit $(cut -f15 <<<"$line"), not counted: ${CMD[*]}; see $WORK/log/$1-$3.out"
     return 1
   fi
@@ -155,6 +155,8 @@ memory() {
 pace_of() { # round tool rate skip
   local said
   sleep 1.3 # the server starts a new run after a second without requests
+  # 4: the run found itself late. How late is what this table is about.
+  local ACCEPTED="0 4"
   metered pace-cpu "$1" "$2@$3" || return 0
   said=$(curl -s "http://$ADDR/__pace/$3/$4" | grep '^n ')
   [ -n "$said" ] || { note "pace $2@$3: the server saw nothing"; return; }
@@ -187,7 +189,7 @@ site() {
   local round server out rate dir="$WORK/norm" pid url
   rm -rf "$dir"
   "$LOADSTONE_BIN" site --init "$dir" >/dev/null || { note "site: cannot write $dir"; return; }
-  cp "$WORK/html/index.html" "$dir/htdocs/small.html"
+  cp "$WEB/index.html" "$dir/htdocs/small.html"
   "$LOADSTONE_BIN" site --norm "$dir" --listen 127.0.0.1:0 --cpus "$SRV_CORE" >"$WORK/log/norm.out" 2>&1 &
   pid=$!; STARTED+=("$pid")
   for _ in $(seq 100); do url=$(head -1 "$WORK/log/norm.out"); [ -n "$url" ] && break; sleep 0.05; done

@@ -92,7 +92,12 @@ impl Worker {
                 break;
             }
             let Some(index) = self.people.next_index(warm_up) else { break };
-            let Some(row) = self.row_of(user, index) else { break };
+            let row = if self.one_by_one {
+                self.setup.targets.pick(index)
+            } else {
+                self.row_of(user, index)
+            };
+            let Some(row) = row else { break };
             let person = &mut self.people.users[user as usize];
             person.left = if left == u32::MAX { left } else { left - 1 };
             person.outstanding += 1;
@@ -101,7 +106,10 @@ impl Worker {
             self.recorder.due(intended);
             self.place(io, Call::new(index, row, user, intended, asked), now);
         }
-        self.retire_if_idle(io, user, now);
+        // nearly always false, and then the call is saved
+        if self.people.users[user as usize].outstanding == 0 {
+            self.retire_if_idle(io, user, now);
+        }
     }
 
     /// A user with nothing outstanding and nothing to come leaves.
@@ -153,7 +161,7 @@ impl Worker {
         if person.left == 0 || !whole_group {
             return self.retire_if_idle(io, user, now);
         }
-        let (count, mut pause) = self.step(user);
+        let (count, mut pause) = if self.one_by_one { (1, Nanos::ZERO) } else { self.step(user) };
         if closed && let Some(script) = &mut self.script {
             pause = pause.max(script.pause());
         }

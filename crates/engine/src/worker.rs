@@ -109,6 +109,8 @@ pub struct Worker {
     /// When calls under way are given up: the end of the measured phase, or never.
     pub(crate) cut: Nanos,
     pub(crate) last_done: Nanos,
+    /// Users make one call after the other, without pauses, groups or visits.
+    pub(crate) one_by_one: bool,
     /// Bodies are looked at, by the plan's expectations or by a script.
     pub(crate) looks: bool,
     pub(crate) script: Option<Box<Scripted>>,
@@ -200,6 +202,7 @@ impl Worker {
             address: vec![(0, false); endpoints],
             cut: if setup.plan.stop.at_once { window.1 } else { Nanos::NEVER },
             last_done: setup.start,
+            one_by_one: one_by_one(&setup),
             looks: setup.body.looks(),
             script: None,
             id,
@@ -278,6 +281,14 @@ impl Worker {
             self.next_due = Nanos::ZERO;
         }
     }
+}
+
+/// Whether the users of a closed loop just make one call after the other.
+fn one_by_one(setup: &Setup) -> bool {
+    let plain = |think: &plan::Think, session: &Option<plan::SessionPlan>| {
+        *think == plan::Think::None && session.is_none() && setup.plan.connection.group.is_none()
+    };
+    matches!(&setup.plan.load, plan::Load::Closed { think, session, .. } if plain(think, session))
 }
 
 impl Limits {
