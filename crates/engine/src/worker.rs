@@ -106,6 +106,8 @@ pub struct Worker {
     /// For each endpoint whose addresses are tried in order: the one that is tried now, and whether
     /// it took a connection.
     pub(crate) address: Vec<(usize, bool)>,
+    /// From then on nothing more falls due: users and sessions that still think leave.
+    pub(crate) last_due: Nanos,
     /// When calls under way are given up: the end of the measured phase, or never.
     pub(crate) cut: Nanos,
     pub(crate) last_done: Nanos,
@@ -200,6 +202,7 @@ impl Worker {
             answers_left: setup.logging.answers,
             answer: Vec::new(),
             address: vec![(0, false); endpoints],
+            last_due: last_due(&setup),
             cut: if setup.plan.stop.at_once { window.1 } else { Nanos::NEVER },
             last_done: setup.start,
             one_by_one: one_by_one(&setup),
@@ -230,6 +233,9 @@ impl Worker {
             self.abandon(io, now);
             self.end_row(io, link, now, true);
             return Turn::Done;
+        }
+        if now >= self.last_due {
+            self.stop();
         }
         if now >= self.row_end {
             self.end_row(io, link, now, false);
@@ -281,6 +287,12 @@ impl Worker {
             self.next_due = Nanos::ZERO;
         }
     }
+}
+
+/// The end of the measured phase; sessions that began in it may go on for one timeout (law 4).
+fn last_due(setup: &Setup) -> Nanos {
+    let more = if setup.is_open() { setup.plan.timeouts.call } else { Nanos::ZERO };
+    setup.measure_until() + more
 }
 
 /// Whether the users of a closed loop just make one call after the other.

@@ -371,6 +371,25 @@ fn sessions_run_their_calls_and_end() {
     assert_eq!(total.connections.established, total.sessions.started);
 }
 
+/// Found by the random command lines of the program's tests: `--think=10000d -d 30ms` never ended.
+#[test]
+fn nobody_thinks_beyond_the_end() {
+    let think = Think::Fixed(Nanos::from_secs(1_000_000));
+    let mut closed = count_only(5, 1_000);
+    closed.load = Load::Closed { users: 5, think, session: None };
+    closed.stop.duration = Some(Nanos::from_secs(2));
+    let run = execute(closed, quick(), 2);
+    assert_eq!(run.measurement.total.counts.succeeded, 5);
+    assert!(run.ended_at < Nanos::from_secs(3), "{:?}", run.ended_at);
+    let mut sessions = open(10.0, 2);
+    let Load::Open { session, .. } = &mut sessions.load else { unreachable!() };
+    *session = Some(SessionPlan::of(3, think));
+    let limit = Nanos::from_secs(3) + sessions.timeouts.call;
+    let run = execute(sessions, quick(), 1);
+    assert!(run.measurement.total.counts.succeeded > 0);
+    assert!(run.ended_at < limit, "{:?}", run.ended_at);
+}
+
 #[test]
 fn an_order_to_abandon_leaves_nothing_open() {
     let run = execute_with(
