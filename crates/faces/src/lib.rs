@@ -1,5 +1,5 @@
 //! The faces: command lines and output of the classic tools, on this engine. A face is three pure
-//! functions. [`read`]: arguments (and the contents of files that they name) → a [`Plan`] and a
+//! functions. [`read`]: arguments (and the contents of files that they name) → a [`plan::Plan`] and a
 //! [`Face`]. [`Face::calls`] and [`Face::row`]: what happens in the run → lines, and perhaps the
 //! wish to end it. [`Face::report`]: the finished run → that tool's exact text and exit code.
 //! Layer 5: no files, sockets, threads or clocks; `loadstone::face` runs the plan and prints.
