@@ -6,6 +6,7 @@
 
 mod across;
 pub mod check;
+pub mod compare;
 mod csv;
 mod facts;
 mod figures;
@@ -14,6 +15,7 @@ mod html;
 mod json;
 mod log;
 mod model;
+pub mod ramp;
 mod text;
 mod words;
 

@@ -1,0 +1,2 @@
+//! Figures of a running test for Prometheus and OTLP.
+#![forbid(unsafe_code)]

@@ -1,0 +1,151 @@
+//! A server's whole curve: what it did at each level of load, and what that says. Levels are offered
+//! rates (calls a second) or populations (users); every figure that is estimated has its interval.
+
+use crate::Objective;
+
+/// What the level of a step counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Axis {
+    /// Offered calls a second, open load.
+    #[default]
+    Rate,
+    /// Users of a closed load.
+    Population,
+}
+
+/// One step of one target: one load held, one measurement.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Point {
+    /// The load that was asked for, on the [`Axis`].
+    pub level: f64,
+    /// Calls handed to the server a second.
+    pub offered_per_s: f64,
+    /// Completions, and good ones, a second inside the window.
+    pub achieved_per_s: f64,
+    pub goodput_per_s: f64,
+    /// Mean calls in flight (Little).
+    pub concurrency: f64,
+    /// Mean response and service time in seconds; NaN without a sample.
+    pub response_mean_s: f64,
+    pub service_mean_s: f64,
+    pub p99_s: f64,
+    /// (failed + timed out + dropped) / due, 0..=1.
+    pub failure_share: f64,
+    /// Whether each objective of the search was met; `None` where none was asked for.
+    pub met: Option<bool>,
+    /// The client, not the server, set the limit: shown, never used in a fit.
+    pub client_limited: bool,
+}
+
+/// A figure on the axis with its interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Span {
+    pub at: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+/// Where throughput stops following the load.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Knee {
+    /// Offered calls a second, or users.
+    pub at: Span,
+    /// The rule that found it, in words: `achieved/offered < 0.99 at two levels running`.
+    pub rule: String,
+}
+
+/// The largest load that keeps the objectives.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Capacity {
+    pub at: Span,
+    /// Confidence of the interval, 0..1.
+    pub confidence: f64,
+    pub objectives: Vec<Objective>,
+    pub how: CapacityEnd,
+}
+
+/// What bounds a capacity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CapacityEnd {
+    /// Loads above it missed the objectives, loads below kept them.
+    #[default]
+    Bracketed,
+    /// Every load tried kept them: the interval has no upper end (infinite).
+    NeverMissed,
+    /// No load tried kept them: `at` is 0, and `high` the lowest load tried.
+    NeverMet,
+    /// The client's own limit came first: `low` is what was shown, the upper end is infinite.
+    ClientLimited,
+}
+
+/// Throughput past the knee.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OverloadShape {
+    /// At least 95 % of the peak is kept.
+    Flat,
+    /// Less, but at least half of it.
+    Sag,
+    /// Less than half.
+    Collapse,
+    /// No usable step lies far enough beyond the knee.
+    #[default]
+    Unseen,
+}
+
+/// What happens past the knee, and after it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Overload {
+    pub shape: OverloadShape,
+    /// Share of the peak goodput that is kept at twice the knee (or at `at_level`, the nearest
+    /// usable level above 1.5 knees), 0..=1; NaN when unseen.
+    pub kept_share: f64,
+    pub at_level: f64,
+    /// Seconds from the end of the overload until the server again answered as before it; NaN when
+    /// not measured, infinite when it did not within the time it was given.
+    pub recovery_s: f64,
+}
+
+/// The universal scalability law, X(N) = g N / (1 + a (N − 1) + b N (N − 1)), fitted to throughput
+/// against mean concurrency (Gunther).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Usl {
+    /// Throughput of one, contention, coherency; the latter two are not negative.
+    pub g: Span,
+    pub a: Span,
+    pub b: Span,
+    /// Concurrency of the largest throughput; infinite when b is 0.
+    pub n_max: f64,
+    /// Throughput there; g/a when b is 0.
+    pub x_max: f64,
+    /// Residual standard error, calls a second; n − 3 degrees of freedom.
+    pub residual: f64,
+    /// Points in the fit.
+    pub points: usize,
+}
+
+/// Difference between the way up and the way down at the same levels.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Hysteresis {
+    /// Largest relative loss of goodput on the way down, 0..=1, and the level it was seen at.
+    pub loss_share: f64,
+    pub at_level: f64,
+}
+
+/// What the steps of one target say together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Curve {
+    /// Highest goodput of a usable step, with the interval over its repeats, calls a second.
+    pub peak: Option<Span>,
+    pub knee: Option<Knee>,
+    /// Throughput at the objective or, without one, the highest level before the knee with
+    /// failures below 0.1 %.
+    pub capacity: Option<Capacity>,
+    pub overload: Overload,
+    pub usl: Option<Usl>,
+    pub hysteresis: Option<Hysteresis>,
+    /// Capacity that one call at a time predicts (1 / mean service time of the lowest step), calls
+    /// a second, where the steps show it.
+    pub predicted_per_s: Option<f64>,
+    /// Sentences about what could not be said, and why.
+    pub notes: Vec<String>,
+}

@@ -1,0 +1,2 @@
+//! The results store.
+#![forbid(unsafe_code)]
