@@ -8,6 +8,8 @@ pub(crate) mod output;
 pub(crate) mod placement;
 pub(crate) mod prepare;
 pub(crate) mod threads;
+#[allow(dead_code, reason = "ramp and compare are made of it; both follow")]
+pub(crate) mod trial;
 
 use crate::args::Outputs;
 use crate::calibration::Calibration;
@@ -66,7 +68,9 @@ pub(crate) fn run(mut plan: Plan, outputs: &Outputs) -> Result<Code, Failure> {
 
 /// [`reach`] on a thread of its own, because looking names up, connecting and reading all block.
 /// `None` when a signal came first: the thread then ends with the program.
-fn reach_unless_interrupted(plan: &mut Plan) -> Result<Option<(Prepared, Found)>, Failure> {
+pub(crate) fn reach_unless_interrupted(
+    plan: &mut Plan,
+) -> Result<Option<(Prepared, Found)>, Failure> {
     let (tell, told) = mpsc::channel();
     let mut this = plan.clone();
     let body = move || {
@@ -265,7 +269,7 @@ fn worst(runs: &[Measured]) -> Verdict {
 }
 
 /// What is reported when not even the first call got a connection: that call.
-fn unreachable_report(
+pub(crate) fn unreachable_report(
     plan: &Plan,
     prepared: &Prepared,
     mut found: Found,
@@ -329,7 +333,7 @@ fn way_out(class: Option<FailureClass>) -> &'static str {
     }
 }
 
-fn no_connection(report: &RunReport) -> String {
+pub(crate) fn no_connection(report: &RunReport) -> String {
     let why = report.first_call.as_ref().and_then(|call| call.failure.as_ref());
     let why = why.map_or("", |(_, text)| text.as_str());
     format!("no connection to {}: {why}", report.name)

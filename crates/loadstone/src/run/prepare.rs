@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use url::Url;
 
 /// A plan with the addresses of its endpoints.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Prepared {
     pub(crate) endpoints: Vec<Endpoint>,
     pub(crate) resolved: Vec<Resolved>,
@@ -54,6 +54,28 @@ pub(crate) fn prepare(plan: &mut Plan, extra: &[Url]) -> Result<Prepared> {
     super::placement::check_limits(plan, &mut prepared)?;
     super::placement::bound_queue(plan);
     Ok(prepared)
+}
+
+impl Prepared {
+    /// The same endpoints for a plan that differs in its load alone: cores, limits and bounds anew,
+    /// and no name looked up again.
+    ///
+    /// # Errors
+    /// Limits that the plan cannot keep.
+    pub(crate) fn refit(&self, plan: &mut Plan) -> Result<Prepared> {
+        let placement = super::placement::place(plan, &self.endpoints);
+        let mut prepared = Prepared {
+            workers: placement.workers,
+            cores: placement.cores,
+            shared_cores: placement.shared,
+            servers: placement.servers,
+            notes: Vec::new(),
+            ..self.clone()
+        };
+        super::placement::check_limits(plan, &mut prepared)?;
+        super::placement::bound_queue(plan);
+        Ok(prepared)
+    }
 }
 
 /// Cores and local addresses that the plan names are this machine's.

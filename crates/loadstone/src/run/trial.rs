@@ -1,0 +1,114 @@
+//! A single measurement of many: a target is reached once, and then measured under one load after
+//! another. `ramp` and `compare` are made of these.
+
+use super::measure::measure;
+use super::prepare::Prepared;
+use super::threads::Watcher;
+use super::{assemble, reach_unless_interrupted};
+use crate::calibration::Calibration;
+use crate::exit::Failure;
+use engine::Setup;
+use plan::{Load, Plan};
+use report::{FirstCall, RunReport};
+use sample::Environment;
+
+/// A target that answered, and what every trial of it shares.
+#[derive(Clone)]
+pub(crate) struct Target {
+    /// As typed, without a password: [`RunReport::name`].
+    pub(crate) name: String,
+    /// As typed: bounds that depend on the load are set by each trial.
+    pub(crate) plan: Plan,
+    pub(crate) prepared: Prepared,
+    pub(crate) first_call: FirstCall,
+}
+
+/// What came of the first call to a target.
+pub(crate) enum Reached {
+    Target(Box<Target>),
+    /// No connection, or no TLS on it: a report that says so.
+    Nobody(Box<RunReport>),
+    /// A signal came first.
+    Interrupted,
+}
+
+/// Looks names up, makes TLS ready and makes the plain call that goes first.
+///
+/// # Errors
+/// Names without an address, TLS settings that cannot be used, limits that the plan cannot keep.
+pub(crate) fn reach(
+    plan: &Plan,
+    name: &str,
+    environment: &Environment,
+) -> Result<Reached, Failure> {
+    let mut bounded = plan.clone();
+    let Some((prepared, found)) = reach_unless_interrupted(&mut bounded)? else {
+        return Ok(Reached::Interrupted);
+    };
+    if found.unreachable {
+        let report = super::unreachable_report(&bounded, &prepared, found, environment, name);
+        return Ok(Reached::Nobody(Box::new(report)));
+    }
+    let (name, plan, first_call) = (name.to_owned(), plan.clone(), found.call);
+    Ok(Reached::Target(Box::new(Target { name, plan, prepared, first_call })))
+}
+
+/// What every trial of a session shares.
+pub(crate) struct Session {
+    pub(crate) environment: Environment,
+    pub(crate) calibration: Option<Calibration>,
+}
+
+impl Session {
+    pub(crate) fn new() -> Session {
+        let environment = host::environment();
+        let calibration = Calibration::load(&environment);
+        Session { environment, calibration }
+    }
+
+    /// Measures `target` once: its plan, with `change` applied to it.
+    ///
+    /// # Errors
+    /// Limits that this load cannot keep; a watcher that cannot go on.
+    pub(crate) fn trial(
+        &self,
+        target: &Target,
+        change: &Change,
+        watcher: &mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
+    ) -> Result<RunReport, Failure> {
+        let mut plan = target.plan.clone();
+        plan.measure.repeat = 1;
+        change.apply(&mut plan);
+        let prepared = target.prepared.refit(&mut plan)?;
+        let calibration = self.calibration.as_ref();
+        let logging = engine::Logging::default();
+        let measured = measure(&plan, &prepared, calibration, logging, Vec::new(), watcher);
+        let measured = measured.map_err(Failure::from_run)?;
+        let first = Some(target.first_call.clone());
+        let runs = vec![measured];
+        let known = self.calibration.clone();
+        Ok(assemble(&plan, &prepared, first, runs, &self.environment, known, &target.name))
+    }
+}
+
+/// How a trial's plan differs from its target's.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Change {
+    pub(crate) load: Option<Load>,
+    pub(crate) duration: Option<units::Nanos>,
+    pub(crate) seed: Option<u64>,
+}
+
+impl Change {
+    fn apply(&self, plan: &mut Plan) {
+        if let Some(load) = &self.load {
+            plan.load = load.clone();
+        }
+        if let Some(span) = self.duration {
+            plan.stop.duration = Some(span);
+        }
+        if let Some(seed) = self.seed {
+            plan.seed = seed;
+        }
+    }
+}
