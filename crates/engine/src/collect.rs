@@ -5,7 +5,7 @@ use crate::setup::Setup;
 use crate::source::arrival_spec;
 use plan::{AbortRule, Load};
 use schedule::Schedule;
-use stats::{Figures, Measurement, Second, Snapshot};
+use stats::{Figures, Measurement, Second, Snapshot, Spread};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::Nanos;
@@ -157,6 +157,7 @@ impl Collector {
             p99: response.quantile(0.99),
             max: response.max(),
             mean: response.mean(),
+            spread: Spread::of(&response),
             slip_p99: snapshot.slip.quantile(0.99),
             in_flight: pending.in_flight,
             open_connections: pending.open_connections,

@@ -10,6 +10,7 @@ mod little;
 mod objective;
 mod server_timings;
 mod snapshot;
+mod spread;
 pub mod steady;
 pub mod verdict;
 pub mod webmark;
@@ -23,6 +24,7 @@ pub use snapshot::{
     Connections, Counts, Measurement, Recorder, Second, Sessions, Snapshot, StatusTally,
     TARGET_ROWS_MAX, TargetTally,
 };
+pub use spread::{SPREAD_CLASSES, Spread};
 pub use verdict::{Cause, Evidence, State, Verdict, judge, offered, quantile_name};
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What one worker counted in one interval, and how such snapshots add up.
 
-use crate::{Hist, ServerTimings};
+use crate::{Hist, ServerTimings, Spread};
 use sample::{FailureClass, Outcome, Sample, SocketFacts, TlsFacts};
 use std::collections::BTreeMap;
 use units::Nanos;
@@ -576,6 +576,8 @@ pub struct Second {
     pub p99: Nanos,
     pub max: Nanos,
     pub mean: Nanos,
+    /// Response times of the calls that ended in it, for the heat map.
+    pub spread: Spread,
     pub slip_p99: Nanos,
     /// Calls in flight at the end, and connections open.
     pub in_flight: u64,

@@ -87,6 +87,7 @@ fn row(
         p99: response.quantile(0.99),
         max: response.max(),
         mean: response.mean(),
+        spread: stats::Spread::of(&response),
         slip_p99: full.slip.quantile(0.99),
         in_flight: recorder.flight(),
         open_connections: 8,
