@@ -4,11 +4,13 @@
 #![forbid(unsafe_code)]
 
 mod jar;
+mod links;
 mod script;
 mod targets;
 mod think;
 
 pub use jar::Jar;
+pub use links::{LINKS_MAX, Link, Use, links};
 pub use script::{Script, ScriptError, Wants};
 pub use targets::{Order, Targets, Template};
 pub use think::Think;

@@ -1,0 +1,196 @@
+//! What a page refers to: its links, its parts, the address that it refreshes to.
+
+use html5gum::emitters::default::DefaultEmitter;
+use html5gum::{HtmlString, StartTag, Token, Tokenizer};
+use url::Url;
+
+/// Links of one page that are looked at; those beyond are left out.
+pub const LINKS_MAX: usize = 10_000;
+
+/// Elements with an attribute that holds a URL, and what that URL is for.
+const PLACES: [(&str, &str, Use); 19] = [
+    ("a", "href", Use::Link),
+    ("area", "href", Use::Link),
+    ("audio", "src", Use::Part),
+    ("body", "background", Use::Part),
+    ("embed", "src", Use::Part),
+    ("frame", "src", Use::Part),
+    ("iframe", "src", Use::Part),
+    ("img", "src", Use::Part),
+    ("input", "src", Use::Part),
+    ("object", "data", Use::Part),
+    ("script", "src", Use::Part),
+    ("source", "src", Use::Part),
+    ("table", "background", Use::Part),
+    ("td", "background", Use::Part),
+    ("th", "background", Use::Part),
+    ("tr", "background", Use::Part),
+    ("track", "src", Use::Part),
+    ("video", "poster", Use::Part),
+    ("video", "src", Use::Part),
+];
+
+/// Relations of a `link` element that a browser fetches to show the page.
+const SHOWN_RELATIONS: [&str; 4] = ["stylesheet", "icon", "apple-touch-icon", "preload"];
+
+/// What a URL in a page is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// Where a user can go from here.
+    Link,
+    /// What a browser fetches to show the page.
+    Part,
+    /// `<meta http-equiv="refresh">`: where a browser goes by itself.
+    Refresh,
+}
+
+/// A URL in a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The element's name in small letters: `img`.
+    pub element: String,
+    pub usage: Use,
+    /// Absolute, without a fragment; of any scheme.
+    pub url: Url,
+}
+
+/// The URLs of a page in the order in which they stand there, each as often as it stands there.
+/// `base`: the page's own URL, until a `base` element says otherwise. What is no URL is left out,
+/// and so is what lies in comments and scripts.
+pub fn links(html: &[u8], base: &Url) -> Vec<Link> {
+    let mut base = base.clone();
+    let mut stated = false;
+    let mut found = Vec::new();
+    let mut emitter = DefaultEmitter::<()>::default();
+    // what is in a script is no markup
+    emitter.naively_switch_states(true);
+    for token in Tokenizer::new_with_emitter(html, emitter).flatten() {
+        let Token::StartTag(tag) = token else { continue };
+        let element = text(&tag.name);
+        if element == "base" {
+            // of several base elements the first one counts (HTML, section 4.2.3)
+            let href = attribute(&tag, "href").filter(|_| !stated);
+            if let Some(url) = href.and_then(|href| base.join(href.trim()).ok()) {
+                (base, stated) = (url, true);
+            }
+            continue;
+        }
+        for (usage, reference) in references(&element, &tag) {
+            if found.len() == LINKS_MAX {
+                return found;
+            }
+            let reference = reference.trim();
+            let joined = base.join(reference).ok().filter(|_| !reference.is_empty());
+            if let Some(mut url) = joined {
+                url.set_fragment(None);
+                found.push(Link { element: element.clone(), usage, url });
+            }
+        }
+    }
+    found
+}
+
+/// The URLs of one element, as they are written.
+fn references(element: &str, tag: &StartTag<()>) -> Vec<(Use, String)> {
+    match element {
+        "link" => {
+            let relations = attribute(tag, "rel").unwrap_or_default().to_ascii_lowercase();
+            let shown =
+                relations.split_ascii_whitespace().any(|word| SHOWN_RELATIONS.contains(&word));
+            let usage = if shown { Use::Part } else { Use::Link };
+            attribute(tag, "href").map(|href| (usage, href)).into_iter().collect()
+        }
+        "meta" => refresh(tag).map(|url| (Use::Refresh, url)).into_iter().collect(),
+        _ => PLACES
+            .iter()
+            .filter(|(name, ..)| *name == element)
+            .filter_map(|(_, name, usage)| Some((*usage, attribute(tag, name)?)))
+            .collect(),
+    }
+}
+
+/// The URL of `<meta http-equiv="refresh" content="5; url=/next">`.
+fn refresh(tag: &StartTag<()>) -> Option<String> {
+    let what = attribute(tag, "http-equiv")?;
+    let content = attribute(tag, "content").filter(|_| what.eq_ignore_ascii_case("refresh"))?;
+    let (_, rest) = content.split_once([';', ','])?;
+    let rest = rest.trim();
+    let named = rest.get(..3).is_some_and(|word| word.eq_ignore_ascii_case("url"));
+    let value = if named { rest[3..].trim_start().strip_prefix('=').unwrap_or(rest) } else { rest };
+    let value = value.trim().trim_matches(['\'', '"']);
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+fn attribute(tag: &StartTag<()>, name: &str) -> Option<String> {
+    tag.attributes.get(name.as_bytes()).map(|value| text(value))
+}
+
+fn text(bytes: &HtmlString) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(html: &str) -> Vec<String> {
+        let base = Url::parse("http://h/dir/page.html").unwrap();
+        let line = |link: Link| format!("{:?} {} {}", link.usage, link.element, link.url);
+        links(html.as_bytes(), &base).into_iter().map(line).collect()
+    }
+
+    #[test]
+    fn links_and_parts_in_their_order() {
+        let html = "<html><head><link rel='shortcut ICON' href=/i.ico><link rel=next href=p2>\
+                    <link rel=stylesheet href=\"c.css\"></head><body background=bg.png>\
+                    <A HREF='../up?a=1&amp;b=2#there'>up</A><img alt=x src = a.png>\
+                    <video poster=v.png src=v.mp4></video><object data=o></object>\
+                    <frame src=//other/f><form action=/never></form>";
+        assert_eq!(
+            found(html),
+            [
+                "Part link http://h/i.ico",
+                "Link link http://h/dir/p2",
+                "Part link http://h/dir/c.css",
+                "Part body http://h/dir/bg.png",
+                "Link a http://h/up?a=1&b=2",
+                "Part img http://h/dir/a.png",
+                "Part video http://h/dir/v.png",
+                "Part video http://h/dir/v.mp4",
+                "Part object http://h/dir/o",
+                "Part frame http://other/f",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_no_markup_and_what_is_no_url_is_left_out() {
+        let html = "<!-- <img src=c.png> --><script src=s.js>document.write('<img src=w.png>')\
+                    </script><style>a { b: url(<img src=u.png>) }</style><img><img src=''>\
+                    <img src='http://[bad/'><a href='mailto:me@h'>m</a><p href=x><img src=l.png";
+        assert_eq!(found(html), ["Part script http://h/dir/s.js", "Link a mailto:me@h"]);
+    }
+
+    #[test]
+    fn a_base_and_a_refresh() {
+        let html = "<base href=/deep/er/><a href=x>x</a><base href=y/><a href=x>x</a>";
+        assert_eq!(found(html), ["Link a http://h/deep/er/x", "Link a http://h/deep/er/x"]);
+        for (content, wanted) in [
+            ("0; URL='/next'", "http://h/next"),
+            ("5,next", "http://h/dir/next"),
+            ("5; url = n?x=1", "http://h/dir/n?x=1"),
+        ] {
+            let html = format!("<meta HTTP-EQUIV=Refresh content=\"{content}\">");
+            assert_eq!(found(&html), [format!("Refresh meta {wanted}")], "{content}");
+        }
+        assert!(found("<meta http-equiv=refresh content=5>").is_empty());
+        assert!(found("<meta name=refresh content='0; url=/x'>").is_empty());
+    }
+
+    #[test]
+    fn a_page_of_nothing_but_links_is_bounded() {
+        let html = "<a href=x>".repeat(LINKS_MAX + 5);
+        assert_eq!(found(&html).len(), LINKS_MAX);
+        assert!(found("<a href=\u{0}\u{fffd} <<<a <a href=\"").len() <= 1);
+    }
+}
