@@ -31,7 +31,8 @@ pub(crate) struct Options {
 
 /// Longest that a server may take to listen.
 const START_MAX: Duration = Duration::from_secs(10);
-const SUBCOMMANDS: [&str; 7] = ["run", "check", "demo", "site", "calibrate", "completions", "man"];
+const SUBCOMMANDS: [&str; 8] =
+    ["run", "check", "demo", "site", "calibrate", "workload crawl", "completions", "man"];
 
 /// `cargo xtask guide`.
 ///
@@ -242,7 +243,8 @@ impl<'a> Stage<'a> {
 fn compare_options(root: &Path, binary: &Path) -> anyhow::Result<Vec<String>> {
     let mut help = BTreeMap::new();
     for command in SUBCOMMANDS {
-        let text = shell::output(Command::new(binary).args([command, "--help"]))?;
+        let words = command.split(' ').chain(["--help"]);
+        let text = shell::output(Command::new(binary).args(words))?;
         help.insert(command, options::in_help(&text));
     }
     let read = |path: PathBuf| -> anyhow::Result<(String, String)> {

@@ -5,7 +5,7 @@
 mod judge;
 mod prepare;
 
-use crate::exchange::{Heard, Trouble};
+use crate::exchange::{Caller, Heard, Outgoing, Trouble};
 use judge::Answered;
 use plan::check::{
     Action, Ask, CheckPlan, CheckResult, Content, Difference, Entries, Group, State, Step,
@@ -14,28 +14,11 @@ use plan::check::{
 use sample::FailureClass;
 use std::collections::BTreeMap;
 use units::Nanos;
-use url::Url;
-use wire::answer::Asked;
 use workload::Jar;
 
-/// A request on its way out.
-#[derive(Clone, Debug)]
-pub struct Outgoing {
-    /// Scheme, host and port say where it goes.
-    pub url: Url,
-    pub bytes: Vec<u8>,
-    pub asked: Asked,
-    /// From the moment it goes out to the end of its answer.
-    pub timeout: Nanos,
-}
-
 /// What a check needs of the world.
-pub trait CheckWorld {
+pub trait CheckWorld: Caller {
     fn now(&mut self) -> Nanos;
-
-    /// Makes a connection for each request, then sends all at the same moment; gives back what was
-    /// heard in the order of the requests.
-    fn exchange(&mut self, requests: Vec<Outgoing>) -> Vec<Heard>;
 
     /// Files of the site can be looked at.
     fn has_files(&self) -> bool;
@@ -52,9 +35,6 @@ pub trait CheckWorld {
 
     /// Waits.
     fn pause(&mut self, span: Nanos);
-
-    /// The check is to end now.
-    fn interrupted(&self) -> bool;
 }
 
 /// Time between two looks at a file that is not yet as expected.

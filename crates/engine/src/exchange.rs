@@ -5,6 +5,7 @@
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot, TlsFactory, TlsSession};
 use sample::FailureClass;
 use units::Nanos;
+use url::Url;
 use wire::answer::{AnswerError, AnswerFacts, AnswerReader, Asked, Framing, HeadCache};
 
 /// One request, ready to go.
@@ -18,6 +19,27 @@ pub struct Request {
     pub asked: Asked,
     /// From the moment the requests go out to the end of the answer.
     pub timeout: Nanos,
+}
+
+/// A request on its way out.
+#[derive(Clone, Debug)]
+pub struct Outgoing {
+    /// Scheme, host and port say where it goes.
+    pub url: Url,
+    pub bytes: Vec<u8>,
+    pub asked: Asked,
+    /// From the moment it goes out to the end of its answer.
+    pub timeout: Nanos,
+}
+
+/// Whoever can make exchanges.
+pub trait Caller {
+    /// Makes a connection for each request, then sends all at the same moment; gives back what was
+    /// heard in the order of the requests.
+    fn exchange(&mut self, requests: Vec<Outgoing>) -> Vec<Heard>;
+
+    /// It is to end now: the user has had enough.
+    fn interrupted(&self) -> bool;
 }
 
 /// A whole answer.

@@ -10,6 +10,7 @@ mod call;
 pub mod check;
 mod collect;
 mod conn;
+pub mod crawl;
 mod due;
 pub mod exchange;
 mod finish;

@@ -7,13 +7,19 @@ use sample::{CallRecord, Ends};
 use stats::{Second, Snapshot};
 use units::Nanos;
 
-/// Gives the contents of files that arguments name.
+/// What a face may ask of this machine while it reads arguments: the contents of files that they
+/// name, above all.
 pub trait Files {
     /// The whole of the file; `-` is a file of that name, as the tools have it.
     ///
     /// # Errors
     /// The operating system's number and sentence for it.
     fn read(&self, path: &str) -> Result<Vec<u8>, SystemError>;
+
+    /// The number of this process, for tools that print it; 0 where there is none.
+    fn process_id(&self) -> u32 {
+        0
+    }
 }
 
 /// An error of the operating system: its number, and the C library's sentence for it.

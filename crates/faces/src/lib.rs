@@ -86,7 +86,7 @@ pub fn read(tool: Tool, program: &str, args: &[String], files: &dyn Files) -> Re
     let (extras, args) = Extras::take(args);
     match tool {
         Tool::Ab => ab::read(program, &args, extras, files),
-        Tool::Torture => torture::read(&args, extras),
+        Tool::Torture => torture::read(&args, extras, files),
         Tool::Wrk => wrk::read(program, false, &args, extras, files),
         Tool::Wrk2 => wrk::read(program, true, &args, extras, files),
         Tool::Httperf => httperf::read(program, &args, extras, files),

@@ -4,6 +4,7 @@
 mod args;
 mod calibrate;
 mod calibration;
+mod caller;
 mod check;
 mod child;
 mod demo;
@@ -14,6 +15,7 @@ mod run;
 mod signals;
 mod site_command;
 mod wall_clock;
+mod workload_command;
 
 use args::{Cli, Command, Disk, RunArgs, UsageError};
 use clap::Parser;
@@ -50,6 +52,7 @@ fn dispatch(command: Command) -> Result<Code, Failure> {
             calibrate::calibrate(&args)
         }
         Command::Check(args) => check::check(&args),
+        Command::Workload(args) => workload_command::workload(args),
         Command::Completions { shell } => print(&args::completions(shell)),
         Command::Man => {
             let page = args::man_page().map_err(|error| Failure::usage(error.to_string()))?;

@@ -1,6 +1,6 @@
 //! A request of a step as bytes.
 
-use super::Outgoing;
+use crate::exchange::Outgoing;
 use plan::HttpVersion;
 use plan::check::{Ask, Body, CheckPlan, Text, Upload, UploadContent};
 use std::collections::BTreeMap;

@@ -47,13 +47,19 @@ impl Table {
     }
 }
 
+impl Caller for Table {
+    fn exchange(&mut self, requests: Vec<Outgoing>) -> Vec<Heard> {
+        requests.iter().map(|request| self.heard(request)).collect()
+    }
+
+    fn interrupted(&self) -> bool {
+        self.sent.len() >= self.stop_after
+    }
+}
+
 impl CheckWorld for Table {
     fn now(&mut self) -> Nanos {
         self.now
-    }
-
-    fn exchange(&mut self, requests: Vec<Outgoing>) -> Vec<Heard> {
-        requests.iter().map(|request| self.heard(request)).collect()
     }
 
     fn has_files(&self) -> bool {
@@ -81,10 +87,6 @@ impl CheckWorld for Table {
 
     fn pause(&mut self, span: Nanos) {
         self.now += span;
-    }
-
-    fn interrupted(&self) -> bool {
-        self.sent.len() >= self.stop_after
     }
 }
 

@@ -4,35 +4,62 @@ mod options;
 mod requests;
 mod results;
 
-use crate::{Ending, Extras, Face, Facts, Job, Needs, Reading, Said, Trouble};
-use options::Options;
-use plan::{AddressOrder, Expect, Load, Order, Plan, Think};
+use crate::{Ending, Extras, Face, Facts, Files, Job, Needs, Reading, Said, Trouble};
+use options::{Options, Place};
+use plan::{AddressOrder, Expect, Load, Order, Plan, TargetPlan, Think};
 use report::RunReport;
 use results::Tally;
 use sample::CallRecord;
 use units::Nanos;
 
 /// Reads torture.pl's command line.
-pub fn read(args: &[String], extras: Extras) -> Reading {
+pub fn read(args: &[String], extras: Extras, files: &dyn Files) -> Reading {
     let options = match options::parse(args) {
         Ok(options) => options,
         Err(ending) => return Reading::End(ending),
     };
-    let made = match requests::make(&options) {
+    if extras.native {
+        return Reading::End(native(&options));
+    }
+    let made = places(&options, files).and_then(|places| requests::make(&options, &places));
+    let made = match made {
         Ok(made) => made,
         Err(text) => return Reading::End(fatal(text)),
     };
-    if extras.native {
-        return Reading::End(Ending::text(native(&options)));
-    }
     let plan = plan(&options, made.targets);
-    let tally = Tally::new(made.sent);
+    let tally = Tally::new(made.sent, files.process_id());
     let face = Box::new(Torture { options, tally });
     let needs = Needs { calls: true, answers: u64::MAX, ..Needs::default() };
     Reading::Run(Box::new(Job { plan, needs, extras, script: None, face }))
 }
 
-fn plan(options: &Options, targets: Vec<plan::TargetPlan>) -> Plan {
+/// Where accesses go, and how often each is taken beside the others.
+fn places(options: &Options, files: &dyn Files) -> Result<Vec<TargetPlan>, String> {
+    let path = match &options.place {
+        Place::One(url) => return Ok(vec![TargetPlan::new(url.clone())]),
+        Place::List(path) => path,
+    };
+    // a pipe is read as a file of that name
+    let bytes = files.read(if path == "-" { "/dev/stdin" } else { path });
+    let bytes = bytes.map_err(|error| format!("--urls {path}: {}", error.text))?;
+    let list = plan::parse_url_list(&String::from_utf8_lossy(&bytes), None)
+        .map_err(|error| format!("--urls {path}: {error}"))?;
+    for target in &list {
+        let url = &target.url;
+        if url.scheme() != "http" {
+            return Err(format!("--urls {path}: {url} is no http:// URL"));
+        }
+        if target.method.is_some() || target.body.is_some() {
+            return Err(format!(
+                "--urls {path}: {url} has a method or a body; here all are asked by GET, with -P \
+                 by POST: leave them out"
+            ));
+        }
+    }
+    Ok(list)
+}
+
+fn plan(options: &Options, targets: Vec<TargetPlan>) -> Plan {
     let calls = targets.len() as u64;
     let mut plan = Plan::for_targets(targets);
     plan.order = Order::Once;
@@ -92,19 +119,24 @@ fn fatal(text: impl AsRef<str>) -> Ending {
     Ending::error(format!("torture.pl: {}\n", text.as_ref()), 255)
 }
 
-/// The same load on one address, without the random data: `loadstone torture` will have that.
-fn native(options: &Options) -> String {
+/// The same load without the random data, for which there is no native command.
+fn native(options: &Options) -> Ending {
     let calls = u64::from(options.copies) * u64::from(options.times);
-    let mut line = format!(
-        "loadstone run {} -c {} -n {calls} --calls 1",
-        crate::words::shell_quoted(options.url.as_str()),
-        options.copies
-    );
+    let place = match &options.place {
+        Place::One(url) => crate::words::shell_quoted(url.as_str()),
+        Place::List(path) => format!("--urls {} --random", crate::words::shell_quoted(path)),
+    };
+    let mut line =
+        format!("loadstone run {place} -c {} -n {calls} --calls 1", options.copies);
     if !options.delay.is_zero() {
         put!(line, " --think 0s..{}", units::show::duration(options.delay).replace(' ', ""));
     }
     if options.post {
         line.push_str(" --method POST");
     }
-    line + "\n"
+    let mut ending = Ending::text(line + "\n");
+    if options.length > 0 {
+        ending.err = "torture.pl: the command leaves out the random data of -l\n".to_owned();
+    }
+    ending
 }

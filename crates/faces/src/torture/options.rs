@@ -12,10 +12,18 @@ const LENGTH_MAX: u32 = 64 << 20;
 /// Seconds.
 const DELAY_MAX: f64 = 86_400.0;
 
+/// Where accesses go.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    One(Url),
+    /// Addresses drawn at random from a file of them: an option of ours.
+    List(String),
+}
+
 /// What was asked for.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
-    pub(super) url: Url,
+    pub(super) place: Place,
     /// Random data is shorter than this; 0: there is none.
     pub(super) length: u32,
     pub(super) times: u32,
@@ -28,7 +36,8 @@ pub(super) struct Options {
 }
 
 pub(super) fn parse(args: &[String]) -> Result<Options, Ending> {
-    let mut letters = Getopt::new(args, LETTERS);
+    let (list, args) = take_list(args)?;
+    let mut letters = Getopt::new(&args, LETTERS);
     let (mut length, mut times, mut copies, mut delay) = (0, 1, 1, 0.0);
     let (mut post, mut in_path, mut raw) = (false, false, false);
     loop {
@@ -49,13 +58,43 @@ pub(super) fn parse(args: &[String]) -> Result<Options, Ending> {
             Step::End => break,
         }
     }
-    let [typed] = &args[letters.at().min(args.len())..] else { return Err(usage("")) };
-    let url = Url::parse(typed).ok().filter(|url| url.scheme() == "http" && url.has_host());
-    let url = url.ok_or_else(|| usage(&format!("{typed} is no http:// URL\n")))?;
+    let place = place(list, &args[letters.at().min(args.len())..])?;
     let delay = Nanos::from_secs_f64(delay);
     // the path takes the data, or the body does
     let post = post && !in_path;
-    Ok(Options { url, length, times, copies, delay, post, in_path, raw })
+    Ok(Options { place, length, times, copies, delay, post, in_path, raw })
+}
+
+/// `--urls FILE` out of a command line, and the rest of it.
+fn take_list(args: &[String]) -> Result<(Option<String>, Vec<String>), Ending> {
+    let (mut list, mut rest) = (None, Vec::with_capacity(args.len()));
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        if arg == "--" {
+            rest.push(arg.clone());
+            rest.extend(args.by_ref().cloned());
+        } else if arg == "--urls" {
+            let file = args.next().ok_or_else(|| usage("Option --urls needs a value\n"))?;
+            list = Some(file.clone());
+        } else if let Some(file) = arg.strip_prefix("--urls=") {
+            list = Some(file.to_owned());
+        } else {
+            rest.push(arg.clone());
+        }
+    }
+    Ok((list, rest))
+}
+
+fn place(list: Option<String>, operands: &[String]) -> Result<Place, Ending> {
+    match (list, operands) {
+        (Some(list), []) => Ok(Place::List(list)),
+        (None, [typed]) => {
+            let url = Url::parse(typed).ok().filter(|url| url.scheme() == "http" && url.has_host());
+            url.map(Place::One).ok_or_else(|| usage(&format!("{typed} is no http:// URL\n")))
+        }
+        (Some(_), _) => Err(usage("give --urls FILE or a URL, not both\n")),
+        (None, _) => Err(usage("")),
+    }
 }
 
 fn whole(letter: char, text: &str, least: u32, most: u32) -> Result<u32, Ending> {
@@ -73,6 +112,7 @@ fn seconds(text: &str) -> Result<f64, Ending> {
 fn usage(complaint: &str) -> Ending {
     let text = "\
 Usage: torture.pl [options] URL
+       torture.pl [options] --urls FILE
     -l N   longest random data [0]
     -t N   times to run the request, per copy [1]
     -c N   copies at once [1]
@@ -80,6 +120,7 @@ Usage: torture.pl [options] URL
     -P     send the data as the body of a POST
     -p     add the data to the path instead of the query
     -r     send raw bytes, not escaped ones
+    --urls FILE  visit the URLs of a list at random; - is standard input
 ";
     Ending::error(format!("{complaint}{text}"), 255)
 }

@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 pub(super) struct Tally {
     /// Random data of each request, in bytes.
     sent: Vec<u64>,
+    /// What warnings begin with.
+    process: u32,
     transactions: u64,
     /// Sum of their times in seconds.
     busy_s: f64,
@@ -19,8 +21,8 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn new(sent: Vec<u64>) -> Tally {
-        Tally { sent, transactions: 0, busy_s: 0.0, bytes: 0, statuses: BTreeMap::new() }
+    pub(super) fn new(sent: Vec<u64>, process: u32) -> Tally {
+        Tally { sent, process, transactions: 0, busy_s: 0.0, bytes: 0, statuses: BTreeMap::new() }
     }
 
     /// `warnings`: a line for each access that found the server in trouble.
@@ -36,7 +38,7 @@ impl Tally {
         self.bytes += data + sample.body_bytes;
         *self.statuses.entry(status).or_default() += 1;
         if status >= 500 {
-            putln!(warnings, "{}: {message}", sample.target + 1);
+            putln!(warnings, "{}: {message}", self.process);
         }
     }
 }

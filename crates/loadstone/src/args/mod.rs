@@ -10,6 +10,7 @@ mod parse;
 mod run;
 mod site;
 mod small;
+mod workload;
 
 pub(crate) use check::CheckArgs;
 pub(crate) use disk::Disk;
@@ -18,6 +19,7 @@ pub(crate) use pages::{completions, man_page};
 pub(crate) use run::RunArgs;
 pub(crate) use site::{NormTask, SiteArgs, SiteTask};
 pub(crate) use small::{CalibrateArgs, DemoArgs};
+pub(crate) use workload::{CrawlArgs, WorkloadArgs, WorkloadCommand};
 
 use clap::{Parser, Subcommand};
 
@@ -48,6 +50,7 @@ pub(crate) enum Command {
     Site(SiteArgs),
     Check(Box<CheckArgs>),
     Calibrate(CalibrateArgs),
+    Workload(WorkloadArgs),
     /// Print the completions of a shell
     Completions {
         /// The shell

@@ -2,33 +2,22 @@
 
 use crate::args::{CheckArgs, Disk};
 use crate::exit::Failure;
-use conduit::{Io, Peer, TlsFactory};
-use engine::check::{CheckWorld, Outgoing};
-use engine::exchange::{Exchange, Heard, Pause, Request, Trouble};
+use conduit::Io;
+use engine::check::CheckWorld;
+use engine::exchange::{Caller, Heard, Outgoing};
 use plan::FileSource;
 use plan::check::CheckPlan;
-use reactor::Reactor;
-use sample::FailureClass;
-use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::PathBuf;
 use units::Nanos;
-use url::Url;
 
-/// How long a signal may go unnoticed.
-const SIGNAL_CHECK: Nanos = Nanos::from_millis(50);
 /// Bytes of a file that are looked at.
 const FILE_MAX: u64 = 256 << 20;
 /// Names of a folder that are looked at.
 const ENTRIES_MAX: usize = 100_000;
 
 pub(super) struct Site {
-    reactor: Reactor,
-    connect: Nanos,
-    /// Addresses by host and port, or why there are none.
-    known: BTreeMap<(String, u16), Result<Vec<Peer>, String>>,
-    settings: tls::Settings,
-    tls: Option<tls::Factory>,
+    caller: crate::caller::Caller,
     root: Option<PathBuf>,
 }
 
@@ -43,73 +32,13 @@ impl Site {
         let ca = args.ca.as_deref().map(|path| Disk.read(path)).transpose();
         let ca = ca.map_err(|why| Failure::usage(format!("--ca: {why}")))?;
         let settings = tls::Settings { insecure: args.insecure, ca, ..tls::Settings::default() };
-        let reactor = Reactor::new(Nanos::ZERO)
-            .map_err(|error| Failure::usage(format!("cannot wait for sockets: {error}")))?;
-        let mut site = Site {
-            reactor,
-            connect: plan.connect,
-            known: BTreeMap::new(),
-            settings,
-            tls: None,
-            root: args.root.clone(),
-        };
+        let caller =
+            crate::caller::Caller::new(plan.connect, settings).map_err(Failure::usage)?;
+        let mut site = Site { caller, root: args.root.clone() };
         if plan.base.scheme() == "https" || args.ca.is_some() {
-            site.ready_tls().map_err(Failure::usage)?;
+            site.caller.ready_tls().map_err(Failure::usage)?;
         }
         Ok(site)
-    }
-
-    /// Reading the system's certificates takes a while: only where TLS is spoken.
-    fn ready_tls(&mut self) -> Result<(), String> {
-        if self.tls.is_none() {
-            let client = tls::Client::new(&self.settings).map_err(|error| error.to_string())?;
-            self.tls = Some(client.factory());
-        }
-        Ok(())
-    }
-
-    fn peers(&mut self, url: &Url) -> Result<Vec<Peer>, String> {
-        let host = url.host_str().unwrap_or_default().to_owned();
-        let port = url.port_or_known_default().unwrap_or(80);
-        let look_up = || match host::resolve(&host, port, host::Family::Any) {
-            Ok((found, _)) => Ok(found.into_iter().map(Peer::Tcp).collect()),
-            Err(error) => Err(error.to_string()),
-        };
-        self.known.entry((host.clone(), port)).or_insert_with(look_up).clone()
-    }
-
-    /// A request with its addresses.
-    fn addressed(&mut self, outgoing: Outgoing) -> Result<Request, Heard> {
-        let failed = |class, text| {
-            let result = Err(Trouble { class, text });
-            Heard { result, connected: false, took: Nanos::ZERO }
-        };
-        let Outgoing { url, bytes, asked, timeout } = outgoing;
-        let secure = url.scheme() == "https";
-        if secure {
-            self.ready_tls().map_err(|why| failed(FailureClass::Tls, why))?;
-        }
-        let peers = self.peers(&url).map_err(|why| failed(FailureClass::Unreachable, why))?;
-        let tls_name = secure.then(|| url.host_str().unwrap_or_default().to_owned());
-        Ok(Request { peers, tls_name, bytes, asked, timeout })
-    }
-
-    fn talk(&mut self, requests: Vec<Request>) -> Vec<Heard> {
-        let factory = self.tls.as_mut().map(|factory| factory as &mut dyn TlsFactory);
-        let mut machine = Exchange::new(requests, self.connect, factory);
-        let (io, mut ready) = (&mut self.reactor, Vec::new());
-        while let Pause::Until(at) = machine.turn(io) {
-            let nap = io.now() + SIGNAL_CHECK;
-            io.wait(at.min(nap), &mut ready);
-            for event in &ready {
-                machine.handle(io, *event);
-            }
-            if crate::signals::caught() > 0 {
-                machine.abandon(io);
-                break;
-            }
-        }
-        machine.finish()
     }
 
     fn place(&self, path: &str) -> PathBuf {
@@ -117,21 +46,19 @@ impl Site {
     }
 }
 
-impl CheckWorld for Site {
-    fn now(&mut self) -> Nanos {
-        self.reactor.now()
+impl Caller for Site {
+    fn exchange(&mut self, requests: Vec<Outgoing>) -> Vec<Heard> {
+        self.caller.exchange(requests)
     }
 
-    fn exchange(&mut self, requests: Vec<Outgoing>) -> Vec<Heard> {
-        let addressed: Vec<Result<Request, Heard>> =
-            requests.into_iter().map(|outgoing| self.addressed(outgoing)).collect();
-        let ready = addressed.iter().flatten().cloned().collect();
-        let mut heard = self.talk(ready).into_iter();
-        let place = |addressed: Result<Request, Heard>| match addressed {
-            Ok(_) => heard.next(),
-            Err(known) => Some(known),
-        };
-        addressed.into_iter().filter_map(place).collect()
+    fn interrupted(&self) -> bool {
+        self.caller.interrupted()
+    }
+}
+
+impl CheckWorld for Site {
+    fn now(&mut self) -> Nanos {
+        self.caller.reactor.now()
     }
 
     fn has_files(&self) -> bool {
@@ -169,13 +96,9 @@ impl CheckWorld for Site {
 
     fn pause(&mut self, span: Nanos) {
         let mut ready = Vec::new();
-        let until = self.reactor.now() + span;
-        while self.reactor.now() < until && crate::signals::caught() == 0 {
-            self.reactor.wait(until, &mut ready);
+        let until = self.caller.reactor.now() + span;
+        while self.caller.reactor.now() < until && crate::signals::caught() == 0 {
+            self.caller.reactor.wait(until, &mut ready);
         }
-    }
-
-    fn interrupted(&self) -> bool {
-        crate::signals::caught() > 0
     }
 }

@@ -20,6 +20,10 @@ impl Files for Disk {
         }
         Ok(bytes)
     }
+
+    fn process_id(&self) -> u32 {
+        std::process::id()
+    }
 }
 
 pub(super) fn system_error(error: &std::io::Error) -> SystemError {

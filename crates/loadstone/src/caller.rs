@@ -1,0 +1,106 @@
+//! Single exchanges in the real world: sockets, names, TLS. For checks, crawls and pages that a
+//! face looks at before its run.
+
+use conduit::{Io, Peer, TlsFactory};
+use engine::exchange::{self, Exchange, Heard, Outgoing, Pause, Request, Trouble};
+use reactor::Reactor;
+use sample::FailureClass;
+use std::collections::BTreeMap;
+use units::Nanos;
+use url::Url;
+
+/// How long a signal may go unnoticed.
+const SIGNAL_CHECK: Nanos = Nanos::from_millis(50);
+
+/// Makes exchanges, each on a connection of its own.
+pub(crate) struct Caller {
+    pub(crate) reactor: Reactor,
+    connect: Nanos,
+    /// Addresses by host and port, or why there are none.
+    known: BTreeMap<(String, u16), Result<Vec<Peer>, String>>,
+    settings: tls::Settings,
+    tls: Option<tls::Factory>,
+}
+
+impl Caller {
+    /// `connect`: the longest that connecting may take. TLS is made ready when a URL asks for it.
+    ///
+    /// # Errors
+    /// No descriptor left.
+    pub(crate) fn new(connect: Nanos, settings: tls::Settings) -> Result<Caller, String> {
+        let reactor = Reactor::new(Nanos::ZERO)
+            .map_err(|error| format!("cannot wait for sockets: {error}"))?;
+        Ok(Caller { reactor, connect, known: BTreeMap::new(), settings, tls: None })
+    }
+
+    /// Reading the system's certificates takes a while: only where TLS is spoken.
+    pub(crate) fn ready_tls(&mut self) -> Result<(), String> {
+        if self.tls.is_none() {
+            let client = tls::Client::new(&self.settings).map_err(|error| error.to_string())?;
+            self.tls = Some(client.factory());
+        }
+        Ok(())
+    }
+
+    fn peers(&mut self, url: &Url) -> Result<Vec<Peer>, String> {
+        let host = url.host_str().unwrap_or_default().to_owned();
+        let port = url.port_or_known_default().unwrap_or(80);
+        let look_up = || match host::resolve(&host, port, host::Family::Any) {
+            Ok((found, _)) => Ok(found.into_iter().map(Peer::Tcp).collect()),
+            Err(error) => Err(error.to_string()),
+        };
+        self.known.entry((host.clone(), port)).or_insert_with(look_up).clone()
+    }
+
+    /// A request with its addresses.
+    fn addressed(&mut self, outgoing: Outgoing) -> Result<Request, Heard> {
+        let failed = |class, text| {
+            let result = Err(Trouble { class, text });
+            Heard { result, connected: false, took: Nanos::ZERO }
+        };
+        let Outgoing { url, bytes, asked, timeout } = outgoing;
+        let secure = url.scheme() == "https";
+        if secure {
+            self.ready_tls().map_err(|why| failed(FailureClass::Tls, why))?;
+        }
+        let peers = self.peers(&url).map_err(|why| failed(FailureClass::Unreachable, why))?;
+        let tls_name = secure.then(|| url.host_str().unwrap_or_default().to_owned());
+        Ok(Request { peers, tls_name, bytes, asked, timeout })
+    }
+
+    fn talk(&mut self, requests: Vec<Request>) -> Vec<Heard> {
+        let factory = self.tls.as_mut().map(|factory| factory as &mut dyn TlsFactory);
+        let mut machine = Exchange::new(requests, self.connect, factory);
+        let (io, mut ready) = (&mut self.reactor, Vec::new());
+        while let Pause::Until(at) = machine.turn(io) {
+            let nap = io.now() + SIGNAL_CHECK;
+            io.wait(at.min(nap), &mut ready);
+            for event in &ready {
+                machine.handle(io, *event);
+            }
+            if crate::signals::caught() > 0 {
+                machine.abandon(io);
+                break;
+            }
+        }
+        machine.finish()
+    }
+}
+
+impl exchange::Caller for Caller {
+    fn exchange(&mut self, requests: Vec<Outgoing>) -> Vec<Heard> {
+        let addressed: Vec<Result<Request, Heard>> =
+            requests.into_iter().map(|outgoing| self.addressed(outgoing)).collect();
+        let ready = addressed.iter().flatten().cloned().collect();
+        let mut heard = self.talk(ready).into_iter();
+        let place = |addressed: Result<Request, Heard>| match addressed {
+            Ok(_) => heard.next(),
+            Err(known) => Some(known),
+        };
+        addressed.into_iter().filter_map(place).collect()
+    }
+
+    fn interrupted(&self) -> bool {
+        crate::signals::caught() > 0
+    }
+}

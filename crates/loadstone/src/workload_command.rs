@@ -1,0 +1,125 @@
+//! `loadstone workload`: lists of URLs, made.
+
+use crate::args::{CrawlArgs, Disk, WorkloadArgs, WorkloadCommand};
+use crate::caller::Caller;
+use crate::exit::{Code, Failure};
+use crate::files;
+use engine::crawl::{Crawl, CrawlPlan, crawl};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use plan::FileSource;
+use std::fmt::Write as _;
+use std::io::IsTerminal;
+use units::Nanos;
+
+/// The longest that connecting may take.
+const CONNECT: Nanos = Nanos::from_secs(5);
+/// Broken links that are told one by one.
+const TOLD_MAX: usize = 20;
+
+pub(crate) fn workload(args: WorkloadArgs) -> Result<Code, Failure> {
+    match args.command {
+        WorkloadCommand::Crawl(args) => walk(&args),
+    }
+}
+
+fn walk(args: &CrawlArgs) -> Result<Code, Failure> {
+    args.check()?;
+    if let Some(path) = args.file() {
+        files::check_writable(path).map_err(|error| Failure::not_written(&error))?;
+    }
+    let ca = args.ca.as_deref().map(|path| Disk.read(path)).transpose();
+    let ca = ca.map_err(|why| Failure::usage(format!("--ca: {why}")))?;
+    let settings = tls::Settings { insecure: args.insecure, ca, ..tls::Settings::default() };
+    let mut world = Caller::new(CONNECT, settings).map_err(Failure::usage)?;
+    if args.url.scheme() == "https" {
+        world.ready_tls().map_err(Failure::usage)?;
+    }
+    let plan = CrawlPlan {
+        start: args.url.clone(),
+        calls_max: args.calls_max,
+        depth_max: args.depth_max,
+        together: args.together,
+        timeout: args.timeout,
+        parts: !args.pages_only,
+        headers: args.headers.clone(),
+        user_agent: plan::RequestPlan::default().user_agent,
+    };
+    let bar = progress(args.quiet);
+    let found = crawl(&plan, &mut world, &mut |asked, known| {
+        if let Some(bar) = &bar {
+            bar.set_length(known);
+            bar.set_position(asked);
+        }
+    });
+    if let Some(bar) = &bar {
+        bar.finish_and_clear();
+    }
+    let found = found.map_err(|error| Failure::usage(error.to_string()))?;
+    if !found.good.is_empty() {
+        let list: String = found.good.iter().map(|url| format!("{url}\n")).collect();
+        files::write_to(&args.output, &list).map_err(|error| Failure::not_written(&error))?;
+    }
+    if !args.quiet && !found.good.is_empty() {
+        crate::say(&told(&found, args));
+    }
+    exit_code(&found, args)
+}
+
+fn exit_code(found: &Crawl, args: &CrawlArgs) -> Result<Code, Failure> {
+    if let Some(why) = &found.unreachable {
+        let text = format!("no connection to {}: {why}", args.url);
+        return Err(Failure { code: Code::NoConnection, text });
+    }
+    if found.interrupted {
+        return Ok(Code::Interrupted);
+    }
+    if found.good.is_empty() {
+        let why = found.broken.first().map_or("it leads to another site", |broken| &broken.why);
+        let text = format!("nothing to list: {} gave no good answer ({why})", args.url);
+        return Err(Failure { code: Code::Missed, text });
+    }
+    Ok(Code::Done)
+}
+
+/// What the list does not say.
+fn told(found: &Crawl, args: &CrawlArgs) -> String {
+    let mut text = String::new();
+    for broken in found.broken.iter().take(TOLD_MAX) {
+        let place = match &broken.found_on {
+            Some(page) => format!(", found on {page}"),
+            None => String::new(),
+        };
+        put(&mut text, &format!("broken: {} ({}{place})", broken.url, broken.why));
+    }
+    let broken = found.broken.len() as u64 + found.more_broken;
+    if broken > TOLD_MAX as u64 {
+        put(&mut text, &format!("… and {} more that are broken", broken - TOLD_MAX as u64));
+    }
+    let sums = [
+        format!("{} listed of {} asked", found.good.len(), found.asked),
+        format!("{broken} broken"),
+        format!("{} on other sites", found.elsewhere),
+    ];
+    put(&mut text, &sums.join(", "));
+    if found.left_out > 0 && !found.interrupted {
+        let bounds = format!("--calls-max {}, --depth-max {}", args.calls_max, args.depth_max);
+        put(&mut text, &format!("{} known addresses were left out ({bounds})", found.left_out));
+    }
+    text
+}
+
+fn put(text: &mut String, line: &str) {
+    writeln!(text, "{line}").expect("a String takes all text");
+}
+
+/// How far it is, on a terminal.
+fn progress(quiet: bool) -> Option<ProgressBar> {
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let shown = !quiet && !dumb && std::io::stderr().is_terminal();
+    shown.then(|| {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(4));
+        let style = ProgressStyle::with_template("{pos} of {len} known addresses asked");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        bar
+    })
+}
