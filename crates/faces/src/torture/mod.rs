@@ -126,8 +126,7 @@ fn native(options: &Options) -> Ending {
         Place::One(url) => crate::words::shell_quoted(url.as_str()),
         Place::List(path) => format!("--urls {} --random", crate::words::shell_quoted(path)),
     };
-    let mut line =
-        format!("loadstone run {place} -c {} -n {calls} --calls 1", options.copies);
+    let mut line = format!("loadstone run {place} -c {} -n {calls} --calls 1", options.copies);
     if !options.delay.is_zero() {
         put!(line, " --think 0s..{}", units::show::duration(options.delay).replace(' ', ""));
     }

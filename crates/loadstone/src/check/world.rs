@@ -32,8 +32,7 @@ impl Site {
         let ca = args.ca.as_deref().map(|path| Disk.read(path)).transpose();
         let ca = ca.map_err(|why| Failure::usage(format!("--ca: {why}")))?;
         let settings = tls::Settings { insecure: args.insecure, ca, ..tls::Settings::default() };
-        let caller =
-            crate::caller::Caller::new(plan.connect, settings).map_err(Failure::usage)?;
+        let caller = crate::caller::Caller::new(plan.connect, settings).map_err(Failure::usage)?;
         let mut site = Site { caller, root: args.root.clone() };
         if plan.base.scheme() == "https" || args.ca.is_some() {
             site.caller.ready_tls().map_err(Failure::usage)?;
