@@ -10,6 +10,8 @@ pub(crate) mod prepare;
 pub(crate) mod threads;
 #[allow(dead_code, reason = "ramp and compare are made of it; both follow")]
 pub(crate) mod trial;
+#[allow(dead_code, reason = "for the live view, the store and the metrics, which follow")]
+pub(crate) mod watchers;
 
 use crate::args::Outputs;
 use crate::calibration::Calibration;

@@ -61,6 +61,8 @@ pub(crate) fn program<S: AsRef<str>>(args: &[S]) -> Command {
     }
     let nowhere = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("no-state-here");
     command.env("LANG", "C.UTF-8").env("XDG_STATE_HOME", nowhere);
+    // nothing is kept where a test does not say so
+    command.env("LOADSTONE_STORE", "none");
     command.stdin(Stdio::null());
     command
 }

@@ -1,0 +1,94 @@
+//! Several watchers of one run, told one after the other.
+
+use super::threads::Watcher;
+use engine::{Order, Row};
+use sample::{CallRecord, Ends};
+use stats::{Second, Snapshot};
+
+/// Passes everything on to each of them, in order; the gravest wish of any becomes the order.
+pub(crate) struct Watchers(pub(crate) Vec<Box<dyn Watcher>>);
+
+impl Watcher for Watchers {
+    fn second(&mut self, second: &Second, total: &Snapshot) {
+        self.0.iter_mut().for_each(|watcher| watcher.second(second, total));
+    }
+
+    fn row(&mut self, row: &Row) {
+        self.0.iter_mut().for_each(|watcher| watcher.row(row));
+    }
+
+    /// Every one is told; the first error is passed on.
+    fn calls(&mut self, calls: &[CallRecord]) -> anyhow::Result<()> {
+        self.0.iter_mut().fold(Ok(()), |told, watcher| told.and(watcher.calls(calls)))
+    }
+
+    fn ends(&mut self, ends: &Ends) {
+        self.0.iter_mut().for_each(|watcher| watcher.ends(ends));
+    }
+
+    fn order(&self) -> Order {
+        let gravity = |order: &Order| match order {
+            Order::Go => 0,
+            Order::Stop => 1,
+            Order::Abandon => 2,
+        };
+        self.0.iter().map(|watcher| watcher.order()).max_by_key(gravity).unwrap_or(Order::Go)
+    }
+
+    fn end(&mut self) {
+        self.0.iter_mut().for_each(|watcher| watcher.end());
+    }
+
+    /// Every one is closed; the first error is passed on.
+    fn close(&mut self) -> anyhow::Result<()> {
+        self.0.iter_mut().fold(Ok(()), |closed, watcher| closed.and(watcher.close()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    struct One {
+        name: &'static str,
+        wish: Order,
+        told: Rc<RefCell<Vec<String>>>,
+    }
+
+    impl Watcher for One {
+        fn second(&mut self, second: &Second, _: &Snapshot) {
+            self.told.borrow_mut().push(format!("{} at {}", self.name, second.at_s));
+        }
+
+        fn calls(&mut self, _: &[CallRecord]) -> anyhow::Result<()> {
+            self.told.borrow_mut().push(format!("{} calls", self.name));
+            anyhow::bail!("{} cannot write", self.name)
+        }
+
+        fn order(&self) -> Order {
+            self.wish
+        }
+
+        fn end(&mut self) {
+            self.told.borrow_mut().push(format!("{} ends", self.name));
+        }
+    }
+
+    #[test]
+    fn all_are_told_and_the_first_error_and_the_gravest_wish_count() {
+        let told = Rc::new(RefCell::new(Vec::new()));
+        let one =
+            |name, wish| -> Box<dyn Watcher> { Box::new(One { name, wish, told: told.clone() }) };
+        let mut both = Watchers(vec![one("a", Order::Stop), one("b", Order::Go)]);
+        both.second(&Second { at_s: 3.0, ..Second::default() }, &Snapshot::default());
+        assert_eq!(both.calls(&[]).unwrap_err().to_string(), "a cannot write");
+        both.end();
+        both.close().unwrap();
+        assert_eq!(both.order(), Order::Stop);
+        let order = ["a at 3", "b at 3", "a calls", "b calls", "a ends", "b ends"];
+        assert_eq!(*told.borrow(), order);
+        assert_eq!(Watchers(Vec::new()).order(), Order::Go);
+    }
+}
