@@ -19,7 +19,11 @@ impl Watcher for Watchers {
 
     /// Every one is told; the first error is passed on.
     fn calls(&mut self, calls: &[CallRecord]) -> anyhow::Result<()> {
-        self.0.iter_mut().fold(Ok(()), |told, watcher| told.and(watcher.calls(calls)))
+        let mut told = Ok(());
+        for watcher in &mut self.0 {
+            told = told.and(watcher.calls(calls));
+        }
+        told
     }
 
     fn ends(&mut self, ends: &Ends) {
@@ -41,7 +45,11 @@ impl Watcher for Watchers {
 
     /// Every one is closed; the first error is passed on.
     fn close(&mut self) -> anyhow::Result<()> {
-        self.0.iter_mut().fold(Ok(()), |closed, watcher| closed.and(watcher.close()))
+        let mut closed = Ok(());
+        for watcher in &mut self.0 {
+            closed = closed.and(watcher.close());
+        }
+        closed
     }
 }
 
