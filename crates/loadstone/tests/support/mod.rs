@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
 pub(crate) mod apache;
+pub(crate) mod browser;
 pub(crate) mod http;
 pub(crate) mod proxy;
 pub(crate) mod tls;

@@ -1,0 +1,8 @@
+//! The pages as a reader sees them: in a real browser, by pointer and keys.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod run_page;

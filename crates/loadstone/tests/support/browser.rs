@@ -1,0 +1,287 @@
+//! Headless Chromium, driven over its DevTools protocol through two pipes: no port, no library. What
+//! a test does with it is what a reader does: open, look, point, click, drag.
+
+use base64::Engine;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
+
+/// No single answer of the browser may take longer; it is then ended and the test fails.
+const ANSWER_MAX: Duration = Duration::from_secs(60);
+
+/// How long [`Browser::wait_for`] looks, in milliseconds; below [`ANSWER_MAX`].
+const LOOK_MAX_MS: u32 = 40_000;
+
+/// The browser takes commands on descriptor 3 and answers on 4, each ended by a zero byte.
+const START: &str = "exec chromium --remote-debugging-pipe \"$@\" 3<&0 4>&1 </dev/null >/dev/null";
+
+const OPTIONS: &[&str] = &[
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+];
+
+/// One browser with one page.
+pub(crate) struct Browser {
+    child: Child,
+    to: ChildStdin,
+    from: Receiver<Value>,
+    session: String,
+    last: u64,
+    loaded: u64,
+    problems: Vec<String>,
+    _profile: tempfile::TempDir,
+}
+
+impl Browser {
+    /// A window of 1,280 by 900 pixels, empty, light.
+    #[track_caller]
+    pub(crate) fn open() -> Browser {
+        let profile = tempfile::tempdir().unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", START, "chromium"]).args(OPTIONS);
+        command.arg(format!("--user-data-dir={}", profile.path().display()));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let (to, out) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let (tell, from) = mpsc::channel();
+        thread::spawn(move || {
+            for message in BufReader::new(out).split(0) {
+                let Ok(message) = message else { break };
+                if tell.send(serde_json::from_slice(&message).unwrap()).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut browser = Browser {
+            child,
+            to,
+            from,
+            session: String::new(),
+            last: 0,
+            loaded: 0,
+            problems: Vec::new(),
+            _profile: profile,
+        };
+        browser.attach();
+        browser.window(1_280, 900);
+        browser
+    }
+
+    fn attach(&mut self) {
+        let target = self.call("Target.createTarget", json!({"url": "about:blank"}));
+        let attach = json!({"targetId": target["targetId"], "flatten": true});
+        let session = self.call("Target.attachToTarget", attach);
+        self.session = session["sessionId"].as_str().unwrap().to_owned();
+        for domain in ["Page.enable", "Runtime.enable", "Log.enable"] {
+            self.call(domain, json!({}));
+        }
+    }
+
+    /// A command of the protocol, and its result.
+    #[track_caller]
+    pub(crate) fn call(&mut self, method: &str, params: Value) -> Value {
+        self.last += 1;
+        let mut message = json!({"id": self.last, "method": method, "params": params});
+        if !self.session.is_empty() {
+            message["sessionId"] = json!(self.session);
+        }
+        self.to.write_all(message.to_string().as_bytes()).unwrap();
+        self.to.write_all(b"\0").unwrap();
+        loop {
+            let mut answer = self.next(method);
+            if answer["id"] == json!(self.last) {
+                assert!(answer["error"].is_null(), "{method}: {}", answer["error"]);
+                return answer["result"].take();
+            }
+        }
+    }
+
+    /// The next message; what is an event is noted.
+    #[track_caller]
+    fn next(&mut self, waiting_for: &str) -> Value {
+        let message = self.from.recv_timeout(ANSWER_MAX);
+        let message = message.unwrap_or_else(|error| panic!("{waiting_for}: {error}"));
+        let params = &message["params"];
+        match message["method"].as_str() {
+            Some("Page.loadEventFired") => self.loaded += 1,
+            Some("Runtime.exceptionThrown") => {
+                self.problems.push(params["exceptionDetails"].to_string());
+            }
+            Some("Log.entryAdded") if params["entry"]["level"] == "error" => {
+                self.problems.push(params["entry"].to_string());
+            }
+            Some("Runtime.consoleAPICalled") if params["type"] == "error" => {
+                self.problems.push(params["args"].to_string());
+            }
+            _ => {}
+        }
+        message
+    }
+
+    /// What went wrong in the page so far: exceptions, breaches of its policy, failed requests.
+    pub(crate) fn problems(&self) -> &[String] {
+        &self.problems
+    }
+
+    /// Opens a URL and waits until it is loaded.
+    #[track_caller]
+    pub(crate) fn go(&mut self, url: &str) {
+        let before = self.loaded;
+        let answer = self.call("Page.navigate", json!({"url": url}));
+        assert!(answer["errorText"].is_null(), "{url}: {}", answer["errorText"]);
+        while self.loaded == before {
+            self.next(url);
+        }
+    }
+
+    /// Opens a file.
+    #[track_caller]
+    pub(crate) fn go_to_file(&mut self, path: &Path) {
+        self.go(&format!("file://{}", path.canonicalize().unwrap().display()));
+    }
+
+    /// The value of an expression, which may be a promise, as JSON.
+    #[track_caller]
+    pub(crate) fn eval(&mut self, expression: &str) -> Value {
+        let params = json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
+        let mut answer = self.call("Runtime.evaluate", params);
+        let failure = &answer["exceptionDetails"];
+        assert!(failure.is_null(), "{expression}: {failure}\n{:?}", self.problems);
+        answer["result"]["value"].take()
+    }
+
+    /// The text of the first element that a selector names.
+    #[track_caller]
+    pub(crate) fn text(&mut self, selector: &str) -> String {
+        let text = self.eval(&format!("document.querySelector({}).innerText", json!(selector)));
+        text.as_str().unwrap().to_owned()
+    }
+
+    /// Waits until an expression is true; one that throws is not yet.
+    #[track_caller]
+    pub(crate) fn wait_for(&mut self, expression: &str) {
+        let looking = format!(
+            "new Promise((done, give_up) => {{ const until = Date.now() + {LOOK_MAX_MS}; \
+             const look = () => {{ let is; try {{ is = {expression} }} catch (e) {{ is = false }} \
+             if (is) done(true); else if (Date.now() > until) give_up('never true'); \
+             else setTimeout(look, 20) }}; look() }})"
+        );
+        self.eval(&looking);
+    }
+
+    /// Waits until the browser has drawn what has changed.
+    #[track_caller]
+    pub(crate) fn drawn(&mut self) {
+        self.eval("new Promise(ok => requestAnimationFrame(() => requestAnimationFrame(ok)))");
+    }
+
+    /// The middle of an element, scrolled into sight.
+    #[track_caller]
+    fn middle(&mut self, selector: &str) -> (f64, f64) {
+        let place = self.eval(&format!(
+            "(() => {{ const e = document.querySelector({0}); if (!e) throw 'no ' + {0}; \
+             e.scrollIntoView({{block: 'center', behavior: 'instant'}}); \
+             const r = e.getBoundingClientRect(); \
+             return [r.x + r.width / 2, r.y + r.height / 2] }})()",
+            json!(selector)
+        ));
+        (place[0].as_f64().unwrap(), place[1].as_f64().unwrap())
+    }
+
+    #[track_caller]
+    fn mouse(&mut self, kind: &str, (x, y): (f64, f64)) {
+        let button = if kind == "mouseMoved" { "none" } else { "left" };
+        let params = json!({"type": kind, "x": x, "y": y, "button": button, "clickCount": 1});
+        self.call("Input.dispatchMouseEvent", params);
+    }
+
+    #[track_caller]
+    pub(crate) fn click(&mut self, selector: &str) {
+        let place = self.middle(selector);
+        for kind in ["mouseMoved", "mousePressed", "mouseReleased"] {
+            self.mouse(kind, place);
+        }
+    }
+
+    /// Moves the pointer onto the middle of an element.
+    #[track_caller]
+    pub(crate) fn point_at(&mut self, selector: &str) {
+        let place = self.middle(selector);
+        self.mouse("mouseMoved", place);
+        self.drawn();
+    }
+
+    /// Drags over an element, by pixels to either side of its middle.
+    #[track_caller]
+    pub(crate) fn drag_across(&mut self, selector: &str, (left, right): (f64, f64)) {
+        let (x, y) = self.middle(selector);
+        self.mouse("mouseMoved", (x + left, y));
+        self.mouse("mousePressed", (x + left, y));
+        self.mouse("mouseMoved", (x + right, y));
+        self.mouse("mouseReleased", (x + right, y));
+        self.drawn();
+    }
+
+    #[track_caller]
+    pub(crate) fn window(&mut self, width: u32, height: u32) {
+        let params =
+            json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+        self.call("Emulation.setDeviceMetricsOverride", params);
+    }
+
+    /// `light` or `dark`; `screen` or `print`.
+    #[track_caller]
+    pub(crate) fn media(&mut self, scheme: &str, media: &str) {
+        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+        self.call("Emulation.setEmulatedMedia", json!({"media": media, "features": features}));
+    }
+
+    /// Whether pages opened from now on may run scripts.
+    #[track_caller]
+    pub(crate) fn scripts(&mut self, allowed: bool) {
+        self.call("Emulation.setScriptExecutionDisabled", json!({"value": !allowed}));
+    }
+
+    /// The page from top to bottom, as PNG.
+    #[track_caller]
+    pub(crate) fn screenshot(&mut self) -> Vec<u8> {
+        let params = json!({"format": "png", "captureBeyondViewport": true});
+        let size = self.call("Page.getLayoutMetrics", json!({}))["cssContentSize"].take();
+        let mut params = params;
+        params["clip"] = json!({
+            "x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1
+        });
+        bytes(&self.call("Page.captureScreenshot", params)["data"])
+    }
+
+    /// The page on A4, as PDF.
+    #[track_caller]
+    pub(crate) fn printed(&mut self) -> Vec<u8> {
+        let params = json!({"preferCSSPageSize": true, "paperWidth": 8.27, "paperHeight": 11.69});
+        bytes(&self.call("Page.printToPDF", params)["data"])
+    }
+}
+
+#[track_caller]
+fn bytes(data: &Value) -> Vec<u8> {
+    base64::engine::general_purpose::STANDARD.decode(data.as_str().unwrap()).unwrap()
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
