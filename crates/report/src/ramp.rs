@@ -4,6 +4,7 @@ use crate::{Finding, RunReport};
 use plan::Plan;
 use sample::Environment;
 use stats::Verdict;
+pub use stats::curve::Purpose;
 use stats::curve::{Axis, Curve, Point};
 
 /// A finished ramp, of one target or of several in one session.
@@ -29,49 +30,6 @@ pub struct RampReport {
     /// Why it ended before its last step: interrupted, the target died at step 7 of 20.
     pub ended_early: Option<String>,
     pub findings: Vec<Finding>,
-}
-
-/// Why a step was run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Purpose {
-    /// A step of the staircase on its way up.
-    #[default]
-    Up,
-    /// The same level again on the way down.
-    Down,
-    /// A trial of the search for the capacity; a long one that confirms or refutes.
-    Search,
-    Confirm,
-    /// Beyond the capacity on purpose; what follows it, until the server answers as before.
-    Overload,
-    Recovery,
-}
-
-impl Purpose {
-    /// Its stable name.
-    pub fn id(self) -> &'static str {
-        match self {
-            Purpose::Up => "up",
-            Purpose::Down => "down",
-            Purpose::Search => "search",
-            Purpose::Confirm => "confirm",
-            Purpose::Overload => "overload",
-            Purpose::Recovery => "recovery",
-        }
-    }
-
-    /// The purpose with this name.
-    pub fn named(id: &str) -> Option<Purpose> {
-        let all = [
-            Purpose::Up,
-            Purpose::Down,
-            Purpose::Search,
-            Purpose::Confirm,
-            Purpose::Overload,
-            Purpose::Recovery,
-        ];
-        all.into_iter().find(|purpose| purpose.id() == id)
-    }
 }
 
 /// One load held, measured as `run` measures.

@@ -1,6 +1,10 @@
 //! A server's whole curve: what it did at each level of load, and what that says. Levels are offered
 //! rates (calls a second) or populations (users); every figure that is estimated has its interval.
 
+mod point;
+
+pub use point::Purpose;
+
 use crate::Objective;
 
 /// What the level of a step counts.
@@ -35,6 +39,9 @@ pub struct Point {
     pub met: Option<bool>,
     /// The client, not the server, set the limit: shown, never used in a fit.
     pub client_limited: bool,
+    /// Length of the measured window in seconds; 0 when not known. Calls that were in flight at its
+    /// end are missing among the completions, which matters where it is short.
+    pub window_s: f64,
 }
 
 /// A figure on the axis with its interval.

@@ -1,0 +1,192 @@
+//! What a step was run for, and a measurement as a point of the curve.
+
+use super::{Axis, Point};
+use crate::{Figures, Little, Measurement, Objective, State, Verdict, offered};
+use units::Nanos;
+
+/// Why a step was run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Purpose {
+    /// A step of the staircase on its way up.
+    #[default]
+    Up,
+    /// The same level again on the way down.
+    Down,
+    /// A trial of the search for the capacity; a long one that confirms or refutes.
+    Search,
+    Confirm,
+    /// Beyond the capacity on purpose; what follows it, until the server answers as before.
+    Overload,
+    Recovery,
+}
+
+impl Purpose {
+    pub const ALL: [Purpose; 6] = [
+        Purpose::Up,
+        Purpose::Down,
+        Purpose::Search,
+        Purpose::Confirm,
+        Purpose::Overload,
+        Purpose::Recovery,
+    ];
+
+    /// Its stable name.
+    pub fn id(self) -> &'static str {
+        match self {
+            Purpose::Up => "up",
+            Purpose::Down => "down",
+            Purpose::Search => "search",
+            Purpose::Confirm => "confirm",
+            Purpose::Overload => "overload",
+            Purpose::Recovery => "recovery",
+        }
+    }
+
+    /// The purpose with this name.
+    pub fn named(id: &str) -> Option<Purpose> {
+        Purpose::ALL.into_iter().find(|purpose| purpose.id() == id)
+    }
+}
+
+/// Causes of a verdict that say: the client, not the server, set the limit.
+const OF_THE_CLIENT: [&str; 5] = ["not-offered", "slip", "ports", "descriptors", "driver-cpu"];
+
+impl Point {
+    /// The measurement of one step. `level` is what was asked for, on the axis. `sessions`: each
+    /// arrival is a session of calls, whose calls fall due long after it, so that the offered load
+    /// is counted over the window and not over the time of the arrivals.
+    pub fn of(
+        level: f64,
+        measurement: &Measurement,
+        verdict: &Verdict,
+        sessions: bool,
+        objectives: &[Objective],
+    ) -> Point {
+        let (total, window) = (&measurement.total, measurement.window);
+        let per_s = |count: u64, span: Nanos| match span.is_zero() {
+            true => 0.0,
+            false => count as f64 / span.as_secs_f64(),
+        };
+        let response = total.response();
+        let mean = |hist: &crate::Hist| match hist.is_empty() {
+            true => f64::NAN,
+            false => hist.mean().as_secs_f64(),
+        };
+        let figures = Figures::new(total, window);
+        let met = objectives.iter().map(|objective| objective.met(&figures).1);
+        let span = if sessions { window } else { measurement.due_span() };
+        Point {
+            level,
+            offered_per_s: per_s(offered(total), span),
+            achieved_per_s: per_s(total.in_window, window),
+            goodput_per_s: per_s(total.good_in_window, window),
+            concurrency: Little::of(total, window).map_or(0.0, |little| little.concurrency),
+            response_mean_s: mean(&response),
+            service_mean_s: mean(&total.service),
+            p99_s: match response.is_empty() {
+                true => f64::NAN,
+                false => response.quantile(0.99).as_secs_f64(),
+            },
+            failure_share: total.counts.failure_share(),
+            met: met.reduce(|all, one| all && one),
+            client_limited: client_limited(verdict),
+            window_s: window.as_secs_f64(),
+        }
+    }
+
+    /// Whether the server still follows the load here: completions keep up with what is offered (on
+    /// the axis of populations they always do), hardly any call fails, and the objectives are kept.
+    /// The thresholds are those of the knee: 99 % and 0.1 %. `rest_s`: mean response time of the
+    /// server at rest; calls that fell due so shortly before the end are rightly still in flight.
+    pub fn follows(&self, axis: Axis, rest_s: f64) -> bool {
+        let under_way = self.offered_per_s * rest_s.max(0.0) + 1.0;
+        let expected = 0.99 * self.offered_per_s * self.window_s - under_way;
+        let keeps_up =
+            axis == Axis::Population || self.achieved_per_s * self.window_s >= expected;
+        keeps_up && self.failure_share <= 0.001 && self.met != Some(false)
+    }
+}
+
+/// The client, not the server, set the limit.
+fn client_limited(verdict: &Verdict) -> bool {
+    let of_the_client = |id: &str| OF_THE_CLIENT.contains(&id);
+    verdict.state != State::Valid && verdict.causes.iter().any(|cause| of_the_client(cause.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cause, Counts};
+    use sample::{Outcome, Sample};
+
+    #[test]
+    fn every_purpose_is_found_by_its_name() {
+        for purpose in Purpose::ALL {
+            assert_eq!(Purpose::named(purpose.id()), Some(purpose));
+        }
+        assert_eq!(Purpose::named("sideways"), None);
+    }
+
+    fn verdict(id: &'static str, state: State) -> Verdict {
+        let cause = Cause { id, figure: 1.0, text: String::new(), advice: String::new() };
+        Verdict { state, causes: vec![cause] }
+    }
+
+    /// Ten calls due in one second, nine answered after 10 ms.
+    fn measurement() -> Measurement {
+        let window = Nanos::SECOND;
+        let mut recorder = crate::Recorder::new(1, (Nanos::ZERO, window));
+        for index in 0..10 {
+            let at = Nanos::from_millis(index * 100);
+            recorder.due(at);
+            recorder.issued(at, at);
+            let sample = Sample {
+                intended: at,
+                issued: at,
+                admitted: at,
+                sent: at,
+                first_byte: at + Nanos::from_millis(9),
+                done: at + Nanos::from_millis(10),
+                ..Sample::default()
+            };
+            let outcome = if index == 9 { Outcome::Failed } else { Outcome::Succeeded };
+            recorder.done(&sample, outcome, true);
+        }
+        let total = *recorder.swap(window, Box::default());
+        assert_eq!(total.counts.conserved(), Ok(()), "{:?}", Counts::default());
+        Measurement { total, window, elapsed: window, ..Measurement::default() }
+    }
+
+    #[test]
+    fn a_measurement_becomes_a_point() {
+        let objectives = crate::parse_objectives("p99<50ms, failures<5%").unwrap();
+        let point = Point::of(10.0, &measurement(), &Verdict::default(), false, &objectives);
+        assert_eq!(point.offered_per_s, 10.0);
+        assert_eq!(point.achieved_per_s, 10.0);
+        assert_eq!(point.goodput_per_s, 9.0);
+        assert!((point.concurrency - 0.1).abs() < 1e-9, "{}", point.concurrency);
+        assert!((point.response_mean_s - 0.01).abs() < 1e-4, "{}", point.response_mean_s);
+        assert_eq!(point.failure_share, 0.1);
+        assert_eq!(point.met, Some(false));
+        assert!(!point.client_limited && !point.follows(Axis::Rate, 0.01));
+    }
+
+    #[test]
+    fn without_objectives_nothing_is_met_or_missed() {
+        let point = Point::of(10.0, &Measurement::default(), &Verdict::default(), false, &[]);
+        assert_eq!(point.met, None);
+        assert!(point.response_mean_s.is_nan() && point.p99_s.is_nan());
+    }
+
+    #[test]
+    fn the_client_is_named_when_it_set_the_limit() {
+        let limited = |id, state| {
+            Point::of(1.0, &measurement(), &verdict(id, state), false, &[]).client_limited
+        };
+        assert!(limited("not-offered", State::Invalid));
+        assert!(limited("descriptors", State::Invalid));
+        assert!(limited("driver-cpu", State::Degraded));
+        assert!(!limited("drift", State::Degraded));
+        assert!(!limited("all-failed", State::Invalid));
+    }
+}
