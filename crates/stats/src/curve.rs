@@ -1,5 +1,22 @@
 //! A server's whole curve: what it did at each level of load, and what that says. Levels are offered
 //! rates (calls a second) or populations (users); every figure that is estimated has its interval.
+//! [`curve`] puts together what the steps say; [`Search`] decides which load to try next.
+
+mod assemble;
+mod kneedle;
+mod knees;
+mod search;
+mod shape;
+mod threshold;
+mod usl;
+
+pub use assemble::{Part, curve};
+pub use kneedle::{Form, kneedle};
+pub use knees::{Level, knee, knee_by_kneedle, levels, power};
+pub use search::{Next, Search, SearchConfig, Trial, TrialEnd};
+pub use shape::{hysteresis, overload, peak, predicted};
+pub use threshold::{Tried, threshold};
+pub use usl::usl;
 
 mod point;
 
@@ -44,12 +61,19 @@ pub struct Point {
     pub window_s: f64,
 }
 
-/// A figure on the axis with its interval.
+/// A figure with its interval; both ends NaN where none can be had (a single repeat).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Span {
     pub at: f64,
     pub low: f64,
     pub high: f64,
+}
+
+impl Span {
+    /// The ends, where there are any; the upper one may be infinite.
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        (!self.low.is_nan() && !self.high.is_nan()).then_some((self.low, self.high))
+    }
 }
 
 /// Where throughput stops following the load.
@@ -144,6 +168,10 @@ pub struct Curve {
     /// Highest goodput of a usable step, with the interval over its repeats, calls a second.
     pub peak: Option<Span>,
     pub knee: Option<Knee>,
+    /// The knee by Kneedle, from the form of throughput over load alone, for comparison.
+    pub kneedle: Option<Knee>,
+    /// Level of the largest power (Kleinrock): throughput over mean response time.
+    pub power_at: Option<f64>,
     /// Throughput at the objective or, without one, the highest level before the knee with
     /// failures below 0.1 %.
     pub capacity: Option<Capacity>,
@@ -156,3 +184,6 @@ pub struct Curve {
     /// Sentences about what could not be said, and why.
     pub notes: Vec<String>,
 }
+
+#[cfg(test)]
+mod tests;

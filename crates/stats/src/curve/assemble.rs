@@ -1,0 +1,116 @@
+//! Everything that the steps of one target say together.
+
+use super::{
+    Axis, Capacity, CapacityEnd, Curve, Knee, Level, Point, Span, Tried, hysteresis, knee,
+    knee_by_kneedle, levels, overload, peak, power, predicted, threshold, usl,
+};
+use crate::Objective;
+use crate::interval::CONFIDENCE;
+
+/// What a step is to the curve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// On the way up, or in any order: the curve itself. Trials of a search too.
+    Up,
+    /// The same levels on the way down.
+    Down,
+    /// Beyond the capacity on purpose.
+    Overload,
+    /// After an overload: shown, used in no fit.
+    Recovery,
+}
+
+/// The curve of one target. Points that the client limited are used nowhere. `objectives`: those
+/// that [`Point::met`] answers, empty without any. Recovery times are the caller's to fill in, and
+/// a capacity that a search found takes the place of the one found here.
+pub fn curve(steps: &[(Part, Point)], axis: Axis, objectives: &[Objective]) -> Curve {
+    let of = |wanted: &[Part]| -> Vec<Level> {
+        levels(steps.iter().filter(|(part, _)| wanted.contains(part)).map(|(_, point)| point))
+    };
+    let (up, down) = (of(&[Part::Up]), of(&[Part::Down]));
+    let whole = of(&[Part::Up, Part::Overload]);
+    let knee = knee(&whole, axis);
+    let peak = peak(&whole);
+    let usable = whole.iter().flat_map(|level| &level.points);
+    let pairs: Vec<(f64, f64)> =
+        usable.map(|point| (point.concurrency, point.achieved_per_s)).collect();
+    let usl = usl(&pairs);
+    let limited = steps.iter().filter(|(_, point)| point.client_limited).count();
+    let capacity = match objectives.is_empty() {
+        true => before_the_knee(&whole, knee.as_ref(), limited > 0),
+        false => by_objectives(&whole, objectives, limited > 0),
+    };
+    let mut curve = Curve {
+        peak,
+        kneedle: knee_by_kneedle(&whole).filter(|_| axis == Axis::Rate),
+        power_at: power(&whole).filter(|_| whole.len() > 2),
+        capacity,
+        overload: overload(&whole, knee.as_ref().map(|knee| knee.at.at), peak),
+        usl,
+        hysteresis: hysteresis(&up, &down),
+        predicted_per_s: predicted(&whole),
+        knee,
+        notes: Vec::new(),
+    };
+    curve.notes = notes(&curve, &whole, limited);
+    curve
+}
+
+/// The highest level before the knee; without a knee, all that was tried.
+fn before_the_knee(levels: &[Level], knee: Option<&Knee>, limited: bool) -> Option<Capacity> {
+    let highest = levels.last()?.at;
+    let (at, how) = match knee {
+        Some(knee) => (knee.at, CapacityEnd::Bracketed),
+        None => (
+            Span { at: highest, low: highest, high: f64::INFINITY },
+            if limited { CapacityEnd::ClientLimited } else { CapacityEnd::NeverMissed },
+        ),
+    };
+    Some(Capacity { at, confidence: CONFIDENCE, objectives: Vec::new(), how })
+}
+
+/// By [`threshold`] over every step as a trial.
+fn by_objectives(levels: &[Level], objectives: &[Objective], limited: bool) -> Option<Capacity> {
+    let points = levels.iter().flat_map(|level| &level.points);
+    let longest = points.clone().map(|point| point.window_s).fold(0.0, f64::max);
+    let length = |point: &Point| if longest > 0.0 { point.window_s / longest } else { 1.0 };
+    let tried: Vec<Tried> = points
+        .filter_map(|point| {
+            point.met.map(|met| Tried { level: point.level, met, length: length(point) })
+        })
+        .collect();
+    let highest = tried.iter().filter(|one| one.met).map(|one| one.level).fold(0.0, f64::max);
+    let (at, how) = match threshold(&tried, CONFIDENCE) {
+        Some(span) => (span, CapacityEnd::Bracketed),
+        None if highest > 0.0 => (
+            Span { at: highest, low: highest, high: f64::INFINITY },
+            if limited { CapacityEnd::ClientLimited } else { CapacityEnd::NeverMissed },
+        ),
+        None => {
+            let lowest = tried.iter().map(|one| one.level).min_by(f64::total_cmp)?;
+            (Span { at: 0.0, low: 0.0, high: lowest }, CapacityEnd::NeverMet)
+        }
+    };
+    Some(Capacity { at, confidence: CONFIDENCE, objectives: objectives.to_vec(), how })
+}
+
+/// What could not be said, and why.
+fn notes(curve: &Curve, levels: &[Level], limited: usize) -> Vec<String> {
+    let mut notes = Vec::new();
+    if limited > 0 {
+        let steps = if limited == 1 { "step was" } else { "steps were" };
+        notes.push(format!(
+            "{limited} {steps} limited by the client, not the server, and used in no figure here."
+        ));
+    }
+    if levels.len() < 2 {
+        notes.push("A knee needs two usable levels or more.".to_owned());
+    } else if curve.knee.is_none() {
+        let highest = levels.last().map_or(0.0, |level| level.at);
+        notes.push(format!("No knee up to {highest:.0}: throughput followed the load; go higher."));
+    }
+    if curve.usl.is_none() {
+        notes.push("The scalability law needs four usable levels of concurrency.".to_owned());
+    }
+    notes
+}

@@ -1,0 +1,171 @@
+//! Where throughput stops following the load, by a rule that is printed beside it.
+
+use super::{Axis, Form, Knee, Point, Span, kneedle};
+use units::{Purpose, Seed, Stream};
+
+/// Below this share of the offered load, throughput no longer follows.
+const FOLLOWS_SHARE: f64 = 0.99;
+/// Above this share of failures a level counts as past the knee.
+const FAILURES_MAX: f64 = 0.001;
+/// Resamples behind the interval of a knee.
+const RESAMPLES: usize = 1_000;
+
+/// The usable points at one level: its repeats.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Level {
+    pub at: f64,
+    /// At least one.
+    pub points: Vec<Point>,
+}
+
+impl Level {
+    /// Mean of a figure over the repeats.
+    pub fn mean(&self, figure: impl Fn(&Point) -> f64) -> f64 {
+        self.points.iter().map(figure).sum::<f64>() / self.points.len() as f64
+    }
+}
+
+/// The points by level, ascending; points that the client limited are left out. Levels that differ
+/// by less than a millionth are one.
+pub fn levels<'a>(points: impl IntoIterator<Item = &'a Point>) -> Vec<Level> {
+    let usable = |point: &&Point| !point.client_limited && point.level.is_finite();
+    let mut sorted: Vec<Point> = points.into_iter().filter(usable).copied().collect();
+    sorted.sort_by(|a, b| a.level.total_cmp(&b.level));
+    let mut levels: Vec<Level> = Vec::new();
+    for point in sorted {
+        match levels.last_mut() {
+            Some(level) if point.level - level.at <= 1e-6 * level.at.abs() => {
+                level.points.push(point);
+            }
+            _ => levels.push(Level { at: point.level, points: vec![point] }),
+        }
+    }
+    levels
+}
+
+/// The knee: over offered rates the first level at which achieved/offered is below
+/// 0.99 there and at the next level (or at the highest one tried) or at which more than
+/// 0.1 % of the calls fail; `at` lies where the throughput of that level meets the
+/// diagonal, between the level before and it. Over populations it is Kneedle's. The interval runs
+/// from the last level that followed to the first that did not, widened by a bootstrap over the
+/// repeats where every level has two or more. `None` when all levels followed, or for fewer than two.
+pub fn knee(levels: &[Level], axis: Axis) -> Option<Knee> {
+    if axis == Axis::Population {
+        return knee_by_kneedle(levels);
+    }
+    let means = |level: &Level| Mean {
+        level: level.at,
+        offered: level.mean(|point| point.offered_per_s),
+        achieved: level.mean(|point| point.achieved_per_s),
+        failures: level.mean(|point| point.failure_share),
+        window_s: level.mean(|point| point.window_s),
+    };
+    let base_s = levels.first()?.mean(|point| point.response_mean_s);
+    let found: Vec<Mean> = levels.iter().map(means).collect();
+    let (at, mut low, mut high) = falling_short(&found, base_s)?;
+    let again = resampled(levels, |levels| {
+        falling_short(&levels.iter().map(means).collect::<Vec<_>>(), base_s)
+    });
+    if let Some((lows, highs)) = again {
+        low = low.min(lows);
+        high = high.max(highs);
+    }
+    let rule = "achieved/offered below 0.99 at two levels running or at the highest, or failures \
+                above 0.1 %";
+    Some(Knee { at: Span { at, low, high }, rule: rule.to_owned() })
+}
+
+/// The knee of throughput over the level by [`kneedle`], with S = 1. The interval runs from the
+/// level below to the level above, widened as in [`knee`]. `None` for fewer than five levels.
+pub fn knee_by_kneedle(levels: &[Level]) -> Option<Knee> {
+    if levels.len() < 5 {
+        return None;
+    }
+    let x: Vec<f64> = levels.iter().map(|level| level.at).collect();
+    let found = |levels: &[Level]| -> Option<(f64, f64, f64)> {
+        let y: Vec<f64> =
+            levels.iter().map(|level| level.mean(|point| point.achieved_per_s)).collect();
+        let at = kneedle(&x, &y, Form::ConcaveIncreasing, 1.0)?;
+        let index = x.iter().position(|level| *level >= at)?;
+        Some((at, x[index.saturating_sub(1)], x[(index + 1).min(x.len() - 1)]))
+    };
+    let (at, mut low, mut high) = found(levels)?;
+    if let Some((lows, highs)) = resampled(levels, found) {
+        low = low.min(lows);
+        high = high.max(highs);
+    }
+    Some(Knee { at: Span { at, low, high }, rule: "Kneedle, S = 1, of throughput".to_owned() })
+}
+
+/// The level of the largest power, throughput over mean response time (Kleinrock 1979): half of
+/// what an M/M/1 server can do. `None` without a response time.
+pub fn power(levels: &[Level]) -> Option<f64> {
+    let of = |level: &Level| {
+        level.mean(|point| point.achieved_per_s) / level.mean(|point| point.response_mean_s)
+    };
+    let finite = levels.iter().map(|level| (level.at, of(level))).filter(|(_, p)| p.is_finite());
+    finite.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(at, _)| at)
+}
+
+struct Mean {
+    level: f64,
+    offered: f64,
+    achieved: f64,
+    failures: f64,
+    window_s: f64,
+}
+
+/// Where the throughput that falls short meets the diagonal; the level before it (or 0) and it.
+fn falling_short(found: &[Mean], base_s: f64) -> Option<(f64, f64, f64)> {
+    let short = |mean: &Mean| {
+        // calls that a quiet server would still have had in flight when the window closed
+        let under_way = match mean.window_s > 0.0 && base_s > 0.0 {
+            true => (base_s / mean.window_s).min(0.5),
+            false => 0.0,
+        };
+        mean.achieved < (FOLLOWS_SHARE - under_way) * mean.offered
+    };
+    let past = |index: usize| {
+        let next_short = found.get(index + 1).is_none_or(&short);
+        found[index].failures > FAILURES_MAX || (short(&found[index]) && next_short)
+    };
+    if found.len() < 2 {
+        return None;
+    }
+    let first = (0..found.len()).find(|index| past(*index))?;
+    let high = found[first].level;
+    let low = if first > 0 { found[first - 1].level } else { 0.0 };
+    Some((found[first].achieved.clamp(low, high), low, high))
+}
+
+/// The 2.5 % quantile of the lower ends and the 97.5 % quantile of the upper ends over resampled
+/// repeats; `None` when a level has a single repeat or most resamples find nothing.
+fn resampled(
+    levels: &[Level],
+    find: impl Fn(&[Level]) -> Option<(f64, f64, f64)>,
+) -> Option<(f64, f64)> {
+    if levels.iter().any(|level| level.points.len() < 2) {
+        return None;
+    }
+    let mut stream = Seed(1).stream(Purpose::Bootstrap, 0);
+    let mut ends: Vec<(f64, f64)> = Vec::new();
+    for _ in 0..RESAMPLES {
+        let drawn: Vec<Level> = levels.iter().map(|level| redrawn(level, &mut stream)).collect();
+        ends.extend(find(&drawn).map(|(_, low, high)| (low, high)));
+    }
+    if ends.len() * 2 < RESAMPLES {
+        return None;
+    }
+    let cut = ends.len() / 40;
+    let mut lows: Vec<f64> = ends.iter().map(|end| end.0).collect();
+    let mut highs: Vec<f64> = ends.iter().map(|end| end.1).collect();
+    lows.sort_by(f64::total_cmp);
+    highs.sort_by(f64::total_cmp);
+    Some((lows[cut], highs[highs.len() - 1 - cut]))
+}
+
+fn redrawn(level: &Level, stream: &mut Stream) -> Level {
+    let count = level.points.len() as u64;
+    let one = |_: &Point| level.points[stream.below(count) as usize];
+    Level { at: level.at, points: level.points.iter().map(one).collect() }
+}

@@ -1,0 +1,288 @@
+//! The search for a capacity: which load to try next, as a machine that is told how each trial ended.
+//!
+//! First the load is doubled or halved until one trial kept the objectives and one missed them; then
+//! trials are placed where [`threshold`](super::threshold) expects the edge, short ones until it is
+//! roughly known and long ones that confirm (after RFC 2544 and MLRsearch of the IETF's BMWG). Levels
+//! alternate about the likely edge, which teaches how blurred it is; the search ends as soon as the
+//! interval is as narrow as was asked, so a sharp edge takes few trials and a blurred one more.
+
+use super::threshold::{Belief, Tried};
+use super::{Capacity, CapacityEnd, Span};
+use crate::Objective;
+
+/// What is looked for.
+#[derive(Clone, Debug)]
+pub struct SearchConfig {
+    /// The first level tried, and the bounds that no trial leaves; all positive.
+    pub start: f64,
+    pub lowest: f64,
+    pub highest: f64,
+    /// The interval's width as a share of its middle at which the search ends, such as 0.05.
+    pub precision: f64,
+    /// Confidence of the interval, 0..1.
+    pub confidence: f64,
+    /// Length of a short trial in units of a long one, 0..=1.
+    pub short_length: f64,
+    /// Trials at most, of both lengths together.
+    pub trials_max: usize,
+    /// Levels are whole numbers (users).
+    pub whole: bool,
+    /// Shown beside the result.
+    pub objectives: Vec<Objective>,
+}
+
+impl SearchConfig {
+    /// The defaults: from 1 to a million, 5 % wide at 95 %, short trials of a sixth, at most 40.
+    pub fn from(start: f64, objectives: Vec<Objective>) -> SearchConfig {
+        SearchConfig {
+            start,
+            lowest: 1.0,
+            highest: 1e6,
+            precision: 0.05,
+            confidence: 0.95,
+            short_length: 1.0 / 6.0,
+            trials_max: 40,
+            whole: false,
+            objectives,
+        }
+    }
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Next {
+    Try(Trial),
+    Done,
+}
+
+/// One load to hold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trial {
+    pub level: f64,
+    /// Held for the full time, to confirm or refute; otherwise for the short time.
+    pub long: bool,
+}
+
+/// How a trial ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrialEnd {
+    Met,
+    Missed,
+    /// The client could not offer or handle this load: says nothing of the server.
+    ClientLimited,
+}
+
+/// Factor between trials while the edge is not yet enclosed.
+const STRIDE: f64 = 2.0;
+/// Width of the interval, as a share, below which trials are long; and short trials at most once the
+/// edge is enclosed: where chance blurs it more than that, they teach too little.
+const SHORT_UNTIL: f64 = 0.25;
+const SHORT_MAX: usize = 5;
+/// Where in the belief the trials are placed, in turn: the middle, and points to either side.
+const PLACES: [f64; 4] = [0.5, 0.25, 0.75, 0.5];
+/// Long trials on either side of the edge before an interval is believed.
+const LONG_EACH_SIDE: usize = 2;
+/// A search below the client's limit ends this close to it.
+const NEAR_LIMIT: f64 = 1.05;
+
+/// The machine. [`Search::next`] says what to try, [`Search::told`] takes how it ended; the same
+/// answers always lead to the same trials.
+#[derive(Clone, Debug)]
+pub struct Search {
+    config: SearchConfig,
+    tried: Vec<(Trial, TrialEnd)>,
+    /// The lowest level at which the client was the limit.
+    limit: f64,
+}
+
+impl Search {
+    /// Bounds in the wrong order are put right, a start outside them is moved inside.
+    pub fn new(mut config: SearchConfig) -> Search {
+        config.lowest = config.lowest.max(1e-6);
+        config.highest = config.highest.max(config.lowest);
+        config.start = config.start.clamp(config.lowest, config.highest);
+        config.precision = config.precision.max(0.002);
+        config.short_length = config.short_length.clamp(0.01, 1.0);
+        Search { config, tried: Vec::new(), limit: f64::INFINITY }
+    }
+
+    /// The next load, or that the search is over. Asking twice gives the same answer.
+    pub fn next(&self) -> Next {
+        if self.tried.len() >= self.config.trials_max {
+            return Next::Done;
+        }
+        match self.belief() {
+            Some(belief) => self.refine(&belief),
+            None => self.bracket(),
+        }
+    }
+
+    /// How the trial that [`Search::next`] gave ended.
+    pub fn told(&mut self, trial: Trial, end: TrialEnd) {
+        if end == TrialEnd::ClientLimited {
+            self.limit = self.limit.min(trial.level);
+        }
+        self.tried.push((trial, end));
+    }
+
+    /// Trials so far.
+    pub fn trials(&self) -> usize {
+        self.tried.len()
+    }
+
+    /// What is known now: at the end, or of a search that was broken off. `None` before any trial
+    /// that says something of the server.
+    pub fn capacity(&self) -> Option<Capacity> {
+        let of = |end: TrialEnd| self.levels(end);
+        let (at, how) = match self.belief() {
+            Some(belief) => (self.shown(&belief), CapacityEnd::Bracketed),
+            None if of(TrialEnd::Met).next().is_some() => {
+                let shown = of(TrialEnd::Met).fold(0.0, f64::max);
+                let how = match self.limit.is_finite() {
+                    true => CapacityEnd::ClientLimited,
+                    false => CapacityEnd::NeverMissed,
+                };
+                (Span { at: shown, low: shown, high: f64::INFINITY }, how)
+            }
+            None => {
+                let lowest = of(TrialEnd::Missed).min_by(f64::total_cmp)?;
+                (Span { at: 0.0, low: 0.0, high: lowest }, CapacityEnd::NeverMet)
+            }
+        };
+        Some(Capacity {
+            at,
+            confidence: self.config.confidence,
+            objectives: self.config.objectives.clone(),
+            how,
+        })
+    }
+
+    fn levels(&self, end: TrialEnd) -> impl Iterator<Item = f64> {
+        self.tried.iter().filter(move |(_, was)| *was == end).map(|(trial, _)| trial.level)
+    }
+
+    fn belief(&self) -> Option<Belief> {
+        let tried = |(trial, end): &(Trial, TrialEnd)| {
+            let length = if trial.long { 1.0 } else { self.config.short_length };
+            let met = match end {
+                TrialEnd::Met => true,
+                TrialEnd::Missed => false,
+                TrialEnd::ClientLimited => return None,
+            };
+            Some(Tried { level: trial.level, met, length })
+        };
+        Belief::of(&self.tried.iter().filter_map(tried).collect::<Vec<_>>())
+    }
+
+    /// Nothing encloses the edge yet: up while the objectives are kept, down while they are missed.
+    fn bracket(&self) -> Next {
+        let (low, high) = (self.config.lowest, self.config.highest);
+        let met = self.levels(TrialEnd::Met).fold(0.0, f64::max);
+        let missed = self.levels(TrialEnd::Missed).fold(f64::INFINITY, f64::min);
+        let level = if met > 0.0 && self.limit.is_finite() {
+            if self.limit <= met * NEAR_LIMIT {
+                return self.confirmed(met, TrialEnd::Met);
+            }
+            (met * self.limit).sqrt()
+        } else if met > 0.0 {
+            if met >= high {
+                return self.confirmed(met, TrialEnd::Met);
+            }
+            met * STRIDE
+        } else if missed.is_finite() || self.limit.is_finite() {
+            let least = missed.min(self.limit);
+            if least <= low {
+                return match missed.is_finite() {
+                    true => self.confirmed(missed, TrialEnd::Missed),
+                    false => Next::Done,
+                };
+            }
+            least / STRIDE
+        } else {
+            self.config.start
+        };
+        let level = self.whole(level.clamp(low, high));
+        // whole levels come to stand still between neighbours
+        if self.tried.iter().any(|(trial, _)| same(trial.level, level)) {
+            return match met > 0.0 {
+                true => self.confirmed(met, TrialEnd::Met),
+                false => self.confirmed(level, TrialEnd::Missed),
+            };
+        }
+        Next::Try(Trial { level, long: false })
+    }
+
+    /// One long trial at a bound before the search ends there.
+    fn confirmed(&self, level: f64, end: TrialEnd) -> Next {
+        let confirmed = self
+            .tried
+            .iter()
+            .any(|(trial, was)| trial.long && same(trial.level, level) && *was == end);
+        match confirmed {
+            true => Next::Done,
+            false => Next::Try(Trial { level, long: true }),
+        }
+    }
+
+    fn refine(&self, belief: &Belief) -> Next {
+        let span = belief.span(self.config.confidence);
+        let width = (span.high - span.low) / span.at;
+        let long: Vec<&(Trial, TrialEnd)> =
+            self.tried.iter().filter(|(trial, _)| trial.long).collect();
+        let sides = [TrialEnd::Met, TrialEnd::Missed];
+        let missing = sides.map(|side| {
+            LONG_EACH_SIDE.saturating_sub(long.iter().filter(|(_, end)| *end == side).count())
+        });
+        if self.narrow(span, width) && missing == [0, 0] {
+            return Next::Done;
+        }
+        let enclosed = self.tried.len().saturating_sub(self.strides());
+        let is_long = !long.is_empty()
+            || enclosed >= SHORT_MAX
+            || width <= SHORT_UNTIL
+            || self.narrow(span, width);
+        let place = match is_long {
+            // an interval that is narrow enough is confirmed at its ends
+            true if self.narrow(span, width) && missing[0] > 0 => 0.05,
+            true if self.narrow(span, width) => 0.95,
+            true => PLACES[long.len() % PLACES.len()],
+            false => 0.5,
+        };
+        let mut level = belief.quantile(place).clamp(self.config.lowest, self.config.highest);
+        if level >= self.limit {
+            // as near to the client's limit as it goes
+            level = (self.limit / NEAR_LIMIT).max(self.config.lowest);
+            if self.tried.iter().any(|(trial, _)| trial.long && same(trial.level, level)) {
+                return Next::Done;
+            }
+        }
+        Next::Try(Trial { level: self.whole(level), long: is_long })
+    }
+
+    /// Trials until the first that ended otherwise than the one before it.
+    fn strides(&self) -> usize {
+        let differs = self.tried.windows(2).position(|pair| pair[0].1 != pair[1].1);
+        differs.map_or(self.tried.len(), |index| index + 2)
+    }
+
+    fn narrow(&self, span: Span, width: f64) -> bool {
+        let neighbours = self.config.whole && span.high.floor() - span.low.floor() <= 1.0;
+        width <= self.config.precision || neighbours
+    }
+
+    fn shown(&self, belief: &Belief) -> Span {
+        let span = belief.span(self.config.confidence);
+        if !self.config.whole {
+            return span;
+        }
+        Span { at: span.at.floor(), low: span.low.floor(), high: span.high.ceil() }
+    }
+
+    fn whole(&self, level: f64) -> f64 {
+        if self.config.whole { level.round().max(1.0) } else { level }
+    }
+}
+
+fn same(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
+}

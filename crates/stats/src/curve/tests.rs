@@ -1,0 +1,5 @@
+use super::*;
+
+mod search;
+mod shape;
+mod vectors;

@@ -1,0 +1,157 @@
+//! Curves whose form is known: what the steps say together.
+
+use super::*;
+
+/// A server that does `capacity` a second and answers in 4 ms; past it, `kept` of that remains.
+fn server(level: f64, capacity: f64, kept: f64) -> Point {
+    let achieved = if level <= capacity { level } else { capacity * kept };
+    Point {
+        level,
+        offered_per_s: level,
+        achieved_per_s: achieved,
+        goodput_per_s: achieved,
+        concurrency: achieved * 0.004,
+        response_mean_s: 0.004,
+        service_mean_s: 0.004,
+        p99_s: if level <= capacity { 0.010 } else { 1.0 },
+        met: Some(level <= capacity),
+        window_s: 10.0,
+        ..Point::default()
+    }
+}
+
+fn staircase(capacity: f64, kept: f64, top: u32) -> Vec<(Part, Point)> {
+    (1..=top).map(|step| (Part::Up, server(f64::from(step) * 50.0, capacity, kept))).collect()
+}
+
+fn said(curve: &Curve) -> String {
+    let knee = curve.knee.as_ref().map(|knee| knee.at);
+    let (knee, overload) = (knee.unwrap_or_default(), &curve.overload);
+    format!(
+        "{:.0} in {:.0}..{:.0}, {:?} {:.2} at {:.0}",
+        knee.at, knee.low, knee.high, overload.shape, overload.kept_share, overload.at_level
+    )
+}
+
+#[test]
+fn the_shape_of_overload() {
+    // (kept past the knee, highest of the 50/s steps) → knee, its interval, overload
+    for (kept, top, expected) in [
+        (1.0, 12, "261 in 250..300, Flat 1.00 at 500"),
+        (0.8, 12, "250 in 250..300, Sag 0.84 at 500"),
+        (0.3, 12, "250 in 250..300, Collapse 0.31 at 500"),
+        (1.0, 7, "261 in 250..300, Unseen NaN at NaN"),
+    ] {
+        assert_eq!(said(&curve(&staircase(261.0, kept, top), Axis::Rate, &[])), expected);
+    }
+}
+
+#[test]
+fn no_knee_without_saturation() {
+    let curve = curve(&staircase(1_000.0, 1.0, 8), Axis::Rate, &[]);
+    assert_eq!(curve.knee, None);
+    let capacity = curve.capacity.unwrap();
+    assert_eq!((capacity.how, capacity.at.low), (CapacityEnd::NeverMissed, 400.0));
+    assert!(capacity.at.high.is_infinite());
+    assert_eq!(curve.notes[0], "No knee up to 400: throughput followed the load; go higher.");
+    assert_eq!(curve.predicted_per_s, Some(250.0));
+}
+
+/// One step that falls short for once is no knee; the last one is believed.
+#[test]
+fn one_dip_is_no_knee() {
+    let mut steps = staircase(1_000.0, 1.0, 8);
+    steps[3].1.achieved_per_s = 190.0;
+    assert_eq!(curve(&steps, Axis::Rate, &[]).knee, None);
+    steps[3].1.failure_share = 0.002;
+    assert_eq!(curve(&steps, Axis::Rate, &[]).knee.unwrap().at.at, 190.0);
+}
+
+/// Short windows miss the calls in flight at their end: no sign of saturation.
+#[test]
+fn calls_in_flight_at_the_end_of_a_short_window_are_no_knee() {
+    let mut steps = staircase(1_000.0, 1.0, 8);
+    for (_, point) in &mut steps {
+        (point.window_s, point.response_mean_s) = (1.0, 0.050);
+        point.achieved_per_s *= 0.95;
+    }
+    assert_eq!(curve(&steps, Axis::Rate, &[]).knee, None);
+}
+
+#[test]
+fn points_that_the_client_limited_are_used_nowhere() {
+    let mut steps = staircase(1_000.0, 1.0, 8);
+    for (_, point) in &mut steps[5..] {
+        (point.client_limited, point.achieved_per_s, point.failure_share) = (true, 1.0, 0.5);
+    }
+    let curve = curve(&steps, Axis::Rate, &[]);
+    assert_eq!(curve.knee, None);
+    assert_eq!(curve.capacity.unwrap().how, CapacityEnd::ClientLimited);
+    assert_eq!(
+        curve.notes[0],
+        "3 steps were limited by the client, not the server, and used in no figure here."
+    );
+}
+
+#[test]
+fn the_way_down_is_held_against_the_way_up() {
+    let mut steps = staircase(261.0, 1.0, 8);
+    steps.extend((1..=8).rev().map(|step| {
+        let mut point = server(f64::from(step) * 50.0, 261.0, 1.0);
+        if step == 3 {
+            point.goodput_per_s *= 0.6;
+        }
+        (Part::Down, point)
+    }));
+    let found = curve(&steps, Axis::Rate, &[]).hysteresis.unwrap();
+    assert!((found.loss_share - 0.4).abs() < 1e-9 && found.at_level == 150.0, "{found:?}");
+    assert_eq!(curve(&staircase(261.0, 1.0, 8), Axis::Rate, &[]).hysteresis, None);
+}
+
+#[test]
+fn repeats_give_the_peak_an_interval_and_widen_the_knee() {
+    let mut steps = staircase(261.0, 1.0, 8);
+    let mut again = staircase(261.0, 1.0, 8);
+    // in the repeat, the step at 250/s falls short
+    for (index, (_, point)) in again.iter_mut().enumerate().filter(|(index, _)| *index >= 4) {
+        point.achieved_per_s = 240.0 + index as f64;
+        point.goodput_per_s = point.achieved_per_s;
+    }
+    steps.extend(again);
+    let curve = curve(&steps, Axis::Rate, &[]);
+    let (low, high) = curve.peak.unwrap().interval().unwrap();
+    assert!(low < high, "{:?}", curve.peak);
+    let knee = curve.knee.unwrap().at;
+    assert_eq!((knee.low, knee.high), (200.0, 300.0));
+}
+
+#[test]
+fn a_staircase_with_objectives_bounds_the_capacity() {
+    let objectives = crate::parse_objectives("p99<50ms").unwrap();
+    let capacity = curve(&staircase(261.0, 1.0, 8), Axis::Rate, &objectives).capacity.unwrap();
+    assert_eq!(capacity.how, CapacityEnd::Bracketed);
+    let Span { at, low, high } = capacity.at;
+    assert!(at > 250.0 && at < 300.0 && low < 255.0 && high > 295.0, "{:?}", capacity.at);
+    let never = curve(&staircase(10.0, 1.0, 8), Axis::Rate, &objectives).capacity.unwrap();
+    assert_eq!((never.how, never.at.at, never.at.high), (CapacityEnd::NeverMet, 0.0, 50.0));
+}
+
+/// Closed load: throughput over users bends where the server is full.
+#[test]
+fn the_knee_over_populations_is_kneedles() {
+    let steps: Vec<(Part, Point)> = (1..=12)
+        .map(|users| {
+            let achieved = (f64::from(users) * 100.0).min(400.0);
+            let point = Point {
+                level: f64::from(users),
+                achieved_per_s: achieved,
+                goodput_per_s: achieved,
+                ..Point::default()
+            };
+            (Part::Up, point)
+        })
+        .collect();
+    let knee = curve(&steps, Axis::Population, &[]).knee.unwrap();
+    assert_eq!((knee.at.at, knee.at.low, knee.at.high), (4.0, 3.0, 5.0));
+    assert_eq!(knee.rule, "Kneedle, S = 1, of throughput");
+}
