@@ -5,22 +5,20 @@
 mod assemble;
 mod kneedle;
 mod knees;
+mod point;
 mod search;
 mod shape;
 mod threshold;
 mod usl;
 
-pub use assemble::{Part, curve};
+pub use assemble::curve;
 pub use kneedle::{Form, kneedle};
 pub use knees::{Level, knee, knee_by_kneedle, levels, power};
+pub use point::Purpose;
 pub use search::{Next, Search, SearchConfig, Trial, TrialEnd};
 pub use shape::{hysteresis, overload, peak, predicted};
 pub use threshold::{Tried, threshold};
 pub use usl::usl;
-
-mod point;
-
-pub use point::Purpose;
 
 use crate::Objective;
 

@@ -1,34 +1,22 @@
 //! Everything that the steps of one target say together.
 
 use super::{
-    Axis, Capacity, CapacityEnd, Curve, Knee, Level, Point, Span, Tried, hysteresis, knee,
+    Axis, Capacity, CapacityEnd, Curve, Knee, Level, Point, Purpose, Span, Tried, hysteresis, knee,
     knee_by_kneedle, levels, overload, peak, power, predicted, threshold, usl,
 };
 use crate::Objective;
 use crate::interval::CONFIDENCE;
 
-/// What a step is to the curve.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// On the way up, or in any order: the curve itself. Trials of a search too.
-    Up,
-    /// The same levels on the way down.
-    Down,
-    /// Beyond the capacity on purpose.
-    Overload,
-    /// After an overload: shown, used in no fit.
-    Recovery,
-}
-
-/// The curve of one target. Points that the client limited are used nowhere. `objectives`: those
+/// The curve of one target: of the steps upwards, the trials of a search and the overload; steps
+/// downwards are held against them, and what follows an overload is used in no figure. Points that the client limited are used nowhere. `objectives`: those
 /// that [`Point::met`] answers, empty without any. Recovery times are the caller's to fill in, and
 /// a capacity that a search found takes the place of the one found here.
-pub fn curve(steps: &[(Part, Point)], axis: Axis, objectives: &[Objective]) -> Curve {
-    let of = |wanted: &[Part]| -> Vec<Level> {
+pub fn curve(steps: &[(Purpose, Point)], axis: Axis, objectives: &[Objective]) -> Curve {
+    let of = |wanted: &[Purpose]| -> Vec<Level> {
         levels(steps.iter().filter(|(part, _)| wanted.contains(part)).map(|(_, point)| point))
     };
-    let (up, down) = (of(&[Part::Up]), of(&[Part::Down]));
-    let whole = of(&[Part::Up, Part::Overload]);
+    let (up, down) = (of(&[Purpose::Up]), of(&[Purpose::Down]));
+    let whole = of(&[Purpose::Up, Purpose::Search, Purpose::Confirm, Purpose::Overload]);
     let knee = knee(&whole, axis);
     let peak = peak(&whole);
     let usable = whole.iter().flat_map(|level| &level.points);
