@@ -1,11 +1,12 @@
 //! What passes between a face and the program that runs it.
 
 use crate::{Extras, Idle};
-use plan::Plan;
+use plan::{Plan, TlsPlan};
 use report::RunReport;
 use sample::{CallRecord, Ends};
 use stats::{Second, Snapshot};
 use units::Nanos;
+use url::Url;
 
 /// What a face may ask of this machine while it reads arguments: the contents of files that they
 /// name, above all.
@@ -16,10 +17,48 @@ pub trait Files {
     /// The operating system's number and sentence for it.
     fn read(&self, path: &str) -> Result<Vec<u8>, SystemError>;
 
+    /// The contents of all plain files of a folder, at most [`FOLDER_FILES_MAX`] of them.
+    ///
+    /// # Errors
+    /// As [`Files::read`], of the folder.
+    fn read_folder(&self, path: &str) -> Result<Vec<Vec<u8>>, SystemError> {
+        Err(SystemError { number: 20, text: format!("{path}: Not a directory") })
+    }
+
+    /// Asks for a page and gives back what its elements refer to, in their order.
+    ///
+    /// # Errors
+    /// One sentence on why there is no such page.
+    fn look_at(&self, page: &Page<'_>) -> Result<Vec<Reference>, String> {
+        Err(format!("{} cannot be asked for", page.url))
+    }
+
     /// The number of this process, for tools that print it; 0 where there is none.
     fn process_id(&self) -> u32 {
         0
     }
+}
+
+/// Files of a folder that are read at most.
+pub const FOLDER_FILES_MAX: usize = 1_000;
+
+/// A page that has to be seen before the plan can be made.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    pub url: &'a Url,
+    /// The request's bytes.
+    pub request: &'a [u8],
+    pub tls: &'a TlsPlan,
+    /// From the request to the end of the answer.
+    pub timeout: Nanos,
+}
+
+/// What an element of a page refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// `img`, in small letters.
+    pub element: String,
+    pub url: Url,
 }
 
 /// An error of the operating system: its number, and the C library's sentence for it.

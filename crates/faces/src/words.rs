@@ -76,6 +76,16 @@ pub fn ctime(unix_s: i64, offset_s: i32) -> String {
     )
 }
 
+/// Shell commands that write a plan to a file and run it.
+pub fn plan_script(file: &str, plan: &plan::Plan) -> String {
+    let text = plan::to_toml(plan, plan::Secrets::Shown);
+    let mut end = "END".to_owned();
+    while text.lines().any(|line| line == end) {
+        end.push('_');
+    }
+    format!("cat > {file} <<'{end}'\n{text}{end}\nloadstone run {file}\n")
+}
+
 /// A word as a shell takes it: in quotes where it needs them.
 pub fn shell_quoted(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"%+,-./:=@_".contains(&byte);

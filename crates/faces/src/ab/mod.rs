@@ -28,11 +28,11 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
         Ok(options) => options,
         Err(ending) => return Reading::End(ending),
     };
-    if extras.native {
-        return Reading::End(Ending::text(native::command(&options)));
-    }
     let mut ab = Ab { tally: Tally::new(&options), strict: extras.strict, options };
     match setup::plan(&ab.options) {
+        Ok(plan) if extras.native => {
+            Reading::End(Ending::text(native::command(&ab.options, &plan)))
+        }
         Ok(plan) => {
             let answers = if ab.options.verbosity >= 2 { u64::MAX } else { 1 };
             let needs = Needs { calls: true, answers, ..Needs::default() };

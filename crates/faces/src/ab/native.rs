@@ -2,10 +2,16 @@
 
 use super::options::{Method, Options};
 use super::setup::server_name;
-use crate::words::shell_quoted;
+use crate::words::{plan_script, shell_quoted};
+use plan::{Plan, TlsVersions};
 
-pub(super) fn command(options: &Options) -> String {
+/// `plan`: what the face itself would run.
+pub(super) fn command(options: &Options, plan: &Plan) -> String {
     let address = &options.address;
+    // no option of ours keeps the name from the server
+    if address.secure && !plan.tls.sni && address.host.parse::<std::net::IpAddr>().is_err() {
+        return plan_script("ab.toml", plan);
+    }
     let url = format!(
         "{}://{}{}{}",
         address.scheme(),
@@ -52,15 +58,27 @@ pub(super) fn command(options: &Options) -> String {
         add("--progress-timeout", format!("{}s", options.timeout));
     }
     if address.secure {
-        add("--insecure", String::new());
-        add("--no-resumption", String::new());
-        if let Some(name) = server_name(options).filter(|name| *name != address.host) {
-            add("--server-name", name.to_owned());
-        }
-        if let Some((file, _)) = &options.identity {
-            add("--cert", file.clone());
-            add("--key", file.clone());
-        }
+        tls(options, plan, &mut add);
     }
     parts.join(" ") + "\n"
+}
+
+fn tls(options: &Options, plan: &Plan, add: &mut dyn FnMut(&str, String)) {
+    add("--insecure", String::new());
+    add("--no-resumption", String::new());
+    match plan.tls.versions {
+        TlsVersions::Any => {}
+        TlsVersions::Tls12 => add("--tls", "1.2".to_owned()),
+        TlsVersions::Tls13 => add("--tls", "1.3".to_owned()),
+    }
+    if !plan.tls.ciphers.is_empty() {
+        add("--ciphers", plan.tls.ciphers.join(","));
+    }
+    if let Some(name) = server_name(options).filter(|name| *name != options.address.host) {
+        add("--server-name", name.to_owned());
+    }
+    if let Some((file, _)) = &options.identity {
+        add("--cert", file.clone());
+        add("--key", file.clone());
+    }
 }

@@ -15,8 +15,11 @@ pub(super) fn echo(program: &str, options: &Options) -> String {
     line.seconds("timeout", options.timeout);
     line.seconds("runtime", options.runtime);
     line.add("client", format!("{}/{}", options.client.0, options.client.1));
-    line.add("server", &options.server);
+    if options.servers.is_none() {
+        line.add("server", &options.server);
+    }
     line.given("server_name", options.server_name.as_ref());
+    line.given("servers", options.servers.as_ref());
     if options.port() > 0 {
         line.add("port", options.port());
     }
@@ -111,6 +114,9 @@ impl Line {
         match &options.sessions {
             Some(Sessions::Logged { sessions, think, file }) => {
                 return self.add("wsesslog", format!("{sessions},{think:.3},{file}"));
+            }
+            Some(Sessions::Pages { sessions, pages, think }) => {
+                return self.add("wsesspage", format!("{sessions},{pages},{think:.3}"));
             }
             Some(Sessions::Fixed { sessions, calls, think }) => {
                 self.add("wsess", format!("{sessions},{calls},{think:.3}"));

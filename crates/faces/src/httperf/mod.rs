@@ -5,8 +5,10 @@ mod echo;
 mod native;
 mod number;
 mod options;
+mod page;
 mod print;
 mod request;
+mod servers;
 mod sesslog;
 mod setup;
 mod tally;
@@ -40,11 +42,13 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
             });
         }
     };
-    if extras.native {
-        return Reading::End(Ending::text(native::command(&options)));
+    if !extras.native {
+        told.out += &echo::echo(program, &options);
     }
-    told.out += &echo::echo(program, &options);
     match setup::plan(program, &options, extras.strict, files) {
+        Ok(setup::Ready { plan, .. }) if extras.native => {
+            Reading::End(Ending::text(native::command(&options, &plan)))
+        }
         Ok(setup::Ready { plan, complaints }) => {
             told.err += &complaints;
             let face = Httperf::new(program, options, told, &plan, extras.strict);

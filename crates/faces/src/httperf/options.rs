@@ -40,6 +40,8 @@ pub(super) enum Sessions {
     Fixed { sessions: u64, calls: u64, think: f64 },
     /// Sessions, default think time, the file that describes them.
     Logged { sessions: u64, think: f64, file: String },
+    /// Sessions, page loads of each, think time behind each page in seconds.
+    Pages { sessions: u64, pages: u64, think: f64 },
 }
 
 /// `--wset`: so many files, a new one with that share of the calls.
@@ -61,6 +63,7 @@ pub(super) struct Ssl {
     pub(super) key: Option<String>,
     pub(super) verify: bool,
     pub(super) ca_file: Option<String>,
+    pub(super) ca_path: Option<String>,
 }
 
 /// A command line, read.
@@ -79,6 +82,8 @@ pub(super) struct Options {
     pub(super) client: (u64, u64),
     pub(super) server: String,
     pub(super) server_name: Option<String>,
+    /// A file of hosts, which connections or sessions take in turn.
+    pub(super) servers: Option<String>,
     pub(super) port: Option<u16>,
     pub(super) uri: String,
     /// 0: none.
@@ -125,6 +130,7 @@ impl Default for Options {
             client: (0, 1),
             server: "localhost".to_owned(),
             server_name: None,
+            servers: None,
             port: None,
             uri: "/".to_owned(),
             failure_status: 0,
@@ -155,6 +161,18 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Connections or sessions that are to be made.
+    pub(super) fn count(&self) -> u64 {
+        match &self.sessions {
+            None => self.conns,
+            Some(
+                Sessions::Fixed { sessions, .. }
+                | Sessions::Logged { sessions, .. }
+                | Sessions::Pages { sessions, .. },
+            ) => *sessions,
+        }
+    }
+
     pub(super) fn port(&self) -> u16 {
         self.port.unwrap_or(if self.ssl.on { 443 } else { 80 })
     }
@@ -380,9 +398,8 @@ fn set_text(options: &mut Options, name: &str, text: &str) -> Result<(), Bad> {
         "wsess" => options.sessions = Some(value::wsess(text)?),
         "wsesslog" => options.sessions = Some(value::wsesslog(text)?),
         "wset" => options.wset = Some(value::wset(text)?),
-        "servers" | "wsesspage" | "ssl-ca-path" => {
-            return Err(Bad(format!("--{name} cannot be done here; see the guide for what can")));
-        }
+        "servers" => options.servers = owned(),
+        "wsesspage" => options.sessions = Some(value::wsesspage(text)?),
         _ => set_tls(options, name, text)?,
     }
     Ok(())
@@ -393,6 +410,7 @@ fn set_tls(options: &mut Options, name: &str, text: &str) -> Result<(), Bad> {
     let owned = || Some(text.to_owned());
     match name {
         "ssl-ca-file" => ssl.ca_file = owned(),
+        "ssl-ca-path" => ssl.ca_path = owned(),
         "ssl-certificate" => ssl.certificate = owned(),
         "ssl-ciphers" => ssl.ciphers = owned(),
         "ssl-key" => ssl.key = owned(),

@@ -1,6 +1,7 @@
 //! The original's requests, byte for byte.
 
 use super::options::Options;
+use super::sesslog::Request;
 
 /// What comes behind the Host line of every request, and what is to be said of it on standard error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,15 +55,16 @@ impl Extra {
     }
 }
 
-/// One request. `extra`: lines behind Host; `contents`: the body, with its length where it is not
-/// empty.
+/// One request to `host`, by `method`. `extra`: lines behind Host; contents go as the body, with
+/// their length where they are not empty.
 pub(super) fn render(
     options: &Options,
+    host: &str,
     method: &str,
-    uri: &[u8],
+    request: &Request,
     extra: &[u8],
-    contents: &[u8],
 ) -> Vec<u8> {
+    let Request { uri, contents, .. } = request;
     let mut bytes = Vec::with_capacity(128 + uri.len() + extra.len() + contents.len());
     let (major, minor) = options.http_version;
     bytes.extend_from_slice(method.as_bytes());
@@ -74,7 +76,7 @@ pub(super) fn render(
         bytes.extend_from_slice(b"Connection: keep-alive\r\n");
     }
     if !options.no_host_header {
-        let host = options.server_name.as_ref().unwrap_or(&options.server);
+        let host = options.server_name.as_deref().unwrap_or(host);
         bytes.extend_from_slice(format!("Host: {host}\r\n").as_bytes());
     } else if options.strict {
         // the original's own mistake: its head ends here, and what follows is another request's
@@ -94,7 +96,9 @@ mod tests {
     use super::*;
 
     fn text(options: &Options, method: &str, extra: &str, contents: &str) -> String {
-        let bytes = render(options, method, b"/x", extra.as_bytes(), contents.as_bytes());
+        let contents = contents.as_bytes().to_vec();
+        let request = Request { method: "GET", uri: b"/x".to_vec(), contents };
+        let bytes = render(options, "localhost", method, &request, extra.as_bytes());
         String::from_utf8(bytes).unwrap()
     }
 

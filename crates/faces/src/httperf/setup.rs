@@ -2,7 +2,9 @@
 
 use super::arrivals;
 use super::options::{Options, Period, Sessions, WorkingSet};
+use super::page::{self, Look};
 use super::request::{Extra, render, unescape};
+use super::servers::{self, Host};
 use super::sesslog::{self, Burst, Request, Session};
 use crate::ab::ciphers;
 use crate::{Ending, Files};
@@ -11,15 +13,14 @@ use plan::{
     TlsPlan, TlsVersions, Visit, VisitGroup,
 };
 use units::{Nanos, Rate};
-use url::Url;
 
 /// Connections per session, and calls waiting on one of them, that the original has room for.
 const CONNECTIONS_MAX: u64 = 4;
 const PIPED_MAX: u64 = 32;
 /// Instants that a random period is drawn for.
 const DRAWN_MAX: u64 = 10_000_000;
-/// Calls for which the order of a working set is laid out; it begins again after them.
-const ORDER_MAX: u64 = 1_000_000;
+/// Calls for which the order of a working set, or of servers, is laid out; it begins again after them.
+pub(super) const ORDER_MAX: u64 = 1_000_000;
 /// No limit of the original's is a day here.
 const DAY: Nanos = Nanos::from_secs(86_400);
 
@@ -38,25 +39,36 @@ pub(super) fn plan(
     strict: bool,
     files: &dyn Files,
 ) -> Result<Ready, Ending> {
-    let fail = |text: String| Ending::error(format!("{program}{text}\n"), 1);
+    let fail = |text: String| {
+        let end = if text == page::NOT_ABSOLUTE { "" } else { "\n" };
+        Ending::error(format!("{program}{text}{end}"), 1)
+    };
     check(options).map_err(&fail)?;
     let extra = extra(options, files).map_err(&fail)?;
-    let url = address(options).map_err(&fail)?;
-    let work = work(options, strict, files).map_err(&fail)?;
-    let target = |request: &Request| TargetPlan {
-        method: (request.method == "HEAD").then(|| "HEAD".to_owned()),
-        raw: Some(match &options.method {
-            Some(method) if work.visits.is_empty() => {
-                render(options, method, &request.uri, &extra.bytes, &request.contents)
-            }
-            _ => render(options, request.method, &request.uri, &extra.bytes, &request.contents),
-        }),
-        ..TargetPlan::new(url.clone())
+    let hosts = servers::hosts(options, files).map_err(&fail)?;
+    let tls = tls(options, files).map_err(&fail)?;
+    let work = match &options.sessions {
+        Some(Sessions::Pages { .. }) => {
+            let look = Look { url: &hosts[0].url, host: &hosts[0].name, extra: &extra, tls: &tls };
+            page::work(options, &look, files)
+        }
+        _ => work(options, strict, files),
     };
-    let mut plan = Plan::for_targets(work.requests.iter().map(target).collect());
-    if options.method.as_deref() == Some("HEAD") && work.visits.is_empty() {
-        plan.request.method = "HEAD".to_owned();
-    }
+    let work = work.and_then(|work| servers::spread(options, work, hosts.len()));
+    let work = work.map_err(&fail)?;
+    let described = matches!(options.sessions, Some(Sessions::Logged { .. }));
+    let method = options.method.as_deref().filter(|_| !described);
+    let target = |host: &Host, request: &Request| {
+        let name = method.unwrap_or(request.method);
+        let raw = render(options, &host.name, name, request, &extra.bytes);
+        TargetPlan {
+            method: (name == "HEAD").then(|| "HEAD".to_owned()),
+            raw: Some(raw),
+            ..TargetPlan::new(host.url.clone())
+        }
+    };
+    let targets = hosts.iter().flat_map(|host| work.requests.iter().map(|ask| target(host, ask)));
+    let mut plan = Plan::for_targets(targets.collect());
     plan.order = if work.once { Order::Once } else { Order::InOrder };
     plan.sequence.clone_from(&work.sequence);
     plan.stop.requests = Some(work.count);
@@ -66,7 +78,7 @@ pub(super) fn plan(
     plan.timeouts = timeouts(options);
     plan.expect = expect(options);
     connection(&mut plan, options).map_err(&fail)?;
-    plan.tls = tls(options, files).map_err(&fail)?;
+    plan.tls = tls;
     plan.measure.tcp_info_share = 0.0;
     plan.driver.threads = Some(1);
     let complaint = |text: &String| format!("{program}: {text}\n");
@@ -98,35 +110,24 @@ fn extra(options: &Options, files: &dyn Files) -> Result<Extra, String> {
     Ok(extra)
 }
 
-fn address(options: &Options) -> Result<Url, String> {
-    let scheme = if options.ssl.on { "https" } else { "http" };
-    let host = &options.server;
-    let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
-    let known = !host.is_empty() && !host.contains(['/', '?', '#', '@']);
-    Url::parse(&format!("{scheme}://{host}:{}/", options.port()))
-        .ok()
-        .filter(|_| known)
-        .ok_or_else(|| format!(".core_addr_intern: invalid server address {}", options.server))
+/// What is asked for, before it is bytes.
+pub(super) struct Work {
+    pub(super) requests: Vec<Request>,
+    /// Rows of these, by the index of the call; empty: one after the other.
+    pub(super) sequence: Vec<u32>,
+    pub(super) once: bool,
+    pub(super) visits: Vec<Visit>,
+    /// Connections or sessions.
+    pub(super) count: u64,
 }
 
-/// What is asked for, before it is bytes.
-struct Work {
-    requests: Vec<Request>,
-    /// Rows of these, by the index of the call; empty: one after the other.
-    sequence: Vec<u32>,
-    once: bool,
-    visits: Vec<Visit>,
-    /// Connections or sessions.
-    count: u64,
-}
+pub(super) const NO_SESSION: &str =
+    ": no session to be run: give their number in the first parameter";
 
 fn work(options: &Options, strict: bool, files: &dyn Files) -> Result<Work, String> {
-    let count = match &options.sessions {
-        None => options.conns,
-        Some(Sessions::Fixed { sessions, .. } | Sessions::Logged { sessions, .. }) => *sessions,
-    };
+    let count = options.count();
     if count == 0 {
-        return Err(": no session to be run: give their number in the first parameter".to_owned());
+        return Err(NO_SESSION.to_owned());
     }
     let plain =
         |requests| Work { requests, sequence: Vec::new(), once: false, visits: Vec::new(), count };
@@ -248,6 +249,7 @@ fn session(options: &Options, work: &Work) -> SessionPlan {
     match &options.sessions {
         None => SessionPlan {
             one_connection: true,
+            visits: work.visits.clone(),
             ..SessionPlan::of(small(options.calls.max(1)), Think::None)
         },
         Some(Sessions::Fixed { calls, think, .. }) => {
@@ -255,10 +257,11 @@ fn session(options: &Options, work: &Work) -> SessionPlan {
             SessionPlan {
                 lead: true,
                 retry: options.retry_on_failure,
+                visits: work.visits.clone(),
                 ..SessionPlan::of(small((*calls).max(1)), think)
             }
         }
-        Some(Sessions::Logged { .. }) => SessionPlan {
+        Some(Sessions::Logged { .. } | Sessions::Pages { .. }) => SessionPlan {
             lead: true,
             retry: options.retry_on_failure,
             visits: work.visits.clone(),
@@ -304,7 +307,7 @@ fn connection(plan: &mut Plan, options: &Options) -> Result<(), String> {
     let calls = match &options.sessions {
         None => options.calls,
         Some(Sessions::Fixed { calls, .. }) => *calls,
-        Some(Sessions::Logged { .. }) => 1,
+        Some(Sessions::Logged { .. } | Sessions::Pages { .. }) => 1,
     };
     let burst = options.burst.clamp(1, calls.max(1));
     let piped = match options.max_piped_calls {
@@ -357,9 +360,19 @@ fn tls(options: &Options, files: &dyn Files) -> Result<TlsPlan, String> {
             format!(": none of the ciphers {list} is spoken here; leave --ssl-ciphers out")
         })?,
     };
+    let mut ca = read(&ssl.ca_file)?;
+    if let Some(folder) = &ssl.ca_path {
+        let all = files.read_folder(folder).map_err(|error| format!(": {folder}: {}", error.text));
+        let certificates: Vec<Vec<u8>> =
+            all?.into_iter().filter(|file| holds_certificate(file)).collect();
+        if certificates.is_empty() {
+            return Err(format!(": --ssl-ca-path {folder}: it holds no certificate in PEM"));
+        }
+        ca.get_or_insert_default().extend(certificates.join(&b'\n'));
+    }
     Ok(TlsPlan {
         insecure: !ssl.verify,
-        ca: read(&ssl.ca_file)?,
+        ca,
         cert: read(&ssl.certificate)?,
         key: read(&ssl.key)?,
         // within a session alone the original takes a TLS session up again
@@ -373,6 +386,12 @@ fn tls(options: &Options, files: &dyn Files) -> Result<TlsPlan, String> {
     })
 }
 
-fn seconds(seconds: f64) -> Nanos {
+/// PEM, not a list of revoked ones or a key.
+fn holds_certificate(file: &[u8]) -> bool {
+    const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
+    file.windows(BEGIN.len()).any(|part| part == BEGIN)
+}
+
+pub(super) fn seconds(seconds: f64) -> Nanos {
     Nanos::from_secs_f64(seconds)
 }

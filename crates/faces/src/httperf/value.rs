@@ -176,16 +176,28 @@ const SESSIONS: &str = "bad number of sessions (1st param)";
 
 /// `10,5,2`: ten sessions of five calls, two seconds between bursts.
 pub(super) fn wsess(text: &str) -> Result<Sessions, Bad> {
-    let mut parts = Parts { option: "wsess", rest: text };
-    let sessions = parts.whole(SESSIONS)?;
     let calls = "bad number of calls per session (2nd param)";
-    parts.comma(calls)?;
-    let calls = parts.whole(calls)?;
+    let (sessions, calls, think) = three("wsess", calls, text)?;
+    Ok(Sessions::Fixed { sessions, calls, think })
+}
+
+/// `10,5,2`: ten sessions of five pages, two seconds between them.
+pub(super) fn wsesspage(text: &str) -> Result<Sessions, Bad> {
+    let pages = "bad number of user requests per session (2nd param)";
+    let (sessions, pages, think) = three("wsesspage", pages, text)?;
+    Ok(Sessions::Pages { sessions, pages, think })
+}
+
+fn three(option: &'static str, second: &str, text: &str) -> Result<(u64, u64, f64), Bad> {
+    let mut parts = Parts { option, rest: text };
+    let sessions = parts.whole(SESSIONS)?;
+    parts.comma(second)?;
+    let count = parts.whole(second)?;
     let think = "bad user think time (3rd param)";
     parts.comma(think)?;
     let think = parts.seconds(think)?;
     parts.end()?;
-    Ok(Sessions::Fixed { sessions, calls, think })
+    Ok((sessions, count, think))
 }
 
 /// `10,2,FILE`; nothing may follow the file's name.

@@ -18,15 +18,15 @@ pub fn read(args: &[String], extras: Extras, files: &dyn Files) -> Reading {
         Ok(options) => options,
         Err(ending) => return Reading::End(ending),
     };
-    if extras.native {
-        return Reading::End(native(&options));
-    }
     let made = places(&options, files).and_then(|places| requests::make(&options, &places));
     let made = match made {
         Ok(made) => made,
         Err(text) => return Reading::End(fatal(text)),
     };
     let plan = plan(&options, made.targets);
+    if extras.native {
+        return Reading::End(Ending::text(native(&options, &plan)));
+    }
     let tally = Tally::new(made.sent, files.process_id());
     let face = Box::new(Torture { options, tally });
     let needs = Needs { calls: true, answers: u64::MAX, ..Needs::default() };
@@ -119,13 +119,16 @@ fn fatal(text: impl AsRef<str>) -> Ending {
     Ending::error(format!("torture.pl: {}\n", text.as_ref()), 255)
 }
 
-/// The same load without the random data, for which there is no native command.
-fn native(options: &Options) -> Ending {
-    let calls = u64::from(options.copies) * u64::from(options.times);
-    let place = match &options.place {
-        Place::One(url) => crate::words::shell_quoted(url.as_str()),
-        Place::List(path) => format!("--urls {} --random", crate::words::shell_quoted(path)),
+/// Random data and draws from a list take a plan: it holds every request.
+fn native(options: &Options, plan: &Plan) -> String {
+    let Place::One(url) = &options.place else {
+        return crate::words::plan_script("torture.toml", plan);
     };
+    if options.length > 0 {
+        return crate::words::plan_script("torture.toml", plan);
+    }
+    let calls = u64::from(options.copies) * u64::from(options.times);
+    let place = crate::words::shell_quoted(url.as_str());
     let mut line = format!("loadstone run {place} -c {} -n {calls} --calls 1", options.copies);
     if !options.delay.is_zero() {
         put!(line, " --think 0s..{}", units::show::duration(options.delay).replace(' ', ""));
@@ -133,9 +136,5 @@ fn native(options: &Options) -> Ending {
     if options.post {
         line.push_str(" --method POST");
     }
-    let mut ending = Ending::text(line + "\n");
-    if options.length > 0 {
-        ending.err = "torture.pl: the command leaves out the random data of -l\n".to_owned();
-    }
-    ending
+    line + "\n"
 }

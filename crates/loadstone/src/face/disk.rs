@@ -1,13 +1,19 @@
 //! Files that a tool's arguments name.
 
-use faces::{Files, SystemError};
+use crate::caller::Caller;
+use engine::exchange::{Caller as _, Outgoing};
+use faces::{FOLDER_FILES_MAX, Files, Page, Reference, SystemError};
 use std::io::Read;
+use units::Nanos;
+use wire::answer::Asked;
 
 /// The disk; `-` is a file like any other.
 pub(super) struct Disk;
 
 /// Bytes that are read at most: they are held in memory.
 const BYTES_MAX: u64 = 1 << 30;
+/// The longest that a connection to a page may take.
+const CONNECT: Nanos = Nanos::from_secs(5);
 
 impl Files for Disk {
     fn read(&self, path: &str) -> Result<Vec<u8>, SystemError> {
@@ -19,6 +25,42 @@ impl Files for Disk {
             return Err(SystemError { number: 27, text: "File too large".to_owned() });
         }
         Ok(bytes)
+    }
+
+    fn read_folder(&self, path: &str) -> Result<Vec<Vec<u8>>, SystemError> {
+        let fault = |error: std::io::Error| system_error(&error);
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(path).map_err(fault)?.take(FOLDER_FILES_MAX) {
+            let path = entry.map_err(fault)?.path();
+            // a link may lead to a plain file
+            if std::fs::metadata(&path).is_ok_and(|facts| facts.is_file()) {
+                names.push(path);
+            }
+        }
+        names.sort();
+        names.iter().map(|path| self.read(&path.to_string_lossy())).collect()
+    }
+
+    fn look_at(&self, page: &Page<'_>) -> Result<Vec<Reference>, String> {
+        let tls = page.tls;
+        let settings = tls::Settings {
+            insecure: tls.insecure,
+            ca: tls.ca.clone(),
+            cert: tls.cert.clone(),
+            key: tls.key.clone(),
+            ..tls::Settings::default()
+        };
+        let outgoing = Outgoing {
+            url: page.url.clone(),
+            bytes: page.request.to_vec(),
+            asked: Asked::Ordinary,
+            timeout: page.timeout,
+        };
+        let mut heard = Caller::new(CONNECT, settings)?.exchange(vec![outgoing]);
+        let heard = heard.pop().ok_or("nothing was heard")?;
+        let reply = heard.result.map_err(|trouble| trouble.text)?;
+        let found = workload::links(&reply.body, page.url).into_iter();
+        Ok(found.map(|link| Reference { element: link.element, url: link.url }).collect())
     }
 
     fn process_id(&self) -> u32 {

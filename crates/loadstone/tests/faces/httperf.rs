@@ -1,10 +1,14 @@
 //! `loadstone httperf` against the original: the same command lines at the same site, compared line
 //! by line with what was measured masked, and with what was counted exact.
 
+use crate::support::http::{Recorder, answer, read_request};
+use crate::support::tls::{TlsOptions, TlsServer};
 use crate::support::{self, Ran, Scripted, Site};
-use std::io::Read;
+use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 /// Digits behind these words are counts or sizes and must agree; all others were measured.
 const EXACT: [&str; 11] = [
@@ -27,7 +31,7 @@ fn original(args: &[String]) -> Ran {
     let mut ran = support::finish(command, b"");
     // a limit of select(2), which is not ours
     let own = |line: &&str| !line.contains("FD_SETSIZE");
-    ran.stderr = ran.stderr.lines().filter(own).map(|line| format!("{line}\n")).collect();
+    ran.stderr = ran.stderr.split_inclusive('\n').filter(own).collect();
     ran
 }
 
@@ -147,6 +151,9 @@ fn lists_of_uris_and_sessions() {
         "--wsess 2,3,0.01 --failure-status 404 --uri /hw".to_owned(),
         format!("--wsesslog 4,0.01,{log} --rate 40"),
         format!("--wsesslog 3,0.01,{log}"),
+        // with a part in the page the original breaks off
+        "--wsesspage 3,2,0.02 --uri /hw".to_owned(),
+        "--wsesspage 2,2,0.02 --uri /hw --rate 20 --burst-length 2".to_owned(),
     ] {
         same(site.port(), &line);
     }
@@ -165,6 +172,147 @@ fn errors_are_counted_where_the_original_counts_them() {
     });
     same(hasty.address.port(), "--num-conns 2");
     same(hasty.address.port(), "--wsess 2,2,0");
+}
+
+#[test]
+fn over_tls() {
+    let server = TlsServer::start(&TlsOptions::default());
+    for line in [
+        "--ssl --num-conns 3 --num-calls 2",
+        "--ssl --num-conns 2 --ssl-no-reuse --rate 40",
+        "--ssl --num-conns 2 --ssl-ciphers ECDHE-ECDSA-AES128-GCM-SHA256",
+        "--ssl --num-conns 2 --num-calls 2 --http-version 1.0",
+        "--ssl --wsess 2,3,0.01 --burst-length 2",
+    ] {
+        same(server.port(), line);
+    }
+    let plain = Site::start(&[]);
+    let line = format!("--server 127.0.0.1 --port {} --ssl", plain.port());
+    let args: Vec<String> = line.split(' ').map(str::to_owned).collect();
+    // what OpenSSL itself adds to it is OpenSSL's
+    let first = |ran: Ran| (ran.stderr.lines().next().map(str::to_owned), ran.stdout, ran.code);
+    assert_eq!(first(ours(&args)), first(original(&args)));
+}
+
+#[test]
+fn certificates_are_checked_against_a_folder_of_authorities() {
+    let server = TlsServer::start(&TlsOptions::default());
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("a folder within")).unwrap();
+    std::fs::write(folder.path().join("notes.txt"), "no certificate").unwrap();
+    let run = |folder: &str| {
+        let line = format!(
+            "--server localhost --port {} --ssl --ssl-verify --ssl-ca-path {folder}",
+            server.port()
+        );
+        ours(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    };
+    let path = folder.path().to_str().unwrap();
+    let nobody = run(path).expect(&[1]);
+    assert!(nobody.stderr.contains("holds no certificate in PEM"), "{nobody:#?}");
+    let strangers = support::tls::Pki::new().ca;
+    std::fs::write(folder.path().join("strangers.pem"), strangers).unwrap();
+    let stranger = run(path).expect(&[255]);
+    assert!(stranger.stderr.contains("failed to connect to SSL server"), "{stranger:#?}");
+    std::fs::copy(&server.files.ca, folder.path().join("5ed36f99.0")).unwrap();
+    let trusted = run(path).expect(&[0]);
+    assert!(trusted.stdout.contains("replies 1 "), "{trusted:#?}");
+    let missing = run("/no/such/folder").expect(&[1]);
+    assert!(missing.stderr.contains("/no/such/folder: No such file"), "{missing:#?}");
+}
+
+/// A server that answers every connection's only request and keeps when each came, and which.
+struct Clock {
+    server: Scripted,
+    came: Arc<Mutex<Vec<Instant>>>,
+}
+
+impl Clock {
+    fn start() -> Clock {
+        let came = Arc::new(Mutex::new(Vec::new()));
+        let book = Arc::clone(&came);
+        let server = Scripted::start(move |mut stream, _| {
+            book.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
+            read_request(&mut BufReader::new(&mut stream));
+            stream.write_all(&answer(200, "", "hello")).ok();
+        });
+        Clock { server, came }
+    }
+
+    /// Milliseconds from the first connection to each, of one run.
+    fn offsets(&self, run: fn(&[String]) -> Ran, line: &str) -> Vec<f64> {
+        let port = self.server.address.port();
+        let line = format!("--server 127.0.0.1 --port {port} {line}");
+        let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        run(&args).expect(&[0]);
+        let mut came =
+            std::mem::take(&mut *self.came.lock().unwrap_or_else(PoisonError::into_inner));
+        came.sort();
+        came.iter().map(|at| (*at - came[0]).as_secs_f64() * 1e3).collect()
+    }
+}
+
+/// Connections come at the same instants. This machine may be late now and then, never twenty times
+/// in the same direction for both, so one round of equal instants is enough.
+#[test]
+fn connections_come_when_the_original_s_come() {
+    const ROUNDS: usize = 20;
+    const NEAR_MS: f64 = 15.0;
+    let clock = Clock::start();
+    for law in [
+        "--period d0.05",
+        "--rate 25",
+        "--period u0.02,0.12",
+        "--period u0.02,0.12 --client 2/5",
+        "--period e0.06",
+        "--period e0.06 --client 1/2",
+    ] {
+        let line = format!("{law} --num-conns 12");
+        let mut seen = Vec::new();
+        let agreed = (0..ROUNDS).any(|_| {
+            let theirs = clock.offsets(original, &line);
+            let found = clock.offsets(ours, &line);
+            let near = |(a, b): (&f64, &f64)| (a - b).abs() < NEAR_MS;
+            let equal =
+                theirs.len() == 12 && found.len() == 12 && theirs.iter().zip(&found).all(near);
+            seen.push((theirs, found));
+            equal
+        });
+        assert!(agreed, "{law}: {seen:.1?}");
+    }
+}
+
+#[test]
+fn pages_come_with_their_parts_and_servers_take_turns() {
+    const PAGE: &str = "<img src=/a.png><IMG SRC='b.png'><iframe src=/f></iframe>\
+                        <img src=http://elsewhere.invalid/x><script src=/s.js></script>";
+    let server = Recorder::start(|request| {
+        let body = if request.target() == "/page" { PAGE } else { "part" };
+        answer(200, "Content-Type: text/html\r\n", body)
+    });
+    let port = server.port();
+    let run = |line: &str| {
+        let line = format!("--port {port} {line}");
+        ours(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).expect(&[0])
+    };
+    let ran = run("--server 127.0.0.1 --wsesspage 2,2,0 --uri /page");
+    assert!(ran.stdout.contains("requests 16 replies 16 "), "{ran:#?}");
+    assert!(ran.stdout.contains("Session length histogram: 0 0 0 0 0 0 0 0 2\n"), "{ran:#?}");
+    let all = server.all();
+    let count = |path: &str| all.iter().filter(|asked| asked.target() == path).count();
+    // the page once more: it is looked at before the run
+    let counts = ["/page", "/a.png", "/b.png", "/f", "/x", "/s.js"].map(count);
+    assert_eq!(counts, [5, 4, 4, 4, 0, 0], "{all:#?}");
+    let servers = file("httperf-servers", b"127.0.0.1\0localhost\0");
+    let ran = run(&format!("--servers {servers} --num-conns 3 --num-calls 2 --uri /x"));
+    assert!(ran.stdout.starts_with(&format!("httperf --client=0/1 --servers={servers} ")));
+    let hosts: Vec<String> =
+        server.all()[all.len()..].iter().map(|ask| ask.field("host").unwrap().to_owned()).collect();
+    let turns = ["127.0.0.1", "127.0.0.1", "localhost", "localhost", "127.0.0.1", "127.0.0.1"];
+    assert_eq!(hosts, turns);
+    let empty = file("httperf-no-servers", b"\0");
+    let args = ["--servers".to_owned(), empty];
+    assert!(ours(&args).expect(&[1]).stderr.contains("names 0 servers"));
 }
 
 #[test]
@@ -189,6 +337,10 @@ fn what_the_original_refuses_is_refused_in_its_words() {
         "--wsesslog 1,1,f,g",
         "--wset 5",
         "--wset 5,3",
+        "--wsesspage 1",
+        "--wsesspage 1,2,x",
+        "--wsesspage 1,2,3,4",
+        "--wsesspage 1,2,0 --uri page",
         "--failure-status 0",
         "--session-cookies",
         "--server nobody.invalid",

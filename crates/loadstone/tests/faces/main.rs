@@ -7,5 +7,6 @@ mod support;
 
 mod ab;
 mod httperf;
+mod native;
 mod torture;
 mod wrk;
