@@ -17,6 +17,7 @@ mod finish;
 mod flow;
 mod inspect;
 mod place;
+pub mod ramp;
 mod render;
 mod script;
 mod setup;

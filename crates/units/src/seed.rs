@@ -15,6 +15,7 @@ pub enum Purpose {
     Bootstrap,
     Simulation,
     Torture,
+    Steps,
 }
 
 impl Seed {

@@ -97,9 +97,10 @@ impl Point {
     /// Whether the server still follows the load here: completions keep up with what is offered (on
     /// the axis of populations they always do), hardly any call fails, and the objectives are kept.
     /// The thresholds are those of the knee: 99 % and 0.1 %. `rest_s`: mean response time of the
-    /// server at rest; calls that fell due so shortly before the end are rightly still in flight.
+    /// server at rest (a quarter of the window counts at most); calls that fell due so shortly before
+    /// the end are rightly still in flight.
     pub fn follows(&self, axis: Axis, rest_s: f64) -> bool {
-        let under_way = self.offered_per_s * rest_s.max(0.0) + 1.0;
+        let under_way = self.offered_per_s * rest_s.clamp(0.0, 0.25 * self.window_s) + 1.0;
         let expected = 0.99 * self.offered_per_s * self.window_s - under_way;
         let keeps_up = axis == Axis::Population || self.achieved_per_s * self.window_s >= expected;
         keeps_up && self.failure_share <= 0.001 && self.met != Some(false)
