@@ -169,7 +169,7 @@ fn tcp(report: &RunReport) -> Option<String> {
     ))
 }
 
-fn client(report: &RunReport, figures: &Figures) -> String {
+pub(crate) fn client(report: &RunReport, figures: &Figures) -> String {
     let driver = &report.driver;
     let mut parts = Vec::new();
     if !driver.io.is_empty() {
@@ -194,7 +194,7 @@ fn client(report: &RunReport, figures: &Figures) -> String {
 }
 
 /// torture.pl's dummy run: what the reader may subtract.
-fn dummy(report: &RunReport, figures: &Figures) -> Option<String> {
+pub(crate) fn dummy(report: &RunReport, figures: &Figures) -> Option<String> {
     let dummy = report.driver.dummy?;
     if figures.response.is_empty() {
         return None;

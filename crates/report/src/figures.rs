@@ -3,7 +3,9 @@
 use crate::{Headline, RunReport};
 use plan::Plan;
 use stats::webmark::{Weighted, weighted_response};
-use stats::{Estimate, Hist, Little, Measurement, Second, Snapshot, interval, samples_needed};
+use stats::{
+    Estimate, Hist, Little, Measurement, Second, Snapshot, Spread, interval, samples_needed,
+};
 use units::Nanos;
 
 /// Derived figures of a run. Rates per second, times in seconds, shares 0..=1; NaN where there is
@@ -148,11 +150,17 @@ pub(crate) struct Bucket {
     pub(crate) done: u64,
     /// Failed, timed out or dropped.
     pub(crate) bad: u64,
-    /// The highest of the rows: quantiles have no mean.
+    /// From here the highest of the rows: quantiles have no mean.
     pub(crate) p50: Nanos,
     pub(crate) p90: Nanos,
     pub(crate) p99: Nanos,
     pub(crate) max: Nanos,
+    pub(crate) slip_p99: Nanos,
+    pub(crate) in_flight: u64,
+    pub(crate) open_connections: u64,
+    /// Share of its core that a worker was busy, 0..=1.
+    pub(crate) driver_cpu: f64,
+    pub(crate) spread: Spread,
 }
 
 impl Bucket {
@@ -177,6 +185,11 @@ pub(crate) fn buckets(measurement: &Measurement, count_max: usize) -> Vec<Bucket
             bucket.p90 = bucket.p90.max(row.p90);
             bucket.p99 = bucket.p99.max(row.p99);
             bucket.max = bucket.max.max(row.max);
+            bucket.slip_p99 = bucket.slip_p99.max(row.slip_p99);
+            bucket.in_flight = bucket.in_flight.max(row.in_flight);
+            bucket.open_connections = bucket.open_connections.max(row.open_connections);
+            bucket.driver_cpu = bucket.driver_cpu.max(row.driver_cpu);
+            bucket.spread.merge(&row.spread);
             bucket
         })
     };

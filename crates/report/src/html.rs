@@ -1,49 +1,28 @@
-//! The report as one self-contained page: no network, no fonts, no script; readable on paper, light
-//! or dark. Whatever a peer sent is text: it is escaped by the template and could not run anyway,
-//! since the policy of the page allows nothing but its own style sheet.
+//! The report as one self-contained page: no network, no fonts; readable without script and on paper,
+//! light or dark. Every chart is drawn twice from one description: as SVG in the page, and by the
+//! script with a cursor and zoom. Whatever a peer sent is text: it is escaped by the template and
+//! could not run anyway, since the policy of the page allows nothing but its own style and script.
 
 mod axis;
+mod chart;
 mod charts;
+mod draw;
+mod page;
 mod sections;
 
 use crate::{Figures, RunReport, text, words};
-use base64::Engine;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
-use sha2::{Digest, Sha256};
-
-const STYLE: &str = include_str!("html/style.css");
+use maud::{Markup, html};
+use page::Plots;
 
 /// The page.
 pub fn html(report: &RunReport) -> String {
-    let figures = Figures::new(report);
-    page(report, &body(report, &figures)).into_string()
+    let mut plots = Plots::default();
+    let body = body(report, &Figures::new(report), &mut plots);
+    let title = format!("{}: {}", report.verdict.state.id(), words::name(report));
+    page::page(&title, &body, plots)
 }
 
-fn page(report: &RunReport, body: &Markup) -> Markup {
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(policy());
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta name="referrer" content="no-referrer";
-                title { (report.verdict.state.id()) ": " (words::name(report)) }
-                style { (PreEscaped(STYLE)) }
-            }
-            body { main { (body) } }
-        }
-    }
-}
-
-/// Nothing from anywhere, and of the page itself only the style sheet with this hash.
-fn policy() -> String {
-    let hash = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(STYLE));
-    format!("default-src 'none'; style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'")
-}
-
-fn body(report: &RunReport, figures: &Figures) -> Markup {
+fn body(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Markup {
     let (name, target) = (words::name(report), words::target(&report.plan));
     html! {
         header {
@@ -56,14 +35,22 @@ fn body(report: &RunReport, figures: &Figures) -> Markup {
         p class="answer" { (words::answer(report, figures)) }
         (sections::tiles(report, figures))
         (sections::objectives(report))
-        @if let Some(charts) = charts::over_time(report) { h2 { "Over time" } (charts) }
-        (sections::times(report, figures))
+        (sections::findings(&report.findings))
+        @if let Some(charts) = charts::over_time(report, plots) {
+            h2 { "Over time" }
+            (charts)
+            p class="note scripted-only" {
+                "Drag across a chart to look closer, double-click for the whole; click a name to hide \
+                 its line."
+            }
+        }
+        (sections::times(report, figures, plots))
         (sections::phases(report, figures))
         (sections::server_timings(report))
         (sections::outcomes(report))
         (sections::runs(report))
-        (sections::findings(report))
         (sections::per_url(report))
+        (sections::client(report, figures, plots))
         (sections::details(report, figures))
         footer {
             "Measured " (words::timestamp(report.started_unix_s))

@@ -1,57 +1,60 @@
-//! The charts, as SVG. Curves differ in dashes as well as in colour.
+//! The charts of a run: which figures they show.
 
-use super::axis::*;
+use super::chart::{Cells, Chart, Dash, Horizontal, Line, POINTS_MAX, Range, Tone, Unit, Values};
+use super::page::Plots;
 use crate::figures::{self, Bucket};
 use crate::{Figures, RunReport, words};
 use maud::{Markup, html};
 use plan::Load;
-use stats::samples_needed;
+use stats::{Hist, samples_needed};
 use units::{Nanos, show};
 
-/// Points of one curve at most.
-const POINTS_MAX: usize = 480;
+/// The rows of a run along its window, and the axis they lie on. `None` for a single interval.
+struct Along {
+    buckets: Vec<Bucket>,
+    x: Horizontal,
+}
 
-/// One entry of a chart's key: classes of its line and its name.
-type Key<'a> = (&'a str, &'a str);
+impl Along {
+    fn of(report: &RunReport) -> Option<Along> {
+        let buckets = figures::buckets(&report.measurement, POINTS_MAX);
+        let [first, .., last] = &buckets[..] else { return None };
+        let (low, high) = (first.at_s, last.at_s + last.span_s);
+        let x = Horizontal { unit: Unit::Time, log: false, low, high };
+        Some(Along { buckets, x })
+    }
 
-fn chart(title: &str, keys: &[Key<'_>], height: f64, words: &str, drawing: &Markup) -> Markup {
-    html! {
-        figure {
-            figcaption {
-                strong { (title) }
-                @for (class, name) in keys {
-                    span class="key" {
-                        svg viewBox="0 0 22 10" aria-hidden="true" {
-                            path class=(class) d="M0 5H22" {}
-                        }
-                        (name)
-                    }
-                }
-            }
-            div class="wide chart" {
-                svg viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label=(words) {
-                    (drawing)
-                }
-            }
-        }
+    fn chart(&self, id: &str, title: &str, y: Unit) -> Chart {
+        let at = self.buckets.iter().map(|bucket| bucket.at_s + bucket.span_s / 2.0).collect();
+        Chart { at, words: format!("{title} over time"), ..Chart::new(id, title, self.x, y) }
+    }
+
+    fn values(&self, of: impl Fn(&Bucket) -> f64) -> Values {
+        self.buckets.iter().map(|bucket| Some(of(bucket))).collect()
+    }
+
+    /// Times above zero: the axis is logarithmic.
+    fn times(&self, of: fn(&Bucket) -> Nanos) -> Values {
+        let time = |bucket| Some(of(bucket).as_secs_f64()).filter(|time| *time > 0.0);
+        self.buckets.iter().map(time).collect()
     }
 }
 
-/// Throughput and response quantiles along the window; nothing for a run of a single interval.
-pub(super) fn over_time(report: &RunReport) -> Option<Markup> {
-    let buckets = figures::buckets(&report.measurement, POINTS_MAX);
-    let [first, .., last] = &buckets[..] else { return None };
-    let time = Scale::exact(first.at_s, last.at_s + last.span_s, (LEFT, RIGHT));
-    let length = words::span(Nanos::from_secs_f64(first.span_s));
+/// Throughput, response quantiles, the heat map and what was open along the window; nothing for a run
+/// of a single interval.
+pub(super) fn over_time(report: &RunReport, plots: &mut Plots) -> Option<Markup> {
+    let along = Along::of(report)?;
+    let length = words::span(Nanos::from_secs_f64(along.buckets[0].span_s));
+    let joined = figures::in_window(&report.measurement).count() > along.buckets.len();
     Some(html! {
-        (throughput(&buckets, &time, intended(report)))
-        (quantiles(&buckets, &time))
+        (plots.figure(&throughput(&along, intended(report))))
+        (plots.figure(&quantiles(&along)))
+        @if let Some(chart) = heat(&along) { (plots.figure(&chart)) }
+        (plots.figure(&concurrency(&along)))
         p class="note" {
             "A point is " (length) "; its quantiles are of the calls that ended in it"
-            @if figures::in_window(&report.measurement).count() > buckets.len() {
-                ", the highest of its rows"
-            }
-            "."
+            @if joined { ", the highest of its rows" }
+            ". In the heat map each column is that long and each cell a class of response times."
         }
     })
 }
@@ -65,167 +68,140 @@ fn intended(report: &RunReport) -> Option<(f64, f64)> {
     (steady || report.runs.is_empty()).then_some((from, to))
 }
 
-fn seconds_axis(time: &Scale) -> Markup {
-    bottom_axis(time, &time.ticks(), &|at| words::span(Nanos::from_secs_f64(at)))
+fn throughput(along: &Along, intended: Option<(f64, f64)>) -> Chart {
+    let mut chart = along.chart("throughput", "Calls per second", Unit::Rate);
+    let ended = along.values(|bucket| bucket.per_s(bucket.done));
+    chart.lines.push(Line::new("ended", Tone::Blue, ended).filled());
+    if let Some((from, to)) = intended {
+        let at = |bucket: &Bucket| {
+            let middle = bucket.at_s + bucket.span_s / 2.0;
+            from + (to - from) * (middle - along.x.low) / (along.x.high - along.x.low)
+        };
+        let line = Line::new("intended", Tone::Sky, along.values(at)).dashed(Dash::Long);
+        chart.lines.push(line);
+    }
+    if along.buckets.iter().any(|bucket| bucket.bad > 0) {
+        let bad = along.values(|bucket| bucket.per_s(bucket.bad));
+        let line = Line::new("failed, timed out or dropped", Tone::Red, bad);
+        chart.lines.push(line.dashed(Dash::Short));
+    }
+    chart
 }
 
-fn middle(bucket: &Bucket) -> f64 {
-    bucket.at_s + bucket.span_s / 2.0
-}
-
-fn throughput(buckets: &[Bucket], time: &Scale, intended: Option<(f64, f64)>) -> Markup {
-    let rates = buckets.iter().map(|bucket| bucket.per_s(bucket.done));
-    let top = rates.chain(intended.map(|(from, to)| from.max(to))).fold(0.0, f64::max);
-    let scale = Scale::from_zero(top, (BOTTOM, TOP));
-    let curve = |count: &dyn Fn(&Bucket) -> u64| {
-        path(buckets.iter().map(|bucket| {
-            Some((time.place(middle(bucket)), scale.place(bucket.per_s(count(bucket)))))
-        }))
-    };
-    let done = curve(&|bucket| bucket.done);
-    let ends = buckets.first().zip(buckets.last());
-    let ends = ends.map(|(first, last)| (time.place(middle(first)), time.place(middle(last))));
-    let area = ends.map_or_else(String::new, |(from, to)| {
-        let (from, to, floor) = (coordinate(from), coordinate(to), coordinate(BOTTOM));
-        format!("{done}L{to} {floor}L{from} {floor}Z")
-    });
-    let bad = buckets.iter().any(|bucket| bucket.bad > 0);
-    let mut keys = vec![("curve c0", "ended")];
-    keys.extend(intended.map(|_| ("curve c1 d1", "intended")));
-    keys.extend(bad.then_some(("curve c3 d2", "failed, timed out or dropped")));
-    let drawing = html! {
-        (left_axis(&scale, &show::rate))
-        (seconds_axis(time))
-        path class="area" d=(area) {}
-        path class="curve c0" d=(done) {}
-        @if let Some((from, to)) = intended {
-            @let ends = [(LEFT, scale.place(from)), (RIGHT, scale.place(to))];
-            path class="curve c1 d1" d=(path(ends.into_iter().map(Some))) {}
-        }
-        @if bad { path class="curve c3 d2" d=(curve(&|bucket| bucket.bad)) {} }
-    };
-    chart("Calls per second", &keys, HEIGHT, "Throughput over time", &drawing)
-}
-
-type BucketTime = fn(&Bucket) -> Nanos;
-
-fn quantiles(buckets: &[Bucket], time: &Scale) -> Markup {
-    let curves: [(&str, &str, BucketTime); 4] = [
-        ("curve c3 d2 thin", "max", |bucket| bucket.max),
-        ("curve c2", "p99", |bucket| bucket.p99),
-        ("curve c1 d1", "p90", |bucket| bucket.p90),
-        ("curve c0", "p50", |bucket| bucket.p50),
+fn quantiles(along: &Along) -> Chart {
+    let mut chart = along.chart("response", "Response time (log scale)", Unit::Time);
+    chart.log = true;
+    let line = |name, tone, of| Line::new(name, tone, along.times(of));
+    chart.lines = vec![
+        line("max", Tone::Red, |bucket| bucket.max).dashed(Dash::Short).thin(),
+        line("p99", Tone::Orange, |bucket| bucket.p99),
+        line("p90", Tone::Sky, |bucket| bucket.p90).dashed(Dash::Long),
+        line("p50", Tone::Blue, |bucket| bucket.p50),
     ];
-    let all = buckets.iter().flat_map(|bucket| [bucket.p50, bucket.max]);
-    let scale = Scale::log(all.map(Nanos::as_secs_f64), (BOTTOM, TOP));
-    let curve = |of: BucketTime| {
-        path(buckets.iter().map(|bucket| {
-            let figure = of(bucket).as_secs_f64();
-            (figure > 0.0).then(|| (time.place(middle(bucket)), scale.place(figure)))
-        }))
-    };
-    let drawing = html! {
-        (left_axis(&scale, &tick_time))
-        (seconds_axis(time))
-        @for (class, _, of) in curves { path class=(class) d=(curve(of)) {} }
-    };
-    let keys: Vec<Key<'_>> = curves.iter().map(|(class, name, _)| (*class, *name)).collect();
-    chart("Response time (log scale)", &keys, HEIGHT, "Response time over time", &drawing)
+    chart
 }
 
-fn tick_time(seconds: f64) -> String {
-    words::span(Nanos::from_secs_f64(seconds))
-}
-
-/// Response and service time by quantile, each further nine as wide as the one before.
-pub(super) fn spectrum(report: &RunReport, figures: &Figures) -> Option<Markup> {
-    let (response, service) = (&figures.response, &report.measurement.total.service);
-    let n = response.count();
-    if n < 2 {
+fn heat(along: &Along) -> Option<Chart> {
+    let columns: Vec<Vec<(usize, u64)>> =
+        along.buckets.iter().map(|bucket| bucket.spread.iter().collect()).collect();
+    if columns.iter().all(Vec::is_empty) {
         return None;
     }
+    let mut chart = along.chart("heat", "Where the response times lay (log scale)", Unit::Time);
+    chart.log = true;
+    chart.cells = Some(Cells { width: along.buckets[0].span_s, columns });
+    Some(chart)
+}
+
+fn concurrency(along: &Along) -> Chart {
+    let mut chart = along.chart("concurrency", "In flight and open", Unit::Count);
+    let open = along.values(|bucket| bucket.open_connections as f64);
+    let flight = along.values(|bucket| bucket.in_flight as f64);
+    chart.lines = vec![
+        Line::new("open connections", Tone::Sky, open).dashed(Dash::Long),
+        Line::new("calls in flight", Tone::Blue, flight),
+    ];
+    chart
+}
+
+/// The client's own health along the window: CPU of its workers, and how late its calls were issued.
+pub(super) fn client(report: &RunReport, plots: &mut Plots) -> Option<Markup> {
+    let along = Along::of(report)?;
+    let mut cpu = along.chart("driver-cpu", "CPU of the client, per worker", Unit::Share);
+    cpu.top = 1.0;
+    let busy = along.values(|bucket| bucket.driver_cpu.clamp(0.0, 1.0));
+    cpu.lines = vec![Line::new("busy, spinning excluded", Tone::Purple, busy).filled()];
+    let mut slip = along.chart("slip", "Slip p99: from due to issued", Unit::Time);
+    let late = along.values(|bucket| bucket.slip_p99.as_secs_f64());
+    slip.lines = vec![Line::new("slip p99", Tone::Orange, late)];
+    Some(html! { (plots.figure(&cpu)) (plots.figure(&slip)) })
+}
+
+/// One distribution in a chart of several: what it is called, and how it is drawn.
+pub(super) struct Distribution<'a> {
+    pub(super) name: &'a str,
+    pub(super) look: (Tone, Dash),
+    pub(super) hist: &'a Hist,
+}
+
+/// Times by quantile, each further nine as wide as the one before. `None` below two samples.
+pub(super) fn by_quantile(id: &str, title: &str, all: &[Distribution<'_>]) -> Option<Chart> {
+    let n = all.iter().map(|one| one.hist.count()).max().filter(|n| *n >= 2)?;
     let nines = (n as f64).log10();
-    let axis = Scale::exact(0.0, nines, (LEFT, RIGHT));
-    let quantile = |point: usize| 1.0 - 10_f64.powf(-nines * point as f64 / POINTS_MAX as f64);
-    let sampled = |hist: &stats::Hist| -> Vec<f64> {
-        (0..=POINTS_MAX).map(|point| hist.quantile(quantile(point)).as_secs_f64()).collect()
-    };
-    let (response_s, service_s) = (sampled(response), sampled(service));
-    let scale = Scale::log(response_s.iter().chain(&service_s).copied(), (BOTTOM, TOP));
-    let curve = |values: &[f64]| {
-        let step = (RIGHT - LEFT) / POINTS_MAX as f64;
-        path(values.iter().enumerate().map(|(point, value)| {
-            (*value > 0.0).then(|| (LEFT + step * point as f64, scale.place(*value)))
-        }))
-    };
+    let at: Vec<f64> =
+        (0..=POINTS_MAX).map(|point| nines * point as f64 / POINTS_MAX as f64).collect();
+    let x = Horizontal { unit: Unit::Quantile, log: false, low: 0.0, high: nines };
+    let mut chart = Chart::new(id, title, x, Unit::Time);
+    chart.log = true;
+    for one in all {
+        let count = one.hist.count();
+        let value = |nines: &f64| {
+            let share_above = 10_f64.powf(-nines);
+            let time = one.hist.quantile(1.0 - share_above).as_secs_f64();
+            // beyond its last sample a distribution says nothing
+            (time > 0.0 && share_above * count as f64 >= 0.999).then_some(time)
+        };
+        let line = Line::new(one.name, one.look.0, at.iter().map(value).collect());
+        chart.lines.push(line.dashed(one.look.1));
+    }
+    chart.at = at;
     // Beyond q = 0.025^(1/n) there are fewer samples than a quantile needs.
-    let enough = axis.place(-(1.0 - 0.025_f64.powf(1.0 / n as f64)).log10());
-    let ticks: Vec<f64> = TICKS.iter().copied().filter(|q| -(1.0 - q).log10() <= nines).collect();
-    let places: Vec<f64> = ticks.iter().map(|q| -(1.0 - q).log10()).collect();
-    let name = |place: f64| stats::quantile_name(1.0 - 10_f64.powf(-place));
-    let drawing = html! {
-        rect class="few" x=(coordinate(enough)) y=(coordinate(TOP))
-            width=(coordinate(RIGHT - enough)) height=(coordinate(BOTTOM - TOP)) {}
-        (left_axis(&scale, &tick_time))
-        (bottom_axis(&axis, &places, &name))
-        path class="curve c2 d1" d=(curve(&service_s)) {}
-        path class="curve c0" d=(curve(&response_s)) {}
-    };
-    let keys =
-        [("curve c0", "response (from the due instant)"), ("curve c2 d1", "service (from issue)")];
-    let words = "Response and service time by quantile";
-    Some(html! {
-        (chart("Quantiles (log scales)", &keys, HEIGHT, words, &drawing))
+    let enough = -(1.0 - 0.025_f64.powf(1.0 / n as f64)).log10();
+    if enough < nines {
+        let name = "too few samples".to_owned();
+        chart.ranges.push(Range { name, tone: Tone::Soft, at: None, low: enough, high: nines });
+    }
+    Some(chart)
+}
+
+/// Response and service time by quantile.
+pub(super) fn spectrum(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Option<Markup> {
+    let one = |name, look, hist| Distribution { name, look, hist };
+    let both = [
+        one("response (from the due instant)", (Tone::Blue, Dash::None), &figures.response),
+        one("service (from issue)", (Tone::Orange, Dash::Long), &report.measurement.total.service),
+    ];
+    if figures.response.count() < 2 {
+        return None;
+    }
+    let chart = by_quantile("spectrum", "Quantiles (log scales)", &both)?;
+    Some(html! { (plots.figure(&chart)) (few_samples()) })
+}
+
+/// What is said below every chart of quantiles.
+pub(super) fn few_samples() -> Markup {
+    html! {
         p class="note" {
             "Where it is shaded there are fewer samples than a quantile needs: p99 needs "
             (show::count(samples_needed(0.99))) ", p99.9 " (show::count(samples_needed(0.999)))
             ", p99.99 " (show::count(samples_needed(0.9999))) "."
         }
-    })
+    }
 }
-
-const TICKS: [f64; 10] =
-    [0.0, 0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.999_99, 0.999_999, 0.999_999_9];
 
 /// What a mean call's time went on, as one bar.
 pub(super) fn composition(report: &RunReport, figures: &Figures) -> Option<Markup> {
     let parts = figures::composition(report, figures);
     let sum: f64 = parts.iter().map(|(_, _, seconds)| seconds).sum();
-    if sum <= 0.0 {
-        return None;
-    }
-    let scale = Scale::exact(0.0, sum, (0.0, WIDTH));
-    let mut from = 0.0;
-    let bars: Vec<(usize, f64, f64)> = parts
-        .iter()
-        .map(|(color, _, seconds)| {
-            let start = scale.place(from);
-            from += seconds;
-            (*color, start, scale.place(from) - start)
-        })
-        .collect();
-    Some(html! {
-        figure {
-            figcaption {
-                strong { "Where the time of a mean call goes" }
-                @for (color, name, seconds) in &parts {
-                    span class="key" {
-                        svg viewBox="0 0 22 10" aria-hidden="true" {
-                            rect class=(format!("f{color}")) width="22" height="10" rx="2" {}
-                        }
-                        (name) " " (words::seconds(*seconds)) " (" (show::share(seconds / sum)) ")"
-                    }
-                }
-            }
-            div class="wide chart" {
-                svg viewBox=(format!("0 0 {WIDTH} 28")) role="img"
-                    aria-label="Parts of the mean response time" {
-                    @for (color, start, width) in bars {
-                        rect class=(format!("f{color}")) x=(coordinate(start)) y="0"
-                            width=(coordinate((width - 1.5).max(0.5))) height="28" rx="2" {}
-                    }
-                }
-            }
-        }
-    })
+    (sum > 0.0).then(|| super::draw::bar("Where the time of a mean call goes", &parts, sum))
 }

@@ -1,9 +1,10 @@
 //! Tables and lists of the page.
 
 use super::charts;
+use super::page::Plots;
 use crate::facts::{self, ENDS};
 use crate::figures::{self, UrlRow};
-use crate::{Figures, RunReport, words};
+use crate::{Figures, Finding, RunReport, words};
 use maud::{Markup, html};
 use stats::{Hist, samples_needed};
 use units::{Nanos, show};
@@ -106,7 +107,7 @@ fn times_row(class: &str, label: &str, hist: &Hist) -> Markup {
     }
 }
 
-pub(super) fn times(report: &RunReport, figures: &Figures) -> Markup {
+pub(super) fn times(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Markup {
     let total = &report.measurement.total;
     if total.counts.done() == 0 {
         return html! {};
@@ -127,7 +128,7 @@ pub(super) fn times(report: &RunReport, figures: &Figures) -> Markup {
             "Response time counts from the instant a call was due, of succeeded and timed-out calls; "
             "service time from its issue. ~ marks a quantile of fewer samples than it needs."
         }
-        @if let Some(chart) = charts::spectrum(report, figures) { (chart) }
+        @if let Some(chart) = charts::spectrum(report, figures, plots) { (chart) }
     }
 }
 
@@ -254,18 +255,22 @@ pub(super) fn per_url(report: &RunReport) -> Markup {
     html! {
         @if !rows.is_empty() {
             h2 { "Per URL" }
-            div class="wide" { table {
+            div class="wide" { table class="sortable" {
                 tr { th { "URL" } th { "calls" } th { "failed" } th { "p50" } th { "p99" } th { "max" } }
                 @for row in rows.iter().take(URLS_MAX) {
                     tr {
                         td class="url" { (words::printable(&row.url, 400)) }
-                        td { (show::count(row.count)) }
-                        td { (show::count(row.failed + row.timed_out)) }
+                        @let failed = row.failed + row.timed_out;
+                        td data-v=(row.count) { (show::count(row.count)) }
+                        td data-v=(failed) { (show::count(failed)) }
                         @if row.response.is_empty() { td { "-" } td { "-" } td { "-" } }
                         @else {
-                            td { (quantile_cell(&row.response, 0.5)) }
-                            td { (quantile_cell(&row.response, 0.99)) }
-                            td { (show::duration(row.response.max())) }
+                            @for quantile in [0.5, 0.99] {
+                                td data-v=(row.response.quantile(quantile).0) {
+                                    (quantile_cell(&row.response, quantile))
+                                }
+                            }
+                            td data-v=(row.response.max().0) { (show::duration(row.response.max())) }
                         }
                     }
                 }
@@ -277,17 +282,33 @@ pub(super) fn per_url(report: &RunReport) -> Markup {
     }
 }
 
-pub(super) fn findings(report: &RunReport) -> Markup {
+/// What limits the server, the most certain first.
+pub(super) fn findings(findings: &[Finding]) -> Markup {
     html! {
-        @if !report.findings.is_empty() {
-            h2 { "Findings" }
-            dl class="facts" {
-                @for finding in &report.findings {
-                    dt { (finding.id) br; (finding.confidence) }
-                    dd { (sentence(&finding.evidence)) " Try: " (finding.advice) }
+        @if !findings.is_empty() {
+            h2 { "What limits this server" }
+            @for finding in findings {
+                section class="finding" {
+                    p class="head" {
+                        code { (words::printable(&finding.id, 80)) }
+                        span class="sure" { (finding.confidence) }
+                    }
+                    p { (sentence(&finding.evidence)) }
+                    @if !finding.advice.is_empty() { p class="soft" { "Try: " (finding.advice) } }
                 }
             }
         }
+    }
+}
+
+/// Whether the client itself was well.
+pub(super) fn client(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Markup {
+    let charts = charts::client(report, plots);
+    html! {
+        h2 { "The client itself" }
+        p { (sentence(&facts::client(report, figures))) }
+        @if let Some(dummy) = facts::dummy(report, figures) { p { (dummy) } }
+        @if let Some(charts) = charts { (charts) }
     }
 }
 
@@ -295,6 +316,8 @@ pub(super) fn findings(report: &RunReport) -> Markup {
 pub(super) fn details(report: &RunReport, figures: &Figures) -> Markup {
     let total = &report.measurement.total;
     let mut facts = facts::facts(report, figures);
+    // the client has a section of its own
+    facts.retain(|(label, _)| !matches!(*label, "Client" | ""));
     facts.extend(facts::warm_up(report).map(|text| ("Warm-up", text)));
     facts.extend(facts::sessions(report, figures).map(|text| ("Sessions", text)));
     facts.extend(words::first_call(report).map(|text| ("First call", text)));

@@ -1,0 +1,282 @@
+//! What a chart shows, said once: drawn as SVG for paper and for readers without script, and handed
+//! as data to the script that draws the same with a cursor and with zoom.
+
+use crate::words;
+use serde::Serialize;
+use serde_json::{Value, json};
+use units::{Nanos, show};
+
+/// Points of one curve at most.
+pub(super) const POINTS_MAX: usize = 480;
+
+/// What an axis counts, and so how its figures are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Unit {
+    /// Seconds.
+    Time,
+    /// Per second.
+    Rate,
+    /// 0..=1.
+    Share,
+    Count,
+    /// Nines: −log10(1 − q) of a quantile q.
+    Quantile,
+}
+
+impl Unit {
+    /// A figure as the text of an axis.
+    pub(super) fn tick(self, value: f64) -> String {
+        match self {
+            Unit::Time => words::span(Nanos::from_secs_f64(value)),
+            Unit::Rate => show::rate(value),
+            // marks are round: no digits are wanted behind them
+            Unit::Share => format!("{} %", (value * 1e8).round() / 1e6),
+            Unit::Count => format!("{}", (value * 1e6).round() / 1e6),
+            Unit::Quantile => stats::quantile_name(1.0 - 10_f64.powf(-value)),
+        }
+    }
+}
+
+/// Figures are from `low` to `high` along the horizontal axis; the vertical one fits its figures.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Horizontal {
+    pub(super) unit: Unit,
+    pub(super) log: bool,
+    pub(super) low: f64,
+    pub(super) high: f64,
+}
+
+/// Colours that the usual kinds of colour blindness tell apart; dashes tell lines apart as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Tone {
+    Blue,
+    Orange,
+    Green,
+    Purple,
+    Sky,
+    Red,
+    /// Of what is said beside the figures.
+    Soft,
+}
+
+impl Tone {
+    /// Class of a line or fill.
+    pub(super) fn class(self) -> &'static str {
+        match self {
+            Tone::Blue => "t-blue",
+            Tone::Orange => "t-orange",
+            Tone::Green => "t-green",
+            Tone::Purple => "t-purple",
+            Tone::Sky => "t-sky",
+            Tone::Red => "t-red",
+            Tone::Soft => "t-soft",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Dash {
+    #[default]
+    None,
+    Long,
+    Short,
+}
+
+/// A value for each place of a chart, `None` where there is none.
+pub(super) type Values = Vec<Option<f64>>;
+
+/// One curve: a value for each place of the chart, `None` where there is none.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    pub(super) name: String,
+    pub(super) tone: Tone,
+    pub(super) dash: Dash,
+    pub(super) values: Values,
+    pub(super) thin: bool,
+    /// Filled down to the axis.
+    pub(super) area: bool,
+    /// Each point is marked, and joined with the next one over places without a value.
+    pub(super) dots: bool,
+    /// Points that are marked only, because they may not be read as the server's.
+    pub(super) hollow: Values,
+    /// Lower and upper end of an interval at each place.
+    pub(super) band: Option<(Values, Values)>,
+}
+
+impl Line {
+    pub(super) fn new(name: &str, tone: Tone, values: Values) -> Line {
+        Line {
+            name: name.to_owned(),
+            tone,
+            dash: Dash::None,
+            values,
+            thin: false,
+            area: false,
+            dots: false,
+            hollow: Vec::new(),
+            band: None,
+        }
+    }
+
+    pub(super) fn dashed(self, dash: Dash) -> Line {
+        Line { dash, ..self }
+    }
+
+    pub(super) fn thin(self) -> Line {
+        Line { thin: true, ..self }
+    }
+
+    pub(super) fn filled(self) -> Line {
+        Line { area: true, ..self }
+    }
+
+    /// Every figure that must fit into the chart.
+    fn figures(&self) -> impl Iterator<Item = f64> {
+        let band = self.band.iter().flat_map(|(low, high)| low.iter().chain(high));
+        self.values.iter().chain(&self.hollow).chain(band).copied().flatten()
+    }
+}
+
+/// A part of the horizontal axis that is marked from top to bottom, such as a knee's interval.
+#[derive(Clone, Debug)]
+pub(super) struct Range {
+    pub(super) name: String,
+    pub(super) tone: Tone,
+    /// A line here, where there is one.
+    pub(super) at: Option<f64>,
+    pub(super) low: f64,
+    pub(super) high: f64,
+}
+
+/// Cells of a heat map: a column for each place, in it the classes of [`stats::Spread`] that hold
+/// something, each with its count.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cells {
+    /// Width of a column, in the unit of the horizontal axis; the place is its middle.
+    pub(super) width: f64,
+    pub(super) columns: Vec<Vec<(usize, u64)>>,
+}
+
+impl Cells {
+    pub(super) fn most(&self) -> u64 {
+        self.columns.iter().flatten().map(|(_, count)| *count).max().unwrap_or(0)
+    }
+
+    /// Lower end of the lowest and upper end of the highest class in use, in seconds.
+    pub(super) fn ends_s(&self) -> (f64, f64) {
+        let classes = || self.columns.iter().flatten().map(|(class, _)| *class);
+        let low = classes().min().unwrap_or(0);
+        let high = classes().max().unwrap_or(0);
+        (stats::Spread::ends_s(low).0, stats::Spread::ends_s(high).1)
+    }
+
+    /// From 1, a single call, to [`SHADES`], the most in one cell; by logarithm, so that one slow
+    /// call among thousands of fast ones is seen.
+    pub(super) fn shade(count: u64, most: u64) -> usize {
+        let part = (count as f64 + 1.0).ln() / (most as f64 + 1.0).ln();
+        ((part * SHADES as f64).ceil() as usize).clamp(1, SHADES)
+    }
+}
+
+pub(super) const SHADES: usize = 7;
+
+#[derive(Clone, Debug)]
+pub(super) struct Chart {
+    /// Unique in the page.
+    pub(super) id: String,
+    pub(super) title: String,
+    /// For those who cannot see it.
+    pub(super) words: String,
+    pub(super) x: Horizontal,
+    pub(super) y: Unit,
+    pub(super) log: bool,
+    /// The places, in rising order.
+    pub(super) at: Vec<f64>,
+    pub(super) lines: Vec<Line>,
+    pub(super) ranges: Vec<Range>,
+    pub(super) cells: Option<Cells>,
+    /// The vertical axis reaches at least here.
+    pub(super) top: f64,
+}
+
+impl Chart {
+    pub(super) fn new(id: &str, title: &str, x: Horizontal, y: Unit) -> Chart {
+        Chart {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            words: title.to_owned(),
+            x,
+            y,
+            log: false,
+            at: Vec::new(),
+            lines: Vec::new(),
+            ranges: Vec::new(),
+            cells: None,
+            top: 0.0,
+        }
+    }
+
+    /// Every figure that the vertical axis must hold.
+    pub(super) fn figures(&self) -> Vec<f64> {
+        let lines = self.lines.iter().flat_map(Line::figures);
+        let cells = self.cells.iter().flat_map(|cells| <[f64; 2]>::from(cells.ends_s()));
+        lines.chain(cells).chain([self.top]).filter(|figure| figure.is_finite()).collect()
+    }
+
+    /// For the script.
+    pub(super) fn data(&self) -> Value {
+        let line = |line: &Line| {
+            json!({
+                "name": line.name, "tone": line.tone, "dash": line.dash, "thin": line.thin,
+                "area": line.area, "dots": line.dots, "values": row(&line.values),
+                "hollow": row(&line.hollow),
+                "low": line.band.as_ref().map(|(low, _)| row(low)),
+                "high": line.band.as_ref().map(|(_, high)| row(high)),
+            })
+        };
+        let range = |range: &Range| {
+            json!({
+                "name": range.name, "tone": range.tone, "at": range.at,
+                "low": finite(range.low), "high": finite(range.high),
+            })
+        };
+        let at: Values = self.at.iter().copied().map(Some).collect();
+        json!({
+            "id": self.id, "title": self.title, "x": self.x, "y": self.y, "log": self.log,
+            "top": self.top, "at": row(&at),
+            "lines": self.lines.iter().map(line).collect::<Vec<_>>(),
+            "ranges": self.ranges.iter().map(range).collect::<Vec<_>>(),
+            "cells": self.cells.as_ref().map(cells),
+        })
+    }
+}
+
+/// Columns as flat lists: class, count, class, count.
+fn cells(cells: &Cells) -> Value {
+    let column = |column: &Vec<(usize, u64)>| -> Vec<u64> {
+        column.iter().flat_map(|(class, count)| [*class as u64, *count]).collect()
+    };
+    let ends: Vec<f64> =
+        (0..=stats::SPREAD_CLASSES).map(|class| digits(stats::Spread::ends_s(class).0)).collect();
+    json!({
+        "width": cells.width, "most": cells.most(), "shades": SHADES, "ends": ends,
+        "columns": cells.columns.iter().map(column).collect::<Vec<_>>(),
+    })
+}
+
+fn row(values: &[Option<f64>]) -> Values {
+    values.iter().map(|value| value.and_then(finite)).collect()
+}
+
+/// An end that is not there, such as that of a capacity that was never missed, is null.
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then(|| digits(value))
+}
+
+/// To six significant digits: finer is not seen and only makes the page longer.
+fn digits(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}

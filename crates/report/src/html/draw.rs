@@ -1,0 +1,256 @@
+//! A chart as SVG.
+
+use super::axis::*;
+use super::chart::{Cells, Chart, Dash, Line, Range, SHADES, Tone, Unit};
+use maud::{Markup, html};
+
+/// Radius of a marked point.
+const DOT: f64 = 3.2;
+
+/// Columns of a heat map on paper; neighbours are put together.
+const COLUMNS_MAX: usize = 160;
+
+/// The chart with its title and key; the script puts its own into `.plot`.
+pub(super) fn figure(chart: &Chart) -> Markup {
+    let across = across(chart);
+    let up = up(chart);
+    html! {
+        figure data-chart=(chart.id) {
+            figcaption {
+                strong { (chart.title) }
+                span class="keys" { (keys(chart)) }
+            }
+            div class="wide chart still" {
+                svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(chart.words) {
+                    @for range in &chart.ranges { (marked_range(range, &across)) }
+                    @if let Some(cells) = &chart.cells { (heat(cells, &chart.at, &across, &up)) }
+                    (left_axis(&up, &|value| chart.y.tick(value)))
+                    (bottom_axis(&across, &bottom_ticks(chart, &across), &|at| chart.x.unit.tick(at)))
+                    @for line in &chart.lines { (drawn(line, &chart.at, &across, &up)) }
+                }
+            }
+        }
+    }
+}
+
+fn across(chart: &Chart) -> Scale {
+    let ends = (LEFT, RIGHT);
+    if chart.x.log {
+        return Scale::log([chart.x.low, chart.x.high].into_iter(), ends);
+    }
+    Scale::exact(chart.x.low, chart.x.high, ends)
+}
+
+fn up(chart: &Chart) -> Scale {
+    let figures = chart.figures();
+    if chart.log {
+        return Scale::log(figures.into_iter(), (BOTTOM, TOP));
+    }
+    Scale::from_zero(figures.into_iter().fold(0.0, f64::max), (BOTTOM, TOP))
+}
+
+/// Quantiles that are named on the axis.
+const QUANTILES: [f64; 10] =
+    [0.0, 0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.999_99, 0.999_999, 0.999_999_9];
+
+fn bottom_ticks(chart: &Chart, across: &Scale) -> Vec<f64> {
+    if chart.x.unit != Unit::Quantile {
+        return across.ticks();
+    }
+    let nines = QUANTILES.iter().map(|quantile| -(1.0 - quantile).log10());
+    nines.filter(|nines| (chart.x.low..=chart.x.high).contains(nines)).collect()
+}
+
+fn dash_class(dash: Dash) -> &'static str {
+    match dash {
+        Dash::None => "",
+        Dash::Long => "d1",
+        Dash::Short => "d2",
+    }
+}
+
+fn line_class(line: &Line) -> String {
+    let thin = if line.thin { "thin" } else { "" };
+    ["curve", line.tone.class(), dash_class(line.dash), thin].join(" ").trim().to_owned()
+}
+
+fn keys(chart: &Chart) -> Markup {
+    html! {
+        @for line in &chart.lines {
+            span class="key" {
+                svg viewBox="0 0 22 10" aria-hidden="true" {
+                    path class=(line_class(line)) d="M0 5H22" {}
+                    @if line.dots { circle class=(fill(line.tone)) cx="11" cy="5" r="3" {} }
+                }
+                (line.name)
+            }
+        }
+        @for range in &chart.ranges {
+            span class="key" {
+                svg viewBox="0 0 22 10" aria-hidden="true" {
+                    rect class=(format!("{} range", fill(range.tone))) width="22" height="10" {}
+                    @if range.at.is_some() {
+                        path class=(format!("curve thin {}", range.tone.class())) d="M11 0V10" {}
+                    }
+                }
+                (range.name)
+            }
+        }
+        @if let Some(cells) = &chart.cells {
+            span class="key" {
+                "1 call"
+                svg class="shades" viewBox=(format!("0 0 {} 10", 10 * SHADES)) aria-hidden="true" {
+                    @for shade in 1..=SHADES {
+                        rect class=(format!("h{shade}")) x=(10 * (shade - 1)) width="10" height="10" {}
+                    }
+                }
+                (crate::words::counted(cells.most(), "call"))
+            }
+        }
+    }
+}
+
+fn fill(tone: Tone) -> String {
+    format!("fill {}", tone.class())
+}
+
+type Points<'a> = Vec<Option<(f64, f64)>>;
+
+fn points(values: &[Option<f64>], at: &[f64], across: &Scale, up: &Scale) -> Points<'static> {
+    let place = |(at, value): (&f64, &Option<f64>)| {
+        value.filter(|value| value.is_finite()).map(|value| (across.place(*at), up.place(value)))
+    };
+    at.iter().zip(values).map(place).collect()
+}
+
+fn drawn(line: &Line, at: &[f64], across: &Scale, up: &Scale) -> Markup {
+    let mut curve = points(&line.values, at, across, up);
+    if line.dots {
+        curve.retain(Option::is_some);
+    }
+    let hollow = points(&line.hollow, at, across, up);
+    html! {
+        @if let Some((low, high)) = &line.band {
+            @let edges = [points(low, at, across, up), points(high, at, across, up)];
+            path class=(format!("{} band", fill(line.tone))) d=(band(&edges)) {}
+        }
+        @if line.area { path class=(format!("{} area", fill(line.tone))) d=(area(&curve)) {} }
+        path class=(line_class(line)) d=(path(curve.iter().copied())) {}
+        @if line.dots {
+            @for (x, y) in curve.iter().flatten() {
+                circle class=(fill(line.tone)) cx=(coordinate(*x)) cy=(coordinate(*y)) r=(DOT) {}
+            }
+        }
+        @for (x, y) in hollow.iter().flatten() {
+            circle class=(format!("hollow {}", line.tone.class()))
+                cx=(coordinate(*x)) cy=(coordinate(*y)) r=(DOT) {}
+        }
+    }
+}
+
+fn area(curve: &Points<'_>) -> String {
+    let ends = curve.iter().flatten().next().zip(curve.iter().flatten().next_back());
+    ends.map_or_else(String::new, |((from, _), (to, _))| {
+        let (from, to, floor) = (coordinate(*from), coordinate(*to), coordinate(BOTTOM));
+        format!("{}L{to} {floor}L{from} {floor}Z", path(curve.iter().flatten().copied().map(Some)))
+    })
+}
+
+fn band([low, high]: &[Points<'_>; 2]) -> String {
+    let there = low.iter().flatten().chain(high.iter().flatten().rev());
+    let outline = path(there.copied().map(Some));
+    if outline.is_empty() { outline } else { format!("{outline}Z") }
+}
+
+fn marked_range(range: &Range, across: &Scale) -> Markup {
+    let (low, high) = (across.place(range.low), across.place(range.high));
+    html! {
+        rect class=(format!("{} range", fill(range.tone))) x=(coordinate(low)) y=(coordinate(TOP))
+            width=(coordinate((high - low).max(1.0))) height=(coordinate(BOTTOM - TOP)) {}
+        @if let Some(at) = range.at {
+            @let x = coordinate(across.place(at));
+            path class=(format!("curve thin {}", range.tone.class()))
+                d=(format!("M{x} {}V{}", coordinate(TOP), coordinate(BOTTOM))) {}
+        }
+    }
+}
+
+/// One path for each shade, so that thousands of cells stay short.
+fn heat(cells: &Cells, at: &[f64], across: &Scale, up: &Scale) -> Markup {
+    let size = cells.columns.len().div_ceil(COLUMNS_MAX).max(1);
+    let half = cells.width / 2.0;
+    let columns: Vec<(f64, f64, stats::Spread)> = cells
+        .columns
+        .chunks(size)
+        .zip(at.chunks(size))
+        .map(|(columns, at)| {
+            let spread = stats::Spread::from_counts(columns.iter().flatten().copied());
+            (at[0] - half, at[at.len() - 1] + half, spread)
+        })
+        .collect();
+    let counts = columns.iter().flat_map(|(_, _, spread)| spread.iter());
+    let most = counts.map(|(_, count)| count).max().unwrap_or(1);
+    let mut shades = vec![String::new(); SHADES];
+    for (from, to, spread) in &columns {
+        let (left, right) = (across.place(*from), across.place(*to));
+        for (class, count) in spread.iter() {
+            let (low, high) = stats::Spread::ends_s(class);
+            let (top, bottom) = (up.place(high), up.place(low));
+            shades[Cells::shade(count, most) - 1].push_str(&format!(
+                "M{} {}H{}V{}H{}Z",
+                coordinate(left),
+                coordinate(top),
+                coordinate(right),
+                coordinate(bottom),
+                coordinate(left),
+            ));
+        }
+    }
+    html! {
+        @for (shade, outline) in shades.iter().enumerate() {
+            @if !outline.is_empty() { path class=(format!("h{}", shade + 1)) d=(outline) {} }
+        }
+    }
+}
+
+/// Colours of the parts of a bar: wait, lag, connect, TLS, first byte, transfer.
+const PARTS: [Tone; 6] =
+    [Tone::Purple, Tone::Red, Tone::Green, Tone::Sky, Tone::Blue, Tone::Orange];
+
+/// Seconds that add up to `sum`, each with the number of its colour, as one bar.
+pub(super) fn bar(title: &str, parts: &[(usize, &str, f64)], sum: f64) -> Markup {
+    let scale = Scale::exact(0.0, sum, (0.0, WIDTH));
+    let mut from = 0.0;
+    let bars: Vec<(String, f64, f64)> = parts
+        .iter()
+        .map(|(color, _, seconds)| {
+            let start = scale.place(from);
+            from += seconds;
+            (fill(PARTS[color % PARTS.len()]), start, scale.place(from) - start)
+        })
+        .collect();
+    html! {
+        figure {
+            figcaption {
+                strong { (title) }
+                @for ((class, ..), (_, name, seconds)) in bars.iter().zip(parts) {
+                    span class="key" {
+                        svg viewBox="0 0 22 10" aria-hidden="true" {
+                            rect class=(class) width="22" height="10" rx="2" {}
+                        }
+                        (name) " " (crate::words::seconds(*seconds))
+                        " (" (units::show::share(seconds / sum)) ")"
+                    }
+                }
+            }
+            div class="wide chart" {
+                svg viewBox=(format!("0 0 {WIDTH} 28")) role="img" aria-label=(title) {
+                    @for (class, start, width) in &bars {
+                        rect class=(class) x=(coordinate(*start)) y="0"
+                            width=(coordinate((width - 1.5).max(0.5))) height="28" rx="2" {}
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The frame of every page: its policy, its style, its script and the data the script draws from.
+
+use super::{chart::Chart, draw};
+use base64::Engine;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::sync::LazyLock;
+
+/// uPlot 1.6.32 by Leon Sorokin, under the MIT licence that stands before it in the page.
+const UPLOT: &str = include_str!("../../vendor/uplot/uPlot.iife.min.js");
+const UPLOT_STYLE: &str = include_str!("../../vendor/uplot/uPlot.min.css");
+const UPLOT_LICENSE: &str = include_str!("../../vendor/uplot/LICENSE");
+
+static STYLE: LazyLock<String> =
+    LazyLock::new(|| format!("{UPLOT_STYLE}\n{}", include_str!("style.css")));
+
+static SCRIPT: LazyLock<String> = LazyLock::new(|| {
+    let licence = UPLOT_LICENSE.trim();
+    let parts = [include_str!("show.js"), include_str!("charts.js"), include_str!("tables.js")];
+    format!("/*\n{licence}\n*/\n{UPLOT}\n{}", parts.join("\n"))
+});
+
+/// The charts of a page, collected while it is written.
+#[derive(Debug, Default)]
+pub(super) struct Plots {
+    data: Vec<Value>,
+}
+
+impl Plots {
+    /// A chart as SVG, whose data the script will find.
+    pub(super) fn figure(&mut self, chart: &Chart) -> Markup {
+        self.data.push(chart.data());
+        draw::figure(chart)
+    }
+}
+
+/// The whole page. The script can only read its data, draw and sort: without it everything is there.
+pub(super) fn page(title: &str, body: &Markup, plots: Plots) -> String {
+    let data = serde_json::to_string(&plots.data).expect("finite numbers and strings");
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy());
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="referrer" content="no-referrer";
+                title { (title) }
+                style { (PreEscaped(STYLE.as_str())) }
+            }
+            body {
+                main { (body) }
+                script id="data" type="application/json" { (PreEscaped(harmless(&data))) }
+                script { (PreEscaped(SCRIPT.as_str())) }
+            }
+        }
+    }
+    .into_string()
+}
+
+/// JSON that no reader of HTML takes for a tag or an entity, nor a reader of scripts for a line end.
+fn harmless(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                out.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// Nothing from anywhere, and of the page itself only the style sheet and the script with these
+/// hashes.
+fn policy() -> String {
+    let hash = |text: &str| base64::engine::general_purpose::STANDARD.encode(Sha256::digest(text));
+    format!(
+        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; \
+         form-action 'none'",
+        hash(&STYLE),
+        hash(&SCRIPT)
+    )
+}
