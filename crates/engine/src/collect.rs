@@ -195,7 +195,7 @@ impl Collector {
         let counted = self.setup.requests_max().is_some() || cut_short || early;
         let end = if counted { self.last_done.min(until) } else { until };
         let window = end - from;
-        let intended = intended(&self.setup, end);
+        let intended = Intention::of(&self.setup).map(|wanted| wanted.until(end));
         // peaks of workers add up within an interval; the sum is reached if they coincide
         self.total.flight_peak = self.flight_peak;
         Measurement {
@@ -212,14 +212,32 @@ impl Collector {
     }
 }
 
-/// How many arrivals the plan wanted in the measured window, up to `end`; and how long its rate takes
-/// for them, where they were all that it wanted.
-fn intended(setup: &Setup, end: Nanos) -> Option<(u64, Option<Nanos>)> {
-    let Load::Open { arrivals, .. } = &setup.plan.load else { return None };
-    let spec = arrival_spec(setup, arrivals);
-    let schedule = Schedule::new(&spec, setup.seed, setup.start);
-    let count = schedule.measured_due(end);
-    let most = setup.measure_until() - setup.measure_from();
-    let all = setup.requests_max() == Some(count);
-    Some((count, all.then(|| schedule.measured_span(count).min(most))))
+/// What an open load's plan wants of the measured window.
+#[derive(Clone, Debug)]
+pub struct Intention {
+    schedule: Schedule,
+    /// Length of the window by the clock, and its calls by count.
+    most: Nanos,
+    all: Option<u64>,
+}
+
+impl Intention {
+    /// `None` in a closed loop, whose plan names no rate.
+    pub fn of(setup: &Setup) -> Option<Intention> {
+        let Load::Open { arrivals, .. } = &setup.plan.load else { return None };
+        let spec = arrival_spec(setup, arrivals);
+        Some(Intention {
+            schedule: Schedule::new(&spec, setup.seed, setup.start),
+            most: setup.measure_until() - setup.measure_from(),
+            all: setup.requests_max(),
+        })
+    }
+
+    /// How many arrivals the plan wants in the measured window, up to the instant `end`; and how
+    /// long its rate takes for them, where they are all that it wants.
+    pub fn until(&self, end: Nanos) -> (u64, Option<Nanos>) {
+        let count = self.schedule.measured_due(end);
+        let all = self.all == Some(count);
+        (count, all.then(|| self.schedule.measured_span(count).min(self.most)))
+    }
 }

@@ -25,7 +25,7 @@ mod source;
 mod timers;
 mod worker;
 
-pub use collect::{Collector, Row};
+pub use collect::{Collector, Intention, Row};
 pub use render::{build_template, connect_request};
 pub use setup::{
     ANSWER_KEPT_MAX, Endpoint, Logging, Setup, SetupError, endpoint_key, open_options,

@@ -1,7 +1,9 @@
 //! SIGINT and SIGTERM end a run with a report; a second one ends the program at once.
 
+use signal_hook::SigId;
+use signal_hook::iterator::Signals;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Installs the handlers. SIGPIPE stays ignored, as Rust's start-up left it: a closed terminal is an
 /// error of writing.
@@ -25,10 +27,44 @@ pub(crate) fn install_interrupt() -> std::io::Result<()> {
 fn catch(signal: i32) -> std::io::Result<()> {
     let armed = Arc::new(AtomicBool::new(false));
     // order matters: the second signal finds the flag set by the first
-    signal_hook::flag::register_conditional_shutdown(signal, 130, armed.clone())?;
-    signal_hook::flag::register(signal, armed)?;
+    let shutdown = signal_hook::flag::register_conditional_shutdown(signal, EXIT, armed.clone())?;
+    let arming = signal_hook::flag::register(signal, armed)?;
+    SHUTDOWNS.lock().unwrap_or_else(PoisonError::into_inner).push((signal, [shutdown, arming]));
     signal_hook::flag::register_usize(signal, number().clone(), signal as usize)?;
     Ok(())
+}
+
+/// What ends the program at a second signal, by signal.
+static SHUTDOWNS: Mutex<Vec<(i32, [SigId; 2])>> = Mutex::new(Vec::new());
+
+/// The program's exit code after a second signal.
+const EXIT: i32 = 130;
+
+/// From now on a second signal calls `clean_up` before it ends the program: on a thread of its own,
+/// because a handler may do next to nothing. To be called once.
+pub(crate) fn before_exit(clean_up: fn()) -> std::io::Result<()> {
+    let shutdowns = std::mem::take(&mut *SHUTDOWNS.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut signals = Signals::new(shutdowns.iter().map(|(signal, _)| *signal))?;
+    for (_, actions) in &shutdowns {
+        for action in actions {
+            signal_hook::low_level::unregister(*action);
+        }
+    }
+    let before = usize::from(caught() > 0);
+    let body = move || {
+        if signals.forever().nth(1 - before).is_some() {
+            clean_up();
+            std::process::exit(EXIT);
+        }
+    };
+    std::thread::Builder::new().name("signals".into()).spawn(body)?;
+    Ok(())
+}
+
+/// The same as SIGINT from outside: where a terminal passes Ctrl-C on as a key.
+pub(crate) fn interrupt() {
+    // it can fail only for a signal that does not exist
+    signal_hook::low_level::raise(signal_hook::consts::SIGINT).ok();
 }
 
 /// Whether the process was started with this signal ignored, by the kernel's own word.

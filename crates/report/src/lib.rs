@@ -28,6 +28,7 @@ pub use json::json;
 pub use log::{LOG_HEADER, log_line};
 pub use model::{Driver, DummyRun, Finding, FirstCall, Resolved, RunReport, SloResult};
 pub use text::{Style, text};
+pub use words::load as load_in_words;
 
 /// Every output of a run, ready to be written.
 #[derive(Clone, Debug)]

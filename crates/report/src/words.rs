@@ -69,7 +69,7 @@ pub(crate) fn target(plan: &Plan) -> String {
 }
 
 /// `closed loop of 64 users, 10 s`.
-pub(crate) fn load(plan: &Plan) -> String {
+pub fn load(plan: &Plan) -> String {
     let mut parts = Vec::new();
     match &plan.load {
         Load::Closed { users, think, .. } => {

@@ -419,6 +419,7 @@ impl OutputArgs {
             html: self.html,
             log: self.log,
             quiet: self.quiet,
+            live: self.live,
             percentiles,
             print_plan: self.print_plan,
         }

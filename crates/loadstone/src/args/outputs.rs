@@ -24,6 +24,8 @@ pub(crate) struct Outputs {
     pub(crate) log: Option<PathBuf>,
     /// Verdict and headline only.
     pub(crate) quiet: bool,
+    /// The full-screen view while it runs.
+    pub(crate) live: bool,
     /// The table of quantiles, in full.
     pub(crate) percentiles: bool,
     /// Print the plan that the options make, and do nothing else.

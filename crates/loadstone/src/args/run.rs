@@ -340,6 +340,9 @@ pub(super) struct OutputArgs {
     /// Verdict and headline only
     #[arg(short = 'q', long)]
     pub(super) quiet: bool,
+    /// Show the run on the whole terminal while it goes on; q stops it
+    #[arg(long, conflicts_with = "quiet")]
+    pub(super) live: bool,
     /// Print the plan that these options make, and do not run it
     #[arg(long)]
     pub(super) print_plan: bool,

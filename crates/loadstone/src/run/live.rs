@@ -25,8 +25,7 @@ impl Live {
         log: Option<CallLog>,
     ) -> Live {
         // a line that is rewritten needs a terminal that can go back
-        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let shown = !quiet && !dumb && std::io::stderr().is_terminal();
+        let shown = !quiet && !super::output::dumb_terminal() && std::io::stderr().is_terminal();
         let bar = shown.then(|| {
             let target = ProgressDrawTarget::stderr_with_hz(4);
             let bar = ProgressBar::with_draw_target(None, target);

@@ -43,15 +43,18 @@ pub(crate) fn measure(
     closed?;
     let foreign = watch.end();
     let measurement = finished.measurement;
-    let verdict = verdict(plan, prepared, &measurement, &finished.cost, foreign, calibration);
+    let busiest = finished.cost.busiest;
+    let verdict = verdict(plan, prepared, &measurement, busiest, foreign, calibration);
     Ok(Measured { measurement, verdict, cost: finished.cost, started_unix_s })
 }
 
-fn verdict(
+/// Judges a measurement, finished or so far. `busiest`: share of its core that the busiest worker
+/// used, 0..=1; `foreign`: `None` is not held against it.
+pub(crate) fn verdict(
     plan: &Plan,
     prepared: &Prepared,
     measurement: &Measurement,
-    cost: &DriverCost,
+    busiest: f64,
     foreign: Option<Foreign>,
     calibration: Option<&Calibration>,
 ) -> Verdict {
@@ -66,7 +69,7 @@ fn verdict(
         measurement.total.in_window as f64 / measurement.window.as_secs_f64().max(1e-9);
     let ceiling =
         calibration.map_or(0.0, |known| known.share_of_ceiling(plan, throughput, prepared.workers));
-    evidence.driver_busy = Some(cost.busiest.max(ceiling).min(1.0));
+    evidence.driver_busy = Some(busiest.max(ceiling).min(1.0));
     if let Some(foreign) = foreign.filter(|found| found.elapsed > Nanos::SECOND) {
         evidence.foreign_share = Some(foreign.share);
         evidence.steal_share = Some(foreign.steal_share);

@@ -10,7 +10,7 @@ pub(crate) mod prepare;
 pub(crate) mod threads;
 #[allow(dead_code, reason = "ramp and compare are made of it; both follow")]
 pub(crate) mod trial;
-#[allow(dead_code, reason = "for the live view, the store and the metrics, which follow")]
+mod view;
 pub(crate) mod watchers;
 
 use crate::args::Outputs;
@@ -29,6 +29,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 use threads::{DriverCost, Watcher};
 use units::Nanos;
+use view::View;
+use watchers::Watchers;
 
 /// How long a signal may go unnoticed while the first call blocks.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
@@ -39,6 +41,7 @@ const HOPS_MAX: usize = 10;
 /// Runs a plan as often as it says, reports, and gives the exit code.
 pub(crate) fn run(mut plan: Plan, outputs: &Outputs) -> Result<Code, Failure> {
     output::check(outputs)?;
+    view::check(outputs)?;
     let name = outputs.name.as_str();
     let environment = host::environment();
     let calibration = Calibration::load(&environment);
@@ -58,7 +61,10 @@ pub(crate) fn run(mut plan: Plan, outputs: &Outputs) -> Result<Code, Failure> {
         output::write(&report, outputs)?;
         return Ok(Code::NoConnection);
     }
-    let mut runs = repeats(&plan, &prepared, calibration.as_ref(), outputs)?;
+    let view = outputs.live.then(|| View::open(&plan, name)).transpose()?;
+    let mut runs = repeats(&plan, &prepared, calibration.as_ref(), outputs, view.as_ref())?;
+    // the report goes to the terminal that was there before
+    drop(view);
     if runs.is_empty() {
         runs.push(interrupted_before());
     }
@@ -161,6 +167,7 @@ fn repeats(
     prepared: &Prepared,
     calibration: Option<&Calibration>,
     outputs: &Outputs,
+    view: Option<&View>,
 ) -> Result<Vec<Measured>, Failure> {
     let mut runs = Vec::new();
     let log_file = outputs.log.as_deref().map(LogFile::create).transpose();
@@ -177,7 +184,15 @@ fn repeats(
         let mut watcher = |setup: &engine::Setup| -> Box<dyn Watcher> {
             let log = log.take().map(|log| log.counting_from(setup.measure_from()));
             let span = plan.stop.duration;
-            Box::new(Live::new(outputs.quiet, span, setup.requests_max(), log))
+            let quiet = outputs.quiet || view.is_some();
+            let line = Box::new(Live::new(quiet, span, setup.requests_max(), log));
+            match view {
+                Some(view) => {
+                    let shown = view.watch(setup, prepared, calibration, repeat);
+                    Box::new(Watchers(vec![line, Box::new(shown)]))
+                }
+                None => line,
+            }
         };
         let logging = engine::Logging { calls: outputs.log.is_some(), ..Default::default() };
         let measured = measure(&this, prepared, calibration, logging, Vec::new(), &mut watcher);

@@ -49,10 +49,18 @@ pub(crate) fn write(report: &RunReport, outputs: &Outputs) -> Result<(), Failure
 
 /// How text is to look on this standard output.
 pub(crate) fn style(quiet: bool, percentiles: bool) -> Style {
-    let unset = |name| std::env::var_os(name).is_none_or(|value| value.is_empty());
-    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    let terminal = std::io::stdout().is_terminal() && !dumb;
-    Style { unicode: speaks_unicode(), color: terminal && unset("NO_COLOR"), quiet, percentiles }
+    let terminal = std::io::stdout().is_terminal() && !dumb_terminal();
+    Style { unicode: speaks_unicode(), color: terminal && !no_color(), quiet, percentiles }
+}
+
+/// The terminal can only go forwards.
+pub(crate) fn dumb_terminal() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
+/// The user wants no colours anywhere (no-color.org).
+pub(crate) fn no_color() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
 /// The locale says UTF-8, or says nothing at all.

@@ -1,0 +1,166 @@
+//! The full-screen view of a run: its terminal, and what the run looks like from there each second.
+
+use super::measure::{printed_quantiles, verdict};
+use super::prepare::Prepared;
+use super::threads::Watcher;
+use crate::args::Outputs;
+use crate::calibration::Calibration;
+use crate::exit::Failure;
+use engine::{Intention, Row, Setup};
+use plan::Plan;
+use report::SloResult;
+use sample::CallRecord;
+use stats::{Measurement, Second, Snapshot};
+use std::io::IsTerminal;
+use std::rc::Rc;
+use tui::{Judged, Look, Screen, Subject};
+use units::Nanos;
+
+/// That there is a terminal for `--live`.
+///
+/// # Errors
+/// Standard error is a file, a pipe, or a terminal that cannot move its cursor.
+pub(crate) fn check(outputs: &Outputs) -> Result<(), Failure> {
+    if !outputs.live {
+        return Ok(());
+    }
+    if !std::io::stderr().is_terminal() {
+        return Err(Failure::usage(
+            "--live draws on the terminal of standard error, and that is none; leave --live out, or \
+             do not redirect standard error",
+        ));
+    }
+    if super::output::dumb_terminal() {
+        return Err(Failure::usage(
+            "--live needs a terminal that can move its cursor, and TERM is dumb; leave --live out",
+        ));
+    }
+    Ok(())
+}
+
+/// The terminal, taken over until this is dropped.
+pub(crate) struct View {
+    screen: Rc<Screen>,
+    subject: Subject,
+}
+
+impl View {
+    /// # Errors
+    /// The terminal refuses.
+    pub(crate) fn open(plan: &Plan, name: &str) -> Result<View, Failure> {
+        let subject = Subject {
+            name: name.to_owned(),
+            load: report::load_in_words(plan),
+            span_s: plan.stop.duration.map(Nanos::as_secs_f64),
+            calls_max: None,
+            repeat: (1, plan.measure.repeat.max(1)),
+        };
+        let style = super::output::style(false, false);
+        let color = !super::output::no_color();
+        let look = Look { color, unicode: style.unicode, help: false };
+        // a terminal that a signal ends the program on must be given back as well
+        crate::signals::before_exit(tui::restore)
+            .map_err(|error| Failure::usage(format!("cannot catch signals: {error}")))?;
+        let stop = Box::new(crate::signals::interrupt);
+        let screen = Screen::open(subject.clone(), look, stop)
+            .map_err(|error| Failure::usage(format!("--live: {error:#}")))?;
+        Ok(View { screen: Rc::new(screen), subject })
+    }
+
+    /// What shows run number `repeat`, counted from 0.
+    pub(crate) fn watch(
+        &self,
+        setup: &Setup,
+        prepared: &Prepared,
+        calibration: Option<&Calibration>,
+        repeat: u32,
+    ) -> Shown {
+        let mut subject = self.subject.clone();
+        subject.calls_max = setup.requests_max();
+        subject.repeat.0 = repeat + 1;
+        self.screen.begin(subject);
+        Shown {
+            screen: self.screen.clone(),
+            plan: setup.plan.clone(),
+            prepared: prepared.clone(),
+            calibration: calibration.cloned(),
+            intention: Intention::of(setup),
+            measure_from: setup.measure_from(),
+            series: Vec::new(),
+            busy: vec![(Nanos::ZERO, Nanos::ZERO); setup.workers as usize],
+        }
+    }
+}
+
+/// One run as the view's watcher.
+pub(crate) struct Shown {
+    screen: Rc<Screen>,
+    plan: Plan,
+    prepared: Prepared,
+    calibration: Option<Calibration>,
+    intention: Option<Intention>,
+    measure_from: Nanos,
+    series: Vec<Second>,
+    /// Of each worker: CPU time without spinning, and the time it was spent in.
+    busy: Vec<(Nanos, Nanos)>,
+}
+
+impl Shown {
+    /// The verdict and the objectives as they would be if the run ended here.
+    fn judge(&self, second: &Second, total: &Snapshot) -> Judged {
+        let passed = second.at_s + second.span_s;
+        let end = self.plan.stop.duration.map_or(f64::INFINITY, Nanos::as_secs_f64);
+        let window = Nanos::from_secs_f64(passed.min(end).max(0.0));
+        let wanted = self.intention.as_ref().map(|wanted| wanted.until(self.measure_from + window));
+        let measurement = Measurement {
+            total: total.clone(),
+            series: self.series.clone(),
+            window,
+            elapsed: window,
+            intended: wanted.map(|(count, _)| count),
+            intended_span: wanted.and_then(|(_, span)| span),
+            ..Measurement::default()
+        };
+        let share = |(busy, passed): &(Nanos, Nanos)| {
+            if passed.is_zero() { 0.0 } else { busy.as_secs_f64() / passed.as_secs_f64() }
+        };
+        let busiest = self.busy.iter().map(share).fold(0.0, f64::max);
+        let calibration = self.calibration.as_ref();
+        let plan = Plan { measure: self.measured_with(&measurement), ..self.plan.clone() };
+        let verdict = verdict(&plan, &self.prepared, &measurement, busiest, None, calibration);
+        Judged { verdict, slo: SloResult::judge(&self.plan.measure.slo, &measurement) }
+    }
+
+    /// A quantile that lacks samples now need not lack them at the end.
+    fn measured_with(&self, measurement: &Measurement) -> plan::MeasurePlan {
+        let mut quantiles = printed_quantiles(&self.plan, measurement);
+        let count = measurement.total.response().count();
+        quantiles.retain(|q| *q >= 1.0 || count >= stats::samples_needed(*q));
+        plan::MeasurePlan { quantiles, ..self.plan.measure.clone() }
+    }
+}
+
+impl Watcher for Shown {
+    fn second(&mut self, second: &Second, total: &Snapshot) {
+        self.series.push(*second);
+        self.screen.second(second, total);
+        if !second.warm_up {
+            self.screen.judged(self.judge(second, total));
+        }
+    }
+
+    fn row(&mut self, row: &Row) {
+        if row.start >= self.measure_from
+            && let Some((busy, passed)) = self.busy.get_mut(row.worker as usize)
+        {
+            *busy += row.cpu - row.snapshot.spin;
+            *passed += row.passed;
+        }
+    }
+
+    fn calls(&mut self, _: &[CallRecord]) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    fn end(&mut self) {}
+}

@@ -1,0 +1,152 @@
+//! What the view knows of the run: figures handed in each second, kept within bounds.
+
+use report::SloResult;
+use sample::FailureClass;
+use stats::{Counts, Hist, Second, Snapshot, Verdict};
+use std::collections::VecDeque;
+use units::Nanos;
+
+/// Rows of the series that the graphs show at most; older ones leave on the left.
+pub const HISTORY_MAX: usize = 600;
+
+/// What is being measured; does not change while it runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Subject {
+    /// The URL or file as typed, without a password.
+    pub name: String,
+    /// The load in words: "64 users", "2,000/s".
+    pub load: String,
+    /// Length of the measured part in seconds; `None` when a count ends the run.
+    pub span_s: Option<f64>,
+    /// Calls of the whole run, where a count can end it.
+    pub calls_max: Option<u64>,
+    /// Which run of how many, counted from 1.
+    pub repeat: (u32, u32),
+}
+
+/// The verdict as it would be if the run ended now, and its objectives.
+#[derive(Clone, Debug, Default)]
+pub struct Judged {
+    pub verdict: Verdict,
+    pub slo: Vec<SloResult>,
+}
+
+/// One second of the graphs: rates per second, times in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Point {
+    /// End of the second, from the start of the measured part; negative in the warm-up.
+    pub(crate) at_s: f64,
+    pub(crate) due: f64,
+    pub(crate) done: f64,
+    /// p50, p90, p99; `None` when no call ended in it.
+    pub(crate) quantiles: Option<[f64; 3]>,
+}
+
+/// A histogram's figures for a row of a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Times {
+    pub(crate) count: u64,
+    pub(crate) p50: Nanos,
+    pub(crate) p90: Nanos,
+    pub(crate) p99: Nanos,
+    pub(crate) max: Nanos,
+}
+
+impl Times {
+    fn of(hist: &Hist) -> Times {
+        Times {
+            count: hist.count(),
+            p50: hist.quantile(0.5),
+            p90: hist.quantile(0.9),
+            p99: hist.quantile(0.99),
+            max: hist.max(),
+        }
+    }
+}
+
+/// Everything since the start of the measured part.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SoFar {
+    pub(crate) counts: Counts,
+    pub(crate) response: Times,
+    /// Name and times of each phase that took place.
+    pub(crate) phases: Vec<(&'static str, Times)>,
+    /// The most frequent first.
+    pub(crate) failures: Vec<(FailureClass, u64)>,
+    pub(crate) established: u64,
+    pub(crate) received: u64,
+}
+
+impl SoFar {
+    fn of(total: &Snapshot) -> SoFar {
+        let phases = [
+            ("connect", &total.connect),
+            ("TLS", &total.tls),
+            ("1st byte", &total.first_byte),
+            ("transfer", &total.transfer),
+        ];
+        let phases = phases.into_iter().filter(|(_, hist)| !hist.is_empty());
+        let mut failures: Vec<_> = total.failures.iter().map(|(class, n)| (*class, *n)).collect();
+        failures.sort_by_key(|(class, count)| (std::cmp::Reverse(*count), *class));
+        SoFar {
+            counts: total.counts,
+            response: Times::of(&total.response()),
+            phases: phases.map(|(name, hist)| (name, Times::of(hist))).collect(),
+            failures,
+            established: total.connections.established,
+            received: total.bytes_received,
+        }
+    }
+}
+
+/// The whole of it.
+#[derive(Clone, Debug, Default)]
+pub struct Model {
+    pub(crate) subject: Subject,
+    pub(crate) history: VecDeque<Point>,
+    pub(crate) latest: Option<Second>,
+    pub(crate) so_far: SoFar,
+    pub(crate) judged: Option<Judged>,
+    /// The user has asked for the end.
+    pub(crate) stopping: bool,
+}
+
+impl Model {
+    pub fn new(subject: Subject) -> Model {
+        Model { subject, ..Model::default() }
+    }
+
+    /// A complete second, with everything measured up to its end.
+    pub fn second(&mut self, second: &Second, total: &Snapshot) {
+        let span = second.span_s.max(1e-9);
+        let counts = second.counts;
+        let times = [second.p50, second.p90, second.p99];
+        let answered = !second.max.is_zero() && !second.warm_up;
+        let point = Point {
+            at_s: second.at_s + second.span_s,
+            due: counts.due as f64 / span,
+            done: counts.done() as f64 / span,
+            quantiles: answered.then(|| times.map(Nanos::as_secs_f64)),
+        };
+        if self.history.len() == HISTORY_MAX {
+            self.history.pop_front();
+        }
+        self.history.push_back(point);
+        self.latest = Some(*second);
+        self.so_far = SoFar::of(total);
+    }
+
+    pub fn judged(&mut self, judged: Judged) {
+        self.judged = Some(judged);
+    }
+
+    /// The user has asked for the end of the run.
+    pub fn stopping(&mut self) {
+        self.stopping = true;
+    }
+
+    /// Seconds of the measured part that have passed; negative in the warm-up.
+    pub(crate) fn passed_s(&self) -> Option<f64> {
+        self.latest.map(|second| second.at_s + second.span_s)
+    }
+}

@@ -1,0 +1,214 @@
+//! The terminal: taken over while a run is shown, given back whatever happens. A thread of its own
+//! draws and reads keys, so that a slow terminal delays nobody who measures.
+
+use crate::draw::{Look, draw};
+use crate::model::{Judged, Model, Subject};
+use anyhow::Context;
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use stats::{Second, Snapshot};
+use std::io::{BufWriter, Stderr, stderr};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long a key or a new figure may wait.
+const REFRESH: Duration = Duration::from_millis(100);
+
+/// What to do when the user asks for the end; called again when he asks again.
+pub type Stop = Box<dyn Fn() + Send>;
+
+type Out = Terminal<CrosstermBackend<BufWriter<Stderr>>>;
+
+/// What the measuring side and the drawing thread share.
+#[derive(Debug)]
+struct Shared {
+    model: Mutex<Model>,
+    /// Counts changes of the model.
+    version: AtomicU64,
+    over: AtomicBool,
+}
+
+impl Shared {
+    fn model(&self) -> MutexGuard<'_, Model> {
+        // a model is whole after each of its methods, whoever panicked meanwhile
+        self.model.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Model)) {
+        change(&mut self.model());
+        self.version.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// The live view while it is shown, on standard error. Dropping it gives the terminal back.
+#[derive(Debug)]
+pub struct Screen {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Screen {
+    /// Takes the terminal over.
+    ///
+    /// # Errors
+    /// Standard error or the keyboard is no terminal, or it refuses to change its mode.
+    pub fn open(subject: Subject, look: Look, stop: Stop) -> anyhow::Result<Screen> {
+        restore_on_panic();
+        enable_raw_mode().context("the terminal cannot be switched to single keys")?;
+        TAKEN.store(true, Ordering::SeqCst);
+        let terminal = execute!(stderr(), EnterAlternateScreen)
+            .and_then(|()| Terminal::new(CrosstermBackend::new(BufWriter::new(stderr()))));
+        let terminal = match terminal {
+            Ok(terminal) => terminal,
+            Err(error) => {
+                restore();
+                return Err(error).context("the terminal cannot show a whole screen");
+            }
+        };
+        let shared = Arc::new(Shared {
+            model: Mutex::new(Model::new(subject)),
+            version: AtomicU64::new(1),
+            over: AtomicBool::new(false),
+        });
+        let theirs = shared.clone();
+        let body = move || show(terminal, &theirs, look, &stop);
+        let thread = std::thread::Builder::new().name("live-view".into()).spawn(body);
+        let thread = thread.inspect_err(|_| restore()).context("cannot start a thread")?;
+        Ok(Screen { shared, thread: Some(thread) })
+    }
+
+    /// Another run begins: what was shown of the one before is forgotten.
+    pub fn begin(&self, subject: Subject) {
+        self.shared.change(|model| *model = Model::new(subject));
+    }
+
+    /// A complete second of the run, with everything measured up to its end.
+    pub fn second(&self, second: &Second, total: &Snapshot) {
+        // the sums are made outside the lock
+        let mut next = self.shared.model().clone();
+        next.second(second, total);
+        self.shared.change(|model| {
+            next.stopping = model.stopping;
+            *model = next;
+        });
+    }
+
+    pub fn judged(&self, judged: Judged) {
+        self.shared.change(|model| model.judged(judged));
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.shared.over.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            // what a panic there had to say was printed by its hook
+            thread.join().ok();
+        }
+        restore();
+    }
+}
+
+/// Whether the terminal is ours now.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Gives the terminal back, once; does nothing when it is not taken. For the way out of a program
+/// that cannot wait for the view's end.
+pub fn restore() {
+    if TAKEN.swap(false, Ordering::SeqCst) {
+        // nothing can be done for a terminal that is gone
+        execute!(stderr(), LeaveAlternateScreen, Show).ok();
+        disable_raw_mode().ok();
+    }
+}
+
+/// A panic's words would be lost on the alternate screen.
+fn restore_on_panic() {
+    static HOOKED: Once = Once::new();
+    HOOKED.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            restore();
+            before(info);
+        }));
+    });
+}
+
+fn show(mut terminal: Out, shared: &Shared, mut look: Look, stop: &Stop) {
+    let mut shown = 0;
+    let mut keys = true;
+    while !shared.over.load(Ordering::Acquire) {
+        let version = shared.version.load(Ordering::Acquire);
+        if version != shown {
+            shown = version;
+            let drawn = terminal.draw(|frame| draw(frame, &shared.model(), look));
+            if drawn.is_err() {
+                return;
+            }
+        }
+        if !keys {
+            // a keyboard that went away: the run goes on, and signals still end it
+            std::thread::sleep(REFRESH);
+            continue;
+        }
+        match event::poll(REFRESH)
+            .and_then(|ready| if ready { event::read().map(Some) } else { Ok(None) })
+        {
+            Ok(Some(event)) => {
+                act(&event, &mut terminal, shared, &mut look, stop);
+                shown = 0;
+            }
+            Ok(None) => {}
+            Err(_) => keys = false,
+        }
+    }
+}
+
+fn act(event: &Event, terminal: &mut Out, shared: &Shared, look: &mut Look, stop: &Stop) {
+    match wanted(event) {
+        Wanted::Stop => {
+            shared.change(Model::stopping);
+            stop();
+        }
+        Wanted::Help => look.help = !look.help,
+        Wanted::NoHelp => look.help = false,
+        Wanted::Redraw => {
+            // an error shows at the next drawing
+            terminal.clear().ok();
+        }
+        Wanted::Nothing => {}
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Stop,
+    Help,
+    NoHelp,
+    Redraw,
+    Nothing,
+}
+
+/// What an event of the terminal asks for. In raw mode Ctrl-C is a key like any other.
+pub(crate) fn wanted(event: &Event) -> Wanted {
+    let Event::Key(KeyEvent { code, modifiers, kind: KeyEventKind::Press, .. }) = event else {
+        return Wanted::Nothing;
+    };
+    let control = modifiers.contains(KeyModifiers::CONTROL);
+    match code {
+        KeyCode::Char('c') if control => Wanted::Stop,
+        KeyCode::Char('l') if control => Wanted::Redraw,
+        KeyCode::Char('q' | 'Q') => Wanted::Stop,
+        KeyCode::Char('?' | 'h') | KeyCode::F(1) => Wanted::Help,
+        KeyCode::Esc => Wanted::NoHelp,
+        _ => Wanted::Nothing,
+    }
+}

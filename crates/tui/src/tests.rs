@@ -1,0 +1,221 @@
+use crate::model::HISTORY_MAX;
+use crate::screen::{Wanted, wanted};
+use crate::{Judged, Look, Model, Subject, draw};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use report::SloResult;
+use sample::FailureClass;
+use stats::{Cause, Counts, Second, Snapshot, State, Verdict};
+use units::Nanos;
+
+const LOOK: Look = Look { color: false, unicode: true, help: false };
+
+fn grid(model: &Model, (width, height): (u16, u16), look: Look) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| draw(frame, model, look)).unwrap();
+    let buffer = terminal.backend().buffer();
+    let rows = buffer.content.chunks(usize::from(width));
+    let row = |cells: &[ratatui::buffer::Cell]| {
+        cells.iter().map(ratatui::buffer::Cell::symbol).collect::<String>().trim_end().to_owned()
+    };
+    rows.map(row).collect::<Vec<_>>().join("\n")
+}
+
+fn subject() -> Subject {
+    Subject {
+        name: "http://127.0.0.1:2020/hw".into(),
+        load: "2,000/s, open load".into(),
+        span_s: Some(120.0),
+        calls_max: None,
+        repeat: (1, 1),
+    }
+}
+
+/// Second `index` of a load of 2,000 a second that slows down in the middle.
+fn second(index: u32) -> Second {
+    let wave = f64::from(index) / 8.0;
+    let time = |ms: f64| Nanos::from_secs_f64(ms / 1e3);
+    let slow = 1.0 + 9.0 * (-(wave - 4.0).powi(2)).exp();
+    Second {
+        at_s: f64::from(index),
+        span_s: 1.0,
+        counts: Counts { due: 2_000, succeeded: 1_990, failed: 8, dropped: 2, ..Counts::default() },
+        bytes_received: 2_000 * 512,
+        p50: time(0.4 * slow),
+        p90: time(1.1 * slow),
+        p99: time(8.0 * slow),
+        max: time(30.0 * slow),
+        slip_p99: Nanos::from_micros(80),
+        in_flight: 7,
+        open_connections: 64,
+        driver_cpu: 0.31,
+        ..Second::default()
+    }
+}
+
+fn total(seconds: u64) -> Snapshot {
+    let mut total = Snapshot::default();
+    let counts = &mut total.counts;
+    counts.due = 2_000 * seconds;
+    counts.succeeded = 1_990 * seconds;
+    counts.failed = 8 * seconds;
+    counts.dropped = 2 * seconds;
+    for (hist, micros) in [
+        (&mut total.succeeded, 900),
+        (&mut total.connect, 120),
+        (&mut total.tls, 1_400),
+        (&mut total.first_byte, 700),
+        (&mut total.transfer, 60),
+    ] {
+        hist.record_n(Nanos::from_micros(micros), 1_980 * seconds);
+        hist.record_n(Nanos::from_micros(micros * 30), 20 * seconds);
+    }
+    total.failures.insert(FailureClass::Status, 5 * seconds);
+    total.failures.insert(FailureClass::Reset, 3 * seconds);
+    total.failures.insert(FailureClass::ConnectionLimit, 2 * seconds);
+    total.connections.established = 64;
+    total.bytes_received = 2_000 * 512 * seconds;
+    total
+}
+
+fn busy() -> Model {
+    let mut model = Model::new(subject());
+    for index in 0..60 {
+        model.second(&second(index), &total(u64::from(index) + 1));
+    }
+    let cause = Cause {
+        id: "foreign-cpu",
+        figure: 0.12,
+        text: "other programs took 12.0 % of our cores (at most 5.00 %)".into(),
+        advice: String::new(),
+    };
+    let objectives = stats::parse_objectives("p99<50ms, failures<0.1%").unwrap();
+    let figures = [0.0276, 0.005];
+    let slo = objectives.into_iter().zip(figures);
+    let slo = slo.map(|(objective, figure)| SloResult {
+        met: figure < objective.bound,
+        objective,
+        figure,
+    });
+    model.judged(Judged {
+        verdict: Verdict { state: State::Degraded, causes: vec![cause] },
+        slo: slo.collect(),
+    });
+    model
+}
+
+#[test]
+fn a_usual_terminal() {
+    insta::assert_snapshot!(grid(&busy(), (80, 24), LOOK));
+}
+
+#[test]
+fn a_large_terminal() {
+    insta::assert_snapshot!(grid(&busy(), (120, 40), LOOK));
+}
+
+#[test]
+fn a_small_terminal_shows_tables_only() {
+    insta::assert_snapshot!(grid(&busy(), (60, 15), LOOK));
+}
+
+#[test]
+fn without_unicode_every_cell_is_ascii() {
+    let look = Look { unicode: false, ..LOOK };
+    let shown = grid(&busy(), (80, 24), look);
+    insta::assert_snapshot!(shown);
+    assert!(shown.is_ascii());
+}
+
+#[test]
+fn before_the_first_second() {
+    insta::assert_snapshot!(grid(&Model::new(subject()), (80, 24), LOOK));
+}
+
+#[test]
+fn keys_and_words() {
+    insta::assert_snapshot!(grid(&busy(), (80, 24), Look { help: true, ..LOOK }));
+}
+
+#[test]
+fn any_size_can_be_drawn() {
+    let model = busy();
+    for width in [1, 2, 10, 39, 40, 71, 72, 119, 120, 300] {
+        for height in [1, 2, 9, 10, 15, 19, 20, 24, 100] {
+            for help in [false, true] {
+                grid(&model, (width, height), Look { help, ..LOOK });
+                grid(&Model::default(), (width, height), Look { help, ..LOOK });
+            }
+        }
+    }
+}
+
+#[test]
+fn hostile_figures_can_be_drawn() {
+    let mut model = Model::new(Subject { span_s: Some(f64::INFINITY), ..Subject::default() });
+    let mut strange = second(1);
+    strange.span_s = 0.0;
+    strange.counts.due = u64::MAX;
+    strange.max = Nanos::NEVER;
+    strange.p99 = Nanos::NEVER;
+    model.second(&strange, &Snapshot::default());
+    assert!(grid(&model, (80, 24), LOOK).contains("measuring"));
+}
+
+/// What each phase of a run is called, and what is left of it.
+#[test]
+fn the_phase_and_the_time_left() {
+    let head = |subject: Subject, at: f64, warm_up: bool| {
+        let mut model = Model::new(subject);
+        let latest = Second { at_s: at, warm_up, ..second(0) };
+        model.second(&latest, &total(1));
+        let shown = grid(&model, (80, 24), LOOK);
+        shown.lines().nth(1).unwrap().trim_start_matches("2,000/s, open load").trim().to_owned()
+    };
+    let counted = Subject { span_s: None, calls_max: Some(10_000), ..subject() };
+    let said = [
+        head(subject(), -3.0, true),
+        head(subject(), 29.0, false),
+        head(subject(), 120.0, false),
+        head(counted, 4.0, false),
+    ];
+    insta::assert_snapshot!(said.join("\n"), @r"
+    warm-up  2.00 s left of it
+    measuring  1 m 30 s left, 25.0 % done
+    waiting for the last answers  2 m 00 s measured
+    measuring  8,000 calls to go after 5.00 s
+    ");
+}
+
+#[test]
+fn the_graphs_keep_a_bounded_number_of_seconds() {
+    let mut model = Model::new(subject());
+    for index in 0..HISTORY_MAX as u32 + 50 {
+        model.second(&second(index), &total(1));
+    }
+    assert_eq!(model.history.len(), HISTORY_MAX);
+    assert!((model.history[0].at_s - 51.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_name_cannot_speak_to_the_terminal() {
+    let name = "http://x/\u{1b}[2J\u{7}".to_owned();
+    let model = Model::new(Subject { name, ..subject() });
+    let shown = grid(&model, (80, 24), LOOK);
+    assert!(shown.starts_with("loadstone http://x/?[2J?"), "{shown}");
+}
+
+#[test]
+fn keys() {
+    let key = |code, modifiers| wanted(&Event::Key(KeyEvent::new(code, modifiers)));
+    assert_eq!(key(KeyCode::Char('q'), KeyModifiers::NONE), Wanted::Stop);
+    assert_eq!(key(KeyCode::Char('c'), KeyModifiers::CONTROL), Wanted::Stop);
+    assert_eq!(key(KeyCode::Char('c'), KeyModifiers::NONE), Wanted::Nothing);
+    assert_eq!(key(KeyCode::Char('?'), KeyModifiers::SHIFT), Wanted::Help);
+    assert_eq!(key(KeyCode::Esc, KeyModifiers::NONE), Wanted::NoHelp);
+    assert_eq!(key(KeyCode::Char('l'), KeyModifiers::CONTROL), Wanted::Redraw);
+    let up = KeyEvent { kind: KeyEventKind::Release, ..KeyCode::Char('q').into() };
+    assert_eq!(wanted(&Event::Key(up)), Wanted::Nothing);
+    assert_eq!(wanted(&Event::Resize(80, 24)), Wanted::Nothing);
+}
