@@ -17,6 +17,8 @@ const NEEDS: &[(&str, &str)] = &[
     ("make", "make"),
     ("nginx", "nginx-light"),
     ("openssl", "openssl"),
+    // a terminal for the live view
+    ("script", "bsdutils"),
     ("wrk", "wrk"),
 ];
 

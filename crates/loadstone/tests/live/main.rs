@@ -1,0 +1,8 @@
+//! A run watched while it goes on: on a terminal, over its metrics, in a browser.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod terminal;

@@ -1,0 +1,151 @@
+//! `run --live` on a real terminal, made by script(1): what is drawn, the keys, and that the terminal
+//! is given back.
+
+use crate::support::{Site, program, run};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{Read, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+/// Nothing that a test waits for takes longer, whatever the machine does beside.
+const WAIT_MAX: Duration = Duration::from_secs(120);
+
+const ENTER: &str = "\u{1b}[?1049h";
+const LEAVE: &str = "\u{1b}[?1049l";
+
+/// A terminal of 80 by 24 with Loadstone on it.
+struct Terminal {
+    child: Child,
+    keys: Option<ChildStdin>,
+    from: Receiver<Vec<u8>>,
+    seen: String,
+}
+
+impl Terminal {
+    /// Runs `loadstone ARGS`, then tells whether the terminal takes lines again (`icanon`).
+    fn start(args: &str) -> Terminal {
+        let loadstone = program::<&str>(&[]).get_program().to_string_lossy().into_owned();
+        let line = format!(
+            "stty rows 24 cols 80; sh -c 'echo pid $$ .; exec {loadstone} {args}'; code=$?; \
+             stty -a | tr ';' '\\n' | tr ' ' '\\n' | grep icanon; exit $code"
+        );
+        let mut child = Command::new("script")
+            .args(["-qefc", &line, "/dev/null"])
+            .env("TERM", "xterm-256color")
+            .env("SHELL", "/bin/sh")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (tell, from) = channel();
+        let mut out = child.stdout.take().unwrap();
+        thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(count @ 1..) = out.read(&mut buffer) {
+                tell.send(buffer[..count].to_vec()).ok();
+            }
+        });
+        let keys = child.stdin.take();
+        Terminal { child, keys, from, seen: String::new() }
+    }
+
+    /// Reads on until the terminal has been sent `text`.
+    #[track_caller]
+    fn wait_for(&mut self, text: &str) {
+        while !self.seen.contains(text) {
+            let more = self.from.recv_timeout(WAIT_MAX);
+            let more = more.unwrap_or_else(|_| panic!("{text:?} never came: {}", self.seen));
+            self.seen.push_str(&String::from_utf8_lossy(&more));
+        }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.as_mut().unwrap().write_all(keys.as_bytes()).unwrap();
+    }
+
+    fn pid(&self) -> Pid {
+        let pid = self.seen.split("pid ").nth(1).unwrap().split(' ').next().unwrap();
+        Pid::from_raw(pid.parse().unwrap()).unwrap()
+    }
+
+    /// The exit code, and what stood on the terminal once the view had left it.
+    #[track_caller]
+    fn end(mut self) -> (i32, String) {
+        self.wait_for("icanon");
+        let code = self.child.wait().unwrap().code().unwrap();
+        assert_eq!(self.seen.matches(ENTER).count(), 1, "{}", self.seen);
+        let (_, after) = self.seen.split_once(LEAVE).expect("the view leaves its screen");
+        assert!(!after.contains("-icanon"), "the terminal still waits for single keys: {after}");
+        (code, after.to_owned())
+    }
+}
+
+#[test]
+fn it_shows_the_run_and_then_the_report() {
+    let site = Site::start(&[]);
+    let args = format!("run --live -c 2 -n 300 --think 10ms --slo \"p50<10s\" {}", site.url("/hw"));
+    let mut terminal = Terminal::start(&args);
+    for part in ["Response time", "Failures by class", "in flight", "closed loop of 2 users"] {
+        terminal.wait_for(part);
+    }
+    terminal.wait_for("so far");
+    let (code, report) = terminal.end();
+    // a busy machine may make so short a run INVALID
+    assert!([0, 4].contains(&code), "{code}: {report}");
+    assert!(report.contains("Response time"), "{report}");
+    assert_eq!(site.stop().requests, 301);
+}
+
+#[test]
+fn a_key_stops_the_run_with_its_report() {
+    for key in ["q", "\u{3}"] {
+        let site = Site::start(&[]);
+        let mut terminal =
+            Terminal::start(&format!("run --live -c 2 -d 10m --think 10ms {}", site.url("/hw")));
+        terminal.wait_for("measuring");
+        terminal.press(key);
+        let (code, report) = terminal.end();
+        assert!([130, 4].contains(&code), "{code}: {report}");
+        assert!(report.contains("interrupted"), "{report}");
+    }
+}
+
+#[test]
+fn help_opens_and_closes() {
+    let site = Site::start(&[]);
+    let mut terminal =
+        Terminal::start(&format!("run --live -c 2 -d 10m --think 10ms {}", site.url("/hw")));
+    terminal.wait_for("measuring");
+    terminal.press("?");
+    terminal.wait_for("Keys and words");
+    terminal.press("\u{1b}");
+    terminal.press("q");
+    terminal.end();
+}
+
+#[test]
+fn signals_give_the_terminal_back() {
+    for signals in [&[Signal::TERM][..], &[Signal::TERM, Signal::TERM], &[Signal::INT; 3]] {
+        let site = Site::start(&[]);
+        let mut terminal =
+            Terminal::start(&format!("run --live -c 2 -d 10m --think 10ms {}", site.url("/hw")));
+        terminal.wait_for("measuring");
+        let pid = terminal.pid();
+        for signal in signals {
+            // the program may be gone before the last one
+            kill_process(pid, *signal).ok();
+        }
+        let (code, _) = terminal.end();
+        assert!([130, 4].contains(&code), "{code}");
+    }
+}
+
+#[test]
+fn without_a_terminal_it_says_what_to_do() {
+    let said = run(&["run", "--live", "http://127.0.0.1:1/"]).expect(&[2]).stderr;
+    assert!(said.contains("--live draws on the terminal of standard error"), "{said}");
+    let said = run(&["run", "--live", "--quiet", "http://127.0.0.1:1/"]).expect(&[2]).stderr;
+    assert!(said.contains("--live") && said.contains("--quiet"), "{said}");
+}
