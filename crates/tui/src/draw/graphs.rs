@@ -45,7 +45,7 @@ pub(super) fn rates(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look
     };
     let highest = due.points.iter().chain(&done.points).map(|(_, y)| *y).fold(0.0, f64::max);
     let top = round_up(highest);
-    let labels = [0.0, top / 2.0, top].map(|rate| show::rate(rate));
+    let labels = [0.0, top / 2.0, top].map(show::rate);
     chart(frame, area, model, look, &[due, done], ([0.0, top], labels.to_vec()));
 }
 
