@@ -287,10 +287,13 @@ fn outputs_go_where_they_are_sent() {
         html: Some("c".into()),
         log: Some("d".into()),
         quiet: true,
+        live: false,
         percentiles: true,
         print_plan: true,
     };
     assert_eq!(typed(&words).unwrap().1, expected);
+    assert!(typed(&["--live", URL]).unwrap().1.live);
+    assert!(typed(&["--live", "-q", URL]).is_err());
     let name = |words: &[&str]| typed(words).unwrap().1.name;
     assert_eq!(name(&["--urls", "-"]), "standard input");
     assert_eq!(name(&["--urls", "paths.txt", URL]), "paths.txt");
