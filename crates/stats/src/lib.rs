@@ -3,6 +3,7 @@
 //! Layer 2: pure; reads no clock.
 #![forbid(unsafe_code)]
 
+pub mod compare;
 pub mod curve;
 mod hist;
 pub mod interval;

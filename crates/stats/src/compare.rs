@@ -1,0 +1,262 @@
+//! Two sets of runs against each other: is there a difference, how large is it, and what could have
+//! been seen at all.
+//!
+//! The unit is the run, never the call: calls of one run depend on each other. Runs of the two stand
+//! in blocks (A B B A or B A A B) whose order within is drawn, so that what changes slowly on the
+//! machines falls on both alike; two sets that were recorded apart are one block. Differences are
+//! those of the means over runs: for times and rates of their logarithms, which makes them ratios.
+//!
+//! Three things are asked of a difference before it is called one: labels drawn anew within the
+//! blocks rarely give one as large (a permutation test, over all figures together, so that looking
+//! at eight figures does not find something eight times as often: Westfall & Young 1993); its
+//! interval (a bootstrap over blocks, or over runs where there is a single block) leaves out zero;
+//! and it is larger than what the first target differs by from itself.
+
+mod interval;
+mod permutation;
+
+pub use permutation::{LABELINGS_MAX, Labelings, Labels, labelings};
+
+use crate::interval::{CONFIDENCE, mean_and_stdev};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+use units::Stream;
+
+/// Fewest blocks, or runs on each side of a single block, that anything is said of: with fewer, no
+/// labels could be rare enough or no interval would hold what it says.
+pub const BLOCKS_MIN: usize = 5;
+pub const RUNS_MIN: usize = 4;
+
+/// What a figure is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Positive; differences are ratios, after/before − 1.
+    Ratio,
+    /// A share; differences are after − before.
+    Points,
+}
+
+/// One figure of every run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    pub scale: Scale,
+    /// For each block the values of its runs. All series of a comparison have the same form.
+    pub blocks: Vec<Block>,
+}
+
+/// The runs of both in one block, in the order they were made.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Block {
+    pub before: Vec<f64>,
+    pub after: Vec<f64>,
+}
+
+/// What is known of one figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Compared {
+    /// Mean over the runs: geometric for [`Scale::Ratio`], arithmetic for [`Scale::Points`].
+    pub before: f64,
+    pub after: f64,
+    /// The difference on its [`Scale`], and its interval at [`CONFIDENCE`]; the interval is NaN
+    /// where there are too few runs.
+    pub change: f64,
+    pub low: f64,
+    pub high: f64,
+    /// Noise floor: half the width of the interval that the first target would have shown against
+    /// itself, on the same scale; NaN where its runs are too few.
+    pub noise: f64,
+    /// A difference of this size would be found four times in five; NaN where unknown.
+    pub detectable: f64,
+    /// Cliff's delta over all pairs of runs, −1..=1: the chance that a run of the second lies above
+    /// one of the first, less the chance that it lies below.
+    pub effect: f64,
+    /// Chance of a difference as rare in any figure of this comparison if there were none, 0..=1.
+    pub p_value: f64,
+    /// All three conditions hold.
+    pub different: bool,
+    /// There were runs enough to say anything.
+    pub enough: bool,
+}
+
+/// Compares every series; `resamples` for each interval (at most
+/// [`RESAMPLES_MAX`](crate::interval::RESAMPLES_MAX)). A series with values that are not finite (or,
+/// as ratios, not positive) has NaN for all it lacks and is never called different.
+pub fn compare(series: &[Series], resamples: u32, stream: &mut Stream) -> Vec<Compared> {
+    let scaled: Vec<Option<Vec<Block>>> = series.iter().map(scaled).collect();
+    let sound: Vec<&[Block]> = scaled.iter().flatten().map(Vec::as_slice).collect();
+    let enough = sound.first().is_some_and(|blocks| enough(blocks));
+    let mut p_values = match enough {
+        true => permutation::p_values(&sound, stream),
+        false => vec![f64::NAN; sound.len()],
+    }
+    .into_iter();
+    let figures = sound.len();
+    let mut one = |(series, scaled): (&Series, &Option<Vec<Block>>)| {
+        let Some(blocks) = scaled else { return unknown(series) };
+        let p_value = p_values.next().unwrap_or(f64::NAN);
+        judged(series.scale, blocks, enough, p_value, figures, resamples, stream)
+    };
+    series.iter().zip(&scaled).map(&mut one).collect()
+}
+
+fn enough(blocks: &[Block]) -> bool {
+    match blocks {
+        [only] => only.before.len().min(only.after.len()) >= RUNS_MIN,
+        all => all.len() >= BLOCKS_MIN,
+    }
+}
+
+fn judged(
+    scale: Scale,
+    blocks: &[Block],
+    enough: bool,
+    p_value: f64,
+    figures: usize,
+    resamples: u32,
+    stream: &mut Stream,
+) -> Compared {
+    let all = |side: fn(&Block) -> &Vec<f64>| -> Vec<f64> {
+        blocks.iter().flat_map(side).copied().collect()
+    };
+    let (before, after) = (all(|block| &block.before), all(|block| &block.after));
+    let change = difference(blocks);
+    let (low, high) = match enough {
+        true => interval::of(blocks, resamples, stream),
+        false => (f64::NAN, f64::NAN),
+    };
+    let noise = noise(blocks);
+    let off_zero = low > 0.0 || high < 0.0;
+    let different = enough && p_value <= 1.0 - CONFIDENCE && off_zero && change.abs() > noise;
+    Compared {
+        before: back(scale, mean(&before)),
+        after: back(scale, mean(&after)),
+        change: on(scale, change),
+        low: on(scale, low),
+        high: on(scale, high),
+        noise: on(scale, noise),
+        detectable: on(scale, if enough { detectable(blocks, figures) } else { f64::NAN }),
+        effect: cliffs_delta(&before, &after),
+        p_value,
+        different,
+        enough,
+    }
+}
+
+fn unknown(series: &Series) -> Compared {
+    let all = |side: fn(&Block) -> &Vec<f64>| -> f64 {
+        let values: Vec<f64> = series.blocks.iter().flat_map(side).copied().collect();
+        mean(&values)
+    };
+    let nan = f64::NAN;
+    Compared {
+        before: all(|block| &block.before),
+        after: all(|block| &block.after),
+        change: nan,
+        low: nan,
+        high: nan,
+        noise: nan,
+        detectable: nan,
+        effect: nan,
+        p_value: nan,
+        different: false,
+        enough: false,
+    }
+}
+
+/// The values on the scale that differences are taken on; `None` when one has no place there, or a
+/// block lacks one of the two.
+fn scaled(series: &Series) -> Option<Vec<Block>> {
+    let value = |value: &f64| match series.scale {
+        Scale::Ratio => (*value > 0.0).then(|| value.ln()),
+        Scale::Points => Some(*value),
+    };
+    let values = |values: &[f64]| -> Option<Vec<f64>> {
+        let scaled: Option<Vec<f64>> = values.iter().map(value).collect();
+        scaled.filter(|all| !all.is_empty() && all.iter().all(|value| value.is_finite()))
+    };
+    let block = |block: &Block| {
+        Some(Block { before: values(&block.before)?, after: values(&block.after)? })
+    };
+    let blocks: Option<Vec<Block>> = series.blocks.iter().map(block).collect();
+    blocks.filter(|blocks| !blocks.is_empty())
+}
+
+/// A difference as it is reported: e^d − 1 for logarithms.
+fn on(scale: Scale, difference: f64) -> f64 {
+    match scale {
+        Scale::Ratio => difference.exp_m1(),
+        Scale::Points => difference,
+    }
+}
+
+fn back(scale: Scale, mean: f64) -> f64 {
+    match scale {
+        Scale::Ratio => mean.exp(),
+        Scale::Points => mean,
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    mean_and_stdev(values).map_or(f64::NAN, |(mean, _)| mean)
+}
+
+/// Mean over the blocks of (mean after − mean before).
+fn difference(blocks: &[Block]) -> f64 {
+    let sum: f64 = blocks.iter().map(|block| mean(&block.after) - mean(&block.before)).sum();
+    sum / blocks.len() as f64
+}
+
+/// Sum of squares about the means of each side and block, and the degrees of freedom: the spread
+/// between runs that nothing was changed for.
+fn spread(blocks: &[Block], sides: &[fn(&Block) -> &Vec<f64>]) -> (f64, f64) {
+    let (mut squares, mut freedom) = (0.0, 0.0);
+    for values in blocks.iter().flat_map(|block| sides.iter().map(move |side| side(block))) {
+        if let Some((_, stdev)) = mean_and_stdev(values) {
+            squares += stdev * stdev * (values.len() - 1) as f64;
+            freedom += (values.len() - 1) as f64;
+        }
+    }
+    (squares, freedom)
+}
+
+/// Standard error of the difference for runs whose variance is 1.
+fn unit_error(blocks: &[Block]) -> f64 {
+    let one = |block: &Block| 1.0 / block.before.len() as f64 + 1.0 / block.after.len() as f64;
+    blocks.iter().map(one).sum::<f64>().sqrt() / blocks.len() as f64
+}
+
+/// t·s·(standard error for s = 1), s from runs of the first target in the same block.
+fn noise(blocks: &[Block]) -> f64 {
+    let (squares, freedom) = spread(blocks, &[|block| &block.before]);
+    let t = student(freedom, 0.5 * (1.0 + CONFIDENCE));
+    t * (squares / freedom).sqrt() * unit_error(blocks)
+}
+
+/// (t of the test + t of four in five)·s·(standard error for s = 1), s from runs of both. The test's
+/// level is shared out among the figures as Bonferroni would among the square root of their number:
+/// they move together.
+fn detectable(blocks: &[Block], figures: usize) -> f64 {
+    let (squares, freedom) = spread(blocks, &[|block| &block.before, |block| &block.after]);
+    let level = (1.0 - CONFIDENCE) / (figures.max(1) as f64).sqrt();
+    let test_freedom = match blocks.len() {
+        1 => freedom,
+        count => (count - 1) as f64,
+    };
+    let t = student(test_freedom, 1.0 - 0.5 * level) + student(test_freedom, 0.8);
+    t * (squares / freedom).sqrt() * unit_error(blocks)
+}
+
+/// The quantile of Student's distribution; NaN without freedom.
+fn student(freedom: f64, quantile: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |student| student.inverse_cdf(quantile))
+}
+
+/// Cliff's delta (Cliff, Psychological Bulletin 114, 1993): the share of pairs in which the second
+/// is larger less the share in which it is smaller; NaN without pairs.
+pub fn cliffs_delta(before: &[f64], after: &[f64]) -> f64 {
+    let sign = |a: f64, b: f64| f64::from(i8::from(b > a) - i8::from(b < a));
+    let sum: f64 = before.iter().map(|a| after.iter().map(|b| sign(*a, *b)).sum::<f64>()).sum();
+    sum / (before.len() * after.len()) as f64
+}
+
+#[cfg(test)]
+mod tests;
