@@ -59,6 +59,8 @@ pub(crate) struct Conn {
     /// When requests could go out, and why none can any more; for the record.
     pub(crate) established: Nanos,
     pub(crate) broken: Option<FailureClass>,
+    /// The server ended it, or said that it would.
+    pub(crate) by_server: bool,
     /// When `connect` had returned, then when the transport stood.
     pub(crate) connected: Nanos,
     /// Connect and TLS time, until the first call takes them into its sample.
@@ -98,6 +100,7 @@ impl Conn {
             opened: Nanos::ZERO,
             established: Nanos::ZERO,
             broken: None,
+            by_server: false,
             connected: Nanos::ZERO,
             setup: None,
             progress: Nanos::ZERO,
@@ -123,7 +126,7 @@ impl Conn {
         self.body.clear();
         self.kept.clear();
         (self.tls, self.setup) = (None, None);
-        (self.established, self.broken) = (Nanos::ZERO, None);
+        (self.established, self.broken, self.by_server) = (Nanos::ZERO, None, false);
         (self.opened, self.connected, self.progress) = (now, now, now);
         self.armed = Nanos::NEVER;
         (self.busy_since, self.busy, self.received) = (now, Nanos::ZERO, 0);

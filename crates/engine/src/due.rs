@@ -286,6 +286,15 @@ impl Worker {
         self.conclude(io, call, End::timed_out(class), now);
     }
 
+    /// Ends the beat or the row that is over.
+    #[cold]
+    pub(crate) fn pass_edge<I: Io>(&mut self, io: &mut I, link: &mut dyn Link, now: Nanos) {
+        if now >= self.row_end {
+            self.end_row(io, link, now, false);
+        }
+        self.edge = self.recorder.beat(now).min(self.row_end);
+    }
+
     /// Ends a row of the time series.
     pub(crate) fn end_row<I: Io>(
         &mut self,

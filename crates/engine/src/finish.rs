@@ -5,6 +5,7 @@ use crate::conn::State;
 use crate::worker::Worker;
 use conduit::{Close, Io, Slot};
 use sample::{CallRecord, ConnectionRecord};
+use stats::lives::Life;
 use units::Nanos;
 
 impl Worker {
@@ -26,6 +27,7 @@ impl Worker {
         if let Some((connect, tls)) = setup {
             sample.connect = Some(connect);
             sample.tls = tls;
+            self.recorder.connection_answered(now - call.sent);
         }
         self.recorder.done(&sample, end.outcome, call.is_issued());
         self.last_done = now;
@@ -106,6 +108,13 @@ impl Worker {
         if !conn.calls.is_empty() {
             conn.busy += now - conn.busy_since;
         }
+        let life = Life {
+            answers: conn.served,
+            busy: conn.busy,
+            open: now - conn.established,
+            asked: conn.assigned > 0,
+            by_server: conn.by_server,
+        };
         let threshold = self.setup.plan.measure.conforming_bps;
         let conforming = conn.bandwidth().map(|bandwidth| bandwidth > threshold);
         // asking costs a system call: of connections that carried one call, a share is asked
@@ -114,6 +123,7 @@ impl Worker {
         self.facts_owed += if asks { share - self.facts_owed.min(1.0) } else { share };
         let facts = if asks { io.facts(slot) } else { None };
         self.recorder.connection_closed(facts, conforming);
+        self.recorder.connection_lived(&life);
     }
 
     /// Whether nothing more can happen in this run.

@@ -267,6 +267,7 @@ impl Worker {
         }
         let spent = conn.calls.is_empty() && conn.assigned >= self.limits.calls;
         if !facts.persistent || spent {
+            conn.by_server = !spent;
             self.strand(slot);
             self.close(io, slot, self.close_kind(), now);
             // before the user's next call, so that none waits behind newer ones for ever
@@ -394,6 +395,7 @@ impl Worker {
     fn input_ended<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         let conn = &mut self.conns[slot as usize];
         if conn.calls.is_empty() {
+            conn.by_server = true;
             return self.close(io, slot, self.close_kind(), now);
         }
         if conn.state != State::Open {
@@ -430,6 +432,8 @@ impl Worker {
         conn.broken = Some(class);
         let answer = std::mem::take(&mut conn.kept);
         let unbegun = conn.calls.front().is_some_and(|call| call.first_byte.is_zero());
+        conn.by_server =
+            unbegun && matches!(class, FailureClass::ClosedEarly | FailureClass::Reset);
         let resend = stood && unbegun && conn.served > 0 && self.setup.plan.connection.resend;
         let mut first = if resend { None } else { conn.calls.pop_front() };
         if let Some(call) = first.as_mut().filter(|_| stood && conn.reader.begun()) {

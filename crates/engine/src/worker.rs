@@ -93,6 +93,8 @@ pub struct Worker {
     pub(crate) next_due: Nanos,
     pub(crate) stopping: bool,
     pub(crate) row_end: Nanos,
+    /// The end of the row or of the beat under way, whichever is first.
+    pub(crate) edge: Nanos,
     pub(crate) row_start: Nanos,
     pub(crate) spun: Nanos,
     pub(crate) received: u64,
@@ -193,6 +195,7 @@ impl Worker {
             next_due: setup.start,
             stopping: false,
             row_end,
+            edge: setup.start,
             row_start: setup.start,
             spun: Nanos::ZERO,
             received: 0,
@@ -237,8 +240,8 @@ impl Worker {
         if now >= self.last_due {
             self.stop();
         }
-        if now >= self.row_end {
-            self.end_row(io, link, now, false);
+        if now >= self.edge {
+            self.pass_edge(io, link, now);
         }
         if self.log.len() >= LOG_BATCH || self.log_urgent {
             self.log_urgent = false;
@@ -273,7 +276,7 @@ impl Worker {
     fn wake(&self, now: Nanos) -> Nanos {
         let queues = self.queues.iter().filter_map(VecDeque::front);
         let oldest = queues.map(|call| call.intended).min().unwrap_or(Nanos::NEVER);
-        let wait = self.next_due.min(self.timers.next()).min(self.row_end).min(now + NAP);
+        let wait = self.next_due.min(self.timers.next()).min(self.edge).min(now + NAP);
         wait.min(oldest + self.setup.plan.timeouts.call).min(self.cut)
     }
 

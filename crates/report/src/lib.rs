@@ -8,6 +8,7 @@ mod across;
 pub mod check;
 pub mod compare;
 mod csv;
+mod diagnosis;
 mod facts;
 mod figures;
 mod hdr;
@@ -21,6 +22,7 @@ mod words;
 
 pub use across::{Headline, merged};
 pub use csv::csv;
+pub use diagnosis::{findings, ramp_findings};
 pub use figures::{Figures, QuantileRow};
 pub use hdr::hdr_log;
 pub use html::html;

@@ -2,7 +2,7 @@
 
 use crate::Headline;
 use plan::Plan;
-use sample::{Environment, FailureClass};
+use sample::{Environment, FailureClass, SutSeries};
 use stats::{Measurement, Metric, Objective, Verdict};
 use std::net::IpAddr;
 use units::Nanos;
@@ -30,6 +30,8 @@ pub struct RunReport {
     pub runs: Vec<Headline>,
     pub slo: Vec<SloResult>,
     pub findings: Vec<Finding>,
+    /// The server's own resources, where the run was told to watch them (`--sut`).
+    pub sut: Option<SutSeries>,
 }
 
 /// What the client itself spent.

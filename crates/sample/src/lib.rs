@@ -5,10 +5,12 @@
 mod ends;
 mod environment;
 mod failure;
+mod sut;
 
 pub use ends::{ConnectionRecord, Ends, SessionRecord};
 pub use environment::Environment;
 pub use failure::{Blame, FailureClass};
+pub use sut::{SutRow, SutSeries};
 use units::Nanos;
 
 /// One unit of work that falls due: index and instant are computed by the schedule, never read off

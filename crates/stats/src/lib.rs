@@ -5,9 +5,11 @@
 
 pub mod compare;
 pub mod curve;
+pub mod diagnosis;
 mod hist;
 pub mod interval;
 mod little;
+pub mod lives;
 mod objective;
 mod server_timings;
 mod snapshot;

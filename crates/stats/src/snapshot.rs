@@ -1,5 +1,6 @@
 //! What one worker counted in one interval, and how such snapshots add up.
 
+use crate::lives::{BEAT, Beats, Life, Lives};
 use crate::{Hist, ServerTimings, Spread};
 use sample::{FailureClass, Outcome, Sample, SocketFacts, TlsFacts};
 use std::collections::BTreeMap;
@@ -115,6 +116,7 @@ pub struct Connections {
     pub retransmits: u64,
     pub rtt: Hist,
     pub tls: BTreeMap<TlsFacts, u64>,
+    pub lives: Lives,
 }
 
 /// Sessions of a partly open load.
@@ -176,13 +178,16 @@ pub struct Snapshot {
     pub flight_peak: u64,
     /// Sum over intervals of the workers' spinning.
     pub spin: Nanos,
+    /// Completions inside the measured window, in fine steps of time.
+    pub beats: Beats,
 }
 
 impl Snapshot {
     /// What the usual call of a closed loop is recorded in is prepared, so that recording it
     /// allocates nothing.
     pub fn prepared(target_count: usize) -> Snapshot {
-        let mut snapshot = Snapshot { plain: Hist::prepared(), ..Snapshot::default() };
+        let mut snapshot =
+            Snapshot { plain: Hist::prepared(), beats: Beats::prepared(), ..Snapshot::default() };
         if target_count > 1 {
             let rows = target_count.min(TARGET_ROWS_MAX);
             snapshot.targets = (0..rows).map(|_| TargetTally::default()).collect();
@@ -212,9 +217,13 @@ impl Snapshot {
         let mut fresh = Snapshot {
             targets: std::mem::take(&mut self.targets),
             server_timings: std::mem::take(&mut self.server_timings),
+            beats: std::mem::take(&mut self.beats),
             ..Snapshot::default()
         };
         fresh.server_timings.clear();
+        fresh.beats.clear();
+        fresh.connections.lives = std::mem::take(&mut self.connections.lives);
+        fresh.connections.lives.clear();
         for target in &mut fresh.targets {
             target.response.clear();
             *target = TargetTally {
@@ -275,6 +284,7 @@ impl Snapshot {
         self.flight_integral += other.flight_integral;
         self.flight_peak = self.flight_peak.max(other.flight_peak);
         self.spin += other.spin;
+        self.beats.merge(&other.beats);
     }
 
     /// Times of a call that is not [plain](Snapshot::plain).
@@ -361,6 +371,7 @@ impl Connections {
         self.judged += other.judged;
         self.conforming += other.conforming;
         self.retransmits += other.retransmits;
+        self.lives.merge(&other.lives);
         for (facts, count) in &other.tls {
             *self.tls.entry(facts.clone()).or_default() += count;
         }
@@ -375,6 +386,9 @@ pub struct Recorder {
     window: (Nanos, Nanos),
     flight: u64,
     flight_since: Nanos,
+    /// The beat under way, and the completions that are in the beats before it.
+    beat: usize,
+    beaten: (u64, u64),
 }
 
 impl Recorder {
@@ -382,7 +396,7 @@ impl Recorder {
     /// falls due (`Nanos::NEVER` when only a count ends the run).
     pub fn new(target_count: usize, window: (Nanos, Nanos)) -> Recorder {
         let now = Box::new(Snapshot::prepared(target_count));
-        Recorder { now, window, flight: 0, flight_since: window.0 }
+        Recorder { now, window, flight: 0, flight_since: window.0, beat: 0, beaten: (0, 0) }
     }
 
     pub fn in_warm_up(&self, intended: Nanos) -> bool {
@@ -529,6 +543,28 @@ impl Recorder {
         }
     }
 
+    /// The first answer of a connection came, `took` after its request was sent.
+    pub fn connection_answered(&mut self, took: Nanos) {
+        self.now.connections.lives.first.record(took);
+    }
+
+    /// How a connection that stood has lived, at its end.
+    pub fn connection_lived(&mut self, life: &Life) {
+        self.now.connections.lives.record(life);
+    }
+
+    /// Puts the completions since the last call into the beat that was under way, and says when to
+    /// call again: at the end of the beat that `now` lies in.
+    pub fn beat(&mut self, now: Nanos) -> Nanos {
+        let (done, good) = (self.now.in_window, self.now.good_in_window);
+        if done > self.beaten.0 {
+            self.now.beats.add(self.beat, done - self.beaten.0, good - self.beaten.1);
+            self.beaten = (done, good);
+        }
+        self.beat = ((now - self.window.0).0 / BEAT.0) as usize;
+        self.window.0 + Nanos(BEAT.0 * (self.beat as u64 + 1))
+    }
+
     #[inline]
     fn flight_step(&mut self, now: Nanos, change: i64) {
         self.flight_until(now);
@@ -549,6 +585,8 @@ impl Recorder {
     /// Ends an interval: gives the snapshot away and goes on in `next`, which must be clear.
     pub fn swap(&mut self, now: Nanos, next: Box<Snapshot>) -> Box<Snapshot> {
         self.flight_until(now);
+        self.beat(now);
+        self.beaten = (0, 0);
         let full = std::mem::replace(&mut self.now, next);
         self.now.flight_peak = self.flight;
         full

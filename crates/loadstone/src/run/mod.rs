@@ -229,7 +229,7 @@ pub(crate) fn assemble(
         runs.into_iter().next().map(|run| run.measurement).unwrap_or_default()
     };
     let slo = SloResult::judge(&plan.measure.slo, &measurement);
-    RunReport {
+    let mut report = RunReport {
         name: name.to_owned(),
         plan: shown_plan(plan, &measurement),
         plan_toml: plan::to_toml(plan, plan::Secrets::Masked),
@@ -243,7 +243,10 @@ pub(crate) fn assemble(
         runs: if repeated { headlines } else { Vec::new() },
         slo,
         findings: Vec::new(),
-    }
+        sut: None,
+    };
+    report.findings = report::findings(&report);
+    report
 }
 
 /// The plan with the quantiles that are printed.

@@ -224,6 +224,7 @@ fn bare(plan: Plan, measurement: Measurement) -> RunReport {
         runs: Vec::new(),
         slo: Vec::new(),
         findings: Vec::new(),
+        sut: None,
     }
 }
 

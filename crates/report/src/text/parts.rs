@@ -120,7 +120,7 @@ pub(super) fn findings(page: &mut Page, report: &RunReport) {
     if report.findings.is_empty() {
         return;
     }
-    page.heading("Findings");
+    page.heading("What limits this server");
     for finding in &report.findings {
         page.wrapped(
             "  ",

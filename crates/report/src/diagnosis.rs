@@ -1,0 +1,92 @@
+//! From finished runs to findings: what of a report the diagnosis needs.
+
+use crate::ramp::Step;
+use crate::{Finding, RunReport};
+use plan::{Load, Plan, Think};
+use stats::curve::Curve;
+use stats::diagnosis::{Diagnosis, Evidence, of_ramp, of_run};
+use units::Nanos;
+
+/// What limits the server, by one run, the surest first. Does not look at the findings that the
+/// report may have.
+pub fn findings(report: &RunReport) -> Vec<Finding> {
+    of_run(&evidence(report)).into_iter().map(Finding::from).collect()
+}
+
+/// What limits each target of a ramp, by all of its steps, the surest first. With several targets
+/// each finding's evidence names its own; `labels`, `curves`: one for each target, or empty.
+pub fn ramp_findings(steps: &[Step], labels: &[String], curves: &[Curve]) -> Vec<Finding> {
+    let targets = steps.iter().map(|step| step.label + 1).max().unwrap_or(0);
+    let of_target = |label: usize| -> Vec<Finding> {
+        let mut own: Vec<&Step> = steps.iter().filter(|step| step.label == label).collect();
+        own.sort_by(|a, b| a.point.level.total_cmp(&b.point.level));
+        let evidence: Vec<Evidence<'_>> = own.iter().map(|step| evidence(&step.run)).collect();
+        let usl = curves.get(label).and_then(|curve| curve.usl.as_ref());
+        let mut found: Vec<Finding> =
+            of_ramp(&evidence, usl).into_iter().map(Finding::from).collect();
+        if let Some(name) = labels.get(label).filter(|_| targets > 1) {
+            found.iter_mut().for_each(|one| one.evidence = format!("{name}: {}", one.evidence));
+        }
+        found
+    };
+    let mut all: Vec<Finding> = (0..targets).flat_map(of_target).collect();
+    let strength = |found: &Finding| match found.confidence.as_str() {
+        "certain" => 0,
+        "likely" => 1,
+        _ => 2,
+    };
+    all.sort_by_key(strength);
+    all
+}
+
+impl From<Diagnosis> for Finding {
+    fn from(found: Diagnosis) -> Finding {
+        Finding {
+            id: found.rule.id.to_owned(),
+            confidence: found.confidence.id().to_owned(),
+            evidence: found.evidence,
+            advice: found.rule.advice.to_owned(),
+        }
+    }
+}
+
+fn evidence(report: &RunReport) -> Evidence<'_> {
+    let plan = &report.plan;
+    let mut evidence = Evidence::new(&report.measurement);
+    evidence.users = match &plan.load {
+        Load::Closed { users, .. } => Some(*users),
+        Load::Open { .. } => None,
+    };
+    evidence.ramped = match &plan.load {
+        Load::Open { arrivals, .. } => arrivals.from != arrivals.to,
+        Load::Closed { .. } => false,
+    };
+    // calls of several targets are not alike, and what one call took alone says nothing of them
+    evidence.one_by_one = one_by_one(plan) && plan.targets.len() == 1 && report.runs.is_empty();
+    evidence.calls_max = plan.connection.calls;
+    evidence.timeout = plan.timeouts.call;
+    evidence.connect_timeout = plan.timeouts.connect;
+    evidence.alone = alone(report);
+    let judged = report.verdict.causes.iter().find(|cause| cause.id == "driver-cpu");
+    let busy = report.driver.busy.iter().copied().fold(0.0, f64::max);
+    evidence.driver_busy = Some(judged.map_or(busy, |cause| cause.figure.max(busy)));
+    evidence.sut = report.sut.as_ref();
+    evidence
+}
+
+fn one_by_one(plan: &Plan) -> bool {
+    let connection = &plan.connection;
+    let single = connection.pipeline == 1 && connection.group.is_none();
+    single
+        && match &plan.load {
+            Load::Closed { think, session, .. } => *think == Think::None && session.is_none(),
+            Load::Open { session, .. } => session.is_none(),
+        }
+}
+
+/// How long the first call took, less what a connect and its TLS usually take.
+fn alone(report: &RunReport) -> Option<Nanos> {
+    let call = report.first_call.as_ref().filter(|call| call.failure.is_none())?;
+    let total = &report.measurement.total;
+    Some(call.took - total.connect.quantile(0.5) - total.tls.quantile(0.5))
+}

@@ -1,0 +1,68 @@
+//! The system under test as seen from its own machine, beside what its clients see.
+
+/// What was watched of the system under test while it was measured. What is not known is zero.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SutSeries {
+    /// Who: `nginx (pid 71 and 2 more)`, or the node exporter's URL.
+    pub name: String,
+    /// Cores that it may run on.
+    pub cores: f64,
+    /// Main memory of its machine, in bytes.
+    pub memory_max: u64,
+    /// Descriptors that its first process may have open.
+    pub descriptors_max: u64,
+    /// One for each second, in order.
+    pub rows: Vec<SutRow>,
+    /// What could not be read, and why: a sentence; empty when all could.
+    pub trouble: String,
+}
+
+/// One interval of the watch.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SutRow {
+    /// Its end, in seconds from the start of the measured phase; negative in the warm-up.
+    pub at_s: f64,
+    /// Cores kept busy, as a mean over the interval.
+    pub cpu_cores: f64,
+    /// Resident memory at the end, in bytes.
+    pub memory_bytes: u64,
+    pub threads: u64,
+    /// Descriptors open at the end.
+    pub descriptors: u64,
+    /// Context switches a second, of its threads (a process) or of its machine (a node exporter).
+    pub switches_per_s: f64,
+    /// Connections that the machine's listen queues had no room for, in the interval.
+    pub listen_overflows: u64,
+    /// Connections that wait to be accepted, at the end.
+    pub accept_queue: u64,
+}
+
+impl SutSeries {
+    /// Rows of the measured phase: those that end in it.
+    pub fn measured(&self) -> impl Iterator<Item = &SutRow> {
+        self.rows.iter().filter(|row| row.at_s > 0.0)
+    }
+
+    /// Share of its cores that it used, as a mean over the measured phase, 0..=1; `None` when it is
+    /// not known.
+    pub fn cpu_share(&self) -> Option<f64> {
+        let rows = self.measured().count();
+        let busy: f64 = self.measured().map(|row| row.cpu_cores).sum();
+        (rows > 0 && self.cores > 0.0).then(|| (busy / rows as f64 / self.cores).min(1.0))
+    }
+
+    /// Connections that found no room in a listen queue, over the measured phase.
+    pub fn listen_overflows(&self) -> u64 {
+        self.measured().map(|row| row.listen_overflows).sum()
+    }
+
+    /// Largest share of its memory, and of its descriptors, that was in use; 0 when not known.
+    pub fn peak_shares(&self) -> (f64, f64) {
+        let peak = |used: fn(&SutRow) -> u64, most: u64| {
+            let peak = self.measured().map(used).max().unwrap_or(0);
+            if most == 0 { 0.0 } else { peak as f64 / most as f64 }
+        };
+        let memory = peak(|row| row.memory_bytes, self.memory_max);
+        (memory, peak(|row| row.descriptors, self.descriptors_max))
+    }
+}

@@ -1,0 +1,93 @@
+//! How many calls a server works on at the same time, from one load: Little's law inside the server,
+//! and what the first calls tell that all came at once.
+
+use super::View;
+use super::shape::{between, ratio};
+use crate::Hist;
+use units::Nanos;
+
+/// Work that takes less is lost in what a busy machine adds to a single call.
+pub(crate) const ALONE_MIN: Nanos = Nanos::from_millis(3);
+/// Calls in flight per call in work from which on calls are said to wait.
+pub(crate) const CROWD_MIN: f64 = 1.4;
+/// A queue in order of arrival shows in first calls that take up to this share of the later ones'
+/// mean; where all are worked on in turns, the first take as long as the others.
+const FAIR_MIN: f64 = 0.88;
+
+/// Calls that wait for each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Queueing {
+    /// Calls in flight, as a mean.
+    pub(crate) crowd: f64,
+    /// How long a call takes that is alone.
+    pub(crate) alone: Nanos,
+    /// Mean number of calls in work: throughput times `alone`.
+    pub(crate) working: f64,
+    /// The same from the first calls of all users, which came at once.
+    pub(crate) from_first: Option<f64>,
+    /// First calls that were done together before any other was, where the first calls came in
+    /// steps.
+    pub(crate) step: Option<u64>,
+    /// First calls took as long as later ones: whoever is there is worked on in turns.
+    pub(crate) in_turns: bool,
+}
+
+/// `None` where one load does not show it: a plan with pauses or pipelining, an open load that the
+/// server keeps up with, no call that was alone.
+pub(crate) fn queueing(view: &View<'_>) -> Option<Queueing> {
+    if !view.enough() || !view.evidence.one_by_one || view.evidence.ramped {
+        return None;
+    }
+    let alone = view.evidence.alone?;
+    let working = view.throughput * alone.as_secs_f64();
+    let bare = Queueing {
+        crowd: view.concurrency,
+        alone,
+        working,
+        from_first: None,
+        step: None,
+        in_turns: false,
+    };
+    let Some(users) = view.evidence.users else {
+        return view.overloaded().then_some(bare);
+    };
+    let first = &view.lives.first;
+    let all_first = first.count() >= u64::from(users) && first.count() * 4 <= u64::from(users) * 5;
+    if !view.persistent() || !all_first || users < 2 {
+        return (users >= 2).then_some(bare);
+    }
+    let users = f64::from(users);
+    let share = ratio(first.mean().as_secs_f64(), view.service().mean().as_secs_f64());
+    Some(Queueing {
+        from_first: Some((users * (2.0 * share - 1.0)).max(0.0)),
+        step: step(first),
+        in_turns: share >= FAIR_MIN && users >= 3.0,
+        ..bare
+    })
+}
+
+/// Calls of the first step, where the first calls are done in steps: at s, 2 s …
+fn step(first: &Hist) -> Option<u64> {
+    let s = first.quantile(0.0).max(first.min());
+    let tick = Nanos(s.0 / 4 + 200_000);
+    let one = between(first, Nanos::ZERO, s + tick);
+    let gap = between(first, s + tick, s * 2 - tick);
+    let two = between(first, s * 2 - tick, s * 2 + tick);
+    let rest = first.count() - one;
+    (one > 0 && gap == 0 && two * 5 >= 4 * one.min(rest) && rest > 0).then_some(one)
+}
+
+impl Queueing {
+    /// More calls are in flight than in work, in order of their arrival, and what the first calls say
+    /// does not contradict it.
+    pub(crate) fn waits(&self) -> bool {
+        let agrees = self.from_first.is_none_or(|from_first| {
+            let within = (0.35 * self.working).max(0.15 * self.crowd).max(1.0);
+            (from_first - self.working).abs() <= within
+        });
+        self.alone >= ALONE_MIN
+            && self.crowd >= CROWD_MIN * self.working.max(1.0)
+            && !self.in_turns
+            && agrees
+    }
+}

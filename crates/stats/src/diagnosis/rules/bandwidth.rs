@@ -1,0 +1,113 @@
+use super::super::shape::{ratio, round, variation};
+use super::super::{Confidence, Rule, Sign, View};
+use units::show;
+
+const ANSWER_MIN: f64 = 4_096.0;
+const TRANSFER_MIN: f64 = 0.6;
+const FLAT_MAX: f64 = 0.03;
+const ROUND_WITHIN: f64 = 0.06;
+/// Ten gigabits a second: beyond that it is hardly a line that limits.
+const BYTES_MAX: f64 = 1.25e9;
+const ROWS_MIN: usize = 5;
+
+pub(crate) const RULE: Rule = Rule {
+    id: "bandwidth-limit",
+    title: "Bytes a second are the limit: a link or a shaper is full",
+    reasoning: "When a line or a traffic shaper is full, the first byte of an answer comes soon and \
+                the rest takes most of the time, the bytes received in each second are the same, \
+                and their number is one that people choose: 10 Mbit/s, 1 Gbit/s less some per cent \
+                of headers. A limit for each connection shows as a transfer time that is the \
+                answer's length over that rate, whatever the number of users.",
+    source: "RFC 2544 §26.1 (throughput in frames and bytes); Ethernet's 94 to 97 % of payload; \
+             nginx's limit_rate.",
+    thresholds: &[
+        (ANSWER_MIN, "bytes of the mean answer, at least"),
+        (TRANSFER_MIN, "share of the service time after the first byte, at least"),
+        (FLAT_MAX, "standard deviation over mean of the bytes in each second, at most"),
+        (ROUND_WITHIN, "distance to a round rate, at most"),
+    ],
+    advice: "Compress or shorten the answers, cache them nearer to the users, or widen the line or \
+             the shaper's rate.",
+    excludes: &[
+        "serial-handler",
+        "worker-pool",
+        "rate-limit",
+        "scheduling-quantum",
+        "cpu-contention",
+        "drift",
+    ],
+    find,
+};
+
+fn find(view: &View<'_>) -> Option<Sign> {
+    let total = view.total;
+    let answers = (total.counts.succeeded as f64).max(1.0);
+    let size = total.bytes_received as f64 / answers;
+    let (transfer, service) = (total.transfer.mean(), total.service.mean());
+    let share = ratio(transfer.as_secs_f64(), service.as_secs_f64());
+    let busy =
+        view.evidence.driver_busy.unwrap_or(0.0) > 0.9 || view.server_cpu().unwrap_or(0.0) > 0.9;
+    if !view.enough() || size < ANSWER_MIN || share < TRANSFER_MIN || busy {
+        return None;
+    }
+    shared(view, size, share).or_else(|| each(view, size, share))
+}
+
+/// One rate for all connections together.
+fn shared(view: &View<'_>, size: f64, share: f64) -> Option<Sign> {
+    let rates: Vec<f64> =
+        view.rows.iter().map(|row| row.bytes_received as f64 / row.span_s).collect();
+    // the first row has the burst that a shaper lets through
+    let steady = rates.get(1..).filter(|rates| rates.len() + 1 >= ROWS_MIN)?;
+    let spread = variation(steady);
+    let rate = steady.iter().sum::<f64>() / steady.len() as f64;
+    // answers that end in another second than they began in
+    let grain = ratio(size, rate * view.rows.first().map_or(1.0, |row| row.span_s));
+    if spread > FLAT_MAX.max(grain) || rate > BYTES_MAX || view.concurrency < 1.5 {
+        return None;
+    }
+    let figure = round(rate * 8.0, ROUND_WITHIN).or_else(|| round(rate, ROUND_WITHIN))?;
+    let text = format!(
+        "{} received in each second, within {} (near {}); {} of the service time lies after the \
+         first byte of an answer",
+        bytes(rate),
+        show::share(spread),
+        nearest(figure, rate),
+        show::share(share)
+    );
+    Sign::new(Confidence::Likely, text)
+}
+
+/// The same rate for each answer.
+fn each(view: &View<'_>, size: f64, share: f64) -> Option<Sign> {
+    let transfer = &view.total.transfer;
+    let (low, middle, high) =
+        (transfer.quantile(0.1), transfer.quantile(0.5), transfer.quantile(0.9));
+    let spread = ratio((high - low).as_secs_f64(), middle.as_secs_f64());
+    if spread > 2.0 * FLAT_MAX || middle.0 < 5_000_000 {
+        return None;
+    }
+    let rate = size / middle.as_secs_f64();
+    let figure = round(rate, ROUND_WITHIN).or_else(|| round(rate * 8.0, ROUND_WITHIN))?;
+    let text = format!(
+        "each answer came at {} (near {}), whatever else was under way; {} of the service time lies \
+         after its first byte",
+        bytes(rate),
+        nearest(figure, rate),
+        show::share(share)
+    );
+    Sign::new(Confidence::Likely, text)
+}
+
+fn bytes(rate: f64) -> String {
+    format!("{}/s", show::bytes(rate as u64))
+}
+
+/// The round figure in the unit that it is round in.
+fn nearest(figure: f64, rate: f64) -> String {
+    if figure > 4.0 * rate {
+        format!("{} Mbit/s", figure / 1e6)
+    } else {
+        format!("{} MB/s", figure / 1e6)
+    }
+}

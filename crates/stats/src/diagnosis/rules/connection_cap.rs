@@ -1,0 +1,97 @@
+use super::super::shape::{between, ratio};
+use super::super::{Confidence, Rule, Sign, View};
+use sample::FailureClass;
+use units::{Nanos, show};
+
+const SHARE_MIN: f64 = 0.05;
+const COUNT_MIN: u64 = 2;
+
+pub(crate) const RULE: Rule = Rule {
+    id: "connection-cap",
+    title: "The server serves a fixed number of connections at once",
+    reasoning: "A server with a thread or process for each connection, or with a limit of clients, \
+                serves k connections and leaves or turns away the rest. Those that are served are \
+                served well for as long as they stay, while the others are closed without an answer \
+                or wait, connected, until one of the k ends: their first answer takes as long as \
+                the run. A pool of workers for requests would let everybody wait a little instead. \
+                k is the number of connections that were served at the same time.",
+    source: "Stevens, Fenner, Rudoff: UNIX Network Programming 1, chapter 30 (preforked servers); \
+             Apache httpd's MaxRequestWorkers; Swerve's MaxClients.",
+    thresholds: &[
+        (SHARE_MIN, "share of the connections that wait or are turned away, at least"),
+        (2.0, "such connections, at least"),
+        (0.5, "share of the run that a first answer takes to count as waiting"),
+    ],
+    advice: "Raise the server's limit of connections or workers (MaxRequestWorkers, \
+             worker_connections, the thread pool, the descriptor limit), shorten keep-alive, or \
+             serve connections by events.",
+    excludes: &[
+        "serial-handler",
+        "worker-pool",
+        "rate-limit",
+        "round-timeout",
+        "drift",
+        "mixed-backends",
+        "scheduling-quantum",
+        "periodic-stall",
+        "warm-up",
+    ],
+    find,
+};
+
+fn find(view: &View<'_>) -> Option<Sign> {
+    if !view.enough() || view.lives.answered == 0 {
+        return None;
+    }
+    waiting(view).or_else(|| turned_away(view))
+}
+
+/// Some connections are served at once, the others when those have gone.
+fn waiting(view: &View<'_>) -> Option<Sign> {
+    let first = &view.lives.first;
+    let usual = view.typical();
+    let patience = Nanos::from_secs_f64(view.window_s / 2.0).max(usual * 20);
+    let slow = between(first, patience, Nanos::NEVER);
+    let silent = view.lives.unanswered - view.lives.turned_away;
+    let (prompt, kept) = (first.count() - slow, slow + silent);
+    let all = prompt + kept;
+    if !view.persistent()
+        || prompt == 0
+        || kept < COUNT_MIN
+        || ratio(kept as f64, all as f64) < SHARE_MIN
+        // those that are served are served often
+        || view.done() < 5 * all
+    {
+        return None;
+    }
+    let text = format!(
+        "{} connections were served all the time, a call in {}; {} others stood and got no answer \
+         for at least {}",
+        show::count(prompt),
+        show::duration(usual),
+        show::count(kept),
+        show::duration(patience)
+    );
+    Sign::new(Confidence::Certain, text)
+}
+
+/// Connections beyond the cap are closed or refused at once.
+fn turned_away(view: &View<'_>) -> Option<Sign> {
+    let failed = |class| view.total.failures.get(&class).copied().unwrap_or(0);
+    let away = view.lives.turned_away + failed(FailureClass::Refused);
+    let all = view.lives.answered + away;
+    let stood = view.lives.answered_open.as_secs_f64();
+    let served = (stood / view.evidence.measurement.elapsed.as_secs_f64().max(1e-9)).round();
+    if away < COUNT_MIN || ratio(away as f64, all as f64) < SHARE_MIN || served < 1.0 {
+        return None;
+    }
+    // a server that fails at random would not keep the others for the whole run
+    let lasting = view.persistent() && view.lives.answered as f64 <= 1.5 * served;
+    let text = format!(
+        "{} connections were closed or refused without an answer, while {served} at a time were \
+         served{}",
+        show::count(away),
+        if lasting { " all the time" } else { "" }
+    );
+    Sign::new(if lasting { Confidence::Certain } else { Confidence::Possible }, text)
+}

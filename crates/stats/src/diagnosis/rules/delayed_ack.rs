@@ -1,0 +1,77 @@
+use super::super::shape::{between, line, ratio};
+use super::super::{Confidence, Rule, Sign, View};
+use crate::Hist;
+use units::{Nanos, show};
+
+/// Where a delayed acknowledgement of Linux falls: 40 ms, and the tick and wake-up after it.
+const LOW: Nanos = Nanos::from_millis(38);
+const HIGH: Nanos = Nanos::from_millis(46);
+const COUNT_MIN: u64 = 5;
+const SHARE_MIN: f64 = 0.02;
+
+pub(crate) const RULE: Rule = Rule {
+    id: "nagle-delayed-ack",
+    title: "Nagle's algorithm waits for a delayed acknowledgement",
+    reasoning: "A server that writes head and body apart, with Nagle's algorithm on, sends the first \
+                piece and keeps the second until the first is acknowledged. The client's kernel has \
+                nothing to send meanwhile and acknowledges late: after 40 ms on Linux. A new \
+                connection is acknowledged at once for its first packets, so the first calls are \
+                fast. What comes late is the rest of the answer, after its first byte.",
+    source: "RFC 896 and RFC 1122 §4.2.3.2; J. Nagle on the interaction of the two; Linux \
+             TCP_DELACK_MIN of 40 ms.",
+    thresholds: &[
+        (0.038, "seconds: from"),
+        (0.046, "seconds: to"),
+        (SHARE_MIN, "share of the answers that take so long, at least"),
+    ],
+    advice: "Set TCP_NODELAY on the server's connections, or write head and body in one call \
+             (writev, a buffer, TCP_CORK).",
+    excludes: &[
+        "rate-limit",
+        "serial-handler",
+        "worker-pool",
+        "scheduling-quantum",
+        "bandwidth-limit",
+        "drift",
+        "warm-up",
+        "mixed-backends",
+    ],
+    find,
+};
+
+fn find(view: &View<'_>) -> Option<Sign> {
+    if !view.enough() {
+        return None;
+    }
+    let share_of = |hist: &Hist| {
+        let line = line(hist, LOW, HIGH);
+        let share = ratio(line.count as f64, hist.count() as f64);
+        (line.stands_out(COUNT_MIN) && share >= SHARE_MIN).then_some((line.count, share))
+    };
+    if let Some((count, share)) = share_of(&view.total.transfer) {
+        let text = format!(
+            "{} answers ({}) paused about 40 ms between their first byte and their last; the first \
+             byte took {}",
+            show::count(count),
+            show::share(share),
+            show::duration(view.total.first_byte.quantile(0.5))
+        );
+        return Sign::new(Confidence::Certain, text);
+    }
+    let (count, share) = share_of(&view.total.first_byte)?;
+    let first = view.lives.first.quantile(0.5);
+    let quick_first = view.persistent() && !view.lives.first.is_empty() && first.0 * 4 < LOW.0;
+    let quick = between(view.service(), Nanos::ZERO, Nanos(LOW.0 / 4));
+    if !quick_first && quick * 20 < view.done() {
+        // the whole server may just take 40 ms
+        return None;
+    }
+    let text = format!(
+        "{} calls ({}) took about 40 ms, and hardly any between that and the quick ones; the first \
+         call of a connection took {}",
+        show::count(count),
+        show::share(share),
+        show::duration(first)
+    );
+    Sign::new(if quick_first { Confidence::Likely } else { Confidence::Possible }, text)
+}

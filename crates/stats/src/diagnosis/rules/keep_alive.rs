@@ -1,0 +1,58 @@
+use super::super::shape::ratio;
+use super::super::{Confidence, Rule, Sign, View};
+use units::{Nanos, show};
+
+const CONNECTIONS_MIN: u64 = 3;
+const SHARE_MIN: f64 = 0.8;
+const CALLS_MAX: u64 = 50;
+const COST_MIN: f64 = 0.05;
+
+pub(crate) const RULE: Rule = Rule {
+    id: "keep-alive-limit",
+    title: "The server ends each connection after a fixed number of answers",
+    reasoning: "A limit such as Apache's MaxKeepAliveRequests or nginx's keepalive_requests makes \
+                the server close a connection after its N-th answer; every further call first pays \
+                for a new one. Connections that the server ends then all carried the same number of \
+                answers, which no time-out or failure would bring about. A limit is told only when \
+                its price shows: few answers a connection, or a good part of the time spent on \
+                connecting.",
+    source: "RFC 9112 §9.3 and §9.6; Apache httpd's MaxKeepAliveRequests (100), nginx's \
+             keepalive_requests (1,000).",
+    thresholds: &[
+        (3.0, "connections that the server ended, at least"),
+        (SHARE_MIN, "share of them that carried the same number, at least"),
+        (50.0, "answers a connection, at most, or else"),
+        (COST_MIN, "share of the service time that connecting takes, at least"),
+    ],
+    advice: "Raise or lift the server's limit of requests per connection (MaxKeepAliveRequests, \
+             keepalive_requests), or turn keep-alive on.",
+    excludes: &[],
+    find,
+};
+
+fn find(view: &View<'_>) -> Option<Sign> {
+    if !view.persistent() || !view.enough() {
+        return None;
+    }
+    let served = view.lives.served();
+    let ended: u64 = served.iter().map(|(_, count)| count).sum();
+    let (answers, most) = served.iter().copied().max_by_key(|(_, count)| *count)?;
+    if most < CONNECTIONS_MIN || ratio(most as f64, ended as f64) < SHARE_MIN {
+        return None;
+    }
+    let spent = view.total.service.mean() * view.total.service.count();
+    let setup: Nanos = view.total.connections.setup_sum;
+    let cost = ratio(setup.as_secs_f64(), spent.as_secs_f64());
+    if answers > CALLS_MAX && cost < COST_MIN {
+        return None;
+    }
+    let times = if answers == 1 { "1 answer".to_owned() } else { format!("{answers} answers") };
+    let text = format!(
+        "the server ended {} of the {} connections that it ended after exactly {times}; connecting \
+         took {} of the service time",
+        show::count(most),
+        show::count(ended),
+        show::share(cost.min(1.0))
+    );
+    Sign::new(Confidence::Certain, text)
+}

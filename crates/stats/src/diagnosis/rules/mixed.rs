@@ -1,0 +1,84 @@
+use super::super::{Confidence, Rule, Sign, View};
+use units::{Nanos, show};
+
+const CONNECTIONS_MIN: u64 = 6;
+const GROUP_MIN: u64 = 2;
+const GROUP_SHARE_MIN: f64 = 0.08;
+const RATIO_MIN: f64 = 2.0;
+const GAP_MIN: f64 = 0.5;
+const APART_MIN: Nanos = Nanos::from_millis(1);
+
+pub(crate) const RULE: Rule = Rule {
+    id: "mixed-backends",
+    title: "Connections lead to servers of different speed",
+    reasoning: "A balancer that chooses a backend for each connection gives some connections a fast \
+                server and others a slow one. The mean time of a connection then depends on the \
+                connection alone: the means fall into two groups with nothing between, although \
+                each is taken over many calls, which would have evened out any difference between \
+                calls.",
+    source: "The law of large numbers: means of n calls scatter as 1/√n; Brooker, on bimodal \
+             services.",
+    thresholds: &[
+        (6.0, "connections with at least 10 answers each, at least"),
+        (RATIO_MIN, "times that the slow group's median is the fast one's, at least"),
+        (GAP_MIN, "share of that distance (logarithms) which is empty, at least"),
+        (GROUP_SHARE_MIN, "share of the connections in the smaller group, at least"),
+    ],
+    advice: "Compare the backends (version, hardware, cache, warm-up) and the balancer's weights; \
+             measure each backend by itself with --resolve.",
+    excludes: &[
+        "worker-pool",
+        "serial-handler",
+        "scheduling-quantum",
+        "rate-limit",
+        "cpu-contention",
+    ],
+    find,
+};
+
+fn find(view: &View<'_>) -> Option<Sign> {
+    let means = view.lives.mean.buckets();
+    let all = view.lives.mean.count();
+    if all < CONNECTIONS_MIN {
+        return None;
+    }
+    let widest = means.windows(2).enumerate().max_by(|(_, a), (_, b)| {
+        let gap = |pair: &[(Nanos, u64)]| pair[1].0.as_secs_f64() / pair[0].0.as_secs_f64();
+        gap(a).total_cmp(&gap(b))
+    });
+    let (at, pair) = widest?;
+    let (fast, slow) = means.split_at(at + 1);
+    let count = |group: &[(Nanos, u64)]| group.iter().map(|(_, count)| count).sum::<u64>();
+    let (few, many) = (count(fast).min(count(slow)), all);
+    let (quick, lame) = (middle(fast), middle(slow));
+    let ratio = lame.as_secs_f64() / quick.as_secs_f64().max(1e-9);
+    let gap = pair[1].0.as_secs_f64() / pair[0].0.as_secs_f64().max(1e-9);
+    if few < GROUP_MIN.max((GROUP_SHARE_MIN * many as f64) as u64)
+        || ratio < RATIO_MIN
+        || lame - quick < APART_MIN
+        || gap.ln() < GAP_MIN * ratio.ln()
+    {
+        return None;
+    }
+    let text = format!(
+        "{} connections took {} a call and {} took {}, as means over their lives, and none between",
+        show::count(count(fast)),
+        show::duration(quick),
+        show::count(count(slow)),
+        show::duration(lame)
+    );
+    Sign::new(Confidence::Likely, text)
+}
+
+/// The median of a group of (value, count).
+fn middle(group: &[(Nanos, u64)]) -> Nanos {
+    let half = group.iter().map(|(_, count)| count).sum::<u64>().div_ceil(2);
+    let mut seen = 0;
+    for (value, count) in group {
+        seen += count;
+        if seen >= half {
+            return *value;
+        }
+    }
+    Nanos::ZERO
+}

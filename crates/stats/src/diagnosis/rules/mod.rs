@@ -1,0 +1,43 @@
+//! The rules, a file each, the most specific first: of equally sure findings the earlier is told
+//! first.
+
+mod accept_queue;
+mod bandwidth;
+mod client;
+mod connection_cap;
+mod cpu;
+mod delayed_ack;
+mod drift;
+mod keep_alive;
+mod mixed;
+mod pool;
+mod quantum;
+mod rate_limit;
+mod retransmission;
+mod round_timeout;
+mod serial;
+mod stall;
+mod warm_up;
+
+use super::Rule;
+
+/// All rules.
+pub const RULES: &[&Rule] = &[
+    &client::RULE,
+    &accept_queue::RULE,
+    &retransmission::RULE,
+    &delayed_ack::RULE,
+    &connection_cap::RULE,
+    &rate_limit::RULE,
+    &stall::RULE,
+    &keep_alive::RULE,
+    &round_timeout::RULE,
+    &bandwidth::RULE,
+    &mixed::RULE,
+    &cpu::RULE,
+    &serial::RULE,
+    &pool::RULE,
+    &quantum::RULE,
+    &warm_up::RULE,
+    &drift::RULE,
+];

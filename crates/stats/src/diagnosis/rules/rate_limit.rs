@@ -1,0 +1,116 @@
+use super::super::queueing::queueing;
+use super::super::shape::{mean, ratio, round, variation};
+use super::super::{Confidence, Rule, Sign, View};
+use units::show;
+
+const REFUSED_MIN: f64 = 0.01;
+const FLAT_MAX: f64 = 0.05;
+const THROTTLED_FLAT_MAX: f64 = 0.02;
+const ROUND_WITHIN: f64 = 0.01;
+const WORKING_MAX: f64 = 0.5;
+const ROWS_MIN: usize = 4;
+
+pub(crate) const RULE: Rule = Rule {
+    id: "rate-limit",
+    title: "A rate limiter lets a fixed number of calls a second through",
+    reasoning: "A limiter with a token bucket lets a burst through and then exactly its rate: what \
+                succeeds is the same in every second, however much is asked, and the rest is told \
+                429 (Too Many Requests) or 503. A limiter that delays instead of refusing shows as a \
+                throughput that does not move, at a number that people choose, while each call \
+                alone would be far faster than that rate needs: the server is idle while calls \
+                wait.",
+    source: "RFC 6585 §4 (429); Turner, IEEE Communications 24(10), 1986 (leaky bucket); nginx's \
+             limit_req, which answers 503 by default and delays with a burst.",
+    thresholds: &[
+        (REFUSED_MIN, "share of 429 or 503 among the answers, at least, or else"),
+        (WORKING_MAX, "calls in work while calls wait, at most"),
+        (FLAT_MAX, "standard deviation over mean of what succeeds in each second, at most"),
+        (ROUND_WITHIN, "distance to a round rate, where nothing is refused"),
+    ],
+    advice: "Find the limiter (proxy, gateway, framework, provider) and raise its rate for this \
+             client, or keep the load below it: what is refused says nothing about the server.",
+    excludes: &[
+        "serial-handler",
+        "worker-pool",
+        "connection-cap",
+        "drift",
+        "warm-up",
+        "periodic-stall",
+        "mixed-backends",
+        "scheduling-quantum",
+    ],
+    find,
+};
+
+fn find(view: &View<'_>) -> Option<Sign> {
+    refused(view).or_else(|| delayed(view))
+}
+
+/// Good answers a second, without the first second, which has the burst.
+fn good_rates(view: &View<'_>) -> Vec<f64> {
+    let rows = view.rows.iter().skip(1);
+    rows.map(|row| row.counts.succeeded as f64 / row.span_s).collect()
+}
+
+fn refused(view: &View<'_>) -> Option<Sign> {
+    let (many, unavailable) = (view.status(429), view.status(503));
+    let (status, count) = if many >= unavailable { (429, many) } else { (503, unavailable) };
+    let answers: u64 = view.total.status.seen().map(|(_, count)| count).sum();
+    let share = ratio(count as f64, answers as f64);
+    if !view.enough() || share < REFUSED_MIN {
+        return None;
+    }
+    let rates = good_rates(view);
+    let spread = variation(&rates);
+    let flat = rates.len() + 1 >= ROWS_MIN && spread <= FLAT_MAX + 1.0 / mean(&rates).max(1.0);
+    let mut text = format!("{} of the answers are {status}", show::share(share));
+    if flat {
+        text += &format!(
+            "; what succeeds is {} in every second, within {}",
+            show::rate(mean(&rates)),
+            show::share(spread)
+        );
+        let burst = burst(view, mean(&rates));
+        if burst >= 1.0 {
+            text += &format!(", after a burst of about {burst:.0}");
+        }
+    }
+    match (status, flat) {
+        (_, true) => Sign::new(Confidence::Certain, text),
+        (429, false) => Sign::new(Confidence::Likely, text),
+        // an overloaded server says 503 as well
+        _ => Sign::new(Confidence::Possible, text),
+    }
+}
+
+/// What succeeded in the first second beyond the rate.
+fn burst(view: &View<'_>, rate: f64) -> f64 {
+    let first = view.rows.first();
+    first.map_or(0.0, |row| row.counts.succeeded as f64 - rate * row.span_s).max(0.0).floor()
+}
+
+fn delayed(view: &View<'_>) -> Option<Sign> {
+    let queueing = queueing(view)?;
+    let rates = good_rates(view);
+    let spread = variation(&rates);
+    let waits = view.service().quantile(0.25) > queueing.alone * 4;
+    if queueing.working > WORKING_MAX
+        || queueing.crowd < 1.0
+        || !waits
+        || rates.len() + 1 < ROWS_MIN
+        || spread > THROTTLED_FLAT_MAX
+    {
+        return None;
+    }
+    let rate = round(mean(&rates), ROUND_WITHIN)?;
+    let text = format!(
+        "{} in every second, within {} (near {}), although a call alone takes {}: the server is \
+         idle while {:.0} calls wait",
+        show::rate(mean(&rates)),
+        show::share(spread),
+        show::rate(rate),
+        show::duration(queueing.alone),
+        queueing.crowd
+    );
+    Sign::new(Confidence::Likely, text)
+}

@@ -1,0 +1,74 @@
+use super::super::shape::{between, line, ratio};
+use super::super::{Confidence, Rule, Sign, View};
+use units::{Nanos, show};
+
+/// Linux waits at least so long for an acknowledgement before it sends again (TCP_RTO_MIN).
+const RTO_MIN: Nanos = Nanos::from_millis(200);
+const STEPS_MIN: u64 = 5;
+const STEP_SHARE_MIN: f64 = 0.0005;
+const COUNTED_MIN: u64 = 5;
+const COUNTED_SHARE_MIN: f64 = 0.001;
+
+pub(crate) const RULE: Rule = Rule {
+    id: "retransmission",
+    title: "Packets are lost between client and server",
+    reasoning: "A lost packet with nothing behind it is only sent again when the retransmission \
+                timer ends: at least 200 ms on Linux, doubled with each try. Calls that met a loss \
+                take the usual time and 200 ms, or 600 ms, with little between. The client's kernel \
+                counts what it sent again itself (TCP_INFO); what the server sent again shows in \
+                the times alone.",
+    source: "RFC 6298; Linux TCP_RTO_MIN (include/net/tcp.h); tcp(7) on TCP_INFO.",
+    thresholds: &[
+        (0.2, "seconds of the shortest retransmission timer"),
+        (STEP_SHARE_MIN, "share of calls one timer above the usual, at least"),
+        (COUNTED_SHARE_MIN, "retransmits that the kernel counted, per call, at least"),
+    ],
+    advice: "Look for loss on the path: interface counters (ip -s link), a full queue, a policer, a \
+             duplex mismatch, a busy virtual switch; nstat on both ends tells which side repeats.",
+    excludes: &[
+        "round-timeout",
+        "nagle-delayed-ack",
+        "scheduling-quantum",
+        "drift",
+        "periodic-stall",
+    ],
+    find,
+};
+
+fn find(view: &View<'_>) -> Option<Sign> {
+    let service = view.service();
+    let usual = view.typical();
+    if !view.enough() || usual > RTO_MIN {
+        return None;
+    }
+    let late = |timers: u64| {
+        let low = usual + RTO_MIN * timers - Nanos::from_millis(2);
+        line(service, low, low + Nanos::from_millis(14) + RTO_MIN.min(usual))
+    };
+    let (one, two) = (late(1), late(3));
+    let count = one.count + two.count;
+    let nothing_before = between(service, usual * 2 + Nanos::from_millis(20), RTO_MIN) * 3 <= count;
+    let share = ratio(count as f64, view.done() as f64);
+    let stepped = nothing_before && one.stands_out(STEPS_MIN) && share >= STEP_SHARE_MIN;
+    let retransmits = view.total.connections.retransmits;
+    let counted_share = ratio(retransmits as f64, view.done() as f64);
+    let counted = retransmits >= COUNTED_MIN && counted_share >= COUNTED_SHARE_MIN;
+    let kernel = format!(
+        "the kernel sent {} segments again on {} connections that were asked",
+        show::count(retransmits),
+        show::count(view.total.connections.rtt.count())
+    );
+    let steps = format!(
+        "{} of {} calls ({}) took a retransmission timer of 200 ms (or 600 ms) more than the usual {}",
+        show::count(count),
+        show::count(view.done()),
+        show::share(share),
+        show::duration(usual)
+    );
+    match (stepped, counted) {
+        (true, true) => Sign::new(Confidence::Certain, format!("{steps}; {kernel}")),
+        (true, false) => Sign::new(Confidence::Likely, steps),
+        (false, true) => Sign::new(Confidence::Likely, kernel),
+        (false, false) => None,
+    }
+}

@@ -1,0 +1,83 @@
+use super::super::shape::{line, ratio};
+use super::super::{Confidence, Rule, Sign, View};
+use crate::Hist;
+use units::{Nanos, show};
+
+/// Time-outs that people write, in seconds.
+const ROUND_S: &[f64] = &[
+    0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 8.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0,
+    120.0,
+];
+const COUNT_MIN: u64 = 3;
+const SHARE_MIN: f64 = 0.0005;
+const APART: u64 = 4;
+
+pub(crate) const RULE: Rule = Rule {
+    id: "round-timeout",
+    title: "Something behind the server runs into a time-out",
+    reasoning: "When a part behind the server does not answer (a database, a backend, a name \
+                server, a lock), somebody gives up after a time that a person wrote down: 1, 2, 5, \
+                10 or 30 seconds. Calls that met it end just after a round time, far above the \
+                usual and with nothing close by, as failures or as answers from elsewhere. Chance \
+                knows no round numbers.",
+    source: "nginx's proxy_read_timeout (60 s) and 504; glibc's resolver, 5 s a try; the common \
+             defaults of database pools.",
+    thresholds: &[
+        (3.0, "calls at the round time, at least"),
+        (SHARE_MIN, "share of the calls, at least"),
+        (4.0, "times the usual service time, at least"),
+    ],
+    advice: "Find out who waits so long and for whom: the server's log at those instants, its \
+             backends, its name server, its pool of database connections.",
+    excludes: &["periodic-stall", "mixed-backends", "drift"],
+    find,
+};
+
+fn find(view: &View<'_>) -> Option<Sign> {
+    if !view.enough() {
+        return None;
+    }
+    let usual = view.typical();
+    let own = [view.evidence.timeout, view.evidence.connect_timeout];
+    let mut best: Option<(f64, u64)> = None;
+    for at in ROUND_S {
+        let low = Nanos::from_secs_f64(at * 0.998);
+        let high = Nanos::from_secs_f64(at * 1.015)
+            + Nanos::from_millis(4)
+            + usual.min(Nanos::from_millis(20));
+        let ours = own.iter().any(|limit| *limit >= low && *limit <= high);
+        if ours || low.0 < APART * usual.0 {
+            continue;
+        }
+        let count = crowd(&view.total.succeeded, low, high) + crowd(&view.total.failed, low, high);
+        if count > best.map_or(0, |(_, most)| most) {
+            best = Some((*at, count));
+        }
+    }
+    let (at, count) = best?;
+    let share = ratio(count as f64, view.done() as f64);
+    if count < COUNT_MIN || share < SHARE_MIN {
+        return None;
+    }
+    let failed = crowd(
+        &view.total.failed,
+        Nanos::from_secs_f64(at * 0.998),
+        Nanos::from_secs_f64(at * 1.015) + Nanos::from_millis(24),
+    );
+    let text = format!(
+        "{} of {} calls ({}) ended just after {}, {} of them as failures; the usual one takes {}",
+        show::count(count),
+        show::count(view.done()),
+        show::share(share),
+        show::duration(Nanos::from_secs_f64(at)),
+        show::count(failed),
+        show::duration(usual)
+    );
+    Sign::new(Confidence::Likely, text)
+}
+
+/// How many stand at that time, where they stand out.
+fn crowd(hist: &Hist, low: Nanos, high: Nanos) -> u64 {
+    let line = line(hist, low, high);
+    if line.stands_out(COUNT_MIN) { line.count } else { 0 }
+}

@@ -1,0 +1,98 @@
+use super::super::shape::{mean, median};
+use super::super::{Confidence, Rule, Sign, View};
+use crate::lives::BEAT;
+use units::{Nanos, show};
+
+const PER_STEP_MIN: f64 = 5.0;
+const STILL_MAX: f64 = 0.1;
+const STALLS_MIN: usize = 3;
+const SURE_MIN: usize = 5;
+const REGULAR_WITHIN: f64 = 0.15;
+const DUTY_MAX: f64 = 0.5;
+
+pub(crate) const RULE: Rule = Rule {
+    id: "periodic-stall",
+    title: "The server stands still at regular intervals",
+    reasoning: "Garbage collection that stops the world, checkpoints, log rotation, cron jobs and \
+                CPU quotas make a server answer nothing for a while, again and again at the same \
+                distance. Completions in steps of 50 ms show gaps; gaps of chance do not come at \
+                equal distances. Every call that falls due in a gap waits for its end, so the \
+                response time has a tail as long as the gap.",
+    source: "Tene on coordinated omission (a stall hides in most tools); Linux CFS bandwidth \
+             control, whose periods are 100 ms.",
+    thresholds: &[
+        (PER_STEP_MIN, "completions in a usual step, at least; steps are widened for it"),
+        (STILL_MAX, "share of the usual completions in a step that stands still, at most"),
+        (3.0, "stalls, at least; certain from 5"),
+        (REGULAR_WITHIN, "share of the period by which their distances differ, at most"),
+        (DUTY_MAX, "share of the time that stands still, at most"),
+    ],
+    advice: "Compare the period with the server's garbage collector log, its checkpoints, cron, and \
+             its container's CPU quota (cpu.stat: nr_throttled).",
+    excludes: &[
+        "round-timeout",
+        "drift",
+        "warm-up",
+        "serial-handler",
+        "worker-pool",
+        "scheduling-quantum",
+        "mixed-backends",
+    ],
+    find,
+};
+
+fn find(view: &View<'_>) -> Option<Sign> {
+    let done: Vec<f64> = view.beats.iter().map(|(done, _)| f64::from(*done)).collect();
+    let busy: Vec<f64> = done.iter().copied().filter(|done| *done > 0.0).collect();
+    let usual = median(&busy).min(2.0 * mean(&done));
+    if usual <= 0.0 {
+        return None;
+    }
+    let width = (PER_STEP_MIN / usual).ceil().max(1.0) as usize;
+    let steps: Vec<f64> = done.chunks_exact(width).map(|chunk| chunk.iter().sum()).collect();
+    let stalls = stalls(&steps);
+    let starts: Vec<f64> = stalls.iter().map(|(start, _)| *start as f64).collect();
+    let gaps: Vec<f64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    if stalls.len() < STALLS_MIN {
+        return None;
+    }
+    let period = median(&gaps);
+    let slack = (REGULAR_WITHIN * period).max(2.0);
+    let regular = gaps.iter().filter(|gap| (*gap - period).abs() <= slack).count();
+    let lengths: Vec<f64> = stalls.iter().map(|(_, length)| *length as f64).collect();
+    // a distance that is as wide as a few steps says nothing
+    if regular * 10 < gaps.len() * 9 || period < 4.0 {
+        return None;
+    }
+    let step_s = BEAT.as_secs_f64() * width as f64;
+    let (length, period) = (median(&lengths) * step_s, mean(&gaps) * step_s);
+    let text = format!(
+        "nothing was answered for about {} every {}, {} times; the longest response was {}",
+        show::duration(Nanos::from_secs_f64(length)),
+        show::duration(Nanos::from_secs_f64(period)),
+        stalls.len(),
+        show::duration(view.total.response().max())
+    );
+    let sure = stalls.len() >= SURE_MIN;
+    Sign::new(if sure { Confidence::Certain } else { Confidence::Likely }, text)
+}
+
+/// (first step, length) of each run of still steps; none when most steps are still or when nothing
+/// follows the last one.
+fn stalls(steps: &[f64]) -> Vec<(usize, usize)> {
+    let usual = median(steps);
+    let still = |done: &f64| *done <= STILL_MAX * usual;
+    let share = steps.iter().filter(|done| still(done)).count() as f64 / steps.len().max(1) as f64;
+    let mut found: Vec<(usize, usize)> = Vec::new();
+    if usual <= 0.0 || share > DUTY_MAX {
+        return found;
+    }
+    for (at, _) in steps.iter().enumerate().filter(|(_, done)| still(done)) {
+        match found.last_mut() {
+            Some((start, length)) if *start + *length == at => *length += 1,
+            _ => found.push((at, 1)),
+        }
+    }
+    found.retain(|(start, length)| *start > 0 && start + length < steps.len());
+    found
+}

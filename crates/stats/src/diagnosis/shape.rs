@@ -1,0 +1,75 @@
+//! Shapes of histograms and series that the rules look for.
+
+use crate::Hist;
+use units::Nanos;
+
+/// Recordings above `low`, up to `high`.
+pub(crate) fn between(hist: &Hist, low: Nanos, high: Nanos) -> u64 {
+    hist.count_at_or_below(high).saturating_sub(hist.count_at_or_below(low))
+}
+
+/// A narrow crowd of recordings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Line {
+    pub(crate) count: u64,
+    /// Recordings beside it: within as much again of its width on either side.
+    pub(crate) beside: u64,
+}
+
+/// The recordings between `low` and `high`, and those close by on either side.
+pub(crate) fn line(hist: &Hist, low: Nanos, high: Nanos) -> Line {
+    let width = high - low;
+    let reach = Nanos(width.0 * 2);
+    Line {
+        count: between(hist, low, high),
+        beside: between(hist, low - reach, low) + between(hist, high, high + reach),
+    }
+}
+
+impl Line {
+    /// At least `count`, and four times as many as beside it, where there is twice the room.
+    pub(crate) fn stands_out(&self, count: u64) -> bool {
+        self.count >= count.max(1) && self.beside * 4 <= self.count
+    }
+}
+
+/// The part of `count` in `of`, 0 when there is nothing.
+pub(crate) fn ratio(count: f64, of: f64) -> f64 {
+    if of > 0.0 { count / of } else { 0.0 }
+}
+
+/// Standard deviation over mean; infinite for fewer than two values or a mean of 0.
+pub(crate) fn variation(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    if values.len() < 2 || mean <= 0.0 {
+        return f64::INFINITY;
+    }
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (squares / (values.len() - 1) as f64).sqrt() / mean
+}
+
+/// 0 for none.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    ratio(values.iter().sum(), values.len() as f64)
+}
+
+/// 0 for none.
+pub(crate) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    if sorted.is_empty() { 0.0 } else { crate::interval::middle(&sorted) }
+}
+
+/// Mantissas of figures that people choose.
+const ROUND: &[f64] = &[1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.5, 8.0, 10.0];
+
+/// The figure that people would have chosen, where `value` is within `tolerance` (a share) of one.
+pub(crate) fn round(value: f64, tolerance: f64) -> Option<f64> {
+    if !(value.is_finite() && value > 0.0) {
+        return None;
+    }
+    let scale = 10f64.powf(value.log10().floor());
+    let near = ROUND.iter().map(|mantissa| mantissa * scale);
+    near.filter(|figure| (value / figure - 1.0).abs() <= tolerance)
+        .min_by(|a, b| (value / a - 1.0).abs().total_cmp(&(value / b - 1.0).abs()))
+}

@@ -1,0 +1,95 @@
+//! One measurement as the rules look at it: what several of them need, computed once.
+
+use super::{COMPLETIONS_MIN, Evidence};
+use crate::lives::{BEAT, Lives};
+use crate::{Hist, Second, Snapshot};
+use units::Nanos;
+
+/// An open load is too much when less than this share of it is answered within the window.
+const OVERLOAD_SHARE: f64 = 0.97;
+
+/// What a rule looks at.
+#[derive(Debug)]
+pub struct View<'a> {
+    pub(crate) evidence: &'a Evidence<'a>,
+    pub(crate) total: &'a Snapshot,
+    pub(crate) lives: &'a Lives,
+    /// Length of the measured window in seconds; above 0.
+    pub(crate) window_s: f64,
+    /// Completions a second inside the window.
+    pub(crate) throughput: f64,
+    /// Mean calls in flight (Little).
+    pub(crate) concurrency: f64,
+    /// Whole rows of the measured window.
+    pub(crate) rows: Vec<&'a Second>,
+    /// (done, succeeded) in each beat of the window.
+    pub(crate) beats: Vec<(u32, u32)>,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(evidence: &'a Evidence<'a>) -> View<'a> {
+        let measurement = evidence.measurement;
+        let total = &measurement.total;
+        let window_s = measurement.window.as_secs_f64().max(1e-9);
+        let longest = measurement.series.iter().map(|row| row.span_s).fold(0.0, f64::max);
+        let whole = |row: &&Second| {
+            let inside = row.at_s >= -1e-6 && row.at_s + row.span_s <= window_s + 0.25 * longest;
+            !row.warm_up && inside && row.span_s > 0.0 && row.span_s >= 0.9 * longest
+        };
+        let mut beats = total.beats.all();
+        // the last beat may be cut short by the end of the window
+        beats.resize((window_s / BEAT.as_secs_f64()) as usize, (0, 0));
+        View {
+            evidence,
+            total,
+            lives: &total.connections.lives,
+            window_s,
+            throughput: total.in_window as f64 / window_s,
+            concurrency: total.flight_integral as f64 / 1e9 / window_s,
+            rows: measurement.series.iter().filter(whole).collect(),
+            beats,
+        }
+    }
+
+    /// Whether enough was completed to conclude anything from it.
+    pub(crate) fn enough(&self) -> bool {
+        self.total.counts.done() >= COMPLETIONS_MIN
+    }
+
+    /// Calls whose outcome is known.
+    pub(crate) fn done(&self) -> u64 {
+        self.total.counts.done()
+    }
+
+    /// Answers with this status.
+    pub(crate) fn status(&self, status: u16) -> u64 {
+        self.total.status.seen().find(|(seen, _)| *seen == status).map_or(0, |(_, count)| count)
+    }
+
+    /// Whether connections are to carry more than one call.
+    pub(crate) fn persistent(&self) -> bool {
+        self.evidence.calls_max != Some(1)
+    }
+
+    pub(crate) fn service(&self) -> &'a Hist {
+        &self.total.service
+    }
+
+    /// Median service time.
+    pub(crate) fn typical(&self) -> Nanos {
+        self.total.service.quantile(0.5)
+    }
+
+    /// Calls of an open load fall due faster than they are answered.
+    pub(crate) fn overloaded(&self) -> bool {
+        let measurement = self.evidence.measurement;
+        let Some(intended) = measurement.intended else { return false };
+        let wanted = intended as f64 / measurement.due_span().as_secs_f64().max(1e-9);
+        self.throughput < OVERLOAD_SHARE * wanted
+    }
+
+    /// Share of its cores that the server used, where somebody watched it.
+    pub(crate) fn server_cpu(&self) -> Option<f64> {
+        self.evidence.sut.and_then(|sut| sut.cpu_share())
+    }
+}
