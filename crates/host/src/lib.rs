@@ -20,6 +20,6 @@ pub use environment::environment;
 pub use forecast::{Demand, Forecast, Supply, forecast};
 pub use foreign::{Foreign, Watch};
 pub use limits::{Descriptors, raise_descriptors};
-pub use listener::{listener_pid, listener_pids, process_name};
+pub use listener::{connections_to, listener_pid, listener_pids, process_name};
 pub use resolve::{Family, RESOLVE_MAX, ResolveError, resolve, resolve_within};
 pub use state::state_dir;

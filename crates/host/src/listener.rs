@@ -40,6 +40,16 @@ pub fn unix_listener_pids(path: &Path) -> Vec<u32> {
     holders(&proc::listening_unix(&table, &path.to_string_lossy()))
 }
 
+/// Sockets of this machine that lead to one of the addresses and are not closed on both sides yet:
+/// connections of ours that the other end still holds, too. 0 where the kernel does not tell.
+pub fn connections_to(addresses: &[SocketAddr]) -> usize {
+    let count = |name: &str| {
+        let table = std::fs::read_to_string(format!("/proc/net/{name}")).unwrap_or_default();
+        proc::connected(&table, addresses)
+    };
+    count("tcp") + count("tcp6")
+}
+
 /// The name of a process as the kernel keeps it (15 bytes); empty when it is gone.
 pub fn process_name(pid: u32) -> String {
     let name = std::fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();

@@ -152,6 +152,23 @@ pub fn listening_line(line: &str) -> Option<Listening> {
     })
 }
 
+/// /proc/net/tcp or tcp6: how many sockets of this machine have their other end at one of
+/// `addresses` and are not yet closed on both sides. Those in TIME_WAIT and CLOSE are.
+pub fn connected(table: &str, addresses: &[SocketAddr]) -> usize {
+    table.lines().filter(|line| connected_line(line, addresses).is_some()).count()
+}
+
+fn connected_line(line: &str, addresses: &[SocketAddr]) -> Option<()> {
+    // TIME_WAIT, CLOSE, LISTEN
+    const OVER: [&str; 3] = ["06", "07", "0A"];
+    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+    let (address, port) = fields.get(2)?.split_once(':')?;
+    let port = u16::from_str_radix(port, 16).ok()?;
+    let other = hex_address(address)?.to_canonical();
+    let wanted = |known: &SocketAddr| known.ip().to_canonical() == other && known.port() == port;
+    (!OVER.contains(fields.get(3)?) && addresses.iter().any(wanted)).then_some(())
+}
+
 /// Words of 32 bits, each printed as the number that this machine sees in it.
 fn hex_address(text: &str) -> Option<IpAddr> {
     let word = |at: usize| {

@@ -11,6 +11,7 @@ mod demo;
 mod exit;
 mod face;
 mod files;
+mod ramp;
 mod run;
 mod signals;
 mod site_command;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
 fn dispatch(command: Command) -> Result<Code, Failure> {
     match command {
         Command::Run(args) => run(*args),
+        Command::Ramp(args) => ramp::ramp(*args),
         Command::Demo(args) => demo::demo(args),
         Command::Site(args) => site_command::site(args.into_task()?),
         Command::Calibrate(args) => {

@@ -3,7 +3,8 @@
 use crate::figures::Kind;
 use crate::words::{self, counted};
 use crate::{Figures, RunReport, figures};
-use stats::Counts;
+use stats::{Counts, Snapshot};
+use std::collections::BTreeMap;
 use units::{Nanos, show};
 
 /// What an arrival can come to: name and count, in the order of the sum.
@@ -64,6 +65,17 @@ pub(crate) fn facts(report: &RunReport, figures: &Figures) -> Vec<(&'static str,
     facts.push(("Client", client(report, figures)));
     facts.extend(dummy(report, figures).map(|text| ("", text)));
     facts
+}
+
+/// Failures by who is to blame: `server 12, path 3`; empty without failures.
+pub(crate) fn blames(total: &Snapshot) -> String {
+    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+    for (class, count) in &total.failures {
+        *sums.entry(class.blame().id()).or_default() += count;
+    }
+    let parts: Vec<String> =
+        sums.iter().map(|(blame, count)| format!("{blame} {}", show::count(*count))).collect();
+    parts.join(", ")
 }
 
 fn connections(report: &RunReport, figures: &Figures) -> String {

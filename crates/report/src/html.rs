@@ -8,6 +8,7 @@ mod chart;
 mod charts;
 mod draw;
 mod page;
+pub(crate) mod ramp;
 mod sections;
 
 use crate::{Figures, RunReport, text, words};
@@ -31,7 +32,7 @@ fn body(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Markup {
             @if name != target { p { (target) } }
             p class="soft" { (text::done_sentence(report)) }
         }
-        (sections::verdict(report))
+        (sections::verdict(&report.verdict))
         p class="answer" { (words::answer(report, figures)) }
         (sections::tiles(report, figures))
         (sections::objectives(report))
@@ -39,10 +40,7 @@ fn body(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Markup {
         @if let Some(charts) = charts::over_time(report, plots) {
             h2 { "Over time" }
             (charts)
-            p class="note scripted-only" {
-                "Drag across a chart to look closer, double-click for the whole; click a name to hide \
-                 its line."
-            }
+            (sections::how_to_look())
         }
         (sections::times(report, figures, plots))
         (sections::phases(report, figures))
@@ -52,11 +50,6 @@ fn body(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Markup {
         (sections::per_url(report))
         (sections::client(report, figures, plots))
         (sections::details(report, figures))
-        footer {
-            "Measured " (words::timestamp(report.started_unix_s))
-            @let machine = words::environment(report);
-            @if !machine.is_empty() { " on " (machine) }
-            "."
-        }
+        (sections::footer(report.started_unix_s, &report.environment))
     }
 }

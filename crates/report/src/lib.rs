@@ -8,6 +8,7 @@ mod across;
 pub mod check;
 pub mod compare;
 mod csv;
+mod curve_words;
 mod diagnosis;
 mod facts;
 mod figures;

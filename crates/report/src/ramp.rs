@@ -1,5 +1,6 @@
 //! The whole curve as a result: its steps in the order they were run, and what they say.
 
+pub use crate::html::ramp::html;
 use crate::{Finding, RunReport};
 use plan::Plan;
 use sample::Environment;

@@ -2,6 +2,7 @@
 
 mod across;
 mod check;
+mod curves;
 mod fixtures;
 mod formats;
 mod page;

@@ -2,6 +2,7 @@
 
 use crate::{Figures, RunReport};
 use plan::{Arrivals, Gaps, HttpVersion, Load, Order, Plan, SessionPlan, Think};
+use sample::Environment;
 use stats::State;
 use std::cmp::Ordering;
 use time::OffsetDateTime;
@@ -202,7 +203,10 @@ pub(crate) fn first_call(report: &RunReport) -> Option<String> {
 
 /// `dev1, Linux 6.18, 2 cores of AMD EPYC, 7.75 GiB, loadstone 0.1.0`.
 pub(crate) fn environment(report: &RunReport) -> String {
-    let facts = &report.environment;
+    machine(&report.environment)
+}
+
+pub(crate) fn machine(facts: &Environment) -> String {
     let mut parts = Vec::new();
     let mut add = |text: &str, suffix: &str| {
         if !text.is_empty() {

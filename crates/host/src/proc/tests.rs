@@ -142,3 +142,26 @@ fn links_to_sockets() {
         assert_eq!(socket_inode(other), None, "{other:?}");
     }
 }
+
+#[test]
+#[cfg(target_endian = "little")]
+fn connections_that_are_not_over() {
+    let table = "\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 637 1 0
+   1: 0100007F:C001 0100007F:1F90 01 00000000:00000000 00:00000000 00000000     0        0 638 1 0
+   2: 0100007F:C002 0100007F:1F90 06 00000000:00000000 00:00000000 00000000     0        0 0 1 0
+   3: 0100007F:C003 0100007F:1F90 05 00000000:00000000 00:00000000 00000000     0        0 0 1 0
+   4: 0100007F:C004 0100007F:1F91 01 00000000:00000000 00:00000000 00000000     0        0 640 1 0
+   5: 0100007F:1F90 0100007F:C001 01 00000000:00000000 00:00000000 00000000     0        0 641 1 0
+nonsense
+   6: 0100007F:C004 0100007F:XXXX 01
+";
+    let to = |address: &str| connected(table, &[address.parse().unwrap()]);
+    // open, and closed by one side; not in TIME_WAIT, not the server's own end
+    assert_eq!(to("127.0.0.1:8080"), 2);
+    assert_eq!(to("[::ffff:127.0.0.1]:8080"), 2);
+    assert_eq!(to("127.0.0.1:8081"), 1);
+    assert_eq!(to("127.0.0.2:8080"), 0);
+    assert_eq!(connected(table, &[]), 0);
+}

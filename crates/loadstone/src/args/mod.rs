@@ -7,6 +7,7 @@ mod disk;
 mod outputs;
 mod pages;
 mod parse;
+mod ramp;
 mod run;
 mod site;
 mod small;
@@ -16,6 +17,7 @@ pub(crate) use check::CheckArgs;
 pub(crate) use disk::Disk;
 pub(crate) use outputs::{Outputs, Sink};
 pub(crate) use pages::{completions, man_page};
+pub(crate) use ramp::{RampArgs, RampTarget, RampTask};
 pub(crate) use run::RunArgs;
 pub(crate) use site::{NormTask, SiteArgs, SiteTask};
 pub(crate) use small::{CalibrateArgs, DemoArgs};
@@ -45,6 +47,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<RunArgs>),
+    Ramp(Box<RampArgs>),
     Demo(DemoArgs),
     /// Start the built-in reference server, with faults on demand, or the norm site
     Site(SiteArgs),
@@ -111,6 +114,7 @@ Examples:
   loadstone run -c 64 -d 30s URL                 64 users for 30 seconds
   loadstone run --rate 2000/s --slo 'p99<50ms' URL
                                                  an open load, an objective
+  loadstone ramp URL                             knee, capacity, overload
   loadstone run --urls list.txt --random --json result.json
   loadstone site --listen 127.0.0.1:0            a server to try things on
   loadstone ab -n 1000 -c 20 URL                 as ApacheBench does it

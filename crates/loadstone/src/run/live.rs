@@ -11,6 +11,8 @@ use units::{Nanos, show};
 /// Shows seconds and writes the log of calls.
 pub(crate) struct Live {
     bar: Option<ProgressBar>,
+    /// What stands before each line.
+    heading: String,
     /// Length of the whole run in seconds; `None` when a count ends it.
     span_s: Option<f64>,
     calls_max: Option<u64>,
@@ -33,7 +35,13 @@ impl Live {
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
             bar
         });
-        Live { bar, span_s: span.map(Nanos::as_secs_f64), calls_max, log }
+        Live { bar, heading: String::new(), span_s: span.map(Nanos::as_secs_f64), calls_max, log }
+    }
+
+    /// With this text before each line: `step 7 of 20  `.
+    pub(crate) fn headed(mut self, heading: String) -> Live {
+        self.heading = heading;
+        self
     }
 
     fn time_left(&self, second: &Second, total: &Snapshot) -> String {
@@ -61,7 +69,8 @@ impl Watcher for Live {
         let done = counts.succeeded + counts.failed + counts.timed_out;
         let failed = total.counts.failed + total.counts.timed_out + total.counts.dropped;
         let line = format!(
-            "{}{}  {} in flight  p99 {}  {} failed  {}",
+            "{}{}{}  {} in flight  p99 {}  {} failed  {}",
+            self.heading,
             if second.warm_up { "warm-up  " } else { "" },
             show::rate(done as f64 / second.span_s.max(1e-9)),
             show::count(second.in_flight),

@@ -8,7 +8,6 @@ pub(crate) mod output;
 pub(crate) mod placement;
 pub(crate) mod prepare;
 pub(crate) mod threads;
-#[allow(dead_code, reason = "ramp and compare are made of it; both follow")]
 pub(crate) mod trial;
 mod view;
 pub(crate) mod watchers;

@@ -97,6 +97,8 @@ pub(crate) struct Change {
     pub(crate) load: Option<Load>,
     pub(crate) duration: Option<units::Nanos>,
     pub(crate) seed: Option<u64>,
+    /// Length of a row of the time series.
+    pub(crate) interval: Option<units::Nanos>,
 }
 
 impl Change {
@@ -109,6 +111,9 @@ impl Change {
         }
         if let Some(seed) = self.seed {
             plan.seed = seed;
+        }
+        if let Some(interval) = self.interval {
+            plan.measure.interval = interval;
         }
     }
 }

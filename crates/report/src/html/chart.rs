@@ -9,6 +9,10 @@ use units::{Nanos, show};
 /// Points of one curve at most.
 pub(super) const POINTS_MAX: usize = 480;
 
+/// An interval of few repeats may be so wide that the curve would be flat beside it: so far above the
+/// highest figure it is drawn.
+const BAND_MAX: f64 = 1.25;
+
 /// What an axis counts, and so how its figures are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -41,6 +45,8 @@ impl Unit {
 /// Figures are from `low` to `high` along the horizontal axis; the vertical one fits its figures.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Horizontal {
+    /// What a place is called beside the cursor.
+    pub(super) name: &'static str,
     pub(super) unit: Unit,
     pub(super) log: bool,
     pub(super) low: f64,
@@ -62,6 +68,15 @@ pub(super) enum Tone {
 }
 
 impl Tone {
+    const ALL: [Tone; 6] =
+        [Tone::Blue, Tone::Orange, Tone::Green, Tone::Purple, Tone::Sky, Tone::Red];
+
+    /// Colour and dashes of the nth of many.
+    pub(super) fn nth(n: usize) -> (Tone, Dash) {
+        let dash = [Dash::None, Dash::Long, Dash::Short][n / Tone::ALL.len() % 3];
+        (Tone::ALL[n % Tone::ALL.len()], dash)
+    }
+
     /// Class of a line or fill.
     pub(super) fn class(self) -> &'static str {
         match self {
@@ -85,6 +100,18 @@ pub(super) enum Dash {
     Short,
 }
 
+/// Whether the points of a line are marked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Dots {
+    #[default]
+    None,
+    /// And joined, over places without a value too.
+    Joined,
+    /// And nothing between them.
+    Alone,
+}
+
 /// A value for each place of a chart, `None` where there is none.
 pub(super) type Values = Vec<Option<f64>>;
 
@@ -98,8 +125,7 @@ pub(super) struct Line {
     pub(super) thin: bool,
     /// Filled down to the axis.
     pub(super) area: bool,
-    /// Each point is marked, and joined with the next one over places without a value.
-    pub(super) dots: bool,
+    pub(super) dots: Dots,
     /// Points that are marked only, because they may not be read as the server's.
     pub(super) hollow: Values,
     /// Lower and upper end of an interval at each place.
@@ -115,7 +141,7 @@ impl Line {
             values,
             thin: false,
             area: false,
-            dots: false,
+            dots: Dots::None,
             hollow: Vec::new(),
             band: None,
         }
@@ -133,10 +159,16 @@ impl Line {
         Line { area: true, ..self }
     }
 
-    /// Every figure that must fit into the chart.
+    pub(super) fn dotted(self, dots: Dots) -> Line {
+        Line { dots, ..self }
+    }
+
+    /// Every figure that must fit into the chart; of a wide interval a part.
     fn figures(&self) -> impl Iterator<Item = f64> {
-        let band = self.band.iter().flat_map(|(low, high)| low.iter().chain(high));
-        self.values.iter().chain(&self.hollow).chain(band).copied().flatten()
+        let figures = || self.values.iter().chain(&self.hollow).copied().flatten();
+        let most = figures().fold(0.0, f64::max) * BAND_MAX;
+        let band = self.band.iter().flat_map(|(_, high)| high).copied().flatten();
+        figures().chain(band.map(move |high| high.min(most)))
     }
 }
 
@@ -219,6 +251,10 @@ impl Chart {
         }
     }
 
+    pub(super) fn with_places(self, at: Vec<f64>) -> Chart {
+        Chart { at, ..self }
+    }
+
     /// Every figure that the vertical axis must hold.
     pub(super) fn figures(&self) -> Vec<f64> {
         let lines = self.lines.iter().flat_map(Line::figures);
@@ -246,7 +282,7 @@ impl Chart {
         let at: Values = self.at.iter().copied().map(Some).collect();
         json!({
             "id": self.id, "title": self.title, "x": self.x, "y": self.y, "log": self.log,
-            "top": self.top, "at": row(&at),
+            "top": self.top, "bandMax": BAND_MAX, "at": row(&at),
             "lines": self.lines.iter().map(line).collect::<Vec<_>>(),
             "ranges": self.ranges.iter().map(range).collect::<Vec<_>>(),
             "cells": self.cells.as_ref().map(cells),

@@ -5,7 +5,6 @@
     .map(chart => [chart.id, chart]));
   const dashes = { none: [], long: [7, 4], short: [2, 4] };
   const borders = { none: "solid", long: "dashed", short: "dotted" };
-  const names = { time: "at", rate: "offered", count: "users", quantile: "quantile", share: "share" };
   const quantiles = [0, 0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 0.9999999];
   const height = 250, font = "12px system-ui, sans-serif", labelApart = 58;
   const color = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
@@ -34,17 +33,23 @@
     const all = marks(low, high);
     return all.length <= 8 ? all : all.filter(mark => Math.abs(Math.log10(mark) % 1) < 1e-6);
   };
+  // what is drawn beside the lines: hollow points, and intervals as far as they are drawn
+  const beside = (chart, high) => chart.lines.flatMap(line => [
+    ...line.hollow, ...(line.high ?? []).map(end => end === null ? null : Math.min(end, high * chart.bandMax)),
+  ]).filter(value => value !== null);
   const verticalEnds = (chart, low, high) => {
     if (chart.cells) {
       const used = chart.cells.columns.flatMap(column => column.filter((_, n) => n % 2 === 0));
       return [chart.cells.ends[Math.min(...used)], chart.cells.ends[Math.max(...used) + 1]];
     }
+    const other = beside(chart, high ?? 0);
     if (!chart.log) {
-      const top = Math.max(high ?? 0, chart.top) || 1, step = roundStep(top);
+      const top = Math.max(high ?? 0, chart.top, ...other) || 1, step = roundStep(top);
       return [0, Math.ceil(top / step - 1e-9) * step];
     }
     if (low === null) return [0.001, 0.01];
-    const from = marks(low / 10, low).at(-1) ?? low, to = marks(high, high * 10)[0] ?? high;
+    const most = Math.max(high, ...other);
+    const from = marks(low / 10, low).at(-1) ?? low, to = marks(most, most * 10)[0] ?? most;
     return [from, to > from ? to : from * 2];
   };
 
@@ -85,6 +90,7 @@
       line.hollow.forEach((value, i) => {
         if (value === null) return;
         ctx.beginPath();
+        ctx.setLineDash([]);
         ctx.arc(x(chart.at[i]), y(value), 3.4 * devicePixelRatio, 0, 2 * Math.PI);
         ctx.fillStyle = color("page");
         ctx.strokeStyle = color(line.tone);
@@ -126,10 +132,11 @@
     label: line.name,
     stroke: color(line.tone),
     width: line.thin ? 1.2 : 2,
+    paths: line.dots === "alone" ? () => null : undefined,
     dash: dashes[line.dash],
     fill: line.area ? faint(line.tone, 0.13) : undefined,
-    spanGaps: line.dots,
-    points: { show: line.dots, size: 7, fill: color(line.tone) },
+    spanGaps: line.dots !== "none",
+    points: { show: line.dots !== "none", size: 7, fill: color(line.tone) },
     value: (u, value) => value === null || value === undefined ? "–" : show.value[chart.y](value),
   });
   const axesOf = chart => [
@@ -179,7 +186,7 @@
     },
     axes: axesOf(chart),
     series: [
-      { label: names[chart.x.unit], value: (u, value) => value === null ? "–" : show.value[chart.x.unit](value) },
+      { label: chart.x.name, value: (u, value) => value === null ? "–" : show.value[chart.x.unit](value) },
       ...chart.lines.map(line => seriesOf(chart, line)),
       ...(chart.cells ? [{
         label: "cell", stroke: "transparent", width: 0, points: { show: false },

@@ -20,7 +20,7 @@ impl Along {
         let buckets = figures::buckets(&report.measurement, POINTS_MAX);
         let [first, .., last] = &buckets[..] else { return None };
         let (low, high) = (first.at_s, last.at_s + last.span_s);
-        let x = Horizontal { unit: Unit::Time, log: false, low, high };
+        let x = Horizontal { name: "time", unit: Unit::Time, log: false, low, high };
         Some(Along { buckets, x })
     }
 
@@ -150,7 +150,8 @@ pub(super) fn by_quantile(id: &str, title: &str, all: &[Distribution<'_>]) -> Op
     let nines = (n as f64).log10();
     let at: Vec<f64> =
         (0..=POINTS_MAX).map(|point| nines * point as f64 / POINTS_MAX as f64).collect();
-    let x = Horizontal { unit: Unit::Quantile, log: false, low: 0.0, high: nines };
+    let x =
+        Horizontal { name: "quantile", unit: Unit::Quantile, log: false, low: 0.0, high: nines };
     let mut chart = Chart::new(id, title, x, Unit::Time);
     chart.log = true;
     for one in all {

@@ -1,7 +1,7 @@
 //! A chart as SVG.
 
 use super::axis::*;
-use super::chart::{Cells, Chart, Dash, Line, Range, SHADES, Tone, Unit};
+use super::chart::{Cells, Chart, Dash, Dots, Line, Range, SHADES, Tone, Unit};
 use maud::{Markup, html};
 
 /// Radius of a marked point.
@@ -18,7 +18,8 @@ pub(super) fn figure(chart: &Chart) -> Markup {
         figure data-chart=(chart.id) {
             figcaption {
                 strong { (chart.title) }
-                span class="keys" { (keys(chart)) }
+                span class="keys lines" { (line_keys(chart)) }
+                span class="keys" { (other_keys(chart)) }
             }
             div class="wide chart still" {
                 svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(chart.words) {
@@ -74,17 +75,23 @@ fn line_class(line: &Line) -> String {
     ["curve", line.tone.class(), dash_class(line.dash), thin].join(" ").trim().to_owned()
 }
 
-fn keys(chart: &Chart) -> Markup {
+/// The script has a key of its own for lines.
+fn line_keys(chart: &Chart) -> Markup {
     html! {
         @for line in &chart.lines {
             span class="key" {
                 svg viewBox="0 0 22 10" aria-hidden="true" {
-                    path class=(line_class(line)) d="M0 5H22" {}
-                    @if line.dots { circle class=(fill(line.tone)) cx="11" cy="5" r="3" {} }
+                    @if line.dots != Dots::Alone { path class=(line_class(line)) d="M0 5H22" {} }
+                    @if line.dots != Dots::None { circle class=(fill(line.tone)) cx="11" cy="5" r="3" {} }
                 }
                 (line.name)
             }
         }
+    }
+}
+
+fn other_keys(chart: &Chart) -> Markup {
+    html! {
         @for range in &chart.ranges {
             span class="key" {
                 svg viewBox="0 0 22 10" aria-hidden="true" {
@@ -125,7 +132,7 @@ fn points(values: &[Option<f64>], at: &[f64], across: &Scale, up: &Scale) -> Poi
 
 fn drawn(line: &Line, at: &[f64], across: &Scale, up: &Scale) -> Markup {
     let mut curve = points(&line.values, at, across, up);
-    if line.dots {
+    if line.dots != Dots::None {
         curve.retain(Option::is_some);
     }
     let hollow = points(&line.hollow, at, across, up);
@@ -135,8 +142,10 @@ fn drawn(line: &Line, at: &[f64], across: &Scale, up: &Scale) -> Markup {
             path class=(format!("{} band", fill(line.tone))) d=(band(&edges)) {}
         }
         @if line.area { path class=(format!("{} area", fill(line.tone))) d=(area(&curve)) {} }
-        path class=(line_class(line)) d=(path(curve.iter().copied())) {}
-        @if line.dots {
+        @if line.dots != Dots::Alone {
+            path class=(line_class(line)) d=(path(curve.iter().copied())) {}
+        }
+        @if line.dots != Dots::None {
             @for (x, y) in curve.iter().flatten() {
                 circle class=(fill(line.tone)) cx=(coordinate(*x)) cy=(coordinate(*y)) r=(DOT) {}
             }

@@ -25,13 +25,21 @@ static SCRIPT: LazyLock<String> = LazyLock::new(|| {
 #[derive(Debug, Default)]
 pub(super) struct Plots {
     data: Vec<Value>,
+    /// Before the name of each chart, so that it stays the only one of its name.
+    part: String,
 }
 
 impl Plots {
     /// A chart as SVG, whose data the script will find.
     pub(super) fn figure(&mut self, chart: &Chart) -> Markup {
+        let chart = Chart { id: format!("{}{}", self.part, chart.id), ..chart.clone() };
         self.data.push(chart.data());
-        draw::figure(chart)
+        draw::figure(&chart)
+    }
+
+    /// The charts from now on belong to this part of the page.
+    pub(super) fn part(&mut self, part: String) {
+        self.part = part;
     }
 }
 

@@ -4,16 +4,17 @@ use super::charts;
 use super::page::Plots;
 use crate::facts::{self, ENDS};
 use crate::figures::{self, UrlRow};
-use crate::{Figures, Finding, RunReport, words};
+use crate::{Figures, Finding, RunReport, curve_words, words};
 use maud::{Markup, html};
-use stats::{Hist, samples_needed};
+use sample::Environment;
+use stats::curve::{Axis, Curve};
+use stats::{Hist, Verdict, samples_needed};
 use units::{Nanos, show};
 
 /// Rows of the per-URL table.
 const URLS_MAX: usize = 100;
 
-pub(super) fn verdict(report: &RunReport) -> Markup {
-    let verdict = &report.verdict;
+pub(super) fn verdict(verdict: &Verdict) -> Markup {
     let state = verdict.state;
     html! {
         section class=(format!("verdict {}", state.id().to_lowercase())) {
@@ -69,6 +70,62 @@ pub(super) fn tiles(report: &RunReport, figures: &Figures) -> Markup {
     }
 }
 
+/// The figures of one target's curve.
+pub(super) fn curve_tiles(axis: Axis, curve: &Curve) -> Markup {
+    let interval = |span: &stats::curve::Span, axis| {
+        let ends = span.interval().filter(|(_, high)| high.is_finite());
+        ends.map_or_else(String::new, |(low, high)| {
+            format!("{} to {}", curve_words::level(axis, low), curve_words::level(axis, high))
+        })
+    };
+    let overload = &curve.overload;
+    html! {
+        dl class="tiles" {
+            @if let Some(peak) = &curve.peak {
+                (tile("Peak goodput", &show::rate(peak.at), &interval(peak, Axis::Rate)))
+            }
+            @match &curve.knee {
+                Some(knee) => {
+                    (tile("Knee", &curve_words::level(axis, knee.at.at), &interval(&knee.at, axis)))
+                }
+                None => (tile("Knee", "-", "not reached")),
+            }
+            @if let Some(capacity) = curve.capacity.as_ref().filter(|one| !one.objectives.is_empty()) {
+                @let objectives: Vec<&str> =
+                    capacity.objectives.iter().map(|one| one.text.as_str()).collect();
+                (tile("Capacity", &curve_words::level(axis, capacity.at.at),
+                    &format!("at {}", words::printable(&objectives.join(", "), 80))))
+            }
+            @if overload.kept_share.is_finite() {
+                (tile("Kept in overload", &show::share(overload.kept_share),
+                    &format!("{}, at {}", curve_words::shape(overload),
+                        curve_words::level(axis, overload.at_level))))
+            }
+        }
+    }
+}
+
+/// What can be done with the charts by pointer, said where there is a script.
+pub(super) fn how_to_look() -> Markup {
+    html! {
+        p class="note scripted-only" {
+            "Drag across a chart to look closer, double-click for the whole; click a name to hide its \
+             line."
+        }
+    }
+}
+
+pub(super) fn footer(started_unix_s: f64, environment: &Environment) -> Markup {
+    let machine = words::machine(environment);
+    html! {
+        footer {
+            "Measured " (words::timestamp(started_unix_s))
+            @if !machine.is_empty() { " on " (machine) }
+            "."
+        }
+    }
+}
+
 pub(super) fn objectives(report: &RunReport) -> Markup {
     html! {
         @if !report.slo.is_empty() {
@@ -107,6 +164,10 @@ fn times_row(class: &str, label: &str, hist: &Hist) -> Markup {
     }
 }
 
+pub(super) fn quantile_or_dash(hist: &Hist, quantile: f64) -> String {
+    if hist.is_empty() { "-".to_owned() } else { quantile_cell(hist, quantile) }
+}
+
 pub(super) fn times(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Markup {
     let total = &report.measurement.total;
     if total.counts.done() == 0 {
@@ -114,6 +175,14 @@ pub(super) fn times(report: &RunReport, figures: &Figures, plots: &mut Plots) ->
     }
     html! {
         h2 { "Response time" }
+        (times_table(report, figures))
+        @if let Some(chart) = charts::spectrum(report, figures, plots) { (chart) }
+    }
+}
+
+pub(super) fn times_table(report: &RunReport, figures: &Figures) -> Markup {
+    let total = &report.measurement.total;
+    html! {
         div class="wide" { table {
             tr { th { "" } th { "p50" } th { "p90" } th { "p99" } th { "p99.9" } th { "max" }
                 th { "mean" } th { "calls" } }
@@ -128,7 +197,6 @@ pub(super) fn times(report: &RunReport, figures: &Figures, plots: &mut Plots) ->
             "Response time counts from the instant a call was due, of succeeded and timed-out calls; "
             "service time from its issue. ~ marks a quantile of fewer samples than it needs."
         }
-        @if let Some(chart) = charts::spectrum(report, figures, plots) { (chart) }
     }
 }
 

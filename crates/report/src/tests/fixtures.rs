@@ -9,7 +9,7 @@ use stats::{
 use units::{Nanos, Purpose, Rate, Seed, Stream};
 
 /// Instant of the first arrival.
-const START: Nanos = Nanos(5_000_000_000);
+pub(crate) const START: Nanos = Nanos(5_000_000_000);
 
 pub(crate) struct Call {
     pub(crate) sample: Sample,
@@ -19,7 +19,7 @@ pub(crate) struct Call {
 }
 
 /// Runs calls through a recorder in the order of their instants, a row of the series per second.
-fn count(calls: &[Call], window: Nanos, warm_up: Nanos, targets: usize) -> Measurement {
+pub(crate) fn count(calls: &[Call], window: Nanos, warm_up: Nanos, targets: usize) -> Measurement {
     let from = START + warm_up;
     let mut recorder = Recorder::new(targets, (from, from + window));
     let mut events: Vec<(Nanos, u8, usize)> = Vec::new();
@@ -96,7 +96,7 @@ fn row(
     total.merge(&full);
 }
 
-fn answered(index: u64, intended: Nanos, issued: Nanos, service: Nanos) -> Call {
+pub(crate) fn answered(index: u64, intended: Nanos, issued: Nanos, service: Nanos) -> Call {
     let sent = issued + Nanos::from_micros(2);
     let done = issued + service;
     let sample = Sample {
@@ -196,7 +196,7 @@ pub(crate) fn plan_of(load: Load, urls: &[&str]) -> Plan {
     plan
 }
 
-fn environment() -> Environment {
+pub(crate) fn environment() -> Environment {
     Environment {
         host: "bench-3".to_owned(),
         kernel: "Linux 6.18.2".to_owned(),
@@ -209,7 +209,7 @@ fn environment() -> Environment {
     }
 }
 
-fn bare(plan: Plan, measurement: Measurement) -> RunReport {
+pub(crate) fn bare(plan: Plan, measurement: Measurement) -> RunReport {
     RunReport {
         name: crate::words::target(&plan),
         plan,

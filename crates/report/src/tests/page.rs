@@ -1,6 +1,6 @@
 //! The HTML page.
 
-use super::fixtures;
+use super::{curves, fixtures};
 use crate::{RunReport, html};
 use base64::Engine;
 use sha2::Digest;
@@ -16,7 +16,9 @@ fn all() -> [RunReport; 5] {
 }
 
 fn pages() -> Vec<String> {
-    all().iter().map(html).collect()
+    let ramps = [&["http://127.0.0.1:2020/work"][..], &["prefork", "cgi"]];
+    let ramps = ramps.map(|labels| crate::ramp::html(&curves::ramp(labels)));
+    all().iter().map(html).chain(ramps).collect()
 }
 
 /// The page without what stands between these tags, and that.
@@ -166,4 +168,39 @@ fn every_tag_is_closed_and_no_figure_is_nan() {
 fn the_page_of_a_long_run_stays_small() {
     let size = html(&fixtures::extreme()).len();
     assert!(size < 500_000, "{size} bytes");
+}
+
+#[test]
+fn the_page_of_a_ramp_says_what_the_curve_says() {
+    let page = crate::ramp::html(&curves::ramp(&["http://127.0.0.1:2020/work"]));
+    assert!(page.contains("The server follows the load up to 4"), "{page}");
+    assert!(page.contains("good answers a second. Its capacity is "));
+    assert!(page.contains("</span>") && page.contains(">INVALID, client-limited<"));
+    assert_eq!(page.matches("<details>").count(), 19);
+    let several = crate::ramp::html(&curves::ramp(&["<i>prefork</i>", "cgi"]));
+    assert!(!several.contains("<i>") && several.contains("&lt;i&gt;prefork&lt;/i&gt;: achieved"));
+}
+
+/// A point that the client limited is shown, and in no line.
+#[test]
+fn what_the_client_limited_is_in_no_line() {
+    let page = crate::ramp::html(&curves::ramp(&["a"]));
+    let (_, data) = apart(&page, "<script id=\"data\" type=\"application/json\">", "</script>");
+    let charts: serde_json::Value = serde_json::from_str(&data[0]).unwrap();
+    let curve = &charts[0];
+    assert_eq!((curve["id"].as_str(), curve["at"][8].as_f64()), (Some("curve"), Some(900.0)));
+    let achieved = &curve["lines"][0];
+    assert!(achieved["values"][8].is_null() && achieved["hollow"][8].is_number(), "{achieved}");
+    assert!(achieved["low"][3].as_f64() <= achieved["values"][3].as_f64());
+    assert!(achieved["values"][3].as_f64() <= achieved["high"][3].as_f64());
+}
+
+#[test]
+fn a_ramp_that_measured_nothing_still_has_a_page() {
+    let mut report = curves::ramp(&["a"]);
+    report.steps.clear();
+    report.curves = vec![stats::curve::Curve::default()];
+    report.ended_early = Some("the server died at step 1 of 20".to_owned());
+    let page = crate::ramp::html(&report);
+    assert!(page.contains("No step was measured.") && page.contains("died at step 1 of 20"));
 }

@@ -1,0 +1,393 @@
+//! The options of `ramp`: how loads follow on each other, beside the options of `run` for all that
+//! the steps share.
+
+use super::run::*;
+use super::{Outputs, UsageError, parse};
+use clap::Args;
+use engine::ramp::{Course, Range, STEPS_MAX, Staircase};
+use plan::{FileSource, Plan};
+use stats::Objective;
+use stats::curve::{Axis, SearchConfig};
+use units::{Nanos, Rate};
+
+/// Step the load up: where is the knee, what is the capacity, and what comes after?
+///
+/// Without a range the rate is doubled from 10/s (with --population: the users from 1) until the
+/// server no longer follows; then the gap is filled in, and the server is overloaded on purpose: up
+/// to twice its knee. With --to the load never goes beyond it, unless --overload is given.
+///
+/// All that is not about the steps is as with run: see loadstone run --help.
+#[derive(Args, Clone, Debug, Default)]
+#[command(
+    override_usage = "loadstone ramp [OPTIONS] URL|PLAN.toml\n       loadstone ramp [OPTIONS] LABEL=URL LABEL=URL ...",
+    mut_arg("rate", |arg| arg.hide(true)),
+    mut_arg("connections", |arg| arg.hide(true)),
+    mut_arg("duration", |arg| arg.hide(true)),
+    mut_arg("requests", |arg| arg.hide(true)),
+    mut_arg("bytes_max", |arg| arg.hide(true)),
+    mut_arg("once", |arg| arg.hide(true)),
+    mut_arg("hdr", |arg| arg.hide(true)),
+    mut_arg("log", |arg| arg.hide(true)),
+    after_help = "\
+Examples:
+  loadstone ramp http://localhost:8080/          find the knee by itself
+  loadstone ramp --from 100/s --to 350/s --step 10/s --repeat 4 URL
+                                                 a staircase, as in a table
+  loadstone ramp --find capacity --slo 'p99<50ms, failures<0.1%' URL
+                                                 how much can it take?
+  loadstone ramp --population --slo 'conforming>=95%' URL
+                                                 how many smooth connections?
+  loadstone ramp prefork=URL cgi=URL             several, in turns, in one picture"
+)]
+pub(crate) struct RampArgs {
+    /// URL or PLAN.toml, also as LABEL=URL; several are measured in turns
+    #[arg(value_name = "[LABEL=]URL|PLAN.toml")]
+    targets: Vec<String>,
+    #[command(flatten)]
+    steps: StepArgs,
+    #[command(flatten)]
+    load: LoadArgs,
+    #[command(flatten)]
+    end: EndArgs,
+    #[command(flatten)]
+    request: RequestArgs,
+    #[command(flatten)]
+    expect: ExpectArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    tls: TlsArgs,
+    #[command(flatten)]
+    measure: MeasureArgs,
+    #[command(flatten)]
+    driver: DriverArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Steps")]
+struct StepArgs {
+    /// Lowest load: a rate, or users with --population [default: 10/s, or 1]
+    #[arg(long, value_name = "LOAD")]
+    from: Option<String>,
+    /// Highest load [default: doubled until the server no longer follows]
+    #[arg(long, value_name = "LOAD")]
+    to: Option<String>,
+    /// Difference between the loads [default: ten loads]
+    #[arg(long, value_name = "LOAD", conflicts_with = "factor")]
+    step: Option<String>,
+    /// Factor between the loads, in place of --step
+    #[arg(long, value_name = "N")]
+    factor: Option<f64>,
+    /// Loads are users who wait for answers (closed loop), not rates
+    #[arg(long, visible_alias = "users")]
+    population: bool,
+    /// Length of a step [default: 5s]
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
+    hold: Option<Nanos>,
+    /// Longest wait for the server to come to rest between steps [default: 10s]
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
+    settle: Option<Nanos>,
+    /// The steps in random order
+    #[arg(long)]
+    shuffle: bool,
+    /// The same loads on the way down, too
+    #[arg(long)]
+    down: bool,
+    /// Search for the capacity: 'capacity' (under --slo), or the objectives themselves
+    #[arg(long, value_name = "capacity|RULES")]
+    find: Option<String>,
+    /// Overload at 1, 1.1, 1.5 and 2 times the knee, and recovery, even beyond --to
+    #[arg(long, conflicts_with = "no_overload")]
+    overload: bool,
+    /// No overload on purpose
+    #[arg(long)]
+    no_overload: bool,
+}
+
+/// What was asked of `ramp`.
+#[derive(Debug)]
+pub(crate) struct RampTask {
+    pub(crate) targets: Vec<RampTarget>,
+    pub(crate) outputs: Outputs,
+    /// Longest wait for rest between steps.
+    pub(crate) settle: Nanos,
+}
+
+/// One target with its course.
+#[derive(Debug)]
+pub(crate) struct RampTarget {
+    pub(crate) label: String,
+    pub(crate) name: String,
+    pub(crate) plan: Plan,
+    pub(crate) course: Course,
+}
+
+const FROM_RATE: f64 = 10.0;
+/// No automatic rate goes beyond what a plan takes.
+const TO_RATE: f64 = 1e7;
+const TO_USERS: f64 = 100_000.0;
+const LEVELS_DEFAULT: f64 = 10.0;
+const HOLD: Nanos = Nanos::from_secs(5);
+const SETTLE: Nanos = Nanos::from_secs(10);
+const RECOVERY_MAX: Nanos = Nanos::from_secs(30);
+/// A trial that confirms a capacity is so many times as long as one that looks for it.
+const CONFIRM_FACTOR: u32 = 3;
+/// Most targets in one session.
+const TARGETS_MAX: usize = 16;
+
+impl RampArgs {
+    /// # Errors
+    /// As [`RunArgs::into_plan`], and steps that contradict each other.
+    pub(crate) fn into_task(self, files: &dyn FileSource) -> Result<RampTask, UsageError> {
+        self.refuse()?;
+        let mut targets = Vec::new();
+        let mut outputs = None;
+        for (label, target) in self.named()? {
+            let (plan, results) = self.run_args(target)?.into_plan(files)?;
+            let course = self.course(&plan)?;
+            let label = label.unwrap_or_else(|| results.name.clone());
+            if targets.iter().any(|known: &RampTarget| known.label == label) {
+                return Err(UsageError::new(format!(
+                    "two targets are called {label}; give each a label of its own: LABEL=URL"
+                )));
+            }
+            targets.push(RampTarget { label, name: results.name.clone(), plan, course });
+            outputs.get_or_insert(results);
+        }
+        let outputs = outputs.ok_or_else(no_target)?;
+        Ok(RampTask { targets, outputs, settle: self.steps.settle.unwrap_or(SETTLE) })
+    }
+
+    /// Options of `run` that a ramp decides itself.
+    fn refuse(&self) -> Result<(), UsageError> {
+        let stdin = Some("-");
+        let reads = self.request.urls.as_deref() == stdin
+            || self.request.body_file.as_deref() == stdin;
+        let many = self.targets.len() > 1;
+        let steps = &self.steps;
+        for (given, text) in [
+            (self.load.rate.is_some(), "--rate: a ramp sets the rate of each step; give --from and --to"),
+            (
+                self.load.connections.is_some(),
+                "-c: a ramp sets the users of each step; give --population with --from and --to",
+            ),
+            (self.end.duration.is_some(), "-d: each step of a ramp lasts --hold; give that"),
+            (self.end.requests.is_some(), "-n: the steps of a ramp end by time; give --hold"),
+            (self.end.bytes_max.is_some(), "--bytes-max: the steps of a ramp end by time; give --hold"),
+            (self.request.once, "--once: the steps of a ramp end by time; leave it out"),
+            (self.output.hdr.is_some(), "--hdr is for single runs; give --json, which has every step"),
+            (self.output.log.is_some(), "--log is for single runs; a ramp writes --json and --csv"),
+            (many && reads, "standard input can be read for one target only; give a file"),
+            (
+                self.targets.len() > TARGETS_MAX,
+                "a session measures 16 targets at most; leave some out",
+            ),
+            (
+                steps.shuffle && steps.to.is_none(),
+                "--shuffle needs steps that are known before: add --to",
+            ),
+            (
+                (steps.step.is_some() || steps.factor.is_some()) && steps.to.is_none(),
+                "--step and --factor need a highest load: add --to",
+            ),
+            (
+                steps.find.is_some() && (steps.step.is_some() || steps.factor.is_some()),
+                "--find chooses its own steps: leave --step and --factor out",
+            ),
+            (
+                steps.find.is_some() && (steps.down || steps.shuffle || self.end.repeat.is_some()),
+                "--find chooses its own steps and repeats: leave --down, --shuffle and --repeat out",
+            ),
+            (
+                steps.hold.is_some_and(Nanos::is_zero),
+                "--hold is 0: nothing can be measured in no time; give 1s or more",
+            ),
+            (self.end.repeat == Some(0), "--repeat is 0: then nothing is run; give 1 or more"),
+        ] {
+            if given {
+                return Err(UsageError::new(text));
+            }
+        }
+        Ok(())
+    }
+
+    /// Targets with their labels; one without a name where a list of URLs stands in its place.
+    fn named(&self) -> Result<Vec<(Option<String>, Option<String>)>, UsageError> {
+        if self.targets.is_empty() {
+            let listed = self.request.urls.is_some();
+            return if listed { Ok(vec![(None, None)]) } else { Err(no_target()) };
+        }
+        let split = |text: &String| match label_of(text) {
+            Some((label, target)) => (Some(label.to_owned()), Some(target.to_owned())),
+            None => (None, Some(text.clone())),
+        };
+        Ok(self.targets.iter().map(split).collect())
+    }
+
+    /// What `run` would have been told, at the lowest load.
+    fn run_args(&self, target: Option<String>) -> Result<RunArgs, UsageError> {
+        let (from, to) = self.ends()?;
+        let mut load = self.load.clone();
+        if self.steps.population {
+            load.connections = Some(to.unwrap_or(from) as u32);
+        } else {
+            let rate = Rate(to.unwrap_or(from));
+            load.rate = Some(units::RateSpan { from: rate, to: rate });
+        }
+        let duration = Some(self.steps.hold.unwrap_or(HOLD));
+        Ok(RunArgs {
+            target,
+            load,
+            end: EndArgs { duration, repeat: None, ..self.end.clone() },
+            request: self.request.clone(),
+            expect: self.expect.clone(),
+            limits: self.limits.clone(),
+            connection: self.connection.clone(),
+            tls: self.tls.clone(),
+            measure: self.measure.clone(),
+            driver: self.driver.clone(),
+            output: self.output.clone(),
+            ..RunArgs::default()
+        })
+    }
+
+    /// The lowest load and, where one is given, the highest.
+    fn ends(&self) -> Result<(f64, Option<f64>), UsageError> {
+        let from = self.steps.load("--from", self.steps.from.as_deref())?;
+        let to = self.steps.load("--to", self.steps.to.as_deref())?;
+        let from = from.unwrap_or(match (self.steps.population, to) {
+            (true, _) => 1.0,
+            // ten loads up to a low one begin below the default
+            (false, Some(to)) => FROM_RATE.min(to / LEVELS_DEFAULT),
+            (false, None) => FROM_RATE,
+        });
+        if let Some(to) = to.filter(|to| *to < from) {
+            return Err(UsageError::new(format!(
+                "--from {from} is above --to {to}; a ramp goes up (--down adds the way back)"
+            )));
+        }
+        Ok((from, to))
+    }
+
+    fn course(&self, plan: &Plan) -> Result<Course, UsageError> {
+        let steps = &self.steps;
+        let (from, to) = self.ends()?;
+        let axis = if steps.population { Axis::Population } else { Axis::Rate };
+        let mut objectives = plan.measure.slo.clone();
+        let find = match steps.find.as_deref() {
+            None => None,
+            Some(text) => Some(self.search(text, from, to, &mut objectives)?),
+        };
+        let range = match (find.is_some(), to) {
+            (false, Some(to)) => Range::Given(steps.levels(from, to)?),
+            _ => Range::Automatic { from, to: to.unwrap_or(steps.most()) },
+        };
+        Ok(Course {
+            axis,
+            range,
+            repeat: self.end.repeat.unwrap_or(1),
+            shuffle: steps.shuffle.then_some(plan.seed),
+            down: steps.down,
+            overload: steps.overload || (to.is_none() && !steps.no_overload),
+            find,
+            objectives,
+            hold: steps.hold.unwrap_or(HOLD),
+            confirm_factor: CONFIRM_FACTOR,
+            recovery_max: RECOVERY_MAX,
+        })
+    }
+
+    fn search(
+        &self,
+        text: &str,
+        from: f64,
+        to: Option<f64>,
+        objectives: &mut Vec<Objective>,
+    ) -> Result<SearchConfig, UsageError> {
+        if text != "capacity" {
+            objectives.extend(stats::parse_objectives(text).map_err(|error| {
+                UsageError::new(format!("--find takes capacity, or objectives: {error}"))
+            })?);
+        }
+        if objectives.is_empty() {
+            return Err(UsageError::new(
+                "--find capacity needs objectives to find it under: add --slo 'p99<50ms, \
+                 failures<0.1%'",
+            ));
+        }
+        let least = if self.steps.population { 1.0 } else { FROM_RATE / 1_024.0 };
+        Ok(SearchConfig {
+            lowest: if self.steps.from.is_some() { from } else { least },
+            highest: to.unwrap_or(self.steps.most()),
+            whole: self.steps.population,
+            short_length: 1.0 / f64::from(CONFIRM_FACTOR),
+            ..SearchConfig::from(from, objectives.clone())
+        })
+    }
+}
+
+impl StepArgs {
+    /// A load on the axis that was asked for.
+    fn load(&self, option: &str, text: Option<&str>) -> Result<Option<f64>, UsageError> {
+        let Some(text) = text else { return Ok(None) };
+        let wrong = |why: String| UsageError::new(format!("{option}: {why}"));
+        if !self.population {
+            let rate = units::parse_rate(text).map_err(|error| wrong(error.to_string()))?.0;
+            return match rate > 0.0 && rate <= TO_RATE {
+                true => Ok(Some(rate)),
+                false => Err(wrong(format!("{rate}/s is no rate from above 0 to {TO_RATE}/s"))),
+            };
+        }
+        let users = parse::count::<u32>(text).map_err(|error| {
+            wrong(format!("{error}; with --population loads are users: give a number like 64"))
+        })?;
+        match users {
+            0 => Err(wrong("0 users make no call; give 1 or more".to_owned())),
+            users => Ok(Some(f64::from(users))),
+        }
+    }
+
+    fn levels(&self, from: f64, to: f64) -> Result<Vec<f64>, UsageError> {
+        let step = self.load("--step", self.step.as_deref())?;
+        let staircase = match (step, self.factor) {
+            (Some(step), _) => Staircase::Step(step),
+            (None, Some(factor)) => Staircase::Factor(factor),
+            (None, None) => {
+                let gap = (to - from) / (LEVELS_DEFAULT - 1.0);
+                Staircase::Step(if gap > 0.0 { gap } else { to })
+            }
+        };
+        staircase.levels(from, to, self.population).ok_or_else(|| match self.factor {
+            Some(factor) if factor.is_nan() || factor <= 1.0 => {
+                UsageError::new(format!("--factor {factor} leads nowhere; give one above 1, like 2"))
+            }
+            _ => UsageError::new(format!(
+                "that makes more than {STEPS_MAX} steps; give a larger --step or --factor"
+            )),
+        })
+    }
+
+    /// The highest load that is tried when none is given.
+    fn most(&self) -> f64 {
+        if self.population { TO_USERS } else { TO_RATE }
+    }
+}
+
+/// `LABEL=URL`: a label is letters, digits, `_`, `.`, `-` and spaces. The `=` of a query comes after
+/// other characters.
+fn label_of(text: &str) -> Option<(&str, &str)> {
+    let (label, target) = text.split_once('=')?;
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | ' ');
+    (!label.is_empty() && !target.is_empty() && label.chars().all(plain)).then_some((label, target))
+}
+
+fn no_target() -> UsageError {
+    UsageError::new(
+        "no URL is given; write loadstone ramp http://host:port/path, LABEL=URL LABEL=URL, or --urls \
+         FILE",
+    )
+}

@@ -1,0 +1,277 @@
+//! One target's steps.
+
+use super::rest::{Rest, Stillness};
+use super::watch::UntilAsBefore;
+use crate::args::{RampTarget, RampTask};
+use crate::exit::Failure;
+use crate::run::live::Live;
+use crate::run::threads::Watcher;
+use crate::run::trial::{Change, Session, Target};
+use engine::Setup;
+use engine::ramp::{Agenda, Errand};
+use plan::{Load, Plan};
+use report::RunReport;
+use report::ramp::{Purpose, Step};
+use sample::FailureClass;
+use stats::Objective;
+use stats::curve::{Axis, Curve, Point, as_before};
+use std::sync::Arc;
+use units::{Nanos, Rate, show};
+
+/// Rows of a recovery hold about so many calls, within these bounds.
+const CALLS_A_ROW: f64 = 5.0;
+const ROW_MIN: Nanos = Nanos::from_millis(100);
+const ROW_MAX: Nanos = Nanos::from_secs(5);
+
+/// One target on its way.
+pub(super) struct Lane {
+    row: usize,
+    label: String,
+    axis: Axis,
+    objectives: Vec<Objective>,
+    target: Arc<Target>,
+    rest: Rest,
+    settle: Nanos,
+    quiet: bool,
+    many: bool,
+    agenda: Agenda,
+    /// Asked for before its turn: what follows an overload follows at once.
+    next: Option<Errand>,
+    steps: usize,
+    /// Median response time of the lowest step so far, with its level.
+    lowest: Option<(f64, Nanos)>,
+    overload_ended_unix_s: f64,
+    recovery_s: f64,
+    notes: Vec<String>,
+    /// Why it ended before its last step, and whether that is the target's doing.
+    ended: Option<(String, bool)>,
+}
+
+/// What came of a lane's turn.
+pub(super) enum Outcome {
+    Stepped,
+    Over,
+    Interrupted,
+}
+
+impl Lane {
+    pub(super) fn new(
+        row: usize,
+        asked: &RampTarget,
+        target: Target,
+        task: &RampTask,
+    ) -> Result<Lane, Failure> {
+        let target = Arc::new(target);
+        let Some(rest) = Rest::of(&target)? else { return Err(super::interrupted()) };
+        Ok(Lane {
+            row,
+            label: asked.label.clone(),
+            axis: asked.course.axis,
+            objectives: asked.course.objectives.clone(),
+            target,
+            rest,
+            settle: task.settle,
+            quiet: task.outputs.quiet,
+            many: task.targets.len() > 1,
+            agenda: Agenda::new(asked.course.clone()),
+            next: None,
+            steps: 0,
+            lowest: None,
+            overload_ended_unix_s: f64::NAN,
+            recovery_s: f64::NAN,
+            notes: Vec::new(),
+            ended: None,
+        })
+    }
+
+    /// Runs the next step, if there is one.
+    pub(super) fn step(
+        &mut self,
+        session: &Session,
+        steps: &mut Vec<Step>,
+    ) -> Result<Outcome, Failure> {
+        if crate::signals::caught() > 0 {
+            return Ok(Outcome::Interrupted);
+        }
+        if self.ended.is_some() {
+            return Ok(Outcome::Over);
+        }
+        let Some(errand) = self.next.take().or_else(|| self.agenda.next_errand()) else {
+            return Ok(Outcome::Over);
+        };
+        let Some(settled_s) = self.settle(&errand, steps) else {
+            let interrupted = crate::signals::caught() > 0;
+            return Ok(if interrupted { Outcome::Interrupted } else { Outcome::Over });
+        };
+        let run = match self.run(session, &errand) {
+            Ok(run) => run,
+            // beyond what this machine can offer; below it stands what was measured
+            Err(failure) if self.steps > 0 => {
+                let load = self.load_words(errand.level);
+                self.ended = Some((format!("{load} cannot be offered: {}", failure.text), false));
+                return Ok(Outcome::Over);
+            }
+            Err(failure) => return Err(failure),
+        };
+        let interrupted = run.measurement.interrupted;
+        self.take(&errand, run, settled_s, steps);
+        if interrupted {
+            return Ok(Outcome::Interrupted);
+        }
+        if errand.purpose == Purpose::Overload {
+            self.next = self.agenda.next_errand();
+            if self.next.is_some_and(|next| next.purpose == Purpose::Recovery) {
+                return self.step(session, steps);
+            }
+        }
+        Ok(Outcome::Stepped)
+    }
+
+    /// Seconds until the target was at rest; `None` when the step is not to be run.
+    fn settle(&mut self, errand: &Errand, steps: &[Step]) -> Option<f64> {
+        if errand.purpose == Purpose::Recovery {
+            return Some(0.0);
+        }
+        let (stillness, took) = self.rest.wait(self.settle);
+        let step = self.steps + 1;
+        match stillness {
+            Stillness::AtRest => {}
+            Stillness::Restless => self.notes.push(format!(
+                "Step {step} began before the server had come to rest: after {} a plain call was \
+                 still slower than before the first step, or connections were still open.",
+                show::duration(took)
+            )),
+            Stillness::Gone(why) => {
+                self.ended = Some((self.death(&why, steps), true));
+                return None;
+            }
+            Stillness::Interrupted => return None,
+        }
+        Some(took.as_secs_f64())
+    }
+
+    /// The step that the target died at: the last one, if connections already failed in it.
+    fn death(&self, why: &str, steps: &[Step]) -> String {
+        let last = steps.iter().rev().find(|step| step.label == self.row);
+        let refused = [FailureClass::ConnectRefused, FailureClass::ConnectReset];
+        let already = last.is_some_and(|step| {
+            let failures = &step.run.measurement.total.failures;
+            refused.iter().any(|class| failures.contains_key(class))
+        });
+        let at = if already { self.steps } else { self.steps + 1 };
+        let of = match self.agenda.known_length() {
+            Some(all) => format!(" of {all}"),
+            None => String::new(),
+        };
+        let when = if already { "at" } else { "before" };
+        let name = if self.many { self.label.as_str() } else { "the target" };
+        let load = last.map_or_else(String::new, |step| {
+            format!(", after {}", self.load_words(step.point.level))
+        });
+        format!("{name} died {when} step {at}{of}{load}: {why}")
+    }
+
+    fn load_words(&self, level: f64) -> String {
+        match self.axis {
+            Axis::Rate => show::rate(level),
+            Axis::Population => format!("{} users", show::count(level as u64)),
+        }
+    }
+
+    fn run(&self, session: &Session, errand: &Errand) -> Result<RunReport, Failure> {
+        let recovery = errand.purpose == Purpose::Recovery;
+        let per_row = Nanos::from_secs_f64(CALLS_A_ROW / errand.level);
+        let change = Change {
+            load: Some(load_at(&self.target.plan, errand.level)),
+            duration: Some(errand.hold),
+            // each step has its own arrivals and draws, each can be repeated by its seed
+            seed: Some(self.target.plan.seed.wrapping_add(self.steps as u64)),
+            interval: recovery.then(|| match self.axis {
+                Axis::Rate => per_row.clamp(ROW_MIN, ROW_MAX),
+                Axis::Population => ROW_MIN,
+            }),
+        };
+        let before = self.lowest.map(|(_, median)| median);
+        let heading = self.heading(errand);
+        let mut watcher = |setup: &Setup| -> Box<dyn Watcher> {
+            let calls = setup.requests_max();
+            let live = Live::new(self.quiet, Some(errand.hold), calls, None);
+            let live = live.headed(heading.clone());
+            match before.filter(|_| recovery) {
+                Some(before) => Box::new(UntilAsBefore { live, before, series: Vec::new() }),
+                None => Box::new(live),
+            }
+        };
+        session.trial(&self.target, &change, &mut watcher)
+    }
+
+    /// `step 7 of 20  190/s  `.
+    fn heading(&self, errand: &Errand) -> String {
+        let of = self.agenda.known_length().map_or_else(String::new, |all| format!(" of {all}"));
+        let name = if self.many { format!("{}  ", self.label) } else { String::new() };
+        let purpose = match errand.purpose {
+            Purpose::Up => "",
+            other => other.id(),
+        };
+        let load = self.load_words(errand.level);
+        let gap = if purpose.is_empty() { "" } else { " " };
+        format!("{name}step {}{of}  {purpose}{gap}{load}  ", self.steps + 1)
+    }
+
+    fn take(&mut self, errand: &Errand, run: RunReport, settled_s: f64, steps: &mut Vec<Step>) {
+        let sessions = self.target.plan.load.session().is_some();
+        let (measurement, verdict) = (&run.measurement, &run.verdict);
+        let point = Point::of(errand.level, measurement, verdict, sessions, &self.objectives);
+        self.steps += 1;
+        // a step that was broken off says nothing of its load
+        if !measurement.interrupted {
+            self.agenda.told(errand, point);
+            self.remember(errand, &run, &point);
+        }
+        let (label, purpose, repeat) = (self.row, errand.purpose, errand.repeat);
+        steps.push(Step { label, purpose, repeat, point, settled_s, run });
+    }
+
+    fn remember(&mut self, errand: &Errand, run: &RunReport, point: &Point) {
+        let measurement = &run.measurement;
+        match errand.purpose {
+            Purpose::Overload => {
+                self.overload_ended_unix_s =
+                    run.started_unix_s + measurement.window.as_secs_f64();
+            }
+            Purpose::Recovery => {
+                let Some((_, before)) = self.lowest else { return };
+                let since = run.started_unix_s - self.overload_ended_unix_s;
+                self.recovery_s = as_before(&measurement.series, before)
+                    .map_or(f64::INFINITY, |at_s| (since + at_s).max(0.0));
+            }
+            Purpose::Up | Purpose::Down | Purpose::Search | Purpose::Confirm => {
+                let response = measurement.total.response();
+                let lower = self.lowest.is_none_or(|(level, _)| point.level < level);
+                if lower && !response.is_empty() && point.failure_share <= 0.0 {
+                    self.lowest = Some((point.level, response.quantile(0.5)));
+                }
+            }
+        }
+    }
+
+    /// What its steps say, and why it ended early: with whether that is the target's doing.
+    pub(super) fn finish(self) -> (Curve, Option<(String, bool)>) {
+        let mut curve = self.agenda.curve();
+        curve.overload.recovery_s = self.recovery_s;
+        curve.notes.extend(self.notes);
+        (curve, self.ended)
+    }
+}
+
+/// The plan's load at another level.
+fn load_at(plan: &Plan, level: f64) -> Load {
+    let mut load = plan.load.clone();
+    match &mut load {
+        Load::Closed { users, .. } => *users = level as u32,
+        Load::Open { arrivals, .. } => {
+            (arrivals.from, arrivals.to, arrivals.at) = (Rate(level), Rate(level), None);
+        }
+    }
+    load
+}

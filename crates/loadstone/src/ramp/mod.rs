@@ -1,0 +1,126 @@
+//! `loadstone ramp`: steps of load, one after the other, and what they say together.
+
+mod assemble;
+mod lane;
+mod rest;
+mod watch;
+
+use crate::args::{Disk, RampArgs, RampTask};
+use crate::exit::{Code, Failure};
+use crate::run::output;
+use crate::run::trial::{Reached, Session, reach};
+use lane::{Lane, Outcome};
+use report::RunReport;
+use report::ramp::{RampReport, Step};
+use stats::State;
+use stats::curve::CapacityEnd;
+
+/// Reaches the targets, runs their steps in turns, reports.
+pub(crate) fn ramp(args: RampArgs) -> Result<Code, Failure> {
+    let task = args.into_task(&Disk)?;
+    if task.outputs.print_plan {
+        return print_plans(&task);
+    }
+    output::check(&task.outputs)?;
+    let session = Session::new();
+    let started_unix_s = crate::wall_clock::unix_seconds();
+    let mut lanes = Vec::new();
+    for (row, target) in task.targets.iter().enumerate() {
+        match reach(&target.plan, &target.name, &session.environment)? {
+            Reached::Target(reached) => {
+                if !task.outputs.quiet {
+                    reached.prepared.notes.iter().for_each(|note| crate::say(note));
+                }
+                lanes.push(Lane::new(row, target, *reached, &task)?);
+            }
+            Reached::Nobody(report) => return nobody(&report, &task),
+            Reached::Interrupted => return Err(interrupted()),
+        }
+    }
+    let steps = climb(&session, &mut lanes)?;
+    if steps.is_empty() {
+        return Err(interrupted());
+    }
+    let report = assemble::assemble(&task, &session, lanes, steps, started_unix_s);
+    write(&report, &task)?;
+    Ok(exit_code(&report))
+}
+
+/// The lanes in turns, there and back, so that none is always first.
+fn climb(session: &Session, lanes: &mut [Lane]) -> Result<Vec<Step>, Failure> {
+    let mut steps = Vec::new();
+    let mut order: Vec<usize> = (0..lanes.len()).collect();
+    loop {
+        let mut any = false;
+        for &row in &order {
+            match lanes[row].step(session, &mut steps)? {
+                Outcome::Stepped => any = true,
+                Outcome::Over => {}
+                Outcome::Interrupted => return Ok(steps),
+            }
+        }
+        if !any {
+            return Ok(steps);
+        }
+        order.reverse();
+    }
+}
+
+fn interrupted() -> Failure {
+    let text = "interrupted before the first step: nothing was measured".to_owned();
+    Failure { code: Code::Interrupted, text }
+}
+
+/// Not even the first call got a connection.
+fn nobody(report: &RunReport, task: &RampTask) -> Result<Code, Failure> {
+    crate::say(&crate::run::no_connection(report));
+    // no step was made, so nothing but the message stands for a result
+    let way_out = report.verdict.causes.first().map_or("", |cause| cause.advice.as_str());
+    crate::say(way_out);
+    if task.outputs.json.is_some() || task.outputs.csv.is_some() || task.outputs.html.is_some() {
+        crate::say("no result is written");
+    }
+    Ok(Code::NoConnection)
+}
+
+fn print_plans(task: &RampTask) -> Result<Code, Failure> {
+    let mut text = String::new();
+    for target in &task.targets {
+        let toml = plan::to_toml(&target.plan, plan::Secrets::Masked);
+        text.push_str(&format!("# {}: {}\n{toml}", target.label, assemble::steps_in_words(target)));
+    }
+    crate::print(text.as_bytes())
+}
+
+fn write(report: &RampReport, task: &RampTask) -> Result<(), Failure> {
+    let outputs = &task.outputs;
+    let style = output::style(outputs.quiet, outputs.percentiles);
+    output::write_parts(
+        outputs,
+        &output::Parts {
+            json: &|| report::ramp::json(report),
+            csv: &|| report::ramp::csv(report),
+            html: &|| report::ramp::html(report),
+            text: &|| report::ramp::text(report, style),
+        },
+    )
+}
+
+/// The first that holds, as with `run`. An objective is missed when no load that was tried keeps it.
+fn exit_code(report: &RampReport) -> Code {
+    let interrupted = report.steps.iter().any(|step| step.run.measurement.interrupted)
+        || crate::signals::caught() > 0;
+    let never = |how: CapacityEnd| how == CapacityEnd::NeverMet;
+    let asked = |curve: &stats::curve::Curve| {
+        curve.capacity.as_ref().filter(|found| !found.objectives.is_empty()).map(|found| found.how)
+    };
+    if report.verdict.state == State::Invalid {
+        Code::Invalid
+    } else if interrupted {
+        Code::Interrupted
+    } else if report.curves.iter().filter_map(asked).any(never) {
+        Code::Missed
+    } else {
+        Code::Done
+    }
+}

@@ -1,0 +1,139 @@
+//! Between steps the target comes to rest. That is checked, not slept over: our sockets to it are
+//! closed on both sides, and a plain call is answered as before the first step.
+
+use crate::exit::Failure;
+use crate::run::first_call::{self, Found};
+use crate::run::trial::Target;
+use conduit::Peer;
+use engine::Setup;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+use units::Nanos;
+
+/// Calls before the first step; the slowest is what later ones are held against.
+const CALLS_BEFORE: usize = 3;
+/// As before: at most this many times the slowest of those, or this much above it.
+const FACTOR: u64 = 2;
+const SLACK: Nanos = Nanos::from_millis(2);
+/// Pause between two checks, growing from the first to the last.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(200));
+/// How long a signal may go unnoticed while a call blocks.
+const SIGNAL_CHECK: Duration = Duration::from_millis(50);
+
+/// A target at rest.
+pub(crate) struct Rest {
+    setup: Arc<Setup>,
+    target: Arc<Target>,
+    /// Sockets of this machine that led to it before the first step.
+    sockets: usize,
+    /// The slowest plain call.
+    call: Nanos,
+    addresses: Vec<SocketAddr>,
+}
+
+/// How the target was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Stillness {
+    AtRest,
+    /// Not within the time it was given; the step may be run all the same.
+    Restless,
+    /// Nobody answers any more, with the reason.
+    Gone(String),
+    Interrupted,
+}
+
+impl Rest {
+    /// # Errors
+    /// A plan that cannot be made into calls. `None`: a signal came.
+    pub(crate) fn of(target: &Arc<Target>) -> Result<Option<Rest>, Failure> {
+        let endpoints = target.prepared.endpoints.clone();
+        let setup = Setup::new(target.plan.clone(), endpoints, 1, Nanos::ZERO)
+            .map_err(|error| Failure::usage(error.to_string()))?;
+        let peers = target.prepared.endpoints.iter().flat_map(|endpoint| &endpoint.peers);
+        let addresses: Vec<SocketAddr> = peers
+            .filter_map(|peer| match peer {
+                Peer::Tcp(address) => Some(*address),
+                Peer::Unix(_) => None,
+            })
+            .collect();
+        let mut rest = Rest {
+            setup: Arc::new(setup),
+            target: target.clone(),
+            sockets: host::connections_to(&addresses),
+            call: Nanos::ZERO,
+            addresses,
+        };
+        for _ in 0..CALLS_BEFORE {
+            let Some(found) = rest.call(target.plan.timeouts.call) else { return Ok(None) };
+            rest.call = rest.call.max(found.call.took);
+        }
+        Ok(Some(rest))
+    }
+
+    /// Waits until the target is at rest, at most `limit`; how long it took.
+    pub(crate) fn wait(&self, limit: Nanos) -> (Stillness, Nanos) {
+        let start = reactor::monotonic();
+        let bound = Nanos(self.call.0.saturating_mul(FACTOR)).max(self.call + SLACK);
+        let mut pause = PAUSES.0;
+        loop {
+            let open = host::connections_to(&self.addresses);
+            let left = limit - (reactor::monotonic() - start).min(limit);
+            let Some(found) = self.call(left.max(bound)) else {
+                return (Stillness::Interrupted, reactor::monotonic() - start);
+            };
+            let passed = reactor::monotonic() - start;
+            if !found.unreachable && found.call.took <= bound && open <= self.sockets {
+                return (Stillness::AtRest, passed);
+            }
+            if passed >= limit {
+                return (self.trouble(found), passed);
+            }
+            if !wait(pause) {
+                return (Stillness::Interrupted, passed);
+            }
+            pause = (pause * 2).min(PAUSES.1);
+        }
+    }
+
+    fn trouble(&self, found: Found) -> Stillness {
+        if !found.unreachable {
+            return Stillness::Restless;
+        }
+        let why = found.call.failure.map_or_else(String::new, |(_, text)| text);
+        Stillness::Gone(why)
+    }
+
+    /// One plain call on a thread of its own, because connecting and reading block. `None` when a
+    /// signal came first.
+    fn call(&self, patience: Nanos) -> Option<Found> {
+        let (tell, told) = mpsc::channel();
+        let (setup, target) = (self.setup.clone(), self.target.clone());
+        let body = move || {
+            let template = setup.targets.template(0);
+            let mut plan = target.plan.clone();
+            plan.timeouts.call = plan.timeouts.call.min(patience);
+            plan.timeouts.connect = plan.timeouts.connect.min(patience);
+            let mut endpoint = target.prepared.endpoints[template.endpoint as usize].clone();
+            let tls = target.prepared.tls.as_ref();
+            // nobody listens any more once a signal has come
+            tell.send(first_call::make(&plan, &mut endpoint, tls, template)).ok();
+        };
+        std::thread::Builder::new().name("probe".into()).spawn(body).ok()?;
+        loop {
+            match told.recv_timeout(SIGNAL_CHECK) {
+                Ok(found) => return Some(found),
+                Err(RecvTimeoutError::Timeout) if crate::signals::caught() == 0 => {}
+                Err(_) => return None,
+            }
+        }
+    }
+}
+
+/// Lets `pause` pass; false when a signal has come.
+fn wait(pause: Duration) -> bool {
+    let (_keep, never) = mpsc::channel::<()>();
+    never.recv_timeout(pause).ok();
+    crate::signals::caught() == 0
+}

@@ -1,0 +1,39 @@
+//! What watches a step: the live line, and in a recovery the end of it.
+
+use crate::run::live::Live;
+use crate::run::threads::Watcher;
+use engine::Order;
+use sample::CallRecord;
+use stats::curve::as_before;
+use stats::{Second, Snapshot};
+use units::Nanos;
+
+/// Ends the run as soon as the server answers as before.
+pub(super) struct UntilAsBefore {
+    pub(super) live: Live,
+    /// Median response time before the overload.
+    pub(super) before: Nanos,
+    pub(super) series: Vec<Second>,
+}
+
+impl Watcher for UntilAsBefore {
+    fn second(&mut self, second: &Second, total: &Snapshot) {
+        self.series.push(*second);
+        self.live.second(second, total);
+    }
+
+    fn calls(&mut self, calls: &[CallRecord]) -> anyhow::Result<()> {
+        self.live.calls(calls)
+    }
+
+    fn order(&self) -> Order {
+        match as_before(&self.series, self.before) {
+            Some(_) => Order::Stop,
+            None => Order::Go,
+        }
+    }
+
+    fn end(&mut self) {
+        self.live.end();
+    }
+}

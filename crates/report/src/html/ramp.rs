@@ -1,0 +1,500 @@
+//! The page of a ramp: throughput, response and failures against load, what they say, every step.
+
+use super::chart::{Chart, Dash, Dots, Horizontal, Line, Range, Tone, Unit, Values};
+use super::page::{self, Plots};
+use super::sections;
+use crate::ramp::{RampReport, Step};
+use crate::{Figures, curve_words, facts, words};
+use maud::{Markup, html};
+use stats::curve::{Axis, Level, Purpose, levels};
+use stats::{Hist, Metric, interval};
+use units::{Nanos, show};
+
+/// Steps whose details are in the page, and those of them with charts over time.
+const DETAILS_MAX: usize = 200;
+const DETAIL_CHARTS_MAX: usize = 30;
+
+/// Purposes that make up the curve; what follows an overload belongs to none.
+const WHOLE: [Purpose; 4] = [Purpose::Up, Purpose::Search, Purpose::Confirm, Purpose::Overload];
+
+/// The page.
+pub fn html(report: &RampReport) -> String {
+    let mut plots = Plots::default();
+    let body = body(report, &mut plots);
+    let name = title(report);
+    page::page(&format!("{}: ramp of {name}", report.verdict.state.id()), &body, plots)
+}
+
+fn title(report: &RampReport) -> String {
+    if !report.name.is_empty() {
+        return words::printable(&report.name, 200);
+    }
+    let labels: Vec<String> =
+        report.labels.iter().map(|label| words::printable(label, 80)).collect();
+    labels.join(", ")
+}
+
+fn body(report: &RampReport, plots: &mut Plots) -> Markup {
+    html! {
+        header {
+            p class="kicker" { "The curve of a web server" }
+            h1 { (title(report)) }
+            p class="soft" { (done(report)) }
+        }
+        (sections::verdict(&report.verdict))
+        @if let Some(why) = &report.ended_early {
+            section class="verdict degraded" {
+                p class="word" { strong { "ENDED EARLY" } " " (words::printable(why, 400)) }
+            }
+        }
+        @for sentence in curve_words::answers(report) { p class="answer" { (sentence) } }
+        @match &report.curves[..] {
+            [curve] => (sections::curve_tiles(report.axis, curve)),
+            _ => (side_by_side(report)),
+        }
+        (sections::findings(&report.findings))
+        h2 { "The curve" }
+        (throughput(report, plots))
+        (response(report, plots))
+        (failures(report, plots))
+        (notes(report))
+        (findings_of_curves(report))
+        (scalability(report, plots))
+        (steps_table(report))
+        (details(report, plots))
+        @if !report.plan_toml.is_empty() { h2 { "Plan" } pre { (report.plan_toml) } }
+        (sections::footer(report.started_unix_s, &report.environment))
+    }
+}
+
+/// The figures of several targets, a row each.
+fn side_by_side(report: &RampReport) -> Markup {
+    html! {
+        div class="wide" { table class="sortable" {
+            tr { th { "Target" } @for (name, _) in curve_words::FIGURES { th { (name) } } }
+            @for (label, curve) in report.labels.iter().zip(&report.curves) {
+                tr {
+                    td { (words::printable(label, 120)) }
+                    @for (_, figure) in curve_words::FIGURES {
+                        @let (value, text) = figure(report.axis, curve);
+                        td data-v=(value) { (text) }
+                    }
+                }
+            }
+        } }
+    }
+}
+
+fn done(report: &RampReport) -> String {
+    let per = match report.axis {
+        Axis::Rate => "offered rate",
+        Axis::Population => "users",
+    };
+    let steps = words::counted(report.steps.len() as u64, "step");
+    let targets = match report.labels.len() {
+        1 => String::new(),
+        n => format!(" of {}", words::counted(n as u64, "target")),
+    };
+    format!("{steps}{targets} over the {per} · {}", words::protocol(&report.plan))
+}
+
+/// The steps of a label by level, those of the given purposes.
+fn points(report: &RampReport, label: usize, of: &[Purpose]) -> Vec<Level> {
+    let mine = |step: &&Step| step.label == label && of.contains(&step.purpose);
+    levels(report.steps.iter().filter(mine).map(|step| &step.point))
+}
+
+/// Every level that was tried, in rising order, once.
+fn places(report: &RampReport) -> Vec<f64> {
+    let mut all: Vec<f64> = report.steps.iter().map(|step| step.point.level).collect();
+    all.retain(|level| level.is_finite());
+    all.sort_by(f64::total_cmp);
+    all.dedup_by(|a, b| same(*a, *b));
+    all
+}
+
+/// As in [`levels`]: a difference below a millionth is rounding.
+fn same(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-6 * a.abs().max(b.abs())
+}
+
+fn horizontal(axis: Axis, places: &[f64]) -> Horizontal {
+    let (low, high) =
+        (places.first().copied().unwrap_or(0.0), places.last().copied().unwrap_or(1.0));
+    // levels that double again and again would crowd together at the left
+    let log = low > 0.0 && high / low > 20.0 && places.len() > 2 && geometric(places);
+    let (name, unit) =
+        if axis == Axis::Rate { ("load", Unit::Rate) } else { ("users", Unit::Count) };
+    // the last point is not drawn on the edge
+    let (low, high) = if log { (low / 1.1, high * 1.1) } else { (0.0, high * 1.04) };
+    Horizontal { name, unit, log, low, high }
+}
+
+fn geometric(places: &[f64]) -> bool {
+    let middle = places[places.len() / 2];
+    let (low, high) = (places[0], places[places.len() - 1]);
+    (middle / (low * high).sqrt()).ln().abs() < (middle / low.midpoint(high)).ln().abs()
+}
+
+fn chart(report: &RampReport, id: &str, title: &str, y: Unit) -> Chart {
+    let at = places(report);
+    let words = format!("{title}, against load");
+    Chart { words, ..Chart::new(id, title, horizontal(report.axis, &at), y) }.with_places(at)
+}
+
+/// A value for each place: that of the level there.
+fn placed(at: &[f64], levels: &[Level], value: impl Fn(&Level) -> Option<f64>) -> Values {
+    let there = |place: &f64| levels.iter().find(|level| same(level.at, *place));
+    at.iter().map(|place| there(place).and_then(&value)).collect()
+}
+
+/// Points that the client limited.
+fn limited(report: &RampReport, label: usize, at: &[f64], of: fn(&Step) -> f64) -> Values {
+    let there = |place: &f64| {
+        let mut steps = report.steps.iter().filter(|step| step.label == label);
+        steps.find(|step| step.point.client_limited && same(step.point.level, *place))
+    };
+    at.iter().map(|place| there(place).map(of).filter(|value| value.is_finite())).collect()
+}
+
+fn label(report: &RampReport, n: usize, what: &str) -> String {
+    match (report.labels.len(), report.labels.get(n)) {
+        (0 | 1, _) | (_, None) => what.to_owned(),
+        (_, Some(label)) => format!("{}: {what}", words::printable(label, 60)),
+    }
+}
+
+/// Mean over the repeats with Student's interval of it, where there are repeats.
+fn with_band(
+    line: Line,
+    at: &[f64],
+    levels: &[Level],
+    figure: fn(&stats::curve::Point) -> f64,
+) -> Line {
+    let estimate = |level: &Level| {
+        let values: Vec<f64> = level.points.iter().map(figure).collect();
+        interval::t_mean(&values)
+    };
+    let low = placed(at, levels, |level| estimate(level).map(|found| found.low.max(0.0)));
+    let high = placed(at, levels, |level| estimate(level).map(|found| found.high));
+    let there = low.iter().any(Option::is_some);
+    Line { band: there.then_some((low, high)), ..line }
+}
+
+fn throughput(report: &RampReport, plots: &mut Plots) -> Markup {
+    let mut chart = chart(report, "curve", "Throughput against load", Unit::Rate);
+    let at = chart.at.clone();
+    let mut highest: f64 = 0.0;
+    for n in 0..report.labels.len() {
+        let (tone, dash) = Tone::nth(n);
+        let whole = points(report, n, &WHOLE);
+        let values = placed(&at, &whole, |level| Some(level.mean(|point| point.achieved_per_s)));
+        highest = values.iter().flatten().fold(highest, |most, value| most.max(*value));
+        let mut line = Line::new(&label(report, n, "achieved"), tone, values).dashed(dash);
+        line = with_band(line.dotted(Dots::Joined), &at, &whole, |point| point.achieved_per_s);
+        line.hollow = limited(report, n, &at, |step| step.point.achieved_per_s);
+        chart.lines.push(line);
+        if whole.iter().any(|level| level.mean(|point| point.failure_share) > 0.001) {
+            let good = placed(&at, &whole, |level| Some(level.mean(|point| point.goodput_per_s)));
+            let line = Line::new(&label(report, n, "good"), tone, good).dashed(Dash::Short);
+            chart.lines.push(line.dotted(Dots::Joined).thin());
+        }
+        let down = points(report, n, &[Purpose::Down]);
+        if !down.is_empty() {
+            let back = placed(&at, &down, |level| Some(level.mean(|point| point.achieved_per_s)));
+            let line = Line::new(&label(report, n, "on the way down"), tone, back);
+            chart.lines.push(line.dashed(Dash::Long).dotted(Dots::Joined).thin());
+        }
+    }
+    if report.axis == Axis::Rate {
+        let offered = at.iter().map(|place| Some(*place).filter(|place| *place <= highest * 1.15));
+        let line = Line::new("as offered", Tone::Soft, offered.collect());
+        chart.lines.push(line.dashed(Dash::Short).thin());
+    }
+    chart.ranges = ranges(report, chart.x);
+    plots.figure(&chart)
+}
+
+/// Knees and capacities of every target.
+fn ranges(report: &RampReport, x: Horizontal) -> Vec<Range> {
+    let mut ranges = Vec::new();
+    let one = report.labels.len() == 1;
+    let mut add = |name: String, tone, span: &stats::curve::Span| {
+        let (low, high) = span.interval().unwrap_or((span.at, span.at));
+        let (low, high) = (low.max(x.low), high.min(x.high));
+        if span.at > 0.0 && span.at.is_finite() && low <= high {
+            ranges.push(Range { name, tone, at: Some(span.at), low, high });
+        }
+    };
+    for (n, curve) in report.curves.iter().enumerate() {
+        let knee = curve.knee.as_ref().map(|knee| &knee.at);
+        // without an objective the capacity is the knee again
+        let found = curve.capacity.as_ref().filter(|found| !found.objectives.is_empty());
+        let capacity = found.map(|found| &found.at);
+        let (knee_tone, capacity_tone) = match one {
+            true => (Tone::Orange, Tone::Green),
+            false => (Tone::nth(n).0, Tone::nth(n).0),
+        };
+        // of several targets one range each: more of them hide the curves
+        if let Some(knee) = knee.filter(|_| one || capacity.is_none()) {
+            add(label(report, n, "knee"), knee_tone, knee);
+        }
+        if let Some(capacity) = capacity {
+            add(label(report, n, "capacity"), capacity_tone, capacity);
+        }
+    }
+    ranges
+}
+
+/// Response times of the repeats of a level together: histograms add, quantiles do not.
+fn together(report: &RampReport, label: usize, level: f64) -> Hist {
+    let mut all = Hist::new();
+    let there = |step: &&Step| {
+        step.label == label
+            && WHOLE.contains(&step.purpose)
+            && !step.point.client_limited
+            && same(step.point.level, level)
+    };
+    for step in report.steps.iter().filter(there) {
+        all.merge(&step.run.measurement.total.response());
+    }
+    all
+}
+
+fn response(report: &RampReport, plots: &mut Plots) -> Markup {
+    let title = "Response time against load (log scale)";
+    let mut chart = chart(report, "response", title, Unit::Time);
+    chart.log = true;
+    let at = chart.at.clone();
+    for n in 0..report.labels.len() {
+        let (tone, dash) = Tone::nth(n);
+        let hists: Vec<Hist> = at.iter().map(|level| together(report, n, *level)).collect();
+        let of = |quantile: f64| -> Values {
+            let value = |hist: &Hist| hist.quantile(quantile).as_secs_f64();
+            hists.iter().map(|hist| Some(value(hist)).filter(|time| *time > 0.0)).collect()
+        };
+        let p99 = Line::new(&label(report, n, "p99"), tone, of(0.99)).dashed(Dash::Long);
+        let p50 = Line::new(&label(report, n, "p50"), tone, of(0.5)).dashed(dash);
+        let mut p99 = p99.dotted(Dots::Joined).thin();
+        p99.hollow = limited(report, n, &at, |step| step.point.p99_s);
+        chart.lines.extend([p99, p50.dotted(Dots::Joined)]);
+    }
+    for objective in objectives(report) {
+        let bound = objective.bound;
+        let line = Line::new(&objective.text, Tone::Soft, vec![Some(bound); at.len()]);
+        chart.lines.push(line.dashed(Dash::Short).thin());
+    }
+    chart.ranges = ranges(report, chart.x);
+    plots.figure(&chart)
+}
+
+/// Objectives about times, once each.
+fn objectives(report: &RampReport) -> Vec<stats::Objective> {
+    let mut all: Vec<stats::Objective> = Vec::new();
+    let capacities = report.curves.iter().filter_map(|curve| curve.capacity.as_ref());
+    for objective in capacities.flat_map(|capacity| &capacity.objectives) {
+        let of_time = matches!(objective.metric, Metric::Response(_) | Metric::ResponseMean);
+        if of_time && all.iter().all(|other| other.text != objective.text) {
+            all.push(objective.clone());
+        }
+    }
+    all
+}
+
+fn failures(report: &RampReport, plots: &mut Plots) -> Markup {
+    if report.steps.iter().all(|step| step.point.failure_share <= 0.0) {
+        return html! { p { "No call failed, timed out or was dropped at any step." } };
+    }
+    let title = "Failed, timed out or dropped, against load";
+    let mut chart = chart(report, "failures", title, Unit::Share);
+    let at = chart.at.clone();
+    for n in 0..report.labels.len() {
+        let (tone, dash) = Tone::nth(if report.labels.len() == 1 { 5 } else { n });
+        let whole = points(report, n, &WHOLE);
+        let values = placed(&at, &whole, |level| Some(level.mean(|point| point.failure_share)));
+        let line = Line::new(&label(report, n, "share of the calls due"), tone, values);
+        chart.lines.push(line.dashed(dash).dotted(Dots::Joined));
+    }
+    plots.figure(&chart)
+}
+
+fn notes(report: &RampReport) -> Markup {
+    let repeated = report.steps.iter().any(|step| step.repeat > 0);
+    let limited = report.steps.iter().filter(|step| step.point.client_limited).count();
+    html! {
+        p class="note" {
+            "A point is a load held and measured"
+            @if repeated {
+                "; where it was repeated, the mean with its 95 % interval (Student's t), and the \
+                 quantiles of all its calls together"
+            }
+            "."
+            @if limited > 0 {
+                " Hollow points (" (limited) ") were limited by the client, not by the server: they \
+                 are used in no figure."
+            }
+        }
+        (sections::how_to_look())
+    }
+}
+
+fn findings_of_curves(report: &RampReport) -> Markup {
+    html! {
+        h2 { "What the curve says" }
+        @for (n, curve) in report.curves.iter().enumerate() {
+            @if report.labels.len() > 1 {
+                h3 { (report.labels.get(n).map_or_else(String::new, |one| words::printable(one, 120))) }
+            }
+            dl class="facts" {
+                @for (name, text) in curve_words::facts(report.axis, curve) {
+                    dt { (name) } dd { (text) }
+                }
+            }
+            @for note in &curve.notes { p class="note" { (note) } }
+        }
+    }
+}
+
+/// Points of the fitted law between the measured ones.
+const FIT_POINTS: usize = 60;
+
+/// Throughput against mean concurrency, with the scalability law through it.
+fn scalability(report: &RampReport, plots: &mut Plots) -> Markup {
+    let fits: Vec<_> = report.curves.iter().enumerate().collect();
+    let fits: Vec<_> =
+        fits.into_iter().filter_map(|(n, curve)| Some((n, curve.usl.as_ref()?))).collect();
+    if fits.is_empty() {
+        return html! {};
+    }
+    let mine = |n: usize| -> Vec<Level> { points(report, n, &WHOLE) };
+    let measured: Vec<(usize, f64, f64)> = fits
+        .iter()
+        .flat_map(|(n, _)| mine(*n).into_iter().flat_map(|level| level.points).map(|p| (*n, p)))
+        .map(|(n, point)| (n, point.concurrency, point.achieved_per_s))
+        .filter(|(_, concurrency, _)| concurrency.is_finite())
+        .collect();
+    let high = measured.iter().map(|(_, concurrency, _)| *concurrency).fold(1.0, f64::max);
+    let mut at: Vec<f64> = (0..=FIT_POINTS).map(|n| high * n as f64 / FIT_POINTS as f64).collect();
+    at.extend(measured.iter().map(|(_, concurrency, _)| *concurrency));
+    at.sort_by(f64::total_cmp);
+    at.dedup_by(|a, b| same(*a, *b));
+    let x = Horizontal {
+        name: "in flight",
+        unit: Unit::Count,
+        log: false,
+        low: 0.0,
+        high: high * 1.02,
+    };
+    let title = "Throughput against calls in flight, and the scalability law";
+    let mut chart = Chart::new("scalability", title, x, Unit::Rate);
+    for (n, fit) in fits {
+        let (tone, dash) = Tone::nth(n);
+        let law = at.iter().map(|place| Some(fit.throughput(*place)).filter(|x| x.is_finite()));
+        let line = Line::new(&label(report, n, "law"), tone, law.collect());
+        chart.lines.push(line.dashed(if dash == Dash::None { Dash::Long } else { dash }).thin());
+        let there = |place: &f64| {
+            measured.iter().find(|(label, c, _)| *label == n && same(*c, *place)).map(|(.., x)| *x)
+        };
+        let line = Line::new(&label(report, n, "measured"), tone, at.iter().map(there).collect());
+        chart.lines.push(line.dotted(Dots::Alone));
+    }
+    html! {
+        (plots.figure(&chart.with_places(at)))
+        p class="note" {
+            "X(N) = g N / (1 + a (N − 1) + b N (N − 1)): contention a makes calls wait for each other, \
+             coherency b makes more of them slower than fewer (Gunther)."
+        }
+    }
+}
+
+fn steps_table(report: &RampReport) -> Markup {
+    let many = report.labels.len() > 1;
+    let load = if report.axis == Axis::Rate { "rate" } else { "users" };
+    html! {
+        h2 { "Steps" }
+        div class="wide" { table class="sortable" {
+            tr {
+                th { "Step" } @if many { th class="word" { "target" } }
+                th class="word" { "part" } th { (load) } th { "offered" } th { "achieved" }
+                th { "good" } th { "p50" } th { "p99" } th { "p99.9" } th { "connections" }
+                th { "failures" } th class="word" { "blame" } th class="word" { "verdict" }
+            }
+            @for (n, step) in report.steps.iter().enumerate() { (step_row(report, n, step)) }
+        } }
+    }
+}
+
+fn step_row(report: &RampReport, n: usize, step: &Step) -> Markup {
+    let point = &step.point;
+    let total = &step.run.measurement.total;
+    let response = total.response();
+    let name = report.labels.get(step.label).map_or("", String::as_str);
+    html! {
+        tr class=(if point.client_limited { "set-aside" } else { "" }) {
+            td data-v=(n + 1) { (n + 1) }
+            @if report.labels.len() > 1 { td class="word" { (words::printable(name, 60)) } }
+            td class="word" { (step.purpose.id()) }
+            td data-v=(point.level) { (curve_words::level(report.axis, point.level)) }
+            @for rate in [point.offered_per_s, point.achieved_per_s, point.goodput_per_s] {
+                td data-v=(rate) { (show::rate(rate)) }
+            }
+            @for quantile in [0.5, 0.99, 0.999] {
+                td data-v=(response.quantile(quantile).0) {
+                    (sections::quantile_or_dash(&response, quantile))
+                }
+            }
+            td data-v=(step.run.measurement.connections_peak) {
+                (show::count(step.run.measurement.connections_peak))
+            }
+            td data-v=(point.failure_share) { (show::share(point.failure_share)) }
+            td class="word" { (facts::blames(total)) }
+            td class="word" {
+                (step.run.verdict.state.id())
+                @if point.client_limited { ", client-limited" }
+            }
+        }
+    }
+}
+
+fn details(report: &RampReport, plots: &mut Plots) -> Markup {
+    let left_out = report.steps.len().saturating_sub(DETAILS_MAX);
+    html! {
+        h2 { "Each step" }
+        @for (n, step) in report.steps.iter().take(DETAILS_MAX).enumerate() {
+            (detail(report, n, step, plots))
+        }
+        @if left_out > 0 {
+            p class="note" { (words::counted(left_out as u64, "step")) " more in the JSON." }
+        }
+    }
+}
+
+fn detail(report: &RampReport, n: usize, step: &Step, plots: &mut Plots) -> Markup {
+    plots.part(format!("step-{}-", n + 1));
+    let run = &step.run;
+    let figures = Figures::new(run);
+    let name = match (report.labels.len(), report.labels.get(step.label)) {
+        (0 | 1, _) | (_, None) => String::new(),
+        (_, Some(label)) => format!("{} · ", words::printable(label, 80)),
+    };
+    let load = curve_words::level(report.axis, step.point.level);
+    let settled = words::span(Nanos::from_secs_f64(step.settled_s.max(0.0)));
+    html! {
+        details {
+            summary {
+                "Step " (n + 1) " · " (name) (load) " · " (step.purpose.id())
+                @if step.repeat > 0 { ", repeat " (step.repeat + 1) }
+                " · " (run.verdict.state.id())
+            }
+            div {
+                (sections::verdict(&run.verdict))
+                p { (words::answer(run, &figures)) " At rest before it for " (settled) "." }
+                (sections::times_table(run, &figures))
+                (sections::outcomes(run))
+                @if n < DETAIL_CHARTS_MAX
+                    && let Some(charts) = super::charts::over_time(run, plots) { (charts) }
+                (sections::findings(&run.findings))
+            }
+        }
+    }
+}

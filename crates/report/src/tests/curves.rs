@@ -1,0 +1,106 @@
+//! Ramps and comparisons made of synthetic runs.
+
+use super::fixtures::{self, answered};
+use crate::RunReport;
+use crate::ramp::{Purpose, RampReport, Step};
+use plan::{Arrivals, Load};
+use sample::{FailureClass, Outcome};
+use stats::curve::{Axis, Point, curve};
+use stats::{Cause, State, Verdict};
+use units::{Nanos, Rate, Seed};
+
+/// Length of a step.
+const HOLD: Nanos = Nanos(2_000_000_000);
+
+/// Calls at a constant rate to a server that serves one at a time, `service_us` each in the mean;
+/// after a second of waiting a call is given up.
+fn queue(rate: f64, service_us: f64, seed: u64) -> Vec<fixtures::Call> {
+    let mut stream = Seed(seed).stream(units::Purpose::Simulation, 2);
+    let mut free = fixtures::START;
+    let mut calls = Vec::new();
+    for index in 0..(rate * HOLD.as_secs_f64()) as u64 {
+        let intended = fixtures::START + Nanos::from_secs_f64(index as f64 / rate);
+        let begin = free.max(intended);
+        free = begin + Nanos::from_micros(1 + stream.exponential(service_us) as u64);
+        let mut call = answered(index, intended, intended, free - intended);
+        if free - intended > Nanos::SECOND {
+            call.outcome = Outcome::TimedOut;
+            call.sample.class = Some(FailureClass::ClientTimeout);
+            call.sample.status = 0;
+            call.sample.first_byte = Nanos::ZERO;
+            call.sample.done = intended + Nanos::SECOND;
+            free = begin;
+        }
+        calls.push(call);
+    }
+    calls
+}
+
+/// One load held, as `run` would report it.
+pub(crate) fn held(rate: f64, service_us: f64, seed: u64) -> RunReport {
+    let arrivals = Arrivals::constant(Rate(rate));
+    let load = Load::Open { arrivals, session: None, connections_max: None, queue_max: None };
+    let mut plan = fixtures::plan_of(load, &["http://127.0.0.1:2020/work"]);
+    plan.stop.duration = Some(HOLD);
+    plan.measure.slo = stats::parse_objectives("p99<100ms").unwrap();
+    let calls = queue(rate, service_us, seed);
+    let mut measurement = fixtures::count(&calls, HOLD, Nanos::ZERO, 1);
+    measurement.intended = Some(calls.len() as u64);
+    fixtures::bare(plan, measurement)
+}
+
+fn step(label: usize, (purpose, level): (Purpose, f64), repeat: u32, service_us: f64) -> Step {
+    let seed = level as u64 + 7 * u64::from(repeat) + purpose as u64;
+    let mut run = held(level, service_us, seed);
+    if level > 850.0 {
+        run.verdict = Verdict {
+            state: State::Invalid,
+            causes: vec![Cause {
+                id: "not-offered",
+                figure: 0.9,
+                text: "90.0 % of the intended load was offered".to_owned(),
+                advice: "Lower the rate.".to_owned(),
+            }],
+        };
+    }
+    let objectives = &run.plan.measure.slo;
+    let point = Point::of(level, &run.measurement, &run.verdict, false, objectives);
+    Step { label, purpose, repeat, point, settled_s: 0.25, run }
+}
+
+/// A staircase of 100 to 900 calls a second at servers of about 500 a second, each level twice, one
+/// step down, the last one beyond what the client could offer.
+pub(crate) fn ramp(labels: &[&str]) -> RampReport {
+    let mut steps = Vec::new();
+    for (label, _) in labels.iter().enumerate() {
+        let service_us = 2_000.0 + 700.0 * label as f64;
+        for level in [100.0, 200.0, 300.0, 400.0, 450.0, 500.0, 600.0, 800.0] {
+            steps.extend((0..2).map(|n| step(label, (Purpose::Up, level), n, service_us)));
+        }
+        steps.push(step(label, (Purpose::Overload, 900.0), 0, service_us));
+        steps.push(step(label, (Purpose::Recovery, 200.0), 0, service_us));
+        steps.push(step(label, (Purpose::Down, 300.0), 0, service_us));
+    }
+    let plan = steps[0].run.plan.clone();
+    let curves = (0..labels.len()).map(|label| {
+        let mine = steps.iter().filter(|step| step.label == label);
+        let points: Vec<(Purpose, Point)> = mine.map(|step| (step.purpose, step.point)).collect();
+        let mut curve = curve(&points, Axis::Rate, &plan.measure.slo);
+        curve.overload.recovery_s = 1.25;
+        curve
+    });
+    RampReport {
+        name: String::new(),
+        axis: Axis::Rate,
+        labels: labels.iter().map(|&label| label.to_owned()).collect(),
+        curves: curves.collect(),
+        plan,
+        plan_toml: "version = 1\n".to_owned(),
+        started_unix_s: 1_795_235_590.0,
+        environment: fixtures::environment(),
+        verdict: Verdict::default(),
+        ended_early: None,
+        findings: Vec::new(),
+        steps,
+    }
+}
