@@ -25,8 +25,7 @@ pub const STEPS_MAX: usize = 1_000;
 /// twice the load.
 pub const OVERLOAD_FACTORS: [f64; 4] = [1.0, 1.1, 1.5, 2.0];
 
-/// The polite rate after an overload, as a share of the knee: a fifth, or the lowest step if that
-/// is lower.
+/// The polite load after an overload, as a share of the knee.
 pub const POLITE_SHARE: f64 = 0.2;
 
 /// Halvings when even the first level is too much.
@@ -229,6 +228,14 @@ impl Agenda {
         }
     }
 
+    /// A load of our own choosing: four digits are enough.
+    fn round(&self, level: f64) -> f64 {
+        let unit = 10f64.powf(level.log10().floor() - 3.0);
+        let rounded = (level / unit).round() * unit;
+        // a whole unit below 1 is not exact in binary; its text is
+        self.whole(format!("{rounded:.9}").parse().unwrap_or(level))
+    }
+
     fn double(&mut self) {
         let Range::Automatic { to, .. } = self.course.range else { return self.go_down() };
         let up = self.way_up();
@@ -270,7 +277,7 @@ impl Agenda {
         let ratio = (bad / good).powf(1.0 / (FILL_IN + 1) as f64);
         let mut before = good;
         for index in 1..=FILL_IN {
-            let level = self.whole(good * ratio.powi(index as i32));
+            let level = self.round(good * ratio.powi(index as i32));
             if level > before && level < bad {
                 self.queue_level(Purpose::Up, level);
                 before = level;
@@ -299,7 +306,7 @@ impl Agenda {
         };
         let hold = self.course.hold;
         for factor in OVERLOAD_FACTORS {
-            let level = self.whole(base * factor);
+            let level = self.round(base * factor);
             self.queue.push_back(Errand { purpose: Purpose::Overload, level, repeat: 0, hold });
         }
     }
@@ -316,8 +323,7 @@ impl Agenda {
     fn recover(&mut self) {
         self.phase = Phase::Recovery;
         let Some(base) = self.base() else { return };
-        let lowest = self.done.iter().map(|(_, point)| point.level).fold(f64::INFINITY, f64::min);
-        let level = self.whole(lowest.min(base * POLITE_SHARE));
+        let level = self.round(base * POLITE_SHARE);
         let hold = self.course.recovery_max;
         self.queue.push_back(Errand { purpose: Purpose::Recovery, level, repeat: 0, hold });
     }
@@ -338,6 +344,12 @@ impl Agenda {
             }
             Some(Next::Done) | None => self.phase = Phase::Down,
         }
+    }
+
+    /// A higher load cannot be offered. A client that was merely late may yet offer more.
+    fn at_the_clients_limit(&self, point: &Point) -> bool {
+        let short = point.offered_per_s < 0.99 * point.level;
+        point.client_limited && (short || self.course.axis == Axis::Population)
     }
 
     /// The way up so far, by level.
@@ -366,7 +378,7 @@ impl Agenda {
                 at: group[0].level,
                 achieved,
                 follows: keeps.count() * 2 > group.len() && gains,
-                limited: group.iter().all(|point| point.client_limited),
+                limited: group.iter().all(|point| self.at_the_clients_limit(point)),
             });
         }
         climbed

@@ -38,3 +38,11 @@ pub fn csv(report: &RunReport) -> String {
     }
     out
 }
+
+/// A text as a cell: in quotes where it needs them (RFC 4180 section 2).
+pub(crate) fn quoted(text: &str) -> String {
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
+}

@@ -3,6 +3,7 @@
 //! `docs/schema/run.schema.json` describes it.
 
 mod parts;
+pub(crate) mod ramp;
 
 use crate::words::{self, printable};
 use crate::{Figures, RunReport, figures};

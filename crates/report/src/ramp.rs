@@ -1,9 +1,19 @@
 //! The whole curve as a result: its steps in the order they were run, and what they say.
 
+mod answer;
+mod csv;
+mod verdict;
+
 pub use crate::html::ramp::html;
+pub use crate::json::ramp::json;
+pub use crate::text::ramp::text;
+pub use answer::{answer, load, steps_sentence};
+pub use csv::csv;
+pub use verdict::verdict;
+
 use crate::{Finding, RunReport};
 use plan::Plan;
-use sample::Environment;
+use sample::{Blame, Environment};
 use stats::Verdict;
 pub use stats::curve::Purpose;
 use stats::curve::{Axis, Curve, Point};
@@ -45,4 +55,10 @@ pub struct Step {
     /// Seconds that the target needed to come to rest before it.
     pub settled_s: f64,
     pub run: RunReport,
+}
+
+/// Calls of a step that failed, timed out or were dropped by the fault of `blame`.
+pub fn blamed(step: &Step, blame: Blame) -> u64 {
+    let failures = &step.run.measurement.total.failures;
+    failures.iter().filter(|(class, _)| class.blame() == blame).map(|(_, count)| count).sum()
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod layout;
 mod parts;
+pub(crate) mod ramp;
 mod spark;
 mod times;
 

@@ -112,9 +112,10 @@ fn without_a_range_the_load_doubles_past_the_knee_and_the_gap_is_filled_in() {
     assert!((300.0..=410.0).contains(&knee), "{knee}");
     let overload = of(&steps, Purpose::Overload);
     assert_eq!(overload.len(), 4);
-    assert!((overload[3] / overload[0] - 2.0).abs() < 1e-9);
+    assert!((overload[3] / overload[0] - 2.0).abs() < 1e-3, "{overload:?}");
     let recovery = of(&steps, Purpose::Recovery);
-    assert_eq!(recovery, [10.0]);
+    assert_eq!(recovery.len(), 1);
+    assert!((recovery[0] / overload[0] - POLITE_SHARE).abs() < 1e-3, "{recovery:?}");
 }
 
 #[test]
@@ -136,11 +137,23 @@ fn a_server_that_never_answers_ends_the_halving() {
 
 #[test]
 fn doubling_ends_where_the_client_is_the_limit() {
-    let react = |level: f64| Point { client_limited: level > 1_000.0, ..saturates(1e9, level) };
+    let react = |level: f64| Point {
+        client_limited: level > 1_000.0,
+        offered_per_s: level.min(1_000.0),
+        ..saturates(1e9, level)
+    };
     let (steps, curve) = walk(course(Range::Automatic { from: 10.0, to: 1e6 }), react);
     let highest = steps.iter().map(|(_, level)| *level).fold(0.0, f64::max);
     assert!((highest - 2_560.0).abs() < 1e-9, "{highest}");
     assert!(curve.knee.is_none());
+}
+
+#[test]
+fn a_client_that_is_late_at_low_loads_goes_on() {
+    let react = |level: f64| Point { client_limited: level < 100.0, ..saturates(350.0, level) };
+    let (_, curve) = walk(course(Range::Automatic { from: 10.0, to: 1e6 }), react);
+    let knee = curve.knee.unwrap().at.at;
+    assert!((300.0..=410.0).contains(&knee), "{knee}");
 }
 
 #[test]
@@ -176,7 +189,7 @@ fn a_search_finds_the_capacity_and_goes_beyond_it() {
     assert!((capacity.at / 261.0 - 1.0).abs() < 0.06, "{capacity:?}");
     assert!(!of(&steps, Purpose::Confirm).is_empty());
     let overload = of(&steps, Purpose::Overload);
-    assert!((overload[0] / capacity.at - 1.0).abs() < 1e-9);
+    assert!((overload[0] / capacity.at - 1.0).abs() < 1e-3, "{overload:?}");
 }
 
 #[test]

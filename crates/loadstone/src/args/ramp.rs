@@ -28,6 +28,7 @@ use units::{Nanos, Rate};
     mut_arg("once", |arg| arg.hide(true)),
     mut_arg("hdr", |arg| arg.hide(true)),
     mut_arg("log", |arg| arg.hide(true)),
+    mut_arg("live", |arg| arg.hide(true)),
     after_help = "\
 Examples:
   loadstone ramp http://localhost:8080/          find the knee by itself
@@ -108,6 +109,9 @@ struct StepArgs {
     no_overload: bool,
 }
 
+/// A label and a target, as far as they were typed.
+type Named = (Option<String>, Option<String>);
+
 /// What was asked of `ramp`.
 #[derive(Debug)]
 pub(crate) struct RampTask {
@@ -165,22 +169,32 @@ impl RampArgs {
     /// Options of `run` that a ramp decides itself.
     fn refuse(&self) -> Result<(), UsageError> {
         let stdin = Some("-");
-        let reads = self.request.urls.as_deref() == stdin
-            || self.request.body_file.as_deref() == stdin;
+        let reads =
+            self.request.urls.as_deref() == stdin || self.request.body_file.as_deref() == stdin;
         let many = self.targets.len() > 1;
         let steps = &self.steps;
         for (given, text) in [
-            (self.load.rate.is_some(), "--rate: a ramp sets the rate of each step; give --from and --to"),
+            (
+                self.load.rate.is_some(),
+                "--rate: a ramp sets the rate of each step; give --from and --to",
+            ),
             (
                 self.load.connections.is_some(),
                 "-c: a ramp sets the users of each step; give --population with --from and --to",
             ),
             (self.end.duration.is_some(), "-d: each step of a ramp lasts --hold; give that"),
             (self.end.requests.is_some(), "-n: the steps of a ramp end by time; give --hold"),
-            (self.end.bytes_max.is_some(), "--bytes-max: the steps of a ramp end by time; give --hold"),
+            (
+                self.end.bytes_max.is_some(),
+                "--bytes-max: the steps of a ramp end by time; give --hold",
+            ),
             (self.request.once, "--once: the steps of a ramp end by time; leave it out"),
-            (self.output.hdr.is_some(), "--hdr is for single runs; give --json, which has every step"),
+            (
+                self.output.hdr.is_some(),
+                "--hdr is for single runs; give --json, which has every step",
+            ),
             (self.output.log.is_some(), "--log is for single runs; a ramp writes --json and --csv"),
+            (self.output.live, "--live shows single runs; a ramp shows its steps on one line"),
             (many && reads, "standard input can be read for one target only; give a file"),
             (
                 self.targets.len() > TARGETS_MAX,
@@ -216,7 +230,7 @@ impl RampArgs {
     }
 
     /// Targets with their labels; one without a name where a list of URLs stands in its place.
-    fn named(&self) -> Result<Vec<(Option<String>, Option<String>)>, UsageError> {
+    fn named(&self) -> Result<Vec<Named>, UsageError> {
         if self.targets.is_empty() {
             let listed = self.request.urls.is_some();
             return if listed { Ok(vec![(None, None)]) } else { Err(no_target()) };
@@ -251,7 +265,6 @@ impl RampArgs {
             measure: self.measure.clone(),
             driver: self.driver.clone(),
             output: self.output.clone(),
-            ..RunArgs::default()
         })
     }
 
@@ -362,9 +375,9 @@ impl StepArgs {
             }
         };
         staircase.levels(from, to, self.population).ok_or_else(|| match self.factor {
-            Some(factor) if factor.is_nan() || factor <= 1.0 => {
-                UsageError::new(format!("--factor {factor} leads nowhere; give one above 1, like 2"))
-            }
+            Some(factor) if factor.is_nan() || factor <= 1.0 => UsageError::new(format!(
+                "--factor {factor} leads nowhere; give one above 1, like 2"
+            )),
             _ => UsageError::new(format!(
                 "that makes more than {STEPS_MAX} steps; give a larger --step or --factor"
             )),

@@ -153,7 +153,7 @@ impl Lane {
     /// The step that the target died at: the last one, if connections already failed in it.
     fn death(&self, why: &str, steps: &[Step]) -> String {
         let last = steps.iter().rev().find(|step| step.label == self.row);
-        let refused = [FailureClass::ConnectRefused, FailureClass::ConnectReset];
+        let refused = [FailureClass::Refused, FailureClass::Reset];
         let already = last.is_some_and(|step| {
             let failures = &step.run.measurement.total.failures;
             refused.iter().any(|class| failures.contains_key(class))
@@ -236,8 +236,7 @@ impl Lane {
         let measurement = &run.measurement;
         match errand.purpose {
             Purpose::Overload => {
-                self.overload_ended_unix_s =
-                    run.started_unix_s + measurement.window.as_secs_f64();
+                self.overload_ended_unix_s = run.started_unix_s + measurement.window.as_secs_f64();
             }
             Purpose::Recovery => {
                 let Some((_, before)) = self.lowest else { return };

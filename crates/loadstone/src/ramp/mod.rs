@@ -100,7 +100,8 @@ fn write(report: &RampReport, task: &RampTask) -> Result<(), Failure> {
         &output::Parts {
             json: &|| report::ramp::json(report),
             csv: &|| report::ramp::csv(report),
-            html: &|| report::ramp::html(report),
+            hdr: None,
+            html: Some(&|| report::ramp::html(report)),
             text: &|| report::ramp::text(report, style),
         },
     )

@@ -22,26 +22,45 @@ pub(crate) fn check(outputs: &Outputs) -> Result<(), Failure> {
 
 /// Writes all results; every one is tried, the first failure is told.
 pub(crate) fn write(report: &RunReport, outputs: &Outputs) -> Result<(), Failure> {
+    let style = style(outputs.quiet, outputs.percentiles);
+    let parts = Parts {
+        json: &|| report::json(report),
+        csv: &|| report::csv(report),
+        hdr: Some(&|| report::hdr_log(report)),
+        html: Some(&|| report::html(report)),
+        text: &|| report::text(report, style),
+    };
+    write_parts(outputs, &parts)
+}
+
+type Render<'a> = &'a dyn Fn() -> String;
+
+/// What a result looks like in each form; what stays `None` was refused with the options.
+pub(crate) struct Parts<'a> {
+    pub(crate) json: Render<'a>,
+    pub(crate) csv: Render<'a>,
+    pub(crate) hdr: Option<Render<'a>>,
+    pub(crate) html: Option<Render<'a>>,
+    pub(crate) text: Render<'a>,
+}
+
+/// As [`write`], for a result of any command.
+pub(crate) fn write_parts(outputs: &Outputs, parts: &Parts<'_>) -> Result<(), Failure> {
     let mut done = Ok(());
     if let Some(sink) = &outputs.json {
-        done = files::write_to(sink, &report::json(report));
+        done = files::write_to(sink, &(parts.json)());
     }
-    type Render = fn(&RunReport) -> String;
-    let pages: [(&Option<PathBuf>, Render); 3] = [
-        (&outputs.csv, report::csv),
-        (&outputs.hdr, report::hdr_log),
-        (&outputs.html, report::html),
-    ];
+    let pages: [(&Option<PathBuf>, Option<Render<'_>>); 3] =
+        [(&outputs.csv, Some(parts.csv)), (&outputs.hdr, parts.hdr), (&outputs.html, parts.html)];
     for (path, render) in pages {
-        if let Some(path) = path {
-            let written = files::write_whole(path, &render(report));
+        if let (Some(path), Some(render)) = (path, render) {
+            let written = files::write_whole(path, &render());
             done = done.and(written);
         }
     }
     // JSON on standard output is alone there
     if outputs.json != Some(Sink::Stdout) {
-        let written =
-            files::write_stdout(&report::text(report, style(outputs.quiet, outputs.percentiles)));
+        let written = files::write_stdout(&(parts.text)());
         done = done.and(written);
     }
     done.map_err(|error| Failure::not_written(&error))

@@ -22,7 +22,7 @@ impl Page {
     }
 
     /// A blank line and a heading.
-    pub(super) fn heading(&mut self, text: &str) {
+    pub(crate) fn heading(&mut self, text: &str) {
         self.blank();
         self.line(text);
     }
@@ -53,13 +53,13 @@ impl Page {
     }
 
     /// A label in its column and wrapped text beside it.
-    pub(super) fn fact(&mut self, label: &str, text: &str) {
+    pub(crate) fn fact(&mut self, label: &str, text: &str) {
         self.wrapped(&format!("{label:<LABEL$}"), text);
     }
 
     /// Rows whose first cell is text and whose others are numbers, aligned right. Where a row would
     /// be too wide, the gaps give way, then the first column.
-    pub(super) fn table(&mut self, rows: &[Vec<String>]) {
+    pub(crate) fn table(&mut self, rows: &[Vec<String>]) {
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
             rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()

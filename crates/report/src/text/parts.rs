@@ -3,7 +3,7 @@
 use super::layout::{LABEL, Page};
 use crate::facts::{self, ENDS};
 use crate::words::{self, counted};
-use crate::{Figures, RunReport, figures};
+use crate::{Figures, Finding, RunReport, figures};
 use units::show;
 
 /// Target, load, first call, machine.
@@ -117,11 +117,15 @@ pub(super) fn facts(page: &mut Page, report: &RunReport, figures: &Figures) {
 
 /// What limits the server.
 pub(super) fn findings(page: &mut Page, report: &RunReport) {
-    if report.findings.is_empty() {
+    findings_of(page, &report.findings);
+}
+
+pub(super) fn findings_of(page: &mut Page, findings: &[Finding]) {
+    if findings.is_empty() {
         return;
     }
     page.heading("What limits this server");
-    for finding in &report.findings {
+    for finding in findings {
         page.wrapped(
             "  ",
             &format!("{} ({}): {}", finding.id, finding.confidence, finding.evidence),

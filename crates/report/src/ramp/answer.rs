@@ -1,0 +1,197 @@
+//! What the curves say, in words: knee, capacity, overload, recovery, and the prediction.
+
+use super::RampReport;
+use crate::words::{self, printable};
+use stats::curve::{Axis, Capacity, CapacityEnd, Curve, Knee, OverloadShape, Purpose, Span};
+use units::show;
+
+/// Losses on the way down below this are taken for noise.
+const LOSS_MIN: f64 = 0.05;
+
+/// A load on the axis: `261/s`, `64 users`.
+pub fn load(axis: Axis, level: f64) -> String {
+    match axis {
+        Axis::Rate => rate(level),
+        Axis::Population => words::counted(level.round().max(0.0) as u64, "user"),
+    }
+}
+
+/// A rate that was estimated or filled in: three digits are enough.
+fn rate(per_s: f64) -> String {
+    if !per_s.is_finite() || per_s == 0.0 {
+        return show::rate(per_s);
+    }
+    let digits = per_s.abs().log10().floor() as i32;
+    let unit = 10f64.powi((digits - 3).min(0));
+    show::rate((per_s / unit).round() * unit)
+}
+
+/// What is known of one target, the most important first: name and sentence.
+pub fn answer(report: &RampReport, row: usize) -> Vec<(&'static str, String)> {
+    let Some(curve) = report.curves.get(row) else { return Vec::new() };
+    let axis = report.axis;
+    let used = report.steps.iter().any(|step| step.label == row && !step.point.client_limited);
+    if !used {
+        let text = "no step can be used: the client was late, or at its own limit, in all of them"
+            .to_owned();
+        return vec![("Knee", text)];
+    }
+    let known = [
+        ("Capacity", asked_for(axis, curve)),
+        ("Knee", Some(knee(report, row, curve))),
+        ("Peak", peak(curve)),
+        ("Overload", overload(axis, curve)),
+        ("Recovery", recovery(curve)),
+        ("Way down", hysteresis(axis, curve)),
+        ("Predicted", predicted(curve)),
+    ];
+    known.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
+}
+
+/// `, between 240/s and 300/s`: empty without an interval.
+fn between(axis: Axis, span: &Span) -> String {
+    match span.interval() {
+        Some((low, high)) if high > low && high.is_finite() => {
+            format!(" (between {} and {})", load(axis, low), load(axis, high))
+        }
+        _ => String::new(),
+    }
+}
+
+/// The capacity under objectives.
+fn asked_for(axis: Axis, curve: &Curve) -> Option<String> {
+    let capacity = curve.capacity.as_ref().filter(|found| !found.objectives.is_empty())?;
+    let rules = rules(capacity);
+    let at = |level: f64| load(axis, level);
+    Some(match capacity.how {
+        CapacityEnd::Bracketed => {
+            let span = &capacity.at;
+            let share = show::share(capacity.confidence);
+            let interval = match span.interval() {
+                Some((low, high)) => {
+                    format!(", {} to {} at {share} confidence", at(low), at(high))
+                }
+                None => String::new(),
+            };
+            format!("{} keeps {rules}{interval}.", at(span.at))
+        }
+        CapacityEnd::NeverMissed => format!(
+            "above {}. Every load that was tried keeps {rules}; go higher with --to.",
+            at(capacity.at.at)
+        ),
+        CapacityEnd::NeverMet => format!(
+            "none. Even the lowest load that was tried, {}, misses {rules}.",
+            at(capacity.at.high)
+        ),
+        CapacityEnd::ClientLimited => format!(
+            "{} or more keeps {rules}. There this client reached its own limit; give it \
+             more cores, or several machines.",
+            at(capacity.at.at)
+        ),
+    })
+}
+
+fn rules(capacity: &Capacity) -> String {
+    let texts: Vec<String> =
+        capacity.objectives.iter().map(|objective| printable(&objective.text, 60)).collect();
+    texts.join(", ")
+}
+
+fn knee(report: &RampReport, row: usize, curve: &Curve) -> String {
+    let axis = report.axis;
+    let follows = match axis {
+        Axis::Rate => "The server follows the load up to",
+        Axis::Population => "More users bring more throughput up to",
+    };
+    match &curve.knee {
+        Some(Knee { at, rule }) => {
+            let interval = between(axis, at);
+            format!("{}{interval}. {follows} there; rule: {rule}.", load(axis, at.at))
+        }
+        None => {
+            let steps = report.steps.iter().filter(|step| step.label == row);
+            let usable = steps
+                .filter(|step| !step.point.client_limited && step.purpose != Purpose::Recovery);
+            let highest = usable.map(|step| step.point.level).fold(0.0, f64::max);
+            format!("none was seen up to {}, the highest usable step.", load(axis, highest))
+        }
+    }
+}
+
+/// Nominal and usable capacity.
+fn peak(curve: &Curve) -> Option<String> {
+    let peak = curve.peak.as_ref()?;
+    let interval = match peak.interval() {
+        Some((low, high)) if high > low => format!(" ({} to {})", rate(low), rate(high)),
+        _ => String::new(),
+    };
+    Some(format!("{} good answers a second{interval}.", rate(peak.at).trim_end_matches("/s")))
+}
+
+fn overload(axis: Axis, curve: &Curve) -> Option<String> {
+    let overload = &curve.overload;
+    let kept = show::share(overload.kept_share);
+    let at = load(axis, overload.at_level);
+    let word = match overload.shape {
+        OverloadShape::Flat => "stays flat",
+        OverloadShape::Sag => "sags",
+        OverloadShape::Collapse => "collapses",
+        OverloadShape::Unseen => return None,
+    };
+    Some(format!("throughput {word}; {kept} of the peak is kept at {at}."))
+}
+
+fn recovery(curve: &Curve) -> Option<String> {
+    let recovery_s = curve.overload.recovery_s;
+    if recovery_s.is_nan() {
+        return None;
+    }
+    Some(match recovery_s.is_finite() {
+        true => format!(
+            "{} after the end of the overload it answered as before.",
+            words::seconds(recovery_s)
+        ),
+        false => "it did not answer as before in the time that was watched.".to_owned(),
+    })
+}
+
+fn hysteresis(axis: Axis, curve: &Curve) -> Option<String> {
+    let found = curve.hysteresis?;
+    Some(match found.loss_share >= LOSS_MIN {
+        true => format!(
+            "{} less goodput than on the way up at {}.",
+            show::share(found.loss_share),
+            load(axis, found.at_level)
+        ),
+        false => "as the way up.".to_owned(),
+    })
+}
+
+fn predicted(curve: &Curve) -> Option<String> {
+    let predicted = curve.predicted_per_s?;
+    let measured = curve.peak?.at;
+    Some(format!(
+        "one call at a time takes {}, which makes {}; measured {} ({}).",
+        words::seconds(1.0 / predicted),
+        rate(predicted),
+        rate(measured),
+        show::share(measured / predicted)
+    ))
+}
+
+/// What the steps were, in a few words: `12 steps, rates from 100/s to 350/s, 5 s each`.
+pub fn steps_sentence(report: &RampReport) -> String {
+    let levels = report.steps.iter().map(|step| step.point.level);
+    let low = levels.clone().fold(f64::INFINITY, f64::min);
+    let high = levels.fold(0.0, f64::max);
+    let count = words::counted(report.steps.len() as u64, "step");
+    let range = format!("{} to {}", load(report.axis, low), load(report.axis, high));
+    let windows = report.steps.iter().map(|step| step.run.measurement.window);
+    let (short, long) = (windows.clone().min(), windows.max());
+    let held = match (short, long) {
+        (Some(short), Some(long)) if short == long => format!(", {} each", words::span(long)),
+        (Some(_), Some(long)) => format!(", at most {} each", words::span(long)),
+        _ => String::new(),
+    };
+    format!("{count}, {range}{held}; the server came to rest between them")
+}

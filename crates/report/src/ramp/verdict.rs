@@ -1,0 +1,96 @@
+//! How far a ramp as a whole can be believed: the verdicts of the steps that it was made from.
+
+use super::{Purpose, Step};
+use stats::curve::Curve;
+use stats::{Cause, State, Verdict};
+
+/// Causes that belong to a load beyond the knee, where queues grow and samples are few: they say
+/// what is being looked for, not that the measurement is bad.
+const BEYOND_THE_KNEE: [&str; 3] = ["drift", "few-samples", "all-failed"];
+
+/// Over all targets. `died`: a sentence for each target that ended before its last step because
+/// nobody answered any more. Steps that the client limited are used in no figure and so count only
+/// where no other is left.
+pub fn verdict(steps: &[Step], curves: &[Curve], died: &[&str], interrupted: bool) -> Verdict {
+    let whole = |step: &&Step| !step.run.measurement.interrupted;
+    let used: Vec<&Step> =
+        steps.iter().filter(whole).filter(|step| !step.point.client_limited).collect();
+    let mut causes: Vec<Cause> = died.iter().map(|why| death(why)).collect();
+    if used.is_empty() && !interrupted {
+        causes.extend(unusable(steps));
+    } else if !used.is_empty() && used.iter().all(|step| failed(step)) {
+        causes.extend(merged(&used, &|_, cause| cause.id == "all-failed"));
+    }
+    let mut state = if causes.is_empty() { State::Valid } else { State::Invalid };
+    let of_the_load = |step: &Step, cause: &Cause| {
+        let curve = curves.get(step.label);
+        let knee = curve.and_then(|curve| curve.knee.as_ref()).map(|knee| knee.at.at);
+        let past = knee.is_some_and(|knee| step.point.level >= knee);
+        let meant = matches!(step.purpose, Purpose::Overload | Purpose::Recovery);
+        (past || meant) && BEYOND_THE_KNEE.contains(&cause.id)
+    };
+    let others = merged(&used, &|step, cause| {
+        !of_the_load(step, cause) && !matches!(cause.id, "all-failed" | "interrupted")
+    });
+    causes.extend(others);
+    if interrupted {
+        causes.push(Cause {
+            id: "interrupted",
+            figure: steps.len() as f64,
+            text: format!("interrupted at step {}", steps.len()),
+            advice: "The steps before it stand; what the curve says may change with more.".into(),
+        });
+    }
+    if !causes.is_empty() {
+        state = state.max(State::Degraded);
+    }
+    Verdict { state, causes }
+}
+
+fn failed(step: &Step) -> bool {
+    step.run.verdict.causes.iter().any(|cause| cause.id == "all-failed")
+}
+
+fn death(why: &str) -> Cause {
+    Cause {
+        id: "all-failed",
+        figure: 1.0,
+        text: why.to_owned(),
+        advice: "The steps before it stand in the table; what lies beyond is not known. Start the \
+                 server again and look into its log."
+            .to_owned(),
+    }
+}
+
+/// No step can be used: the causes of all.
+fn unusable(steps: &[Step]) -> Vec<Cause> {
+    let all: Vec<&Step> = steps.iter().collect();
+    merged(&all, &|_, cause| cause.id != "interrupted")
+}
+
+/// Each cause once, at its worst, with the number of steps that have it.
+fn merged(steps: &[&Step], wanted: &dyn Fn(&Step, &Cause) -> bool) -> Vec<Cause> {
+    let mut found: Vec<(Cause, usize)> = Vec::new();
+    for step in steps {
+        for cause in step.run.verdict.causes.iter().filter(|cause| wanted(step, cause)) {
+            match found.iter_mut().find(|(known, _)| known.id == cause.id) {
+                Some((known, count)) => {
+                    *count += 1;
+                    if known.figure < cause.figure {
+                        *known = cause.clone();
+                    }
+                }
+                None => found.push((cause.clone(), 1)),
+            }
+        }
+    }
+    let total = steps.len();
+    let told = |(cause, count): (Cause, usize)| {
+        let text = match count == total {
+            true => format!("in all {total} steps, at worst: {}", cause.text),
+            false => format!("in {count} of {total} steps, at worst: {}", cause.text),
+        };
+        Cause { text: if total == 1 { cause.text.clone() } else { text }, ..cause }
+    };
+    found.into_iter().map(told).collect()
+}

@@ -1,0 +1,115 @@
+//! The curve as a picture of plain characters: good answers a second over the load.
+
+use super::super::layout::Page;
+use crate::ramp::{Purpose, RampReport, load};
+use crate::words::printable;
+use stats::curve::Axis;
+use units::show;
+
+/// Columns and rows of the picture itself.
+const WIDE: usize = 64;
+const HIGH: usize = 12;
+/// Columns left of it, for the rates.
+const LEFT: usize = 11;
+
+/// Marks of the targets, in their order.
+const MARKS: [char; 16] =
+    ['o', 'x', '+', '#', '@', '%', '&', '$', 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+
+/// A place on the picture, from the left and from the bottom; `None` outside.
+struct Plane {
+    cells: Vec<[char; WIDE]>,
+    x_max: f64,
+    y_max: f64,
+}
+
+impl Plane {
+    fn put(&mut self, x: f64, y: f64, mark: char) {
+        let column = (x / self.x_max * (WIDE - 1) as f64).round();
+        let row = (y / self.y_max * (HIGH - 1) as f64).round();
+        let inside = |value: f64, size: usize| value >= 0.0 && value < size as f64;
+        if inside(column, WIDE) && inside(row, HIGH) {
+            self.cells[row as usize][column as usize] = mark;
+        }
+    }
+}
+
+/// Nothing for fewer than two loads.
+pub(super) fn picture(page: &mut Page, report: &RampReport) {
+    let shown: Vec<_> =
+        report.steps.iter().filter(|step| step.purpose != Purpose::Recovery).collect();
+    let x_max = shown.iter().map(|step| step.point.level).fold(0.0, f64::max);
+    let x_min = shown.iter().map(|step| step.point.level).fold(f64::INFINITY, f64::min);
+    let y_max = shown.iter().map(|step| step.point.goodput_per_s).fold(0.0, f64::max);
+    if x_min >= x_max || y_max <= 0.0 {
+        return;
+    }
+    let mut plane = Plane { cells: vec![[' '; WIDE]; HIGH], x_max, y_max };
+    if report.axis == Axis::Rate {
+        for column in 0..WIDE {
+            let x = x_max * column as f64 / (WIDE - 1) as f64;
+            plane.put(x, x, '.');
+        }
+    }
+    for step in &shown {
+        let own = MARKS[step.label % MARKS.len()];
+        let mark = if step.point.client_limited { '*' } else { own };
+        plane.put(step.point.level, step.point.goodput_per_s, mark);
+    }
+    draw(page, report, &plane);
+}
+
+fn draw(page: &mut Page, report: &RampReport, plane: &Plane) {
+    page.heading(&head(report));
+    for (row, cells) in plane.cells.iter().enumerate().rev() {
+        let rate = match row {
+            0 => "0".to_owned(),
+            _ if row == HIGH - 1 || row == HIGH / 2 => {
+                let rate = plane.y_max * row as f64 / (HIGH - 1) as f64;
+                show::rate(rate.round())
+            }
+            _ => String::new(),
+        };
+        let cells: String = cells.iter().collect();
+        page.line(&format!("{rate:>LEFT$} |{cells}"));
+    }
+    page.line(&format!("{:>LEFT$} +{}", "", "-".repeat(WIDE)));
+    page.line(&format!("{:>LEFT$}  {}", "", ruler(report, plane)));
+}
+
+/// What the marks mean.
+fn head(report: &RampReport) -> String {
+    let mut parts = vec!["Good answers a second over the load".to_owned()];
+    if report.labels.len() > 1 {
+        for (label, mark) in report.labels.iter().zip(MARKS) {
+            parts.push(format!("{mark} {}", printable(label, 12)));
+        }
+    }
+    if report.axis == Axis::Rate {
+        parts.push(". what is offered".to_owned());
+    }
+    let text = parts.join("   ");
+    text.chars().take(super::super::WIDTH).collect()
+}
+
+/// The ends of the axis, and the first target's knee where there is room for it.
+fn ruler(report: &RampReport, plane: &Plane) -> String {
+    let end = load(report.axis, plane.x_max);
+    let mut line = vec![' '; WIDE];
+    let mut write = |at: usize, text: &str| {
+        let free = line.iter().skip(at).take(text.len() + 1).all(|c| *c == ' ');
+        if free && at + text.len() <= WIDE {
+            line.splice(at..at + text.len(), text.chars());
+        }
+    };
+    write(0, "0");
+    write(WIDE.saturating_sub(end.len()), &end);
+    if let Some(knee) = report.curves.first().and_then(|curve| curve.knee.as_ref()) {
+        let column = knee.at.at / plane.x_max * (WIDE - 1) as f64;
+        write(
+            column.round().max(0.0) as usize,
+            &format!("^ knee {}", load(report.axis, knee.at.at)),
+        );
+    }
+    line.into_iter().collect::<String>()
+}
