@@ -7,6 +7,7 @@ mod axis;
 mod chart;
 mod charts;
 mod draw;
+pub(crate) mod many;
 mod page;
 pub(crate) mod ramp;
 mod sections;
@@ -32,6 +33,13 @@ fn body(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Markup {
             @if name != target { p { (target) } }
             p class="soft" { (text::done_sentence(report)) }
         }
+        (figures_of(report, figures, plots))
+    }
+}
+
+/// Everything below the name of the run.
+fn figures_of(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Markup {
+    html! {
         (sections::verdict(&report.verdict))
         p class="answer" { (words::answer(report, figures)) }
         (sections::tiles(report, figures))

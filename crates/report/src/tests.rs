@@ -5,6 +5,7 @@ mod check;
 mod curves;
 mod fixtures;
 mod formats;
+mod markdown;
 mod page;
 mod schema;
 mod screen;

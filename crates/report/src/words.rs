@@ -271,6 +271,15 @@ pub(crate) fn state_meaning(state: State) -> &'static str {
     }
 }
 
+/// With a capital and a full stop.
+pub(crate) fn sentence(text: &str) -> String {
+    let mut chars = text.trim().trim_end_matches('.').chars();
+    match chars.next() {
+        Some(first) => format!("{}{}.", first.to_uppercase(), chars.as_str()),
+        None => String::new(),
+    }
+}
+
 /// `1 call`, `2,000 calls`.
 pub(crate) fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", show::count(n), if n == 1 { "" } else { "s" })

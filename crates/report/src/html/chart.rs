@@ -106,9 +106,11 @@ pub(super) enum Dash {
 pub(super) enum Dots {
     #[default]
     None,
-    /// And joined, over places without a value too.
+    /// Marked, and joined over places without a value too.
     Joined,
-    /// And nothing between them.
+    /// Not marked, and joined over places without a value.
+    Bridged,
+    /// Marked, and nothing between them.
     Alone,
 }
 

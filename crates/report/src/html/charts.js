@@ -136,7 +136,7 @@
     dash: dashes[line.dash],
     fill: line.area ? faint(line.tone, 0.13) : undefined,
     spanGaps: line.dots !== "none",
-    points: { show: line.dots !== "none", size: 7, fill: color(line.tone) },
+    points: { show: line.dots === "joined" || line.dots === "alone", size: 7, fill: color(line.tone) },
     value: (u, value) => value === null || value === undefined ? "–" : show.value[chart.y](value),
   });
   const axesOf = chart => [

@@ -82,7 +82,7 @@ fn line_keys(chart: &Chart) -> Markup {
             span class="key" {
                 svg viewBox="0 0 22 10" aria-hidden="true" {
                     @if line.dots != Dots::Alone { path class=(line_class(line)) d="M0 5H22" {} }
-                    @if line.dots != Dots::None { circle class=(fill(line.tone)) cx="11" cy="5" r="3" {} }
+                    @if matches!(line.dots, Dots::Joined | Dots::Alone) { circle class=(fill(line.tone)) cx="11" cy="5" r="3" {} }
                 }
                 (line.name)
             }
@@ -145,7 +145,7 @@ fn drawn(line: &Line, at: &[f64], across: &Scale, up: &Scale) -> Markup {
         @if line.dots != Dots::Alone {
             path class=(line_class(line)) d=(path(curve.iter().copied())) {}
         }
-        @if line.dots != Dots::None {
+        @if matches!(line.dots, Dots::Joined | Dots::Alone) {
             @for (x, y) in curve.iter().flatten() {
                 circle class=(fill(line.tone)) cx=(coordinate(*x)) cy=(coordinate(*y)) r=(DOT) {}
             }

@@ -24,21 +24,12 @@ pub(super) fn verdict(verdict: &Verdict) -> Markup {
                     @for cause in &verdict.causes {
                         li {
                             code { (cause.id) } " " (cause.text) "."
-                            div class="soft" { (sentence(&cause.advice)) }
+                            div class="soft" { (words::sentence(&cause.advice)) }
                         }
                     }
                 }
             }
         }
-    }
-}
-
-/// With a capital and a full stop.
-fn sentence(text: &str) -> String {
-    let mut chars = text.trim().trim_end_matches('.').chars();
-    match chars.next() {
-        Some(first) => format!("{}{}.", first.to_uppercase(), chars.as_str()),
-        None => String::new(),
     }
 }
 
@@ -361,7 +352,7 @@ pub(super) fn findings(findings: &[Finding]) -> Markup {
                         code { (words::printable(&finding.id, 80)) }
                         span class="sure" { (finding.confidence) }
                     }
-                    p { (sentence(&finding.evidence)) }
+                    p { (words::sentence(&finding.evidence)) }
                     @if !finding.advice.is_empty() { p class="soft" { "Try: " (finding.advice) } }
                 }
             }
@@ -374,7 +365,7 @@ pub(super) fn client(report: &RunReport, figures: &Figures, plots: &mut Plots) -
     let charts = charts::client(report, plots);
     html! {
         h2 { "The client itself" }
-        p { (sentence(&facts::client(report, figures))) }
+        p { (words::sentence(&facts::client(report, figures))) }
         @if let Some(dummy) = facts::dummy(report, figures) { p { (dummy) } }
         @if let Some(charts) = charts { (charts) }
     }

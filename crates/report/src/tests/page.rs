@@ -1,9 +1,10 @@
 //! The HTML page.
 
 use super::{curves, fixtures};
-use crate::{RunReport, html};
+use crate::{Named, RunReport, html};
 use base64::Engine;
 use sha2::Digest;
+use std::sync::LazyLock;
 
 fn all() -> [RunReport; 5] {
     [
@@ -15,11 +16,19 @@ fn all() -> [RunReport; 5] {
     ]
 }
 
-fn pages() -> Vec<String> {
+pub(crate) fn named(reports: &[RunReport]) -> Vec<Named<'_>> {
+    let name = |(n, report)| Named { name: format!("run-{n}"), report };
+    reports.iter().enumerate().map(name).collect()
+}
+
+/// Pages of every kind.
+static PAGES: LazyLock<Vec<String>> = LazyLock::new(|| {
     let ramps = [&["http://127.0.0.1:2020/work"][..], &["prefork", "cgi"]];
     let ramps = ramps.map(|labels| crate::ramp::html(&curves::ramp(labels)));
-    all().iter().map(html).chain(ramps).collect()
-}
+    let all = all();
+    let several = crate::html_of_many(&named(&all));
+    all.iter().map(html).chain(ramps).chain([several]).collect()
+});
 
 /// The page without what stands between these tags, and that.
 fn apart(page: &str, open: &str, close: &str) -> (String, Vec<String>) {
@@ -39,8 +48,8 @@ fn hash(text: &str) -> String {
 
 #[test]
 fn only_the_pages_own_script_and_style_are_allowed() {
-    for page in pages() {
-        let (rest, styles) = apart(&page, "<style>", "</style>");
+    for page in PAGES.iter() {
+        let (rest, styles) = apart(page, "<style>", "</style>");
         let (rest, scripts) = apart(&rest, "<script>", "</script>");
         let ([style], [script]) = (&styles[..], &scripts[..]) else { panic!("one of each") };
         let policy = format!(
@@ -79,8 +88,8 @@ fn only_the_pages_own_script_and_style_are_allowed() {
 /// The script draws from what the drawings in the page were made of.
 #[test]
 fn each_chart_has_its_data() {
-    for page in pages() {
-        let (_, data) = apart(&page, "<script id=\"data\" type=\"application/json\">", "</script>");
+    for page in PAGES.iter() {
+        let (_, data) = apart(page, "<script id=\"data\" type=\"application/json\">", "</script>");
         assert!(!data[0].contains(['<', '>', '&']));
         let charts: serde_json::Value = serde_json::from_str(&data[0]).unwrap();
         let ids: Vec<&str> =
@@ -149,8 +158,8 @@ fn a_run_without_a_measurement_has_no_charts() {
 
 #[test]
 fn every_tag_is_closed_and_no_figure_is_nan() {
-    for page in pages() {
-        let (page, _) = apart(&page, "<script>", "</script>");
+    for page in PAGES.iter() {
+        let (page, _) = apart(page, "<script>", "</script>");
         let tags = [
             "main", "section", "table", "tr", "td", "th", "dl", "dd", "div", "svg", "figure",
             "details", "p",
@@ -203,4 +212,28 @@ fn a_ramp_that_measured_nothing_still_has_a_page() {
     report.ended_early = Some("the server died at step 1 of 20".to_owned());
     let page = crate::ramp::html(&report);
     assert!(page.contains("No step was measured.") && page.contains("died at step 1 of 20"));
+}
+
+#[test]
+fn several_runs_stand_side_by_side() {
+    let reports = [fixtures::valid(), fixtures::troubled()];
+    let page = crate::html_of_many(&named(&reports));
+    let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
+    assert!(at("2 runs side by side") < at("<strong>run-0: </strong>"));
+    assert!(page.contains("<td class=\"invalid\">INVALID</td>"));
+    assert!(page.contains("data-chart=\"run-2-spectrum\"") && page.contains("data-chart=\"p99\""));
+    let one = crate::html_of_many(&named(&reports[..1]));
+    assert_eq!(one, html(&reports[0]));
+}
+
+#[test]
+fn ramps_are_put_side_by_side_as_labels() {
+    let ramps = ["before", "after"].map(|name| (name.to_owned(), curves::ramp(&["a"])));
+    let both = crate::together(&ramps).unwrap();
+    assert_eq!(both.labels, ["before", "after"]);
+    assert_eq!((both.curves.len(), both.steps.len()), (2, 38));
+    assert!(crate::ramp::html(&both).contains("after: achieved"));
+    let mut other = ramps.clone();
+    other[1].1.axis = stats::curve::Axis::Population;
+    assert!(crate::together(&other).is_none() && crate::together(&[]).is_none());
 }

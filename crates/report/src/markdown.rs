@@ -1,0 +1,225 @@
+//! Results as Markdown, for a pull request or a ticket: a table, the verdict, what limits the server.
+//! Whatever somebody else wrote is escaped, so that it is text there too.
+
+use crate::many::Named;
+use crate::ramp::RampReport;
+use crate::{Figures, Finding, Headline, RunReport, curve_words, figures, words};
+use stats::{Hist, State, Verdict, samples_needed};
+use units::show;
+
+/// Steps of a ramp in its table.
+const STEPS_MAX: usize = 100;
+
+/// One run: its verdict, its figures and its findings.
+pub fn markdown(report: &RunReport) -> String {
+    let figures = Figures::new(report);
+    let mut out = heading(&report.verdict, &words::name(report));
+    out += &format!("{}\n\n", plain(&words::answer(report, &figures)));
+    out += &causes(&report.verdict);
+    out += &table(&["".to_owned(), "".to_owned()], &run_rows(report, &figures));
+    out += &findings(&report.findings);
+    out += &foot(&words::load(&report.plan), report.started_unix_s, &words::environment(report));
+    out
+}
+
+/// Several runs: a column each.
+pub fn markdown_of_many(runs: &[Named<'_>]) -> String {
+    if let [only] = runs {
+        return markdown(only.report);
+    }
+    let headlines: Vec<Headline> = runs
+        .iter()
+        .map(|run| Headline::of(&run.report.measurement, run.report.verdict.state))
+        .collect();
+    let mut head = vec![String::new()];
+    head.extend(runs.iter().map(|run| run.name.clone()));
+    let row = |name: &str, cell: &dyn Fn(usize) -> String| -> Vec<String> {
+        std::iter::once(name.to_owned()).chain((0..runs.len()).map(cell)).collect()
+    };
+    let mut rows = vec![
+        row("verdict", &|n| headlines[n].state.id().to_owned()),
+        row("load", &|n| words::load(&runs[n].report.plan)),
+    ];
+    for (name, figure, kind) in figures::RUN_FIGURES {
+        rows.push(row(name, &|n| kind.show(figure(&headlines[n]))));
+    }
+    let mut out = format!("### {} side by side\n\n", words::counted(runs.len() as u64, "run"));
+    out += &table(&head, &rows);
+    out += "A difference between single runs may be noise; `loadstone compare` tells.\n";
+    for run in runs.iter().filter(|run| !run.report.findings.is_empty()) {
+        out += &format!("\n**{}**\n\n", plain(&words::printable(&run.name, 80)));
+        out += &findings(&run.report.findings);
+    }
+    out
+}
+
+/// A ramp: what the curve says, and its steps.
+pub fn markdown_of_ramp(report: &RampReport) -> String {
+    let labels: Vec<String> =
+        report.labels.iter().map(|label| words::printable(label, 80)).collect();
+    let name = if report.name.is_empty() { labels.join(", ") } else { report.name.clone() };
+    let mut out = heading(&report.verdict, &format!("ramp of {name}"));
+    if let Some(why) = &report.ended_early {
+        out += &format!("**Ended early:** {}\n\n", plain(&words::printable(why, 400)));
+    }
+    for sentence in curve_words::answers(report) {
+        out += &format!("{}\n\n", plain(&sentence));
+    }
+    out += &causes(&report.verdict);
+    let mut head = vec!["target".to_owned()];
+    head.extend(curve_words::FIGURES.map(|(name, _)| name.to_owned()));
+    let rows: Vec<Vec<String>> = labels
+        .iter()
+        .zip(&report.curves)
+        .map(|(label, curve)| {
+            let figures = curve_words::FIGURES.map(|(_, figure)| figure(report.axis, curve).1);
+            std::iter::once(label.clone()).chain(figures).collect()
+        })
+        .collect();
+    out += &table(&head, &rows);
+    out += &findings(&report.findings);
+    out += &steps(report, &labels);
+    let machine = words::machine(&report.environment);
+    out += &foot(&words::protocol(&report.plan), report.started_unix_s, &machine);
+    out
+}
+
+fn steps(report: &RampReport, labels: &[String]) -> String {
+    let many = labels.len() > 1;
+    let mut head: Vec<String> =
+        ["step", "load", "achieved", "good", "p50", "p99", "failures", "verdict"]
+            .map(str::to_owned)
+            .to_vec();
+    if many {
+        head.insert(1, "target".to_owned());
+    }
+    let mut rows = Vec::new();
+    for (n, step) in report.steps.iter().take(STEPS_MAX).enumerate() {
+        let (point, response) = (&step.point, step.run.measurement.total.response());
+        let limited = if point.client_limited { ", client-limited" } else { "" };
+        let mut row = vec![
+            format!("{} {}", n + 1, step.purpose.id()),
+            curve_words::level(report.axis, point.level),
+            show::rate(point.achieved_per_s),
+            show::rate(point.goodput_per_s),
+            quantile(&response, 0.5),
+            quantile(&response, 0.99),
+            show::share(point.failure_share),
+            format!("{}{limited}", step.run.verdict.state.id()),
+        ];
+        if many {
+            row.insert(1, labels.get(step.label).cloned().unwrap_or_default());
+        }
+        rows.push(row);
+    }
+    let left_out = report.steps.len().saturating_sub(STEPS_MAX);
+    let more = match left_out {
+        0 => String::new(),
+        n => format!("{} more in the JSON.\n\n", words::counted(n as u64, "step")),
+    };
+    format!("<details><summary>Steps</summary>\n\n{}{more}</details>\n\n", table(&head, &rows))
+}
+
+fn heading(verdict: &Verdict, name: &str) -> String {
+    let mark = match verdict.state {
+        State::Valid => "✅",
+        State::Degraded => "⚠️",
+        State::Invalid => "❌",
+    };
+    format!("### {mark} {}: {}\n\n", verdict.state.id(), plain(&words::printable(name, 200)))
+}
+
+fn causes(verdict: &Verdict) -> String {
+    let cause = |cause: &stats::Cause| {
+        let advice = words::sentence(&cause.advice);
+        format!("- `{}`: {}. {}\n", cause.id, plain(&cause.text), plain(&advice))
+    };
+    let causes: String = verdict.causes.iter().map(cause).collect();
+    if causes.is_empty() { causes } else { format!("{causes}\n") }
+}
+
+fn run_rows(report: &RunReport, figures: &Figures) -> Vec<Vec<String>> {
+    let counts = &report.measurement.total.counts;
+    let response = &figures.response;
+    let mut rows = vec![
+        ["Throughput".to_owned(), show::rate(figures.throughput)],
+        ["Goodput".to_owned(), show::rate(figures.goodput)],
+    ];
+    if let Some(intended) = figures.intended {
+        let offered = format!("{} of {}", show::rate(figures.offered), show::rate(intended));
+        rows.push(["Offered".to_owned(), offered]);
+    }
+    for quantile_of in [0.5, 0.9, 0.99, 0.999] {
+        let name = format!("Response {}", stats::quantile_name(quantile_of));
+        rows.push([name, quantile(response, quantile_of)]);
+    }
+    let due = words::counted(counts.due, "call");
+    rows.push(["Failures".to_owned(), format!("{} of {due}", show::share(counts.failure_share()))]);
+    for result in &report.slo {
+        let mark = if result.met { "✓ met" } else { "✗ missed" };
+        rows.push([result.objective.text.clone(), format!("{mark}: {}", result.figure_text())]);
+    }
+    rows.into_iter().map(Vec::from).collect()
+}
+
+fn quantile(hist: &Hist, quantile: f64) -> String {
+    if hist.is_empty() {
+        return "-".to_owned();
+    }
+    let mark = if hist.count() < samples_needed(quantile) { "~" } else { "" };
+    format!("{mark}{}", show::duration(hist.quantile(quantile)))
+}
+
+fn findings(findings: &[Finding]) -> String {
+    if findings.is_empty() {
+        return String::new();
+    }
+    let one = |finding: &Finding| {
+        let in_a_name = |c: &char| c.is_ascii_alphanumeric() || *c == '-';
+        let id: String = finding.id.chars().filter(in_a_name).collect();
+        let advice = match finding.advice.is_empty() {
+            true => String::new(),
+            false => format!(" Try: {}", plain(&words::sentence(&finding.advice))),
+        };
+        let confidence = plain(&finding.confidence);
+        format!("- `{id}` ({confidence}): {}{advice}\n", plain(&words::sentence(&finding.evidence)))
+    };
+    let list: String = findings.iter().map(one).collect();
+    format!("**What limits this server**\n\n{list}\n")
+}
+
+fn foot(load: &str, started_unix_s: f64, machine: &str) -> String {
+    let on = if machine.is_empty() { String::new() } else { format!(" on {}", plain(machine)) };
+    format!("<sub>{}. Measured {}{on}.</sub>\n", plain(load), words::timestamp(started_unix_s))
+}
+
+/// A table whose first row is its head, with a line of its own before and behind it.
+fn table(head: &[String], rows: &[Vec<String>]) -> String {
+    let line = |cells: &[String]| {
+        let cells: Vec<String> = cells.iter().map(|cell| plain(cell)).collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    let marks: Vec<&str> = (0..head.len()).map(|n| if n == 0 { "---" } else { "---:" }).collect();
+    let rows: String = rows.iter().map(|row| line(row)).collect();
+    format!("{}| {} |\n{rows}\n", line(head), marks.join(" | "))
+}
+
+/// Text that Markdown takes for nothing but text: no emphasis, link, tag, table cell or mention.
+fn plain(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '@' => out.push_str("&#64;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '!' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,42 @@
+//! Markdown, for pull requests.
+
+use super::page::named;
+use super::{curves, fixtures};
+use crate::{Finding, markdown, markdown_of_many, markdown_of_ramp};
+
+#[test]
+fn one_run() {
+    insta::assert_snapshot!(markdown(&fixtures::troubled()));
+    insta::assert_snapshot!(markdown(&fixtures::empty()));
+}
+
+#[test]
+fn several_runs() {
+    let reports = [fixtures::valid(), fixtures::troubled()];
+    insta::assert_snapshot!(markdown_of_many(&named(&reports)));
+}
+
+#[test]
+fn a_ramp() {
+    insta::assert_snapshot!(markdown_of_ramp(&curves::ramp(&["prefork", "cgi"])));
+}
+
+/// Nobody is mentioned, linked to or emphasised by what a server or a file said.
+#[test]
+fn what_others_wrote_stays_text() {
+    let mut report = fixtures::valid();
+    let hostile = "|x|<img src=y>@team **[a](http://b)** `c` #1 \n# d".to_owned();
+    report.name.clone_from(&hostile);
+    report.environment.host.clone_from(&hostile);
+    report.findings = vec![Finding {
+        id: hostile.clone(),
+        confidence: hostile.clone(),
+        evidence: hostile.clone(),
+        advice: hostile,
+    }];
+    let text = markdown(&report);
+    for active in ["<img", "@team", " **[", " [a](", " #1", "|x|"] {
+        assert!(!text.contains(active), "{active}: {text}");
+    }
+    assert!(!text.contains("\n# d"), "{text}");
+}
