@@ -1,0 +1,185 @@
+//! Sends readings to an OTLP collector by HTTP, from a thread of its own. A push that fails is counted
+//! and told at the end; the next one carries everything again.
+
+use crate::otlp::message;
+use crate::reading::Reading;
+use anyhow::{Context, bail};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
+use hyper::{Method, Request, header};
+use hyper_util::rt::TokioIo;
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceResponse;
+use prost::Message;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::net::TcpStream;
+use url::Url;
+
+/// A push that takes longer has failed.
+const PUSH_MAX: Duration = Duration::from_secs(5);
+/// Readings that may wait for a slow collector; more are skipped.
+const WAITING_MAX: usize = 4;
+/// Bytes of an answer that are read.
+const ANSWER_MAX: usize = 64 << 10;
+
+/// Where to push to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Collector {
+    url: Url,
+}
+
+impl Collector {
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    fn authority(&self) -> String {
+        let host = self.url.host_str().unwrap_or_default();
+        self.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    }
+}
+
+/// `http://host:4318`, or with a path that is not the usual `/v1/metrics`.
+///
+/// # Errors
+/// What is no such URL, with the way out.
+pub fn parse_collector(text: &str) -> Result<Collector, String> {
+    let way_out = "write the collector's address, like http://127.0.0.1:4318";
+    let mut url =
+        Url::parse(text).map_err(|error| format!("{text:?} is no URL ({error}): {way_out}"))?;
+    if url.scheme() == "https" {
+        return Err(format!(
+            "{text:?}: metrics are pushed over plain HTTP only; run a collector on this machine that \
+             passes them on over TLS, and {way_out}"
+        ));
+    }
+    if url.scheme() != "http" || url.host_str().is_none_or(str::is_empty) {
+        return Err(format!("{text:?} is no http:// URL: {way_out}"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(format!("a login in the URL of --otlp is not sent: {way_out}"));
+    }
+    if matches!(url.path(), "" | "/") {
+        url.set_path("/v1/metrics");
+    }
+    url.set_fragment(None);
+    Ok(Collector { url })
+}
+
+/// What became of the pushes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pushed {
+    pub taken: u64,
+    pub failed: u64,
+    /// Not sent, because the collector was too slow for the one before.
+    pub skipped: u64,
+    /// What was wrong with the last one that failed.
+    pub trouble: Option<String>,
+}
+
+/// The sending thread.
+#[derive(Debug)]
+pub struct Pusher {
+    to: SyncSender<Reading>,
+    thread: JoinHandle<Pushed>,
+    skipped: u64,
+    /// The reading that was skipped last: it is sent at the end.
+    left: Option<Reading>,
+}
+
+impl Pusher {
+    /// # Errors
+    /// No thread can be started.
+    pub fn start(collector: Collector) -> anyhow::Result<Pusher> {
+        let (to, from) = sync_channel(WAITING_MAX);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let body = move || push_all(&runtime, &collector, &from);
+        let thread = std::thread::Builder::new().name("otlp".into()).spawn(body)?;
+        Ok(Pusher { to, thread, skipped: 0, left: None })
+    }
+
+    /// Sends a reading some time soon; never waits.
+    pub fn push(&mut self, reading: Reading) {
+        use std::sync::mpsc::TrySendError;
+        match self.to.try_send(reading) {
+            Ok(()) => self.left = None,
+            Err(TrySendError::Full(reading) | TrySendError::Disconnected(reading)) => {
+                self.skipped += 1;
+                self.left = Some(reading);
+            }
+        }
+    }
+
+    /// Sends what is still to be sent and tells what became of all.
+    pub fn end(self) -> Pushed {
+        if let Some(reading) = self.left {
+            // a thread that is gone shows below
+            self.to.send(reading).ok();
+        }
+        drop(self.to);
+        let lost =
+            || Pushed { trouble: Some("the sending thread panicked".into()), ..Pushed::default() };
+        let pushed = self.thread.join().unwrap_or_else(|_| lost());
+        Pushed { skipped: self.skipped, ..pushed }
+    }
+}
+
+fn push_all(
+    runtime: &tokio::runtime::Runtime,
+    collector: &Collector,
+    from: &Receiver<Reading>,
+) -> Pushed {
+    let mut pushed = Pushed::default();
+    while let Ok(reading) = from.recv() {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let body = message(&reading, now.as_secs_f64()).encode_to_vec();
+        let sent = runtime.block_on(async {
+            let in_time = tokio::time::timeout(PUSH_MAX, post(collector, body)).await;
+            in_time.unwrap_or_else(|_| bail!("no answer within {} s", PUSH_MAX.as_secs()))
+        });
+        match sent {
+            Ok(()) => pushed.taken += 1,
+            Err(error) => {
+                pushed.failed += 1;
+                pushed.trouble = Some(format!("{error:#}"));
+            }
+        }
+    }
+    pushed
+}
+
+async fn post(collector: &Collector, body: Vec<u8>) -> anyhow::Result<()> {
+    let url = &collector.url;
+    // brackets of an IPv6 address belong to the URL only
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    let port = url.port_or_known_default().unwrap_or(80);
+    let stream = TcpStream::connect((host, port)).await.context("cannot connect")?;
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    let driving = tokio::spawn(connection);
+    let target = &url[url::Position::BeforePath..];
+    let request = Request::builder()
+        .method(Method::POST)
+        .uri(target)
+        .header(header::HOST, collector.authority())
+        .header(header::USER_AGENT, concat!("loadstone/", env!("CARGO_PKG_VERSION")))
+        .header(header::CONTENT_TYPE, "application/x-protobuf")
+        .body(Full::new(Bytes::from(body)))?;
+    let answer = sender.send_request(request).await.context("no answer")?;
+    let status = answer.status();
+    let read = Limited::new(answer.into_body(), ANSWER_MAX).collect().await;
+    driving.abort();
+    if !status.is_success() {
+        bail!("answered with {status}");
+    }
+    let body = read.map_err(|error| anyhow::anyhow!("the answer broke off: {error}"))?.to_bytes();
+    let told = ExportMetricsServiceResponse::decode(body).context("the answer is not OTLP")?;
+    let Some(partly) = told.partial_success.filter(|part| part.rejected_data_points > 0) else {
+        return Ok(());
+    };
+    // what a peer says is printed: no control characters
+    let shown = |c: char| if c.is_control() { '?' } else { c };
+    let why: String = partly.error_message.chars().take(200).map(shown).collect();
+    bail!("{} figures were refused: {why}", partly.rejected_data_points)
+}

@@ -1,0 +1,290 @@
+//! What is known of a run at one moment, as families of figures. Both formats are written from these,
+//! so that they cannot disagree, and a name exists in one place.
+
+use crate::exponential::Exponential;
+use sample::FailureClass;
+use stats::{Counts, Hist, Second, Snapshot};
+use units::Nanos;
+
+/// Upper bounds of the classic buckets, in seconds.
+pub(crate) const BOUNDS: [f64; 18] = [
+    0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
+    5.0, 10.0, 25.0, 60.0,
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Only rises, within one run.
+    Counter,
+    Gauge,
+    Histogram,
+    /// Facts in labels, with the value 1.
+    Info,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    None,
+    Seconds,
+    Bytes,
+    /// 0..=1.
+    Ratio,
+}
+
+/// A histogram in both shapes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Times {
+    pub count: u64,
+    /// Seconds.
+    pub sum: f64,
+    /// Calls in each of the classic buckets, and above the last one.
+    pub classic: Vec<u64>,
+    pub native: Exponential,
+}
+
+impl Times {
+    fn of(hist: &Hist) -> Times {
+        let mut below = 0;
+        let mut classic = Vec::with_capacity(BOUNDS.len() + 1);
+        for bound in BOUNDS {
+            let cumulative = hist.count_at_or_below(Nanos::from_secs_f64(bound)).max(below);
+            classic.push(cumulative - below);
+            below = cumulative;
+        }
+        classic.push(hist.count().saturating_sub(below));
+        let native = Exponential::of(hist);
+        let sum = hist.mean().as_secs_f64() * hist.count() as f64;
+        Times { count: hist.count(), sum, classic, native }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Count(u64),
+    Number(f64),
+    Times(Box<Times>),
+}
+
+/// One figure with its labels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    pub labels: Vec<(&'static str, String)>,
+    pub value: Value,
+}
+
+/// All figures of one name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Family {
+    /// Without prefix, unit and `_total`, which the formats add.
+    pub name: &'static str,
+    pub help: &'static str,
+    pub kind: Kind,
+    pub unit: Unit,
+    pub samples: Vec<Sample>,
+}
+
+impl Family {
+    /// The name that Prometheus keeps it under: `loadstone_received_bytes_total`.
+    pub fn prometheus_name(&self) -> String {
+        let unit = match self.unit {
+            Unit::None => "",
+            Unit::Seconds => "_seconds",
+            Unit::Bytes => "_bytes",
+            Unit::Ratio => "_ratio",
+        };
+        let end = match self.kind {
+            Kind::Counter => "_total",
+            Kind::Info => "_info",
+            Kind::Gauge | Kind::Histogram => "",
+        };
+        format!("loadstone_{}{unit}{end}", self.name)
+    }
+}
+
+/// What does not change while a run goes on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Run {
+    /// The URL or file as typed, without a password.
+    pub name: String,
+    /// The load in words.
+    pub load: String,
+    pub version: String,
+    /// Which run of a plan that repeats, from 1.
+    pub repeat: u32,
+    /// When its counts began, in seconds since 1970-01-01 UTC.
+    pub started_unix_s: f64,
+}
+
+/// Everything at one moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reading {
+    pub run: Run,
+    pub families: Vec<Family>,
+}
+
+impl Reading {
+    /// After a complete second. `intended`: calls or sessions that an open load's plan wanted by
+    /// now; `None` in a closed loop.
+    pub fn of(run: &Run, second: &Second, total: &Snapshot, intended: Option<u64>) -> Reading {
+        let mut families = vec![info(run)];
+        families.extend(counters(total, intended));
+        families.extend(gauges(second));
+        families.extend(histograms(total));
+        Reading { run: run.clone(), families }
+    }
+}
+
+fn info(run: &Run) -> Family {
+    let labels = vec![
+        ("name", run.name.clone()),
+        ("load", run.load.clone()),
+        ("version", run.version.clone()),
+        ("repeat", run.repeat.to_string()),
+    ];
+    Family {
+        name: "run",
+        help: "The run that the figures are of",
+        kind: Kind::Info,
+        unit: Unit::None,
+        samples: vec![Sample { labels, value: Value::Count(1) }],
+    }
+}
+
+fn plain(value: Value) -> Vec<Sample> {
+    vec![Sample { labels: Vec::new(), value }]
+}
+
+fn labelled(label: &'static str, name: &str, count: u64) -> Sample {
+    Sample { labels: vec![(label, name.to_owned())], value: Value::Count(count) }
+}
+
+fn outcomes(counts: &Counts) -> Vec<Sample> {
+    [
+        ("succeeded", counts.succeeded),
+        ("failed", counts.failed),
+        ("timed_out", counts.timed_out),
+        ("dropped", counts.dropped),
+        ("abandoned", counts.abandoned),
+    ]
+    .map(|(name, count)| labelled("outcome", name, count))
+    .into()
+}
+
+/// Name, what it says, unit and samples of a counter.
+type Row = (&'static str, &'static str, Unit, Vec<Sample>);
+
+fn counters(total: &Snapshot, intended: Option<u64>) -> Vec<Family> {
+    let one = |count: u64| plain(Value::Count(count));
+    let connections = &total.connections;
+    let failures = |class: &FailureClass| Sample {
+        labels: vec![("class", class.id().to_owned()), ("blame", class.blame().id().to_owned())],
+        value: Value::Count(total.failures.get(class).copied().unwrap_or(0)),
+    };
+    let answers = total.status.seen();
+    let answers = answers.map(|(status, count)| labelled("status", &status.to_string(), count));
+    let sessions = [
+        ("started", total.sessions.started),
+        ("completed", total.sessions.completed),
+        ("failed", total.sessions.failed),
+        ("dropped", total.sessions.dropped),
+    ];
+    let sessions = sessions.map(|(name, count)| labelled("event", name, count));
+    let rows: [Row; 14] = [
+        (
+            "calls_intended",
+            "Arrivals that the plan of an open load wanted due by now; none in a closed loop",
+            Unit::None,
+            intended.map(one).unwrap_or_default(),
+        ),
+        ("calls_due", "Calls that fell due", Unit::None, one(total.counts.due)),
+        ("calls", "Calls by outcome", Unit::None, outcomes(&total.counts)),
+        ("warm_up_calls", "Calls of the warm-up that fell due", Unit::None, one(total.warm_up.due)),
+        (
+            "failures",
+            "Failed, timed out and dropped calls by class, with the party to blame",
+            Unit::None,
+            FailureClass::ALL.iter().map(failures).collect(),
+        ),
+        ("answers", "Answers by status", Unit::None, answers.collect()),
+        ("sent", "Bytes sent", Unit::Bytes, one(total.bytes_sent)),
+        ("received", "Bytes received", Unit::Bytes, one(total.bytes_received)),
+        ("body", "Bytes of bodies received", Unit::Bytes, one(total.body_bytes)),
+        ("connections_attempted", "Connections begun", Unit::None, one(connections.attempted)),
+        (
+            "connections_opened",
+            "Connections that came to be, TLS included",
+            Unit::None,
+            one(connections.established),
+        ),
+        ("connections_closed", "Connections ended", Unit::None, one(connections.closed)),
+        (
+            "segments_retransmitted",
+            "TCP segments sent again, of connections that ended",
+            Unit::None,
+            one(connections.retransmits),
+        ),
+        ("sessions", "Sessions by what became of them", Unit::None, sessions.into()),
+    ];
+    let family =
+        |(name, help, unit, samples)| Family { name, help, kind: Kind::Counter, unit, samples };
+    rows.into_iter().map(family).collect()
+}
+
+fn gauges(second: &Second) -> Vec<Family> {
+    let rows: [(&str, &str, Unit, f64); 5] = [
+        (
+            "calls_in_flight",
+            "Calls issued and not yet answered",
+            Unit::None,
+            second.in_flight as f64,
+        ),
+        ("connections_open", "Connections open", Unit::None, second.open_connections as f64),
+        (
+            "driver_cpu",
+            "Share of a core that each worker thread of the client used, spinning excluded",
+            Unit::Ratio,
+            second.driver_cpu,
+        ),
+        (
+            "run_time",
+            "Measured part that has passed; negative in the warm-up",
+            Unit::Seconds,
+            second.at_s + second.span_s,
+        ),
+        ("warm_up", "1 in the warm-up, then 0", Unit::None, f64::from(u8::from(second.warm_up))),
+    ];
+    let family = |(name, help, unit, value)| Family {
+        name,
+        help,
+        kind: Kind::Gauge,
+        unit,
+        samples: plain(Value::Number(value)),
+    };
+    rows.into_iter().map(family).collect()
+}
+
+fn histograms(total: &Snapshot) -> Vec<Family> {
+    let response = total.response();
+    let rows: [(&str, &str, &Hist); 8] = [
+        (
+            "response_time",
+            "From the instant a call was due to the end of its answer; succeeded and timed-out calls",
+            &response,
+        ),
+        ("failed_time", "The same of failed calls", &total.failed),
+        ("service_time", "From the issue of a call to the end of its answer", &total.service),
+        ("slip", "From the instant a call was due to its issue", &total.slip),
+        ("connect_time", "To connect", &total.connect),
+        ("tls_time", "TLS handshakes", &total.tls),
+        ("first_byte_time", "From the request to the answer's first byte", &total.first_byte),
+        ("transfer_time", "From the answer's first byte to its end", &total.transfer),
+    ];
+    let family = |(name, help, hist)| Family {
+        name,
+        help,
+        kind: Kind::Histogram,
+        unit: Unit::Seconds,
+        samples: plain(Value::Times(Box::new(Times::of(hist)))),
+    };
+    rows.into_iter().map(family).collect()
+}

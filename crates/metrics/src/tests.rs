@@ -1,0 +1,42 @@
+mod dashboard;
+mod endpoint;
+mod formats;
+mod openmetrics;
+mod push;
+
+use crate::{Reading, Run};
+use sample::FailureClass;
+use stats::{Second, Snapshot};
+use units::Nanos;
+
+/// A run with something in every family.
+fn reading() -> Reading {
+    let run = Run {
+        name: "http://127.0.0.1:2020/a\"b\\c\nd".into(),
+        load: "closed loop of 10 users".into(),
+        version: "0.1.0".into(),
+        repeat: 1,
+        started_unix_s: 1_700_000_000.0,
+    };
+    let mut total = Snapshot::default();
+    let counts = &mut total.counts;
+    (counts.due, counts.succeeded, counts.failed) = (1_010, 1_000, 3);
+    (counts.timed_out, counts.dropped, counts.in_flight) = (2, 1, 4);
+    total.warm_up.due = 50;
+    for micros in 1..=1_000 {
+        total.succeeded.record(Nanos::from_micros(micros));
+    }
+    total.timed_out.record_n(Nanos::from_secs(30), 2);
+    total.service.merge(&total.succeeded.clone());
+    total.slip.record_n(Nanos::ZERO, 1_005);
+    total.connect.record(Nanos::from_micros(90));
+    for status in [200, 200, 503] {
+        total.status.add(status);
+    }
+    total.failures.insert(FailureClass::Status, 3);
+    total.bytes_received = 123_456;
+    total.connections.established = 10;
+    let second =
+        Second { at_s: 4.0, span_s: 1.0, in_flight: 4, driver_cpu: 0.25, ..Second::default() };
+    Reading::of(&run, &second, &total, Some(1_012))
+}
