@@ -17,9 +17,9 @@ use tokio::net::TcpStream;
 use url::Url;
 
 /// A push that takes longer has failed.
-const PUSH_MAX: Duration = Duration::from_secs(5);
+const PUSH_MAX: Duration = Duration::from_secs(3);
 /// Readings that may wait for a slow collector; more are skipped.
-const WAITING_MAX: usize = 4;
+const WAITING_MAX: usize = 2;
 /// Bytes of an answer that are read.
 const ANSWER_MAX: usize = 64 << 10;
 
@@ -112,8 +112,9 @@ impl Pusher {
     }
 
     /// Sends what is still to be sent and tells what became of all.
-    pub fn end(self) -> Pushed {
+    pub fn end(mut self) -> Pushed {
         if let Some(reading) = self.left {
+            self.skipped -= 1;
             // a thread that is gone shows below
             self.to.send(reading).ok();
         }

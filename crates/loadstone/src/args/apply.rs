@@ -420,6 +420,8 @@ impl OutputArgs {
             log: self.log,
             quiet: self.quiet,
             live: self.live,
+            metrics: self.metrics,
+            otlp: self.otlp,
             percentiles,
             print_plan: self.print_plan,
         }

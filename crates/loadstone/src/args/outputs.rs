@@ -1,6 +1,7 @@
 //! Where results go.
 
 use super::UsageError;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// A file, or standard output.
@@ -26,6 +27,9 @@ pub(crate) struct Outputs {
     pub(crate) quiet: bool,
     /// The full-screen view while it runs.
     pub(crate) live: bool,
+    /// Where Prometheus finds the figures while it runs, and who gets them pushed.
+    pub(crate) metrics: Option<SocketAddr>,
+    pub(crate) otlp: Option<metrics::Collector>,
     /// The table of quantiles, in full.
     pub(crate) percentiles: bool,
     /// Print the plan that the options make, and do nothing else.

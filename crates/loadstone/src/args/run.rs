@@ -343,6 +343,13 @@ pub(super) struct OutputArgs {
     /// Show the run on the whole terminal while it goes on; q stops it
     #[arg(long, conflicts_with = "quiet")]
     pub(super) live: bool,
+    /// Figures for Prometheus while it runs, at http://ADDRESS:PORT/metrics [default address:
+    /// 127.0.0.1]
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = metrics::parse_listen, hide_short_help = true)]
+    pub(super) metrics: Option<std::net::SocketAddr>,
+    /// Push the figures to an OTLP collector each second: http://127.0.0.1:4318
+    #[arg(long, value_name = "URL", value_parser = metrics::parse_collector, hide_short_help = true)]
+    pub(super) otlp: Option<metrics::Collector>,
     /// Print the plan that these options make, and do not run it
     #[arg(long)]
     pub(super) print_plan: bool,

@@ -288,6 +288,8 @@ fn outputs_go_where_they_are_sent() {
         log: Some("d".into()),
         quiet: true,
         live: false,
+        metrics: None,
+        otlp: None,
         percentiles: true,
         print_plan: true,
     };

@@ -4,6 +4,7 @@ pub(crate) mod call_log;
 pub(crate) mod first_call;
 pub(crate) mod live;
 pub(crate) mod measure;
+mod meters;
 pub(crate) mod output;
 pub(crate) mod placement;
 pub(crate) mod prepare;
@@ -19,6 +20,7 @@ use call_log::LogFile;
 use first_call::Found;
 use live::Live;
 use measure::{Measured, measure};
+use meters::Meters;
 use plan::{Load, Plan};
 use prepare::{Prepared, prepare};
 use report::{DummyRun, FirstCall, Headline, RunReport, SloResult};
@@ -31,6 +33,40 @@ use units::Nanos;
 use view::View;
 use watchers::Watchers;
 
+/// Who else looks on while the runs of a command go on.
+struct Onlookers {
+    view: Option<View>,
+    meters: Option<Meters>,
+}
+
+impl Onlookers {
+    /// Their watchers of run number `repeat`, counted from 0.
+    fn watch(
+        &self,
+        setup: &engine::Setup,
+        prepared: &Prepared,
+        calibration: Option<&Calibration>,
+        repeat: u32,
+    ) -> Vec<Box<dyn Watcher>> {
+        let mut all: Vec<Box<dyn Watcher>> = Vec::new();
+        if let Some(view) = &self.view {
+            all.push(Box::new(view.watch(setup, prepared, calibration, repeat)));
+        }
+        if let Some(meters) = &self.meters {
+            all.push(Box::new(meters.watch(setup, repeat)));
+        }
+        all
+    }
+
+    /// The report goes to the terminal that was there before the view.
+    fn close(self) {
+        drop(self.view);
+        if let Some(meters) = self.meters {
+            meters.close();
+        }
+    }
+}
+
 /// How long a signal may go unnoticed while the first call blocks.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 
@@ -41,6 +77,7 @@ const HOPS_MAX: usize = 10;
 pub(crate) fn run(mut plan: Plan, outputs: &Outputs) -> Result<Code, Failure> {
     output::check(outputs)?;
     view::check(outputs)?;
+    let meters = Meters::open(outputs, &plan)?;
     let name = outputs.name.as_str();
     let environment = host::environment();
     let calibration = Calibration::load(&environment);
@@ -61,9 +98,9 @@ pub(crate) fn run(mut plan: Plan, outputs: &Outputs) -> Result<Code, Failure> {
         return Ok(Code::NoConnection);
     }
     let view = outputs.live.then(|| View::open(&plan, name)).transpose()?;
-    let mut runs = repeats(&plan, &prepared, calibration.as_ref(), outputs, view.as_ref())?;
-    // the report goes to the terminal that was there before
-    drop(view);
+    let onlookers = Onlookers { view, meters };
+    let mut runs = repeats(&plan, &prepared, calibration.as_ref(), outputs, &onlookers)?;
+    onlookers.close();
     if runs.is_empty() {
         runs.push(interrupted_before());
     }
@@ -166,7 +203,7 @@ fn repeats(
     prepared: &Prepared,
     calibration: Option<&Calibration>,
     outputs: &Outputs,
-    view: Option<&View>,
+    onlookers: &Onlookers,
 ) -> Result<Vec<Measured>, Failure> {
     let mut runs = Vec::new();
     let log_file = outputs.log.as_deref().map(LogFile::create).transpose();
@@ -183,15 +220,11 @@ fn repeats(
         let mut watcher = |setup: &engine::Setup| -> Box<dyn Watcher> {
             let log = log.take().map(|log| log.counting_from(setup.measure_from()));
             let span = plan.stop.duration;
-            let quiet = outputs.quiet || view.is_some();
-            let line = Box::new(Live::new(quiet, span, setup.requests_max(), log));
-            match view {
-                Some(view) => {
-                    let shown = view.watch(setup, prepared, calibration, repeat);
-                    Box::new(Watchers(vec![line, Box::new(shown)]))
-                }
-                None => line,
-            }
+            let quiet = outputs.quiet || outputs.live;
+            let line = Live::new(quiet, span, setup.requests_max(), log);
+            let mut all: Vec<Box<dyn Watcher>> = vec![Box::new(line)];
+            all.extend(onlookers.watch(setup, prepared, calibration, repeat));
+            Box::new(Watchers(all))
         };
         let logging = engine::Logging { calls: outputs.log.is_some(), ..Default::default() };
         let measured = measure(&this, prepared, calibration, logging, Vec::new(), &mut watcher);

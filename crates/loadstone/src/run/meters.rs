@@ -1,0 +1,114 @@
+//! A run's figures for Prometheus and OTLP while it goes on.
+
+use super::threads::Watcher;
+use crate::args::Outputs;
+use crate::exit::Failure;
+use engine::{Intention, Setup};
+use metrics::{Board, Endpoint, Pusher, Reading, Run};
+use plan::Plan;
+use sample::CallRecord;
+use stats::{Second, Snapshot};
+use std::cell::RefCell;
+use std::rc::Rc;
+use units::{Nanos, show};
+
+/// The endpoint and the pushes of a command; one for all of its runs.
+pub(crate) struct Meters {
+    board: Board,
+    pusher: Option<Rc<RefCell<Pusher>>>,
+    /// Served until this is dropped.
+    _endpoint: Option<Endpoint>,
+    collector: String,
+    run: Run,
+}
+
+impl Meters {
+    /// `None` when neither `--metrics` nor `--otlp` is given.
+    ///
+    /// # Errors
+    /// The address cannot be listened on.
+    pub(crate) fn open(outputs: &Outputs, plan: &Plan) -> Result<Option<Meters>, Failure> {
+        if outputs.metrics.is_none() && outputs.otlp.is_none() {
+            return Ok(None);
+        }
+        let refused = |error: anyhow::Error| Failure::usage(format!("{error:#}"));
+        let board = Board::default();
+        let endpoint = outputs.metrics.map(|at| Endpoint::start(at, board.clone()));
+        let endpoint = endpoint.transpose().map_err(refused)?;
+        if let Some(endpoint) = &endpoint {
+            crate::say(&format!("metrics at {}", endpoint.url()));
+        }
+        let pusher = outputs.otlp.clone().map(Pusher::start).transpose().map_err(refused)?;
+        let run = Run {
+            name: outputs.name.clone(),
+            load: report::load_in_words(plan),
+            version: env!("CARGO_PKG_VERSION").into(),
+            ..Run::default()
+        };
+        Ok(Some(Meters {
+            board,
+            pusher: pusher.map(|pusher| Rc::new(RefCell::new(pusher))),
+            _endpoint: endpoint,
+            collector: outputs.otlp.as_ref().map_or_else(String::new, |to| to.url().to_string()),
+            run,
+        }))
+    }
+
+    /// What meters run number `repeat`, counted from 0.
+    pub(crate) fn watch(&self, setup: &Setup, repeat: u32) -> Metered {
+        let started_unix_s = crate::wall_clock::unix_seconds();
+        Metered {
+            board: self.board.clone(),
+            pusher: self.pusher.clone(),
+            run: Run { repeat: repeat + 1, started_unix_s, ..self.run.clone() },
+            intention: Intention::of(setup),
+            measure_from: setup.measure_from(),
+            measure_until: setup.measure_until(),
+        }
+    }
+
+    /// Sends what is still to be sent, and says what did not arrive.
+    pub(crate) fn close(self) {
+        let pusher = self.pusher.and_then(Rc::into_inner).map(RefCell::into_inner);
+        let Some(pushed) = pusher.map(Pusher::end) else { return };
+        let lost = pushed.failed + pushed.skipped;
+        if lost > 0 {
+            let all = show::count(pushed.taken + lost);
+            let trouble = pushed.trouble.map_or_else(
+                || "the collector was too slow for the interval".to_owned(),
+                |trouble| format!("the last time: {trouble}"),
+            );
+            let lost = show::count(lost);
+            crate::say(&format!("{lost} of {all} pushes to {} failed; {trouble}", self.collector));
+        }
+    }
+}
+
+/// One run as the meters' watcher.
+pub(crate) struct Metered {
+    board: Board,
+    pusher: Option<Rc<RefCell<Pusher>>>,
+    run: Run,
+    intention: Option<Intention>,
+    measure_from: Nanos,
+    measure_until: Nanos,
+}
+
+impl Watcher for Metered {
+    fn second(&mut self, second: &Second, total: &Snapshot) {
+        let passed = Nanos::from_secs_f64((second.at_s + second.span_s).max(0.0));
+        let now = (self.measure_from + passed).min(self.measure_until);
+        let intended = self.intention.as_ref().map(|wanted| wanted.until(now).0);
+        let reading = Reading::of(&self.run, second, total, intended);
+        if let Some(pusher) = &self.pusher {
+            pusher.borrow_mut().push(reading.clone());
+        }
+        self.board.pin(reading);
+    }
+
+    fn calls(&mut self, _: &[CallRecord]) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    fn end(&mut self) {}
+}

@@ -1,0 +1,116 @@
+//! `run --metrics` and `--otlp`, on the program.
+
+use crate::support::{Site, finish, free_port, program, run};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Stdio;
+use std::thread;
+
+#[test]
+fn prometheus_reads_a_running_test() {
+    let site = Site::start(&[]);
+    let mut command = program(&["run", "-d", "10m", "--metrics", "0", &site.url("/hw")]);
+    let mut child =
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
+    let pid = rustix::process::Pid::from_child(&child);
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let authority = loop {
+        let mut line = String::new();
+        assert!(said.read_line(&mut line).unwrap() > 0, "it tells where its metrics are");
+        if let Some((_, url)) = line.trim_end().split_once("metrics at http://") {
+            break url.trim_end_matches("/metrics").to_owned();
+        }
+    };
+    let scrape = || {
+        let mut stream = TcpStream::connect(&authority).unwrap();
+        let head = "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    // each scrape is an answer; the figures come with the first second
+    let page = loop {
+        let page = scrape();
+        if page.contains("loadstone_calls_due_total ") {
+            break page;
+        }
+    };
+    for part in [
+        "loadstone_calls_total{outcome=\"succeeded\"} ",
+        "loadstone_response_time_seconds_bucket{le=\"+Inf\"} ",
+        "load=\"closed loop of 10 users",
+        "# EOF",
+    ] {
+        assert!(page.contains(part), "{part} in {page}");
+    }
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let code = child.wait().unwrap().code();
+    assert!([Some(130), Some(4)].contains(&code), "{code:?}");
+}
+
+/// Answers every request with an empty 200 and tells how many bytes of body it got.
+fn collector() -> (u16, std::sync::mpsc::Receiver<usize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (tell, told) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.unwrap());
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                stream.read_line(&mut line).unwrap();
+                let line = line.trim_end().to_ascii_lowercase();
+                if let Some(said) = line.strip_prefix("content-length: ") {
+                    length = said.parse().unwrap();
+                }
+                if line.is_empty() {
+                    break;
+                }
+            }
+            stream.read_exact(&mut vec![0; length]).unwrap();
+            stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").unwrap();
+            tell.send(length).ok();
+        }
+    });
+    (port, told)
+}
+
+#[test]
+fn a_collector_gets_the_figures() {
+    let site = Site::start(&[]);
+    let (port, told) = collector();
+    let to = format!("http://127.0.0.1:{port}");
+    let ran = run(&["run", "-n", "50", "--otlp", &to, &site.url("/hw")]).expect(&[0, 4]);
+    assert!(!ran.stderr.contains("pushes"), "{}", ran.stderr);
+    assert!(told.recv().unwrap() > 500);
+}
+
+#[test]
+fn a_collector_that_is_not_there_stops_nothing() {
+    let site = Site::start(&[]);
+    let to = format!("http://127.0.0.1:{}", free_port());
+    let ran = run(&["run", "-n", "50", "--otlp", &to, &site.url("/hw")]).expect(&[0, 4]);
+    let said = ran.stderr;
+    assert!(said.contains(&format!("pushes to {to}/v1/metrics failed")), "{said}");
+    assert!(said.contains("the last time: cannot connect"), "{said}");
+    assert_eq!(site.stop().requests, 51);
+}
+
+#[test]
+fn what_cannot_be_listened_on_ends_before_anything_is_sent() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let site = Site::start(&[]);
+    let ran = finish(program(&["run", "--metrics", &port, &site.url("/hw")]), b"");
+    let said = ran.expect(&[2]).stderr;
+    assert!(said.contains(&format!("cannot listen on 127.0.0.1:{port} for --metrics")), "{said}");
+    assert_eq!(site.stop().requests, 0);
+    for (option, value, part) in
+        [("--metrics", "x", "write a port like 9464"), ("--otlp", "https://h", "plain HTTP only")]
+    {
+        let said = run(&["run", option, value, "http://h/"]).expect(&[2]).stderr;
+        assert!(said.contains(part), "{said}");
+    }
+}
