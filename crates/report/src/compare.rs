@@ -1,4 +1,20 @@
-//! Two servers, or one before and after a change: the difference of each figure with its interval.
+//! Two servers, or one before and after a change: the difference of each figure with its interval,
+//! as text, JSON (`loadstone.compare/1`, described by `docs/schema/compare.schema.json`) and CSV.
+//! The arithmetic is `stats::compare`'s.
+
+mod assemble;
+mod bounds;
+mod csv;
+mod json;
+mod plans;
+mod text;
+
+pub use assemble::{Comparison, assemble};
+pub use bounds::FailIf;
+pub use csv::csv;
+pub use json::json;
+pub use plans::{Scope, plan_differences};
+pub use text::{answer, sentence, text};
 
 use crate::RunReport;
 
@@ -12,6 +28,9 @@ pub struct CompareReport {
     pub started_unix_s: f64,
     /// The runs of each, in the order of their blocks.
     pub runs: [Vec<RunReport>; 2],
+    /// The order of the runs, a word for each block, such as `ABBA BAAB`; empty for two sets that
+    /// were recorded apart.
+    pub order: String,
     /// Confidence of every interval, 0..1, and the resamples behind them.
     pub confidence: f64,
     pub resamples: u32,
@@ -28,18 +47,23 @@ pub struct CompareReport {
 pub struct Difference {
     /// `p99`, `throughput`, `failures`, …
     pub figure: String,
-    /// In seconds, per second, or a share 0..=1.
+    /// In seconds, per second, or a share 0..=1: means over the runs, geometric for all but shares.
     pub before: f64,
     pub after: f64,
-    /// after/before − 1 with its interval; NaN where it cannot be had.
+    /// after/before − 1 with its interval; NaN where it cannot be had. For a share (`points`) it is
+    /// after − before.
     pub relative: f64,
     pub low: f64,
     pub high: f64,
-    /// Relative half-width that two halves of the same target differ by: the noise floor.
+    /// `relative` and its kin are differences of shares, not ratios.
+    pub points: bool,
+    /// Half-width of the interval that A would have shown against itself: the noise floor.
     pub noise: f64,
-    /// Size in units of the spread between runs (Cliff's delta, −1..=1).
+    /// A difference of this size would be found four times in five; NaN where unknown.
+    pub detectable: f64,
+    /// How far the runs of the two lie apart (Cliff's delta, −1..=1).
     pub effect: f64,
-    /// Chance of such a difference if there were none, 0..=1.
+    /// Chance of such a difference in any figure if there were none, 0..=1.
     pub p_value: f64,
     pub judgement: Judgement,
 }
@@ -47,14 +71,27 @@ pub struct Difference {
 /// What can be said of a difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Judgement {
-    /// The interval lies on one side of zero, and beyond the noise floor.
+    /// The interval lies on one side of zero, the difference is beyond the noise floor, and it is
+    /// rare among what other labels on the runs would show.
     Better,
     Worse,
     /// No difference is shown; one larger than the interval's wider end can be excluded.
     #[default]
     NoneShown,
-    /// Too few runs to say anything.
+    /// Too few runs to say anything, or no figure in one of them.
     TooFew,
+}
+
+impl Judgement {
+    /// Its stable name.
+    pub fn id(self) -> &'static str {
+        match self {
+            Judgement::Better => "better",
+            Judgement::Worse => "worse",
+            Judgement::NoneShown => "none-shown",
+            Judgement::TooFew => "too-few",
+        }
+    }
 }
 
 /// One rule of `--fail-if`, such as `p99 +5%`.

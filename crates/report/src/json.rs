@@ -2,7 +2,7 @@
 //! seconds, rates per second, shares 0..=1; a figure that cannot be had is null.
 //! `docs/schema/run.schema.json` describes it.
 
-mod parts;
+pub(crate) mod parts;
 pub(crate) mod ramp;
 
 use crate::words::{self, printable};
@@ -143,7 +143,7 @@ fn document(report: &RunReport) -> Document {
 }
 
 /// The plan's tables as objects; text that is no TOML stays text.
-fn plan_value(toml: &str) -> serde_json::Value {
+pub(crate) fn plan_value(toml: &str) -> serde_json::Value {
     match toml::from_str::<serde_json::Value>(toml) {
         Ok(table) => table,
         Err(_) => serde_json::Value::String(toml.to_owned()),

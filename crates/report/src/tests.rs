@@ -2,6 +2,7 @@
 
 mod across;
 mod check;
+mod compare;
 mod curves;
 mod fixtures;
 mod formats;

@@ -112,7 +112,7 @@ fn judged(
     p_value: f64,
     figures: usize,
     resamples: u32,
-    stream: &mut Stream,
+    stream: &Stream,
 ) -> Compared {
     let all = |side: fn(&Block) -> &Vec<f64>| -> Vec<f64> {
         blocks.iter().flat_map(side).copied().collect()
@@ -120,7 +120,8 @@ fn judged(
     let (before, after) = (all(|block| &block.before), all(|block| &block.after));
     let change = difference(blocks);
     let (low, high) = match enough {
-        true => interval::of(blocks, resamples, stream),
+        // every figure is resampled alike
+        true => interval::of(blocks, resamples, &mut stream.clone()),
         false => (f64::NAN, f64::NAN),
     };
     let noise = noise(blocks);

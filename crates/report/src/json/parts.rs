@@ -395,7 +395,7 @@ impl Slo {
 }
 
 #[derive(Serialize)]
-pub(super) struct Run {
+pub(crate) struct Run {
     state: &'static str,
     throughput_per_s: f64,
     goodput_per_s: f64,
@@ -410,7 +410,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    pub(super) fn of(run: &Headline) -> Run {
+    pub(crate) fn of(run: &Headline) -> Run {
         Run {
             state: run.state.id(),
             throughput_per_s: run.throughput_per_s,

@@ -1,0 +1,168 @@
+//! From runs to differences.
+
+use super::{BoundResult, CompareReport, Difference, FailIf, Judgement};
+use crate::figures::{Kind, RUN_FIGURES, RunFigure};
+use crate::words::counted;
+use crate::{Headline, RunReport};
+use stats::compare::{BLOCKS_MIN, Block, Compared, RUNS_MIN, Scale, Series};
+use stats::interval::CONFIDENCE;
+use stats::{State, samples_needed};
+use units::{Purpose, Seed};
+
+/// Resamples behind each interval.
+const RESAMPLES: u32 = 10_000;
+
+/// Runs of either side in one block.
+const OF_A_BLOCK: usize = 2;
+
+/// Two sets of runs to be compared.
+#[derive(Clone, Debug, Default)]
+pub struct Comparison {
+    pub name: String,
+    pub labels: [String; 2],
+    /// In seconds since 1970-01-01 UTC.
+    pub started_unix_s: f64,
+    /// As [`CompareReport::runs`]; with an order, two of each side for every block.
+    pub runs: [Vec<RunReport>; 2],
+    /// As [`CompareReport::order`].
+    pub order: String,
+    pub bounds: Vec<FailIf>,
+    /// What is known against it beforehand.
+    pub cautions: Vec<String>,
+}
+
+/// Compares. Quantiles for which a run has too few calls are left out.
+pub fn assemble(comparison: Comparison) -> CompareReport {
+    let Comparison { name, labels, started_unix_s, runs, order, bounds, mut cautions } = comparison;
+    let headlines = runs.each_ref().map(|runs| headlines(runs));
+    let figures: Vec<&RunFigure> =
+        RUN_FIGURES.iter().filter(|figure| enough_calls(figure.0, &runs)).collect();
+    let blocks = |figure: fn(&Headline) -> f64| {
+        let [before, after] = headlines.each_ref().map(|side| side.iter().map(figure).collect());
+        in_blocks(before, after, !order.is_empty())
+    };
+    let series: Vec<Series> = figures
+        .iter()
+        .map(|(_, figure, kind)| Series { scale: scale(*kind), blocks: blocks(*figure) })
+        .collect();
+    let mut stream = Seed(1).stream(Purpose::Bootstrap, 0);
+    let compared = stats::compare::compare(&series, RESAMPLES, &mut stream);
+    let differences: Vec<Difference> = figures
+        .iter()
+        .zip(compared)
+        .map(|((figure, _, kind), found)| difference(figure, *kind, found))
+        .collect();
+    let bounds: Vec<BoundResult> = bounds.iter().map(|bound| bound.judge(&differences)).collect();
+    cautions.extend(verdict_cautions(&labels, &headlines));
+    cautions.extend(too_few(&headlines, &order));
+    CompareReport {
+        name,
+        labels,
+        started_unix_s,
+        runs,
+        order,
+        confidence: CONFIDENCE,
+        resamples: RESAMPLES,
+        differences,
+        bounds,
+        cautions,
+    }
+}
+
+/// Every run of its own: repeats are several.
+pub(super) fn headlines(runs: &[RunReport]) -> Vec<Headline> {
+    let of = |run: &RunReport| match run.runs.is_empty() {
+        true => vec![Headline::of(&run.measurement, run.verdict.state)],
+        false => run.runs.clone(),
+    };
+    runs.iter().flat_map(of).collect()
+}
+
+fn in_blocks(before: Vec<f64>, after: Vec<f64>, interleaved: bool) -> Vec<Block> {
+    if !interleaved {
+        return vec![Block { before, after }];
+    }
+    let pairs = before.chunks(OF_A_BLOCK).zip(after.chunks(OF_A_BLOCK));
+    pairs.map(|(before, after)| Block { before: before.to_vec(), after: after.to_vec() }).collect()
+}
+
+fn scale(kind: Kind) -> Scale {
+    match kind {
+        Kind::Share => Scale::Points,
+        Kind::Rate | Kind::Time => Scale::Ratio,
+    }
+}
+
+/// A quantile needs calls beyond it in every run.
+fn enough_calls(figure: &str, runs: &[Vec<RunReport>; 2]) -> bool {
+    let Some(percent) = figure.strip_prefix('p').and_then(|text| text.parse::<f64>().ok()) else {
+        return true;
+    };
+    let needed = samples_needed(percent / 100.0);
+    let calls =
+        |run: &RunReport| run.measurement.total.response().count() / run.runs.len().max(1) as u64;
+    runs.iter().flatten().all(|run| calls(run) >= needed)
+}
+
+fn difference(figure: &str, kind: Kind, found: Compared) -> Difference {
+    let rose_is_worse = kind == Kind::Time || figure == "failures";
+    let judgement = match found {
+        Compared { enough: false, .. } => Judgement::TooFew,
+        Compared { different: false, .. } => Judgement::NoneShown,
+        Compared { change, .. } if (change > 0.0) == rose_is_worse => Judgement::Worse,
+        _ => Judgement::Better,
+    };
+    Difference {
+        figure: figure.to_owned(),
+        before: found.before,
+        after: found.after,
+        relative: found.change,
+        low: found.low,
+        high: found.high,
+        points: kind == Kind::Share,
+        noise: found.noise,
+        detectable: found.detectable,
+        effect: found.effect,
+        p_value: found.p_value,
+        judgement,
+    }
+}
+
+fn verdict_cautions(labels: &[String; 2], headlines: &[Vec<Headline>; 2]) -> Vec<String> {
+    let mut cautions = Vec::new();
+    for (label, runs) in labels.iter().zip(headlines) {
+        for (state, meaning) in [
+            (State::Invalid, "their numbers do not describe the server"),
+            (State::Degraded, "their numbers stand with reservations"),
+        ] {
+            let count = runs.iter().filter(|run| run.state == state).count();
+            if count > 0 {
+                let (of, id) = (runs.len(), state.id());
+                cautions.push(format!("{count} of {of} runs of {label} are {id}: {meaning}."));
+            }
+        }
+    }
+    cautions
+}
+
+/// Why nothing can be said, where nothing can.
+fn too_few(headlines: &[Vec<Headline>; 2], order: &str) -> Option<String> {
+    let fewest = headlines.iter().map(Vec::len).min().unwrap_or(0);
+    let blocks = order.split_whitespace().count();
+    if !order.is_empty() {
+        return (blocks < BLOCKS_MIN).then(|| {
+            format!(
+                "{} cannot show a difference; it takes {BLOCKS_MIN}.",
+                counted(blocks as u64, "block")
+            )
+        });
+    }
+    (fewest < RUNS_MIN).then(|| {
+        format!(
+            "Runs of the same server differ from each other, and {} a side cannot tell by how much; \
+             it takes {RUNS_MIN}: record them with --repeat {RUNS_MIN}, or let compare interleave \
+             two URLs.",
+            counted(fewest as u64, "run")
+        )
+    })
+}

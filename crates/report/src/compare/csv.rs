@@ -1,0 +1,31 @@
+//! The differences as CSV (RFC 4180, with plain line feeds): a row per figure.
+
+use super::CompareReport;
+use std::fmt::Write;
+
+/// Columns, in order. Times in seconds, rates per second, shares 0..=1; a figure that cannot be had
+/// is empty.
+const HEADER: &str = "figure,before,after,scale,change,low,high,noise,detectable,effect,p_value,\
+                      judgement";
+
+/// The differences with a header line.
+pub fn csv(report: &CompareReport) -> String {
+    let mut out = format!("{HEADER}\n");
+    let known = |value: f64| if value.is_finite() { value.to_string() } else { String::new() };
+    for one in &report.differences {
+        let figures =
+            [one.relative, one.low, one.high, one.noise, one.detectable, one.effect, one.p_value];
+        let written = writeln!(
+            out,
+            "{},{},{},{},{},{}",
+            one.figure,
+            known(one.before),
+            known(one.after),
+            if one.points { "points" } else { "ratio" },
+            figures.map(known).join(","),
+            one.judgement.id()
+        );
+        written.expect("writing to a string cannot fail");
+    }
+    out
+}

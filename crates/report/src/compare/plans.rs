@@ -1,0 +1,77 @@
+//! Whether two runs did the same.
+
+use std::collections::BTreeMap;
+use toml::Value;
+
+/// What of the plans must agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Everything but the servers' names and ports.
+    SameCalls,
+    /// The load and the rest; what is called may differ.
+    SameLoad,
+}
+
+/// The keys in which two plans (as TOML) differ, with both values: `load.users: 10 and 20`. Seeds
+/// and the number of repeats may differ; a plan that cannot be read differs as a whole.
+pub fn plan_differences(first: &str, second: &str, scope: Scope) -> Vec<String> {
+    let (Some(first), Some(second)) = (flat(first, scope), flat(second, scope)) else {
+        return vec!["a plan that cannot be read".to_owned()];
+    };
+    let keys: std::collections::BTreeSet<&String> = first.keys().chain(second.keys()).collect();
+    let shown = |value: Option<&String>| match value {
+        Some(text) if text.chars().count() > 60 => "…".to_owned(),
+        Some(text) => text.clone(),
+        None => "nothing".to_owned(),
+    };
+    keys.into_iter()
+        .filter(|key| first.get(*key) != second.get(*key))
+        .map(|key| format!("{key}: {} and {}", shown(first.get(key)), shown(second.get(key))))
+        .collect()
+}
+
+/// Keys with dots and their values as text; `None` for what is no TOML.
+fn flat(text: &str, scope: Scope) -> Option<BTreeMap<String, String>> {
+    let table: toml::Table = text.parse().ok()?;
+    let mut keys = BTreeMap::new();
+    walk("", &Value::Table(table), &mut keys);
+    keys.retain(|key, _| !matches!(key.as_str(), "seed" | "measure.repeat"));
+    keys.retain(|key, _| scope == Scope::SameCalls || !key.starts_with("targets."));
+    for (key, value) in &mut keys {
+        if key.starts_with("targets.") && key.ends_with(".url") {
+            *value = without_server(value);
+        }
+    }
+    Some(keys)
+}
+
+fn walk(prefix: &str, value: &Value, keys: &mut BTreeMap<String, String>) {
+    let inner = |name: &str| match prefix {
+        "" => name.to_owned(),
+        _ => format!("{prefix}.{name}"),
+    };
+    match value {
+        Value::Table(table) => {
+            table.iter().for_each(|(name, value)| walk(&inner(name), value, keys));
+        }
+        Value::Array(values) => {
+            values.iter().enumerate().for_each(|(row, value)| {
+                walk(&inner(&row.to_string()), value, keys);
+            });
+        }
+        Value::String(text) => {
+            keys.insert(prefix.to_owned(), text.clone());
+        }
+        other => {
+            keys.insert(prefix.to_owned(), other.to_string());
+        }
+    }
+}
+
+/// Path and query of a URL.
+fn without_server(url: &str) -> String {
+    match url::Url::parse(url) {
+        Ok(url) => url[url::Position::BeforePath..].to_owned(),
+        Err(_) => url.to_owned(),
+    }
+}

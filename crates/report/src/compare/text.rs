@@ -1,0 +1,245 @@
+//! The comparison for people at a terminal: at most 80 columns, the answer first.
+
+use super::assemble::headlines;
+use super::{CompareReport, Difference, Judgement};
+use crate::Style;
+use crate::figures::{Kind, RUN_FIGURES};
+use crate::text::ascii;
+use crate::text::layout::Page;
+use crate::words::{self, counted, printable};
+
+/// Blocks whose order is spelt out.
+const BLOCKS_SHOWN: usize = 6;
+
+/// The answer in one sentence.
+pub fn answer(report: &CompareReport) -> String {
+    let of = |wanted: Judgement| -> Vec<String> {
+        let found = report.differences.iter().filter(|one| one.judgement == wanted);
+        found.map(|one| format!("{} {}", one.figure, amount(one.relative, one.points))).collect()
+    };
+    let (worse, better) = (of(Judgement::Worse), of(Judgement::Better));
+    match (worse.is_empty(), better.is_empty()) {
+        (false, true) => return format!("B is worse than A: {}.", worse.join(", ")),
+        (true, false) => return format!("B is better than A: {}.", better.join(", ")),
+        (false, false) => {
+            let (worse, better) = (worse.join(", "), better.join(", "));
+            return format!(
+                "B is worse than A in some figures ({worse}), better in others ({better})."
+            );
+        }
+        (true, true) => {}
+    }
+    if report.differences.iter().all(|one| one.judgement == Judgement::TooFew) {
+        return "Too few runs to call anything a difference.".to_owned();
+    }
+    let excluded = ["p99", "p50", "throughput"].iter().find_map(|figure| {
+        let known = |one: &&Difference| {
+            one.figure == *figure && one.judgement == Judgement::NoneShown && !one.points
+        };
+        report.differences.iter().find(known)
+    });
+    match excluded {
+        Some(one) => format!(
+            "No difference shown; in {} one larger than {} can be excluded.",
+            one.figure,
+            unsigned(wider(one), one.points)
+        ),
+        None => "No difference shown.".to_owned(),
+    }
+}
+
+/// What can be said of one figure.
+pub fn sentence(one: &Difference) -> String {
+    let change = amount(one.relative, one.points);
+    let figure = &one.figure;
+    match one.judgement {
+        Judgement::Better => format!("{figure}: B is better, {change} ({}).", interval(one)),
+        Judgement::Worse => format!("{figure}: B is worse, {change} ({}).", interval(one)),
+        Judgement::NoneShown => format!(
+            "{figure}: no difference shown; one larger than {} can be excluded.",
+            unsigned(wider(one), one.points)
+        ),
+        Judgement::TooFew => format!("{figure}: cannot be judged."),
+    }
+}
+
+/// The end of the interval that lies further from no difference.
+fn wider(one: &Difference) -> f64 {
+    if one.low.abs() > one.high.abs() { one.low } else { one.high }
+}
+
+/// `+7.1 %`, `-0.3 points`; `-` where there is none.
+pub(super) fn amount(change: f64, points: bool) -> String {
+    if !change.is_finite() {
+        return "-".to_owned();
+    }
+    let text = number(change);
+    let sign = match text.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) {
+        true if change < 0.0 => "-",
+        true => "+",
+        false => "",
+    };
+    format!("{sign}{text} {}", unit(points))
+}
+
+fn unsigned(change: f64, points: bool) -> String {
+    match change.is_finite() {
+        true => format!("{} {}", number(change), unit(points)),
+        false => "-".to_owned(),
+    }
+}
+
+fn unit(points: bool) -> &'static str {
+    if points { "points" } else { "%" }
+}
+
+/// Percent without a sign.
+fn number(change: f64) -> String {
+    let percent = (change * 100.0).abs();
+    match percent {
+        100.0.. => units::show::count(percent.round() as u64),
+        10.0.. => format!("{percent:.1}"),
+        _ => format!("{percent:.2}"),
+    }
+}
+
+/// `+5.9 to +8.2 %`.
+pub(super) fn interval(one: &Difference) -> String {
+    if !one.low.is_finite() || !one.high.is_finite() {
+        return "-".to_owned();
+    }
+    let low = amount(one.low, one.points);
+    let low = low.rsplit_once(' ').map_or("", |(number, _)| number);
+    format!("{low} to {}", amount(one.high, one.points))
+}
+
+/// The comparison as text, with a line feed at its end. Quiet: the answer, the bounds and what
+/// speaks against it.
+pub fn text(report: &CompareReport, style: Style) -> String {
+    let mut page = Page::default();
+    page.wrapped("", &answer(report));
+    for caution in &report.cautions {
+        page.wrapped("  ! ", &printable(caution, 1_000));
+    }
+    for bound in &report.bounds {
+        let mark = if bound.crossed { '✗' } else { '✓' };
+        page.wrapped(&format!("  {mark} "), &format!("{}: {}", bound.text, bound.why));
+    }
+    if !style.quiet {
+        what_was_done(&mut page, report);
+        differences(&mut page, report);
+        power(&mut page, report);
+    }
+    let text = page.finish();
+    if style.unicode { text } else { ascii(&text) }
+}
+
+fn what_was_done(page: &mut Page, report: &CompareReport) {
+    page.blank();
+    for (letter, (label, runs)) in ['A', 'B'].iter().zip(report.labels.iter().zip(&report.runs)) {
+        let count = counted(headlines(runs).len() as u64, "run");
+        let load = runs.first().map(|run| words::load(&run.plan)).unwrap_or_default();
+        page.wrapped(
+            &format!("{letter}   "),
+            &format!("{} · {count} · {load}", printable(label, 200)),
+        );
+    }
+    let blocks: Vec<&str> = report.order.split_whitespace().collect();
+    if !blocks.is_empty() {
+        let shown = blocks[..blocks.len().min(BLOCKS_SHOWN)].join(" ");
+        let more = if blocks.len() > BLOCKS_SHOWN { " ..." } else { "" };
+        page.wrapped("    ", &format!("in turn: {shown}{more}, drawn"));
+    }
+}
+
+fn differences(page: &mut Page, report: &CompareReport) {
+    if report.differences.is_empty() {
+        return;
+    }
+    page.blank();
+    page.wrapped("", &noise_floor(report));
+    page.blank();
+    let head = ["", "A", "B", "B to A", "95 % interval", "p", ""];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    rows.extend(report.differences.iter().map(row));
+    page.table(&rows);
+}
+
+/// What A differs by from itself, of the figures that are looked at first.
+fn noise_floor(report: &CompareReport) -> String {
+    let first = |one: &&Difference| ["throughput", "p50", "p99"].contains(&one.figure.as_str());
+    let known = report.differences.iter().filter(first).filter(|one| one.noise.is_finite());
+    let noise = known.map(|one| format!("{} ±{}", one.figure, unsigned(one.noise, one.points)));
+    let noise: Vec<String> = noise.collect();
+    match noise.is_empty() {
+        true => "Noise floor: unknown; A was run too seldom to be held against itself.".to_owned(),
+        false => format!("Noise floor, A against itself: {}.", noise.join(", ")),
+    }
+}
+
+fn row(one: &Difference) -> Vec<String> {
+    let kind = RUN_FIGURES.iter().find(|(figure, ..)| *figure == one.figure);
+    let kind = kind.map_or(Kind::Time, |(_, _, kind)| *kind);
+    let show = |value: f64| match value.is_finite() {
+        true => kind.show(value),
+        false => "-".to_owned(),
+    };
+    let p = match one.p_value {
+        p if !p.is_finite() => "-".to_owned(),
+        p if p < 0.001 => "<0.001".to_owned(),
+        p => format!("{p:.3}"),
+    };
+    let word = match one.judgement {
+        Judgement::Better => "better",
+        Judgement::Worse => "worse",
+        Judgement::NoneShown | Judgement::TooFew => "",
+    };
+    let change = amount(one.relative, one.points);
+    vec![
+        one.figure.clone(),
+        show(one.before),
+        show(one.after),
+        change,
+        interval(one),
+        p,
+        word.to_owned(),
+    ]
+}
+
+/// What the comparison excludes, and what it could have found.
+fn power(page: &mut Page, report: &CompareReport) {
+    let judged = |one: &&Difference| one.judgement != Judgement::TooFew;
+    let rows: Vec<Vec<String>> = report.differences.iter().filter(judged).map(power_row).collect();
+    if rows.is_empty() {
+        return;
+    }
+    page.blank();
+    page.line("What these runs can show");
+    let head = ["", "A to itself", "found 4 times in 5", "excluded beyond", "Cliff's delta"];
+    let mut table = vec![head.map(str::to_owned).to_vec()];
+    table.extend(rows);
+    page.table(&table);
+    let method = format!(
+        "p: how often labels drawn anew make any of these figures differ as much, {}; intervals: \
+         bootstrap over {}, {} resamples. Cliff's delta: 1 when every run of B lies above every run \
+         of A, -1 when below.",
+        if report.order.is_empty() { "over all runs" } else { "within the blocks" },
+        if report.order.is_empty() { "runs" } else { "blocks" },
+        units::show::count(u64::from(report.resamples))
+    );
+    page.wrapped("", &method);
+}
+
+fn power_row(one: &Difference) -> Vec<String> {
+    let excluded = match one.judgement {
+        Judgement::NoneShown => unsigned(wider(one), one.points),
+        _ => String::new(),
+    };
+    vec![
+        one.figure.clone(),
+        format!("±{}", unsigned(one.noise, one.points)),
+        unsigned(one.detectable, one.points),
+        excluded,
+        format!("{:+.2}", one.effect),
+    ]
+}

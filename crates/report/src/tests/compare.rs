@@ -1,0 +1,191 @@
+//! Comparisons made of runs whose figures are known.
+
+use super::fixtures;
+use crate::compare::{
+    CompareReport, Comparison, FailIf, Judgement, Scope, assemble, csv, json, plan_differences,
+    text,
+};
+use crate::{Headline, RunReport, Style};
+use serde_json::Value;
+use stats::State;
+
+/// A run of 100 calls or more whose headline figures are scaled by `times` and `rates`, spread by a
+/// little that depends on `index`.
+fn run(index: usize, times: f64, rates: f64) -> RunReport {
+    let mut run = fixtures::repeated();
+    let spread = 1.0 + 0.004 * ((index * 7) % 5) as f64;
+    let (times, rates) = (times * spread, rates / spread);
+    run.runs = vec![Headline {
+        state: State::Valid,
+        throughput_per_s: 10_000.0 * rates,
+        goodput_per_s: 9_990.0 * rates,
+        failure_share: 0.001,
+        mean_s: 0.0011 * times,
+        p50_s: 0.001 * times,
+        p90_s: 0.002 * times,
+        p99_s: 0.004 * times,
+        p99_9_s: 0.008 * times,
+        max_s: 0.02,
+    }];
+    run
+}
+
+fn of(
+    before: Vec<RunReport>,
+    after: Vec<RunReport>,
+    order: &str,
+    bounds: &[&str],
+) -> CompareReport {
+    assemble(Comparison {
+        name: "http://a.example/ against http://b.example/".into(),
+        labels: ["http://a.example/".into(), "http://b.example/".into()],
+        started_unix_s: 1_795_000_000.0,
+        runs: [before, after],
+        order: order.into(),
+        bounds: bounds.iter().map(|bound| FailIf::parse(bound).unwrap()).collect(),
+        cautions: Vec::new(),
+    })
+}
+
+/// Six blocks; the second's times are `times` as long and its rates `rates` as high.
+fn session(times: f64, rates: f64, bounds: &[&str]) -> CompareReport {
+    let before = (0..12).map(|index| run(index, 1.0, 1.0)).collect();
+    let after = (0..12).map(|index| run(index + 3, times, rates)).collect();
+    of(before, after, "ABBA BAAB BAAB ABBA ABBA BAAB", bounds)
+}
+
+const STYLE: Style = Style { unicode: true, color: false, quiet: false, percentiles: false };
+
+#[test]
+fn a_slower_server_is_called_worse() {
+    insta::assert_snapshot!(text(&session(1.07, 0.96, &["p99 +5%", "throughput -10%"]), STYLE));
+}
+
+#[test]
+fn the_same_server_shows_no_difference() {
+    insta::assert_snapshot!(text(&session(1.0, 1.0, &["p99 +5%"]), STYLE));
+}
+
+#[test]
+fn lines_fit_the_terminal_and_ascii_is_ascii() {
+    for report in [session(1.07, 0.9, &["p99 +5%"]), session(1.0, 1.0, &[]), single()] {
+        let plain = text(&report, Style { unicode: false, ..STYLE });
+        assert!(plain.is_ascii() && !plain.contains('?'), "{plain}");
+        assert!(plain.lines().all(|line| line.len() <= 80), "{plain}");
+        let quiet = text(&report, Style { quiet: true, ..STYLE });
+        assert!(quiet.lines().count() < 8 && plain.lines().count() > 8, "{quiet}");
+    }
+}
+
+fn single() -> CompareReport {
+    of(vec![run(0, 1.0, 1.0)], vec![run(1, 2.0, 0.5)], "", &["p99 +5%"])
+}
+
+/// One run a side says nothing of the spread between runs; a gate stays shut.
+#[test]
+fn single_runs_are_not_judged() {
+    let report = single();
+    assert!(report.differences.iter().all(|one| one.judgement == Judgement::TooFew));
+    assert!(report.bounds[0].crossed);
+    insta::assert_snapshot!(text(&report, STYLE));
+}
+
+#[test]
+fn runs_recorded_apart_are_compared_by_their_repeats() {
+    let mut before = run(0, 1.0, 1.0);
+    before.runs = (0..5).map(|index| run(index, 1.0, 1.0).runs[0]).collect();
+    let mut after = run(0, 1.0, 1.0);
+    after.runs = (0..5).map(|index| run(index, 0.5, 1.5).runs[0]).collect();
+    let report = of(vec![before], vec![after], "", &["p50 +5%"]);
+    let p50 = report.differences.iter().find(|one| one.figure == "p50").unwrap();
+    assert_eq!(p50.judgement, Judgement::Better);
+    assert!((p50.relative + 0.5).abs() < 0.01 && !report.bounds[0].crossed, "{report:?}");
+}
+
+#[test]
+fn verdicts_of_runs_are_cautions() {
+    let mut report = run(0, 1.0, 1.0);
+    report.runs[0].state = State::Invalid;
+    let report = of(vec![report], vec![run(0, 1.0, 1.0)], "", &[]);
+    assert_eq!(
+        report.cautions[0],
+        "1 of 1 runs of http://a.example/ are INVALID: their numbers do not describe the server."
+    );
+}
+
+#[test]
+fn bounds_are_read_and_refused() {
+    for good in ["p99 +5%", "p99+5%", "throughput -3.5 %", "failures +0.1%", "mean +0%"] {
+        assert!(FailIf::parse(good).is_ok(), "{good}");
+    }
+    let told: Vec<String> = [
+        "p99",
+        "p98 +5%",
+        "p99 +5",
+        "p99 -5%",
+        "throughput +5%",
+        "goodput -100%",
+        "p99 +x%",
+        "p99 +%",
+    ]
+    .iter()
+    .map(|bad| FailIf::parse(bad).unwrap_err().0)
+    .collect();
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+fn bounds_are_judged() {
+    let judged = |times: f64, bound: &str| {
+        let report = session(times, 1.0, &[bound]);
+        let bound = &report.bounds[0];
+        format!("{} {}", if bound.crossed { "crossed:" } else { "kept:" }, bound.why)
+    };
+    let told: Vec<String> =
+        [(1.07, "p99 +5%"), (1.03, "p99 +5%"), (1.0, "p99 +5%"), (0.9, "p99 +5%")]
+            .iter()
+            .map(|(times, bound)| judged(*times, bound))
+            .collect();
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+fn the_json_keeps_its_schema() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/compare.schema.json");
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    for report in [session(1.07, 0.9, &["p99 +5%"]), single(), of(vec![], vec![], "", &[])] {
+        let document: Value = serde_json::from_str(&json(&report)).unwrap();
+        let errors: Vec<String> =
+            validator.iter_errors(&document).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:?}");
+        for key in document.as_object().unwrap().keys() {
+            assert!(schema["properties"].get(key).is_some(), "{key} is not described");
+        }
+    }
+}
+
+#[test]
+fn the_csv_has_a_row_for_each_figure() {
+    let csv = csv(&session(1.07, 0.9, &[]));
+    let rows: Vec<&str> = csv.lines().collect();
+    assert_eq!(rows.len(), 9);
+    assert!(rows.iter().all(|row| row.split(',').count() == 12), "{csv}");
+    assert!(rows.iter().any(|row| row.starts_with("p99,") && row.ends_with(",worse")), "{csv}");
+}
+
+#[test]
+fn plans_that_differ_are_told_apart() {
+    let plan = |url: &str, users: u32, seed: u32| {
+        format!("seed = {seed}\n[load]\nusers = {users}\n[[targets]]\nurl = \"{url}\"\n")
+    };
+    let a = plan("http://a:1/x?y", 10, 1);
+    let differences = |b: &str, scope| plan_differences(&a, b, scope);
+    assert_eq!(differences(&plan("http://b:2/x?y", 10, 2), Scope::SameCalls), [""; 0]);
+    assert_eq!(
+        differences(&plan("http://b/z", 20, 1), Scope::SameCalls),
+        ["load.users: 10 and 20", "targets.0.url: /x?y and /z"]
+    );
+    assert_eq!(differences(&plan("http://b/z", 20, 1), Scope::SameLoad), ["load.users: 10 and 20"]);
+    assert_eq!(differences("no plan", Scope::SameLoad), ["a plan that cannot be read"]);
+}
