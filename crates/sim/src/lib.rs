@@ -3,11 +3,13 @@
 //! world around it is made up, so a minute of load takes milliseconds and always ends the same.
 #![forbid(unsafe_code)]
 
+mod ailing;
 mod canned;
 mod run;
 mod servers;
 mod world;
 
+pub use ailing::{Ailing, Ailments, Limiter, Line};
 pub use canned::{Answer, Canned, Keep, calls_against, canned_worker};
 pub use run::{Outcome, exchange, execute, execute_scripted, execute_with, plan_for};
 pub use servers::{Queue, Script, Service, Stall};

@@ -23,7 +23,7 @@ pub struct Stall {
 
 impl Stall {
     /// The end of the stall that `at` falls into.
-    fn end_of(&self, at: Nanos) -> Option<Nanos> {
+    pub(crate) fn end_of(&self, at: Nanos) -> Option<Nanos> {
         if at < self.first {
             return None;
         }

@@ -20,6 +20,8 @@ pub struct Client {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     Accept,
+    /// So much later: the first attempts were lost.
+    AcceptAfter(Nanos),
     Refuse,
     /// No answer at all, as from a full backlog or a host that is gone.
     Ignore,
@@ -265,6 +267,7 @@ impl Io for SimIo {
                 }
             }
             Admission::Accept => world.at(now + trip, Event::Connected(client)),
+            Admission::AcceptAfter(span) => world.at(now + trip + span, Event::Connected(client)),
             Admission::Refuse => world.at(now + trip, Event::Refused(client)),
             Admission::Ignore => {}
             Admission::Fail(class) => return Err(IoError::Failed(class)),

@@ -1,15 +1,36 @@
 //! What limits a server, from its whole curve: several loads against one target.
 
-use super::{Diagnosis, Evidence, of_run, ranked};
+use super::rules::{CONTENTION, POOL, SERIAL};
+use super::shape::mean;
+use super::{Confidence, Diagnosis, Evidence, View, of_run, ranked};
 use crate::curve::Usl;
+use units::{Nanos, show};
+
+/// Least time of a call alone for which workers are counted: less is lost in noise.
+const ALONE_MIN_S: f64 = 0.001;
+/// A plateau: its steps' throughputs differ by this share at most.
+const FLAT_MAX: f64 = 0.07;
+/// Calls in flight per worker from which on a step is on the plateau.
+const CROWD_MIN: f64 = 2.0;
+/// Share of the peak that the highest load has lost for a curve to be called falling.
+const LOSS_MIN: f64 = super::rules::COHERENCY_LOSS_MIN;
+/// Findings of single steps that a whole curve decides better.
+const DECIDED: &[&str] = &["serial-handler", "worker-pool", "cpu-contention", "rate-limit"];
 
 /// What limits the server, from the steps of a ramp against one target, in the order of their loads,
 /// and the law fitted to them. The surest first.
 ///
-/// A finding of a single step counts with the number of steps that show it.
-pub fn of_ramp(steps: &[Evidence<'_>], _usl: Option<&Usl>) -> Vec<Diagnosis> {
+/// A finding of a single step counts with the number of steps that show it. Steps at which the client
+/// was the limit are only used for saying so.
+pub fn of_ramp(steps: &[Evidence<'_>], usl: Option<&Usl>) -> Vec<Diagnosis> {
     let mut found: Vec<(Diagnosis, usize)> = Vec::new();
+    let levels = levels(steps);
+    let of_curve = of_curve(&levels, usl);
     for one in steps.iter().flat_map(of_run) {
+        let sure = one.confidence == Confidence::Certain && one.rule.id == CONTENTION.id;
+        if of_curve.is_some() && DECIDED.contains(&one.rule.id) && !sure {
+            continue;
+        }
         match found.iter_mut().find(|(known, _)| known.rule.id == one.rule.id) {
             Some((known, count)) => {
                 *count += 1;
@@ -24,5 +45,100 @@ pub fn of_ramp(steps: &[Evidence<'_>], _usl: Option<&Usl>) -> Vec<Diagnosis> {
         one.evidence = format!("{} (seen at {count} of {} steps)", one.evidence, steps.len());
         one
     };
-    ranked(found.into_iter().map(told).collect())
+    let mut all: Vec<Diagnosis> = of_curve.into_iter().collect();
+    all.extend(found.into_iter().map(told));
+    ranked(all)
+}
+
+/// One step as the curve sees it.
+#[derive(Clone, Copy, Debug)]
+struct Level {
+    concurrency: f64,
+    throughput: f64,
+    service_s: f64,
+}
+
+fn levels(steps: &[Evidence<'_>]) -> Vec<Level> {
+    let views = steps.iter().map(View::new);
+    let usable = views.filter(|view| {
+        let limited = of_run(view.evidence).iter().any(|one| one.rule.id == "client-limited");
+        view.enough() && view.evidence.one_by_one && !limited
+    });
+    let mut levels: Vec<Level> = usable
+        .map(|view| Level {
+            concurrency: view.concurrency,
+            throughput: view.throughput,
+            service_s: view.service().mean().as_secs_f64(),
+        })
+        .collect();
+    levels.sort_by(|a, b| a.concurrency.total_cmp(&b.concurrency));
+    levels
+}
+
+fn of_curve(levels: &[Level], usl: Option<&Usl>) -> Option<Diagnosis> {
+    let low = levels.first().filter(|_| levels.len() >= 3)?;
+    let high = levels.last()?;
+    // the lowest step tells what a call takes alone, as long as hardly two are there at once
+    if low.service_s < ALONE_MIN_S || low.concurrency > 1.6 || high.concurrency < 3.0 {
+        return None;
+    }
+    let peak = levels.iter().map(|level| level.throughput).fold(0.0, f64::max);
+    falling(levels, peak, usl).or_else(|| plateau(levels, low, peak))
+}
+
+/// Throughput falls again, step by step, past its peak.
+fn falling(levels: &[Level], peak: f64, usl: Option<&Usl>) -> Option<Diagnosis> {
+    let top = levels.iter().position(|level| level.throughput >= peak)?;
+    let past = &levels[top..];
+    let falls = past.windows(2).all(|pair| pair[1].throughput <= pair[0].throughput * 1.01);
+    let last = past.last().filter(|_| past.len() >= 2 && falls)?;
+    let loss = 1.0 - last.throughput / peak;
+    if loss < LOSS_MIN {
+        return None;
+    }
+    let mut evidence = format!(
+        "throughput peaks at {} with {:.1} calls in flight and falls by {} to {} with {:.1}",
+        show::rate(peak),
+        levels[top].concurrency,
+        show::share(loss),
+        show::rate(last.throughput),
+        last.concurrency
+    );
+    if let Some(usl) = usl {
+        evidence += &format!(
+            "; the scalability law fits with contention {:.3} and coherency {:.5}",
+            usl.a.at, usl.b.at
+        );
+    }
+    Some(Diagnosis { rule: &CONTENTION, confidence: Confidence::Likely, evidence })
+}
+
+/// Throughput stands still while calls wait: so many workers.
+fn plateau(levels: &[Level], low: &Level, peak: f64) -> Option<Diagnosis> {
+    // as the lowest step may hold a little queueing of its own, its throughput counts too
+    let alone_s = low.service_s.min(low.concurrency / low.throughput);
+    let workers = peak * alone_s;
+    let on_it: Vec<&Level> =
+        levels.iter().filter(|level| level.concurrency >= CROWD_MIN * workers.max(1.0)).collect();
+    let flat = on_it.iter().all(|level| (level.throughput / peak - 1.0).abs() <= FLAT_MAX);
+    let last = on_it.last()?;
+    let follows = last.service_s / alone_s >= 0.7 * last.concurrency / workers;
+    if on_it.len() < 2 || !flat || !follows || workers < 0.6 {
+        return None;
+    }
+    let rate = mean(&on_it.iter().map(|level| level.throughput).collect::<Vec<f64>>());
+    let workers = (rate * alone_s).round().max(1.0);
+    let rule = if workers < 2.0 { &SERIAL } else { &POOL };
+    let evidence = format!(
+        "throughput stays at {} from {:.1} to {:.1} calls in flight, while the service time grows \
+         from {} to {}: about {workers} {} work",
+        show::rate(rate),
+        on_it[0].concurrency,
+        last.concurrency,
+        show::duration(Nanos::from_secs_f64(alone_s)),
+        show::duration(Nanos::from_secs_f64(last.service_s)),
+        if workers < 2.0 { "worker does the" } else { "workers do the" }
+    );
+    let confidence = if on_it.len() >= 3 { Confidence::Certain } else { Confidence::Likely };
+    Some(Diagnosis { rule, confidence, evidence })
 }

@@ -6,6 +6,7 @@ const GROUP_MIN: u64 = 2;
 const GROUP_SHARE_MIN: f64 = 0.08;
 const RATIO_MIN: f64 = 2.0;
 const GAP_MIN: f64 = 0.5;
+const TIGHT_MAX: f64 = 2.0;
 const APART_MIN: Nanos = Nanos::from_millis(1);
 
 pub(crate) const RULE: Rule = Rule {
@@ -22,6 +23,7 @@ pub(crate) const RULE: Rule = Rule {
         (6.0, "connections with at least 10 answers each, at least"),
         (RATIO_MIN, "times that the slow group's median is the fast one's, at least"),
         (GAP_MIN, "share of that distance (logarithms) which is empty, at least"),
+        (TIGHT_MAX, "times that p90 of a group is its p10, at most"),
         (GROUP_SHARE_MIN, "share of the connections in the smaller group, at least"),
     ],
     advice: "Compare the backends (version, hardware, cache, warm-up) and the balancer's weights; \
@@ -50,12 +52,16 @@ fn find(view: &View<'_>) -> Option<Sign> {
     let (fast, slow) = means.split_at(at + 1);
     let count = |group: &[(Nanos, u64)]| group.iter().map(|(_, count)| count).sum::<u64>();
     let (few, many) = (count(fast).min(count(slow)), all);
-    let (quick, lame) = (middle(fast), middle(slow));
+    let (quick, lame) = (at_share(fast, 0.5), at_share(slow, 0.5));
+    // a few very long calls spread the means of their connections; another server moves them
+    let tight = |group| at_share(group, 0.9).0 as f64 <= TIGHT_MAX * at_share(group, 0.1).0 as f64;
     let ratio = lame.as_secs_f64() / quick.as_secs_f64().max(1e-9);
     let gap = pair[1].0.as_secs_f64() / pair[0].0.as_secs_f64().max(1e-9);
     if few < GROUP_MIN.max((GROUP_SHARE_MIN * many as f64) as u64)
         || ratio < RATIO_MIN
         || lame - quick < APART_MIN
+        || !tight(fast)
+        || !tight(slow)
         || gap.ln() < GAP_MIN * ratio.ln()
     {
         return None;
@@ -70,13 +76,14 @@ fn find(view: &View<'_>) -> Option<Sign> {
     Sign::new(Confidence::Likely, text)
 }
 
-/// The median of a group of (value, count).
-fn middle(group: &[(Nanos, u64)]) -> Nanos {
-    let half = group.iter().map(|(_, count)| count).sum::<u64>().div_ceil(2);
+/// The value in a group of (value, count) that this share of it lies at or below.
+fn at_share(group: &[(Nanos, u64)], share: f64) -> Nanos {
+    let all = group.iter().map(|(_, count)| count).sum::<u64>();
+    let wanted = ((all as f64 * share).ceil() as u64).max(1);
     let mut seen = 0;
     for (value, count) in group {
         seen += count;
-        if seen >= half {
+        if seen >= wanted {
             return *value;
         }
     }

@@ -20,6 +20,9 @@ mod stall;
 mod warm_up;
 
 use super::Rule;
+pub(crate) use cpu::{COHERENCY_LOSS_MIN, RULE as CONTENTION};
+pub(crate) use pool::RULE as POOL;
+pub(crate) use serial::RULE as SERIAL;
 
 /// All rules.
 pub const RULES: &[&Rule] = &[

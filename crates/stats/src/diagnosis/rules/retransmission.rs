@@ -1,4 +1,4 @@
-use super::super::shape::{between, line, ratio};
+use super::super::shape::{between, ratio};
 use super::super::{Confidence, Rule, Sign, View};
 use units::{Nanos, show};
 
@@ -41,15 +41,17 @@ fn find(view: &View<'_>) -> Option<Sign> {
     if !view.enough() || usual > RTO_MIN {
         return None;
     }
+    // whatever the usual calls take, from the quickest to most of them, stands above the timer
+    let spread = service.quantile(0.75) * 2 + Nanos::from_millis(14);
     let late = |timers: u64| {
-        let low = usual + RTO_MIN * timers - Nanos::from_millis(2);
-        line(service, low, low + Nanos::from_millis(14) + RTO_MIN.min(usual))
+        let low = service.min() + RTO_MIN * timers - Nanos::from_millis(2);
+        (between(service, low, low + spread), between(service, low - Nanos::from_millis(60), low))
     };
-    let (one, two) = (late(1), late(3));
-    let count = one.count + two.count;
-    let nothing_before = between(service, usual * 2 + Nanos::from_millis(20), RTO_MIN) * 3 <= count;
+    let ((one, before_one), (two, before_two)) = (late(1), late(3));
+    let count = one + if before_two * 4 <= two { two } else { 0 };
     let share = ratio(count as f64, view.done() as f64);
-    let stepped = nothing_before && one.stands_out(STEPS_MIN) && share >= STEP_SHARE_MIN;
+    let apart = one >= STEPS_MIN && before_one * 4 <= one && spread < RTO_MIN;
+    let stepped = apart && share >= STEP_SHARE_MIN;
     let retransmits = view.total.connections.retransmits;
     let counted_share = ratio(retransmits as f64, view.done() as f64);
     let counted = retransmits >= COUNTED_MIN && counted_share >= COUNTED_SHARE_MIN;

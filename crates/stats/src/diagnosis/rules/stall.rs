@@ -3,7 +3,8 @@ use super::super::{Confidence, Rule, Sign, View};
 use crate::lives::BEAT;
 use units::{Nanos, show};
 
-const PER_STEP_MIN: f64 = 5.0;
+const PER_STEP_MIN: f64 = 8.0;
+const COVERED_MIN: f64 = 0.6;
 const STILL_MAX: f64 = 0.1;
 const STALLS_MIN: usize = 3;
 const SURE_MIN: usize = 5;
@@ -25,6 +26,7 @@ pub(crate) const RULE: Rule = Rule {
         (STILL_MAX, "share of the usual completions in a step that stands still, at most"),
         (3.0, "stalls, at least; certain from 5"),
         (REGULAR_WITHIN, "share of the period by which their distances differ, at most"),
+        (COVERED_MIN, "share of the run that the stalls and their distances cover, at least"),
         (DUTY_MAX, "share of the time that stands still, at most"),
     ],
     advice: "Compare the period with the server's garbage collector log, its checkpoints, cron, and \
@@ -60,8 +62,9 @@ fn find(view: &View<'_>) -> Option<Sign> {
     let slack = (REGULAR_WITHIN * period).max(2.0);
     let regular = gaps.iter().filter(|gap| (*gap - period).abs() <= slack).count();
     let lengths: Vec<f64> = stalls.iter().map(|(_, length)| *length as f64).collect();
-    // a distance that is as wide as a few steps says nothing
-    if regular * 10 < gaps.len() * 9 || period < 4.0 {
+    let covered = period * stalls.len() as f64 / steps.len() as f64;
+    // a distance of a few steps says nothing, nor do stalls in one part of the run alone
+    if regular * 10 < gaps.len() * 9 || period < 4.0 || covered < COVERED_MIN {
         return None;
     }
     let step_s = BEAT.as_secs_f64() * width as f64;

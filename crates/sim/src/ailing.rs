@@ -1,0 +1,275 @@
+//! A server with one weakness, or several: what a diagnosis must be able to name. Each is exact, so
+//! that a test knows what the evidence has to be.
+
+use crate::servers::{Service, Stall};
+use crate::world::{Action, Admission, Client, Server};
+use std::collections::BTreeMap;
+use units::{Nanos, Purpose, Seed, Stream};
+
+/// A limiter of calls a second.
+#[derive(Clone, Copy, Debug)]
+pub struct Limiter {
+    pub per_s: f64,
+    pub burst: f64,
+    /// What calls beyond it are answered with; `None`: they wait for their turn.
+    pub status: Option<u16>,
+}
+
+/// A line of so many bytes a second.
+#[derive(Clone, Copy, Debug)]
+pub struct Line {
+    pub bytes_per_s: f64,
+    /// All answers share it; otherwise each has its own.
+    pub shared: bool,
+    /// Bytes of each answer's body.
+    pub body: usize,
+}
+
+/// What ails the server. [`Ailments::default`] answers each call at once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ailments {
+    pub work: Option<Service>,
+    /// Calls in work at once; 0: all.
+    pub workers: usize,
+    /// Answers leave at whole multiples of this after their call.
+    pub quantum: Option<Nanos>,
+    /// From this answer of a connection on, the body comes 40 ms after the head.
+    pub delayed_ack_from: Option<u64>,
+    /// Connections that are served at once; the others wait, unanswered.
+    pub served_at_once: Option<usize>,
+    /// Connections that may be open at once; the others are closed.
+    pub connection_cap: Option<usize>,
+    pub limiter: Option<Limiter>,
+    pub stall: Option<Stall>,
+    /// Calls within so long of the first one take so many times as long.
+    pub cold: Option<(Nanos, f64)>,
+    /// Each call takes so much longer than the one before it.
+    pub leak: Nanos,
+    pub close_after: Option<u64>,
+    pub line: Option<Line>,
+    /// Contention and coherency of the universal scalability law.
+    pub contention: Option<(f64, f64)>,
+    /// A share of the calls is answered 504 after so long.
+    pub late: Option<(f64, Nanos)>,
+    /// The law of every other connection, in place of `work`.
+    pub other_backend: Option<Service>,
+    /// Of every so many connects one needs its SYN repeated: after 1 s and, one in four of those, 3 s.
+    pub lost_connects: Option<u64>,
+    /// A share of the answers is sent again after 200 ms.
+    pub lost_answers: f64,
+}
+
+/// One connection as the server knows it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Peer {
+    number: u64,
+    answers: u64,
+    /// Bytes of the end of a request head that were seen.
+    seen: usize,
+    free: Nanos,
+    waits: bool,
+}
+
+/// The server itself.
+#[derive(Debug)]
+pub struct Ailing {
+    ails: Ailments,
+    random: Stream,
+    free: Vec<Nanos>,
+    peers: BTreeMap<Client, Peer>,
+    /// Ends of the calls in work.
+    in_work: Vec<Nanos>,
+    connects: u64,
+    calls: u64,
+    began: Option<Nanos>,
+    tokens: f64,
+    filled: Nanos,
+    line_free: Nanos,
+}
+
+/// What every answer takes at most beside its work: nothing real is exact.
+const JITTER: Nanos = Nanos::from_micros(150);
+/// How long a refusal takes, so that users who call again at once are bearable.
+const REFUSAL: Nanos = Nanos::from_millis(10);
+const DELAYED_ACK: Nanos = Nanos::from_millis(40);
+const RETRANSMISSION: Nanos = Nanos::from_millis(201);
+
+impl Ailing {
+    pub fn new(ails: Ailments, seed: u64) -> Ailing {
+        Ailing {
+            random: Seed(seed).stream(Purpose::Simulation, 1),
+            free: vec![Nanos::ZERO; ails.workers],
+            peers: BTreeMap::new(),
+            in_work: Vec::new(),
+            connects: 0,
+            calls: 0,
+            began: None,
+            tokens: ails.limiter.map_or(0.0, |limiter| limiter.burst),
+            filled: Nanos::ZERO,
+            line_free: Nanos::ZERO,
+            ails,
+        }
+    }
+
+    fn draw(&mut self, law: Service) -> Nanos {
+        match law {
+            Service::Fixed(span) => span,
+            Service::Exponential(mean) => {
+                Nanos::from_secs_f64(self.random.exponential(mean.as_secs_f64()))
+            }
+        }
+    }
+
+    /// The work of one call that arrives at `now` on connection `number`.
+    fn work(&mut self, now: Nanos, number: u64) -> Nanos {
+        let law = match self.ails.other_backend {
+            Some(other) if number % 2 == 1 => Some(other),
+            _ => self.ails.work,
+        };
+        let mut work = law.map_or(Nanos::ZERO, |law| self.draw(law));
+        work += self.ails.leak * self.calls;
+        let began = *self.began.get_or_insert(now);
+        if let Some((span, times)) = self.ails.cold
+            && now - began < span
+        {
+            work = Nanos((work.0 as f64 * times) as u64);
+        }
+        if let Some((a, b)) = self.ails.contention {
+            self.in_work.retain(|end| *end > now);
+            let n = self.in_work.len() as f64 + 1.0;
+            work = Nanos((work.0 as f64 * (1.0 + a * (n - 1.0) + b * n * (n - 1.0))) as u64);
+            self.in_work.push(now + work);
+        }
+        work + Nanos((self.random.unit() * JITTER.0 as f64) as u64)
+    }
+
+    /// When the work that begins at `now` at the earliest is done.
+    fn finish(&mut self, now: Nanos, work: Nanos) -> Nanos {
+        let done = match self.free.iter_mut().min() {
+            None => now + work,
+            Some(first) => {
+                *first = now.max(*first) + work;
+                *first
+            }
+        };
+        let done = self.ails.stall.and_then(|stall| stall.end_of(done)).unwrap_or(done);
+        match self.ails.quantum {
+            Some(tick) => now + tick * ((done - now).0.div_ceil(tick.0).max(1)),
+            None => done,
+        }
+    }
+
+    /// Whether the limiter lets a call through: when, or the status that it is refused with.
+    fn admit(&mut self, now: Nanos) -> Result<Nanos, u16> {
+        let Some(limiter) = self.ails.limiter else { return Ok(now) };
+        let gained = (now - self.filled).as_secs_f64() * limiter.per_s;
+        self.tokens = (self.tokens + gained).min(limiter.burst);
+        self.filled = self.filled.max(now);
+        if self.tokens >= 1.0 || limiter.status.is_none() {
+            self.tokens -= 1.0;
+            let wait = (-self.tokens).max(0.0) / limiter.per_s;
+            return Ok(now + Nanos::from_secs_f64(wait));
+        }
+        limiter.status.map_or(Ok(now), Err)
+    }
+
+    fn answer(&mut self, now: Nanos, client: Client) -> Vec<(Nanos, Action)> {
+        let mut peer = self.peers.get(&client).copied().unwrap_or_default();
+        if peer.waits {
+            return Vec::new();
+        }
+        peer.answers += 1;
+        let (mut status, mut at) = match self.admit(now) {
+            Err(refused) => (refused, now + REFUSAL),
+            Ok(admitted) => {
+                let work = self.work(admitted, peer.number);
+                (200, self.finish(admitted, work))
+            }
+        };
+        self.calls += 1;
+        if let Some((share, span)) = self.ails.late
+            && self.random.unit() < share
+        {
+            (status, at) = (504, now + span + Nanos((self.random.unit() * JITTER.0 as f64) as u64));
+        }
+        if self.random.unit() < self.ails.lost_answers {
+            at += RETRANSMISSION;
+        }
+        // answers keep their order on a connection
+        at = at.max(peer.free);
+        let last = self.ails.close_after.is_some_and(|most| peer.answers >= most);
+        let actions = self.send(at, status, &peer, last);
+        peer.free = actions.last().map_or(at, |(end, _)| *end);
+        self.peers.insert(client, peer);
+        actions
+    }
+
+    fn send(&mut self, at: Nanos, status: u16, peer: &Peer, last: bool) -> Vec<(Nanos, Action)> {
+        let body = self.ails.line.map_or(5, |line| line.body);
+        let close = if last { "Connection: close\r\n" } else { "" };
+        let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {body}\r\n{close}\r\n");
+        let body = vec![b'x'; body];
+        let mut end = at;
+        let late = self.ails.delayed_ack_from.is_some_and(|from| peer.answers >= from);
+        let mut actions = if late {
+            end = at + DELAYED_ACK + Nanos((self.random.unit() * JITTER.0 as f64) as u64);
+            vec![(at, Action::Bytes(head.into_bytes())), (end, Action::Bytes(body))]
+        } else if let Some(line) = self.ails.line {
+            let takes = Nanos::from_secs_f64(body.len() as f64 / line.bytes_per_s);
+            let start = if line.shared { at.max(self.line_free) } else { at };
+            end = start + takes;
+            self.line_free = end;
+            vec![(at, Action::Bytes(head.into_bytes())), (end, Action::Bytes(body))]
+        } else {
+            vec![(at, Action::Bytes([head.as_bytes(), &body].concat()))]
+        };
+        if last {
+            actions.push((end, Action::End));
+        }
+        actions
+    }
+}
+
+impl Server for Ailing {
+    fn connect(&mut self, _now: Nanos, client: Client) -> Admission {
+        self.connects += 1;
+        let open = self.peers.len();
+        let waits = self.ails.served_at_once.is_some_and(|most| open >= most);
+        let peer = Peer { number: self.connects, waits, ..Peer::default() };
+        self.peers.insert(client, peer);
+        match self.ails.lost_connects {
+            Some(every) if self.connects.is_multiple_of(every) => {
+                let again = if (self.connects / every).is_multiple_of(4) { 3 } else { 1 };
+                Admission::AcceptAfter(Nanos::from_secs(again) + JITTER * again)
+            }
+            _ => Admission::Accept,
+        }
+    }
+
+    fn receive(&mut self, now: Nanos, client: Client, bytes: &[u8]) -> Vec<(Nanos, Action)> {
+        let cap = self.ails.connection_cap.unwrap_or(usize::MAX);
+        let rank = self.peers.keys().filter(|other| **other < client).count();
+        if self.peers.len() > cap && rank >= cap {
+            self.peers.remove(&client);
+            return vec![(now, Action::End)];
+        }
+        let Some(peer) = self.peers.get_mut(&client) else { return Vec::new() };
+        let mut calls = 0;
+        for byte in bytes {
+            peer.seen = match (peer.seen, byte) {
+                (0 | 2, b'\r') => peer.seen + 1,
+                (1, b'\n') => 2,
+                (3, b'\n') => {
+                    calls += 1;
+                    0
+                }
+                _ => 0,
+            };
+        }
+        (0..calls).flat_map(|_| self.answer(now, client)).collect()
+    }
+
+    fn ended(&mut self, _now: Nanos, client: Client) {
+        self.peers.remove(&client);
+    }
+}

@@ -1,0 +1,364 @@
+//! The truth set of the diagnosis: servers with one known weakness, each named first at three loads,
+//! and healthy ones, of which nothing is said. In virtual time, so that it is exact.
+
+use plan::{Load, Plan, Think};
+use sim::{Ailing, Ailments, Limiter, Line, Service, Stall, World, execute_with, plan_for};
+use stats::Measurement;
+use stats::diagnosis::{Diagnosis, Evidence, of_ramp, of_run};
+use units::Nanos;
+
+const MS: fn(u64) -> Nanos = Nanos::from_millis;
+
+/// A load and how long it is held.
+#[derive(Clone, Copy)]
+enum Held {
+    /// Users, seconds.
+    Users(u32, u64),
+    /// Calls a second, seconds.
+    Rate(f64, u64),
+    /// Users with a connection for each call, seconds.
+    Fresh(u32, u64),
+}
+
+fn plan_of(held: Held) -> Plan {
+    let mut plan = plan_for("http://127.0.0.1:1/");
+    let closed = |users| Load::Closed { users, think: Think::None, session: None };
+    let (load, seconds) = match held {
+        Held::Users(users, seconds) | Held::Fresh(users, seconds) => (closed(users), seconds),
+        Held::Rate(rate, seconds) => {
+            let constant = plan::Arrivals::constant(units::Rate(rate));
+            let open = Load::Open {
+                arrivals: plan::Arrivals { gaps: plan::Gaps::Poisson, ..constant },
+                session: None,
+                connections_max: Some(2_000),
+                queue_max: Some(100_000),
+            };
+            (open, seconds)
+        }
+    };
+    plan.load = load;
+    plan.stop.duration = Some(Nanos::from_secs(seconds));
+    if matches!(held, Held::Fresh(..)) {
+        plan.connection.calls = Some(1);
+    }
+    plan
+}
+
+fn measure(plan: Plan, ails: Ailments) -> Measurement {
+    let server = Box::new(Ailing::new(ails, 7));
+    let world = World::new(server, Nanos::from_micros(20), Nanos::from_secs(1_000));
+    execute_with(plan, world, 1, None).measurement
+}
+
+/// How long a single call takes, as the call that goes first would tell.
+fn alone(ails: Ailments) -> Nanos {
+    let mut plan = plan_of(Held::Users(1, 100));
+    plan.stop.requests = Some(1);
+    measure(plan, ails).total.response().max()
+}
+
+fn evidence<'a>(held: Held, measurement: &'a Measurement, alone: Nanos) -> Evidence<'a> {
+    let mut evidence = Evidence::new(measurement);
+    evidence.users = match held {
+        Held::Users(users, _) | Held::Fresh(users, _) => Some(users),
+        Held::Rate(..) => None,
+    };
+    evidence.calls_max = matches!(held, Held::Fresh(..)).then_some(1);
+    evidence.one_by_one = true;
+    evidence.alone = Some(alone);
+    evidence.timeout = Nanos::from_secs(30);
+    evidence.connect_timeout = Nanos::from_secs(5);
+    evidence.driver_busy = Some(0.2);
+    evidence
+}
+
+fn diagnose(held: Held, ails: Ailments) -> Vec<Diagnosis> {
+    let measurement = measure(plan_of(held), ails);
+    of_run(&evidence(held, &measurement, alone(ails)))
+}
+
+fn told(found: &[Diagnosis]) -> String {
+    let lines = found
+        .iter()
+        .map(|one| format!("{} ({}): {}", one.rule.id, one.confidence.id(), one.evidence));
+    lines.collect::<Vec<String>>().join("\n")
+}
+
+/// Each load names `id` first.
+fn first(id: &str, ails: Ailments, loads: &[Held]) {
+    let mut wrong = Vec::new();
+    for (index, held) in loads.iter().enumerate() {
+        let found = diagnose(*held, ails);
+        if found.first().is_none_or(|one| one.rule.id != id) {
+            wrong.push(format!("load {index}: {}", told(&found)));
+        }
+    }
+    assert!(wrong.is_empty(), "not {id}:\n{}", wrong.join("\n"));
+}
+
+fn nothing(ails: Ailments, loads: &[Held]) {
+    for (index, held) in loads.iter().enumerate() {
+        let found = diagnose(*held, ails);
+        assert!(found.is_empty(), "{ails:?}, load {index}: {}", told(&found));
+    }
+}
+
+fn fixed(ms: u64) -> Option<Service> {
+    Some(Service::Fixed(MS(ms)))
+}
+
+fn random(ms: u64) -> Option<Service> {
+    Some(Service::Exponential(MS(ms)))
+}
+
+/// Loads for servers that take some 20 ms or do a few hundred calls a second.
+const USERS: [Held; 3] = [Held::Users(4, 12), Held::Users(12, 10), Held::Users(32, 8)];
+
+#[test]
+fn healthy_servers_give_no_finding() {
+    let micros = |micros| Some(Service::Exponential(Nanos::from_micros(micros)));
+    let quick = Ailments { work: micros(700), ..Ailments::default() };
+    nothing(quick, &[Held::Users(1, 3), Held::Users(4, 1), Held::Rate(100.0, 10)]);
+    nothing(quick, &[Held::Rate(600.0, 9), Held::Fresh(2, 2)]);
+    let slow = Ailments { work: random(12), ..Ailments::default() };
+    nothing(slow, &[Held::Users(4, 10), Held::Users(64, 1), Held::Rate(200.0, 10)]);
+    let steady = Ailments { work: fixed(7), ..Ailments::default() };
+    nothing(steady, &[Held::Users(3, 9), Held::Users(32, 1), Held::Fresh(4, 9)]);
+    let busy = Ailments { work: random(8), workers: 4, ..Ailments::default() };
+    nothing(busy, &[Held::Rate(200.0, 10), Held::Rate(350.0, 10), Held::Users(3, 10)]);
+    // one core, many short calls: the queue of a full processor is no pool
+    let core = Ailments { work: micros(200), workers: 1, ..Ailments::default() };
+    nothing(core, &[Held::Users(2, 1), Held::Users(16, 1), Held::Users(64, 1)]);
+}
+
+#[test]
+fn a_serial_handler() {
+    let serial = |ms| Ailments { work: fixed(ms), workers: 1, ..Ailments::default() };
+    first("serial-handler", serial(10), &USERS);
+    // what a call takes alone is a matter of luck where it is random; the curve tells it without
+    first(
+        "serial-handler",
+        serial(20),
+        &[Held::Rate(80.0, 12), Held::Fresh(8, 12), Held::Users(2, 12)],
+    );
+}
+
+#[test]
+fn a_worker_pool() {
+    let pool = |workers| Ailments { work: fixed(20), workers, ..Ailments::default() };
+    first("worker-pool", pool(2), &USERS);
+    first("worker-pool", pool(8), &[Held::Users(16, 8), Held::Users(48, 8), Held::Users(100, 8)]);
+    for (workers, users) in [(2, 16), (8, 16), (8, 100), (5, 23)] {
+        let found = diagnose(Held::Users(users, 6), pool(workers));
+        let expected = format!("about {workers} workers");
+        assert!(found[0].evidence.contains(&expected), "{}", told(&found));
+    }
+}
+
+#[test]
+fn a_scheduling_quantum() {
+    let swerve = Ailments { quantum: Some(MS(20)), work: fixed(2), ..Ailments::default() };
+    first(
+        "scheduling-quantum",
+        swerve,
+        &[Held::Users(1, 10), Held::Users(4, 9), Held::Users(32, 4)],
+    );
+    let comb = Ailments { work: random(15), ..swerve };
+    first("scheduling-quantum", comb, &[Held::Users(1, 10), Held::Users(8, 9), Held::Fresh(8, 5)]);
+}
+
+#[test]
+fn nagle_against_delayed_ack() {
+    let from = |answer| Ailments {
+        delayed_ack_from: Some(answer),
+        work: random(1),
+        ..Ailments::default()
+    };
+    first("nagle-delayed-ack", from(1), &USERS);
+    first(
+        "nagle-delayed-ack",
+        from(8),
+        &[Held::Users(1, 10), Held::Users(12, 9), Held::Rate(100.0, 10)],
+    );
+}
+
+#[test]
+fn an_accept_queue_that_overflows() {
+    let overflow = Ailments { lost_connects: Some(20), work: random(3), ..Ailments::default() };
+    first(
+        "accept-queue-overflow",
+        overflow,
+        &[Held::Fresh(4, 20), Held::Fresh(16, 9), Held::Fresh(64, 4)],
+    );
+}
+
+#[test]
+fn retransmission() {
+    let lossy = |share| Ailments { lost_answers: share, work: random(10), ..Ailments::default() };
+    first(
+        "retransmission",
+        lossy(0.01),
+        &[Held::Users(4, 9), Held::Users(12, 4), Held::Users(32, 2)],
+    );
+    first(
+        "retransmission",
+        lossy(0.003),
+        &[Held::Users(12, 5), Held::Rate(300.0, 10), Held::Fresh(8, 9)],
+    );
+}
+
+#[test]
+fn a_cap_on_connections() {
+    let waiting = Ailments { served_at_once: Some(3), work: random(10), ..Ailments::default() };
+    first("connection-cap", waiting, &[Held::Users(6, 8), Held::Users(16, 8), Held::Users(40, 8)]);
+    let closing = Ailments { connection_cap: Some(3), work: random(10), ..Ailments::default() };
+    first("connection-cap", closing, &[Held::Users(6, 8), Held::Users(12, 8), Held::Users(20, 5)]);
+}
+
+#[test]
+fn a_rate_limiter() {
+    let limit = |per_s, status| Ailments {
+        limiter: Some(Limiter { per_s, burst: 20.0, status }),
+        work: random(1),
+        ..Ailments::default()
+    };
+    first(
+        "rate-limit",
+        limit(100.0, Some(429)),
+        &[Held::Users(2, 12), Held::Users(6, 8), Held::Rate(300.0, 12)],
+    );
+    first(
+        "rate-limit",
+        limit(50.0, Some(503)),
+        &[Held::Users(2, 12), Held::Rate(120.0, 12), Held::Rate(200.0, 12)],
+    );
+    first("rate-limit", limit(200.0, None), &USERS);
+}
+
+#[test]
+fn a_periodic_stall() {
+    let stall = |length, period| Ailments {
+        stall: Some(Stall {
+            first: Nanos::from_secs(1_001),
+            length: MS(length),
+            period: MS(period),
+        }),
+        work: random(20),
+        ..Ailments::default()
+    };
+    first(
+        "periodic-stall",
+        stall(500, 2_000),
+        &[Held::Users(8, 12), Held::Users(16, 10), Held::Rate(400.0, 12)],
+    );
+    first(
+        "periodic-stall",
+        stall(150, 1_000),
+        &[Held::Users(12, 9), Held::Rate(300.0, 10), Held::Rate(900.0, 9)],
+    );
+}
+
+#[test]
+fn a_warm_up() {
+    let cold = Ailments {
+        cold: Some((Nanos::from_secs(4), 5.0)),
+        work: random(20),
+        ..Ailments::default()
+    };
+    first("warm-up", cold, &[Held::Users(4, 20), Held::Users(12, 12), Held::Rate(100.0, 20)]);
+}
+
+#[test]
+fn a_leak() {
+    let leak = |ns| Ailments { leak: Nanos(ns), work: random(20), ..Ailments::default() };
+    first("drift", leak(5_000), &[Held::Users(4, 20), Held::Users(12, 15), Held::Rate(200.0, 25)]);
+}
+
+#[test]
+fn a_limit_of_calls_per_connection() {
+    let limit =
+        |answers| Ailments { close_after: Some(answers), work: random(5), ..Ailments::default() };
+    let loads = [Held::Users(2, 5), Held::Users(8, 2), Held::Users(24, 1)];
+    first("keep-alive-limit", limit(1), &loads);
+    first("keep-alive-limit", limit(7), &loads);
+    first(
+        "keep-alive-limit",
+        limit(50),
+        &[Held::Users(1, 10), Held::Users(8, 3), Held::Rate(200.0, 10)],
+    );
+}
+
+#[test]
+fn a_line_that_is_full() {
+    let line = |shared| Ailments {
+        line: Some(Line { bytes_per_s: 1.25e6, shared, body: 20_000 }),
+        ..Ailments::default()
+    };
+    first("bandwidth-limit", line(true), &USERS);
+    first(
+        "bandwidth-limit",
+        line(false),
+        &[Held::Users(1, 10), Held::Users(8, 8), Held::Rate(100.0, 10)],
+    );
+}
+
+#[test]
+fn a_time_out_behind_the_server() {
+    let late = |share, seconds| Ailments {
+        late: Some((share, Nanos::from_secs(seconds))),
+        work: random(10),
+        ..Ailments::default()
+    };
+    first(
+        "round-timeout",
+        late(0.01, 2),
+        &[Held::Users(4, 12), Held::Users(12, 9), Held::Users(32, 5)],
+    );
+    first(
+        "round-timeout",
+        late(0.02, 5),
+        &[Held::Users(12, 20), Held::Rate(150.0, 20), Held::Fresh(8, 20)],
+    );
+}
+
+#[test]
+fn backends_of_different_speed() {
+    let mixed = Ailments { work: random(10), other_backend: random(50), ..Ailments::default() };
+    first("mixed-backends", mixed, &[Held::Users(8, 9), Held::Users(24, 5), Held::Users(64, 3)]);
+}
+
+#[test]
+fn contention_from_the_curve() {
+    let usl = |a, b| Ailments { contention: Some((a, b)), work: fixed(20), ..Ailments::default() };
+    for (a, b) in [(0.05, 0.002), (0.02, 0.005), (0.1, 0.001)] {
+        let found = ramp(usl(a, b), &[1, 2, 4, 8, 16, 32, 64]);
+        let named = found.first().map(|one| one.rule.id);
+        assert_eq!(named, Some("cpu-contention"), "{}", told(&found));
+    }
+}
+
+#[test]
+fn the_curve_tells_pools_whatever_their_law() {
+    for (workers, id) in [(1, "serial-handler"), (3, "worker-pool"), (10, "worker-pool")] {
+        let ails = Ailments { work: random(30), workers, ..Ailments::default() };
+        let found = ramp(ails, &[1, 2, 4, 8, 16, 32, 64]);
+        let named = found.first().map(|one| one.rule.id);
+        assert_eq!(named, Some(id), "{}", told(&found));
+        let expected = format!("{workers} workers");
+        assert!(workers == 1 || found[0].evidence.contains(&expected), "{}", told(&found));
+    }
+    let healthy = Ailments { work: random(30), ..Ailments::default() };
+    let found = ramp(healthy, &[1, 2, 4, 8, 16, 32]);
+    assert!(found.is_empty(), "{}", told(&found));
+}
+
+/// A staircase of populations; the lowest is held longest, because it has the fewest calls.
+fn ramp(ails: Ailments, users: &[u32]) -> Vec<Diagnosis> {
+    let held = |users: &u32| Held::Users(*users, if *users < 4 { 30 } else { 5 });
+    let steps: Vec<(Held, Measurement)> =
+        users.iter().map(held).map(|held| (held, measure(plan_of(held), ails))).collect();
+    let alone = alone(ails);
+    let steps: Vec<Evidence<'_>> =
+        steps.iter().map(|(held, measurement)| evidence(*held, measurement, alone)).collect();
+    of_ramp(&steps, None)
+}
