@@ -5,6 +5,7 @@ use plan::{Plan, TlsPlan};
 use report::RunReport;
 use sample::{CallRecord, Ends};
 use stats::{Second, Snapshot};
+use std::net::IpAddr;
 use units::Nanos;
 use url::Url;
 
@@ -23,6 +24,14 @@ pub trait Files {
     /// As [`Files::read`], of the folder.
     fn read_folder(&self, path: &str) -> Result<Vec<Vec<u8>>, SystemError> {
         Err(SystemError { number: 20, text: format!("{path}: Not a directory") })
+    }
+
+    /// An address of a host.
+    ///
+    /// # Errors
+    /// The resolver's sentence.
+    fn resolve(&self, host: &str) -> Result<IpAddr, String> {
+        host.parse().map_err(|_| format!("{host} has no address"))
     }
 
     /// Asks for a page and gives back what its elements refer to, in their order.

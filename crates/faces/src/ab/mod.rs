@@ -29,7 +29,7 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
         Err(ending) => return Reading::End(ending),
     };
     let mut ab = Ab { tally: Tally::new(&options), strict: extras.strict, options };
-    match setup::plan(&ab.options) {
+    match setup::plan(&ab.options, files) {
         Ok(plan) if extras.native => {
             Reading::End(Ending::text(native::command(&ab.options, &plan)))
         }

@@ -47,8 +47,8 @@ pub(super) fn command(options: &Options, plan: &Plan) -> String {
     if let Some((host, port)) = &options.proxy {
         add("--proxy", format!("http://{host}:{port}"));
     }
-    if let Some(local) = &options.bind {
-        add("--bind", local.clone());
+    if let Some(local) = plan.connection.bind.first() {
+        add("--bind", local.to_string());
     }
     if options.window > 0 {
         add("--send-buffer", options.window.to_string());

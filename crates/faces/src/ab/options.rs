@@ -164,9 +164,14 @@ impl Draft<'_> {
     /// Options that name a method or a file.
     fn take_file(&mut self, letter: char, value: &str) -> Result<(), Ending> {
         if letter == 'E' {
-            let pem = self.files.read(value).map_err(|_| {
-                Ending::error(format!("unable to get certificate from '{value}'\n"), 1)
-            })?;
+            let lacks = |what| Ending::error(format!("unable to get {what} from '{value}'\n"), 1);
+            let pem = self.files.read(value).map_err(|_| lacks("certificate"))?;
+            let text = String::from_utf8_lossy(&pem);
+            for (part, what) in [("CERTIFICATE-----", "certificate"), ("KEY-----", "private key")] {
+                if !text.contains(part) {
+                    return Err(lacks(what));
+                }
+            }
             self.options.identity = Some((value.to_owned(), pem));
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use super::options::Options;
 use super::{ciphers, exit_code};
-use crate::{Ending, words};
+use crate::{Ending, Files, words};
 use plan::{
     AddressOrder, Expect, HttpVersion, Load, Plan, TargetPlan, Think, Timeouts, TlsPlan,
     TlsVersions,
@@ -21,7 +21,7 @@ pub(super) enum Refusal {
     AfterBanner(Ending),
 }
 
-pub(super) fn plan(options: &Options) -> Result<Plan, Refusal> {
+pub(super) fn plan(options: &Options, files: &dyn Files) -> Result<Plan, Refusal> {
     let tls = tls(options).map_err(Refusal::BeforeBanner)?;
     let after = |text: String, code| Refusal::AfterBanner(Ending::error(text, code));
     let head = head(options);
@@ -29,7 +29,9 @@ pub(super) fn plan(options: &Options) -> Result<Plan, Refusal> {
         // a poll set for nobody
         return Err(after("apr_pollset_poll: Invalid argument (22)\n".into(), 22));
     }
-    let url = target(options).ok_or_else(|| no_such_host(connect_host(options)))?;
+    // a login is no part of ab's URLs, but of a name that nobody has
+    let url = target(options).filter(|url| url.username().is_empty() && url.password().is_none());
+    let url = url.ok_or_else(|| no_such_host(connect_host(options)))?;
     let mut plan = Plan::for_targets(vec![TargetPlan {
         method: Some(options.method.name().to_owned()),
         raw: Some([head.as_bytes(), options.body.as_deref().unwrap_or_default()].concat()),
@@ -58,7 +60,7 @@ pub(super) fn plan(options: &Options) -> Result<Plan, Refusal> {
         (connection.send_buffer, connection.recv_buffer) = (bytes, bytes);
     }
     if let Some(address) = &options.bind {
-        let local = address.parse().map_err(|_| no_such_host(address))?;
+        let local = files.resolve(address).map_err(|_| no_such_host(address))?;
         connection.bind = vec![local];
     }
     if let Some((host, port)) = &options.proxy {

@@ -4,6 +4,7 @@ use crate::caller::Caller;
 use engine::exchange::{Caller as _, Outgoing};
 use faces::{FOLDER_FILES_MAX, Files, Page, Reference, SystemError};
 use std::io::Read;
+use std::net::IpAddr;
 use units::Nanos;
 use wire::answer::Asked;
 
@@ -39,6 +40,12 @@ impl Files for Disk {
         }
         names.sort();
         names.iter().map(|path| self.read(&path.to_string_lossy())).collect()
+    }
+
+    fn resolve(&self, host: &str) -> Result<IpAddr, String> {
+        let found = host::resolve(host, 1, host::Family::Any).map_err(|error| error.to_string())?;
+        let first = found.0.first().ok_or_else(|| format!("{host} has no address"))?;
+        Ok(first.ip())
     }
 
     fn look_at(&self, page: &Page<'_>) -> Result<Vec<Reference>, String> {

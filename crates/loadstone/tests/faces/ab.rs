@@ -112,6 +112,7 @@ fn plain_runs_and_their_options() {
         vec!["-l", "-n", "4", &hw],
         vec!["-t", "20", "-n", "6", "-c", "3", &hw],
         vec!["-b", "65536", "-s", "20", "-B", "127.0.0.1", "-n", "3", &hw],
+        vec!["-B", "localhost", "-n", "3", &hw],
         vec!["-Q", &hw],
         vec!["-m", "OPTIONS", "-n", "3", &hw],
     ] {
@@ -318,6 +319,7 @@ fn what_cannot_be_asked_for_is_refused_in_the_same_words() {
         vec!["http://[::1/"],
         vec!["-B", "192.0.2.1", page],
         vec!["-E", missing, "https://127.0.0.1:1/"],
+        vec!["-E", "/dev/null", page],
     ] {
         let (theirs, ours) = (original(&args), ours(&args));
         if args.contains(&"-E") {
@@ -348,6 +350,43 @@ fn nobody_there_and_no_such_name() {
     same(&["http://no-such-name.invalid/"]);
     same(&["-X", "no-such-name.invalid:80", "http://127.0.0.1/"]);
     same(&["-X", "127.0.0.1", "http://127.0.0.1/"]);
+    same(&["-B", "no-such-name.invalid", &url]);
+    same(&["http://name:word@127.0.0.1:1/"]);
+}
+
+#[test]
+fn many_failures_end_the_run_or_are_counted() {
+    let port = crate::support::free_port();
+    let url = format!("http://127.0.0.1:{port}/");
+    same(&["-n", "30", "-c", "12", &url]);
+    // ab counts each of them one and a half times
+    let counted = |ran: &Ran| {
+        let kept = ran.stdout.lines().filter(|line| {
+            !line.starts_with("Failed requests:") && !line.contains("Receive: ")
+        });
+        (masked(&kept.collect::<Vec<_>>().join("\n")), ran.stderr.clone(), ran.code)
+    };
+    for args in [vec!["-r", "-n", "13", &url], vec!["-r", "-n", "30", "-c", "12", &url]] {
+        let (theirs, ours) = (original(&args), ours(&args));
+        assert_eq!(counted(&theirs), counted(&ours), "{theirs:#?}\n{ours:#?}");
+        assert!(ours.stdout.contains(&format!("Complete requests:      {}\n", args[2])));
+    }
+}
+
+#[test]
+fn a_time_limit_sets_the_number_of_requests_where_it_stands() {
+    let site = Site::start(&[]);
+    let url = site.url("/hw");
+    // 50,000 at the moment it is read, so that five at once are possible
+    let args = ["-q", "-d", "-c", "5", "-n", "2", "-t", "1", &url];
+    let (theirs, ours) = (original(&args), ours(&args));
+    let masked = |ran: &Ran| digits_masked(&masked(&ran.stdout));
+    assert_eq!(masked(&theirs), masked(&ours), "{theirs:#?}\n{ours:#?}");
+    assert_eq!((theirs.code, theirs.stderr), (ours.code, ours.stderr));
+    let complete = figure(&ours.stdout, "Complete requests:", "");
+    assert!(complete > 2.0 && complete <= 50_000.0, "{complete}");
+    same(&["-t", "1", "-n", "2", "-c", "5", &url]);
+    same(&["-t", "30", "-n", "7", "-c", "5", &url]);
 }
 
 #[test]
