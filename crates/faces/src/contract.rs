@@ -111,6 +111,11 @@ pub struct ScriptJob {
     pub path: String,
     pub headers: Vec<(String, String)>,
     pub args: Vec<String>,
+    /// `None`: GET.
+    pub method: Option<String>,
+    pub body: Option<Vec<u8>>,
+    /// What it prints goes to standard error.
+    pub aside: bool,
 }
 
 /// What one worker counted in one interval of [`plan::MeasurePlan::interval`].

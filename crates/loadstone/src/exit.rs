@@ -41,8 +41,11 @@ impl Failure {
         Failure { code: Code::NotWritten, text: format!("{error:#}") }
     }
 
-    /// A run itself fails only when its log of calls cannot be written, or by a bug.
+    /// A run itself fails only by its script, when its log of calls cannot be written, or by a bug.
     pub(crate) fn from_run(error: anyhow::Error) -> Failure {
+        if let Some(error) = error.downcast_ref::<workload::ScriptError>() {
+            return Failure::usage(format!("--script: {error}"));
+        }
         Failure::not_written(&error)
     }
 }

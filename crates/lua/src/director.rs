@@ -27,6 +27,11 @@ pub struct Site {
     /// Path and query.
     pub path: String,
     pub headers: Vec<(String, String)>,
+    /// `None`: GET.
+    pub method: Option<String>,
+    pub body: Option<Vec<u8>>,
+    /// `print` and `io.write` go to standard error.
+    pub aside: bool,
 }
 
 /// What ends a run before it begins, or its script's part in it.

@@ -11,6 +11,15 @@ const START_MAX: u64 = 1_000_000_000;
 /// Instructions between two looks at how many there have been.
 const STRIDE: u32 = 1_000_000;
 
+/// What a script prints goes to standard error, where standard output is not its to have.
+const ASIDE: &str = "\
+io.output(io.stderr)
+print = function(...)
+  local parts = { ... }
+  for at = 1, select('#', ...) do parts[at] = tostring(parts[at]) end
+  io.write(table.concat(parts, '\\t'), '\\n')
+end";
+
 /// A Lua state with the ways into its script.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -50,6 +59,15 @@ impl State {
         lua.globals().raw_set("wrk", &wrk)?;
         let prelude = lua.load(include_str!("prelude.lua")).set_name("=wrk");
         let ways: Table = prelude.call(crate::address::native(&lua)?)?;
+        if let Some(method) = &site.method {
+            wrk.raw_set("method", method.as_str())?;
+        }
+        if let Some(body) = &site.body {
+            wrk.raw_set("body", lua.create_string(body)?)?;
+        }
+        if site.aside {
+            lua.load(ASIDE).set_name("=wrk").exec()?;
+        }
         Ok(State {
             request: ways.raw_get("request")?,
             response: ways.raw_get("response")?,

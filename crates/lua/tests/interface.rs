@@ -17,7 +17,7 @@ fn stage() -> Stage {
         host: "127.0.0.1".into(),
         port: Some(port.to_string()),
         path: "/start?x=1".into(),
-        headers: Vec::new(),
+        ..Site::default()
     };
     Stage { _listener: listener, site }
 }

@@ -17,6 +17,7 @@ impl Plan {
             order: Order::InOrder,
             sequence: Vec::new(),
             request: RequestPlan::default(),
+            script: None,
             connection: ConnectionPlan::default(),
             tls: TlsPlan::default(),
             load: Load::Closed { users: 10, think: Think::None, session: None },

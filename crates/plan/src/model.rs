@@ -14,6 +14,8 @@ pub struct Plan {
     /// Rows of the targets by the index of the call, in place of one after the other; empty: none.
     pub sequence: Vec<u32>,
     pub request: RequestPlan,
+    /// Makes the requests, in place of the only target's.
+    pub script: Option<ScriptPlan>,
     pub connection: ConnectionPlan,
     pub tls: TlsPlan,
     pub load: Load,
@@ -46,6 +48,17 @@ impl TargetPlan {
     pub fn new(url: url::Url) -> TargetPlan {
         TargetPlan { url, weight: 1.0, method: None, body: None, raw: None }
     }
+}
+
+/// A script in Lua with wrk's interface; it finds the target's URL and the request's method, headers
+/// and body in its table `wrk`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptPlan {
+    /// Its name in messages: the file's.
+    pub name: String,
+    pub text: Vec<u8>,
+    /// What it finds from `args[1]` on; `args[0]` is the URL.
+    pub args: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 mod connection;
 mod load;
 mod request;
+mod script;
 
 use crate::Plan;
 use units::Nanos;
@@ -33,6 +34,7 @@ impl std::error::Error for Problem {}
 pub fn validate(plan: &Plan) -> Result<(), Vec<Problem>> {
     let mut problems = Problems(Vec::new());
     request::check(plan, &mut problems);
+    script::check(plan, &mut problems);
     connection::check(plan, &mut problems);
     load::check(plan, &mut problems);
     check_measure(plan, &mut problems);

@@ -21,7 +21,7 @@ use options::Options;
 use rates::Rates;
 use report::RunReport;
 use sample::FailureClass;
-use stats::{Hist, Snapshot};
+use stats::{Hist, Measurement, Snapshot};
 
 /// Reads the command line of wrk, or of wrk2 when it was started under that name.
 pub fn read(
@@ -65,6 +65,7 @@ fn script_job(options: &Options, files: &dyn Files) -> Box<ScriptJob> {
         path: address.path.clone(),
         headers: options.fields(),
         args: options.args.clone(),
+        ..ScriptJob::default()
     })
 }
 
@@ -239,6 +240,25 @@ impl Wrk {
             ));
         }
         notes
+    }
+}
+
+/// What a script's `done` is told of a run of our own: response times, and the calls a second of
+/// each whole row of the series.
+pub fn figures_of(measurement: &Measurement) -> Figures {
+    let total = &measurement.total;
+    let measured = measurement.series.iter().filter(|row| !row.warm_up && row.span_s > 0.0);
+    let rate = |row: &stats::Second| {
+        let calls = row.counts.succeeded + row.counts.failed + row.counts.timed_out;
+        ((calls as f64 / row.span_s).round() as u64, 1)
+    };
+    Figures {
+        requests: total.answers_in_window,
+        bytes: total.bytes_in_window,
+        runtime_us: measurement.window.0 / 1000,
+        errors: errors(total),
+        latency: spread_of(&total.response()),
+        rates: Spread::new(measured.map(rate).collect()),
     }
 }
 

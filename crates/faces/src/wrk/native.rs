@@ -5,10 +5,6 @@ use crate::Ending;
 use crate::words::shell_quoted;
 
 pub(super) fn command(options: &Options) -> Ending {
-    if options.script.is_some() {
-        let text = "there is no native command for a script: wrk's own command line runs it here\n";
-        return Ending::error(text, 1);
-    }
     let mut parts = vec!["loadstone run".to_owned(), shell_quoted(&options.args[0])];
     let mut add =
         |name: &str, value: String| parts.push(format!("{name} {}", shell_quoted(&value)));
@@ -23,6 +19,9 @@ pub(super) fn command(options: &Options) -> Ending {
     add("-d", format!("{}s", options.duration_s));
     add("--threads", options.threads.to_string());
     add("--timeout", format!("{}s", options.timeout_s));
+    if let Some(script) = &options.script {
+        add("--script", script.clone());
+    }
     for (name, value) in options.fields() {
         add("-H", format!("{name}: {value}"));
     }
@@ -31,6 +30,10 @@ pub(super) fn command(options: &Options) -> Ending {
     }
     if options.latency {
         parts.push("--percentiles".to_owned());
+    }
+    if options.script.is_some() && options.args.len() > 1 {
+        parts.push("--".to_owned());
+        parts.extend(options.args[1..].iter().map(|arg| shell_quoted(arg)));
     }
     Ending::text(parts.join(" ") + "\n")
 }

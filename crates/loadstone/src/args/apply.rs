@@ -5,7 +5,7 @@ use super::run::*;
 use super::{Outputs, UsageError, parse::List};
 use plan::{
     AddressFamily, Arrivals, Auth, ConnectionPlan, FileSource, Gaps, HttpVersion, Load, Location,
-    Order, Plan, RequestPlan, SessionPlan, TargetPlan, Think, TlsPlan, TlsVersions,
+    Order, Plan, RequestPlan, ScriptPlan, SessionPlan, TargetPlan, Think, TlsPlan, TlsVersions,
 };
 use std::path::Path;
 use url::Url;
@@ -22,6 +22,7 @@ impl RunArgs {
         outputs.check()?;
         let mut plan = base.plan;
         self.request.apply(&mut plan, base.from_file, files)?;
+        self.request.apply_script(&mut plan, self.script_args, files)?;
         self.expect.apply(&mut plan);
         self.load.apply(&mut plan)?;
         self.end.apply(&mut plan, self.request.once);
@@ -147,6 +148,15 @@ impl RequestArgs {
                  only; give a file to one of them",
             ));
         }
+        let readers = [&self.urls, &self.body_file, &self.script];
+        if self.script.as_deref() == stdin
+            && readers.iter().filter(|r| r.as_deref() == stdin).count() > 1
+        {
+            return Err(UsageError::new(
+                "--script - reads standard input, and another option does so too; give a file to \
+                 one of them",
+            ));
+        }
         let named = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("user-agent");
         if self.user_agent.is_some() && self.headers.iter().any(|header| named(&header)) {
             return Err(UsageError::new(
@@ -185,6 +195,30 @@ impl RequestArgs {
             None if bodied || !from_file => plan.post_bodies(),
             None => {}
         }
+        Ok(())
+    }
+
+    fn apply_script(
+        &self,
+        plan: &mut Plan,
+        args: Vec<String>,
+        files: &dyn FileSource,
+    ) -> Result<(), UsageError> {
+        if let Some(path) = &self.script {
+            let text = files.read(path);
+            let text = text.map_err(|why| UsageError::new(format!("--script: {why}")))?;
+            let name = if path == "-" { "standard input".to_owned() } else { path.clone() };
+            plan.script = Some(ScriptPlan { name, text, args: Vec::new() });
+        }
+        if args.is_empty() {
+            return Ok(());
+        }
+        let Some(script) = &mut plan.script else {
+            return Err(UsageError::new(
+                "what stands behind -- is for a script; add --script FILE, or drop it",
+            ));
+        };
+        script.args = args;
         Ok(())
     }
 

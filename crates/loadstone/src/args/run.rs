@@ -15,7 +15,7 @@ use units::{Nanos, RateSpan};
 /// calls that fall due whatever the server does. Options given beside a PLAN.toml win over it.
 #[derive(Args, Clone, Debug, Default)]
 #[command(
-    override_usage = "loadstone run [OPTIONS] URL|PLAN.toml\n       loadstone run [OPTIONS] --urls FILE [BASE-URL]",
+    override_usage = "loadstone run [OPTIONS] URL|PLAN.toml\n       loadstone run [OPTIONS] --urls FILE [BASE-URL]\n       loadstone run [OPTIONS] --script FILE URL [-- ARGUMENT...]",
     after_help = "\
 Quantities: times 500ms 10s 1m30s, rates 2000/s 120/m, sizes 64k 1M. The long
 help (--help) has all options."
@@ -24,6 +24,9 @@ pub(crate) struct RunArgs {
     /// http(s)://host/path, host[:port][/path], or a plan file ending in .toml
     #[arg(value_name = "URL|PLAN.toml")]
     pub(super) target: Option<String>,
+    /// With --script: what the script finds in its args
+    #[arg(last = true, value_name = "ARGUMENT")]
+    pub(super) script_args: Vec<String>,
     #[command(flatten)]
     pub(super) load: LoadArgs,
     #[command(flatten)]
@@ -129,6 +132,9 @@ pub(super) struct RequestArgs {
     /// Take each URL of the list one time
     #[arg(long)]
     pub(super) once: bool,
+    /// Requests made by a script in Lua, as wrk's are; - is standard input
+    #[arg(long, value_name = "FILE|-", hide_short_help = true)]
+    pub(super) script: Option<String>,
     /// Method [default: GET, POST with a body]
     #[arg(long, value_name = "NAME", value_parser = rules::parse_method)]
     pub(super) method: Option<String>,

@@ -266,6 +266,9 @@ fn what_cannot_be() {
         --csv x --html x h
         --json x --log x h
         --hdr '' h
+        --script gone.lua h
+        --script b.bin --session 3 --rate 5 h
+        h -- word
         gone.toml
         bad.toml
         h other
@@ -342,6 +345,7 @@ const VALUES: &[(&str, &str)] = &[
     ("calls", "5"),
     ("pipeline", "5"),
     ("group", "5"),
+    ("script", "b.bin"),
     ("unix", "/s"),
     ("resolve", "h:80:127.0.0.1"),
     ("bind", "127.0.0.2"),

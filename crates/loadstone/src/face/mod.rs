@@ -6,7 +6,7 @@ mod disk;
 mod idle;
 #[cfg_attr(feature = "lua", path = "script.rs")]
 #[cfg_attr(not(feature = "lua"), path = "no_script.rs")]
-mod script;
+pub(crate) mod script;
 mod trouble;
 mod watch;
 
@@ -17,13 +17,14 @@ use crate::run::{assemble, threads::Watcher};
 use disk::Disk;
 use engine::Logging;
 use faces::{Ending, Extras, Face, Facts, Job, OutFile, Reading, Tool, Trouble};
+use plan::Load;
 use report::RunReport;
 use script::Stage;
 use std::cell::RefCell;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::rc::Rc;
-use units::Nanos;
+use units::{Nanos, Rate};
 use watch::Watch;
 use workload::{Script, ScriptError};
 
@@ -70,7 +71,7 @@ fn run(job: Job, utc_offset_s: i32) -> ExitCode {
         let text = format!("cannot catch signals: {error}");
         return finish(face.cannot_start(&Trouble::Other(text)), extras);
     }
-    let stage = match script.map(|job| Stage::open(*job)).transpose() {
+    let stage = match script.map(|job| Stage::open(*job, &mut tell)).transpose() {
         Ok(stage) => stage,
         Err(trouble) => return finish(face.cannot_start(&trouble), extras),
     };
@@ -94,10 +95,11 @@ fn run(job: Job, utc_offset_s: i32) -> ExitCode {
             Err(error) => finish(Ending::error(format!("{error:#}\n"), 1), extras),
         };
     };
-    let scripts = match stage.cast(&mut plan, prepared.workers) {
+    let scripts = match stage.cast(prepared.workers, &mut tell) {
         Ok(scripts) => scripts,
         Err(trouble) => return finish(face.borrow_mut().cannot_start(&trouble), extras),
     };
+    rate_by_requests(&mut plan, &scripts);
     let ran = measured(&plan, &prepared, logging, scripts, &face, utc_offset_s);
     stage.flush();
     let code = match ran {
@@ -111,6 +113,15 @@ fn run(job: Job, utc_offset_s: i32) -> ExitCode {
     match told {
         Ok(()) => code,
         Err(trouble) => finish(face.borrow_mut().cannot_start(&trouble), extras),
+    }
+}
+
+/// wrk2's rate counts requests, of which one of the plan's calls may hold several.
+fn rate_by_requests(plan: &mut plan::Plan, scripts: &[Box<dyn Script>]) {
+    let together = scripts.first().map_or(1, |part| part.wants().requests.max(1));
+    if let Load::Open { arrivals, .. } = &mut plan.load {
+        arrivals.from = Rate(arrivals.from.0 / f64::from(together));
+        arrivals.to = Rate(arrivals.to.0 / f64::from(together));
     }
 }
 

@@ -1,16 +1,13 @@
 //! The script that makes a run's requests.
 
-use super::tell;
 use faces::wrk::{Errors, Figures, Spread};
 use faces::{ScriptJob, Trouble};
 use lua::{Director, Program, Site};
-use plan::{Load, Plan};
-use units::Rate;
 use workload::Script;
 
 /// A script that has been loaded, and the server that it has looked for.
 #[derive(Debug)]
-pub(super) struct Stage {
+pub(crate) struct Stage {
     program: Program,
     site: Site,
     args: Vec<String>,
@@ -18,42 +15,38 @@ pub(super) struct Stage {
 }
 
 impl Stage {
+    /// `complain` is told of a text that cannot be loaded; as in wrk, it goes on without it.
+    ///
     /// # Errors
     /// No server there, or the script went wrong.
-    pub(super) fn open(job: ScriptJob) -> Result<Stage, Trouble> {
-        let ScriptJob { text, scheme, host, port, path, headers, args } = job;
+    pub(crate) fn open(job: ScriptJob, complain: &mut dyn FnMut(&str)) -> Result<Stage, Trouble> {
+        let ScriptJob { text, scheme, host, port, path, headers, args, method, body, aside } = job;
         let (name, text) = text.unwrap_or_else(|| (String::new(), Ok(Vec::new())));
         let program = Program { name, text };
-        let site = Site { scheme, host, port, path, headers };
-        let mut complain = |text: &str| tell(&format!("{}: {text}\n", program.name));
+        let site = Site { scheme, host, port, path, headers, method, body, aside };
+        let mut complain = |text: &str| complain(&format!("{}: {text}\n", program.name));
         let director = Director::new(&program, &site, &mut complain).map_err(trouble)?;
         Ok(Stage { program, site, args, director })
     }
 
-    /// The workers' parts. A rate counts requests, of which one of the plan's calls may hold several.
+    /// The workers' parts.
     ///
     /// # Errors
     /// The script went wrong.
-    pub(super) fn cast(
+    pub(crate) fn cast(
         &mut self,
-        plan: &mut Plan,
         workers: u32,
+        complain: &mut dyn FnMut(&str),
     ) -> Result<Vec<Box<dyn Script>>, Trouble> {
         let name = &self.program.name;
-        let mut complain = |text: &str| tell(&format!("{name}: {text}\n"));
+        let mut complain = |text: &str| complain(&format!("{name}: {text}\n"));
         let parts =
             self.director.cast(&self.program, &self.site, workers, &self.args, &mut complain);
-        let parts = parts.map_err(trouble)?;
-        let together = parts.first().map_or(1, |part| part.wants().requests.max(1));
-        if let Load::Open { arrivals, .. } = &mut plan.load {
-            arrivals.from = Rate(arrivals.from.0 / f64::from(together));
-            arrivals.to = Rate(arrivals.to.0 / f64::from(together));
-        }
-        Ok(parts)
+        parts.map_err(trouble)
     }
 
     /// What the script has printed goes out before the report.
-    pub(super) fn flush(&self) {
+    pub(crate) fn flush(&self) {
         self.director.flush();
     }
 
@@ -61,7 +54,7 @@ impl Stage {
     ///
     /// # Errors
     /// The script went wrong.
-    pub(super) fn done(&self, figures: &Figures) -> Result<(), Trouble> {
+    pub(crate) fn done(&self, figures: &Figures) -> Result<(), Trouble> {
         if !self.director.wants_done() {
             return Ok(());
         }

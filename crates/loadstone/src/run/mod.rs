@@ -8,12 +8,13 @@ mod meters;
 pub(crate) mod output;
 pub(crate) mod placement;
 pub(crate) mod prepare;
+mod scripted;
 pub(crate) mod threads;
 pub(crate) mod trial;
 mod view;
 pub(crate) mod watchers;
 
-use crate::args::Outputs;
+use crate::args::{Outputs, Sink};
 use crate::calibration::Calibration;
 use crate::exit::{Code, Failure};
 use call_log::LogFile;
@@ -25,6 +26,7 @@ use plan::{Load, Plan};
 use prepare::{Prepared, prepare};
 use report::{DummyRun, FirstCall, Headline, RunReport, SloResult};
 use sample::{Environment, FailureClass};
+use scripted::Stages;
 use stats::{Cause, Counts, Measurement, State, Verdict};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
@@ -99,7 +101,8 @@ pub(crate) fn run(mut plan: Plan, outputs: &Outputs) -> Result<Code, Failure> {
     }
     let view = outputs.live.then(|| View::open(&plan, name)).transpose()?;
     let onlookers = Onlookers { view, meters };
-    let mut runs = repeats(&plan, &prepared, calibration.as_ref(), outputs, &onlookers)?;
+    let mut stages = Stages::default();
+    let mut runs = repeats(&plan, &prepared, calibration.as_ref(), outputs, &onlookers, &mut stages)?;
     onlookers.close();
     if runs.is_empty() {
         runs.push(interrupted_before());
@@ -107,6 +110,7 @@ pub(crate) fn run(mut plan: Plan, outputs: &Outputs) -> Result<Code, Failure> {
     let call = Some(found.call);
     let report = assemble(&plan, &prepared, call, runs, &environment, calibration, name);
     output::write(&report, outputs)?;
+    stages.done()?;
     Ok(exit_code(&report))
 }
 
@@ -204,6 +208,7 @@ fn repeats(
     calibration: Option<&Calibration>,
     outputs: &Outputs,
     onlookers: &Onlookers,
+    stages: &mut Stages,
 ) -> Result<Vec<Measured>, Failure> {
     let mut runs = Vec::new();
     let log_file = outputs.log.as_deref().map(LogFile::create).transpose();
@@ -227,8 +232,12 @@ fn repeats(
             Box::new(Watchers(all))
         };
         let logging = engine::Logging { calls: outputs.log.is_some(), ..Default::default() };
-        let measured = measure(&this, prepared, calibration, logging, Vec::new(), &mut watcher);
-        runs.push(measured.map_err(Failure::from_run)?);
+        let aside = outputs.json == Some(Sink::Stdout);
+        let scripts = stages.cast(&this, prepared, aside)?;
+        let measured = measure(&this, prepared, calibration, logging, scripts, &mut watcher);
+        let measured = measured.map_err(Failure::from_run)?;
+        stages.keep(&measured);
+        runs.push(measured);
     }
     log_file.map_or(Ok(()), LogFile::keep).map_err(|error| Failure::not_written(&error))?;
     Ok(runs)

@@ -361,9 +361,10 @@ fn many_failures_end_the_run_or_are_counted() {
     same(&["-n", "30", "-c", "12", &url]);
     // ab counts each of them one and a half times
     let counted = |ran: &Ran| {
-        let kept = ran.stdout.lines().filter(|line| {
-            !line.starts_with("Failed requests:") && !line.contains("Receive: ")
-        });
+        let kept = ran
+            .stdout
+            .lines()
+            .filter(|line| !line.starts_with("Failed requests:") && !line.contains("Receive: "));
         (masked(&kept.collect::<Vec<_>>().join("\n")), ran.stderr.clone(), ran.code)
     };
     for args in [vec!["-r", "-n", "13", &url], vec!["-r", "-n", "30", "-c", "12", &url]] {

@@ -1,5 +1,5 @@
 //! `--native`: what each face prints is a command, or a few, that really run. They are given to a
-//! shell with `--print-plan` behind them.
+//! shell with `--print-plan` in them.
 
 use crate::support::{finish, run};
 use std::path::Path;
@@ -14,7 +14,8 @@ fn plan_of(args: &[&str], folder: &Path) -> String {
     let last = commands.lines().last().unwrap();
     assert!(last.starts_with("loadstone run "), "{args:?}: {commands}");
     let mut shell = Command::new("sh");
-    shell.args(["-c", &format!("set -e\n{commands} --print-plan")]).current_dir(folder);
+    let commands = commands.replace("loadstone run ", "loadstone run --print-plan ");
+    shell.args(["-c", &format!("set -e\n{commands}")]).current_dir(folder);
     shell.env("PATH", format!("{}:/usr/bin:/bin", folder.display())).stdin(Stdio::null());
     let ran = finish(shell, b"").expect(&[0]);
     assert!(ran.stdout.contains("\n[[targets]]\n"), "{args:?}\n{commands}\n{ran:#?}");
@@ -46,6 +47,7 @@ const LINES: &[(&str, &str)] = &[
     ("wrk -t2 -c8 -d3s --latency -H 'A: b' http://h/x", "users = 8"),
     ("wrk -R 200 -t1 -c8 https://h/x", "rate = \"200/s\""),
     ("wrk2 -R 1k -L http://h/x", "rate = \"1000/s\""),
+    ("wrk -t1 -c1 -s {}/x.lua http://h/x -- one -two", "args = [\"one\", \"-two\"]"),
     ("httperf --server h --num-conns 7 --num-calls 3 --uri /a?b", "requests = 21"),
     ("httperf --server h --rate 12.5 --timeout 2 --add-header 'A: b\\n'", "rate = \"12.5/s\""),
     ("httperf --server h --period e0.5 --wsess 9,3,1.5 --ssl", "session = 3"),

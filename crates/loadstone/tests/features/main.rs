@@ -14,6 +14,7 @@ mod outputs;
 mod peek;
 mod program;
 mod request;
+mod script;
 mod secure;
 mod site;
 mod urls;

@@ -40,6 +40,7 @@ pub fn from_toml(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError>
     top.pick("order", file.order.map(Scalar::Text), &mut plan.order, &ORDERS)?;
     plan.sequence = file.sequence.unwrap_or_default();
     read_request(file.request.unwrap_or_default(), &mut plan, login, files)?;
+    plan.script = file.script.map(|table| read_script(table, files)).transpose()?;
     read_connection(file.connection.unwrap_or_default(), &mut plan.connection)?;
     read_tls(file.tls.unwrap_or_default(), &mut plan.tls, files)?;
     read_load(file.load.unwrap_or_default(), &mut plan.load)?;
@@ -143,6 +144,22 @@ impl Table {
         }
         Ok(())
     }
+}
+
+fn read_script(table: ScriptTable, files: &dyn FileSource) -> Result<ScriptPlan, ParseError> {
+    let place = Table("script");
+    let name = table.name.or_else(|| table.text_file.clone());
+    let mut text = None;
+    place.set_content(
+        "text",
+        (table.text, table.text_base64, table.text_file),
+        &mut text,
+        files,
+    )?;
+    let why = "it is missing; give it here or as text_file";
+    let text = text.ok_or_else(|| place.fault("text", why))?;
+    let name = name.unwrap_or_else(|| "script".to_owned());
+    Ok(ScriptPlan { name, text, args: table.args.unwrap_or_default() })
 }
 
 type Targets = (Vec<TargetPlan>, Option<Auth>);

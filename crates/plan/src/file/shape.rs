@@ -32,6 +32,8 @@ tables! {
         url: String,
         urls_file: String,
         request: RequestTable,
+        /// Absent: none.
+        script: ScriptTable,
         connection: ConnectionTable,
         tls: TlsTable,
         load: LoadTable,
@@ -70,6 +72,14 @@ tables! {
         follow: Scalar,
         cookies: bool,
         last_cookie: bool,
+    }
+
+    ScriptTable {
+        name: String,
+        text: Scalar,
+        text_base64: String,
+        text_file: String,
+        args: Vec<String>,
     }
 
     ConnectionTable {

@@ -104,6 +104,30 @@ fn every_key_can_be_written_by_hand() {
     insta::assert_snapshot!(to_toml(&plan, Secrets::Shown));
 }
 
+#[test]
+fn a_script_is_kept_whole() {
+    let text = "version = 1\nurl = 'h'\n[script]\ntext = 'x = 1'\nargs = ['one', '-x']";
+    let plan = from_toml(text, &files()).unwrap();
+    assert_eq!(validate(&plan), Ok(()));
+    let script = plan.script.clone().unwrap();
+    assert_eq!((script.name.as_str(), script.text.as_slice()), ("script", &b"x = 1"[..]));
+    assert_eq!(script.args, ["one", "-x"]);
+    let printed = to_toml(&plan, Secrets::Masked);
+    assert!(printed.contains("[script]\nname = \"script\"\ntext = \"x = 1\"\n"), "{printed}");
+    assert_eq!(from_toml(&printed, &files()), Ok(plan));
+    let named = from_toml("version = 1\nurl = 'h'\n[script]\ntext_file = 'list.txt'", &files());
+    assert_eq!(named.unwrap().script.unwrap().name, "list.txt");
+    for (table, why) in [
+        ("", "the plan's [script] text: it is missing; give it here or as text_file"),
+        ("text = 'x'\ntext_file = 'list.txt'", "the plan's [script] text: give it once"),
+        ("text_file = 'none.txt'", "the plan's [script] text_file: "),
+        ("file = 'x'", "unknown field `file`"),
+    ] {
+        let told = said(&format!("url = 'h'\n[script]\n{table}"));
+        assert!(told.contains(why), "{told}");
+    }
+}
+
 fn said(text: &str) -> String {
     match from_toml(&format!("version = 1\n{text}"), &files()) {
         Ok(plan) => format!("{text:?} was taken: {:?}", plan.request),

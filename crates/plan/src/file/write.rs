@@ -22,6 +22,7 @@ pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
         url: None,
         urls_file: None,
         request: Some(request_table(&plan.request, secrets)),
+        script: plan.script.as_ref().map(script_table),
         connection: Some(connection_table(&plan.connection, secrets)),
         tls: Some(tls_table(&plan.tls, secrets)),
         load: Some(load_table(&plan.load)),
@@ -109,6 +110,17 @@ fn request_table(request: &RequestPlan, secrets: Secrets) -> RequestTable {
         follow: Some(Scalar::whole(request.follow_max.into())),
         cookies: Some(request.cookies),
         last_cookie: Some(request.last_cookie),
+    }
+}
+
+fn script_table(script: &ScriptPlan) -> ScriptTable {
+    let (text, text_base64) = content(Some(&script.text));
+    ScriptTable {
+        name: Some(script.name.clone()),
+        text,
+        text_base64,
+        text_file: None,
+        args: Some(script.args.clone()),
     }
 }
 

@@ -214,6 +214,12 @@ fn driver() -> impl Strategy<Value = DriverPlan> {
         .prop_map(|(threads, cpus, nice, spin)| DriverPlan { threads, cpus, nice, spin })
 }
 
+fn script() -> BoxedStrategy<Option<ScriptPlan>> {
+    let text = prop_oneof![any::<String>().prop_map(String::into_bytes), vec(any::<u8>(), 0..20)];
+    let made = (any::<String>(), text, vec(any::<String>(), 0..3));
+    option::of(made.prop_map(|(name, text, args)| ScriptPlan { name, text, args })).boxed()
+}
+
 pub(super) fn plan() -> impl Strategy<Value = Plan> {
     let order = prop_oneof![Just(Order::InOrder), Just(Order::Random), Just(Order::Once)];
     let more = (option::of(span()), option::of(span()), option::of(span()));
@@ -221,17 +227,26 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
         let (first_byte, progress, answer) = more;
         Timeouts { call, connect, first_byte, progress, answer }
     });
-    let what =
-        (vec(target(), 1..4), (order, vec(any::<u32>(), 0..3)), request(), connection(), tls());
-    let how = (load(), stop(), limits, expect(), measure(), driver(), any::<u64>());
-    (what, how).prop_map(|(what, how)| {
-        let (targets, (order, sequence), request, connection, tls) = what;
+    let what = (
+        vec(target(), 1..4),
+        (order, vec(any::<u32>(), 0..3)),
+        (request(), script()),
+        connection(),
+        tls(),
+    );
+    // in boxes: all of it at once is more than a test thread's stack holds unoptimised
+    let limits = limits.boxed();
+    let (load, stop) = (load().boxed(), stop().boxed());
+    let how = (load, stop, limits, expect().boxed(), measure().boxed(), driver(), any::<u64>());
+    (what.boxed(), how.boxed()).prop_map(|(what, how)| {
+        let (targets, (order, sequence), (request, script), connection, tls) = what;
         let (load, stop, timeouts, expect, measure, driver, seed) = how;
         Plan {
             targets,
             order,
             sequence,
             request,
+            script,
             connection,
             tls,
             load,

@@ -1,0 +1,128 @@
+//! A script that makes a run's requests (`--script`): set up anew for each repeat, told the figures
+//! behind the report.
+
+use super::measure::Measured;
+use super::prepare::Prepared;
+use crate::exit::{Code, Failure};
+use crate::face::script::Stage;
+use faces::wrk::{Figures, figures_of};
+use faces::{ScriptJob, Trouble};
+use plan::{Auth, Plan};
+use url::Position;
+use wire::request::basic_authorization;
+use workload::Script;
+
+/// The stages of the repeats so far, each with what its script is told at the end.
+#[derive(Debug, Default)]
+pub(super) struct Stages {
+    open: Option<Stage>,
+    over: Vec<(Stage, Figures)>,
+}
+
+impl Stages {
+    /// The workers' parts for one repeat; none where the plan has no script. `aside`: standard
+    /// output is not the script's to print on.
+    ///
+    /// # Errors
+    /// The script is wrong, or went wrong; its server takes no connection.
+    pub(super) fn cast(
+        &mut self,
+        plan: &Plan,
+        prepared: &Prepared,
+        aside: bool,
+    ) -> Result<Vec<Box<dyn Script>>, Failure> {
+        let Some(job) = job(plan, aside) else { return Ok(Vec::new()) };
+        let mut complaints = String::new();
+        let mut complain = |text: &str| complaints.push_str(text);
+        let stage = Stage::open(job, &mut complain).and_then(|mut stage| {
+            let parts = stage.cast(prepared.workers, &mut complain)?;
+            Ok((stage, parts))
+        });
+        // a text that cannot be loaded leaves nothing to be done, whatever else is wrong
+        if let Some(line) = complaints.lines().next() {
+            // the complaint is wrk's: the script's name, and then Lua's sentence, which has it too
+            let line = line.split_once(": ").map_or(line, |(_, sentence)| sentence);
+            return Err(Failure::usage(format!("--script: {line}")));
+        }
+        let (stage, parts) = stage.map_err(failure)?;
+        self.open = Some(stage);
+        Ok(parts)
+    }
+
+    /// A repeat is over.
+    pub(super) fn keep(&mut self, measured: &Measured) {
+        if let Some(stage) = self.open.take() {
+            stage.flush();
+            self.over.push((stage, figures_of(&measured.measurement)));
+        }
+    }
+
+    /// Each script's own report.
+    ///
+    /// # Errors
+    /// A script went wrong.
+    pub(super) fn done(&self) -> Result<(), Failure> {
+        self.over.iter().try_for_each(|(stage, figures)| stage.done(figures).map_err(failure))
+    }
+}
+
+fn failure(trouble: Trouble) -> Failure {
+    match trouble {
+        Trouble::Lookup(text) | Trouble::Connect(text) => {
+            Failure { code: Code::NoConnection, text: format!("no connection to {text}") }
+        }
+        Trouble::Request(text) => {
+            Failure::usage(format!("--script: what it wants to send is no request: {text}"))
+        }
+        Trouble::Name { text, .. }
+        | Trouble::Tls(text)
+        | Trouble::Script(text)
+        | Trouble::Other(text) => Failure::usage(format!("--script: {text}")),
+        Trouble::Bind(error) => Failure::usage(format!("--script: {}", error.text)),
+        Trouble::Descriptors => Failure::usage("--script: no descriptor is left"),
+    }
+}
+
+/// What a script finds in its table `wrk`: the request as the plan has it.
+fn job(plan: &Plan, aside: bool) -> Option<ScriptJob> {
+    let script = plan.script.as_ref()?;
+    let url = &plan.targets.first()?.url;
+    let host = url.host_str().unwrap_or_default();
+    let mut args = vec![url.to_string()];
+    args.extend(script.args.iter().cloned());
+    Some(ScriptJob {
+        text: Some((script.name.clone(), Ok(script.text.clone()))),
+        scheme: url.scheme().to_owned(),
+        host: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
+        port: url.port().map(|port| port.to_string()),
+        path: url[Position::BeforePath..Position::AfterQuery].to_owned(),
+        headers: headers(plan),
+        args,
+        method: Some(plan.request.method.clone()),
+        body: plan.request.body.clone(),
+        aside,
+    })
+}
+
+fn headers(plan: &Plan) -> Vec<(String, String)> {
+    let request = &plan.request;
+    let mut headers = request.headers.clone();
+    let mut add = |name: &str, value: String| {
+        if !headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
+            headers.push((name.to_owned(), value));
+        }
+    };
+    add("User-Agent", request.user_agent.clone());
+    if request.compressed {
+        add("Accept-Encoding", "gzip, deflate, br".to_owned());
+    }
+    let authorization = match &request.auth {
+        Some(Auth::Basic { user, password }) => basic_authorization(user, password).ok(),
+        Some(Auth::Bearer(token)) => Some(format!("Bearer {token}")),
+        None => None,
+    };
+    if let Some(value) = authorization {
+        add("Authorization", value);
+    }
+    headers
+}
