@@ -40,8 +40,8 @@ impl Idle {
     }
 
     pub fn no_address(&self) -> Ending {
-        let text = format!("{}: invalid server address {}\n", self.program, self.server);
-        Ending::error(text, 255)
+        let err = format!("{}: invalid server address {}\n", self.program, self.server);
+        Ending { out: self.opening(), ..Ending::error(err, 255) }
     }
 
     /// `created`: connections opened in all; `closed`: ended by the server.

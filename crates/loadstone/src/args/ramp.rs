@@ -255,6 +255,7 @@ impl RampArgs {
         let duration = Some(self.steps.hold.unwrap_or(HOLD));
         Ok(RunArgs {
             target,
+            script_args: Vec::new(),
             load,
             end: EndArgs { duration, repeat: None, ..self.end.clone() },
             request: self.request.clone(),

@@ -4,6 +4,7 @@ use super::finish;
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Slot};
 use faces::{Ending, Extras, Idle, Said, words};
 use reactor::Reactor;
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 use units::Nanos;
 
@@ -26,18 +27,24 @@ fn kept(idle: &Idle) -> anyhow::Result<Ending> {
     let descriptors = u64::from(idle.connections) + host::limits::descriptors_open() + 8;
     // what does not fit is told connection by connection
     host::raise_descriptors(descriptors).ok();
-    let mut keeper =
-        Keeper { io: Reactor::new(Nanos::ZERO)?, peer: Peer::Tcp(address), created: 0, closed: 0 };
+    let mut keeper = Keeper {
+        io: Reactor::new(Nanos::ZERO)?,
+        peer: Peer::Tcp(address),
+        next: 0,
+        wanted: idle.connections,
+        connecting: BTreeSet::new(),
+        created: 0,
+        closed: 0,
+    };
     let start = keeper.io.now();
-    for slot in 0..idle.connections {
-        keeper.open(slot)?;
-    }
+    keeper.open_next()?;
     let mut ready = Vec::new();
     while crate::signals::caught() == 0 {
         let until = keeper.io.now() + SIGNAL_CHECK;
         keeper.io.wait(until, &mut ready);
         for event in &ready {
             keeper.look(event.slot)?;
+            keeper.open_next()?;
         }
     }
     let seconds = (keeper.io.now() - start).as_secs_f64();
@@ -47,17 +54,36 @@ fn kept(idle: &Idle) -> anyhow::Result<Ending> {
 struct Keeper {
     io: Reactor,
     peer: Peer,
+    /// The connection that is opened next, when the one before it stands; `wanted`: no more.
+    next: Slot,
+    wanted: Slot,
+    connecting: BTreeSet<Slot>,
     created: u64,
     closed: u64,
 }
 
 impl Keeper {
+    /// One after another, as the original does it: the first that is refused is the last.
+    fn open_next(&mut self) -> anyhow::Result<()> {
+        while self.connecting.is_empty() && self.next < self.wanted {
+            let slot = self.next;
+            self.next += 1;
+            self.open(slot)?;
+        }
+        Ok(())
+    }
+
     fn open(&mut self, slot: Slot) -> anyhow::Result<()> {
         let opened = self.io.open(slot, &self.peer, &OpenOptions::default());
         // a write of nothing says when the connection stands, and that it is to be watched
         match opened.and_then(|()| self.io.write(slot, b"").map(drop)) {
-            Ok(()) | Err(IoError::WouldBlock) => {
+            Ok(()) => {
                 self.created += 1;
+                Ok(())
+            }
+            Err(IoError::WouldBlock) => {
+                self.created += 1;
+                self.connecting.insert(slot);
                 Ok(())
             }
             Err(error) => self.refused(slot, error),
@@ -67,6 +93,7 @@ impl Keeper {
     /// It says why, and leaves it at that, as the original does.
     fn refused(&mut self, slot: Slot, error: IoError) -> anyhow::Result<()> {
         self.io.close(slot, Close::Orderly);
+        self.next = self.wanted;
         let sentence = match error {
             IoError::Failed(class) => words::system_error(class).map(|(_, sentence)| sentence),
             IoError::WouldBlock => None,
@@ -76,6 +103,7 @@ impl Keeper {
     }
 
     fn look(&mut self, slot: Slot) -> anyhow::Result<()> {
+        self.connecting.remove(&slot);
         match self.io.read(slot, &mut [0; 4_096]) {
             Err(IoError::WouldBlock) => Ok(()),
             Err(IoError::Failed(class)) if never_stood(class) => {

@@ -102,7 +102,8 @@ pub(crate) fn run(mut plan: Plan, outputs: &Outputs) -> Result<Code, Failure> {
     let view = outputs.live.then(|| View::open(&plan, name)).transpose()?;
     let onlookers = Onlookers { view, meters };
     let mut stages = Stages::default();
-    let mut runs = repeats(&plan, &prepared, calibration.as_ref(), outputs, &onlookers, &mut stages)?;
+    let mut runs =
+        repeats(&plan, &prepared, calibration.as_ref(), outputs, &onlookers, &mut stages)?;
     onlookers.close();
     if runs.is_empty() {
         runs.push(interrupted_before());

@@ -3,6 +3,7 @@
 
 use super::measure::measure;
 use super::prepare::Prepared;
+use super::scripted::Stages;
 use super::threads::Watcher;
 use super::{assemble, reach_unless_interrupted};
 use crate::calibration::Calibration;
@@ -82,8 +83,12 @@ impl Session {
         let prepared = target.prepared.refit(&mut plan)?;
         let calibration = self.calibration.as_ref();
         let logging = engine::Logging::default();
-        let measured = measure(&plan, &prepared, calibration, logging, Vec::new(), watcher);
+        let mut stages = Stages::default();
+        // standard output is for what is made of all the trials
+        let scripts = stages.cast(&plan, &prepared, true)?;
+        let measured = measure(&plan, &prepared, calibration, logging, scripts, watcher);
         let measured = measured.map_err(Failure::from_run)?;
+        stages.keep(&measured);
         let first = Some(target.first_call.clone());
         let runs = vec![measured];
         let known = self.calibration.clone();

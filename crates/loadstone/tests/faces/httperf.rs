@@ -103,6 +103,8 @@ fn connections_one_after_another_and_by_rate() {
         "--num-conns 5 --num-calls 3 --uri /hw",
         "--num-conns 4 --num-calls 6 --burst-length 3 --uri /hw",
         "--num-conns 4 --rate 50 --uri /bytes/3000 --timeout 20",
+        "--num-conns 4 --rate 50 --max-connections 2 --uri /hw",
+        "--num-conns 4 --rate 50 --hog --uri /hw",
         "--num-conns 5 --period d0.01 --uri /hw",
         "--num-conns 5 --period u0.01,0.03 --uri /hw --client 1/3",
         "--num-conns 5 --period=e0.02 --uri /hw",

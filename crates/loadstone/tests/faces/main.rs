@@ -7,6 +7,7 @@ mod support;
 
 mod ab;
 mod httperf;
+mod idleconn;
 mod native;
 mod torture;
 mod wrk;
