@@ -8,5 +8,6 @@ mod fixtures;
 mod formats;
 mod markdown;
 mod page;
+mod ramp;
 mod schema;
 mod screen;

@@ -66,7 +66,7 @@ fn asked_for(axis: Axis, curve: &Curve) -> Option<String> {
     Some(match capacity.how {
         CapacityEnd::Bracketed => {
             let span = &capacity.at;
-            let share = show::share(capacity.confidence);
+            let share = format!("{:.0} %", 100.0 * capacity.confidence);
             let interval = match span.interval() {
                 Some((low, high)) => {
                     format!(", {} to {} at {share} confidence", at(low), at(high))

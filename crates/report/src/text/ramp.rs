@@ -48,7 +48,11 @@ pub fn text(report: &RampReport, style: Style) -> String {
 
 fn what_was_done(page: &mut Page, report: &RampReport) {
     page.blank();
-    page.fact("Target", &printable(&report.name, 400));
+    let name = match report.name.as_str() {
+        "" => words::target(&report.plan),
+        name => printable(name, 400),
+    };
+    page.fact("Target", &name);
     page.fact("Steps", &steps_sentence(report));
     page.fact("Request", &words::protocol(&report.plan));
     let when = words::timestamp(report.started_unix_s);
@@ -60,7 +64,8 @@ fn what_was_done(page: &mut Page, report: &RampReport) {
 fn law(page: &mut Page, report: &RampReport, label: &str, curve: &Curve) {
     let mut facts: Vec<(&str, String)> = Vec::new();
     if let Some(found) = &curve.kneedle {
-        facts.push(("Kneedle", format!("{}; {}", load(report.axis, found.at.at), found.rule)));
+        let rule = found.rule.trim_start_matches("Kneedle, ");
+        facts.push(("Kneedle", format!("{} ({rule})", load(report.axis, found.at.at))));
     }
     if let Some(at) = curve.power_at {
         let text = format!("throughput over response time is largest at {}", load(report.axis, at));

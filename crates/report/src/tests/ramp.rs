@@ -1,0 +1,201 @@
+//! A ramp as text, JSON and CSV.
+
+use super::curves::ramp;
+use crate::Style;
+use crate::ramp::{Purpose, RampReport, answer, csv, json, text, verdict};
+use serde_json::Value;
+use stats::State;
+use stats::curve::Curve;
+
+const PLAIN: Style = Style { unicode: true, color: false, quiet: false, percentiles: false };
+
+fn repository(path: &str) -> Value {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
+    serde_json::from_str(&std::fs::read_to_string(format!("{root}{path}")).unwrap()).unwrap()
+}
+
+fn errors(document: &Value) -> String {
+    let registry = jsonschema::Registry::new()
+        .add("urn:loadstone:run:1", repository("docs/schema/run.schema.json"))
+        .unwrap()
+        .prepare()
+        .unwrap();
+    let schema = repository("docs/schema/ramp.schema.json");
+    let validator = jsonschema::options().with_registry(&registry).build(&schema).unwrap();
+    let lines = validator
+        .iter_errors(document)
+        .map(|error| format!("{} at {}", error, error.instance_path()));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn document(report: &RampReport) -> Value {
+    serde_json::from_str(&json(report)).unwrap()
+}
+
+/// Nothing could be measured at all.
+fn barren() -> RampReport {
+    let mut report = ramp(&["http://127.0.0.1:2020/work"]);
+    report.steps.retain(|step| step.point.client_limited);
+    report.curves = vec![Curve::default()];
+    report.verdict = verdict(&report.steps, &report.curves, &[], false);
+    report
+}
+
+#[test]
+fn a_ramp_of_one_server() {
+    insta::assert_snapshot!(text(&ramp(&["http://127.0.0.1:2020/work"]), PLAIN));
+}
+
+#[test]
+fn two_servers_in_plain_ascii() {
+    let style = Style { unicode: false, ..PLAIN };
+    insta::assert_snapshot!(text(&ramp(&["prefork", "cgi"]), style));
+}
+
+#[test]
+fn quiet_is_verdict_and_answer() {
+    let style = Style { quiet: true, ..PLAIN };
+    insta::assert_snapshot!(text(&ramp(&["http://127.0.0.1:2020/work"]), style));
+}
+
+#[test]
+fn no_line_is_wider_than_the_page() {
+    let hostile =
+        "\u{1b}[31m<script>alert(1)</script>\u{202e}aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    for report in [ramp(&["one"]), ramp(&[hostile, "b"]), barren()] {
+        for unicode in [true, false] {
+            let text = text(&report, Style { unicode, ..PLAIN });
+            for line in text.lines() {
+                assert!(line.chars().count() <= crate::text::WIDTH, "{line}");
+            }
+            assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'));
+            assert!(unicode || text.is_ascii());
+        }
+    }
+}
+
+#[test]
+fn every_ramp_keeps_the_schema() {
+    for report in [ramp(&["one"]), ramp(&["one", "two"]), barren()] {
+        assert_eq!(errors(&document(&report)), "");
+    }
+    let example = &repository("docs/schema/ramp.schema.json")["examples"][0];
+    assert_eq!(errors(example), "");
+}
+
+#[test]
+fn the_schema_refuses_what_is_wrong() {
+    let mut wrong = document(&ramp(&["one"]));
+    wrong["overload"]["shape"] = "round".into();
+    wrong["steps"][0]["outcomes"]["due"] = Value::from(-1);
+    wrong.as_object_mut().unwrap().remove("curves");
+    let errors = errors(&wrong);
+    for part in ["round", "minimum", "curves"] {
+        assert!(errors.contains(part), "{errors}");
+    }
+}
+
+#[test]
+fn every_key_is_described() {
+    let schema = repository("docs/schema/ramp.schema.json");
+    let run = repository("docs/schema/run.schema.json");
+    let known = |value: &Value, schemas: &[&Value], path: &str| {
+        for key in value.as_object().unwrap().keys() {
+            let described = schemas.iter().any(|schema| schema["properties"].get(key).is_some());
+            assert!(described, "{path}.{key}");
+        }
+    };
+    let report = document(&ramp(&["one"]));
+    known(&report, &[&schema], "");
+    let steps = &schema["properties"]["steps"]["items"];
+    known(&report["steps"][0], &[steps, &run], "steps");
+    let curves = &schema["properties"]["curves"]["items"];
+    known(&report["curves"][0], &[curves], "curves");
+    for part in ["knee", "capacity", "overload"] {
+        known(&report[part], &[&schema["$defs"][part]], part);
+    }
+}
+
+#[test]
+fn a_row_per_step() {
+    let report = ramp(&["say \"hi\", twice", "b"]);
+    let csv = csv(&report);
+    let mut lines = csv.lines();
+    let columns = lines.next().unwrap().split(',').count();
+    assert_eq!(lines.clone().count(), report.steps.len());
+    let second = lines.clone().last().unwrap();
+    assert_eq!(second.split(',').count(), columns, "{second}");
+    let first = lines.next().unwrap();
+    assert!(first.starts_with("1,\"say \"\"hi\"\", twice\",up,100,0,0.25,2,"), "{first}");
+}
+
+#[test]
+fn points_that_the_client_limited_are_marked_and_told() {
+    let shown = text(&ramp(&["one"]), PLAIN);
+    let marked: Vec<&str> = shown.lines().filter(|line| line.starts_with("*  ")).collect();
+    assert_eq!(marked.len(), 1, "{shown}");
+    assert!(marked[0].contains("900"), "{marked:?}");
+    assert!(shown.contains("not-offered: 90.0 % of the intended load was offered"), "{shown}");
+}
+
+#[test]
+fn the_verdict_is_that_of_the_steps_that_were_used() {
+    let report = ramp(&["one"]);
+    let of = |report: &RampReport, died: &[&str], interrupted| {
+        verdict(&report.steps, &report.curves, died, interrupted)
+    };
+    assert_eq!(of(&report, &[], false).state, State::Valid);
+    let died = of(&report, &["it died at step 7 of 20: connection refused"], false);
+    assert_eq!((died.state, died.causes[0].id), (State::Invalid, "all-failed"));
+    let interrupted = of(&report, &[], true);
+    assert_eq!((interrupted.state, interrupted.causes[0].id), (State::Degraded, "interrupted"));
+    let barren = barren();
+    assert_eq!(barren.verdict.state, State::Invalid);
+    assert_eq!(barren.verdict.causes[0].id, "not-offered");
+}
+
+#[test]
+fn causes_are_told_once_with_the_number_of_steps() {
+    let mut report = ramp(&["one"]);
+    let cause = |id, figure: f64| stats::Cause {
+        id,
+        figure,
+        text: format!("figure {figure}"),
+        advice: "Wait.".to_owned(),
+    };
+    for (index, step) in report.steps.iter_mut().enumerate().take(4) {
+        step.run.verdict.causes = vec![cause("foreign-cpu", index as f64)];
+    }
+    let past_the_knee = report.steps.iter_mut().find(|step| step.point.level > 700.0).unwrap();
+    past_the_knee.run.verdict.causes = vec![cause("drift", 1.0)];
+    let found = verdict(&report.steps, &report.curves, &[], false);
+    assert_eq!(found.state, State::Degraded);
+    assert_eq!(found.causes.len(), 1, "{found:?}");
+    let usable = report.steps.iter().filter(|step| !step.point.client_limited).count();
+    assert_eq!(found.causes[0].text, format!("in 4 of {usable} steps, at worst: figure 3"));
+}
+
+#[test]
+fn recovery_that_did_not_come_is_said() {
+    let mut report = ramp(&["one"]);
+    let said = |report: &RampReport| {
+        let found = answer(report, 0).into_iter().find(|(name, _)| *name == "Recovery");
+        found.map(|(_, text)| text)
+    };
+    assert!(said(&report).unwrap().starts_with("1.25 s after"));
+    report.curves[0].overload.recovery_s = f64::INFINITY;
+    assert!(said(&report).unwrap().contains("did not answer as before"));
+    assert_eq!(document(&report)["overload"]["recovered"], false);
+    report.curves[0].overload.recovery_s = f64::NAN;
+    assert_eq!(said(&report), None);
+    assert_eq!(document(&report)["overload"]["recovered"], Value::Null);
+}
+
+#[test]
+fn steps_stand_by_their_purpose() {
+    let report = document(&ramp(&["one"]));
+    let purposes = report["steps"].as_array().unwrap().iter();
+    let up = purposes.clone().filter(|step| step["purpose"] == Purpose::Up.id()).count();
+    assert_eq!(up, 16);
+    assert_eq!(purposes.last().unwrap()["purpose"], Purpose::Down.id());
+}
