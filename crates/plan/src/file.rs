@@ -10,7 +10,7 @@ mod scalar;
 mod shape;
 mod write;
 
-pub use read::from_toml;
+pub use read::{from_masked_toml, from_toml};
 pub use write::to_toml;
 
 use crate::{AddressFamily, AddressOrder, Gaps, HttpVersion, Order, TlsVersions};
@@ -31,7 +31,7 @@ pub enum Secrets {
 const MASK: &str = "***masked***";
 
 /// Whether a header's value is to be masked: those that carry logins, by name or by custom.
-fn is_secret_header(name: &str) -> bool {
+pub fn is_secret_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let known = ["authorization", "proxy-authorization", "cookie"];
     let hints = ["token", "secret", "password", "api-key", "apikey", "session"];

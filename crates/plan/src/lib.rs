@@ -11,7 +11,7 @@ mod source;
 mod urls;
 mod validate;
 
-pub use file::{Secrets, VERSION, from_toml, to_toml};
+pub use file::{Secrets, VERSION, from_masked_toml, from_toml, is_secret_header, to_toml};
 pub use model::*;
 pub use source::{FileSource, NoFiles};
 pub use urls::{Location, parse_proxy, parse_url, parse_url_list};

@@ -15,6 +15,7 @@ pub struct Hist {
 /// Lowest discernible and highest trackable value, in nanoseconds.
 const LOW: u64 = 1_000;
 const HIGH: u64 = 3_600_000_000_000;
+const SIGNIFICANT_DIGITS: u8 = 3;
 
 impl Hist {
     pub fn new() -> Hist {
@@ -141,6 +142,39 @@ impl Hist {
         out
     }
 
+    /// From counts by value, as [`Hist::buckets`] gives them: the same histogram again.
+    pub fn from_buckets(buckets: impl IntoIterator<Item = (Nanos, u64)>) -> Hist {
+        let mut hist = Hist::new();
+        buckets.into_iter().for_each(|(value, count)| hist.record_n(value, count));
+        hist
+    }
+
+    /// How many recordings are of zero, and what the others are counted in; `None` when there are no
+    /// others.
+    pub fn parts(&self) -> (u64, Option<&Histogram<u64>>) {
+        (self.zeros, self.above.as_deref().filter(|above| !above.is_empty()))
+    }
+
+    /// From what [`Hist::parts`] gives.
+    ///
+    /// # Errors
+    /// A histogram of other bounds or another precision.
+    pub fn from_parts(zeros: u64, above: Option<Histogram<u64>>) -> Result<Hist, String> {
+        let fits = |above: &Histogram<u64>| {
+            (above.low(), above.high(), above.sigfig()) == (LOW, HIGH, SIGNIFICANT_DIGITS)
+        };
+        match above {
+            Some(above) if !fits(&above) => Err(format!(
+                "a histogram from {} to {} ns with {} digits, in place of {LOW} to {HIGH} with \
+                 {SIGNIFICANT_DIGITS}",
+                above.low(),
+                above.high(),
+                above.sigfig()
+            )),
+            above => Ok(Hist { zeros, above: above.map(Box::new) }),
+        }
+    }
+
     /// The same counts as a plain HdrHistogram (zeros included), for the public file formats.
     pub fn to_hdr(&self) -> Histogram<u64> {
         let mut all = self.above.as_deref().cloned().unwrap_or_else(|| *empty());
@@ -182,7 +216,8 @@ pub struct Summary {
 }
 
 fn empty() -> Box<Histogram<u64>> {
-    Box::new(Histogram::new_with_bounds(LOW, HIGH, 3).expect("the bounds are constants that fit"))
+    let made = Histogram::new_with_bounds(LOW, HIGH, SIGNIFICANT_DIGITS);
+    Box::new(made.expect("the bounds are constants that fit"))
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub struct Lives {
     pub mean: Hist,
     /// Answers given by connections that the server ended after at least one: one answer is kept as
     /// one microsecond, so that counts have a histogram's exactness (three digits).
-    served: Hist,
+    pub served: Hist,
     /// Connections that were asked and gave no answer at all; of these, those that the server ended.
     pub unanswered: u64,
     pub turned_away: u64,
@@ -132,6 +132,11 @@ impl Beats {
     pub fn all(&self) -> Vec<(u32, u32)> {
         let before = std::iter::repeat_n((0, 0), self.first);
         before.chain(self.rows.iter().copied()).collect()
+    }
+
+    /// From what [`Beats::all`] gives.
+    pub fn from_all(rows: Vec<(u32, u32)>) -> Beats {
+        Beats { first: 0, rows }
     }
 
     pub(crate) fn merge(&mut self, other: &Beats) {

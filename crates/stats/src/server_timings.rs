@@ -19,6 +19,20 @@ pub struct ServerTimings {
 }
 
 impl ServerTimings {
+    /// From what [`ServerTimings::named`], [`ServerTimings::other`] and
+    /// [`ServerTimings::malformed`] give.
+    pub fn from_parts(
+        named: impl IntoIterator<Item = (String, Hist)>,
+        other: Hist,
+        malformed: u64,
+    ) -> ServerTimings {
+        let mut timings = ServerTimings { other, malformed, ..ServerTimings::default() };
+        for (name, hist) in named {
+            timings.hist(&name).merge(&hist);
+        }
+        timings
+    }
+
     #[inline]
     pub fn record(&mut self, name: &str, duration: Nanos) {
         self.hist(name).record(duration);

@@ -83,6 +83,11 @@ impl StatusTally {
         numbered.map(|(status, count)| (status as u16, *count))
     }
 
+    /// Counts of several answers with one status.
+    pub fn add_n(&mut self, status: u16, count: u64) {
+        self.0[usize::from(status.min(999))] += count;
+    }
+
     fn merge(&mut self, other: &StatusTally) {
         for (mine, theirs) in self.0.iter_mut().zip(other.0.iter()) {
             *mine += theirs;
@@ -150,7 +155,7 @@ pub struct Snapshot {
     /// The usual success of a closed loop: no slip, request sent at once, the whole answer in one
     /// read. Its response, service and first-byte times are one number, written once here and
     /// counted in all three by [`Snapshot::merge`].
-    plain: Hist,
+    pub plain: Hist,
     /// Completions (succeeded, failed or timed out) inside the measured window, and those of
     /// them that succeeded.
     pub in_window: u64,

@@ -1,2 +1,78 @@
-//! The results store.
+//! The results store: every run, ramp and comparison in one SQLite file, written each second while it
+//! is measured, so that whatever ends the program loses the running second at most.
+//!
+//! What is stored loads again as the very report that was stored: all outputs made of it are the
+//! same, byte by byte. Secrets never arrive here: plans are written with them masked, and the
+//! caller masks the command line. Layer 4: files, a thread that writes, the process table (to tell a
+//! running result from one whose program was killed); it reads no clock and opens no socket.
 #![forbid(unsafe_code)]
+
+mod alive;
+mod begin;
+mod error;
+mod hists;
+mod list;
+mod load;
+mod mask;
+mod open;
+mod partial;
+mod place;
+mod recording;
+mod records;
+mod rows;
+mod schema;
+mod tags;
+mod transfer;
+mod tree;
+mod write;
+
+pub use begin::Beginning;
+pub use error::StoreError;
+pub use error::StoreError as OpenError;
+pub use list::{Entry, Filter, Progress};
+pub use load::Stored;
+pub use mask::masked_command;
+pub use open::Store;
+pub use place::{DEFAULT_FILE, Place};
+pub use recording::{Kept, Recording, Seconds};
+pub use transfer::Imported;
+
+/// What a result is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Run,
+    Ramp,
+    Compare,
+}
+
+impl Kind {
+    pub const ALL: [Kind; 3] = [Kind::Run, Kind::Ramp, Kind::Compare];
+
+    /// Its stable name, with which ids begin.
+    pub fn id(self) -> &'static str {
+        match self {
+            Kind::Run => "run",
+            Kind::Ramp => "ramp",
+            Kind::Compare => "compare",
+        }
+    }
+
+    /// The kind with this name.
+    pub fn named(id: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.id() == id)
+    }
+}
+
+/// A result's name in its store: `run-12`. The numbers of all kinds are one sequence and are never
+/// given twice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunId {
+    pub(crate) number: i64,
+    pub(crate) kind: Kind,
+}
+
+impl std::fmt::Display for RunId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}-{}", self.kind.id(), self.number)
+    }
+}

@@ -458,6 +458,7 @@ impl OutputArgs {
             otlp: self.otlp,
             percentiles,
             print_plan: self.print_plan,
+            store: self.store.store,
         }
     }
 }

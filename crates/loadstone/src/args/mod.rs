@@ -11,6 +11,7 @@ mod ramp;
 mod run;
 mod site;
 mod small;
+mod store;
 mod workload;
 
 pub(crate) use check::CheckArgs;
@@ -21,6 +22,7 @@ pub(crate) use ramp::{RampArgs, RampTarget, RampTask};
 pub(crate) use run::RunArgs;
 pub(crate) use site::{NormTask, SiteArgs, SiteTask};
 pub(crate) use small::{CalibrateArgs, DemoArgs};
+pub(crate) use store::StoreArgs;
 pub(crate) use workload::{CrawlArgs, WorkloadArgs, WorkloadCommand};
 
 use clap::{Parser, Subcommand};

@@ -3,6 +3,7 @@
 use super::UsageError;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use store::Place;
 
 /// A file, or standard output.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub(crate) struct Outputs {
     pub(crate) percentiles: bool,
     /// Print the plan that the options make, and do nothing else.
     pub(crate) print_plan: bool,
+    /// Where the result is kept; `None` where no option says it.
+    pub(crate) store: Option<Place>,
 }
 
 impl Outputs {

@@ -359,4 +359,6 @@ pub(super) struct OutputArgs {
     /// Print the plan that these options make, and do not run it
     #[arg(long)]
     pub(super) print_plan: bool,
+    #[command(flatten)]
+    pub(super) store: super::StoreArgs,
 }

@@ -27,6 +27,8 @@ pub(crate) struct DemoArgs {
     /// Verdict and headline only
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) store: super::StoreArgs,
 }
 
 impl DemoArgs {
@@ -51,6 +53,7 @@ impl DemoArgs {
             json: self.json,
             html: Some(self.html),
             quiet: self.quiet,
+            store: self.store.store,
             ..Outputs::default()
         };
         outputs.check()?;

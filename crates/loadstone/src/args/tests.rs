@@ -278,8 +278,8 @@ fn what_cannot_be() {
 
 #[test]
 fn outputs_go_where_they_are_sent() {
-    let line =
-        "--json - --csv a --hdr b --html c --log d -q --percentiles --print-plan http://u:p@h/x";
+    let line = "--json - --csv a --hdr b --html c --log d -q --percentiles --print-plan \
+                --store s.db http://u:p@h/x";
     let words = split(line);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let expected = Outputs {
@@ -293,6 +293,7 @@ fn outputs_go_where_they_are_sent() {
         live: false,
         metrics: None,
         otlp: None,
+        store: Some(::store::Place::File("s.db".into())),
         percentiles: true,
         print_plan: true,
     };
@@ -372,6 +373,7 @@ const VALUES: &[(&str, &str)] = &[
     ("csv", "f"),
     ("hdr", "f"),
     ("log", "f"),
+    ("store", "f"),
 ];
 
 /// No option is parsed and ignored: each one changes the plan or an output.

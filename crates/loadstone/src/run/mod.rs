@@ -2,6 +2,7 @@
 
 pub(crate) mod call_log;
 pub(crate) mod first_call;
+pub(crate) mod keeping;
 pub(crate) mod live;
 pub(crate) mod measure;
 mod meters;
@@ -19,6 +20,7 @@ use crate::calibration::Calibration;
 use crate::exit::{Code, Failure};
 use call_log::LogFile;
 use first_call::Found;
+use keeping::{Keeper, Keeping};
 use live::Live;
 use measure::{Measured, measure};
 use meters::Meters;
@@ -39,6 +41,7 @@ use watchers::Watchers;
 struct Onlookers {
     view: Option<View>,
     meters: Option<Meters>,
+    keeping: Keeping,
 }
 
 impl Onlookers {
@@ -57,15 +60,17 @@ impl Onlookers {
         if let Some(meters) = &self.meters {
             all.push(Box::new(meters.watch(setup, repeat)));
         }
+        all.extend(self.keeping.watcher(repeat as usize));
         all
     }
 
-    /// The report goes to the terminal that was there before the view.
-    fn close(self) {
+    /// The report goes to the terminal that was there before the view, and to the store.
+    fn close(self) -> Keeping {
         drop(self.view);
         if let Some(meters) = self.meters {
             meters.close();
         }
+        self.keeping
     }
 }
 
@@ -80,13 +85,15 @@ pub(crate) fn run(mut plan: Plan, outputs: &Outputs) -> Result<Code, Failure> {
     output::check(outputs)?;
     view::check(outputs)?;
     let meters = Meters::open(outputs, &plan)?;
+    let keeper = Keeper::open(outputs.store.as_ref())?;
     let name = outputs.name.as_str();
     let environment = host::environment();
     let calibration = Calibration::load(&environment);
     let Some((prepared, found)) = reach_unless_interrupted(&mut plan)? else {
         let (nobody, runs) = (Prepared::default(), vec![interrupted_before()]);
+        let keeping = keeper.run(name, &plan, &environment)?;
         let report = assemble(&plan, &nobody, None, runs, &environment, calibration, name);
-        output::write(&report, outputs)?;
+        deliver(&report, outputs, keeping)?;
         return Ok(exit_code(&report));
     };
     let quiet = outputs.quiet;
@@ -96,23 +103,38 @@ pub(crate) fn run(mut plan: Plan, outputs: &Outputs) -> Result<Code, Failure> {
     if found.unreachable {
         let report = unreachable_report(&plan, &prepared, found, &environment, name);
         crate::say(&no_connection(&report));
-        output::write(&report, outputs)?;
+        deliver(&report, outputs, keeper.run(name, &plan, &environment)?)?;
         return Ok(Code::NoConnection);
     }
     let view = outputs.live.then(|| View::open(&plan, name)).transpose()?;
-    let onlookers = Onlookers { view, meters };
+    let keeping = keeper.run(name, &plan, &environment)?;
+    let onlookers = Onlookers { view, meters, keeping };
     let mut stages = Stages::default();
-    let mut runs =
-        repeats(&plan, &prepared, calibration.as_ref(), outputs, &onlookers, &mut stages)?;
-    onlookers.close();
+    let runs =
+        repeats(&plan, &prepared, calibration.as_ref(), outputs, &onlookers, &mut stages);
+    let keeping = onlookers.close();
+    let mut runs = match runs {
+        Ok(runs) => runs,
+        Err(failure) => {
+            keeping.discard();
+            return Err(failure);
+        }
+    };
     if runs.is_empty() {
         runs.push(interrupted_before());
     }
     let call = Some(found.call);
     let report = assemble(&plan, &prepared, call, runs, &environment, calibration, name);
-    output::write(&report, outputs)?;
+    deliver(&report, outputs, keeping)?;
     stages.done()?;
     Ok(exit_code(&report))
+}
+
+/// Writes the report wherever it goes, the store included; every one is tried.
+fn deliver(report: &RunReport, outputs: &Outputs, keeping: Keeping) -> Result<(), Failure> {
+    let written = output::write(report, outputs);
+    let kept = keeping.finish_run(report, outputs.quiet);
+    written.and(kept)
 }
 
 /// [`reach`] on a thread of its own, because looking names up, connecting and reading all block.

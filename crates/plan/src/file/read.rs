@@ -18,6 +18,49 @@ use units::{parse_duration, parse_rate, parse_rate_span, parse_size};
 /// What is no TOML, an unknown key, a value out of its grammar, a masked secret, an unreadable file.
 /// Whether the parts fit together is for [`validate`] to say.
 pub fn from_toml(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
+    let plan = read(text, files)?;
+    match masked_key(&plan) {
+        None => Ok(plan),
+        Some((table, key)) => {
+            let why = "its secret was masked when the plan was printed; put it in before the run";
+            Err(Table(table).fault(&key, why))
+        }
+    }
+}
+
+/// The plan of a text in which secrets are masked, to show it and never to run it: the masks stand
+/// where the secrets were.
+///
+/// # Errors
+/// As [`from_toml`], but for the masks.
+pub fn from_masked_toml(text: &str) -> Result<Plan, ParseError> {
+    read(text, &NoFiles)
+}
+
+/// Where [`to_toml`] put a mask in place of a secret.
+fn masked_key(plan: &Plan) -> Option<(&'static str, String)> {
+    let masked = |text: &str| text.contains(MASK);
+    let request = &plan.request;
+    let header = |(name, value): &(String, String)| is_secret_header(name) && masked(value);
+    let raw = |target: &TargetPlan| {
+        target.raw.as_ref().is_some_and(|raw| masked(&String::from_utf8_lossy(raw)))
+    };
+    if let Some(row) = plan.targets.iter().position(raw) {
+        return Some(("[targets]", format!("raw of target {}", row + 1)));
+    }
+    let proxy = plan.connection.proxy.as_ref().and_then(url::Url::password);
+    let in_request = |key: &str| Some(("request", key.to_owned()));
+    match &request.auth {
+        _ if request.headers.iter().any(header) => in_request("headers"),
+        Some(Auth::Basic { password, .. }) if masked(password) => in_request("user"),
+        Some(Auth::Bearer(token)) if masked(token) => in_request("bearer"),
+        _ if proxy.is_some_and(masked) => Some(("connection", "proxy".to_owned())),
+        _ if plan.tls.key.as_deref() == Some(MASK.as_bytes()) => Some(("tls", "key".to_owned())),
+        _ => None,
+    }
+}
+
+fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     if text.len() > FILE_BYTES_MAX {
         return Err(ParseError("the plan is longer than 1 GiB".to_owned()));
     }
@@ -135,15 +178,6 @@ impl Table {
         };
         Ok(())
     }
-
-    /// That a secret is one, and not what [`to_toml`] put in its place.
-    fn unmask(self, key: &str, secret: &str) -> Result<(), ParseError> {
-        if secret.contains(MASK) {
-            let why = "its secret was masked when the plan was printed; put it in before the run";
-            return Err(self.fault(key, why));
-        }
-        Ok(())
-    }
 }
 
 fn read_script(table: ScriptTable, files: &dyn FileSource) -> Result<ScriptPlan, ParseError> {
@@ -219,9 +253,6 @@ fn read_target(
     table.set_content("body", body, &mut plan.body, files).map_err(at)?;
     let raw = (target.raw, target.raw_base64, target.raw_file);
     table.set_content("raw", raw, &mut plan.raw, files).map_err(at)?;
-    if let Some(raw) = &plan.raw {
-        table.unmask("raw", &String::from_utf8_lossy(raw)).map_err(at)?;
-    }
     Ok(plan)
 }
 
@@ -235,12 +266,8 @@ fn read_request(
     let slot = &mut plan.request;
     table.pick("http", request.http, &mut slot.version, &HTTP_VERSIONS)?;
     for header in request.headers.unwrap_or_default() {
-        let (name, value) =
-            rules::parse_header(&header).map_err(|error| table.fault("headers", error))?;
-        if is_secret_header(&name) {
-            table.unmask("headers", &value)?;
-        }
-        slot.headers.push((name, value));
+        slot.headers
+            .push(rules::parse_header(&header).map_err(|error| table.fault("headers", error))?);
     }
     let body = (request.body, request.body_base64, request.body_file);
     table.set_content("body", body, &mut slot.body, files)?;
@@ -277,11 +304,7 @@ fn read_auth(
         (None, Some(auth), None) | (None, None, Some(auth)) => Some(auth),
         _ => return Err(table.fault("user", "give one login only: here, as bearer or in the url")),
     };
-    match slot {
-        Some(Auth::Basic { password, .. }) => table.unmask("user", password),
-        Some(Auth::Bearer(token)) => table.unmask("bearer", token),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 fn read_connection(
@@ -311,9 +334,6 @@ fn read_connection(
     slot.nodelay = connection.nodelay.unwrap_or(slot.nodelay);
     slot.reset_on_close = connection.reset.unwrap_or(slot.reset_on_close);
     table.set_or_off("proxy", connection.proxy, &mut slot.proxy, parse_proxy)?;
-    if let Some(password) = slot.proxy.as_ref().and_then(url::Url::password) {
-        table.unmask("proxy", password)?;
-    }
     table.pick("family", connection.family, &mut slot.prefer, &FAMILIES)?;
     let addresses = connection.addresses.map(Scalar::Text);
     table.pick("addresses", addresses, &mut slot.addresses, &ADDRESSES)
@@ -325,9 +345,6 @@ fn read_tls(tls: TlsTable, slot: &mut TlsPlan, files: &dyn FileSource) -> Result
     table.set_content("ca", (tls.ca, tls.ca_base64, tls.ca_file), &mut slot.ca, files)?;
     table.set_content("cert", (tls.cert, tls.cert_base64, tls.cert_file), &mut slot.cert, files)?;
     table.set_content("key", (tls.key, tls.key_base64, tls.key_file), &mut slot.key, files)?;
-    if slot.key.as_deref() == Some(MASK.as_bytes()) {
-        table.unmask("key", MASK)?;
-    }
     slot.resumption = tls.resumption.unwrap_or(slot.resumption);
     slot.sni = tls.sni.unwrap_or(slot.sni);
     table.pick("version", tls.version, &mut slot.versions, &TLS_VERSIONS)?;

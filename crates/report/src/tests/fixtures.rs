@@ -211,7 +211,7 @@ pub(crate) fn environment() -> Environment {
 
 pub(crate) fn bare(plan: Plan, measurement: Measurement) -> RunReport {
     RunReport {
-        name: crate::words::target(&plan),
+        name: String::new(),
         plan,
         plan_toml: "version = 1\nseed = 1\n\n[load]\nkind = \"closed\"\n".to_owned(),
         started_unix_s: 1_795_235_590.0,

@@ -127,3 +127,22 @@ proptest! {
         prop_assert_eq!(at_once.buckets(), often.buckets());
     }
 }
+
+#[test]
+fn a_histogram_is_made_again_from_its_buckets_and_from_its_parts() {
+    let mut hist = Hist::new();
+    for value in [0, 0, 1, 700, 1_023, 45_000, 1_234_567, 80_000_000_000, 4_000_000_000_000] {
+        hist.record(Nanos(value));
+    }
+    let (zeros, above) = hist.parts();
+    let again =
+        [Hist::from_buckets(hist.buckets()), Hist::from_parts(zeros, above.cloned()).unwrap()];
+    for again in again {
+        assert_eq!(again.buckets(), hist.buckets());
+        assert_eq!(again.summary(), hist.summary());
+    }
+    assert_eq!(Hist::new().parts(), (0, None));
+    let other = Histogram::new_with_bounds(1, 1_000, 2).unwrap();
+    let error = Hist::from_parts(0, Some(other)).unwrap_err();
+    assert!(error.starts_with("a histogram from 1 to 1000 ns with 2 digits"), "{error}");
+}

@@ -1,0 +1,179 @@
+//! Results on their way into the store. The default store is a service: what is wrong with it is
+//! said and stops nothing. One that was asked for must work.
+
+use super::threads::Watcher;
+use crate::exit::{Code, Failure};
+use plan::Plan;
+use report::RunReport;
+use sample::{CallRecord, Environment};
+use stats::curve::Axis;
+use stats::{Second, Snapshot};
+use store::{Beginning, Kept, Kind, Place, Recording, Seconds, Store, StoreError};
+
+/// Names the place of the store where no `--store` does.
+const STORE_VARIABLE: &str = "LOADSTONE_STORE";
+
+/// The place that was asked for, by the option or by the environment, in this order.
+pub(crate) fn wanted(option: Option<&Place>) -> Option<Place> {
+    let variable = || std::env::var(STORE_VARIABLE).ok().filter(|text| !text.is_empty());
+    option.cloned().or_else(|| variable().map(|text| Place::named(&text)))
+}
+
+/// An open store, or none.
+pub(crate) struct Keeper {
+    store: Option<Store>,
+    /// It was asked for.
+    wanted: bool,
+}
+
+impl Keeper {
+    /// Opens the store, before anything is sent.
+    ///
+    /// # Errors
+    /// A store that was asked for and cannot be opened: exit code 2.
+    pub(crate) fn open(option: Option<&Place>) -> Result<Keeper, Failure> {
+        let place = wanted(option);
+        let wanted = place.is_some();
+        let place = place.unwrap_or_default();
+        if place == Place::None {
+            return Ok(Keeper { store: None, wanted: false });
+        }
+        match Store::open(&place) {
+            Ok(store) => {
+                store.notes.iter().for_each(|note| crate::say(note));
+                Ok(Keeper { store: Some(store), wanted })
+            }
+            Err(error) if wanted => Err(Failure::usage(error.to_string())),
+            Err(error) => {
+                crate::say(&format!("this result is not kept: {error}"));
+                Ok(Keeper { store: None, wanted })
+            }
+        }
+    }
+
+    /// Makes room for a run.
+    ///
+    /// # Errors
+    /// As [`Keeper::begin`].
+    pub(crate) fn run(
+        self,
+        name: &str,
+        plan: &Plan,
+        environment: &Environment,
+    ) -> Result<Keeping, Failure> {
+        let command_line = command_line(&[plan]);
+        let beginning = Beginning {
+            name,
+            plan,
+            command_line: &command_line,
+            environment,
+            started_unix_s: crate::wall_clock::unix_seconds(),
+            labels: &[],
+            axis: Axis::Rate,
+        };
+        self.begin(Kind::Run, &beginning)
+    }
+
+    /// Makes room for a result and starts to write it.
+    ///
+    /// # Errors
+    /// A store that was asked for and cannot be written: exit code 2.
+    pub(crate) fn begin(self, kind: Kind, beginning: &Beginning<'_>) -> Result<Keeping, Failure> {
+        let Keeper { store, wanted } = self;
+        let begun = store.map(|store| Recording::begin(store, kind, beginning)).transpose();
+        match begun {
+            Ok(recording) => Ok(Keeping { recording, wanted }),
+            Err(error) if wanted => Err(Failure::usage(error.to_string())),
+            Err(error) => {
+                crate::say(&format!("this result is not kept: {error}"));
+                Ok(Keeping { recording: None, wanted })
+            }
+        }
+    }
+}
+
+/// The command line of this process without its secrets, those of the plans included.
+pub(crate) fn command_line(plans: &[&Plan]) -> String {
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<String> = std::iter::once("loadstone".to_owned()).chain(words).collect();
+    store::masked_command(&words, plans)
+}
+
+/// A result that is being written; nothing where there is no store.
+pub(crate) struct Keeping {
+    recording: Option<Recording>,
+    wanted: bool,
+}
+
+impl Keeping {
+    /// Watches the measurement `index`: the repeat of a run, the step of a ramp.
+    pub(crate) fn watcher(&self, index: usize) -> Option<Box<dyn Watcher>> {
+        let seconds = self.recording.as_ref()?.measurement(index);
+        Some(Box::new(StoreWatcher(seconds)))
+    }
+
+    /// # Errors
+    /// A store that was asked for and did not take the result: exit code 5.
+    pub(crate) fn finish_run(self, report: &RunReport, quiet: bool) -> Result<(), Failure> {
+        self.finish(quiet, |recording| recording.finish_run(report))
+    }
+
+    /// Ends the recording in whatever way `end` does, and says what became of it.
+    fn finish(
+        self,
+        quiet: bool,
+        end: impl FnOnce(Recording) -> Result<Kept, StoreError>,
+    ) -> Result<(), Failure> {
+        let Some(recording) = self.recording else { return Ok(()) };
+        let error = match end(recording) {
+            Ok(kept) => {
+                tell(&kept, quiet);
+                return Ok(());
+            }
+            Err(error) => error,
+        };
+        let text = format!("this result is not kept: {error}");
+        if self.wanted {
+            return Err(Failure { code: Code::NotWritten, text });
+        }
+        crate::say(&text);
+        Ok(())
+    }
+
+    /// Takes the result out of the store again: nothing came of it.
+    pub(crate) fn discard(self) {
+        if let Some(Err(error)) = self.recording.map(Recording::discard) {
+            crate::say(&format!("an empty result stays in the store: {error}"));
+        }
+    }
+}
+
+fn tell(kept: &Kept, quiet: bool) {
+    if kept.late > 0 {
+        crate::say(&format!(
+            "the store was too slow for {} of the seconds while they ran; what is kept now is whole",
+            kept.late
+        ));
+    }
+    if let Some(trouble) = &kept.trouble {
+        crate::say(&format!("while it ran: {trouble}; what is kept now is whole"));
+    }
+    if !quiet {
+        crate::say(&format!("kept as {0}: loadstone runs show {0}", kept.id));
+    }
+}
+
+/// Hands seconds on to the thread that writes them.
+struct StoreWatcher(Seconds);
+
+impl Watcher for StoreWatcher {
+    fn second(&mut self, second: &Second, total: &Snapshot) {
+        self.0.second(second, total);
+    }
+
+    fn calls(&mut self, _: &[CallRecord]) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    fn end(&mut self) {}
+}

@@ -1,0 +1,72 @@
+//! A result's beginning: what is known of it before anything was measured.
+
+use crate::hists::Shelf;
+use crate::tree::Pack;
+use crate::{Kind, RunId, Store, StoreError, alive};
+use plan::{Plan, Secrets};
+use rusqlite::{TransactionBehavior, params};
+use sample::Environment;
+use serde_json::json;
+use stats::curve::Axis;
+
+/// What a result begins with.
+#[derive(Clone, Debug)]
+pub struct Beginning<'a> {
+    /// As in the report: the plan's name, or the URL without its password.
+    pub name: &'a str,
+    /// Its secrets are masked on the way to the store.
+    pub plan: &'a Plan,
+    /// Without secrets: see [`crate::masked_command`].
+    pub command_line: &'a str,
+    pub environment: &'a Environment,
+    /// In seconds since 1970-01-01 UTC.
+    pub started_unix_s: f64,
+    /// What the targets of a ramp, or the two sides of a comparison, are called.
+    pub labels: &'a [String],
+    /// What the levels of a ramp count.
+    pub axis: Axis,
+}
+
+impl Store {
+    /// Makes room for a result and gives its name. Until it is finished it is a running one, and one
+    /// that was killed when this process is gone.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn begin(&mut self, kind: Kind, beginning: &Beginning<'_>) -> Result<RunId, StoreError> {
+        let shelf = &mut Shelf::default();
+        let body = json!({ "labels": beginning.labels, "axis": beginning.axis.pack(shelf) });
+        let environment = beginning.environment.pack(shelf).to_string();
+        let begun = self.in_transaction(TransactionBehavior::Immediate, |transaction| {
+            transaction.execute(
+                "INSERT INTO result (uid, kind, state, writer, name, command_line, plan, environment, \
+                 started_unix_s, body) VALUES (lower(hex(randomblob(16))), ?1, 'running', ?2, ?3, ?4, \
+                 ?5, ?6, ?7, ?8)",
+                params![
+                    kind.id(),
+                    alive::this_process(),
+                    beginning.name,
+                    beginning.command_line,
+                    plan::to_toml(beginning.plan, Secrets::Masked),
+                    environment,
+                    beginning.started_unix_s,
+                    body.to_string(),
+                ],
+            )?;
+            Ok(transaction.last_insert_rowid())
+        });
+        self.told(begun).map(|number| RunId { number, kind })
+    }
+
+    /// All of it or nothing.
+    pub(crate) fn in_transaction<T>(
+        &mut self,
+        behavior: TransactionBehavior,
+        work: impl FnOnce(&rusqlite::Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        let transaction = self.connection.transaction_with_behavior(behavior)?;
+        let done = work(&transaction)?;
+        transaction.commit()?;
+        Ok(done)
+    }
+}

@@ -1,0 +1,155 @@
+//! What can be wrong with a store, each with the way out.
+
+use rusqlite::ErrorCode;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Why something could not be done with a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreError {
+    /// No folder for the default store.
+    NoHome,
+    /// `--store none`.
+    Off,
+    /// To be read, and not there.
+    Missing(PathBuf),
+    /// Neither empty nor a store of ours; left alone.
+    Foreign(PathBuf),
+    /// Written by a later version.
+    Newer {
+        path: PathBuf,
+        version: i64,
+        known: i64,
+    },
+    /// To be read, and of an earlier version: the next command that writes brings it up to date.
+    Older {
+        path: PathBuf,
+        version: i64,
+        known: i64,
+    },
+    /// Another program held it for longer than was waited.
+    Locked(PathBuf),
+    ReadOnly(PathBuf),
+    Full(PathBuf),
+    /// A store of ours whose contents cannot be trusted.
+    Damaged {
+        path: PathBuf,
+        why: String,
+    },
+    /// Whatever else the file system or SQLite refused.
+    Refused {
+        path: PathBuf,
+        why: String,
+    },
+    /// No result of this name.
+    Unknown {
+        wanted: String,
+        why: String,
+    },
+    /// Not a name for a tag.
+    BadTag {
+        tag: String,
+        why: &'static str,
+    },
+    /// The result's program is still at work.
+    Running(String),
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreError::NoHome => f.write_str(
+                "no folder for the results store: neither XDG_DATA_HOME nor HOME is set; name a file \
+                 with --store FILE, or --store none",
+            ),
+            StoreError::Off => f.write_str("with --store none there is no results store to look in"),
+            StoreError::Missing(path) => {
+                write!(f, "there is no results store {}: nothing was kept there yet", path.display())
+            }
+            StoreError::Foreign(path) => write!(
+                f,
+                "{} is no results store of loadstone; it is left alone: give another name with \
+                 --store",
+                path.display()
+            ),
+            StoreError::Newer { path, .. }
+            | StoreError::Older { path, .. }
+            | StoreError::Locked(path)
+            | StoreError::ReadOnly(path)
+            | StoreError::Full(path)
+            | StoreError::Damaged { path, .. }
+            | StoreError::Refused { path, .. } => {
+                write!(f, "the results store {} {}", path.display(), self.trouble())
+            }
+            StoreError::Unknown { wanted, why } => {
+                write!(f, "{} is no stored result: {why}", units::quoted(wanted))
+            }
+            StoreError::BadTag { tag, why } => {
+                write!(f, "{} cannot be a tag: {why}", units::quoted(tag))
+            }
+            StoreError::Running(id) => {
+                write!(f, "{id} is still running; wait for its end, or end it first")
+            }
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+impl StoreError {
+    /// What is wrong with a store of ours, and the way out.
+    fn trouble(&self) -> String {
+        match self {
+            StoreError::Newer { version, known, .. } => format!(
+                "was written by a later loadstone (schema {version}, this one knows {known}): use \
+                 that version, or another file with --store"
+            ),
+            StoreError::Older { version, known, .. } => format!(
+                "is of schema {version} and cannot be brought to {known} here: make it writable, or \
+                 copy it"
+            ),
+            StoreError::Locked(_) => {
+                "is locked by another program: wait until it is done, or give \
+                 another file with --store"
+                    .to_owned()
+            }
+            StoreError::ReadOnly(_) => "cannot be written: it, or its folder, is read-only; give \
+                 another file with --store"
+                .to_owned(),
+            StoreError::Full(_) => "cannot grow: the disk is full; make room, or give a file on \
+                 another disk with --store"
+                .to_owned(),
+            StoreError::Damaged { why, .. } => format!(
+                "is damaged ({why}): the next run keeps it under another name and begins a new one"
+            ),
+            StoreError::Refused { why, .. } => format!("cannot be used: {why}"),
+            other => other.to_string(),
+        }
+    }
+
+    /// What SQLite said about the store at `path`.
+    pub(crate) fn of(path: &Path, error: &rusqlite::Error) -> StoreError {
+        let path = path.to_owned();
+        let why = error.to_string();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked(path),
+            Some(ErrorCode::ReadOnly) => StoreError::ReadOnly(path),
+            Some(ErrorCode::DiskFull) => StoreError::Full(path),
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+                StoreError::Damaged { path, why }
+            }
+            _ => StoreError::Refused { path, why },
+        }
+    }
+
+    pub(crate) fn io(path: &Path, error: &std::io::Error) -> StoreError {
+        let path = path.to_owned();
+        match error.kind() {
+            std::io::ErrorKind::ReadOnlyFilesystem | std::io::ErrorKind::PermissionDenied => {
+                StoreError::ReadOnly(path)
+            }
+            std::io::ErrorKind::StorageFull => StoreError::Full(path),
+            _ => StoreError::Refused { path, why: error.to_string() },
+        }
+    }
+}

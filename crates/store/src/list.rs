@@ -1,0 +1,243 @@
+//! What is stored, as a list.
+
+use crate::hists::Found;
+use crate::rows::parse;
+use crate::tree::{Damage, Pack, record};
+use crate::{Kind, RunId, Store, StoreError, alive};
+use report::compare::{CompareReport, Judgement};
+use report::ramp::RampReport;
+use report::{Headline, RunReport};
+use rusqlite::Row;
+use serde_json::Value;
+use stats::State;
+use stats::curve::Span;
+
+/// How far a result came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    Finished,
+    /// Its program is at work.
+    Running,
+    /// A signal or a rule ended it early; it finished its report.
+    Interrupted,
+    /// Its program was ended before it could finish: what is known loads as interrupted.
+    Killed,
+}
+
+impl Progress {
+    /// Its stable name.
+    pub fn id(self) -> &'static str {
+        match self {
+            Progress::Finished => "finished",
+            Progress::Running => "running",
+            Progress::Interrupted => "interrupted",
+            Progress::Killed => "killed",
+        }
+    }
+}
+
+/// A row of the list.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub id: RunId,
+    pub kind: Kind,
+    pub name: String,
+    /// In the order of the alphabet.
+    pub tags: Vec<String>,
+    /// In seconds since 1970-01-01 UTC.
+    pub started_unix_s: f64,
+    pub progress: Progress,
+    /// `None` for what did not finish.
+    pub verdict: Option<State>,
+    /// Of a finished run.
+    pub headline: Option<Headline>,
+    /// Of a finished ramp, for each target: its label and its capacity.
+    pub capacities: Vec<(String, Option<Span>)>,
+    /// Of a finished comparison: the gravest of its judgements.
+    pub judgement: Option<Judgement>,
+    pub command_line: String,
+}
+
+/// Which results a list shows; an empty filter shows all.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Part of the name, in any case.
+    pub name: Option<String>,
+    pub tag: Option<String>,
+    pub kind: Option<Kind>,
+    /// Begun at or after this instant, in seconds since 1970-01-01 UTC.
+    pub since_unix_s: Option<f64>,
+    /// The last so many.
+    pub count_max: Option<usize>,
+}
+
+/// The figures of a list, kept beside the result so that a list reads no report.
+#[derive(Clone, Debug)]
+pub(crate) struct Summary {
+    pub(crate) interrupted: bool,
+    headline: Option<Headline>,
+    capacities: Vec<(String, Option<Span>)>,
+    judgement: Option<Judgement>,
+}
+
+record! { Summary { interrupted, headline, capacities, judgement } }
+
+impl Summary {
+    fn nothing() -> Summary {
+        Summary { interrupted: false, headline: None, capacities: Vec::new(), judgement: None }
+    }
+
+    pub(crate) fn of_run(report: &RunReport) -> Summary {
+        let measurement = &report.measurement;
+        Summary {
+            interrupted: measurement.interrupted || measurement.aborted.is_some(),
+            headline: Some(Headline::of(measurement, report.verdict.state)),
+            ..Summary::nothing()
+        }
+    }
+
+    pub(crate) fn of_ramp(report: &RampReport) -> Summary {
+        let capacity = |label: usize| {
+            let curve = report.curves.get(label)?;
+            curve.capacity.as_ref().map(|capacity| capacity.at)
+        };
+        let labels = report.labels.iter().enumerate();
+        Summary {
+            interrupted: report.ended_early.is_some(),
+            capacities: labels.map(|(row, label)| (label.clone(), capacity(row))).collect(),
+            ..Summary::nothing()
+        }
+    }
+
+    pub(crate) fn of_compare(report: &CompareReport) -> Summary {
+        let judgements = report.differences.iter().map(|difference| difference.judgement);
+        Summary {
+            judgement: judgements.max_by_key(|judgement| match judgement {
+                Judgement::Worse => 3,
+                Judgement::Better => 2,
+                Judgement::NoneShown => 1,
+                Judgement::TooFew => 0,
+            }),
+            ..Summary::nothing()
+        }
+    }
+}
+
+/// The columns of the table that a list is made of.
+struct Listed {
+    number: i64,
+    kind: String,
+    name: String,
+    tags: Option<String>,
+    started_unix_s: Option<f64>,
+    state: String,
+    writer: String,
+    interrupted: bool,
+    verdict: Option<String>,
+    summary: Option<String>,
+    command_line: String,
+}
+
+const COLUMNS: &str = "SELECT number, kind, name, \
+    (SELECT group_concat(tag.name, char(10)) FROM tag WHERE tag.result = number), \
+    started_unix_s, state, writer, interrupted, verdict, summary, command_line FROM result";
+
+impl Store {
+    /// The results that pass the filter, the last that began first.
+    ///
+    /// # Errors
+    /// A store that cannot be read.
+    pub fn list(&self, filter: &Filter) -> Result<Vec<Entry>, StoreError> {
+        let statement = format!("{COLUMNS} ORDER BY number DESC");
+        let rows = self.connection.prepare(&statement).and_then(|mut statement| {
+            statement.query_map([], Listed::read)?.collect::<Result<Vec<_>, _>>()
+        });
+        let mut entries = Vec::new();
+        for row in self.told(rows)? {
+            if entries.len() == filter.count_max.unwrap_or(usize::MAX) {
+                break;
+            }
+            let entry = self.entry(row)?;
+            if filter.passes(&entry) {
+                entries.push(entry);
+            }
+        }
+        Ok(entries)
+    }
+
+    /// The row of one result.
+    ///
+    /// # Errors
+    /// No such result; a store that cannot be read.
+    pub fn show(&self, wanted: &str) -> Result<Entry, StoreError> {
+        let id = self.find(wanted)?;
+        let statement = format!("{COLUMNS} WHERE number = ?1");
+        let row = self.connection.query_row(&statement, [id.number], Listed::read);
+        self.entry(self.told(row)?)
+    }
+
+    fn entry(&self, row: Listed) -> Result<Entry, StoreError> {
+        let id = self.id_of((row.number, row.kind))?;
+        let damaged = |damage| self.damaged(row.number, damage);
+        let progress = match row.state.as_str() {
+            "finished" if row.interrupted => Progress::Interrupted,
+            "finished" => Progress::Finished,
+            _ if alive::is_alive(&row.writer) => Progress::Running,
+            _ => Progress::Killed,
+        };
+        let summary = match &row.summary {
+            None => Summary::nothing(),
+            Some(text) => {
+                let tree = parse(text).map_err(damaged)?;
+                Summary::unpack(&tree, &mut Found::default()).map_err(damaged)?
+            }
+        };
+        let verdict = row.verdict.map(|name| -> Result<State, Damage> {
+            State::unpack(&Value::String(name), &mut Found::default())
+        });
+        let mut tags: Vec<String> =
+            row.tags.iter().flat_map(|tags| tags.split('\n')).map(str::to_owned).collect();
+        tags.sort();
+        Ok(Entry {
+            kind: id.kind,
+            id,
+            name: row.name,
+            tags,
+            started_unix_s: row.started_unix_s.unwrap_or(f64::NAN),
+            progress,
+            verdict: verdict.transpose().map_err(damaged)?,
+            headline: summary.headline,
+            capacities: summary.capacities,
+            judgement: summary.judgement,
+            command_line: row.command_line,
+        })
+    }
+}
+
+impl Listed {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Listed> {
+        Ok(Listed {
+            number: row.get(0)?,
+            kind: row.get(1)?,
+            name: row.get(2)?,
+            tags: row.get(3)?,
+            started_unix_s: row.get(4)?,
+            state: row.get(5)?,
+            writer: row.get(6)?,
+            interrupted: row.get(7)?,
+            verdict: row.get(8)?,
+            summary: row.get(9)?,
+            command_line: row.get(10)?,
+        })
+    }
+}
+
+impl Filter {
+    fn passes(&self, entry: &Entry) -> bool {
+        let name = self.name.as_ref().map(|part| part.to_lowercase());
+        name.is_none_or(|part| entry.name.to_lowercase().contains(&part))
+            && self.tag.as_ref().is_none_or(|tag| entry.tags.contains(tag))
+            && self.kind.is_none_or(|kind| entry.kind == kind)
+            && self.since_unix_s.is_none_or(|since| entry.started_unix_s >= since)
+    }
+}

@@ -1,0 +1,258 @@
+//! A stored result as the report that it was; or, of one that never finished, what is known of it.
+
+use crate::partial::{self, Begun, Step as KnownStep};
+use crate::rows::{self, CAUSES, FINDINGS, Owner, parse, put};
+use crate::tree::{Damage, Pack};
+use crate::write::{LIVE, RUN, SIDES, STEP};
+use crate::{Kind, RunId, Store, StoreError, alive};
+use report::RunReport;
+use report::compare::CompareReport;
+use report::ramp::{RampReport, Step};
+use rusqlite::{OptionalExtension, params};
+use serde_json::{Map, Value};
+
+/// A result as it was stored.
+#[derive(Clone, Debug)]
+pub enum Stored {
+    Run(Box<RunReport>),
+    Ramp(Box<RampReport>),
+    Compare(Box<CompareReport>),
+}
+
+impl Stored {
+    pub fn kind(&self) -> Kind {
+        match self {
+            Stored::Run(_) => Kind::Run,
+            Stored::Ramp(_) => Kind::Ramp,
+            Stored::Compare(_) => Kind::Compare,
+        }
+    }
+}
+
+impl Store {
+    /// The result of an id (`run-12`, or its number alone), of a tag, or counted from the last that
+    /// began: `last`, `last~1` for the one before it.
+    ///
+    /// # Errors
+    /// No such result; a store that cannot be read.
+    pub fn find(&self, wanted: &str) -> Result<RunId, StoreError> {
+        let unknown = |why: String| StoreError::Unknown { wanted: wanted.to_owned(), why };
+        if let Some(back) = last(wanted) {
+            let back = back.ok_or_else(|| unknown("write last, last~1, last~2, …".into()))?;
+            let row = self
+                .connection
+                .query_row(
+                    "SELECT number, kind FROM result ORDER BY number DESC LIMIT 1 OFFSET ?1",
+                    [back],
+                    |row| Ok((row.get(0)?, row.get(1)?)),
+                )
+                .optional();
+            let found = self.told(row)?.ok_or_else(|| {
+                unknown(match back {
+                    0 => "nothing is stored yet".into(),
+                    _ => "there are not so many".into(),
+                })
+            })?;
+            return self.id_of(found);
+        }
+        let row = self
+            .connection
+            .query_row(
+                "SELECT number, kind FROM result WHERE kind || '-' || number = ?1 OR number = ?2 \
+                 UNION ALL SELECT number, kind FROM tag JOIN result ON result = number \
+                 WHERE tag.name = ?1",
+                params![wanted, wanted.parse::<i64>().ok()],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+            .optional();
+        let found = self.told(row)?.ok_or_else(|| {
+            unknown("give an id or a tag that `loadstone runs list` shows, or last".into())
+        })?;
+        self.id_of(found)
+    }
+
+    pub(crate) fn id_of(&self, (number, kind): (i64, String)) -> Result<RunId, StoreError> {
+        let kind = Kind::named(&kind)
+            .ok_or_else(|| self.damaged(number, Damage::new(format!("{kind} is no kind"))))?;
+        Ok(RunId { number, kind })
+    }
+
+    /// A result as it was stored. Of one that is still running, or whose program was killed, what is
+    /// known of it, marked as interrupted.
+    ///
+    /// # Errors
+    /// No such result; a store that cannot be read, or whose rows do not fit together.
+    pub fn load(&self, wanted: &str) -> Result<Stored, StoreError> {
+        let id = self.find(wanted)?;
+        self.load_id(&id)
+    }
+
+    pub(crate) fn load_id(&self, id: &RunId) -> Result<Stored, StoreError> {
+        // one view of all tables, whatever is written meanwhile
+        let view = self.told(self.connection.unchecked_transaction())?;
+        let loaded = self.read_result(id);
+        self.told(view.finish())?;
+        loaded
+    }
+
+    fn read_result(&self, id: &RunId) -> Result<Stored, StoreError> {
+        let row = self.connection.query_row(
+            "SELECT state, writer, name, plan, environment, started_unix_s, body FROM result \
+             WHERE number = ?1",
+            [id.number],
+            |row| {
+                let started: Option<f64> = row.get(5)?;
+                let text = |index: usize| row.get::<_, String>(index);
+                Ok(([text(0)?, text(1)?, text(2)?, text(3)?, text(4)?, text(6)?], started))
+            },
+        );
+        let ([state, writer, name, plan, environment, body], started_unix_s) = self.told(row)?;
+        let damaged = |damage| self.damaged(id.number, damage);
+        let mut body = parse(&body).map_err(damaged)?;
+        if state == "finished" {
+            return self.finished(id, &mut body);
+        }
+        let mut nothing = crate::hists::Found::default();
+        let environment = parse(&environment).map_err(damaged)?;
+        let begun = Begun {
+            alive: alive::is_alive(&writer),
+            name,
+            plan: Pack::unpack(&Value::String(plan.clone()), &mut nothing).map_err(damaged)?,
+            plan_toml: plan,
+            environment: Pack::unpack(&environment, &mut nothing).map_err(damaged)?,
+            started_unix_s: started_unix_s.unwrap_or(f64::NAN),
+            labels: field(&body, "labels").map_err(damaged)?,
+            axis: field(&body, "axis").map_err(damaged)?,
+        };
+        self.unfinished(id, begun)
+    }
+
+    fn finished(&self, id: &RunId, body: &mut Value) -> Result<Stored, StoreError> {
+        let damaged = |damage| self.damaged(id.number, damage);
+        let nothing = &mut crate::hists::Found::default();
+        if id.kind == Kind::Run {
+            let run = self.runs(id, RUN)?.pop();
+            let run = run.ok_or_else(|| damaged(Damage::new("its measurement is missing")))?;
+            return Ok(Stored::Run(Box::new(run)));
+        }
+        self.put_lists(body, Owner { result: id.number, trial: None })?;
+        if id.kind == Kind::Ramp {
+            let mut ramp = RampReport::unpack(body, nothing).map_err(damaged)?;
+            ramp.steps = self.steps(id)?;
+            return Ok(Stored::Ramp(Box::new(ramp)));
+        }
+        let mut compare = CompareReport::unpack(body, nothing).map_err(damaged)?;
+        compare.runs = [self.runs(id, SIDES[0])?, self.runs(id, SIDES[1])?];
+        Ok(Stored::Compare(Box::new(compare)))
+    }
+
+    fn unfinished(&self, id: &RunId, begun: Begun) -> Result<Stored, StoreError> {
+        let damaged = |damage| self.damaged(id.number, damage);
+        let mut live = Vec::new();
+        for (trial, position) in self.trials(id, LIVE)? {
+            let mut found =
+                self.told(rows::histograms(&self.connection, trial))?.map_err(damaged)?;
+            let body = self.told(self.connection.query_row(
+                "SELECT body FROM trial WHERE trial = ?1",
+                [trial],
+                |row| row.get::<_, String>(0),
+            ))?;
+            let total = parse(&body).map_err(damaged)?;
+            let seconds = self.told(rows::seconds(&self.connection, trial))?.map_err(damaged)?;
+            let seconds = Vec::unpack(&Value::Array(seconds), &mut found).map_err(damaged)?;
+            let total = Pack::unpack(&total, &mut found).map_err(damaged)?;
+            live.push(KnownStep { position, total, seconds });
+        }
+        Ok(match id.kind {
+            Kind::Run => Stored::Run(Box::new(partial::run(begun, live))),
+            Kind::Ramp => Stored::Ramp(Box::new(partial::ramp(begun, self.steps(id)?))),
+            Kind::Compare => {
+                let sides = [self.runs(id, SIDES[0])?, self.runs(id, SIDES[1])?];
+                Stored::Compare(Box::new(partial::compare(begun, sides)))
+            }
+        })
+    }
+
+    /// Trials of a part in their order, each with its position.
+    fn trials(&self, id: &RunId, part: &str) -> Result<Vec<(i64, usize)>, StoreError> {
+        let rows = self
+            .connection
+            .prepare_cached(
+                "SELECT trial, position FROM trial WHERE result = ?1 AND part = ?2 \
+                 ORDER BY position",
+            )
+            .and_then(|mut statement| {
+                let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get::<_, i64>(1)?));
+                statement.query_map(params![id.number, part], row)?.collect::<Result<Vec<_>, _>>()
+            });
+        let rows = self.told(rows)?;
+        Ok(rows.into_iter().map(|(trial, position)| (trial, position.max(0) as usize)).collect())
+    }
+
+    fn runs(&self, id: &RunId, part: &str) -> Result<Vec<RunReport>, StoreError> {
+        let trials = self.trials(id, part)?;
+        trials.into_iter().map(|(trial, _)| Ok(self.trial(id, trial)?.1)).collect()
+    }
+
+    fn steps(&self, id: &RunId) -> Result<Vec<Step>, StoreError> {
+        let mut steps = Vec::new();
+        for (trial, _) in self.trials(id, STEP)? {
+            let (step, run) = self.trial(id, trial)?;
+            let step = partial::step(&step, run);
+            steps.push(step.map_err(|damage| self.damaged(id.number, damage))?);
+        }
+        Ok(steps)
+    }
+
+    /// What stands around a run, and the run.
+    fn trial(&self, id: &RunId, trial: i64) -> Result<(Value, RunReport), StoreError> {
+        let damaged = |damage| self.damaged(id.number, damage);
+        let body = self.told(self.connection.query_row(
+            "SELECT body FROM trial WHERE trial = ?1",
+            [trial],
+            |row| row.get::<_, String>(0),
+        ))?;
+        let mut body = parse(&body).map_err(damaged)?;
+        let mut found = self.told(rows::histograms(&self.connection, trial))?.map_err(damaged)?;
+        let seconds = self.told(rows::seconds(&self.connection, trial))?.map_err(damaged)?;
+        let mut run = rows::take(&mut body, &["run"]);
+        self.put_lists(&mut run, Owner { result: id.number, trial: Some(trial) })?;
+        if let Some(run) = run.as_object_mut() {
+            put(run, &["measurement", "series"], Value::Array(seconds));
+        }
+        let run = RunReport::unpack(&run, &mut found).map_err(damaged)?;
+        Ok((rows::take(&mut body, &["step"]), run))
+    }
+
+    /// Causes and findings go back to where they were in the tree.
+    fn put_lists(&self, tree: &mut Value, owner: Owner) -> Result<(), StoreError> {
+        let causes = self.told(CAUSES.read(&self.connection, owner))?;
+        let findings = self.told(FINDINGS.read(&self.connection, owner))?;
+        if let Some(tree) = tree.as_object_mut() {
+            if tree.contains_key("verdict") {
+                put(tree, &["verdict", "causes"], causes);
+            }
+            put(tree, &["findings"], findings);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn damaged(&self, number: i64, damage: Damage) -> StoreError {
+        let why = format!("result {number}: {}", damage.0);
+        StoreError::Damaged { path: self.path.clone(), why }
+    }
+}
+
+/// `last` and `last~n` as n; the inner `None` when n is no number.
+fn last(wanted: &str) -> Option<Option<u32>> {
+    match wanted.strip_prefix("last")? {
+        "" => Some(Some(0)),
+        rest => rest.strip_prefix('~').map(|back| back.parse().ok()),
+    }
+}
+
+fn field<T: Pack>(tree: &Value, name: &str) -> Result<T, Damage> {
+    let nothing = Map::new();
+    let map = tree.as_object().unwrap_or(&nothing);
+    crate::tree::field(map, name, &mut crate::hists::Found::default())
+}

@@ -1,0 +1,150 @@
+//! The command line as it is kept: as it was typed, without its secrets.
+
+use plan::{Auth, Plan, is_secret_header};
+
+/// Stands where a secret was.
+const MASK: &str = "***";
+/// Secrets of at least this length are looked for everywhere; shorter ones would turn up in words
+/// that they have nothing to do with, and are masked in their own places only.
+const LENGTH_MIN: usize = 3;
+
+/// A command line, quoted as a shell takes it. Logins in URLs, `--user`, `--bearer`, `--proxy` and
+/// headers that carry logins are masked, and whatever else has a secret of the plans in it.
+pub fn masked_command(args: &[String], plans: &[&Plan]) -> String {
+    let secrets: Vec<String> = plans.iter().flat_map(|plan| secrets(plan)).collect();
+    let mut before = "";
+    let mut words = Vec::new();
+    for arg in args {
+        let mut word = match option_of(before) {
+            Some(option) => option.mask(arg),
+            None => mask_alone(arg),
+        };
+        for secret in secrets.iter().filter(|secret| secret.len() >= LENGTH_MIN) {
+            word = word.replace(secret.as_str(), MASK);
+        }
+        words.push(quoted(&word));
+        before = arg;
+    }
+    words.join(" ")
+}
+
+/// Whatever in a plan is masked when the plan is shown.
+fn secrets(plan: &Plan) -> Vec<String> {
+    let mut secrets = Vec::new();
+    match &plan.request.auth {
+        Some(Auth::Basic { password, .. }) => secrets.push(password.clone()),
+        Some(Auth::Bearer(token)) => secrets.push(token.clone()),
+        None => {}
+    }
+    let headers = plan.request.headers.iter().filter(|(name, _)| is_secret_header(name));
+    secrets.extend(headers.map(|(_, value)| value.clone()));
+    let proxy = plan.connection.proxy.as_ref().and_then(url::Url::password);
+    secrets.extend(proxy.map(str::to_owned));
+    secrets
+}
+
+/// Options whose value is, or may hold, a secret.
+#[derive(Clone, Copy)]
+enum Secret {
+    Login,
+    Token,
+    Header,
+    Url,
+}
+
+impl Secret {
+    fn mask(self, value: &str) -> String {
+        match self {
+            Secret::Login => match value.split_once(':') {
+                Some((name, _)) => format!("{name}:{MASK}"),
+                None => MASK.to_owned(),
+            },
+            Secret::Token => MASK.to_owned(),
+            Secret::Header => match value.split_once(':') {
+                Some((name, _)) if is_secret_header(name.trim()) => format!("{name}: {MASK}"),
+                _ => value.to_owned(),
+            },
+            Secret::Url => mask_login(value),
+        }
+    }
+}
+
+fn option_of(name: &str) -> Option<Secret> {
+    match name {
+        "--user" => Some(Secret::Login),
+        "--bearer" => Some(Secret::Token),
+        "-H" | "--header" => Some(Secret::Header),
+        "--proxy" => Some(Secret::Url),
+        // -qH: several letters in one word
+        _ => {
+            let cluster = name.strip_prefix('-')?.strip_suffix('H')?;
+            cluster.chars().all(|c| c.is_ascii_alphabetic()).then_some(Secret::Header)
+        }
+    }
+}
+
+/// A word that is no value of the one before it: `--user=…`, `-HName: …`, a URL.
+fn mask_alone(word: &str) -> String {
+    if let Some((name, value)) = word.split_once('=').filter(|(name, _)| name.starts_with("--"))
+        && let Some(option) = option_of(name)
+    {
+        return format!("{name}={}", option.mask(value));
+    }
+    if let Some(header) = word.strip_prefix("-H").filter(|header| !header.is_empty()) {
+        return format!("-H{}", Secret::Header.mask(header));
+    }
+    mask_login(word)
+}
+
+/// A URL without the password before its host; with a name alone, that may be one as well.
+fn mask_login(word: &str) -> String {
+    let start = word.find("://").map_or(0, |at| at + 3);
+    let authority = word[start..].split(['/', '?', '#']).next().unwrap_or_default();
+    let Some(at) = authority.rfind('@') else { return word.to_owned() };
+    let login = &authority[..at];
+    let shown = login.split_once(':').map_or(MASK.to_owned(), |(name, _)| format!("{name}:{MASK}"));
+    format!("{}{shown}{}", &word[..start], &word[start + at..])
+}
+
+/// As a POSIX shell takes it for one word.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+*".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn masked(words: &[&str]) -> String {
+        let mut plan = Plan::for_url("http://h/".parse().unwrap());
+        plan.request.auth = Some(Auth::Bearer("hush-hush".into()));
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        masked_command(&words, &[&plan])
+    }
+
+    #[test]
+    fn a_command_line_is_kept_without_its_secrets() {
+        for (words, expected) in [
+            (&["run", "http://h/a?b=c", "-c", "5"][..], "run 'http://h/a?b=c' -c 5"),
+            (&["http://fred:s3cret@h/x@y"], "http://fred:***@h/x@y"),
+            (&["fred:s3cret@h"], "fred:***@h"),
+            (&["https://token@h/"], "https://***@h/"),
+            (&["--user", "fred:s3cret"], "--user fred:***"),
+            (&["--user=fred:a:b"], "--user=fred:***"),
+            (&["--bearer", "abc", "--bearer=abc"], "--bearer *** --bearer=***"),
+            (&["-H", "Cookie: a=b", "-HX-Api-Key:9"], "-H 'Cookie: ***' '-HX-Api-Key: ***'"),
+            (&["-qH", "Cookie: a=b"], "-qH 'Cookie: ***'"),
+            (&["--header=Accept: */*"], "'--header=Accept: */*'"),
+            (&["--proxy", "http://me:pw@p:3128"], "--proxy http://me:***@p:3128"),
+            (&["--body", "x=hush-hush&y"], "--body 'x=***&y'"),
+            (&["--slo", "p99<50ms", "it's"], r"--slo 'p99<50ms' 'it'\''s'"),
+            (&[""], "''"),
+        ] {
+            assert_eq!(masked(words), expected);
+        }
+    }
+}

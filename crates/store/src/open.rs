@@ -1,0 +1,294 @@
+//! Opening a store, whatever state its file is in. No file is ever destroyed: what cannot be used is
+//! kept under another name, what is not ours is left alone.
+
+use crate::schema::{self, APPLICATION_ID, STEPS};
+use crate::{Place, StoreError};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long another program's writing is waited for.
+const BUSY: Duration = Duration::from_secs(5);
+/// Stores up to this size are checked page by page when they are opened to be written.
+const CHECK_BYTES_MAX: u64 = 32 << 20;
+/// Names that are tried for a copy.
+const COPIES_MAX: u32 = 10_000;
+
+/// An open results store.
+#[derive(Debug)]
+pub struct Store {
+    pub(crate) connection: Connection,
+    pub(crate) path: PathBuf,
+    /// What the user is to be told of the opening: a damaged store that was set aside, an older one
+    /// that was brought up to date.
+    pub notes: Vec<String>,
+}
+
+impl Store {
+    /// Opens the store to write in it; makes it, and its folder, where there is none.
+    ///
+    /// # Errors
+    /// See [`StoreError`]. A damaged store is none: it is set aside, a new one begun, and
+    /// [`Store::notes`] says so.
+    pub fn open(place: &Place) -> Result<Store, StoreError> {
+        Store::open_with(place, STEPS)
+    }
+
+    fn open_with(place: &Place, steps: &[&str]) -> Result<Store, StoreError> {
+        let path = match place.file()? {
+            Some(path) => path,
+            None if *place == Place::Memory => return Store::in_memory(),
+            None => return Err(StoreError::Off),
+        };
+        make_folder(&path)?;
+        make_file(&path)?;
+        let mut store = Store::connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        match store.prepare(steps) {
+            Err(StoreError::Damaged { .. }) if is_ours(&path, place) => {
+                drop(store);
+                set_aside(&path, steps)
+            }
+            // not one that we wrote, so not ours to rename
+            Err(StoreError::Damaged { path, .. }) => Err(StoreError::Foreign(path)),
+            prepared => prepared.map(|()| store),
+        }
+    }
+
+    /// Opens a store that is there to read it; one of an earlier version is brought up to date.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn open_to_read(place: &Place) -> Result<Store, StoreError> {
+        let path = match place.file()? {
+            Some(path) => path,
+            None if *place == Place::Memory => return Store::in_memory(),
+            None => return Err(StoreError::Off),
+        };
+        match fs::metadata(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(StoreError::Missing(path));
+            }
+            Ok(known) if known.len() == 0 => return Err(StoreError::Missing(path)),
+            Ok(known) if !known.is_file() => return Err(StoreError::Foreign(path)),
+            Ok(_) => {}
+            Err(error) => return Err(StoreError::io(&path, &error)),
+        }
+        let store = Store::connect_to_read(&path)?;
+        match store.recognise(STEPS) {
+            Ok(()) => Ok(store),
+            Err(StoreError::Older { .. }) => Store::open(place),
+            Err(StoreError::Damaged { path, .. }) if !is_ours(&path, place) => {
+                Err(StoreError::Foreign(path))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn in_memory() -> Result<Store, StoreError> {
+        let path = PathBuf::from(":memory:");
+        let connection = Connection::open_in_memory();
+        let connection = connection.map_err(|error| StoreError::of(&path, &error))?;
+        let mut store = Store { connection, path, notes: Vec::new() };
+        store.prepare(STEPS)?;
+        Ok(store)
+    }
+
+    pub(crate) fn connect(path: &Path, flags: OpenFlags) -> Result<Store, StoreError> {
+        let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let opened = Connection::open_with_flags(path, flags);
+        let store = opened.and_then(|connection| {
+            connection.busy_timeout(BUSY)?;
+            // a file from elsewhere may not make our statements run its functions
+            connection.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA foreign_keys = ON")?;
+            Ok(Store { connection, path: path.to_owned(), notes: Vec::new() })
+        });
+        store.map_err(|error| StoreError::of(path, &error))
+    }
+
+    /// For reading alone, also in a folder where nothing may be made.
+    fn connect_to_read(path: &Path) -> Result<Store, StoreError> {
+        let readable = |store: &Store| schema::identity(&store.connection).map(|_| ());
+        let store = Store::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let refused = match readable(&store) {
+            Ok(()) => return Ok(store),
+            Err(error) => error,
+        };
+        let barred = [ErrorCode::CannotOpen, ErrorCode::ReadOnly, ErrorCode::PermissionDenied];
+        if !refused.sqlite_error_code().is_some_and(|code| barred.contains(&code)) {
+            return Ok(store);
+        }
+        // Beside a WAL file that may not be opened, SQLite reads the rest only where it is told that
+        // nobody writes: nobody can, in a folder like that.
+        let mut uri = url_path(path);
+        uri.push_str("?immutable=1");
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        let connection = Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX);
+        let connection = connection.map_err(|error| StoreError::of(path, &error))?;
+        Ok(Store { connection, path: path.to_owned(), notes: Vec::new() })
+    }
+
+    /// That this is a store of ours, and of this version.
+    pub(crate) fn recognise(&self, steps: &[&str]) -> Result<(), StoreError> {
+        let path = self.path.clone();
+        let (version, id, tables) = self.told(schema::identity(&self.connection))?;
+        let known = schema::latest(steps);
+        if id != APPLICATION_ID {
+            return Err(match tables || id != 0 || version != 0 {
+                true => StoreError::Foreign(path),
+                false => StoreError::Older { path, version: 0, known },
+            });
+        }
+        match version {
+            _ if version > known => Err(StoreError::Newer { path, version, known }),
+            _ if version < known => Err(StoreError::Older { path, version, known }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes the tables, or brings them up to date after a copy was kept, and checks what is there.
+    fn prepare(&mut self, steps: &[&str]) -> Result<(), StoreError> {
+        match self.recognise(steps) {
+            Ok(()) => self.check()?,
+            Err(StoreError::Older { version, known, .. }) => {
+                if version > 0 {
+                    self.keep_copy(version, known)?;
+                }
+                let done = schema::bring_up_to_date(&mut self.connection, steps);
+                self.told(done)?;
+            }
+            Err(error) => return Err(error),
+        }
+        // Readers and writers do not wait for each other, and a commit need not wait for the disk:
+        // a program that is killed loses nothing, a power failure the last seconds at most.
+        let mode = self.connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()));
+        match mode.as_ref().map_err(rusqlite::Error::sqlite_error_code) {
+            // somebody else is at it, or the file system cannot: the old mode will do
+            Ok(()) | Err(Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) => {}
+            Err(_) => self.told(mode)?,
+        }
+        self.told(self.connection.execute_batch("PRAGMA synchronous = NORMAL"))
+    }
+
+    /// # Errors
+    /// [`StoreError::Damaged`] when pages contradict each other.
+    fn check(&self) -> Result<(), StoreError> {
+        let size = fs::metadata(&self.path).map_or(0, |known| known.len());
+        if size > CHECK_BYTES_MAX {
+            return Ok(());
+        }
+        let checked =
+            self.connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+        match self.told(checked)?.as_str() {
+            "ok" => Ok(()),
+            why => Err(StoreError::Damaged { path: self.path.clone(), why: why.to_owned() }),
+        }
+    }
+
+    /// A whole copy beside the store, before its tables are changed.
+    fn keep_copy(&mut self, version: i64, known: i64) -> Result<(), StoreError> {
+        let copy = free_name(&self.path, &format!("schema-{version}"))?;
+        let name = copy.to_string_lossy().into_owned();
+        self.told(self.connection.execute("VACUUM INTO ?1", [name]))?;
+        self.notes.push(format!(
+            "the results store {} was brought from schema {version} to {known}; as it was, it is kept \
+             as {}",
+            self.path.display(),
+            copy.display()
+        ));
+        Ok(())
+    }
+
+    /// A result of SQLite's as one of ours.
+    pub(crate) fn told<T>(&self, result: rusqlite::Result<T>) -> Result<T, StoreError> {
+        result.map_err(|error| StoreError::of(&self.path, &error))
+    }
+}
+
+/// Renames a damaged store and begins a new one; of several programs that find it, one does.
+fn set_aside(path: &Path, steps: &[&str]) -> Result<Store, StoreError> {
+    let told = |error: std::io::Error| StoreError::io(path, &error);
+    let lock = File::create(beside(path, "lock")).map_err(told)?;
+    lock.lock().map_err(told)?;
+    let mut store = Store::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let why = match store.prepare(steps) {
+        Err(StoreError::Damaged { why, .. }) => why,
+        prepared => return prepared.map(|()| store),
+    };
+    drop(store);
+    let kept = free_name(path, "damaged")?;
+    for end in ["", "-wal", "-shm"] {
+        match fs::rename(ended(path, end), ended(&kept, end)) {
+            Err(error) if end.is_empty() || error.kind() != ErrorKind::NotFound => {
+                return Err(told(error));
+            }
+            _ => {}
+        }
+    }
+    make_file(path)?;
+    let mut store = Store::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    store.prepare(steps)?;
+    store.notes.push(format!(
+        "the results store {} is damaged ({why}); it is kept as {}, and a new one is begun",
+        path.display(),
+        kept.display()
+    ));
+    Ok(store)
+}
+
+/// The default store is ours whatever is in it; another file when its head says so (the
+/// application id is bytes 68 to 71 of an SQLite file).
+fn is_ours(path: &Path, place: &Place) -> bool {
+    let mut head = [0; 72];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
+    *place == Place::Default || read.is_ok() && head[68..] == APPLICATION_ID.to_be_bytes()
+}
+
+fn make_folder(path: &Path) -> Result<(), StoreError> {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => {
+            fs::create_dir_all(folder).map_err(|error| StoreError::io(path, &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// An empty file that others may not read: what was measured is the user's own.
+fn make_file(path: &Path) -> Result<(), StoreError> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(StoreError::io(path, &error)),
+        _ if path.is_dir() => Err(StoreError::Foreign(path.to_owned())),
+        _ => Ok(()),
+    }
+}
+
+/// A name beside the store that nothing has: `runs.db.damaged-1`.
+fn free_name(path: &Path, why: &str) -> Result<PathBuf, StoreError> {
+    let mut names = (1..=COPIES_MAX).map(|n| beside(path, &format!("{why}-{n}")));
+    names.find(|name| !name.exists()).ok_or_else(|| StoreError::Refused {
+        path: path.to_owned(),
+        why: format!("{COPIES_MAX} copies are kept beside it already; remove some"),
+    })
+}
+
+pub(crate) fn beside(path: &Path, what: &str) -> PathBuf {
+    ended(path, &format!(".{what}"))
+}
+
+fn ended(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+/// The path as SQLite's URIs have it (sqlite.org, "URI filenames", 3.1).
+fn url_path(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let text = text.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    format!("file:{text}")
+}

@@ -1,0 +1,191 @@
+//! What is known of a result that never finished: its program was killed, or is still at work.
+
+use crate::hists::Found;
+use crate::tree::{Damage, Pack, field, object};
+use plan::{Load, Plan};
+use report::compare::CompareReport;
+use report::ramp::{RampReport, Step as RampStep};
+use report::{Driver, RunReport, SloResult};
+use sample::Environment;
+use serde_json::Value;
+use stats::curve::{Axis, curve};
+use stats::verdict::{Evidence, judge};
+use stats::{Measurement, Second, Snapshot, State, Verdict, samples_needed};
+use units::{Nanos, show};
+
+/// What was known before anything was measured.
+pub(crate) struct Begun {
+    /// Its program is still at work.
+    pub(crate) alive: bool,
+    pub(crate) name: String,
+    pub(crate) plan: Plan,
+    pub(crate) plan_toml: String,
+    pub(crate) environment: Environment,
+    pub(crate) started_unix_s: f64,
+    pub(crate) labels: Vec<String>,
+    pub(crate) axis: Axis,
+}
+
+impl Begun {
+    fn why(&self, after: &str) -> String {
+        match self.alive {
+            true => format!("still running {after}: these are the figures so far"),
+            false => format!("its program was killed {after}: these are the figures until then"),
+        }
+    }
+}
+
+/// A measurement that was going on.
+pub(crate) struct Step {
+    /// The repeat of a run.
+    pub(crate) position: usize,
+    /// Everything that was counted up to its last stored second.
+    pub(crate) total: Snapshot,
+    pub(crate) seconds: Vec<Second>,
+}
+
+/// A run of which its seconds are known; of repeats, all together.
+pub(crate) fn run(mut begun: Begun, mut live: Vec<Step>) -> RunReport {
+    live.sort_by_key(|step| step.position);
+    let plan = &begun.plan;
+    let mut all: Vec<Measurement> = live.into_iter().map(|step| measurement(plan, step)).collect();
+    let measurement = match all.len() {
+        0 | 1 => all.pop().unwrap_or_default(),
+        _ => report::merged(&all),
+    };
+    let measurement = Measurement { interrupted: true, ..measurement };
+    let count = measurement.total.response().count();
+    begun.plan.measure.quantiles.retain(|q| *q >= 1.0 || count >= samples_needed(*q));
+    let verdict = verdict(&begun, &measurement);
+    RunReport {
+        name: begun.name,
+        plan_toml: begun.plan_toml,
+        started_unix_s: begun.started_unix_s,
+        environment: begun.environment,
+        verdict,
+        driver: Driver::default(),
+        resolved: Vec::new(),
+        first_call: None,
+        runs: Vec::new(),
+        slo: SloResult::judge(&begun.plan.measure.slo, &measurement),
+        findings: Vec::new(),
+        sut: None,
+        plan: begun.plan,
+        measurement,
+    }
+}
+
+fn measurement(plan: &Plan, step: Step) -> Measurement {
+    let Step { mut total, seconds, .. } = step;
+    let measured = seconds.iter().filter(|second| !second.warm_up);
+    let end_s = measured.map(|second| second.at_s + second.span_s).fold(0.0, f64::max);
+    let end = Nanos::from_secs_f64(end_s);
+    let window = plan.stop.duration.map_or(end, |span| span.min(end));
+    // nobody followed these to their outcome
+    for counts in [&mut total.counts, &mut total.warm_up] {
+        let open = counts.queued.max(0) + counts.in_flight.max(0);
+        counts.abandoned += open as u64;
+        (counts.queued, counts.in_flight) = (0, 0);
+    }
+    Measurement {
+        connections_peak: seconds.iter().map(|row| row.open_connections).max().unwrap_or(0),
+        intended: intended(plan, window),
+        total,
+        series: seconds,
+        window,
+        elapsed: end + plan.stop.warm_up,
+        intended_span: None,
+        interrupted: true,
+        aborted: None,
+    }
+}
+
+/// Arrivals that the plan asks for in the beginning of its window: the integral of the rate, which
+/// changes evenly over the whole of it. Of a trace nothing is said.
+fn intended(plan: &Plan, window: Nanos) -> Option<u64> {
+    let Load::Open { arrivals, .. } = &plan.load else { return None };
+    if arrivals.at.is_some() {
+        return None;
+    }
+    let passed = window.as_secs_f64();
+    let whole = plan.stop.duration.map_or(passed, Nanos::as_secs_f64).max(f64::MIN_POSITIVE);
+    let slope = (arrivals.to.0 - arrivals.from.0) / whole;
+    Some((arrivals.from.0 * passed + slope * passed * passed / 2.0) as u64)
+}
+
+fn verdict(begun: &Begun, measurement: &Measurement) -> Verdict {
+    let mut evidence = Evidence::new(measurement);
+    evidence.closed_loop = matches!(begun.plan.load, Load::Closed { .. });
+    evidence.ramped = match &begun.plan.load {
+        Load::Open { arrivals, .. } => arrivals.from != arrivals.to,
+        Load::Closed { .. } => false,
+    };
+    evidence.quantiles = &begun.plan.measure.quantiles;
+    let mut verdict = judge(&evidence);
+    let after = format!("{} into the measured part", show::duration(measurement.window));
+    for cause in verdict.causes.iter_mut().filter(|cause| cause.id == "interrupted") {
+        cause.text = begun.why(&after);
+    }
+    verdict
+}
+
+/// A ramp whose steps so far are known.
+pub(crate) fn ramp(begun: Begun, steps: Vec<RampStep>) -> RampReport {
+    let why = begun.why(&format!("after {} steps", steps.len()));
+    let state = steps.iter().map(|step| step.run.verdict.state).max();
+    let objectives = &begun.plan.measure.slo;
+    let of_label = |label: usize| {
+        let steps: Vec<_> = steps
+            .iter()
+            .filter(|step| step.label == label)
+            .map(|step| (step.purpose, step.point))
+            .collect();
+        curve(&steps, begun.axis, objectives)
+    };
+    RampReport {
+        curves: (0..begun.labels.len()).map(of_label).collect(),
+        axis: begun.axis,
+        labels: begun.labels,
+        verdict: Verdict { state: state.unwrap_or(State::Degraded), causes: Vec::new() },
+        ended_early: Some(why),
+        findings: Vec::new(),
+        steps,
+        name: begun.name,
+        plan: begun.plan,
+        plan_toml: begun.plan_toml,
+        started_unix_s: begun.started_unix_s,
+        environment: begun.environment,
+    }
+}
+
+/// A packed step with its run.
+pub(crate) fn step(step: &Value, run: RunReport) -> Result<RampStep, Damage> {
+    let map = object(step)?;
+    let found = &mut Found::default();
+    Ok(RampStep {
+        label: field(map, "label", found)?,
+        purpose: field(map, "purpose", found)?,
+        repeat: field(map, "repeat", found)?,
+        point: Pack::unpack(map.get("point").unwrap_or(&Value::Null), found)?,
+        settled_s: field(map, "settled_s", found)?,
+        run,
+    })
+}
+
+/// A comparison whose runs so far are known; no difference is computed of a part of them.
+pub(crate) fn compare(begun: Begun, runs: [Vec<RunReport>; 2]) -> CompareReport {
+    let after = format!("after {} and {} runs", runs[0].len(), runs[1].len());
+    let why = begun.why(&after);
+    let mut labels = begun.labels.into_iter();
+    CompareReport {
+        name: begun.name,
+        labels: [labels.next().unwrap_or_default(), labels.next().unwrap_or_default()],
+        started_unix_s: begun.started_unix_s,
+        runs,
+        confidence: stats::interval::CONFIDENCE,
+        resamples: 0,
+        differences: Vec::new(),
+        bounds: Vec::new(),
+        cautions: vec![why],
+    }
+}

@@ -1,0 +1,81 @@
+//! Where results are kept.
+
+use crate::StoreError;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The file of the default store within the user's data directory.
+pub const DEFAULT_FILE: &str = "loadstone/runs.db";
+
+/// Where the store is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// [`DEFAULT_FILE`] in `$XDG_DATA_HOME`, or in `~/.local/share`.
+    #[default]
+    Default,
+    File(PathBuf),
+    /// In memory, gone with the program.
+    Memory,
+    /// Nothing is kept.
+    None,
+}
+
+impl Place {
+    /// `none`, `:memory:`, or a file.
+    pub fn named(text: &str) -> Place {
+        match text {
+            "none" => Place::None,
+            ":memory:" => Place::Memory,
+            path => Place::File(path.into()),
+        }
+    }
+
+    /// The store's file; `None` for one that has none.
+    ///
+    /// # Errors
+    /// There is no folder for the default store: neither `XDG_DATA_HOME` nor `HOME` names one.
+    pub fn file(&self) -> Result<Option<PathBuf>, StoreError> {
+        match self {
+            Place::File(path) => Ok(Some(path.clone())),
+            Place::Memory | Place::None => Ok(None),
+            Place::Default => {
+                default_file(std::env::var_os("XDG_DATA_HOME"), std::env::var_os("HOME"))
+                    .map(Some)
+                    .ok_or(StoreError::NoHome)
+            }
+        }
+    }
+}
+
+fn default_file(data: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
+    // a relative path is to be ignored (XDG Base Directory Specification, "Basics")
+    let absolute = |path: Option<OsString>| path.map(PathBuf::from).filter(|p| p.is_absolute());
+    absolute(data)
+        .or_else(|| absolute(home).map(|home| home.join(".local/share")))
+        .map(|base| base.join(DEFAULT_FILE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_store_is_in_the_users_data_directory() {
+        let file = |data: Option<&str>, home: Option<&str>| {
+            let file = default_file(data.map(OsString::from), home.map(OsString::from));
+            file.map(|path| path.display().to_string())
+        };
+        assert_eq!(file(Some("/d"), Some("/h")).as_deref(), Some("/d/loadstone/runs.db"));
+        let home = Some("/h/.local/share/loadstone/runs.db");
+        assert_eq!(file(None, Some("/h")).as_deref(), home);
+        assert_eq!(file(Some("d"), Some("/h")).as_deref(), home);
+        assert_eq!(file(Some("d"), None), None);
+    }
+
+    #[test]
+    fn places_by_their_names() {
+        assert_eq!(Place::named("none"), Place::None);
+        assert_eq!(Place::named(":memory:"), Place::Memory);
+        assert_eq!(Place::named("a.db"), Place::File("a.db".into()));
+    }
+}

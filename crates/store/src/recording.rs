@@ -1,0 +1,201 @@
+//! A result that is written while it is measured: by a thread of its own, so that neither the workers
+//! nor the collector ever wait for a disk.
+
+use crate::write::Known;
+use crate::{Beginning, Kind, RunId, Store, StoreError};
+use report::RunReport;
+use report::compare::CompareReport;
+use report::ramp::{RampReport, Step};
+use stats::{Second, Snapshot};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+/// Seconds that may wait for the disk; what comes when so many wait is left out, and counted.
+const QUEUE_MAX: usize = 64;
+/// The whole count so far is written anew this often, in seconds of the run, however short its rows
+/// are.
+const TOTAL_EVERY_S: f64 = 0.9;
+
+enum Job {
+    Second {
+        index: usize,
+        known: Box<Known>,
+    },
+    Step {
+        index: usize,
+        step: Box<Step>,
+    },
+    Side {
+        side: usize,
+        index: usize,
+        run: Box<RunReport>,
+    },
+    /// Nothing follows.
+    End,
+}
+
+/// What is put into the queue of the thread that writes; may be cloned to whoever watches.
+#[derive(Clone, Debug)]
+struct Queue {
+    jobs: SyncSender<Job>,
+    /// Seconds for which there was no room.
+    left_out: Arc<AtomicU64>,
+}
+
+/// A result on its way into the store.
+#[derive(Debug)]
+pub struct Recording {
+    id: RunId,
+    queue: Queue,
+    writer: JoinHandle<(Store, Option<StoreError>)>,
+}
+
+/// What became of a result.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    pub id: RunId,
+    /// Seconds that could not be written while it ran: the store was too slow for them. The finished
+    /// result has them.
+    pub late: u64,
+    /// Why some could not, when it was not for want of time.
+    pub trouble: Option<StoreError>,
+}
+
+impl Recording {
+    /// Begins a result and starts the thread that writes it.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn begin(
+        mut store: Store,
+        kind: Kind,
+        beginning: &Beginning<'_>,
+    ) -> Result<Recording, StoreError> {
+        let id = store.begin(kind, beginning)?;
+        let path = store.path.clone();
+        let (jobs, inbox) = sync_channel(QUEUE_MAX);
+        let this = id.clone();
+        let body = move || {
+            let trouble = write(&mut store, &this, &inbox);
+            (store, trouble)
+        };
+        let thread = std::thread::Builder::new().name("store".into()).spawn(body);
+        let writer = thread.map_err(|error| StoreError::io(&path, &error))?;
+        Ok(Recording { id, queue: Queue { jobs, left_out: Arc::default() }, writer })
+    }
+
+    pub fn id(&self) -> &RunId {
+        &self.id
+    }
+
+    /// Takes the seconds of the measurement `index`: the repeat of a run, the step of a ramp.
+    pub fn measurement(&self, index: usize) -> Seconds {
+        Seconds { queue: self.queue.clone(), index, total_at_s: f64::NEG_INFINITY }
+    }
+
+    /// A step of a ramp that is over. Waits for room in the queue: nothing is measured now.
+    pub fn step(&self, index: usize, step: &Step) {
+        // the thread lives as long as this does
+        self.queue.jobs.send(Job::Step { index, step: Box::new(step.clone()) }).ok();
+    }
+
+    /// A run of one side (0 or 1) of a comparison that is over. Waits as [`Recording::step`] does.
+    pub fn side(&self, side: usize, index: usize, run: &RunReport) {
+        self.queue.jobs.send(Job::Side { side, index, run: Box::new(run.clone()) }).ok();
+    }
+
+    /// # Errors
+    /// The result could not be finished; what was written before still loads.
+    pub fn finish_run(self, report: &RunReport) -> Result<Kept, StoreError> {
+        self.finish(|store, id| store.finish_run(id, report))
+    }
+
+    /// # Errors
+    /// As [`Recording::finish_run`].
+    pub fn finish_ramp(self, report: &RampReport) -> Result<Kept, StoreError> {
+        self.finish(|store, id| store.finish_ramp(id, report))
+    }
+
+    /// # Errors
+    /// As [`Recording::finish_run`].
+    pub fn finish_compare(self, report: &CompareReport) -> Result<Kept, StoreError> {
+        self.finish(|store, id| store.finish_compare(id, report))
+    }
+
+    /// Takes the result out of the store again: nothing came of it.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn discard(self) -> Result<(), StoreError> {
+        self.finish(|store, id| store.forget(id)).map(|_| ())
+    }
+
+    fn finish(
+        self,
+        finish: impl FnOnce(&mut Store, &RunId) -> Result<(), StoreError>,
+    ) -> Result<Kept, StoreError> {
+        let Recording { id, queue, writer } = self;
+        let late = queue.left_out.load(Ordering::Relaxed);
+        // a thread that is gone has ended by a panic, which the join tells
+        queue.jobs.send(Job::End).ok();
+        let (mut store, trouble) =
+            writer.join().expect("the thread that writes returns its errors and panics at none");
+        finish(&mut store, &id)?;
+        Ok(Kept { id, late, trouble })
+    }
+}
+
+/// The way of one measurement's seconds into the store; after the recording's end it leads nowhere.
+#[derive(Debug)]
+pub struct Seconds {
+    queue: Queue,
+    index: usize,
+    /// When the last whole count was sent, in seconds of the run.
+    total_at_s: f64,
+}
+
+impl Seconds {
+    /// A second, and all that was counted so far. Never waits.
+    pub fn second(&mut self, second: &Second, total: &Snapshot) {
+        let due = second.at_s + second.span_s >= self.total_at_s + TOTAL_EVERY_S;
+        let known = Box::new(Known::new(second, due.then_some(total)));
+        match self.queue.jobs.try_send(Job::Second { index: self.index, known }) {
+            Ok(()) if due => self.total_at_s = second.at_s + second.span_s,
+            Ok(()) => {}
+            Err(_) => {
+                self.queue.left_out.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Writes what comes until the end; the first thing that went wrong.
+fn write(store: &mut Store, id: &RunId, inbox: &Receiver<Job>) -> Option<StoreError> {
+    let mut trouble = None;
+    let mut waiting = None;
+    while let Some(job) = waiting.take().or_else(|| inbox.recv().ok()) {
+        let written = match job {
+            Job::End => break,
+            Job::Step { index, step } => store.step(id, index, &step),
+            Job::Side { side, index, run } => store.side(id, side, index, &run),
+            Job::Second { index, known } => {
+                // what has piled up goes in one transaction
+                let mut all = vec![*known];
+                while let Ok(next) = inbox.try_recv() {
+                    match next {
+                        Job::Second { index: of, known } if of == index => all.push(*known),
+                        other => {
+                            waiting = Some(other);
+                            break;
+                        }
+                    }
+                }
+                store.keep_known(id, index, all)
+            }
+        };
+        trouble = trouble.or(written.err());
+    }
+    trouble
+}

@@ -1,0 +1,236 @@
+//! Every field of every part of a report, by its name in the store. Whoever adds a field to one of
+//! these types adds its name here; results stored before it was there load with what
+//! [`Pack::absent`] says. A name once given stays.
+
+use crate::hists::{Found, Shelf};
+use crate::tree::{Damage, Pack, field, named, object, record};
+use plan::{Plan, Secrets};
+use report::compare::{BoundResult, CompareReport, Difference, Judgement};
+use report::ramp::{RampReport, Step};
+use report::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
+use sample::{Environment, FailureClass, SutRow, SutSeries, TlsFacts};
+use serde_json::{Map, Value};
+use stats::curve::{
+    Axis, Capacity, CapacityEnd, Curve, Hysteresis, Knee, Overload, OverloadShape, Point, Purpose,
+    Span, Usl,
+};
+use stats::lives::{BEATS_MAX, Beats, Lives};
+use stats::{
+    Cause, Connections, Counts, Hist, Measurement, Objective, Second, ServerTimings, Sessions,
+    Snapshot, Spread, State, StatusTally, TargetTally, Verdict,
+};
+use std::fmt::Write;
+
+record! {
+    Counts { due, succeeded, failed, timed_out, dropped, abandoned, queued, in_flight }
+    Sessions { started, completed, failed, dropped }
+    TargetTally { succeeded, failed, timed_out, body_bytes, response }
+    TlsFacts { version, cipher, group, resumed, key_bits, alpn }
+    Connections {
+        attempted, established, closed, setup_sum, judged, conforming, retransmits, rtt, tls,
+        lives,
+    }
+    Snapshot {
+        counts, warm_up, succeeded, failed, timed_out, service, slip, wait, lag, connect, tls,
+        first_byte, transfer, plain, in_window, good_in_window, answers_in_window, bytes_in_window,
+        exchange_sum, status, failures, bytes_sent, bytes_received, body_bytes, decoded_bytes,
+        redirects, server_timings, targets, connections, sessions, flight_integral, flight_peak,
+        spin, beats,
+    }
+    Lives { first, mean, served, unanswered, turned_away, answered, answered_open }
+    Second {
+        at_s, span_s, counts, warm_up, bytes_received, body_bytes, p50, p90, p99, max, mean,
+        slip_p99, in_flight, open_connections, driver_cpu, spread,
+    }
+    Measurement {
+        total, series, window, elapsed, intended, intended_span, connections_peak, interrupted,
+        aborted,
+    }
+    Verdict { state, causes }
+    Cause { id, figure, text, advice }
+    Environment {
+        host, kernel, cpu_model, cores, memory_bytes, governor, container, version,
+    }
+    Driver { io, threads, cpu_user_s, cpu_system_s, spin_s, busy, dummy }
+    DummyRun { call_s, taken_unix_s }
+    Resolved { host, addresses, took }
+    FirstCall { status, http_version, length, server, took, failure, way_out }
+    Headline {
+        state, throughput_per_s, goodput_per_s, failure_share, mean_s, p50_s, p90_s, p99_s,
+        p99_9_s, max_s,
+    }
+    SloResult { objective, figure, met }
+    Finding { id, confidence, evidence, advice }
+    RunReport {
+        name, plan, plan_toml, started_unix_s, environment, measurement, verdict, driver, resolved,
+        first_call, runs, slo, findings, sut,
+    }
+    SutSeries { name, cores, memory_max, descriptors_max, rows, trouble }
+    SutRow {
+        at_s, cpu_cores, memory_bytes, threads, descriptors, switches_per_s, listen_overflows,
+        accept_queue,
+    }
+}
+
+record! {
+    Point {
+        level, offered_per_s, achieved_per_s, goodput_per_s, concurrency, response_mean_s,
+        service_mean_s, p99_s, failure_share, met, client_limited, window_s,
+    }
+    Span { at, low, high }
+    Knee { at, rule }
+    Capacity { at, confidence, objectives, how }
+    Overload { shape, kept_share, at_level, recovery_s }
+    Usl { g, a, b, n_max, x_max, residual, points }
+    Hysteresis { loss_share, at_level }
+    Curve {
+        peak, knee, kneedle, power_at, capacity, overload, usl, hysteresis, predicted_per_s, notes,
+    }
+    Step { label, purpose, repeat, point, settled_s, run }
+    RampReport {
+        name, axis, labels, plan, plan_toml, started_unix_s, environment, steps, curves, verdict,
+        ended_early, findings,
+    }
+    CompareReport {
+        name, labels, started_unix_s, runs, confidence, resamples, differences, bounds, cautions,
+    }
+    Difference {
+        figure, before, after, relative, low, high, noise, effect, p_value, judgement,
+    }
+    BoundResult { text, crossed, why }
+}
+
+named! {
+    State { Valid = "VALID", Degraded = "DEGRADED", Invalid = "INVALID" }
+    Axis { Rate = "rate", Population = "population" }
+    CapacityEnd {
+        Bracketed = "bracketed", NeverMissed = "never-missed", NeverMet = "never-met",
+        ClientLimited = "client-limited",
+    }
+    OverloadShape { Unseen = "unseen", Flat = "flat", Sag = "sag", Collapse = "collapse" }
+    Purpose {
+        Up = "up", Down = "down", Search = "search", Confirm = "confirm", Overload = "overload",
+        Recovery = "recovery",
+    }
+    Judgement {
+        NoneShown = "none-shown", Better = "better", Worse = "worse", TooFew = "too-few",
+    }
+}
+
+/// With its secrets masked, whatever is asked for.
+impl Pack for Plan {
+    fn pack(&self, _: &mut Shelf) -> Value {
+        plan::to_toml(self, Secrets::Masked).into()
+    }
+
+    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+        let text = value.as_str().ok_or_else(|| Damage::new("not a text"))?;
+        plan::from_masked_toml(text).map_err(|error| Damage(error.0))
+    }
+}
+
+impl Pack for Objective {
+    fn pack(&self, _: &mut Shelf) -> Value {
+        self.text.as_str().into()
+    }
+
+    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+        let text = value.as_str().ok_or_else(|| Damage::new("not a text"))?;
+        Objective::parse(text).map_err(|error| Damage(error.0))
+    }
+}
+
+impl Pack for FailureClass {
+    fn pack(&self, _: &mut Shelf) -> Value {
+        self.id().into()
+    }
+
+    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+        let known = FailureClass::ALL.iter().find(|class| Some(class.id()) == value.as_str());
+        known.copied().ok_or_else(|| Damage::new(format!("{value} is no class of failures")))
+    }
+}
+
+/// Pairs of status and count.
+impl Pack for StatusTally {
+    fn pack(&self, shelf: &mut Shelf) -> Value {
+        self.seen().collect::<Vec<_>>().pack(shelf)
+    }
+
+    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage> {
+        let mut tally = StatusTally::default();
+        for (status, count) in Vec::<(u16, u64)>::unpack(value, found)? {
+            tally.add_n(status, count);
+        }
+        Ok(tally)
+    }
+
+    fn absent() -> Option<Self> {
+        Some(StatusTally::default())
+    }
+}
+
+/// Pairs of class and count.
+impl Pack for Spread {
+    fn pack(&self, shelf: &mut Shelf) -> Value {
+        self.iter().collect::<Vec<_>>().pack(shelf)
+    }
+
+    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage> {
+        Vec::<(usize, u64)>::unpack(value, found).map(Spread::from_counts)
+    }
+
+    fn absent() -> Option<Self> {
+        Some(Spread::default())
+    }
+}
+
+impl Pack for ServerTimings {
+    fn pack(&self, shelf: &mut Shelf) -> Value {
+        let named: Vec<(String, Hist)> =
+            self.named().map(|(name, hist)| (name.to_owned(), hist.clone())).collect();
+        let mut map = Map::new();
+        let mut put = |name: &str, value| map.insert(name.to_owned(), value);
+        put("named", shelf.within("named", |shelf| named.pack(shelf)));
+        put("other", shelf.within("other", |shelf| self.other().pack(shelf)));
+        put("malformed", self.malformed().pack(shelf));
+        Value::Object(map)
+    }
+
+    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage> {
+        let map = object(value)?;
+        let named: Vec<(String, Hist)> = field(map, "named", found)?;
+        let other = field(map, "other", found)?;
+        Ok(ServerTimings::from_parts(named, other, field(map, "malformed", found)?))
+    }
+
+    fn absent() -> Option<Self> {
+        Some(ServerTimings::default())
+    }
+}
+
+/// One text, `done/good` for each beat: long runs have tens of thousands of them, and they are
+/// written every second.
+impl Pack for Beats {
+    fn pack(&self, _: &mut Shelf) -> Value {
+        let mut text = String::new();
+        for (done, good) in self.all() {
+            write!(text, "{done}/{good} ").expect("memory takes it");
+        }
+        text.into()
+    }
+
+    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+        let beat = |word: &str| {
+            let (done, good) = word.split_once('/')?;
+            Some((done.parse().ok()?, good.parse().ok()?))
+        };
+        let words = value.as_str().unwrap_or_default().split_whitespace().take(BEATS_MAX);
+        let rows: Option<Vec<(u32, u32)>> = words.map(beat).collect();
+        rows.map(Beats::from_all).ok_or_else(|| Damage::new("not a list of beats"))
+    }
+
+    fn absent() -> Option<Self> {
+        Some(Beats::default())
+    }
+}

@@ -1,0 +1,245 @@
+//! Parts of a tree that have rows of their own: seconds, causes, findings, histograms.
+
+use crate::hists::{Found, Shelf, decode};
+use crate::tree::{Damage, object};
+use rusqlite::types::{Value as Sql, ValueRef};
+use rusqlite::{Connection, Row, ToSql, params};
+use serde_json::{Map, Value};
+
+/// A figure of a second with a column of its own, and its path in the record.
+pub(crate) const SECOND_COLUMNS: [(&str, &[&str]); 14] = [
+    ("at_s", &["at_s"]),
+    ("span_s", &["span_s"]),
+    ("warm_up", &["warm_up"]),
+    ("due", &["counts", "due"]),
+    ("succeeded", &["counts", "succeeded"]),
+    ("failed", &["counts", "failed"]),
+    ("timed_out", &["counts", "timed_out"]),
+    ("dropped", &["counts", "dropped"]),
+    ("p50_ns", &["p50"]),
+    ("p90_ns", &["p90"]),
+    ("p99_ns", &["p99"]),
+    ("max_ns", &["max"]),
+    ("bytes_received", &["bytes_received"]),
+    ("more", &[]),
+];
+
+/// A JSON value as SQLite has it. Whole numbers beyond 63 bits keep their bits; of the numbers that
+/// JSON has as text, the infinities are numbers here and NaN is NULL.
+fn scalar(value: &Value, real: bool) -> Sql {
+    match value {
+        Value::Null => Sql::Null,
+        Value::Bool(truth) => Sql::Integer((*truth).into()),
+        Value::Number(number) => match number.as_i64().or(number.as_u64().map(|n| n as i64)) {
+            Some(whole) => Sql::Integer(whole),
+            None => number.as_f64().map_or(Sql::Null, Sql::Real),
+        },
+        Value::String(text) if real => {
+            text.parse().ok().filter(|number: &f64| !number.is_nan()).map_or(Sql::Null, Sql::Real)
+        }
+        Value::String(text) => Sql::Text(text.clone()),
+        other => Sql::Text(other.to_string()),
+    }
+}
+
+/// The other way round, for what is a number and not whole.
+fn real(number: f64) -> Value {
+    serde_json::Number::from_f64(number).map_or_else(|| number.to_string().into(), Value::Number)
+}
+
+/// Takes what stands at a path out of a tree; null when there is nothing.
+pub(crate) fn take(tree: &mut Value, path: &[&str]) -> Value {
+    let Some((name, folders)) = path.split_last() else { return Value::Null };
+    let folder = folders.iter().try_fold(tree, |tree, name| tree.get_mut(*name));
+    let taken = folder.and_then(Value::as_object_mut).and_then(|map| map.remove(*name));
+    taken.unwrap_or(Value::Null)
+}
+
+/// Puts a value back where [`take`] took it.
+pub(crate) fn put(map: &mut Map<String, Value>, path: &[&str], value: Value) {
+    match path {
+        [] => {}
+        [name] => {
+            map.insert((*name).to_owned(), value);
+        }
+        [name, rest @ ..] => {
+            let inner = map.entry(*name).or_insert_with(|| Value::Object(Map::new()));
+            if let Some(inner) = inner.as_object_mut() {
+                put(inner, rest, value);
+            }
+        }
+    }
+}
+
+/// Inserts packed seconds as rows from `first` on.
+pub(crate) fn insert_seconds(
+    connection: &Connection,
+    trial: i64,
+    first: usize,
+    seconds: Vec<Value>,
+) -> rusqlite::Result<()> {
+    let names: Vec<&str> = SECOND_COLUMNS.iter().map(|(name, _)| *name).collect();
+    let marks: Vec<String> = (3..names.len() + 3).map(|n| format!("?{n}")).collect();
+    let statement = format!(
+        "INSERT OR REPLACE INTO second (trial, position, {}) VALUES (?1, ?2, {})",
+        names.join(", "),
+        marks.join(", ")
+    );
+    let mut statement = connection.prepare_cached(&statement)?;
+    for (index, mut second) in seconds.into_iter().enumerate() {
+        let (_more, columns) = SECOND_COLUMNS.split_last().expect("there are columns");
+        let mut values: Vec<Sql> = columns
+            .iter()
+            .map(|(name, path)| scalar(&take(&mut second, path), name.ends_with("_s")))
+            .collect();
+        values.push(Sql::Text(second.to_string()));
+        let position = (first + index) as i64;
+        let keys: [&dyn ToSql; 2] = [&trial, &position];
+        let values = values.iter().map(|value| value as &dyn ToSql);
+        statement.execute(keys.into_iter().chain(values).collect::<Vec<_>>().as_slice())?;
+    }
+    Ok(())
+}
+
+/// The seconds of a trial, packed, in their order.
+pub(crate) fn seconds(
+    connection: &Connection,
+    trial: i64,
+) -> rusqlite::Result<Result<Vec<Value>, Damage>> {
+    let names: Vec<&str> = SECOND_COLUMNS.iter().map(|(name, _)| *name).collect();
+    let statement =
+        format!("SELECT {} FROM second WHERE trial = ?1 ORDER BY position", names.join(", "));
+    let mut statement = connection.prepare(&statement)?;
+    let mut rows = statement.query([trial])?;
+    let mut seconds = Vec::new();
+    while let Some(row) = rows.next()? {
+        match second(row) {
+            Ok(second) => seconds.push(second),
+            Err(damage) => return Ok(Err(damage)),
+        }
+    }
+    Ok(Ok(seconds))
+}
+
+fn second(row: &Row<'_>) -> Result<Value, Damage> {
+    let bad = |name: &str| Damage::new(format!("a second's {name}"));
+    let more = row.get::<_, String>("more").map_err(|_| bad("more"))?;
+    let mut map = match serde_json::from_str(&more) {
+        Ok(Value::Object(map)) => map,
+        _ => return Err(bad("more")),
+    };
+    for (name, path) in SECOND_COLUMNS {
+        let value = match row.get_ref(name).map_err(|_| bad(name))? {
+            ValueRef::Integer(truth) if name == "warm_up" => Value::Bool(truth != 0),
+            ValueRef::Integer(whole) => Value::from(whole as u64),
+            ValueRef::Real(number) => real(number),
+            ValueRef::Null => real(f64::NAN),
+            ValueRef::Text(_) | ValueRef::Blob(_) => continue,
+        };
+        put(&mut map, path, value);
+    }
+    Ok(Value::Object(map))
+}
+
+/// Which rows of causes and findings: of a trial, or of the result itself.
+#[derive(Clone, Copy)]
+pub(crate) struct Owner {
+    pub(crate) result: i64,
+    pub(crate) trial: Option<i64>,
+}
+
+/// A table of rows that a tree has as a list of objects, with the columns that are the objects'
+/// fields.
+pub(crate) struct Listed {
+    table: &'static str,
+    columns: [&'static str; 4],
+}
+
+pub(crate) const CAUSES: Listed =
+    Listed { table: "cause", columns: ["id", "figure", "text", "advice"] };
+pub(crate) const FINDINGS: Listed =
+    Listed { table: "finding", columns: ["id", "confidence", "evidence", "advice"] };
+
+impl Listed {
+    pub(crate) fn insert(
+        &self,
+        connection: &Connection,
+        owner: Owner,
+        rows: &Value,
+    ) -> rusqlite::Result<()> {
+        let mut statement = connection.prepare_cached(&format!(
+            "INSERT INTO {} (result, trial, position, {}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            self.table,
+            self.columns.join(", ")
+        ))?;
+        for (position, row) in rows.as_array().into_iter().flatten().enumerate() {
+            let [a, b, c, d] = self.columns.map(|name| scalar(&row[name], name == "figure"));
+            statement.execute(params![owner.result, owner.trial, position as i64, a, b, c, d])?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn read(&self, connection: &Connection, owner: Owner) -> rusqlite::Result<Value> {
+        let mut statement = connection.prepare_cached(&format!(
+            "SELECT {} FROM {} WHERE result = ?1 AND trial IS ?2 ORDER BY position",
+            self.columns.join(", "),
+            self.table
+        ))?;
+        let object = |row: &Row<'_>| {
+            let mut map = Map::new();
+            for (index, name) in self.columns.into_iter().enumerate() {
+                let value = match row.get_ref(index)? {
+                    ValueRef::Text(text) => String::from_utf8_lossy(text).into(),
+                    ValueRef::Real(number) => real(number),
+                    ValueRef::Integer(whole) => real(whole as f64),
+                    ValueRef::Null | ValueRef::Blob(_) => real(f64::NAN),
+                };
+                map.insert(name.to_owned(), value);
+            }
+            Ok(Value::Object(map))
+        };
+        statement.query_map(params![owner.result, owner.trial], object)?.collect()
+    }
+}
+
+pub(crate) fn insert_histograms(
+    connection: &Connection,
+    trial: i64,
+    shelf: Shelf,
+) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(
+        "INSERT OR REPLACE INTO histogram (trial, name, zeros, counts) VALUES (?1, ?2, ?3, ?4)",
+    )?;
+    for (name, counted) in shelf.hists {
+        let (zeros, blob) = counted.encode();
+        statement.execute(params![trial, name, zeros as i64, blob])?;
+    }
+    Ok(())
+}
+
+pub(crate) fn histograms(
+    connection: &Connection,
+    trial: i64,
+) -> rusqlite::Result<Result<Found, Damage>> {
+    let mut statement =
+        connection.prepare_cached("SELECT name, zeros, counts FROM histogram WHERE trial = ?1")?;
+    let mut rows = statement.query([trial])?;
+    let mut found = Found::default();
+    while let Some(row) = rows.next()? {
+        let (name, zeros): (String, i64) = (row.get(0)?, row.get(1)?);
+        let counts: Option<Vec<u8>> = row.get(2)?;
+        match decode(zeros.max(0) as u64, counts.as_deref()) {
+            Ok(hist) => found.0.insert(name, hist),
+            Err(damage) => return Ok(Err(damage)),
+        };
+    }
+    Ok(Ok(found))
+}
+
+/// A text column that holds an object.
+pub(crate) fn parse(text: &str) -> Result<Value, Damage> {
+    let value: Value =
+        serde_json::from_str(text).map_err(|error| Damage::new(error.to_string()))?;
+    object(&value)?;
+    Ok(value)
+}

@@ -1,0 +1,83 @@
+//! Names that users give to results, and taking results away.
+
+use crate::list::Progress;
+use crate::{RunId, Store, StoreError};
+use rusqlite::{TransactionBehavior, params};
+
+/// Characters of a tag at most.
+const TAG_CHARS_MAX: usize = 64;
+
+impl Store {
+    /// Gives a result a name of its own; one that another result has is taken from it.
+    ///
+    /// # Errors
+    /// A name that would be taken for an id; a store that cannot be written.
+    pub fn tag(&mut self, id: &RunId, tag: &str) -> Result<Option<RunId>, StoreError> {
+        check(tag)?;
+        let before = self.find(tag).ok().filter(|before| before != id);
+        let done = self.connection.execute(
+            "INSERT OR REPLACE INTO tag (name, result) VALUES (?1, ?2)",
+            params![tag, id.number],
+        );
+        self.told(done)?;
+        Ok(before)
+    }
+
+    /// Takes a tag away; the result that had it.
+    ///
+    /// # Errors
+    /// No such tag; a store that cannot be written.
+    pub fn untag(&mut self, tag: &str) -> Result<RunId, StoreError> {
+        let unknown =
+            || StoreError::Unknown { wanted: tag.to_owned(), why: "no result has this tag".into() };
+        let id = check(tag).and_then(|()| self.find(tag)).map_err(|_| unknown())?;
+        let done = self.connection.execute("DELETE FROM tag WHERE name = ?1", [tag]);
+        match self.told(done)? {
+            0 => Err(unknown()),
+            _ => Ok(id),
+        }
+    }
+
+    /// Takes away a result of this process that nothing came of.
+    pub(crate) fn forget(&mut self, id: &RunId) -> Result<(), StoreError> {
+        let done = self.connection.execute("DELETE FROM result WHERE number = ?1", [id.number]);
+        self.told(done).map(|_| ())
+    }
+
+    /// Takes results away, all of them or none. The file keeps its size; what comes later takes
+    /// their room.
+    ///
+    /// # Errors
+    /// One that is still running; a store that cannot be written.
+    pub fn delete(&mut self, ids: &[RunId]) -> Result<(), StoreError> {
+        for id in ids {
+            if self.show(&id.to_string())?.progress == Progress::Running {
+                return Err(StoreError::Running(id.to_string()));
+            }
+        }
+        let done = self.in_transaction(TransactionBehavior::Immediate, |transaction| {
+            for id in ids {
+                transaction.execute("DELETE FROM result WHERE number = ?1", [id.number])?;
+            }
+            Ok(())
+        });
+        self.told(done)
+    }
+}
+
+fn check(tag: &str) -> Result<(), StoreError> {
+    let bad = |why| StoreError::BadTag { tag: tag.to_owned(), why };
+    let allowed = |c: char| c.is_alphanumeric() || "-_.+/:@".contains(c);
+    let kind = ["run-", "ramp-", "compare-"].iter().find_map(|kind| tag.strip_prefix(kind));
+    let number = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+    if tag.is_empty() || tag.chars().count() > TAG_CHARS_MAX {
+        return Err(bad("it has 1 to 64 characters"));
+    }
+    if !tag.chars().all(allowed) || tag.starts_with('-') {
+        return Err(bad("it is made of letters, digits and - _ . + / : @, and begins with no -"));
+    }
+    if number(tag) || kind.is_some_and(number) || tag == "last" || tag.starts_with("last~") {
+        return Err(bad("it would be taken for an id"));
+    }
+    Ok(())
+}

@@ -1,0 +1,247 @@
+//! Results from store to store. An exported file is a store itself: one file, to be opened by its
+//! name, imported elsewhere, or read with SQLite's own tools.
+
+use crate::{Place, RunId, Store, StoreError};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use std::path::Path;
+
+/// What an import did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Name there, name here.
+    pub taken: Vec<(RunId, RunId)>,
+    /// Results that were here already, by their name here.
+    pub known: Vec<RunId>,
+    /// Tags that another result has here.
+    pub tags_left: Vec<String>,
+}
+
+impl Store {
+    /// Writes results to a new file, with their tags.
+    ///
+    /// # Errors
+    /// A file that is there already, or that cannot be written.
+    pub fn export(&mut self, path: &Path, ids: &[RunId]) -> Result<(), StoreError> {
+        if path.exists() {
+            let why = "there is such a file already; give a new name".to_owned();
+            return Err(StoreError::Refused { path: path.to_owned(), why });
+        }
+        let other = Store::open(&Place::File(path.to_owned()))?;
+        // one file in the end, without the log beside it
+        other.told(other.connection.query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(())))?;
+        drop(other);
+        let numbers: Vec<i64> = ids.iter().map(|id| id.number).collect();
+        let copied = self.attached(path, |store| {
+            store.copy_all(Way { from: "main", to: "other" }, &numbers).map(|_| ())
+        });
+        if copied.is_err() {
+            // half a file is no export
+            std::fs::remove_file(path).ok();
+        }
+        copied
+    }
+
+    /// Takes all results of another store, each under a name of its own here.
+    ///
+    /// # Errors
+    /// A file that is no store, or cannot be read; a store here that cannot be written.
+    pub fn import(&mut self, path: &Path) -> Result<Imported, StoreError> {
+        let there = Store::open_to_read(&Place::File(path.to_owned()))?;
+        if there.schema()? != self.schema()? {
+            return Err(StoreError::Foreign(path.to_owned()));
+        }
+        drop(there);
+        self.attached(path, |store| {
+            let numbers = store.told(numbers(&store.connection))?;
+            store.copy_all(Way { from: "other", to: "main" }, &numbers)
+        })
+    }
+
+    /// Names and definitions of everything in the file: of a store of ours, always the same.
+    fn schema(&self) -> Result<Vec<(String, String, Option<String>)>, StoreError> {
+        let rows = self
+            .connection
+            .prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name")
+            .and_then(|mut statement| {
+                let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+                statement.query_map([], row)?.collect()
+            });
+        self.told(rows)
+    }
+
+    fn attached<T>(
+        &mut self,
+        path: &Path,
+        work: impl FnOnce(&mut Store) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let name = path.to_string_lossy();
+        let attached = self.connection.execute("ATTACH DATABASE ?1 AS other", [name.as_ref()]);
+        attached.map_err(|error| StoreError::of(path, &error))?;
+        let done = work(self);
+        let detached = self.told(self.connection.execute_batch("DETACH DATABASE other"));
+        let done = done?;
+        detached?;
+        Ok(done)
+    }
+
+    fn copy_all(&mut self, way: Way, numbers: &[i64]) -> Result<Imported, StoreError> {
+        let copied = self.in_transaction(TransactionBehavior::Immediate, |transaction| {
+            let mut rows = Vec::new();
+            for number in numbers {
+                rows.push(way.copy(transaction, *number)?);
+            }
+            Ok(rows)
+        });
+        let mut imported = Imported::default();
+        for copied in self.told(copied)? {
+            let here = self.id_of((copied.number, copied.kind.clone()))?;
+            match copied.was {
+                None => imported.known.push(here),
+                Some(was) => imported.taken.push((self.id_of((was, copied.kind))?, here)),
+            }
+            imported.tags_left.extend(copied.tags_left);
+        }
+        Ok(imported)
+    }
+}
+
+fn numbers(connection: &Connection) -> rusqlite::Result<Vec<i64>> {
+    let mut statement = connection.prepare("SELECT number FROM other.result ORDER BY number")?;
+    statement.query_map([], |row| row.get(0))?.collect()
+}
+
+/// From one attached store to another, by SQLite's names for them.
+#[derive(Clone, Copy)]
+struct Way {
+    from: &'static str,
+    to: &'static str,
+}
+
+struct Copied {
+    kind: String,
+    /// Its number where it went.
+    number: i64,
+    /// The number that it had; `None` when it was there already.
+    was: Option<i64>,
+    tags_left: Vec<String>,
+}
+
+impl Way {
+    fn copy(self, connection: &Connection, was: i64) -> rusqlite::Result<Copied> {
+        let Way { from, to } = self;
+        let (uid, kind): (String, String) = connection.query_row(
+            &format!("SELECT uid, kind FROM {from}.result WHERE number = ?1"),
+            [was],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?;
+        let known = connection
+            .query_row(&format!("SELECT number FROM {to}.result WHERE uid = ?1"), [&uid], |row| {
+                row.get(0)
+            })
+            .optional()?;
+        if let Some(number) = known {
+            return Ok(Copied { kind, number, was: None, tags_left: Vec::new() });
+        }
+        // the number it had, if none as high was ever given there
+        let free: i64 = connection.query_row(
+            &format!(
+                "SELECT coalesce(max(seq), 0) + 1 FROM {to}.sqlite_sequence WHERE name = 'result'"
+            ),
+            [],
+            |row| row.get(0),
+        )?;
+        let number = was.max(free);
+        const SAME: &str = "uid, kind, state, name, command_line, plan, environment, \
+            started_unix_s, verdict, interrupted, summary, body";
+        // nobody writes the copy of one that is running
+        connection.execute(
+            &format!(
+                "INSERT INTO {to}.result (number, writer, {SAME}) \
+                 SELECT ?1, '', {SAME} FROM {from}.result WHERE number = ?2"
+            ),
+            [number, was],
+        )?;
+        self.copy_trials(connection, was, number)?;
+        self.copy_lists(connection, (was, None), (number, None))?;
+        let tags_left = self.copy_tags(connection, was, number)?;
+        Ok(Copied { kind, number, was: Some(was), tags_left })
+    }
+
+    fn copy_trials(self, connection: &Connection, was: i64, number: i64) -> rusqlite::Result<()> {
+        let Way { from, to } = self;
+        let query = format!("SELECT trial FROM {from}.trial WHERE result = ?1 ORDER BY trial");
+        let mut statement = connection.prepare(&query)?;
+        let trials: Vec<i64> =
+            statement.query_map([was], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        for trial in trials {
+            connection.execute(
+                &format!(
+                    "INSERT INTO {to}.trial (result, part, position, body) \
+                     SELECT ?1, part, position, body FROM {from}.trial WHERE trial = ?2"
+                ),
+                [number, trial],
+            )?;
+            let copy = connection.last_insert_rowid();
+            for (table, columns) in [("second", SECOND), ("histogram", "name, zeros, counts")] {
+                connection.execute(
+                    &format!(
+                        "INSERT INTO {to}.{table} (trial, {columns}) \
+                         SELECT ?1, {columns} FROM {from}.{table} WHERE trial = ?2"
+                    ),
+                    [copy, trial],
+                )?;
+            }
+            self.copy_lists(connection, (was, Some(trial)), (number, Some(copy)))?;
+        }
+        Ok(())
+    }
+
+    /// Causes and findings of a trial, or of the result itself.
+    fn copy_lists(
+        self,
+        connection: &Connection,
+        was: (i64, Option<i64>),
+        now: (i64, Option<i64>),
+    ) -> rusqlite::Result<()> {
+        let Way { from, to } = self;
+        for (table, columns) in [
+            ("cause", "position, id, figure, text, advice"),
+            ("finding", "position, id, confidence, evidence, advice"),
+        ] {
+            connection.execute(
+                &format!(
+                    "INSERT INTO {to}.{table} (result, trial, {columns}) \
+                     SELECT ?1, ?2, {columns} FROM {from}.{table} WHERE result = ?3 AND trial IS ?4"
+                ),
+                params![now.0, now.1, was.0, was.1],
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The tags that could not come along: another result has them.
+    fn copy_tags(
+        self,
+        connection: &Connection,
+        was: i64,
+        number: i64,
+    ) -> rusqlite::Result<Vec<String>> {
+        let Way { from, to } = self;
+        connection.execute(
+            &format!(
+                "INSERT OR IGNORE INTO {to}.tag (name, result) \
+                 SELECT name, ?1 FROM {from}.tag WHERE result = ?2"
+            ),
+            [number, was],
+        )?;
+        let left = format!(
+            "SELECT name FROM {from}.tag WHERE result = ?1 AND name NOT IN \
+             (SELECT name FROM {to}.tag WHERE result = ?2) ORDER BY name"
+        );
+        let mut statement = connection.prepare(&left)?;
+        statement.query_map([was, number], |row| row.get(0))?.collect()
+    }
+}
+
+const SECOND: &str = "position, at_s, span_s, warm_up, due, succeeded, failed, timed_out, dropped, \
+    p50_ns, p90_ns, p99_ns, max_ns, bytes_received, more";

@@ -1,0 +1,352 @@
+//! Reports as trees of JSON, without loss: what has a name is an object, histograms are kept apart
+//! under the path they stand at. Every field is named once, in [`crate::records`], and a record that
+//! is not complete does not compile.
+
+use crate::hists::{Found, Shelf};
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Mutex;
+use units::Nanos;
+
+/// What stands in the store is not what was written there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Damage(pub(crate) String);
+
+impl Damage {
+    pub(crate) fn new(why: impl Into<String>) -> Damage {
+        Damage(why.into())
+    }
+
+    fn within(self, name: &str) -> Damage {
+        Damage(format!("{name}: {}", self.0))
+    }
+}
+
+/// To a tree and back.
+pub(crate) trait Pack: Sized {
+    fn pack(&self, shelf: &mut Shelf) -> Value;
+    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage>;
+    /// What stands for it in a result that was stored before there was such a field.
+    fn absent() -> Option<Self> {
+        None
+    }
+}
+
+/// A field of a record.
+pub(crate) fn field<T: Pack>(
+    map: &Map<String, Value>,
+    name: &str,
+    found: &mut Found,
+) -> Result<T, Damage> {
+    let value = match map.get(name) {
+        Some(value) => T::unpack(value, found),
+        None => T::absent().ok_or_else(|| Damage::new("it is missing")),
+    };
+    value.map_err(|damage| damage.within(name))
+}
+
+pub(crate) fn object(value: &Value) -> Result<&Map<String, Value>, Damage> {
+    value.as_object().ok_or_else(|| Damage::new("not an object"))
+}
+
+fn array(value: &Value) -> Result<&Vec<Value>, Damage> {
+    value.as_array().ok_or_else(|| Damage::new("not a list"))
+}
+
+/// A record's way to a tree and back; all of its fields must be named.
+macro_rules! record {
+    ($($name:ident { $($field:ident),* $(,)? })*) => {$(
+        impl $crate::tree::Pack for $name {
+            fn pack(&self, shelf: &mut $crate::hists::Shelf) -> serde_json::Value {
+                let $name { $($field),* } = self;
+                let mut map = serde_json::Map::new();
+                $(
+                    let name = stringify!($field);
+                    let value = shelf.within(name, |shelf| $field.pack(shelf));
+                    map.insert(name.to_owned(), value);
+                )*
+                serde_json::Value::Object(map)
+            }
+
+            fn unpack(
+                value: &serde_json::Value,
+                found: &mut $crate::hists::Found,
+            ) -> Result<Self, $crate::tree::Damage> {
+                let map = $crate::tree::object(value)?;
+                Ok($name { $($field: $crate::tree::field(map, stringify!($field), found)?),* })
+            }
+
+            fn absent() -> Option<Self> {
+                let nothing = serde_json::Value::Object(serde_json::Map::new());
+                Self::unpack(&nothing, &mut $crate::hists::Found::default()).ok()
+            }
+        }
+    )*};
+}
+
+/// Values that have a stable name; all of them must be given one. The first stands for an absent
+/// one.
+macro_rules! named {
+    ($($name:ident { $first:ident = $first_id:expr, $($value:ident = $id:expr),* $(,)? })*) => {$(
+        impl $crate::tree::Pack for $name {
+            fn pack(&self, _: &mut $crate::hists::Shelf) -> serde_json::Value {
+                let id: &str = match self {
+                    $name::$first => $first_id,
+                    $($name::$value => $id,)*
+                };
+                id.into()
+            }
+
+            fn unpack(
+                value: &serde_json::Value,
+                _: &mut $crate::hists::Found,
+            ) -> Result<Self, $crate::tree::Damage> {
+                let id = value.as_str().unwrap_or_default();
+                [($first_id, $name::$first), $(($id, $name::$value)),*]
+                    .into_iter()
+                    .find_map(|(known, value)| (known == id).then_some(value))
+                    .ok_or_else(|| $crate::tree::Damage::new(format!("{value} is no name here")))
+            }
+
+            fn absent() -> Option<Self> {
+                Some($name::$first)
+            }
+        }
+    )*};
+}
+
+pub(crate) use {named, record};
+
+macro_rules! whole {
+    ($($number:ty),*) => {$(
+        impl Pack for $number {
+            fn pack(&self, _: &mut Shelf) -> Value {
+                Value::from(*self)
+            }
+
+            fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+                let whole = value.as_u64().map(i128::from).or(value.as_i64().map(i128::from));
+                let fits = whole.and_then(|number| <$number>::try_from(number).ok());
+                fits.ok_or_else(|| Damage::new(format!("{value} is no such number")))
+            }
+
+            fn absent() -> Option<Self> {
+                Some(0)
+            }
+        }
+    )*};
+}
+
+whole!(u16, u32, u64, i64, usize);
+
+impl Pack for u128 {
+    fn pack(&self, _: &mut Shelf) -> Value {
+        self.to_string().into()
+    }
+
+    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+        let read = value.as_str().and_then(|text| text.parse().ok());
+        read.ok_or_else(|| Damage::new("not a number as text"))
+    }
+
+    fn absent() -> Option<Self> {
+        Some(0)
+    }
+}
+
+/// JSON has neither NaN nor infinities: these are texts.
+impl Pack for f64 {
+    fn pack(&self, _: &mut Shelf) -> Value {
+        match serde_json::Number::from_f64(*self) {
+            Some(number) => Value::Number(number),
+            None => self.to_string().into(),
+        }
+    }
+
+    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+        let text = || value.as_str().and_then(|text| text.parse().ok());
+        value.as_f64().or_else(text).ok_or_else(|| Damage::new(format!("{value} is no number")))
+    }
+
+    fn absent() -> Option<Self> {
+        Some(f64::NAN)
+    }
+}
+
+impl Pack for bool {
+    fn pack(&self, _: &mut Shelf) -> Value {
+        Value::Bool(*self)
+    }
+
+    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+        value.as_bool().ok_or_else(|| Damage::new("neither true nor false"))
+    }
+
+    fn absent() -> Option<Self> {
+        Some(false)
+    }
+}
+
+impl Pack for String {
+    fn pack(&self, _: &mut Shelf) -> Value {
+        Value::String(self.clone())
+    }
+
+    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+        value.as_str().map(str::to_owned).ok_or_else(|| Damage::new("not a text"))
+    }
+
+    fn absent() -> Option<Self> {
+        Some(String::new())
+    }
+}
+
+/// Names and sentences that the program itself writes; those of a store are few.
+impl Pack for &'static str {
+    fn pack(&self, _: &mut Shelf) -> Value {
+        (*self).into()
+    }
+
+    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+        value.as_str().map(interned).ok_or_else(|| Damage::new("not a text"))
+    }
+
+    fn absent() -> Option<Self> {
+        Some("")
+    }
+}
+
+/// Bytes of foreign names that are kept for the rest of the program; a store that has more of them
+/// was not written by any version of it.
+const INTERNED_BYTES_MAX: usize = 1 << 20;
+
+/// One copy of each name for the rest of the program.
+pub(crate) fn interned(text: &str) -> &'static str {
+    static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    // whoever panicked while it was held has added one name or none
+    let mut known = KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(known) = known.get(text) {
+        return known;
+    }
+    let bytes: usize = known.iter().map(|name| name.len()).sum();
+    if bytes + text.len() > INTERNED_BYTES_MAX {
+        return "(a name too many)";
+    }
+    let name: &'static str = Box::leak(text.to_owned().into_boxed_str());
+    known.insert(name);
+    name
+}
+
+impl Pack for Nanos {
+    fn pack(&self, shelf: &mut Shelf) -> Value {
+        self.0.pack(shelf)
+    }
+
+    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage> {
+        u64::unpack(value, found).map(Nanos)
+    }
+
+    fn absent() -> Option<Self> {
+        Some(Nanos::ZERO)
+    }
+}
+
+impl Pack for IpAddr {
+    fn pack(&self, _: &mut Shelf) -> Value {
+        self.to_string().into()
+    }
+
+    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+        let read = value.as_str().and_then(|text| text.parse().ok());
+        read.ok_or_else(|| Damage::new("not an address"))
+    }
+}
+
+impl<T: Pack> Pack for Option<T> {
+    fn pack(&self, shelf: &mut Shelf) -> Value {
+        self.as_ref().map_or(Value::Null, |value| value.pack(shelf))
+    }
+
+    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage> {
+        if value.is_null() { Ok(None) } else { T::unpack(value, found).map(Some) }
+    }
+
+    fn absent() -> Option<Self> {
+        Some(None)
+    }
+}
+
+impl<T: Pack> Pack for Vec<T> {
+    fn pack(&self, shelf: &mut Shelf) -> Value {
+        let one = |(index, value): (usize, &T)| {
+            shelf.within(&index.to_string(), |shelf| value.pack(shelf))
+        };
+        self.iter().enumerate().map(one).collect()
+    }
+
+    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage> {
+        let one = |(index, value): (usize, &Value)| {
+            T::unpack(value, found).map_err(|damage| damage.within(&index.to_string()))
+        };
+        array(value)?.iter().enumerate().map(one).collect()
+    }
+
+    fn absent() -> Option<Self> {
+        Some(Vec::new())
+    }
+}
+
+impl<A: Pack, B: Pack> Pack for (A, B) {
+    fn pack(&self, shelf: &mut Shelf) -> Value {
+        let first = shelf.within("0", |shelf| self.0.pack(shelf));
+        let second = shelf.within("1", |shelf| self.1.pack(shelf));
+        Value::Array(vec![first, second])
+    }
+
+    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage> {
+        match array(value)?.as_slice() {
+            [first, second] => Ok((A::unpack(first, found)?, B::unpack(second, found)?)),
+            _ => Err(Damage::new("not a pair")),
+        }
+    }
+}
+
+impl<T: Pack> Pack for [T; 2] {
+    fn pack(&self, shelf: &mut Shelf) -> Value {
+        let one = |(index, value): (usize, &T)| {
+            shelf.within(&index.to_string(), |shelf| value.pack(shelf))
+        };
+        self.iter().enumerate().map(one).collect()
+    }
+
+    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage> {
+        let both: Vec<T> = Vec::unpack(value, found)?;
+        both.try_into().map_err(|_| Damage::new("not two"))
+    }
+
+    fn absent() -> Option<Self> {
+        Some([T::absent()?, T::absent()?])
+    }
+}
+
+/// A list of pairs, because keys need not be texts.
+impl<K: Pack + Ord, V: Pack> Pack for BTreeMap<K, V> {
+    fn pack(&self, shelf: &mut Shelf) -> Value {
+        let pair = |(index, (key, value)): (usize, (&K, &V))| {
+            shelf.within(&index.to_string(), |shelf| {
+                Value::Array(vec![key.pack(shelf), value.pack(shelf)])
+            })
+        };
+        self.iter().enumerate().map(pair).collect()
+    }
+
+    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage> {
+        let pairs: Vec<(K, V)> = Vec::unpack(value, found)?;
+        Ok(pairs.into_iter().collect())
+    }
+
+    fn absent() -> Option<Self> {
+        Some(BTreeMap::new())
+    }
+}
