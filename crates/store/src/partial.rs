@@ -182,6 +182,7 @@ pub(crate) fn compare(begun: Begun, runs: [Vec<RunReport>; 2]) -> CompareReport 
         labels: [labels.next().unwrap_or_default(), labels.next().unwrap_or_default()],
         started_unix_s: begun.started_unix_s,
         runs,
+        order: String::new(),
         confidence: stats::interval::CONFIDENCE,
         resamples: 0,
         differences: Vec::new(),

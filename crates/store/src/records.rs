@@ -92,10 +92,12 @@ record! {
         ended_early, findings,
     }
     CompareReport {
-        name, labels, started_unix_s, runs, confidence, resamples, differences, bounds, cautions,
+        name, labels, started_unix_s, runs, order, confidence, resamples, differences, bounds,
+        cautions,
     }
     Difference {
-        figure, before, after, relative, low, high, noise, effect, p_value, judgement,
+        figure, before, after, relative, low, high, points, noise, detectable, effect, p_value,
+        judgement,
     }
     BoundResult { text, crossed, why }
 }

@@ -110,8 +110,7 @@ pub(crate) fn run(mut plan: Plan, outputs: &Outputs) -> Result<Code, Failure> {
     let keeping = keeper.run(name, &plan, &environment)?;
     let onlookers = Onlookers { view, meters, keeping };
     let mut stages = Stages::default();
-    let runs =
-        repeats(&plan, &prepared, calibration.as_ref(), outputs, &onlookers, &mut stages);
+    let runs = repeats(&plan, &prepared, calibration.as_ref(), outputs, &onlookers, &mut stages);
     let keeping = onlookers.close();
     let mut runs = match runs {
         Ok(runs) => runs,
