@@ -9,11 +9,14 @@ mod json;
 mod plans;
 mod text;
 
+pub use crate::html::compare::html;
+pub(crate) use assemble::headlines;
 pub use assemble::{Comparison, assemble};
 pub use bounds::FailIf;
 pub use csv::csv;
 pub use json::json;
 pub use plans::{Scope, plan_differences};
+pub(crate) use text::{amount, interval};
 pub use text::{answer, sentence, text};
 
 use crate::RunReport;

@@ -6,6 +6,7 @@
 mod axis;
 mod chart;
 mod charts;
+pub(crate) mod compare;
 mod draw;
 pub(crate) mod many;
 mod page;

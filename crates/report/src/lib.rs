@@ -33,7 +33,7 @@ pub use html::many::html_of_many;
 pub use json::json;
 pub use log::{LOG_HEADER, log_line};
 pub use many::{Named, together};
-pub use markdown::{markdown, markdown_of_many, markdown_of_ramp};
+pub use markdown::{markdown, markdown_of_compare, markdown_of_many, markdown_of_ramp};
 pub use model::{Driver, DummyRun, Finding, FirstCall, Resolved, RunReport, SloResult};
 pub use text::{Style, text};
 pub use words::load as load_in_words;

@@ -1,6 +1,8 @@
 //! Results as Markdown, for a pull request or a ticket: a table, the verdict, what limits the server.
 //! Whatever somebody else wrote is escaped, so that it is text there too.
 
+use crate::compare::{CompareReport, Difference, Judgement, amount, answer, interval};
+use crate::figures::Kind;
 use crate::many::Named;
 use crate::ramp::RampReport;
 use crate::{Figures, Finding, Headline, RunReport, curve_words, figures, words};
@@ -118,6 +120,47 @@ fn steps(report: &RampReport, labels: &[String]) -> String {
         n => format!("{} more in the JSON.\n\n", words::counted(n as u64, "step")),
     };
     format!("<details><summary>Steps</summary>\n\n{}{more}</details>\n\n", table(&head, &rows))
+}
+
+/// A comparison: the answer, the bounds and each difference.
+pub fn markdown_of_compare(report: &CompareReport) -> String {
+    let labels = [0, 1].map(|side: usize| plain(&words::printable(&report.labels[side], 120)));
+    let mut out =
+        format!("### {}\n\nA is {}, B is {}.\n\n", plain(&answer(report)), labels[0], labels[1]);
+    for caution in &report.cautions {
+        out += &format!("- ⚠️ {}\n", plain(&words::printable(caution, 1_000)));
+    }
+    for bound in &report.bounds {
+        let mark = if bound.crossed { "❌" } else { "✅" };
+        out += &format!("- {mark} {}: {}\n", plain(&bound.text), plain(&bound.why));
+    }
+    if !report.cautions.is_empty() || !report.bounds.is_empty() {
+        out.push('\n');
+    }
+    let head = ["", "A", "B", "B to A", "interval", ""].map(str::to_owned);
+    let rows: Vec<Vec<String>> = report.differences.iter().map(difference).collect();
+    out += &table(&head, &rows);
+    out
+}
+
+fn difference(one: &Difference) -> Vec<String> {
+    let kind = figures::RUN_FIGURES.iter().find(|(figure, ..)| *figure == one.figure);
+    let kind = kind.map_or(Kind::Time, |(.., kind)| *kind);
+    let shown = |value: f64| if value.is_finite() { kind.show(value) } else { "-".to_owned() };
+    let word = match one.judgement {
+        Judgement::Better => "better",
+        Judgement::Worse => "worse",
+        Judgement::NoneShown => "no difference shown",
+        Judgement::TooFew => "too few runs",
+    };
+    vec![
+        one.figure.clone(),
+        shown(one.before),
+        shown(one.after),
+        amount(one.relative, one.points),
+        interval(one),
+        word.to_owned(),
+    ]
 }
 
 fn heading(verdict: &Verdict, name: &str) -> String {

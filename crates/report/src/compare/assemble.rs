@@ -70,7 +70,7 @@ pub fn assemble(comparison: Comparison) -> CompareReport {
 }
 
 /// Every run of its own: repeats are several.
-pub(super) fn headlines(runs: &[RunReport]) -> Vec<Headline> {
+pub(crate) fn headlines(runs: &[RunReport]) -> Vec<Headline> {
     let of = |run: &RunReport| match run.runs.is_empty() {
         true => vec![Headline::of(&run.measurement, run.verdict.state)],
         false => run.runs.clone(),

@@ -69,7 +69,7 @@ fn wider(one: &Difference) -> f64 {
 }
 
 /// `+7.1 %`, `-0.3 points`; `-` where there is none.
-pub(super) fn amount(change: f64, points: bool) -> String {
+pub(crate) fn amount(change: f64, points: bool) -> String {
     if !change.is_finite() {
         return "-".to_owned();
     }
@@ -104,7 +104,7 @@ fn number(change: f64) -> String {
 }
 
 /// `+5.9 to +8.2 %`.
-pub(super) fn interval(one: &Difference) -> String {
+pub(crate) fn interval(one: &Difference) -> String {
     if !one.low.is_finite() || !one.high.is_finite() {
         return "-".to_owned();
     }

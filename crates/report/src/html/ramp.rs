@@ -86,16 +86,10 @@ fn side_by_side(report: &RampReport) -> Markup {
 }
 
 fn done(report: &RampReport) -> String {
-    let per = match report.axis {
-        Axis::Rate => "offered rate",
-        Axis::Population => "users",
-    };
-    let steps = words::counted(report.steps.len() as u64, "step");
-    let targets = match report.labels.len() {
-        1 => String::new(),
-        n => format!(" of {}", words::counted(n as u64, "target")),
-    };
-    format!("{steps}{targets} over the {per} · {}", words::protocol(&report.plan))
+    if report.steps.is_empty() {
+        return words::protocol(&report.plan);
+    }
+    format!("{} · {}", crate::ramp::steps_sentence(report), words::protocol(&report.plan))
 }
 
 /// The steps of a label by level, those of the given purposes.
@@ -346,7 +340,7 @@ fn findings_of_curves(report: &RampReport) -> Markup {
                 h3 { (report.labels.get(n).map_or_else(String::new, |one| words::printable(one, 120))) }
             }
             dl class="facts" {
-                @for (name, text) in curve_words::facts(report.axis, curve) {
+                @for (name, text) in curve_words::facts(report, n) {
                     dt { (name) } dd { (text) }
                 }
             }

@@ -63,21 +63,16 @@ pub(super) fn tiles(report: &RunReport, figures: &Figures) -> Markup {
 
 /// The figures of one target's curve.
 pub(super) fn curve_tiles(axis: Axis, curve: &Curve) -> Markup {
-    let interval = |span: &stats::curve::Span, axis| {
-        let ends = span.interval().filter(|(_, high)| high.is_finite());
-        ends.map_or_else(String::new, |(low, high)| {
-            format!("{} to {}", curve_words::level(axis, low), curve_words::level(axis, high))
-        })
-    };
     let overload = &curve.overload;
     html! {
         dl class="tiles" {
             @if let Some(peak) = &curve.peak {
-                (tile("Peak goodput", &show::rate(peak.at), &interval(peak, Axis::Rate)))
+                (tile("Peak goodput", &curve_words::level(Axis::Rate, peak.at),
+                    &curve_words::ends(Axis::Rate, peak)))
             }
             @match &curve.knee {
                 Some(knee) => {
-                    (tile("Knee", &curve_words::level(axis, knee.at.at), &interval(&knee.at, axis)))
+                    (tile("Knee", &curve_words::level(axis, knee.at.at), &curve_words::ends(axis, &knee.at)))
                 }
                 None => (tile("Knee", "-", "not reached")),
             }

@@ -48,7 +48,7 @@ fn of(
 }
 
 /// Six blocks; the second's times are `times` as long and its rates `rates` as high.
-fn session(times: f64, rates: f64, bounds: &[&str]) -> CompareReport {
+pub(crate) fn session(times: f64, rates: f64, bounds: &[&str]) -> CompareReport {
     let before = (0..12).map(|index| run(index, 1.0, 1.0)).collect();
     let after = (0..12).map(|index| run(index + 3, times, rates)).collect();
     of(before, after, "ABBA BAAB BAAB ABBA ABBA BAAB", bounds)
@@ -77,7 +77,7 @@ fn lines_fit_the_terminal_and_ascii_is_ascii() {
     }
 }
 
-fn single() -> CompareReport {
+pub(crate) fn single() -> CompareReport {
     of(vec![run(0, 1.0, 1.0)], vec![run(1, 2.0, 0.5)], "", &["p99 +5%"])
 }
 

@@ -1,8 +1,8 @@
 //! Markdown, for pull requests.
 
 use super::page::named;
-use super::{curves, fixtures};
-use crate::{Finding, markdown, markdown_of_many, markdown_of_ramp};
+use super::{compare, curves, fixtures};
+use crate::{Finding, markdown, markdown_of_compare, markdown_of_many, markdown_of_ramp};
 
 #[test]
 fn one_run() {
@@ -19,6 +19,12 @@ fn several_runs() {
 #[test]
 fn a_ramp() {
     insta::assert_snapshot!(markdown_of_ramp(&curves::ramp(&["prefork", "cgi"])));
+}
+
+#[test]
+fn a_comparison() {
+    let report = compare::session(1.07, 0.96, &["p99 +5%", "throughput -10%"]);
+    insta::assert_snapshot!(markdown_of_compare(&report));
 }
 
 /// Nobody is mentioned, linked to or emphasised by what a server or a file said.

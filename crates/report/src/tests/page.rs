@@ -1,6 +1,6 @@
 //! The HTML page.
 
-use super::{curves, fixtures};
+use super::{compare, curves, fixtures};
 use crate::{Named, RunReport, html};
 use base64::Engine;
 use sha2::Digest;
@@ -27,7 +27,9 @@ static PAGES: LazyLock<Vec<String>> = LazyLock::new(|| {
     let ramps = ramps.map(|labels| crate::ramp::html(&curves::ramp(labels)));
     let all = all();
     let several = crate::html_of_many(&named(&all));
-    all.iter().map(html).chain(ramps).chain([several]).collect()
+    let compared = [compare::session(1.07, 0.96, &["p99 +5%"]), compare::single()];
+    let compared = compared.map(|report| crate::compare::html(&report));
+    all.iter().map(html).chain(ramps).chain([several]).chain(compared).collect()
 });
 
 /// The page without what stands between these tags, and that.
@@ -183,7 +185,7 @@ fn the_page_of_a_long_run_stays_small() {
 fn the_page_of_a_ramp_says_what_the_curve_says() {
     let page = crate::ramp::html(&curves::ramp(&["http://127.0.0.1:2020/work"]));
     assert!(page.contains("The server follows the load up to 4"), "{page}");
-    assert!(page.contains("good answers a second. Its capacity is "));
+    assert!(page.contains("good answers a second. Its capacity with p99&lt;100ms: "));
     assert!(page.contains("</span>") && page.contains(">INVALID, client-limited<"));
     assert_eq!(page.matches("<details>").count(), 19);
     let several = crate::ramp::html(&curves::ramp(&["<i>prefork</i>", "cgi"]));
@@ -236,4 +238,20 @@ fn ramps_are_put_side_by_side_as_labels() {
     let mut other = ramps.clone();
     other[1].1.axis = stats::curve::Axis::Population;
     assert!(crate::together(&other).is_none() && crate::together(&[]).is_none());
+}
+
+#[test]
+fn the_page_of_a_comparison_says_what_differs() {
+    let mut report = compare::session(1.07, 0.96, &["p99 +5%", "throughput -10%"]);
+    report.labels[1] = "<i>new</i>".to_owned();
+    report.cautions = vec!["the plans differ: <b>seed</b>".to_owned()];
+    let page = crate::compare::html(&report);
+    assert!(page.contains("<p class=\"answer\">B is worse than A: "), "{page}");
+    assert!(page.contains("✗ crossed") && page.contains("✓ kept") && page.contains("CAUTION"));
+    assert!(
+        page.contains("&lt;i&gt;new&lt;/i&gt;") && !page.contains("<i>") && !page.contains("<b>")
+    );
+    // one row of the picture for each ratio
+    let ratios = report.differences.iter().filter(|one| !one.points).count();
+    assert_eq!(page.matches("r=\"4.5\"").count(), ratios);
 }

@@ -1,0 +1,271 @@
+//! The page of a comparison: the answer, each difference with its interval, both distributions, the
+//! runs behind them.
+
+use super::axis::{Scale, WIDTH, coordinate};
+use super::chart::{Dash, Tone};
+use super::charts::{Distribution, by_quantile, few_samples};
+use super::page::{self, Plots};
+use super::sections;
+use crate::compare::{CompareReport, Difference, Judgement, amount, answer, headlines, interval};
+use crate::figures::{Kind, RUN_FIGURES};
+use crate::{Headline, words};
+use maud::{Markup, html};
+use stats::Hist;
+use units::show;
+
+/// Where the names of the figures end and the axis begins, and its other end.
+const AXIS: (f64, f64) = (150.0, 880.0);
+/// Height of a row, and of what stands above the first.
+const ROW: f64 = 30.0;
+const HEAD: f64 = 34.0;
+
+/// The page.
+pub fn html(report: &CompareReport) -> String {
+    let mut plots = Plots::default();
+    let body = body(report, &mut plots);
+    page::page(&format!("Compared: {}", title(report)), &body, plots)
+}
+
+fn title(report: &CompareReport) -> String {
+    match report.name.is_empty() {
+        true => format!("{} against {}", label(report, 1), label(report, 0)),
+        false => words::printable(&report.name, 200),
+    }
+}
+
+fn label(report: &CompareReport, side: usize) -> String {
+    words::printable(&report.labels[side], 120)
+}
+
+fn body(report: &CompareReport, plots: &mut Plots) -> Markup {
+    html! {
+        header {
+            p class="kicker" { "Comparison of web servers" }
+            h1 { (title(report)) }
+            p class="soft" { "A is " (label(report, 0)) ", B is " (label(report, 1)) "." }
+        }
+        p class="answer" { (answer(report)) }
+        @for caution in &report.cautions {
+            section class="verdict degraded" {
+                p class="word" { strong { "CAUTION" } " " (words::printable(caution, 1_000)) }
+            }
+        }
+        (bounds(report))
+        h2 { "Differences" }
+        (forest(report))
+        (table(report))
+        (method(report))
+        h2 { "Response times of both" }
+        (distributions(report, plots))
+        (runs(report))
+        @if let Some(run) = report.runs.iter().flatten().next() {
+            (sections::footer(report.started_unix_s, &run.environment))
+        }
+    }
+}
+
+fn bounds(report: &CompareReport) -> Markup {
+    html! {
+        @if !report.bounds.is_empty() {
+            h2 { "Bounds" }
+            div class="wide" { table {
+                tr { th { "Bound" } th class="word" { "" } th class="text" { "why" } }
+                @for bound in &report.bounds {
+                    tr {
+                        td { code { (bound.text) } }
+                        @if bound.crossed { td class="missed word" { "✗ crossed" } }
+                        @else { td class="met word" { "✓ kept" } }
+                        td class="text" { (bound.why) }
+                    }
+                }
+            } }
+        }
+    }
+}
+
+fn tone(one: &Difference) -> Tone {
+    match one.judgement {
+        Judgement::Better => Tone::Green,
+        Judgement::Worse => Tone::Red,
+        Judgement::NoneShown | Judgement::TooFew => Tone::Blue,
+    }
+}
+
+/// Farthest that the axis of differences reaches.
+const REACH_MAX: f64 = 2.0;
+
+/// Each ratio as a point with its interval, and the noise floor behind it.
+fn forest(report: &CompareReport) -> Markup {
+    let known = |one: &&Difference| one.relative.is_finite() && !one.points;
+    let rows: Vec<&Difference> = report.differences.iter().filter(known).collect();
+    if rows.is_empty() {
+        return html! { p { "No difference can be had." } };
+    }
+    let ends = rows.iter().flat_map(|one| [one.relative, one.low, one.high, one.noise]);
+    let reach = ends.filter(|end| end.is_finite()).fold(0.01, |most: f64, end| most.max(end.abs()));
+    let reach = (reach * 1.05).min(REACH_MAX);
+    let scale = Scale::exact(-reach, reach, AXIS);
+    let bottom = HEAD + ROW * rows.len() as f64;
+    html! {
+        figure {
+            figcaption {
+                strong { "B to A, with the interval" }
+                span class="key" { "grey: what A differs by from itself" }
+            }
+            div class="wide chart" {
+                svg viewBox=(format!("0 0 {WIDTH} {}", bottom + 6.0)) role="img"
+                    aria-label="Differences of B to A with their intervals" {
+                    @for tick in scale.ticks() {
+                        @let x = coordinate(scale.place(tick));
+                        line class=(if tick.abs() < 1e-12 { "axis" } else { "grid" })
+                            x1=(x) x2=(x) y1=(coordinate(HEAD - 10.0)) y2=(coordinate(bottom)) {}
+                        text x=(x) y="16" text-anchor="middle" { (percent(tick)) }
+                    }
+                    @for (n, one) in rows.iter().enumerate() {
+                        (row_of_forest(one, HEAD + ROW * (n as f64 + 0.5), &scale))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Marks are round: no digits are wanted behind them.
+fn percent(share: f64) -> String {
+    let percent = (share * 1e6).round() / 1e4;
+    let sign = if percent > 0.0 { "+" } else { "" };
+    format!("{sign}{percent} %")
+}
+
+fn row_of_forest(one: &Difference, y: f64, scale: &Scale) -> Markup {
+    let class = tone(one).class();
+    let noise = Some(one.noise).filter(|noise| noise.is_finite());
+    let ends = one.low.is_finite() && one.high.is_finite();
+    html! {
+        text x=(coordinate(AXIS.0 - 16.0)) y=(coordinate(y)) dy="4" text-anchor="end" { (one.figure) }
+        @if let Some(noise) = noise {
+            @let (low, high) = (scale.place(-noise.abs()), scale.place(noise.abs()));
+            rect class="fill t-soft range" x=(coordinate(low)) y=(coordinate(y - 9.0))
+                width=(coordinate((high - low).max(1.0))) height="18" rx="2" {}
+        }
+        @if ends {
+            path class=(format!("curve {class}"))
+                d=(format!("M{} {y}H{}", coordinate(scale.place(one.low)),
+                    coordinate(scale.place(one.high)))) {}
+        }
+        circle class=(format!("fill {class}")) cx=(coordinate(scale.place(one.relative)))
+            cy=(coordinate(y)) r="4.5" {}
+    }
+}
+
+fn table(report: &CompareReport) -> Markup {
+    html! {
+        div class="wide" { table {
+            tr {
+                th { "" } th { "A" } th { "B" } th { "B to A" } th { "interval" } th { "p" }
+                th { "noise floor" } th { "Cliff's delta" } th class="word" { "" }
+            }
+            @for one in &report.differences { (table_row(one)) }
+        } }
+    }
+}
+
+fn table_row(one: &Difference) -> Markup {
+    let kind = RUN_FIGURES.iter().find(|(figure, ..)| *figure == one.figure);
+    let kind = kind.map_or(Kind::Time, |(.., kind)| *kind);
+    let shown = |value: f64| if value.is_finite() { kind.show(value) } else { "-".to_owned() };
+    let p = match one.p_value {
+        p if !p.is_finite() => "-".to_owned(),
+        p if p < 0.001 => "<0.001".to_owned(),
+        p => format!("{p:.3}"),
+    };
+    let noise = match one.noise.is_finite() {
+        true => format!("±{}", amount(one.noise.abs(), one.points).trim_start_matches('+')),
+        false => "-".to_owned(),
+    };
+    let effect = match one.effect.is_finite() {
+        true => format!("{:+.2}", one.effect),
+        false => "-".to_owned(),
+    };
+    html! {
+        tr {
+            td { (one.figure) } td { (shown(one.before)) } td { (shown(one.after)) }
+            td { (amount(one.relative, one.points)) } td { (interval(one)) } td { (p) }
+            td { (noise) } td { (effect) }
+            @match one.judgement {
+                Judgement::Better => { td class="met word" { "better" } }
+                Judgement::Worse => { td class="missed word" { "worse" } }
+                Judgement::NoneShown => { td class="soft word" { "no difference shown" } }
+                Judgement::TooFew => { td class="soft word" { "too few runs" } }
+            }
+        }
+    }
+}
+
+fn method(report: &CompareReport) -> Markup {
+    let what = if report.order.is_empty() { "runs" } else { "blocks" };
+    html! {
+        p class="note" {
+            "Intervals hold " (show::share(report.confidence)) ", by bootstrap over " (what) " ("
+            (show::count(u64::from(report.resamples))) " resamples). p: how often labels drawn anew make \
+            any of these figures differ as much. Cliff's delta: 1 when every run of B lies above every \
+            run of A, −1 when below."
+        }
+    }
+}
+
+fn distributions(report: &CompareReport, plots: &mut Plots) -> Markup {
+    let hists = [0, 1].map(|side: usize| {
+        let mut all = Hist::new();
+        for run in &report.runs[side] {
+            all.merge(&run.measurement.total.response());
+        }
+        all
+    });
+    let names = [0, 1].map(|side: usize| format!("{}: {}", ["A", "B"][side], label(report, side)));
+    let looks = [(Tone::Blue, Dash::None), (Tone::Orange, Dash::Long)];
+    let all: Vec<Distribution<'_>> =
+        (0..2).map(|n| Distribution { name: &names[n], look: looks[n], hist: &hists[n] }).collect();
+    match by_quantile("spectrum", "Response time by quantile (log scales)", &all) {
+        Some(chart) => html! {
+            (plots.figure(&chart))
+            (sections::how_to_look())
+            (few_samples())
+        },
+        None => html! { p { "There are no response times to show." } },
+    }
+}
+
+fn runs(report: &CompareReport) -> Markup {
+    html! {
+        h2 { "Runs" }
+        @if !report.order.is_empty() {
+            p class="soft" { "In turns, as drawn: " (words::printable(&report.order, 400)) }
+        }
+        div class="wide" { table class="sortable" {
+            tr {
+                th { "Side" } th { "run" }
+                @for (name, ..) in RUN_FIGURES { th { (name) } }
+                th class="word" { "verdict" }
+            }
+            @for (side, runs) in ["A", "B"].into_iter().zip(&report.runs) {
+                @for (n, headline) in headlines(runs).iter().enumerate() {
+                    (run_row(side, n, headline))
+                }
+            }
+        } }
+    }
+}
+
+fn run_row(side: &str, n: usize, headline: &Headline) -> Markup {
+    html! {
+        tr {
+            td { (side) } td data-v=(n + 1) { (n + 1) }
+            @for (_, figure, kind) in RUN_FIGURES {
+                @let value = figure(headline);
+                td data-v=(value) { (kind.show(value)) }
+            }
+            td class="word" { (headline.state.id()) }
+        }
+    }
+}
