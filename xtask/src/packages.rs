@@ -19,6 +19,7 @@ const NEEDS: &[(&str, &str)] = &[
     ("openssl", "openssl"),
     // a terminal for the live view
     ("script", "bsdutils"),
+    ("siege", "siege"),
     ("wrk", "wrk"),
 ];
 

@@ -83,6 +83,9 @@ impl Worker {
         intended: Nanos,
         now: Nanos,
     ) {
+        if !self.one_by_one && self.guided.is_some() {
+            return self.emit_errand(io, user, intended, now);
+        }
         let closed = matches!(self.source, Source::Closed { .. });
         let over = closed && intended >= self.setup.measure_until();
         for _ in 0..count {
@@ -161,7 +164,16 @@ impl Worker {
         if person.left == 0 || !whole_group {
             return self.retire_if_idle(io, user, now);
         }
-        let (count, mut pause) = if self.one_by_one { (1, Nanos::ZERO) } else { self.step(user) };
+        let (count, mut pause) = if self.one_by_one {
+            (1, Nanos::ZERO)
+        } else if self.guided.is_some() {
+            match self.guided_pause(user, now) {
+                Some(wait) => (1, wait),
+                None => return self.retire_if_idle(io, user, now),
+            }
+        } else {
+            self.step(user)
+        };
         if closed && let Some(script) = &mut self.script {
             pause = pause.max(script.pause());
         }

@@ -39,7 +39,8 @@ impl Worker {
             sample.user = self.people.user(call.user).map(|person| person.id);
             let answer = std::mem::take(&mut self.answer);
             self.log_urgent |= self.setup.logging.failures_at_once && sample.class.is_some();
-            self.log.push(CallRecord { sample, outcome: end.outcome, answer });
+            let note = if self.attended { self.tell_guide(&sample, end.outcome) } else { None };
+            self.log.push(CallRecord { sample, outcome: end.outcome, answer, note });
         }
         if call.user != NOBODY {
             self.follow(io, &call, &end, now);

@@ -144,8 +144,7 @@ impl Worker {
         }
         conn.connected = now;
         conn.state = State::Handshake;
-        let setup = self.setup.clone();
-        let end = &setup.endpoints[self.conns[slot as usize].endpoint as usize];
+        let end = self.endpoints[self.conns[slot as usize].endpoint as usize].clone();
         match &end.tls_name {
             Some(name) => match self.begin_tls(slot, name) {
                 Ok(()) => self.flush(io, slot, now),
@@ -205,7 +204,7 @@ impl Worker {
 
     /// A piece of a body that the plan wants to see.
     fn look(&mut self, slot: Slot, piece: &[u8]) {
-        let wanted = self.wants_answers();
+        let wanted = self.wants_bodies();
         let conn = &mut self.conns[slot as usize];
         if wanted {
             keep_body(conn, piece);
@@ -230,7 +229,7 @@ impl Worker {
         if facts.timed {
             self.count_timings(slot);
         }
-        if self.script.is_some() && self.script_answered(slot, &facts, now) {
+        if self.attended && self.script_answered(slot, &facts, now) {
             return;
         }
         let conn = &mut self.conns[slot as usize];

@@ -15,6 +15,7 @@ mod due;
 pub mod exchange;
 mod finish;
 mod flow;
+mod guided;
 mod inspect;
 mod place;
 pub mod ramp;
@@ -26,6 +27,7 @@ mod timers;
 mod worker;
 
 pub use collect::{Collector, Intention, Row};
+pub use guided::Directory;
 pub use render::{build_template, connect_request};
 pub use setup::{
     ANSWER_KEPT_MAX, Endpoint, Logging, Setup, SetupError, endpoint_key, open_options,

@@ -173,7 +173,7 @@ impl Worker {
         if self.setup.plan.connection.addresses != AddressOrder::FirstThatAnswers {
             return false;
         }
-        let known = self.setup.endpoints[endpoint as usize].peers.len();
+        let known = self.endpoints[endpoint as usize].peers.len();
         let (now, reached) = &mut self.address[endpoint as usize];
         if *reached || (*now == address && address + 1 >= known) {
             return false;
@@ -201,11 +201,11 @@ impl Worker {
         now: Nanos,
     ) -> Result<Slot, FailureClass> {
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.conns.push(Conn::new(self.setup.keeps_heads() || self.wants_answers()));
+            self.conns.push(Conn::new(self.setup.keeps_heads() || self.wants_heads()));
             self.conns.len() as Slot - 1
         });
         let setup = self.setup.clone();
-        let end = &setup.endpoints[endpoint as usize];
+        let end = self.endpoints[endpoint as usize].clone();
         let turn = self.opened_count * u64::from(setup.workers) + u64::from(self.id);
         self.opened_count += 1;
         self.opens_this_turn += 1;
@@ -391,7 +391,7 @@ impl Worker {
         let at = if now > conn.connected { now } else { conn.connected };
         conn.connected = at;
         conn.progress = at;
-        let end = &self.setup.endpoints[conn.endpoint as usize];
+        let end = &self.endpoints[conn.endpoint as usize];
         if end.tunnel.is_some() {
             conn.state = State::Tunnel;
             conn.reader.start(wire::answer::Asked::Connect);

@@ -66,6 +66,7 @@ impl Worker {
         }
         self.looks = self.looks || wants.answers;
         self.script = Some(Box::new(scripted));
+        self.attended = true;
         self
     }
 
@@ -75,13 +76,22 @@ impl Worker {
         Some(failure.0)
     }
 
-    pub(crate) fn wants_answers(&self) -> bool {
+    /// Somebody other than the plan wants to see bodies.
+    pub(crate) fn wants_bodies(&self) -> bool {
         self.script.as_ref().is_some_and(|script| script.wants.answers)
+            || self.guided.as_ref().is_some_and(|guided| guided.keeps_bodies)
+    }
+
+    pub(crate) fn wants_heads(&self) -> bool {
+        self.wants_bodies() || self.guided.is_some()
     }
 
     /// An answer to a script's call is there. True when more of the call's answers are to come.
     pub(crate) fn script_answered(&mut self, slot: Slot, facts: &AnswerFacts, now: Nanos) -> bool {
-        let Some(script) = &mut self.script else { return false };
+        let Some(script) = &mut self.script else {
+            self.keep_for_guide(slot);
+            return false;
+        };
         let conn = &mut self.conns[slot as usize];
         if script.wants.answers {
             let told = script.part.answer(facts.status, conn.reader.head(), &conn.body);

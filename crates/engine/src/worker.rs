@@ -2,8 +2,9 @@
 
 use crate::call::Call;
 use crate::conn::Conn;
+use crate::guided::Guided;
 use crate::script::Scripted;
-use crate::setup::Setup;
+use crate::setup::{Endpoint, Setup};
 use crate::source::{People, Source};
 use crate::timers::Timers;
 use conduit::{Io, Slot, TlsFactory};
@@ -118,6 +119,11 @@ pub struct Worker {
     /// Bodies are looked at, by the plan's expectations or by a script.
     pub(crate) looks: bool,
     pub(crate) script: Option<Box<Scripted>>,
+    pub(crate) guided: Option<Box<Guided>>,
+    /// A script or a guide attends to each answer.
+    pub(crate) attended: bool,
+    /// The plan's, and behind them those that a guide's users have met.
+    pub(crate) endpoints: Vec<Arc<Endpoint>>,
 }
 
 /// The worker's parts of the plan's limits.
@@ -211,6 +217,9 @@ impl Worker {
             one_by_one: one_by_one(&setup),
             looks: setup.body.looks(),
             script: None,
+            guided: None,
+            attended: false,
+            endpoints: setup.endpoints.iter().cloned().map(Arc::new).collect(),
             id,
             setup,
         }

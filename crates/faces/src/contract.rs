@@ -8,6 +8,7 @@ use stats::{Second, Snapshot};
 use std::net::IpAddr;
 use units::Nanos;
 use url::Url;
+use workload::Guides;
 
 /// What a face may ask of this machine while it reads arguments: the contents of files that they
 /// name, above all.
@@ -45,6 +46,11 @@ pub trait Files {
     /// The number of this process, for tools that print it; 0 where there is none.
     fn process_id(&self) -> u32 {
         0
+    }
+
+    /// A variable of the environment, where it is set.
+    fn variable(&self, _name: &str) -> Option<String> {
+        None
     }
 }
 
@@ -95,6 +101,8 @@ pub struct Job {
     pub extras: Extras,
     /// Who makes the requests, in place of the plan's target.
     pub script: Option<Box<ScriptJob>>,
+    /// Who tells the plan's users what to ask for, call by call; they may go anywhere.
+    pub guides: Option<Box<dyn Guides>>,
     pub face: Box<dyn Face>,
 }
 
@@ -220,8 +228,21 @@ pub struct Facts {
     pub signal: usize,
 }
 
+/// An instant on the clock of samples, and when it is in the calendar.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Date {
+    pub at: Nanos,
+    /// Seconds since 1970, UTC.
+    pub unix_s: f64,
+    /// Seconds that the machine's local time is ahead of UTC.
+    pub utc_offset_s: i32,
+}
+
 /// A tool while its plan is run.
 pub trait Face: std::fmt::Debug {
+    /// The run is about to begin: what its instants are in the calendar.
+    fn dated(&mut self, _date: &Date) {}
+
     /// The run begins: names are resolved, nothing has been sent.
     fn begin(&mut self) -> Said {
         Said::default()

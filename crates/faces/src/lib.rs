@@ -39,6 +39,7 @@ pub mod getopt;
 pub mod httperf;
 pub mod idleconn;
 pub mod longopt;
+pub mod siege;
 pub mod torture;
 pub mod words;
 pub mod wrk;
@@ -56,11 +57,19 @@ pub enum Tool {
     Wrk2,
     Httperf,
     Idleconn,
+    Siege,
 }
 
 impl Tool {
-    pub const ALL: &[Tool] =
-        &[Tool::Ab, Tool::Torture, Tool::Wrk, Tool::Wrk2, Tool::Httperf, Tool::Idleconn];
+    pub const ALL: &[Tool] = &[
+        Tool::Ab,
+        Tool::Torture,
+        Tool::Wrk,
+        Tool::Wrk2,
+        Tool::Httperf,
+        Tool::Idleconn,
+        Tool::Siege,
+    ];
 
     /// The tool of this name: the name of a command, or the file name that the program was started
     /// under.
@@ -76,6 +85,7 @@ impl Tool {
             Tool::Wrk2 => "wrk2",
             Tool::Httperf => "httperf",
             Tool::Idleconn => "idleconn",
+            Tool::Siege => "siege",
         }
     }
 }
@@ -91,5 +101,6 @@ pub fn read(tool: Tool, program: &str, args: &[String], files: &dyn Files) -> Re
         Tool::Wrk2 => wrk::read(program, true, &args, extras, files),
         Tool::Httperf => httperf::read(program, &args, extras, files),
         Tool::Idleconn => idleconn::read(program, &args),
+        Tool::Siege => siege::read(program, &args, extras, files),
     }
 }

@@ -29,9 +29,18 @@ pub enum Found {
 }
 
 /// Reads `args` (without the program's name) in order. `short` is getopt's letters, a colon behind
-/// those that take an argument. An `Err` holds what the C library prints behind `NAME: `; what
-/// follows it is not read.
+/// those that take an argument, two behind those that take one right behind their letter only. An
+/// `Err` holds what the C library prints behind `NAME: `; what follows it is not read.
 pub fn read(args: &[String], short: &str, long: &[Long]) -> Vec<Result<Found, String>> {
+    let mut found = read_all(args, short, long);
+    if let Some(first) = found.iter().position(Result::is_err) {
+        found.truncate(first + 1);
+    }
+    found
+}
+
+/// As [`read`], for tools that go on behind what they do not know.
+pub fn read_all(args: &[String], short: &str, long: &[Long]) -> Vec<Result<Found, String>> {
     let mut found = Vec::new();
     let mut rest = args.iter();
     while let Some(word) = rest.next() {
@@ -39,16 +48,12 @@ pub fn read(args: &[String], short: &str, long: &[Long]) -> Vec<Result<Found, St
             found.extend(rest.map(|word| Ok(Found::Operand(word.clone()))));
             break;
         }
-        let before = found.len();
         if let Some(text) = word.strip_prefix("--") {
             found.push(read_long(text, long, &mut rest));
         } else if word.len() > 1 && word.starts_with('-') {
             read_group(&word[1..], short, &mut rest, &mut found);
         } else {
             found.push(Ok(Found::Operand(word.clone())));
-        }
-        if found[before..].iter().any(Result::is_err) {
-            break;
         }
     }
     found
@@ -102,13 +107,19 @@ fn read_group<'a>(
     for (place, letter) in letters.char_indices() {
         let known = short.find(letter).filter(|_| letter != ':');
         let Some(known) = known else {
-            return found.push(Err(format!("invalid option -- '{letter}'")));
+            found.push(Err(format!("invalid option -- '{letter}'")));
+            continue;
         };
-        if !short[known + letter.len_utf8()..].starts_with(':') {
+        let takes = &short[known + letter.len_utf8()..];
+        if !takes.starts_with(':') {
             found.push(Ok(Found::Short(letter, None)));
             continue;
         }
         let behind = &letters[place + letter.len_utf8()..];
+        if takes.starts_with("::") && behind.is_empty() {
+            found.push(Ok(Found::Short(letter, None)));
+            continue;
+        }
         let value = if behind.is_empty() { rest.next().cloned() } else { Some(behind.to_owned()) };
         return found.push(match value {
             Some(value) => Ok(Found::Short(letter, Some(value))),
@@ -123,6 +134,16 @@ mod tests {
 
     fn option(name: &'static str, takes: Takes) -> Long {
         Long { name, takes, short_forms: true }
+    }
+
+    #[test]
+    fn a_tool_may_go_on_behind_what_it_does_not_know() {
+        let args = ["-xl", "a", "-lb", "--no", "-d"].map(str::to_owned);
+        let found = read_all(&args, "d:l::", &[]);
+        assert_eq!(found.iter().filter(|each| each.is_err()).count(), 3);
+        let known: Vec<Found> = found.into_iter().flatten().collect();
+        let short = |value: Option<&str>| Found::Short('l', value.map(str::to_owned));
+        assert_eq!(known, [short(None), Found::Operand("a".into()), short(Some("b"))]);
     }
 
     fn run(args: &[&str]) -> String {

@@ -47,13 +47,25 @@ pub fn resolver_error(text: &str) -> (i32, &'static str) {
     KNOWN.iter().find(|(_, known)| text.contains(known)).copied().unwrap_or(KNOWN[0])
 }
 
-/// `Sat Nov 21 19:52:23 2026`: `ctime` without its line feed. `unix_s` counts from 1970 in UTC,
-/// `offset_s` is what local time is ahead by. Days are counted as in the proleptic Gregorian
-/// calendar (Howard Hinnant, "chrono-compatible low-level date algorithms").
-pub fn ctime(unix_s: i64, offset_s: i32) -> String {
+/// A second of the calendar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    pub year: i64,
+    /// 1 to 12.
+    pub month: i64,
+    pub day: i64,
+    /// `Sat`.
+    pub weekday: &'static str,
+    pub hour: i64,
+    pub minute: i64,
+    pub second: i64,
+}
+
+/// The local second. `unix_s` counts from 1970 in UTC, `offset_s` is what local time is ahead by. Days
+/// are counted as in the proleptic Gregorian calendar (Howard Hinnant, "chrono-compatible low-level
+/// date algorithms").
+pub fn moment(unix_s: i64, offset_s: i32) -> Moment {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let local = unix_s + i64::from(offset_s);
     let (days, second) = (local.div_euclid(86_400), local.rem_euclid(86_400));
     let shifted = days + 719_468;
@@ -66,14 +78,24 @@ pub fn ctime(unix_s: i64, offset_s: i32) -> String {
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
     let month = (month_from_march + 2) % 12;
     let year = year_of_era + era * 400 + i64::from(month < 2);
-    format!(
-        "{} {} {day:2} {:02}:{:02}:{:02} {year}",
-        DAYS[days.rem_euclid(7) as usize],
-        MONTHS[month as usize],
-        second / 3_600,
-        second / 60 % 60,
-        second % 60,
-    )
+    Moment {
+        year,
+        month: month + 1,
+        day,
+        weekday: DAYS[days.rem_euclid(7) as usize],
+        hour: second / 3_600,
+        minute: second / 60 % 60,
+        second: second % 60,
+    }
+}
+
+/// `Sat Nov 21 19:52:23 2026`: `ctime` without its line feed; see [`moment`].
+pub fn ctime(unix_s: i64, offset_s: i32) -> String {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let Moment { year, month, day, weekday, hour, minute, second } = moment(unix_s, offset_s);
+    let month = MONTHS[(month - 1) as usize];
+    format!("{weekday} {month} {day:2} {hour:02}:{minute:02}:{second:02} {year}")
 }
 
 /// Shell commands that write a plan to a file and run it.

@@ -10,6 +10,8 @@ mod sut;
 pub use ends::{ConnectionRecord, Ends, SessionRecord};
 pub use environment::Environment;
 pub use failure::{Blame, FailureClass};
+use std::any::Any;
+use std::sync::Arc;
 pub use sut::{SutRow, SutSeries};
 use units::Nanos;
 
@@ -98,7 +100,14 @@ pub struct CallRecord {
     pub outcome: Outcome,
     /// The beginning of its answer as it came, head first; empty unless the run keeps answers.
     pub answer: Vec<u8>,
+    /// What its guide has to say of it, where users are guided.
+    pub note: Option<Note>,
 }
+
+/// Something that passes through the engine from the guide of a run's users to whoever logs calls,
+/// which both know the type of.
+#[derive(Clone, Debug)]
+pub struct Note(pub Arc<dyn Any + Send + Sync>);
 
 /// What TLS agreed on for one connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

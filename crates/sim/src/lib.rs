@@ -11,6 +11,8 @@ mod world;
 
 pub use ailing::{Ailing, Ailments, Limiter, Line};
 pub use canned::{Answer, Canned, Keep, calls_against, canned_worker};
-pub use run::{Outcome, exchange, execute, execute_scripted, execute_with, plan_for};
+pub use run::{
+    Outcome, exchange, execute, execute_guided, execute_scripted, execute_with, plan_for,
+};
 pub use servers::{Queue, Script, Service, Stall};
 pub use world::{Action, Admission, Client, Labour, Server, World};

@@ -3,7 +3,7 @@
 use crate::world::{Server, SimIo, World};
 use conduit::Peer;
 use engine::exchange::{Exchange, Heard, Pause, Request};
-use engine::{Collector, Endpoint, Link, Order, Row, Setup, Turn, Worker, endpoint_key};
+use engine::{Collector, Directory, Endpoint, Link, Order, Row, Setup, Turn, Worker, endpoint_key};
 use plan::Plan;
 use sample::{CallRecord, ConnectionRecord, Ends, Sample, SessionRecord};
 use stats::{Measurement, Snapshot};
@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use units::Nanos;
-use workload::Script;
+use workload::{Guide, Script};
 
 /// A finished simulation.
 #[derive(Debug)]
@@ -82,8 +82,8 @@ pub fn execute(plan: Plan, server: Box<dyn Server>, workers: u32) -> Outcome {
 /// # Panics
 /// When the plan cannot be made ready: a test's plan is valid.
 pub fn execute_with(plan: Plan, world: World, workers: u32, stop_after: Option<Nanos>) -> Outcome {
-    let scripts = (0..workers).map(|_| None).collect();
-    run_to_its_end(plan, world, scripts, stop_after)
+    let casts = (0..workers).map(|_| Cast::Plan).collect();
+    run_to_its_end(plan, world, casts, stop_after)
 }
 
 /// The same with a worker for each script, which makes its requests.
@@ -91,16 +91,36 @@ pub fn execute_with(plan: Plan, world: World, workers: u32, stop_after: Option<N
 /// # Panics
 /// When the plan cannot be made ready: a test's plan is valid.
 pub fn execute_scripted(plan: Plan, world: World, scripts: Vec<Box<dyn Script>>) -> Outcome {
-    run_to_its_end(plan, world, scripts.into_iter().map(Some).collect(), None)
+    run_to_its_end(plan, world, scripts.into_iter().map(Cast::Script).collect(), None)
+}
+
+/// The same with one worker whose users are guided; `directory` knows the places that they meet.
+///
+/// # Panics
+/// When the plan cannot be made ready: a test's plan is valid.
+pub fn execute_guided(
+    plan: Plan,
+    world: World,
+    guide: Box<dyn Guide>,
+    directory: Box<dyn Directory>,
+) -> Outcome {
+    run_to_its_end(plan, world, vec![Cast::Guide(guide, directory)], None)
+}
+
+/// Who decides what a worker's users ask for.
+enum Cast {
+    Plan,
+    Script(Box<dyn Script>),
+    Guide(Box<dyn Guide>, Box<dyn Directory>),
 }
 
 fn run_to_its_end(
     plan: Plan,
     world: World,
-    scripts: Vec<Option<Box<dyn Script>>>,
+    casts: Vec<Cast>,
     stop_after: Option<Nanos>,
 ) -> Outcome {
-    let workers = scripts.len() as u32;
+    let workers = casts.len() as u32;
     let start = world.now();
     let endpoints = endpoints_of(&plan);
     let mut setup = Setup::new(plan, endpoints, workers, start).expect("a test's plan is valid");
@@ -116,12 +136,13 @@ fn run_to_its_end(
         broken: None,
     };
     let mut runners: Vec<(Worker, SimIo, bool)> = (0..workers)
-        .zip(scripts)
-        .map(|(id, script)| {
+        .zip(casts)
+        .map(|(id, cast)| {
             let worker = Worker::new(setup.clone(), id, None);
-            let worker = match script {
-                Some(script) => worker.with_script(script),
-                None => worker,
+            let worker = match cast {
+                Cast::Plan => worker,
+                Cast::Script(script) => worker.with_script(script),
+                Cast::Guide(guide, directory) => worker.with_guide(guide, directory),
             };
             (worker, SimIo { world: world.clone(), worker: id }, false)
         })

@@ -3,12 +3,14 @@
 //! Layer 2: pure; knows messages, not connections.
 #![forbid(unsafe_code)]
 
+mod guide;
 mod jar;
 mod links;
 mod script;
 mod targets;
 mod think;
 
+pub use guide::{Came, Errand, Guide, Guides, Step};
 pub use jar::Jar;
 pub use links::{LINKS_MAX, Link, Use, links};
 pub use script::{Script, ScriptError, Wants};

@@ -49,6 +49,8 @@ pub enum Use {
 pub struct Link {
     /// The element's name in small letters: `img`.
     pub element: String,
+    /// The `rel` of a `link` element, in small letters; empty for all others.
+    pub relation: String,
     pub usage: Use,
     /// Absolute, without a fragment; of any scheme.
     pub url: Url,
@@ -75,6 +77,10 @@ pub fn links(html: &[u8], base: &Url) -> Vec<Link> {
             }
             continue;
         }
+        let relation = match element.as_str() {
+            "link" => attribute(&tag, "rel").unwrap_or_default().to_ascii_lowercase(),
+            _ => String::new(),
+        };
         for (usage, reference) in references(&element, &tag) {
             if found.len() == LINKS_MAX {
                 return found;
@@ -83,7 +89,8 @@ pub fn links(html: &[u8], base: &Url) -> Vec<Link> {
             let joined = base.join(reference).ok().filter(|_| !reference.is_empty());
             if let Some(mut url) = joined {
                 url.set_fragment(None);
-                found.push(Link { element: element.clone(), usage, url });
+                let (element, relation) = (element.clone(), relation.clone());
+                found.push(Link { element, relation, usage, url });
             }
         }
     }

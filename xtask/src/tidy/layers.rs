@@ -50,7 +50,7 @@ const PLACES: &[Place] = &[
     only("report", 5, &["plan", "stats"]),
     only("tui", 5, &["report", "stats", "store"]),
     only("ui", 5, &["report", "stats", "store"]),
-    only("faces", 5, &["plan", "stats", "report", "wire"]),
+    only("faces", 5, &["plan", "stats", "report", "wire", "workload"]),
     up_to("loadstone", 6, 5),
     // virtual time for tests: drives the pure layers, never the shells
     up_to("sim", 4, 3),

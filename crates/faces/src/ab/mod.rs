@@ -36,7 +36,14 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
         Ok(plan) => {
             let answers = if ab.options.verbosity >= 2 { u64::MAX } else { 1 };
             let needs = Needs { calls: true, answers, ..Needs::default() };
-            Reading::Run(Box::new(Job { plan, needs, extras, script: None, face: Box::new(ab) }))
+            Reading::Run(Box::new(Job {
+                plan,
+                needs,
+                extras,
+                script: None,
+                guides: None,
+                face: Box::new(ab),
+            }))
         }
         Err(setup::Refusal::BeforeBanner(ending)) => Reading::End(ending),
         Err(setup::Refusal::AfterBanner(ending)) => Reading::End(ab.after_banner(ending)),

@@ -54,7 +54,14 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
             let face = Httperf::new(program, options, told, &plan, extras.strict);
             let answers = if face.printer.wants_answers() { u64::MAX } else { 0 };
             let needs = Needs { calls: true, answers, ends: true };
-            Reading::Run(Box::new(Job { plan, needs, extras, script: None, face: Box::new(face) }))
+            Reading::Run(Box::new(Job {
+                plan,
+                needs,
+                extras,
+                script: None,
+                guides: None,
+                face: Box::new(face),
+            }))
         }
         Err(ending) => Reading::End(told.before(ending)),
     }

@@ -214,7 +214,7 @@ fn call(index: u64, sent_ms: u64, first_ms: u64, done_ms: u64, status: u16) -> C
         trailer_bytes: 1,
         ..Sample::default()
     };
-    CallRecord { sample, outcome: Outcome::Succeeded, answer: Vec::new() }
+    CallRecord { sample, outcome: Outcome::Succeeded, answer: Vec::new(), note: None }
 }
 
 const START: Nanos = Nanos::from_secs(1_000);

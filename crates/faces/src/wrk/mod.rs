@@ -48,7 +48,14 @@ pub fn read(
     let script = script_job(&options, files);
     let face = Wrk::new(options, said, extras.strict);
     let needs = Needs::default();
-    Reading::Run(Box::new(Job { plan, needs, extras, script: Some(script), face: Box::new(face) }))
+    Reading::Run(Box::new(Job {
+        plan,
+        needs,
+        extras,
+        script: Some(script),
+        guides: None,
+        face: Box::new(face),
+    }))
 }
 
 fn script_job(options: &Options, files: &dyn Files) -> Box<ScriptJob> {

@@ -73,6 +73,10 @@ impl Files for Disk {
     fn process_id(&self) -> u32 {
         std::process::id()
     }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+    }
 }
 
 pub(super) fn system_error(error: &std::io::Error) -> SystemError {

@@ -2,6 +2,7 @@
 //! and prints is decided in `faces`; here its plan is run with the machinery of `run`, without the
 //! plain call that goes first there.
 
+mod directory;
 mod disk;
 mod idle;
 #[cfg_attr(feature = "lua", path = "script.rs")]
@@ -12,11 +13,14 @@ mod watch;
 
 use crate::calibration::Calibration;
 use crate::run::measure::measure;
-use crate::run::prepare::{Prepared, prepare};
-use crate::run::{assemble, threads::Watcher};
+use crate::run::prepare::{self, Prepared, prepare};
+use crate::run::{
+    assemble,
+    threads::{Cast, Watcher},
+};
 use disk::Disk;
 use engine::Logging;
-use faces::{Ending, Extras, Face, Facts, Job, OutFile, Reading, Tool, Trouble};
+use faces::{Date, Ending, Extras, Face, Facts, Job, OutFile, Reading, Tool, Trouble};
 use plan::Load;
 use report::RunReport;
 use script::Stage;
@@ -24,9 +28,10 @@ use std::cell::RefCell;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::rc::Rc;
+use std::sync::Arc;
 use units::{Nanos, Rate};
 use watch::Watch;
-use workload::{Script, ScriptError};
+use workload::{Guides, Script, ScriptError};
 
 /// A tool's command line.
 #[derive(Debug)]
@@ -62,7 +67,7 @@ pub(crate) fn wear(wanted: &Wanted) -> ExitCode {
 }
 
 fn run(job: Job, utc_offset_s: i32) -> ExitCode {
-    let Job { mut plan, needs, extras, script, mut face } = job;
+    let Job { mut plan, needs, extras, script, guides, mut face } = job;
     if let Err(problems) = plan::validate(&plan) {
         let text: Vec<String> = problems.into_iter().map(|problem| problem.text).collect();
         return finish(face.cannot_start(&Trouble::Other(text.join("\n"))), extras);
@@ -75,7 +80,7 @@ fn run(job: Job, utc_offset_s: i32) -> ExitCode {
         Ok(stage) => stage,
         Err(trouble) => return finish(face.cannot_start(&trouble), extras),
     };
-    let prepared = match prepare(&mut plan, &[]) {
+    let mut prepared = match prepare(&mut plan, &[]) {
         Ok(prepared) => prepared,
         Err(error) => return finish(face.cannot_start(&trouble::of(&error)), extras),
     };
@@ -87,7 +92,13 @@ fn run(job: Job, utc_offset_s: i32) -> ExitCode {
     };
     let face = Rc::new(RefCell::new(face));
     let Some(mut stage) = stage else {
-        return match measured(&plan, &prepared, logging, Vec::new(), &face, utc_offset_s) {
+        let casts = match guides.map_or(Ok(Vec::new()), |all| guided(&*all, &plan, &mut prepared)) {
+            Ok(casts) => casts,
+            Err(error) => {
+                return finish(face.borrow_mut().cannot_start(&trouble::of(&error)), extras);
+            }
+        };
+        return match measured(&plan, &prepared, logging, casts, &face, utc_offset_s) {
             Ok(mut ending) => {
                 ending.notes.splice(0..0, prepared.notes);
                 finish(ending, extras)
@@ -100,6 +111,7 @@ fn run(job: Job, utc_offset_s: i32) -> ExitCode {
         Err(trouble) => return finish(face.borrow_mut().cannot_start(&trouble), extras),
     };
     rate_by_requests(&mut plan, &scripts);
+    let scripts = scripts.into_iter().map(Cast::Script).collect();
     let ran = measured(&plan, &prepared, logging, scripts, &face, utc_offset_s);
     stage.flush();
     let code = match ran {
@@ -125,6 +137,21 @@ fn rate_by_requests(plan: &mut plan::Plan, scripts: &[Box<dyn Script>]) {
     }
 }
 
+/// A guide for each worker.
+///
+/// # Errors
+/// TLS settings that cannot be used: users may be led to any place.
+fn guided(
+    guides: &dyn Guides,
+    plan: &plan::Plan,
+    prepared: &mut Prepared,
+) -> anyhow::Result<Vec<Cast>> {
+    prepare::expect_tls(plan, prepared)?;
+    let plan = Arc::new(plan.clone());
+    let cast = |_| Cast::Guide(guides.guide(), Box::new(directory::Directory(plan.clone())));
+    Ok((0..prepared.workers).map(cast).collect())
+}
+
 /// The face, shared with the watcher of its run.
 type Worn = Rc<RefCell<Box<dyn Face>>>;
 
@@ -141,7 +168,7 @@ fn measured(
     plan: &plan::Plan,
     prepared: &Prepared,
     logging: Logging,
-    scripts: Vec<Box<dyn Script>>,
+    casts: Vec<Cast>,
     face: &Worn,
     utc_offset_s: i32,
 ) -> anyhow::Result<Ending> {
@@ -152,9 +179,12 @@ fn measured(
     let mut origin = Nanos::ZERO;
     let mut watcher = |setup: &engine::Setup| -> Box<dyn Watcher> {
         origin = setup.measure_from();
+        let ahead = origin.as_secs_f64() - reactor::monotonic().as_secs_f64();
+        let unix_s = crate::wall_clock::unix_seconds() + ahead;
+        face.borrow_mut().dated(&Date { at: origin, unix_s, utc_offset_s });
         Box::new(Watch::new(face.clone()))
     };
-    let measured = measure(plan, prepared, calibration.as_ref(), logging, scripts, &mut watcher)?;
+    let measured = measure(plan, prepared, calibration.as_ref(), logging, casts, &mut watcher)?;
     let name = String::new();
     let report: RunReport =
         assemble(plan, prepared, None, vec![measured], &environment, calibration, &name);

@@ -1,7 +1,7 @@
 //! One measurement: a prepared plan runs, and what is needed to judge it is gathered around it.
 
 use super::prepare::Prepared;
-use super::threads::{DriverCost, Watcher, execute};
+use super::threads::{Cast, DriverCost, Watcher, execute};
 use crate::calibration::Calibration;
 use anyhow::Result;
 use engine::{Logging, Setup};
@@ -26,7 +26,7 @@ pub(crate) fn measure(
     prepared: &Prepared,
     calibration: Option<&Calibration>,
     logging: Logging,
-    scripts: Vec<Box<dyn workload::Script>>,
+    casts: Vec<Cast>,
     watcher: &mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
 ) -> Result<Measured> {
     let watch = Watch::start(&prepared.servers);
@@ -37,7 +37,7 @@ pub(crate) fn measure(
     let setup = Arc::new(setup);
     let mut observer = watcher(&setup);
     let started_unix_s = crate::wall_clock::unix_seconds() + super::placement::LEAD.as_secs_f64();
-    let finished = execute(&setup, prepared.tls.as_ref(), &prepared.cores, scripts, &mut *observer);
+    let finished = execute(&setup, prepared.tls.as_ref(), &prepared.cores, casts, &mut *observer);
     let closed = observer.close();
     let finished = finished?;
     closed?;

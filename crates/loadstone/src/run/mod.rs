@@ -255,8 +255,8 @@ fn repeats(
         };
         let logging = engine::Logging { calls: outputs.log.is_some(), ..Default::default() };
         let aside = outputs.json == Some(Sink::Stdout);
-        let scripts = stages.cast(&this, prepared, aside)?;
-        let measured = measure(&this, prepared, calibration, logging, scripts, &mut watcher);
+        let casts = stages.cast(&this, prepared, aside)?;
+        let measured = measure(&this, prepared, calibration, logging, casts, &mut watcher);
         let measured = measured.map_err(Failure::from_run)?;
         stages.keep(&measured);
         runs.push(measured);

@@ -78,6 +78,25 @@ impl Prepared {
     }
 }
 
+/// The endpoint of a URL that a run meets on its way.
+///
+/// # Errors
+/// A name that has no address, or none at all.
+pub(crate) fn meet(plan: &Plan, url: &Url) -> Result<Endpoint> {
+    endpoint(plan, url, endpoint_key(url), &mut Vec::new())
+}
+
+/// Makes TLS ready for endpoints that are not known yet.
+///
+/// # Errors
+/// TLS settings that cannot be used.
+pub(crate) fn expect_tls(plan: &Plan, prepared: &mut Prepared) -> Result<()> {
+    if prepared.tls.is_none() {
+        prepared.tls = Some(tls_client(plan)?);
+    }
+    Ok(())
+}
+
 /// Cores and local addresses that the plan names are this machine's.
 fn check_this_machine(plan: &Plan) -> Result<()> {
     let cores = host::cpu::affinity();

@@ -3,6 +3,7 @@
 
 use super::measure::Measured;
 use super::prepare::Prepared;
+use super::threads::Cast;
 use crate::exit::{Code, Failure};
 use crate::face::script::Stage;
 use faces::wrk::{Figures, figures_of};
@@ -10,7 +11,6 @@ use faces::{ScriptJob, Trouble};
 use plan::{Auth, Plan};
 use url::Position;
 use wire::request::basic_authorization;
-use workload::Script;
 
 /// The stages of the repeats so far, each with what its script is told at the end.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ impl Stages {
         plan: &Plan,
         prepared: &Prepared,
         aside: bool,
-    ) -> Result<Vec<Box<dyn Script>>, Failure> {
+    ) -> Result<Vec<Cast>, Failure> {
         let Some(job) = job(plan, aside) else { return Ok(Vec::new()) };
         let mut complaints = String::new();
         let mut complain = |text: &str| complaints.push_str(text);
@@ -46,7 +46,7 @@ impl Stages {
         }
         let (stage, parts) = stage.map_err(failure)?;
         self.open = Some(stage);
-        Ok(parts)
+        Ok(parts.into_iter().map(Cast::Script).collect())
     }
 
     /// A repeat is over.

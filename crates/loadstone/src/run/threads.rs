@@ -3,7 +3,7 @@
 
 use crate::signals;
 use anyhow::Context;
-use engine::{Collector, Link, Order, Row, Setup, Worker, drive};
+use engine::{Collector, Directory, Link, Order, Row, Setup, Worker, drive};
 use host::cpu::ThreadTime;
 use reactor::Reactor;
 use sample::{CallRecord, Ends};
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 use units::Nanos;
-use workload::{Script, ScriptError};
+use workload::{Guide, Script, ScriptError};
 
 /// What a worker thread says.
 enum Message {
@@ -21,6 +21,13 @@ enum Message {
     Calls(Vec<CallRecord>),
     Broken(String),
     Ends(Ends),
+}
+
+/// Who decides what a worker's users ask for, in place of the plan.
+#[derive(Debug)]
+pub(crate) enum Cast {
+    Script(Box<dyn Script>),
+    Guide(Box<dyn Guide>, Box<dyn Directory>),
 }
 
 /// Clear snapshots that wait for their next use, per worker.
@@ -120,12 +127,12 @@ pub(crate) trait Watcher {
 }
 
 /// Runs a prepared plan to its end. `cores`: one for each worker, or empty for no binding;
-/// `scripts`: the same for who makes the requests.
+/// `casts`: the same for who makes the requests.
 pub(crate) fn execute(
     setup: &Arc<Setup>,
     tls: Option<&tls::Client>,
     cores: &[u32],
-    scripts: Vec<Box<dyn Script>>,
+    casts: Vec<Cast>,
     watcher: &mut dyn Watcher,
 ) -> anyhow::Result<Finished> {
     let order = Arc::new(AtomicU8::new(0));
@@ -133,7 +140,7 @@ pub(crate) fn execute(
     let mut spares = Vec::new();
     let mut threads = Vec::new();
     let before = host::cpu::process_time();
-    let mut scripts = scripts.into_iter();
+    let mut casts = casts.into_iter();
     for id in 0..setup.workers {
         let (give, take) = sync_channel(SPARES);
         spares.push(give);
@@ -145,7 +152,7 @@ pub(crate) fn execute(
             open: setup.is_open(),
             before: ThreadTime::default(),
         };
-        threads.push(start_worker(setup, id, tls, cores, scripts.next(), link)?);
+        threads.push(start_worker(setup, id, tls, cores, casts.next(), link)?);
     }
     drop(out);
     let mut gather = Gather::new(setup, &order, spares);
@@ -177,7 +184,7 @@ fn start_worker(
     id: u32,
     tls: Option<&tls::Client>,
     cores: &[u32],
-    script: Option<Box<dyn Script>>,
+    cast: Option<Cast>,
     mut link: ThreadLink,
 ) -> anyhow::Result<std::thread::JoinHandle<std::io::Result<()>>> {
     let factory =
@@ -196,9 +203,11 @@ fn start_worker(
         let mut io = Reactor::new(setup.plan.driver.spin)?;
         link.before = ThreadTime::now();
         let mut worker = Worker::new(setup, id, factory);
-        if let Some(script) = script {
-            worker = worker.with_script(script);
-        }
+        worker = match cast {
+            None => worker,
+            Some(Cast::Script(script)) => worker.with_script(script),
+            Some(Cast::Guide(guide, directory)) => worker.with_guide(guide, directory),
+        };
         drive(&mut worker, &mut io, &mut link);
         Ok(())
     };

@@ -85,8 +85,8 @@ impl Session {
         let logging = engine::Logging::default();
         let mut stages = Stages::default();
         // standard output is for what is made of all the trials
-        let scripts = stages.cast(&plan, &prepared, true)?;
-        let measured = measure(&plan, &prepared, calibration, logging, scripts, watcher);
+        let casts = stages.cast(&plan, &prepared, true)?;
+        let measured = measure(&plan, &prepared, calibration, logging, casts, watcher);
         let measured = measured.map_err(Failure::from_run)?;
         stages.keep(&measured);
         let first = Some(target.first_call.clone());

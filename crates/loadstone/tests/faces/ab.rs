@@ -198,7 +198,7 @@ impl Listening {
 }
 
 /// Head and body of one request, as they came.
-fn request_bytes(stream: &mut TcpStream) -> Option<Vec<u8>> {
+pub(crate) fn request_bytes(stream: &mut TcpStream) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut reader = BufReader::new(stream);
     let mut length = 0;

@@ -9,5 +9,6 @@ mod ab;
 mod httperf;
 mod idleconn;
 mod native;
+mod siege;
 mod torture;
 mod wrk;

@@ -32,6 +32,8 @@ fn scene() -> tempfile::TempDir {
     keep("hosts", "h\0g\0");
     keep("sessions", "/a think=0.5\n /b\n\n/c method=POST contents='x y'\n");
     keep("urls", "http://h/a\nhttp://h/b weight=2\n");
+    keep("siegerc", "protocol = HTTP/1.1\nlogin = a:b\n");
+    keep("walk", "http://h/a\nhttp://h/b POST x=1\n");
     keep("x.lua", "request = function() return wrk.format('GET', '/x') end\n");
     folder
 }
@@ -62,6 +64,11 @@ const LINES: &[(&str, &str)] = &[
     ("httperf --servers {}/hosts --max-connections 2 --failure-status 404", "at_once = false"),
     ("torture.pl -c 3 -t 5 -d 0.5 http://h/a", "requests = 15"),
     ("torture.pl -c 3 -t 5 -l 900 -r http://h/a", "requests = 15"),
+    ("siege -R {}/siegerc -c 3 -r 5 -d 0.5 'http://h/a POST x=1'", "requests = 15"),
+    ("siege -R {}/siegerc -t 7s -b --no-follow https://h/", "duration = \"7s\""),
+    ("siege -R {}/siegerc http://h/", "duration = \"86400s\""),
+    ("siege -R {}/siegerc -c 2 -r once -f {}/walk", "requests = 4"),
+    ("siege -R {}/siegerc -i -t 1M -f {}/walk", "order = \"random\""),
     ("torture.pl -P -t 5 --urls {}/urls", "requests = 5"),
 ];
 

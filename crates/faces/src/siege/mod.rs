@@ -1,0 +1,289 @@
+//! siege 4.0.7, as Debian has it; with `--as-4.1.7` what is different since then.
+
+mod address;
+mod cache;
+mod config;
+mod journey;
+mod lines;
+mod login;
+mod media;
+mod native;
+mod options;
+mod pages;
+mod parts;
+mod rc;
+mod request;
+mod setup;
+mod show;
+mod tally;
+mod text;
+mod told;
+mod urls;
+mod visitor;
+
+use crate::words::moment;
+use crate::{
+    Date, Ending, Extras, Face, Facts, Files, Job, Needs, OutFile, Reading, Said, Trouble, Wish,
+};
+use address::{Address, Unusable};
+use config::{Config, error, fatal};
+use journey::{Journey, Leaders};
+use lines::Measured;
+use options::Options;
+use report::RunReport;
+use sample::CallRecord;
+use std::sync::Arc;
+use tally::{Figures, Tally};
+use told::Told;
+
+/// Reads siege's command line and configuration.
+pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -> Reading {
+    let options = match options::parse(program, args, extras.strict, files) {
+        Ok(options) => options,
+        Err(ending) => return Reading::End(ending),
+    };
+    let said = options.said.clone();
+    match prepared(options, files) {
+        Ok((journey, plan, _)) if extras.native => {
+            Reading::End(Ending::text(native::command(&journey, &plan)))
+        }
+        Ok((journey, plan, face)) => {
+            let needs = Needs { calls: true, ..Needs::default() };
+            let guides: Box<dyn workload::Guides> = Box::new(Leaders(journey));
+            let guides = Some(guides);
+            Reading::Run(Box::new(Job { plan, needs, extras, script: None, guides, face }))
+        }
+        Err(ending) => {
+            let err = said + &ending.err;
+            Reading::End(Ending { err, ..ending })
+        }
+    }
+}
+
+type Prepared = (Arc<Journey>, plan::Plan, Box<Siege>);
+
+fn prepared(options: Options, files: &dyn Files) -> Result<Prepared, Ending> {
+    let Options { mut config, mut said } = options;
+    let mut opening = String::new();
+    if config.users > config.limit {
+        opening = capped(&config);
+        config.users = config.limit.max(1);
+    }
+    let urls = urls(&config, files, &mut said)?;
+    let mut list = |texts: &[String]| {
+        let each = |text: &String| Address::parse(text, &config, files, &mut said);
+        texts.iter().map(each).collect::<Result<Vec<Address>, Unusable>>().map_err(refused)
+    };
+    let (logins, gates) = (list(&config.login_urls)?, list(&config.auth_urls)?);
+    let fresh_log = config.logging && files.read(&config.logfile).is_err();
+    let home = files.variable("HOME").unwrap_or_default();
+    let journey = Arc::new(Journey { config, urls, logins, gates });
+    let plan = setup::plan(&journey, files)?;
+    let face = Siege {
+        journey: journey.clone(),
+        said: Said { out: opening, err: said, ..Said::default() },
+        tally: Tally::default(),
+        date: Date::default(),
+        fresh_log,
+        home,
+    };
+    Ok((journey, plan, Box::new(face)))
+}
+
+fn refused(unusable: Unusable) -> Ending {
+    Ending::error(fatal(&unusable.0), 1)
+}
+
+/// The URL of the command line, or those of the file.
+fn urls(config: &Config, files: &dyn Files, said: &mut String) -> Result<Vec<Address>, Ending> {
+    if let Some(url) = &config.url {
+        let mut address = Address::parse(url, config, files, said).map_err(refused)?;
+        if config.get && address.method == "GET" && config.get_by_head == Some(true) {
+            address.method = "HEAD";
+        }
+        return Ok(vec![address]);
+    }
+    let text = files
+        .read(&config.file)
+        .map_err(|why| options::no_file(config, &config.file, &why.text))?;
+    let urls = urls::read(&String::from_utf8_lossy(&text), config, files, said).map_err(refused)?;
+    if urls.is_empty() { Err(show::help(config)) } else { Ok(urls) }
+}
+
+fn capped(config: &Config) -> String {
+    let line = "=".repeat(64);
+    let gap = if config.limit > 999 { " " } else { "  " };
+    format!(
+        "\n{line}\nWARNING: The number of users is capped at {}.{gap}To increase this\n         \
+         limit, search your .siegerc file for 'limit' and change\n         its value. Make sure \
+         you read the instructions there...\n{line}\n",
+        config.limit
+    )
+}
+
+/// A run under way.
+#[derive(Debug)]
+struct Siege {
+    journey: Arc<Journey>,
+    /// What was to be said before the opening.
+    said: Said,
+    tally: Tally,
+    date: Date,
+    /// The log file is not there yet.
+    fresh_log: bool,
+    home: String,
+}
+
+impl Siege {
+    fn config(&self) -> &Config {
+        &self.journey.config
+    }
+
+    /// So many transactions have failed that the run is given up.
+    fn aborted(&self) -> bool {
+        u64::try_from(self.config().failures)
+            .is_ok_and(|most| most > 0 && self.tally.failed >= most)
+    }
+
+    fn take(&mut self, call: &CallRecord, said: &mut Said) {
+        let told = call.note.as_ref().and_then(|note| note.0.downcast_ref::<Told>());
+        let Some(told) = told else { return };
+        let journey = self.journey.clone();
+        let config = &journey.config;
+        let sample = &call.sample;
+        let seconds = tally::seconds(sample, config.strict);
+        self.tally.take(told, seconds, sample.body_bytes);
+        said.out.push_str(&String::from_utf8_lossy(&told.out));
+        said.err.push_str(&told.err);
+        if !config.verbose || config.get || config.print || config.debug {
+            return;
+        }
+        for line in &told.lines {
+            let user = sample.user.unwrap_or_default();
+            let done = sample.done;
+            let measured = if line.cached {
+                Measured { user, seconds: 0.0, bytes: 0, done }
+            } else {
+                let bytes = if told.measured { sample.body_bytes } else { 0 };
+                Measured { user, seconds, bytes, done }
+            };
+            said.out.push_str(&lines::text(config, line, measured, &self.date));
+        }
+    }
+
+    /// Statistics, JSON and log, as far as they are wanted.
+    fn results(&self, elapsed: f64) -> Ending {
+        let config = self.config();
+        let figures = Figures::of(&self.tally, elapsed);
+        let mut ending = Ending::default();
+        if !config.quiet {
+            ending.err = text::statistics(config, &figures, self.aborted());
+        }
+        if config.json {
+            ending.err.push('\n');
+            ending.out = text::json(config, &figures);
+        }
+        if config.logging {
+            if config.show_logfile {
+                let Config { logfile, .. } = config;
+                putln!(ending.out, "LOG FILE: {logfile}");
+                putln!(ending.out, "You can disable this log file notification by editing");
+                let conf = format!("{}/.siege/siege.conf", self.home);
+                putln!(ending.out, "{conf} and changing 'show-logfile' to false.");
+            }
+            ending.files.push(self.log(&figures));
+        }
+        ending
+    }
+
+    fn log(&self, figures: &Figures) -> OutFile {
+        let path = self.config().logfile.clone();
+        let end = (self.date.unix_s + figures.elapsed) as i64;
+        let date = lines::day_and_time(&moment(end, self.date.utc_offset_s));
+        let text = text::log(self.config(), figures, self.fresh_log, &date, self.aborted());
+        let complaint = error(&format!("unable to create log file: {path}"));
+        OutFile { path, text, append: true, complaint: complaint.trim_end().to_owned(), code: 0 }
+    }
+}
+
+impl Face for Siege {
+    fn dated(&mut self, date: &Date) {
+        self.date = *date;
+    }
+
+    fn begin(&mut self) -> Said {
+        let mut said = std::mem::take(&mut self.said);
+        let config = self.config();
+        if !config.get && !config.quiet {
+            put!(said.err, "** {}", show::version(config, false));
+            putln!(said.err, "** Preparing {} concurrent users for battle.", config.users);
+            said.err.push_str("The server is now under siege...");
+            if config.verbose {
+                said.err.push('\n');
+            }
+        }
+        said
+    }
+
+    fn calls(&mut self, calls: &[CallRecord]) -> Said {
+        let mut said = Said::default();
+        calls.iter().for_each(|call| self.take(call, &mut said));
+        if self.aborted() {
+            said.wish = Wish::Stop;
+        }
+        said
+    }
+
+    fn cannot_start(&mut self, trouble: &Trouble) -> Ending {
+        let said = self.begin();
+        let ending = match trouble {
+            // each user finds out for itself in the original, page by page
+            Trouble::Name { text, .. } => {
+                let config = self.config();
+                let pages = config.pages(self.journey.urls.len()).unwrap_or(u64::MAX);
+                let all = pages.saturating_mul(u64::from(config.users.unsigned_abs()));
+                let most = u64::try_from(config.failures).ok().filter(|most| *most > 0);
+                let failed = all.min(most.unwrap_or(1_024));
+                let line = told::unresolved(crate::words::resolver_error(text).1);
+                self.tally.failed = failed;
+                let mut ending = self.results(0.0);
+                ending.err.insert_str(0, &line.repeat(usize::try_from(failed).unwrap_or(0)));
+                ending
+            }
+            Trouble::Bind(error) => Ending::error(fatal(&error.text), 1),
+            Trouble::Descriptors => {
+                let text = "Too many open files; raise the limit (ulimit -n) or lower -c";
+                Ending::error(fatal(text), 1)
+            }
+            Trouble::Tls(text)
+            | Trouble::Lookup(text)
+            | Trouble::Connect(text)
+            | Trouble::Script(text)
+            | Trouble::Request(text)
+            | Trouble::Other(text) => Ending::error(fatal(text), 1),
+        };
+        Ending { out: said.out + &ending.out, err: said.err + &ending.err, ..ending }
+    }
+
+    fn report(&mut self, report: &RunReport, facts: &Facts) -> Ending {
+        let config = self.config();
+        let from = self.date.at;
+        let elapsed = tally::span(from, from + report.measurement.elapsed, config.strict);
+        let lifted = (config.seconds > 0 && !self.aborted()) || facts.signal != 0;
+        let lifted = lifted && !config.quiet;
+        let strict = config.strict;
+        let mut ending = self.results(elapsed);
+        if lifted {
+            ending.err.insert_str(0, "\nLifting the server siege...");
+        }
+        if !strict {
+            ending.notes.push(
+                "times are exact here, where siege's clock ticks every 10 ms; --strict counts its \
+                 ticks"
+                    .to_owned(),
+            );
+        }
+        ending.notes.extend(crate::client_note(report));
+        ending
+    }
+}

@@ -1,0 +1,68 @@
+//! What a user's guide tells of a call, for counting and for the lines.
+
+use sample::{FailureClass, Sample};
+
+/// A line about something that was asked for.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    /// `HTTP/1.1`.
+    pub(super) protocol: String,
+    pub(super) code: u16,
+    /// It came from the user's cache: nothing was sent.
+    pub(super) cached: bool,
+    pub(super) method: &'static str,
+    pub(super) shown: String,
+    pub(super) row: u32,
+}
+
+/// How a call counts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Told {
+    /// Requests of which it is known now that they ended well: the call's own, and those whose
+    /// redirect or challenge it was the answer to.
+    pub(super) hits: u32,
+    pub(super) failed: u32,
+    /// Its time counts; so do its bytes and its place among the longest and the shortest.
+    pub(super) timed: bool,
+    pub(super) measured: bool,
+    /// Below 400, 401 or 407; 200.
+    pub(super) success: bool,
+    pub(super) okay: bool,
+    /// The call's own, then those of parts that the cache had.
+    pub(super) lines: Vec<Line>,
+    pub(super) out: Vec<u8>,
+    pub(super) err: String,
+}
+
+/// What siege says of a failure; the numbers are those of its source lines.
+pub(super) fn sentence(sample: &Sample) -> Option<String> {
+    let connecting = sample.sent.is_zero();
+    Some(match sample.class? {
+        // the server's end of the connection, before anything came: siege keeps silent
+        FailureClass::ClosedEarly => return None,
+        FailureClass::WorkloadEnd => return Some(unresolved("Name or service not known")),
+        FailureClass::Tls | FailureClass::Certificate => {
+            super::config::error("Failed to make an SSL connection: 5")
+        }
+        FailureClass::Reset if !connecting => {
+            let reset = "Connection reset by peer";
+            super::config::error(&format!("socket: read error {reset} sock.c:635: {reset}"))
+        }
+        FailureClass::ConnectTimeout => {
+            super::config::error("socket: unable to connect sock.c:282: Connection timed out")
+        }
+        class if connecting => {
+            let known = crate::words::system_error(class).map(|(_, sentence)| sentence);
+            let why = known.unwrap_or_else(|| class.explain());
+            super::config::error(&format!("socket: unable to connect sock.c:282: {why}"))
+        }
+        class => super::config::error(&format!("socket: {}", class.explain())),
+    })
+}
+
+/// A name without an address.
+pub(super) fn unresolved(why: &str) -> String {
+    let error = super::config::error;
+    let at = "Address resolution failed at sock.c:158 with the following error:";
+    error(&format!("{at}: Invalid argument")) + &error(&format!("{why}: Invalid argument"))
+}
