@@ -50,7 +50,7 @@ pub(crate) fn name(report: &RunReport) -> String {
 }
 
 /// `2026-11-21 04:33:10 UTC`.
-pub(crate) fn timestamp(unix_s: f64) -> String {
+pub fn timestamp(unix_s: f64) -> String {
     let Ok(at) = OffsetDateTime::from_unix_timestamp(unix_s as i64) else {
         return format!("{unix_s} s after 1970-01-01 UTC");
     };

@@ -1,0 +1,37 @@
+//! Why a request is not served: a status and a sentence, as a page.
+
+use crate::pages;
+use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse, Response};
+use store::StoreError;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Refusal {
+    pub(crate) status: StatusCode,
+    pub(crate) text: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(status: StatusCode, text: impl Into<String>) -> Refusal {
+        Refusal { status, text: text.into() }
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Refusal {
+        let status = match &error {
+            StoreError::Unknown { .. } | StoreError::Missing(_) => StatusCode::NOT_FOUND,
+            StoreError::BadTag { .. } => StatusCode::BAD_REQUEST,
+            StoreError::Running(_) => StatusCode::CONFLICT,
+            StoreError::Locked(_) => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Refusal::new(status, error.to_string())
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        (self.status, Html(pages::refusal(&self).into_string())).into_response()
+    }
+}

@@ -1,0 +1,2 @@
+mod guard;
+mod serving;
