@@ -167,7 +167,8 @@ fn figures(entry: &Entry) -> String {
         .to_owned();
     }
     let capacity = |(label, found): &(String, Option<stats::curve::Span>)| match found {
-        Some(span) => format!("{label}: capacity {}", show::rate(span.value)),
+        // calls or users: the list does not know
+        Some(span) => format!("{label}: capacity {}", show::rate(span.at).trim_end_matches("/s")),
         None => format!("{label}: no capacity"),
     };
     entry.capacities.iter().map(capacity).collect::<Vec<_>>().join("; ")

@@ -12,6 +12,7 @@ mod run;
 mod site;
 mod small;
 mod store;
+mod ui;
 mod workload;
 
 pub(crate) use check::CheckArgs;
@@ -23,6 +24,7 @@ pub(crate) use run::RunArgs;
 pub(crate) use site::{NormTask, SiteArgs, SiteTask};
 pub(crate) use small::{CalibrateArgs, DemoArgs};
 pub(crate) use store::StoreArgs;
+pub(crate) use ui::UiArgs;
 pub(crate) use workload::{CrawlArgs, WorkloadArgs, WorkloadCommand};
 
 use clap::{Parser, Subcommand};
@@ -56,6 +58,7 @@ pub(crate) enum Command {
     Check(Box<CheckArgs>),
     Calibrate(CalibrateArgs),
     Workload(WorkloadArgs),
+    Ui(UiArgs),
     /// Print the completions of a shell
     Completions {
         /// The shell

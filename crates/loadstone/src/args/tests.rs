@@ -374,6 +374,8 @@ const VALUES: &[(&str, &str)] = &[
     ("hdr", "f"),
     ("log", "f"),
     ("store", "f"),
+    ("metrics", "9"),
+    ("otlp", "http://h"),
 ];
 
 /// No option is parsed and ignored: each one changes the plan or an output.

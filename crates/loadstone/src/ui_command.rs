@@ -1,0 +1,30 @@
+//! `loadstone ui`: the store in a browser, until a signal comes.
+
+use crate::args::UiArgs;
+use crate::exit::{Code, Failure};
+use std::time::Duration;
+use ui::{Config, Ui};
+
+/// How often a signal is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+
+pub(crate) fn ui(args: UiArgs) -> Result<Code, Failure> {
+    let place = crate::run::keeping::wanted(args.store.store.as_ref()).unwrap_or_default();
+    // a place that holds nothing after its program has nothing to show
+    let file = place.file().map_err(|error| Failure::usage(error.to_string()))?;
+    if file.is_none() {
+        return Err(Failure::usage(
+            "a store in memory, or none, has nothing to show; give the file with --store FILE",
+        ));
+    }
+    let config = Config { listen: args.listen, place };
+    let ui = Ui::start(config).map_err(|error| Failure::usage(format!("{error:#}")))?;
+    crate::files::write_stdout(&format!("{}\n", ui.url()))
+        .map_err(|error| Failure::not_written(&error))?;
+    while crate::signals::caught() == 0 {
+        if ui.wait(LOOK) {
+            return Err(Failure::usage("the server has ended; this is a bug"));
+        }
+    }
+    Ok(Code::Done)
+}
