@@ -141,9 +141,7 @@ impl Browser {
         let before = self.loaded;
         let answer = self.call("Page.navigate", json!({"url": url}));
         assert!(answer["errorText"].is_null(), "{url}: {}", answer["errorText"]);
-        while self.loaded == before {
-            self.next(url);
-        }
+        self.loaded_after(before, url);
     }
 
     /// Opens a file.
@@ -212,6 +210,29 @@ impl Browser {
         let place = self.middle(selector);
         for kind in ["mouseMoved", "mousePressed", "mouseReleased"] {
             self.mouse(kind, place);
+        }
+    }
+
+    /// Clicks on what leads to another page, and waits until that is loaded.
+    #[track_caller]
+    pub(crate) fn follow(&mut self, selector: &str) {
+        let before = self.loaded;
+        self.click(selector);
+        self.loaded_after(before, selector);
+    }
+
+    /// Does what makes the page open another one by itself, and waits until that is loaded.
+    #[track_caller]
+    pub(crate) fn led_on_by(&mut self, act: impl FnOnce()) {
+        let before = self.loaded;
+        act();
+        self.loaded_after(before, "another page");
+    }
+
+    #[track_caller]
+    fn loaded_after(&mut self, before: u64, waiting_for: &str) {
+        while self.loaded == before {
+            self.next(waiting_for);
         }
     }
 

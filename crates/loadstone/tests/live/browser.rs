@@ -1,0 +1,173 @@
+//! `loadstone ui` as its reader sees it: in a real browser, by clicks.
+
+use crate::support::browser::Browser;
+use crate::support::{Site, finish, program, run};
+use serde_json::json;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+/// A program of ours that goes on until the test ends it.
+struct Going(Child);
+
+impl Going {
+    fn start(args: &[&str]) -> Going {
+        let mut command = program(args);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        Going(command.spawn().unwrap())
+    }
+
+    /// The first line that it prints.
+    fn first_line(&mut self) -> String {
+        let mut line = String::new();
+        BufReader::new(self.0.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    fn interrupt(&self) {
+        let pid = rustix::process::Pid::from_child(&self.0);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    }
+}
+
+impl Drop for Going {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// The store of a test, and its user interface.
+fn ui(store: &Path) -> (Going, String) {
+    let mut ui = Going::start(&["ui", "--listen", "0", "--store", &store.display().to_string()]);
+    let url = ui.first_line();
+    assert!(url.starts_with("http://127.0.0.1:"), "{url}");
+    (ui, url)
+}
+
+fn measure(store: &Path, url: &str) {
+    let args = ["run", "-n", "200", "-q", "--store", &store.display().to_string(), url];
+    // a busy machine may make so short a run INVALID
+    run(&args).expect(&[0, 4]);
+}
+
+/// Where `LOADSTONE_SHOTS` names a folder, what the reader sees is kept there.
+fn keep_shot(browser: &mut Browser, name: &str) {
+    if let Some(folder) = std::env::var_os("LOADSTONE_SHOTS") {
+        std::fs::write(Path::new(&folder).join(name), browser.screenshot()).unwrap();
+    }
+}
+
+/// Opens what a click leads to.
+#[track_caller]
+fn follow(browser: &mut Browser, selector: &str, path: &str) {
+    browser.follow(selector);
+    assert_eq!(browser.eval("location.pathname"), json!(path));
+}
+
+#[test]
+fn results_are_found_looked_at_tagged_compared_and_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("results.db");
+    let site = Site::start(&[]);
+    measure(&store, &site.url("/hw"));
+    measure(&store, &site.url("/bytes/2000"));
+    let (_ui, url) = ui(&store);
+    let mut browser = Browser::open();
+    browser.go(&url);
+    let rows = |browser: &mut Browser| browser.eval("document.querySelectorAll('tbody tr').length");
+    assert_eq!(rows(&mut browser), json!(2));
+    keep_shot(&mut browser, "ui-list.png");
+
+    browser.eval("document.querySelector('[name=name]').value = 'BYTES'");
+    follow(&mut browser, ".filter button", "/");
+    assert_eq!(rows(&mut browser), json!(1));
+    follow(&mut browser, "tbody a", "/result/run-2");
+    assert!(browser.text("h1").contains("/bytes/2000"));
+    keep_shot(&mut browser, "ui-result.png");
+
+    browser.eval("document.querySelector('input[name=tag]').value = 'before'");
+    follow(&mut browser, "form.inline button", "/result/run-2");
+    assert!(browser.text("form.tag").contains("before"));
+    browser.go(&format!("{url}?tag=before"));
+    assert_eq!(rows(&mut browser), json!(1));
+    browser.go(&format!("{url}result/run-2"));
+    follow(&mut browser, "form.tag button", "/result/run-2");
+    assert_eq!(browser.eval("document.querySelector('form.tag')"), json!(null));
+
+    browser.go(&url);
+    browser.eval("document.querySelectorAll('tbody input').forEach((box) => box.click())");
+    follow(&mut browser, "form[action='/compare'] button", "/compare");
+    assert!(browser.text("h1").contains("run-2, run-1 side by side"));
+    keep_shot(&mut browser, "ui-compare.png");
+    browser.go(&format!("{url}compare/page?id=run-1&id=run-2"));
+    assert!(browser.text("h1").contains("2 runs"));
+
+    browser.go(&format!("{url}result/run-1"));
+    follow(&mut browser, "a[href$='/delete']", "/result/run-1/delete");
+    follow(&mut browser, ".danger", "/");
+    assert_eq!(rows(&mut browser), json!(1));
+    assert_eq!(browser.problems(), &[] as &[String]);
+}
+
+#[test]
+fn a_running_test_is_followed_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("results.db");
+    let site = Site::start(&[]);
+    let (_ui, url) = ui(&store);
+    let mut browser = Browser::open();
+    browser.go(&url);
+    assert!(browser.text("#nothing").contains("there is no results store"));
+    let store_name = store.display().to_string();
+    let run = Going::start(&[
+        "run",
+        "-d",
+        "10m",
+        "--think",
+        "5ms",
+        "--store",
+        &store_name,
+        &site.url("/hw"),
+    ]);
+    while browser.eval("document.querySelectorAll('tbody tr').length") != json!(1) {
+        browser.go(&url);
+    }
+    follow(&mut browser, "tbody a", "/result/run-1/live");
+    // two points of a line are two seconds
+    browser.wait_for("document.querySelector('#times polyline').points.length >= 2");
+    browser.wait_for("document.querySelector('#facts').textContent.includes('calls due')");
+    assert_eq!(browser.text("#progress"), "running");
+    keep_shot(&mut browser, "ui-live.png");
+    let busy = finish(curl_delete(&url), b"");
+    assert!(busy.stdout.contains("is still running"), "{}", busy.stdout);
+    browser.led_on_by(|| run.interrupt());
+    assert_eq!(browser.eval("location.pathname"), json!("/result/run-1"));
+    assert_eq!(browser.text(".state"), "interrupted");
+    assert_eq!(browser.problems(), &[] as &[String]);
+}
+
+/// Deletes run-1 as the page would.
+fn curl_delete(url: &str) -> std::process::Command {
+    let mut command = std::process::Command::new("curl");
+    let origin = url.trim_end_matches('/');
+    command.args(["-s", "-X", "POST", "-H", &format!("Origin: {origin}")]);
+    command.arg(format!("{url}result/run-1/delete"));
+    command
+}
+
+#[test]
+fn wrong_input_is_told() {
+    for (args, part) in [
+        (&["ui", "--listen", "x"][..], "write 127.0.0.1:8080"),
+        (&["ui", "--store", "none"], "has nothing to show"),
+        (&["ui", "--store", ":memory:"], "has nothing to show"),
+    ] {
+        let said = run(args).expect(&[2]).stderr;
+        assert!(said.contains(part), "{said}");
+    }
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let said = run(&["ui", "--listen", &port, "--store", "x.db"]).expect(&[2]).stderr;
+    assert!(said.contains(&format!("cannot listen on 127.0.0.1:{port}")), "{said}");
+}
