@@ -85,7 +85,7 @@
     graph("rates", ["due", "done"], rate, false);
     graph("times", ["p50", "p90", "p99"], time, true);
     rows("facts", news.facts);
-    rows("failures", news.failures);
+    rows("failures", news.failures && news.failures.length ? news.failures : [["none", "", ""]]);
     rows("steps", news.steps, true);
     by("progress").textContent = news.progress;
     by("progress").className = `state ${news.progress}`;

@@ -17,7 +17,7 @@ pub(crate) fn event(stored: &Stored, progress: Progress, sent: usize) -> (Value,
                 "facts": facts(total, series.last()),
                 "failures": failures(total),
                 "verdict": report.verdict.state.id(),
-                "causes": report.verdict.causes.iter().map(|c| c.text.clone()).collect::<Vec<_>>(),
+                "causes": causes(&report.verdict),
             });
             (told, series.len())
         }
@@ -42,6 +42,12 @@ pub(crate) fn event(stored: &Stored, progress: Progress, sent: usize) -> (Value,
     };
     told["progress"] = json!(progress.id());
     (told, rows)
+}
+
+/// All but that the test has not ended yet.
+fn causes(verdict: &stats::Verdict) -> Value {
+    let causes = verdict.causes.iter().filter(|cause| cause.id != "interrupted");
+    causes.map(|cause| json!(cause.text)).collect()
 }
 
 /// Times in seconds; null where nothing was timed.

@@ -182,7 +182,7 @@ pub(crate) fn result(entry: &Entry) -> Markup {
         header {
             nav { a href="/" { "All results" } }
             h1 { (id) " " span class="name" { (shown(&entry.name)) } }
-            p class="actions" {
+            div class="actions" {
                 (progress(entry.progress)) " "
                 @for tag in &entry.tags {
                     form class="tag" action=(at("untag")) method="post" {

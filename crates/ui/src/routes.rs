@@ -178,10 +178,7 @@ async fn result_json(
     let text = match &stored {
         Stored::Run(run) => report::json(run),
         Stored::Ramp(ramp) => report::ramp::json(ramp),
-        Stored::Compare(_) => {
-            let text = "a comparison has no JSON here; open its runs";
-            return Err(Refusal::new(StatusCode::NOT_FOUND, text));
-        }
+        Stored::Compare(compare) => report::compare::json(compare),
     };
     Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
@@ -196,13 +193,15 @@ fn runs_of(compare: &CompareReport) -> String {
     report::html_of_many(&named.take(SIDE_BY_SIDE_MAX).collect::<Vec<_>>())
 }
 
-/// The ids of a query, each once.
+/// The ids of a query, each once, in the order in which they were measured.
 fn ids(query: Option<String>) -> Result<Vec<String>, Refusal> {
     let mut ids = fields(query.unwrap_or_default().as_bytes(), "id");
     let mut seen = std::collections::BTreeSet::new();
     ids.retain(|id| seen.insert(id.clone()));
     // an id goes back into an address
     ids.retain(|id| id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'));
+    // the one measured first on the left
+    ids.sort_by_key(|id| id.rsplit('-').next().and_then(|number| number.parse::<u64>().ok()));
     if !(2..=SIDE_BY_SIDE_MAX).contains(&ids.len()) {
         let text = format!("tick 2 to {SIDE_BY_SIDE_MAX} results to see them side by side");
         return Err(Refusal::new(StatusCode::BAD_REQUEST, text));

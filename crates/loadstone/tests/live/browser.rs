@@ -98,7 +98,7 @@ fn results_are_found_looked_at_tagged_compared_and_deleted() {
     browser.go(&url);
     browser.eval("document.querySelectorAll('tbody input').forEach((box) => box.click())");
     follow(&mut browser, "form[action='/compare'] button", "/compare");
-    assert!(browser.text("h1").contains("run-2, run-1 side by side"));
+    assert!(browser.text("h1").contains("run-1, run-2 side by side"));
     keep_shot(&mut browser, "ui-compare.png");
     browser.go(&format!("{url}compare/page?id=run-1&id=run-2"));
     assert!(browser.text("h1").contains("2 runs"));
