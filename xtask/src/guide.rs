@@ -31,8 +31,17 @@ pub(crate) struct Options {
 
 /// Longest that a server may take to listen.
 const START_MAX: Duration = Duration::from_secs(10);
-const SUBCOMMANDS: [&str; 8] =
-    ["run", "check", "demo", "site", "calibrate", "workload crawl", "completions", "man"];
+const SUBCOMMANDS: [&str; 9] = [
+    "run",
+    "check",
+    "demo",
+    "site",
+    "torture",
+    "calibrate",
+    "workload crawl",
+    "completions",
+    "man",
+];
 
 /// `cargo xtask guide`.
 ///

@@ -80,6 +80,9 @@ pub trait Io {
 
     fn close(&mut self, slot: Slot, how: Close);
 
+    /// Ends our sending side (FIN) and goes on reading; nothing can be written any more.
+    fn shut(&mut self, slot: Slot);
+
     /// TCP_INFO and the like; `None` where there is no such thing.
     fn facts(&mut self, slot: Slot) -> Option<SocketFacts>;
 

@@ -15,6 +15,7 @@ mod ramp;
 mod run;
 mod signals;
 mod site_command;
+mod torture;
 mod ui_command;
 mod wall_clock;
 mod workload_command;
@@ -54,6 +55,7 @@ fn dispatch(command: Command) -> Result<Code, Failure> {
             args.check()?;
             calibrate::calibrate(&args)
         }
+        Command::Torture(args) => torture::torture(&args),
         Command::Check(args) => check::check(&args),
         Command::Ui(args) => ui_command::ui(args),
         Command::Workload(args) => workload_command::workload(args),

@@ -55,12 +55,22 @@ fn host_is_right(headers: &HeaderMap, version: Version) -> bool {
     let mut hosts = headers.get_all(header::HOST).iter();
     match (hosts.next(), hosts.next()) {
         (None, _) => version < Version::HTTP_11,
-        (Some(host), None) => host.as_bytes().iter().all(|byte| is_host_byte(*byte)),
+        (Some(host), None) => {
+            let bytes = host.as_bytes();
+            bytes.iter().all(|byte| is_host_byte(*byte)) && port_is_right(bytes)
+        }
         (Some(_), Some(_)) => false,
     }
 }
 
 /// What a host and a port are written with (RFC 3986 §3.2.2).
+/// Digits behind the last colon, but for those inside an IPv6 address.
+fn port_is_right(host: &[u8]) -> bool {
+    let behind = host.rsplit(|byte| *byte == b':').next().unwrap_or_default();
+    let none = behind.len() == host.len();
+    none || behind.ends_with(b"]") || behind.iter().all(u8::is_ascii_digit)
+}
+
 fn is_host_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~:[]%!$&'()*+,;=".contains(&byte)
 }
@@ -185,6 +195,9 @@ mod tests {
         assert_eq!(refused("GET", "/", zero, &[host, host]), 400);
         assert_eq!(refused("GET", "/", one, &[("host", "a b")]), 400);
         assert_eq!(refused("GET", "/", one, &[("host", "a/b")]), 400);
+        assert_eq!(refused("GET", "/", one, &[("host", "a:b")]), 400);
+        assert_eq!(refused("GET", "/", one, &[("host", "[::1]")]), 0);
+        assert_eq!(refused("GET", "/", one, &[("host", "[::1]:80")]), 0);
         assert_eq!(refused("BREW", "/", one, &[host]), 501);
         assert_eq!(refused("TRACE", "/", one, &[host]), 501);
         assert_eq!(refused("GET", &long, one, &[host]), 414);

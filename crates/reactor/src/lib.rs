@@ -197,6 +197,13 @@ impl Io for Reactor {
         }
     }
 
+    fn shut(&mut self, slot: Slot) {
+        if let Some(fd) = &self.sockets[slot as usize].fd {
+            // a connection that is broken already says so to the next read
+            rustix::net::shutdown(fd, rustix::net::Shutdown::Write).ok();
+        }
+    }
+
     fn facts(&mut self, slot: Slot) -> Option<SocketFacts> {
         let fd = self.sockets.get(slot as usize)?.fd.as_ref()?;
         raw::tcp_info(fd.as_fd())

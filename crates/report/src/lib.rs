@@ -21,7 +21,9 @@ mod markdown;
 mod model;
 pub mod ramp;
 mod text;
+pub mod torture;
 mod words;
+mod xml;
 
 pub use across::{Headline, merged};
 pub use csv::csv;

@@ -11,3 +11,4 @@ mod page;
 mod ramp;
 mod schema;
 mod screen;
+mod torture;

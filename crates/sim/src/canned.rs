@@ -87,6 +87,8 @@ impl Io for Canned {
         self.written[slot as usize] = 0;
     }
 
+    fn shut(&mut self, _: Slot) {}
+
     fn facts(&mut self, _: Slot) -> Option<SocketFacts> {
         None
     }

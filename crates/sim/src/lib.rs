@@ -7,6 +7,7 @@ mod ailing;
 mod canned;
 mod run;
 mod servers;
+pub mod torture;
 mod world;
 
 pub use ailing::{Ailing, Ailments, Limiter, Line};

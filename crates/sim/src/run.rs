@@ -1,7 +1,7 @@
 //! Running a plan in the made-up world.
 
 use crate::world::{Server, SimIo, World};
-use conduit::Peer;
+use conduit::{Peer, Ready};
 use engine::exchange::{Exchange, Heard, Pause, Request};
 use engine::{Collector, Directory, Endpoint, Link, Order, Row, Setup, Turn, Worker, endpoint_key};
 use plan::Plan;
@@ -171,6 +171,18 @@ fn run_to_its_end(
     }
 }
 
+/// What is ready now; where nothing is, the clock moves on to what comes next, `wake` at the latest.
+pub(crate) fn drive_ready(world: &Rc<RefCell<World>>, wake: Nanos) -> Vec<Ready> {
+    let now = world.borrow().now();
+    world.borrow_mut().advance(now);
+    let ready = world.borrow_mut().take_ready(0);
+    if ready.is_empty() {
+        let next = world.borrow().next_event();
+        world.borrow_mut().advance(next.min(wake));
+    }
+    ready
+}
+
 /// Requests that go out together, in the made-up world; what was heard, and how long it took.
 pub fn exchange(world: World, requests: Vec<Request>, connect: Nanos) -> (Vec<Heard>, Nanos) {
     let start = world.now();
@@ -178,14 +190,7 @@ pub fn exchange(world: World, requests: Vec<Request>, connect: Nanos) -> (Vec<He
     let mut io = SimIo { world: world.clone(), worker: 0 };
     let mut machine = Exchange::new(requests, connect, None);
     while let Pause::Until(wake) = machine.turn(&mut io) {
-        let now = world.borrow().now();
-        world.borrow_mut().advance(now);
-        let ready = world.borrow_mut().take_ready(0);
-        if ready.is_empty() {
-            let next = world.borrow().next_event();
-            world.borrow_mut().advance(next.min(wake));
-        }
-        for event in ready {
+        for event in drive_ready(&world, wake) {
             machine.handle(&mut io, event);
         }
     }

@@ -46,6 +46,11 @@ pub trait Server {
     /// Bytes arrived; the actions follow at the given instants, none of them before `now`.
     fn receive(&mut self, now: Nanos, client: Client, bytes: &[u8]) -> Vec<(Nanos, Action)>;
 
+    /// The client has ended its sending side and still reads.
+    fn half_closed(&mut self, _now: Nanos, _client: Client) -> Vec<(Nanos, Action)> {
+        Vec::new()
+    }
+
     /// The client's side is closed.
     fn ended(&mut self, _now: Nanos, _client: Client) {}
 }
@@ -56,6 +61,7 @@ enum Event {
     Connected(Client),
     Refused(Client),
     Act(Client, Action),
+    Shut(Client),
     Gone(Client),
 }
 
@@ -227,6 +233,11 @@ impl World {
                 }
             }
             Event::Act(client, Action::Reset) => self.fail(client, FailureClass::Reset),
+            Event::Shut(client) => {
+                for (when, action) in self.server.half_closed(at, client) {
+                    self.at(when + self.delay, Event::Act(client, action));
+                }
+            }
             Event::Gone(client) => self.server.ended(at, client),
         }
     }
@@ -319,6 +330,15 @@ impl Io for SimIo {
             *place = byte;
         }
         Ok(count)
+    }
+
+    fn shut(&mut self, slot: Slot) {
+        let mut world = self.world.borrow_mut();
+        let at = world.now + world.delay;
+        if let Some(pipe) = world.pipes.get(&(self.worker, slot)) {
+            let client = Client { worker: self.worker, slot, generation: pipe.generation };
+            world.at(at, Event::Shut(client));
+        }
     }
 
     fn close(&mut self, slot: Slot, _how: Close) {

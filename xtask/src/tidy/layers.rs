@@ -47,7 +47,7 @@ const PLACES: &[Place] = &[
     only("metrics", 4, &["stats"]),
     only("site", 4, &["reactor"]),
     only("norm", 4, &[]),
-    only("report", 5, &["plan", "stats"]),
+    only("report", 5, &["plan", "stats", "torture"]),
     only("tui", 5, &["report", "stats", "store"]),
     only("ui", 5, &["report", "stats", "store"]),
     only("faces", 5, &["plan", "stats", "report", "wire", "workload"]),

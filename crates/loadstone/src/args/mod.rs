@@ -12,6 +12,7 @@ mod run;
 mod site;
 mod small;
 mod store;
+mod torture;
 mod ui;
 mod workload;
 
@@ -24,6 +25,7 @@ pub(crate) use run::RunArgs;
 pub(crate) use site::{NormTask, SiteArgs, SiteTask};
 pub(crate) use small::{CalibrateArgs, DemoArgs};
 pub(crate) use store::StoreArgs;
+pub(crate) use torture::{TortureArgs, TortureAsk};
 pub(crate) use ui::UiArgs;
 pub(crate) use workload::{CrawlArgs, WorkloadArgs, WorkloadCommand};
 
@@ -57,6 +59,7 @@ pub(crate) enum Command {
     Site(SiteArgs),
     Check(Box<CheckArgs>),
     Calibrate(CalibrateArgs),
+    Torture(Box<TortureArgs>),
     Workload(WorkloadArgs),
     Ui(UiArgs),
     /// Print the completions of a shell

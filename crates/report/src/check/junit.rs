@@ -1,8 +1,8 @@
 //! The XML that JUnit's tools write and build servers read: one suite, a case per step.
 
 use crate::words::timestamp;
+use crate::xml::escaped;
 use plan::check::{CheckResult, Difference, State, StepResult};
-use std::fmt::Write as _;
 
 /// The result as XML, with a line feed at its end.
 pub fn junit(result: &CheckResult) -> String {
@@ -81,23 +81,4 @@ fn account(step: &StepResult, difference: &Difference) -> String {
         text.push_str(&format!("\n{}: {state}", member.name));
     }
     text
-}
-
-/// Text for element content and attribute values alike; what XML 1.0 cannot hold (section 2.2)
-/// becomes U+FFFD.
-fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&apos;"),
-            '\t' | '\n' | '\r' => write!(out, "&#{};", c as u32).expect("a String takes all text"),
-            '\u{0}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
 }

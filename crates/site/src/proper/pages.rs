@@ -7,6 +7,7 @@ use flate2::write::GzEncoder;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response, StatusCode, Version};
 
 use super::Common;
@@ -65,12 +66,28 @@ fn target_route(request: &Request<Incoming>) -> Result<Route, Refusal> {
     Route::parse(target)
 }
 
+/// `host [":" port]`, without a user (RFC 9110 §7.2); empty where the target has no authority.
+fn names_a_host(value: &HeaderValue) -> bool {
+    let Ok(text) = value.to_str() else { return false };
+    if text.is_empty() {
+        return true;
+    }
+    let port = text.rsplit_once(':').map_or("", |(_, port)| port);
+    let digits = port.ends_with(']') || port.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse::<Authority>().is_ok_and(|authority| !authority.as_str().contains('@')) && digits
+}
+
 /// What is wrong with a request whatever it asks for.
 fn refused(request: &Request<Incoming>, common: &Common) -> Option<Refusal> {
     // RFC 9112 §3.2: one Host field, exactly, from HTTP/1.1 on
-    let hosts = request.headers().get_all(header::HOST).iter().count();
-    if hosts > 1 || hosts == 0 && request.version() == Version::HTTP_11 {
-        let text = "An HTTP/1.1 request needs one Host field.\n".to_owned();
+    let hosts: Vec<&HeaderValue> = request.headers().get_all(header::HOST).iter().collect();
+    let right = match hosts.as_slice() {
+        [] => request.version() != Version::HTTP_11,
+        [host] => names_a_host(host),
+        _ => false,
+    };
+    if !right {
+        let text = "An HTTP/1.1 request needs one Host field that names a host.\n".to_owned();
         return Some(Refusal { status: 400, text });
     }
     let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());

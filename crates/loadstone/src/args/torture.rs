@@ -1,0 +1,87 @@
+//! The options of `torture`.
+
+use super::{Sink, parse};
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+use url::Url;
+
+/// Test what a server does with hostile and broken input
+///
+/// Each case has a citation, a set of answers that are as they should be, and the bytes that anyone
+/// can send again. Only for servers that you own or may test: loopback and private addresses are
+/// accepted, public ones are refused.
+#[derive(Args, Clone, Debug)]
+#[command(
+    override_usage = "loadstone torture [OPTIONS] URL\n       loadstone torture list|explain ID",
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  loadstone torture http://localhost:8080/
+  loadstone torture --only S-30,S-34 --post /upload http://localhost:8080/
+  loadstone torture explain S-07
+
+Exit codes: 0 nothing bad; 1 findings; 2 usage, or refused; 3 nothing was
+tested; 4 the server was lost; 5 a result was not written; 130 interrupted."
+)]
+pub(crate) struct TortureArgs {
+    #[command(subcommand)]
+    pub(crate) ask: Option<TortureAsk>,
+    /// The page that is asked for between the cases: it must answer and stay the same
+    #[arg(value_name = "URL", value_parser = target)]
+    pub(crate) url: Option<Url>,
+    /// Only these cases, or groups: S-07,S-30 or S
+    #[arg(long, value_name = "ID,…", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
+    /// A path that takes bodies; without it, cases that need one are skipped
+    #[arg(long, value_name = "PATH", value_parser = path)]
+    pub(crate) post: Option<String>,
+    /// A sample of the random data: done within 20 seconds
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Seed of everything random
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse::count::<u64>)]
+    pub(crate) seed: u64,
+    /// Print what would be sent and where, and send nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Accept any certificate
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// The result as JSON; with - standard output has nothing else
+    #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
+    pub(crate) json: Option<Sink>,
+    /// The result as JUnit's XML
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Findings and the summary only
+    #[arg(short = 'q', long)]
+    pub(crate) quiet: bool,
+    /// End with 0 whatever is found
+    #[arg(long)]
+    pub(crate) report_only: bool,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum TortureAsk {
+    /// List the cases
+    List,
+    /// Print what a case sends and expects, and why
+    Explain {
+        /// The case, such as S-07
+        id: String,
+    },
+}
+
+fn target(text: &str) -> Result<Url, String> {
+    let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    let url = Url::parse(&whole).map_err(|error| error.to_string())?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
+        return Err("write it as http://host[:port]/path or https://…".to_owned());
+    }
+    Ok(url)
+}
+
+fn path(text: &str) -> Result<String, String> {
+    let plain = text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic());
+    if plain { Ok(text.to_owned()) } else { Err("write it as /path, without blanks".to_owned()) }
+}

@@ -1,0 +1,141 @@
+//! `loadstone torture` from outside: the built-in sites, nginx, and targets that are refused.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::process::Stdio;
+use support::{Scripted, Site, free_port, program, run, text};
+
+/// Outcomes by case.
+fn outcomes(document: &Value) -> Vec<(String, String)> {
+    let cases = document["cases"].as_array().unwrap();
+    cases.iter().map(|case| (text(case, "/id").into(), text(case, "/outcome").into())).collect()
+}
+
+#[track_caller]
+fn outcome(document: &Value, id: &str) -> String {
+    let found = outcomes(document).into_iter().find(|(known, _)| known == id);
+    found.unwrap_or_else(|| panic!("no {id} in {document:#}")).1
+}
+
+#[test]
+fn the_built_in_site_stands_it_all() {
+    let site = Site::start(&[]);
+    let ran = run(&["torture", "--quick", "--json", "-", "--post", "/echo", &site.url("/hw")]);
+    let document = ran.expect(&[0]).json();
+    assert_eq!(text(&document, "/schema"), "loadstone.torture/1");
+    assert_eq!(text(&document, "/class"), "local");
+    let bad = ["fail", "flaky", "inconclusive"];
+    let failed: Vec<_> =
+        outcomes(&document).into_iter().filter(|(_, out)| bad.contains(&out.as_str())).collect();
+    assert_eq!(failed, []);
+    assert!(outcomes(&document).len() > 50, "every case is there");
+}
+
+#[test]
+fn a_server_that_fails_is_found_with_bytes_to_send_again() {
+    // 500 on every percent-encoded NUL, and a fold served: two defects
+    let server = Scripted::start(|mut stream, _| {
+        let mut seen = Vec::new();
+        let mut piece = [0; 4096];
+        while let Ok(count @ 1..) = stream.read(&mut piece) {
+            seen.extend_from_slice(&piece[..count]);
+            while let Some(end) = seen.windows(4).position(|four| four == b"\r\n\r\n") {
+                let head: Vec<u8> = seen.drain(..end + 4).collect();
+                let broken = head.windows(3).any(|three| three == b"%00");
+                let status = if broken { "500 No" } else { "200 OK" };
+                let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nhi");
+                if stream.write_all(answer.as_bytes()).is_err() {
+                    return;
+                }
+            }
+        }
+    });
+    let only = ["torture", "--quick", "--only", "F-09,S-01,S-08"];
+    let json = run(&[&only[..], &["--json", "-", &server.url("/")]].concat()).expect(&[1]).json();
+    assert_eq!(outcome(&json, "F-09"), "fail");
+    assert_eq!(outcome(&json, "S-01"), "fail");
+    assert_eq!(outcome(&json, "S-08"), "pass");
+    assert!(text(&json["cases"][0], "/exchanges/0/sent").contains("%00"), "{json:#}");
+    let ran = run(&[&only[..], &[&server.url("/")]].concat()).expect(&[1]);
+    assert!(ran.stdout.contains("again     printf 'GET /"), "{}", ran.stdout);
+    assert!(ran.stdout.contains(&format!("nc 127.0.0.1 {}", server.address.port())), "{ran:?}");
+    run(&[&only[..], &["--report-only", &server.url("/")]].concat()).expect(&[0]);
+}
+
+#[test]
+fn a_server_that_dies_is_said_to_be_lost() {
+    let server = Scripted::start(|mut stream, index| {
+        // plain calls, habits, what the page offers: then nobody is there any more
+        if index >= 12 {
+            return;
+        }
+        let mut piece = [0; 4096];
+        if matches!(stream.read(&mut piece), Ok(1..)) {
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").ok();
+        }
+    });
+    let child = program(&["torture", "--only", "S-01,S-02", &server.url("/")])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let out = child.wait_with_output().unwrap();
+    let said = String::from_utf8(out.stdout).unwrap();
+    assert!(said.contains("It ended early: no plain request was answered as before"), "{said}");
+    assert_eq!(out.status.code(), Some(4), "{said}");
+}
+
+#[test]
+fn who_may_not_be_tortured_is_refused_and_nothing_is_sent() {
+    for (url, part) in [
+        ("http://8.8.8.8/", "8.8.8.8 is public: torture is for loopback and private"),
+        ("http://[::ffff:8.8.8.8]/", "is public"),
+        ("http://169.254.169.254/", "is nobody's to torture: refused"),
+        ("http://0.0.0.0/", "is nobody's to torture"),
+        ("http://127.0.0.1:22/", "port 22 is another protocol's: refused"),
+    ] {
+        let ran = run(&["torture", url]).expect(&[2]);
+        assert!(ran.stderr.contains(part), "{url}: {ran:?}");
+    }
+    let site = Site::start(&[]);
+    let ran = run(&["torture", "--dry-run", &site.url("/hw")]).expect(&[0]);
+    assert!(ran.stdout.contains("nothing is sent") && ran.stdout.contains("S-55"), "{ran:?}");
+    assert_eq!(site.served().requests, 0);
+}
+
+#[test]
+fn what_is_wrong_is_said_with_the_way_out() {
+    let nobody = format!("http://127.0.0.1:{}/", free_port());
+    let ran = run(&["torture", &nobody]).expect(&[3]);
+    assert!(ran.stdout.contains("It ended early: no connection"), "{ran:?}");
+    let site = Site::start(&[]);
+    let gone = run(&["torture", &site.url("/none")]).expect(&[3]);
+    assert!(gone.stdout.contains("a plain GET was answered 404: name a page that is there"));
+    for (arguments, part) in [
+        (vec!["torture"], "whom to torture?"),
+        (vec!["torture", "ftp://h/"], "write it as http://host"),
+        (vec!["torture", "--only", "S-99", "http://127.0.0.1/"], "\"S-99\" is no case"),
+        (vec!["torture", "explain", "S-99"], "\"S-99\" is no case"),
+        (vec!["torture", "--post", "x", "http://127.0.0.1/"], "write it as /path"),
+    ] {
+        let ran = run(&arguments).expect(&[2]);
+        assert!(ran.stderr.contains(part), "{arguments:?}: {ran:?}");
+    }
+    let ran = run(&["torture", "--json", "/nowhere/x.json", &site.url("/hw")]).expect(&[5]);
+    assert!(ran.stderr.contains("cannot write /nowhere/x.json"), "{ran:?}");
+}
+
+#[test]
+fn cases_are_listed_and_explained() {
+    let list = run(&["torture", "list"]).expect(&[0]).stdout;
+    assert!(list.lines().count() > 50 && list.contains("S-07  MUST"), "{list}");
+    let ran = run(&["torture", "explain", "s-07"]).expect(&[0]);
+    for part in ["RFC 9112 section 5.1", "X-Probe : 1", "right  400"] {
+        assert!(ran.stdout.contains(part), "{part}: {ran:?}");
+    }
+}

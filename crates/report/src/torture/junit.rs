@@ -1,0 +1,65 @@
+//! The XML that JUnit's tools write and build servers read: one suite, a case per case.
+
+use super::Report;
+use crate::words::timestamp;
+use crate::xml::escaped;
+use torture::judge::Outcome;
+use torture::session::CaseResult;
+
+/// The report as XML, with a line feed at its end.
+pub fn junit(report: &Report) -> String {
+    let result = &report.result;
+    let count =
+        |bad: fn(Outcome) -> bool| result.cases.iter().filter(|case| bad(case.outcome)).count();
+    let failed = count(|outcome| matches!(outcome, Outcome::Fail | Outcome::Flaky));
+    let skipped = count(|outcome| matches!(outcome, Outcome::Skipped | Outcome::Inconclusive));
+    let totals = format!(
+        "tests=\"{}\" failures=\"{failed}\" errors=\"0\" skipped=\"{skipped}\" time=\"{:.6}\"",
+        result.cases.len(),
+        result.took.as_secs_f64()
+    );
+    // ISO 8601 without a zone, as the tools expect it
+    let started = timestamp(report.started_unix_s).replace(" UTC", "").replace(' ', "T");
+    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    out.push_str(&format!("<testsuites name=\"torture\" {totals}>\n"));
+    out.push_str(&format!(
+        "  <testsuite name=\"{}\" {totals} timestamp=\"{}\">\n",
+        escaped(&report.target),
+        escaped(&started)
+    ));
+    result.cases.iter().for_each(|case| row(&mut out, case));
+    out.push_str("  </testsuite>\n</testsuites>\n");
+    out
+}
+
+fn row(out: &mut String, case: &CaseResult) {
+    let took: f64 = case.exchanges.iter().map(|exchange| exchange.took.as_secs_f64()).sum();
+    let name = escaped(&format!("{} {}", case.case.id, case.case.title));
+    let head = format!("    <testcase name=\"{name}\" classname=\"torture\" time=\"{took:.6}\"");
+    let inner = match case.outcome {
+        Outcome::Fail | Outcome::Flaky => {
+            let id = case.outcome.id();
+            format!("<failure type=\"{id}\" message=\"{}\"/>", escaped(&account(case)))
+        }
+        Outcome::Skipped | Outcome::Inconclusive => {
+            let why = case.skipped.clone().unwrap_or_else(|| account(case));
+            format!("<skipped message=\"{}\"/>", escaped(&why))
+        }
+        _ => return out.push_str(&format!("{head}/>\n")),
+    };
+    out.push_str(&format!("{head}>\n      {inner}\n    </testcase>\n"));
+}
+
+/// What came back where it should not have.
+fn account(case: &CaseResult) -> String {
+    let bad = case.exchanges.iter().filter(|exchange| exchange.judgement.outcome == case.outcome);
+    let one = |exchange: &torture::session::ExchangeResult| {
+        let judgement = &exchange.judgement;
+        format!("{}: {}; expected {}", exchange.name, judgement.seen, judgement.expected)
+    };
+    let mut parts: Vec<String> = bad.map(one).collect();
+    if case.recovery.is_some() {
+        parts.push("plain requests were not answered as before at once".to_owned());
+    }
+    parts.join("\n")
+}

@@ -1,0 +1,77 @@
+//! Bytes as people can read them, and as a line that a shell sends again.
+
+use std::fmt::Write;
+use url::Url;
+
+/// Bytes of a shell line at most; longer evidence is in the JSON.
+const LINE_MAX: usize = 2_000;
+
+/// Bytes with what cannot be printed as escapes, cut in the middle.
+pub(super) fn shown(bytes: &[u8], most: usize) -> String {
+    if bytes.len() <= most {
+        return bytes.escape_ascii().to_string();
+    }
+    let half = most / 2;
+    let (start, end) = (&bytes[..half], &bytes[bytes.len() - half..]);
+    format!(
+        "{} ... {} bytes ... {}",
+        start.escape_ascii(),
+        bytes.len() - 2 * half,
+        end.escape_ascii()
+    )
+}
+
+/// A line that sends these bytes without us; `None` where it would be too long to copy.
+pub(super) fn shell_line(target: &str, bytes: &[u8]) -> Option<String> {
+    if bytes.len() > LINE_MAX {
+        return None;
+    }
+    let url = Url::parse(target).ok()?;
+    let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
+    let port = url.port_or_known_default()?;
+    let to = match url.scheme() {
+        "https" => format!("openssl s_client -quiet -connect {host}:{port}"),
+        _ => format!("nc {host} {port}"),
+    };
+    Some(format!("printf '{}' | {to}", quoted(bytes)))
+}
+
+/// For printf(1) between single quotes: octal escapes, which every shell knows.
+fn quoted(bytes: &[u8]) -> String {
+    let mut out = String::new();
+    for byte in bytes {
+        match byte {
+            b'\r' => out.push_str("\\r"),
+            b'\n' => out.push_str("\\n"),
+            b'%' => out.push_str("%%"),
+            b'\\' => out.push_str("\\\\"),
+            b' '..=b'~' if *byte != b'\'' => out.push(char::from(*byte)),
+            other => write!(out, "\\{other:03o}").expect("a String takes all text"),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_sends_the_same_bytes() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        let line = shell_line("http://127.0.0.1:80/", &bytes).unwrap();
+        let command = line.split(" | ").next().unwrap();
+        // what stands behind the bar may be in the bytes too
+        let end = line.rfind(" | nc").unwrap();
+        assert!(line.ends_with("nc 127.0.0.1 80") && end >= command.len());
+        let out = std::process::Command::new("sh").arg("-c").arg(&line[..end]).output().unwrap();
+        assert_eq!(out.stdout, bytes);
+    }
+
+    #[test]
+    fn long_bytes_are_cut_in_the_middle() {
+        assert_eq!(shown(b"abc\r\n\0", 10), r"abc\r\n\x00");
+        assert_eq!(shown(b"0123456789", 4), "01 ... 6 bytes ... 89");
+        assert_eq!(shell_line("http://h/", &[b'a'; 3_000]), None);
+    }
+}

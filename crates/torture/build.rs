@@ -1,0 +1,26 @@
+//! Lists the case files, in the order of their names.
+
+use std::fmt::Write;
+use std::path::Path;
+
+#[allow(clippy::print_stdout, reason = "this is how a build script speaks to cargo")]
+fn main() {
+    let root = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
+    let folder = Path::new(&root).join("cases");
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let entries = std::fs::read_dir(&folder).expect("the folder of cases can be read");
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.expect("the folder of cases can be read").file_name())
+        .filter_map(|name| name.into_string().ok())
+        .filter(|name| name.ends_with(".toml"))
+        .collect();
+    names.sort();
+    let mut out = format!("const CASES: [(&str, &str); {}] = [\n", names.len());
+    for name in names {
+        let path = folder.join(&name);
+        writeln!(out, "    ({name:?}, include_str!({path:?})),").expect("a string takes it");
+    }
+    out.push_str("];\n");
+    let target = std::env::var("OUT_DIR").expect("cargo sets it");
+    std::fs::write(Path::new(&target).join("cases.rs"), out).expect("the build folder takes it");
+}

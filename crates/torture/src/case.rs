@@ -1,0 +1,154 @@
+//! Cases as data: what is sent, what may come back, and which text says so.
+
+mod read;
+
+pub use read::read_case;
+
+use crate::fuzz::Place;
+use crate::judge::Class;
+use units::Nanos;
+
+/// One case of the catalogue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// `S-07`: group and number.
+    pub id: String,
+    /// Raised when what is sent or accepted changes; results of different versions are not compared.
+    pub version: u32,
+    pub title: String,
+    pub level: Level,
+    /// The text that it rests on: `RFC 9112 section 5.1`.
+    pub reference: String,
+    /// Why a server should care.
+    pub why: String,
+    /// What servers are known to do.
+    pub servers: String,
+    pub needs: Vec<Need>,
+    /// Conversations, each judged; empty where the case is random data.
+    pub exchanges: Vec<Exchange>,
+    pub fuzz: Option<Fuzz>,
+}
+
+/// Random data, judged by what no request may cause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fuzz {
+    pub place: Place,
+    /// Executions.
+    pub count: u64,
+    /// Random bytes of one execution: fewer than this.
+    pub length: u64,
+}
+
+impl Case {
+    /// The letter before the number.
+    pub fn group(&self) -> char {
+        self.id.chars().next().unwrap_or('?')
+    }
+}
+
+/// How binding the text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// What is in neither list of an exchange is a failure.
+    Must,
+    /// It is an advisory.
+    Should,
+    /// It is an advisory too: the text permits several things.
+    May,
+    /// No text; an opinion on robustness, with its reason.
+    Opinion,
+}
+
+impl Level {
+    pub fn id(self) -> &'static str {
+        match self {
+            Level::Must => "MUST",
+            Level::Should => "SHOULD",
+            Level::May => "MAY",
+            Level::Opinion => "opinion",
+        }
+    }
+}
+
+/// What must be there for a case to say something; without it the case is skipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// A page that takes bodies, named by the user.
+    Post,
+    /// A page that tells what it was sent.
+    Echo,
+    /// The probed page answers to ranges with 206.
+    Ranges,
+    /// The probed page has a validator: ETag or Last-Modified.
+    Validators,
+}
+
+impl Need {
+    pub fn id(self) -> &'static str {
+        match self {
+            Need::Post => "post",
+            Need::Echo => "echo",
+            Need::Ranges => "ranges",
+            Need::Validators => "validators",
+        }
+    }
+
+    /// The reason for which a case is skipped.
+    pub fn missing(self) -> &'static str {
+        match self {
+            Need::Post => "no page that takes bodies is named (--post PATH)",
+            Need::Echo => "no page that tells what it was sent is named (--echo PATH)",
+            Need::Ranges => "the probed page does not answer to ranges",
+            Need::Validators => "the probed page has neither ETag nor Last-Modified",
+        }
+    }
+}
+
+/// One conversation of a case, on a connection of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// Tells it from the others of its case.
+    pub name: String,
+    pub steps: Vec<Step>,
+    /// The methods that the server is taken to answer to, in order; the last stands for all further.
+    pub methods: Vec<String>,
+    /// Time for everything.
+    pub deadline: Nanos,
+    /// What is as it should be; what the text permits as well; what is worth a word.
+    pub accept: Vec<Class>,
+    pub also: Vec<Class>,
+    pub advise: Vec<Class>,
+    /// Afterwards, a valid request on the same connection, if that is still open, gets one right
+    /// answer.
+    pub in_step: bool,
+}
+
+/// One step of a conversation. Bytes are still [text](crate::text): the run gives the values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// One write.
+    Send(String),
+    Pause(Nanos),
+    /// Nothing further is sent until this has come.
+    Await(Awaited),
+    /// FIN from us; what comes back is still read.
+    HalfClose,
+    /// RST from us.
+    Reset,
+    /// FIN from us, and nothing is read any more.
+    Close,
+    /// What comes is left in the kernel; taken up again.
+    StopReading,
+    Read,
+}
+
+/// What a step waits for; the end of the connection ends the wait too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// An interim answer, or the head of a final one.
+    Interim,
+    /// One more whole answer.
+    Answer,
+    /// The end of the connection.
+    End,
+}

@@ -1,0 +1,316 @@
+//! TOML → case. Every message names the line.
+
+use super::{Awaited, Case, Exchange, Fuzz, Level, Need, Step};
+use crate::fuzz::Place;
+use crate::judge::Class;
+use crate::text;
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use units::{Nanos, parse_duration, quoted};
+
+/// Bytes of a case's file at most.
+const CASE_BYTES_MAX: usize = 1 << 20;
+const EXCHANGES_MAX: usize = 200;
+const STEPS_MAX: usize = 2_000;
+/// Executions of random data, and bytes of one.
+const COUNT_MAX: u64 = 1_000_000;
+const LENGTH_MAX: u64 = 1 << 20;
+/// Time for an exchange that names none.
+const DEADLINE: Nanos = Nanos::from_secs(10);
+const DEADLINE_MAX: Nanos = Nanos::from_secs(600);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CaseText {
+    id: toml::Spanned<String>,
+    version: u32,
+    title: String,
+    level: toml::Spanned<String>,
+    #[serde(rename = "ref")]
+    reference: String,
+    why: String,
+    #[serde(default)]
+    servers: String,
+    #[serde(default)]
+    needs: Vec<toml::Spanned<String>>,
+    #[serde(default)]
+    exchange: Vec<ExchangeText>,
+    fuzz: Option<FuzzText>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FuzzText {
+    place: toml::Spanned<String>,
+    count: toml::Spanned<u64>,
+    #[serde(default)]
+    length: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExchangeText {
+    name: toml::Spanned<String>,
+    send: Vec<toml::Spanned<StepText>>,
+    #[serde(default)]
+    methods: Vec<String>,
+    deadline: Option<toml::Spanned<String>>,
+    accept: Vec<toml::Spanned<String>>,
+    #[serde(default)]
+    also: Vec<toml::Spanned<String>>,
+    #[serde(default)]
+    advise: Vec<toml::Spanned<String>>,
+    #[serde(default = "yes")]
+    in_step: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum StepText {
+    Send(String),
+    Pause { pause: String },
+    Await { r#await: String },
+    Then { then: String },
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Where in the file, and what is wrong there.
+struct Wrong {
+    at: usize,
+    why: String,
+}
+
+/// The case of a file's text. `name` is what the file is called in messages.
+///
+/// # Errors
+/// What is no TOML, an unknown key, a value out of its grammar: one sentence with file and line.
+pub fn read_case(name: &str, file: &str) -> Result<Case, String> {
+    let fault = |at: usize, why: &str| {
+        let line = file.get(..at).unwrap_or(file).matches('\n').count() + 1;
+        format!("{name}: line {line}: {}", why.trim_end())
+    };
+    if file.len() > CASE_BYTES_MAX {
+        return Err(format!("{name}: longer than 1 MiB"));
+    }
+    let read: CaseText = toml::from_str(file)
+        .map_err(|error| fault(error.span().map_or(0, |span| span.start), error.message()))?;
+    case(read).map_err(|wrong| fault(wrong.at, &wrong.why))
+}
+
+fn case(read: CaseText) -> Result<Case, Wrong> {
+    let id_at = read.id.span().start;
+    let at_id = |why: &str| Wrong { at: id_at, why: why.to_owned() };
+    let id = read.id.into_inner();
+    if !is_id(&id) {
+        return Err(at_id(&format!("{} is no id: write one like S-07", quoted(&id))));
+    }
+    if read.exchange.is_empty() == read.fuzz.is_none() || read.exchange.len() > EXCHANGES_MAX {
+        let why = format!("a case has 1 to {EXCHANGES_MAX} exchanges, or random data ([fuzz])");
+        return Err(at_id(&why));
+    }
+    let level = level(&read.level)?;
+    let needs = read.needs.iter().map(need).collect::<Result<Vec<Need>, Wrong>>()?;
+    let mut names = BTreeSet::new();
+    let mut exchanges = Vec::new();
+    for exchange in read.exchange {
+        let (at, name) = (exchange.name.span().start, exchange.name.get_ref().clone());
+        if !names.insert(name.clone()) {
+            return Err(Wrong { at, why: format!("{} is there twice", quoted(&name)) });
+        }
+        exchanges.push(self::exchange(exchange)?);
+    }
+    Ok(Case {
+        id,
+        version: read.version,
+        title: read.title,
+        level,
+        reference: read.reference,
+        why: read.why,
+        servers: read.servers,
+        needs,
+        exchanges,
+        fuzz: read.fuzz.as_ref().map(fuzz).transpose()?,
+    })
+}
+
+fn fuzz(read: &FuzzText) -> Result<Fuzz, Wrong> {
+    let (at, name) = (read.place.span().start, read.place.get_ref());
+    let names: Vec<&str> = Place::ALL.iter().map(|(name, _)| *name).collect();
+    let place = Place::named(name).ok_or_else(|| Wrong {
+        at,
+        why: format!("{} is no place for random data: {} are", quoted(name), names.join(", ")),
+    })?;
+    let count = *read.count.get_ref();
+    if count == 0 || count > COUNT_MAX {
+        let why = format!("count is 1 to {COUNT_MAX}");
+        return Err(Wrong { at: read.count.span().start, why });
+    }
+    Ok(Fuzz { place, count, length: read.length.min(LENGTH_MAX) })
+}
+
+/// A capital letter, a hyphen, two or three digits.
+fn is_id(id: &str) -> bool {
+    let Some((group, number)) = id.split_once('-') else { return false };
+    group.len() == 1
+        && group.bytes().all(|byte| byte.is_ascii_uppercase())
+        && (2..=3).contains(&number.len())
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn level(text: &toml::Spanned<String>) -> Result<Level, Wrong> {
+    let all = [Level::Must, Level::Should, Level::May, Level::Opinion];
+    let found = all.into_iter().find(|level| level.id() == text.get_ref());
+    found.ok_or_else(|| Wrong {
+        at: text.span().start,
+        why: format!("{} is no level: MUST, SHOULD, MAY, opinion are", quoted(text.get_ref())),
+    })
+}
+
+fn need(text: &toml::Spanned<String>) -> Result<Need, Wrong> {
+    let all = [Need::Post, Need::Echo, Need::Ranges, Need::Validators];
+    let found = all.into_iter().find(|need| need.id() == text.get_ref());
+    found.ok_or_else(|| Wrong {
+        at: text.span().start,
+        why: format!("{} is no need: post, echo, ranges, validators are", quoted(text.get_ref())),
+    })
+}
+
+fn exchange(read: ExchangeText) -> Result<Exchange, Wrong> {
+    let at = read.name.span().start;
+    if read.send.is_empty() || read.send.len() > STEPS_MAX {
+        return Err(Wrong { at, why: format!("an exchange has 1 to {STEPS_MAX} steps") });
+    }
+    if read.accept.is_empty() {
+        return Err(Wrong { at, why: "`accept` names nothing that is as it should be".into() });
+    }
+    let deadline = match &read.deadline {
+        None => DEADLINE,
+        Some(text) => duration(text.get_ref(), text.span().start)?,
+    };
+    let methods = match read.methods.is_empty() {
+        true => vec!["GET".to_owned()],
+        false => read.methods,
+    };
+    Ok(Exchange {
+        name: read.name.into_inner(),
+        steps: read.send.into_iter().map(step).collect::<Result<Vec<Step>, Wrong>>()?,
+        methods,
+        deadline,
+        accept: classes(&read.accept)?,
+        also: classes(&read.also)?,
+        advise: classes(&read.advise)?,
+        in_step: read.in_step,
+    })
+}
+
+fn classes(texts: &[toml::Spanned<String>]) -> Result<Vec<Class>, Wrong> {
+    let one = |text: &toml::Spanned<String>| {
+        Class::parse(text.get_ref()).map_err(|why| Wrong { at: text.span().start, why })
+    };
+    texts.iter().map(one).collect()
+}
+
+fn duration(text: &str, at: usize) -> Result<Nanos, Wrong> {
+    match parse_duration(text) {
+        Ok(span) if span <= DEADLINE_MAX => Ok(span),
+        Ok(_) => Err(Wrong { at, why: format!("{} is more than 10m", quoted(text)) }),
+        Err(error) => Err(Wrong { at, why: error.to_string() }),
+    }
+}
+
+fn step(read: toml::Spanned<StepText>) -> Result<Step, Wrong> {
+    let at = read.span().start;
+    Ok(match read.into_inner() {
+        StepText::Send(text) => {
+            // with any values: only the values of the run are not known yet
+            let made = text::bytes(&text, &text::Values::default());
+            made.map_err(|why| Wrong { at, why })?;
+            Step::Send(text)
+        }
+        StepText::Pause { pause } => Step::Pause(duration(&pause, at)?),
+        StepText::Await { r#await: what } => Step::Await(match what.as_str() {
+            "interim" => Awaited::Interim,
+            "answer" => Awaited::Answer,
+            "end" => Awaited::End,
+            _ => {
+                let why = format!("{} is not awaited: interim, answer, end are", quoted(&what));
+                return Err(Wrong { at, why });
+            }
+        }),
+        StepText::Then { then } => match then.as_str() {
+            "half-close" => Step::HalfClose,
+            "reset" => Step::Reset,
+            "close" => Step::Close,
+            "stop-reading" => Step::StopReading,
+            "read" => Step::Read,
+            _ => {
+                let why = format!(
+                    "{} is no step: half-close, reset, close, stop-reading, read are",
+                    quoted(&then)
+                );
+                return Err(Wrong { at, why });
+            }
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"
+id = "S-07"
+version = 1
+title = "blank between field name and colon"
+level = "MUST"
+ref = "RFC 9112 section 5.1"
+why = "two readers may disagree whether this is a field"
+
+[[exchange]]
+name = "space"
+send = ['GET {path} HTTP/1.1\r\n', { pause = "1s" }, { await = "interim" }, { then = "half-close" }]
+accept = ["400"]
+"#;
+
+    #[test]
+    fn a_case_is_read() {
+        let case = read_case("S-07.toml", GOOD).unwrap();
+        insta::assert_debug_snapshot!(case);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        let table = [
+            (r#""S-07""#, r#""7""#, "line 2: \"7\" is no id"),
+            (r#""MUST""#, r#""OUGHT""#, "line 5: \"OUGHT\" is no level"),
+            (
+                r#"name = "space""#,
+                r#"name = "space"
+what = 1"#,
+                "line 11: unknown field",
+            ),
+            (r#"["400"]"#, r#"["4000"]"#, "line 12: "),
+            (r#"["400"]"#, "[]", "line 10: `accept` names nothing"),
+            ("{path}", "{nothing}", "line 11: \"nothing\" is no macro"),
+            (r#""1s""#, r#""1q""#, "line 11: "),
+            (r#""1s""#, r#""1h""#, "line 11: \"1h\" is more than 10m"),
+            ("half-close", "close-half", "line 11: \"close-half\" is no step"),
+            (r#"await = "interim""#, r#"await = "rain""#, "line 11: \"rain\" is not awaited"),
+            ("version = 1", "version = 1 1", "line 3: "),
+        ];
+        for (old, new, part) in table {
+            let said = read_case("S-07.toml", &GOOD.replace(old, new)).unwrap_err();
+            assert!(said.contains(part), "{old} -> {new}: {said}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_file_panics(text in "(?s).{0,300}") {
+            read_case("x", &text).ok();
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Random data, as torture.pl sent it and as today's servers deserve it. Each execution is a function
+//! of seed, case and index: number 42 can be made without 0 to 41, and again a year later.
+
+mod make;
+
+use crate::case::Fuzz;
+use crate::judge::{self, Judgement, Outcome, Plain};
+use crate::replies::Answer;
+use crate::talk::{End, Move, Talk};
+use crate::text::Values;
+use units::{Purpose, Seed, Stream};
+
+/// One execution: what is sent, and what the server is taken to answer to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shot {
+    pub moves: Vec<Move>,
+    pub methods: Vec<String>,
+    /// Every request in it is valid: each must be answered, in order.
+    pub valid: bool,
+}
+
+/// Where random data goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Query,
+    Path,
+    Body,
+    /// Query, path or body, not escaped.
+    Raw,
+    /// The query, of lengths around powers of two.
+    Edges,
+    Fields,
+    StartLine,
+    /// Valid requests, changed here and there.
+    Mutate,
+    Encodings,
+    /// Valid and random requests on one connection.
+    Sequence,
+}
+
+impl Place {
+    pub const ALL: [(&'static str, Place); 10] = [
+        ("query", Place::Query),
+        ("path", Place::Path),
+        ("body", Place::Body),
+        ("raw", Place::Raw),
+        ("edges", Place::Edges),
+        ("fields", Place::Fields),
+        ("start-line", Place::StartLine),
+        ("mutate", Place::Mutate),
+        ("encodings", Place::Encodings),
+        ("sequence", Place::Sequence),
+    ];
+
+    /// The place of this name.
+    pub fn named(name: &str) -> Option<Place> {
+        Place::ALL.iter().find(|(known, _)| *known == name).map(|(_, place)| *place)
+    }
+}
+
+/// The stream of one execution of one case.
+fn stream(seed: u64, id: &str, version: u32, index: u64) -> Stream {
+    // FNV-1a: short, and the same everywhere
+    let fold = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let name = id.bytes().chain(version.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325, fold);
+    Seed(seed ^ name).stream(Purpose::Torture, index)
+}
+
+/// Execution `index` of a case.
+pub fn shot(
+    seed: u64,
+    id: &str,
+    version: u32,
+    fuzz: &Fuzz,
+    index: u64,
+    values: &Values,
+    fields: &str,
+) -> Shot {
+    let mut random = stream(seed, id, version, index);
+    make::shot(fuzz, index, &mut random, values, fields)
+}
+
+/// Bytes as torture.pl draws them: fewer than `below`, each from 0 to 254 (`rand` in Perl never gives
+/// its argument).
+pub fn classic(random: &mut Stream, below: u64) -> Vec<u8> {
+    let length = random.below(below.max(1));
+    (0..length).map(|_| random.below(255) as u8).collect()
+}
+
+/// Everything that a URL does not hold as it is becomes `%XX`; torture.pl's set.
+pub fn escaped(data: &[u8]) -> String {
+    let mut out = String::with_capacity(data.len() * 3);
+    for byte in data {
+        if byte.is_ascii_alphanumeric() || b";/?:@&=+$,-_.!~*'()".contains(byte) {
+            out.push(char::from(*byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+/// The class of what came back, for the tally: a status, or how it ended without one.
+pub fn tallied(shot: &Shot, talk: &Talk) -> String {
+    match (talk.replies.answers.first(), talk.end) {
+        (Some(answer), _) => answer.status.to_string(),
+        (None, End::Closed) if talk.replies.junk.is_some() && is_http_09(shot) => {
+            "HTTP/0.9".to_owned()
+        }
+        (None, End::Closed) if talk.replies.junk.is_some() => "no HTTP".to_owned(),
+        (None, End::Closed) => "closed".to_owned(),
+        (None, End::Broken(_)) => "reset".to_owned(),
+        (None, End::Unconnected(_)) => "no connection".to_owned(),
+        (None, _) => "nothing".to_owned(),
+    }
+}
+
+/// Judges an execution: any well-formed answer will do but the server's own faults.
+pub fn judge(shot: &Shot, talk: &Talk, plain: &Plain) -> Judgement {
+    let (outcome, why) = found(shot, talk, plain);
+    let expected = "an answer that is not the server's own fault, or an end".to_owned();
+    Judgement { outcome, seen: judge::seen(talk), expected, why }
+}
+
+fn found(shot: &Shot, talk: &Talk, plain: &Plain) -> (Outcome, String) {
+    if let End::Unconnected(class) = talk.end {
+        return (Outcome::Inconclusive, format!("no connection: {}", class.explain()));
+    }
+    if let Some(why) = judge::broken_server(talk) {
+        return (Outcome::Fail, why);
+    }
+    if talk.replies.answers.is_empty() && talk.end == End::Silent && talk.all_sent {
+        let why = "everything was sent, nothing came back, and the connection stands";
+        return (Outcome::Fail, why.to_owned());
+    }
+    if talk.replies.answers.is_empty() && talk.replies.junk.is_some() && !is_http_09(shot) {
+        return (Outcome::Fail, "what came back is no HTTP".to_owned());
+    }
+    if let Some(why) = judge::out_of_step(talk, plain) {
+        return (Outcome::Fail, why);
+    }
+    if shot.valid && !answered(shot, &talk.replies.answers, plain) {
+        return (Outcome::Fail, "valid requests were not answered in order".to_owned());
+    }
+    if talk.replies.answers.first().is_some_and(|answer| answer.status == 503) {
+        return (Outcome::Advisory, "the server says that it has too much to do".to_owned());
+    }
+    (Outcome::Pass, String::new())
+}
+
+/// The first line has no version: a page without a head answers it (RFC 1945 section 6).
+fn is_http_09(shot: &Shot) -> bool {
+    let Some(Move::Send(bytes)) = shot.moves.first() else { return false };
+    let line = bytes.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty());
+    let version = line.and_then(|line| line.split(|byte| matches!(byte, b' ' | b'\t')).next_back());
+    version
+        .is_some_and(|word| !word.get(..5).is_some_and(|five| five.eq_ignore_ascii_case(b"HTTP/")))
+}
+
+/// The valid requests of a sequence are answered right until the connection ends.
+fn answered(shot: &Shot, answers: &[Answer], plain: &Plain) -> bool {
+    let pairs = shot.methods.iter().zip(answers);
+    pairs.into_iter().all(|(method, answer)| match method.as_str() {
+        "GET" => plain.is(answer) || !answer.complete,
+        _ => true,
+    })
+}
+
+#[cfg(test)]
+mod tests;

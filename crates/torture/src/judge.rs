@@ -1,0 +1,185 @@
+//! What was seen, held against what may be seen. Pure: a conversation that was kept can be judged
+//! again by newer rules.
+
+mod class;
+
+pub use class::Class;
+
+use crate::case::{Exchange, Level};
+use crate::replies::Answer;
+use crate::talk::{End, Talk};
+use units::show;
+
+/// What the probed page answers to a plain GET.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plain {
+    pub status: u16,
+    pub body_len: u64,
+    /// Digest of the body; `None` where two plain calls had different bodies.
+    pub digest: Option<[u8; 32]>,
+}
+
+impl Plain {
+    /// Whether this is what a plain GET gets.
+    pub fn is(&self, answer: &Answer) -> bool {
+        let same_body = self.digest.is_none_or(|digest| digest == answer.digest);
+        answer.complete && answer.status == self.status && same_body
+    }
+}
+
+/// What came of an exchange, a case, a run: the later, the worse.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// As it should be.
+    #[default]
+    Pass,
+    /// Permitted, though not the usual way.
+    Alternative,
+    /// Something that the case needs is not there.
+    Skipped,
+    /// From outside it cannot be seen.
+    Unseen,
+    /// Nothing was learned: no connection, or the instrument was at fault.
+    Inconclusive,
+    /// Worth a word, no breach.
+    Advisory,
+    /// It failed in some tries and not in others.
+    Flaky,
+    Fail,
+}
+
+impl Outcome {
+    pub fn id(self) -> &'static str {
+        match self {
+            Outcome::Pass => "pass",
+            Outcome::Alternative => "pass-alternative",
+            Outcome::Skipped => "skipped",
+            Outcome::Unseen => "unseen",
+            Outcome::Inconclusive => "inconclusive",
+            Outcome::Advisory => "advisory",
+            Outcome::Flaky => "flaky",
+            Outcome::Fail => "fail",
+        }
+    }
+}
+
+/// A judgement with its reasons.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judgement {
+    pub outcome: Outcome,
+    /// What came back, in a few words.
+    pub seen: String,
+    /// What is as it should be.
+    pub expected: String,
+    /// Why the outcome is no pass.
+    pub why: String,
+}
+
+/// Judges one conversation.
+pub fn judge(exchange: &Exchange, level: Level, talk: &Talk, plain: &Plain) -> Judgement {
+    let (outcome, why) = outcome(exchange, level, talk, plain);
+    let expected: Vec<String> = exchange.accept.iter().map(Class::to_string).collect();
+    Judgement { outcome, seen: seen(talk), expected: expected.join(" or "), why }
+}
+
+fn outcome(exchange: &Exchange, level: Level, talk: &Talk, plain: &Plain) -> (Outcome, String) {
+    if let End::Unconnected(class) = talk.end {
+        return (Outcome::Inconclusive, format!("no connection: {}", class.explain()));
+    }
+    if let Some(broken) = broken_server(talk) {
+        return (Outcome::Fail, broken);
+    }
+    let holds = |classes: &[Class]| classes.iter().any(|class| class.holds(talk, plain));
+    let found = if holds(&exchange.accept) {
+        (Outcome::Pass, String::new())
+    } else if holds(&exchange.also) {
+        (Outcome::Alternative, String::new())
+    } else if holds(&exchange.advise) {
+        (Outcome::Advisory, "permitted by no text, harmful to nobody we know of".to_owned())
+    } else if is_hang(talk) {
+        (Outcome::Fail, "everything was sent, nothing came back, and the connection stands".into())
+    } else if level == Level::Must {
+        (Outcome::Fail, "the text demands otherwise".to_owned())
+    } else {
+        (Outcome::Advisory, "the text recommends otherwise".to_owned())
+    };
+    match out_of_step(talk, plain) {
+        Some(why) if found.0 != Outcome::Fail => (Outcome::Fail, why),
+        _ => found,
+    }
+}
+
+/// 5xx that no request may cause: all but 501, 503 and 505.
+pub(crate) fn broken_server(talk: &Talk) -> Option<String> {
+    let broken = |answer: &&Answer| {
+        (500..600).contains(&answer.status) && !matches!(answer.status, 501 | 503 | 505)
+    };
+    let answer = talk.replies.answers.iter().find(broken)?;
+    Some(format!("the server answered {}: its own fault by its own word", answer.status))
+}
+
+fn is_hang(talk: &Talk) -> bool {
+    talk.end == End::Silent && talk.all_sent && talk.replies.answers.is_empty()
+}
+
+/// The valid request that followed did not get its one right answer.
+pub(crate) fn out_of_step(talk: &Talk, plain: &Plain) -> Option<String> {
+    let before = talk.before_follow_up?;
+    let after = &talk.replies.answers[before.min(talk.replies.answers.len())..];
+    match after {
+        [one] if plain.is(one) && talk.replies.junk.is_none() => None,
+        // closing instead of answering is safe
+        [] if matches!(talk.end, End::Closed | End::Broken(_)) => None,
+        [] => Some("a valid request on the same connection got no answer".to_owned()),
+        [one] => Some(format!(
+            "a valid request on the same connection got {} with {} in place of {} with {}",
+            one.status,
+            show::bytes(one.body_len),
+            plain.status,
+            show::bytes(plain.body_len)
+        )),
+        more => Some(format!(
+            "a valid request on the same connection got {} answers: they are out of step",
+            more.len()
+        )),
+    }
+}
+
+/// What came back, in a few words: `400, then closed`.
+pub fn seen(talk: &Talk) -> String {
+    let mut parts = Vec::new();
+    if !talk.replies.interim.is_empty() {
+        let interim: Vec<String> = talk.replies.interim.iter().map(u16::to_string).collect();
+        parts.push(format!("interim {}", interim.join(" ")));
+    }
+    let answers = &talk.replies.answers;
+    let shown = talk.before_follow_up.unwrap_or(answers.len()).min(answers.len());
+    if shown > 0 {
+        let word = |answer: &Answer| {
+            let cut = if answer.complete { "" } else { " (cut off)" };
+            format!("{}{cut}", answer.status)
+        };
+        let statuses: Vec<String> = answers[..shown].iter().take(8).map(word).collect();
+        let more = if shown > 8 { format!(" and {} more", shown - 8) } else { String::new() };
+        parts.push(format!("{}{more}", statuses.join(" ")));
+    }
+    if let Some((why, _)) = &talk.replies.junk {
+        parts.push(format!("bytes that are no answer ({why})"));
+    }
+    let end = match talk.end {
+        End::Unconnected(_) => "no connection",
+        End::Closed if parts.is_empty() => "closed without a byte",
+        End::Closed => "closed",
+        End::Broken(_) if parts.is_empty() => "reset without a byte",
+        End::Broken(_) => "reset",
+        End::Open => "the connection stands",
+        End::Silent if parts.is_empty() => "nothing, and the connection stands",
+        End::Silent => "no more, and the connection stands",
+        End::Ours => "ended by us",
+    };
+    parts.push(end.to_owned());
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+//! Classes of what may come back: the words of `accept`, `also` and `advise`.
+
+use super::Plain;
+use crate::replies::Answer;
+use crate::talk::{End, Talk};
+use units::{Nanos, quoted};
+
+/// A conjunction of words: `400 close` holds when both do.
+///
+/// | word | holds when |
+/// |---|---|
+/// | `200`, `2xx` | the first final answer has this status |
+/// | `statuses:200,400` | these are the final answers, no more and no fewer |
+/// | `all:2xx` | there are answers, and every one has this status |
+/// | `reject` | the first answer is 4xx, 501 or 505, or the connection ends without one |
+/// | `answered` | there is a final answer |
+/// | `one-answer` | there is exactly one |
+/// | `no-answer` | there is none |
+/// | `close` | the server ended the connection, in order or not |
+/// | `ended` | it answered, or ended the connection: it does not hang |
+/// | `silent` | nothing final came, and the connection stands |
+/// | `interim`, `no-interim` | an interim answer came; none did |
+/// | `not:101` | no answer has this status |
+/// | `has:NAME`, `lacks:NAME` | the first final answer has the field; there is one without it |
+/// | `cut-off` | the first final answer began and did not come to its end |
+/// | `no-body` | the first final answer has no content |
+/// | `plain` | the first final answer is that of a plain GET |
+/// | `all-plain` | every answer is |
+/// | `not-longer` | what came is at most a tenth more than a plain GET's answer, and 1 KiB |
+/// | `prompt` | the first word of the server came within a second of being asked |
+#[derive(Clone, Debug)]
+pub struct Class {
+    words: Vec<Word>,
+    text: String,
+}
+
+impl PartialEq for Class {
+    fn eq(&self, other: &Class) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Class {}
+
+#[derive(Clone, Debug)]
+enum Word {
+    Status(Mask),
+    Statuses(Vec<Mask>),
+    All(Mask),
+    Not(Mask),
+    Has(String),
+    Lacks(String),
+    Plain(fn(&Talk, &Plain) -> bool),
+}
+
+/// `404`, `4xx`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Mask {
+    low: u16,
+    high: u16,
+}
+
+impl Mask {
+    fn parse(text: &str) -> Option<Mask> {
+        let bytes = text.as_bytes();
+        if bytes.len() != 3 || !(b'1'..=b'9').contains(&bytes[0]) {
+            return None;
+        }
+        if &bytes[1..] == b"xx" {
+            let low = u16::from(bytes[0] - b'0') * 100;
+            return Some(Mask { low, high: low + 99 });
+        }
+        let all_digits = bytes.iter().all(u8::is_ascii_digit);
+        let status = text.parse().ok().filter(|_| all_digits)?;
+        Some(Mask { low: status, high: status })
+    }
+
+    fn fits(self, answer: &Answer) -> bool {
+        (self.low..=self.high).contains(&answer.status)
+    }
+}
+
+type Plainly = (&'static str, fn(&Talk, &Plain) -> bool);
+
+/// Words without an argument.
+const WORDS: [Plainly; 16] = [
+    ("reject", rejected),
+    ("answered", |talk, _| first(talk).is_some()),
+    ("one-answer", |talk, _| own(talk).len() == 1),
+    ("no-answer", |talk, _| own(talk).is_empty()),
+    ("close", |talk, _| server_ended(talk)),
+    ("ended", |talk, _| first(talk).is_some() || server_ended(talk)),
+    ("silent", |talk, _| first(talk).is_none() && talk.end == End::Silent),
+    ("interim", |talk, _| !talk.replies.interim.is_empty()),
+    ("no-interim", |talk, _| talk.replies.interim.is_empty()),
+    ("cut-off", |talk, _| first(talk).is_some_and(|answer| !answer.complete)),
+    ("no-body", |talk, _| first(talk).is_some_and(|answer| answer.body_len == 0)),
+    ("plain", |talk, plain| first(talk).is_some_and(|answer| plain.is(answer))),
+    ("all-plain", |talk, plain| own(talk).iter().all(|answer| plain.is(answer))),
+    ("not-longer", |talk, plain| talk.received <= plain.body_len + plain.body_len / 10 + 1024),
+    ("prompt", prompt),
+    ("anything", |_, _| true),
+];
+
+impl Class {
+    /// # Errors
+    /// The word that is none.
+    pub fn parse(text: &str) -> Result<Class, String> {
+        let words = text.split_whitespace().map(word).collect::<Result<Vec<Word>, String>>()?;
+        if words.is_empty() {
+            return Err("an empty class holds always: write `anything`".to_owned());
+        }
+        Ok(Class { words, text: text.to_owned() })
+    }
+
+    pub fn holds(&self, talk: &Talk, plain: &Plain) -> bool {
+        self.words.iter().all(|word| word.holds(talk, plain))
+    }
+}
+
+impl std::fmt::Display for Class {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+fn word(text: &str) -> Result<Word, String> {
+    let wrong = || format!("{} is no class of outcomes", quoted(text));
+    if let Some(mask) = Mask::parse(text) {
+        return Ok(Word::Status(mask));
+    }
+    if let Some((_, holds)) = WORDS.iter().find(|(name, _)| *name == text) {
+        return Ok(Word::Plain(*holds));
+    }
+    let (name, argument) = text.split_once(':').ok_or_else(wrong)?;
+    let mask = |text: &str| Mask::parse(text).ok_or_else(wrong);
+    Ok(match name {
+        "statuses" => {
+            Word::Statuses(argument.split(',').map(mask).collect::<Result<Vec<Mask>, String>>()?)
+        }
+        "all" => Word::All(mask(argument)?),
+        "not" => Word::Not(mask(argument)?),
+        "has" if !argument.is_empty() => Word::Has(argument.to_owned()),
+        "lacks" if !argument.is_empty() => Word::Lacks(argument.to_owned()),
+        _ => return Err(wrong()),
+    })
+}
+
+impl Word {
+    fn holds(&self, talk: &Talk, plain: &Plain) -> bool {
+        let own = own(talk);
+        match self {
+            Word::Status(mask) => own.first().is_some_and(|answer| mask.fits(answer)),
+            Word::Statuses(masks) => {
+                masks.len() == own.len()
+                    && masks.iter().zip(own).all(|(mask, answer)| mask.fits(answer))
+            }
+            Word::All(mask) => !own.is_empty() && own.iter().all(|answer| mask.fits(answer)),
+            Word::Not(mask) => !own.iter().any(|answer| mask.fits(answer)),
+            Word::Has(name) => own.first().is_some_and(|answer| answer.has_field(name)),
+            Word::Lacks(name) => own.first().is_some_and(|answer| !answer.has_field(name)),
+            Word::Plain(holds) => holds(talk, plain),
+        }
+    }
+}
+
+/// Answers to what the case itself sent.
+fn own(talk: &Talk) -> &[Answer] {
+    let answers = &talk.replies.answers;
+    &answers[..talk.before_follow_up.unwrap_or(answers.len()).min(answers.len())]
+}
+
+fn first(talk: &Talk) -> Option<&Answer> {
+    own(talk).first()
+}
+
+fn server_ended(talk: &Talk) -> bool {
+    matches!(talk.end, End::Closed | End::Broken(_))
+}
+
+fn rejected(talk: &Talk, _: &Plain) -> bool {
+    match first(talk) {
+        Some(answer) => (400..500).contains(&answer.status) || matches!(answer.status, 501 | 505),
+        None => server_ended(talk) && talk.replies.junk.is_none(),
+    }
+}
+
+fn prompt(talk: &Talk, _: &Plain) -> bool {
+    use crate::talk::What;
+    let asked = talk.events.iter().find(|event| matches!(event.what, What::Sent(_)));
+    let heard = talk.events.iter().find(|event| matches!(event.what, What::Received(_)));
+    match (asked, heard) {
+        (Some(asked), Some(heard)) => heard.at - asked.at <= Nanos::SECOND,
+        _ => false,
+    }
+}

@@ -1,0 +1,178 @@
+use super::*;
+use crate::case::Exchange;
+use crate::replies::Replies;
+use sample::FailureClass;
+use units::Nanos;
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+const BAD: &str = "HTTP/1.1 400 No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+
+fn talk(bytes: &str, end: End, follow_up_after: Option<usize>) -> Talk {
+    let mut replies = Replies::new(&["GET".to_owned()]);
+    replies.take(bytes.as_bytes());
+    if end == End::Closed {
+        replies.end();
+    }
+    Talk {
+        start: Nanos::ZERO,
+        connected: Some(Nanos::ZERO),
+        over: Nanos::SECOND,
+        end,
+        replies,
+        before_follow_up: follow_up_after,
+        sent: 10,
+        received: bytes.len() as u64,
+        raw: bytes.as_bytes().to_vec(),
+        events: Vec::new(),
+        all_sent: true,
+    }
+}
+
+fn exchange(accept: &str, also: &str, advise: &str) -> Exchange {
+    let classes = |text: &str| {
+        let one = |text: &str| Class::parse(text).unwrap();
+        text.split('|').filter(|text| !text.is_empty()).map(one).collect()
+    };
+    Exchange {
+        name: "x".into(),
+        steps: Vec::new(),
+        methods: vec!["GET".into()],
+        deadline: Nanos::SECOND,
+        accept: classes(accept),
+        also: classes(also),
+        advise: classes(advise),
+        in_step: true,
+    }
+}
+
+fn judged(lists: [&str; 3], level: Level, talk: &Talk) -> String {
+    let page = talk_page();
+    let found = judge(&exchange(lists[0], lists[1], lists[2]), level, talk, &page);
+    let why = if found.why.is_empty() { String::new() } else { format!(": {}", found.why) };
+    format!("{} ({}){why}", found.outcome.id(), found.seen)
+}
+
+fn talk_page() -> Plain {
+    let answer = talk(OK, End::Open, None).replies.answers[0].clone();
+    Plain { status: 200, body_len: answer.body_len, digest: Some(answer.digest) }
+}
+
+#[test]
+fn what_comes_back_is_judged_by_the_lists() {
+    let lists = ["400", "reject", "2xx"];
+    let table = [
+        (talk(BAD, End::Closed, None), "pass (400, closed)"),
+        (talk("", End::Closed, None), "pass-alternative (closed without a byte)"),
+        (
+            talk("", End::Broken(FailureClass::Reset), None),
+            "pass-alternative (reset without a byte)",
+        ),
+        (
+            talk(OK, End::Open, None),
+            "advisory (200, the connection stands): permitted by no text, harmful to nobody we know of",
+        ),
+        (
+            talk("HTTP/1.1 302 F\r\nContent-Length: 0\r\n\r\n", End::Open, None),
+            "fail (302, the connection stands): the text demands otherwise",
+        ),
+        (
+            talk("HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", End::Open, None),
+            "fail (500, the connection stands): the server answered 500: its own fault by its own word",
+        ),
+        (
+            talk("", End::Silent, None),
+            "fail (nothing, and the connection stands): everything was sent, nothing came back, and the connection stands",
+        ),
+        (
+            talk("", End::Unconnected(FailureClass::Refused), None),
+            "inconclusive (no connection): no connection: ",
+        ),
+    ];
+    for (talk, expected) in table {
+        let said = judged(lists, Level::Must, &talk);
+        assert!(said.starts_with(expected), "{said}\nexpected {expected}");
+    }
+}
+
+#[test]
+fn the_level_decides_what_a_breach_is() {
+    let odd = talk("HTTP/1.1 302 F\r\nContent-Length: 0\r\n\r\n", End::Open, None);
+    for (level, expected) in [
+        (Level::Must, "fail"),
+        (Level::Should, "advisory"),
+        (Level::May, "advisory"),
+        (Level::Opinion, "advisory"),
+    ] {
+        let said = judged(["400", "", ""], level, &odd);
+        assert!(said.starts_with(expected), "{level:?}: {said}");
+    }
+}
+
+#[test]
+fn a_request_that_follows_must_be_in_step() {
+    let two = format!("{OK}{OK}");
+    let three = format!("{OK}{OK}{OK}");
+    let other = format!("{OK}HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n");
+    let table = [
+        (talk(&two, End::Open, Some(1)), "pass"),
+        (talk(OK, End::Closed, Some(1)), "pass"),
+        (
+            talk(OK, End::Silent, Some(1)),
+            "fail (200, no more, and the connection stands): a valid request on the same connection got no answer",
+        ),
+        (
+            talk(&three, End::Open, Some(1)),
+            "fail (200, the connection stands): a valid request on the same connection got 2 answers: they are out of step",
+        ),
+        (
+            talk(&other, End::Open, Some(1)),
+            "fail (200, the connection stands): a valid request on the same connection got 404 with 0 B in place of 200 with 2 B",
+        ),
+    ];
+    for (talk, expected) in table {
+        let said = judged(["2xx", "", ""], Level::Must, &talk);
+        assert!(said.starts_with(expected), "{said}\nexpected {expected}");
+    }
+}
+
+#[test]
+fn every_word_can_hold_and_can_fail() {
+    let ok = talk(OK, End::Open, None);
+    let bad = talk(BAD, End::Closed, None);
+    let none = talk("", End::Closed, None);
+    let hang = talk("", End::Silent, None);
+    let cut = talk("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", End::Closed, None);
+    let interim = talk(&format!("HTTP/1.1 100 Continue\r\n\r\n{OK}"), End::Open, None);
+    let table = [
+        ("200", &ok, &bad),
+        ("4xx", &bad, &ok),
+        ("statuses:200", &ok, &bad),
+        ("all:2xx", &ok, &bad),
+        ("reject", &none, &ok),
+        ("answered", &bad, &none),
+        ("one-answer", &bad, &none),
+        ("no-answer", &none, &bad),
+        ("close", &bad, &ok),
+        ("ended", &none, &hang),
+        ("silent", &hang, &none),
+        ("interim", &interim, &ok),
+        ("no-interim", &ok, &interim),
+        ("not:400", &ok, &bad),
+        ("has:content-length", &ok, &none),
+        ("lacks:date", &ok, &none),
+        ("cut-off", &cut, &ok),
+        ("no-body", &bad, &ok),
+        ("plain", &ok, &bad),
+        ("all-plain", &ok, &bad),
+        ("400 close", &bad, &none),
+    ];
+    let page = talk_page();
+    for (text, holds, fails) in table {
+        let class = Class::parse(text).unwrap();
+        assert!(class.holds(holds, &page), "{text} holds");
+        assert!(!class.holds(fails, &page), "{text} fails");
+    }
+    for text in ["", "4000", "40x", "statuses:", "has:", "what", "all:1"] {
+        assert!(Class::parse(text).is_err(), "{text:?}");
+    }
+}

@@ -1,0 +1,109 @@
+//! Request heads, read strictly.
+
+mod fields;
+mod line;
+
+use super::{Defect, Defects, HEAD_MAX, LINE_MAX};
+pub(super) use line::Form;
+
+/// Why a request is not served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    Status(u16),
+    /// A defect: nothing is said, nothing is closed.
+    Hang,
+}
+
+/// Reason phrases of RFC 9110.
+pub(super) fn reason(status: u16) -> &'static str {
+    match status {
+        302 => "Found",
+        404 => "Not Found",
+        413 => "Content Too Large",
+        414 => "URI Too Long",
+        417 => "Expectation Failed",
+        431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        505 => "HTTP Version Not Supported",
+        _ => "Bad Request",
+    }
+}
+
+/// A request's head.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Head {
+    pub(super) method: String,
+    /// Path and query; of the absolute form what follows its authority.
+    pub(super) target: Vec<u8>,
+    pub(super) form: Form,
+    pub(super) minor: u8,
+    /// Names in lower case, values without blanks around.
+    pub(super) fields: Vec<(String, Vec<u8>)>,
+    pub(super) persistent: bool,
+    pub(super) length: Option<u64>,
+    pub(super) chunked: bool,
+    /// Both Content-Length and Transfer-Encoding are there.
+    pub(super) both_lengths: bool,
+    /// Transfer-Encoding in HTTP/1.0: faulty framing (RFC 9112 section 6.1).
+    pub(super) faulty_framing: bool,
+}
+
+impl Head {
+    /// The first value of a field; `name` in lower case.
+    pub(super) fn field(&self, name: &str) -> Option<&[u8]> {
+        self.fields.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_slice())
+    }
+
+    /// Whether a field's value is this, in any case.
+    pub(super) fn says(&self, name: &str, value: &str) -> bool {
+        self.field(name).is_some_and(|found| found.eq_ignore_ascii_case(value.as_bytes()))
+    }
+
+    pub(super) fn has_body(&self) -> bool {
+        self.chunked || self.length.is_some_and(|length| length > 0)
+    }
+
+    /// Whether 100 is to be sent (RFC 9110 section 10.1.1).
+    pub(super) fn wants_continue(&self, defects: &Defects) -> bool {
+        let asked = self.says("expect", "100-continue") && self.has_body();
+        let can = self.minor >= 1 || defects.contains(&Defect::Continues10);
+        asked && can && !defects.contains(&Defect::WaitsForBody)
+    }
+}
+
+/// Takes a head off the front; `None` while it is not whole.
+pub(super) fn read(buffer: &mut Vec<u8>, defects: &Defects) -> Result<Option<Head>, Refusal> {
+    let has = |defect| defects.contains(&defect);
+    if buffer.starts_with(b"\r\n") {
+        if has(Defect::TakesNoEmptyLine) {
+            return Err(Refusal::Status(400));
+        }
+        buffer.drain(..2);
+    }
+    let Some(end) = buffer.iter().position(|byte| *byte == b'\n') else {
+        let long = buffer.len() > LINE_MAX;
+        return if long { Err(Refusal::Status(414)) } else { Ok(None) };
+    };
+    if end + 1 > LINE_MAX {
+        return Err(Refusal::Status(414));
+    }
+    let text = line::ended_well(&buffer[..=end], defects)?.to_vec();
+    let request = line::read(&text, defects)?;
+    let rest = &buffer[end + 1..];
+    let length = match rest.starts_with(b"\r\n") {
+        true => Some(0),
+        false => rest.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 2),
+    };
+    let Some(length) = length else {
+        let long = buffer.len() > HEAD_MAX;
+        return if long { Err(Refusal::Status(431)) } else { Ok(None) };
+    };
+    let block = rest[..length].to_vec();
+    if end + length > HEAD_MAX {
+        return Err(Refusal::Status(431));
+    }
+    buffer.drain(..end + 1 + length + 2);
+    let fields = fields::read(&block, defects)?;
+    fields::understand(request, fields, defects).map(Some)
+}

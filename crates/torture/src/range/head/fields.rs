@@ -1,0 +1,200 @@
+//! Field lines, and what they say of the message.
+
+use super::line::{RequestLine, is_token};
+use super::{Defect, Defects, Form, Head, Refusal};
+
+type Fields = Vec<(String, Vec<u8>)>;
+
+/// `block`: field lines, each with its CRLF.
+pub(super) fn read(block: &[u8], defects: &Defects) -> Result<Fields, Refusal> {
+    let has = |defect| defects.contains(&defect);
+    let mut fields = Fields::new();
+    let mut rest = block;
+    while let Some(end) = rest.windows(2).position(|two| two == b"\r\n") {
+        let line = &rest[..end];
+        rest = &rest[end + 2..];
+        if line.first().is_some_and(|byte| matches!(byte, b' ' | b'\t')) {
+            return Err(match fields.is_empty() {
+                true if has(Defect::HangsOnLeadingBlank) => Refusal::Hang,
+                false if has(Defect::MistakesFolds) => Refusal::Status(302),
+                _ => Refusal::Status(400),
+            });
+        }
+        if let Some(field) = field(line, defects)? {
+            fields.push(field);
+        }
+    }
+    Ok(fields)
+}
+
+fn field(line: &[u8], defects: &Defects) -> Result<Option<(String, Vec<u8>)>, Refusal> {
+    let has = |defect| defects.contains(&defect);
+    let refused = Refusal::Status(400);
+    let any = has(Defect::TakesAnyLine);
+    let Some(colon) = line.iter().position(|byte| *byte == b':') else {
+        return if any { Ok(None) } else { Err(refused) };
+    };
+    let (mut name, value) = (&line[..colon], &line[colon + 1..]);
+    if has(Defect::TakesBlankBeforeColon) {
+        name = name.trim_ascii_end();
+    }
+    if name.is_empty() || !name.iter().all(|byte| is_token(*byte)) {
+        return if any { Ok(None) } else { Err(refused) };
+    }
+    let control = |byte: &u8| byte.is_ascii_control() && *byte != b'\t';
+    if let Some(found) = value.iter().find(|byte| control(byte)) {
+        let fails = match found {
+            b'\r' => Defect::FailsOnBareCr,
+            b'\n' => Defect::FailsOnBareLf,
+            _ => Defect::FailsOnControls,
+        };
+        return Err(if has(fails) { Refusal::Status(500) } else { refused });
+    }
+    let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+    Ok(Some((name, value.trim_ascii().to_vec())))
+}
+
+/// The head that line and fields make together.
+pub(super) fn understand(
+    line: RequestLine,
+    fields: Fields,
+    defects: &Defects,
+) -> Result<Head, Refusal> {
+    let has = |defect| defects.contains(&defect);
+    host(&line, &fields, defects)?;
+    let mut head = Head {
+        method: line.method,
+        target: line.target,
+        form: line.form,
+        minor: line.minor,
+        fields,
+        ..Head::default()
+    };
+    head.persistent = match head.field("connection").map(<[u8]>::to_ascii_lowercase) {
+        Some(options) if names(&options, b"close") => false,
+        Some(options) if names(&options, b"keep-alive") => true,
+        _ => head.minor >= 1,
+    };
+    lengths(&mut head, defects)?;
+    let expects = head.field("expect").is_some();
+    if expects && head.minor >= 1 && !head.says("expect", "100-continue") {
+        return Err(Refusal::Status(417));
+    }
+    if has(Defect::Upgrades) && head.field("upgrade").is_some() {
+        return Err(Refusal::Status(101));
+    }
+    Ok(head)
+}
+
+/// Whether a list names an option.
+fn names(list: &[u8], option: &[u8]) -> bool {
+    list.split(|byte| *byte == b',').any(|one| one.trim_ascii() == option)
+}
+
+fn host(line: &RequestLine, fields: &Fields, defects: &Defects) -> Result<(), Refusal> {
+    let has = |defect| defects.contains(&defect);
+    let refused = Refusal::Status(400);
+    let own = |(name, value): &(String, Vec<u8>)| (name == "host").then(|| value.clone());
+    let hosts: Vec<Vec<u8>> = fields.iter().filter_map(own).collect();
+    match hosts.as_slice() {
+        [] if line.minor == 0 && has(Defect::FailsWithoutHostIn10) => Err(Refusal::Status(500)),
+        [] if line.minor == 0 || has(Defect::NeedsNoHost) => Ok(()),
+        [] => Err(refused),
+        [one] => {
+            if !is_host(one) && !has(Defect::TakesAnyHost) {
+                return Err(refused);
+            }
+            let other = line.authority.as_ref().is_some_and(|authority| authority != one);
+            match other && line.form == Form::Absolute && has(Defect::ListensToHost) {
+                true => Err(Refusal::Status(404)),
+                false => Ok(()),
+            }
+        }
+        [one, rest @ ..] => {
+            let equal = rest.iter().all(|other| other == one);
+            let switch = if equal { Defect::TakesSameHostTwice } else { Defect::TakesTwoHosts };
+            if has(switch) { Ok(()) } else { Err(refused) }
+        }
+    }
+}
+
+/// `host [":" port]`, no user, no path (RFC 9110 section 7.2).
+fn is_host(value: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(value);
+    let (name, port) = match text.rsplit_once(':') {
+        Some((name, port)) if !port.contains(']') => (name, port),
+        _ => (text.as_ref(), ""),
+    };
+    let letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=[]:".contains(&byte);
+    port.bytes().all(|byte| byte.is_ascii_digit()) && name.bytes().all(letter)
+}
+
+fn lengths(head: &mut Head, defects: &Defects) -> Result<(), Refusal> {
+    let has = |defect| defects.contains(&defect);
+    let values = |name: &str| -> Vec<Vec<u8>> {
+        let own = head.fields.iter().filter(|(found, _)| found == name);
+        own.flat_map(|(_, value)| value.split(|byte| *byte == b',').map(<[u8]>::to_vec))
+            .map(|value| value.trim_ascii().to_ascii_lowercase())
+            .collect()
+    };
+    let (lengths, codings) = (values("content-length"), values("transfer-encoding"));
+    head.length = length(&lengths, defects)?;
+    if codings.is_empty() {
+        return Ok(());
+    }
+    head.both_lengths = head.length.is_some();
+    if head.both_lengths && has(Defect::BelievesLength) {
+        return Ok(());
+    }
+    if head.both_lengths && !has(Defect::AnswersTwice) {
+        return Err(Refusal::Status(400));
+    }
+    head.faulty_framing = head.minor == 0;
+    head.chunked = true;
+    head.length = None;
+    let chunked = |coding: &&Vec<u8>| coding.as_slice() == b"chunked";
+    let count = codings.iter().filter(chunked).count();
+    let last = codings.last().is_some_and(|coding| coding.as_slice() == b"chunked");
+    if codings.iter().any(|coding| !matches!(coding.as_slice(), b"chunked" | b"gzip")) {
+        return if has(Defect::TakesAnyCoding) { Ok(()) } else { Err(Refusal::Status(501)) };
+    }
+    if (count != 1 || !last) && !has(Defect::TakesChunkedAnywhere) {
+        return Err(Refusal::Status(400));
+    }
+    Ok(())
+}
+
+/// Content-Length: digits, and where it is there more than once the same each time.
+fn length(values: &[Vec<u8>], defects: &Defects) -> Result<Option<u64>, Refusal> {
+    let has = |defect| defects.contains(&defect);
+    let mut found = Vec::new();
+    for value in values {
+        let text = String::from_utf8_lossy(value).into_owned();
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = match digits {
+            true if has(Defect::Overflows) => Some(text.bytes().fold(0_u64, |sum, digit| {
+                sum.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'))
+            })),
+            true => text.parse().ok().filter(|length| *length <= super::super::BODY_MAX),
+            false if has(Defect::ReadsNumbersFreely) => {
+                let bare = text.trim_start_matches(['+', '-']).trim_start_matches("0x");
+                let front: String = bare.chars().take_while(char::is_ascii_digit).collect();
+                Some(front.parse().unwrap_or(0))
+            }
+            false => return Err(Refusal::Status(400)),
+        };
+        found.push(number.ok_or(Refusal::Status(413))?);
+    }
+    match found.as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some(*one)),
+        [one, rest @ ..] if rest.iter().all(|other| other == one) => {
+            match has(Defect::RefusesEqualLengths) {
+                true => Err(Refusal::Status(500)),
+                false => Ok(Some(*one)),
+            }
+        }
+        [.., last] if has(Defect::TakesLastLength) => Ok(Some(*last)),
+        _ => Err(Refusal::Status(400)),
+    }
+}

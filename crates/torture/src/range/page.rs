@@ -1,0 +1,196 @@
+//! The server's one page, and the one that takes bodies.
+
+use super::head::{Form, Head, reason};
+use super::{Defect, Defects};
+
+/// The page that is probed, and the one that takes bodies.
+pub const PATH: &str = "/page";
+pub const POST: &str = "/post";
+/// What the page holds.
+pub const PAGE: &str =
+    "The firing range answers.\nEvery line of this page is the same each time.\n";
+
+const DATE: &str = "Thu, 01 Jan 2026 00:00:00 GMT";
+const TAG: &str = "\"range\"";
+/// Ranges of one request that are sent.
+const RANGES_MAX: usize = 4;
+
+/// Everything but the status line and what frames it.
+struct Answer {
+    status: u16,
+    fields: Vec<String>,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    fn new(status: u16) -> Answer {
+        Answer { status, fields: Vec::new(), body: Vec::new() }
+    }
+
+    fn with(mut self, field: impl Into<String>) -> Answer {
+        self.fields.push(field.into());
+        self
+    }
+
+    fn page(status: u16) -> Answer {
+        let mut answer = Answer::new(status)
+            .with(format!("ETag: {TAG}"))
+            .with(format!("Last-Modified: {DATE}"))
+            .with("Accept-Ranges: bytes");
+        answer.body = PAGE.into();
+        answer
+    }
+
+    fn rendered(self, head: &Head, defects: &Defects, closes: bool) -> Vec<u8> {
+        let has = |defect| defects.contains(&defect);
+        let mut out = format!("HTTP/1.1 {} {}\r\n", self.status, phrase(self.status));
+        if !has(Defect::HasNoDate) {
+            out.push_str(&format!("Date: {DATE}\r\n"));
+        }
+        self.fields.iter().for_each(|field| out.push_str(&format!("{field}\r\n")));
+        if !matches!(self.status, 204 | 304) {
+            out.push_str(&format!("Content-Length: {}\r\n", self.body.len()));
+        }
+        if closes {
+            out.push_str("Connection: close\r\n");
+        } else if head.minor == 0 {
+            out.push_str("Connection: keep-alive\r\n");
+        }
+        out.push_str("\r\n");
+        let mut bytes = out.into_bytes();
+        let silent = head.method == "HEAD" && !has(Defect::SendsBodyToHead);
+        if !silent && !matches!(self.status, 204 | 304) {
+            bytes.extend_from_slice(&self.body);
+        }
+        bytes
+    }
+}
+
+fn phrase(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        206 => "Partial Content",
+        304 => "Not Modified",
+        405 => "Method Not Allowed",
+        416 => "Range Not Satisfiable",
+        other => reason(other),
+    }
+}
+
+/// What a request gets; `closes`: the connection ends behind it.
+pub(super) fn answer(head: &Head, defects: &Defects, closes: bool) -> Vec<u8> {
+    chosen(head, defects).rendered(head, defects, closes)
+}
+
+/// An answer to what could not be read.
+pub(super) fn error(status: u16, closes: bool, defects: &Defects) -> Vec<u8> {
+    let mut answer = Answer::new(status);
+    answer.body = format!("{status} {}\n", phrase(status)).into_bytes();
+    answer.rendered(&Head { minor: 1, ..Head::default() }, defects, closes)
+}
+
+fn chosen(head: &Head, defects: &Defects) -> Answer {
+    if matches!(head.form, Form::Asterisk | Form::Authority) {
+        return Answer::new(200);
+    }
+    let path = head.target.split(|byte| *byte == b'?').next().unwrap_or_default();
+    match (head.method.as_str(), path) {
+        ("POST", path) if path == POST.as_bytes() => Answer::page(200),
+        ("GET" | "HEAD", path) if path == PATH.as_bytes() || path == POST.as_bytes() => {
+            get(head, defects)
+        }
+        (_, path) if path == PATH.as_bytes() => {
+            let answer = Answer::new(405);
+            match defects.contains(&Defect::NamesNoMethods) {
+                true => answer,
+                false => answer.with("Allow: GET, HEAD"),
+            }
+        }
+        _ => Answer::new(404),
+    }
+}
+
+/// Conditions (RFC 9110 section 13), then ranges (section 14).
+fn get(head: &Head, defects: &Defects) -> Answer {
+    if let Some(tags) = head.field("if-none-match") {
+        let text = String::from_utf8_lossy(tags);
+        if text == "*" || text.split(',').any(|tag| tag.trim() == TAG) {
+            return Answer::new(304).with(format!("ETag: {TAG}"));
+        }
+    } else if let Some(date) = head.field("if-modified-since") {
+        let is_date = date.ends_with(b" GMT");
+        if is_date || defects.contains(&Defect::BelievesBadDates) {
+            return Answer::new(304).with(format!("ETag: {TAG}"));
+        }
+    }
+    match head.field("range") {
+        Some(ranges) if head.method == "GET" => ranged(&String::from_utf8_lossy(ranges), defects),
+        _ => Answer::page(200),
+    }
+}
+
+fn ranged(text: &str, defects: &Defects) -> Answer {
+    let has = |defect| defects.contains(&defect);
+    let Some(list) = text.strip_prefix("bytes=") else { return Answer::page(200) };
+    let mut found = Vec::new();
+    for one in list.split(',') {
+        match range(one.trim(), defects) {
+            Ok(Some(range)) => found.push(range),
+            Ok(None) => {}
+            Err(()) if has(Defect::OverflowsRanges) => return Answer::new(500),
+            Err(()) => return Answer::page(200),
+        }
+    }
+    if found.len() > RANGES_MAX && !has(Defect::MultipliesRanges) {
+        return Answer::page(200);
+    }
+    let whole = PAGE.len();
+    match found.as_slice() {
+        [] => Answer::new(416).with(format!("Content-Range: bytes */{whole}")),
+        [(first, last)] => {
+            let field = format!("Content-Range: bytes {first}-{last}/{whole}");
+            let mut answer = Answer::page(206).with(field);
+            answer.body = PAGE.as_bytes()[*first..=*last].to_vec();
+            answer
+        }
+        many => multipart(many),
+    }
+}
+
+/// First and last byte; `None` beyond the end; `Err` for what is no range.
+fn range(text: &str, defects: &Defects) -> Result<Option<(usize, usize)>, ()> {
+    let (first, last) = text.split_once('-').ok_or(())?;
+    let number = |text: &str| -> Result<Option<usize>, ()> {
+        match text {
+            "" => Ok(None),
+            _ if !text.bytes().all(|byte| byte.is_ascii_digit()) => Err(()),
+            // what does not fit lies beyond any end
+            _ => match text.parse() {
+                Ok(number) => Ok(Some(number)),
+                Err(_) if defects.contains(&Defect::OverflowsRanges) => Err(()),
+                Err(_) => Ok(Some(usize::MAX)),
+            },
+        }
+    };
+    let end = PAGE.len() - 1;
+    match (number(first)?, number(last)?) {
+        (None, None) => Err(()),
+        (Some(first), Some(last)) if last < first => Err(()),
+        (Some(first), _) if first > end => Ok(None),
+        (Some(first), last) => Ok(Some((first, last.unwrap_or(end).min(end)))),
+        (None, Some(count)) => Ok(Some((PAGE.len().saturating_sub(count), end))),
+    }
+}
+
+fn multipart(ranges: &[(usize, usize)]) -> Answer {
+    let mut answer = Answer::page(206).with("Content-Type: multipart/byteranges; boundary=range");
+    answer.body.clear();
+    for (first, last) in ranges {
+        let head = format!("--range\r\nContent-Range: bytes {first}-{last}/{}\r\n\r\n", PAGE.len());
+        answer.body.extend_from_slice(head.as_bytes());
+        answer.body.extend_from_slice(&PAGE.as_bytes()[*first..=*last]);
+        answer.body.extend_from_slice(b"\r\n");
+    }
+    answer.body.extend_from_slice(b"--range--\r\n");
+    answer
+}

@@ -1,0 +1,469 @@
+//! Whatever comes back on a connection, read without expecting anything: answers in order, interim
+//! ones, and bytes that are no answer. Reads what a polite client would refuse, and says what it was.
+
+use sha2::{Digest, Sha256};
+
+/// Bytes of one head that are read; a longer one is junk.
+pub const HEAD_MAX: usize = 256 << 10;
+/// Fields of one head; more are junk.
+const FIELDS_MAX: usize = 1_024;
+/// Answers of one connection that are kept.
+pub const ANSWERS_MAX: usize = 1_024;
+/// Bytes of what is no answer that are kept for the report.
+const JUNK_MAX: usize = 1 << 10;
+
+/// One answer, as far as it came.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    pub status: u16,
+    pub minor_version: u8,
+    /// As it stood on the wire, the closing empty line included.
+    pub head: Vec<u8>,
+    /// Bytes of content, and their digest once the answer is complete.
+    pub body_len: u64,
+    pub digest: [u8; 32],
+    /// All of it has come; the end of the connection may have been the end of it.
+    pub complete: bool,
+    /// Its framing lets another answer follow.
+    pub persistent: bool,
+}
+
+impl Answer {
+    /// Values of a field, in order.
+    pub fn field<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
+        let name = name.to_ascii_lowercase();
+        let lines = self.head.split(|byte| *byte == b'\n').skip(1);
+        lines.filter_map(move |line| {
+            let line = std::str::from_utf8(line).ok()?;
+            let (found, value) = line.split_once(':')?;
+            found.trim().eq_ignore_ascii_case(&name).then_some(value.trim())
+        })
+    }
+
+    pub fn has_field(&self, name: &str) -> bool {
+        self.field(name).next().is_some()
+    }
+}
+
+/// What has come on one connection.
+#[derive(Clone, Debug)]
+pub struct Replies {
+    /// What is not read yet.
+    buffer: Vec<u8>,
+    methods: Vec<String>,
+    state: State,
+    digest: Sha256,
+    /// Interim answers, in order; 101 ends HTTP and counts as final.
+    pub interim: Vec<u16>,
+    /// The last may be incomplete.
+    pub answers: Vec<Answer>,
+    /// The beginning of bytes that are no answer, and why they are none.
+    pub junk: Option<(String, Vec<u8>)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Head,
+    /// Bytes of content still to come.
+    Length(u64),
+    ChunkSize,
+    /// Bytes of the chunk and its line end still to come.
+    Chunk(u64),
+    Trailers,
+    UntilEnd,
+    /// Nothing that follows can be read as an answer.
+    Lost,
+}
+
+impl Replies {
+    /// `methods`: what the server is taken to answer to, in order; the last stands for all further.
+    pub fn new(methods: &[String]) -> Replies {
+        Replies {
+            buffer: Vec::new(),
+            methods: methods.to_vec(),
+            state: State::Head,
+            digest: Sha256::new(),
+            interim: Vec::new(),
+            answers: Vec::new(),
+            junk: None,
+        }
+    }
+
+    /// The next answer is to this method, whatever was said before.
+    pub fn expect(&mut self, method: &str) {
+        let done = self.whole();
+        self.methods.resize(done, "GET".to_owned());
+        self.methods.push(method.to_owned());
+    }
+
+    /// Whole answers so far.
+    pub fn whole(&self) -> usize {
+        self.answers.iter().filter(|answer| answer.complete).count()
+    }
+
+    /// A head has begun that is not over, or an answer that is not.
+    pub fn unfinished(&self) -> bool {
+        !self.buffer.is_empty() || self.state != State::Head
+    }
+
+    pub fn take(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+        while self.step() {}
+    }
+
+    /// The connection is over: a body without a length is complete now, anything else is cut off.
+    pub fn end(&mut self) {
+        match self.state {
+            State::UntilEnd => self.complete(),
+            State::Head if !self.buffer.is_empty() => self.lose("it ends inside a head"),
+            _ => {}
+        }
+    }
+
+    /// One step forward; false when more is needed.
+    fn step(&mut self) -> bool {
+        match self.state {
+            State::Head => self.head(),
+            State::Length(left) => {
+                let count = self.content(left);
+                self.state = State::Length(left - count);
+                if left == count {
+                    self.complete();
+                    return !self.buffer.is_empty();
+                }
+                false
+            }
+            State::ChunkSize => self.chunk_size(),
+            State::Chunk(left) => self.chunk(left),
+            State::Trailers => self.trailers(),
+            State::UntilEnd => {
+                self.content(u64::MAX);
+                false
+            }
+            State::Lost => {
+                self.keep_junk();
+                false
+            }
+        }
+    }
+
+    /// Takes up to `most` bytes of content; says how many there were.
+    fn content(&mut self, most: u64) -> u64 {
+        let count = usize::try_from(most).unwrap_or(usize::MAX).min(self.buffer.len());
+        let bytes: Vec<u8> = self.buffer.drain(..count).collect();
+        self.digest.update(&bytes);
+        if let Some(answer) = self.answers.last_mut() {
+            answer.body_len += count as u64;
+        }
+        count as u64
+    }
+
+    fn complete(&mut self) {
+        let digest = std::mem::replace(&mut self.digest, Sha256::new()).finalize();
+        if let Some(answer) = self.answers.last_mut() {
+            answer.complete = true;
+            answer.digest = digest.into();
+            self.state = if answer.persistent { State::Head } else { State::Lost };
+        }
+    }
+
+    fn lose(&mut self, why: &str) {
+        self.state = State::Lost;
+        if self.junk.is_none() && !self.buffer.is_empty() {
+            self.junk = Some((why.to_owned(), Vec::new()));
+        }
+        self.keep_junk();
+    }
+
+    fn keep_junk(&mut self) {
+        if self.buffer.is_empty() {
+            return;
+        }
+        let (_, junk) =
+            self.junk.get_or_insert_with(|| ("it follows the last answer".to_owned(), Vec::new()));
+        let room = JUNK_MAX.saturating_sub(junk.len()).min(self.buffer.len());
+        junk.extend_from_slice(&self.buffer[..room]);
+        self.buffer.clear();
+    }
+
+    fn head(&mut self) -> bool {
+        // empty lines before a status line are harmless
+        let blank = self.buffer.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        self.buffer.drain(..blank);
+        if self.buffer.is_empty() {
+            return false;
+        }
+        let seen = self.buffer.len().min(5);
+        if self.buffer[..seen] != b"HTTP/"[..seen] {
+            self.lose("it does not begin with HTTP/");
+            return false;
+        }
+        let mut fields = vec![httparse::EMPTY_HEADER; FIELDS_MAX];
+        let mut head = httparse::Response::new(&mut fields);
+        let mut lenient = httparse::ParserConfig::default();
+        lenient
+            .allow_obsolete_multiline_headers_in_responses(true)
+            .allow_spaces_after_header_name_in_responses(true)
+            .allow_multiple_spaces_in_response_status_delimiters(true);
+        match lenient.parse_response(&mut head, &self.buffer) {
+            Ok(httparse::Status::Complete(length)) => {
+                let (status, minor) = (head.code.unwrap_or(0), head.version.unwrap_or(0));
+                let facts = Facts::of(head.headers, minor);
+                self.begin(status, minor, length, facts);
+                true
+            }
+            Ok(httparse::Status::Partial) if self.buffer.len() > HEAD_MAX => {
+                self.lose("its head is longer than 256 KiB");
+                false
+            }
+            Ok(httparse::Status::Partial) => false,
+            Err(error) => {
+                self.lose(&format!("its head cannot be read: {error}"));
+                false
+            }
+        }
+    }
+
+    fn begin(&mut self, status: u16, minor_version: u8, length: usize, facts: Facts) {
+        let head: Vec<u8> = self.buffer.drain(..length).collect();
+        if (100..200).contains(&status) && status != 101 {
+            self.interim.push(status);
+            return;
+        }
+        if self.answers.len() == ANSWERS_MAX {
+            return self.lose("there are more than 1,024 answers");
+        }
+        let index = self.answers.len();
+        let method = self.methods.get(index).or(self.methods.last()).map_or("GET", String::as_str);
+        let framing = facts.framing(status, method);
+        let persistent = facts.keep_alive && framing.is_some() && status != 101;
+        let answer = Answer { status, minor_version, head, persistent, ..Answer::default() };
+        self.answers.push(answer);
+        self.digest = Sha256::new();
+        match framing {
+            Some(Framing::Length(0)) => self.complete(),
+            Some(Framing::Length(length)) => self.state = State::Length(length),
+            Some(Framing::Chunked) => self.state = State::ChunkSize,
+            None => self.state = State::UntilEnd,
+        }
+    }
+
+    /// A line of the buffer, taken off; its line end is cut.
+    fn line(&mut self) -> Option<Vec<u8>> {
+        let end = self.buffer.iter().position(|byte| *byte == b'\n')?;
+        let mut line: Vec<u8> = self.buffer.drain(..=end).collect();
+        line.pop();
+        if line.last() == Some(&b'\r') {
+            line.pop();
+        }
+        Some(line)
+    }
+
+    fn chunk_size(&mut self) -> bool {
+        let Some(line) = self.line() else {
+            if self.buffer.len() > HEAD_MAX {
+                self.lose("a chunk's size does not end");
+            }
+            return false;
+        };
+        let text = String::from_utf8_lossy(&line);
+        let digits = text.split(';').next().unwrap_or_default().trim();
+        match u64::from_str_radix(digits, 16) {
+            Ok(0) => self.state = State::Trailers,
+            // the line end of the chunk counts as part of it
+            Ok(size) if size < u64::MAX - 2 => self.state = State::Chunk(size + 2),
+            _ => {
+                self.buffer.splice(..0, line);
+                self.lose("a chunk's size cannot be read");
+                return false;
+            }
+        }
+        true
+    }
+
+    fn chunk(&mut self, left: u64) -> bool {
+        if left > 2 {
+            let count = self.content(left - 2);
+            self.state = State::Chunk(left - count);
+            return count > 0;
+        }
+        let count = (left as usize).min(self.buffer.len());
+        self.buffer.drain(..count);
+        let left = left - count as u64;
+        self.state = if left == 0 { State::ChunkSize } else { State::Chunk(left) };
+        count > 0
+    }
+
+    fn trailers(&mut self) -> bool {
+        match self.line() {
+            Some(line) if line.is_empty() => {
+                self.complete();
+                true
+            }
+            Some(_) => true,
+            None if self.buffer.len() > HEAD_MAX => {
+                self.lose("its trailers do not end");
+                false
+            }
+            None => false,
+        }
+    }
+}
+
+enum Framing {
+    Length(u64),
+    Chunked,
+}
+
+/// What a head says of the message's end.
+struct Facts {
+    length: Option<u64>,
+    chunked: bool,
+    keep_alive: bool,
+}
+
+impl Facts {
+    fn of(fields: &[httparse::Header<'_>], minor: u8) -> Facts {
+        let mut facts = Facts { length: None, chunked: false, keep_alive: minor >= 1 };
+        for field in fields {
+            let value = String::from_utf8_lossy(field.value).trim().to_ascii_lowercase();
+            let name = field.name.trim();
+            if name.eq_ignore_ascii_case("content-length") {
+                facts.length = value.split(',').next().and_then(|one| one.trim().parse().ok());
+            } else if name.eq_ignore_ascii_case("transfer-encoding") {
+                facts.chunked |=
+                    value.split(',').next_back().is_some_and(|one| one.trim() == "chunked");
+            } else if name.eq_ignore_ascii_case("connection") {
+                let mut options = value.split(',').map(str::trim);
+                if options.clone().any(|option| option == "close") {
+                    facts.keep_alive = false;
+                } else if options.any(|option| option == "keep-alive") {
+                    facts.keep_alive = true;
+                }
+            }
+        }
+        facts
+    }
+
+    /// `None`: until the end of the connection (RFC 9112 section 6.3).
+    fn framing(&self, status: u16, method: &str) -> Option<Framing> {
+        let none = method == "HEAD"
+            || matches!(status, 204 | 304)
+            || method == "CONNECT" && (200..300).contains(&status);
+        if none {
+            return Some(Framing::Length(0));
+        }
+        if self.chunked {
+            return Some(Framing::Chunked);
+        }
+        self.length.map(Framing::Length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Write;
+
+    /// What was read, in a line: the same for every way of cutting the input.
+    fn read(methods: &[&str], input: &str, ended: bool) -> String {
+        let methods: Vec<String> = methods.iter().map(|method| (*method).to_owned()).collect();
+        let whole = told(&methods, &[input.as_bytes()], ended);
+        let bytes: Vec<&[u8]> = input.as_bytes().chunks(1).collect();
+        assert_eq!(told(&methods, &bytes, ended), whole, "byte by byte");
+        whole
+    }
+
+    fn told(methods: &[String], pieces: &[&[u8]], ended: bool) -> String {
+        let mut replies = Replies::new(methods);
+        pieces.iter().for_each(|piece| replies.take(piece));
+        if ended {
+            replies.end();
+        }
+        let mut out = String::new();
+        for status in &replies.interim {
+            write!(out, "({status}) ").unwrap();
+        }
+        for answer in &replies.answers {
+            let whole = if answer.complete { "" } else { "…" };
+            write!(out, "{} {}{whole} ", answer.status, answer.body_len).unwrap();
+        }
+        if let Some((why, junk)) = &replies.junk {
+            write!(out, "junk: {why}: {}", junk.escape_ascii()).unwrap();
+        }
+        out.trim_end().to_owned()
+    }
+
+    #[test]
+    fn answers_are_read_one_after_the_other() {
+        let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\nT: v\r\n\r\n";
+        let table = [
+            (vec!["GET"], ok.to_owned(), false, "200 2"),
+            (vec!["GET"], format!("{ok}{ok}"), false, "200 2 200 2"),
+            (vec!["GET"], format!("\r\n{ok}\n"), false, "200 2"),
+            (vec!["GET"], format!("{chunked}{ok}"), false, "200 3 200 2"),
+            (
+                vec!["HEAD", "GET"],
+                format!("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{ok}"),
+                false,
+                "200 0 200 2",
+            ),
+            (vec!["GET"], format!("HTTP/1.1 100 Continue\r\n\r\n{ok}"), false, "(100) 200 2"),
+            (vec!["GET"], "HTTP/1.0 200 OK\r\n\r\nabc".into(), true, "200 3"),
+            (vec!["GET"], "HTTP/1.0 200 OK\r\n\r\nabc".into(), false, "200 3…"),
+            (vec!["GET"], "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc".into(), true, "200 3…"),
+            (vec!["GET"], "HTTP/1.1 304 Not\r\nContent-Length: 9\r\n\r\n".into(), false, "304 0"),
+            (
+                vec!["GET"],
+                "HTTP/1.1 400 Bad\r\nConnection: close\r\nContent-Length: 1\r\n\r\nxHTTP".into(),
+                false,
+                "400 1 junk: it follows the last answer: HTTP",
+            ),
+            (
+                vec!["GET"],
+                "<html>no status line".into(),
+                true,
+                "junk: it does not begin with HTTP/: <html>no status line",
+            ),
+            (
+                vec!["GET"],
+                "HTTP/1.1 200 O".into(),
+                true,
+                "junk: it ends inside a head: HTTP/1.1 200 O",
+            ),
+            (
+                vec!["GET"],
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n".into(),
+                false,
+                "200 0… junk: a chunk's size cannot be read: zz",
+            ),
+            (vec!["GET"], "HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\nfree".into(), true, "101 4"),
+            (vec!["GET"], String::new(), true, ""),
+        ];
+        for (methods, input, ended, expected) in table {
+            assert_eq!(read(&methods, &input, ended), expected, "{input:?}");
+        }
+    }
+
+    #[test]
+    fn fields_are_found_in_any_case() {
+        let mut replies = Replies::new(&["GET".to_owned()]);
+        replies.take(b"HTTP/1.1 405 No\r\nALLOW: GET, HEAD\r\nContent-Length: 0\r\n\r\n");
+        let answer = &replies.answers[0];
+        assert!(answer.has_field("Allow") && !answer.has_field("Date"));
+        assert_eq!(answer.field("allow").collect::<Vec<_>>(), ["GET, HEAD"]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_panic(bytes in proptest::collection::vec(0u8..=255, 0..400), head in 0usize..4) {
+            let heads = ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n"];
+            let mut replies = Replies::new(&["GET".to_owned()]);
+            replies.take(heads[head].as_bytes());
+            replies.take(&bytes);
+            replies.end();
+        }
+    }
+}

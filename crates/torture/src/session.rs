@@ -1,0 +1,401 @@
+//! A run of conformance cases: what the server does with plain requests and with harmless oddities,
+//! then case by case, each breach tried again until it is sure or known to come and go.
+
+mod habits;
+mod random;
+
+pub use habits::{Habits, ODDITIES};
+
+use crate::case::{Case, Exchange, Need, Step};
+use crate::judge::{self, Judgement, Outcome, Plain};
+use crate::talk::{End, Move, Script, Talk};
+use crate::text::{self, Values};
+use conduit::{OpenOptions, Peer};
+use std::collections::BTreeMap;
+use units::Nanos;
+
+/// Tries of an exchange that fails; it is a finding when it fails in most of them.
+pub const TRIES: u32 = 3;
+/// Plain requests before anything odd is sent.
+const PLAIN_CALLS: usize = 3;
+/// Time for a plain request.
+const PLAIN_DEADLINE: Nanos = Nanos::from_secs(5);
+/// How long the server may take to answer plain requests again after a case.
+pub const GATE: Nanos = Nanos::from_secs(30);
+const GATE_EVERY: Nanos = Nanos::from_millis(200);
+
+/// How long a connection is watched after its last answer, for answers that nobody asked for.
+const GRACE: Nanos = Nanos::from_millis(60);
+
+/// How long the server is given to close a connection that it said it would close.
+const LINGER: Nanos = Nanos::from_secs(2);
+
+/// What was asked for.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Of everything random.
+    pub seed: u64,
+    /// Executions of random data of one case at most.
+    pub executions_max: u64,
+}
+
+/// Who is tested.
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub peer: Peer,
+    /// Name for SNI; `None` without TLS.
+    pub tls_name: Option<String>,
+    /// `path` is the probed page.
+    pub values: Values,
+    /// `values.post` names a page that takes bodies.
+    pub takes_bodies: bool,
+    /// Field lines of ours, each with its line end: User-Agent and the user's own.
+    pub fields: String,
+}
+
+/// What the runner needs of the world.
+pub trait World {
+    fn now(&mut self) -> Nanos;
+
+    /// Has these conversations, all at once, and gives them back in their order.
+    fn talk(&mut self, scripts: Vec<Script>) -> Vec<Talk>;
+
+    fn pause(&mut self, span: Nanos);
+
+    /// The run is to end now.
+    fn interrupted(&self) -> bool;
+}
+
+/// What came of one exchange.
+#[derive(Clone, Debug)]
+pub struct ExchangeResult {
+    pub name: String,
+    pub judgement: Judgement,
+    /// Tries, and how many of them failed.
+    pub tries: u32,
+    pub failed: u32,
+    /// The bytes that were sent, pauses left out, and the beginning of what came back, of the try
+    /// that is judged.
+    pub sent: Vec<u8>,
+    pub received: Vec<u8>,
+    pub took: Nanos,
+}
+
+/// What came of a case: as bad as its worst exchange.
+#[derive(Clone, Debug)]
+pub struct CaseResult {
+    pub case: Case,
+    pub outcome: Outcome,
+    /// Why it was skipped.
+    pub skipped: Option<String>,
+    /// Of random data only what did not pass, the first of it.
+    pub exchanges: Vec<ExchangeResult>,
+    /// Executions of random data by what came back.
+    pub tally: BTreeMap<String, u64>,
+    /// Set when plain requests were not answered as before at once: the time until they were;
+    /// `None` inside when they never were.
+    pub recovery: Option<Option<Nanos>>,
+}
+
+/// What the run as a whole came to.
+#[derive(Clone, Debug, Default)]
+pub struct RunResult {
+    pub plain: Plain,
+    pub habits: Habits,
+    /// What the page that is named for bodies did with a plain POST, where it took none.
+    pub post_trouble: Option<String>,
+    pub cases: Vec<CaseResult>,
+    /// Why nothing, or not everything, was tested.
+    pub ended_early: Option<String>,
+    pub interrupted: bool,
+    pub took: Nanos,
+}
+
+/// Runs the cases, in their order. `told` hears of each when it is done.
+pub fn run(
+    target: &Target,
+    settings: &Settings,
+    cases: &[Case],
+    world: &mut dyn World,
+    told: &mut dyn FnMut(&CaseResult),
+) -> RunResult {
+    let start = world.now();
+    let mut runner = Runner { target, settings, world, plain: Plain::default(), serial: 0 };
+    let mut result = RunResult::default();
+    match runner.preconditions() {
+        Ok(plain) => runner.plain = plain,
+        Err(why) => {
+            result.ended_early = Some(why);
+            result.took = runner.world.now() - start;
+            return result;
+        }
+    }
+    result.plain = runner.plain.clone();
+    result.habits = runner.habits();
+    let mut has = habits::offers(&runner.ask(&habits::plain_request(target, "")), &runner.ranges());
+    result.post_trouble = runner.post_trouble();
+    if target.takes_bodies && result.post_trouble.is_none() {
+        has.push(Need::Post);
+    }
+    for case in cases {
+        if runner.world.interrupted() {
+            result.interrupted = true;
+            break;
+        }
+        let done = runner.case(case, &has);
+        told(&done);
+        let lost = matches!(done.recovery, Some(None));
+        let id = done.case.id.clone();
+        result.cases.push(done);
+        if lost {
+            let span = units::show::duration(GATE);
+            result.ended_early =
+                Some(format!("no plain request was answered as before within {span} of {id}"));
+            break;
+        }
+    }
+    result.interrupted |= runner.world.interrupted();
+    result.took = runner.world.now() - start;
+    result
+}
+
+struct Runner<'a> {
+    target: &'a Target,
+    settings: &'a Settings,
+    world: &'a mut dyn World,
+    plain: Plain,
+    /// Numbers the markers.
+    serial: u64,
+}
+
+impl Runner<'_> {
+    /// The probed page answers, and always the same.
+    fn preconditions(&mut self) -> Result<Plain, String> {
+        let mut plain: Option<Plain> = None;
+        for _ in 0..PLAIN_CALLS {
+            let talk = self.ask(&habits::plain_request(self.target, ""));
+            if let End::Unconnected(class) = talk.end {
+                return Err(format!("no connection: {}", class.explain()));
+            }
+            let Some(answer) = talk.replies.answers.first().filter(|answer| answer.complete) else {
+                return Err(format!("a plain GET was not answered: {}", judge::seen(&talk)));
+            };
+            if !(200..400).contains(&answer.status) {
+                return Err(format!(
+                    "a plain GET was answered {}: name a page that is there",
+                    answer.status
+                ));
+            }
+            let now = Plain {
+                status: answer.status,
+                body_len: answer.body_len,
+                digest: Some(answer.digest),
+            };
+            plain = Some(match plain {
+                Some(before) if before.status != now.status => {
+                    return Err(format!(
+                        "a plain GET was answered {} and then {}: name a page that is steady",
+                        before.status, now.status
+                    ));
+                }
+                // a page that changes: its status alone is held against the answers
+                Some(before) if before.digest != now.digest => Plain { digest: None, ..now },
+                _ => now,
+            });
+        }
+        plain.ok_or_else(|| "nothing was asked".to_owned())
+    }
+
+    fn habits(&mut self) -> Habits {
+        let mut habits = Habits::default();
+        for (name, method, bytes) in ODDITIES {
+            if self.world.interrupted() {
+                break;
+            }
+            let made = text::bytes(bytes, &self.target.values).unwrap_or_default();
+            let mut script = self.bare(vec![Move::Send(made)], PLAIN_DEADLINE);
+            script.methods = vec![method.to_owned()];
+            let talk = self.hold(script);
+            habits.seen.push((name, judge::seen(&talk)));
+        }
+        habits
+    }
+
+    /// A plain POST is answered below 400, or what came back.
+    fn post_trouble(&mut self) -> Option<String> {
+        let target = self.target;
+        if !target.takes_bodies {
+            return None;
+        }
+        let (path, host, ours) = (&target.values.post, &target.values.host, &target.fields);
+        let head =
+            format!("POST {path} HTTP/1.1\r\nHost: {host}\r\n{ours}Content-Length: 1\r\n\r\nx");
+        let mut script = self.bare(vec![Move::Send(head.into_bytes())], PLAIN_DEADLINE);
+        script.methods = vec!["POST".to_owned()];
+        let talk = self.hold(script);
+        let taken = talk.replies.answers.first().is_some_and(|answer| answer.status < 400);
+        (!taken).then(|| judge::seen(&talk))
+    }
+
+    fn ranges(&mut self) -> Talk {
+        self.ask(&habits::plain_request(self.target, "Range: bytes=0-0\r\n"))
+    }
+
+    fn case(&mut self, case: &Case, has: &[Need]) -> CaseResult {
+        let mut result = CaseResult {
+            case: case.clone(),
+            outcome: Outcome::Pass,
+            skipped: None,
+            exchanges: Vec::new(),
+            tally: BTreeMap::new(),
+            recovery: None,
+        };
+        let given =
+            |need: &Need| has.contains(need) || *need == Need::Post && self.target.takes_bodies;
+        if let Some(need) = case.needs.iter().find(|need| !given(need)) {
+            result.outcome = Outcome::Skipped;
+            result.skipped = Some(need.missing().to_owned());
+            return result;
+        }
+        for exchange in &case.exchanges {
+            if self.world.interrupted() {
+                break;
+            }
+            let done = self.exchange(case, exchange);
+            result.outcome = result.outcome.max(done.judgement.outcome);
+            result.exchanges.push(done);
+        }
+        if let Some(fuzz) = &case.fuzz {
+            self.random(case, fuzz, &mut result);
+        }
+        result.recovery = self.gate();
+        if result.recovery.is_some() {
+            result.outcome = Outcome::Fail;
+        }
+        result
+    }
+
+    fn exchange(&mut self, case: &Case, exchange: &Exchange) -> ExchangeResult {
+        let mut kept: Option<ExchangeResult> = None;
+        let (mut tries, mut failed) = (0, 0);
+        while tries < TRIES && !self.world.interrupted() {
+            let script = self.script(exchange);
+            let sent = spoken(&script.steps);
+            let talk = self.hold(script);
+            let judgement = judge::judge(exchange, case.level, &talk, &self.plain);
+            tries += 1;
+            let bad = matches!(judgement.outcome, Outcome::Fail | Outcome::Inconclusive);
+            failed += u32::from(bad);
+            if kept.is_none() || bad {
+                kept = Some(ExchangeResult {
+                    name: exchange.name.clone(),
+                    judgement,
+                    tries: 0,
+                    failed: 0,
+                    sent,
+                    received: talk.raw,
+                    took: talk.over,
+                });
+            }
+            if !bad && failed == 0 {
+                break;
+            }
+        }
+        let mut result = kept.unwrap_or_else(|| ExchangeResult {
+            name: exchange.name.clone(),
+            judgement: Judgement { outcome: Outcome::Inconclusive, ..Judgement::default() },
+            tries: 0,
+            failed: 0,
+            sent: Vec::new(),
+            received: Vec::new(),
+            took: Nanos::ZERO,
+        });
+        if failed > 0 && failed < tries {
+            result.judgement.outcome = Outcome::Flaky;
+        }
+        (result.tries, result.failed) = (tries, failed);
+        result
+    }
+
+    fn script(&mut self, exchange: &Exchange) -> Script {
+        self.serial += 1;
+        let values = Values { marker: format!("m{}", self.serial), ..self.target.values.clone() };
+        let steps = exchange.steps.iter().map(|step| compile(step, &values)).collect();
+        let follow_up = exchange.in_step.then(|| habits::plain_request(self.target, ""));
+        let mut script = self.bare(steps, exchange.deadline);
+        script.methods.clone_from(&exchange.methods);
+        script.follow_up = follow_up;
+        script.grace = GRACE;
+        script.linger = LINGER;
+        script
+    }
+
+    fn bare(&mut self, steps: Vec<Move>, deadline: Nanos) -> Script {
+        Script {
+            peer: self.target.peer.clone(),
+            options: OpenOptions { nodelay: true, ..OpenOptions::default() },
+            tls_name: self.target.tls_name.clone(),
+            start: self.world.now(),
+            steps,
+            methods: vec!["GET".to_owned()],
+            deadline,
+            follow_up: None,
+            grace: Nanos::ZERO,
+            linger: Nanos::ZERO,
+            hold: false,
+        }
+    }
+
+    fn ask(&mut self, bytes: &[u8]) -> Talk {
+        let script = self.bare(vec![Move::Send(bytes.to_vec())], PLAIN_DEADLINE);
+        self.hold(script)
+    }
+
+    fn hold(&mut self, script: Script) -> Talk {
+        let mut talks = self.world.talk(vec![script]);
+        talks.pop().expect("a world gives back a talk for each script")
+    }
+
+    /// Plain requests are answered as before, or the time until they were.
+    fn gate(&mut self) -> Option<Option<Nanos>> {
+        let start = self.world.now();
+        let mut late = false;
+        loop {
+            let talk = self.ask(&habits::plain_request(self.target, "Connection: close\r\n"));
+            let right = talk.replies.answers.first().is_some_and(|first| self.plain.is(first));
+            let now = self.world.now();
+            match right {
+                true if late => return Some(Some(now - start)),
+                true => return None,
+                false if self.world.interrupted() => return None,
+                false if now - start > GATE => return Some(None),
+                false => self.world.pause(GATE_EVERY),
+            }
+            late = true;
+        }
+    }
+}
+
+fn compile(step: &Step, values: &Values) -> Move {
+    match step {
+        // the reader of cases has tried it
+        Step::Send(text) => Move::Send(text::bytes(text, values).unwrap_or_default()),
+        Step::Pause(span) => Move::Pause(*span),
+        Step::Await(what) => Move::Await(*what),
+        Step::HalfClose => Move::HalfClose,
+        Step::Reset => Move::Reset,
+        Step::Close => Move::Close,
+        Step::StopReading => Move::StopReading,
+        Step::Read => Move::Read,
+    }
+}
+
+fn spoken(steps: &[Move]) -> Vec<u8> {
+    let mut all = Vec::new();
+    for step in steps {
+        if let Move::Send(bytes) = step {
+            all.extend_from_slice(bytes);
+        }
+    }
+    all
+}

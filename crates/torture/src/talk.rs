@@ -1,0 +1,234 @@
+//! Conversations: what a case says, said on connections of their own, and everything that came of
+//! it. Many at once, each from an instant of its own: a case, the probes beside it and the
+//! connections that press are all lines of one [`Stage`].
+
+mod line;
+
+use crate::case::Awaited;
+use crate::replies::Replies;
+use conduit::{Close, Io, OpenOptions, Peer, Ready, Slot, TlsFactory};
+use line::Line;
+use sample::FailureClass;
+use units::Nanos;
+
+/// Bytes received on one connection that are kept as they came.
+pub const RECEIVED_MAX: usize = 64 << 10;
+/// Events of one connection that are kept.
+pub const EVENTS_MAX: usize = 4_096;
+
+/// What one connection is to say.
+#[derive(Clone, Debug)]
+pub struct Script {
+    pub peer: Peer,
+    pub options: OpenOptions,
+    /// Name for SNI; `None`: what is sent goes out as it is.
+    pub tls_name: Option<String>,
+    /// When to begin.
+    pub start: Nanos,
+    pub steps: Vec<Move>,
+    /// The methods that the server is taken to answer to.
+    pub methods: Vec<String>,
+    /// Time for everything, from the start.
+    pub deadline: Nanos,
+    /// A valid GET for the same connection, sent when every answer has come and the connection
+    /// stands.
+    pub follow_up: Option<Vec<u8>>,
+    /// How long the connection is watched after its last answer, for surplus bytes.
+    pub grace: Nanos,
+    /// How long the server is given to close a connection that it said it would close.
+    pub linger: Nanos,
+    /// Hold the connection when everything is said and answered, until it ends or the deadline.
+    pub hold: bool,
+}
+
+/// A step with its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Move {
+    Send(Vec<u8>),
+    Pause(Nanos),
+    Await(Awaited),
+    HalfClose,
+    Reset,
+    Close,
+    StopReading,
+    Read,
+}
+
+/// What happened, in order; times count from the line's start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    pub at: Nanos,
+    pub what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    Connected,
+    /// The TLS handshake is over.
+    Secure,
+    /// So many bytes of ours were taken by the kernel; so many of theirs came.
+    Sent(usize),
+    Received(usize),
+    /// FIN or RST from us; the end of our interest.
+    HalfClosed,
+    ResetByUs,
+    ClosedByUs,
+    /// FIN from them, or the connection broke.
+    Ended,
+    Broken(FailureClass),
+}
+
+/// How a conversation ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum End {
+    /// No connection came to be.
+    Unconnected(FailureClass),
+    /// The server ended it in order; broke it.
+    Closed,
+    Broken(FailureClass),
+    /// Everything was answered, and the connection stands.
+    Open,
+    /// Something was still to come when the time was up, and the connection stands.
+    Silent,
+    /// We ended it, as the script says, or were told to stop.
+    #[default]
+    Ours,
+}
+
+/// A conversation that is over.
+#[derive(Clone, Debug)]
+pub struct Talk {
+    pub start: Nanos,
+    /// Counted from the start.
+    pub connected: Option<Nanos>,
+    pub over: Nanos,
+    pub end: End,
+    pub replies: Replies,
+    /// Answers that had come before the follow-up was sent; `None` when it was not.
+    pub before_follow_up: Option<usize>,
+    pub sent: u64,
+    pub received: u64,
+    /// The first [`RECEIVED_MAX`] bytes that came, after TLS.
+    pub raw: Vec<u8>,
+    pub events: Vec<Event>,
+    /// Every byte of the script was handed over.
+    pub all_sent: bool,
+}
+
+/// Where a line stands, for who presses: connections that are held count as slots taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Its start has not come.
+    Waiting,
+    Connecting,
+    Open,
+    Over,
+}
+
+/// What a turn ends in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// Nothing to do until then, unless a connection becomes ready.
+    Until(Nanos),
+    Over,
+}
+
+/// Conversations under way.
+pub struct Stage<'t> {
+    lines: Vec<Option<Line>>,
+    free: Vec<usize>,
+    done: Vec<(usize, Talk)>,
+    tls: Option<&'t mut dyn TlsFactory>,
+}
+
+impl std::fmt::Debug for Stage<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stage").field("lines", &self.lines.len()).finish_non_exhaustive()
+    }
+}
+
+impl<'t> Stage<'t> {
+    /// `tls` must be there when a script has a `tls_name`.
+    pub fn new(tls: Option<&'t mut dyn TlsFactory>) -> Stage<'t> {
+        Stage { lines: Vec::new(), free: Vec::new(), done: Vec::new(), tls }
+    }
+
+    /// Takes a conversation on; the number tells it from the others that are under way.
+    pub fn add(&mut self, script: Script) -> usize {
+        let line = Some(Line::new(script));
+        match self.free.pop() {
+            Some(place) => {
+                self.lines[place] = line;
+                place
+            }
+            None => {
+                self.lines.push(line);
+                self.lines.len() - 1
+            }
+        }
+    }
+
+    /// Does what can be done now.
+    pub fn turn(&mut self, io: &mut impl Io) -> Pause {
+        let now = io.now();
+        let mut next: Option<Nanos> = None;
+        for slot in 0..self.lines.len() {
+            let Some(line) = &mut self.lines[slot] else { continue };
+            if line.due() <= now {
+                line.turn(io, slot as Slot, &mut self.tls);
+            }
+            match line.is_over() {
+                true => self.retire(io, slot),
+                false => next = Some(next.map_or(line.due(), |at| at.min(line.due()))),
+            }
+        }
+        next.map_or(Pause::Over, Pause::Until)
+    }
+
+    /// Takes one readiness event.
+    pub fn handle(&mut self, io: &mut impl Io, event: Ready) {
+        let slot = event.slot as usize;
+        let Some(Some(line)) = self.lines.get_mut(slot) else { return };
+        line.ready(io, event.slot);
+        if line.is_over() {
+            self.retire(io, slot);
+        }
+    }
+
+    /// Ends a conversation now, in order or by a reset.
+    pub fn release(&mut self, io: &mut impl Io, slot: usize, how: Close) {
+        let Some(Some(line)) = self.lines.get_mut(slot) else { return };
+        line.give_up(io, slot as Slot, how);
+        self.retire(io, slot);
+    }
+
+    /// Ends everything now.
+    pub fn abandon(&mut self, io: &mut impl Io) {
+        for slot in 0..self.lines.len() {
+            self.release(io, slot, Close::Orderly);
+        }
+    }
+
+    pub fn standing(&self, slot: usize) -> Standing {
+        self.lines.get(slot).and_then(Option::as_ref).map_or(Standing::Over, Line::standing)
+    }
+
+    /// Connections that stand now.
+    pub fn open_count(&self) -> usize {
+        let lines = self.lines.iter().flatten();
+        lines.filter(|line| line.standing() == Standing::Open).count()
+    }
+
+    /// What is over since this was asked last.
+    pub fn finished(&mut self) -> Vec<(usize, Talk)> {
+        std::mem::take(&mut self.done)
+    }
+
+    fn retire(&mut self, io: &mut impl Io, slot: usize) {
+        if let Some(line) = self.lines[slot].take() {
+            io.close(slot as Slot, Close::Orderly);
+            self.free.push(slot);
+            self.done.push((slot, line.into_talk()));
+        }
+    }
+}

@@ -1,0 +1,442 @@
+//! One conversation.
+
+use super::{EVENTS_MAX, End, Event, Move, RECEIVED_MAX, Script, Standing, Talk, What};
+use crate::case::Awaited;
+use crate::replies::Replies;
+use conduit::{Close, Io, IoError, Slot, TlsFactory, TlsSession};
+use sample::FailureClass;
+use units::Nanos;
+
+/// Bytes taken off a socket at a time.
+const READ_SIZE: usize = 64 << 10;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Waiting,
+    Connecting,
+    Handshake,
+    Talking,
+    /// Everything is said.
+    Listening,
+    Over,
+}
+
+/// What had come when a step began to wait.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    interim: usize,
+    begun: usize,
+    whole: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Line {
+    script: Script,
+    stage: Stage,
+    /// The next step; bytes of it, encrypted where need be, of which `out_at` are gone.
+    step: usize,
+    out: Vec<u8>,
+    out_at: usize,
+    /// The pause of the current step ends.
+    paused_until: Option<Nanos>,
+    mark: Option<Mark>,
+    reading: bool,
+    session: Option<Box<dyn TlsSession>>,
+    replies: Replies,
+    before_follow_up: Option<usize>,
+    /// When the last byte came.
+    heard_at: Nanos,
+    /// Nothing more can be written; what the server said before may still be there.
+    deaf: Option<FailureClass>,
+    connected: Option<Nanos>,
+    over: Nanos,
+    end: Option<End>,
+    sent: u64,
+    received: u64,
+    raw: Vec<u8>,
+    events: Vec<Event>,
+}
+
+impl Line {
+    pub(super) fn new(script: Script) -> Line {
+        Line {
+            stage: Stage::Waiting,
+            step: 0,
+            out: Vec::new(),
+            out_at: 0,
+            paused_until: None,
+            mark: None,
+            reading: true,
+            session: None,
+            replies: Replies::new(&script.methods),
+            before_follow_up: None,
+            heard_at: Nanos::ZERO,
+            deaf: None,
+            connected: None,
+            over: Nanos::ZERO,
+            end: None,
+            sent: 0,
+            received: 0,
+            raw: Vec::new(),
+            events: Vec::new(),
+            script,
+        }
+    }
+
+    /// When there is something to do without an event.
+    pub(super) fn due(&self) -> Nanos {
+        let end = self.script.start + self.script.deadline;
+        match self.stage {
+            Stage::Waiting => self.script.start,
+            Stage::Talking => self.paused_until.map_or(end, |until| until.min(end)),
+            Stage::Listening => self.settled_at().map_or(end, |at| at.min(end)),
+            Stage::Connecting | Stage::Handshake => end,
+            Stage::Over => Nanos::ZERO,
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.stage == Stage::Over
+    }
+
+    pub(super) fn standing(&self) -> Standing {
+        match self.stage {
+            Stage::Waiting => Standing::Waiting,
+            Stage::Connecting | Stage::Handshake => Standing::Connecting,
+            Stage::Talking | Stage::Listening => Standing::Open,
+            Stage::Over => Standing::Over,
+        }
+    }
+
+    pub(super) fn turn(
+        &mut self,
+        io: &mut impl Io,
+        slot: Slot,
+        tls: &mut Option<&mut dyn TlsFactory>,
+    ) {
+        let now = io.now();
+        if self.stage == Stage::Waiting {
+            return self.open(io, slot, tls);
+        }
+        if now >= self.script.start + self.script.deadline {
+            return self.time_is_up(now);
+        }
+        if self.paused_until.is_some_and(|until| now >= until) {
+            self.paused_until = None;
+            self.step += 1;
+        }
+        self.go_on(io, slot);
+    }
+
+    pub(super) fn ready(&mut self, io: &mut impl Io, slot: Slot) {
+        if matches!(self.stage, Stage::Waiting | Stage::Over) {
+            return;
+        }
+        if self.stage == Stage::Connecting {
+            match io.write(slot, &[]) {
+                Ok(_) => self.stands(io.now()),
+                Err(IoError::WouldBlock) => return,
+                Err(IoError::Failed(class)) => {
+                    return self.finish(End::Unconnected(class), io.now());
+                }
+            }
+        }
+        self.flush(io, slot);
+        self.listen(io, slot);
+        self.go_on(io, slot);
+    }
+
+    pub(super) fn give_up(&mut self, io: &mut impl Io, slot: Slot, how: Close) {
+        let what = if how == Close::Reset { What::ResetByUs } else { What::ClosedByUs };
+        let now = io.now();
+        self.note(now, what);
+        io.close(slot, how);
+        self.finish(End::Ours, now);
+    }
+
+    pub(super) fn into_talk(self) -> Talk {
+        Talk {
+            start: self.script.start,
+            connected: self.connected,
+            over: self.over,
+            end: self.end.unwrap_or_default(),
+            all_sent: self.step >= self.script.steps.len() && self.out_at == self.out.len(),
+            replies: self.replies,
+            before_follow_up: self.before_follow_up,
+            sent: self.sent,
+            received: self.received,
+            raw: self.raw,
+            events: self.events,
+        }
+    }
+
+    fn open(&mut self, io: &mut impl Io, slot: Slot, tls: &mut Option<&mut dyn TlsFactory>) {
+        self.stage = Stage::Connecting;
+        if let Some(name) = &self.script.tls_name {
+            let session = tls.as_mut().map(|factory| factory.session(name));
+            match session {
+                Some(Ok(session)) => self.session = Some(session),
+                Some(Err(error)) => return self.finish(End::Unconnected(error.class), io.now()),
+                None => return self.finish(End::Unconnected(FailureClass::Tls), io.now()),
+            }
+        }
+        if let Err(error) = io.open(slot, &self.script.peer, &self.script.options) {
+            let class = match error {
+                IoError::Failed(class) => class,
+                IoError::WouldBlock => FailureClass::OtherIo,
+            };
+            return self.finish(End::Unconnected(class), io.now());
+        }
+        // a writable event follows where the connect is pending
+        match io.write(slot, &[]) {
+            Ok(_) => {
+                self.stands(io.now());
+                self.go_on(io, slot);
+            }
+            Err(IoError::WouldBlock) => {}
+            Err(IoError::Failed(class)) => self.finish(End::Unconnected(class), io.now()),
+        }
+    }
+
+    fn stands(&mut self, now: Nanos) {
+        self.connected = Some(now - self.script.start);
+        self.note(now, What::Connected);
+        self.stage = match &mut self.session {
+            Some(session) => {
+                session.drain(&mut self.out);
+                Stage::Handshake
+            }
+            None => Stage::Talking,
+        };
+    }
+
+    /// Says what can be said, and sees whether everything is over.
+    fn go_on(&mut self, io: &mut impl Io, slot: Slot) {
+        loop {
+            self.flush(io, slot);
+            if self.out_at < self.out.len() && self.deaf.is_none() {
+                return;
+            }
+            if self.stage != Stage::Talking || self.paused_until.is_some() {
+                break;
+            }
+            if !self.take_step(io, slot) {
+                break;
+            }
+        }
+        if self.stage == Stage::Listening {
+            self.see_the_end(io, slot);
+        }
+    }
+
+    /// Does the next step; false when it has to wait.
+    fn take_step(&mut self, io: &mut impl Io, slot: Slot) -> bool {
+        let Some(step) = self.script.steps.get(self.step) else {
+            self.stage = Stage::Listening;
+            self.heard_at = self.heard_at.max(io.now());
+            return false;
+        };
+        match step {
+            Move::Send(bytes) => {
+                let bytes = bytes.clone();
+                self.say(&bytes);
+            }
+            Move::Pause(span) => {
+                self.paused_until = Some(io.now() + *span);
+                return false;
+            }
+            Move::Await(what) => {
+                if !self.has_come(*what) {
+                    return false;
+                }
+                self.mark = None;
+            }
+            Move::HalfClose => {
+                io.shut(slot);
+                self.note(io.now(), What::HalfClosed);
+            }
+            Move::Reset => {
+                self.give_up(io, slot, Close::Reset);
+                return false;
+            }
+            Move::Close => {
+                self.give_up(io, slot, Close::Orderly);
+                return false;
+            }
+            Move::StopReading => self.reading = false,
+            Move::Read => {
+                self.reading = true;
+                self.step += 1;
+                self.listen(io, slot);
+                return self.stage == Stage::Talking;
+            }
+        }
+        self.step += 1;
+        true
+    }
+
+    fn has_come(&mut self, what: Awaited) -> bool {
+        let now = Mark {
+            interim: self.replies.interim.len(),
+            begun: self.replies.answers.len(),
+            whole: self.replies.whole(),
+        };
+        let mark = *self.mark.get_or_insert(now);
+        match what {
+            Awaited::Interim => now.interim > mark.interim || now.begun > mark.begun,
+            Awaited::Answer => now.whole > mark.whole,
+            // the end is seen where bytes are read
+            Awaited::End => false,
+        }
+    }
+
+    fn say(&mut self, bytes: &[u8]) {
+        match &mut self.session {
+            Some(session) => {
+                session.send(bytes);
+                session.drain(&mut self.out);
+            }
+            None => self.out.extend_from_slice(bytes),
+        }
+    }
+
+    fn flush(&mut self, io: &mut impl Io, slot: Slot) {
+        let from = self.out_at;
+        while self.deaf.is_none() && self.out_at < self.out.len() && self.stage != Stage::Over {
+            match io.write(slot, &self.out[self.out_at..]) {
+                Ok(count) => self.out_at += count,
+                Err(IoError::WouldBlock) => break,
+                Err(IoError::Failed(class)) => self.deaf = Some(class),
+            }
+        }
+        if self.out_at > from {
+            self.sent += (self.out_at - from) as u64;
+            self.note(io.now(), What::Sent(self.out_at - from));
+        }
+        if self.out_at == self.out.len() {
+            self.out.clear();
+            self.out_at = 0;
+        }
+    }
+
+    /// Reads until there is nothing more.
+    fn listen(&mut self, io: &mut impl Io, slot: Slot) {
+        let mut buffer = vec![0; READ_SIZE];
+        while self.reading && self.stage != Stage::Over {
+            match io.read(slot, &mut buffer) {
+                Ok(0) => return self.ended(io.now(), None),
+                Ok(count) => self.hear(&buffer[..count], io, slot),
+                Err(IoError::WouldBlock) => return,
+                Err(IoError::Failed(class)) => {
+                    return self.ended(io.now(), Some(self.deaf.unwrap_or(class)));
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self, bytes: &[u8], io: &mut impl Io, slot: Slot) {
+        let now = io.now();
+        self.heard_at = now;
+        self.received += bytes.len() as u64;
+        self.note(now, What::Received(bytes.len()));
+        let Some(session) = &mut self.session else { return self.understand(bytes) };
+        let mut plain = Vec::new();
+        let fed = session.feed(bytes, &mut plain);
+        session.drain(&mut self.out);
+        let (shaking, closed) = (session.handshaking(), session.closed());
+        self.flush(io, slot);
+        self.understand(&plain);
+        if let Err(error) = fed {
+            let end = match self.stage {
+                Stage::Handshake => End::Unconnected(error.class),
+                _ => End::Broken(error.class),
+            };
+            return self.finish(end, now);
+        }
+        if self.stage == Stage::Handshake && !shaking {
+            self.stage = Stage::Talking;
+            self.note(now, What::Secure);
+        }
+        if closed {
+            self.ended(now, None);
+        }
+    }
+
+    fn understand(&mut self, plain: &[u8]) {
+        let room = RECEIVED_MAX.saturating_sub(self.raw.len()).min(plain.len());
+        self.raw.extend_from_slice(&plain[..room]);
+        self.replies.take(plain);
+    }
+
+    /// The server's side is over.
+    fn ended(&mut self, now: Nanos, broken: Option<FailureClass>) {
+        self.replies.end();
+        let (what, end) = match broken {
+            _ if self.stage == Stage::Handshake => {
+                let class = broken.unwrap_or(FailureClass::Tls);
+                (What::Broken(class), End::Unconnected(class))
+            }
+            Some(class) => (What::Broken(class), End::Broken(class)),
+            None => (What::Ended, End::Closed),
+        };
+        self.note(now, what);
+        self.finish(end, now);
+    }
+
+    /// When nothing more is expected of a connection on which everything is said.
+    fn settled_at(&self) -> Option<Nanos> {
+        if self.script.hold || !self.reading {
+            return None;
+        }
+        let wanted = match self.before_follow_up {
+            Some(before) => before + 1,
+            None => self.script.methods.len(),
+        };
+        let enough = self.replies.whole() >= wanted && !self.replies.unfinished();
+        let last = self.replies.answers.last()?;
+        let parting = last.complete && !last.persistent;
+        match (enough, parting) {
+            (_, true) => Some(self.heard_at + self.script.linger),
+            (true, false) => Some(self.heard_at + self.script.grace),
+            (false, false) => None,
+        }
+    }
+
+    fn see_the_end(&mut self, io: &mut impl Io, slot: Slot) {
+        let now = io.now();
+        if self.settled_at().is_none_or(|at| now < at) {
+            return;
+        }
+        let goes_on = self.replies.answers.last().is_some_and(|last| last.persistent);
+        let follow_up = self.script.follow_up.take().filter(|_| goes_on && self.deaf.is_none());
+        let Some(bytes) = follow_up else { return self.finish(End::Open, now) };
+        self.before_follow_up = Some(self.replies.answers.len());
+        self.replies.expect("GET");
+        self.heard_at = now;
+        self.say(&bytes);
+        self.flush(io, slot);
+    }
+
+    fn time_is_up(&mut self, now: Nanos) {
+        let end = match self.stage {
+            Stage::Connecting => End::Unconnected(FailureClass::ConnectTimeout),
+            Stage::Handshake => End::Unconnected(FailureClass::ClientTimeout),
+            _ => End::Silent,
+        };
+        self.finish(end, now);
+    }
+
+    fn finish(&mut self, end: End, now: Nanos) {
+        if self.end.is_none() {
+            self.end = Some(end);
+            self.over = now - self.script.start;
+        }
+        self.stage = Stage::Over;
+    }
+
+    fn note(&mut self, now: Nanos, what: What) {
+        if self.events.len() < EVENTS_MAX {
+            self.events.push(Event { at: now - self.script.start, what });
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The language of a case's bytes: text with escapes and macros, so that a head of 64 KiB is one
+//! readable line.
+//!
+//! | written | stands for |
+//! |---|---|
+//! | `\r` `\n` `\t` `\0` `\\` | the byte of that name |
+//! | `\xHH` | the byte with these two hexadecimal digits |
+//! | `{{` `}}` | a brace |
+//! | `{path}` `{host}` `{post}` `{marker}` | values of the run, by [`Values`] |
+//! | `{repeat N x TEXT}` | TEXT, N times; TEXT may hold escapes, no macros |
+//! | `{hex 00 ff …}` | these bytes |
+
+use units::quoted;
+
+/// Bytes that one piece of text may come to.
+pub const TEXT_MAX: usize = 16 << 20;
+
+/// What the run puts in the place of names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Values {
+    /// Path and query of the probed page.
+    pub path: String,
+    /// As it stands in a Host field: name or address, and the port where it is not the usual one.
+    pub host: String,
+    /// Path and query of a page that takes bodies.
+    pub post: String,
+    /// Tells one request from the others.
+    pub marker: String,
+}
+
+/// The bytes that `text` stands for.
+///
+/// # Errors
+/// What is wrong with it, as a sentence that quotes the place.
+pub fn bytes(text: &str, values: &Values) -> Result<Vec<u8>, String> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['\\', '{', '}']) {
+        out.extend_from_slice(&rest.as_bytes()[..at]);
+        rest = &rest[at..];
+        rest = match rest.as_bytes()[0] {
+            b'\\' => escape(rest, &mut out)?,
+            b'{' if rest.starts_with("{{") => {
+                out.push(b'{');
+                &rest[2..]
+            }
+            b'{' => expand(rest, values, &mut out)?,
+            _ if rest.starts_with("}}") => {
+                out.push(b'}');
+                &rest[2..]
+            }
+            _ => return Err(format!("a single }} at {}: write }}}}", quoted(rest))),
+        };
+        if out.len() > TEXT_MAX {
+            return Err(format!("it comes to more than {}", units::show::bytes(TEXT_MAX as u64)));
+        }
+    }
+    out.extend_from_slice(rest.as_bytes());
+    Ok(out)
+}
+
+/// Takes one escape off the front.
+fn escape<'t>(text: &'t str, out: &mut Vec<u8>) -> Result<&'t str, String> {
+    let wrong = || format!("{} is no escape: \\r \\n \\t \\0 \\\\ \\xHH are", quoted(text));
+    let byte = match text.as_bytes().get(1) {
+        Some(b'r') => b'\r',
+        Some(b'n') => b'\n',
+        Some(b't') => b'\t',
+        Some(b'0') => 0,
+        Some(b'\\') => b'\\',
+        Some(b'x') => {
+            let digits = text.get(2..4).ok_or_else(wrong)?;
+            out.push(hex(digits).ok_or_else(wrong)?);
+            return Ok(&text[4..]);
+        }
+        _ => return Err(wrong()),
+    };
+    out.push(byte);
+    Ok(&text[2..])
+}
+
+fn hex(digits: &str) -> Option<u8> {
+    let plain = digits.len() == 2 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    if plain { u8::from_str_radix(digits, 16).ok() } else { None }
+}
+
+/// Takes one macro off the front.
+fn expand<'t>(text: &'t str, values: &Values, out: &mut Vec<u8>) -> Result<&'t str, String> {
+    let Some(end) = text.find('}') else {
+        return Err(format!("{} has no }}", quoted(text)));
+    };
+    let (inside, after) = (&text[1..end], &text[end + 1..]);
+    let (name, argument) = inside.split_once(' ').unwrap_or((inside, ""));
+    match name {
+        "path" => out.extend_from_slice(values.path.as_bytes()),
+        "host" => out.extend_from_slice(values.host.as_bytes()),
+        "post" => out.extend_from_slice(values.post.as_bytes()),
+        "marker" => out.extend_from_slice(values.marker.as_bytes()),
+        "repeat" => repeat(argument, out)?,
+        "hex" => {
+            for digits in argument.split_whitespace() {
+                let byte = hex(digits);
+                out.push(byte.ok_or_else(|| format!("{} is no byte", quoted(digits)))?);
+            }
+        }
+        _ => return Err(format!("{} is no macro", quoted(inside))),
+    }
+    Ok(after)
+}
+
+fn repeat(argument: &str, out: &mut Vec<u8>) -> Result<(), String> {
+    let wrong = || format!("{} is not N x TEXT", quoted(argument));
+    let (count, text) = argument.split_once(" x ").ok_or_else(wrong)?;
+    let count: usize = count.trim().parse().map_err(|_| wrong())?;
+    let once = bytes(text, &Values::default())?;
+    let fits = once.len().checked_mul(count).is_some_and(|all| all <= TEXT_MAX);
+    if !fits {
+        return Err(format!("{{repeat {argument}}} comes to more than 16 MiB"));
+    }
+    (0..count).for_each(|_| out.extend_from_slice(&once));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(text: &str) -> String {
+        let values = Values {
+            path: "/p?q".into(),
+            host: "h:1".into(),
+            post: "/post".into(),
+            marker: "m7".into(),
+        };
+        match bytes(text, &values) {
+            Ok(bytes) => bytes.escape_ascii().to_string(),
+            Err(why) => format!("wrong: {why}"),
+        }
+    }
+
+    #[test]
+    fn text_becomes_bytes() {
+        let table = [
+            (
+                r"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n",
+                r"GET /p?q HTTP/1.1\r\nHost: h:1\r\n\r\n",
+            ),
+            (r"{post} {marker} {{x}}", "/post m7 {x}"),
+            (r"\0\t\\\x7f\xFF", r"\x00\t\\\x7f\xff"),
+            (r"{repeat 3 x a\n}b", r"a\na\na\nb"),
+            (r"{hex 00 ff 41}", r"\x00\xffA"),
+            ("{repeat 0 x a}", ""),
+            ("ä", r"\xc3\xa4"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(made(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let table = [
+            (r"\q", "no escape"),
+            (r"\x1", "no escape"),
+            (r"\x+1", "no escape"),
+            ("{path", "has no }"),
+            ("a}", "a single }"),
+            ("{what}", "no macro"),
+            ("{repeat 3 a}", "not N x TEXT"),
+            ("{repeat 99999999999999999999 x a}", "not N x TEXT"),
+            ("{repeat 99999999 x a}", "more than 16 MiB"),
+            ("{hex 0 1}", "no byte"),
+        ];
+        for (text, part) in table {
+            let said = made(text);
+            assert!(said.starts_with("wrong: ") && said.contains(part), "{text}: {said}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_panics(text in ".{0,200}") {
+            bytes(&text, &Values::default()).ok();
+        }
+    }
+}
