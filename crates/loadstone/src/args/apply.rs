@@ -140,6 +140,12 @@ impl FileSource for Beside<'_> {
 }
 
 impl RequestArgs {
+    /// Options that read standard input.
+    pub(super) fn stdin_readers(&self) -> usize {
+        let sources = [&self.urls, &self.body_file, &self.script];
+        sources.into_iter().filter(|source| source.as_deref() == Some("-")).count()
+    }
+
     fn check_sources(&self) -> Result<(), UsageError> {
         let stdin = Some("-");
         if self.urls.as_deref() == stdin && self.body_file.as_deref() == stdin {
@@ -148,10 +154,7 @@ impl RequestArgs {
                  only; give a file to one of them",
             ));
         }
-        let readers = [&self.urls, &self.body_file, &self.script];
-        if self.script.as_deref() == stdin
-            && readers.iter().filter(|r| r.as_deref() == stdin).count() > 1
-        {
+        if self.script.as_deref() == stdin && self.stdin_readers() > 1 {
             return Err(UsageError::new(
                 "--script - reads standard input, and another option does so too; give a file to \
                  one of them",

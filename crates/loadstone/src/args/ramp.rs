@@ -168,9 +168,7 @@ impl RampArgs {
 
     /// Options of `run` that a ramp decides itself.
     fn refuse(&self) -> Result<(), UsageError> {
-        let stdin = Some("-");
-        let reads =
-            self.request.urls.as_deref() == stdin || self.request.body_file.as_deref() == stdin;
+        let reads = self.request.stdin_readers() > 0;
         let many = self.targets.len() > 1;
         let steps = &self.steps;
         for (given, text) in [
