@@ -4,7 +4,7 @@ use url::Url;
 use workload::{LINKS_MAX, links};
 
 /// Any bytes as a page: a bounded list of absolute URLs without fragments, the same each time.
-pub fn page_links(bytes: &[u8]) {
+pub(crate) fn page_links(bytes: &[u8]) {
     let base = Url::parse("http://host:81/folder/page?x=1").expect("a URL");
     let found = links(bytes, &base);
     assert!(found.len() <= LINKS_MAX);
