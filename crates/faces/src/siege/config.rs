@@ -93,7 +93,8 @@ pub(super) struct Config {
     pub(super) unique: bool,
     pub(super) ssl_cert: Option<String>,
     pub(super) ssl_key: Option<String>,
-    pub(super) ssl_timeout: i32,
+    /// Seconds for a connection with its handshake, where it is given.
+    pub(super) ssl_timeout: Option<i32>,
     pub(super) ssl_ciphers: Option<String>,
     pub(super) proxy_host: Option<String>,
     pub(super) proxy_port: i32,
@@ -163,7 +164,7 @@ impl Default for Config {
             unique: true,
             ssl_cert: None,
             ssl_key: None,
-            ssl_timeout: 300,
+            ssl_timeout: None,
             ssl_ciphers: None,
             proxy_host: None,
             proxy_port: 3_128,

@@ -175,7 +175,7 @@ fn apply_number(config: &mut Config, key: &str, value: &str) -> bool {
         "timeout" => config.timeout = atoi(value),
         "failures" => config.failures = atoi(value),
         "attempts" => config.attempts = atoi(value),
-        "ssl-timeout" => config.ssl_timeout = atoi(value),
+        "ssl-timeout" => config.ssl_timeout = Some(atoi(value)),
         "proxy-port" => config.proxy_port = atoi(value),
         _ => return false,
     }

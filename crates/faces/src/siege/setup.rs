@@ -59,9 +59,10 @@ fn timeouts(journey: &Journey) -> Timeouts {
         _ => Nanos::from_secs(DAY),
     };
     let still = seconds(config.timeout);
-    let secure = journey.all().any(|address| address.url.scheme() == "https");
     // a handshake has its own limit there; here it is part of the connect
-    let connect = if secure { still.max(seconds(config.ssl_timeout)) } else { still };
+    let secure = journey.all().any(|address| address.url.scheme() == "https");
+    let given = config.ssl_timeout.filter(|_| secure).map(seconds);
+    let connect = given.unwrap_or(still);
     Timeouts {
         connect,
         first_byte: None,

@@ -281,6 +281,8 @@ fn reply(path: &str, request: &str) -> Option<Vec<u8>> {
         "/ntlm" => challenge("NTLM"),
         "/created" => Some(answer(201, "Location: /target\r\n", "made")),
         "/gone" => None,
+        "/locked" => Some(answer(403, "", "no entry")),
+        "/empty" => with("Content-Type: text/plain\r\n", ""),
         "/garbage" => Some(b"hello, this is no HTTP\r\n\r\n".to_vec()),
         _ => with("Content-Type: text/plain\r\n", path),
     }
@@ -394,6 +396,43 @@ fn a_cache_asks_again_and_spares_what_is_fresh() {
     assert_eq!(codes, ["200", "200", "200", "200", "304", "200(C)"]);
     assert_eq!(server.take().len(), 5);
     assert!(ran.stderr.contains("Transactions:\t\t           5 hits\n"), "{ran:#?}");
+}
+
+#[test]
+fn settings_of_cookies_gates_and_empty_answers() {
+    let server = Listening::start();
+    let url = |path: &str| server.server.url(path);
+    let lines = |requests: &[String]| -> Vec<String> {
+        let first = |text: &String| text.lines().next().unwrap_or_default().to_owned();
+        requests.iter().map(first).collect()
+    };
+    let home = Home::new("expire-session = true\n");
+    let cookie = url("/cookie");
+    home.same(&["-r", "3", &cookie]);
+    assert!(server.take().iter().all(|request| !request.contains("Cookie:")));
+    Home::new("cookies = false\n").ours(&["-r", "3", &cookie]);
+    assert!(server.take().iter().all(|request| !request.contains("Cookie:")));
+
+    let ran = Home::new("zero-data-ok = false\n").ours(&["-r", "2", &url("/empty")]);
+    assert!(ran.stderr.contains("Failed transactions:\t           2\n"), "{}", ran.stderr);
+
+    server.take();
+    let home = Home::new(&format!("auth-url = {} POST me\n", url("/key")));
+    let ran = home.ours(&["-r", "2", &url("/locked")]);
+    let get = "GET /locked HTTP/1.1";
+    assert_eq!(lines(&server.take()), [get, "POST /key HTTP/1.1", get, get]);
+    assert!(ran.stderr.contains("Transactions:\t\t           4 hits\n"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_a_failure() {
+    let server = Scripted::start(|mut stream, _| {
+        request_bytes(&mut stream);
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc").ok();
+    });
+    let ran = Home::new("").ours(&["-r", "2", &server.url("/")]);
+    assert!(ran.stderr.contains("the connection ended in the middle of an answer"));
+    assert!(ran.stderr.contains("Failed transactions:\t           2\n"), "{}", ran.stderr);
 }
 
 #[test]
