@@ -13,6 +13,7 @@ mod face;
 mod files;
 mod ramp;
 mod run;
+mod runs;
 mod signals;
 mod site_command;
 mod torture;
@@ -50,6 +51,7 @@ fn dispatch(command: Command) -> Result<Code, Failure> {
         Command::Run(args) => run(*args),
         Command::Ramp(args) => ramp::ramp(*args),
         Command::Demo(args) => demo::demo(args),
+        Command::Runs(args) => runs::runs(args),
         Command::Site(args) => site_command::site(args.into_task()?),
         Command::Calibrate(args) => {
             args.check()?;

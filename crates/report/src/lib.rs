@@ -38,7 +38,7 @@ pub use many::{Named, together};
 pub use markdown::{markdown, markdown_of_compare, markdown_of_many, markdown_of_ramp};
 pub use model::{Driver, DummyRun, Finding, FirstCall, Resolved, RunReport, SloResult};
 pub use text::{Style, text};
-pub use words::{load as load_in_words, timestamp};
+pub use words::{load as load_in_words, printable, timestamp};
 
 /// Every output of a run, ready to be written.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use units::{Nanos, show};
 /// What a peer or a user typed, fit for one line of a terminal: control characters, bidirectional
 /// overrides and everything else outside printable ASCII is written as an escape, and what is
 /// longer than `chars_max` ends in `...`.
-pub(crate) fn printable(text: &str, chars_max: usize) -> String {
+pub fn printable(text: &str, chars_max: usize) -> String {
     let mut out = String::new();
     for c in text.chars() {
         let piece = match c {

@@ -9,6 +9,7 @@ mod pages;
 mod parse;
 mod ramp;
 mod run;
+mod runs;
 mod site;
 mod small;
 mod store;
@@ -22,6 +23,7 @@ pub(crate) use outputs::{Outputs, Sink};
 pub(crate) use pages::{completions, man_page};
 pub(crate) use ramp::{RampArgs, RampTarget, RampTask};
 pub(crate) use run::RunArgs;
+pub(crate) use runs::{ListArgs, RunsArgs, RunsTask, ShowArgs};
 pub(crate) use site::{NormTask, SiteArgs, SiteTask};
 pub(crate) use small::{CalibrateArgs, DemoArgs};
 pub(crate) use store::StoreArgs;
@@ -55,6 +57,7 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     Ramp(Box<RampArgs>),
     Demo(DemoArgs),
+    Runs(RunsArgs),
     /// Start the built-in reference server, with faults on demand, or the norm site
     Site(SiteArgs),
     Check(Box<CheckArgs>),

@@ -7,6 +7,7 @@ mod watch;
 
 use crate::args::{Disk, RampArgs, RampTask};
 use crate::exit::{Code, Failure};
+use crate::run::keeping::{self, Keeper, Keeping};
 use crate::run::output;
 use crate::run::trial::{Reached, Session, reach};
 use lane::{Lane, Outcome};
@@ -14,6 +15,7 @@ use report::RunReport;
 use report::ramp::{RampReport, Step};
 use stats::State;
 use stats::curve::CapacityEnd;
+use store::{Beginning, Kind};
 
 /// Reaches the targets, runs their steps in turns, reports.
 pub(crate) fn ramp(args: RampArgs) -> Result<Code, Failure> {
@@ -22,7 +24,8 @@ pub(crate) fn ramp(args: RampArgs) -> Result<Code, Failure> {
         return print_plans(&task);
     }
     output::check(&task.outputs)?;
-    let session = Session::new();
+    let keeper = Keeper::open(task.outputs.store.as_ref())?;
+    let mut session = Session::new();
     let started_unix_s = crate::wall_clock::unix_seconds();
     let mut lanes = Vec::new();
     for (row, target) in task.targets.iter().enumerate() {
@@ -37,24 +40,61 @@ pub(crate) fn ramp(args: RampArgs) -> Result<Code, Failure> {
             Reached::Interrupted => return Err(interrupted()),
         }
     }
-    let steps = climb(&session, &mut lanes)?;
-    if steps.is_empty() {
-        return Err(interrupted());
-    }
+    session.keeping = keep(keeper, &task, &session, started_unix_s)?;
+    let climbed = climb(&session, &mut lanes);
+    let keeping = std::mem::replace(&mut session.keeping, Keeping::nowhere());
+    let steps = match climbed {
+        Ok(steps) if !steps.is_empty() => steps,
+        nothing => {
+            keeping.discard();
+            return Err(nothing.err().unwrap_or_else(interrupted));
+        }
+    };
     let report = assemble::assemble(&task, &session, lanes, steps, started_unix_s);
-    write(&report, &task)?;
+    let written = write(&report, &task);
+    let kept = keeping.finish_ramp(&report, task.outputs.quiet);
+    written.and(kept)?;
     Ok(exit_code(&report))
+}
+
+/// Makes room for the ramp in the store.
+fn keep(
+    keeper: Keeper,
+    task: &RampTask,
+    session: &Session,
+    started_unix_s: f64,
+) -> Result<Keeping, Failure> {
+    let plans: Vec<&plan::Plan> = task.targets.iter().map(|target| &target.plan).collect();
+    let labels: Vec<String> = task.targets.iter().map(|target| target.label.clone()).collect();
+    let Some(first) = task.targets.first() else { return Ok(Keeping::nowhere()) };
+    let beginning = Beginning {
+        name: &task.outputs.name,
+        plan: &first.plan,
+        command_line: &keeping::command_line(&plans),
+        environment: &session.environment,
+        started_unix_s,
+        labels: &labels,
+        axis: first.course.axis,
+    };
+    keeper.begin(Kind::Ramp, &beginning)
 }
 
 /// The lanes in turns, there and back, so that none is always first.
 fn climb(session: &Session, lanes: &mut [Lane]) -> Result<Vec<Step>, Failure> {
     let mut steps = Vec::new();
+    let mut kept = 0;
     let mut order: Vec<usize> = (0..lanes.len()).collect();
     loop {
         let mut any = false;
         for &row in &order {
             match lanes[row].step(session, &mut steps)? {
-                Outcome::Stepped => any = true,
+                Outcome::Stepped => {
+                    any = true;
+                    for (index, step) in steps.iter().enumerate().skip(kept) {
+                        session.keeping.step(index, step);
+                    }
+                    kept = steps.len();
+                }
                 Outcome::Over => {}
                 Outcome::Interrupted => return Ok(steps),
             }

@@ -5,6 +5,7 @@ use super::threads::Watcher;
 use crate::exit::{Code, Failure};
 use plan::Plan;
 use report::RunReport;
+use report::ramp::{RampReport, Step};
 use sample::{CallRecord, Environment};
 use stats::curve::Axis;
 use stats::{Second, Snapshot};
@@ -106,6 +107,24 @@ pub(crate) struct Keeping {
 }
 
 impl Keeping {
+    /// For what is not kept.
+    pub(crate) fn nowhere() -> Keeping {
+        Keeping { recording: None, wanted: false }
+    }
+
+    /// A step of a ramp that is over.
+    pub(crate) fn step(&self, index: usize, step: &Step) {
+        if let Some(recording) = &self.recording {
+            recording.step(index, step);
+        }
+    }
+
+    /// # Errors
+    /// As [`Keeping::finish_run`].
+    pub(crate) fn finish_ramp(self, report: &RampReport, quiet: bool) -> Result<(), Failure> {
+        self.finish(quiet, |recording| recording.finish_ramp(report))
+    }
+
     /// Watches the measurement `index`: the repeat of a run, the step of a ramp.
     pub(crate) fn watcher(&self, index: usize) -> Option<Box<dyn Watcher>> {
         let seconds = self.recording.as_ref()?.measurement(index);

@@ -1,10 +1,12 @@
 //! A single measurement of many: a target is reached once, and then measured under one load after
 //! another. `ramp` and `compare` are made of these.
 
+use super::keeping::Keeping;
 use super::measure::measure;
 use super::prepare::Prepared;
 use super::scripted::Stages;
 use super::threads::Watcher;
+use super::watchers::Watchers;
 use super::{assemble, reach_unless_interrupted};
 use crate::calibration::Calibration;
 use crate::exit::Failure;
@@ -12,6 +14,7 @@ use engine::Setup;
 use plan::{Load, Plan};
 use report::{FirstCall, RunReport};
 use sample::Environment;
+use std::cell::Cell;
 
 /// A target that answered, and what every trial of it shares.
 #[derive(Clone)]
@@ -58,13 +61,17 @@ pub(crate) fn reach(
 pub(crate) struct Session {
     pub(crate) environment: Environment,
     pub(crate) calibration: Option<Calibration>,
+    /// Where the trials are written while they run.
+    pub(crate) keeping: Keeping,
+    /// Trials so far.
+    trials: Cell<usize>,
 }
 
 impl Session {
     pub(crate) fn new() -> Session {
         let environment = host::environment();
         let calibration = Calibration::load(&environment);
-        Session { environment, calibration }
+        Session { environment, calibration, keeping: Keeping::nowhere(), trials: Cell::new(0) }
     }
 
     /// Measures `target` once: its plan, with `change` applied to it.
@@ -86,7 +93,13 @@ impl Session {
         let mut stages = Stages::default();
         // standard output is for what is made of all the trials
         let casts = stages.cast(&plan, &prepared, true)?;
-        let measured = measure(&plan, &prepared, calibration, logging, casts, watcher);
+        let trial = self.trials.replace(self.trials.get() + 1);
+        let mut watchers = |setup: &Setup| -> Box<dyn Watcher> {
+            let mut all = vec![watcher(setup)];
+            all.extend(self.keeping.watcher(trial));
+            Box::new(Watchers(all))
+        };
+        let measured = measure(&plan, &prepared, calibration, logging, casts, &mut watchers);
         let measured = measured.map_err(Failure::from_run)?;
         stages.keep(&measured);
         let first = Some(target.first_call.clone());

@@ -100,7 +100,7 @@ fn read_target(method: &str, target: &[u8], defects: &Defects) -> Result<Target,
             return Err(refused);
         }
         // silent repair: what follows the first odd byte is cut
-        kept.truncate(target.iter().position(|byte| odd(byte)).unwrap_or(0));
+        kept.truncate(target.iter().position(odd).unwrap_or(0));
     }
     let own = |form| Ok((form, None, kept.clone()));
     match (method, kept.as_slice()) {

@@ -1,0 +1,168 @@
+//! The list of what is kept, as text and as JSON (`loadstone.runs/1`).
+
+use report::{printable, timestamp};
+use serde_json::{Value, json};
+use std::io::IsTerminal;
+use store::{Entry, Progress};
+use units::{Nanos, show};
+
+/// Columns for the text; `None` where lines may be as long as they are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Width(Option<usize>);
+
+/// Characters of a name that are shown where there is room for them.
+const NAME_CHARS_MAX: usize = 200;
+/// Fewest columns that are left for the names.
+const NAME_COLUMNS_MIN: usize = 10;
+/// From so many columns on, the year and the seconds of the start are shown.
+const WIDE_COLUMNS: usize = 100;
+
+impl Width {
+    /// Of the terminal, when standard output is one.
+    pub(super) fn of_stdout() -> Width {
+        if !std::io::stdout().is_terminal() {
+            return Width(None);
+        }
+        Width(terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)))
+    }
+}
+
+/// A line for each result under a line of headings.
+pub(super) fn text(entries: &[Entry], width: Width) -> String {
+    if entries.is_empty() {
+        return "nothing is kept that fits\n".to_owned();
+    }
+    let narrow = width.0.is_some_and(|columns| columns < WIDE_COLUMNS);
+    let mut rows = vec![["ID", "STARTED (UTC)", "VERDICT", "RESULT", "NAME"].map(str::to_owned)];
+    for entry in entries {
+        rows.push([
+            entry.id.to_string(),
+            started(entry, narrow),
+            state(entry),
+            result(entry),
+            name(entry),
+        ]);
+    }
+    let wide = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..4).map(|column| wide(column).unwrap_or(0)).collect();
+    let left = width.0.map(|columns| {
+        columns.saturating_sub(widths.iter().map(|width| width + 2).sum()).max(NAME_COLUMNS_MIN)
+    });
+    let mut text = String::new();
+    for row in &rows {
+        for (cell, width) in row.iter().zip(&widths) {
+            text.push_str(&format!("{cell:width$}  "));
+        }
+        text.push_str(&fitted(&row[4], left));
+        text.truncate(text.trim_end().len());
+        text.push('\n');
+    }
+    text
+}
+
+/// One line above a report that is shown again.
+pub(super) fn heading(entry: &Entry) -> String {
+    let progress = match entry.progress {
+        Progress::Finished => String::new(),
+        other => format!(", {}", other.id()),
+    };
+    let tags =
+        if entry.tags.is_empty() { String::new() } else { format!(" [{}]", entry.tags.join(" ")) };
+    let began = timestamp(entry.started_unix_s);
+    let command = printable(&entry.command_line, NAME_CHARS_MAX);
+    format!("{}{tags}, begun {began}{progress}: {command}\n\n", entry.id)
+}
+
+/// The end of a name says more than its middle: `http://host/…/page`.
+fn fitted(name: &str, columns: Option<usize>) -> String {
+    let count = name.chars().count();
+    match columns {
+        Some(columns) if count > columns => {
+            let keep = columns.saturating_sub(1);
+            let front: String = name.chars().take(keep.div_ceil(2)).collect();
+            let back: String = name.chars().skip(count - keep / 2).collect();
+            format!("{front}…{back}")
+        }
+        _ => name.to_owned(),
+    }
+}
+
+/// `2026-11-22 02:31:05`, or `11-22 02:31`.
+fn started(entry: &Entry, narrow: bool) -> String {
+    let whole = timestamp(entry.started_unix_s);
+    let whole = whole.trim_end_matches(" UTC");
+    let short = whole.get(5..16).filter(|_| narrow);
+    short.unwrap_or(whole).to_owned()
+}
+
+fn state(entry: &Entry) -> String {
+    match (entry.verdict, entry.progress) {
+        (Some(verdict), _) => verdict.id().to_owned(),
+        (None, progress) => progress.id().to_owned(),
+    }
+}
+
+fn result(entry: &Entry) -> String {
+    if let Some(run) = &entry.headline {
+        let p99 = show::duration(Nanos::from_secs_f64(run.p99_s));
+        let failed = match run.failure_share > 0.0 {
+            true => format!(", {} failed", show::share(run.failure_share)),
+            false => String::new(),
+        };
+        return format!("{}, p99 {p99}{failed}", show::rate(run.throughput_per_s));
+    }
+    if let Some(judgement) = entry.judgement {
+        return judgement.id().replace('-', " ");
+    }
+    match entry.capacities.iter().find_map(|(_, capacity)| *capacity) {
+        Some(capacity) => {
+            let more = entry.capacities.len() - 1;
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("capacity {}{more}", show::count(capacity.at.max(0.0).round() as u64))
+        }
+        None => "–".to_owned(),
+    }
+}
+
+fn name(entry: &Entry) -> String {
+    let name = printable(&entry.name, NAME_CHARS_MAX);
+    let name = name.strip_prefix("http://").unwrap_or(&name).to_owned();
+    if entry.tags.is_empty() { name } else { format!("[{}] {name}", entry.tags.join(" ")) }
+}
+
+/// The list as `docs/schema/runs.schema.json` has it.
+pub(super) fn json(entries: &[Entry]) -> String {
+    let results: Vec<Value> = entries.iter().map(entry_json).collect();
+    let document = json!({ "schema": "loadstone.runs/1", "results": results });
+    format!("{document:#}\n")
+}
+
+fn entry_json(entry: &Entry) -> Value {
+    let run = entry.headline.as_ref();
+    let capacities = entry.capacities.iter().map(|(label, capacity)| {
+        // an end that is open is null
+        let (at, low, high) = match capacity {
+            Some(span) => (Some(span.at), Some(span.low), Some(span.high)),
+            None => (None, None, None),
+        };
+        json!({ "label": label, "at": at, "low": low, "high": high })
+    });
+    json!({
+        "id": entry.id.to_string(),
+        "kind": entry.kind.id(),
+        "name": entry.name,
+        "tags": entry.tags,
+        "started": timestamp(entry.started_unix_s),
+        "started_unix_s": entry.started_unix_s,
+        "state": entry.progress.id(),
+        "verdict": entry.verdict.map(stats::State::id),
+        "throughput_per_s": run.map(|run| run.throughput_per_s),
+        "goodput_per_s": run.map(|run| run.goodput_per_s),
+        "failure_share": run.map(|run| run.failure_share),
+        "response_p50_s": run.map(|run| run.p50_s),
+        "response_p99_s": run.map(|run| run.p99_s),
+        "capacities": capacities.collect::<Vec<_>>(),
+        "judgement": entry.judgement.map(report::compare::Judgement::id),
+        "command_line": entry.command_line,
+    })
+}

@@ -1,0 +1,216 @@
+//! `loadstone runs`: what is kept, and what to do with it.
+
+mod list;
+
+use crate::args::{ListArgs, RunsArgs, RunsTask, ShowArgs, Sink, StoreArgs};
+use crate::exit::{Code, Failure};
+use crate::files;
+use crate::run::{keeping, output};
+use report::Style;
+use std::path::Path;
+use store::{Filter, RunId, Store, StoreError, Stored};
+
+pub(crate) fn runs(args: RunsArgs) -> Result<Code, Failure> {
+    match args.task {
+        RunsTask::List(args) => list(&args),
+        RunsTask::Show(args) => show(&args),
+        RunsTask::Tag { result, tag, store } => {
+            let mut store = to_change(&store)?;
+            let id = store.find(&result)?;
+            let before = store.tag(&id, &tag)?;
+            let from =
+                before.map_or_else(String::new, |before| format!("; {before} had it before"));
+            said(&format!("{id} has the tag {tag}{from}"))
+        }
+        RunsTask::Untag { tag, store } => {
+            let id = to_change(&store)?.untag(&tag)?;
+            said(&format!("{id} no longer has the tag {tag}"))
+        }
+        RunsTask::Delete { ids, yes, store } => delete(&ids, yes, &store),
+        RunsTask::Export { file, results, store } => export(&file, &results, &store),
+        RunsTask::Import { file, store } => import(&file, &store),
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        Failure::usage(error.to_string())
+    }
+}
+
+/// The store of an option, of the environment or the default one, to look at.
+pub(crate) fn to_read(option: &StoreArgs) -> Result<Store, Failure> {
+    let store = Store::open_to_read(&keeping::wanted(option.store.as_ref()).unwrap_or_default())?;
+    store.notes.iter().for_each(|note| crate::say(note));
+    Ok(store)
+}
+
+/// The same, to change what is in it: it must be there.
+fn to_change(option: &StoreArgs) -> Result<Store, Failure> {
+    let place = keeping::wanted(option.store.as_ref()).unwrap_or_default();
+    drop(Store::open_to_read(&place)?);
+    let store = Store::open(&place)?;
+    store.notes.iter().for_each(|note| crate::say(note));
+    Ok(store)
+}
+
+fn said(text: &str) -> Result<Code, Failure> {
+    files::write_stdout(&format!("{text}\n")).map_err(|error| Failure::not_written(&error))?;
+    Ok(Code::Done)
+}
+
+fn list(args: &ListArgs) -> Result<Code, Failure> {
+    let filter = args.filter(crate::wall_clock::unix_seconds())?;
+    // nothing kept is a list as well
+    let store = match to_read(&args.store) {
+        Ok(store) => Some(store),
+        Err(failure) if is_empty_default(&args.store) => {
+            crate::say(&failure.text);
+            None
+        }
+        Err(failure) => return Err(failure),
+    };
+    let entries = store.as_ref().map_or(Ok(Vec::new()), |store| store.list(&filter))?;
+    if let Some(sink) = &args.json {
+        let written = files::write_to(sink, &list::json(&entries));
+        written.map_err(|error| Failure::not_written(&error))?;
+    }
+    if args.json != Some(Sink::Stdout) {
+        let text = list::text(&entries, list::Width::of_stdout());
+        files::write_stdout(&text).map_err(|error| Failure::not_written(&error))?;
+    }
+    Ok(Code::Done)
+}
+
+/// The default store, where nothing was ever kept.
+fn is_empty_default(option: &StoreArgs) -> bool {
+    let place = keeping::wanted(option.store.as_ref());
+    place.is_none()
+        && matches!(Store::open_to_read(&store::Place::Default), Err(StoreError::Missing(_)))
+}
+
+fn show(args: &ShowArgs) -> Result<Code, Failure> {
+    args.check()?;
+    let store = to_read(&args.store)?;
+    let entry = store.show(&args.result)?;
+    let stored = store.load(&entry.id.to_string())?;
+    if args.plan {
+        return crate::print(plan_of(&stored).as_bytes());
+    }
+    let outputs = [(&args.json, json(&stored)), (&args.csv, csv(&stored))];
+    let mut alone = false;
+    for (sink, text) in outputs {
+        let Some(sink) = sink else { continue };
+        files::write_to(sink, &text).map_err(|error| Failure::not_written(&error))?;
+        alone |= *sink == Sink::Stdout;
+    }
+    if !alone {
+        let head = list::heading(&entry);
+        let text = text(&stored, output::style(args.quiet, args.percentiles));
+        files::write_stdout(&(head + &text)).map_err(|error| Failure::not_written(&error))?;
+    }
+    Ok(Code::Done)
+}
+
+fn text(stored: &Stored, style: Style) -> String {
+    match stored {
+        Stored::Run(run) => report::text(run, style),
+        Stored::Ramp(ramp) => report::ramp::text(ramp, style),
+        Stored::Compare(compare) => report::compare::text(compare, style),
+    }
+}
+
+fn json(stored: &Stored) -> String {
+    match stored {
+        Stored::Run(run) => report::json(run),
+        Stored::Ramp(ramp) => report::ramp::json(ramp),
+        Stored::Compare(compare) => report::compare::json(compare),
+    }
+}
+
+fn csv(stored: &Stored) -> String {
+    match stored {
+        Stored::Run(run) => report::csv(run),
+        Stored::Ramp(ramp) => report::ramp::csv(ramp),
+        Stored::Compare(compare) => report::compare::csv(compare),
+    }
+}
+
+fn plan_of(stored: &Stored) -> String {
+    match stored {
+        Stored::Run(run) => run.plan_toml.clone(),
+        Stored::Ramp(ramp) => ramp.plan_toml.clone(),
+        Stored::Compare(compare) => {
+            let sides = compare.labels.iter().zip(&compare.runs);
+            let plan = |(label, runs): (&String, &Vec<report::RunReport>)| {
+                let plan = runs.first().map_or("", |run| run.plan_toml.as_str());
+                format!("# {}\n{plan}", report::printable(label, 200))
+            };
+            sides.map(plan).collect()
+        }
+    }
+}
+
+/// Ids alone, each of them one result: what a tag or `last` stands for can change meanwhile.
+fn delete(ids: &[String], yes: bool, option: &StoreArgs) -> Result<Code, Failure> {
+    let mut store = to_change(option)?;
+    let mut exact: Vec<RunId> = Vec::new();
+    for id in ids {
+        let found = store.find(id)?;
+        if found.to_string() != *id {
+            return Err(Failure::usage(format!(
+                "{} is not deleted: it takes the id in full, {found}",
+                units::quoted(id)
+            )));
+        }
+        if !exact.contains(&found) {
+            exact.push(found);
+        }
+    }
+    if exact.len() > 1 && !yes {
+        let names: Vec<String> = exact.iter().map(ToString::to_string).collect();
+        return Err(Failure::usage(format!(
+            "{} results would be deleted ({}); add --yes if that is meant",
+            exact.len(),
+            names.join(", ")
+        )));
+    }
+    store.delete(&exact)?;
+    let names: Vec<String> = exact.iter().map(ToString::to_string).collect();
+    said(&format!("deleted {}", names.join(", ")))
+}
+
+fn export(file: &Path, results: &[String], option: &StoreArgs) -> Result<Code, Failure> {
+    let mut store = to_change(option)?;
+    let ids = match results {
+        [] => store.list(&Filter::default())?.into_iter().map(|entry| entry.id).rev().collect(),
+        some => some.iter().map(|name| store.find(name)).collect::<Result<Vec<_>, _>>()?,
+    };
+    if ids.is_empty() {
+        return Err(Failure::usage("nothing is kept yet, so there is nothing to export"));
+    }
+    store.export(file, &ids)?;
+    said(&format!("{} written to {}", counted(ids.len()), file.display()))
+}
+
+fn import(file: &Path, option: &StoreArgs) -> Result<Code, Failure> {
+    let place = keeping::wanted(option.store.as_ref()).unwrap_or_default();
+    let mut store = Store::open(&place)?;
+    store.notes.iter().for_each(|note| crate::say(note));
+    let imported = store.import(file)?;
+    let mut lines =
+        vec![format!("{} taken from {}", counted(imported.taken.len()), file.display())];
+    let renamed = imported.taken.iter().filter(|(there, here)| there != here);
+    lines.extend(renamed.map(|(there, here)| format!("{there} is {here} here")));
+    if !imported.known.is_empty() {
+        let names: Vec<String> = imported.known.iter().map(ToString::to_string).collect();
+        lines.push(format!("here already: {}", names.join(", ")));
+    }
+    let left = imported.tags_left.iter();
+    lines.extend(left.map(|tag| format!("the tag {tag} stays with the result that has it here")));
+    said(&lines.join("\n"))
+}
+
+fn counted(count: usize) -> String {
+    if count == 1 { "1 result".to_owned() } else { format!("{count} results") }
+}
