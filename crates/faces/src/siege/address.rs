@@ -9,6 +9,9 @@ use url::{Position, Url};
 /// Methods that stand behind a URL, in the order in which they are looked for.
 const METHODS: [&str; 5] = ["POST", "PUT", "PATCH", "OPTIONS", "DELETE"];
 
+/// Characters of a URL that a refusal shows.
+const SHOWN_MAX: usize = 100;
+
 /// A body and what it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Body {
@@ -65,7 +68,10 @@ impl Address {
 
     /// A URL without a method.
     fn at(text: &str) -> Result<Address, Unusable> {
-        let unusable = |why: &str| Unusable(format!("{text}: {why}"));
+        let unusable = |why: &str| {
+            let begins: String = text.chars().take(SHOWN_MAX).collect();
+            Unusable(format!("{begins}: {why}"))
+        };
         let lower = text.to_ascii_lowercase();
         let (scheme, rest) = if lower.starts_with("http://") {
             ("http", &text[7..])

@@ -113,6 +113,9 @@ pub(super) const URLS_FILE: &str = "/etc/siege/urls.txt";
 pub(super) const LOG_FILE: &str = "/var/log/log/siege.log";
 pub(super) const VERSION: &str = "4.0.7";
 
+/// Seconds between pages at most: a year.
+const DELAY_MAX: f64 = 31_536_000.0;
+
 impl Default for Config {
     /// What holds before any file is read.
     fn default() -> Config {
@@ -193,9 +196,7 @@ impl Config {
     /// is for standard error.
     pub(super) fn settle(&mut self) -> String {
         let mut said = String::new();
-        if self.benchmark {
-            self.delay = 0.0;
-        }
+        self.delay = if self.benchmark { 0.0 } else { self.delay.min(DELAY_MAX) };
         if self.seconds > 0 && matches!(self.reps, Reps::Pages(1..)) {
             said = error("CONFIG conflict: selected time and repetition based testing");
             putln!(said, "defaulting to time-based testing: {} seconds", self.seconds);
