@@ -281,6 +281,9 @@ fn reply(path: &str, request: &str) -> Option<Vec<u8>> {
         "/ntlm" => challenge("NTLM"),
         "/created" => Some(answer(201, "Location: /target\r\n", "made")),
         "/gone" => None,
+        "/loop" => Some(answer(302, "Location: /loop\r\n", "")),
+        // a page that is a part of itself
+        nest if nest.starts_with("/nest/") => with(html, r#"<img src="deeper/x">"#),
         "/locked" => Some(answer(403, "", "no entry")),
         "/empty" => with("Content-Type: text/plain\r\n", ""),
         "/garbage" => Some(b"hello, this is no HTTP\r\n\r\n".to_vec()),
@@ -422,6 +425,18 @@ fn settings_of_cookies_gates_and_empty_answers() {
     let get = "GET /locked HTTP/1.1";
     assert_eq!(lines(&server.take()), [get, "POST /key HTTP/1.1", get, get]);
     assert!(ran.stderr.contains("Transactions:\t\t           4 hits\n"), "{}", ran.stderr);
+}
+
+#[test]
+fn redirects_and_pages_without_end_are_bounded() {
+    let server = Listening::start();
+    let home = Home::new("connection = keep-alive\nverbose = false\n");
+    let ran = home.ours(&[&server.server.url("/loop")]);
+    assert!(ran.stderr.contains("/loop: over 100 redirects\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("Failed transactions:\t           1\n"), "{}", ran.stderr);
+    assert_eq!(server.take().len(), 101);
+    let ran = home.ours(&[&server.server.url("/nest/x")]);
+    assert!(ran.stderr.contains("Transactions:\t\t        1001 hits\n"), "{}", ran.stderr);
 }
 
 #[test]
