@@ -31,7 +31,7 @@ pub(crate) struct Options {
 
 /// Longest that a server may take to listen.
 const START_MAX: Duration = Duration::from_secs(10);
-const SUBCOMMANDS: [&str; 9] = [
+const SUBCOMMANDS: [&str; 10] = [
     "run",
     "check",
     "demo",
@@ -41,6 +41,7 @@ const SUBCOMMANDS: [&str; 9] = [
     "workload crawl",
     "completions",
     "man",
+    "report",
 ];
 
 /// `cargo xtask guide`.

@@ -12,6 +12,7 @@ mod exit;
 mod face;
 mod files;
 mod ramp;
+mod report_command;
 mod run;
 mod runs;
 mod signals;
@@ -58,6 +59,7 @@ fn dispatch(command: Command) -> Result<Code, Failure> {
             calibrate::calibrate(&args)
         }
         Command::Torture(args) => torture::torture(&args),
+        Command::Report(args) => report_command::report(&args),
         Command::Check(args) => check::check(&args),
         Command::Ui(args) => ui_command::ui(args),
         Command::Workload(args) => workload_command::workload(args),

@@ -8,6 +8,7 @@ mod outputs;
 mod pages;
 mod parse;
 mod ramp;
+mod report;
 mod run;
 mod runs;
 mod site;
@@ -22,6 +23,7 @@ pub(crate) use disk::Disk;
 pub(crate) use outputs::{Outputs, Sink};
 pub(crate) use pages::{completions, man_page};
 pub(crate) use ramp::{RampArgs, RampTarget, RampTask};
+pub(crate) use report::ReportArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use runs::{ListArgs, RunsArgs, RunsTask, ShowArgs};
 pub(crate) use site::{NormTask, SiteArgs, SiteTask};
@@ -63,6 +65,7 @@ pub(crate) enum Command {
     Check(Box<CheckArgs>),
     Calibrate(CalibrateArgs),
     Torture(Box<TortureArgs>),
+    Report(ReportArgs),
     Workload(WorkloadArgs),
     Ui(UiArgs),
     /// Print the completions of a shell

@@ -204,7 +204,7 @@
     },
   });
 
-  // one figure of the page: its plot is made when it is first seen with a width
+  // one figure of the page: its plot is made when it is first laid out and not folded away
   const bring = (figure, chart) => {
     const holder = document.createElement("div"), button = document.createElement("button");
     holder.className = "plot";
@@ -216,7 +216,7 @@
     if (chart.cells) data.push(chart.at.map(() => chart.cells.ends[1]));
     const size = () => {
       const width = Math.floor(figure.clientWidth);
-      if (width === 0) return;
+      if (width === 0 || figure.closest("details:not([open])")) return;
       if (plot) plot.setSize({ width, height });
       else {
         plot = new uPlot(optionsOf(chart, width, zoomed => { button.hidden = !zoomed; }), data, holder);
@@ -231,6 +231,7 @@
     };
     const unzoom = () => plot?.setScale("x", { min: chart.at[0], max: chart.at.at(-1) });
     new ResizeObserver(size).observe(figure);
+    figure.closest("details")?.addEventListener("toggle", size);
     size();
     return { rebuild, unzoom, button, time: chart.x.unit === "time" };
   };

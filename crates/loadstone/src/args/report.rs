@@ -1,0 +1,92 @@
+//! The options of `report`.
+
+use super::{Sink, StoreArgs, UsageError, parse};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Results put side by side at most: more than this many lines in a chart cannot be told apart.
+const RESULTS_MAX: usize = 18;
+
+/// Show stored results again: as text, a page, JSON, CSV or Markdown
+///
+/// A result is named by its id, such as run-12, by a tag, or as last or last~1, the one before; or it
+/// is a file that loadstone runs export wrote. Several of one kind are put side by side.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  loadstone report last                          the text of the latest result
+  loadstone report run-12 --html run.html        its page
+  loadstone report before after --html two.html  two tagged runs side by side
+  loadstone report last --md - | gh pr comment -F -
+  loadstone report colleague.db --json -         what another machine exported")]
+pub(crate) struct ReportArgs {
+    /// Results of the store, or files with exported ones
+    #[arg(value_name = "RESULT|FILE", required = true)]
+    pub(crate) results: Vec<String>,
+    /// One page, without network, with and without script
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Everything as JSON, of several results as a list; - is standard output
+    #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
+    pub(crate) json: Option<Sink>,
+    /// The time series of a run, the steps of a ramp, or the figures of a comparison; - is standard
+    /// output
+    #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
+    pub(crate) csv: Option<Sink>,
+    /// Markdown for a pull request; - is standard output
+    #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
+    pub(crate) md: Option<Sink>,
+    /// Verdict and headline only
+    #[arg(short = 'q', long)]
+    pub(crate) quiet: bool,
+    /// The table of quantiles, in full
+    #[arg(long)]
+    pub(crate) percentiles: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+impl ReportArgs {
+    /// # Errors
+    /// Too many results, two outputs on standard output or in one file, a page that is to go there.
+    pub(crate) fn check(&self) -> Result<(), UsageError> {
+        if self.results.len() > RESULTS_MAX {
+            return Err(UsageError::new(format!(
+                "{} results are too many for one report: give at most {RESULTS_MAX}",
+                self.results.len()
+            )));
+        }
+        let page = self.html.clone().map(Sink::File);
+        if self.html.as_ref().is_some_and(|path| path.as_os_str() == "-") {
+            return Err(UsageError::new("--html takes a file; write the page to one"));
+        }
+        let outputs = [
+            ("--html", page.as_ref()),
+            ("--json", self.json.as_ref()),
+            ("--csv", self.csv.as_ref()),
+            ("--md", self.md.as_ref()),
+        ];
+        let mut known: Vec<(&str, &Sink)> = Vec::new();
+        for (option, sink) in outputs.into_iter().filter_map(|(name, sink)| Some((name, sink?))) {
+            if matches!(sink, Sink::File(path) if path.as_os_str().is_empty()) {
+                return Err(UsageError::new(format!("{option} needs the name of a file")));
+            }
+            if let Some((other, _)) = known.iter().find(|(_, taken)| *taken == sink) {
+                let place = match sink {
+                    Sink::Stdout => "standard output".to_owned(),
+                    Sink::File(path) => path.display().to_string(),
+                };
+                return Err(UsageError::new(format!(
+                    "{other} and {option} both go to {place}; give two places"
+                )));
+            }
+            known.push((option, sink));
+        }
+        Ok(())
+    }
+
+    /// Whether something is written in place of the text.
+    pub(crate) fn has_outputs(&self) -> bool {
+        self.html.is_some() || self.json.is_some() || self.csv.is_some() || self.md.is_some()
+    }
+}

@@ -1,0 +1,228 @@
+//! `loadstone report`: stored results again, in whatever form.
+
+use crate::args::{ReportArgs, Sink};
+use crate::exit::{Code, Failure};
+use crate::{files, run};
+use report::compare::CompareReport;
+use report::ramp::RampReport;
+use report::{Named, RunReport, Style};
+use std::path::Path;
+use store::{Filter, Place, Store, Stored};
+
+/// What is to be shown: results of one kind, each with what it is called.
+enum Wanted {
+    Runs(Vec<(String, RunReport)>),
+    Ramps(Vec<(String, RampReport)>),
+    Comparison(Box<CompareReport>),
+}
+
+pub(crate) fn report(args: &ReportArgs) -> Result<Code, Failure> {
+    args.check()?;
+    let wanted = of_one_kind(load(args)?)?;
+    let wanted = one_picture(wanted, args)?;
+    if !args.has_outputs() {
+        let style = run::output::style(args.quiet, args.percentiles);
+        files::write_stdout(&wanted.text(style)).map_err(|error| Failure::not_written(&error))?;
+        return Ok(Code::Done);
+    }
+    let page = args.html.clone().map(Sink::File);
+    type Render = fn(&Wanted) -> String;
+    let outputs: [(&Option<Sink>, Render); 4] = [
+        (&page, Wanted::html),
+        (&args.json, Wanted::json),
+        (&args.csv, Wanted::csv),
+        (&args.md, Wanted::markdown),
+    ];
+    let mut done = Ok(());
+    for (sink, render) in outputs {
+        if let Some(sink) = sink {
+            done = done.and(files::write_to(sink, &render(&wanted)));
+        }
+    }
+    done.map_err(|error| Failure::not_written(&error))?;
+    Ok(Code::Done)
+}
+
+/// Every result that is named, with its name.
+fn load(args: &ReportArgs) -> Result<Vec<(String, Stored)>, Failure> {
+    let mut stored = Vec::new();
+    let mut usual: Option<Store> = None;
+    for name in &args.results {
+        if let Some(file) = exported(name) {
+            stored.extend(all_of(file)?);
+            continue;
+        }
+        if usual.is_none() {
+            let place = run::keeping::wanted(args.store.store.as_ref()).unwrap_or_default();
+            usual = Some(Store::open_to_read(&place).map_err(unreadable)?);
+        }
+        if let Some(store) = &usual {
+            stored.push((name.clone(), store.load(name).map_err(unreadable)?));
+        }
+    }
+    Ok(stored)
+}
+
+fn unreadable(error: store::StoreError) -> Failure {
+    Failure::usage(error.to_string())
+}
+
+/// The file that a name means; ids and tags hold neither a slash nor a dot.
+fn exported(name: &str) -> Option<&Path> {
+    name.contains(['/', '.']).then(|| Path::new(name))
+}
+
+/// Everything in a file, the oldest first.
+fn all_of(file: &Path) -> Result<Vec<(String, Stored)>, Failure> {
+    let store = Store::open_to_read(&Place::File(file.to_owned())).map_err(unreadable)?;
+    let mut entries = store.list(&Filter::default()).map_err(unreadable)?;
+    entries.sort_by(|a, b| a.started_unix_s.total_cmp(&b.started_unix_s));
+    if entries.is_empty() {
+        return Err(Failure::usage(format!("{}: there is no result in it", file.display())));
+    }
+    let stem =
+        file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    let only = entries.len() == 1;
+    let load = |entry: &store::Entry| {
+        let id = entry.id.to_string();
+        let name = if only { stem.clone() } else { format!("{stem}:{id}") };
+        Ok((name, store.load(&id).map_err(unreadable)?))
+    };
+    entries.iter().map(load).collect()
+}
+
+fn of_one_kind(stored: Vec<(String, Stored)>) -> Result<Wanted, Failure> {
+    let (mut runs, mut ramps, mut comparisons) = (Vec::new(), Vec::new(), Vec::new());
+    let mut first: Option<(String, &str)> = None;
+    for (name, one) in stored {
+        let kind = one.kind().id();
+        if let Some((other, before)) = first.as_ref().filter(|(_, before)| *before != kind) {
+            return Err(Failure::usage(format!(
+                "{other} is of the kind {before} and {name} of the kind {kind}: side by side go \
+                 results of one kind; ask for one kind at a time"
+            )));
+        }
+        first.get_or_insert((name.clone(), kind));
+        match one {
+            Stored::Run(run) => runs.push((name, *run)),
+            Stored::Ramp(ramp) => ramps.push((name, *ramp)),
+            Stored::Compare(compare) => comparisons.push(compare),
+        }
+    }
+    if comparisons.len() > 1 {
+        return Err(Failure::usage("comparisons are shown one at a time; name one"));
+    }
+    Ok(match comparisons.pop() {
+        Some(compare) => Wanted::Comparison(compare),
+        None if ramps.is_empty() => Wanted::Runs(runs),
+        None => Wanted::Ramps(ramps),
+    })
+}
+
+/// Refuses what cannot be put side by side.
+fn one_picture(wanted: Wanted, args: &ReportArgs) -> Result<Wanted, Failure> {
+    let count = match &wanted {
+        Wanted::Runs(runs) => runs.len(),
+        Wanted::Ramps(ramps) => ramps.len(),
+        Wanted::Comparison(_) => 1,
+    };
+    if count > 1 && args.csv.is_some() {
+        return Err(Failure::usage("--csv takes one result; give one, or take --json for several"));
+    }
+    if let Wanted::Ramps(ramps) = &wanted
+        && ramps.len() > 1
+        && report::together(ramps).is_none()
+    {
+        return Err(Failure::usage(
+            "these ramps are not over the same axis: one is over rates, another over users",
+        ));
+    }
+    Ok(wanted)
+}
+
+fn named(runs: &[(String, RunReport)]) -> Vec<Named<'_>> {
+    runs.iter().map(|(name, report)| Named { name: name.clone(), report }).collect()
+}
+
+/// One ramp as it is; several as one.
+fn joined(ramps: &[(String, RampReport)]) -> Option<RampReport> {
+    match ramps {
+        [(_, only)] => Some(only.clone()),
+        _ => report::together(ramps),
+    }
+}
+
+/// Documents as one, or as a list.
+fn list(documents: &[String]) -> String {
+    match documents {
+        [only] => only.clone(),
+        all => {
+            let all: Vec<&str> = all.iter().map(|document| document.trim_end()).collect();
+            format!("[\n{}\n]\n", all.join(",\n"))
+        }
+    }
+}
+
+impl Wanted {
+    fn text(&self, style: Style) -> String {
+        let titled = |texts: Vec<(String, String)>| match &texts[..] {
+            [(_, only)] => only.clone(),
+            all => {
+                let one = |(name, text): &(String, String)| format!("== {name}\n\n{text}");
+                all.iter().map(one).collect::<Vec<_>>().join("\n")
+            }
+        };
+        match self {
+            Wanted::Runs(runs) => {
+                let text = |(name, run): &(_, _)| (String::clone(name), report::text(run, style));
+                titled(runs.iter().map(text).collect())
+            }
+            Wanted::Ramps(ramps) => {
+                let text =
+                    |(name, ramp): &(_, _)| (String::clone(name), report::ramp::text(ramp, style));
+                titled(ramps.iter().map(text).collect())
+            }
+            Wanted::Comparison(compare) => report::compare::text(compare, style),
+        }
+    }
+
+    fn html(&self) -> String {
+        match self {
+            Wanted::Runs(runs) => report::html_of_many(&named(runs)),
+            Wanted::Ramps(ramps) => {
+                joined(ramps).as_ref().map_or_else(String::new, report::ramp::html)
+            }
+            Wanted::Comparison(compare) => report::compare::html(compare),
+        }
+    }
+
+    fn json(&self) -> String {
+        match self {
+            Wanted::Runs(runs) => {
+                list(&runs.iter().map(|(_, run)| report::json(run)).collect::<Vec<_>>())
+            }
+            Wanted::Ramps(ramps) => {
+                list(&ramps.iter().map(|(_, ramp)| report::ramp::json(ramp)).collect::<Vec<_>>())
+            }
+            Wanted::Comparison(compare) => report::compare::json(compare),
+        }
+    }
+
+    fn csv(&self) -> String {
+        match self {
+            Wanted::Runs(runs) => runs.iter().map(|(_, run)| report::csv(run)).collect(),
+            Wanted::Ramps(ramps) => ramps.iter().map(|(_, ramp)| report::ramp::csv(ramp)).collect(),
+            Wanted::Comparison(compare) => report::compare::csv(compare),
+        }
+    }
+
+    fn markdown(&self) -> String {
+        match self {
+            Wanted::Runs(runs) => report::markdown_of_many(&named(runs)),
+            Wanted::Ramps(ramps) => {
+                joined(ramps).as_ref().map_or_else(String::new, report::markdown_of_ramp)
+            }
+            Wanted::Comparison(compare) => report::markdown_of_compare(compare),
+        }
+    }
+}
