@@ -34,6 +34,7 @@ const START_MAX: Duration = Duration::from_secs(10);
 const SUBCOMMANDS: [&str; 10] = [
     "run",
     "check",
+    "compare",
     "demo",
     "site",
     "torture",

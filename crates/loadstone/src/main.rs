@@ -7,6 +7,7 @@ mod calibration;
 mod caller;
 mod check;
 mod child;
+mod compare;
 mod demo;
 mod exit;
 mod face;
@@ -51,6 +52,7 @@ fn dispatch(command: Command) -> Result<Code, Failure> {
     match command {
         Command::Run(args) => run(*args),
         Command::Ramp(args) => ramp::ramp(*args),
+        Command::Compare(args) => compare::compare(*args),
         Command::Demo(args) => demo::demo(args),
         Command::Runs(args) => runs::runs(args),
         Command::Site(args) => site_command::site(args.into_task()?),

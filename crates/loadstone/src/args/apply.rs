@@ -447,7 +447,7 @@ impl DriverArgs {
 }
 
 impl OutputArgs {
-    fn outputs(self, name: String, percentiles: bool) -> Outputs {
+    pub(super) fn outputs(self, name: String, percentiles: bool) -> Outputs {
         Outputs {
             name,
             json: self.json,

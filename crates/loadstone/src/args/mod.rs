@@ -3,6 +3,7 @@
 
 mod apply;
 mod check;
+mod compare;
 mod disk;
 mod outputs;
 mod pages;
@@ -19,6 +20,9 @@ mod ui;
 mod workload;
 
 pub(crate) use check::CheckArgs;
+pub(crate) use compare::{
+    CompareArgs, CompareSide, CompareTask, LiveTask, StoredTask, differing_plans,
+};
 pub(crate) use disk::Disk;
 pub(crate) use outputs::{Outputs, Sink};
 pub(crate) use pages::{completions, man_page};
@@ -58,6 +62,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Run(Box<RunArgs>),
     Ramp(Box<RampArgs>),
+    Compare(Box<CompareArgs>),
     Demo(DemoArgs),
     Runs(RunsArgs),
     /// Start the built-in reference server, with faults on demand, or the norm site

@@ -391,7 +391,7 @@ impl StepArgs {
 
 /// `LABEL=URL`: a label is letters, digits, `_`, `.`, `-` and spaces. The `=` of a query comes after
 /// other characters.
-fn label_of(text: &str) -> Option<(&str, &str)> {
+pub(super) fn label_of(text: &str) -> Option<(&str, &str)> {
     let (label, target) = text.split_once('=')?;
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | ' ');
     (!label.is_empty() && !target.is_empty() && label.chars().all(plain)).then_some((label, target))

@@ -5,6 +5,7 @@ use super::threads::Watcher;
 use crate::exit::{Code, Failure};
 use plan::Plan;
 use report::RunReport;
+use report::compare::CompareReport;
 use report::ramp::{RampReport, Step};
 use sample::{CallRecord, Environment};
 use stats::curve::Axis;
@@ -135,6 +136,19 @@ impl Keeping {
     /// A store that was asked for and did not take the result: exit code 5.
     pub(crate) fn finish_run(self, report: &RunReport, quiet: bool) -> Result<(), Failure> {
         self.finish(quiet, |recording| recording.finish_run(report))
+    }
+
+    /// A run of one side (0 or 1) of a comparison that is over, the `index`th of that side.
+    pub(crate) fn side(&self, side: usize, index: usize, run: &RunReport) {
+        if let Some(recording) = &self.recording {
+            recording.side(side, index, run);
+        }
+    }
+
+    /// # Errors
+    /// As [`Keeping::finish_run`].
+    pub(crate) fn finish_compare(self, report: &CompareReport, quiet: bool) -> Result<(), Failure> {
+        self.finish(quiet, |recording| recording.finish_compare(report))
     }
 
     /// Ends the recording in whatever way `end` does, and says what became of it.

@@ -90,9 +90,4 @@ impl FailIf {
             _ => of(false, format!("{moved}: within the bound")),
         }
     }
-
-    /// The figure that it is about.
-    pub fn figure(&self) -> &'static str {
-        self.figure
-    }
 }

@@ -1,0 +1,47 @@
+//! `loadstone compare`: two targets in turns, or two sets of stored runs; one against the other.
+
+mod live;
+mod stored;
+
+use crate::args::{CompareArgs, CompareTask, Disk, Outputs};
+use crate::exit::{Code, Failure};
+use crate::run::output;
+use report::RunReport;
+use report::compare::CompareReport;
+use stats::State;
+
+pub(crate) fn compare(args: CompareArgs) -> Result<Code, Failure> {
+    match args.into_task(&Disk)? {
+        CompareTask::Live(task) => live::compare(*task),
+        CompareTask::Stored(task) => stored::compare(*task),
+    }
+}
+
+/// Writes every result and gives the exit code.
+fn finish(report: &CompareReport, outputs: &Outputs) -> Result<Code, Failure> {
+    let style = output::style(outputs.quiet, outputs.percentiles);
+    let parts = output::Parts {
+        json: &|| report::compare::json(report),
+        csv: &|| report::compare::csv(report),
+        hdr: None,
+        html: Some(&|| report::compare::html(report)),
+        text: &|| report::compare::text(report, style),
+    };
+    output::write_parts(outputs, &parts)?;
+    Ok(exit_code(report))
+}
+
+/// The first that holds, as with `run`.
+fn exit_code(report: &CompareReport) -> Code {
+    let runs = || report.runs.iter().flatten();
+    let invalid = |run: &RunReport| run.verdict.state == State::Invalid;
+    if runs().any(invalid) {
+        Code::Invalid
+    } else if crate::signals::caught() > 0 {
+        Code::Interrupted
+    } else if report.bounds.iter().any(|bound| bound.crossed) {
+        Code::Missed
+    } else {
+        Code::Done
+    }
+}

@@ -1,0 +1,79 @@
+//! Two sets of runs that were recorded apart.
+
+use crate::args::{StoredTask, UsageError, differing_plans};
+use crate::exit::{Code, Failure};
+use crate::run::{keeping::wanted, output};
+use report::RunReport;
+use report::compare::{Comparison, Scope, assemble, plan_differences};
+use stats::compare::RUNS_MIN;
+use store::{Store, Stored};
+
+pub(super) fn compare(task: StoredTask) -> Result<Code, Failure> {
+    output::check(&task.outputs)?;
+    let place = wanted(task.outputs.store.as_ref()).unwrap_or_default();
+    let store = Store::open_to_read(&place).map_err(|error| Failure::usage(error.to_string()))?;
+    let [before, after] = &task.sets;
+    let runs = [load(&store, before)?, load(&store, after)?];
+    let differ = differences(&runs);
+    let mut cautions = differing_plans(&differ, task.force)?;
+    refuse_too_few(&runs, !task.bounds.is_empty())?;
+    cautions.extend(other_machine(&runs));
+    let started_unix_s =
+        runs.iter().flatten().map(|run| run.started_unix_s).fold(f64::MAX, f64::min);
+    let report = assemble(Comparison {
+        name: task.outputs.name.clone(),
+        labels: task.labels,
+        started_unix_s,
+        runs,
+        order: String::new(),
+        bounds: task.bounds,
+        cautions,
+    });
+    super::finish(&report, &task.outputs)
+}
+
+fn load(store: &Store, names: &[String]) -> Result<Vec<RunReport>, Failure> {
+    let one = |name: &String| match store.load(name) {
+        Ok(Stored::Run(run)) => Ok(*run),
+        Ok(other) => {
+            Err(Failure::usage(format!("{name} is a {}; compare takes runs", other.kind().id())))
+        }
+        Err(error) => Err(Failure::usage(error.to_string())),
+    };
+    names.iter().map(one).collect()
+}
+
+/// Of every run against the first.
+fn differences(runs: &[Vec<RunReport>; 2]) -> Vec<String> {
+    let mut all = runs.iter().flatten();
+    let Some(first) = all.next() else { return Vec::new() };
+    let mut differ: Vec<String> = all
+        .flat_map(|run| plan_differences(&first.plan_toml, &run.plan_toml, Scope::SameCalls))
+        .collect();
+    differ.dedup();
+    differ
+}
+
+/// A gate that cannot judge is refused before it misleads.
+fn refuse_too_few(runs: &[Vec<RunReport>; 2], gated: bool) -> Result<(), UsageError> {
+    let count =
+        |runs: &Vec<RunReport>| -> usize { runs.iter().map(|run| run.runs.len().max(1)).sum() };
+    let fewest = runs.iter().map(count).min().unwrap_or(0);
+    if gated && fewest < RUNS_MIN {
+        return Err(UsageError::new(format!(
+            "--fail-if needs {RUNS_MIN} runs a side and there are {fewest}: record them with run \
+             --repeat {RUNS_MIN}, or let compare measure two URLs in turns"
+        )));
+    }
+    Ok(())
+}
+
+/// Runs of two client machines differ by the machines too.
+fn other_machine(runs: &[Vec<RunReport>; 2]) -> Option<String> {
+    let mut all = runs.iter().flatten();
+    let machine =
+        |run: &RunReport| (run.environment.host.clone(), run.environment.cpu_model.clone());
+    let first = all.next().map(machine)?;
+    all.any(|run| machine(run) != first)
+        .then(|| "The runs were made on different client machines.".to_owned())
+}

@@ -1,0 +1,106 @@
+//! Runs from the store against each other.
+
+use crate::support::{Ran, Site, finish, program, text};
+use serde_json::Value;
+
+/// A store of its own.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        Place(tempfile::tempdir().unwrap())
+    }
+
+    #[track_caller]
+    fn run(&self, args: &[&str], codes: &[i32]) -> Ran {
+        let store = self.0.path().join("runs.db");
+        let mut command = program(args);
+        command.args(["--store", store.to_str().unwrap()]);
+        finish(command, b"").expect(codes)
+    }
+
+    /// Short runs with one user, kept; a count of calls ends them, so that each has a median.
+    #[track_caller]
+    fn measure(&self, repeat: &str, url: &str) {
+        self.run(&["run", "-q", "-c", "1", "-n", "8", "--repeat", repeat, url], &[0, 4]);
+    }
+}
+
+#[test]
+fn repeats_of_two_stored_runs_are_compared() {
+    let place = Place::new();
+    let (quick, slow) = (Site::start(&[("delay", "1ms")]), Site::start(&[("delay", "60ms")]));
+    place.measure("4", &quick.url("/hw"));
+    place.measure("4", &slow.url("/hw"));
+    let gate = ["compare", "--fail-if", "p50 +5%", "--json", "-", "last~1", "last"];
+    let json: Value = place.run(&gate, &[1, 4]).json();
+    let p50 = json["differences"].as_array().unwrap().iter().find(|one| one["figure"] == "p50");
+    assert_eq!(p50.unwrap()["judgement"], "worse", "{json:#}");
+    assert_eq!(json["after"]["runs"].as_array().unwrap().len(), 4);
+    assert_eq!(json["order"].as_array().unwrap().len(), 0);
+    assert_eq!(text(&json, "/before/label"), "last~1");
+    // the other way round it got better; runs are known by their ids as well
+    let ran = place.run(&["compare", "run-2", "run-1"], &[0, 4]);
+    assert!(ran.stdout.starts_with("B is better than A: "), "{}", ran.stdout);
+}
+
+#[test]
+fn single_runs_are_shown_and_not_judged() {
+    let place = Place::new();
+    let site = Site::start(&[]);
+    place.measure("1", &site.url("/hw"));
+    place.measure("1", &site.url("/hw"));
+    let ran = place.run(&["compare", "run-1", "run-2"], &[0, 4]);
+    assert!(ran.stdout.starts_with("Too few runs to call anything"), "{}", ran.stdout);
+    let ran = place.run(&["compare", "--fail-if", "p99 +5%", "run-1", "run-2"], &[2]);
+    assert!(ran.stderr.contains("--fail-if needs 4 runs a side"), "{}", ran.stderr);
+    // several of either side make a set
+    let sets = ["compare", "run-1,run-2,run-1,run-2", "run-2,run-1,run-2,run-1"];
+    let ran = place.run(&sets, &[0, 4]);
+    assert!(ran.stdout.starts_with("No difference shown"), "{}", ran.stdout);
+}
+
+#[test]
+fn runs_of_different_plans_need_force() {
+    let place = Place::new();
+    let site = Site::start(&[]);
+    place.measure("1", &site.url("/hw"));
+    place.run(&["run", "-q", "-c", "2", "-n", "8", &site.url("/empty")], &[0, 1, 4]);
+    let ran = place.run(&["compare", "last~1", "last"], &[2]);
+    for told in ["load.users: 1 and 2", "targets.0.url: /hw and /empty", "--force"] {
+        assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    }
+    let ran = place.run(&["compare", "--force", "last~1", "last"], &[0, 4]);
+    assert!(ran.stdout.contains("The plans differ: "), "{}", ran.stdout);
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    let place = Place::new();
+    let site = Site::start(&[]);
+    let ran = place.run(&["compare", "run-1", "run-2"], &[2]);
+    assert!(ran.stderr.contains("nothing was kept there yet"), "{}", ran.stderr);
+    place.measure("1", &site.url("/hw"));
+    for (args, told) in [
+        (&["compare", "run-1", "run-7"][..], "\"run-7\" is no stored result"),
+        (&["compare", "run-1", "http://127.0.0.1:1/"], "compare two of a kind"),
+        (&["compare", "run-1", "run-1,"], "names no stored runs"),
+        (&["compare", "-c", "3", "run-1", "run-1"], "stored runs are compared as they are"),
+    ] {
+        let ran = place.run(args, &[2]);
+        assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    }
+}
+
+/// A comparison is kept itself, and is no run.
+#[test]
+fn a_comparison_is_kept() {
+    let place = Place::new();
+    let site = Site::start(&[]);
+    let url = site.url("/hw");
+    let measured = ["compare", "-c", "1", "-n", "8", "--blocks", "5", &url, &url];
+    let ran = place.run(&measured, &[0, 4]);
+    assert!(ran.stderr.contains("kept as compare-1"), "{}", ran.stderr);
+    let ran = place.run(&["compare", "compare-1", "compare-1"], &[2]);
+    assert!(ran.stderr.contains("compare-1 is a compare; compare takes runs"), "{}", ran.stderr);
+}
