@@ -4,7 +4,7 @@
 use plan::{Arrivals, Gaps, Load, Plan};
 use sim::{Queue, Service, execute, plan_for};
 use stats::compare::{Block, Compared, Scale, Series, compare};
-use stats::curve::{Capacity, CapacityEnd, Next, Search, SearchConfig, TrialEnd};
+use stats::curve::{CapacityEnd, Next, Search, SearchConfig, TrialEnd};
 use stats::{Figures, Measurement, Objective};
 use units::{Nanos, Purpose, Rate, Seed};
 
@@ -29,7 +29,8 @@ fn measured(rate: f64, seconds: u64, service: Nanos, seed: u64) -> Measurement {
 #[test]
 fn the_search_finds_the_capacity_of_an_m_m_1_queue() {
     for (objective, truth) in [("p99<=20ms", 769.7), ("p99<=10ms", 539.5)] {
-        let (found, trials) = searched(&Objective::parse(objective).unwrap(), 1_000);
+        let search = searched(&Objective::parse(objective).unwrap(), 1_000);
+        let (found, trials) = (search.capacity().unwrap(), search.trials());
         let at = found.at;
         assert_eq!(found.how, CapacityEnd::Bracketed);
         assert!((at.at / truth - 1.0).abs() < 0.05, "{truth}: {at:?}");
@@ -40,7 +41,7 @@ fn the_search_finds_the_capacity_of_an_m_m_1_queue() {
 }
 
 /// Trials of 10 and 60 s, each with draws of its own.
-fn searched(objective: &Objective, seed: u64) -> (Capacity, usize) {
+fn searched(objective: &Objective, seed: u64) -> Search {
     let config = SearchConfig::from(300.0, vec![objective.clone()]);
     let mut search = Search::new(SearchConfig { precision: 0.08, ..config });
     while let Next::Try(trial) = search.next() {
@@ -51,7 +52,7 @@ fn searched(objective: &Objective, seed: u64) -> (Capacity, usize) {
         let met = objective.met(&figures).1;
         search.told(trial, if met { TrialEnd::Met } else { TrialEnd::Missed });
     }
-    (search.capacity().unwrap(), search.trials())
+    search
 }
 
 /// Six blocks of A B B A with runs of 10 s at 300/s: p50 of both.
