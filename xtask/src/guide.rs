@@ -31,7 +31,7 @@ pub(crate) struct Options {
 
 /// Longest that a server may take to listen.
 const START_MAX: Duration = Duration::from_secs(10);
-const SUBCOMMANDS: [&str; 10] = [
+const SUBCOMMANDS: &[&str] = &[
     "run",
     "check",
     "compare",
@@ -253,7 +253,7 @@ impl<'a> Stage<'a> {
 /// Options of the help against options of the pages, both ways.
 fn compare_options(root: &Path, binary: &Path) -> anyhow::Result<Vec<String>> {
     let mut help = BTreeMap::new();
-    for command in SUBCOMMANDS {
+    for &command in SUBCOMMANDS {
         let words = command.split(' ').chain(["--help"]);
         let text = shell::output(Command::new(binary).args(words))?;
         help.insert(command, options::in_help(&text));
