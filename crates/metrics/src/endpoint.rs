@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
@@ -18,18 +18,6 @@ pub struct Endpoint {
     address: SocketAddr,
     over: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
-}
-
-/// `9464`, `:9464`, `127.0.0.1:9464`, `[::1]:9464`; without an address it is loopback.
-///
-/// # Errors
-/// What is neither, with the way out.
-pub fn parse_listen(text: &str) -> Result<SocketAddr, String> {
-    let port = text.strip_prefix(':').unwrap_or(text).parse::<u16>();
-    let local = port.map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
-    local.ok().or_else(|| text.parse().ok()).ok_or_else(|| {
-        format!("{text:?} is no address to listen on: write a port like 9464, or 127.0.0.1:9464")
-    })
 }
 
 impl Endpoint {

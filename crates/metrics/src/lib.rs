@@ -13,7 +13,7 @@ mod push;
 mod reading;
 
 pub use board::Board;
-pub use endpoint::{Endpoint, parse_listen};
+pub use endpoint::Endpoint;
 pub use exponential::{Exponential, SCHEMA};
 pub use exposition::{OPENMETRICS, PROTOBUF, protobuf, text};
 pub use otlp::message;

@@ -109,7 +109,7 @@ pub struct Run {
     /// The load in words.
     pub load: String,
     pub version: String,
-    /// Which run of a plan that repeats, from 1.
+    /// Which run of a plan that repeats, or step of a ramp, from 1.
     pub repeat: u32,
     /// When its counts began, in seconds since 1970-01-01 UTC.
     pub started_unix_s: f64,

@@ -6,7 +6,7 @@ use crate::token::Token;
 use anyhow::Context;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -21,18 +21,6 @@ const FORM_MAX: usize = 16 << 10;
 pub struct Config {
     pub listen: SocketAddr,
     pub place: Place,
-}
-
-/// `8080`, `:8080`, `127.0.0.1:8080`, `[::1]:8080`; without an address it is loopback.
-///
-/// # Errors
-/// What is none of these, with the way out.
-pub fn parse_listen(text: &str) -> Result<SocketAddr, String> {
-    let port = text.strip_prefix(':').unwrap_or(text).parse::<u16>();
-    let local = port.map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
-    local.ok().or_else(|| text.parse().ok()).ok_or_else(|| {
-        format!("{text:?} is no address to listen on: write 127.0.0.1:8080, or a port alone")
-    })
 }
 
 /// The running server; dropping it ends it.

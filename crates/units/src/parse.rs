@@ -2,6 +2,7 @@
 //! that `0.1s` is 100,000,000 ns and not a rounding of a binary fraction.
 
 use crate::Nanos;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// What was wrong with a quantity, in words for the user: names the input and the way out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -252,6 +253,22 @@ fn grouped_in_thousands(digits: &str) -> bool {
 fn fraction_of(digits: &str) -> u64 {
     let kept = digits.bytes().chain(std::iter::repeat(b'0')).take(FRACTION_DIGITS);
     kept.fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0'))
+}
+
+/// An address to listen on: `8080`, `:8080`, `127.0.0.1:8080`, `[::1]:8080`; without an address it is
+/// 127.0.0.1. Port 0 stands for a free one.
+///
+/// # Errors
+/// What is none of these; names are not looked up.
+pub fn parse_listen(text: &str) -> Result<SocketAddr, ParseError> {
+    let port = text.strip_prefix(':').unwrap_or(text).parse::<u16>();
+    let local = port.map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+    local.ok().or_else(|| text.parse().ok()).ok_or_else(|| {
+        ParseError(format!(
+            "{} is no address to listen on; write a port like 8080, or 127.0.0.1:8080",
+            quoted(text)
+        ))
+    })
 }
 
 #[cfg(test)]

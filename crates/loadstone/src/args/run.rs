@@ -351,7 +351,7 @@ pub(super) struct OutputArgs {
     pub(super) live: bool,
     /// Figures for Prometheus while it runs, at http://ADDRESS:PORT/metrics [default address:
     /// 127.0.0.1]
-    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = metrics::parse_listen, hide_short_help = true)]
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = units::parse_listen, hide_short_help = true)]
     pub(super) metrics: Option<std::net::SocketAddr>,
     /// Push the figures to an OTLP collector each second: http://127.0.0.1:4318
     #[arg(long, value_name = "URL", value_parser = metrics::parse_collector, hide_short_help = true)]

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct UiArgs {
     /// Where to listen: a port of 127.0.0.1, or ADDRESS:PORT; 0 takes a free port
-    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = ui::parse_listen, default_value = "127.0.0.1:2021")]
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = units::parse_listen, default_value = "127.0.0.1:2021")]
     pub(crate) listen: SocketAddr,
     #[command(flatten)]
     pub(crate) store: StoreArgs,

@@ -8,6 +8,7 @@ mod watch;
 use crate::args::{Disk, RampArgs, RampTask};
 use crate::exit::{Code, Failure};
 use crate::run::keeping::{self, Keeper, Keeping};
+use crate::run::meters::Meters;
 use crate::run::output;
 use crate::run::trial::{Reached, Session, reach};
 use lane::{Lane, Outcome};
@@ -26,6 +27,7 @@ pub(crate) fn ramp(args: RampArgs) -> Result<Code, Failure> {
     output::check(&task.outputs)?;
     let keeper = Keeper::open(task.outputs.store.as_ref())?;
     let mut session = Session::new();
+    session.meters = Meters::open(&task.outputs)?;
     let started_unix_s = crate::wall_clock::unix_seconds();
     let mut lanes = Vec::new();
     for (row, target) in task.targets.iter().enumerate() {
@@ -42,6 +44,7 @@ pub(crate) fn ramp(args: RampArgs) -> Result<Code, Failure> {
     }
     session.keeping = keep(keeper, &task, &session, started_unix_s)?;
     let climbed = climb(&session, &mut lanes);
+    session.meters.take().into_iter().for_each(Meters::close);
     let keeping = std::mem::replace(&mut session.keeping, Keeping::nowhere());
     let steps = match climbed {
         Ok(steps) if !steps.is_empty() => steps,

@@ -5,7 +5,6 @@ use crate::args::Outputs;
 use crate::exit::Failure;
 use engine::{Intention, Setup};
 use metrics::{Board, Endpoint, Pusher, Reading, Run};
-use plan::Plan;
 use sample::CallRecord;
 use stats::{Second, Snapshot};
 use std::cell::RefCell;
@@ -19,7 +18,6 @@ pub(crate) struct Meters {
     /// Served until this is dropped.
     _endpoint: Option<Endpoint>,
     collector: String,
-    run: Run,
 }
 
 impl Meters {
@@ -27,7 +25,7 @@ impl Meters {
     ///
     /// # Errors
     /// The address cannot be listened on.
-    pub(crate) fn open(outputs: &Outputs, plan: &Plan) -> Result<Option<Meters>, Failure> {
+    pub(crate) fn open(outputs: &Outputs) -> Result<Option<Meters>, Failure> {
         if outputs.metrics.is_none() && outputs.otlp.is_none() {
             return Ok(None);
         }
@@ -39,28 +37,27 @@ impl Meters {
             crate::say(&format!("metrics at {}", endpoint.url()));
         }
         let pusher = outputs.otlp.clone().map(Pusher::start).transpose().map_err(refused)?;
-        let run = Run {
-            name: outputs.name.clone(),
-            load: report::load_in_words(plan),
-            version: env!("CARGO_PKG_VERSION").into(),
-            ..Run::default()
-        };
         Ok(Some(Meters {
             board,
             pusher: pusher.map(|pusher| Rc::new(RefCell::new(pusher))),
             _endpoint: endpoint,
             collector: outputs.otlp.as_ref().map_or_else(String::new, |to| to.url().to_string()),
-            run,
         }))
     }
 
-    /// What meters run number `repeat`, counted from 0.
-    pub(crate) fn watch(&self, setup: &Setup, repeat: u32) -> Metered {
-        let started_unix_s = crate::wall_clock::unix_seconds();
+    /// What meters a run of the target `name`: the repeat or step with this number, from 1.
+    pub(crate) fn watch(&self, setup: &Setup, name: &str, number: u32) -> Metered {
+        let run = Run {
+            name: name.to_owned(),
+            load: report::load_in_words(&setup.plan),
+            version: env!("CARGO_PKG_VERSION").into(),
+            repeat: number,
+            started_unix_s: crate::wall_clock::unix_seconds(),
+        };
         Metered {
             board: self.board.clone(),
             pusher: self.pusher.clone(),
-            run: Run { repeat: repeat + 1, started_unix_s, ..self.run.clone() },
+            run,
             intention: Intention::of(setup),
             measure_from: setup.measure_from(),
             measure_until: setup.measure_until(),

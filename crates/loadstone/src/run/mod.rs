@@ -5,7 +5,7 @@ pub(crate) mod first_call;
 pub(crate) mod keeping;
 pub(crate) mod live;
 pub(crate) mod measure;
-mod meters;
+pub(crate) mod meters;
 pub(crate) mod output;
 pub(crate) mod placement;
 pub(crate) mod prepare;
@@ -42,6 +42,8 @@ struct Onlookers {
     view: Option<View>,
     meters: Option<Meters>,
     keeping: Keeping,
+    /// What the run is called.
+    name: String,
 }
 
 impl Onlookers {
@@ -58,7 +60,7 @@ impl Onlookers {
             all.push(Box::new(view.watch(setup, prepared, calibration, repeat)));
         }
         if let Some(meters) = &self.meters {
-            all.push(Box::new(meters.watch(setup, repeat)));
+            all.push(Box::new(meters.watch(setup, &self.name, repeat + 1)));
         }
         all.extend(self.keeping.watcher(repeat as usize));
         all
@@ -84,7 +86,7 @@ const HOPS_MAX: usize = 10;
 pub(crate) fn run(mut plan: Plan, outputs: &Outputs) -> Result<Code, Failure> {
     output::check(outputs)?;
     view::check(outputs)?;
-    let meters = Meters::open(outputs, &plan)?;
+    let meters = Meters::open(outputs)?;
     let keeper = Keeper::open(outputs.store.as_ref())?;
     let name = outputs.name.as_str();
     let environment = host::environment();
@@ -108,7 +110,7 @@ pub(crate) fn run(mut plan: Plan, outputs: &Outputs) -> Result<Code, Failure> {
     }
     let view = outputs.live.then(|| View::open(&plan, name)).transpose()?;
     let keeping = keeper.run(name, &plan, &environment)?;
-    let onlookers = Onlookers { view, meters, keeping };
+    let onlookers = Onlookers { view, meters, keeping, name: name.to_owned() };
     let mut stages = Stages::default();
     let runs = repeats(&plan, &prepared, calibration.as_ref(), outputs, &onlookers, &mut stages);
     let keeping = onlookers.close();

@@ -65,13 +65,21 @@ pub(crate) struct Session {
     pub(crate) keeping: Keeping,
     /// Trials so far.
     trials: Cell<usize>,
+    /// Figures for others while a trial goes on.
+    pub(crate) meters: Option<super::meters::Meters>,
 }
 
 impl Session {
     pub(crate) fn new() -> Session {
         let environment = host::environment();
         let calibration = Calibration::load(&environment);
-        Session { environment, calibration, keeping: Keeping::nowhere(), trials: Cell::new(0) }
+        Session {
+            environment,
+            calibration,
+            keeping: Keeping::nowhere(),
+            trials: Cell::new(0),
+            meters: None,
+        }
     }
 
     /// Measures `target` once: its plan, with `change` applied to it.
@@ -97,6 +105,10 @@ impl Session {
         let mut watchers = |setup: &Setup| -> Box<dyn Watcher> {
             let mut all = vec![watcher(setup)];
             all.extend(self.keeping.watcher(trial));
+            if let Some(meters) = &self.meters {
+                let number = u32::try_from(trial + 1).unwrap_or(u32::MAX);
+                all.push(Box::new(meters.watch(setup, &target.name, number)));
+            }
             Box::new(Watchers(all))
         };
         let measured = measure(&plan, &prepared, calibration, logging, casts, &mut watchers);

@@ -108,9 +108,22 @@ fn what_cannot_be_listened_on_ends_before_anything_is_sent() {
     assert!(said.contains(&format!("cannot listen on 127.0.0.1:{port} for --metrics")), "{said}");
     assert_eq!(site.stop().requests, 0);
     for (option, value, part) in
-        [("--metrics", "x", "write a port like 9464"), ("--otlp", "https://h", "plain HTTP only")]
+        [("--metrics", "x", "write a port like 8080"), ("--otlp", "https://h", "plain HTTP only")]
     {
         let said = run(&["run", option, value, "http://h/"]).expect(&[2]).stderr;
         assert!(said.contains(part), "{said}");
     }
+}
+
+#[test]
+fn a_collector_gets_the_steps_of_a_ramp() {
+    let site = Site::start(&[]);
+    let (port, told) = collector();
+    let to = format!("http://127.0.0.1:{port}");
+    let url = site.url("/hw");
+    let ramp = ["ramp", "--from", "20/s", "--to", "40/s", "--step", "20/s", "--hold", "1s"];
+    let ran = run(&[&ramp[..], &["--otlp", &to, &url]].concat()).expect(&[0, 1, 4]);
+    assert!(!ran.stderr.contains("pushes"), "{}", ran.stderr);
+    // each of the two steps has at least one second
+    assert!(told.recv().unwrap() > 500 && told.recv().unwrap() > 500);
 }

@@ -156,6 +156,19 @@ fn messages_are_short_and_cannot_play_with_the_terminal() {
     assert!(message.len() < 400 && !message.contains('\u{1b}'), "{message}");
 }
 
+#[test]
+fn addresses_to_listen_on() {
+    let read = |text: &str| parse_listen(text).map_or_else(|error| error.0, |at| at.to_string());
+    assert_eq!(read("9464"), "127.0.0.1:9464");
+    assert_eq!(read(":9464"), "127.0.0.1:9464");
+    assert_eq!(read("0"), "127.0.0.1:0");
+    assert_eq!(read("0.0.0.0:80"), "0.0.0.0:80");
+    assert_eq!(read("[::1]:80"), "[::1]:80");
+    for bad in ["", "x", "70000", "localhost:1", "1.2.3.4", "::1"] {
+        assert!(read(bad).ends_with("write a port like 8080, or 127.0.0.1:8080"), "{bad}");
+    }
+}
+
 proptest! {
     #[test]
     fn nothing_typed_panics(text in "\\PC*", digits in "[0-9.,_/kMsmunhd -]{0,40}") {
