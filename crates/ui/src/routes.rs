@@ -13,7 +13,6 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use futures_util::stream::{self, Stream};
 use report::Named;
-use report::compare::CompareReport;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -166,7 +165,7 @@ async fn result_page(
     Ok(framed(match &stored {
         Stored::Run(run) => report::html(run),
         Stored::Ramp(ramp) => report::ramp::html(ramp),
-        Stored::Compare(compare) => runs_of(compare),
+        Stored::Compare(compare) => report::compare::html(compare),
     }))
 }
 
@@ -181,16 +180,6 @@ async fn result_json(
         Stored::Compare(compare) => report::compare::json(compare),
     };
     Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
-}
-
-/// The runs of a comparison, side by side.
-fn runs_of(compare: &CompareReport) -> String {
-    let sides = compare.labels.iter().zip(&compare.runs);
-    let named = sides.flat_map(|(label, runs)| {
-        let name = move |n: usize| format!("{label}, run {}", n + 1);
-        runs.iter().enumerate().map(move |(n, report)| Named { name: name(n), report })
-    });
-    report::html_of_many(&named.take(SIDE_BY_SIDE_MAX).collect::<Vec<_>>())
 }
 
 /// The ids of a query, each once, in the order in which they were measured.
