@@ -14,6 +14,7 @@ pub mod listener;
 pub mod proc;
 mod resolve;
 pub mod state;
+pub mod sut;
 
 pub use cpu::cores_of;
 pub use environment::environment;

@@ -62,6 +62,7 @@ pub(crate) fn facts(report: &RunReport, figures: &Figures) -> Vec<(&'static str,
         one.into_iter().filter_map(|(label, text)| Some((label, text?))).collect();
     facts.extend(tls(report).into_iter().map(|text| ("TLS", text)));
     facts.extend(tcp(report).map(|text| ("TCP", text)));
+    facts.extend(report.sut.as_ref().map(|sut| ("Server", server(sut))));
     facts.push(("Client", client(report, figures)));
     facts.extend(dummy(report, figures).map(|text| ("", text)));
     facts
@@ -76,6 +77,54 @@ pub(crate) fn blames(total: &Snapshot) -> String {
     let parts: Vec<String> =
         sums.iter().map(|(blame, count)| format!("{blame} {}", show::count(*count))).collect();
     parts.join(", ")
+}
+
+/// A resource is called full from this share of it on.
+const FULL_MIN: f64 = 0.9;
+
+/// What the server used of its own resources, and which of them was full.
+pub(crate) fn server(sut: &sample::SutSeries) -> String {
+    let mut text = words::printable(&sut.name, 100);
+    let rows: Vec<&sample::SutRow> = sut.measured().collect();
+    let Some(last) = rows.last() else {
+        return format!("{text}: no reading{}", trouble(sut));
+    };
+    let busy = rows.iter().map(|row| row.cpu_cores).sum::<f64>() / rows.len() as f64;
+    text += &format!(": CPU {} of {} cores", words::figure(busy), sut.cores);
+    let (memory, descriptors) = sut.peak_shares();
+    text += &format!(", memory {}", show::bytes(last.memory_bytes));
+    if last.threads > 0 {
+        text += &format!(", {}", counted(last.threads, "thread"));
+    }
+    text += &format!(", {}", counted(last.descriptors, "descriptor"));
+    if sut.descriptors_max > 0 {
+        text += &format!(" of {}", show::count(sut.descriptors_max));
+    }
+    let switches = rows.iter().map(|row| row.switches_per_s).sum::<f64>() / rows.len() as f64;
+    text += &format!(", {} context switches", show::rate(switches));
+    let overflows = sut.listen_overflows();
+    let full = [
+        ("CPU", sut.cpu_share().unwrap_or(0.0) >= FULL_MIN),
+        ("memory", memory >= FULL_MIN),
+        ("descriptors", descriptors >= FULL_MIN),
+        ("listen queue", overflows > 0),
+    ];
+    let full: Vec<&str> = full.iter().filter(|(_, full)| *full).map(|(name, _)| *name).collect();
+    text += &match full.is_empty() {
+        true => "; nothing was full".to_owned(),
+        false => format!("; full: {}", full.join(", ")),
+    };
+    if overflows > 0 {
+        text += &format!(" ({} connections without room)", show::count(overflows));
+    }
+    text + &trouble(sut)
+}
+
+fn trouble(sut: &sample::SutSeries) -> String {
+    match sut.trouble.as_str() {
+        "" => String::new(),
+        why => format!("; {}", words::printable(why, 200)),
+    }
 }
 
 fn connections(report: &RunReport, figures: &Figures) -> String {

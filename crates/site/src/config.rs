@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use units::{Seed, parse_size};
 
 use crate::faults::{self, Misbehaviour, Stall, TimeLaw, WrongLength};
+use crate::weakness::{self, Cold, Contention, Late, RateLimit, Weaknesses};
 use crate::{AccessLog, Faults, Listen, SiteError};
 
 /// How `/sleep` serves several requests.
@@ -37,6 +38,8 @@ pub struct Config {
     pub seed: Seed,
     /// The fastest constant answerer: 13 bytes to whatever ends in an empty line.
     pub null: bool,
+    /// Connections that wait to be accepted; the kernel takes the smaller of this and `somaxconn`.
+    pub backlog: u32,
     pub faults: Faults,
 }
 
@@ -78,6 +81,18 @@ pub const OPTIONS: &[OptionInfo] = &[
     with("connection-cap", "N", "Accept and close at once connections beyond N open ones"),
     with("close-after", "N", "Close each connection after N answers"),
     with("drip", "RATE", "Send bodies slowly: 100B/s"),
+    with("workers", "N", "--service is done by N workers instead of one"),
+    with("quantum", "TIME", "Answers leave at whole multiples of TIME after their request: 20ms"),
+    flag("nagle", "Write head and body apart, with Nagle's algorithm on"),
+    with("rate-limit", "RATE[:BURST[:STATUS]]", "Beyond it answer 429, or 503: 100/s:20:503"),
+    with("cold", "TIME:TIMES", "Be so many times slower for TIME after the first request: 4s:5"),
+    with("leak", "TIME", "Each request takes this much longer than the one before: 10us"),
+    with("bandwidth", "RATE", "All bodies together are sent at this rate: 1M/s"),
+    with("contention", "A:B", "Calls in work slow each other down (Gunther's law): 0.05:0.002"),
+    with("late", "SHARE:TIME", "Answer this share with 504 after TIME: 1%:2s"),
+    with("other-delay", "TIME", "The --delay of every other connection, as behind a balancer"),
+    with("accept-every", "TIME", "Accept one connection in this time at most"),
+    with("backlog", "N", "Connections that wait to be accepted [16384]"),
     with("wrong-length", "short|long", "Declare 5 bytes less or more than are sent"),
     flag("garbage", "Answer with bytes that are no HTTP"),
     flag("never-answer", "Read requests and send nothing"),
@@ -104,6 +119,7 @@ pub(crate) enum Engine {
 }
 
 const THREADS_MAX: usize = 64;
+const BACKLOG: u32 = 16_384;
 const BODY_MAX: u64 = 64 << 20;
 
 impl Default for Config {
@@ -119,6 +135,7 @@ impl Default for Config {
             sleeping: Sleeping::OneAtATime,
             seed: Seed(1),
             null: false,
+            backlog: BACKLOG,
             faults: Faults::default(),
         }
     }
@@ -166,6 +183,12 @@ impl Config {
                 self.seed = Seed(seed?);
             }
             "null" => self.null = true,
+            "backlog" => {
+                let most = count(value).ok().and_then(|count| u32::try_from(count).ok());
+                let fits = most.filter(|count| *count <= BACKLOG);
+                self.backlog =
+                    fits.ok_or_else(|| refuse(format!("write a number, 1 to {BACKLOG}")))?;
+            }
             _ => return self.faults.parse_option(name, value, refuse),
         }
         Ok(())
@@ -262,10 +285,38 @@ impl Faults {
             "close-after" => self.close_after = Some(count(value)?),
             "drip" => self.drip = Some(faults::parse_drip(value)?),
             "die-after" => self.die_after = Some(count(value)?),
+            _ => self.weak.parse_option(name, value)?,
+        }
+        Ok(())
+    }
+}
+
+impl Weaknesses {
+    fn parse_option(&mut self, name: &str, value: &str) -> Result<(), String> {
+        match name {
+            "workers" => self.workers = Some(within(value, WORKERS_MAX)?),
+            "quantum" => self.quantum = Some(weakness::time(value)?),
+            "nagle" => self.nagle = true,
+            "rate-limit" => self.rate_limit = Some(RateLimit::parse(value)?),
+            "cold" => self.cold = Some(Cold::parse(value)?),
+            "leak" => self.leak = Some(weakness::time(value)?),
+            "bandwidth" => self.bandwidth = Some(faults::parse_drip(value)?),
+            "contention" => self.contention = Some(Contention::parse(value)?),
+            "late" => self.late = Some(Late::parse(value)?),
+            "other-delay" => self.other_delay = Some(TimeLaw::parse(value)?),
+            "accept-every" => self.accept_every = Some(weakness::time(value)?),
             _ => unreachable!("every name of OPTIONS is matched, which a test walks through"),
         }
         Ok(())
     }
+}
+
+/// The most workers that `--workers` takes.
+const WORKERS_MAX: u64 = 10_000;
+
+fn within(text: &str, most: u64) -> Result<u64, String> {
+    let fits = count(text)?;
+    if fits <= most { Ok(fits) } else { Err(format!("{most} is the most")) }
 }
 
 fn count(text: &str) -> Result<u64, String> {

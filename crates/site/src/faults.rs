@@ -1,5 +1,6 @@
 //! Faults on demand, as plain values: what they are, how they are typed, which exclude each other.
 
+use crate::weakness::Weaknesses;
 use units::{Nanos, Stream, parse_duration, parse_size, quoted};
 
 /// How long something takes.
@@ -74,6 +75,7 @@ pub struct Faults {
     pub misbehaviour: Option<Misbehaviour>,
     /// After this many requests the listener and all connections are closed, as when a process dies.
     pub die_after: Option<u64>,
+    pub weak: Weaknesses,
 }
 
 /// The longest delay, service or mean that is accepted.
@@ -149,6 +151,9 @@ impl Faults {
         let silent = self.misbehaviour == Some(Misbehaviour::NeverAnswer);
         let bodiless = silent || self.misbehaviour == Some(Misbehaviour::CloseEarly);
         let timed = self.delay.is_some() || self.service.is_some() || self.drip.is_some();
+        if let Some(why) = self.weak_conflict(silent || bodiless) {
+            return Some(why);
+        }
         if silent && (timed || self.one_at_a_time || self.close_after.is_some()) {
             return Some(
                 "--never-answer sends nothing: leave out --delay, --service, --one-at-a-time, \
@@ -170,6 +175,56 @@ impl Faults {
             );
         }
         None
+    }
+}
+
+impl Faults {
+    /// Weaknesses that need something to be weak in.
+    fn weak_conflict(&self, bodiless: bool) -> Option<&'static str> {
+        let weak = &self.weak;
+        let works = self.delay.is_some() || self.service.is_some();
+        let slows = weak.cold.is_some() || weak.contention.is_some();
+        if weak.workers.is_some() && (self.service.is_none() || self.one_at_a_time) {
+            return Some(
+                "--workers shares the work of --service: give --service, without --one-at-a-time",
+            );
+        }
+        if slows && !works {
+            return Some("--cold and --contention make work longer: give --delay or --service");
+        }
+        if weak.other_delay.is_some() && (self.delay.is_none() || self.service.is_some()) {
+            return Some(
+                "--other-delay is the --delay of every other connection: give both, and leave out \
+                 --service",
+            );
+        }
+        if weak.bandwidth.is_some() && (self.drip.is_some() || self.one_at_a_time) {
+            return Some(
+                "--bandwidth is one rate for all bodies: leave out --drip and --one-at-a-time",
+            );
+        }
+        let misbehaves = self.misbehaviour.is_some();
+        if misbehaves
+            && (weak.nagle
+                || weak.bandwidth.is_some()
+                || weak.rate_limit.is_some()
+                || weak.late.is_some())
+        {
+            return Some(match bodiless {
+                true => {
+                    "--close-early and --never-answer send nothing that could be late or limited"
+                }
+                false => {
+                    "an answer that goes wrong is not limited, split or late as well: start a second site"
+                }
+            });
+        }
+        None
+    }
+
+    /// Bytes a second of a body, by whichever limit there is.
+    pub(crate) fn body_rate(&self) -> Option<u64> {
+        self.drip.or(self.weak.bandwidth)
     }
 }
 

@@ -32,6 +32,9 @@ pub use lateness::Lateness;
 pub use listen::{Address, Listen};
 pub use route::{AUTH_PASSWORD, AUTH_USER};
 pub use server::Site;
+pub use weakness::{Cold, Contention, Late, RateLimit, Weaknesses};
+
+mod weakness;
 
 #[cfg(test)]
 mod tests;

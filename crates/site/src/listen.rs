@@ -81,11 +81,11 @@ pub(crate) enum Listener {
 }
 
 impl Listener {
-    pub(crate) fn bind(listen: &Listen) -> Result<(Listener, Address), SiteError> {
+    pub(crate) fn bind(listen: &Listen, backlog: u32) -> Result<(Listener, Address), SiteError> {
         let failed = |reason| SiteError::Listen { address: listen.to_string(), reason };
         match listen {
             Listen::Tcp(text) => {
-                let listener = bind_first(text).map_err(failed)?;
+                let listener = bind_first(text, backlog).map_err(failed)?;
                 let address = listener.local_addr().map_err(failed)?;
                 Ok((Listener::Tcp(listener), Address::Tcp(address)))
             }
@@ -119,13 +119,10 @@ impl From<Listener> for OwnedFd {
     }
 }
 
-/// Connections that wait to be accepted; the kernel takes the smaller of this and `somaxconn`.
-const BACKLOG: i32 = 16_384;
-
-fn bind_first(text: &str) -> io::Result<TcpListener> {
+fn bind_first(text: &str, backlog: u32) -> io::Result<TcpListener> {
     let mut last = io::Error::from(io::ErrorKind::NotFound);
     for address in text.to_socket_addrs()? {
-        match bind_tcp(address) {
+        match bind_tcp(address, backlog) {
             Ok(listener) => return Ok(listener),
             Err(error) => last = error,
         }
@@ -133,12 +130,12 @@ fn bind_first(text: &str) -> io::Result<TcpListener> {
     Err(last)
 }
 
-fn bind_tcp(address: SocketAddr) -> io::Result<TcpListener> {
+fn bind_tcp(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
-    socket.listen(BACKLOG)?;
+    socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
     Ok(socket.into())
 }
 

@@ -44,7 +44,7 @@ impl Site {
     /// be had, a system without threads or descriptors left.
     pub fn start(config: Config) -> Result<Site, SiteError> {
         config.check()?;
-        let (listener, address) = Listener::bind(&config.listen)?;
+        let (listener, address) = Listener::bind(&config.listen, config.backlog)?;
         let stop = Arc::new(
             eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
                 .map_err(|errno| SiteError::Resources(errno.into()))?,
@@ -218,8 +218,13 @@ impl Worker {
             Engine::Proper => Prepared::Proper(proper::Server::new(listener, common, counters)?),
             Engine::Exact | Engine::Null => {
                 let connections_max = connections_max(&config) / config.threads.max(1);
-                let shared = exact::Shared { counters, lateness, connections_max };
-                Prepared::Exact(exact::Loop::new(listener, stop, config, shared)?)
+                let shared = exact::Shared {
+                    counters,
+                    lateness,
+                    connections_max,
+                    nodelay: !config.faults.weak.nagle,
+                };
+                Prepared::Exact(Box::new(exact::Loop::new(listener, stop, config, shared)?))
             }
         })
     }
@@ -228,7 +233,7 @@ impl Worker {
 #[derive(Debug)]
 enum Prepared {
     Proper(proper::Server),
-    Exact(exact::Loop),
+    Exact(Box<exact::Loop>),
 }
 
 impl Prepared {

@@ -459,6 +459,7 @@ impl OutputArgs {
             live: self.live,
             metrics: self.metrics,
             otlp: self.otlp,
+            sut: self.sut,
             percentiles,
             print_plan: self.print_plan,
             store: self.store.store,

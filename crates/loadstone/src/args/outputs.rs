@@ -31,6 +31,8 @@ pub(crate) struct Outputs {
     /// Where Prometheus finds the figures while it runs, and who gets them pushed.
     pub(crate) metrics: Option<SocketAddr>,
     pub(crate) otlp: Option<metrics::Collector>,
+    /// The server whose own resources are watched.
+    pub(crate) sut: Option<crate::run::sut::Who>,
     /// The table of quantiles, in full.
     pub(crate) percentiles: bool,
     /// Print the plan that the options make, and do nothing else.

@@ -356,6 +356,10 @@ pub(super) struct OutputArgs {
     /// Push the figures to an OTLP collector each second: http://127.0.0.1:4318
     #[arg(long, value_name = "URL", value_parser = metrics::parse_collector, hide_short_help = true)]
     pub(super) otlp: Option<metrics::Collector>,
+    /// Watch the server's CPU, memory, descriptors and listen queue: a process number on this
+    /// machine, or the URL of a node exporter
+    #[arg(long, value_name = "PID|URL", value_parser = crate::run::sut::parse, hide_short_help = true)]
+    pub(super) sut: Option<crate::run::sut::Who>,
     /// Print the plan that these options make, and do not run it
     #[arg(long)]
     pub(super) print_plan: bool,

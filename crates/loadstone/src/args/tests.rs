@@ -293,6 +293,7 @@ fn outputs_go_where_they_are_sent() {
         live: false,
         metrics: None,
         otlp: None,
+        sut: None,
         store: Some(::store::Place::File("s.db".into())),
         percentiles: true,
         print_plan: true,
@@ -376,6 +377,7 @@ const VALUES: &[(&str, &str)] = &[
     ("store", "f"),
     ("metrics", "9"),
     ("otlp", "http://h"),
+    ("sut", "1"),
 ];
 
 /// No option is parsed and ignored: each one changes the plan or an output.

@@ -29,11 +29,13 @@ pub(super) fn assemble(
     if interrupted {
         early.push(format!("interrupted at step {}", steps.len()));
     }
+    let labels: Vec<String> = task.targets.iter().map(|target| target.label.clone()).collect();
+    let findings = report::ramp_findings(&steps, &labels, &curves);
     let first = &task.targets[0];
     RampReport {
         name: names(task),
         axis: first.course.axis,
-        labels: task.targets.iter().map(|target| target.label.clone()).collect(),
+        labels,
         plan: first.plan.clone(),
         plan_toml: plan::to_toml(&first.plan, plan::Secrets::Masked),
         started_unix_s,
@@ -42,7 +44,7 @@ pub(super) fn assemble(
         curves,
         verdict,
         ended_early: (!early.is_empty()).then(|| early.join("; ")),
-        findings: Vec::new(),
+        findings,
     }
 }
 

@@ -25,6 +25,7 @@ pub(crate) fn ramp(args: RampArgs) -> Result<Code, Failure> {
         return print_plans(&task);
     }
     output::check(&task.outputs)?;
+    crate::run::sut::check(task.outputs.sut.as_ref())?;
     let keeper = Keeper::open(task.outputs.store.as_ref())?;
     let mut session = Session::new();
     session.meters = Meters::open(&task.outputs)?;
@@ -32,7 +33,8 @@ pub(crate) fn ramp(args: RampArgs) -> Result<Code, Failure> {
     let mut lanes = Vec::new();
     for (row, target) in task.targets.iter().enumerate() {
         match reach(&target.plan, &target.name, &session.environment)? {
-            Reached::Target(reached) => {
+            Reached::Target(mut reached) => {
+                reached.prepared.sut.clone_from(&task.outputs.sut);
                 if !task.outputs.quiet {
                     reached.prepared.notes.iter().for_each(|note| crate::say(note));
                 }

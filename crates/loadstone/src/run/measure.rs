@@ -1,12 +1,15 @@
 //! One measurement: a prepared plan runs, and what is needed to judge it is gathered around it.
 
 use super::prepare::Prepared;
+use super::sut;
 use super::threads::{Cast, DriverCost, Watcher, execute};
 use crate::calibration::Calibration;
 use anyhow::Result;
+use conduit::Peer;
 use engine::{Logging, Setup};
 use host::{Foreign, Watch};
 use plan::{Load, Plan};
+use sample::SutSeries;
 use stats::verdict::{Evidence, judge};
 use stats::{Measurement, Verdict};
 use std::sync::Arc;
@@ -18,6 +21,7 @@ pub(crate) struct Measured {
     pub(crate) verdict: Verdict,
     pub(crate) cost: DriverCost,
     pub(crate) started_unix_s: f64,
+    pub(crate) sut: Option<SutSeries>,
 }
 
 /// Runs the plan once. `watcher` makes the observer of the run, given the instant it starts at.
@@ -30,14 +34,19 @@ pub(crate) fn measure(
     watcher: &mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
 ) -> Result<Measured> {
     let watch = Watch::start(&prepared.servers);
+    let sut = watch_server(prepared)?;
     let start = reactor::monotonic() + super::placement::LEAD;
     let endpoints = prepared.endpoints.clone();
     let mut setup = Setup::new(plan.clone(), endpoints, prepared.workers, start)?;
     setup.logging = logging;
     let setup = Arc::new(setup);
+    if let Some(sut) = &sut {
+        sut.begin(setup.measure_from());
+    }
     let mut observer = watcher(&setup);
     let started_unix_s = crate::wall_clock::unix_seconds() + super::placement::LEAD.as_secs_f64();
     let finished = execute(&setup, prepared.tls.as_ref(), &prepared.cores, casts, &mut *observer);
+    let sut = sut.map(sut::Watch::end);
     let closed = observer.close();
     let finished = finished?;
     closed?;
@@ -45,7 +54,20 @@ pub(crate) fn measure(
     let measurement = finished.measurement;
     let busiest = finished.cost.busiest;
     let verdict = verdict(plan, prepared, &measurement, busiest, foreign, calibration);
-    Ok(Measured { measurement, verdict, cost: finished.cost, started_unix_s })
+    Ok(Measured { measurement, verdict, cost: finished.cost, started_unix_s, sut })
+}
+
+/// Makes ready to watch the server's own resources, where that was asked for.
+fn watch_server(prepared: &Prepared) -> Result<Option<sut::Watch>> {
+    let Some(who) = &prepared.sut else { return Ok(None) };
+    let peers = prepared.endpoints.iter().flat_map(|endpoint| &endpoint.peers);
+    let address = |peer: &Peer| match peer {
+        Peer::Tcp(address) => Some(*address),
+        Peer::Unix(_) => None,
+    };
+    let addresses: Vec<std::net::SocketAddr> = peers.filter_map(address).collect();
+    let watch = sut::Watch::start(who, &addresses);
+    watch.map(Some).map_err(|why| anyhow::anyhow!("--sut: {why}"))
 }
 
 /// Judges a measurement, finished or so far. `busiest`: share of its core that the busiest worker

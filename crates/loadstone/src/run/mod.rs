@@ -10,6 +10,7 @@ pub(crate) mod output;
 pub(crate) mod placement;
 pub(crate) mod prepare;
 mod scripted;
+pub(crate) mod sut;
 pub(crate) mod threads;
 pub(crate) mod trial;
 mod view;
@@ -91,13 +92,15 @@ pub(crate) fn run(mut plan: Plan, outputs: &Outputs) -> Result<Code, Failure> {
     let name = outputs.name.as_str();
     let environment = host::environment();
     let calibration = Calibration::load(&environment);
-    let Some((prepared, found)) = reach_unless_interrupted(&mut plan)? else {
+    sut::check(outputs.sut.as_ref())?;
+    let Some((mut prepared, found)) = reach_unless_interrupted(&mut plan)? else {
         let (nobody, runs) = (Prepared::default(), vec![interrupted_before()]);
         let keeping = keeper.run(name, &plan, &environment)?;
         let report = assemble(&plan, &nobody, None, runs, &environment, calibration, name);
         deliver(&report, outputs, keeping)?;
         return Ok(exit_code(&report));
     };
+    prepared.sut.clone_from(&outputs.sut);
     let quiet = outputs.quiet;
     if !quiet {
         prepared.notes.iter().for_each(|note| crate::say(note));
@@ -180,6 +183,7 @@ fn interrupted_before() -> Measured {
         verdict: Verdict { state: State::Degraded, causes: vec![cause] },
         cost: DriverCost::default(),
         started_unix_s: crate::wall_clock::unix_seconds(),
+        sut: None,
     }
 }
 
@@ -271,7 +275,7 @@ pub(crate) fn assemble(
     plan: &Plan,
     prepared: &Prepared,
     first_call: Option<FirstCall>,
-    runs: Vec<Measured>,
+    mut runs: Vec<Measured>,
     environment: &Environment,
     calibration: Option<Calibration>,
     name: &str,
@@ -287,6 +291,8 @@ pub(crate) fn assemble(
     }
     let started_unix_s = runs.first().map_or(0.0, |run| run.started_unix_s);
     let repeated = runs.len() > 1;
+    // the last run's: figures of a machine do not add up over runs
+    let sut = runs.last_mut().and_then(|run| run.sut.take());
     let measurement = if repeated {
         let all: Vec<Measurement> = runs.into_iter().map(|run| run.measurement).collect();
         report::merged(&all)
@@ -308,7 +314,7 @@ pub(crate) fn assemble(
         runs: if repeated { headlines } else { Vec::new() },
         slo,
         findings: Vec::new(),
-        sut: None,
+        sut,
     };
     report.findings = report::findings(&report);
     report
@@ -391,6 +397,7 @@ pub(crate) fn unreachable_report(
         verdict: Verdict { state: State::Invalid, causes: vec![cause] },
         cost: DriverCost::default(),
         started_unix_s: crate::wall_clock::unix_seconds(),
+        sut: None,
     };
     assemble(plan, prepared, Some(found.call), vec![run], environment, None, name)
 }

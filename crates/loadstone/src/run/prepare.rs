@@ -24,6 +24,8 @@ pub(crate) struct Prepared {
     pub(crate) shared_cores: Option<String>,
     /// Processes on this machine that serve the target.
     pub(crate) servers: Vec<u32>,
+    /// Whose resources are watched beside the run.
+    pub(crate) sut: Option<super::sut::Who>,
 }
 
 /// # Errors
@@ -50,6 +52,7 @@ pub(crate) fn prepare(plan: &mut Plan, extra: &[Url]) -> Result<Prepared> {
         notes: Vec::new(),
         shared_cores: placement.shared,
         servers: placement.servers,
+        sut: None,
     };
     super::placement::check_limits(plan, &mut prepared)?;
     super::placement::bound_queue(plan);

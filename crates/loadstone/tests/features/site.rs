@@ -97,10 +97,59 @@ fn every_option_of_the_site_arrives() {
     times();
     shares();
     misbehaviour();
+    weaknesses();
     let seen = SEEN.with_borrow(BTreeSet::clone);
     for option in ::site::OPTIONS {
         assert!(seen.contains(&format!("--{}", option.name)), "--{} is not tested", option.name);
     }
+}
+
+/// How long an answer to `/hw` takes at least, on a connection of its own.
+fn takes(server: &Server, span: Duration) {
+    let before = Instant::now();
+    let answer = server.get("/hw");
+    assert!(before.elapsed() >= span, "{:?} for {answer}", before.elapsed());
+}
+
+fn weaknesses() {
+    let ms = Duration::from_millis;
+    takes(&Server::start(&["--quantum", "60ms"]), ms(60));
+    takes(&Server::start(&["--cold", "1h:3", "--delay", "30ms"]), ms(90));
+    takes(&Server::start(&["--service", "40ms", "--workers", "2"]), ms(40));
+    let leaking = Server::start(&["--leak", "60ms"]);
+    takes(&leaking, ms(0));
+    takes(&leaking, ms(60));
+    takes(&leaking, ms(120));
+    let other = Server::start(&["--delay", "1ms", "--other-delay", "80ms"]);
+    takes(&other, ms(1));
+    takes(&other, ms(80));
+    let crowded = Server::start(&["--delay", "80ms", "--contention", "1:0"]);
+    let mut first = crowded.connect();
+    let before = Instant::now();
+    first.write_all(request("/hw").as_bytes()).unwrap();
+    let mut second = crowded.connect();
+    second.write_all(request("/hw").as_bytes()).unwrap();
+    let both = [&mut first, &mut second].map(|stream| stream.read(&mut [0; 4096]).unwrap());
+    assert!(both.iter().all(|count| *count > 0));
+    assert!(before.elapsed() >= ms(160), "{:?}", before.elapsed());
+    let limited = Server::start(&["--rate-limit", "0.01/s:2:503"]);
+    let statuses = [(); 3].map(|()| limited.get("/hw")[9..12].to_owned());
+    assert_eq!(statuses, ["200", "200", "503"]);
+    let late = Server::start(&["--late", "100%:60ms"]);
+    takes(&late, ms(60));
+    assert!(late.get("/hw").starts_with("HTTP/1.1 504"));
+    let apart = Server::start(&["--nagle"]);
+    assert!(apart.get("/hw").ends_with("\r\n\r\nhello world"));
+    let line = Server::start(&["--bandwidth", "10000B/s"]);
+    let before = Instant::now();
+    assert!(line.get("/bytes/1000").len() > 1_000);
+    assert!(before.elapsed() >= ms(90), "{:?}", before.elapsed());
+    let slow = Server::start(&["--accept-every", "80ms", "--backlog", "5"]);
+    let before = Instant::now();
+    for _ in 0..3 {
+        assert!(slow.get("/hw").ends_with("hello world"));
+    }
+    assert!(before.elapsed() >= ms(160), "{:?}", before.elapsed());
 }
 
 fn listening() {

@@ -331,6 +331,53 @@ impl Client {
 }
 
 #[derive(Serialize)]
+pub(super) struct Sut {
+    name: String,
+    cores: f64,
+    memory_max_bytes: u64,
+    descriptors_max: u64,
+    cpu_share: Option<f64>,
+    trouble: Option<String>,
+    series: Vec<SutRow>,
+}
+
+#[derive(Serialize)]
+struct SutRow {
+    at_s: f64,
+    cpu_cores: f64,
+    memory_bytes: u64,
+    threads: u64,
+    descriptors: u64,
+    switches_per_s: f64,
+    listen_overflows: u64,
+    accept_queue: u64,
+}
+
+impl Sut {
+    pub(super) fn of(sut: &sample::SutSeries) -> Sut {
+        let row = |row: &sample::SutRow| SutRow {
+            at_s: row.at_s,
+            cpu_cores: row.cpu_cores,
+            memory_bytes: row.memory_bytes,
+            threads: row.threads,
+            descriptors: row.descriptors,
+            switches_per_s: row.switches_per_s,
+            listen_overflows: row.listen_overflows,
+            accept_queue: row.accept_queue,
+        };
+        Sut {
+            name: sut.name.clone(),
+            cores: sut.cores,
+            memory_max_bytes: sut.memory_max,
+            descriptors_max: sut.descriptors_max,
+            cpu_share: sut.cpu_share(),
+            trouble: (!sut.trouble.is_empty()).then(|| sut.trouble.clone()),
+            series: sut.rows.iter().map(row).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
 pub(super) struct Finding {
     id: String,
     confidence: String,

@@ -26,10 +26,17 @@ fn every_option_that_is_listed_is_taken() {
             Some("LIST") => "0".to_owned(),
             Some("FILE") => dir.display().to_string(),
             Some("SIZE") => "1M".to_owned(),
-            Some("TIME") => "5ms..20ms".to_owned(),
+            Some("TIME") if ["delay", "service", "other-delay"].contains(&option.name) => {
+                "5ms..20ms".to_owned()
+            }
+            Some("TIME") => "20ms".to_owned(),
             Some("LENGTH/PERIOD") => "500ms/2s".to_owned(),
             Some("SHARE") => "1%".to_owned(),
             Some("RATE") => "100B/s".to_owned(),
+            Some("RATE[:BURST[:STATUS]]") => "100/s:20:503".to_owned(),
+            Some("TIME:TIMES") => "4s:5".to_owned(),
+            Some("A:B") => "0.05:0.002".to_owned(),
+            Some("SHARE:TIME") => "1%:2s".to_owned(),
             Some("short|long") => "long".to_owned(),
             Some(other) => panic!("no sample for {other}"),
         };
@@ -98,6 +105,14 @@ fn contradictions_are_refused_before_anything_starts() {
         &[("garbage", ""), ("twice", "")],
         &[("wrong-length", "short"), ("wrong-length", "long")],
         &[("one-at-a-time", "")],
+        &[("workers", "4")],
+        &[("cold", "4s:5")],
+        &[("contention", "0.1:0")],
+        &[("other-delay", "5ms")],
+        &[("bandwidth", "1M/s"), ("drip", "1k/s")],
+        &[("late", "1%:2s"), ("garbage", "")],
+        &[("backlog", "0")],
+        &[("quantum", "0ms")],
     ] {
         assert!(parsed(options).is_err(), "{options:?}");
     }

@@ -37,6 +37,8 @@ const DRIP_STEP: Nanos = Nanos::from_millis(1);
 pub(super) struct Connection {
     fd: OwnedFd,
     peer: Option<SocketAddr>,
+    /// How many were accepted before it.
+    number: u64,
     input: Vec<u8>,
     scanned: usize,
     /// A request whose body is still coming.
@@ -86,10 +88,11 @@ pub(super) enum Life {
 }
 
 impl Connection {
-    pub(super) fn new(fd: OwnedFd, peer: Option<SocketAddr>) -> Connection {
+    pub(super) fn new(fd: OwnedFd, peer: Option<SocketAddr>, number: u64) -> Connection {
         Connection {
             fd,
             peer,
+            number,
             input: Vec::new(),
             scanned: 0,
             unfinished: None,
@@ -245,7 +248,7 @@ impl Connection {
             stall.on_request(now);
         }
         self.requests += 1;
-        let fate = core.script.fate();
+        let fate = core.script.fate(now);
         let act = match (fate, core.faults.misbehaviour) {
             (Fate::Reset, _) => Act::Reset,
             (_, Some(Misbehaviour::NeverAnswer)) => {
@@ -257,7 +260,7 @@ impl Connection {
             (_, Some(Misbehaviour::Garbage)) => Act::Send(Outgoing::garbage(core.script.garbage())),
             _ => {
                 let spent = core.faults.close_after.is_some_and(|most| self.requests >= most);
-                Act::Send(core.answer(request, fate == Fate::Error, spent || !request.keep))
+                Act::Send(core.answer(request, fate.status(), spent || !request.keep))
             }
         };
         let (dripping, stays) = match &act {
@@ -265,7 +268,7 @@ impl Connection {
             Act::Reset | Act::Close => (0, false),
         };
         let drip = core.faults.drip.map_or(Nanos::ZERO, |rate| span_of(dripping, rate));
-        let due = core.script.due(now, drip);
+        let due = core.script.due(now, drip, fate, self.number);
         self.queue(id, Pending { due, line: request.line.clone(), act }, core);
         if !stays {
             self.state = State::Finishing;
@@ -304,6 +307,10 @@ impl Connection {
         let due = due.max(core.frozen_until);
         core.shared.lateness.record(reactor::monotonic() - due);
         core.book(self.peer, &line, outgoing.status, outgoing.body_len);
+        let mut outgoing = outgoing;
+        if let Some(start) = core.begin_on_line(due, outgoing.dripping_len()) {
+            outgoing.begin_at(start);
+        }
         self.sending.push_back(outgoing);
         self.flush(id, core)
     }
@@ -337,7 +344,7 @@ impl Connection {
             }
         }
         if let (Some(outgoing), Some(drip), false) =
-            (self.sending.front(), core.faults.drip, self.dripping)
+            (self.sending.front(), core.faults.body_rate(), self.dripping)
         {
             let now = reactor::monotonic();
             core.set_timer(outgoing.next_drip(now, drip, DRIP_STEP), Duty::Drip, id);
@@ -349,13 +356,17 @@ impl Connection {
     /// Fills the scratch buffer with what may go out, over as many answers as are wholly allowed.
     fn gather(&mut self, core: &mut Core) {
         core.scratch.clear();
-        let drip = core.faults.drip;
+        let drip = core.faults.body_rate();
+        let apart = core.faults.weak.nagle;
         let now = if drip.is_some() { reactor::monotonic() } else { Nanos::ZERO };
         for outgoing in &mut self.sending {
             let room = (SCRATCH_LEN - core.scratch.len()) as u64;
-            let allowed = outgoing.allowed(now, drip).min(room);
+            let mut allowed = outgoing.allowed(now, drip).min(room);
+            if apart {
+                allowed = allowed.min(outgoing.part_left());
+            }
             let copied = outgoing.copy(allowed, &mut core.scratch);
-            if !outgoing.ends_after(copied) || outgoing.after != After::Keep {
+            if apart || !outgoing.ends_after(copied) || outgoing.after != After::Keep {
                 break;
             }
         }

@@ -55,6 +55,8 @@ pub(super) struct Core {
     timers: BinaryHeap<Reverse<Timer>>,
     timers_set: u64,
     dealt_with: u64,
+    /// When the line that all bodies share is free.
+    line_free: Nanos,
 }
 
 /// The length of one read, and about that of one write.
@@ -76,6 +78,7 @@ impl Core {
             timers: BinaryHeap::new(),
             timers_set: 0,
             dealt_with: 0,
+            line_free: Nanos::ZERO,
         }
     }
 
@@ -102,13 +105,22 @@ impl Core {
         self.dead |= self.faults.die_after == Some(self.dealt_with);
     }
 
-    pub(super) fn answer(&mut self, request: &Request, error: bool, last: bool) -> Outgoing {
+    /// When a body of `len` bytes may begin on the line that all share, from `now` on.
+    pub(super) fn begin_on_line(&mut self, now: Nanos, len: u64) -> Option<Nanos> {
+        let rate = self.faults.weak.bandwidth?;
+        let start = self.line_free.max(now);
+        let span = u128::from(len) * 1_000_000_000 / u128::from(rate);
+        self.line_free = start + Nanos(u64::try_from(span).unwrap_or(u64::MAX));
+        Some(start)
+    }
+
+    pub(super) fn answer(&mut self, request: &Request, error: Option<u16>, last: bool) -> Outgoing {
         let making = Making {
             date: self.date.text(),
             misbehaviour: self.faults.misbehaviour,
             error,
             last,
-            drips: self.faults.drip.is_some(),
+            drips: self.faults.body_rate().is_some(),
         };
         Outgoing::answer(request, &making)
     }

@@ -19,7 +19,8 @@ const SPIN: Nanos = Nanos::from_micros(120);
 /// Serves until told to stop, or dead.
 pub(super) fn serve(poller: Poller, config: &Config, shared: Shared) -> io::Result<()> {
     let core = Core::new(config, shared);
-    let mut server = Server { poller, core, connections: Slab::new() };
+    let mut server =
+        Server { poller, core, connections: Slab::new(), accepted: 0, accept_at: Nanos::ZERO };
     while !server.core.dead {
         if server.turn()? == Turn::Stop {
             break;
@@ -33,6 +34,9 @@ struct Server {
     poller: Poller,
     core: Core,
     connections: Slab<Connection>,
+    /// Connections that were taken, and when the next one may be accepted.
+    accepted: u64,
+    accept_at: Nanos,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,16 +65,17 @@ impl Server {
             }
         }
         self.fire(None)?;
+        if self.core.faults.weak.accept_every.is_some() && self.rested() {
+            self.poller.listen(true)?;
+        }
         Ok(Turn::Again)
     }
 
     /// The next instant at which something is to be done.
     fn next_instant(&self) -> Option<Nanos> {
         let stall = self.core.stall.as_ref().and_then(|stall| stall.next_start());
-        match (self.core.next_timer(), stall) {
-            (Some(timer), Some(stall)) => Some(timer.min(stall)),
-            (timer, stall) => timer.or(stall),
-        }
+        let accept = (!self.rested()).then_some(self.accept_at);
+        [self.core.next_timer(), stall, accept].into_iter().flatten().min()
     }
 
     /// Does what is due at `until`, or by now.
@@ -106,11 +111,22 @@ impl Server {
         Ok(Turn::Again)
     }
 
+    /// Whether a connection may be accepted again, where that has a pace.
+    fn rested(&self) -> bool {
+        self.core.faults.weak.accept_every.is_none() || reactor::monotonic() >= self.accept_at
+    }
+
     /// Accepts what waits.
     fn welcome(&mut self) -> io::Result<()> {
         while self.connections.len() < self.core.shared.connections_max {
             match accept(&self.poller, &self.core.shared) {
-                Ok(Some(fd)) => self.admit(fd),
+                Ok(Some(fd)) => {
+                    self.admit(fd);
+                    if let Some(pace) = self.core.faults.weak.accept_every {
+                        self.accept_at = reactor::monotonic() + pace;
+                        return self.poller.listen(false);
+                    }
+                }
                 Ok(None) => return Ok(()),
                 Err(_) => return self.poller.pause(),
             }
@@ -123,8 +139,10 @@ impl Server {
         if self.connections.len() as u64 >= cap {
             return;
         }
+        let number = self.accepted;
+        self.accepted += 1;
         let peer = if self.core.has_log() { peer_of(&fd) } else { None };
-        let id = self.connections.insert(Connection::new(fd, peer));
+        let id = self.connections.insert(Connection::new(fd, peer, number));
         let Some(connection) = self.connections.get_mut(id) else { return };
         if self.poller.add(connection.fd(), id).is_err() {
             self.connections.remove(id);
@@ -144,7 +162,8 @@ impl Server {
         }
         if life == Life::Over {
             self.connections.remove(id);
-            self.poller.listen(true)?;
+            let rested = self.rested();
+            self.poller.listen(rested)?;
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ mod core;
 mod faulty;
 mod null;
 mod outgoing;
+mod pace;
 mod poller;
 mod request;
 mod script;
@@ -33,6 +34,8 @@ pub(crate) struct Shared {
     pub(crate) lateness: Arc<LatenessLog>,
     /// Connections of this thread that may be open at once.
     pub(crate) connections_max: usize,
+    /// Nagle's algorithm is off.
+    pub(crate) nodelay: bool,
 }
 
 /// A loop that is ready to serve.
@@ -72,7 +75,7 @@ fn accept(poller: &Poller, shared: &Shared) -> std::io::Result<Option<OwnedFd>> 
         match rustix::net::accept_with(poller.listener(), flags) {
             Ok(fd) => {
                 shared.counters.connection();
-                if poller.is_tcp() {
+                if poller.is_tcp() && shared.nodelay {
                     // refused only for a connection that is gone already, which reading will tell
                     rustix::net::sockopt::set_tcp_nodelay(&fd, true).ok();
                 }

@@ -54,8 +54,8 @@ const WRONG_TEXT: &str = "extra";
 pub(super) struct Making<'a> {
     pub(super) date: &'a str,
     pub(super) misbehaviour: Option<Misbehaviour>,
-    /// Answer 500, whatever was asked for.
-    pub(super) error: bool,
+    /// Answer this, whatever was asked for.
+    pub(super) error: Option<u16>,
     /// This is the connection's last answer.
     pub(super) last: bool,
     pub(super) drips: bool,
@@ -73,8 +73,7 @@ impl Outgoing {
         };
         let has_length = !bodiless(status);
         let mut parts = Vec::with_capacity(4);
-        if let (Page::Status { code: code @ 100..=199, .. }, false) = (&request.page, making.error)
-        {
+        if let (Page::Status { code: code @ 100..=199, .. }, None) = (&request.page, making.error) {
             parts.extend(interim(request.version, *code));
         }
         let connection = match (making.last, request.version) {
@@ -168,6 +167,23 @@ impl Outgoing {
         self.len - self.prompt
     }
 
+    /// The body may go out from then on, at its rate.
+    pub(super) fn begin_at(&mut self, at: Nanos) {
+        self.begun = Some(at);
+    }
+
+    /// Bytes left of the part that is under way: the head by itself, then the body.
+    pub(super) fn part_left(&self) -> u64 {
+        let mut end = 0;
+        for part in &self.parts {
+            end += part.len();
+            if end > self.position {
+                break;
+            }
+        }
+        end.saturating_sub(self.position)
+    }
+
     pub(super) fn is_sent(&self) -> bool {
         self.position == self.len
     }
@@ -255,11 +271,11 @@ impl Part {
 }
 
 /// Status, body and further header lines.
-fn content(request: &Request, error: bool) -> (u16, Part, String) {
+fn content(request: &Request, error: Option<u16>) -> (u16, Part, String) {
     let text = |text: &str| Part::Text(text.as_bytes().to_vec());
     let plain = "Content-Type: text/plain\r\n".to_owned();
-    if error {
-        return (500, text("500 on demand\n"), plain);
+    if let Some(status) = error {
+        return (status, text(&format!("{status} on demand\n")), plain);
     }
     match &request.page {
         Page::Hello => (200, text(HELLO), plain),

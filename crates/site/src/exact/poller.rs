@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn the_stop_signal_ends_a_stall_and_a_wait() {
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
-        let (listener, _) = Listener::bind(&Listen::parse("127.0.0.1:0").unwrap()).unwrap();
+        let (listener, _) = Listener::bind(&Listen::parse("127.0.0.1:0").unwrap(), 16).unwrap();
         let mut poller = Poller::new(listener, Arc::clone(&stop)).unwrap();
         assert!(!poller.sleep(Nanos::ZERO));
         rustix::io::write(&*stop, &1_u64.to_ne_bytes()).unwrap();

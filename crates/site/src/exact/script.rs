@@ -3,6 +3,7 @@
 
 use units::{Nanos, Purpose, Seed, Stream};
 
+use super::pace::Pace;
 use crate::Faults;
 
 /// The fate of one request.
@@ -12,6 +13,22 @@ pub(super) enum Fate {
     /// Answered with 500.
     Error,
     Reset,
+    /// Answered at once with this status, by a limiter.
+    Limited(u16),
+    /// Answered with 504 after a time-out.
+    Late,
+}
+
+impl Fate {
+    /// The status that is answered whatever was asked for.
+    pub(super) fn status(self) -> Option<u16> {
+        match self {
+            Fate::Answer | Fate::Reset => None,
+            Fate::Error => Some(500),
+            Fate::Limited(status) => Some(status),
+            Fate::Late => Some(504),
+        }
+    }
 }
 
 /// Draws fates and due instants.
@@ -23,8 +40,10 @@ pub(super) struct Script {
     error: Stream,
     reset: Stream,
     garbage: Stream,
-    /// When the single server is done with all that has arrived.
-    free: Nanos,
+    late: Stream,
+    /// When each worker is done with what has arrived; one, unless there are more.
+    free: Vec<Nanos>,
+    pace: Pace,
 }
 
 /// Long enough to fill a line, short enough to be one segment.
@@ -33,50 +52,70 @@ const GARBAGE_LEN: usize = 64;
 impl Script {
     pub(super) fn new(faults: Faults, seed: Seed) -> Script {
         let stream = |index| seed.stream(Purpose::Site, index);
+        let workers = faults.weak.workers.unwrap_or(1) as usize;
         Script {
-            faults,
             delay: stream(0),
             service: stream(1),
             error: stream(2),
             reset: stream(3),
             garbage: stream(4),
-            free: Nanos::ZERO,
+            late: stream(5),
+            free: vec![Nanos::ZERO; workers.max(1)],
+            pace: Pace::new(faults.weak.clone()),
+            faults,
         }
     }
 
     /// The fate of the next request. Each share has its own stream and draws for every request, so
     /// that switching one on leaves the other as it was.
-    pub(super) fn fate(&mut self) -> Fate {
+    pub(super) fn fate(&mut self, now: Nanos) -> Fate {
         let error = self.error.unit() < self.faults.error_share;
         let reset = self.reset.unit() < self.faults.reset_share;
-        match (reset, error) {
-            (true, _) => Fate::Reset,
-            (false, true) => Fate::Error,
-            (false, false) => Fate::Answer,
+        let late = self.faults.weak.late.is_some_and(|late| self.late.unit() < late.share);
+        match (self.pace.limited(now), reset, error) {
+            (Some(status), _, _) => Fate::Limited(status),
+            (None, true, _) => Fate::Reset,
+            (None, false, true) => Fate::Error,
+            (None, false, false) if late => Fate::Late,
+            (None, false, false) => Fate::Answer,
         }
     }
 
     /// When the answer to a request that arrived at `arrival` is due, if its body then drips for
     /// `drip`.
     ///
-    /// With `service` (or one request at a time) this is Lindley's recursion for a single server in
-    /// order of arrival: start = max(arrival, end of the one before), end = start + service. Ends
+    /// With `service` (or one request at a time) this is Lindley's recursion for a queue in order of
+    /// arrival: start = max(arrival, the first worker's end of its last), end = start + service. Ends
     /// are computed from ends, never from the clock, so that the loop's own lateness does not add
-    /// up. `delay` comes on top without occupying the server, unless one at a time.
-    pub(super) fn due(&mut self, arrival: Nanos, drip: Nanos) -> Nanos {
-        let delay = sample(self.faults.delay, &mut self.delay);
+    /// up. `delay` comes on top without occupying the server, unless one at a time. `number` tells
+    /// every other connection.
+    pub(super) fn due(&mut self, arrival: Nanos, drip: Nanos, fate: Fate, number: u64) -> Nanos {
+        match (fate, self.faults.weak.late) {
+            (Fate::Limited(_), _) => return arrival,
+            (Fate::Late, Some(late)) => return arrival + late.after,
+            _ => {}
+        }
+        let law = match self.faults.weak.other_delay {
+            Some(other) if number % 2 == 1 => Some(other),
+            _ => self.faults.delay,
+        };
+        let delay = sample(law, &mut self.delay);
         if self.faults.service.is_none() && !self.faults.one_at_a_time {
-            return arrival + delay;
+            let due = arrival + self.pace.work(arrival, delay);
+            return self.pace.tick(arrival, due);
         }
         let service = sample(self.faults.service, &mut self.service);
-        let start = arrival.max(self.free);
+        let service = self.pace.work(arrival, service);
+        let Some(free) = self.free.iter_mut().min() else { return arrival };
+        let start = arrival.max(*free);
         if self.faults.one_at_a_time {
             let due = start + service + delay;
-            self.free = due + drip;
+            *free = due + drip;
             return due;
         }
-        self.free = start + service;
-        self.free + delay
+        *free = start + service;
+        let due = *free + delay;
+        self.pace.tick(arrival, due)
     }
 
     /// Random bytes that begin neither like a status line nor with a line end.
@@ -107,7 +146,9 @@ mod tests {
 
     fn dues(faults: Faults, arrivals_ms: &[u64], drip_ms: u64) -> Vec<u64> {
         let mut script = script(faults);
-        let due = |ms: &u64| script.due(Nanos::from_millis(*ms), Nanos::from_millis(drip_ms));
+        let due = |ms: &u64| {
+            script.due(Nanos::from_millis(*ms), Nanos::from_millis(drip_ms), Fate::Answer, 0)
+        };
         arrivals_ms.iter().map(due).map(|due| due.0 / 1_000_000).collect()
     }
 
@@ -136,7 +177,7 @@ mod tests {
         let (mut arrival, mut total, count) = (Nanos::ZERO, 0.0, 400_000);
         for _ in 0..count {
             arrival += Nanos::from_secs_f64(gaps.exponential(0.002));
-            total += (script.due(arrival, Nanos::ZERO) - arrival).as_millis_f64();
+            total += (script.due(arrival, Nanos::ZERO, Fate::Answer, 0) - arrival).as_millis_f64();
         }
         // at ρ = 0.5 the mean response time is 1/(µ − λ) = 2 ms
         let mean_ms = total / f64::from(count);
@@ -148,7 +189,7 @@ mod tests {
         let faults = Faults { error_share: 0.1, reset_share: 0.05, ..Faults::default() };
         let draw = |faults: &Faults| {
             let mut script = script(faults.clone());
-            (0..20_000).map(|_| script.fate()).collect::<Vec<Fate>>()
+            (0..20_000).map(|_| script.fate(Nanos::ZERO)).collect::<Vec<Fate>>()
         };
         let fates = draw(&faults);
         let share = |fate| fates.iter().filter(|found| **found == fate).count() as f64 / 20_000.0;

@@ -22,9 +22,9 @@ fn what_is_no_address_is_named_with_the_way_out() {
 
 #[test]
 fn a_taken_port_is_said_to_be_taken() {
-    let (first, address) = Listener::bind(&Listen::parse("127.0.0.1:0").unwrap()).unwrap();
+    let (first, address) = Listener::bind(&Listen::parse("127.0.0.1:0").unwrap(), 16).unwrap();
     let again = Listen::parse(&address.to_string()).unwrap();
-    let message = Listener::bind(&again).unwrap_err().to_string();
+    let message = Listener::bind(&again, 16).unwrap_err().to_string();
     assert_eq!(
         message,
         format!(
@@ -38,6 +38,7 @@ fn a_taken_port_is_said_to_be_taken() {
 #[test]
 fn an_address_of_another_machine_is_refused() {
     // 192.0.2.0/24 is reserved for documentation (RFC 5737)
-    let message = Listener::bind(&Listen::parse("192.0.2.1:0").unwrap()).unwrap_err().to_string();
+    let message =
+        Listener::bind(&Listen::parse("192.0.2.1:0").unwrap(), 16).unwrap_err().to_string();
     assert!(message.contains("no interface of this machine"), "{message}");
 }

@@ -62,6 +62,18 @@ pub struct Rule {
     pub(crate) find: fn(&View<'_>) -> Option<Sign>,
 }
 
+impl Rule {
+    /// The rule as a section of the guide: what it is, why the evidence means that, every threshold,
+    /// where it is known from, what to try.
+    pub fn section(&self) -> String {
+        let mut text = format!("### {}\n\n**{}.** {}\n\n", self.id, self.title, self.reasoning);
+        for (bound, what) in self.thresholds {
+            text += &format!("- {what}: {bound}\n");
+        }
+        text + &format!("\nTry: {}\n\nSource: {}\n", self.advice, self.source)
+    }
+}
+
 /// What a rule saw.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sign {

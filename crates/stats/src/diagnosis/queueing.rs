@@ -58,9 +58,15 @@ pub(crate) fn queueing(view: &View<'_>) -> Option<Queueing> {
     }
     let users = f64::from(users);
     let share = ratio(first.mean().as_secs_f64(), view.service().mean().as_secs_f64());
+    let step = step(first);
+    // a first call by itself may have met a busy machine; the quickest of many has not, and where the
+    // first calls come in steps it is no lucky draw
+    let alone = if step.is_some() { alone.min(first.min()) } else { alone };
     Some(Queueing {
+        alone,
+        working: view.throughput * alone.as_secs_f64(),
         from_first: Some((users * (2.0 * share - 1.0)).max(0.0)),
-        step: step(first),
+        step,
         in_turns: share >= FAIR_MIN && users >= 3.0,
         ..bare
     })

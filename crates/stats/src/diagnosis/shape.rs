@@ -12,7 +12,7 @@ pub(crate) fn between(hist: &Hist, low: Nanos, high: Nanos) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Line {
     pub(crate) count: u64,
-    /// Recordings beside it: within as much again of its width on either side.
+    /// Recordings beside it: within twice its width on either side.
     pub(crate) beside: u64,
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn line(hist: &Hist, low: Nanos, high: Nanos) -> Line {
 }
 
 impl Line {
-    /// At least `count`, and four times as many as beside it, where there is twice the room.
+    /// At least `count`, and four times as many as beside it, where there is four times the room.
     pub(crate) fn stands_out(&self, count: u64) -> bool {
         self.count >= count.max(1) && self.beside * 4 <= self.count
     }

@@ -9,7 +9,7 @@ fn request(text: &str) -> Request {
 }
 
 const MAKING: Making<'static> =
-    Making { date: "now", misbehaviour: None, error: false, last: false, drips: false };
+    Making { date: "now", misbehaviour: None, error: None, last: false, drips: false };
 
 /// The answer's bytes, `Server` and `Date` left out, taken in steps of `step`.
 fn bytes(mut outgoing: Outgoing, step: u64) -> String {
@@ -58,7 +58,7 @@ fn answers_are_complete() {
         "HTTP/1.1 205 Reset Content\r\nContent-Length: 0\r\n\r\n"
     );
     assert_eq!(
-        answer("GET /hw HTTP/1.1", Making { error: true, ..MAKING }),
+        answer("GET /hw HTTP/1.1", Making { error: Some(500), ..MAKING }),
         "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 14\r\nContent-Type: \
          text/plain\r\n\r\n500 on demand\n"
     );

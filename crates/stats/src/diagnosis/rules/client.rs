@@ -21,7 +21,6 @@ pub(crate) const RULE: Rule = Rule {
     excludes: &[
         "serial-handler",
         "worker-pool",
-        "rate-limit",
         "bandwidth-limit",
         "scheduling-quantum",
         "mixed-backends",

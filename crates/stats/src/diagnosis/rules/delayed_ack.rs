@@ -3,9 +3,10 @@ use super::super::{Confidence, Rule, Sign, View};
 use crate::Hist;
 use units::{Nanos, show};
 
-/// Where a delayed acknowledgement of Linux falls: 40 ms, and the tick and wake-up after it.
+/// Where a delayed acknowledgement of Linux falls: 40 ms, and up to two ticks of 4 ms and a wake-up
+/// after it.
 const LOW: Nanos = Nanos::from_millis(38);
-const HIGH: Nanos = Nanos::from_millis(46);
+const HIGH: Nanos = Nanos::from_millis(50);
 const COUNT_MIN: u64 = 5;
 const SHARE_MIN: f64 = 0.02;
 
@@ -21,7 +22,7 @@ pub(crate) const RULE: Rule = Rule {
              TCP_DELACK_MIN of 40 ms.",
     thresholds: &[
         (0.038, "seconds: from"),
-        (0.046, "seconds: to"),
+        (0.05, "seconds: to"),
         (SHARE_MIN, "share of the answers that take so long, at least"),
     ],
     advice: "Set TCP_NODELAY on the server's connections, or write head and body in one call \

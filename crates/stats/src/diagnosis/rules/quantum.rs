@@ -4,9 +4,13 @@ use crate::Hist;
 use units::{Nanos, show};
 
 const QUANTUM_MIN: Nanos = Nanos::from_millis(4);
-const TEETH_SHARE_MIN: f64 = 0.9;
+const TEETH_SHARE_MIN: f64 = 0.85;
 const TOOTH_MIN: f64 = 0.02;
 const WIDTH: f64 = 0.03;
+/// An answer is never early, and on a busy machine it is read late.
+const LATE: f64 = 0.08;
+/// Peaks that no queue of equal work would show.
+const TEETH_SURE: usize = 3;
 const SPREAD_MAX: f64 = 0.02;
 /// Time slices and timer periods that systems have, in seconds.
 const KNOWN_S: &[f64] = &[0.01, 0.015_625, 0.02, 0.05, 0.1];
@@ -23,7 +27,8 @@ pub(crate) const RULE: Rule = Rule {
              threads; 15.6 ms is Windows' timer, 10 ms Linux' at 100 Hz.",
     thresholds: &[
         (TEETH_SHARE_MIN, "share of the calls at whole multiples, at least"),
-        (WIDTH, "half width of a peak, as a share of the tick"),
+        (WIDTH, "share of the tick by which a peak begins before its multiple"),
+        (LATE, "share of the tick by which it ends after its multiple"),
         (TOOTH_MIN, "share of the calls in a peak to count it, at least"),
         (SPREAD_MAX, "p10 to p90 as a share of the median, for a single peak, at most"),
     ],
@@ -38,24 +43,31 @@ fn find(view: &View<'_>) -> Option<Sign> {
     if !view.enough() {
         return None;
     }
-    let mode = mode(service)?;
-    for part in 1..=8u64 {
-        let tick = Nanos(mode.0 / part);
-        if tick < QUANTUM_MIN {
-            break;
-        }
-        let (teeth, share) = comb(service, tick);
-        if teeth >= 2 && share >= TEETH_SHARE_MIN {
-            let text = format!(
-                "{} of the calls take a multiple of {}, with {teeth} such peaks and little between",
-                show::share(share),
-                show::duration(tick)
-            );
-            let sure = if teeth >= 3 { Confidence::Certain } else { Confidence::Likely };
-            return Sign::new(sure, text);
-        }
+    if let Some((tick, teeth, share)) = ticks(service) {
+        let text = format!(
+            "{} of the calls take a multiple of {}, with {teeth} such peaks and little between",
+            show::share(share),
+            show::duration(tick)
+        );
+        let sure = if teeth >= TEETH_SURE { Confidence::Certain } else { Confidence::Likely };
+        return Sign::new(sure, text);
     }
     single(service)
+}
+
+/// Whether calls take one tick, or two, or three and more. In a queue for workers who all take the
+/// same time, they would take one or two numbers of turns only: as many as stand ahead.
+pub(super) fn ticking(service: &Hist) -> bool {
+    ticks(service).is_some_and(|(_, teeth, _)| teeth >= TEETH_SURE)
+}
+
+/// The largest tick that the calls take whole multiples of, the number of peaks, and their share.
+fn ticks(service: &Hist) -> Option<(Nanos, usize, f64)> {
+    let mode = mode(service)?;
+    let parts = (1..=8u64).map(|part| Nanos(mode.0 / part)).take_while(|tick| *tick >= QUANTUM_MIN);
+    let mut combs = parts.map(|tick| (tick, comb(service, tick)));
+    let found = combs.find(|(_, (teeth, share))| *teeth >= 2 && *share >= TEETH_SHARE_MIN);
+    found.map(|(tick, (teeth, share))| (tick, teeth, share))
 }
 
 /// The middle of the narrow stretch with the most recordings.
@@ -70,10 +82,11 @@ fn mode(service: &Hist) -> Option<Nanos> {
 
 /// Peaks at multiples of `tick` that are worth the name, and the share of all calls in any.
 fn comb(service: &Hist, tick: Nanos) -> (usize, f64) {
-    let reach = Nanos((tick.0 as f64 * WIDTH) as u64 + 300_000);
+    let early = Nanos((tick.0 as f64 * WIDTH) as u64);
+    let late = Nanos((tick.0 as f64 * LATE) as u64 + 300_000);
     let last = (service.max().0 / tick.0 + 1).min(1_000);
     let counts: Vec<u64> = (1..=last)
-        .map(|times| between(service, tick * times - reach, tick * times + reach))
+        .map(|times| between(service, tick * times - early, tick * times + late))
         .collect();
     let all = service.count() as f64;
     let teeth = counts.iter().filter(|count| ratio(**count as f64, all) >= TOOTH_MIN).count();

@@ -1,0 +1,329 @@
+//! A server on this machine while it is measured: CPU, memory, threads, descriptors, context switches
+//! and listen queues, out of /proc; or those of another machine, out of a node exporter's text.
+
+use crate::foreign::pids;
+use crate::proc::{self, Process};
+use sample::{SutRow, SutSeries};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+
+/// Who is watched: a process of this machine, with its descendants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    pub pid: u32,
+    /// Where it listens, for the length of its accept queue; empty: not asked for.
+    pub addresses: Vec<SocketAddr>,
+}
+
+/// Counters of one moment. What is not known is zero.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// CPU seconds spent so far.
+    pub cpu_s: f64,
+    pub memory_bytes: u64,
+    pub threads: u64,
+    pub descriptors: u64,
+    pub switches: u64,
+    pub listen_overflows: u64,
+    pub accept_queue: u64,
+}
+
+/// Readings between two looks for processes that have come.
+const FAMILY_EVERY: u32 = 5;
+/// Processes of one server that are read; a server with more is read in part.
+const FAMILY_MAX: usize = 2_000;
+/// Threads of which context switches are read, over all processes.
+const THREADS_MAX: usize = 2_000;
+
+/// Reads a server's figures again and again.
+#[derive(Debug)]
+pub struct Reader {
+    server: Server,
+    family: Vec<u32>,
+    age: u32,
+    ticks_per_s: f64,
+    page: u64,
+}
+
+impl Reader {
+    /// # Errors
+    /// No such process, or one whose files may not be read: a sentence with the way out.
+    pub fn new(server: Server) -> Result<Reader, String> {
+        let pid = server.pid;
+        if read(pid, "stat").is_none() {
+            return Err(format!(
+                "there is no process {pid} on this machine (see `ps`), or /proc hides it"
+            ));
+        }
+        Ok(Reader {
+            family: family(pid),
+            server,
+            age: 0,
+            ticks_per_s: rustix::param::clock_ticks_per_second() as f64,
+            page: rustix::param::page_size() as u64,
+        })
+    }
+
+    /// A series without rows: who is watched, and what it has at most.
+    pub fn series(&self) -> SutSeries {
+        let pid = self.server.pid;
+        let more = self.family.len() - 1;
+        let others = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let limits = read(pid, "limits").unwrap_or_default();
+        let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        SutSeries {
+            name: format!("{} (pid {pid}{others})", crate::process_name(pid)),
+            cores: crate::cores_of(pid).len() as f64,
+            memory_max: proc::memory(&memory).unwrap_or(0),
+            descriptors_max: descriptors_max(&limits).unwrap_or(0),
+            rows: Vec::new(),
+            trouble: String::new(),
+        }
+    }
+
+    /// The figures now; `None` when the server is gone.
+    pub fn read(&mut self) -> Option<Reading> {
+        if self.age >= FAMILY_EVERY {
+            self.family = family(self.server.pid);
+            self.age = 0;
+        }
+        self.age += 1;
+        read(self.server.pid, "stat")?;
+        let mut reading = Reading { listen_overflows: listen_overflows(), ..Reading::default() };
+        let mut threads_left = THREADS_MAX;
+        for pid in &self.family {
+            let Some(process) = read(*pid, "stat").and_then(|text| proc::process(&text)) else {
+                continue;
+            };
+            // children that ended between two readings are in their parent's account
+            reading.cpu_s += (process.ticks + process.waited) as f64 / self.ticks_per_s;
+            let pages = read(*pid, "statm").and_then(|text| resident(&text)).unwrap_or(0);
+            reading.memory_bytes += pages * self.page;
+            reading.descriptors += std::fs::read_dir(format!("/proc/{pid}/fd"))
+                .map_or(0, |entries| entries.count() as u64);
+            let (threads, switches) = threads(*pid, &mut threads_left);
+            reading.threads += threads;
+            reading.switches += switches;
+        }
+        reading.accept_queue = accept_queue(&self.server.addresses);
+        Some(reading)
+    }
+}
+
+/// What happened between two readings `span_s` seconds apart, the later one at `at_s`.
+pub fn row(before: &Reading, after: &Reading, span_s: f64, at_s: f64) -> SutRow {
+    let span_s = span_s.max(1e-9);
+    SutRow {
+        at_s,
+        cpu_cores: ((after.cpu_s - before.cpu_s) / span_s).max(0.0),
+        memory_bytes: after.memory_bytes,
+        threads: after.threads,
+        descriptors: after.descriptors,
+        switches_per_s: after.switches.saturating_sub(before.switches) as f64 / span_s,
+        listen_overflows: after.listen_overflows.saturating_sub(before.listen_overflows),
+        accept_queue: after.accept_queue,
+    }
+}
+
+fn read(pid: u32, file: &str) -> Option<String> {
+    let bytes = std::fs::read(format!("/proc/{pid}/{file}")).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// A process and its descendants, by number.
+fn family(root: u32) -> Vec<u32> {
+    let known: BTreeMap<u32, Process> = pids()
+        .into_iter()
+        .filter_map(|pid| Some((pid, proc::process(&read(pid, "stat")?)?)))
+        .collect();
+    let mut found = BTreeSet::from([root]);
+    loop {
+        let more: Vec<u32> = known
+            .iter()
+            .filter(|(pid, process)| found.contains(&process.parent) && !found.contains(*pid))
+            .map(|(pid, _)| *pid)
+            .collect();
+        if more.is_empty() || found.len() >= FAMILY_MAX {
+            return found.into_iter().take(FAMILY_MAX).collect();
+        }
+        found.extend(more);
+    }
+}
+
+/// Threads of a process, and their context switches, of as many as may still be read.
+fn threads(pid: u32, left: &mut usize) -> (u64, u64) {
+    let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return (0, 0) };
+    let (mut count, mut switches) = (0, 0);
+    for entry in entries.flatten() {
+        count += 1;
+        if *left > 0 {
+            *left -= 1;
+            let status = std::fs::read_to_string(entry.path().join("status")).unwrap_or_default();
+            switches += context_switches(&status);
+        }
+    }
+    (count, switches)
+}
+
+/// Both kinds of context switches of /proc/PID/task/TID/status.
+fn context_switches(status: &str) -> u64 {
+    let keys = ["voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"];
+    keys.iter().filter_map(|key| proc::value(status, key)?.parse::<u64>().ok()).sum()
+}
+
+/// Resident pages of /proc/PID/statm.
+fn resident(statm: &str) -> Option<u64> {
+    statm.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// The soft limit of open files in /proc/PID/limits.
+fn descriptors_max(limits: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// `ListenOverflows` of this machine.
+fn listen_overflows() -> u64 {
+    let text = std::fs::read_to_string("/proc/net/netstat").unwrap_or_default();
+    netstat(&text, "ListenOverflows").unwrap_or(0)
+}
+
+/// A counter of /proc/net/netstat: lines in pairs, names and then values.
+fn netstat(text: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines();
+    while let (Some(names), Some(values)) = (lines.next(), lines.next()) {
+        let at = names.split_ascii_whitespace().position(|field| field == name);
+        if let Some(at) = at {
+            return values.split_ascii_whitespace().nth(at)?.parse().ok();
+        }
+    }
+    None
+}
+
+/// Connections that wait to be accepted on these ports.
+fn accept_queue(addresses: &[SocketAddr]) -> u64 {
+    if addresses.is_empty() {
+        return 0;
+    }
+    let ports: BTreeSet<u16> = addresses.iter().map(SocketAddr::port).collect();
+    ["tcp", "tcp6"].iter().map(|table| waiting(table, &ports)).sum()
+}
+
+fn waiting(table: &str, ports: &BTreeSet<u16>) -> u64 {
+    use std::io::BufRead;
+    let Ok(file) = std::fs::File::open(format!("/proc/net/{table}")) else { return 0 };
+    let lines = std::io::BufReader::new(file).lines().map_while(Result::ok).skip(1);
+    // sockets that listen stand before all others
+    lines
+        .map_while(|line| backlog(&line))
+        .filter(|(port, _)| ports.contains(port))
+        .map(|(_, n)| n)
+        .sum()
+}
+
+/// Port and accept queue of a line of /proc/net/tcp in state LISTEN: what stands as its receive
+/// queue (tcp_diag calls it the backlog).
+fn backlog(line: &str) -> Option<(u16, u64)> {
+    let listening = proc::listening_line(line)?;
+    let queues = line.split_ascii_whitespace().nth(4)?;
+    let (_, received) = queues.split_once(':')?;
+    Some((listening.address.port(), u64::from_str_radix(received, 16).ok()?))
+}
+
+/// A node exporter's text as a reading, with the machine's cores and memory.
+pub fn node_exporter(text: &str) -> Option<(Reading, f64, u64)> {
+    let mut cores = BTreeSet::new();
+    let mut reading = Reading::default();
+    let (mut total, mut available, mut seen) = (0.0, 0.0, false);
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let Some((name, value)) = line.rsplit_once(' ') else { continue };
+        let Ok(value) = value.parse::<f64>() else { continue };
+        match name.split('{').next().unwrap_or(name) {
+            "node_cpu_seconds_total" => {
+                cores.insert(label(name, "cpu").unwrap_or_default().to_owned());
+                let mode = label(name, "mode").unwrap_or_default();
+                seen = true;
+                if !["idle", "iowait", "steal"].contains(&mode) {
+                    reading.cpu_s += value;
+                }
+            }
+            "node_memory_MemTotal_bytes" => total = value,
+            "node_memory_MemAvailable_bytes" => available = value,
+            "node_filefd_allocated" => reading.descriptors = value as u64,
+            "node_context_switches_total" => reading.switches = value as u64,
+            "node_netstat_TcpExt_ListenOverflows" => reading.listen_overflows = value as u64,
+            "node_processes_threads" => reading.threads = value as u64,
+            _ => {}
+        }
+    }
+    reading.memory_bytes = (total - available).max(0.0) as u64;
+    seen.then_some((reading, cores.len() as f64, total as u64))
+}
+
+/// The value of a label in `name{label="value",…}`.
+fn label<'a>(series: &'a str, key: &str) -> Option<&'a str> {
+    let (_, rest) = series.split_once(&format!("{key}=\""))?;
+    rest.split('"').next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_become_rows() {
+        let before =
+            Reading { cpu_s: 10.0, switches: 100, listen_overflows: 5, ..Reading::default() };
+        let after = Reading { cpu_s: 11.5, switches: 700, listen_overflows: 8, ..before.clone() };
+        let row = row(&before, &after, 2.0, 3.0);
+        assert!((row.cpu_cores - 0.75).abs() < 1e-9 && (row.switches_per_s - 300.0).abs() < 1e-9);
+        assert_eq!((row.listen_overflows, row.at_s), (3, 3.0));
+    }
+
+    #[test]
+    fn texts_of_proc_are_read() {
+        let netstat_text = "TcpExt: SyncookiesSent ListenOverflows ListenDrops\nTcpExt: 1 42 43\n\
+                            IpExt: InNoRoutes\nIpExt: 7\n";
+        assert_eq!(netstat(netstat_text, "ListenOverflows"), Some(42));
+        assert_eq!(netstat(netstat_text, "InNoRoutes"), Some(7));
+        assert_eq!(netstat("", "ListenOverflows"), None);
+        let line = "  0: 0100007F:07E4 00000000:0000 0A 00000000:0000000C 00:00000000 00000000 0 0 \
+                    99 1 0 100 0 0 10 0";
+        assert_eq!(backlog(line), Some((2020, 12)));
+        assert_eq!(backlog(&line.replace(" 0A ", " 01 ")), None);
+        let limits = "Limit Soft Hard Units\nMax open files            1024                 4096                 files\n";
+        assert_eq!(descriptors_max(limits), Some(1_024));
+        let status = "Name:\tx\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t3\n";
+        assert_eq!(context_switches(status), 10);
+        assert_eq!((resident("100 42 7"), resident("x")), (Some(42), None));
+    }
+
+    #[test]
+    fn a_node_exporters_text_is_read() {
+        let text = "# HELP node_cpu_seconds_total x\n\
+                    node_cpu_seconds_total{cpu=\"0\",mode=\"idle\"} 100\n\
+                    node_cpu_seconds_total{cpu=\"0\",mode=\"user\"} 5.5\n\
+                    node_cpu_seconds_total{cpu=\"1\",mode=\"system\"} 2\n\
+                    node_memory_MemTotal_bytes 8e+09\nnode_memory_MemAvailable_bytes 3e+09\n\
+                    node_filefd_allocated 1234\nnode_context_switches_total 5e+06\n\
+                    node_netstat_TcpExt_ListenOverflows 9\nbroken line\nalso{ 1 x\n";
+        let (reading, cores, memory) = node_exporter(text).unwrap();
+        assert!((reading.cpu_s - 7.5).abs() < 1e-9 && (cores - 2.0).abs() < 1e-9);
+        assert_eq!((memory, reading.memory_bytes), (8_000_000_000, 5_000_000_000));
+        assert_eq!((reading.descriptors, reading.listen_overflows), (1_234, 9));
+        assert_eq!(node_exporter("<html>no metrics</html>"), None);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn this_process_can_be_watched() {
+        let server = Server { pid: std::process::id(), addresses: Vec::new() };
+        let mut reader = Reader::new(server).unwrap();
+        let reading = reader.read().unwrap();
+        assert!(reading.memory_bytes > 0 && reading.threads > 0 && reading.descriptors > 0);
+        let series = reader.series();
+        assert!(series.name.contains("pid") && series.cores >= 1.0 && series.descriptors_max > 0);
+        let gone = Server { pid: u32::MAX, addresses: Vec::new() };
+        assert!(Reader::new(gone).unwrap_err().contains("no process"));
+    }
+}

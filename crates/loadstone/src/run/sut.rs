@@ -1,0 +1,236 @@
+//! `--sut`: the server's own resources, read each second by a thread of its own while the run goes on.
+
+use crate::exit::Failure;
+use engine::exchange::{Caller as _, Outgoing};
+use host::sut::{Reader, Reading, Server};
+use sample::SutSeries;
+use std::net::SocketAddr;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use units::Nanos;
+use url::Url;
+use wire::answer::Asked;
+
+/// Rows kept: more than a day of them.
+const ROWS_MAX: usize = 100_000;
+/// Between two readings.
+const INTERVAL: Nanos = Nanos::SECOND;
+/// The longest that a node exporter may take.
+const EXPORTER_MAX: Nanos = Nanos::from_secs(5);
+
+/// Whom to watch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    Process(u32),
+    Exporter(Url),
+}
+
+/// `71`, or `http://host:9100/metrics`.
+///
+/// # Errors
+/// Neither a process number nor an http URL.
+pub(crate) fn parse(text: &str) -> Result<Who, String> {
+    if let Ok(pid) = text.parse::<u32>() {
+        return Ok(Who::Process(pid));
+    }
+    match Url::parse(text) {
+        Ok(url) if url.scheme() == "http" && url.host_str().is_some() => {
+            let mut url = url;
+            if url.path() == "/" {
+                url.set_path("/metrics");
+            }
+            Ok(Who::Exporter(url))
+        }
+        _ => Err("give the number of a process on this machine, or the http:// URL of a node \
+                  exporter"
+            .to_owned()),
+    }
+}
+
+/// Where the figures come from.
+enum Source {
+    Process(Reader),
+    Exporter(Box<crate::caller::Caller>, Url),
+}
+
+impl Source {
+    fn open(who: &Who, addresses: &[SocketAddr]) -> Result<(Source, SutSeries), String> {
+        match who {
+            Who::Process(pid) => {
+                let server = Server { pid: *pid, addresses: addresses.to_vec() };
+                let reader = Reader::new(server)?;
+                let series = reader.series();
+                Ok((Source::Process(reader), series))
+            }
+            Who::Exporter(url) => {
+                let caller = crate::caller::Caller::new(EXPORTER_MAX, tls::Settings::default())?;
+                let mut source = Source::Exporter(Box::new(caller), url.clone());
+                let (_, cores, memory) = source.fetch()?;
+                let series = SutSeries {
+                    name: url.to_string(),
+                    cores,
+                    memory_max: memory,
+                    ..SutSeries::default()
+                };
+                Ok((source, series))
+            }
+        }
+    }
+
+    fn read(&mut self) -> Result<Reading, String> {
+        match self {
+            Source::Process(reader) => {
+                reader.read().ok_or_else(|| "the process is gone".to_owned())
+            }
+            Source::Exporter(..) => self.fetch().map(|(reading, _, _)| reading),
+        }
+    }
+
+    fn fetch(&mut self) -> Result<(Reading, f64, u64), String> {
+        let Source::Exporter(caller, url) = self else { return Err("no exporter".to_owned()) };
+        let host = url.host_str().unwrap_or_default();
+        let port = url.port().map_or(String::new(), |port| format!(":{port}"));
+        let path = &url[url::Position::BeforePath..url::Position::AfterQuery];
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: {host}{port}\r\nAccept: text/plain\r\nConnection: close\r\n\r\n"
+        );
+        let outgoing = Outgoing {
+            url: url.clone(),
+            bytes: request.into_bytes(),
+            asked: Asked::Ordinary,
+            timeout: EXPORTER_MAX,
+        };
+        let heard = caller.exchange(vec![outgoing]).into_iter().next();
+        let heard = heard.ok_or_else(|| format!("{url} was not asked"))?;
+        let answer = heard.result.map_err(|trouble| format!("{url}: {}", trouble.text))?;
+        let text = String::from_utf8_lossy(&answer.body);
+        let status = answer.facts.status;
+        host::sut::node_exporter(&text).ok_or_else(|| {
+            format!("{url} answers {status} and no node_cpu_seconds_total: is it a node exporter?")
+        })
+    }
+}
+
+/// A watch that goes on.
+pub(crate) struct Watch {
+    thread: JoinHandle<SutSeries>,
+    begin: Sender<Nanos>,
+    stop: Sender<()>,
+}
+
+impl Watch {
+    /// Makes ready: nothing more is read before [`Watch::begin`].
+    ///
+    /// # Errors
+    /// No such process, nobody at the URL.
+    pub(crate) fn start(who: &Who, addresses: &[SocketAddr]) -> Result<Watch, String> {
+        let (who, addresses) = (who.clone(), addresses.to_vec());
+        let (stop, told) = channel::<()>();
+        let (begin, begun) = channel();
+        let (ready, opened) = channel();
+        // a reactor stays on the thread that made it
+        let body = move || match Source::open(&who, &addresses) {
+            Ok((source, series)) => {
+                // nobody hears it only if the run has ended already
+                ready.send(Ok(())).ok();
+                match begun.recv() {
+                    Ok(measure_from) => follow(source, series, &told, measure_from),
+                    Err(_) => series,
+                }
+            }
+            Err(why) => {
+                ready.send(Err(why)).ok();
+                SutSeries::default()
+            }
+        };
+        let thread = std::thread::Builder::new().name("sut".into()).spawn(body);
+        let thread = thread.map_err(|error| format!("cannot start a thread: {error}"))?;
+        opened.recv().map_err(|_| "its thread panicked".to_owned())??;
+        Ok(Watch { thread, begin, stop })
+    }
+
+    /// The measured phase begins at `measure_from` on the monotonic clock.
+    pub(crate) fn begin(&self, measure_from: Nanos) {
+        // a thread that is gone is told of by its series
+        self.begin.send(measure_from).ok();
+    }
+
+    /// The last row, and all of them. A stump shorter than a tenth of a second is left out.
+    pub(crate) fn end(self) -> SutSeries {
+        drop((self.stop, self.begin));
+        let gone =
+            |_| SutSeries { trouble: "its thread panicked".to_owned(), ..SutSeries::default() };
+        self.thread.join().unwrap_or_else(gone)
+    }
+}
+
+/// Reads at whole seconds of the measured phase, until told to stop or until it cannot read.
+fn follow(
+    mut source: Source,
+    mut series: SutSeries,
+    told: &Receiver<()>,
+    measure_from: Nanos,
+) -> SutSeries {
+    let mut before = (reactor::monotonic(), source.read());
+    let mut next = measure_from;
+    loop {
+        while next <= before.0 {
+            next += INTERVAL;
+        }
+        let wait = Duration::from_nanos((next - reactor::monotonic()).0);
+        let ended = !matches!(told.recv_timeout(wait), Err(RecvTimeoutError::Timeout));
+        let after = (reactor::monotonic(), source.read());
+        note(&mut series, &before, &after, measure_from);
+        if ended || after.1.is_err() {
+            return series;
+        }
+        before = after;
+    }
+}
+
+/// Adds a row for what happened between two readings, or says what went wrong.
+fn note(
+    series: &mut SutSeries,
+    before: &(Nanos, Result<Reading, String>),
+    after: &(Nanos, Result<Reading, String>),
+    measure_from: Nanos,
+) {
+    let span = after.0 - before.0;
+    match (&before.1, &after.1) {
+        (Ok(then), Ok(now)) if span >= Nanos(INTERVAL.0 / 10) && series.rows.len() < ROWS_MAX => {
+            let at_s = after.0.as_secs_f64() - measure_from.as_secs_f64();
+            series.rows.push(host::sut::row(then, now, span.as_secs_f64(), at_s));
+        }
+        (_, Err(why)) | (Err(why), _) => series.trouble.clone_from(why),
+        _ => {}
+    }
+}
+
+/// Tries it once, so that a wrong number or URL is told before the run.
+///
+/// # Errors
+/// Usage: who cannot be watched, and why.
+pub(crate) fn check(who: Option<&Who>) -> Result<(), Failure> {
+    let Some(who) = who else { return Ok(()) };
+    match Source::open(who, &[]) {
+        Ok(_) => Ok(()),
+        Err(why) => Err(Failure::usage(format!("--sut: {why}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_or_an_exporter() {
+        assert_eq!(parse("71"), Ok(Who::Process(71)));
+        let url = "http://db:9100/metrics";
+        assert_eq!(parse(url), Ok(Who::Exporter(Url::parse(url).unwrap())));
+        assert_eq!(parse("http://db:9100"), parse(url));
+        for text in ["", "-1", "nginx", "https://db:9100", "ftp://db", "1.5"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}
