@@ -47,9 +47,10 @@
       const top = Math.max(high ?? 0, chart.top, ...other) || 1, step = roundStep(top);
       return [0, Math.ceil(top / step - 1e-9) * step];
     }
-    if (low === null) return [0.001, 0.01];
-    const most = Math.max(high, ...other);
-    const from = marks(low / 10, low).at(-1) ?? low, to = marks(most, most * 10)[0] ?? most;
+    const all = (low === null ? other : [low, high, ...other]).filter(value => value > 0);
+    if (all.length === 0) return [0.001, 0.01];
+    const least = Math.min(...all), most = Math.max(...all);
+    const from = marks(least / 10, least).at(-1) ?? least, to = marks(most, most * 10)[0] ?? most;
     return [from, to > from ? to : from * 2];
   };
 
