@@ -44,8 +44,8 @@ fn connections_that_wait_unaccepted() {
 
 #[test]
 fn ticks_and_limits_of_answers() {
-    let site = [("quantum", "50ms"), ("delay", "exp:40ms")];
-    names("scheduling-quantum", &findings(&site, "/hw", &["-c", "4", "-d", "4s"]));
+    let site = [("quantum", "100ms"), ("delay", "exp:80ms")];
+    names("scheduling-quantum", &findings(&site, "/hw", &["-c", "1", "-d", "6s"]));
     let site = [("close-after", "5"), ("delay", "2ms")];
     names("keep-alive-limit", &findings(&site, "/hw", &["-c", "4", "-d", "2s"]));
 }
