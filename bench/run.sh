@@ -8,6 +8,7 @@
 #
 # LOADSTONE_BIN=target/release/loadstone  RAW=raw.tsv  ROUNDS=9 SECS=6 CONNS=64 SRV_CORE=0 CLI_CORE=1
 # The peers are those of ./peers.sh install; one that is not installed is left out and said so.
+export LOADSTONE_STORE=none
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
 . ./peers.sh

@@ -13,6 +13,7 @@
 #   reference-64   64 connections, the rest waits its turn    -> truth of that other system
 #   ours-64        --connections-max 64                       must agree with it
 #   ours-closed    20 users: what hides the freeze; shown only
+export LOADSTONE_STORE=none
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 [ $# = 1 ] || { sed -n '2,9p' "$0" >&2; exit 2; }

@@ -196,6 +196,7 @@ impl<'a> Stage<'a> {
         command.env("PATH", format!("{}:{path}:/usr/sbin", folder.join(".bin").display()));
         command.env("COLUMNS", "80").env("HOME", folder);
         command.env_remove("XDG_STATE_HOME").env_remove("LC_ALL");
+        command.env_remove("XDG_DATA_HOME").env_remove("LOADSTONE_STORE");
         command
     }
 

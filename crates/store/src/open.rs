@@ -292,3 +292,6 @@ fn url_path(path: &Path) -> String {
     let text = text.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
     format!("file:{text}")
 }
+
+#[cfg(test)]
+mod tests;

@@ -89,7 +89,7 @@ fn measurement(plan: &Plan, step: Step) -> Measurement {
     }
     Measurement {
         connections_peak: seconds.iter().map(|row| row.open_connections).max().unwrap_or(0),
-        intended: intended(plan, window),
+        intended: intended(plan, &total),
         total,
         series: seconds,
         window,
@@ -100,17 +100,14 @@ fn measurement(plan: &Plan, step: Step) -> Measurement {
     }
 }
 
-/// Arrivals that the plan asks for in the beginning of its window: the integral of the rate, which
-/// changes evenly over the whole of it. Of a trace nothing is said.
-fn intended(plan: &Plan, window: Nanos) -> Option<u64> {
-    let Load::Open { arrivals, .. } = &plan.load else { return None };
-    if arrivals.at.is_some() {
-        return None;
+/// Arrivals that the plan asked for in what was counted: those that fell due, because where the
+/// count ends is where it was last written, not where the window would have ended.
+fn intended(plan: &Plan, total: &Snapshot) -> Option<u64> {
+    match &plan.load {
+        Load::Closed { .. } => None,
+        Load::Open { session: Some(_), .. } => Some(total.sessions.started),
+        Load::Open { session: None, .. } => Some(total.counts.due),
     }
-    let passed = window.as_secs_f64();
-    let whole = plan.stop.duration.map_or(passed, Nanos::as_secs_f64).max(f64::MIN_POSITIVE);
-    let slope = (arrivals.to.0 - arrivals.from.0) / whole;
-    Some((arrivals.from.0 * passed + slope * passed * passed / 2.0) as u64)
 }
 
 fn verdict(begun: &Begun, measurement: &Measurement) -> Verdict {

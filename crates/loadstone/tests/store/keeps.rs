@@ -1,0 +1,130 @@
+//! What is kept of a run, and when nothing is.
+
+use crate::support::{Ran, Site, finish, program};
+use std::path::Path;
+use tempfile::TempDir;
+
+/// The program with a data directory of its own.
+pub(crate) fn keeping(data: &Path, args: &[&str]) -> Ran {
+    let mut command = program(args);
+    command.env_remove("LOADSTONE_STORE").env("XDG_DATA_HOME", data);
+    finish(command, b"")
+}
+
+pub(crate) fn data() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+/// Everything below a folder, as one text of bytes.
+fn bytes_below(folder: &Path) -> Vec<u8> {
+    let mut all = Vec::new();
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        match path.is_dir() {
+            true => all.extend(bytes_below(&path)),
+            false => all.extend(std::fs::read(&path).unwrap()),
+        }
+    }
+    all
+}
+
+fn holds(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+/// The report without what standard output alone shows above it: the id and the command.
+fn below_heading(text: &str) -> &str {
+    text.split_once("\n\n").unwrap().1
+}
+
+#[test]
+fn a_run_is_shown_again_as_it_was() {
+    let (data, site) = (data(), Site::start(&[]));
+    let json = data.path().join("run.json");
+    let json_name = json.to_str().unwrap();
+    let url = site.url("/hw");
+    let ran = keeping(data.path(), &["run", "-n", "200", "-c", "2", "--json", json_name, &url]);
+    let ran = ran.expect(&[0, 4]);
+    assert!(ran.stderr.contains("kept as run-1: loadstone runs show run-1"), "{ran:#?}");
+    let shown = keeping(data.path(), &["runs", "show", "last"]).expect(&[0]);
+    assert_eq!(below_heading(&shown.stdout), ran.stdout);
+    let shown = keeping(data.path(), &["runs", "show", "1", "--json", "-"]).expect(&[0]);
+    assert_eq!(shown.stdout, std::fs::read_to_string(&json).unwrap());
+    // the store of another place has nothing of it
+    let other = data.path().join("other.db");
+    let other = other.to_str().unwrap();
+    let listed = keeping(data.path(), &["runs", "list", "--store", other]);
+    assert!(listed.expect(&[2]).stderr.contains("nothing was kept there yet"));
+}
+
+#[test]
+fn a_ramp_is_shown_again_as_it_was() {
+    let (data, site) = (data(), Site::start(&[]));
+    let url = site.url("/hw");
+    let words = ["ramp", "--from", "20", "--to", "40", "--step", "20", "--hold", "300ms"];
+    let ran = keeping(data.path(), &[&words[..], &[&url]].concat()).expect(&[0, 1, 4]);
+    assert!(ran.stderr.contains("kept as ramp-1"), "{ran:#?}");
+    let shown = keeping(data.path(), &["runs", "show", "ramp-1"]).expect(&[0]);
+    assert_eq!(below_heading(&shown.stdout), ran.stdout);
+}
+
+#[test]
+fn secrets_never_reach_the_store() {
+    let (data, site) = (data(), Site::start(&[]));
+    let url = site.url("/hw");
+    let with_login = url.replace("://", "://fred:sekrit1@");
+    let many = [
+        &["-H", "Cookie: id=sekrit2", "-H", "X-Api-Key: sekrit3", "--bearer", "sekrit4", &url][..],
+        &["--user", "fred:sekrit5", &url],
+        &[&with_login],
+    ];
+    for words in many {
+        let words = [&["run", "-n", "5", "-c", "1"], words].concat();
+        keeping(data.path(), &words).expect(&[0, 4]);
+    }
+    let bytes = bytes_below(data.path());
+    assert!(holds(&bytes, "fred"), "the store is looked at in the right place");
+    assert!(!holds(&bytes, "sekrit"), "a secret is in the store");
+    let listed = keeping(data.path(), &["runs", "list", "--json", "-"]).expect(&[0]);
+    assert!(listed.stdout.contains("--bearer ***"), "{}", listed.stdout);
+}
+
+#[test]
+fn a_default_store_that_cannot_be_opened_stops_nothing_and_a_named_one_does() {
+    let (data, site) = (data(), Site::start(&[]));
+    let url = site.url("/hw");
+    let file = data.path().join("a-file");
+    std::fs::write(&file, "not a folder").unwrap();
+    let ran = keeping(&file, &["run", "-n", "5", "-c", "1", &url]).expect(&[0, 4]);
+    assert!(ran.stderr.contains("this result is not kept"), "{ran:#?}");
+    let named = file.to_str().unwrap();
+    let ran = keeping(data.path(), &["run", "-n", "5", "--store", named, &url]).expect(&[2]);
+    assert!(ran.stderr.contains("is no results store of loadstone"), "{ran:#?}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "not a folder");
+    assert_eq!(site.served().requests, 6, "a first call and five; of the second run none");
+}
+
+#[test]
+fn nothing_is_kept_where_nothing_shall_be() {
+    let (data, site) = (data(), Site::start(&[]));
+    let url = site.url("/hw");
+    for place in ["none", ":memory:"] {
+        let words = ["run", "-n", "5", "-c", "1", "--store", place, &url];
+        keeping(data.path(), &words).expect(&[0, 4]);
+    }
+    keeping(data.path(), &["ab", "-n", "5", &url]).expect(&[0]);
+    assert_eq!(std::fs::read_dir(data.path()).unwrap().count(), 0, "no file was made");
+    let listed = keeping(data.path(), &["runs", "list"]).expect(&[0]);
+    assert!(listed.stderr.contains("nothing was kept there yet"), "{listed:#?}");
+    assert_eq!(std::fs::read_dir(data.path()).unwrap().count(), 0, "nor by looking");
+}
+
+#[test]
+fn a_run_that_got_no_connection_is_kept_as_one() {
+    let data = data();
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("http://{closed}/");
+    let ran = keeping(data.path(), &["run", "-d", "1s", &url]).expect(&[3]);
+    let shown = keeping(data.path(), &["runs", "show"]).expect(&[0]);
+    assert_eq!(below_heading(&shown.stdout), ran.stdout);
+}
