@@ -33,6 +33,9 @@ pub(crate) struct Options {
 const START_MAX: Duration = Duration::from_secs(10);
 const SUBCOMMANDS: &[&str] = &[
     "run",
+    "runs list",
+    "runs show",
+    "runs delete",
     "check",
     "compare",
     "demo",

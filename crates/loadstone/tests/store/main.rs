@@ -1,5 +1,7 @@
 //! The results store, through the program: what is kept, whatever ends it, and what never is.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
+
 #[path = "../support/mod.rs"]
 mod support;
 
