@@ -29,6 +29,8 @@ use units::{Nanos, Rate};
     mut_arg("hdr", |arg| arg.hide(true)),
     mut_arg("log", |arg| arg.hide(true)),
     mut_arg("live", |arg| arg.hide(true)),
+    mut_arg("metrics", |arg| arg.hide(true)),
+    mut_arg("otlp", |arg| arg.hide(true)),
     after_help = "\
 Examples:
   loadstone ramp http://localhost:8080/          find the knee by itself
@@ -193,6 +195,10 @@ impl RampArgs {
             ),
             (self.output.log.is_some(), "--log is for single runs; a ramp writes --json and --csv"),
             (self.output.live, "--live shows single runs; a ramp shows its steps on one line"),
+            (
+                self.output.metrics.is_some() || self.output.otlp.is_some(),
+                "--metrics and --otlp show single runs; a ramp writes --json and --csv",
+            ),
             (many && reads, "standard input can be read for one target only; give a file"),
             (
                 self.targets.len() > TARGETS_MAX,

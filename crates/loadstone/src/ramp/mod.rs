@@ -40,7 +40,7 @@ pub(crate) fn ramp(args: RampArgs) -> Result<Code, Failure> {
                 }
                 lanes.push(Lane::new(row, target, *reached, &task)?);
             }
-            Reached::Nobody(report) => return nobody(&report, &task),
+            Reached::Nobody(run) => return nobody(*run, &task, &session, started_unix_s),
             Reached::Interrupted => return Err(interrupted()),
         }
     }
@@ -49,7 +49,7 @@ pub(crate) fn ramp(args: RampArgs) -> Result<Code, Failure> {
     session.meters.take().into_iter().for_each(Meters::close);
     let keeping = std::mem::replace(&mut session.keeping, Keeping::nowhere());
     let steps = match climbed {
-        Ok(steps) if !steps.is_empty() => steps,
+        Ok(steps) if !steps.is_empty() || crate::signals::caught() == 0 => steps,
         nothing => {
             keeping.discard();
             return Err(nothing.err().unwrap_or_else(interrupted));
@@ -57,8 +57,12 @@ pub(crate) fn ramp(args: RampArgs) -> Result<Code, Failure> {
     };
     let report = assemble::assemble(&task, &session, lanes, steps, started_unix_s);
     let written = write(&report, &task);
-    let kept = keeping.finish_ramp(&report, task.outputs.quiet);
-    written.and(kept)?;
+    if report.steps.is_empty() {
+        keeping.discard();
+        written?;
+    } else {
+        written.and(keeping.finish_ramp(&report, task.outputs.quiet))?;
+    }
     Ok(exit_code(&report))
 }
 
@@ -116,15 +120,18 @@ fn interrupted() -> Failure {
     Failure { code: Code::Interrupted, text }
 }
 
-/// Not even the first call got a connection.
-fn nobody(report: &RunReport, task: &RampTask) -> Result<Code, Failure> {
-    crate::say(&crate::run::no_connection(report));
-    // no step was made, so nothing but the message stands for a result
-    let way_out = report.verdict.causes.first().map_or("", |cause| cause.advice.as_str());
-    crate::say(way_out);
-    if task.outputs.json.is_some() || task.outputs.csv.is_some() || task.outputs.html.is_some() {
-        crate::say("no result is written");
-    }
+/// Not even the first call got a connection: a result without steps that says so.
+fn nobody(
+    run: RunReport,
+    task: &RampTask,
+    session: &Session,
+    started_unix_s: f64,
+) -> Result<Code, Failure> {
+    crate::say(&crate::run::no_connection(&run));
+    let mut report = assemble::assemble(task, session, Vec::new(), Vec::new(), started_unix_s);
+    report.verdict = run.verdict;
+    report.ended_early = Some("before the first step".to_owned());
+    write(&report, task)?;
     Ok(Code::NoConnection)
 }
 
@@ -160,7 +167,9 @@ fn exit_code(report: &RampReport) -> Code {
     let asked = |curve: &stats::curve::Curve| {
         curve.capacity.as_ref().filter(|found| !found.objectives.is_empty()).map(|found| found.how)
     };
-    if report.verdict.state == State::Invalid {
+    if report.steps.is_empty() {
+        Code::NoConnection
+    } else if report.verdict.state == State::Invalid {
         Code::Invalid
     } else if interrupted {
         Code::Interrupted

@@ -31,6 +31,9 @@ pub fn answer(report: &RampReport, row: usize) -> Vec<(&'static str, String)> {
     let Some(curve) = report.curves.get(row) else { return Vec::new() };
     let axis = report.axis;
     let used = report.steps.iter().any(|step| step.label == row && !step.point.client_limited);
+    if !report.steps.iter().any(|step| step.label == row) {
+        return Vec::new();
+    }
     if !used {
         let text = "no step can be used: the client was late, or at its own limit, in all of them"
             .to_owned();
@@ -181,6 +184,9 @@ fn predicted(curve: &Curve) -> Option<String> {
 
 /// What the steps were, in a few words: `12 steps, rates from 100/s to 350/s, 5 s each`.
 pub fn steps_sentence(report: &RampReport) -> String {
+    if report.steps.is_empty() {
+        return "none was run".to_owned();
+    }
     let levels = report.steps.iter().map(|step| step.point.level);
     let low = levels.clone().fold(f64::INFINITY, f64::min);
     let high = levels.fold(0.0, f64::max);

@@ -84,6 +84,18 @@ fn every_ramp_keeps_the_schema() {
 }
 
 #[test]
+fn a_ramp_without_a_step_is_still_a_result() {
+    let mut report = ramp(&["one"]);
+    (report.steps, report.curves) = (Vec::new(), Vec::new());
+    report.verdict = verdict(&[], &[], &["nobody is there"], false);
+    assert_eq!(errors(&document(&report)), "");
+    let shown = text(&report, PLAIN);
+    assert!(shown.starts_with("INVALID   all-failed: nobody is there"), "{shown}");
+    assert!(shown.contains("Steps         none was run"), "{shown}");
+    assert_eq!(csv(&report).lines().count(), 1);
+}
+
+#[test]
 fn the_schema_refuses_what_is_wrong() {
     let mut wrong = document(&ramp(&["one"]));
     wrong["overload"]["shape"] = "round".into();

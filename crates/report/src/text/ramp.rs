@@ -20,6 +20,9 @@ pub fn text(report: &RampReport, style: Style) -> String {
     }
     let many = report.labels.len() > 1;
     for (row, label) in report.labels.iter().enumerate() {
+        if answer(report, row).is_empty() {
+            continue;
+        }
         match many {
             true => page.heading(&printable(label, 76)),
             false => page.blank(),

@@ -1,0 +1,95 @@
+//! Targets that die or are not there, a signal in the middle, results that cannot be written.
+
+use crate::support::{Site, free_port, program, run, text};
+use rustix::process::{Pid, Signal, kill_process};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+#[test]
+fn a_target_that_dies_leaves_what_is_known() {
+    let site = Site::start(&[("die-after", "120"), ("service", "1ms")]);
+    let found = run(&[
+        "ramp",
+        "--population",
+        "--from",
+        "1",
+        "--to",
+        "20",
+        "--step",
+        "1",
+        "--hold",
+        "100ms",
+        "--settle",
+        "300ms",
+        "--json",
+        "-",
+        &site.url("/hw"),
+    ]);
+    let report = found.expect(&[4]).json();
+    let ended = text(&report, "/ended_early");
+    assert!(ended.contains("the target died"), "{ended}");
+    assert!(ended.contains(" of 20"), "{ended}");
+    let steps = report["steps"].as_array().unwrap();
+    assert!(!steps.is_empty() && steps.len() < 20, "{}", steps.len());
+    let cause = &report["verdict"]["causes"][0];
+    assert_eq!(cause["id"], "all-failed");
+    assert!(text(cause, "/text").contains("died"), "{cause}");
+}
+
+#[test]
+fn a_closed_port_is_no_connection() {
+    let url = format!("http://127.0.0.1:{}/", free_port());
+    let found = run(&["ramp", "--json", "-", &url]).expect(&[3]);
+    let report = found.json();
+    assert_eq!(report["steps"].as_array().unwrap().len(), 0);
+    assert_eq!(text(&report, "/verdict/state"), "INVALID");
+    assert!(found.stderr.contains("no connection to"), "{}", found.stderr);
+}
+
+#[test]
+fn a_signal_ends_the_ramp_with_a_report() {
+    let site = Site::start(&[("service", "2ms")]);
+    let url = site.url("/hw");
+    let args =
+        ["ramp", "--population", "--from", "1", "--to", "3", "--hold", "1m", "--json", "-", &url];
+    let mut command = program(&args);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let limit = Instant::now() + Duration::from_secs(60);
+    while site.served().requests < 50 {
+        assert!(Instant::now() < limit, "no step has begun");
+        std::thread::yield_now();
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    // where the one step that was broken off is all there is, nothing can be used
+    assert!(matches!(output.status.code(), Some(130 | 4)), "{:?}", output.status);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["steps"].as_array().unwrap().len(), 1);
+    assert_eq!(report["steps"][0]["interrupted"], true);
+    assert!(text(&report, "/ended_early").contains("interrupted"), "{report:#}");
+    let causes = report["verdict"]["causes"].as_array().unwrap();
+    assert!(causes.iter().any(|cause| cause["id"] == "interrupted"), "{causes:?}");
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_said_first() {
+    let site = Site::start(&[]);
+    let url = site.url("/hw");
+    for option in ["--json", "--csv", "--html"] {
+        let found = run(&["ramp", option, "/no/such/folder/file", &url]).expect(&[5]);
+        assert!(found.stderr.contains("/no/such/folder/file"), "{}", found.stderr);
+    }
+    // nothing was sent for it
+    assert_eq!(site.served().requests, 0);
+}
+
+/// The disk fills while results are written: told, and no part of a result looks whole.
+#[test]
+fn a_full_disk_is_told() {
+    let site = Site::start(&[]);
+    let url = site.url("/hw");
+    let args = ["ramp", "--population", "--to", "1", "--hold", "50ms", "--csv", "/dev/full", &url];
+    let found = run(&args).expect(&[5]);
+    assert!(found.stderr.contains("/dev/full"), "{}", found.stderr);
+    assert!(found.stdout.contains("Steps"), "the text comes all the same: {}", found.stdout);
+}
