@@ -33,6 +33,7 @@ pub(crate) struct Options {
 const START_MAX: Duration = Duration::from_secs(10);
 const SUBCOMMANDS: &[&str] = &[
     "run",
+    "ramp",
     "runs list",
     "runs show",
     "runs delete",

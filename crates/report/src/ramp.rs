@@ -9,7 +9,7 @@ pub use crate::json::ramp::json;
 pub use crate::text::ramp::text;
 pub use answer::{answer, load, steps_sentence};
 pub use csv::csv;
-pub use verdict::verdict;
+pub use verdict::{missed, verdict};
 
 use crate::{Finding, RunReport};
 use plan::Plan;

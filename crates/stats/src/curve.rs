@@ -15,7 +15,7 @@ mod usl;
 pub use assemble::curve;
 pub use kneedle::{Form, kneedle};
 pub use knees::{Level, knee, knee_by_kneedle, levels, power};
-pub use point::Purpose;
+pub use point::{OF_THE_CLIENT, Purpose};
 pub use recovery::as_before;
 pub use search::{Next, Search, SearchConfig, Trial, TrialEnd};
 pub use shape::{hysteresis, overload, peak, predicted};

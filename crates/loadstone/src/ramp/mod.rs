@@ -15,7 +15,6 @@ use lane::{Lane, Outcome};
 use report::RunReport;
 use report::ramp::{RampReport, Step};
 use stats::State;
-use stats::curve::CapacityEnd;
 use store::{Beginning, Kind};
 
 /// Reaches the targets, runs their steps in turns, reports.
@@ -163,17 +162,13 @@ fn write(report: &RampReport, task: &RampTask) -> Result<(), Failure> {
 fn exit_code(report: &RampReport) -> Code {
     let interrupted = report.steps.iter().any(|step| step.run.measurement.interrupted)
         || crate::signals::caught() > 0;
-    let never = |how: CapacityEnd| how == CapacityEnd::NeverMet;
-    let asked = |curve: &stats::curve::Curve| {
-        curve.capacity.as_ref().filter(|found| !found.objectives.is_empty()).map(|found| found.how)
-    };
     if report.steps.is_empty() {
         Code::NoConnection
     } else if report.verdict.state == State::Invalid {
         Code::Invalid
     } else if interrupted {
         Code::Interrupted
-    } else if report.curves.iter().filter_map(asked).any(never) {
+    } else if report::ramp::missed(report) {
         Code::Missed
     } else {
         Code::Done

@@ -1,6 +1,7 @@
 //! What the curves say, in words: knee, capacity, overload, recovery, and the prediction.
 
 use super::RampReport;
+use super::verdict::untold_below;
 use crate::words::{self, printable};
 use stats::curve::{Axis, Capacity, CapacityEnd, Curve, Knee, OverloadShape, Purpose, Span};
 use units::show;
@@ -40,7 +41,7 @@ pub fn answer(report: &RampReport, row: usize) -> Vec<(&'static str, String)> {
         return vec![("Knee", text)];
     }
     let known = [
-        ("Capacity", asked_for(axis, curve)),
+        ("Capacity", asked_for(report, row, curve)),
         ("Knee", Some(knee(report, row, curve))),
         ("Peak", peak(curve)),
         ("Overload", overload(axis, curve)),
@@ -62,7 +63,8 @@ fn between(axis: Axis, span: &Span) -> String {
 }
 
 /// The capacity under objectives.
-fn asked_for(axis: Axis, curve: &Curve) -> Option<String> {
+fn asked_for(report: &RampReport, row: usize, curve: &Curve) -> Option<String> {
+    let axis = report.axis;
     let capacity = curve.capacity.as_ref().filter(|found| !found.objectives.is_empty())?;
     let rules = rules(capacity);
     let at = |level: f64| load(axis, level);
@@ -81,6 +83,10 @@ fn asked_for(axis: Axis, curve: &Curve) -> Option<String> {
         CapacityEnd::NeverMissed => format!(
             "above {}. Every load that was tried keeps {rules}; go higher with --to.",
             at(capacity.at.at)
+        ),
+        CapacityEnd::NeverMet if untold_below(report, row, capacity.at.high) => format!(
+            "below {}, which misses {rules}. No lower step can be used.",
+            at(capacity.at.high)
         ),
         CapacityEnd::NeverMet => format!(
             "none. Even the lowest load that was tried, {}, misses {rules}.",

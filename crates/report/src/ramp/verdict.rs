@@ -1,7 +1,7 @@
 //! How far a ramp as a whole can be believed: the verdicts of the steps that it was made from.
 
-use super::{Purpose, Step};
-use stats::curve::Curve;
+use super::{Purpose, RampReport, Step};
+use stats::curve::{CapacityEnd, Curve, OF_THE_CLIENT};
 use stats::{Cause, State, Verdict};
 
 /// Causes that belong to a load beyond the knee, where queues grow and samples are few: they say
@@ -41,6 +41,9 @@ pub fn verdict(steps: &[Step], curves: &[Curve], died: &[&str], interrupted: boo
             advice: "The steps before it stand; what the curve says may change with more.".into(),
         });
     }
+    if !used.is_empty() {
+        causes.extend(left_out(steps));
+    }
     if !causes.is_empty() {
         state = state.max(State::Degraded);
     }
@@ -60,6 +63,36 @@ fn death(why: &str) -> Cause {
                  server again and look into its log."
             .to_owned(),
     }
+}
+
+/// Whether the objectives are missed at every load, so far as that can be said: a step that cannot
+/// be used below the lowest one that misses them leaves it open.
+pub fn missed(report: &RampReport) -> bool {
+    let never = |(row, curve): (usize, &Curve)| {
+        let capacity = curve.capacity.as_ref();
+        let found = capacity
+            .filter(|found| !found.objectives.is_empty() && found.how == CapacityEnd::NeverMet);
+        found.is_some_and(|found| !untold_below(report, row, found.at.high))
+    };
+    report.curves.iter().enumerate().any(never)
+}
+
+/// Whether a step of the target below `level` cannot be used.
+pub(super) fn untold_below(report: &RampReport, row: usize, level: f64) -> bool {
+    let mut steps = report.steps.iter().filter(|step| step.label == row);
+    steps.any(|step| step.point.client_limited && step.point.level < level)
+}
+
+/// What kept steps from being used, beside others that could be.
+fn left_out(steps: &[Step]) -> Vec<Cause> {
+    let limited: Vec<&Step> = steps.iter().filter(|step| step.point.client_limited).collect();
+    let count = limited.len();
+    let invalid = |_: &Step, cause: &Cause| OF_THE_CLIENT.contains(&cause.id);
+    let told = |cause: Cause| Cause {
+        text: format!("{count} of {} steps cannot be used; {}", steps.len(), cause.text),
+        ..cause
+    };
+    merged(&limited, &invalid).into_iter().take(1).map(told).collect()
 }
 
 /// No step can be used: the causes of all.

@@ -2,7 +2,7 @@
 
 use super::curves::ramp;
 use crate::Style;
-use crate::ramp::{Purpose, RampReport, answer, csv, json, text, verdict};
+use crate::ramp::{Purpose, RampReport, answer, csv, json, missed, text, verdict};
 use serde_json::Value;
 use stats::State;
 use stats::curve::Curve;
@@ -156,7 +156,13 @@ fn the_verdict_is_that_of_the_steps_that_were_used() {
     let of = |report: &RampReport, died: &[&str], interrupted| {
         verdict(&report.steps, &report.curves, died, interrupted)
     };
-    assert_eq!(of(&report, &[], false).state, State::Valid);
+    // one step was beyond the client
+    let found = of(&report, &[], false);
+    assert_eq!((found.state, found.causes.len()), (State::Degraded, 1));
+    assert!(found.causes[0].text.starts_with("1 of 19 steps cannot be used; "), "{found:?}");
+    let mut usable = report.clone();
+    usable.steps.retain(|step| !step.point.client_limited);
+    assert_eq!(of(&usable, &[], false).state, State::Valid);
     let died = of(&report, &["it died at step 7 of 20: connection refused"], false);
     assert_eq!((died.state, died.causes[0].id), (State::Invalid, "all-failed"));
     let interrupted = of(&report, &[], true);
@@ -180,11 +186,27 @@ fn causes_are_told_once_with_the_number_of_steps() {
     }
     let past_the_knee = report.steps.iter_mut().find(|step| step.point.level > 700.0).unwrap();
     past_the_knee.run.verdict.causes = vec![cause("drift", 1.0)];
+    report.steps.retain(|step| !step.point.client_limited);
     let found = verdict(&report.steps, &report.curves, &[], false);
     assert_eq!(found.state, State::Degraded);
     assert_eq!(found.causes.len(), 1, "{found:?}");
-    let usable = report.steps.iter().filter(|step| !step.point.client_limited).count();
+    let usable = report.steps.len();
     assert_eq!(found.causes[0].text, format!("in 4 of {usable} steps, at worst: figure 3"));
+}
+
+#[test]
+fn an_objective_is_missed_only_where_every_lower_load_was_measured() {
+    use stats::curve::{CapacityEnd, Span};
+    let mut report = ramp(&["one"]);
+    assert!(!missed(&report));
+    let capacity = report.curves[0].capacity.as_mut().unwrap();
+    capacity.how = CapacityEnd::NeverMet;
+    capacity.at = Span { at: 0.0, low: 0.0, high: 200.0 };
+    assert!(missed(&report));
+    assert!(answer(&report, 0)[0].1.starts_with("none. Even the lowest load"));
+    report.steps[0].point.client_limited = true;
+    assert!(!missed(&report));
+    assert!(answer(&report, 0)[0].1.contains("No lower step can be used"));
 }
 
 #[test]
