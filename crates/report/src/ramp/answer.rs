@@ -78,7 +78,7 @@ fn asked_for(report: &RampReport, row: usize, curve: &Curve) -> Option<String> {
                 }
                 None => String::new(),
             };
-            format!("{} keeps {rules}{interval}.", at(span.at))
+            format!("{} under {rules}{interval}.", at(span.at))
         }
         CapacityEnd::NeverMissed => format!(
             "above {}. Every load that was tried keeps {rules}; go higher with --to.",
@@ -93,8 +93,8 @@ fn asked_for(report: &RampReport, row: usize, curve: &Curve) -> Option<String> {
             at(capacity.at.high)
         ),
         CapacityEnd::ClientLimited => format!(
-            "{} or more keeps {rules}. There this client reached its own limit; give it \
-             more cores, or several machines.",
+            "{} or more under {rules}. Beyond, this client was late or at its own limit; \
+             give it more cores, or several machines.",
             at(capacity.at.at)
         ),
     })
