@@ -11,4 +11,5 @@ mod page;
 mod ramp;
 mod schema;
 mod screen;
+mod sessions;
 mod torture;

@@ -2,10 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
+#[path = "../../report/src/tests/curves.rs"]
+mod curves;
 #[path = "../../report/src/tests/fixtures.rs"]
 mod fixtures;
+#[path = "../../report/src/tests/sessions.rs"]
+mod sessions;
 
 // the names that the fixtures, written for `report` itself, look for at the root
+use report::compare::{self, CompareReport};
+use report::ramp::{self, RampReport};
 use report::{
     Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult, merged,
 };
@@ -42,6 +48,7 @@ fn fixtures() -> Vec<(&'static str, RunReport)> {
 
 #[track_caller]
 fn same(name: &str, loaded: &RunReport, stored: &RunReport) {
+    assert_eq!(report::markdown(loaded), report::markdown(stored), "the Markdown of {name}");
     let (loaded, stored) =
         (report::render_all(loaded, style()), report::render_all(stored, style()));
     assert_eq!(loaded.text, stored.text, "the text of {name}");
@@ -49,6 +56,121 @@ fn same(name: &str, loaded: &RunReport, stored: &RunReport) {
     assert_eq!(loaded.csv, stored.csv, "the CSV of {name}");
     assert_eq!(loaded.hdr, stored.hdr, "the HdrHistogram log of {name}");
     assert!(loaded.html == stored.html, "the page of {name}");
+}
+
+/// Text, JSON, CSV, Markdown and page.
+type Outputs = [(&'static str, String); 5];
+
+fn outputs_of_ramp(report: &RampReport) -> Outputs {
+    [
+        ("text", ramp::text(report, style())),
+        ("JSON", ramp::json(report)),
+        ("CSV", ramp::csv(report)),
+        ("Markdown", report::markdown_of_ramp(report)),
+        ("page", ramp::html(report)),
+    ]
+}
+
+fn outputs_of_compare(report: &CompareReport) -> Outputs {
+    [
+        ("text", compare::text(report, style())),
+        ("JSON", compare::json(report)),
+        ("CSV", compare::csv(report)),
+        ("Markdown", report::markdown_of_compare(report)),
+        ("page", compare::html(report)),
+    ]
+}
+
+#[track_caller]
+fn same_outputs(name: &str, loaded: &Outputs, stored: &Outputs) {
+    for ((kind, loaded), (_, stored)) in loaded.iter().zip(stored) {
+        assert!(loaded == stored, "the {kind} of {name}:\n{loaded}\nwas\n{stored}");
+    }
+}
+
+fn ramps() -> Vec<(&'static str, RampReport)> {
+    let one = curves::ramp(&["http://127.0.0.1:2020/work"]);
+    let mut troubled = curves::ramp(&[fixtures::HOSTILE, "b"]);
+    let run = fixtures::troubled();
+    troubled.name = fixtures::HOSTILE.into();
+    (troubled.verdict, troubled.findings) = (run.verdict.clone(), run.findings.clone());
+    troubled.ended_early = Some("it died at step 7 of 20: connection refused".into());
+    troubled.steps[3].run = run;
+    // open ends and what is unknown are no numbers
+    troubled.curves[0].overload.recovery_s = f64::INFINITY;
+    troubled.curves[1].overload.recovery_s = f64::NAN;
+    let mut barren = one.clone();
+    (barren.steps, barren.curves) = (Vec::new(), Vec::new());
+    barren.verdict = ramp::verdict(&[], &[], &["nobody is there"], false);
+    vec![("one server", one), ("two servers in trouble", troubled), ("no step", barren)]
+}
+
+#[test]
+fn a_ramp_loads_as_it_was_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place::File(folder.path().join("runs.db"));
+    for (name, stored) in ramps() {
+        let mut store = Store::open(&place).unwrap();
+        let run = fixtures::valid();
+        let beginning = Beginning {
+            name: &stored.name,
+            plan: &stored.plan,
+            labels: &stored.labels,
+            ..beginning(&run)
+        };
+        let id = store.begin(Kind::Ramp, &beginning).unwrap();
+        // what was written on the way leaves nothing behind
+        for (index, step) in stored.steps.iter().take(2).enumerate() {
+            store.step(&id, index, step).unwrap();
+        }
+        store.finish_ramp(&id, &stored).unwrap();
+        drop(store);
+        let store = Store::open_to_read(&place).unwrap();
+        let Stored::Ramp(loaded) = store.load("last").unwrap() else { panic!("{name} is a ramp") };
+        same_outputs(name, &outputs_of_ramp(&loaded), &outputs_of_ramp(&stored));
+    }
+}
+
+fn comparisons() -> Vec<(&'static str, CompareReport)> {
+    let bounds = ["p99 +5%", "throughput -10%"];
+    let mut troubled = sessions::of(
+        vec![fixtures::troubled(), fixtures::empty()],
+        vec![fixtures::repeated(), fixtures::valid()],
+        "",
+        &bounds,
+    );
+    troubled.labels = [fixtures::HOSTILE.into(), "b".into()];
+    troubled.cautions.push(fixtures::HOSTILE.into());
+    vec![
+        ("a slower server", sessions::session(1.07, 0.96, &bounds)),
+        ("no difference", sessions::session(1.0, 1.0, &[])),
+        ("single runs", sessions::single()),
+        ("runs in trouble", troubled),
+        ("no run", sessions::of(Vec::new(), Vec::new(), "", &[])),
+    ]
+}
+
+#[test]
+fn a_comparison_loads_as_it_was_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place::File(folder.path().join("runs.db"));
+    for (name, stored) in comparisons() {
+        let mut store = Store::open(&place).unwrap();
+        let run = fixtures::valid();
+        let beginning = Beginning { name: &stored.name, labels: &stored.labels, ..beginning(&run) };
+        let id = store.begin(Kind::Compare, &beginning).unwrap();
+        for (side, runs) in stored.runs.iter().enumerate() {
+            for (index, run) in runs.iter().take(2).enumerate() {
+                store.side(&id, side, index, run).unwrap();
+            }
+        }
+        store.finish_compare(&id, &stored).unwrap();
+        drop(store);
+        let store = Store::open_to_read(&place).unwrap();
+        let loaded = store.load("last").unwrap();
+        let Stored::Compare(loaded) = loaded else { panic!("{name} is a comparison") };
+        same_outputs(name, &outputs_of_compare(&loaded), &outputs_of_compare(&stored));
+    }
 }
 
 #[test]

@@ -1,58 +1,10 @@
 //! Comparisons made of runs whose figures are known.
 
-use super::fixtures;
-use crate::compare::{
-    CompareReport, Comparison, FailIf, Judgement, Scope, assemble, csv, json, plan_differences,
-    text,
-};
-use crate::{Headline, RunReport, Style};
+use super::sessions::{of, run, session, single};
+use crate::Style;
+use crate::compare::{FailIf, Judgement, Scope, csv, json, plan_differences, text};
 use serde_json::Value;
 use stats::State;
-
-/// A run of 100 calls or more whose headline figures are scaled by `times` and `rates`, spread by a
-/// little that depends on `index`.
-fn run(index: usize, times: f64, rates: f64) -> RunReport {
-    let mut run = fixtures::repeated();
-    let spread = 1.0 + 0.004 * ((index * 7) % 5) as f64;
-    let (times, rates) = (times * spread, rates / spread);
-    run.runs = vec![Headline {
-        state: State::Valid,
-        throughput_per_s: 10_000.0 * rates,
-        goodput_per_s: 9_990.0 * rates,
-        failure_share: 0.001,
-        mean_s: 0.0011 * times,
-        p50_s: 0.001 * times,
-        p90_s: 0.002 * times,
-        p99_s: 0.004 * times,
-        p99_9_s: 0.008 * times,
-        max_s: 0.02,
-    }];
-    run
-}
-
-fn of(
-    before: Vec<RunReport>,
-    after: Vec<RunReport>,
-    order: &str,
-    bounds: &[&str],
-) -> CompareReport {
-    assemble(Comparison {
-        name: "http://a.example/ against http://b.example/".into(),
-        labels: ["http://a.example/".into(), "http://b.example/".into()],
-        started_unix_s: 1_795_000_000.0,
-        runs: [before, after],
-        order: order.into(),
-        bounds: bounds.iter().map(|bound| FailIf::parse(bound).unwrap()).collect(),
-        cautions: Vec::new(),
-    })
-}
-
-/// Six blocks; the second's times are `times` as long and its rates `rates` as high.
-pub(crate) fn session(times: f64, rates: f64, bounds: &[&str]) -> CompareReport {
-    let before = (0..12).map(|index| run(index, 1.0, 1.0)).collect();
-    let after = (0..12).map(|index| run(index + 3, times, rates)).collect();
-    of(before, after, "ABBA BAAB BAAB ABBA ABBA BAAB", bounds)
-}
 
 const STYLE: Style = Style { unicode: true, color: false, quiet: false, percentiles: false };
 
@@ -75,10 +27,6 @@ fn lines_fit_the_terminal_and_ascii_is_ascii() {
         let quiet = text(&report, Style { quiet: true, ..STYLE });
         assert!(quiet.lines().count() < 8 && plain.lines().count() > 8, "{quiet}");
     }
-}
-
-pub(crate) fn single() -> CompareReport {
-    of(vec![run(0, 1.0, 1.0)], vec![run(1, 2.0, 0.5)], "", &["p99 +5%"])
 }
 
 /// One run a side says nothing of the spread between runs; a gate stays shut.

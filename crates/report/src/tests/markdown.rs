@@ -1,7 +1,7 @@
 //! Markdown, for pull requests.
 
 use super::page::named;
-use super::{compare, curves, fixtures};
+use super::{curves, fixtures, sessions};
 use crate::{Finding, markdown, markdown_of_compare, markdown_of_many, markdown_of_ramp};
 
 #[test]
@@ -23,7 +23,7 @@ fn a_ramp() {
 
 #[test]
 fn a_comparison() {
-    let report = compare::session(1.07, 0.96, &["p99 +5%", "throughput -10%"]);
+    let report = sessions::session(1.07, 0.96, &["p99 +5%", "throughput -10%"]);
     insta::assert_snapshot!(markdown_of_compare(&report));
 }
 

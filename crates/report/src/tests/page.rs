@@ -1,6 +1,6 @@
 //! The HTML page.
 
-use super::{compare, curves, fixtures};
+use super::{curves, fixtures, sessions};
 use crate::{Named, RunReport, html};
 use base64::Engine;
 use sha2::Digest;
@@ -27,7 +27,7 @@ static PAGES: LazyLock<Vec<String>> = LazyLock::new(|| {
     let ramps = ramps.map(|labels| crate::ramp::html(&curves::ramp(labels)));
     let all = all();
     let several = crate::html_of_many(&named(&all));
-    let compared = [compare::session(1.07, 0.96, &["p99 +5%"]), compare::single()];
+    let compared = [sessions::session(1.07, 0.96, &["p99 +5%"]), sessions::single()];
     let compared = compared.map(|report| crate::compare::html(&report));
     all.iter().map(html).chain(ramps).chain([several]).chain(compared).collect()
 });
@@ -242,7 +242,7 @@ fn ramps_are_put_side_by_side_as_labels() {
 
 #[test]
 fn the_page_of_a_comparison_says_what_differs() {
-    let mut report = compare::session(1.07, 0.96, &["p99 +5%", "throughput -10%"]);
+    let mut report = sessions::session(1.07, 0.96, &["p99 +5%", "throughput -10%"]);
     report.labels[1] = "<i>new</i>".to_owned();
     report.cautions = vec!["the plans differ: <b>seed</b>".to_owned()];
     let page = crate::compare::html(&report);
