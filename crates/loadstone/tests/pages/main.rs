@@ -5,5 +5,6 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod curve_pages;
 mod report_command;
 mod run_page;

@@ -7,4 +7,5 @@ mod support;
 
 mod keeps;
 mod killed;
+mod killed_ramp;
 mod runs;
