@@ -14,7 +14,10 @@ const NEEDS: &[(&str, &str)] = &[
     ("chromium", "chromium"),
     ("curl", "curl"),
     ("httperf", "httperf"),
+    // a network namespace that loses packets
+    ("ip", "iproute2"),
     ("make", "make"),
+    ("nft", "nftables"),
     ("nginx", "nginx-light"),
     ("openssl", "openssl"),
     // a terminal for the live view

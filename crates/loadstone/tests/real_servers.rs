@@ -37,17 +37,6 @@ struct Line {
     path: String,
 }
 
-/// An ordinary user's PATH on Debian lacks this folder.
-const FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/bin"];
-
-fn program() -> String {
-    let found = FOLDERS.iter().map(|folder| format!("{folder}/nginx"));
-    let mut found = found.filter(|path| std::path::Path::new(path).exists());
-    found.next().unwrap_or_else(|| {
-        panic!("nginx is missing; `cargo xtask test` installs it (Debian: nginx-light)")
-    })
-}
-
 impl Nginx {
     fn start() -> Nginx {
         // a port may be taken between its choice and its use: then others are chosen
@@ -66,7 +55,7 @@ impl Nginx {
         keep("www/page.txt", &"a line of text that is easily compressed\n".repeat(500));
         let [plain, ten, secure] = [free_port(), free_port(), free_port()];
         keep("nginx.conf", &configuration(&folder, plain, ten, secure));
-        let mut command = Command::new(program());
+        let mut command = Command::new(support::nginx::program());
         command.arg("-p").arg(folder.path()).args(["-c", "nginx.conf", "-e", "error.log"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().unwrap();

@@ -8,6 +8,8 @@
 mod support;
 
 mod guide;
+mod healthy;
+mod loss;
 mod server;
 mod sut;
 

@@ -1,6 +1,6 @@
 //! A program that runs while the test does something to it, and the surroundings it is put into.
 
-use crate::support::{Ran, program};
+use crate::support::{Ran, behind, program};
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -57,22 +57,6 @@ impl Running {
             stderr: String::from_utf8(output.stderr).unwrap(),
         }
     }
-}
-
-/// Another program in front of this one, in the same clean surroundings: `front`, then the path of
-/// the binary; arguments for it are added by the caller.
-pub(crate) fn behind(front: &[&str]) -> Command {
-    let plain = program::<&str>(&[]);
-    let mut command = Command::new(front[0]);
-    command.args(&front[1..]).arg(plain.get_program());
-    for (name, value) in plain.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    command.stdin(Stdio::null());
-    command
 }
 
 /// A shell script in which `"$0"` is the binary and `"$@"` its arguments.

@@ -1,6 +1,6 @@
 //! Hostile servers: whatever they send, the client counts it, ends in time, and stays small.
 
-use super::running::behind;
+use crate::support::behind;
 use crate::support::http::{Recorder, answer};
 use crate::support::{Scripted, failures, finish, free_port, outcomes, whole};
 use flate2::Compression;

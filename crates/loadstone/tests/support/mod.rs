@@ -7,6 +7,7 @@
 pub(crate) mod apache;
 pub(crate) mod browser;
 pub(crate) mod http;
+pub(crate) mod nginx;
 pub(crate) mod proxy;
 pub(crate) mod tls;
 
@@ -64,6 +65,22 @@ pub(crate) fn program<S: AsRef<str>>(args: &[S]) -> Command {
     command.env("LANG", "C.UTF-8").env("XDG_STATE_HOME", nowhere);
     // nothing is kept where a test does not say so
     command.env("LOADSTONE_STORE", "none");
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Another program in front of this one, in the same clean surroundings: `front`, then the path of
+/// the binary; arguments for it are added by the caller.
+pub(crate) fn behind(front: &[&str]) -> Command {
+    let plain = program::<&str>(&[]);
+    let mut command = Command::new(front[0]);
+    command.args(&front[1..]).arg(plain.get_program());
+    for (name, value) in plain.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
     command.stdin(Stdio::null());
     command
 }

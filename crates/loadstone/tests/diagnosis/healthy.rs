@@ -1,0 +1,49 @@
+//! Servers that nothing is wrong with: our own, and those that other people wrote. A Go server
+//! (net/http) was tried by hand at the same loads; its compiler is too much to install for a test.
+
+use crate::support::apache::Apache;
+use crate::support::nginx::Nginx;
+use crate::support::{Site, measure};
+use crate::told;
+
+/// One call at a time, a crowd, and an open load that any server keeps up with.
+const LOADS: [&[&str]; 3] = [&["-c", "1"], &["-c", "8"], &["--rate", "200/s"]];
+
+/// A client or a server whose processors are full is said to be so, and nothing else.
+#[track_caller]
+fn not_accused(url: &str) {
+    for load in LOADS {
+        let report = measure(&[&[url, "-d", "2s"][..], load].concat());
+        assert!(report["outcomes"]["succeeded"].as_u64().unwrap() > 0, "{load:?}: {report:#}");
+        let mut others = told(&report);
+        others.retain(|(id, _)| !["client-limited", "cpu-contention"].contains(&id.as_str()));
+        assert!(others.is_empty(), "{load:?}: {others:#?}");
+    }
+}
+
+#[test]
+fn our_own_site() {
+    not_accused(&Site::start(&[("threads", "1")]).url("/hw"));
+}
+
+#[test]
+fn nginx() {
+    not_accused(&Nginx::start(&"a line of a page\n".repeat(200)).url());
+}
+
+#[test]
+fn apache() {
+    // a process for each user is there before the first call; connections do not end by number
+    let apache = Apache::start(&["dir", "mime"], |folder| {
+        std::fs::write(folder.join("types"), "text/html html\n").unwrap();
+        std::fs::create_dir(folder.join("www")).unwrap();
+        std::fs::write(folder.join("www/page.html"), "a line of a page\n".repeat(200)).unwrap();
+        format!(
+            "TypesConfig {root}/types\nDocumentRoot {root}/www\nKeepAlive On\n\
+             MaxKeepAliveRequests 0\nStartServers 64\nMinSpareServers 32\nMaxSpareServers 100\n\
+             MaxRequestWorkers 100\n<Directory {root}/www>\nRequire all granted\n</Directory>\n",
+            root = folder.display()
+        )
+    });
+    not_accused(&apache.url("/page.html"));
+}

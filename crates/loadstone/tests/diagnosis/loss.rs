@@ -1,0 +1,117 @@
+//! Packets that are really lost: a network namespace of its own, whose kernel drops a share of the
+//! segments that arrive. Only root may make one.
+
+use crate::support::{behind, finish};
+use crate::told;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+
+/// An ordinary user's PATH on Debian lacks the folders of ip and nft.
+const FOLDERS: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
+
+/// Longer packets carry data; shorter ones only open, acknowledge or end a connection.
+const BARE_MAX: u32 = 60;
+
+/// The server, at an address that its answers can be told by.
+const SERVER: &str = "127.0.0.2";
+
+/// A site in a namespace whose loopback loses packets.
+struct Lossy {
+    child: Child,
+    url: String,
+}
+
+impl Lossy {
+    /// `which` packets, in words of nft, of which three of a hundred are dropped as they arrive.
+    #[track_caller]
+    fn start(which: &str) -> Lossy {
+        let rules = format!(
+            "add table inet loss; \
+             add chain inet loss arriving {{ type filter hook input priority 0; }}; \
+             add rule inet loss arriving {which} meta l4proto tcp meta length > {BARE_MAX} \
+             numgen random mod 100 < 3 drop"
+        );
+        let script = format!("ip link set lo up && nft '{rules}' && exec \"$0\" \"$@\"");
+        let mut command = behind(&["unshare", "--net", "sh", "-c", &script]);
+        command.args(["site", "--listen", &format!("{SERVER}:0"), "--delay", "5ms"]);
+        command.env("PATH", FOLDERS).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut url = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut url).unwrap();
+        if url.is_empty() {
+            let mut said = String::new();
+            child.stderr.as_mut().unwrap().read_to_string(&mut said).unwrap();
+            panic!("no site in a namespace that loses packets: {said}");
+        }
+        Lossy { child, url: url.trim_end().to_owned() }
+    }
+
+    /// (id, evidence) of what a run in the same namespace finds. That the client is the limit may
+    /// come before: on a busy machine it is.
+    #[track_caller]
+    fn findings(&self, load: &[&str]) -> Vec<(String, String)> {
+        let namespace = format!("--net=/proc/{}/ns/net", self.child.id());
+        let mut command = behind(&["nsenter", &namespace, "--"]);
+        command.args(["run", "--json", "-", &self.url, "-d", "3s"]).args(load);
+        let mut found = told(&finish(command, b"").expect(&[0, 4]).json());
+        found.retain(|(id, _)| id != "client-limited");
+        found
+    }
+}
+
+impl Drop for Lossy {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// Whether namespaces and packet filters are to be had; says plainly what is missing where they are
+/// not. Where CI is set they must be.
+fn to_be_had() -> bool {
+    let mut command = Command::new("unshare");
+    command.args(["--net", "sh", "-c", "ip link set lo up && nft list ruleset && nsenter -V"]);
+    let why = match command.env("PATH", FOLDERS).output() {
+        Ok(output) if output.status.success() => return true,
+        Ok(output) => String::from_utf8_lossy(&output.stderr).trim_end().to_owned(),
+        Err(error) => format!("unshare: {error}"),
+    };
+    let plea = format!(
+        "packet loss is not tested: it needs root, unshare and nsenter (Debian: util-linux), ip \
+         (iproute2) and nft (nftables), and here it says: {why}"
+    );
+    assert!(std::env::var_os("CI").is_none(), "{plea}");
+    eprintln!("{plea}");
+    false
+}
+
+#[test]
+fn packets_lost_both_ways_are_named_first() {
+    if !to_be_had() {
+        return;
+    }
+    let lossy = Lossy::start("");
+    for load in [&["-c", "8"][..], &["--rate", "200/s"]] {
+        let found = lossy.findings(load);
+        assert!(
+            found.first().is_some_and(|(id, _)| id == "retransmission"),
+            "{load:?}: {found:#?}"
+        );
+        // both signs: our kernel's own count, and the time that the timer takes
+        let evidence = &found[0].1;
+        assert!(evidence.contains("segments again on"), "{evidence}");
+        assert!(evidence.contains("timer of 200 ms"), "{evidence}");
+    }
+}
+
+#[test]
+fn lost_answers_alone_show_in_the_times() {
+    if !to_be_had() {
+        return;
+    }
+    let lossy = Lossy::start(&format!("ip saddr {SERVER}"));
+    let found = lossy.findings(&["-c", "4"]);
+    assert!(found.first().is_some_and(|(id, _)| id == "retransmission"), "{found:#?}");
+    let evidence = &found[0].1;
+    assert!(evidence.contains("timer of 200 ms"), "{evidence}");
+}

@@ -1,0 +1,85 @@
+//! A private nginx that serves one page: a configuration and a port of its own in a folder that goes
+//! with it.
+
+use super::free_port;
+use std::fmt::Write as _;
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How long it may take to listen.
+const START_MAX: Duration = Duration::from_secs(20);
+
+/// An ordinary user's PATH on Debian lacks the first folders.
+const FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/bin"];
+
+/// The path of the program.
+#[track_caller]
+pub(crate) fn program() -> String {
+    let found = FOLDERS.iter().map(|folder| format!("{folder}/nginx"));
+    let mut found = found.filter(|path| std::path::Path::new(path).exists());
+    found.next().unwrap_or_else(|| {
+        panic!("nginx is missing; `cargo xtask test` installs it (Debian: nginx-light)")
+    })
+}
+
+pub(crate) struct Nginx {
+    child: Child,
+    /// Its configuration, page and log; held for as long as it runs.
+    _folder: TempDir,
+    port: u16,
+}
+
+impl Nginx {
+    /// `page` under `/page.html`, to any number of calls a connection.
+    #[track_caller]
+    pub(crate) fn start(page: &str) -> Nginx {
+        // a port may be taken between its choice and its use: then another is chosen
+        (0..5).find_map(|_| Nginx::try_start(page)).expect("nginx starts within five tries")
+    }
+
+    fn try_start(page: &str) -> Option<Nginx> {
+        let folder = tempfile::tempdir().unwrap();
+        let port = free_port();
+        std::fs::write(folder.path().join("page.html"), page).unwrap();
+        std::fs::write(folder.path().join("nginx.conf"), configuration(&folder, port)).unwrap();
+        let mut command = Command::new(program());
+        command.arg("-p").arg(folder.path()).args(["-c", "nginx.conf", "-e", "error.log"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut nginx = Nginx { child: command.spawn().unwrap(), _folder: folder, port };
+        let deadline = Instant::now() + START_MAX;
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            if nginx.child.try_wait().unwrap().is_some() || Instant::now() > deadline {
+                return None;
+            }
+            std::thread::yield_now();
+        }
+        Some(nginx)
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/page.html", self.port)
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+fn configuration(folder: &TempDir, port: u16) -> String {
+    let root = folder.path().display();
+    let mut temporary = String::new();
+    for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
+        writeln!(temporary, "    {name}_temp_path {root}/{name};").unwrap();
+    }
+    format!(
+        "daemon off; master_process off; pid {root}/pid; error_log {root}/error.log;\n\
+         events {{ worker_connections 512; }}\n\
+         http {{\n{temporary}    access_log off; keepalive_requests 100000000;\n\
+         \x20   server {{ listen 127.0.0.1:{port}; root {root}; }}\n}}\n"
+    )
+}
