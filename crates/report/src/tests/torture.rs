@@ -87,8 +87,7 @@ fn the_text_says_what_was_found() {
     assert!(quiet.contains("S-07 fail") && !quiet.contains("Habits"), "{quiet}");
     assert!(text(&mixed(), Style::default()).is_ascii());
     let lost = text(&lost(), style);
-    for said in ["It ended early: ", "; interrupted", "took no body: 405", "any more"]
-    {
+    for said in ["It ended early: ", "; interrupted", "took no body: 405", "any more"] {
         assert!(lost.contains(said), "{said:?}: {lost}");
     }
 }
