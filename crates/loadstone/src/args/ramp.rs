@@ -195,10 +195,6 @@ impl RampArgs {
             ),
             (self.output.log.is_some(), "--log is for single runs; a ramp writes --json and --csv"),
             (self.output.live, "--live shows single runs; a ramp shows its steps on one line"),
-            (
-                self.output.metrics.is_some() || self.output.otlp.is_some(),
-                "--metrics and --otlp show single runs; a ramp writes --json and --csv",
-            ),
             (many && reads, "standard input can be read for one target only; give a file"),
             (
                 self.targets.len() > TARGETS_MAX,
