@@ -29,8 +29,6 @@ use units::{Nanos, Rate};
     mut_arg("hdr", |arg| arg.hide(true)),
     mut_arg("log", |arg| arg.hide(true)),
     mut_arg("live", |arg| arg.hide(true)),
-    mut_arg("metrics", |arg| arg.hide(true)),
-    mut_arg("otlp", |arg| arg.hide(true)),
     after_help = "\
 Examples:
   loadstone ramp http://localhost:8080/          find the knee by itself
