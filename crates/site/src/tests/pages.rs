@@ -328,7 +328,8 @@ fn what_is_no_request_is_refused_and_counted() {
         assert!(ask(&site, text).starts_with(bad), "{text:?}");
     }
     let no_host = ask(&site, "GET /hw HTTP/1.1\r\nConnection: close\r\n\r\n");
-    assert_eq!(no_host, text("400 Bad Request", "", "An HTTP/1.1 request needs one Host field.\n"));
+    let why = "An HTTP/1.1 request needs one Host field that names a host.\n";
+    assert_eq!(no_host, text("400 Bad Request", "", why));
     let long = format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "x".repeat(70_000));
     assert!(ask(&site, long).starts_with("HTTP/1.1 431 "));
     let endless = format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}", "x".repeat(200_000));
