@@ -2,6 +2,7 @@
 //! place and renamed over it once it is on disk. What is no file cannot be replaced: it is written to.
 
 use crate::args::Sink;
+use crate::exit::Failure;
 use anyhow::{Context, Result};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -75,6 +76,42 @@ pub(crate) fn check_writable(path: &Path) -> Result<()> {
             path.display()
         )
     })
+}
+
+/// Before anything is sent: that JSON and the other results can be written.
+pub(crate) fn check_results<'a>(
+    json: Option<&'a Sink>,
+    others: impl IntoIterator<Item = &'a PathBuf>,
+) -> Result<(), Failure> {
+    let json = match json {
+        Some(Sink::File(path)) => Some(path),
+        _ => None,
+    };
+    for path in json.into_iter().chain(others) {
+        check_writable(path).map_err(|error| Failure::not_written(&error))?;
+    }
+    Ok(())
+}
+
+/// Writes JSON, another file, and the text, unless JSON has standard output for itself. Each is
+/// tried; the first failure is told.
+pub(crate) fn write_results(
+    json: Option<(&Sink, String)>,
+    other: Option<(&PathBuf, String)>,
+    text: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    let mut done = Ok(());
+    let alone = matches!(json, Some((Sink::Stdout, _)));
+    if let Some((sink, json)) = json {
+        done = write_to(sink, &json);
+    }
+    if let Some((path, content)) = other {
+        done = done.and(write_whole(path, &content));
+    }
+    if !alone {
+        done = done.and(write_stdout(&text()));
+    }
+    done.map_err(|error| Failure::not_written(&error))
 }
 
 /// A name in the same folder for what is not whole yet.

@@ -73,13 +73,20 @@ fn summary(result: &RunResult) -> String {
     let count = |outcome: Outcome| {
         result.cases.iter().filter(|case| case.outcome == outcome).count() as u64
     };
-    let passed = count(Outcome::Pass) + count(Outcome::Alternative);
+    let passed = count(Outcome::Pass) + count(Outcome::Held) + count(Outcome::Alternative);
     let mut parts = vec![format!("{} passed", show::count(passed))];
     let others = [
+        (Outcome::Crashed, "crashed"),
+        (Outcome::Leak, "leaked"),
+        (Outcome::Denied, "denied service"),
         (Outcome::Fail, "failed"),
+        (Outcome::Unbounded, "unbounded"),
+        (Outcome::Degraded, "degraded"),
         (Outcome::Flaky, "came and went"),
+        (Outcome::Shed, "shed"),
         (Outcome::Advisory, "advisory"),
         (Outcome::Inconclusive, "inconclusive"),
+        (Outcome::Unseen, "unseen"),
         (Outcome::Skipped, "skipped"),
     ];
     for (outcome, word) in others {
@@ -107,7 +114,7 @@ fn groups(page: &mut Page, result: &RunResult) {
     for letter in letters {
         let own: Vec<&CaseResult> =
             result.cases.iter().filter(|case| case.case.group() == letter).collect();
-        let bad = |case: &&&CaseResult| case.outcome >= Outcome::Flaky;
+        let bad = |case: &&&CaseResult| case.outcome.is_finding();
         let ids: Vec<&str> = own.iter().filter(bad).map(|case| case.case.id.as_str()).collect();
         let list = if ids.is_empty() { "nothing failed".to_owned() } else { ids.join(", ") };
         let name = group_name(letter);
@@ -154,7 +161,7 @@ fn finding(page: &mut Page, report: &Report, case: &CaseResult) {
             let often = format!("{} of {} tries", exchange.failed, exchange.tries);
             page.wrapped("    failed in ", &often);
         }
-        if judgement.outcome >= Outcome::Flaky
+        if judgement.outcome.is_finding()
             && let Some(line) = send::shell_line(&report.target, &exchange.sent)
         {
             // not wrapped: it is there to be copied
@@ -209,9 +216,11 @@ fn habits(page: &mut Page, result: &RunResult) {
 pub fn list(cases: &[Case]) -> String {
     let mut page = Page::default();
     for case in cases {
-        let count = match &case.fuzz {
-            Some(fuzz) => counted(fuzz.count, "execution"),
-            None => counted(case.exchanges.len() as u64, "exchange"),
+        let count = match (&case.fuzz, &case.family) {
+            (Some(fuzz), _) => counted(fuzz.count, "execution"),
+            (None, Some(_)) if case.press => "with --press".to_owned(),
+            (None, Some(family)) => family.run.clone(),
+            (None, None) => counted(case.exchanges.len() as u64, "exchange"),
         };
         let head = format!("{:<5} {:<8} ", case.id, case.level.id());
         page.wrapped(&head, &format!("{} ({count})", case.title));

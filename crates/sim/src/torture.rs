@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use torture::range::{Act, Connection, Defects};
 use torture::session;
-use torture::talk::{Pause, Script, Stage, Talk};
+use torture::talk::{Director, Stage, play};
 use units::Nanos;
 
 /// The firing range as a server of the made-up world.
@@ -84,18 +84,12 @@ impl session::World for Field {
         self.world.borrow().now()
     }
 
-    fn talk(&mut self, scripts: Vec<Script>) -> Vec<Talk> {
+    fn play(&mut self, director: &mut dyn Director) {
         let mut io = SimIo { world: self.world.clone(), worker: 0 };
-        let mut stage = Stage::new(None);
-        let places: Vec<usize> = scripts.into_iter().map(|script| stage.add(script)).collect();
-        while let Pause::Until(wake) = stage.turn(&mut io) {
-            for event in drive_ready(&self.world, wake) {
-                stage.handle(&mut io, event);
-            }
-        }
-        let mut talks = stage.finished();
-        talks.sort_by_key(|(place, _)| places.iter().position(|known| known == place));
-        talks.into_iter().map(|(_, talk)| talk).collect()
+        let world = self.world.clone();
+        play(&mut io, &mut Stage::new(None), director, &mut |_, until| {
+            Some(drive_ready(&world, until))
+        });
     }
 
     fn pause(&mut self, span: Nanos) {
@@ -103,7 +97,7 @@ impl session::World for Field {
         self.world.borrow_mut().advance(until);
     }
 
-    fn interrupted(&self) -> bool {
-        false
+    fn stopped(&self) -> Option<session::Stop> {
+        None
     }
 }

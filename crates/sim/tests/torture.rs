@@ -8,9 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use torture::case::Case;
 use torture::catalogue;
-use torture::judge::Outcome;
 use torture::range::{self, Defect, Defects};
-use torture::session::{RunResult, Settings, Target, run};
+use torture::session::{RunResult, Settings, Target, Unwatched, run};
 use torture::text::Values;
 use units::Nanos;
 
@@ -37,14 +36,14 @@ fn against(defects: &[Defect], cases: &[Case]) -> RunResult {
     let defects: Defects = defects.iter().copied().collect();
     let server = Box::new(Range::new(&defects));
     let world = World::new(server, Nanos::from_millis(1), Nanos::from_secs(1_000));
-    run(&target(), &settings(), cases, &mut Field::new(world), &mut |_| {})
+    run(&target(), &settings(), cases, &mut Field::new(world), &mut Unwatched)
 }
 
 /// Cases that did not pass, with what was seen.
 fn red(result: &RunResult) -> BTreeMap<String, String> {
-    let bad = result.cases.iter().filter(|case| case.outcome > Outcome::Alternative);
+    let bad = result.cases.iter().filter(|case| !case.outcome.is_well());
     let row = |case: &torture::session::CaseResult| {
-        let all = case.exchanges.iter().filter(|one| one.judgement.outcome > Outcome::Alternative);
+        let all = case.exchanges.iter().filter(|one| !one.judgement.outcome.is_well());
         let said: Vec<String> = all
             .map(|one| {
                 format!("{}: {} {}", one.name, one.judgement.outcome.id(), one.judgement.seen)

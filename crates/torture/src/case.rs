@@ -1,7 +1,9 @@
 //! Cases as data: what is sent, what may come back, and which text says so.
 
+mod family;
 mod read;
 
+pub use family::{Family, Parameter, ParameterKind};
 pub use read::read_case;
 
 use crate::fuzz::Place;
@@ -9,7 +11,7 @@ use crate::judge::Class;
 use units::Nanos;
 
 /// One case of the catalogue.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// `S-07`: group and number.
     pub id: String,
@@ -24,9 +26,12 @@ pub struct Case {
     /// What servers are known to do.
     pub servers: String,
     pub needs: Vec<Need>,
-    /// Conversations, each judged; empty where the case is random data.
+    /// It presses: it is done only when asked for.
+    pub press: bool,
+    /// Conversations, each judged; empty where the case is random data or code.
     pub exchanges: Vec<Exchange>,
     pub fuzz: Option<Fuzz>,
+    pub family: Option<Family>,
 }
 
 /// Random data, judged by what no request may cause.

@@ -33,6 +33,8 @@ pub enum Outcome {
     /// As it should be.
     #[default]
     Pass,
+    /// Pressed, and polite clients felt next to nothing.
+    Held,
     /// Permitted, though not the usual way.
     Alternative,
     /// Something that the case needs is not there.
@@ -43,23 +45,71 @@ pub enum Outcome {
     Inconclusive,
     /// Worth a word, no breach.
     Advisory,
+    /// Pressed, the server refused politely what it could not serve.
+    Shed,
     /// It failed in some tries and not in others.
     Flaky,
+    /// Pressed, polite clients were served late or some of them not.
+    Degraded,
+    /// Nothing ended a state that a server should end.
+    Unbounded,
     Fail,
+    /// Pressed, polite clients were not served.
+    Denied,
+    /// The pressure gone, the server did not get back what it had.
+    Leak,
+    /// The server died, or was started anew.
+    Crashed,
 }
 
 impl Outcome {
+    /// Every outcome, the best first.
+    pub const ALL: [Outcome; 15] = [
+        Outcome::Pass,
+        Outcome::Held,
+        Outcome::Alternative,
+        Outcome::Skipped,
+        Outcome::Unseen,
+        Outcome::Inconclusive,
+        Outcome::Advisory,
+        Outcome::Shed,
+        Outcome::Flaky,
+        Outcome::Degraded,
+        Outcome::Unbounded,
+        Outcome::Fail,
+        Outcome::Denied,
+        Outcome::Leak,
+        Outcome::Crashed,
+    ];
+
     pub fn id(self) -> &'static str {
         match self {
             Outcome::Pass => "pass",
+            Outcome::Held => "held",
             Outcome::Alternative => "pass-alternative",
             Outcome::Skipped => "skipped",
             Outcome::Unseen => "unseen",
             Outcome::Inconclusive => "inconclusive",
             Outcome::Advisory => "advisory",
+            Outcome::Shed => "shed",
             Outcome::Flaky => "flaky",
+            Outcome::Degraded => "degraded",
+            Outcome::Unbounded => "unbounded",
             Outcome::Fail => "fail",
+            Outcome::Denied => "denied",
+            Outcome::Leak => "leak",
+            Outcome::Crashed => "crashed",
         }
+    }
+
+    /// Something was tested, and it is well.
+    pub fn is_well(self) -> bool {
+        self <= Outcome::Alternative
+    }
+
+    /// Something was tested, and it is bad: the run ends with 1.
+    pub fn is_finding(self) -> bool {
+        self >= Outcome::Flaky
     }
 }
 

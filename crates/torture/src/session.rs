@@ -1,17 +1,23 @@
 //! A run of conformance cases: what the server does with plain requests and with harmless oddities,
 //! then case by case, each breach tried again until it is sure or known to come and go.
 
+pub(crate) mod families;
 mod habits;
 mod random;
+mod result;
+mod watcher;
 
 pub use habits::{Habits, ODDITIES};
+pub use result::{
+    Baseline, CaseResult, ExchangeResult, Health, Measure, Probe, ProbeKind, RunResult, Seen, Unit,
+};
+pub use watcher::{Execution, Unwatched, Watcher, Watchers};
 
 use crate::case::{Case, Exchange, Need, Step};
 use crate::judge::{self, Judgement, Outcome, Plain};
-use crate::talk::{End, Move, Script, Talk};
+use crate::talk::{All, Director, End, Move, Script, Talk};
 use crate::text::{self, Values};
 use conduit::{OpenOptions, Peer};
-use std::collections::BTreeMap;
 use units::Nanos;
 
 /// Tries of an exchange that fails; it is a finding when it fails in most of them.
@@ -57,70 +63,57 @@ pub struct Target {
 pub trait World {
     fn now(&mut self) -> Nanos;
 
+    /// Has the conversations that the director begins, until it says that it is all over, or the run
+    /// is to end.
+    fn play(&mut self, director: &mut dyn Director);
+
     /// Has these conversations, all at once, and gives them back in their order.
-    fn talk(&mut self, scripts: Vec<Script>) -> Vec<Talk>;
+    fn talk(&mut self, scripts: Vec<Script>) -> Vec<Talk> {
+        let mut all = All::new(scripts);
+        self.play(&mut all);
+        all.into_talks()
+    }
 
     fn pause(&mut self, span: Nanos);
 
-    /// The run is to end now.
-    fn interrupted(&self) -> bool;
+    /// The run is to end now, and why.
+    fn stopped(&self) -> Option<Stop>;
 }
 
-/// What came of one exchange.
-#[derive(Clone, Debug)]
-pub struct ExchangeResult {
-    pub name: String,
-    pub judgement: Judgement,
-    /// Tries, and how many of them failed.
-    pub tries: u32,
-    pub failed: u32,
-    /// The bytes that were sent, pauses left out, and the beginning of what came back, of the try
-    /// that is judged.
-    pub sent: Vec<u8>,
-    pub received: Vec<u8>,
-    pub took: Nanos,
+/// Why a run is to end before its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The user's wish.
+    Interrupted,
+    /// A bound of time or amount was reached: which.
+    Bound(String),
+    /// The target asked for it: how.
+    Wish(String),
+    /// The permission is gone: what became of it.
+    Permission(String),
 }
 
-/// What came of a case: as bad as its worst exchange.
-#[derive(Clone, Debug)]
-pub struct CaseResult {
-    pub case: Case,
-    pub outcome: Outcome,
-    /// Why it was skipped.
-    pub skipped: Option<String>,
-    /// Of random data only what did not pass, the first of it.
-    pub exchanges: Vec<ExchangeResult>,
-    /// Executions of random data by what came back.
-    pub tally: BTreeMap<String, u64>,
-    /// Set when plain requests were not answered as before at once: the time until they were;
-    /// `None` inside when they never were.
-    pub recovery: Option<Option<Nanos>>,
+impl Stop {
+    /// Why, as the end of "it ended early: ".
+    pub fn why(&self) -> &str {
+        match self {
+            Stop::Interrupted => "interrupted",
+            Stop::Bound(why) | Stop::Wish(why) | Stop::Permission(why) => why,
+        }
+    }
 }
 
-/// What the run as a whole came to.
-#[derive(Clone, Debug, Default)]
-pub struct RunResult {
-    pub plain: Plain,
-    pub habits: Habits,
-    /// What the page that is named for bodies did with a plain POST, where it took none.
-    pub post_trouble: Option<String>,
-    pub cases: Vec<CaseResult>,
-    /// Why nothing, or not everything, was tested.
-    pub ended_early: Option<String>,
-    pub interrupted: bool,
-    pub took: Nanos,
-}
-
-/// Runs the cases, in their order. `told` hears of each when it is done.
+/// Runs the cases, in their order. `watcher` hears of everything as it happens.
 pub fn run(
     target: &Target,
     settings: &Settings,
     cases: &[Case],
     world: &mut dyn World,
-    told: &mut dyn FnMut(&CaseResult),
+    watcher: &mut dyn Watcher,
 ) -> RunResult {
     let start = world.now();
-    let mut runner = Runner { target, settings, world, plain: Plain::default(), serial: 0 };
+    let mut runner =
+        Runner { target, settings, world, watcher, plain: Plain::default(), serial: 0 };
     let mut result = RunResult::default();
     match runner.preconditions() {
         Ok(plain) => runner.plain = plain,
@@ -138,12 +131,12 @@ pub fn run(
         has.push(Need::Post);
     }
     for case in cases {
-        if runner.world.interrupted() {
-            result.interrupted = true;
+        if runner.is_stopped() {
             break;
         }
+        runner.watcher.begin(case);
         let done = runner.case(case, &has);
-        told(&done);
+        runner.watcher.case(&done);
         let lost = matches!(done.recovery, Some(None));
         let id = done.case.id.clone();
         result.cases.push(done);
@@ -154,21 +147,30 @@ pub fn run(
             break;
         }
     }
-    result.interrupted |= runner.world.interrupted();
+    match runner.world.stopped() {
+        Some(Stop::Interrupted) => result.interrupted = true,
+        Some(stop) => result.ended_early = Some(stop.why().to_owned()),
+        None => {}
+    }
     result.took = runner.world.now() - start;
     result
 }
 
-struct Runner<'a> {
+pub(crate) struct Runner<'a> {
     target: &'a Target,
     settings: &'a Settings,
     world: &'a mut dyn World,
+    watcher: &'a mut dyn Watcher,
     plain: Plain,
     /// Numbers the markers.
     serial: u64,
 }
 
 impl Runner<'_> {
+    fn is_stopped(&self) -> bool {
+        self.world.stopped().is_some()
+    }
+
     /// The probed page answers, and always the same.
     fn preconditions(&mut self) -> Result<Plain, String> {
         let mut plain: Option<Plain> = None;
@@ -209,7 +211,7 @@ impl Runner<'_> {
     fn habits(&mut self) -> Habits {
         let mut habits = Habits::default();
         for (name, method, bytes) in ODDITIES {
-            if self.world.interrupted() {
+            if self.is_stopped() {
                 break;
             }
             let made = text::bytes(bytes, &self.target.values).unwrap_or_default();
@@ -242,14 +244,8 @@ impl Runner<'_> {
     }
 
     fn case(&mut self, case: &Case, has: &[Need]) -> CaseResult {
-        let mut result = CaseResult {
-            case: case.clone(),
-            outcome: Outcome::Pass,
-            skipped: None,
-            exchanges: Vec::new(),
-            tally: BTreeMap::new(),
-            recovery: None,
-        };
+        let start = self.world.now();
+        let mut result = CaseResult::of(case);
         let given =
             |need: &Need| has.contains(need) || *need == Need::Post && self.target.takes_bodies;
         if let Some(need) = case.needs.iter().find(|need| !given(need)) {
@@ -258,7 +254,7 @@ impl Runner<'_> {
             return result;
         }
         for exchange in &case.exchanges {
-            if self.world.interrupted() {
+            if self.is_stopped() {
                 break;
             }
             let done = self.exchange(case, exchange);
@@ -268,22 +264,34 @@ impl Runner<'_> {
         if let Some(fuzz) = &case.fuzz {
             self.random(case, fuzz, &mut result);
         }
+        if let Some(family) = &case.family {
+            families::run(self, case, family, &mut result);
+        }
         result.recovery = self.gate();
         if result.recovery.is_some() {
-            result.outcome = Outcome::Fail;
+            result.outcome = result.outcome.max(Outcome::Fail);
         }
+        result.took = self.world.now() - start;
         result
     }
 
     fn exchange(&mut self, case: &Case, exchange: &Exchange) -> ExchangeResult {
         let mut kept: Option<ExchangeResult> = None;
         let (mut tries, mut failed) = (0, 0);
-        while tries < TRIES && !self.world.interrupted() {
+        while tries < TRIES && !self.is_stopped() {
             let script = self.script(exchange);
             let sent = spoken(&script.steps);
-            let talk = self.hold(script);
+            let talk = self.hold(script.clone());
             let judgement = judge::judge(exchange, case.level, &talk, &self.plain);
             tries += 1;
+            self.watcher.execution(&Execution {
+                case,
+                name: &exchange.name,
+                attempt: tries,
+                script: &script,
+                talk: &talk,
+                judgement: &judgement,
+            });
             let bad = matches!(judgement.outcome, Outcome::Fail | Outcome::Inconclusive);
             failed += u32::from(bad);
             if kept.is_none() || bad {
@@ -367,7 +375,7 @@ impl Runner<'_> {
             match right {
                 true if late => return Some(Some(now - start)),
                 true => return None,
-                false if self.world.interrupted() => return None,
+                false if self.is_stopped() => return None,
                 false if now - start > GATE => return Some(None),
                 false => self.world.pause(GATE_EVERY),
             }

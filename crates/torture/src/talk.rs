@@ -2,7 +2,11 @@
 //! it. Many at once, each from an instant of its own: a case, the probes beside it and the
 //! connections that press are all lines of one [`Stage`].
 
+mod director;
 mod line;
+
+pub(crate) use director::All;
+pub use director::{Director, Wake, play};
 
 use crate::case::Awaited;
 use crate::replies::Replies;
@@ -138,6 +142,8 @@ pub struct Stage<'t> {
     lines: Vec<Option<Line>>,
     free: Vec<usize>,
     done: Vec<(usize, Talk)>,
+    /// Conversations to be ended at the next turn.
+    endings: Vec<(usize, Close)>,
     tls: Option<&'t mut dyn TlsFactory>,
 }
 
@@ -150,7 +156,7 @@ impl std::fmt::Debug for Stage<'_> {
 impl<'t> Stage<'t> {
     /// `tls` must be there when a script has a `tls_name`.
     pub fn new(tls: Option<&'t mut dyn TlsFactory>) -> Stage<'t> {
-        Stage { lines: Vec::new(), free: Vec::new(), done: Vec::new(), tls }
+        Stage { lines: Vec::new(), free: Vec::new(), done: Vec::new(), endings: Vec::new(), tls }
     }
 
     /// Takes a conversation on; the number tells it from the others that are under way.
@@ -170,6 +176,9 @@ impl<'t> Stage<'t> {
 
     /// Does what can be done now.
     pub fn turn(&mut self, io: &mut impl Io) -> Pause {
+        for (slot, how) in std::mem::take(&mut self.endings) {
+            self.release(io, slot, how);
+        }
         let now = io.now();
         let mut next: Option<Nanos> = None;
         for slot in 0..self.lines.len() {
@@ -193,6 +202,11 @@ impl<'t> Stage<'t> {
         if line.is_over() {
             self.retire(io, slot);
         }
+    }
+
+    /// Ends a conversation at the next turn, in order or by a reset.
+    pub fn end(&mut self, slot: usize, how: Close) {
+        self.endings.push((slot, how));
     }
 
     /// Ends a conversation now, in order or by a reset.

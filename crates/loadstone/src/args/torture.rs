@@ -29,15 +29,28 @@ pub(crate) struct TortureArgs {
     /// The page that is asked for between the cases: it must answer and stay the same
     #[arg(value_name = "URL", value_parser = target)]
     pub(crate) url: Option<Url>,
+    #[command(flatten)]
+    pub(crate) what: TortureWhat,
+    #[command(flatten)]
+    pub(crate) outputs: TortureOutputs,
+}
+
+/// What is tested, and how.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "What is tested")]
+pub(crate) struct TortureWhat {
     /// Only these cases, or groups: S-07,S-30 or S
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
     /// A path that takes bodies; without it, cases that need one are skipped
     #[arg(long, value_name = "PATH", value_parser = path)]
     pub(crate) post: Option<String>,
-    /// A sample of the random data: done within 20 seconds
-    #[arg(long)]
+    /// A sample of the random data and of the syntax: done within 20 seconds
+    #[arg(long, conflicts_with = "press")]
     pub(crate) quick: bool,
+    /// Also what presses: many slow connections, overload
+    #[arg(long)]
+    pub(crate) press: bool,
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse::count::<u64>)]
     pub(crate) seed: u64,
@@ -47,6 +60,12 @@ pub(crate) struct TortureArgs {
     /// Accept any certificate
     #[arg(long)]
     pub(crate) insecure: bool,
+}
+
+/// Where the results go.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Results")]
+pub(crate) struct TortureOutputs {
     /// The result as JSON; with - standard output has nothing else
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) json: Option<Sink>,

@@ -2,7 +2,7 @@
 
 mod world;
 
-use crate::args::{CheckArgs, Disk, Sink};
+use crate::args::{CheckArgs, Disk};
 use crate::exit::{Code, Failure};
 use crate::files;
 use engine::check::{rehearse, run_check};
@@ -35,7 +35,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Code, Failure> {
     if args.list {
         return list(plan.steps.iter().filter(|step| chosen(step)));
     }
-    check_outputs(args)?;
+    files::check_results(args.json.as_ref(), &args.junit)?;
     let mut site = Site::new(&plan, args)?;
     let started_unix_s = crate::wall_clock::unix_seconds();
     let bar = progress(args.quiet);
@@ -103,33 +103,12 @@ fn init(file: &Path) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// Before anything is sent: that every result can be written.
-fn check_outputs(args: &CheckArgs) -> Result<(), Failure> {
-    let json = match &args.json {
-        Some(Sink::File(path)) => Some(path),
-        _ => None,
-    };
-    for path in json.into_iter().chain(&args.junit) {
-        files::check_writable(path).map_err(|error| Failure::not_written(&error))?;
-    }
-    Ok(())
-}
-
 /// Writes all results; every one is tried, the first failure is told.
 fn write(result: &CheckResult, args: &CheckArgs) -> Result<(), Failure> {
-    let mut done = Ok(());
-    if let Some(sink) = &args.json {
-        done = files::write_to(sink, &report::check::json(result));
-    }
-    if let Some(path) = &args.junit {
-        done = done.and(files::write_whole(path, &report::check::junit(result)));
-    }
-    // JSON on standard output is alone there
-    if args.json != Some(Sink::Stdout) {
-        let style = crate::run::output::style(args.quiet, false);
-        done = done.and(files::write_stdout(&report::check::text(result, style)));
-    }
-    done.map_err(|error| Failure::not_written(&error))
+    let json = args.json.as_ref().map(|sink| (sink, report::check::json(result)));
+    let junit = args.junit.as_ref().map(|path| (path, report::check::junit(result)));
+    let style = crate::run::output::style(args.quiet, false);
+    files::write_results(json, junit, || report::check::text(result, style))
 }
 
 /// The step that was done last, on a terminal.

@@ -2,8 +2,8 @@
 
 use conduit::{Io, TlsFactory};
 use reactor::Reactor;
-use torture::session::World;
-use torture::talk::{Pause, Script, Stage, Talk};
+use torture::session::{Stop, World};
+use torture::talk::{Director, Stage, play};
 use units::Nanos;
 
 /// How long a signal may go unnoticed.
@@ -27,25 +27,14 @@ impl World for Sockets {
         self.reactor.now()
     }
 
-    fn talk(&mut self, scripts: Vec<Script>) -> Vec<Talk> {
+    fn play(&mut self, director: &mut dyn Director) {
         let factory = self.tls.as_mut().map(|factory| factory as &mut dyn TlsFactory);
         let mut stage = Stage::new(factory);
-        let places: Vec<usize> = scripts.into_iter().map(|script| stage.add(script)).collect();
-        let (io, mut ready) = (&mut self.reactor, Vec::new());
-        while let Pause::Until(at) = stage.turn(io) {
-            let nap = io.now() + SIGNAL_CHECK;
-            io.wait(at.min(nap), &mut ready);
-            for event in &ready {
-                stage.handle(io, *event);
-            }
-            if crate::signals::caught() > 0 {
-                stage.abandon(io);
-                break;
-            }
-        }
-        let mut talks = stage.finished();
-        talks.sort_by_key(|(place, _)| places.iter().position(|known| known == place));
-        talks.into_iter().map(|(_, talk)| talk).collect()
+        play(&mut self.reactor, &mut stage, director, &mut |io, until| {
+            let (mut ready, nap) = (Vec::new(), io.now() + SIGNAL_CHECK);
+            io.wait(until.min(nap), &mut ready);
+            (crate::signals::caught() == 0).then_some(ready)
+        });
     }
 
     fn pause(&mut self, span: Nanos) {
@@ -56,7 +45,7 @@ impl World for Sockets {
         }
     }
 
-    fn interrupted(&self) -> bool {
-        crate::signals::caught() > 0
+    fn stopped(&self) -> Option<Stop> {
+        (crate::signals::caught() > 0).then_some(Stop::Interrupted)
     }
 }

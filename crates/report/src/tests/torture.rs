@@ -17,14 +17,7 @@ fn case(id: &str) -> Case {
 }
 
 fn result(id: &str, outcome: Outcome) -> CaseResult {
-    CaseResult {
-        case: case(id),
-        outcome,
-        skipped: None,
-        exchanges: Vec::new(),
-        tally: BTreeMap::new(),
-        recovery: None,
-    }
+    CaseResult { outcome, ..CaseResult::of(&case(id)) }
 }
 
 fn exchange(name: &str, outcome: Outcome, sent: &[u8]) -> ExchangeResult {

@@ -11,7 +11,7 @@ pub fn junit(report: &Report) -> String {
     let result = &report.result;
     let count =
         |bad: fn(Outcome) -> bool| result.cases.iter().filter(|case| bad(case.outcome)).count();
-    let failed = count(|outcome| matches!(outcome, Outcome::Fail | Outcome::Flaky));
+    let failed = count(Outcome::is_finding);
     let skipped = count(|outcome| matches!(outcome, Outcome::Skipped | Outcome::Inconclusive));
     let totals = format!(
         "tests=\"{}\" failures=\"{failed}\" errors=\"0\" skipped=\"{skipped}\" time=\"{:.6}\"",
@@ -37,7 +37,7 @@ fn row(out: &mut String, case: &CaseResult) {
     let name = escaped(&format!("{} {}", case.case.id, case.case.title));
     let head = format!("    <testcase name=\"{name}\" classname=\"torture\" time=\"{took:.6}\"");
     let inner = match case.outcome {
-        Outcome::Fail | Outcome::Flaky => {
+        bad if bad.is_finding() => {
             let id = case.outcome.id();
             format!("<failure type=\"{id}\" message=\"{}\"/>", escaped(&account(case)))
         }

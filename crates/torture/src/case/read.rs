@@ -1,5 +1,6 @@
 //! TOML → case. Every message names the line.
 
+use super::family::{FamilyText, family};
 use super::{Awaited, Case, Exchange, Fuzz, Level, Need, Step};
 use crate::fuzz::Place;
 use crate::judge::Class;
@@ -34,8 +35,11 @@ struct CaseText {
     #[serde(default)]
     needs: Vec<toml::Spanned<String>>,
     #[serde(default)]
+    press: bool,
+    #[serde(default)]
     exchange: Vec<ExchangeText>,
     fuzz: Option<FuzzText>,
+    family: Option<FamilyText>,
 }
 
 #[derive(Deserialize)]
@@ -78,9 +82,9 @@ fn yes() -> bool {
 }
 
 /// Where in the file, and what is wrong there.
-struct Wrong {
-    at: usize,
-    why: String,
+pub(super) struct Wrong {
+    pub(super) at: usize,
+    pub(super) why: String,
 }
 
 /// The case of a file's text. `name` is what the file is called in messages.
@@ -107,8 +111,11 @@ fn case(read: CaseText) -> Result<Case, Wrong> {
     if !is_id(&id) {
         return Err(at_id(&format!("{} is no id: write one like S-07", quoted(&id))));
     }
-    if read.exchange.is_empty() == read.fuzz.is_none() || read.exchange.len() > EXCHANGES_MAX {
-        let why = format!("a case has 1 to {EXCHANGES_MAX} exchanges, or random data ([fuzz])");
+    let parts = [!read.exchange.is_empty(), read.fuzz.is_some(), read.family.is_some()];
+    if parts.iter().filter(|part| **part).count() != 1 || read.exchange.len() > EXCHANGES_MAX {
+        let why = format!(
+            "a case has 1 to {EXCHANGES_MAX} exchanges, or random data ([fuzz]), or code ([family])"
+        );
         return Err(at_id(&why));
     }
     let level = level(&read.level)?;
@@ -131,8 +138,10 @@ fn case(read: CaseText) -> Result<Case, Wrong> {
         why: read.why,
         servers: read.servers,
         needs,
+        press: read.press,
         exchanges,
         fuzz: read.fuzz.as_ref().map(fuzz).transpose()?,
+        family: read.family.map(family).transpose()?,
     })
 }
 

@@ -1,9 +1,9 @@
 //! Random data: many executions, of which those that fail are tried again.
 
-use super::{CaseResult, ExchangeResult, PLAIN_DEADLINE, Runner, TRIES, spoken};
+use super::{CaseResult, ExchangeResult, Execution, PLAIN_DEADLINE, Runner, TRIES, spoken};
 use crate::case::{Case, Fuzz};
 use crate::fuzz::{self, Shot};
-use crate::judge::Outcome;
+use crate::judge::{Judgement, Outcome};
 use crate::talk::Talk;
 
 /// Executions that did not pass of which everything is kept.
@@ -18,18 +18,18 @@ impl Runner<'_> {
         for turn in 0..count {
             // a sample is spread over the whole
             let index = turn * fuzz.count / count;
-            if self.world.interrupted() || failures == FAILURES_MAX {
+            if self.is_stopped() || failures == FAILURES_MAX {
                 break;
             }
             let shot = self.shot(case, fuzz, index);
-            let talk = self.fire(&shot);
+            let name = format!("number {index}, seed {}", self.settings.seed);
+            let (talk, judgement) = self.fire(case, &name, &shot, 1);
             *result.tally.entry(fuzz::tallied(&shot, &talk)).or_default() += 1;
-            let judgement = fuzz::judge(&shot, &talk, &self.plain);
-            if judgement.outcome <= Outcome::Alternative {
+            if judgement.outcome.is_well() {
                 continue;
             }
             let mut kept = ExchangeResult {
-                name: format!("number {index}, seed {}", self.settings.seed),
+                name,
                 judgement,
                 tries: 1,
                 failed: 1,
@@ -37,7 +37,7 @@ impl Runner<'_> {
                 received: talk.raw,
                 took: talk.over,
             };
-            self.again(&shot, &mut kept);
+            self.again(case, &shot, &mut kept);
             failures += u64::from(kept.judgement.outcome == Outcome::Fail);
             result.outcome = result.outcome.max(kept.judgement.outcome);
             if result.exchanges.len() < KEPT_MAX {
@@ -51,21 +51,25 @@ impl Runner<'_> {
         fuzz::shot(self.settings.seed, &case.id, case.version, fuzz, index, values, fields)
     }
 
-    fn fire(&mut self, shot: &Shot) -> Talk {
+    fn fire(&mut self, case: &Case, name: &str, shot: &Shot, attempt: u32) -> (Talk, Judgement) {
         let mut script = self.bare(shot.moves.clone(), PLAIN_DEADLINE);
         script.methods.clone_from(&shot.methods);
         // the answer that follows shows whether the two sides still agree where messages end
         script.follow_up = (!shot.valid).then(|| super::habits::plain_request(self.target, ""));
-        self.hold(script)
+        let talk = self.hold(script.clone());
+        let judgement = fuzz::judge(shot, &talk, &self.plain);
+        let (script, judged) = (&script, &judgement);
+        let execution = Execution { case, name, attempt, script, talk: &talk, judgement: judged };
+        self.watcher.execution(&execution);
+        (talk, judgement)
     }
 
     /// What does not come back is no finding.
-    fn again(&mut self, shot: &Shot, kept: &mut ExchangeResult) {
-        while kept.tries < TRIES && !self.world.interrupted() {
-            let talk = self.fire(shot);
-            let judgement = fuzz::judge(shot, &talk, &self.plain);
+    fn again(&mut self, case: &Case, shot: &Shot, kept: &mut ExchangeResult) {
+        while kept.tries < TRIES && !self.is_stopped() {
             kept.tries += 1;
-            kept.failed += u32::from(judgement.outcome > Outcome::Alternative);
+            let (_, judgement) = self.fire(case, &kept.name, shot, kept.tries);
+            kept.failed += u32::from(!judgement.outcome.is_well());
         }
         if kept.failed < kept.tries.div_ceil(2) + 1 && kept.judgement.outcome == Outcome::Fail {
             kept.judgement.outcome = Outcome::Flaky;

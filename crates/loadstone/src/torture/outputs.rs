@@ -1,0 +1,19 @@
+//! Where the results go.
+
+use crate::args::TortureOutputs;
+use crate::exit::Failure;
+use crate::files;
+use report::torture::Report;
+
+/// Before anything is sent: that every result can be written.
+pub(super) fn check(outputs: &TortureOutputs) -> Result<(), Failure> {
+    files::check_results(outputs.json.as_ref(), &outputs.junit)
+}
+
+/// Writes all results; every one is tried, the first failure is told.
+pub(super) fn write(outputs: &TortureOutputs, report: &Report) -> Result<(), Failure> {
+    let json = outputs.json.as_ref().map(|sink| (sink, report::torture::json(report)));
+    let junit = outputs.junit.as_ref().map(|path| (path, report::torture::junit(report)));
+    let style = crate::run::output::style(outputs.quiet, false);
+    files::write_results(json, junit, || report::torture::text(report, style))
+}

@@ -1,0 +1,35 @@
+//! Cases that are code: what needs time, many connections or a search. Their parameters are in the
+//! same files as those of all other cases.
+
+use super::{CaseResult, Runner};
+use crate::case::{Case, Family, ParameterKind};
+
+/// A family of cases: what its file calls it, what its file must give it, and its code.
+pub(crate) struct Member {
+    pub(crate) name: &'static str,
+    pub(crate) parameters: &'static [(&'static str, ParameterKind)],
+    pub(crate) run: Run,
+}
+
+/// Carries a case out, and says in the result what came of it.
+pub(crate) type Run = fn(&mut Runner<'_>, &Case, &Family, &mut CaseResult);
+
+/// Every family, a list per file.
+const ALL: &[&[Member]] = &[];
+
+/// The family of this name.
+pub(crate) fn named(name: &str) -> Option<&'static Member> {
+    ALL.iter().flat_map(|list| list.iter()).find(|member| member.name == name)
+}
+
+/// The names of all families.
+pub(crate) fn names() -> Vec<&'static str> {
+    ALL.iter().flat_map(|list| list.iter()).map(|member| member.name).collect()
+}
+
+pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    // the reader of cases knows every name
+    if let Some(member) = named(&family.run) {
+        (member.run)(runner, case, family, result);
+    }
+}

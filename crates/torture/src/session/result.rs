@@ -1,0 +1,180 @@
+//! What came of it all: of the run, of each case, of each exchange; the numbers that were measured
+//! and the probes of the server's health.
+
+use super::Habits;
+use crate::case::Case;
+use crate::judge::{Judgement, Outcome, Plain};
+use std::collections::BTreeMap;
+use units::Nanos;
+
+/// What came of one exchange.
+#[derive(Clone, Debug)]
+pub struct ExchangeResult {
+    pub name: String,
+    pub judgement: Judgement,
+    /// Tries, and how many of them failed.
+    pub tries: u32,
+    pub failed: u32,
+    /// The bytes that were sent, pauses left out, and the beginning of what came back, of the try
+    /// that is judged.
+    pub sent: Vec<u8>,
+    pub received: Vec<u8>,
+    pub took: Nanos,
+}
+
+/// What came of a case: as bad as its worst exchange.
+#[derive(Clone, Debug)]
+pub struct CaseResult {
+    pub case: Case,
+    pub outcome: Outcome,
+    /// Why it was skipped.
+    pub skipped: Option<String>,
+    /// Of random data only what did not pass, the first of it.
+    pub exchanges: Vec<ExchangeResult>,
+    /// Executions of random data by what came back.
+    pub tally: BTreeMap<String, u64>,
+    /// Set when plain requests were not answered as before at once: the time until they were;
+    /// `None` inside when they never were.
+    pub recovery: Option<Option<Nanos>>,
+    /// Numbers that this case found.
+    pub measures: Vec<Measure>,
+    /// What polite clients felt while the case pressed.
+    pub health: Option<Health>,
+    /// Reasons of the outcome where no exchange has them; a sentence each.
+    pub notes: Vec<String>,
+    /// From its beginning to the end of its gate.
+    pub took: Nanos,
+}
+
+impl CaseResult {
+    /// Nothing has come of it yet.
+    pub fn of(case: &Case) -> CaseResult {
+        CaseResult {
+            case: case.clone(),
+            outcome: Outcome::Pass,
+            skipped: None,
+            exchanges: Vec::new(),
+            tally: BTreeMap::new(),
+            recovery: None,
+            measures: Vec::new(),
+            health: None,
+            notes: Vec::new(),
+            took: Nanos::ZERO,
+        }
+    }
+}
+
+/// What a number counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    Bytes,
+    Fields,
+    Seconds,
+    Connections,
+    Requests,
+    /// Connections, requests or handshakes per second: the name says which.
+    PerSecond,
+    /// A quotient or a share: no unit.
+    Ratio,
+    /// Things that the name says.
+    Count,
+}
+
+/// A number that was measured: a limit, a deadline, slots, a cost. It lies between `low` and `high`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measure {
+    /// What was measured, in the words of the page of limits: `request target`, `half a head`.
+    pub what: String,
+    /// The largest value that was still taken; the least that the number can be.
+    pub low: Option<f64>,
+    /// The smallest value that was refused; the most that the number can be. `None`: nothing ended
+    /// it within the bound, which is `low`.
+    pub high: Option<f64>,
+    pub unit: Unit,
+    /// What happens there, and how: `414`, `absolute, without a byte`, `none within 180 s`.
+    pub note: String,
+}
+
+/// What polite clients felt while a case pressed. Shares are of time, 0 to 1, and sum to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Health {
+    /// Answered as before; answered 503 or 429; not answered, or wrongly.
+    pub correct: f64,
+    pub shed: f64,
+    pub lost: f64,
+    /// Probes that this rests on.
+    pub probes: u64,
+    /// The 99th percentile of the probes' response times while pressed.
+    pub p99: Nanos,
+    /// From the release to the first of the probes that were as before again; `None`: never.
+    pub recovery: Option<Nanos>,
+    /// Connections that were meant to press, and the most that stood at once.
+    pub wanted: u64,
+    pub armed: u64,
+    /// How often the effect followed the pressure, and of how many times it was tried.
+    pub followed: u32,
+    pub rounds: u32,
+    /// The same number of polite connections denied service too; `None` where it was not tried.
+    pub control_denied: Option<bool>,
+}
+
+/// What probes met before anything pressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Baseline {
+    pub probes: u64,
+    pub failed: u64,
+    pub p50: Nanos,
+    pub p99: Nanos,
+}
+
+/// How a probe comes to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeKind {
+    /// On a connection of its own.
+    New,
+    /// On one connection that is kept.
+    Keep,
+}
+
+/// What a probe met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    Correct,
+    /// 503 or 429, well-formed, in time.
+    Shed,
+    Lost,
+}
+
+/// One probe of the server's health. Instants count from the start of the run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Probe {
+    pub kind: ProbeKind,
+    /// When it was due, and how much later it was sent.
+    pub due: Nanos,
+    pub late: Nanos,
+    /// From when it was due: until the connection stood, until the answer began, until it ended.
+    pub connected: Option<Nanos>,
+    pub first_byte: Option<Nanos>,
+    pub over: Nanos,
+    pub seen: Seen,
+    /// In words: `200`, `no answer in 2 s`.
+    pub said: String,
+    /// The case that was under way, by its id; empty before the first.
+    pub case: String,
+}
+
+/// What the run as a whole came to.
+#[derive(Clone, Debug, Default)]
+pub struct RunResult {
+    pub plain: Plain,
+    pub habits: Habits,
+    pub baseline: Option<Baseline>,
+    /// What the page that is named for bodies did with a plain POST, where it took none.
+    pub post_trouble: Option<String>,
+    pub cases: Vec<CaseResult>,
+    pub probes: Vec<Probe>,
+    /// Why nothing, or not everything, was tested.
+    pub ended_early: Option<String>,
+    pub interrupted: bool,
+    pub took: Nanos,
+}

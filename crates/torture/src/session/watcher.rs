@@ -1,0 +1,68 @@
+//! Who looks on while a run is under way: the run directory, the audit log, the progress line.
+
+use super::{CaseResult, Probe};
+use crate::case::Case;
+use crate::judge::Judgement;
+use crate::talk::{Script, Talk};
+
+/// One conversation of a case, with everything that a judgement rests on.
+#[derive(Clone, Copy, Debug)]
+pub struct Execution<'a> {
+    pub case: &'a Case,
+    /// Which exchange, or which random data.
+    pub name: &'a str,
+    /// From 1.
+    pub attempt: u32,
+    pub script: &'a Script,
+    pub talk: &'a Talk,
+    pub judgement: &'a Judgement,
+}
+
+/// Hears of everything as it happens.
+pub trait Watcher {
+    /// A case begins.
+    fn begin(&mut self, _case: &Case) {}
+
+    /// A conversation is over.
+    fn execution(&mut self, _execution: &Execution<'_>) {}
+
+    /// A probe of the server's health is over.
+    fn probe(&mut self, _probe: &Probe) {}
+
+    /// A case is over.
+    fn case(&mut self, _result: &CaseResult) {}
+}
+
+/// Nobody looks on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unwatched;
+
+impl Watcher for Unwatched {}
+
+/// Several look on, told in their order.
+#[derive(Default)]
+pub struct Watchers<'a>(pub Vec<&'a mut dyn Watcher>);
+
+impl std::fmt::Debug for Watchers<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Watchers({})", self.0.len())
+    }
+}
+
+impl Watcher for Watchers<'_> {
+    fn begin(&mut self, case: &Case) {
+        self.0.iter_mut().for_each(|one| one.begin(case));
+    }
+
+    fn execution(&mut self, execution: &Execution<'_>) {
+        self.0.iter_mut().for_each(|one| one.execution(execution));
+    }
+
+    fn probe(&mut self, probe: &Probe) {
+        self.0.iter_mut().for_each(|one| one.probe(probe));
+    }
+
+    fn case(&mut self, result: &CaseResult) {
+        self.0.iter_mut().for_each(|one| one.case(result));
+    }
+}

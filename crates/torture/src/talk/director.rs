@@ -1,0 +1,93 @@
+//! Who decides, while conversations are under way, what begins and what ends: probes on their
+//! schedule, connections that press until they are let go.
+
+use super::{Pause, Stage, Talk};
+use conduit::{Io, Ready};
+use units::Nanos;
+
+/// When a director wants to be heard next. It is heard in any case when a conversation is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wake {
+    At(Nanos),
+    /// When a conversation is over, and not before.
+    WhenOver,
+    /// It is all over: what still stands is ended.
+    Done,
+}
+
+/// Decides what begins and what ends.
+pub trait Director {
+    /// Heard at the beginning, whenever conversations are over, and when it asked to be. It begins
+    /// conversations with [`Stage::add`] and ends them with [`Stage::end`].
+    fn direct(&mut self, now: Nanos, stage: &mut Stage<'_>, over: Vec<(usize, Talk)>) -> Wake;
+
+    /// What was ended because it is all over, or because the run is to end.
+    fn curtain(&mut self, _over: Vec<(usize, Talk)>) {}
+}
+
+/// Plays to the end. `wait` waits for sockets until an instant at most, and gives what became
+/// ready; `None` when the run is to end now.
+pub fn play<I: Io>(
+    io: &mut I,
+    stage: &mut Stage<'_>,
+    director: &mut dyn Director,
+    wait: &mut dyn FnMut(&mut I, Nanos) -> Option<Vec<Ready>>,
+) {
+    let mut wake = director.direct(io.now(), stage, Vec::new());
+    while wake != Wake::Done {
+        let pause = stage.turn(io);
+        let (over, now) = (stage.finished(), io.now());
+        if !over.is_empty() || matches!(wake, Wake::At(at) if at <= now) {
+            wake = director.direct(now, stage, over);
+            continue;
+        }
+        let until = match (pause, wake) {
+            (Pause::Until(turn), Wake::At(at)) => turn.min(at),
+            (Pause::Until(turn), _) => turn,
+            (Pause::Over, Wake::At(at)) => at,
+            (Pause::Over, _) => break,
+        };
+        let Some(events) = wait(io, until) else { break };
+        events.into_iter().for_each(|event| stage.handle(io, event));
+    }
+    stage.abandon(io);
+    director.curtain(stage.finished());
+}
+
+/// Has every conversation of a list, all at once.
+#[derive(Debug)]
+pub(crate) struct All {
+    scripts: Vec<super::Script>,
+    places: Vec<usize>,
+    talks: Vec<Option<Talk>>,
+}
+
+impl All {
+    pub(crate) fn new(scripts: Vec<super::Script>) -> All {
+        All { places: Vec::new(), talks: scripts.iter().map(|_| None).collect(), scripts }
+    }
+
+    /// The conversations that were had, in the order of the scripts.
+    pub(crate) fn into_talks(self) -> Vec<Talk> {
+        self.talks.into_iter().flatten().collect()
+    }
+}
+
+impl Director for All {
+    fn direct(&mut self, _: Nanos, stage: &mut Stage<'_>, over: Vec<(usize, Talk)>) -> Wake {
+        // all are taken on before one can be over: no place is used twice
+        let scripts = std::mem::take(&mut self.scripts);
+        self.places.extend(scripts.into_iter().map(|script| stage.add(script)));
+        self.curtain(over);
+        Wake::WhenOver
+    }
+
+    fn curtain(&mut self, over: Vec<(usize, Talk)>) {
+        for (place, talk) in over {
+            let known = self.places.iter().position(|known| *known == place);
+            if let Some(slot) = known.and_then(|at| self.talks.get_mut(at)) {
+                *slot = Some(talk);
+            }
+        }
+    }
+}
