@@ -6,7 +6,7 @@ use crate::world::{Action, Admission, Client, Server, SimIo, World};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use torture::range::{Act, Connection, Defects};
+use torture::range::{self, Act, Defects, Entry};
 use torture::session;
 use torture::talk::{Director, Stage, play};
 use units::Nanos;
@@ -14,56 +14,85 @@ use units::Nanos;
 /// The firing range as a server of the made-up world.
 #[derive(Debug)]
 pub struct Range {
-    defects: Defects,
-    connections: BTreeMap<Client, Connection>,
-    dead: bool,
+    range: range::Range,
+    clients: BTreeMap<u64, Client>,
+    ids: BTreeMap<Client, u64>,
+    next: u64,
 }
 
 impl Range {
     pub fn new(defects: &Defects) -> Range {
-        Range { defects: defects.clone(), connections: BTreeMap::new(), dead: false }
+        Range {
+            range: range::Range::new(defects),
+            clients: BTreeMap::new(),
+            ids: BTreeMap::new(),
+            next: 0,
+        }
     }
 
-    fn carry_out(&mut self, now: Nanos, acts: Vec<Act>) -> Vec<(Nanos, Action)> {
-        let mut actions = Vec::new();
-        for act in acts {
-            match act {
-                Act::Send(bytes) => actions.push((now, Action::Bytes(bytes))),
-                Act::Close => actions.push((now, Action::End)),
-                Act::Reset => actions.push((now, Action::Reset)),
-                Act::Die => {
-                    self.dead = true;
-                    actions.push((now, Action::Reset));
-                }
-            }
+    fn leave(&mut self, now: Nanos, client: Client, reset: bool) {
+        if let Some(id) = self.ids.remove(&client) {
+            self.clients.remove(&id);
+            self.range.gone(now, id, reset);
         }
-        actions
     }
 }
 
 impl Server for Range {
-    fn connect(&mut self, _: Nanos, client: Client) -> Admission {
-        if self.dead {
-            return Admission::Refuse;
-        }
-        self.connections.insert(client, Connection::new(&self.defects));
-        Admission::Accept
+    fn connect(&mut self, now: Nanos, client: Client) -> Admission {
+        self.next += 1;
+        let admission = match self.range.connect(now, self.next) {
+            Entry::Refuse => return Admission::Refuse,
+            Entry::Later(span) => Admission::AcceptAfter(span),
+            Entry::Accept => Admission::Accept,
+        };
+        self.clients.insert(self.next, client);
+        self.ids.insert(client, self.next);
+        admission
     }
 
     fn receive(&mut self, now: Nanos, client: Client, bytes: &[u8]) -> Vec<(Nanos, Action)> {
-        let Some(connection) = self.connections.get_mut(&client) else { return Vec::new() };
-        let acts = connection.receive(bytes);
-        self.carry_out(now, acts)
+        if let Some(id) = self.ids.get(&client) {
+            self.range.receive(now, *id, bytes);
+        }
+        Vec::new()
     }
 
     fn half_closed(&mut self, now: Nanos, client: Client) -> Vec<(Nanos, Action)> {
-        let Some(connection) = self.connections.get_mut(&client) else { return Vec::new() };
-        let acts = connection.ended();
-        self.carry_out(now, acts)
+        if let Some(id) = self.ids.get(&client) {
+            self.range.half_closed(now, *id);
+        }
+        Vec::new()
     }
 
-    fn ended(&mut self, _: Nanos, client: Client) {
-        self.connections.remove(&client);
+    fn ended(&mut self, now: Nanos, client: Client) {
+        self.leave(now, client, false);
+    }
+
+    fn reset(&mut self, now: Nanos, client: Client) {
+        self.leave(now, client, true);
+    }
+
+    fn unsent(&mut self, now: Nanos, client: Client, bytes: u64) {
+        if let Some(id) = self.ids.get(&client) {
+            self.range.unsent(now, *id, bytes);
+        }
+    }
+
+    fn due(&self) -> Nanos {
+        self.range.due()
+    }
+
+    fn wake(&mut self, now: Nanos) -> Vec<(Client, Action)> {
+        let acts = self.range.acts(now);
+        let known = acts.into_iter().filter_map(|(id, act)| Some((*self.clients.get(&id)?, act)));
+        let action = |act| match act {
+            Act::Send(bytes) => Action::Bytes(bytes),
+            Act::Close => Action::End,
+            Act::GiveUp => Action::GiveUp,
+            Act::Reset => Action::Reset,
+        };
+        known.map(|(client, act)| (client, action(act))).collect()
     }
 }
 

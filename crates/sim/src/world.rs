@@ -34,6 +34,8 @@ pub enum Admission {
 pub enum Action {
     Bytes(Vec<u8>),
     End,
+    /// What the client has not taken yet is thrown away, then the end.
+    GiveUp,
     Reset,
 }
 
@@ -53,6 +55,24 @@ pub trait Server {
 
     /// The client's side is closed.
     fn ended(&mut self, _now: Nanos, _client: Client) {}
+
+    /// The client has broken the connection.
+    fn reset(&mut self, now: Nanos, client: Client) {
+        self.ended(now, client);
+    }
+
+    /// So many bytes wait because the client does not read; told at each change, once some wait.
+    fn unsent(&mut self, _now: Nanos, _client: Client, _bytes: u64) {}
+
+    /// When it wants to act of its own accord; `NEVER` when it does not.
+    fn due(&self) -> Nanos {
+        Nanos::NEVER
+    }
+
+    /// Its instant has come; what it does now. Afterwards `due` lies later.
+    fn wake(&mut self, _now: Nanos) -> Vec<(Client, Action)> {
+        Vec::new()
+    }
 }
 
 #[derive(Debug)]
@@ -62,7 +82,7 @@ enum Event {
     Refused(Client),
     Act(Client, Action),
     Shut(Client),
-    Gone(Client),
+    Gone(Client, Close),
 }
 
 /// The client's end of one connection.
@@ -73,6 +93,8 @@ struct Pipe {
     connected: bool,
     failed: Option<FailureClass>,
     inbox: VecDeque<u8>,
+    /// Sent by the server and not yet within the window.
+    waiting: VecDeque<u8>,
     ended: bool,
     signal: Option<Ready>,
 }
@@ -101,6 +123,8 @@ pub struct World {
     delay: Nanos,
     /// Bytes the transport takes in one write, to make partial writes happen.
     write_max: usize,
+    /// Bytes that are on their way to a client that does not read.
+    window: usize,
     labour: Labour,
     /// Bytes sent by all clients, in order: the fingerprint of what went out.
     pub sent: Vec<u8>,
@@ -125,6 +149,7 @@ impl World {
             server,
             delay,
             write_max: usize::MAX,
+            window: usize::MAX,
             labour: Labour::default(),
             sent: Vec::new(),
             keep_sent: false,
@@ -134,6 +159,11 @@ impl World {
     /// At most so many bytes are taken by one write.
     pub fn limit_writes(&mut self, bytes: usize) {
         self.write_max = bytes.max(1);
+    }
+
+    /// At most so many bytes wait for a client to read them; the rest waits at the server.
+    pub fn limit_window(&mut self, bytes: usize) {
+        self.window = bytes.max(1);
     }
 
     /// The client's work takes time.
@@ -155,12 +185,24 @@ impl World {
 
     /// The instant of the next event; `NEVER` when nothing is to come.
     pub fn next_event(&self) -> Nanos {
+        self.next_arrival().min(self.server.due())
+    }
+
+    fn next_arrival(&self) -> Nanos {
         self.events.peek().map_or(Nanos::NEVER, |Reverse((at, _))| *at)
     }
 
     /// Moves the clock to `to` and lets everything until then happen.
     pub fn advance(&mut self, to: Nanos) {
         while self.next_event() <= to {
+            let due = self.server.due();
+            if due < self.next_arrival() {
+                self.now = self.now.max(due);
+                for (client, action) in self.server.wake(self.now) {
+                    self.at(self.now + self.delay, Event::Act(client, action));
+                }
+                continue;
+            }
             let Some(Reverse((at, key))) = self.events.pop() else { break };
             self.now = self.now.max(at);
             if let Some(event) = self.payload.remove(&key) {
@@ -222,13 +264,17 @@ impl World {
             }
             Event::Act(client, Action::Bytes(bytes)) => {
                 if let Some(pipe) = self.pipe(client) {
-                    pipe.inbox.extend(bytes);
+                    pipe.waiting.extend(bytes);
+                    self.deliver(at, client);
                     self.signal(client, true, false, false);
                 }
             }
-            Event::Act(client, Action::End) => {
+            Event::Act(client, action @ (Action::End | Action::GiveUp)) => {
                 if let Some(pipe) = self.pipe(client) {
                     pipe.ended = true;
+                    if action == Action::GiveUp {
+                        pipe.waiting.clear();
+                    }
                     self.signal(client, true, false, true);
                 }
             }
@@ -238,13 +284,30 @@ impl World {
                     self.at(when + self.delay, Event::Act(client, action));
                 }
             }
-            Event::Gone(client) => self.server.ended(at, client),
+            Event::Gone(client, Close::Orderly) => self.server.ended(at, client),
+            Event::Gone(client, Close::Reset) => self.server.reset(at, client),
+        }
+    }
+
+    /// Moves what waits into the window; the server hears what is left.
+    fn deliver(&mut self, at: Nanos, client: Client) {
+        let window = self.window;
+        let Some(pipe) = self.pipe(client) else { return };
+        if pipe.waiting.is_empty() {
+            return;
+        }
+        let room = window.saturating_sub(pipe.inbox.len()).min(pipe.waiting.len());
+        pipe.inbox.extend(pipe.waiting.drain(..room));
+        let left = pipe.waiting.len() as u64;
+        if window != usize::MAX {
+            self.server.unsent(at, client, left);
         }
     }
 
     fn fail(&mut self, client: Client, class: FailureClass) {
         if let Some(pipe) = self.pipe(client) {
             pipe.failed = Some(class);
+            pipe.waiting.clear();
             self.signal(client, true, true, true);
         }
     }
@@ -329,6 +392,9 @@ impl Io for SimIo {
         for (place, byte) in buffer.iter_mut().zip(pipe.inbox.drain(..count)) {
             *place = byte;
         }
+        let client = Client { worker: self.worker, slot, generation: pipe.generation };
+        let now = world.now;
+        world.deliver(now, client);
         Ok(count)
     }
 
@@ -341,14 +407,14 @@ impl Io for SimIo {
         }
     }
 
-    fn close(&mut self, slot: Slot, _how: Close) {
+    fn close(&mut self, slot: Slot, how: Close) {
         let mut world = self.world.borrow_mut();
         let at = world.now + world.delay;
-        if let Some(pipe) = world.pipes.get_mut(&(self.worker, slot)) {
+        if let Some(pipe) = world.pipes.get_mut(&(self.worker, slot)).filter(|pipe| pipe.open) {
             pipe.open = false;
             pipe.signal = None;
             let client = Client { worker: self.worker, slot, generation: pipe.generation };
-            world.at(at, Event::Gone(client));
+            world.at(at, Event::Gone(client, how));
         }
     }
 

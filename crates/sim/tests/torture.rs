@@ -8,10 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use torture::case::Case;
 use torture::catalogue;
-use torture::range::{self, Defect, Defects};
+use torture::range::{self, Defect, Defects, Kind};
 use torture::session::{RunResult, Settings, Target, Unwatched, run};
 use torture::text::Values;
 use units::Nanos;
+
+/// Bytes on their way to a client that does not read.
+const WINDOW: usize = 256 << 10;
 
 fn target() -> Target {
     Target {
@@ -35,7 +38,8 @@ fn settings() -> Settings {
 fn against(defects: &[Defect], cases: &[Case]) -> RunResult {
     let defects: Defects = defects.iter().copied().collect();
     let server = Box::new(Range::new(&defects));
-    let world = World::new(server, Nanos::from_millis(1), Nanos::from_secs(1_000));
+    let mut world = World::new(server, Nanos::from_millis(1), Nanos::from_secs(1_000));
+    world.limit_window(WINDOW);
     run(&target(), &settings(), cases, &mut Field::new(world), &mut Unwatched)
 }
 
@@ -63,6 +67,18 @@ fn a_server_without_a_defect_passes_every_case() {
     assert_eq!(red(&result), BTreeMap::new());
 }
 
+/// Whether the catalogue has cases of the kind that shows a defect.
+fn is_to_be_shown(defect: Defect, cases: &[Case]) -> bool {
+    let any = |prefix: &str| cases.iter().any(|case| case.id.starts_with(prefix));
+    match defect.kind() {
+        Kind::Syntax => true,
+        Kind::Limit => any("L-"),
+        Kind::Deadline => any("W-0"),
+        Kind::Connection => any("C-"),
+        Kind::Pressure => any("W-1"),
+    }
+}
+
 #[test]
 fn every_case_that_can_fail_is_turned_red_by_a_defect() {
     let cases = catalogue::cases().unwrap();
@@ -72,10 +88,11 @@ fn every_case_that_can_fail_is_turned_red_by_a_defect() {
     for defect in Defect::ALL {
         let found = red(&against(&[*defect], &cases));
         let ids: Vec<&str> = found.keys().map(String::as_str).collect();
-        if ids.is_empty() {
+        if ids.is_empty() && is_to_be_shown(*defect, &cases) {
             idle.push(defect.id());
         }
-        matrix.push_str(&format!("{:<20} {}\n", defect.id(), ids.join(" ")));
+        matrix.push_str(format!("{:<20} {}", defect.id(), ids.join(" ")).trim_end());
+        matrix.push('\n');
         for id in found.keys() {
             turned.entry(id.clone()).or_default().push(defect.id());
         }

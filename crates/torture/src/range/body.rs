@@ -1,14 +1,24 @@
 //! Request bodies, read strictly and thrown away.
 
 use super::head::{Head, Refusal};
-use super::{BODY_MAX, Defect, Defects};
-
-/// Bytes of a chunk's size line, and of all trailers.
-const LINE_MAX: usize = 4_096;
+use super::{BODY_MAX, BUFFER_MAX, Defect, Defects, EXTENSIONS_MAX, TRAILERS_MAX};
+use units::Nanos;
 
 /// A body that is being read.
 #[derive(Clone, Debug)]
-pub(super) enum Body {
+pub(super) struct Body {
+    part: Part,
+    /// Bytes that it has, or will have, as far as is known.
+    length: u64,
+    chunks: u64,
+    extensions: usize,
+    trailers: usize,
+    /// Longer than is taken, and read all the same.
+    too_long: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Part {
     Length(u64),
     Size,
     /// Bytes of the chunk still to come.
@@ -27,11 +37,21 @@ pub(super) enum Taken {
 impl Body {
     pub(super) fn of(head: &Head, defects: &Defects) -> Body {
         let left = head.method == "GET" && defects.contains(&Defect::LeavesBodies);
-        match head.length {
-            _ if left => Body::Done,
-            _ if head.chunked => Body::Size,
-            Some(length) => Body::Length(length),
-            None => Body::Done,
+        let part = match head.length {
+            _ if left => Part::Done,
+            _ if head.chunked => Part::Size,
+            Some(length) => Part::Length(length),
+            None => Part::Done,
+        };
+        let too_long = head.too_long;
+        Body { part, length: 0, chunks: 0, extensions: 0, trailers: 0, too_long }
+    }
+
+    /// The work that it has made: none, but for a defect.
+    pub(super) fn cost(&self, defects: &Defects) -> Nanos {
+        match defects.contains(&Defect::SlowChunks) {
+            true => Nanos::from_micros(self.chunks.saturating_pow(2).min(1 << 40)),
+            false => Nanos::ZERO,
         }
     }
 
@@ -41,9 +61,10 @@ impl Body {
         defects: &Defects,
     ) -> Result<Taken, Refusal> {
         loop {
-            match self {
-                Body::Done => return Ok(Taken::Done),
-                Body::Length(left) => {
+            match &mut self.part {
+                Part::Done if self.too_long => return Err(Refusal::Limit(413)),
+                Part::Done => return Ok(Taken::Done),
+                Part::Length(left) => {
                     if buffer.contains(&0) && defects.contains(&Defect::FailsOnBodyNul) {
                         return Err(Refusal::Status(500));
                     }
@@ -51,16 +72,16 @@ impl Body {
                     if *left > 0 {
                         return Ok(Taken::More);
                     }
-                    *self = Body::Done;
+                    self.part = Part::Done;
                 }
-                Body::Chunk(left) => {
+                Part::Chunk(left) => {
                     *left -= drop_front(buffer, *left);
                     if *left > 0 {
                         return Ok(Taken::More);
                     }
-                    *self = Body::LineEnd;
+                    self.part = Part::LineEnd;
                 }
-                Body::LineEnd => {
+                Part::LineEnd => {
                     if buffer.len() < 2 {
                         return Ok(Taken::More);
                     }
@@ -69,18 +90,57 @@ impl Body {
                     } else if !defects.contains(&Defect::ReadsSizesFreely) {
                         return Err(Refusal::Status(400));
                     }
-                    *self = Body::Size;
+                    self.part = Part::Size;
                 }
-                Body::Size => match line(buffer)? {
+                Part::Size => match line(buffer)? {
                     None => return Ok(Taken::More),
-                    Some(line) => *self = size(&line, defects)?,
+                    Some(line) => self.size(&line, defects)?,
                 },
-                Body::Trailers => match line(buffer)? {
+                Part::Trailers => match line(buffer)? {
                     None => return Ok(Taken::More),
-                    Some(line) if line.is_empty() => *self = Body::Done,
-                    Some(line) => trailer(&line, defects)?,
+                    Some(line) if line.is_empty() => self.part = Part::Done,
+                    Some(line) => self.trailer(&line, defects)?,
                 },
             }
+        }
+    }
+
+    fn size(&mut self, line: &[u8], defects: &Defects) -> Result<(), Refusal> {
+        let has = |defect| defects.contains(&defect);
+        let extension = line.iter().position(|byte| *byte == b';').map(|at| line.len() - at);
+        if extension.is_some() && has(Defect::RefusesExtensions) {
+            return Err(Refusal::Status(400));
+        }
+        self.extensions += extension.unwrap_or(0);
+        if self.extensions > EXTENSIONS_MAX && !has(Defect::AnyExtensions) {
+            return Err(Refusal::Limit(413));
+        }
+        let size = size(line, defects)?;
+        self.chunks += 1;
+        self.length = self.length.saturating_add(size);
+        if self.length > BODY_MAX && !has(Defect::BodyOfAnyLength) {
+            self.too_long = has(Defect::ReadsTooLongBodies);
+            if !self.too_long {
+                return Err(Refusal::Limit(413));
+            }
+        }
+        self.part = if size == 0 { Part::Trailers } else { Part::Chunk(size) };
+        Ok(())
+    }
+
+    fn trailer(&mut self, line: &[u8], defects: &Defects) -> Result<(), Refusal> {
+        let has = |defect| defects.contains(&defect);
+        self.trailers += line.len() + 2;
+        if self.trailers > TRAILERS_MAX && !has(Defect::AnyTrailers) {
+            return Err(Refusal::Limit(431));
+        }
+        if has(Defect::RefusesTrailers) {
+            return Err(Refusal::Status(500));
+        }
+        let merged = line.to_ascii_lowercase().starts_with(b"host:");
+        match merged && has(Defect::MergesTrailers) {
+            true => Err(Refusal::Status(500)),
+            false => Ok(()),
         }
     }
 }
@@ -94,8 +154,8 @@ fn drop_front(buffer: &mut Vec<u8>, most: u64) -> u64 {
 /// A line off the front, its CRLF cut; a bare LF is none.
 fn line(buffer: &mut Vec<u8>) -> Result<Option<Vec<u8>>, Refusal> {
     let Some(end) = buffer.iter().position(|byte| *byte == b'\n') else {
-        let long = buffer.len() > LINE_MAX;
-        return if long { Err(Refusal::Status(400)) } else { Ok(None) };
+        let long = buffer.len() > BUFFER_MAX;
+        return if long { Err(Refusal::Limit(413)) } else { Ok(None) };
     };
     let line: Vec<u8> = buffer.drain(..=end).collect();
     match line.strip_suffix(b"\r\n") {
@@ -104,23 +164,18 @@ fn line(buffer: &mut Vec<u8>) -> Result<Option<Vec<u8>>, Refusal> {
     }
 }
 
-fn size(line: &[u8], defects: &Defects) -> Result<Body, Refusal> {
+/// The number that a chunk's line begins with.
+fn size(line: &[u8], defects: &Defects) -> Result<u64, Refusal> {
     let has = |defect| defects.contains(&defect);
     let text = String::from_utf8_lossy(line).into_owned();
-    let (digits, extension) = match text.split_once(';') {
-        Some((digits, extension)) => (digits, Some(extension)),
-        None => (text.as_str(), None),
-    };
-    if extension.is_some() && has(Defect::RefusesExtensions) {
-        return Err(Refusal::Status(400));
-    }
+    let digits = text.split(';').next().unwrap_or_default();
     let plain = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     let number = match plain {
         true if has(Defect::Overflows) => Some(digits.bytes().fold(0_u64, |sum, digit| {
             let value = char::from(digit).to_digit(16).unwrap_or(0);
             sum.wrapping_mul(16).wrapping_add(u64::from(value))
         })),
-        true => u64::from_str_radix(digits, 16).ok().filter(|size| *size <= BODY_MAX),
+        true => u64::from_str_radix(digits, 16).ok(),
         false if has(Defect::ReadsSizesFreely) => {
             let bare = digits.trim().trim_start_matches('-').trim_start_matches("0x");
             let front: String = bare.chars().take_while(char::is_ascii_hexdigit).collect();
@@ -128,19 +183,5 @@ fn size(line: &[u8], defects: &Defects) -> Result<Body, Refusal> {
         }
         false => None,
     };
-    match number.ok_or(Refusal::Status(400))? {
-        0 => Ok(Body::Trailers),
-        size => Ok(Body::Chunk(size)),
-    }
-}
-
-fn trailer(line: &[u8], defects: &Defects) -> Result<(), Refusal> {
-    if defects.contains(&Defect::RefusesTrailers) {
-        return Err(Refusal::Status(500));
-    }
-    let merged = line.to_ascii_lowercase().starts_with(b"host:");
-    match merged && defects.contains(&Defect::MergesTrailers) {
-        true => Err(Refusal::Status(500)),
-        false => Ok(()),
-    }
+    number.ok_or(Refusal::Status(400))
 }

@@ -1,90 +1,163 @@
 //! The switches.
 
+/// What kind of case shows a defect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Malformed syntax and random data: S and F.
+    Syntax,
+    /// L.
+    Limit,
+    /// One connection that waits: W-01 to W-09.
+    Deadline,
+    /// One connection that is odd: C.
+    Connection,
+    /// Many connections at once: W-10 and on, C, R.
+    Pressure,
+}
+
 macro_rules! defects {
-    ($($name:ident $id:literal $text:literal,)*) => {
+    ($($kind:ident { $($name:ident $id:literal $text:literal,)* })*) => {
         /// A rule that is not kept.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Defect { $(#[doc = $text] $name,)* }
+        pub enum Defect { $($(#[doc = $text] $name,)*)* }
 
         impl Defect {
             /// Every switch there is.
-            pub const ALL: &[Defect] = &[$(Defect::$name,)*];
+            pub const ALL: &[Defect] = &[$($(Defect::$name,)*)*];
 
             /// Its stable name.
             pub fn id(self) -> &'static str {
-                match self { $(Defect::$name => $id,)* }
+                match self { $($(Defect::$name => $id,)*)* }
             }
 
             /// What the server does wrong.
             pub fn text(self) -> &'static str {
-                match self { $(Defect::$name => $text,)* }
+                match self { $($(Defect::$name => $text,)*)* }
+            }
+
+            /// What shows it.
+            pub fn kind(self) -> Kind {
+                match self { $($(Defect::$name => Kind::$kind,)*)* }
+            }
+
+            /// The switch of this name.
+            pub fn by_id(id: &str) -> Option<Defect> {
+                Defect::ALL.iter().copied().find(|defect| defect.id() == id)
             }
         }
     };
 }
 
 defects! {
-    NeedsNoHost "no-host" "HTTP/1.1 without Host is served",
-    TakesSameHostTwice "same-host-twice" "two equal Host fields are served",
-    TakesTwoHosts "two-hosts" "two different Host fields are served",
-    TakesAnyHost "any-host" "a Host that is no host is served",
-    FailsWithoutHostIn10 "no-host-1.0" "HTTP/1.0 without Host is answered 500",
-    TakesNoEmptyLine "empty-line" "an empty line before the request is refused",
-    TakesBlankBeforeColon "blank-before-colon" "a blank between field name and colon is served",
-    MistakesFolds "folds" "a folded line is answered 302",
-    HangsOnLeadingBlank "leading-blank" "a blank before the first field hangs",
-    TakesAnyLine "any-line" "field lines that are none are served",
-    FailsOnControls "controls" "control characters in a value are answered 500",
-    FailsOnBareCr "bare-cr" "a bare CR in a value is answered 500",
-    FailsOnBareLf "bare-lf" "a bare LF in a value is answered 500",
-    HangsOnLfLines "lf-lines" "a head with LF lines hangs",
-    TakesAnyTarget "any-target" "forbidden characters in the target are served",
-    FailsOnHighBytes "high-bytes" "bytes above 127 in the target are answered 500",
-    KnowsNoAbsoluteForm "absolute-form" "the absolute form is answered 404",
-    ListensToHost "host-wins" "with the absolute form, another Host is refused",
-    TakesAnyForm "any-form" "GET with an authority or an asterisk is served",
-    FailsOnAsterisk "asterisk" "OPTIONS * is answered 500",
-    ConnectsAnywhere "connect" "CONNECT is answered 200 whatever its port",
-    RefusesMinorVersions "minor-version" "HTTP/1.9 is answered 505",
-    HangsOnMajorVersions "major-version" "HTTP/2.0 as text hangs",
-    TakesAnyVersion "any-version" "versions that are none are served",
-    HangsOnHttp09 "http-0.9" "a line without a version hangs",
-    TakesAnyMethod "any-method" "every method is served as GET",
-    HangsOnGarbage "garbage" "bytes that are no request line hang",
-    BelievesLength "believes-length" "with both, Content-Length is believed and the connection stays",
-    AnswersTwice "answers-twice" "with both lengths, two answers come",
-    KeepsAfterFaultyFraming "faulty-framing" "after Transfer-Encoding in HTTP/1.0 the connection stays",
-    TakesAnyCoding "any-coding" "unknown codings are served as if they were none",
-    TakesChunkedAnywhere "chunked-anywhere" "chunked that is not last, or is there twice, is served",
-    ReadsNumbersFreely "free-numbers" "+1, 0x1, 1_0 and the like are served as lengths",
-    TakesLastLength "last-length" "of two Content-Lengths the last is believed",
-    RefusesEqualLengths "equal-lengths" "two equal Content-Lengths are answered 500",
-    Overflows "overflow" "lengths are kept in 64 bits and wrap",
-    ReadsSizesFreely "free-sizes" "chunk sizes are read as far as they can be",
-    RefusesExtensions "extensions" "chunk extensions are refused",
-    MergesTrailers "trailers" "a trailer is merged into the header, where a second Host is answered 500",
-    RefusesTrailers "no-trailers" "every trailer is answered 500",
-    ServesHalfBodies "half-bodies" "a body that ends early takes effect",
-    ForgetsHalfClosed "half-closed" "a client that ends inside a message is forgotten, not closed",
-    LeavesBodies "leaves-bodies" "the body of a GET is left to be read as a request",
-    AnswersBackwards "backwards" "pipelined answers come in the wrong order",
-    HangsAfterGarbage "garbage-behind" "garbage behind a good request hangs",
-    IgnoresClose "ignores-close" "after Connection: close further requests are served",
-    SendsBodyToHead "head-body" "the answer to HEAD has a body",
-    WaitsForBody "no-continue" "with Expect no 100 is sent: it waits for the body",
-    Continues10 "continue-1.0" "100 is sent to HTTP/1.0",
-    Upgrades "upgrades" "any upgrade is answered 101",
-    NamesNoMethods "no-allow" "405 has no Allow",
-    HasNoDate "no-date" "answers have no Date",
-    OverflowsRanges "range-overflow" "ranges that overflow are answered 500",
-    MultipliesRanges "range-multiply" "every range of a request is sent, however often",
-    BelievesBadDates "bad-dates" "a date that is none counts as now",
-    RefusesWithoutAWord "silent-refusal" "what is refused is closed without a byte",
-    StaysAfterRefusing "stays" "after 400 the connection stays",
-    FailsInsteadOfRefusing "fails" "what is to be refused is answered 500",
-    HangsInsteadOfRefusing "hangs" "what is to be refused hangs",
-    FailsOnEncodedNul "fails-on-nul" "%00 in the target is answered 500",
-    HangsOnEncodedNul "hangs-on-nul" "%00 in the target hangs",
-    DiesOnEncodedNul "dies-on-nul" "%00 in the target ends the server",
-    FailsOnBodyNul "body-nul" "NUL in a body is answered 500",
+    Syntax {
+        NeedsNoHost "no-host" "HTTP/1.1 without Host is served",
+        TakesSameHostTwice "same-host-twice" "two equal Host fields are served",
+        TakesTwoHosts "two-hosts" "two different Host fields are served",
+        TakesAnyHost "any-host" "a Host that is no host is served",
+        FailsWithoutHostIn10 "no-host-1.0" "HTTP/1.0 without Host is answered 500",
+        TakesNoEmptyLine "empty-line" "an empty line before the request is refused",
+        TakesBlankBeforeColon "blank-before-colon" "a blank between field name and colon is served",
+        MistakesFolds "folds" "a folded line is answered 302",
+        HangsOnLeadingBlank "leading-blank" "a blank before the first field hangs",
+        TakesAnyLine "any-line" "field lines that are none are served",
+        FailsOnControls "controls" "control characters in a value are answered 500",
+        FailsOnBareCr "bare-cr" "a bare CR in a value is answered 500",
+        FailsOnBareLf "bare-lf" "a bare LF in a value is answered 500",
+        HangsOnLfLines "lf-lines" "a head with LF lines hangs",
+        TakesAnyTarget "any-target" "forbidden characters in the target are served",
+        FailsOnHighBytes "high-bytes" "bytes above 127 in the target are answered 500",
+        KnowsNoAbsoluteForm "absolute-form" "the absolute form is answered 404",
+        ListensToHost "host-wins" "with the absolute form, another Host is refused",
+        TakesAnyForm "any-form" "GET with an authority or an asterisk is served",
+        FailsOnAsterisk "asterisk" "OPTIONS * is answered 500",
+        ConnectsAnywhere "connect" "CONNECT is answered 200 whatever its port",
+        RefusesMinorVersions "minor-version" "HTTP/1.9 is answered 505",
+        HangsOnMajorVersions "major-version" "HTTP/2.0 as text hangs",
+        TakesAnyVersion "any-version" "versions that are none are served",
+        HangsOnHttp09 "http-0.9" "a line without a version hangs",
+        TakesAnyMethod "any-method" "every method is served as GET",
+        HangsOnGarbage "garbage" "bytes that are no request line hang",
+        BelievesLength "believes-length" "with both, Content-Length is believed and the connection stays",
+        AnswersTwice "answers-twice" "with both lengths, two answers come",
+        KeepsAfterFaultyFraming "faulty-framing" "after Transfer-Encoding in HTTP/1.0 the connection stays",
+        TakesAnyCoding "any-coding" "unknown codings are served as if they were none",
+        TakesChunkedAnywhere "chunked-anywhere" "chunked that is not last, or is there twice, is served",
+        ReadsNumbersFreely "free-numbers" "+1, 0x1, 1_0 and the like are served as lengths",
+        TakesLastLength "last-length" "of two Content-Lengths the last is believed",
+        RefusesEqualLengths "equal-lengths" "two equal Content-Lengths are answered 500",
+        Overflows "overflow" "lengths are kept in 64 bits and wrap",
+        ReadsSizesFreely "free-sizes" "chunk sizes are read as far as they can be",
+        RefusesExtensions "extensions" "chunk extensions are refused",
+        MergesTrailers "trailers" "a trailer is merged into the header, where a second Host is answered 500",
+        RefusesTrailers "no-trailers" "every trailer is answered 500",
+        ServesHalfBodies "half-bodies" "a body that ends early takes effect",
+        ForgetsHalfClosed "half-closed" "a client that ends inside a message is forgotten, not closed",
+        LeavesBodies "leaves-bodies" "the body of a GET is left to be read as a request",
+        AnswersBackwards "backwards" "pipelined answers come in the wrong order",
+        HangsAfterGarbage "garbage-behind" "garbage behind a good request hangs",
+        IgnoresClose "ignores-close" "after Connection: close further requests are served",
+        SendsBodyToHead "head-body" "the answer to HEAD has a body",
+        WaitsForBody "no-continue" "with Expect no 100 is sent: it waits for the body",
+        Continues10 "continue-1.0" "100 is sent to HTTP/1.0",
+        Upgrades "upgrades" "any upgrade is answered 101",
+        NamesNoMethods "no-allow" "405 has no Allow",
+        HasNoDate "no-date" "answers have no Date",
+        OverflowsRanges "range-overflow" "ranges that overflow are answered 500",
+        MultipliesRanges "range-multiply" "every range of a request is sent, however often",
+        BelievesBadDates "bad-dates" "a date that is none counts as now",
+        RefusesWithoutAWord "silent-refusal" "what is refused is closed without a byte",
+        StaysAfterRefusing "stays" "after 400 the connection stays",
+        FailsInsteadOfRefusing "fails" "what is to be refused is answered 500",
+        HangsInsteadOfRefusing "hangs" "what is to be refused hangs",
+        FailsOnEncodedNul "fails-on-nul" "%00 in the target is answered 500",
+        HangsOnEncodedNul "hangs-on-nul" "%00 in the target hangs",
+        DiesOnEncodedNul "dies-on-nul" "%00 in the target ends the server",
+        FailsOnBodyNul "body-nul" "NUL in a body is answered 500",
+        FailsNowAndThen "now-and-then" "%00 in the target is answered 500 on every tenth connection",
+        CrashesOnThirdNul "crashes" "each third %00 in a target crashes the server; it is back 2 s later",
+    }
+    Limit {
+        LineOfAnyLength "no-line-limit" "a request line may be of any length",
+        FieldOfAnyLength "no-field-limit" "a field line, and all of them together, may be of any length",
+        AnyFields "no-count-limit" "there may be any number of field lines",
+        HeadOfAnyLength "no-head-limit" "field lines have no limit of any kind",
+        BodyOfAnyLength "no-body-limit" "a body may be of any length",
+        ReadsTooLongBodies "late-413" "a body beyond the limit is read whole before it is refused",
+        AnyExtensions "no-extension-limit" "chunk extensions may be of any length together",
+        AnyTrailers "no-trailer-limit" "trailers may be of any length together",
+        FailsAtLimits "limits-fail" "what is beyond a limit is answered 500",
+        HangsAtLimits "limits-hang" "what is beyond a limit hangs",
+        SaysBadRequestAtLimits "limits-400" "what is beyond a limit is answered 400, whatever it is",
+        LosesErrors "lost-error" "what is beyond a limit is reset, and the refusal with it",
+        SlowFields "slow-fields" "work grows with the square of the number of field lines",
+        SlowPairs "slow-pairs" "work grows with the square of the pairs and segments of a target and its cookies",
+        FailsOnManyPairs "many-pairs" "more than 500 pairs or segments are answered 500",
+        SlowChunks "slow-chunks" "work grows with the square of the number of chunks",
+        ForgetsPipelined "forgets-pipelined" "of requests that come together the ninth is not answered",
+    }
+    Deadline {
+        WaitsForSilent "no-silent-deadline" "a connection may be silent for ever",
+        WaitsForHeads "no-head-deadline" "a head may take for ever",
+        HeadPerRead "head-per-read" "the deadline of a head begins anew with each of its bytes",
+        WaitsForBodies "no-body-deadline" "a body may take for ever",
+        BodyPerRead "body-per-read" "the deadline of a body begins anew with each of its bytes",
+        WaitsForIdle "no-idle-deadline" "a connection may be idle for ever",
+        WaitsForReaders "no-send-deadline" "a client may take nothing of an answer for ever",
+    }
+    Connection {
+        SlowReads "slow-reads" "work grows with the square of the pieces in which a message comes",
+        RefusesSplitHeads "split-heads" "a head that comes in more than one piece is refused",
+        DropsHalfClosed "drops-half-closed" "a client that ends its side gets no answer any more",
+    }
+    Pressure {
+        TooStrict "too-strict" "a message, or the taking of an answer, may last one second in all",
+        FewSlots "few-slots" "eight connections are served at once, idle or not; others wait",
+        FewWorkers "few-workers" "eight requests are worked on at once, also while they are incomplete",
+        Sheds "sheds" "beyond eight connections 503 is answered",
+        RecoversSlowly "slow-recovery" "when all of eight workers were taken, nothing is answered for 10 s",
+        LosesSlotsToResets "leak-per-reset" "each connection that a client resets takes one of 64 slots for ever",
+        LosesSlotsToCloses "leak-per-close" "each connection closed before an answer takes one of 64 slots for ever",
+        ShortBacklog "short-backlog" "five connections wait to be accepted, one each 10 ms",
+        KeepsMemory "memory" "each request takes 64 KiB for ever",
+    }
 }

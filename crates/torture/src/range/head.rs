@@ -3,13 +3,19 @@
 mod fields;
 mod line;
 
-use super::{Defect, Defects, HEAD_MAX, LINE_MAX};
+use super::{BUFFER_MAX, Defect, Defects, FIELD_MAX, FIELDS_MAX, HEAD_MAX, LINE_MAX};
 pub(super) use line::Form;
+use units::Nanos;
+
+/// Pairs and segments that a server that fails on many of them takes.
+const PAIRS_MAX: u64 = 500;
 
 /// Why a request is not served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     Status(u16),
+    /// Something is longer than is taken.
+    Limit(u16),
     /// A defect: nothing is said, nothing is closed.
     Hang,
 }
@@ -19,12 +25,14 @@ pub(super) fn reason(status: u16) -> &'static str {
     match status {
         302 => "Found",
         404 => "Not Found",
+        408 => "Request Timeout",
         413 => "Content Too Large",
         414 => "URI Too Long",
         417 => "Expectation Failed",
         431 => "Request Header Fields Too Large",
         500 => "Internal Server Error",
         501 => "Not Implemented",
+        503 => "Service Unavailable",
         505 => "HTTP Version Not Supported",
         _ => "Bad Request",
     }
@@ -45,6 +53,8 @@ pub(super) struct Head {
     pub(super) chunked: bool,
     /// Both Content-Length and Transfer-Encoding are there.
     pub(super) both_lengths: bool,
+    /// The declared body is longer than is taken, and read all the same.
+    pub(super) too_long: bool,
     /// Transfer-Encoding in HTTP/1.0: faulty framing (RFC 9112 section 6.1).
     pub(super) faulty_framing: bool,
 }
@@ -64,6 +74,23 @@ impl Head {
         self.chunked || self.length.is_some_and(|length| length > 0)
     }
 
+    /// Pairs of the query and of cookies, segments of the path.
+    fn pairs(&self) -> u64 {
+        let marks = |text: &[u8]| text.iter().filter(|byte| b"/&;".contains(byte)).count() as u64;
+        let cookies = self.fields.iter().filter(|(name, _)| name == "cookie");
+        marks(&self.target) + cookies.map(|(_, value)| marks(value)).sum::<u64>()
+    }
+
+    /// The work that it makes: none, but for a defect.
+    pub(super) fn cost(&self, defects: &Defects) -> Nanos {
+        let square = |defect, count: u64, micros: u64| match defects.contains(&defect) {
+            true => Nanos::from_micros(count.pow(2) * micros),
+            false => Nanos::ZERO,
+        };
+        square(Defect::SlowFields, self.fields.len() as u64, 50)
+            + square(Defect::SlowPairs, self.pairs(), 1)
+    }
+
     /// Whether 100 is to be sent (RFC 9110 section 10.1.1).
     pub(super) fn wants_continue(&self, defects: &Defects) -> bool {
         let asked = self.says("expect", "100-continue") && self.has_body();
@@ -81,12 +108,16 @@ pub(super) fn read(buffer: &mut Vec<u8>, defects: &Defects) -> Result<Option<Hea
         }
         buffer.drain(..2);
     }
-    let Some(end) = buffer.iter().position(|byte| *byte == b'\n') else {
-        let long = buffer.len() > LINE_MAX;
-        return if long { Err(Refusal::Status(414)) } else { Ok(None) };
+    let most = |lifted: &[Defect], most: usize| match lifted.iter().any(|defect| has(*defect)) {
+        true => BUFFER_MAX,
+        false => most,
     };
-    if end + 1 > LINE_MAX {
-        return Err(Refusal::Status(414));
+    let line_max = most(&[Defect::LineOfAnyLength], LINE_MAX);
+    let Some(end) = buffer.iter().position(|byte| *byte == b'\n') else {
+        return if buffer.len() > line_max { Err(Refusal::Limit(414)) } else { Ok(None) };
+    };
+    if end + 1 > line_max {
+        return Err(Refusal::Limit(414));
     }
     let text = line::ended_well(&buffer[..=end], defects)?.to_vec();
     let request = line::read(&text, defects)?;
@@ -95,15 +126,23 @@ pub(super) fn read(buffer: &mut Vec<u8>, defects: &Defects) -> Result<Option<Hea
         true => Some(0),
         false => rest.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 2),
     };
-    let Some(length) = length else {
-        let long = buffer.len() > HEAD_MAX;
-        return if long { Err(Refusal::Status(431)) } else { Ok(None) };
-    };
-    let block = rest[..length].to_vec();
-    if end + length > HEAD_MAX {
-        return Err(Refusal::Status(431));
+    let all = [Defect::HeadOfAnyLength, Defect::FieldOfAnyLength, Defect::AnyFields];
+    if length.unwrap_or(rest.len()) > most(&all, HEAD_MAX) {
+        return Err(Refusal::Limit(431));
     }
+    let Some(length) = length else { return Ok(None) };
+    let block = rest[..length].to_vec();
     buffer.drain(..end + 1 + length + 2);
+    let lengths = || block.split(|byte| *byte == b'\n').map(|line| line.len().saturating_sub(1));
+    let field_max = most(&[Defect::HeadOfAnyLength, Defect::FieldOfAnyLength], FIELD_MAX);
+    let fields_max = most(&[Defect::HeadOfAnyLength, Defect::AnyFields], FIELDS_MAX);
+    if lengths().any(|length| length > field_max) || lengths().count() > fields_max + 1 {
+        return Err(Refusal::Limit(431));
+    }
     let fields = fields::read(&block, defects)?;
-    fields::understand(request, fields, defects).map(Some)
+    let head = fields::understand(request, fields, defects)?;
+    if head.pairs() > PAIRS_MAX && has(Defect::FailsOnManyPairs) {
+        return Err(Refusal::Status(500));
+    }
+    Ok(Some(head))
 }

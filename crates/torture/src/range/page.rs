@@ -1,19 +1,20 @@
 //! The server's one page, and the one that takes bodies.
 
 use super::head::{Form, Head, reason};
-use super::{Defect, Defects};
+use super::{Defect, Defects, RANGES_MAX};
 
 /// The page that is probed, and the one that takes bodies.
 pub const PATH: &str = "/page";
 pub const POST: &str = "/post";
+/// A page that is longer than all buffers between two programs, and its bytes.
+pub const BIG: &str = "/big";
+pub const BIG_LEN: usize = 20 << 20;
 /// What the page holds.
 pub const PAGE: &str =
     "The firing range answers.\nEvery line of this page is the same each time.\n";
 
 const DATE: &str = "Thu, 01 Jan 2026 00:00:00 GMT";
 const TAG: &str = "\"range\"";
-/// Ranges of one request that are sent.
-const RANGES_MAX: usize = 4;
 
 /// Everything but the status line and what frames it.
 struct Answer {
@@ -99,6 +100,7 @@ fn chosen(head: &Head, defects: &Defects) -> Answer {
         ("GET" | "HEAD", path) if path == PATH.as_bytes() || path == POST.as_bytes() => {
             get(head, defects)
         }
+        ("GET" | "HEAD", path) if path == BIG.as_bytes() => big(),
         (_, path) if path == PATH.as_bytes() => {
             let answer = Answer::new(405);
             match defects.contains(&Defect::NamesNoMethods) {
@@ -108,6 +110,12 @@ fn chosen(head: &Head, defects: &Defects) -> Answer {
         }
         _ => Answer::new(404),
     }
+}
+
+fn big() -> Answer {
+    let mut answer = Answer::new(200);
+    answer.body = PAGE.bytes().cycle().take(BIG_LEN).collect();
+    answer
 }
 
 /// Conditions (RFC 9110 section 13), then ranges (section 14).

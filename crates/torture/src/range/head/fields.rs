@@ -1,5 +1,6 @@
 //! Field lines, and what they say of the message.
 
+use super::super::BODY_MAX;
 use super::line::{RequestLine, is_token};
 use super::{Defect, Defects, Form, Head, Refusal};
 
@@ -139,6 +140,12 @@ fn lengths(head: &mut Head, defects: &Defects) -> Result<(), Refusal> {
     };
     let (lengths, codings) = (values("content-length"), values("transfer-encoding"));
     head.length = length(&lengths, defects)?;
+    if head.length.is_some_and(|length| length > BODY_MAX) && !has(Defect::BodyOfAnyLength) {
+        head.too_long = has(Defect::ReadsTooLongBodies);
+        if !head.too_long {
+            return Err(Refusal::Limit(413));
+        }
+    }
     if codings.is_empty() {
         return Ok(());
     }
@@ -175,7 +182,7 @@ fn length(values: &[Vec<u8>], defects: &Defects) -> Result<Option<u64>, Refusal>
             true if has(Defect::Overflows) => Some(text.bytes().fold(0_u64, |sum, digit| {
                 sum.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'))
             })),
-            true => text.parse().ok().filter(|length| *length <= super::super::BODY_MAX),
+            true => text.parse().ok(),
             false if has(Defect::ReadsNumbersFreely) => {
                 let bare = text.trim_start_matches(['+', '-']).trim_start_matches("0x");
                 let front: String = bare.chars().take_while(char::is_ascii_digit).collect();
@@ -183,7 +190,7 @@ fn length(values: &[Vec<u8>], defects: &Defects) -> Result<Option<u64>, Refusal>
             }
             false => return Err(Refusal::Status(400)),
         };
-        found.push(number.ok_or(Refusal::Status(413))?);
+        found.push(number.ok_or(Refusal::Limit(413))?);
     }
     match found.as_slice() {
         [] => Ok(None),

@@ -1,0 +1,320 @@
+//! One connection of the range.
+
+use super::body::{Body, Taken};
+use super::head::{self, Head, Refusal};
+use super::{Act, Defect, Defects, page};
+use super::{BODY, HEAD, IDLE, SEND, SILENT};
+use units::Nanos;
+
+/// Requests that are answered where one read brings more, if some are to be forgotten.
+const PIPELINED_MAX: u32 = 8;
+/// Time for a whole message, and for a whole answer, of a server that is too strict.
+const STRICT: Nanos = Nanos::from_secs(1);
+/// A piece of work takes no longer than this.
+const COST_MAX: Nanos = Nanos::from_secs(5);
+
+#[derive(Debug)]
+pub(super) struct Connection {
+    defects: Defects,
+    buffer: Vec<u8>,
+    state: State,
+    acts: Vec<Act>,
+    served: u32,
+    /// When the current wait began: connected, first byte of the head, head read, answered.
+    since: Nanos,
+    /// When the last byte came.
+    heard: Nanos,
+    /// Times that bytes came for the current message.
+    reads: u32,
+    /// Since when the client has taken nothing of what waits for it; when the first of it was sent.
+    unsent: Option<(Nanos, Nanos)>,
+    gave_up: bool,
+    /// The work that what came has made.
+    cost: Nanos,
+    /// Targets with %00 that the whole server has seen.
+    pub(super) nuls: u32,
+    /// Its number among the server's connections.
+    number: u64,
+    /// The server is at an end.
+    pub(super) dead: bool,
+}
+
+#[derive(Debug)]
+enum State {
+    Head,
+    Body(Box<(Head, Body)>),
+    /// Nothing further is read: closed, or hanging.
+    Over,
+}
+
+impl Connection {
+    pub(super) fn new(defects: &Defects, at: Nanos, number: u64) -> Connection {
+        Connection {
+            defects: defects.clone(),
+            buffer: Vec::new(),
+            state: State::Head,
+            acts: Vec::new(),
+            served: 0,
+            since: at,
+            heard: at,
+            reads: 0,
+            unsent: None,
+            gave_up: false,
+            cost: Nanos::ZERO,
+            nuls: 0,
+            number,
+            dead: false,
+        }
+    }
+
+    /// Bytes have come.
+    pub(super) fn receive(&mut self, at: Nanos, bytes: &[u8]) -> Vec<Act> {
+        if !matches!(self.state, State::Over) {
+            if matches!(self.state, State::Head) && self.buffer.is_empty() {
+                self.since = at;
+                self.reads = 0;
+            }
+            self.heard = at;
+            self.reads += 1;
+            if self.has(Defect::SlowReads) {
+                self.spend(Nanos(u64::from(self.reads) * 10));
+            }
+            self.buffer.extend_from_slice(bytes);
+            let before = self.served;
+            let split = self.reads > 1 && matches!(self.state, State::Head);
+            if split && self.has(Defect::RefusesSplitHeads) {
+                self.refuse(Refusal::Status(400));
+            }
+            while self.step(at, before) {}
+        }
+        std::mem::take(&mut self.acts)
+    }
+
+    /// The client has ended its side.
+    pub(super) fn ended(&mut self) -> Vec<Act> {
+        let half = !self.buffer.is_empty() || matches!(self.state, State::Body(_));
+        match &self.state {
+            State::Over => {}
+            State::Body(parts) if self.has(Defect::ServesHalfBodies) => {
+                let answer = page::answer(&parts.0, &self.defects, true);
+                self.acts.push(Act::Send(answer));
+                self.close();
+            }
+            _ if half && self.has(Defect::ForgetsHalfClosed) => self.state = State::Over,
+            _ => self.close(),
+        }
+        std::mem::take(&mut self.acts)
+    }
+
+    /// So many bytes wait for the client to read.
+    pub(super) fn unsent(&mut self, at: Nanos, bytes: u64) {
+        self.unsent = match (bytes, self.unsent) {
+            (0, _) => None,
+            _ if self.gave_up => None,
+            (_, Some((_, first))) => Some((at, first)),
+            (_, None) => Some((at, at)),
+        };
+    }
+
+    pub(super) fn has_unsent(&self) -> bool {
+        self.unsent.is_some()
+    }
+
+    /// When it gives up waiting.
+    pub(super) fn due(&self) -> Nanos {
+        if let Some((last, first)) = self.unsent {
+            return match (self.has(Defect::TooStrict), self.has(Defect::WaitsForReaders)) {
+                (true, _) => first + STRICT,
+                (_, true) => Nanos::NEVER,
+                _ => last + SEND,
+            };
+        }
+        let (span, endless, per_read) = match (&self.state, self.buffer.is_empty()) {
+            (State::Over, _) => return Nanos::NEVER,
+            (State::Body(_), _) => (BODY, Defect::WaitsForBodies, Defect::BodyPerRead),
+            (State::Head, false) => (HEAD, Defect::WaitsForHeads, Defect::HeadPerRead),
+            (State::Head, true) if self.served == 0 => {
+                (SILENT, Defect::WaitsForSilent, Defect::WaitsForSilent)
+            }
+            (State::Head, true) => (IDLE, Defect::WaitsForIdle, Defect::WaitsForIdle),
+        };
+        let message = !self.buffer.is_empty() || matches!(self.state, State::Body(_));
+        match self.has(endless) {
+            true => Nanos::NEVER,
+            _ if message && self.has(Defect::TooStrict) => self.since + STRICT,
+            _ if self.has(per_read) => self.heard + span,
+            _ => self.since + span,
+        }
+    }
+
+    /// Its time is up.
+    pub(super) fn wake(&mut self) -> Vec<Act> {
+        let message = !self.buffer.is_empty() || matches!(self.state, State::Body(_));
+        if self.unsent.take().is_some() {
+            self.gave_up = true;
+            self.acts.push(Act::GiveUp);
+        } else if message && !matches!(self.state, State::Over) {
+            self.acts.push(Act::Send(page::error(408, true, &self.defects)));
+            self.acts.push(Act::Close);
+        } else {
+            self.acts.push(Act::Close);
+        }
+        self.state = State::Over;
+        std::mem::take(&mut self.acts)
+    }
+
+    /// Between requests: nothing has come of the next one.
+    pub(super) fn is_idle(&self) -> bool {
+        matches!(self.state, State::Head) && self.buffer.is_empty()
+    }
+
+    /// Requests that were answered.
+    pub(super) fn served(&self) -> u32 {
+        self.served
+    }
+
+    /// The work since this was asked last.
+    pub(super) fn take_cost(&mut self) -> Nanos {
+        std::mem::take(&mut self.cost).min(COST_MAX)
+    }
+
+    fn has(&self, defect: Defect) -> bool {
+        self.defects.contains(&defect)
+    }
+
+    fn spend(&mut self, span: Nanos) {
+        self.cost += span;
+    }
+
+    fn close(&mut self) {
+        self.acts.push(Act::Close);
+        self.state = State::Over;
+    }
+
+    /// One step forward; false when more is needed. `before`: served before these bytes came.
+    fn step(&mut self, at: Nanos, before: u32) -> bool {
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Over => false,
+            State::Head => self.read_head(at),
+            State::Body(parts) => self.read_body(at, before, parts),
+        }
+    }
+
+    fn read_head(&mut self, at: Nanos) -> bool {
+        let behind = self.served > 0 && self.has(Defect::HangsAfterGarbage);
+        match head::read(&mut self.buffer, &self.defects) {
+            Ok(None) => {
+                self.state = State::Head;
+                false
+            }
+            Ok(Some(head)) => {
+                if head.wants_continue(&self.defects) && self.buffer.is_empty() {
+                    self.acts.push(Act::Send(b"HTTP/1.1 100 Continue\r\n\r\n".to_vec()));
+                }
+                self.spend(head.cost(&self.defects));
+                let body = Body::of(&head, &self.defects);
+                self.since = at;
+                self.state = State::Body(Box::new((head, body)));
+                true
+            }
+            Err(_) if behind => false,
+            Err(refusal) => self.refuse(refusal),
+        }
+    }
+
+    fn read_body(&mut self, at: Nanos, before: u32, mut parts: Box<(Head, Body)>) -> bool {
+        let body = &mut parts.1;
+        match body.take(&mut self.buffer, &self.defects) {
+            Ok(Taken::More) => {
+                self.state = State::Body(parts);
+                false
+            }
+            Ok(Taken::Done) => {
+                let cost = parts.1.cost(&self.defects);
+                self.spend(cost);
+                self.since = at;
+                self.serve(before, &parts.0)
+            }
+            Err(refusal) => self.refuse(refusal),
+        }
+    }
+
+    fn serve(&mut self, before: u32, head: &Head) -> bool {
+        self.served += 1;
+        self.reads = 0;
+        if self.breaks_on(head) {
+            return false;
+        }
+        if self.has(Defect::ForgetsPipelined) && self.served - before > PIPELINED_MAX {
+            return false;
+        }
+        let parting = !head.persistent && !self.has(Defect::IgnoresClose);
+        let faulty = head.faulty_framing || head.both_lengths && !head.chunked;
+        let closes = parting && !head.faulty_framing
+            || faulty
+                && !self.has(Defect::KeepsAfterFaultyFraming)
+                && !self.has(Defect::BelievesLength);
+        let answer = page::answer(head, &self.defects, closes);
+        let before = self.acts.len();
+        self.acts.push(Act::Send(answer.clone()));
+        if head.both_lengths && self.has(Defect::AnswersTwice) {
+            self.acts.push(Act::Send(answer));
+        }
+        if self.has(Defect::AnswersBackwards) && before > 0 {
+            self.acts.swap(before - 1, before);
+        }
+        if closes {
+            self.close();
+            return false;
+        }
+        self.state = State::Head;
+        true
+    }
+
+    /// Defects that show on what a target holds.
+    fn breaks_on(&mut self, head: &Head) -> bool {
+        let encoded = head.target.windows(3).any(|three| three == b"%00");
+        self.nuls += u32::from(encoded);
+        let now_and_then = self.has(Defect::FailsNowAndThen) && self.number.is_multiple_of(10);
+        let crashes = self.has(Defect::CrashesOnThirdNul) && self.nuls.is_multiple_of(3);
+        if encoded && (self.has(Defect::FailsOnEncodedNul) || now_and_then) {
+            self.acts.push(Act::Send(page::error(500, true, &self.defects)));
+            self.close();
+        } else if encoded && (self.has(Defect::DiesOnEncodedNul) || crashes) {
+            self.dead = true;
+        } else {
+            return encoded && self.has(Defect::HangsOnEncodedNul);
+        }
+        true
+    }
+
+    fn refuse(&mut self, refusal: Refusal) -> bool {
+        let status = match refusal {
+            Refusal::Hang => return false,
+            Refusal::Limit(_) if self.has(Defect::HangsAtLimits) => return false,
+            Refusal::Limit(_) if self.has(Defect::LosesErrors) => {
+                self.acts.push(Act::Reset);
+                self.state = State::Over;
+                return false;
+            }
+            Refusal::Limit(_) if self.has(Defect::FailsAtLimits) => 500,
+            Refusal::Limit(_) if self.has(Defect::SaysBadRequestAtLimits) => 400,
+            Refusal::Limit(status) | Refusal::Status(status) => status,
+        };
+        if self.has(Defect::HangsInsteadOfRefusing) {
+            return false;
+        }
+        if self.has(Defect::FailsInsteadOfRefusing) {
+            self.acts.push(Act::Send(page::error(500, true, &self.defects)));
+        } else if self.has(Defect::StaysAfterRefusing) {
+            self.acts.push(Act::Send(page::error(status, false, &self.defects)));
+            self.buffer.clear();
+            self.state = State::Head;
+            return false;
+        } else if !self.has(Defect::RefusesWithoutAWord) {
+            self.acts.push(Act::Send(page::error(status, true, &self.defects)));
+        }
+        self.close();
+        false
+    }
+}

@@ -1,0 +1,65 @@
+//! Slots: what a server can do at once, where a switch says that it is little.
+
+use super::{Defect, Defects};
+
+/// Connections, or requests, that a small pool serves at once.
+pub const POOL: usize = 8;
+/// Slots of a server that loses them.
+pub const LEAKY_POOL: usize = 64;
+
+/// How many slots there are, what takes one, and how many are taken.
+#[derive(Debug)]
+pub(super) struct Pool {
+    /// `None`: as many as wanted.
+    slots: Option<usize>,
+    /// An idle connection gives its slot back.
+    pub(super) idle_is_free: bool,
+    taken: usize,
+    lost: usize,
+}
+
+impl Pool {
+    pub(super) fn new(defects: &Defects) -> Pool {
+        let has = |defect| defects.contains(&defect);
+        let small = [Defect::FewSlots, Defect::FewWorkers, Defect::Sheds, Defect::RecoversSlowly];
+        let leaky = [Defect::LosesSlotsToResets, Defect::LosesSlotsToCloses];
+        let slots = match (small.map(has).contains(&true), leaky.map(has).contains(&true)) {
+            (true, _) => Some(POOL),
+            (_, true) => Some(LEAKY_POOL),
+            _ => None,
+        };
+        let by_connection = has(Defect::FewSlots) || has(Defect::Sheds);
+        let idle_is_free = !by_connection;
+        Pool { slots, idle_is_free, taken: 0, lost: 0 }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.slots.is_some_and(|slots| self.taken + self.lost >= slots)
+    }
+
+    /// False when there is none left.
+    pub(super) fn take(&mut self) -> bool {
+        let free = !self.is_full();
+        self.taken += usize::from(free);
+        free
+    }
+
+    /// Work that goes on needs one, whatever there is.
+    pub(super) fn take_at_all_events(&mut self) {
+        self.taken += 1;
+    }
+
+    pub(super) fn give_back(&mut self) {
+        self.taken -= 1;
+    }
+
+    /// A slot that nobody will ever have again.
+    pub(super) fn lose(&mut self) {
+        self.lost += 1;
+    }
+
+    /// After a restart.
+    pub(super) fn clear(&mut self) {
+        (self.taken, self.lost) = (0, 0);
+    }
+}

@@ -1,0 +1,352 @@
+//! The range as a whole: its connections, its slots, its time for work, its end and its restart.
+
+use super::connection::Connection;
+use super::pool::Pool;
+use super::{Act, Defect, Defects, page};
+use std::collections::{BTreeMap, VecDeque};
+use units::Nanos;
+
+/// How long a supervisor needs to start a server that crashed again.
+pub const RESTART: Nanos = Nanos::from_secs(2);
+/// How long a server that recovers slowly answers nothing once its slots were all taken.
+pub const RECOVERY: Nanos = Nanos::from_secs(10);
+/// Connections that wait to be accepted where the queue is short, one of which is accepted in this
+/// time.
+pub const BACKLOG: usize = 5;
+pub const ACCEPT_EVERY: Nanos = Nanos::from_millis(10);
+/// A first connection attempt that is lost is repeated after this (RFC 6298 section 2).
+pub const RETRANSMIT: Nanos = Nanos::from_secs(1);
+/// How long an answer takes that a half-closed client is not to get.
+const ANSWER_TIME: Nanos = Nanos::from_millis(50);
+/// Bytes that a connection without a slot may send before the rest is dropped.
+const WAITING_MAX: usize = 1 << 20;
+/// Bytes kept for each request, and in all, of a server that forgets to free them.
+const LEAK: usize = 64 << 10;
+const LEAK_MAX: usize = 256 << 20;
+
+/// What becomes of a connection attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    Accept,
+    /// The queue is full: the client's kernel tries again after this, and is heard.
+    Later(Nanos),
+    /// Nobody listens.
+    Refuse,
+}
+
+/// A server of many connections.
+#[derive(Debug)]
+pub struct Range {
+    defects: Defects,
+    pool: Pool,
+    seats: BTreeMap<u64, Seat>,
+    /// Who waits for a slot, longest first.
+    queue: VecDeque<u64>,
+    /// What is to be done, by instant, in order.
+    acts: BTreeMap<(Nanos, u64), (u64, Act)>,
+    numbered: u64,
+    connections: u64,
+    /// Its one thread is at work until then.
+    busy_until: Nanos,
+    /// The next connection is accepted then, where that takes time.
+    accept_free: Nanos,
+    /// Gone until then.
+    dead_until: Nanos,
+    nuls: u32,
+    /// Memory that is never freed.
+    leaked: Vec<Vec<u8>>,
+}
+
+#[derive(Debug)]
+struct Seat {
+    connection: Connection,
+    /// Has a slot; waits for one.
+    holds: bool,
+    queued: bool,
+    /// Nothing that it says is read before.
+    from: Nanos,
+    /// Came without being read yet.
+    waiting: Vec<u8>,
+    /// The client's end came meanwhile.
+    half_closed: bool,
+    /// The server has ended it.
+    closed: bool,
+}
+
+impl Range {
+    pub fn new(defects: &Defects) -> Range {
+        Range {
+            defects: defects.clone(),
+            pool: Pool::new(defects),
+            seats: BTreeMap::new(),
+            queue: VecDeque::new(),
+            acts: BTreeMap::new(),
+            numbered: 0,
+            connections: 0,
+            busy_until: Nanos::ZERO,
+            accept_free: Nanos::ZERO,
+            dead_until: Nanos::ZERO,
+            nuls: 0,
+            leaked: Vec::new(),
+        }
+    }
+
+    /// A connection is there; `id` is the caller's own, free again once it is [`gone`](Self::gone).
+    pub fn connect(&mut self, at: Nanos, id: u64) -> Entry {
+        if at < self.dead_until {
+            return Entry::Refuse;
+        }
+        let (mut entry, mut from) = (Entry::Accept, at);
+        if self.has(Defect::ShortBacklog) {
+            from = self.accept_free.max(at);
+            if (from - at).0 / ACCEPT_EVERY.0 > BACKLOG as u64 {
+                entry = Entry::Later(RETRANSMIT);
+                from = at + RETRANSMIT;
+            } else {
+                self.accept_free = from + ACCEPT_EVERY;
+            }
+        }
+        self.connections += 1;
+        let connection = Connection::new(&self.defects, from, self.connections);
+        let seat = Seat {
+            connection,
+            holds: false,
+            queued: false,
+            from,
+            waiting: Vec::new(),
+            half_closed: false,
+            closed: false,
+        };
+        self.seats.insert(id, seat);
+        if self.has(Defect::Sheds) && self.pool.is_full() {
+            self.do_later(at, id, Act::Send(page::error(503, true, &self.defects)));
+            self.do_later(at, id, Act::Close);
+            self.close(at, id);
+        } else if !self.pool.idle_is_free {
+            self.seat(at, id);
+        }
+        entry
+    }
+
+    pub fn receive(&mut self, at: Nanos, id: u64, bytes: &[u8]) {
+        let Some(seat) = self.seats.get_mut(&id).filter(|seat| !seat.closed) else { return };
+        let unread = seat.queued || seat.from > at;
+        let most = if unread { WAITING_MAX } else { usize::MAX };
+        let room = most.saturating_sub(seat.waiting.len()).min(bytes.len());
+        seat.waiting.extend_from_slice(&bytes[..room]);
+        self.serve(at, id);
+    }
+
+    /// The client has ended its side.
+    pub fn half_closed(&mut self, at: Nanos, id: u64) {
+        if self.has(Defect::DropsHalfClosed) {
+            self.acts.retain(|_, (whose, act)| *whose != id || !matches!(act, Act::Send(_)));
+        }
+        let Some(seat) = self.seats.get_mut(&id).filter(|seat| !seat.closed) else { return };
+        seat.half_closed = true;
+        self.serve(at, id);
+    }
+
+    /// So many bytes that were to be sent wait for the client to read them.
+    pub fn unsent(&mut self, at: Nanos, id: u64, bytes: u64) {
+        let Some(seat) = self.seats.get_mut(&id) else { return };
+        seat.connection.unsent(at, bytes);
+        if bytes > 0 && !std::mem::replace(&mut seat.holds, true) {
+            self.pool.take_at_all_events();
+        }
+        let over = seat.closed || seat.connection.is_idle() && self.pool.idle_is_free;
+        if bytes == 0 && over {
+            self.free(at, id);
+        }
+    }
+
+    /// The connection is no more; `reset`: the client broke it.
+    pub fn gone(&mut self, at: Nanos, id: u64, reset: bool) {
+        let unheard = self.seats.get(&id).is_some_and(|seat| seat.connection.served() == 0);
+        let lost = reset && self.has(Defect::LosesSlotsToResets)
+            || !reset && unheard && self.has(Defect::LosesSlotsToCloses);
+        if lost {
+            self.pool.lose();
+        }
+        self.queue.retain(|waiting| *waiting != id);
+        if let Some(seat) = self.seats.get_mut(&id) {
+            seat.connection.unsent(at, 0);
+        }
+        self.close(at, id);
+        self.seats.remove(&id);
+        self.acts.retain(|_, (whose, _)| *whose != id);
+    }
+
+    /// When there is something to do; `NEVER` when nothing is to come of its own accord.
+    pub fn due(&self) -> Nanos {
+        let act = self.acts.keys().next().map_or(Nanos::NEVER, |(at, _)| *at);
+        self.seats.values().map(Seat::due).fold(act, Nanos::min)
+    }
+
+    /// Everything that is to be done until now, in order.
+    pub fn acts(&mut self, at: Nanos) -> Vec<(u64, Act)> {
+        let due: Vec<u64> =
+            self.seats.iter().filter(|(_, seat)| seat.due() <= at).map(|(id, _)| *id).collect();
+        for id in due {
+            self.wake(at, id);
+        }
+        let rest = self.acts.split_off(&(at.saturating_add(Nanos(1)), 0));
+        std::mem::replace(&mut self.acts, rest).into_values().collect()
+    }
+
+    /// How many connections a host's kernel is to queue, and how often one is to be accepted, where
+    /// that is short.
+    pub fn backlog(&self) -> Option<(usize, Nanos)> {
+        self.has(Defect::ShortBacklog).then_some((BACKLOG, ACCEPT_EVERY))
+    }
+
+    /// Nobody listens until then.
+    pub fn dead_until(&self) -> Nanos {
+        self.dead_until
+    }
+
+    fn has(&self, defect: Defect) -> bool {
+        self.defects.contains(&defect)
+    }
+
+    /// Finds a slot, or a place in the queue; whether it has one.
+    fn seat(&mut self, at: Nanos, id: u64) -> bool {
+        let Some(seat) = self.seats.get_mut(&id) else { return false };
+        if seat.holds {
+            return true;
+        }
+        seat.holds = self.pool.take();
+        let holds = seat.holds;
+        if !holds && !std::mem::replace(&mut seat.queued, true) {
+            self.queue.push_back(id);
+        }
+        if self.pool.is_full() && self.has(Defect::RecoversSlowly) {
+            self.busy_until = at + RECOVERY;
+        }
+        holds
+    }
+
+    /// Reads what waits.
+    fn serve(&mut self, at: Nanos, id: u64) {
+        if !self.seats.get(&id).is_some_and(|seat| seat.from <= at && !seat.closed) {
+            return;
+        }
+        if !self.seat(at, id) {
+            return;
+        }
+        let Some(seat) = self.seats.get_mut(&id) else { return };
+        let before = seat.connection.served();
+        seat.connection.nuls = self.nuls;
+        let bytes = std::mem::take(&mut seat.waiting);
+        let mut acts = match bytes.is_empty() {
+            true => Vec::new(),
+            false => seat.connection.receive(at, &bytes),
+        };
+        if seat.half_closed {
+            seat.half_closed = false;
+            if self.defects.contains(&Defect::DropsHalfClosed) {
+                acts.retain(|act| !matches!(act, Act::Send(_)));
+            }
+            acts.extend(seat.connection.ended());
+        }
+        self.nuls = seat.connection.nuls;
+        self.busy_until = self.busy_until.max(at) + seat.connection.take_cost();
+        let (dead, idle) = (seat.connection.dead, seat.connection.is_idle());
+        let served = seat.connection.served() - before;
+        if dead {
+            return self.die(at);
+        }
+        if served > 0 && self.has(Defect::KeepsMemory) && self.leaked.len() < LEAK_MAX / LEAK {
+            self.leaked.push(vec![1; LEAK]);
+        }
+        self.carry(at, id, acts);
+        if idle && self.pool.idle_is_free {
+            self.free(at, id);
+        }
+    }
+
+    fn wake(&mut self, at: Nanos, id: u64) {
+        let Some(seat) = self.seats.get_mut(&id) else { return };
+        if seat.waiting.is_empty() && !seat.half_closed {
+            let acts = seat.connection.wake();
+            self.carry(at, id, acts);
+        } else {
+            self.serve(at, id);
+        }
+    }
+
+    fn carry(&mut self, at: Nanos, id: u64, acts: Vec<Act>) {
+        let when = if self.has(Defect::DropsHalfClosed) { at + ANSWER_TIME } else { at };
+        for act in acts {
+            let ends = !matches!(act, Act::Send(_));
+            self.do_later(when, id, act);
+            if ends {
+                self.close(at, id);
+            }
+        }
+    }
+
+    fn do_later(&mut self, at: Nanos, id: u64, act: Act) {
+        self.numbered += 1;
+        let when = at.max(self.busy_until);
+        self.acts.insert((when, self.numbered), (id, act));
+    }
+
+    /// The server has ended this connection, or it is gone.
+    fn close(&mut self, at: Nanos, id: u64) {
+        if let Some(seat) = self.seats.get_mut(&id) {
+            seat.closed = true;
+            if !seat.connection.has_unsent() {
+                self.free(at, id);
+            }
+        }
+    }
+
+    /// Gives a slot to who waits for one.
+    fn free(&mut self, at: Nanos, id: u64) {
+        let Some(seat) = self.seats.get_mut(&id) else { return };
+        if !std::mem::take(&mut seat.holds) {
+            return;
+        }
+        self.pool.give_back();
+        if self.pool.is_full() {
+            return;
+        }
+        if let Some(next) = self.queue.pop_front() {
+            if let Some(seat) = self.seats.get_mut(&next) {
+                seat.queued = false;
+            }
+            self.seat(at, next);
+            self.serve(at, next);
+        }
+    }
+
+    fn die(&mut self, at: Nanos) {
+        let forever = self.has(Defect::DiesOnEncodedNul);
+        self.dead_until = if forever { Nanos::NEVER } else { at + RESTART };
+        self.acts.clear();
+        self.busy_until = Nanos::ZERO;
+        self.queue.clear();
+        self.pool.clear();
+        for seat in self.seats.values_mut() {
+            seat.closed = true;
+            seat.holds = false;
+        }
+        for id in self.seats.keys().copied().collect::<Vec<u64>>() {
+            self.do_later(at, id, Act::Reset);
+        }
+    }
+}
+
+impl Seat {
+    fn due(&self) -> Nanos {
+        // whoever waits for a slot has not been looked at: no clock runs
+        if self.queued || self.closed && !self.connection.has_unsent() {
+            return Nanos::NEVER;
+        }
+        match self.waiting.is_empty() && !self.half_closed {
+            true => self.connection.due(),
+            false => self.from,
+        }
+    }
+}
