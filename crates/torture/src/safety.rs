@@ -1,6 +1,14 @@
-//! Who may be tortured. Loopback is free; private addresses are somebody's, perhaps not mine; a
-//! public address needs consent that lies on the server. No option turns this off.
+//! Who may be tortured, how much, on whose permission, and what is written down of it.
 
 mod address;
+mod bounds;
+pub mod chain;
+mod front;
+mod governor;
+pub mod proof;
 
 pub use address::{Class, PORTS_REFUSED, class, strictest};
+pub use bounds::{Asked, Bounds, LOST_PUBLIC_MAX};
+pub use front::front;
+pub use governor::{Admission, Governor, Leave, Requests, STOP_FIELD, Spent};
+pub use proof::{Group, Proof};

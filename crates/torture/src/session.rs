@@ -94,6 +94,15 @@ pub enum Stop {
 }
 
 impl Stop {
+    pub fn id(&self) -> &'static str {
+        match self {
+            Stop::Interrupted => "interrupted",
+            Stop::Bound(_) => "bound",
+            Stop::Wish(_) => "wish",
+            Stop::Permission(_) => "permission",
+        }
+    }
+
     /// Why, as the end of "it ended early: ".
     pub fn why(&self) -> &str {
         match self {

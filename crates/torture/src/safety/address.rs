@@ -42,9 +42,10 @@ pub fn class(address: IpAddr) -> Class {
     }
 }
 
-/// The strictest class of all addresses of a name; `Local` without any.
+/// The strictest class of all addresses of a name; `Never` without any: nobody is there to have
+/// permitted it.
 pub fn strictest(addresses: &[IpAddr]) -> Class {
-    addresses.iter().map(|address| class(*address)).max().unwrap_or(Class::Local)
+    addresses.iter().map(|address| class(*address)).max().unwrap_or(Class::Never)
 }
 
 fn class_v4(address: Ipv4Addr) -> Class {
@@ -164,5 +165,6 @@ mod tests {
         assert_eq!(strictest(&addresses[..1]), Class::Local);
         assert_eq!(strictest(&addresses[..2]), Class::Private);
         assert_eq!(strictest(&addresses), Class::Public);
+        assert_eq!(strictest(&[]), Class::Never);
     }
 }

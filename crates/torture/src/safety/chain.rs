@@ -1,0 +1,280 @@
+//! Lines that vouch for each other: each is a JSON object that begins with its own digest and the
+//! digest of the line before it, so that a line that was edited, removed or moved shows. The text of
+//! the last line's link stands in a second place, so that lines missing at the end show too.
+//!
+//! It stops accidents and afterthoughts. Who may write both files and has this program can make a
+//! new chain.
+
+use sha2::{Digest, Sha256};
+
+/// The place of a line in its chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Counted from one; 0 before the first line.
+    pub line: u64,
+    /// SHA-256 of the line behind its own digest, in hexadecimal digits.
+    pub hash: String,
+}
+
+const HASH_LEN: usize = 64;
+
+impl Link {
+    /// Before the first line.
+    pub fn start() -> Link {
+        Link { line: 0, hash: "0".repeat(HASH_LEN) }
+    }
+
+    /// As it stands in the second place.
+    pub fn to_text(&self) -> String {
+        format!("{} {}\n", self.line, self.hash)
+    }
+
+    /// `None`: this is no link.
+    pub fn parse(text: &str) -> Option<Link> {
+        let (line, hash) = text.strip_suffix('\n').unwrap_or(text).split_once(' ')?;
+        let line = line.parse().ok()?;
+        is_hash(hash).then(|| Link { line, hash: hash.to_owned() })
+    }
+}
+
+/// The next line, without a line feed, and its link. `fields` are the members of a JSON object,
+/// without braces. `torn`: what a crash left of a line stands before it.
+pub fn seal(before: &Link, torn: Option<&[u8]>, fields: &str) -> (String, Link) {
+    debug_assert!(!fields.contains('\n'), "a line is one line");
+    let torn = torn.map_or(String::new(), |rest| format!("\"torn\":\"{}\",", digest(rest)));
+    let line = before.line + 1;
+    let rest = format!("\"prev\":\"{}\",\"line\":{line},{torn}{fields}}}", before.hash);
+    let hash = digest(rest.as_bytes());
+    (format!("{{\"hash\":\"{hash}\",{rest}"), Link { line, hash })
+}
+
+/// A line as far as the chain goes.
+struct Sealed<'a> {
+    link: Link,
+    prev: &'a str,
+    torn: Option<&'a str>,
+    /// Its digest is its own.
+    whole: bool,
+}
+
+fn open(line: &[u8]) -> Option<Sealed<'_>> {
+    let text = std::str::from_utf8(line).ok()?;
+    let rest = text.strip_prefix("{\"hash\":\"")?;
+    let (hash, rest) = rest.split_at_checked(HASH_LEN)?;
+    let rest = rest.strip_prefix("\",")?;
+    let whole = digest(rest.as_bytes()) == hash;
+    let inner = rest.strip_prefix("\"prev\":\"")?;
+    let (prev, inner) = inner.split_at_checked(HASH_LEN)?;
+    let inner = inner.strip_prefix("\",\"line\":")?;
+    let (number, inner) = inner.split_once(',')?;
+    let torn = inner.strip_prefix("\"torn\":\"").and_then(|rest| rest.get(..HASH_LEN));
+    let link = Link { line: number.parse().ok()?, hash: hash.to_owned() };
+    (is_hash(hash) && is_hash(prev)).then_some(Sealed { link, prev, torn, whole })
+}
+
+/// What is wrong with a chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Breach {
+    /// The line of the file, counted from one.
+    pub line: u64,
+    pub why: String,
+}
+
+/// A chain without a breach.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sound {
+    /// Of the last line.
+    pub last: Link,
+    /// Lines that a crash cut off, and that the next line vouches for.
+    pub torn: u64,
+    /// What a crash left of the last line; the next line that is written vouches for it.
+    pub tail: Option<Vec<u8>>,
+}
+
+/// Holds every line against the one before it, and the end against `head`, the link that stands in
+/// the second place.
+///
+/// # Errors
+/// The first line that is not as it was written.
+pub fn verify(text: &[u8], head: Option<&Link>) -> Result<Sound, Breach> {
+    let mut found = Sound { last: Link::start(), torn: 0, tail: None };
+    let mut at_head = head.is_none_or(|head| *head == found.last);
+    let mut pieces: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
+    // what follows the last line feed is empty, or was cut off
+    let tail = pieces.pop().filter(|tail| !tail.is_empty());
+    let mut torn: Option<&[u8]> = None;
+    for (index, piece) in pieces.iter().enumerate() {
+        let place = index as u64 + 1;
+        let breach = |why: String| Err(Breach { line: place, why });
+        let Some(sealed) = open(piece) else {
+            if torn.is_some() {
+                return breach("it is no line of the log".to_owned());
+            }
+            torn = Some(piece);
+            continue;
+        };
+        if !sealed.whole {
+            return breach("it was edited: its digest is not its own".to_owned());
+        }
+        if let Some(rest) = torn.take() {
+            if sealed.torn != Some(digest(rest).as_str()) {
+                let why = "it was edited: it is no line of the log".to_owned();
+                return Err(Breach { line: place - 1, why });
+            }
+            found.torn += 1;
+        }
+        if let Some(why) = out_of_place(&found.last, &sealed) {
+            return breach(why);
+        }
+        at_head |= head == Some(&sealed.link);
+        found.last = sealed.link;
+    }
+    let after = pieces.len() as u64;
+    if torn.is_some() {
+        return Err(Breach { line: after, why: "it was edited: it is no line of the log".into() });
+    }
+    match head {
+        Some(head) if !at_head && head.line > found.last.line => Err(Breach {
+            line: after + 1,
+            why: format!("the log had {} lines: the last of them are missing", head.line),
+        }),
+        Some(head) if !at_head => Err(Breach {
+            line: head.line,
+            why: "it is not the line that was written: the chain was made anew".to_owned(),
+        }),
+        None if after > 0 => Err(Breach {
+            line: after,
+            why: "nothing vouches for the end: the file that names the last line is missing".into(),
+        }),
+        _ => {
+            found.tail = tail.map(<[u8]>::to_vec);
+            Ok(found)
+        }
+    }
+}
+
+fn out_of_place(last: &Link, sealed: &Sealed<'_>) -> Option<String> {
+    let expected = last.line + 1;
+    let found = sealed.link.line;
+    if found > expected {
+        return Some(format!(
+            "it is number {found} where number {expected} should be: lines are missing before it"
+        ));
+    }
+    if found < expected {
+        return Some(format!(
+            "it is number {found} where number {expected} should be: it was moved or added"
+        ));
+    }
+    (sealed.prev != last.hash)
+        .then(|| "the line before it is not the one it was written after".into())
+}
+
+fn is_hash(text: &str) -> bool {
+    text.len() == HASH_LEN
+        && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+}
+
+fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn chain(count: u64) -> (Vec<String>, Link) {
+        let (mut lines, mut last) = (Vec::new(), Link::start());
+        for index in 0..count {
+            let (line, link) = seal(&last, None, &format!("\"kind\":\"case\",\"n\":{index}"));
+            lines.push(line);
+            last = link;
+        }
+        (lines, last)
+    }
+
+    fn text(lines: &[String]) -> Vec<u8> {
+        lines.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect()
+    }
+
+    #[track_caller]
+    fn breach(lines: &[String], head: &Link) -> String {
+        let found = verify(&text(lines), Some(head)).unwrap_err();
+        format!("line {}: {}", found.line, found.why)
+    }
+
+    #[test]
+    fn a_whole_chain_is_sound() {
+        for count in [0, 1, 5] {
+            let (lines, last) = chain(count);
+            let found = verify(&text(&lines), Some(&last)).unwrap();
+            assert_eq!(found, Sound { last: last.clone(), torn: 0, tail: None });
+            assert_eq!(Link::parse(&last.to_text()), Some(last));
+        }
+        // a crash between the line and the second place
+        let (lines, last) = chain(5);
+        let (_, before) = chain(4);
+        assert_eq!(verify(&text(&lines), Some(&before)).unwrap().last, last);
+    }
+
+    #[test]
+    fn what_was_done_to_it_is_named() {
+        let (lines, last) = chain(5);
+        let mut edited = lines.clone();
+        edited[2] = edited[2].replace("\"n\":2", "\"n\":3");
+        assert_eq!(breach(&edited, &last), "line 3: it was edited: its digest is not its own");
+        let mut spoiled = lines.clone();
+        spoiled[2] = "nothing".to_owned();
+        assert_eq!(breach(&spoiled, &last), "line 3: it was edited: it is no line of the log");
+        let mut less = lines.clone();
+        less.remove(1);
+        assert!(breach(&less, &last).starts_with("line 2: it is number 3 where number 2"));
+        let mut moved = lines.clone();
+        moved.swap(1, 2);
+        assert!(breach(&moved, &last).starts_with("line 2: it is number 3 where number 2"));
+        let mut more = lines.clone();
+        more.insert(2, lines[1].clone());
+        assert!(breach(&more, &last).contains("line 3: it is number 2 where number 3"));
+        assert!(breach(&lines[..3], &last).starts_with("line 4: the log had 5 lines"));
+        assert!(breach(&[], &last).starts_with("line 1: the log had 5 lines"));
+        let mut other = lines.clone();
+        (other[4], _) = seal(&chain(4).1, None, "\"kind\":\"other\"");
+        assert!(breach(&other, &last).starts_with("line 5: it is not the line that was written"));
+        let found = verify(&text(&lines), None).unwrap_err();
+        assert!(found.why.starts_with("nothing vouches for the end"), "{found:?}");
+    }
+
+    #[test]
+    fn a_line_that_a_crash_cut_off_is_recognised_and_continued_after() {
+        let (lines, last) = chain(3);
+        let mut bytes = text(&lines);
+        let rest = &lines[2].as_bytes()[..40];
+        bytes.extend_from_slice(rest);
+        let found = verify(&bytes, Some(&last)).unwrap();
+        assert_eq!(found.tail.as_deref(), Some(rest));
+        let (next, link) = seal(&found.last, found.tail.as_deref(), "\"kind\":\"begin\"");
+        bytes.extend_from_slice(format!("\n{next}\n").as_bytes());
+        let found = verify(&bytes, Some(&link)).unwrap();
+        assert_eq!((found.torn, found.last, found.tail), (1, link, None));
+    }
+
+    proptest! {
+        #[test]
+        fn no_single_byte_can_be_changed(at in 0_usize..10_000, by in 1_u8..=255) {
+            let (lines, last) = chain(6);
+            let mut bytes = text(&lines);
+            let at = at % bytes.len();
+            bytes[at] ^= by;
+            let found = verify(&bytes, Some(&last));
+            // the last line feed gone is a line cut off, which the second place still vouches for
+            prop_assert!(found.is_err(), "{found:?}");
+        }
+
+        #[test]
+        fn any_bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..2_000)) {
+            verify(&bytes, Some(&Link::start())).ok();
+            Link::parse(&String::from_utf8_lossy(&bytes));
+        }
+    }
+}

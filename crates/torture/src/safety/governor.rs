@@ -1,0 +1,295 @@
+//! The bounds, kept: every connection, request and byte of a torture is asked for here before it
+//! goes out, on whichever stage it is said. It also knows why a run has to stop.
+//!
+//! Bounds per second hold for every second, wherever it begins: a window slides over what went out.
+
+mod requests;
+mod window;
+
+pub use requests::{Leave, Requests};
+
+use super::Bounds;
+use crate::session::Stop;
+use crate::talk::{End, Talk};
+use conduit::Peer;
+use std::net::SocketAddr;
+use units::Nanos;
+use window::Window;
+
+/// What went out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    pub connections: u64,
+    pub requests: u64,
+    pub bytes: u64,
+}
+
+impl Spent {
+    /// What went out since `before`.
+    pub fn since(self, before: Spent) -> Spent {
+        Spent {
+            connections: self.connections - before.connections,
+            requests: self.requests - before.requests,
+            bytes: self.bytes - before.bytes,
+        }
+    }
+}
+
+/// Whether a connection may be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    Now,
+    /// To be asked again then.
+    At(Nanos),
+    /// The run has stopped, or the peer is none of the addresses that were permitted.
+    Never,
+}
+
+/// The field by which a server asks a tester to stop, and its value.
+pub const STOP_FIELD: (&str, &str) = ("loadstone-torture", "stop");
+
+/// How soon a connection that finds no room asks again.
+const ASK_AGAIN: Nanos = Nanos::from_millis(10);
+/// Connections and new connections a second that are kept free for probes, at most half of all.
+const PROBES_OPEN: u64 = 4;
+const PROBES_OPENED: u64 = 10;
+/// Bytes a second that are kept free for probes, at most a quarter of all.
+const PROBES_BYTES: u64 = 8 << 10;
+/// The smallest piece worth waiting for, in parts of a second's bytes.
+const PIECE: u64 = 64;
+
+/// Keeps the bounds.
+#[derive(Clone, Debug)]
+pub struct Governor {
+    bounds: Option<Bounds>,
+    /// The addresses that were classified; empty: any.
+    pinned: Vec<SocketAddr>,
+    /// PUT, DELETE and PATCH are permitted.
+    writes: bool,
+    open: u64,
+    opens: Window,
+    requests: Window,
+    bytes: Window,
+    spent: Spent,
+    began: Option<Nanos>,
+    /// A case has begun; from its first connection on its time counts.
+    case_ends: CaseTime,
+    lost_since: Option<Nanos>,
+    stop: Option<Stop>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CaseTime {
+    None,
+    NotBegun,
+    Ends(Nanos),
+}
+
+impl Governor {
+    /// Permits what `bounds` say, towards these addresses alone.
+    pub fn new(bounds: Bounds, pinned: Vec<SocketAddr>, writes: bool) -> Governor {
+        Governor {
+            opens: Window::new(Some(bounds.opens_max)),
+            requests: Window::new(bounds.requests_max),
+            bytes: Window::new(bounds.bytes_max),
+            bounds: Some(bounds),
+            pinned,
+            writes,
+            ..Governor::unbounded()
+        }
+    }
+
+    /// Permits everything: for a made-up world.
+    pub fn unbounded() -> Governor {
+        Governor {
+            bounds: None,
+            pinned: Vec::new(),
+            writes: true,
+            open: 0,
+            opens: Window::new(None),
+            requests: Window::new(None),
+            bytes: Window::new(None),
+            spent: Spent::default(),
+            began: None,
+            case_ends: CaseTime::None,
+            lost_since: None,
+            stop: None,
+        }
+    }
+
+    pub fn bounds(&self) -> Option<&Bounds> {
+        self.bounds.as_ref()
+    }
+
+    pub fn writes(&self) -> bool {
+        self.writes
+    }
+
+    pub fn spent(&self) -> Spent {
+        self.spent
+    }
+
+    /// Connections open now.
+    pub fn open(&self) -> u64 {
+        self.open
+    }
+
+    /// Ends the run; the first reason stands.
+    pub fn stop(&mut self, why: Stop) {
+        self.stop.get_or_insert(why);
+    }
+
+    pub fn stopped(&self) -> Option<&Stop> {
+        self.stop.as_ref()
+    }
+
+    /// Looks at the clock: whether the run has lasted too long, or probes were lost for too long.
+    pub fn look(&mut self, now: Nanos) {
+        let Some(bounds) = &self.bounds else { return };
+        let shown = units::show::duration;
+        if let (Some(began), Some(span)) = (self.began, bounds.run_max)
+            && now >= began + span
+        {
+            let why = format!("the bound on the time of a run, {}, was reached", shown(span));
+            self.stop(Stop::Bound(why));
+        } else if let (Some(since), Some(span)) = (self.lost_since, bounds.lost_max)
+            && now >= since + span
+        {
+            let why = format!("no probe was answered for {}", shown(span));
+            self.stop(Stop::Bound(why));
+        }
+    }
+
+    /// When [`Governor::look`] may find something.
+    pub fn due(&self) -> Option<Nanos> {
+        let bounds = self.bounds.as_ref()?;
+        let run = self.began.zip(bounds.run_max).map(|(began, span)| began + span);
+        let lost = self.lost_since.zip(bounds.lost_max).map(|(since, span)| since + span);
+        run.into_iter().chain(lost).min()
+    }
+
+    /// A case begins: its time counts from its first connection on.
+    pub fn begin_case(&mut self) {
+        self.case_ends = CaseTime::NotBegun;
+    }
+
+    pub fn end_case(&mut self) {
+        self.case_ends = CaseTime::None;
+    }
+
+    /// When the time of the case is up; what is not a probe ends then.
+    pub fn case_ends(&self) -> Option<Nanos> {
+        match self.case_ends {
+            CaseTime::Ends(at) => Some(at),
+            CaseTime::None | CaseTime::NotBegun => None,
+        }
+    }
+
+    /// Whether a connection may be opened now; with [`Admission::Now`] it counts as open until
+    /// [`Governor::closed`].
+    pub fn admit(&mut self, now: Nanos, peer: &Peer, probe: bool) -> Admission {
+        self.began.get_or_insert(now);
+        self.look(now);
+        if let Peer::Tcp(address) = peer
+            && !self.pinned.is_empty()
+            && !self.pinned.contains(address)
+        {
+            let why = format!("a connection to {address}, which nobody permitted, was asked for");
+            self.stop(Stop::Permission(why));
+        }
+        if self.stop.is_some() {
+            return Admission::Never;
+        }
+        if let Some(bounds) = &self.bounds {
+            let kept = if probe { 0 } else { PROBES_OPEN.min(bounds.connections_max / 2) };
+            if self.open + kept >= bounds.connections_max {
+                return Admission::At(now + ASK_AGAIN);
+            }
+            let kept = if probe { 0 } else { PROBES_OPENED.min(bounds.opens_max / 2) };
+            if self.opens.room(now) <= kept {
+                return Admission::At(self.opens.free_at(kept + 1));
+            }
+            if !probe && self.case_ends == CaseTime::NotBegun {
+                self.case_ends = CaseTime::Ends(now + bounds.case_max);
+            }
+        }
+        self.opens.take(now, 1);
+        self.open += 1;
+        self.spent.connections += 1;
+        Admission::Now
+    }
+
+    /// A connection that was admitted is no more.
+    pub fn closed(&mut self) {
+        self.open = self.open.checked_sub(1).expect("what is closed was admitted");
+    }
+
+    /// Begins a request, or says when to ask again.
+    ///
+    /// # Errors
+    /// The instant from which on one more may begin.
+    pub fn request(&mut self, now: Nanos, probe: bool) -> Result<(), Nanos> {
+        if !probe {
+            if self.requests.room(now) == 0 {
+                return Err(self.requests.free_at(1));
+            }
+            self.requests.take(now, 1);
+        }
+        self.spent.requests += 1;
+        Ok(())
+    }
+
+    /// How many of these bytes may be handed over now: none, when there is not room enough for a
+    /// piece that is worth it.
+    ///
+    /// # Errors
+    /// The instant from which on there is.
+    pub fn grant(&mut self, now: Nanos, wanted: usize, probe: bool) -> Result<usize, Nanos> {
+        let Some(max) = self.bounds.as_ref().and_then(|bounds| bounds.bytes_max) else {
+            return Ok(wanted);
+        };
+        let kept = if probe { 0 } else { PROBES_BYTES.min(max / 4) };
+        let room = self.bytes.room(now).saturating_sub(kept);
+        let worth = (wanted as u64).min((max / PIECE).max(1));
+        if room < worth {
+            return Err(self.bytes.free_at(kept + worth));
+        }
+        Ok(usize::try_from(room).unwrap_or(usize::MAX).min(wanted))
+    }
+
+    /// So many bytes went out.
+    pub fn sent(&mut self, now: Nanos, count: usize) {
+        self.bytes.take(now, count as u64);
+        self.spent.bytes += count as u64;
+    }
+
+    /// Bytes that may be said on one connection before an answer comes.
+    pub fn message_max(&self) -> u64 {
+        self.bounds.as_ref().map_or(u64::MAX, |bounds| bounds.message_max)
+    }
+
+    /// A probe, a plain request or a beacon is over: whether the target wants us to stop, and
+    /// whether it still answers.
+    pub fn heard(&mut self, talk: &Talk) {
+        for answer in &talk.replies.answers {
+            let (name, value) = STOP_FIELD;
+            if answer.field(name).any(|found| found.eq_ignore_ascii_case(value)) {
+                let why = "the server asked us to stop (Loadstone-Torture: stop)";
+                self.stop(Stop::Wish(why.to_owned()));
+            }
+            if answer.status == 429 && answer.has_field("retry-after") {
+                let why = "the server asked us to come later (429 with Retry-After)";
+                self.stop(Stop::Wish(why.to_owned()));
+            }
+        }
+        let answered = talk.replies.answers.iter().any(|answer| answer.complete);
+        if answered {
+            self.lost_since = None;
+        } else if talk.end != End::Ours {
+            self.lost_since.get_or_insert(talk.start + talk.over);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+use super::*;
+use crate::replies::Replies;
+use crate::safety::Class;
+
+fn governor(bounds: Bounds) -> Governor {
+    Governor::new(bounds, Vec::new(), false)
+}
+
+fn peer() -> Peer {
+    Peer::Tcp("203.0.113.1:80".parse().unwrap())
+}
+
+const fn ms(count: u64) -> Nanos {
+    Nanos::from_millis(count)
+}
+
+fn talk(head: &str, end: End, at: Nanos) -> Talk {
+    let mut replies = Replies::new(&["GET".to_owned()]);
+    replies.take(head.as_bytes());
+    Talk {
+        start: Nanos::ZERO,
+        connected: None,
+        over: at,
+        end,
+        replies,
+        before_follow_up: None,
+        sent: 0,
+        received: 0,
+        raw: Vec::new(),
+        events: Vec::new(),
+        all_sent: true,
+    }
+}
+
+#[test]
+fn new_connections_keep_within_any_second_and_leave_room_for_probes() {
+    let mut one = governor(Bounds::usual(Class::Public));
+    for _ in 0..3 {
+        assert_eq!(one.admit(ms(100), &peer(), false), Admission::Now);
+    }
+    assert_eq!(one.admit(ms(600), &peer(), false), Admission::At(ms(1_100)));
+    for _ in 0..2 {
+        assert_eq!(one.admit(ms(600), &peer(), true), Admission::Now);
+    }
+    assert_eq!(one.admit(ms(600), &peer(), true), Admission::At(ms(1_100)));
+    assert_eq!(one.admit(ms(1_100), &peer(), false), Admission::Now);
+}
+
+#[test]
+fn open_connections_are_counted_until_they_are_closed() {
+    let mut one = governor(Bounds { connections_max: 8, ..Bounds::usual(Class::Local) });
+    for _ in 0..4 {
+        assert_eq!(one.admit(ms(1), &peer(), false), Admission::Now);
+    }
+    assert_eq!(one.admit(ms(1), &peer(), false), Admission::At(ms(11)));
+    assert_eq!(one.admit(ms(1), &peer(), true), Admission::Now);
+    one.closed();
+    one.closed();
+    assert_eq!(one.admit(ms(1), &peer(), false), Admission::Now);
+    assert_eq!((one.open(), one.spent().connections), (4, 6));
+}
+
+#[test]
+fn bytes_and_requests_wait_for_room() {
+    let mut one = governor(Bounds {
+        requests_max: Some(2),
+        bytes_max: Some(1_000),
+        ..Bounds::usual(Class::Private)
+    });
+    assert_eq!(one.request(ms(0), false), Ok(()));
+    assert_eq!(one.request(ms(10), false), Ok(()));
+    assert_eq!(one.request(ms(20), false), Err(ms(1_000)));
+    assert_eq!(one.request(ms(20), true), Ok(()), "probes are not counted");
+    assert_eq!(one.grant(ms(0), 5_000, false), Ok(750), "a quarter is kept for probes");
+    one.sent(ms(0), 750);
+    assert_eq!(one.grant(ms(1), 5_000, false), Err(ms(1_000)));
+    assert_eq!(one.grant(ms(1), 100, true), Ok(100));
+    assert_eq!(one.grant(ms(1_000), 5_000, false), Ok(750));
+}
+
+#[test]
+fn only_the_pinned_addresses_are_reached() {
+    let pinned = vec!["203.0.113.1:80".parse().unwrap()];
+    let mut one = Governor::new(Bounds::usual(Class::Public), pinned, false);
+    assert_eq!(one.admit(ms(0), &peer(), false), Admission::Now);
+    let other = Peer::Tcp("203.0.113.2:80".parse().unwrap());
+    assert_eq!(one.admit(ms(0), &other, false), Admission::Never);
+    let why = one.stopped().unwrap();
+    assert_eq!(why.id(), "permission");
+    assert!(why.why().contains("203.0.113.2:80, which nobody permitted"), "{why:?}");
+    assert_eq!(one.admit(ms(0), &peer(), true), Admission::Never, "nothing goes out after a stop");
+}
+
+#[test]
+fn the_target_may_ask_us_to_stop() {
+    for (head, id) in [
+        ("HTTP/1.1 200 OK\r\nLoadstone-Torture: Stop\r\nContent-Length: 0\r\n\r\n", Some("wish")),
+        ("HTTP/1.1 429 No\r\nRetry-After: 9\r\nContent-Length: 0\r\n\r\n", Some("wish")),
+        ("HTTP/1.1 429 No\r\nContent-Length: 0\r\n\r\n", None),
+        ("HTTP/1.1 503 No\r\nRetry-After: 9\r\nContent-Length: 0\r\n\r\n", None),
+        ("HTTP/1.1 200 OK\r\nLoadstone-Torture: go on\r\nContent-Length: 0\r\n\r\n", None),
+    ] {
+        let mut one = governor(Bounds::usual(Class::Local));
+        one.heard(&talk(head, End::Open, ms(3)));
+        assert_eq!(one.stopped().map(Stop::id), id, "{head}");
+    }
+}
+
+#[test]
+fn lost_probes_stop_a_public_run_within_three_seconds() {
+    let right = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let mut one = governor(Bounds::usual(Class::Public));
+    one.admit(ms(0), &peer(), true);
+    one.heard(&talk("", End::Silent, ms(2_000)));
+    one.heard(&talk(right, End::Open, ms(2_100)));
+    one.look(ms(10_000));
+    assert_eq!(one.stopped(), None, "one that is answered again is no window");
+    one.heard(&talk("", End::Silent, ms(12_000)));
+    one.heard(&talk("", End::Closed, ms(13_000)));
+    assert_eq!(one.due(), Some(ms(14_500)));
+    one.look(ms(14_499));
+    assert_eq!(one.stopped(), None);
+    one.look(ms(14_500));
+    assert_eq!(one.stopped(), Some(&Stop::Bound("no probe was answered for 2.50 s".into())));
+}
+
+#[test]
+fn a_run_has_an_end() {
+    let mut one = governor(Bounds { run_max: Some(ms(5_000)), ..Bounds::usual(Class::Local) });
+    one.look(ms(9_000));
+    assert_eq!(one.stopped(), None, "it begins with its first connection");
+    one.admit(ms(10_000), &peer(), false);
+    one.look(ms(14_999));
+    assert_eq!((one.stopped(), one.due()), (None, Some(ms(15_000))));
+    one.look(ms(15_000));
+    assert!(one.stopped().unwrap().why().contains("time of a run, 5.00 s, was reached"));
+}

@@ -1,0 +1,65 @@
+//! What happened within the last second.
+
+use std::collections::VecDeque;
+use units::Nanos;
+
+const SPAN: Nanos = Nanos::from_secs(1);
+/// What happens closer together is one entry, at the later instant: so the list stays short, and
+/// what is forgotten is forgotten too late rather than too early.
+const GRAIN: Nanos = Nanos::from_millis(1);
+
+/// At most so many within any second.
+#[derive(Clone, Debug)]
+pub(super) struct Window {
+    max: Option<u64>,
+    sum: u64,
+    /// When the entry began, when it was last added to, and its count.
+    entries: VecDeque<(Nanos, Nanos, u64)>,
+}
+
+impl Window {
+    pub(super) fn new(max: Option<u64>) -> Window {
+        Window { max, sum: 0, entries: VecDeque::new() }
+    }
+
+    /// How many more there may be now.
+    pub(super) fn room(&mut self, now: Nanos) -> u64 {
+        let Some(max) = self.max else { return u64::MAX };
+        while let Some((_, last, count)) = self.entries.front().copied()
+            && last + SPAN <= now
+        {
+            self.sum -= count;
+            self.entries.pop_front();
+        }
+        max.saturating_sub(self.sum)
+    }
+
+    pub(super) fn take(&mut self, now: Nanos, count: u64) {
+        if self.max.is_none() || count == 0 {
+            return;
+        }
+        self.sum += count;
+        match self.entries.back_mut() {
+            Some((first, last, sum)) if now < *first + GRAIN => {
+                *last = now;
+                *sum += count;
+            }
+            _ => self.entries.push_back((now, now, count)),
+        }
+    }
+
+    /// When there will be room for `wanted`, if nothing is added. More than the bound never fits:
+    /// then it is when everything is forgotten.
+    pub(super) fn free_at(&self, wanted: u64) -> Nanos {
+        let mut room = self.max.unwrap_or(u64::MAX).saturating_sub(self.sum);
+        let mut at = Nanos::ZERO;
+        for (_, last, count) in &self.entries {
+            if room >= wanted {
+                break;
+            }
+            room += count;
+            at = *last + SPAN;
+        }
+        at
+    }
+}
