@@ -33,6 +33,8 @@ pub struct Ailments {
     pub workers: usize,
     /// Answers leave at whole multiples of this after their call.
     pub quantum: Option<Nanos>,
+    /// Answers are heard so much late, in the mean of an exponential law: a busy machine.
+    pub lateness: Nanos,
     /// From this answer of a connection on, the body comes 40 ms after the head.
     pub delayed_ack_from: Option<u64>,
     /// Connections that are served at once; the others wait, unanswered.
@@ -153,10 +155,11 @@ impl Ailing {
             }
         };
         let done = self.ails.stall.and_then(|stall| stall.end_of(done)).unwrap_or(done);
-        match self.ails.quantum {
+        let done = match self.ails.quantum {
             Some(tick) => now + tick * ((done - now).0.div_ceil(tick.0).max(1)),
             None => done,
-        }
+        };
+        done + Nanos::from_secs_f64(self.random.exponential(self.ails.lateness.as_secs_f64()))
     }
 
     /// Whether the limiter lets a call through: when, or the status that it is refused with.

@@ -168,6 +168,36 @@ fn a_scheduling_quantum() {
 }
 
 #[test]
+fn a_quantum_of_uneven_work_on_a_busy_machine() {
+    let loads = [Held::Users(4, 6), Held::Users(16, 3), Held::Rate(100.0, 8)];
+    for (tick, mean, late_micros) in [(10, 5, 300), (10, 30, 1_000), (20, 15, 1_000), (20, 80, 500)]
+    {
+        let quantum = Some(MS(tick));
+        let lateness = Nanos::from_micros(late_micros);
+        let comb = Ailments { quantum, lateness, work: random(mean), ..Ailments::default() };
+        first("scheduling-quantum", comb, &loads);
+    }
+}
+
+/// A single call of uneven work may be short or long by chance, and then says nothing of a queue.
+#[test]
+fn a_lucky_first_call_accuses_nobody() {
+    let quantum = |tick| Ailments { quantum: tick, work: random(40), ..Ailments::default() };
+    for (ails, named) in
+        [(quantum(None), None), (quantum(Some(MS(20))), Some("scheduling-quantum"))]
+    {
+        for held in [Held::Users(4, 6), Held::Users(16, 4), Held::Fresh(8, 5)] {
+            let measurement = measure(plan_of(held), ails);
+            for alone in [4, 20, 21, 60, 200] {
+                let found = of_run(&evidence(held, &measurement, MS(alone)));
+                let first = found.first().map(|one| one.rule.id);
+                assert_eq!((first, found.len()), (named, named.iter().len()), "{}", told(&found));
+            }
+        }
+    }
+}
+
+#[test]
 fn nagle_against_delayed_ack() {
     let from = |answer| Ailments {
         delayed_ack_from: Some(answer),

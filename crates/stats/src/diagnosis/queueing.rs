@@ -14,6 +14,10 @@ pub(crate) const CROWD_MIN: f64 = 1.4;
 /// mean; where all are worked on in turns, the first take as long as the others.
 const FAIR_MIN: f64 = 0.88;
 
+/// Where a crowd waits, hardly a call is as quick as one alone. Where more are, that one may have been
+/// short by chance, and tells nothing.
+const QUICK_MAX: f64 = 0.05;
+
 /// Calls that wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Queueing {
@@ -39,6 +43,9 @@ pub(crate) fn queueing(view: &View<'_>) -> Option<Queueing> {
         return None;
     }
     let alone = view.evidence.alone?;
+    if super::rules::ticking(view.service()) {
+        return None;
+    }
     let working = view.throughput * alone.as_secs_f64();
     let bare = Queueing {
         crowd: view.concurrency,
@@ -53,8 +60,12 @@ pub(crate) fn queueing(view: &View<'_>) -> Option<Queueing> {
     };
     let first = &view.lives.first;
     let all_first = first.count() >= u64::from(users) && first.count() * 4 <= u64::from(users) * 5;
-    if !view.persistent() || !all_first || users < 2 {
-        return (users >= 2).then_some(bare);
+    let started = view.persistent() && all_first;
+    if users < 2 || quick_later(view, alone, started.then_some(first)) > QUICK_MAX {
+        return None;
+    }
+    if !started {
+        return Some(bare);
     }
     let users = f64::from(users);
     let share = ratio(first.mean().as_secs_f64(), view.service().mean().as_secs_f64());
@@ -70,6 +81,18 @@ pub(crate) fn queueing(view: &View<'_>) -> Option<Queueing> {
         in_turns: share >= FAIR_MIN && users >= 3.0,
         ..bare
     })
+}
+
+/// Share of the calls that took hardly more than the one that was alone; `first`: the users' first calls,
+/// left out because nobody was before them.
+fn quick_later(view: &View<'_>, alone: Nanos, first: Option<&Hist>) -> f64 {
+    let bound = Nanos(alone.0 / 4 * 5);
+    let later = |all: u64, first: Option<u64>| all.saturating_sub(first.unwrap_or(0)) as f64;
+    let quick = later(
+        view.service().count_at_or_below(bound),
+        first.map(|first| first.count_at_or_below(bound)),
+    );
+    ratio(quick, later(view.service().count(), first.map(Hist::count)))
 }
 
 /// Calls of the first step, where the first calls are done in steps: at s, 2 s …

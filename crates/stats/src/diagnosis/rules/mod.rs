@@ -22,6 +22,7 @@ mod warm_up;
 use super::Rule;
 pub(crate) use cpu::{COHERENCY_LOSS_MIN, RULE as CONTENTION};
 pub(crate) use pool::RULE as POOL;
+pub(crate) use quantum::ticking;
 pub(crate) use serial::RULE as SERIAL;
 
 /// All rules.

@@ -30,9 +30,6 @@ pub(crate) const RULE: Rule = Rule {
 
 fn find(view: &View<'_>) -> Option<Sign> {
     let queueing = queueing(view).filter(|queueing| queueing.waits())?;
-    if super::quantum::ticking(view.service()) {
-        return None;
-    }
     let stepped = queueing.step.filter(|step| {
         let step = *step as f64;
         step > 1.0 && (step - queueing.working).abs() <= (0.25 * step).max(1.0)

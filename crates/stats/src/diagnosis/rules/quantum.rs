@@ -5,13 +5,21 @@ use units::{Nanos, show};
 
 const QUANTUM_MIN: Nanos = Nanos::from_millis(4);
 const TEETH_SHARE_MIN: f64 = 0.85;
-const TOOTH_MIN: f64 = 0.02;
-const WIDTH: f64 = 0.03;
-/// An answer is never early, and on a busy machine it is read late.
-const LATE: f64 = 0.08;
+const TOOTH_MIN: f64 = 0.01;
+/// An answer is never early: this is what clocks and histograms blur.
+const EARLY: f64 = 0.02;
+/// On a busy machine an answer is sent, and read, late.
+const LATE: f64 = 0.25;
+/// A peak rises at its multiple: before it there is little.
+const RISE_MIN: u64 = 3;
 /// Peaks that no queue of equal work would show.
 const TEETH_SURE: usize = 3;
-const SPREAD_MAX: f64 = 0.02;
+/// Multiples that are looked at.
+const TEETH_MAX: usize = 1_000;
+/// Most multiples that the fullest peak may stand at.
+const PARTS_MAX: u64 = 8;
+const SPREAD_MAX: f64 = 0.08;
+const KNOWN_WITHIN: f64 = 0.05;
 /// Time slices and timer periods that systems have, in seconds.
 const KNOWN_S: &[f64] = &[0.01, 0.015_625, 0.02, 0.05, 0.1];
 
@@ -27,10 +35,12 @@ pub(crate) const RULE: Rule = Rule {
              threads; 15.6 ms is Windows' timer, 10 ms Linux' at 100 Hz.",
     thresholds: &[
         (TEETH_SHARE_MIN, "share of the calls at whole multiples, at least"),
-        (WIDTH, "share of the tick by which a peak begins before its multiple"),
+        (EARLY, "share of the tick by which a peak begins before its multiple"),
         (LATE, "share of the tick by which it ends after its multiple"),
         (TOOTH_MIN, "share of the calls in a peak to count it, at least"),
-        (SPREAD_MAX, "p10 to p90 as a share of the median, for a single peak, at most"),
+        (RISE_MIN as f64, "times as many calls in a peak as in as much time before it, at least"),
+        (SPREAD_MAX, "p10 to p90 as a share of the tick, for a single peak, at most"),
+        (KNOWN_WITHIN, "share of a known tick by which a single peak's median is later, at most"),
     ],
     advice: "Let the waiting thread be woken (a condition, epoll) instead of polled, shorten the \
              tick, or write as soon as the answer is there.",
@@ -57,53 +67,102 @@ fn find(view: &View<'_>) -> Option<Sign> {
 
 /// Whether calls take one tick, or two, or three and more. In a queue for workers who all take the
 /// same time, they would take one or two numbers of turns only: as many as stand ahead.
-pub(super) fn ticking(service: &Hist) -> bool {
+pub(crate) fn ticking(service: &Hist) -> bool {
     ticks(service).is_some_and(|(_, teeth, _)| teeth >= TEETH_SURE)
 }
 
-/// The largest tick that the calls take whole multiples of, the number of peaks, and their share.
+/// The largest tick that the calls take whole multiples of, the number of peaks that follow each
+/// other, and the share of the calls in any.
 fn ticks(service: &Hist) -> Option<(Nanos, usize, f64)> {
-    let mode = mode(service)?;
-    let parts = (1..=8u64).map(|part| Nanos(mode.0 / part)).take_while(|tick| *tick >= QUANTUM_MIN);
-    let mut combs = parts.map(|tick| (tick, comb(service, tick)));
-    let found = combs.find(|(_, (teeth, share))| *teeth >= 2 && *share >= TEETH_SHARE_MIN);
-    found.map(|(tick, (teeth, share))| (tick, teeth, share))
+    let rows = service.buckets();
+    let mode = mode(service, &rows)?;
+    let of_part = |part: u64| {
+        // the fullest peak's middle lies up to `LATE` after its multiple
+        let tries = (0..=60).map(|step| mode * (1.02 - 0.005 * f64::from(step)) / part as f64);
+        let combs = tries.take_while(|tick| *tick >= QUANTUM_MIN.0 as f64);
+        combs.map(|tick| comb(&rows, tick)).max_by(|a, b| a.share.total_cmp(&b.share))
+    };
+    let found = (1..=PARTS_MAX).map_while(of_part).find_map(|rough| {
+        let fine = comb(&rows, rough.slope);
+        let best = if fine.share >= rough.share { fine } else { rough };
+        (best.teeth >= 2 && best.share >= TEETH_SHARE_MIN).then_some(best)
+    });
+    found.map(|comb| (Nanos(comb.tick as u64), comb.teeth, comb.share))
 }
 
-/// The middle of the narrow stretch with the most recordings.
-fn mode(service: &Hist) -> Option<Nanos> {
-    let rows = service.buckets();
+/// The middle of the narrow stretch with the most recordings, in nanoseconds.
+fn mode(service: &Hist, rows: &[(Nanos, u64)]) -> Option<f64> {
     let near = |value: Nanos| {
-        let reach = Nanos((value.0 as f64 * WIDTH) as u64);
+        let reach = Nanos((value.0 as f64 * EARLY) as u64);
         between(service, value - reach, value + reach)
     };
-    rows.into_iter().map(|(value, _)| value).max_by_key(|value| near(*value))
+    rows.iter().map(|(value, _)| *value).max_by_key(|value| near(*value)).map(|v| v.0 as f64)
 }
 
-/// Peaks at multiples of `tick` that are worth the name, and the share of all calls in any.
-fn comb(service: &Hist, tick: Nanos) -> (usize, f64) {
-    let early = Nanos((tick.0 as f64 * WIDTH) as u64);
-    let late = Nanos((tick.0 as f64 * LATE) as u64 + 300_000);
-    let last = (service.max().0 / tick.0 + 1).min(1_000);
-    let counts: Vec<u64> = (1..=last)
-        .map(|times| between(service, tick * times - early, tick * times + late))
-        .collect();
-    let all = service.count() as f64;
-    let teeth = counts.iter().filter(|count| ratio(**count as f64, all) >= TOOTH_MIN).count();
-    (teeth, ratio(counts.iter().sum::<u64>() as f64, all))
+/// How well recordings fit the multiples of a tick. Times are in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Comb {
+    tick: f64,
+    /// Peaks at multiples that follow each other.
+    teeth: usize,
+    /// Of all recordings, those at a multiple.
+    share: f64,
+    /// The tick again, as the slope of the straight line through the recordings at multiples.
+    slope: f64,
+}
+
+fn comb(rows: &[(Nanos, u64)], tick: f64) -> Comb {
+    // recordings at each multiple, and in as much time before it
+    let (mut at, mut before) = (vec![0; TEETH_MAX + 2], vec![0; TEETH_MAX + 2]);
+    let (mut all, mut n, mut x, mut y, mut xx, mut xy) = (0, 0.0, 0.0, 0.0, 0.0, 0.0);
+    for (value, count) in rows {
+        all += count;
+        let turns = value.0 as f64 / tick + EARLY;
+        let (times, phase) = (turns.floor(), turns.fract());
+        if times > TEETH_MAX as f64 {
+            continue;
+        }
+        if phase > 1.0 - EARLY - LATE {
+            before[times as usize + 1] += count;
+        }
+        if times >= 1.0 && phase <= EARLY + LATE {
+            at[times as usize] += count;
+            let (weight, value) = (*count as f64, value.0 as f64);
+            n += weight;
+            x += weight * times;
+            y += weight * value;
+            xx += weight * times * times;
+            xy += weight * times * value;
+        }
+    }
+    let all = all as f64;
+    let peaks = at.iter().zip(&before).map(|(at, before): (&u64, &u64)| {
+        ratio(*at as f64, all) >= TOOTH_MIN && *at >= RISE_MIN * (before + 1)
+    });
+    let mut run = 0;
+    let runs = peaks.map(|peak| {
+        run = if peak { run + 1 } else { 0 };
+        run
+    });
+    let teeth = runs.max().unwrap_or(0);
+    let spread = n * xx - x * x;
+    let slope = if spread > 0.0 { (n * xy - x * y) / spread } else { tick };
+    Comb { tick, teeth, share: ratio(n, all), slope }
 }
 
 fn single(service: &Hist) -> Option<Sign> {
-    let (low, middle, high) = (service.quantile(0.1), service.quantile(0.5), service.quantile(0.9));
-    let spread = ratio((high - low).as_secs_f64(), middle.as_secs_f64());
-    let known =
-        KNOWN_S.iter().find(|tick| (middle.as_secs_f64() / **tick - 1.0).abs() <= SPREAD_MAX)?;
+    let at = |q: f64| service.quantile(q).as_secs_f64();
+    let tick = KNOWN_S.iter().find(|tick| {
+        let never_early = at(0.01) >= **tick * (1.0 - EARLY);
+        never_early && at(0.5) <= **tick * (1.0 + KNOWN_WITHIN)
+    })?;
+    let spread = (at(0.9) - at(0.1)) / tick;
     if spread > SPREAD_MAX {
         return None;
     }
     let text = format!(
         "nearly every call takes {} (p10 to p90 within {}), a period that schedulers are known for",
-        show::duration(Nanos::from_secs_f64(*known)),
+        show::duration(Nanos::from_secs_f64(*tick)),
         show::share(spread)
     );
     Sign::new(Confidence::Possible, text)

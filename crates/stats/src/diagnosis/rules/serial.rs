@@ -36,9 +36,6 @@ pub(crate) const RULE: Rule = Rule {
 
 fn find(view: &View<'_>) -> Option<Sign> {
     let queueing = queueing(view).filter(|queueing| queueing.waits())?;
-    if super::quantum::ticking(view.service()) {
-        return None;
-    }
     let one = queueing.working >= ONE_MIN && queueing.working < ONE_MAX;
     if !one || queueing.step.is_some_and(|step| step > 1) {
         return None;
