@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use torture::case::Case;
 use torture::catalogue;
 use torture::range::{self, Defect, Defects, Kind};
+use torture::session::probes::Probing;
 use torture::session::{RunResult, Settings, Target, Unwatched, run};
 use torture::text::Values;
 use units::Nanos;
@@ -32,7 +33,7 @@ fn target() -> Target {
 }
 
 fn settings() -> Settings {
-    Settings { seed: 1, executions_max: 25 }
+    Settings { seed: 1, executions_max: 25, probing: Probing::default(), baseline: Nanos::SECOND }
 }
 
 fn against(defects: &[Defect], cases: &[Case]) -> RunResult {

@@ -113,6 +113,9 @@ impl Outcome {
     }
 }
 
+/// What came back where nothing did.
+pub(crate) const NOTHING: &str = "closed without a byte";
+
 /// A judgement with its reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
@@ -218,7 +221,7 @@ pub fn seen(talk: &Talk) -> String {
     }
     let end = match talk.end {
         End::Unconnected(_) => "no connection",
-        End::Closed if parts.is_empty() => "closed without a byte",
+        End::Closed if parts.is_empty() => NOTHING,
         End::Closed => "closed",
         End::Broken(_) if parts.is_empty() => "reset without a byte",
         End::Broken(_) => "reset",

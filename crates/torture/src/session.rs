@@ -1,12 +1,15 @@
 //! A run of conformance cases: what the server does with plain requests and with harmless oddities,
 //! then case by case, each breach tried again until it is sure or known to come and go.
 
+mod baseline;
 pub(crate) mod families;
 mod habits;
+pub mod probes;
 mod random;
 mod result;
 mod watcher;
 
+pub use baseline::{NOISE_FACTOR, NOISE_FLOOR};
 pub use habits::{Habits, ODDITIES};
 pub use result::{
     Baseline, CaseResult, ExchangeResult, Health, Measure, Probe, ProbeKind, RunResult, Seen, Unit,
@@ -18,6 +21,7 @@ use crate::judge::{self, Judgement, Outcome, Plain};
 use crate::talk::{All, Director, End, Move, Script, Talk};
 use crate::text::{self, Values};
 use conduit::{OpenOptions, Peer};
+use probes::{Pattern, Probed, Probes, Probing};
 use units::Nanos;
 
 /// Tries of an exchange that fails; it is a finding when it fails in most of them.
@@ -28,6 +32,8 @@ const PLAIN_CALLS: usize = 3;
 const PLAIN_DEADLINE: Nanos = Nanos::from_secs(5);
 /// How long the server may take to answer plain requests again after a case.
 pub const GATE: Nanos = Nanos::from_secs(30);
+/// Probes of a run that are kept.
+pub const PROBES_MAX: usize = 100_000;
 const GATE_EVERY: Nanos = Nanos::from_millis(200);
 
 /// How long a connection is watched after its last answer, for answers that nobody asked for.
@@ -43,6 +49,9 @@ pub struct Settings {
     pub seed: u64,
     /// Executions of random data of one case at most.
     pub executions_max: u64,
+    pub probing: Probing,
+    /// How long the quiet server is probed before the first case.
+    pub baseline: Nanos,
 }
 
 /// Who is tested.
@@ -121,8 +130,17 @@ pub fn run(
     watcher: &mut dyn Watcher,
 ) -> RunResult {
     let start = world.now();
-    let mut runner =
-        Runner { target, settings, world, watcher, plain: Plain::default(), serial: 0 };
+    let mut runner = Runner {
+        target,
+        settings,
+        world,
+        watcher,
+        plain: Plain::default(),
+        start,
+        probing: settings.probing.clone(),
+        probes: Vec::new(),
+        serial: 0,
+    };
     let mut result = RunResult::default();
     match runner.preconditions() {
         Ok(plain) => runner.plain = plain,
@@ -139,6 +157,7 @@ pub fn run(
     if target.takes_bodies && result.post_trouble.is_none() {
         has.push(Need::Post);
     }
+    result.baseline = Some(runner.baseline());
     for case in cases {
         if runner.is_stopped() {
             break;
@@ -162,6 +181,7 @@ pub fn run(
         None => {}
     }
     result.took = runner.world.now() - start;
+    result.probes = runner.probes;
     result
 }
 
@@ -171,6 +191,10 @@ pub(crate) struct Runner<'a> {
     world: &'a mut dyn World,
     watcher: &'a mut dyn Watcher,
     plain: Plain,
+    start: Nanos,
+    probing: Probing,
+    /// Of the whole run, [`PROBES_MAX`] at most.
+    probes: Vec<Probe>,
     /// Numbers the markers.
     serial: u64,
 }
@@ -360,6 +384,30 @@ impl Runner<'_> {
             grace: Nanos::ZERO,
             linger: Nanos::ZERO,
             hold: false,
+        }
+    }
+
+    /// Plays what this director directs, with probes of the server's health beside it, and gives the
+    /// probes. They are kept with the run's, and the watcher hears of each.
+    pub(crate) fn play_probed(&mut self, case: &str, director: &mut dyn Director) -> Vec<Probe> {
+        let pattern = self.pattern(case);
+        let probes = Probes::new(&self.probing, pattern);
+        let mut both = Probed::new(director, probes, self.watcher);
+        self.world.play(&mut both);
+        let felt = both.into_felt();
+        let room = PROBES_MAX.saturating_sub(self.probes.len());
+        self.probes.extend(felt.iter().take(room).cloned());
+        felt
+    }
+
+    fn pattern(&mut self, case: &str) -> Pattern {
+        let new = habits::plain_request(self.target, "Connection: close\r\n");
+        Pattern {
+            new: self.bare(vec![Move::Send(new)], PLAIN_DEADLINE),
+            keep: habits::plain_request(self.target, ""),
+            plain: self.plain.clone(),
+            origin: self.start,
+            case: case.to_owned(),
         }
     }
 

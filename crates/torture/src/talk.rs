@@ -144,6 +144,8 @@ pub struct Stage<'t> {
     done: Vec<(usize, Talk)>,
     /// Conversations to be ended at the next turn.
     endings: Vec<(usize, Close)>,
+    /// An answer of a watched conversation began or ended.
+    news: bool,
     tls: Option<&'t mut dyn TlsFactory>,
 }
 
@@ -156,7 +158,14 @@ impl std::fmt::Debug for Stage<'_> {
 impl<'t> Stage<'t> {
     /// `tls` must be there when a script has a `tls_name`.
     pub fn new(tls: Option<&'t mut dyn TlsFactory>) -> Stage<'t> {
-        Stage { lines: Vec::new(), free: Vec::new(), done: Vec::new(), endings: Vec::new(), tls }
+        Stage {
+            lines: Vec::new(),
+            free: Vec::new(),
+            done: Vec::new(),
+            endings: Vec::new(),
+            news: false,
+            tls,
+        }
     }
 
     /// Takes a conversation on; the number tells it from the others that are under way.
@@ -185,6 +194,7 @@ impl<'t> Stage<'t> {
             let Some(line) = &mut self.lines[slot] else { continue };
             if line.due() <= now {
                 line.turn(io, slot as Slot, &mut self.tls);
+                self.news |= line.take_news();
             }
             match line.is_over() {
                 true => self.retire(io, slot),
@@ -199,9 +209,29 @@ impl<'t> Stage<'t> {
         let slot = event.slot as usize;
         let Some(Some(line)) = self.lines.get_mut(slot) else { return };
         line.ready(io, event.slot);
+        self.news |= line.take_news();
         if line.is_over() {
             self.retire(io, slot);
         }
+    }
+
+    /// More to say in a conversation that is under way; nothing where it is over.
+    pub fn say(&mut self, slot: usize, steps: Vec<Move>) {
+        if let Some(Some(line)) = self.lines.get_mut(slot) {
+            line.say_more(steps);
+        }
+    }
+
+    /// The director is to be heard whenever an answer of this conversation begins or ends.
+    pub fn watch(&mut self, slot: usize) {
+        if let Some(Some(line)) = self.lines.get_mut(slot) {
+            line.watch();
+        }
+    }
+
+    /// What has come in a conversation that is under way.
+    pub fn replies(&self, slot: usize) -> Option<&Replies> {
+        self.lines.get(slot).and_then(Option::as_ref).map(Line::replies)
     }
 
     /// Ends a conversation at the next turn, in order or by a reset.
@@ -227,6 +257,11 @@ impl<'t> Stage<'t> {
         self.lines.get(slot).and_then(Option::as_ref).map_or(Standing::Over, Line::standing)
     }
 
+    /// Conversations that are under way, those among them that have yet to begin.
+    pub fn count(&self) -> usize {
+        self.lines.iter().flatten().count()
+    }
+
     /// Connections that stand now.
     pub fn open_count(&self) -> usize {
         let lines = self.lines.iter().flatten();
@@ -236,6 +271,11 @@ impl<'t> Stage<'t> {
     /// What is over since this was asked last.
     pub fn finished(&mut self) -> Vec<(usize, Talk)> {
         std::mem::take(&mut self.done)
+    }
+
+    /// Something came in a watched conversation since this was asked last.
+    fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.news)
     }
 
     fn retire(&mut self, io: &mut impl Io, slot: usize) {

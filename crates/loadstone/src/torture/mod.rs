@@ -11,7 +11,9 @@ use crate::files;
 use report::torture::Report;
 use torture::case::Case;
 use torture::judge::Outcome;
+use torture::session::probes::Probing;
 use torture::session::{self, CaseResult, RunResult, Settings, Unwatched};
+use units::Nanos;
 use url::Url;
 use world::Sockets;
 
@@ -97,9 +99,20 @@ fn run(args: &TortureArgs, url: &Url, cases: Vec<Case>) -> Result<Code, Failure>
 /// Executions of random data of one case with `--quick`.
 const QUICK: u64 = 50;
 
+/// How long the quiet server is probed: with `--quick`, otherwise, and with `--press`, where what
+/// polite clients feel is held against it.
+const BASELINE_QUICK: Nanos = Nanos::from_millis(500);
+const BASELINE: Nanos = Nanos::from_secs(2);
+const BASELINE_PRESS: Nanos = Nanos::from_secs(10);
+
 fn settings(args: &TortureArgs) -> Settings {
     let executions_max = if args.what.quick { QUICK } else { u64::MAX };
-    Settings { seed: args.what.seed, executions_max }
+    let baseline = match (args.what.quick, args.what.press) {
+        (true, _) => BASELINE_QUICK,
+        (false, false) => BASELINE,
+        (false, true) => BASELINE_PRESS,
+    };
+    Settings { seed: args.what.seed, executions_max, probing: Probing::default(), baseline }
 }
 
 fn exit_code(args: &TortureArgs, result: &RunResult) -> Code {

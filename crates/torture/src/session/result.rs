@@ -159,6 +159,8 @@ pub struct Probe {
     pub seen: Seen,
     /// In words: `200`, `no answer in 2 s`.
     pub said: String,
+    /// It could not be sent for want of descriptors or ports of ours: it tells nothing of the server.
+    pub ours: bool,
     /// The case that was under way, by its id; empty before the first.
     pub case: String,
 }

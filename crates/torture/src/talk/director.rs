@@ -2,10 +2,12 @@
 //! schedule, connections that press until they are let go.
 
 use super::{Pause, Stage, Talk};
+use crate::session::Probe;
 use conduit::{Io, Ready};
 use units::Nanos;
 
-/// When a director wants to be heard next. It is heard in any case when a conversation is over.
+/// When a director wants to be heard next. It is heard in any case when a conversation is over, and
+/// when an answer of a watched one begins or ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
     At(Nanos),
@@ -20,6 +22,9 @@ pub trait Director {
     /// Heard at the beginning, whenever conversations are over, and when it asked to be. It begins
     /// conversations with [`Stage::add`] and ends them with [`Stage::end`].
     fn direct(&mut self, now: Nanos, stage: &mut Stage<'_>, over: Vec<(usize, Talk)>) -> Wake;
+
+    /// A probe of the server's health that ran beside is over; the director is heard next.
+    fn felt(&mut self, _probe: &Probe) {}
 
     /// What was ended because it is all over, or because the run is to end.
     fn curtain(&mut self, _over: Vec<(usize, Talk)>) {}
@@ -36,8 +41,8 @@ pub fn play<I: Io>(
     let mut wake = director.direct(io.now(), stage, Vec::new());
     while wake != Wake::Done {
         let pause = stage.turn(io);
-        let (over, now) = (stage.finished(), io.now());
-        if !over.is_empty() || matches!(wake, Wake::At(at) if at <= now) {
+        let (over, news, now) = (stage.finished(), stage.take_news(), io.now());
+        if !over.is_empty() || news || matches!(wake, Wake::At(at) if at <= now) {
             wake = director.direct(now, stage, over);
             continue;
         }

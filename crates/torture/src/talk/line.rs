@@ -55,6 +55,11 @@ pub(super) struct Line {
     received: u64,
     raw: Vec<u8>,
     events: Vec<Event>,
+    /// Steps were added: there is something to do now.
+    prompted: bool,
+    /// Whoever directs is to hear of answers that begin or end; one did.
+    watched: bool,
+    news: bool,
 }
 
 impl Line {
@@ -79,6 +84,9 @@ impl Line {
             received: 0,
             raw: Vec::new(),
             events: Vec::new(),
+            prompted: false,
+            watched: false,
+            news: false,
             script,
         }
     }
@@ -87,12 +95,35 @@ impl Line {
     pub(super) fn due(&self) -> Nanos {
         let end = self.script.start + self.script.deadline;
         match self.stage {
+            Stage::Talking if self.prompted => Nanos::ZERO,
             Stage::Waiting => self.script.start,
             Stage::Talking => self.paused_until.map_or(end, |until| until.min(end)),
             Stage::Listening => self.settled_at().map_or(end, |at| at.min(end)),
             Stage::Connecting | Stage::Handshake => end,
             Stage::Over => Nanos::ZERO,
         }
+    }
+
+    /// More to say; nothing where it is over.
+    pub(super) fn say_more(&mut self, steps: Vec<Move>) {
+        self.script.steps.extend(steps);
+        if self.stage == Stage::Listening {
+            self.stage = Stage::Talking;
+        }
+        self.prompted = true;
+    }
+
+    pub(super) fn watch(&mut self) {
+        self.watched = true;
+    }
+
+    /// An answer began or ended since this was asked last.
+    pub(super) fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.news)
+    }
+
+    pub(super) fn replies(&self) -> &Replies {
+        &self.replies
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -115,6 +146,7 @@ impl Line {
         tls: &mut Option<&mut dyn TlsFactory>,
     ) {
         let now = io.now();
+        self.prompted = false;
         if self.stage == Stage::Waiting {
             return self.open(io, slot, tls);
         }
@@ -365,7 +397,10 @@ impl Line {
     fn understand(&mut self, plain: &[u8]) {
         let room = RECEIVED_MAX.saturating_sub(self.raw.len()).min(plain.len());
         self.raw.extend_from_slice(&plain[..room]);
+        let before = (self.replies.answers.len(), self.replies.whole());
         self.replies.take(plain);
+        let after = (self.replies.answers.len(), self.replies.whole());
+        self.news |= self.watched && (before != after || self.replies.junk.is_some());
     }
 
     /// The server's side is over.

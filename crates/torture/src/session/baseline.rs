@@ -1,0 +1,82 @@
+//! What probes meet before anything is done to the server.
+
+use super::{Baseline, Probe, Runner, Seen};
+use crate::talk::{Director, Stage, Talk, Wake};
+use units::{Nanos, show};
+
+/// A quiet server whose 99th percentile is more than so many times its median is noisy ...
+pub const NOISE_FACTOR: u64 = 10;
+/// ... if it is beyond this: below, the machine's own jitter is of that size.
+pub const NOISE_FLOOR: Nanos = Nanos::from_millis(20);
+
+/// Lets the probes be for a while.
+#[derive(Debug)]
+pub(crate) struct Idle {
+    span: Nanos,
+    end: Option<Nanos>,
+}
+
+impl Idle {
+    pub(crate) fn new(span: Nanos) -> Idle {
+        Idle { span, end: None }
+    }
+}
+
+impl Director for Idle {
+    fn direct(&mut self, now: Nanos, _: &mut Stage<'_>, _: Vec<(usize, Talk)>) -> Wake {
+        let end = *self.end.get_or_insert(now + self.span);
+        if now < end { Wake::At(end) } else { Wake::Done }
+    }
+}
+
+impl Runner<'_> {
+    /// Probes alone. The deadline of all further ones follows from it.
+    pub(super) fn baseline(&mut self) -> Baseline {
+        let felt = self.play_probed("", &mut Idle::new(self.settings.baseline));
+        let found = baseline(&felt);
+        self.probing.settle(found.p99);
+        found
+    }
+}
+
+fn baseline(probes: &[Probe]) -> Baseline {
+    let failed = probes.iter().filter(|probe| probe.seen != Seen::Correct).count();
+    Baseline {
+        probes: probes.len() as u64,
+        failed: failed as u64,
+        p50: percentile(probes, 50),
+        p99: percentile(probes, 99),
+    }
+}
+
+impl Baseline {
+    /// Why nothing can be held against it.
+    pub fn trouble(&self) -> Option<String> {
+        if self.probes == 0 {
+            return Some("no probe was answered before the first case".to_owned());
+        }
+        if self.failed > 0 {
+            return Some(format!(
+                "{} of {} probes failed before the first case",
+                self.failed, self.probes
+            ));
+        }
+        let noisy = self.p99 > self.p50 * NOISE_FACTOR && self.p99 > NOISE_FLOOR;
+        noisy.then(|| {
+            format!(
+                "before the first case the probes' 99th percentile was {}, their median {}: more than {NOISE_FACTOR} times",
+                show::duration(self.p99),
+                show::duration(self.p50)
+            )
+        })
+    }
+}
+
+/// Of the response times, the smallest that `percent` of the probes do not exceed; a lost probe
+/// counts with the time that was waited for it. Zero without probes.
+pub(crate) fn percentile(probes: &[Probe], percent: usize) -> Nanos {
+    let mut times: Vec<Nanos> = probes.iter().map(|probe| probe.over).collect();
+    times.sort_unstable();
+    let rank = (times.len() * percent).div_ceil(100).max(1);
+    times.get(rank - 1).copied().unwrap_or(Nanos::ZERO)
+}
