@@ -13,3 +13,4 @@ mod schema;
 mod screen;
 mod sessions;
 mod torture;
+mod tortures;

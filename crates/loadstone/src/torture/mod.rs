@@ -84,6 +84,8 @@ fn run(args: &TortureArgs, url: &Url, cases: Vec<Case>) -> Result<Code, Failure>
         addresses,
         class,
         started_unix_s: crate::wall_clock::unix_seconds(),
+        seed: args.what.seed,
+        environment: host::environment(),
         result: RunResult::default(),
     };
     if args.what.dry_run {

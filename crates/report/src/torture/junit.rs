@@ -1,18 +1,17 @@
 //! The XML that JUnit's tools write and build servers read: one suite, a case per case.
 
-use super::Report;
+use super::{Report, words};
 use crate::words::timestamp;
 use crate::xml::escaped;
 use torture::judge::Outcome;
-use torture::session::CaseResult;
+use torture::session::{Baseline, CaseResult};
 
 /// The report as XML, with a line feed at its end.
 pub fn junit(report: &Report) -> String {
     let result = &report.result;
     let count =
-        |bad: fn(Outcome) -> bool| result.cases.iter().filter(|case| bad(case.outcome)).count();
-    let failed = count(Outcome::is_finding);
-    let skipped = count(|outcome| matches!(outcome, Outcome::Skipped | Outcome::Inconclusive));
+        |is: fn(Outcome) -> bool| result.cases.iter().filter(|case| is(case.outcome)).count();
+    let (failed, skipped) = (count(Outcome::is_finding), count(is_untested));
     let totals = format!(
         "tests=\"{}\" failures=\"{failed}\" errors=\"0\" skipped=\"{skipped}\" time=\"{:.6}\"",
         result.cases.len(),
@@ -27,22 +26,22 @@ pub fn junit(report: &Report) -> String {
         escaped(&report.target),
         escaped(&started)
     ));
-    result.cases.iter().for_each(|case| row(&mut out, case));
+    result.cases.iter().for_each(|case| row(&mut out, case, result.baseline.as_ref()));
     out.push_str("  </testsuite>\n</testsuites>\n");
     out
 }
 
-fn row(out: &mut String, case: &CaseResult) {
-    let took: f64 = case.exchanges.iter().map(|exchange| exchange.took.as_secs_f64()).sum();
+fn row(out: &mut String, case: &CaseResult, base: Option<&Baseline>) {
+    let took = case.took.as_secs_f64();
     let name = escaped(&format!("{} {}", case.case.id, case.case.title));
     let head = format!("    <testcase name=\"{name}\" classname=\"torture\" time=\"{took:.6}\"");
     let inner = match case.outcome {
         bad if bad.is_finding() => {
             let id = case.outcome.id();
-            format!("<failure type=\"{id}\" message=\"{}\"/>", escaped(&account(case)))
+            format!("<failure type=\"{id}\" message=\"{}\"/>", escaped(&account(case, base)))
         }
-        Outcome::Skipped | Outcome::Inconclusive => {
-            let why = case.skipped.clone().unwrap_or_else(|| account(case));
+        outcome if is_untested(outcome) => {
+            let why = words::untested(case).unwrap_or_default();
             format!("<skipped message=\"{}\"/>", escaped(&why))
         }
         _ => return out.push_str(&format!("{head}/>\n")),
@@ -50,16 +49,21 @@ fn row(out: &mut String, case: &CaseResult) {
     out.push_str(&format!("{head}>\n      {inner}\n    </testcase>\n"));
 }
 
-/// What came back where it should not have.
-fn account(case: &CaseResult) -> String {
+fn is_untested(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Skipped | Outcome::Inconclusive | Outcome::Unseen)
+}
+
+/// What came back where it should not have, and what polite clients felt.
+fn account(case: &CaseResult, base: Option<&Baseline>) -> String {
     let bad = case.exchanges.iter().filter(|exchange| exchange.judgement.outcome == case.outcome);
     let one = |exchange: &torture::session::ExchangeResult| {
         let judgement = &exchange.judgement;
         format!("{}: {}; expected {}", exchange.name, judgement.seen, judgement.expected)
     };
     let mut parts: Vec<String> = bad.map(one).collect();
-    if case.recovery.is_some() {
-        parts.push("plain requests were not answered as before at once".to_owned());
-    }
+    parts.extend(case.notes.iter().cloned());
+    let felt = case.health.iter().flat_map(|health| words::felt(health, base));
+    parts.extend(felt.map(|(label, said)| format!("{label}: {said}")));
+    parts.extend(case.recovery.map(words::afterwards));
     parts.join("\n")
 }

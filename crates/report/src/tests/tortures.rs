@@ -1,0 +1,175 @@
+//! Tortures made up.
+
+use crate::torture::Report;
+use sample::Environment;
+use std::collections::BTreeMap;
+use torture::case::Case;
+use torture::catalogue;
+use torture::judge::{Judgement, Outcome, Plain};
+use torture::safety::Class;
+use torture::session::{
+    Baseline, CaseResult, ExchangeResult, Habits, Health, Measure, Probe, ProbeKind, RunResult,
+    Seen, Unit,
+};
+use units::Nanos;
+
+pub(super) fn case(id: &str) -> Case {
+    catalogue::cases().unwrap().into_iter().find(|case| case.id == id).unwrap()
+}
+
+pub(super) fn result(id: &str, outcome: Outcome) -> CaseResult {
+    CaseResult { outcome, ..CaseResult::of(&case(id)) }
+}
+
+fn exchange(name: &str, outcome: Outcome, sent: &[u8]) -> ExchangeResult {
+    ExchangeResult {
+        name: name.into(),
+        judgement: Judgement {
+            outcome,
+            seen: "200, the connection stands".into(),
+            expected: "400".into(),
+            why: "the text demands otherwise".into(),
+        },
+        tries: 3,
+        failed: 2,
+        sent: sent.to_vec(),
+        received: b"HTTP/1.1 200 OK\r\n\x1b[2J".to_vec(),
+        took: Nanos::from_millis(3),
+    }
+}
+
+/// Random data that came and went, a breach, a case that could not be tested, a pass.
+pub(super) fn mixed() -> Report {
+    let mut failed = result("S-07", Outcome::Fail);
+    let request = b"GET /'\x00 HTTP/1.1\r\nHost : h\r\n\r\n";
+    failed.exchanges.push(exchange("space", Outcome::Fail, request));
+    failed.recovery = Some(Some(Nanos::from_millis(1_200)));
+    let mut skipped = result("S-30", Outcome::Skipped);
+    skipped.skipped = Some("no page that takes bodies is named (--post PATH)".into());
+    let mut random = result("F-01", Outcome::Flaky);
+    random.tally = BTreeMap::from([("200".into(), 900), ("414".into(), 100)]);
+    random.exchanges.push(exchange("number 42, seed 1", Outcome::Flaky, &[b'a'; 3_000]));
+    let cases = vec![random, failed, skipped, result("S-01", Outcome::Pass)];
+    Report {
+        target: "http://127.0.0.1:8080/".into(),
+        addresses: vec!["127.0.0.1".parse().unwrap()],
+        class: Class::Local,
+        started_unix_s: 1_790_000_000.0,
+        seed: 1,
+        environment: Environment { version: "0.1.0".into(), ..Environment::default() },
+        result: RunResult {
+            plain: Plain { status: 200, body_len: 13, digest: Some([7; 32]) },
+            habits: Habits { seen: vec![("a line of junk", "400, closed".into())] },
+            cases,
+            took: Nanos::from_millis(2_500),
+            ..RunResult::default()
+        },
+    }
+}
+
+/// The server was lost on the way, and the user gave up.
+pub(super) fn lost() -> Report {
+    let mut report = mixed();
+    report.result.cases[1].recovery = Some(None);
+    report.result.ended_early = Some("no plain request was answered as before".into());
+    report.result.interrupted = true;
+    report.result.post_trouble = Some("405, the connection stands".into());
+    report
+}
+
+/// A case that the catalogue need not have.
+fn made_up(id: &str, title: &str, outcome: Outcome) -> CaseResult {
+    let mut case = case("S-07");
+    (case.id, case.title) = (id.into(), title.into());
+    case.reference = "RFC 9110 section 15.5.9".into();
+    case.exchanges.clear();
+    CaseResult { outcome, took: Nanos::from_secs(60), ..CaseResult::of(&case) }
+}
+
+fn measure(what: &str, (low, high): (Option<f64>, Option<f64>), unit: Unit, note: &str) -> Measure {
+    Measure { what: what.into(), low, high, unit, note: note.into() }
+}
+
+/// A prefork server of 4 workers without a deadline: slow heads deny service.
+pub(super) fn pressed() -> Report {
+    let mut report = mixed();
+    let mut slow = made_up("W-10", "half heads, many at once", Outcome::Denied);
+    slow.notes =
+        vec!["new connections were not served, the kept one was: no worker was free".into()];
+    slow.health = Some(Health {
+        correct: 0.063,
+        shed: 0.0,
+        lost: 0.937,
+        probes: 300,
+        p99: Nanos::from_secs(2),
+        recovery: Some(Nanos::from_millis(1_400)),
+        wanted: 64,
+        armed: 64,
+        followed: 2,
+        rounds: 2,
+        control_denied: Some(false),
+    });
+    let slots = (Some(4.0), Some(4.0));
+    slow.measures.push(measure("slots", slots, Unit::Connections, "half heads held at once"));
+    let mut held = made_up("C-03", "request and reset", Outcome::Held);
+    held.health = Some(Health {
+        correct: 1.0,
+        probes: 60,
+        p99: Nanos::from_micros(1_300),
+        recovery: Some(Nanos::ZERO),
+        wanted: 100,
+        armed: 100,
+        ..Health::default()
+    });
+    let mut unread = made_up("W-02", "a head that never ends", Outcome::Unbounded);
+    unread.measures.push(measure(
+        "half a head",
+        (Some(180.0), None),
+        Unit::Seconds,
+        "none within 180 s",
+    ));
+    let mut line = made_up("L-01", "length of the request target", Outcome::Pass);
+    let ends = (Some(8_190.0), Some(8_191.0));
+    line.measures.push(measure("request line", ends, Unit::Bytes, "414; counted without its CRLF"));
+    report.result.cases.extend([slow, held, unread, line]);
+    report.result.took = Nanos::from_secs(185);
+    report.result.baseline = Some(Baseline {
+        probes: 50,
+        failed: 0,
+        p50: Nanos::from_micros(420),
+        p99: Nanos::from_micros(1_100),
+    });
+    report.result.probes = probes();
+    report
+}
+
+/// Three minutes, five probes a second, those on new connections lost from 60 s to 120 s.
+fn probes() -> Vec<Probe> {
+    let probe = |n: u64, kind: ProbeKind| {
+        let due = Nanos::from_millis(n * 200);
+        let pressed = (300..600).contains(&n);
+        let lost = pressed && kind == ProbeKind::New;
+        let over = if lost { Nanos::from_secs(2) } else { Nanos::from_micros(400 + n % 7 * 60) };
+        Probe {
+            kind,
+            due,
+            late: Nanos::from_micros(20),
+            connected: Some(Nanos::from_micros(50)),
+            first_byte: (!lost).then_some(over),
+            over,
+            seen: match (lost, pressed && n.is_multiple_of(40)) {
+                (true, _) => Seen::Lost,
+                (false, true) => Seen::Shed,
+                (false, false) => Seen::Correct,
+            },
+            said: if lost { "no answer in 2 s".into() } else { "200".into() },
+            case: match n {
+                0..200 => String::new(),
+                200..300 => "S-07".into(),
+                300..600 => "W-10".into(),
+                _ => "C-03".into(),
+            },
+        }
+    };
+    (0..900).flat_map(|n| [ProbeKind::New, ProbeKind::Keep].map(|kind| probe(n, kind))).collect()
+}

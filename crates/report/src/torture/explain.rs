@@ -1,0 +1,105 @@
+//! What could be sent, without sending it: the list of cases, one case in full, a dry run.
+
+use super::Report;
+use crate::text::layout::Page;
+use crate::words::counted;
+use std::net::IpAddr;
+use torture::case::{Case, Step};
+use torture::fuzz::Place;
+use torture::session::Target;
+use units::show;
+
+/// The list of cases, a line each.
+pub fn list(cases: &[Case]) -> String {
+    let mut page = Page::default();
+    for case in cases {
+        let count = match (&case.fuzz, &case.family) {
+            (Some(fuzz), _) => counted(fuzz.count, "execution"),
+            (None, Some(_)) if case.press => "with --press".to_owned(),
+            (None, Some(family)) => family.run.clone(),
+            (None, None) => counted(case.exchanges.len() as u64, "exchange"),
+        };
+        let head = format!("{:<5} {:<8} ", case.id, case.level.id());
+        page.wrapped(&head, &format!("{} ({count})", case.title));
+    }
+    page.finish()
+}
+
+/// What a case sends and expects, and why.
+pub fn explain(case: &Case) -> String {
+    let mut page = Page::default();
+    page.wrapped("", &format!("{} · {}", case.id, case.title));
+    page.wrapped("  level    ", &format!("{}, {}", case.level.id(), case.reference));
+    page.wrapped("  why      ", &case.why);
+    if !case.servers.is_empty() {
+        page.wrapped("  servers  ", &case.servers);
+    }
+    for need in &case.needs {
+        page.wrapped("  needs    ", need.id());
+    }
+    page.wrapped("  version  ", &case.version.to_string());
+    if let Some(fuzz) = &case.fuzz {
+        let place = Place::ALL.iter().find(|(_, place)| *place == fuzz.place);
+        let place = place.map_or("", |(name, _)| name);
+        let count = counted(fuzz.count, "execution");
+        page.wrapped("  random   ", &format!("{place}: {count}"));
+        if fuzz.length > 0 {
+            let most = show::count(fuzz.length - 1);
+            page.wrapped("  length   ", &format!("0 to {most} bytes, each length as likely"));
+        }
+    }
+    for exchange in &case.exchanges {
+        page.blank();
+        page.wrapped("  ", &exchange.name);
+        exchange.steps.iter().for_each(|step| page.wrapped("    ", &step_text(step)));
+        let lists =
+            [("right", &exchange.accept), ("also", &exchange.also), ("advice", &exchange.advise)];
+        for (name, classes) in lists {
+            if !classes.is_empty() {
+                let classes: Vec<String> = classes.iter().map(ToString::to_string).collect();
+                page.wrapped(&format!("    {name:<7}"), &classes.join(" or "));
+            }
+        }
+        if exchange.in_step {
+            page.wrapped("    then   ", "a valid request, if the connection stands");
+        }
+    }
+    page.finish()
+}
+
+fn step_text(step: &Step) -> String {
+    match step {
+        Step::Send(text) => format!("send   {text}"),
+        Step::Pause(span) => format!("pause  {}", show::duration(*span)),
+        Step::Await(what) => format!("await  {what:?}").to_lowercase(),
+        Step::HalfClose => "end our side".to_owned(),
+        Step::Reset => "reset".to_owned(),
+        Step::Close => "close".to_owned(),
+        Step::StopReading => "stop reading".to_owned(),
+        Step::Read => "read again".to_owned(),
+    }
+}
+
+/// What would be sent, and where.
+pub fn dry_run(report: &Report, target: &Target, cases: &[Case]) -> String {
+    let mut page = Page::default();
+    let addresses: Vec<String> = report.addresses.iter().map(IpAddr::to_string).collect();
+    let fuzzed = |case: &Case| case.fuzz.as_ref().map_or(0, |fuzz| fuzz.count as usize);
+    let exchanges: usize = cases.iter().map(|case| case.exchanges.len() + fuzzed(case)).sum();
+    page.wrapped("", &format!("{} would be tested; nothing is sent.", report.target));
+    page.wrapped("  addresses    ", &addresses.join(" "));
+    page.wrapped("  class        ", report.class.id());
+    page.wrapped("  cases        ", &cases.len().to_string());
+    let most = exchanges as u64 * u64::from(torture::session::TRIES);
+    let requests = format!(
+        "{} exchanges, at most {} with repeats, one connection at a time",
+        show::count(exchanges as u64),
+        show::count(most)
+    );
+    page.wrapped("  requests     ", &requests);
+    page.wrapped("  plain page   ", &format!("GET {}", target.values.path));
+    let bodies = if target.takes_bodies { target.values.post.as_str() } else { "none: skipped" };
+    page.wrapped("  bodies go to ", bodies);
+    page.blank();
+    page.finish() + &list(cases)
+}

@@ -1,0 +1,285 @@
+//! Words that the text and the page share.
+
+use super::Report;
+use crate::words::{counted, figure, seconds};
+use torture::judge::Outcome;
+use torture::safety::Class;
+use torture::session::{Baseline, CaseResult, Health, Measure, ProbeKind, RunResult, Seen, Unit};
+use units::{Nanos, show};
+
+/// Text that may hold what a server sent, fit for a terminal and a page: control characters and
+/// those that turn the direction of writing or cannot be seen are written as escapes.
+pub(crate) fn safe(text: &str) -> String {
+    let unseen = |c: char| {
+        let turns =
+            ('\u{200b}'..='\u{200f}').contains(&c) || ('\u{2028}'..='\u{202e}').contains(&c);
+        c.is_control() || turns || ('\u{2060}'..='\u{206f}').contains(&c) || c == '\u{feff}'
+    };
+    let one = |c: char| if unseen(c) { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(one).collect()
+}
+
+pub(crate) fn group_name(letter: char) -> &'static str {
+    match letter {
+        'F' => "random data",
+        'S' => "syntax and conformance",
+        'L' => "limits",
+        'W' => "slow clients",
+        'C' => "connections",
+        'T' => "TLS",
+        'R' => "overload and recovery",
+        _ => "other",
+    }
+}
+
+/// What happened to so many cases: `3 failed`.
+fn happened(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Pass => "passed",
+        Outcome::Held => "held",
+        Outcome::Alternative => "passed another way",
+        Outcome::Skipped => "skipped",
+        Outcome::Unseen => "unseen",
+        Outcome::Inconclusive => "inconclusive",
+        Outcome::Advisory => "advisory",
+        Outcome::Shed => "shed",
+        Outcome::Flaky => "came and went",
+        Outcome::Degraded => "degraded",
+        Outcome::Unbounded => "unbounded",
+        Outcome::Fail => "failed",
+        Outcome::Denied => "denied service",
+        Outcome::Leak => "leaked",
+        Outcome::Crashed => "crashed",
+    }
+}
+
+/// A group of cases by outcome, the worst first.
+pub(crate) struct Group<'a> {
+    pub(crate) letter: char,
+    pub(crate) by_outcome: Vec<(Outcome, Vec<&'a CaseResult>)>,
+}
+
+impl Group<'_> {
+    pub(crate) fn worst(&self) -> Outcome {
+        self.by_outcome.first().map(|(outcome, _)| *outcome).unwrap_or_default()
+    }
+
+    /// `1 failed: S-07; 2 advisory; 30 passed`: findings are named.
+    pub(crate) fn line(&self) -> String {
+        let part = |(outcome, cases): &(Outcome, Vec<&CaseResult>)| {
+            let count = format!("{} {}", show::count(cases.len() as u64), happened(*outcome));
+            if !outcome.is_finding() {
+                return count;
+            }
+            let ids: Vec<&str> = cases.iter().map(|case| case.case.id.as_str()).collect();
+            format!("{count}: {}", ids.join(" "))
+        };
+        let parts: Vec<String> = self.by_outcome.iter().map(part).collect();
+        parts.join("; ")
+    }
+}
+
+/// The groups that were run, the worst first.
+pub(crate) fn groups(result: &RunResult) -> Vec<Group<'_>> {
+    let mut letters: Vec<char> = Vec::new();
+    for case in &result.cases {
+        if !letters.contains(&case.case.group()) {
+            letters.push(case.case.group());
+        }
+    }
+    let group = |letter: &char| {
+        let of = |outcome: &Outcome| {
+            let own = |case: &&CaseResult| case.case.group() == *letter && case.outcome == *outcome;
+            (*outcome, result.cases.iter().filter(own).collect::<Vec<_>>())
+        };
+        let all = Outcome::ALL.iter().rev().map(of);
+        Group { letter: *letter, by_outcome: all.filter(|(_, own)| !own.is_empty()).collect() }
+    };
+    let mut groups: Vec<Group<'_>> = letters.iter().map(group).collect();
+    groups.sort_by_key(|group| std::cmp::Reverse(group.worst()));
+    groups
+}
+
+/// Cases whose outcome counts against the server, the worst first.
+pub(crate) fn findings(report: &Report) -> Vec<&CaseResult> {
+    let bad = |case: &&CaseResult| case.outcome.is_finding();
+    let mut all: Vec<&CaseResult> = report.result.cases.iter().filter(bad).collect();
+    all.sort_by_key(|case| std::cmp::Reverse(case.outcome));
+    all
+}
+
+/// One sentence on the whole.
+pub(crate) fn summary(report: &Report) -> String {
+    let result = &report.result;
+    let found = findings(report).len() as u64;
+    let verdict = match found {
+        _ if result.cases.iter().all(|case| case.skipped.is_some()) => "Nothing was tested".into(),
+        0 => "No finding".to_owned(),
+        _ => counted(found, "finding"),
+    };
+    let mut parts = Vec::new();
+    for outcome in Outcome::ALL.into_iter().rev() {
+        let count = result.cases.iter().filter(|case| case.outcome == outcome).count() as u64;
+        if count > 0 {
+            parts.push(format!("{} {}", show::count(count), happened(outcome)));
+        }
+    }
+    let cases = counted(result.cases.len() as u64, "case");
+    let list = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+    let cut = if result.interrupted { "; interrupted before its end" } else { "" };
+    format!("{verdict} in {cases}{list}, in {}{cut}.", show::duration(result.took))
+}
+
+/// How plain requests fared after a case.
+pub(crate) fn afterwards(recovery: Option<Nanos>) -> String {
+    match recovery {
+        Some(span) => format!("plain requests were right again after {}", show::duration(span)),
+        None => "plain requests were not answered as before any more".to_owned(),
+    }
+}
+
+/// `8,190 B`, `60.0 s to 60.5 s`, `over 180 s`.
+pub(crate) fn measure(measure: &Measure) -> String {
+    let one = |value: f64| amount(value, measure.unit);
+    let whole = !matches!(measure.unit, Unit::Seconds | Unit::PerSecond | Unit::Ratio);
+    match (measure.low, measure.high) {
+        // the largest that was taken and the smallest that was not are neighbours
+        (Some(low), Some(high)) if whole && high - low <= 1.0 => one(low),
+        (Some(low), Some(high)) if one(low) == one(high) => one(low),
+        (Some(low), Some(high)) => format!("{} to {}", one(low), one(high)),
+        (Some(low), None) => format!("over {}", one(low)),
+        (None, Some(high)) => format!("below {}", one(high)),
+        (None, None) => "-".to_owned(),
+    }
+}
+
+/// Sizes up to here are given to the byte.
+const EXACT_BYTES_MAX: f64 = 10.0 * 1024.0 * 1024.0;
+
+fn amount(value: f64, unit: Unit) -> String {
+    // counts below zero and beyond the range saturate
+    let whole = value.round() as u64;
+    match unit {
+        Unit::Bytes if value > EXACT_BYTES_MAX => show::bytes(whole),
+        Unit::Bytes => format!("{} B", show::count(whole)),
+        Unit::Fields => counted(whole, "field"),
+        Unit::Connections => counted(whole, "connection"),
+        Unit::Requests => counted(whole, "request"),
+        Unit::Count => show::count(whole),
+        Unit::Seconds => seconds(value),
+        Unit::PerSecond => show::rate(value),
+        Unit::Ratio => figure(value),
+    }
+}
+
+/// What polite clients felt, a line each: label and words.
+pub(crate) fn felt(health: &Health, base: Option<&Baseline>) -> Vec<(&'static str, String)> {
+    let share = |share: f64| show::share(share);
+    let mut lines = vec![(
+        "felt",
+        format!(
+            "{} of the time answered as before, {} shed, {} lost, by {}",
+            share(health.correct),
+            share(health.shed),
+            share(health.lost),
+            counted(health.probes, "probe")
+        ),
+    )];
+    let before = base.map(|base| format!(", {} before", show::duration(base.p99)));
+    let p99 = format!("p99 {} pressed{}", show::duration(health.p99), before.unwrap_or_default());
+    lines.push(("response", p99));
+    lines.push(("pressed", format!("{} of {} connections stood", health.armed, health.wanted)));
+    let back = match health.recovery {
+        Some(Nanos::ZERO) => "at once after the release".to_owned(),
+        Some(span) => format!("{} after the release", show::duration(span)),
+        None => "never".to_owned(),
+    };
+    lines.push(("back", back));
+    if health.rounds > 0 {
+        lines.push(("followed", format!("{} of {} rounds", health.followed, health.rounds)));
+    }
+    if let Some(denied) = health.control_denied {
+        let said = match denied {
+            true => "as many polite connections denied service too: a limit on connections",
+            false => "as many polite connections did no harm: it is the slowness",
+        };
+        lines.push(("control", said.to_owned()));
+    }
+    lines
+}
+
+/// What probes met before anything pressed.
+pub(crate) fn baseline(base: &Baseline) -> String {
+    let failed = match base.failed {
+        0 => String::new(),
+        n => format!(", {} of them failed", show::count(n)),
+    };
+    format!(
+        "p50 {}, p99 {} by {}{failed}",
+        show::duration(base.p50),
+        show::duration(base.p99),
+        counted(base.probes, "probe")
+    )
+}
+
+/// Probes of a kind, by what they met.
+pub(crate) fn probes_seen(result: &RunResult, kind: ProbeKind) -> [u64; 3] {
+    let count = |seen: Seen| {
+        let own = |probe: &&torture::session::Probe| probe.kind == kind && probe.seen == seen;
+        result.probes.iter().filter(own).count() as u64
+    };
+    [Seen::Correct, Seen::Shed, Seen::Lost].map(count)
+}
+
+/// What else could explain it: of the usual suspects those that fit this run.
+pub(crate) fn not_ruled_out(report: &Report) -> Vec<String> {
+    let result = &report.result;
+    let mut list: Vec<&str> = Vec::new();
+    let timed = |case: &CaseResult| {
+        case.health.is_some() || case.measures.iter().any(|measure| measure.unit == Unit::Seconds)
+    };
+    let turned_away = |case: &CaseResult| {
+        matches!(case.outcome, Outcome::Shed | Outcome::Degraded | Outcome::Denied)
+            || case.tally.contains_key("503")
+            || case.tally.contains_key("429")
+            || matches!(case.recovery, Some(None))
+    };
+    if report.class == Class::Local {
+        if result.cases.iter().any(timed) {
+            list.push("client and server share this machine's CPUs: what was late may be ours");
+        }
+        list.push("a proxy before the server that answered in its place");
+    } else {
+        list.push("loss and delay on the path");
+        list.push("a proxy, firewall or CDN that answered in the server's place");
+    }
+    if report.class != Class::Local || result.cases.iter().any(turned_away) {
+        list.push("a limit on rate or connections that was aimed at us alone");
+    }
+    if result.plain.status > 0 && result.plain.digest.is_none() {
+        list.push("wrong bodies: the probed page changes from call to call, so only its status was compared");
+    }
+    if result.interrupted || result.ended_early.is_some() {
+        list.push("anything that the cases left out would have shown");
+    }
+    list.push("another answer at another time, as this was one run");
+    list.into_iter().map(str::to_owned).collect()
+}
+
+/// Why a case says nothing about the server.
+pub(crate) fn untested(case: &CaseResult) -> Option<String> {
+    if let Some(why) = &case.skipped {
+        return Some(safe(why));
+    }
+    if !matches!(case.outcome, Outcome::Inconclusive | Outcome::Unseen) {
+        return None;
+    }
+    let exchange = case.exchanges.iter().find(|one| one.judgement.outcome == case.outcome);
+    let judged = exchange.map(|one| one.judgement.why.clone()).filter(|why| !why.is_empty());
+    let why = case.notes.first().cloned().or(judged);
+    Some(format!(
+        "{}: {}",
+        case.outcome.id(),
+        safe(&why.unwrap_or_else(|| "no reason kept".into()))
+    ))
+}
