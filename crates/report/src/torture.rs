@@ -4,6 +4,7 @@
 mod document;
 mod explain;
 mod junit;
+mod probes;
 mod send;
 mod text;
 pub(crate) mod words;
@@ -11,6 +12,7 @@ pub(crate) mod words;
 pub use document::{Document, json, read};
 pub use explain::{dry_run, explain, list};
 pub use junit::junit;
+pub use probes::{PROBES_HEAD, probe_line, probes_csv};
 pub use text::text;
 
 use sample::Environment;

@@ -11,6 +11,7 @@ pub mod catalogue;
 pub mod fuzz;
 pub mod judge;
 pub mod range;
+pub mod record;
 pub mod replies;
 pub mod safety;
 pub mod session;

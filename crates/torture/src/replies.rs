@@ -89,6 +89,15 @@ impl Replies {
         }
     }
 
+    /// What was read before, as it was kept; nothing further is read.
+    pub fn kept(
+        interim: Vec<u16>,
+        answers: Vec<Answer>,
+        junk: Option<(String, Vec<u8>)>,
+    ) -> Replies {
+        Replies { state: State::Lost, interim, answers, junk, ..Replies::new(&[]) }
+    }
+
     /// The next answer is to this method, whatever was said before.
     pub fn expect(&mut self, method: &str) {
         let done = self.whole();

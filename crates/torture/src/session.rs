@@ -143,7 +143,10 @@ pub fn run(
     };
     let mut result = RunResult::default();
     match runner.preconditions() {
-        Ok(plain) => runner.plain = plain,
+        Ok(plain) => {
+            runner.plain = plain;
+            runner.watcher.ready(&runner.plain);
+        }
         Err(why) => {
             result.ended_early = Some(why);
             result.took = runner.world.now() - start;

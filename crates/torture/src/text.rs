@@ -59,6 +59,45 @@ pub fn bytes(text: &str, values: &Values) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
+/// Equal bytes in a row that are written as `{repeat …}`.
+const REPEATED_MIN: usize = 32;
+
+/// Text that stands for these bytes: [`bytes`] gives them back. It is one line of printable ASCII.
+pub fn written(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len() + bytes.len() / 4);
+    let mut rest = bytes;
+    while let Some(&byte) = rest.first() {
+        let run = rest.iter().take_while(|other| **other == byte).count();
+        // a repeated text may hold no macro, and so no brace
+        let count = if matches!(byte, b'{' | b'}') { 1 } else { run };
+        let long = count >= REPEATED_MIN;
+        if long {
+            out.push_str(&format!("{{repeat {count} x "));
+        }
+        for _ in 0..if long { 1 } else { count } {
+            write_byte(&mut out, byte);
+        }
+        if long {
+            out.push('}');
+        }
+        rest = &rest[count..];
+    }
+    out
+}
+
+fn write_byte(out: &mut String, byte: u8) {
+    match byte {
+        b'\r' => out.push_str("\\r"),
+        b'\n' => out.push_str("\\n"),
+        b'\t' => out.push_str("\\t"),
+        b'\\' => out.push_str("\\\\"),
+        b'{' => out.push_str("{{"),
+        b'}' => out.push_str("}}"),
+        b' '..=b'~' => out.push(char::from(byte)),
+        other => out.push_str(&format!("\\x{other:02x}")),
+    }
+}
+
 /// Takes one escape off the front.
 fn escape<'t>(text: &'t str, out: &mut Vec<u8>) -> Result<&'t str, String> {
     let wrong = || format!("{} is no escape: \\r \\n \\t \\0 \\\\ \\xHH are", quoted(text));
@@ -158,6 +197,12 @@ mod tests {
     }
 
     #[test]
+    fn bytes_become_text() {
+        let long = [b"{x} \r\n\t\0\\".as_slice(), &[b'a'; 40], b"\xff"].concat();
+        assert_eq!(written(&long), r"{{x}} \r\n\t\x00\\{repeat 40 x a}\xff");
+    }
+
+    #[test]
     fn what_is_wrong_is_said() {
         let table = [
             (r"\q", "no escape"),
@@ -181,6 +226,16 @@ mod tests {
         #[test]
         fn no_text_panics(text in ".{0,200}") {
             bytes(&text, &Values::default()).ok();
+        }
+
+        #[test]
+        fn what_is_written_reads_as_the_same_bytes(
+            pieces in proptest::collection::vec((0u8..=255, 1usize..70), 0..20)
+        ) {
+            let all: Vec<u8> = pieces.iter().flat_map(|(byte, count)| vec![*byte; *count]).collect();
+            let text = written(&all);
+            assert!(text.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{text}");
+            assert_eq!(bytes(&text, &Values::default()), Ok(all), "{text}");
         }
     }
 }

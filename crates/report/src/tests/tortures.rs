@@ -163,6 +163,7 @@ fn probes() -> Vec<Probe> {
                 (false, false) => Seen::Correct,
             },
             said: if lost { "no answer in 2 s".into() } else { "200".into() },
+            ours: false,
             case: match n {
                 0..200 => String::new(),
                 200..300 => "S-07".into(),

@@ -2,7 +2,7 @@
 
 use super::{CaseResult, Probe};
 use crate::case::Case;
-use crate::judge::Judgement;
+use crate::judge::{Judgement, Plain};
 use crate::talk::{Script, Talk};
 
 /// One conversation of a case, with everything that a judgement rests on.
@@ -20,6 +20,9 @@ pub struct Execution<'a> {
 
 /// Hears of everything as it happens.
 pub trait Watcher {
+    /// The probed page answers, and this is what; nothing else was sent before.
+    fn ready(&mut self, _plain: &Plain) {}
+
     /// A case begins.
     fn begin(&mut self, _case: &Case) {}
 
@@ -50,6 +53,10 @@ impl std::fmt::Debug for Watchers<'_> {
 }
 
 impl Watcher for Watchers<'_> {
+    fn ready(&mut self, plain: &Plain) {
+        self.0.iter_mut().for_each(|one| one.ready(plain));
+    }
+
     fn begin(&mut self, case: &Case) {
         self.0.iter_mut().for_each(|one| one.begin(case));
     }

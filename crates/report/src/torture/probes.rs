@@ -1,0 +1,74 @@
+//! Probes of the server's health as CSV: a line per probe, in the order in which they ended.
+
+use crate::csv::quoted;
+use torture::session::{Probe, ProbeKind, Seen};
+use units::Nanos;
+
+/// The first line of the file.
+pub const PROBES_HEAD: &str =
+    "due_s,kind,late_s,connected_s,first_byte_s,over_s,seen,said,ours,case\n";
+
+/// One probe as a line. Times are in seconds: `due_s` from the start of the run, `late_s` how much
+/// later it was sent, the others from when it was due; empty where it did not come to that. `ours`: it
+/// could not be sent for want of descriptors or ports of ours.
+pub fn probe_line(probe: &Probe) -> String {
+    let kind = match probe.kind {
+        ProbeKind::New => "new",
+        ProbeKind::Keep => "keep",
+    };
+    let seen = match probe.seen {
+        Seen::Correct => "correct",
+        Seen::Shed => "shed",
+        Seen::Lost => "lost",
+    };
+    let instant = |at: Option<Nanos>| at.map_or(String::new(), seconds);
+    format!(
+        "{},{kind},{},{},{},{},{seen},{},{},{}\n",
+        seconds(probe.due),
+        seconds(probe.late),
+        instant(probe.connected),
+        instant(probe.first_byte),
+        seconds(probe.over),
+        quoted(&probe.said),
+        if probe.ours { "yes" } else { "no" },
+        quoted(&probe.case)
+    )
+}
+
+/// Every probe, below the first line.
+pub fn probes_csv(probes: &[Probe]) -> String {
+    let lines: String = probes.iter().map(probe_line).collect();
+    format!("{PROBES_HEAD}{lines}")
+}
+
+fn seconds(span: Nanos) -> String {
+    format!("{:.6}", span.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_probe_is_a_line() {
+        let probe = Probe {
+            kind: ProbeKind::New,
+            due: Nanos::from_millis(1_500),
+            late: Nanos::from_micros(20),
+            connected: Some(Nanos::from_micros(80)),
+            first_byte: None,
+            over: Nanos::from_secs(2),
+            seen: Seen::Lost,
+            said: "no answer, in 2 s".into(),
+            ours: false,
+            case: "W-10".into(),
+        };
+        let kept = Probe { kind: ProbeKind::Keep, seen: Seen::Shed, ..probe.clone() };
+        assert_eq!(
+            probes_csv(&[probe, kept]),
+            "due_s,kind,late_s,connected_s,first_byte_s,over_s,seen,said,ours,case\n\
+             1.500000,new,0.000020,0.000080,,2.000000,lost,\"no answer, in 2 s\",no,W-10\n\
+             1.500000,keep,0.000020,0.000080,,2.000000,shed,\"no answer, in 2 s\",no,W-10\n"
+        );
+    }
+}

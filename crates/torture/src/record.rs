@@ -1,0 +1,240 @@
+//! Transcripts: a conversation with everything that a judgement rests on, as text that people read
+//! and that this program reads again. docs/guide/torture-evidence.md describes the lines.
+
+mod read;
+#[cfg(test)]
+mod tests;
+
+pub use read::read;
+
+use crate::case::Awaited;
+use crate::judge::{Judgement, Plain};
+use crate::replies::Answer;
+use crate::session::Execution;
+use crate::talk::{End, Move, Script, Talk, What};
+use crate::text::written;
+use conduit::Peer;
+use std::fmt::{Display, Write};
+
+/// The first line of a transcript.
+pub const FIRST_LINE: &str = "loadstone.wire/1";
+/// Bytes of a transcript that are read.
+pub const TRANSCRIPT_MAX: usize = 64 << 20;
+
+/// One conversation, kept.
+#[derive(Clone, Debug)]
+pub struct Transcript {
+    /// Version of the program that had it.
+    pub loadstone: String,
+    /// The URL that was tested, as typed.
+    pub target: String,
+    pub case: String,
+    pub version: u32,
+    /// Which exchange, or which random data.
+    pub name: String,
+    pub attempt: u32,
+    /// When it began, in nanoseconds since 1970-01-01 UTC.
+    pub began_unix_ns: u64,
+    /// What a plain GET of the probed page was answered then.
+    pub plain: Plain,
+    pub script: Script,
+    pub talk: Talk,
+    pub judgement: Judgement,
+}
+
+/// What all conversations of a run share.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    pub loadstone: String,
+    pub target: String,
+    /// The instant zero of the run's clock, in nanoseconds since 1970-01-01 UTC.
+    pub zero_unix_ns: u64,
+    pub plain: Plain,
+}
+
+impl Transcript {
+    pub fn of(run: &Run, execution: &Execution<'_>) -> Transcript {
+        Transcript {
+            loadstone: run.loadstone.clone(),
+            target: run.target.clone(),
+            case: execution.case.id.clone(),
+            version: execution.case.version,
+            name: execution.name.to_owned(),
+            attempt: execution.attempt,
+            began_unix_ns: run.zero_unix_ns.saturating_add(execution.talk.start.0),
+            plain: run.plain.clone(),
+            script: execution.script.clone(),
+            talk: execution.talk.clone(),
+            judgement: execution.judgement.clone(),
+        }
+    }
+
+    /// The bytes of the script, pauses left out.
+    pub fn bytes(&self) -> Vec<u8> {
+        sent(&self.script.steps)
+    }
+}
+
+/// All bytes that these steps send.
+pub fn sent(steps: &[Move]) -> Vec<u8> {
+    let each = steps.iter().filter_map(|step| match step {
+        Move::Send(bytes) => Some(bytes.as_slice()),
+        _ => None,
+    });
+    each.collect::<Vec<&[u8]>>().concat()
+}
+
+/// The transcript as text; [`read`] gives it back.
+pub fn write(kept: &Transcript) -> String {
+    let mut out = Lines::default();
+    out.text.push_str(FIRST_LINE);
+    out.text.push('\n');
+    origin(&mut out, kept);
+    script(&mut out, &kept.script);
+    out.text.push('\n');
+    events(&mut out, kept);
+    out.text.push('\n');
+    replies(&mut out, &kept.talk);
+    judgement(&mut out, &kept.judgement);
+    out.text
+}
+
+#[derive(Default)]
+struct Lines {
+    text: String,
+}
+
+impl Lines {
+    fn put(&mut self, name: &str, value: impl Display) {
+        writeln!(self.text, "{name} {value}").expect("a String takes all text");
+    }
+}
+
+fn origin(out: &mut Lines, kept: &Transcript) {
+    out.put("loadstone", written(kept.loadstone.as_bytes()));
+    out.put("target", written(kept.target.as_bytes()));
+    let (case, version, attempt) = (&kept.case, kept.version, kept.attempt);
+    out.put("case", format!("{} {version} {attempt}", written(case.as_bytes())));
+    out.put("name", written(kept.name.as_bytes()));
+    out.put("began", kept.began_unix_ns);
+    let digest = kept.plain.digest.map_or("-".to_owned(), |digest| hex(&digest));
+    out.put("plain", format!("{} {} {digest}", kept.plain.status, kept.plain.body_len));
+}
+
+fn script(out: &mut Lines, script: &Script) {
+    match &script.peer {
+        Peer::Tcp(address) => out.put("peer", address),
+        Peer::Unix(path) => out.put("unix", written(path.as_os_str().as_encoded_bytes())),
+    }
+    if let Some(name) = &script.tls_name {
+        out.put("tls", written(name.as_bytes()));
+    }
+    for method in &script.methods {
+        out.put("method", written(method.as_bytes()));
+    }
+    out.put("deadline", script.deadline.0);
+    out.put("grace", script.grace.0);
+    out.put("linger", script.linger.0);
+    out.put("hold", if script.hold { "yes" } else { "no" });
+    if let Some(bytes) = &script.follow_up {
+        out.put("follow-up", written(bytes));
+    }
+    for step in &script.steps {
+        match step {
+            Move::Send(bytes) => out.put("step send", written(bytes)),
+            Move::Pause(span) => out.put("step pause", span.0),
+            Move::Await(Awaited::Interim) => out.put("step await", "interim"),
+            Move::Await(Awaited::Answer) => out.put("step await", "answer"),
+            Move::Await(Awaited::End) => out.put("step await", "end"),
+            Move::HalfClose => out.put("step", "half-close"),
+            Move::Reset => out.put("step", "reset"),
+            Move::Close => out.put("step", "close"),
+            Move::StopReading => out.put("step", "stop-reading"),
+            Move::Read => out.put("step", "read"),
+        }
+    }
+}
+
+/// What happened, with its instants; what was received stands where it came, unless TLS was between.
+fn events(out: &mut Lines, kept: &Transcript) {
+    let talk = &kept.talk;
+    let mut rest = talk.raw.as_slice();
+    for event in &talk.events {
+        let at = event.at.0;
+        match event.what {
+            What::Connected => out.put("at", format!("{at} connected")),
+            What::Secure => out.put("at", format!("{at} secure")),
+            What::Sent(count) => out.put("at", format!("{at} sent {count}")),
+            What::Received(count) if kept.script.tls_name.is_none() => {
+                let (bytes, more) = rest.split_at(count.min(rest.len()));
+                rest = more;
+                out.put("at", format!("{at} received {count} {}", written(bytes)));
+            }
+            What::Received(count) => out.put("at", format!("{at} received {count} ")),
+            What::HalfClosed => out.put("at", format!("{at} half-closed")),
+            What::ResetByUs => out.put("at", format!("{at} reset-by-us")),
+            What::ClosedByUs => out.put("at", format!("{at} closed-by-us")),
+            What::Ended => out.put("at", format!("{at} ended")),
+            What::Broken(class) => out.put("at", format!("{at} broken {}", class.id())),
+        }
+    }
+    if !rest.is_empty() {
+        out.put("plaintext", written(rest));
+    }
+    let end = match talk.end {
+        End::Unconnected(class) => format!("unconnected {}", class.id()),
+        End::Closed => "closed".to_owned(),
+        End::Broken(class) => format!("broken {}", class.id()),
+        End::Open => "open".to_owned(),
+        End::Silent => "silent".to_owned(),
+        End::Ours => "ours".to_owned(),
+    };
+    out.put("over", format!("{} {end}", talk.over.0));
+    out.put("bytes", format!("{} {}", talk.sent, talk.received));
+    out.put("all-sent", if talk.all_sent { "yes" } else { "no" });
+}
+
+/// What was made of the bytes that came.
+fn replies(out: &mut Lines, talk: &Talk) {
+    if let Some(count) = talk.before_follow_up {
+        out.put("before-follow-up", count);
+    }
+    talk.replies.interim.iter().for_each(|status| out.put("interim", status));
+    for answer in &talk.replies.answers {
+        let Answer { status, minor_version, body_len, complete, persistent, .. } = answer;
+        let whole = if *complete { "whole" } else { "cut" };
+        let stays = if *persistent { "stays" } else { "parts" };
+        let digest = hex(&answer.digest);
+        let head = written(&answer.head);
+        out.put(
+            "answer",
+            format!("{status} {minor_version} {body_len} {digest} {whole} {stays} {head}"),
+        );
+    }
+    if let Some((why, bytes)) = &talk.replies.junk {
+        out.put("junk", written(bytes));
+        out.put("junk-why", written(why.as_bytes()));
+    }
+}
+
+fn judgement(out: &mut Lines, judgement: &Judgement) {
+    out.put("outcome", judgement.outcome.id());
+    out.put("seen", written(judgement.seen.as_bytes()));
+    out.put("expected", written(judgement.expected.as_bytes()));
+    out.put("why", written(judgement.why.as_bytes()));
+}
+
+/// Bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        write!(out, "{byte:02x}").expect("a String takes all text");
+    }
+    out
+}
+
+/// SHA-256 of bytes, as hexadecimal digits.
+pub fn digest(bytes: &[u8]) -> String {
+    use sha2::Digest;
+    hex(&sha2::Sha256::digest(bytes))
+}
