@@ -3,7 +3,8 @@
 use signal_hook::SigId;
 use signal_hook::iterator::Signals;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
+use std::time::Duration;
 
 /// Installs the handlers. SIGPIPE stays ignored, as Rust's start-up left it: a closed terminal is an
 /// error of writing.
@@ -78,6 +79,13 @@ fn ignored(signal: i32) -> bool {
 fn number() -> &'static Arc<AtomicUsize> {
     static NUMBER: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
     NUMBER.get_or_init(Arc::default)
+}
+
+/// Lets a span pass; false when a signal has come by its end.
+pub(crate) fn pause(span: Duration) -> bool {
+    let (_keep, never) = mpsc::channel::<()>();
+    never.recv_timeout(span).ok();
+    caught() == 0
 }
 
 /// The number of the signal that came, or 0.

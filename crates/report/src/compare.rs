@@ -16,7 +16,7 @@ pub use bounds::FailIf;
 pub use csv::csv;
 pub use json::json;
 pub use plans::{Scope, plan_differences};
-pub(crate) use text::{amount, interval};
+pub(crate) use text::{COMMAND_CHARS_MAX, amount, interval};
 pub use text::{answer, sentence, text};
 
 use crate::RunReport;
@@ -27,6 +27,8 @@ pub struct CompareReport {
     pub name: String,
     /// What the two are called.
     pub labels: [String; 2],
+    /// The commands that started the servers anew for each run, where there were any.
+    pub commands: [Option<String>; 2],
     /// In seconds since 1970-01-01 UTC.
     pub started_unix_s: f64,
     /// The runs of each, in the order of their blocks.

@@ -1,7 +1,9 @@
 //! Results as Markdown, for a pull request or a ticket: a table, the verdict, what limits the server.
 //! Whatever somebody else wrote is escaped, so that it is text there too.
 
-use crate::compare::{CompareReport, Difference, Judgement, amount, answer, interval};
+use crate::compare::{
+    COMMAND_CHARS_MAX, CompareReport, Difference, Judgement, amount, answer, interval,
+};
 use crate::figures::Kind;
 use crate::many::Named;
 use crate::ramp::RampReport;
@@ -127,6 +129,11 @@ pub fn markdown_of_compare(report: &CompareReport) -> String {
     let labels = [0, 1].map(|side: usize| plain(&words::printable(&report.labels[side], 120)));
     let mut out =
         format!("### {}\n\nA is {}, B is {}.\n\n", plain(&answer(report)), labels[0], labels[1]);
+    for (letter, command) in ["A", "B"].iter().zip(&report.commands) {
+        let Some(command) = command else { continue };
+        let command = plain(&words::printable(command, COMMAND_CHARS_MAX));
+        out += &format!("{letter}'s server was started anew for each run: {command}\n\n");
+    }
     for caution in &report.cautions {
         out += &format!("- ⚠️ {}\n", plain(&words::printable(caution, 1_000)));
     }

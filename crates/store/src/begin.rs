@@ -23,6 +23,8 @@ pub struct Beginning<'a> {
     pub started_unix_s: f64,
     /// What the targets of a ramp, or the two sides of a comparison, are called.
     pub labels: &'a [String],
+    /// What starts the servers of a comparison, for each of its sides.
+    pub commands: &'a [Option<String>],
     /// What the levels of a ramp count.
     pub axis: Axis,
 }
@@ -35,7 +37,11 @@ impl Store {
     /// See [`StoreError`].
     pub fn begin(&mut self, kind: Kind, beginning: &Beginning<'_>) -> Result<RunId, StoreError> {
         let shelf = &mut Shelf::default();
-        let body = json!({ "labels": beginning.labels, "axis": beginning.axis.pack(shelf) });
+        let body = json!({
+            "labels": beginning.labels,
+            "commands": beginning.commands,
+            "axis": beginning.axis.pack(shelf),
+        });
         let environment = beginning.environment.pack(shelf).to_string();
         let begun = self.in_transaction(TransactionBehavior::Immediate, |transaction| {
             transaction.execute(

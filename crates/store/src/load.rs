@@ -122,6 +122,7 @@ impl Store {
             environment: Pack::unpack(&environment, &mut nothing).map_err(damaged)?,
             started_unix_s: started_unix_s.unwrap_or(f64::NAN),
             labels: field(&body, "labels").map_err(damaged)?,
+            commands: field(&body, "commands").map_err(damaged)?,
             axis: field(&body, "axis").map_err(damaged)?,
         };
         self.unfinished(id, begun)

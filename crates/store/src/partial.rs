@@ -3,7 +3,7 @@
 use crate::hists::Found;
 use crate::tree::{Damage, Pack, field, object};
 use plan::{Load, Plan};
-use report::compare::CompareReport;
+use report::compare::{CompareReport, Comparison, assemble};
 use report::ramp::{RampReport, Step as RampStep};
 use report::{Driver, RunReport, SloResult};
 use sample::Environment;
@@ -23,6 +23,8 @@ pub(crate) struct Begun {
     pub(crate) environment: Environment,
     pub(crate) started_unix_s: f64,
     pub(crate) labels: Vec<String>,
+    /// Of a comparison: what started its servers.
+    pub(crate) commands: Vec<Option<String>>,
     pub(crate) axis: Axis,
 }
 
@@ -169,21 +171,47 @@ pub(crate) fn step(step: &Value, run: RunReport) -> Result<RampStep, Damage> {
     })
 }
 
-/// A comparison whose runs so far are known; no difference is computed of a part of them.
-pub(crate) fn compare(begun: Begun, runs: [Vec<RunReport>; 2]) -> CompareReport {
-    let after = format!("after {} and {} runs", runs[0].len(), runs[1].len());
-    let why = begun.why(&after);
+/// Runs of either side in one block of a comparison.
+const OF_A_BLOCK: usize = 2;
+
+/// A comparison whose runs so far are known: its whole blocks, compared. Half a block would favour a
+/// side.
+pub(crate) fn compare(begun: Begun, mut runs: [Vec<RunReport>; 2]) -> CompareReport {
+    let blocks = runs.each_ref().map(|side| side.len() / OF_A_BLOCK).into_iter().min().unwrap_or(0);
+    let known = runs[0].len() + runs[1].len();
+    for side in &mut runs {
+        side.truncate(blocks * OF_A_BLOCK);
+    }
+    let left_out = match known - runs[0].len() - runs[1].len() {
+        0 => String::new(),
+        1 => " and a run that is left out".to_owned(),
+        n => format!(" and {n} runs that are left out"),
+    };
+    let blocks_in_words =
+        if blocks == 1 { "1 block".to_owned() } else { format!("{blocks} blocks") };
+    let why = begun.why(&format!("after {blocks_in_words}{left_out}"));
     let mut labels = begun.labels.into_iter();
-    CompareReport {
+    let mut commands = begun.commands.into_iter();
+    assemble(Comparison {
         name: begun.name,
         labels: [labels.next().unwrap_or_default(), labels.next().unwrap_or_default()],
+        commands: [commands.next().flatten(), commands.next().flatten()],
         started_unix_s: begun.started_unix_s,
+        order: order(&runs),
         runs,
-        order: String::new(),
-        confidence: stats::interval::CONFIDENCE,
-        resamples: 0,
-        differences: Vec::new(),
         bounds: Vec::new(),
         cautions: vec![why],
-    }
+    })
+}
+
+/// The order of the runs, which is that in which they began.
+fn order(runs: &[Vec<RunReport>; 2]) -> String {
+    let [before, after] = runs.each_ref().map(|side| side.chunks(OF_A_BLOCK));
+    let block = |(a, b): (&[RunReport], &[RunReport])| {
+        let mut letters: Vec<(f64, char)> = a.iter().map(|run| (run.started_unix_s, 'A')).collect();
+        letters.extend(b.iter().map(|run| (run.started_unix_s, 'B')));
+        letters.sort_by(|a, b| a.0.total_cmp(&b.0));
+        letters.into_iter().map(|(_, letter)| letter).collect::<String>()
+    };
+    before.zip(after).map(block).collect::<Vec<_>>().join(" ")
 }

@@ -92,7 +92,7 @@ record! {
         ended_early, findings,
     }
     CompareReport {
-        name, labels, started_unix_s, runs, order, confidence, resamples, differences, bounds,
+        name, labels, commands, started_unix_s, runs, order, confidence, resamples, differences, bounds,
         cautions,
     }
     Difference {

@@ -29,6 +29,7 @@ fn beginning(report: &RunReport) -> Beginning<'_> {
         environment: &report.environment,
         started_unix_s: report.started_unix_s,
         labels: &[],
+        commands: &[],
         axis: stats::curve::Axis::Rate,
     }
 }

@@ -29,6 +29,7 @@ fn begin(store: &mut Store, name: &str) -> RunId {
         environment: &environment,
         started_unix_s: 1_795_235_590.0,
         labels: &[],
+        commands: &[],
         axis: stats::curve::Axis::Rate,
     };
     store.begin(Kind::Run, &beginning).unwrap()
@@ -154,6 +155,7 @@ fn a_store_that_another_program_holds_is_said_to_be_locked() {
         environment: &Environment::default(),
         started_unix_s: 0.0,
         labels: &[],
+        commands: &[],
         axis: stats::curve::Axis::Rate,
     };
     let error = store.begin(Kind::Run, &beginning).unwrap_err();

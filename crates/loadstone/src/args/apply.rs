@@ -16,13 +16,28 @@ impl RunArgs {
     /// # Errors
     /// What is malformed, contradictory, or in a file that cannot be read: exit code 2.
     pub(crate) fn into_plan(self, files: &dyn FileSource) -> Result<(Plan, Outputs), UsageError> {
+        self.common.into_plan(self.target.as_deref(), self.script_args, files)
+    }
+}
+
+impl CommonArgs {
+    /// The same, of a target that was typed elsewhere.
+    ///
+    /// # Errors
+    /// As [`RunArgs::into_plan`].
+    pub(super) fn into_plan(
+        self,
+        target: Option<&str>,
+        script_args: Vec<String>,
+        files: &dyn FileSource,
+    ) -> Result<(Plan, Outputs), UsageError> {
         self.request.check_sources()?;
-        let base = Base::read(self.target.as_deref(), &self.request, files)?;
+        let base = Base::read(target, &self.request, files)?;
         let outputs = self.output.outputs(base.name, self.measure.percentiles.is_some());
         outputs.check()?;
         let mut plan = base.plan;
         self.request.apply(&mut plan, base.from_file, files)?;
-        self.request.apply_script(&mut plan, self.script_args, files)?;
+        self.request.apply_script(&mut plan, script_args, files)?;
         self.expect.apply(&mut plan);
         self.load.apply(&mut plan)?;
         self.end.apply(&mut plan, self.request.once);

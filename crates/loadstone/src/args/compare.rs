@@ -8,17 +8,19 @@ use clap::Args;
 use plan::{FileSource, Plan};
 use report::compare::{FailIf, Scope, plan_differences};
 use stats::compare::BLOCKS_MIN;
+use units::Nanos;
 
 /// Is B slower than A? Two servers measured in turns, or two sets of stored runs
 ///
 /// Two URLs are measured in blocks, A B B A or B A A B as the seed draws, so that what changes on
-/// the machines falls on both alike. Stored runs are named by id or tag, several between commas:
-/// they say something where there are four or more a side (run --repeat 4).
+/// the machines falls on both alike. With --a-command and --b-command the servers are started anew
+/// for each run, on one port if you like, and ended after it. Stored runs are named by id or tag,
+/// several between commas: they say something where there are four or more a side (run --repeat 4).
 ///
 /// All that is not about the comparison is as with run: see loadstone run --help.
 #[derive(Args, Clone, Debug, Default)]
 #[command(
-    override_usage = "loadstone compare [OPTIONS] [LABEL=]URL|PLAN.toml [LABEL=]URL|PLAN.toml\n       loadstone compare [OPTIONS] RUN[,RUN...] RUN[,RUN...]",
+    override_usage = "loadstone compare [OPTIONS] [LABEL=]URL|PLAN.toml [LABEL=]URL|PLAN.toml\n       loadstone compare --a-command COMMAND --b-command COMMAND [OPTIONS] URL|PLAN.toml\n       loadstone compare [OPTIONS] RUN[,RUN...] RUN[,RUN...]",
     mut_arg("duration", |arg| arg.visible_alias("hold").help("Length of a run [default: 10s]")),
     mut_arg("repeat", |arg| arg.hide(true)),
     mut_arg("hdr", |arg| arg.hide(true)),
@@ -26,6 +28,7 @@ use stats::compare::BLOCKS_MIN;
     mut_arg("live", |arg| arg.hide(true)),
     mut_arg("metrics", |arg| arg.hide(true)),
     mut_arg("otlp", |arg| arg.hide(true)),
+    mut_arg("sut", |arg| arg.hide(true)),
     after_help = "\
 Examples:
   loadstone compare http://old:8080/ http://new:8080/
@@ -33,37 +36,21 @@ Examples:
   loadstone compare -c 64 -d 30s --blocks 10 old=URL new=URL
   loadstone compare --fail-if 'p99 +5%' --fail-if 'throughput -3%' URL URL
                                                  exit code 1 when it got worse
+  loadstone compare --a-command ./old --b-command ./new http://localhost:8080/
+                                                 two builds, on one port
   loadstone compare last~1 last                  two stored runs"
 )]
 pub(crate) struct CompareArgs {
     /// What is compared with: a URL, a plan, or stored runs
     #[arg(value_name = "A")]
     before: String,
-    /// What is compared: the same kind of thing
-    #[arg(value_name = "B")]
-    after: String,
+    /// What is compared: the same kind of thing; left out where both commands serve one URL
+    #[arg(value_name = "B", required_unless_present = "b_command")]
+    after: Option<String>,
     #[command(flatten)]
     comparison: ComparisonArgs,
     #[command(flatten)]
-    load: LoadArgs,
-    #[command(flatten)]
-    end: EndArgs,
-    #[command(flatten)]
-    request: RequestArgs,
-    #[command(flatten)]
-    expect: ExpectArgs,
-    #[command(flatten)]
-    limits: LimitArgs,
-    #[command(flatten)]
-    connection: ConnectionArgs,
-    #[command(flatten)]
-    tls: TlsArgs,
-    #[command(flatten)]
-    measure: MeasureArgs,
-    #[command(flatten)]
-    driver: DriverArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    common: CommonArgs,
 }
 
 #[derive(Args, Clone, Debug, Default)]
@@ -72,6 +59,16 @@ struct ComparisonArgs {
     /// Blocks of four runs; five or more [default: 6]
     #[arg(long, value_name = "N", value_parser = parse::count::<u32>)]
     blocks: Option<u32>,
+    /// Starts A's server before each of its runs (sh -c COMMAND) and ends all that it started after
+    /// it: by TERM, after 5 s by KILL
+    #[arg(long, value_name = "COMMAND")]
+    a_command: Option<String>,
+    /// The same for B
+    #[arg(long, value_name = "COMMAND")]
+    b_command: Option<String>,
+    /// Longest that such a server may take to answer [default: 10s]
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
+    ready: Option<Nanos>,
     /// Exit code 1 when a figure of B is shown to have moved further: 'p99 +5%'; may be given
     /// several times
     #[arg(long, value_name = "BOUND", value_parser = FailIf::parse)]
@@ -92,6 +89,8 @@ pub(crate) enum CompareTask {
 #[derive(Debug)]
 pub(crate) struct LiveTask {
     pub(crate) sides: [CompareSide; 2],
+    /// Longest that a server may take to answer after its start.
+    pub(crate) ready: Nanos,
     pub(crate) blocks: u32,
     pub(crate) bounds: Vec<FailIf>,
     /// That the plans differ, where they may.
@@ -104,6 +103,8 @@ pub(crate) struct CompareSide {
     pub(crate) label: String,
     pub(crate) name: String,
     pub(crate) plan: Plan,
+    /// What starts its server for each run; without one it stands by itself.
+    pub(crate) command: Option<String>,
 }
 
 /// Two sets of stored runs.
@@ -120,6 +121,11 @@ pub(crate) struct StoredTask {
 const BLOCKS: u32 = 6;
 /// A session of these, of 10 s each, takes eleven hours.
 const BLOCKS_MAX: u32 = 1_000;
+const READY: Nanos = Nanos::from_secs(10);
+/// Characters of a command that its side is called by.
+const LABEL_CHARS_MAX: usize = 60;
+/// Characters of a command that are looked at for that.
+const COMMAND_CHARS_MAX: usize = 10_000;
 /// Stored runs on one side.
 const SET_MAX: usize = 1_000;
 
@@ -128,14 +134,13 @@ impl CompareArgs {
     /// As [`RunArgs::into_plan`]; a URL against a stored run; plans that differ without `--force`.
     pub(crate) fn into_task(self, files: &dyn FileSource) -> Result<CompareTask, UsageError> {
         self.refuse()?;
-        match (is_target(&self.before), is_target(&self.after)) {
+        let Some(after) = &self.after else { return self.into_live(files) };
+        match (is_target(&self.before), is_target(after)) {
             (true, true) => self.into_live(files),
             (false, false) => self.into_stored(),
             (before, _) => {
-                let (url, stored) = match before {
-                    true => (&self.before, &self.after),
-                    false => (&self.after, &self.before),
-                };
+                let (url, stored) =
+                    if before { (&self.before, after) } else { (after, &self.before) };
                 Err(UsageError::new(format!(
                     "{url} is to be measured and {stored} is a stored run; compare two of a kind (a \
                      URL has a scheme: http://{stored}/)"
@@ -144,16 +149,18 @@ impl CompareArgs {
         }
     }
 
-    /// Options of `run` that a comparison decides itself.
+    /// Options of `run` that a comparison decides itself, and what contradicts itself.
     fn refuse(&self) -> Result<(), UsageError> {
-        let stdin = Some("-");
-        let reads =
-            self.request.urls.as_deref() == stdin || self.request.body_file.as_deref() == stdin;
         let blocks = self.comparison.blocks.unwrap_or(BLOCKS);
-        let output = &self.output;
+        let (output, end) = (&self.common.output, &self.common.end);
+        let ComparisonArgs { a_command, b_command, ready, .. } = &self.comparison;
+        let commands = || [a_command, b_command].into_iter().flatten();
         for (given, text) in [
-            (self.end.repeat.is_some(), "--repeat: a comparison repeats in blocks; give --blocks"),
-            (reads, "standard input can be read for one target only; give a file"),
+            (end.repeat.is_some(), "--repeat: a comparison repeats in blocks; give --blocks"),
+            (
+                self.common.request.stdin_readers() > 0,
+                "standard input can be read for one target only; give a file",
+            ),
             (output.hdr.is_some(), "--hdr is for single runs; give --json, which has every run"),
             (
                 output.log.is_some(),
@@ -163,6 +170,20 @@ impl CompareArgs {
             (
                 output.metrics.is_some() || output.otlp.is_some(),
                 "--metrics and --otlp are for single runs; leave them out",
+            ),
+            (output.sut.is_some(), "--sut is for single runs and ramps; leave it out"),
+            (
+                commands().any(|command| command.trim().is_empty()),
+                "--a-command and --b-command take what starts a server, as a shell would; this one \
+                 is empty",
+            ),
+            (
+                ready.is_some() && commands().next().is_none(),
+                "--ready is for servers that --a-command and --b-command start; add these",
+            ),
+            (
+                self.after.is_none() && (a_command.is_none() || !is_target(&self.before)),
+                "with one URL there have to be two servers: give both --a-command and --b-command",
             ),
         ] {
             if given {
@@ -179,19 +200,12 @@ impl CompareArgs {
     }
 
     fn into_live(self, files: &dyn FileSource) -> Result<CompareTask, UsageError> {
-        let side = |text: &str| -> Result<(CompareSide, Outputs), UsageError> {
-            let (label, target) = match label_of(text) {
-                Some((label, target)) => (Some(label.to_owned()), target),
-                None => (None, text),
-            };
-            let (plan, outputs) = self.run_args(target).into_plan(files)?;
-            let name = outputs.name.clone();
-            Ok((CompareSide { label: label.unwrap_or_else(|| name.clone()), name, plan }, outputs))
-        };
-        let (mut before, mut outputs) = side(&self.before)?;
-        let (mut after, _) = side(&self.after)?;
+        let (mut before, mut outputs) =
+            self.side(&self.before, self.comparison.a_command.as_ref(), files)?;
+        let after = self.after.as_ref().unwrap_or(&self.before);
+        let (mut after, _) = self.side(after, self.comparison.b_command.as_ref(), files)?;
         if before.label == after.label {
-            // the same URL twice tells how much a server differs from itself
+            // the same twice tells how much a server differs from itself
             before.label.push_str(" (A)");
             after.label.push_str(" (B)");
         }
@@ -201,6 +215,7 @@ impl CompareArgs {
         outputs.name = format!("{} against {}", after.label, before.label);
         Ok(CompareTask::Live(Box::new(LiveTask {
             sides: [before, after],
+            ready: self.comparison.ready.unwrap_or(READY),
             blocks: self.comparison.blocks.unwrap_or(BLOCKS),
             bounds: self.comparison.fail_if,
             cautions,
@@ -208,13 +223,38 @@ impl CompareArgs {
         })))
     }
 
+    /// A side that is measured. It is called by its label or else, where one URL serves for both, by
+    /// its command.
+    fn side(
+        &self,
+        text: &str,
+        command: Option<&String>,
+        files: &dyn FileSource,
+    ) -> Result<(CompareSide, Outputs), UsageError> {
+        let (label, target) = match label_of(text) {
+            Some((label, target)) => (Some(label.to_owned()), target),
+            None => (None, text),
+        };
+        let (plan, outputs) = self.common.clone().into_plan(Some(target), Vec::new(), files)?;
+        let name = outputs.name.clone();
+        let one_url = self.after.as_ref().is_none_or(|after| *after == self.before);
+        let label = label
+            .filter(|_| self.after.is_some())
+            .or_else(|| command.filter(|_| one_url).map(|text| shortened(text)))
+            .unwrap_or_else(|| name.clone());
+        Ok((CompareSide { label, name, plan, command: command.cloned() }, outputs))
+    }
+
     fn into_stored(self) -> Result<CompareTask, UsageError> {
         let default = CompareArgs {
             before: self.before.clone(),
             after: self.after.clone(),
-            output: self.output.clone(),
-            comparison: ComparisonArgs { blocks: None, ..self.comparison.clone() },
-            ..CompareArgs::default()
+            comparison: ComparisonArgs {
+                fail_if: self.comparison.fail_if.clone(),
+                force: self.comparison.force,
+                ..ComparisonArgs::default()
+            },
+            common: CommonArgs { output: self.common.output.clone(), ..CommonArgs::default() },
         };
         // what is typed for a load would be ignored
         if format!("{self:?}") != format!("{default:?}") {
@@ -233,36 +273,30 @@ impl CompareArgs {
             }
             Ok(names)
         };
-        let sets = [set(&self.before)?, set(&self.after)?];
-        let name = format!("{} against {}", self.after, self.before);
-        let outputs = self.output.outputs(name, false);
+        let after = self.after.unwrap_or_default();
+        let sets = [set(&self.before)?, set(&after)?];
+        let name = format!("{after} against {}", self.before);
+        let outputs = self.common.output.outputs(name, false);
         outputs.check()?;
         Ok(CompareTask::Stored(Box::new(StoredTask {
-            labels: [self.before, self.after],
+            labels: [self.before, after],
             sets,
             force: self.comparison.force,
             bounds: self.comparison.fail_if,
             outputs,
         })))
     }
+}
 
-    /// What `run` would have been told.
-    fn run_args(&self, target: &str) -> RunArgs {
-        RunArgs {
-            target: Some(target.to_owned()),
-            script_args: Vec::new(),
-            load: self.load.clone(),
-            end: self.end.clone(),
-            request: self.request.clone(),
-            expect: self.expect.clone(),
-            limits: self.limits.clone(),
-            connection: self.connection.clone(),
-            tls: self.tls.clone(),
-            measure: self.measure.clone(),
-            driver: self.driver.clone(),
-            output: self.output.clone(),
-        }
+/// A command in one line, without its middle where it is long: builds differ in their names, or in
+/// their last options.
+fn shortened(command: &str) -> String {
+    let line = report::printable(command, COMMAND_CHARS_MAX);
+    if line.len() <= LABEL_CHARS_MAX {
+        return line;
     }
+    let half = (LABEL_CHARS_MAX - 3) / 2;
+    format!("{}...{}", &line[..half], &line[line.len() - half..])
 }
 
 /// A URL, a host with a port, or a plan file; anything else is a stored run.

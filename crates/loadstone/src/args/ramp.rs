@@ -47,25 +47,7 @@ pub(crate) struct RampArgs {
     #[command(flatten)]
     steps: StepArgs,
     #[command(flatten)]
-    load: LoadArgs,
-    #[command(flatten)]
-    end: EndArgs,
-    #[command(flatten)]
-    request: RequestArgs,
-    #[command(flatten)]
-    expect: ExpectArgs,
-    #[command(flatten)]
-    limits: LimitArgs,
-    #[command(flatten)]
-    connection: ConnectionArgs,
-    #[command(flatten)]
-    tls: TlsArgs,
-    #[command(flatten)]
-    measure: MeasureArgs,
-    #[command(flatten)]
-    driver: DriverArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    common: CommonArgs,
 }
 
 #[derive(Args, Clone, Debug, Default)]
@@ -151,7 +133,8 @@ impl RampArgs {
         let mut targets = Vec::new();
         let mut outputs = None;
         for (label, target) in self.named()? {
-            let (plan, results) = self.run_args(target)?.into_plan(files)?;
+            let (plan, results) =
+                self.one_run()?.into_plan(target.as_deref(), Vec::new(), files)?;
             let course = self.course(&plan)?;
             let label = label.unwrap_or_else(|| results.name.clone());
             if targets.iter().any(|known: &RampTarget| known.label == label) {
@@ -168,31 +151,26 @@ impl RampArgs {
 
     /// Options of `run` that a ramp decides itself.
     fn refuse(&self) -> Result<(), UsageError> {
-        let reads = self.request.stdin_readers() > 0;
+        let CommonArgs { load, end, request, output, .. } = &self.common;
+        let reads = request.stdin_readers() > 0;
         let many = self.targets.len() > 1;
         let steps = &self.steps;
         for (given, text) in [
             (
-                self.load.rate.is_some(),
+                load.rate.is_some(),
                 "--rate: a ramp sets the rate of each step; give --from and --to",
             ),
             (
-                self.load.connections.is_some(),
+                load.connections.is_some(),
                 "-c: a ramp sets the users of each step; give --population with --from and --to",
             ),
-            (self.end.duration.is_some(), "-d: each step of a ramp lasts --hold; give that"),
-            (self.end.requests.is_some(), "-n: the steps of a ramp end by time; give --hold"),
-            (
-                self.end.bytes_max.is_some(),
-                "--bytes-max: the steps of a ramp end by time; give --hold",
-            ),
-            (self.request.once, "--once: the steps of a ramp end by time; leave it out"),
-            (
-                self.output.hdr.is_some(),
-                "--hdr is for single runs; give --json, which has every step",
-            ),
-            (self.output.log.is_some(), "--log is for single runs; a ramp writes --json and --csv"),
-            (self.output.live, "--live shows single runs; a ramp shows its steps on one line"),
+            (end.duration.is_some(), "-d: each step of a ramp lasts --hold; give that"),
+            (end.requests.is_some(), "-n: the steps of a ramp end by time; give --hold"),
+            (end.bytes_max.is_some(), "--bytes-max: the steps of a ramp end by time; give --hold"),
+            (request.once, "--once: the steps of a ramp end by time; leave it out"),
+            (output.hdr.is_some(), "--hdr is for single runs; give --json, which has every step"),
+            (output.log.is_some(), "--log is for single runs; a ramp writes --json and --csv"),
+            (output.live, "--live shows single runs; a ramp shows its steps on one line"),
             (many && reads, "standard input can be read for one target only; give a file"),
             (
                 self.targets.len() > TARGETS_MAX,
@@ -211,14 +189,14 @@ impl RampArgs {
                 "--find chooses its own steps: leave --step and --factor out",
             ),
             (
-                steps.find.is_some() && (steps.down || steps.shuffle || self.end.repeat.is_some()),
+                steps.find.is_some() && (steps.down || steps.shuffle || end.repeat.is_some()),
                 "--find chooses its own steps and repeats: leave --down, --shuffle and --repeat out",
             ),
             (
                 steps.hold.is_some_and(Nanos::is_zero),
                 "--hold is 0: nothing can be measured in no time; give 1s or more",
             ),
-            (self.end.repeat == Some(0), "--repeat is 0: then nothing is run; give 1 or more"),
+            (end.repeat == Some(0), "--repeat is 0: then nothing is run; give 1 or more"),
         ] {
             if given {
                 return Err(UsageError::new(text));
@@ -230,7 +208,7 @@ impl RampArgs {
     /// Targets with their labels; one without a name where a list of URLs stands in its place.
     fn named(&self) -> Result<Vec<Named>, UsageError> {
         if self.targets.is_empty() {
-            let listed = self.request.urls.is_some();
+            let listed = self.common.request.urls.is_some();
             return if listed { Ok(vec![(None, None)]) } else { Err(no_target()) };
         }
         let split = |text: &String| match label_of(text) {
@@ -240,31 +218,19 @@ impl RampArgs {
         Ok(self.targets.iter().map(split).collect())
     }
 
-    /// What `run` would have been told, at the lowest load.
-    fn run_args(&self, target: Option<String>) -> Result<RunArgs, UsageError> {
+    /// What `run` would have been told, at the highest load.
+    fn one_run(&self) -> Result<CommonArgs, UsageError> {
         let (from, to) = self.ends()?;
-        let mut load = self.load.clone();
+        let mut one = self.common.clone();
         if self.steps.population {
-            load.connections = Some(to.unwrap_or(from) as u32);
+            one.load.connections = Some(to.unwrap_or(from) as u32);
         } else {
             let rate = Rate(to.unwrap_or(from));
-            load.rate = Some(units::RateSpan { from: rate, to: rate });
+            one.load.rate = Some(units::RateSpan { from: rate, to: rate });
         }
-        let duration = Some(self.steps.hold.unwrap_or(HOLD));
-        Ok(RunArgs {
-            target,
-            script_args: Vec::new(),
-            load,
-            end: EndArgs { duration, repeat: None, ..self.end.clone() },
-            request: self.request.clone(),
-            expect: self.expect.clone(),
-            limits: self.limits.clone(),
-            connection: self.connection.clone(),
-            tls: self.tls.clone(),
-            measure: self.measure.clone(),
-            driver: self.driver.clone(),
-            output: self.output.clone(),
-        })
+        one.end.duration = Some(self.steps.hold.unwrap_or(HOLD));
+        one.end.repeat = None;
+        Ok(one)
     }
 
     /// The lowest load and, where one is given, the highest.
@@ -301,7 +267,7 @@ impl RampArgs {
         Ok(Course {
             axis,
             range,
-            repeat: self.end.repeat.unwrap_or(1),
+            repeat: self.common.end.repeat.unwrap_or(1),
             shuffle: steps.shuffle.then_some(plan.seed),
             down: steps.down,
             overload: steps.overload || (to.is_none() && !steps.no_overload),

@@ -28,6 +28,13 @@ pub(crate) struct RunArgs {
     #[arg(last = true, value_name = "ARGUMENT")]
     pub(super) script_args: Vec<String>,
     #[command(flatten)]
+    pub(super) common: CommonArgs,
+}
+
+/// All that `run` shares with the commands that are made of runs.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct CommonArgs {
+    #[command(flatten)]
     pub(super) load: LoadArgs,
     #[command(flatten)]
     pub(super) end: EndArgs,

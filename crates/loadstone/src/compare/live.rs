@@ -1,22 +1,17 @@
 //! Two targets measured in turns, in blocks whose order is drawn.
 
+use super::side::{Found, Side, Trial};
+use super::{LABEL_CHARS_MAX, server};
 use crate::args::{CompareSide, LiveTask};
 use crate::exit::{Code, Failure};
 use crate::run::keeping::{Keeper, Keeping, command_line};
-use crate::run::live::Live;
 use crate::run::output;
-use crate::run::threads::Watcher;
-use crate::run::trial::{Change, Reached, Session, Target, reach};
-use engine::Setup;
+use crate::run::trial::{Change, Session};
 use report::RunReport;
 use report::compare::{Comparison, assemble};
 use stats::curve::Axis;
 use store::{Beginning, Kind};
-use units::{Nanos, Purpose, Seed};
-
-/// Before the first block each target is loaded for this long and not counted: caches fill, pools
-/// grow, processors wake up.
-const PRACTICE: Nanos = Nanos::from_secs(1);
+use units::{Purpose, Seed};
 
 /// The runs of both, block by block.
 #[derive(Default)]
@@ -35,26 +30,25 @@ pub(super) fn compare(task: LiveTask) -> Result<Code, Failure> {
     let keeper = Keeper::open(task.outputs.store.as_ref())?;
     let session = Session::new();
     let started_unix_s = crate::wall_clock::unix_seconds();
-    let mut targets = Vec::new();
-    for side in &task.sides {
-        match reach(&side.plan, &side.name, &session.environment)? {
-            Reached::Target(target) => {
-                if !task.outputs.quiet {
-                    target.prepared.notes.iter().for_each(|note| crate::say(note));
-                }
-                targets.push(*target);
-            }
-            Reached::Nobody(report) => {
-                crate::say(&crate::run::no_connection(&report));
-                let way_out = report.verdict.causes.first().map_or("", |cause| &cause.advice);
-                crate::say(way_out);
-                return Ok(Code::NoConnection);
-            }
-            Reached::Interrupted => return Err(interrupted()),
+    if task.sides.iter().any(|side| side.command.is_some()) {
+        server::prepare()?;
+    }
+    let mut sides = Vec::new();
+    for (side, letter) in task.sides.iter().zip(["A", "B"]) {
+        match Side::found(side, letter, &session, &task)? {
+            Found::Side(side) => sides.push(*side),
+            Found::Nobody(code) => return Ok(code),
+            Found::Interrupted => return Err(interrupted()),
         }
     }
     let keeping = begun(keeper, &session, &task, started_unix_s)?;
-    let Blocks { runs, order, ended } = in_turns(&session, &targets, &task, &keeping)?;
+    let Blocks { runs, order, ended } = match in_turns(&mut sides, &task, &keeping) {
+        Ok(blocks) => blocks,
+        Err(failure) => {
+            keeping.discard();
+            return Err(failure);
+        }
+    };
     if order.is_empty() {
         keeping.discard();
         return Err(match ended {
@@ -69,6 +63,7 @@ pub(super) fn compare(task: LiveTask) -> Result<Code, Failure> {
     let report = assemble(Comparison {
         name: task.outputs.name.clone(),
         labels: [before.label, after.label],
+        commands: [before.command, after.command],
         started_unix_s,
         runs,
         order: order.join(" "),
@@ -96,6 +91,7 @@ fn begun(
         environment: &session.environment,
         started_unix_s,
         labels: &[before.label.clone(), after.label.clone()],
+        commands: &[before.command.clone(), after.command.clone()],
         axis: Axis::Rate,
     };
     keeper.begin(Kind::Compare, &beginning)
@@ -109,26 +105,21 @@ fn interrupted() -> Failure {
 fn print_plans(task: &LiveTask) -> Result<Code, Failure> {
     let plan = |side: &CompareSide| {
         let toml = plan::to_toml(&side.plan, plan::Secrets::Masked);
-        format!("# {}: {} blocks of four runs\n{toml}", side.label, task.blocks)
+        let label = report::printable(&side.label, LABEL_CHARS_MAX);
+        let command = super::command_comment(side.command.as_deref());
+        format!("# {label}: {} blocks of four runs\n{command}{toml}", task.blocks)
     };
     let text: String = task.sides.iter().map(plan).collect();
     crate::print(text.as_bytes())
 }
 
 /// A block that is broken off is left out: half of one would favour a side.
-fn in_turns(
-    session: &Session,
-    targets: &[Target],
-    task: &LiveTask,
-    keeping: &Keeping,
-) -> Result<Blocks, Failure> {
+fn in_turns(sides: &mut [Side<'_>], task: &LiveTask, keeping: &Keeping) -> Result<Blocks, Failure> {
     let mut blocks = Blocks::default();
     let seed = task.sides[0].plan.seed;
-    for (side, target) in targets.iter().enumerate() {
-        let span = task.sides[side].plan.stop.duration;
-        let practice =
-            Change { duration: span.map(|span| span.min(PRACTICE)), ..Change::default() };
-        if measured(session, target, task, &practice, "practice")?.is_none() {
+    for side in &mut *sides {
+        side.practise()?;
+        if crate::signals::caught() > 0 {
             return Ok(blocks);
         }
     }
@@ -144,18 +135,14 @@ fn in_turns(
             let nth = u64::from(block) * 2 + runs[side].len() as u64;
             let change = Change { seed: Some(seed.wrapping_add(nth)), ..Change::default() };
             let heading = format!("block {} of {} · {name}", block + 1, task.blocks);
-            let Some(run) = measured(session, &targets[side], task, &change, &heading)? else {
-                return Ok(blocks);
+            let run = match sides[side].run(&change, &heading)? {
+                Trial::Run(run) => *run,
+                Trial::Died(why) => {
+                    blocks.ended = Some(format!("In block {}: {why}", block + 1));
+                    return Ok(blocks);
+                }
+                Trial::Interrupted => return Ok(blocks),
             };
-            if nobody_answered(&run) {
-                let calls = units::show::count(run.measurement.total.counts.due);
-                blocks.ended = Some(format!(
-                    "{} stopped answering in block {}: none of {calls} calls succeeded.",
-                    task.sides[side].label,
-                    block + 1
-                ));
-                return Ok(blocks);
-            }
             keeping.side(side, blocks.runs[side].len() + runs[side].len(), &run);
             runs[side].push(run);
         }
@@ -165,31 +152,4 @@ fn in_turns(
         blocks.order.push(name);
     }
     Ok(blocks)
-}
-
-/// `None` when a signal came before the end.
-fn measured(
-    session: &Session,
-    target: &Target,
-    task: &LiveTask,
-    change: &Change,
-    heading: &str,
-) -> Result<Option<RunReport>, Failure> {
-    if crate::signals::caught() > 0 {
-        return Ok(None);
-    }
-    let span = change.duration.or(target.plan.stop.duration);
-    let mut watcher = |setup: &Setup| -> Box<dyn Watcher> {
-        let live = Live::new(task.outputs.quiet, span, setup.requests_max(), None);
-        Box::new(live.headed(heading.to_owned()))
-    };
-    let run = session.trial(target, change, &mut watcher)?;
-    let cut_off = run.measurement.interrupted || crate::signals::caught() > 0;
-    Ok((!cut_off).then_some(run))
-}
-
-/// The server is gone, or refuses everything.
-fn nobody_answered(run: &RunReport) -> bool {
-    let counts = &run.measurement.total.counts;
-    counts.due > 0 && counts.succeeded == 0
 }

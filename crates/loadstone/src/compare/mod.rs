@@ -1,6 +1,8 @@
 //! `loadstone compare`: two targets in turns, or two sets of stored runs; one against the other.
 
 mod live;
+mod server;
+mod side;
 mod stored;
 
 use crate::args::{CompareArgs, CompareTask, Disk, Outputs};
@@ -10,11 +12,21 @@ use report::RunReport;
 use report::compare::CompareReport;
 use stats::State;
 
+/// Characters shown of a side's label: a command may be long.
+const LABEL_CHARS_MAX: usize = 200;
+
 pub(crate) fn compare(args: CompareArgs) -> Result<Code, Failure> {
     match args.into_task(&Disk)? {
         CompareTask::Live(task) => live::compare(*task),
         CompareTask::Stored(task) => stored::compare(*task),
     }
+}
+
+/// Above a plan in TOML: what starts its server. Empty without a command.
+pub(crate) fn command_comment(command: Option<&str>) -> String {
+    let Some(command) = command else { return String::new() };
+    let lines = command.lines().map(|line| format!("#   {line}\n"));
+    format!("# the server, started anew for each run:\n{}", lines.collect::<String>())
 }
 
 /// Writes every result and gives the exit code.

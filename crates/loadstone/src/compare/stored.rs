@@ -23,6 +23,7 @@ pub(super) fn compare(task: StoredTask) -> Result<Code, Failure> {
     let report = assemble(Comparison {
         name: task.outputs.name.clone(),
         labels: task.labels,
+        commands: [None, None],
         started_unix_s,
         runs,
         order: String::new(),

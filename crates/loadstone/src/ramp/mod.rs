@@ -82,6 +82,7 @@ fn keep(
         environment: &session.environment,
         started_unix_s,
         labels: &labels,
+        commands: &[],
         axis: first.course.axis,
     };
     keeper.begin(Kind::Ramp, &beginning)

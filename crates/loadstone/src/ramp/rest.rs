@@ -90,7 +90,7 @@ impl Rest {
             if passed >= limit {
                 return (self.trouble(found), passed);
             }
-            if !wait(pause) {
+            if !crate::signals::pause(pause) {
                 return (Stillness::Interrupted, passed);
             }
             pause = (pause * 2).min(PAUSES.1);
@@ -129,11 +129,4 @@ impl Rest {
             }
         }
     }
-}
-
-/// Lets `pause` pass; false when a signal has come.
-fn wait(pause: Duration) -> bool {
-    let (_keep, never) = mpsc::channel::<()>();
-    never.recv_timeout(pause).ok();
-    crate::signals::caught() == 0
 }

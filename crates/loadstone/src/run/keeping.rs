@@ -71,6 +71,7 @@ impl Keeper {
             environment,
             started_unix_s: crate::wall_clock::unix_seconds(),
             labels: &[],
+            commands: &[],
             axis: Axis::Rate,
         };
         self.begin(Kind::Run, &beginning)

@@ -141,12 +141,13 @@ fn plan_of(stored: &Stored) -> String {
         Stored::Run(run) => run.plan_toml.clone(),
         Stored::Ramp(ramp) => ramp.plan_toml.clone(),
         Stored::Compare(compare) => {
-            let sides = compare.labels.iter().zip(&compare.runs);
-            let plan = |(label, runs): (&String, &Vec<report::RunReport>)| {
-                let plan = runs.first().map_or("", |run| run.plan_toml.as_str());
-                format!("# {}\n{plan}", report::printable(label, 200))
+            let plan = |side: usize| {
+                let plan = compare.runs[side].first().map_or("", |run| run.plan_toml.as_str());
+                let label = report::printable(&compare.labels[side], 200);
+                let command = compare.commands[side].as_deref();
+                format!("# {label}\n{}{plan}", crate::compare::command_comment(command))
             };
-            sides.map(plan).collect()
+            [0, 1].map(plan).concat()
         }
     }
 }

@@ -20,6 +20,8 @@ const OF_A_BLOCK: usize = 2;
 pub struct Comparison {
     pub name: String,
     pub labels: [String; 2],
+    /// As [`CompareReport::commands`].
+    pub commands: [Option<String>; 2],
     /// In seconds since 1970-01-01 UTC.
     pub started_unix_s: f64,
     /// As [`CompareReport::runs`]; with an order, two of each side for every block.
@@ -33,7 +35,8 @@ pub struct Comparison {
 
 /// Compares. Quantiles for which a run has too few calls are left out.
 pub fn assemble(comparison: Comparison) -> CompareReport {
-    let Comparison { name, labels, started_unix_s, runs, order, bounds, mut cautions } = comparison;
+    let Comparison { name, labels, commands, started_unix_s, runs, order, bounds, mut cautions } =
+        comparison;
     let headlines = runs.each_ref().map(|runs| headlines(runs));
     let figures: Vec<&RunFigure> =
         RUN_FIGURES.iter().filter(|figure| enough_calls(figure.0, &runs)).collect();
@@ -58,6 +61,7 @@ pub fn assemble(comparison: Comparison) -> CompareReport {
     CompareReport {
         name,
         labels,
+        commands,
         started_unix_s,
         runs,
         order,

@@ -12,6 +12,7 @@ use serde::Serialize;
 pub fn json(report: &CompareReport) -> String {
     let side = |side: usize| Side {
         label: &report.labels[side],
+        command: report.commands[side].as_deref(),
         plan: report.runs[side].first().map(|run| crate::json::plan_value(&run.plan_toml)),
         runs: headlines(&report.runs[side]).iter().map(Run::of as fn(&Headline) -> Run).collect(),
     };
@@ -56,6 +57,7 @@ struct Document<'a> {
 #[derive(Serialize)]
 struct Side<'a> {
     label: &'a str,
+    command: Option<&'a str>,
     runs: Vec<Run>,
     plan: Option<serde_json::Value>,
 }

@@ -8,6 +8,8 @@ use crate::text::ascii;
 use crate::text::layout::Page;
 use crate::words::{self, counted, printable};
 
+/// Characters shown of a command that starts a server.
+pub(crate) const COMMAND_CHARS_MAX: usize = 1_000;
 /// Blocks whose order is spelt out.
 const BLOCKS_SHOWN: usize = 6;
 
@@ -136,13 +138,19 @@ pub fn text(report: &CompareReport, style: Style) -> String {
 
 fn what_was_done(page: &mut Page, report: &CompareReport) {
     page.blank();
-    for (letter, (label, runs)) in ['A', 'B'].iter().zip(report.labels.iter().zip(&report.runs)) {
+    let sides = report.labels.iter().zip(&report.runs).zip(&report.commands);
+    for (letter, ((label, runs), command)) in ['A', 'B'].iter().zip(sides) {
         let count = counted(headlines(runs).len() as u64, "run");
         let load = runs.first().map(|run| words::load(&run.plan)).unwrap_or_default();
         page.wrapped(
             &format!("{letter}   "),
             &format!("{} · {count} · {load}", printable(label, 200)),
         );
+        if let Some(command) = command {
+            let command = printable(command, COMMAND_CHARS_MAX);
+            let told = if command == *label { String::new() } else { format!(": {command}") };
+            page.wrapped("    ", &format!("started anew for each run{told}"));
+        }
     }
     let blocks: Vec<&str> = report.order.split_whitespace().collect();
     if !blocks.is_empty() {

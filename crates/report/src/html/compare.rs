@@ -6,7 +6,9 @@ use super::chart::{Dash, Tone};
 use super::charts::{Distribution, by_quantile, few_samples};
 use super::page::{self, Plots};
 use super::sections;
-use crate::compare::{CompareReport, Difference, Judgement, amount, answer, headlines, interval};
+use crate::compare::{
+    COMMAND_CHARS_MAX, CompareReport, Difference, Judgement, amount, answer, headlines, interval,
+};
 use crate::figures::{Kind, RUN_FIGURES};
 use crate::{Headline, words};
 use maud::{Markup, html};
@@ -43,6 +45,14 @@ fn body(report: &CompareReport, plots: &mut Plots) -> Markup {
             p class="kicker" { "Comparison of web servers" }
             h1 { (title(report)) }
             p class="soft" { "A is " (label(report, 0)) ", B is " (label(report, 1)) "." }
+            @for (letter, command) in ["A", "B"].iter().zip(&report.commands) {
+                @if let Some(command) = command {
+                    p class="soft" {
+                        (letter) "'s server was started anew for each run: "
+                        code { (words::printable(command, COMMAND_CHARS_MAX)) }
+                    }
+                }
+            }
         }
         p class="answer" { (answer(report)) }
         @for caution in &report.cautions {

@@ -36,6 +36,7 @@ pub(crate) fn of(
     assemble(Comparison {
         name: "http://a.example/ against http://b.example/".into(),
         labels: ["http://a.example/".into(), "http://b.example/".into()],
+        commands: [None, None],
         started_unix_s: 1_795_000_000.0,
         runs: [before, after],
         order: order.into(),

@@ -12,6 +12,7 @@ fn begin(store: &mut Store, name: &str) -> Result<crate::RunId, StoreError> {
         environment: &Environment::default(),
         started_unix_s: 0.0,
         labels: &[],
+        commands: &[],
         axis: stats::curve::Axis::Rate,
     };
     store.begin(Kind::Run, &beginning)

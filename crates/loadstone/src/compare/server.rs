@@ -1,0 +1,299 @@
+//! A server that is the comparison's own: a shell starts it before a run, and after it everything that
+//! the command left behind is ended.
+//!
+//! This process adopts what its servers orphan (prctl(2), PR_SET_CHILD_SUBREAPER). All that a command
+//! started, in the background or in a session of its own, is therefore found among our children once
+//! its parent has gone. Nothing else may start processes meanwhile: they would be taken for a server's.
+
+use crate::exit::Failure;
+use crate::signals;
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group,
+    set_child_subreaper, wait,
+};
+use std::collections::VecDeque;
+use std::io::{PipeReader, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use units::Nanos;
+
+/// What a server has for its own way of ending, after TERM; then it is killed.
+pub(super) const TERM_PATIENCE: Nanos = Nanos::from_secs(5);
+/// What the kernel has to end what was killed: a process that waits for a dead disk never ends.
+const KILL_PATIENCE: Nanos = Nanos::from_secs(5);
+/// Between two looks at what is left.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
+/// Bytes kept of the end of what a command writes, and lines shown of them.
+const TAIL_BYTES_MAX: usize = 16 << 10;
+const TAIL_LINES_MAX: usize = 10;
+/// Characters shown of one such line.
+const LINE_CHARS_MAX: usize = 300;
+
+/// The server that runs now. Whoever reaps or kills holds it: a number whose process was not reaped
+/// is nobody else's.
+static NOW: Mutex<Now> = Mutex::new(Now { leader: None, ended: None });
+
+#[derive(Debug)]
+struct Now {
+    /// The shell, which leads its group; none once it has been reaped.
+    leader: Option<Pid>,
+    /// How the shell ended.
+    ended: Option<WaitStatus>,
+}
+
+/// To be called once, before the first server is started.
+///
+/// # Errors
+/// The system refuses what servers are ended by.
+pub(super) fn prepare() -> Result<(), Failure> {
+    let refused = |what: &str, why: String| Failure::usage(format!("cannot {what}: {why}"));
+    set_child_subreaper(Some(getpid()))
+        .map_err(|error| refused("look after a server's processes", error.to_string()))?;
+    signals::before_exit(kill_all).map_err(|error| refused("catch signals", error.to_string()))?;
+    // the release build aborts at a panic, so that nothing is dropped
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        before(panic);
+        kill_all();
+    }));
+    SOFT_LIMIT.get_or_init(|| host::limits::descriptors().soft);
+    Ok(())
+}
+
+/// The limit of descriptors that this program was started with. It raises its own, which would
+/// otherwise be handed to every server but the first.
+static SOFT_LIMIT: OnceLock<u64> = OnceLock::new();
+
+/// A server at work; ended, with all that it started, when dropped.
+#[derive(Debug)]
+pub(super) struct Server {
+    /// Reads what it writes, and gives back the end of it.
+    reader: Option<JoinHandle<VecDeque<u8>>>,
+}
+
+impl Server {
+    /// Starts `command` by `sh -c`, in a process group of its own and without input. One at a time.
+    ///
+    /// # Errors
+    /// No shell, no pipe, no thread.
+    pub(super) fn start(command: &str) -> Result<Server, Failure> {
+        let refused =
+            |error: std::io::Error| Failure::usage(format!("cannot start a server: {error}"));
+        let (read, write) = std::io::pipe().map_err(refused)?;
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(with_limit(command)).process_group(0).stdin(Stdio::null());
+        shell.stdout(write.try_clone().map_err(refused)?).stderr(write);
+        let reader = std::thread::Builder::new().name("server".into()).spawn(|| tail(read));
+        let reader = reader.map_err(refused)?;
+        let mut now = now();
+        // dropping the shell's handle neither ends nor reaps it
+        let child = shell.spawn().map_err(refused)?;
+        *now = Now { leader: Some(Pid::from_child(&child)), ended: None };
+        Ok(Server { reader: Some(reader) })
+    }
+
+    /// Whether nothing of it is left.
+    pub(super) fn is_gone(&self) -> bool {
+        reap(&mut now())
+    }
+
+    /// Ends it, waits until nothing of it is left, and says how the shell had ended by itself, if it
+    /// had, and what was written last.
+    ///
+    /// # Errors
+    /// Something of it cannot be ended.
+    pub(super) fn end(mut self) -> Result<Last, String> {
+        let ended = {
+            let mut now = now();
+            reap(&mut now);
+            now.ended
+        };
+        end_all()?;
+        // nobody is left who could hold the pipe open
+        let written = self.reader.take().and_then(|reader| reader.join().ok()).unwrap_or_default();
+        Ok(Last { ended: ended.map(in_words), written: last_lines(written) })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if self.reader.is_some()
+            && let Err(why) = end_all()
+        {
+            crate::say(&why);
+        }
+    }
+}
+
+/// The last that is known of a server.
+#[derive(Debug)]
+pub(super) struct Last {
+    /// How its command ended before it was told to.
+    pub(super) ended: Option<String>,
+    /// Last lines of what it wrote, bare of control characters.
+    written: Vec<String>,
+}
+
+impl Last {
+    /// The lines under a heading; nothing when there are none.
+    pub(super) fn quoted(&self) -> String {
+        match self.written.is_empty() {
+            true => " It wrote nothing.".to_owned(),
+            false => format!(" The last that it wrote:\n  {}", self.written.join("\n  ")),
+        }
+    }
+}
+
+/// The command under the limit of descriptors that a user's shell would give it.
+fn with_limit(command: &str) -> String {
+    match SOFT_LIMIT.get() {
+        Some(&u64::MAX) | None => command.to_owned(),
+        Some(limit) => format!("ulimit -S -n {limit}\n{command}"),
+    }
+}
+
+fn now() -> MutexGuard<'static, Now> {
+    // whoever panicked while it was held has left numbers that are as good as before
+    NOW.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes note of processes that have ended; true when none is left.
+fn reap(now: &mut Now) -> bool {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) if now.leader == Some(pid) => {
+                *now = Now { leader: None, ended: Some(status) };
+            }
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) => return false,
+            // no child at all
+            Err(_) => return true,
+        }
+    }
+}
+
+/// Our own and those that we adopted.
+fn children() -> Vec<Pid> {
+    let this = std::process::id();
+    let parent = |text: String| host::proc::process(&text).map(|process| process.parent);
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    numbers
+        .filter(|pid| {
+            let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok();
+            text.and_then(parent) == Some(this)
+        })
+        .filter_map(Pid::from_raw)
+        .collect()
+}
+
+/// To the shell's group and to others.
+fn signal_all(now: &Now, signal: Signal, others: &[Pid]) {
+    if let Some(leader) = now.leader {
+        kill_process_group(leader, signal).ok();
+    }
+    send(signal, others);
+}
+
+/// That a receiver is gone is as good.
+fn send(signal: Signal, to: &[Pid]) {
+    for pid in to {
+        kill_process(*pid, signal).ok();
+    }
+}
+
+/// TERM to everything, once each; KILL to what is left after a while. Whoever is orphaned on the way
+/// is ours from then on.
+fn end_all() -> Result<(), String> {
+    let start = reactor::monotonic();
+    let mut told: Vec<Pid> = Vec::new();
+    let mut pause = PAUSES.0;
+    loop {
+        let mut now = now();
+        if reap(&mut now) {
+            return Ok(());
+        }
+        let passed = reactor::monotonic() - start;
+        if passed > TERM_PATIENCE + KILL_PATIENCE {
+            let left: Vec<String> = children().iter().map(ToString::to_string).collect();
+            return Err(format!(
+                "a server's processes cannot be ended, not even by KILL: {}",
+                left.join(", ")
+            ));
+        }
+        if passed > TERM_PATIENCE {
+            signal_all(&now, Signal::KILL, &children());
+        } else if told.is_empty() {
+            // its group: the shell and what stays with it
+            told = children();
+            let outside: Vec<Pid> =
+                told.iter().copied().filter(|pid| Some(*pid) != now.leader).collect();
+            signal_all(&now, Signal::TERM, &outside);
+        } else {
+            let orphans: Vec<Pid> =
+                children().into_iter().filter(|pid| !told.contains(pid)).collect();
+            send(Signal::TERM, &orphans);
+            told.extend(orphans);
+        }
+        drop(now);
+        signals::pause(pause);
+        pause = (pause * 2).min(PAUSES.1);
+    }
+}
+
+/// The end of the program is near: KILL at once. May be called by any thread, even one that panics
+/// while it holds the lock; then others that wait here go on without it.
+fn kill_all() {
+    /// Together a second.
+    const ROUNDS: u32 = 100;
+    const BETWEEN: Duration = Duration::from_millis(10);
+    for _ in 0..ROUNDS {
+        if let Ok(mut now) = NOW.try_lock() {
+            if reap(&mut now) {
+                return;
+            }
+            signal_all(&now, Signal::KILL, &children());
+        }
+        signals::pause(BETWEEN);
+    }
+}
+
+/// Reads to the end, and keeps the end.
+fn tail(mut pipe: PipeReader) -> VecDeque<u8> {
+    let mut kept = VecDeque::new();
+    let mut piece = [0; 4 << 10];
+    loop {
+        match pipe.read(&mut piece) {
+            Ok(0) => return kept,
+            Ok(count) => {
+                kept.extend(&piece[..count]);
+                kept.drain(..kept.len().saturating_sub(TAIL_BYTES_MAX));
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => return kept,
+        }
+    }
+}
+
+fn last_lines(written: VecDeque<u8>) -> Vec<String> {
+    let bytes = Vec::from(written);
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| report::printable(line.trim_end(), LINE_CHARS_MAX))
+        .filter(|line| !line.is_empty())
+        .collect();
+    lines[lines.len().saturating_sub(TAIL_LINES_MAX)..].to_vec()
+}
+
+fn in_words(status: WaitStatus) -> String {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => format!("with exit code {code}"),
+        (None, Some(signal)) => format!("by signal {signal}"),
+        (None, None) => "for no known reason".to_owned(),
+    }
+}

@@ -1,0 +1,328 @@
+//! One side of a comparison: a target that stands by itself, or a server that is started anew for each
+//! run and ended after it.
+
+use super::server::Server;
+use crate::args::{CompareSide, LiveTask};
+use crate::exit::{Code, Failure};
+use crate::run::live::Live;
+use crate::run::threads::Watcher;
+use crate::run::trial::{Change, Reached, Session, Target, reach};
+use crate::signals;
+use engine::Setup;
+use report::RunReport;
+use std::time::Duration;
+use units::{Nanos, show};
+
+/// Before the first block, and each time that a server was started, it is loaded for this long and
+/// not counted: caches fill, pools grow, processors wake up.
+const PRACTICE: Nanos = Nanos::from_secs(1);
+/// Longest that one look at a silent port takes, and shortest at one that is to speak.
+const LOOK_MAX: Nanos = Nanos::from_secs(1);
+const LOOK_MIN: Nanos = Nanos::from_millis(100);
+/// Between two looks.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
+
+/// A side that can be measured.
+pub(super) struct Side<'a> {
+    asked: &'a CompareSide,
+    /// `A` or `B`.
+    letter: &'static str,
+    session: &'a Session,
+    quiet: bool,
+    /// Longest that a server may take to answer.
+    ready: Nanos,
+    /// The target, where no command starts it.
+    standing: Option<Target>,
+    /// Servers started so far.
+    started: usize,
+}
+
+/// What came of the first look at a side.
+pub(super) enum Found<'a> {
+    Side(Box<Side<'a>>),
+    /// Nobody is there, which was told.
+    Nobody(Code),
+    Interrupted,
+}
+
+/// What came of a run.
+pub(super) enum Trial {
+    Run(Box<RunReport>),
+    /// The server is gone, refuses everything, or never came: why.
+    Died(String),
+    /// A signal came before its end.
+    Interrupted,
+}
+
+/// What came of a server's start.
+enum Start {
+    Ready(Server, Box<Target>),
+    Not(Failure),
+    Interrupted,
+}
+
+/// What came of waiting for an answer, or for none.
+enum Look {
+    Answer(Box<Target>),
+    /// Why there is none.
+    Silence(String),
+    Interrupted,
+}
+
+impl<'a> Side<'a> {
+    /// Looks whether somebody is there, where no command is to start it.
+    ///
+    /// # Errors
+    /// As [`reach`].
+    pub(super) fn found(
+        asked: &'a CompareSide,
+        letter: &'static str,
+        session: &'a Session,
+        task: &LiveTask,
+    ) -> Result<Found<'a>, Failure> {
+        let mut side = Side {
+            asked,
+            letter,
+            session,
+            quiet: task.outputs.quiet,
+            ready: task.ready,
+            standing: None,
+            started: 0,
+        };
+        if asked.command.is_none() {
+            match reach(&asked.plan, &asked.name, &session.environment)? {
+                Reached::Target(target) => {
+                    side.tell_notes(&target);
+                    side.standing = Some(*target);
+                }
+                Reached::Nobody(report) => {
+                    crate::say(&crate::run::no_connection(&report));
+                    let way_out = report.verdict.causes.first().map_or("", |cause| &cause.advice);
+                    crate::say(way_out);
+                    return Ok(Found::Nobody(Code::NoConnection));
+                }
+                Reached::Interrupted => return Ok(Found::Interrupted),
+            }
+        }
+        Ok(Found::Side(Box::new(side)))
+    }
+
+    /// Before the first block: a load that is not counted, or, of a server that each run will start,
+    /// whether it can be started and ended.
+    ///
+    /// # Errors
+    /// As [`Session::trial`]; a server that does not come, or dies at once.
+    pub(super) fn practise(&mut self) -> Result<(), Failure> {
+        let died = if let Some(target) = &self.standing {
+            match self.measured(target, &self.practice(), "practice")? {
+                Trial::Died(why) => Some(why),
+                Trial::Run(_) | Trial::Interrupted => None,
+            }
+        } else {
+            match self.start()? {
+                Start::Ready(server, target) => {
+                    self.tell_notes(&target);
+                    self.close(server)
+                }
+                Start::Not(failure) => return Err(failure),
+                Start::Interrupted => None,
+            }
+        };
+        died.map_or(Ok(()), |text| Err(Failure { code: Code::Invalid, text }))
+    }
+
+    /// One run that counts.
+    ///
+    /// # Errors
+    /// As [`Session::trial`].
+    pub(super) fn run(&mut self, change: &Change, heading: &str) -> Result<Trial, Failure> {
+        if let Some(target) = &self.standing {
+            return self.measured(target, change, heading);
+        }
+        let (server, target) = match self.start()? {
+            Start::Ready(server, target) => (server, target),
+            Start::Not(failure) => return Ok(Trial::Died(failure.text)),
+            Start::Interrupted => return Ok(Trial::Interrupted),
+        };
+        let trial = match self.measured(&target, &self.practice(), "practice")? {
+            Trial::Run(_) => self.measured(&target, change, heading)?,
+            cut_short => cut_short,
+        };
+        let died = self.close(server);
+        Ok(match trial {
+            Trial::Interrupted => Trial::Interrupted,
+            trial => died.map_or(trial, Trial::Died),
+        })
+    }
+
+    fn practice(&self) -> Change {
+        let span = self.asked.plan.stop.duration.map(|span| span.min(PRACTICE));
+        Change { duration: span, ..Change::default() }
+    }
+
+    fn measured(&self, target: &Target, change: &Change, heading: &str) -> Result<Trial, Failure> {
+        if signals::caught() > 0 {
+            return Ok(Trial::Interrupted);
+        }
+        let span = change.duration.or(target.plan.stop.duration);
+        let mut watcher = |setup: &Setup| -> Box<dyn Watcher> {
+            let live = Live::new(self.quiet, span, setup.requests_max(), None);
+            Box::new(live.headed(heading.to_owned()))
+        };
+        let run = self.session.trial(target, change, &mut watcher)?;
+        if run.measurement.interrupted || signals::caught() > 0 {
+            return Ok(Trial::Interrupted);
+        }
+        let counts = &run.measurement.total.counts;
+        Ok(match counts.due > 0 && counts.succeeded == 0 {
+            true => Trial::Died(format!(
+                "{} stopped answering: none of {} calls succeeded.",
+                self.label(),
+                show::count(counts.due)
+            )),
+            false => Trial::Run(Box::new(run)),
+        })
+    }
+
+    /// Starts the server and waits until it answers.
+    fn start(&mut self) -> Result<Start, Failure> {
+        let command = self.asked.command.as_deref().expect("only a side with a command is started");
+        match self.silence()? {
+            Look::Silence(_) => {}
+            Look::Answer(_) => return Ok(Start::Not(self.busy())),
+            Look::Interrupted => return Ok(Start::Interrupted),
+        }
+        let server = Server::start(command)?;
+        self.started += 1;
+        match self.answer(&server)? {
+            Look::Answer(target) => Ok(Start::Ready(server, target)),
+            Look::Silence(why) => Ok(Start::Not(self.never_came(server, &why))),
+            Look::Interrupted => Ok(Start::Interrupted),
+        }
+    }
+
+    /// Whoever answers before the start is no server of ours. A port that our last one leaves may take
+    /// a moment to be free.
+    fn silence(&self) -> Result<Look, Failure> {
+        let patience = if self.started > 0 { self.ready } else { Nanos::ZERO };
+        self.look_until(patience, |look| matches!(look, Look::Silence(_)), || false, |_| LOOK_MAX)
+    }
+
+    fn answer(&self, server: &Server) -> Result<Look, Failure> {
+        let good = |look: &Look| matches!(look, Look::Answer(target) if target.first_call.failure.is_none());
+        let look =
+            self.look_until(self.ready, good, || server.is_gone(), |left| left.max(LOOK_MIN))?;
+        Ok(match look {
+            Look::Answer(target) => match &target.first_call.failure {
+                _ if server.is_gone() => Look::Silence(String::new()),
+                Some((_, why)) => Look::Silence(why.clone()),
+                None => Look::Answer(target),
+            },
+            other => other,
+        })
+    }
+
+    /// Looks until it is as wanted, `patience` is over, or there is nothing to wait for. `length`: of
+    /// one look, of the time that is left.
+    fn look_until(
+        &self,
+        patience: Nanos,
+        wanted: impl Fn(&Look) -> bool,
+        over: impl Fn() -> bool,
+        length: impl Fn(Nanos) -> Nanos,
+    ) -> Result<Look, Failure> {
+        let start = reactor::monotonic();
+        let mut pause = PAUSES.0;
+        loop {
+            let passed = reactor::monotonic() - start;
+            let look = self.look(length(patience - passed.min(patience)))?;
+            let at_end = wanted(&look) || passed >= patience || over();
+            if at_end || matches!(look, Look::Interrupted) {
+                return Ok(look);
+            }
+            if !signals::pause(pause) {
+                return Ok(Look::Interrupted);
+            }
+            pause = (pause * 2).min(PAUSES.1);
+        }
+    }
+
+    /// One plain call.
+    fn look(&self, patience: Nanos) -> Result<Look, Failure> {
+        let mut plan = self.asked.plan.clone();
+        plan.timeouts.call = plan.timeouts.call.min(patience);
+        plan.timeouts.connect = plan.timeouts.connect.min(patience);
+        Ok(match reach(&plan, &self.asked.name, &self.session.environment)? {
+            Reached::Target(mut target) => {
+                target.plan = self.asked.plan.clone();
+                Look::Answer(target)
+            }
+            Reached::Nobody(run) => {
+                let failure = run.first_call.and_then(|call| call.failure);
+                Look::Silence(failure.map_or_else(String::new, |(_, why)| why))
+            }
+            Reached::Interrupted => Look::Interrupted,
+        })
+    }
+
+    /// Ends the server; why a run of it does not count.
+    fn close(&self, server: Server) -> Option<String> {
+        let died = server.is_gone();
+        match server.end() {
+            Err(why) => Some(why),
+            Ok(last) if died => {
+                let how = last.ended.as_deref().unwrap_or_default();
+                let letter = self.letter;
+                Some(format!("{letter}'s server ended {how} by itself.{}", last.quoted()))
+            }
+            Ok(_) => None,
+        }
+    }
+
+    fn busy(&self) -> Failure {
+        let (letter, url) = (self.letter, &self.asked.name);
+        let text = match self.started {
+            0 => format!(
+                "somebody answers at {url} before {letter}'s server is started; end that server, or \
+                 give another port"
+            ),
+            _ => format!(
+                "somebody still answers at {url} after the server before was ended; a command must \
+                 be the server or its parent: what another program starts for it (docker run -d, \
+                 systemctl start) goes on"
+            ),
+        };
+        Failure::usage(text)
+    }
+
+    fn never_came(&self, server: Server, why: &str) -> Failure {
+        let (letter, url) = (self.letter, &self.asked.name);
+        let gone = server.is_gone();
+        let text = match server.end() {
+            Err(why) => why,
+            Ok(last) if gone => {
+                let how = last.ended.as_deref().unwrap_or_default();
+                format!(
+                    "{letter}'s server ended {how} before it answered at {url}.{}",
+                    last.quoted()
+                )
+            }
+            Ok(last) => format!(
+                "{letter}'s server did not answer at {url} within {}: {why} (--ready waits longer).{}",
+                show::duration(self.ready),
+                last.quoted()
+            ),
+        };
+        Failure { code: Code::NoConnection, text }
+    }
+
+    fn label(&self) -> String {
+        report::printable(&self.asked.label, super::LABEL_CHARS_MAX)
+    }
+
+    fn tell_notes(&self, target: &Target) {
+        if !self.quiet {
+            target.prepared.notes.iter().for_each(|note| crate::say(note));
+        }
+    }
+}

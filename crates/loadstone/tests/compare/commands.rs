@@ -1,0 +1,232 @@
+//! Two servers that the comparison starts and ends itself, on one port.
+
+use crate::support::{Ran, behind, finish, free_port, program, run, text};
+use rustix::process::{Pid, Signal, kill_process};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Five blocks of runs that a few calls end.
+const SHORT: [&str; 7] = ["compare", "-c", "1", "-n", "8", "--blocks", "5"];
+/// Nothing that is waited for may take longer.
+const WALL_MAX: Duration = Duration::from_secs(60);
+
+/// A port, and commands that start the built-in site there.
+struct Scene {
+    address: String,
+}
+
+impl Scene {
+    fn new() -> Scene {
+        Scene { address: format!("127.0.0.1:{}", free_port()) }
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}/hw", self.address)
+    }
+
+    fn site(&self, options: &str) -> String {
+        format!("'{}' site --listen {} {options}", env!("CARGO_BIN_EXE_loadstone"), self.address)
+    }
+
+    fn words<'a>(&self, a: &'a str, b: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+        [&SHORT[..], more, &["--a-command", a, "--b-command", b]].concat()
+    }
+
+    #[track_caller]
+    fn compare(&self, a: &str, b: &str, more: &[&str]) -> Ran {
+        let ran = run(&[&self.words(a, b, more)[..], &[&self.url()]].concat());
+        self.nothing_is_left();
+        ran
+    }
+
+    /// No process has this port in its command line, and nobody listens there.
+    #[track_caller]
+    fn nothing_is_left(&self) {
+        let mut left = Vec::new();
+        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            if line.contains(&self.address) {
+                left.push(line);
+            }
+        }
+        assert_eq!(left, Vec::<String>::new());
+        assert!(TcpStream::connect(&self.address).is_err(), "somebody listens");
+    }
+
+    /// Waits until a server of the comparison is up.
+    fn wait_for_server(&self, child: &mut Child) {
+        let start = Instant::now();
+        while TcpStream::connect(&self.address).is_err() {
+            assert!(child.try_wait().unwrap().is_none(), "it ended before a server was up");
+            assert!(start.elapsed() < WALL_MAX, "no server came up");
+            std::thread::yield_now();
+        }
+    }
+
+    /// A comparison of long runs, as far as its first server being up.
+    fn started(&self, a: &str, b: &str) -> Child {
+        let words = ["compare", "-d", "1m", "-q", "--a-command", a, "--b-command", b, &self.url()];
+        let mut command = program(&words);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        self.wait_for_server(&mut child);
+        child
+    }
+}
+
+/// 60 ms against 1 ms is no matter of noise, on however busy a machine.
+#[test]
+fn two_builds_on_one_port_are_told_apart() {
+    let scene = Scene::new();
+    let (quick, slow) = (scene.site("--delay 1ms"), scene.site("--delay 60ms"));
+    let json = scene.compare(&quick, &slow, &["--json", "-"]).expect(&[0, 4]).json();
+    let all = json["differences"].as_array().unwrap();
+    let p50 = all.iter().find(|one| one["figure"] == "p50").unwrap();
+    assert_eq!(p50["judgement"], "worse", "{json:#}");
+    assert_eq!(text(&json, "/before/command"), quick);
+    assert_eq!(text(&json, "/after/command"), slow);
+    assert!(text(&json, "/before/label").ends_with(" --delay 1ms"), "{}", json["before"]["label"]);
+    assert_eq!(json["before"]["runs"].as_array().unwrap().len(), 10);
+    let schema: serde_json::Value =
+        serde_json::from_str(include_str!("../../../../docs/schema/compare.schema.json")).unwrap();
+    let faults: Vec<String> = jsonschema::validator_for(&schema)
+        .unwrap()
+        .iter_errors(&json)
+        .map(|fault| fault.to_string())
+        .collect();
+    assert_eq!(faults, Vec::<String>::new());
+}
+
+/// In the background, in a session of its own, deaf to TERM: what a command starts is ended with it.
+#[test]
+fn nothing_of_a_server_is_left() {
+    let scene = Scene::new();
+    let site = scene.site("");
+    let background = format!("setsid {site} >/dev/null 2>&1 &");
+    let with_others = format!(": {0}; sh -c ': {0}; sleep 500' & {site}", scene.address);
+    let ran = scene.compare(&background, &with_others, &[]).expect(&[0, 4]);
+    assert!(ran.stdout.contains("started anew for each run"), "{}", ran.stdout);
+    let deaf = format!("trap '' TERM; {site} & sleep 500");
+    let ran = scene.compare(&deaf, "exit 3", &["--ready", "20s"]).expect(&[3]);
+    assert!(ran.stderr.contains("B's server ended with exit code 3 before"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_server_that_never_comes_is_told_with_its_last_words() {
+    let scene = Scene::new();
+    let site = scene.site("");
+    let ran = scene.compare("echo to build: make >&2; exit 7", &site, &[]).expect(&[3]);
+    let told = "A's server ended with exit code 7 before it answered at http://";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    assert!(ran.stderr.contains("loadstone:   to build: make\n"), "{}", ran.stderr);
+    let ran = scene.compare(&site, "kill -KILL $$", &[]).expect(&[3]);
+    assert!(ran.stderr.contains("B's server ended by signal 9"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("It wrote nothing."), "{}", ran.stderr);
+    let mute = format!(": {}; sleep 500", scene.address);
+    let ran = scene.compare(&mute, &site, &["--ready", "200ms"]).expect(&[3]);
+    let told = "within 200 ms: ";
+    assert!(ran.stderr.contains(told) && ran.stderr.contains("--ready waits"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_port_that_is_taken_is_told() {
+    let scene = Scene::new();
+    let taken = crate::support::Site::start(&[]);
+    let url = taken.url("/hw");
+    let site = scene.site("");
+    let ran = run(&[&scene.words(&site, &site, &[])[..], &[&url]].concat()).expect(&[2]);
+    let told = format!("somebody answers at {url} before A's server is started");
+    assert!(ran.stderr.contains(&told), "{}", ran.stderr);
+    scene.nothing_is_left();
+}
+
+/// It ends by itself in the middle of things: what is known of whole blocks, or that there are none.
+#[test]
+fn a_server_that_dies_while_it_is_measured_ends_the_session() {
+    let scene = Scene::new();
+    let dying = format!("{} & sleep 0.2; kill $!; echo good bye", scene.site(""));
+    let site = scene.site("");
+    let words = ["compare", "-c", "1", "-d", "5s", "--blocks", "5"];
+    let commands = ["--a-command", &dying, "--b-command", &site, &scene.url()];
+    let ran = run(&[&words[..], &commands].concat()).expect(&[3, 4]);
+    // as soon as it is up, or later, as busy as the machine is
+    let told = ["A's server ended with exit code 0", "stopped answering: none of"];
+    assert!(told.iter().any(|told| ran.stderr.contains(told)), "{}", ran.stderr);
+    scene.nothing_is_left();
+}
+
+#[test]
+fn ctrl_c_ends_the_server_too() {
+    let scene = Scene::new();
+    let site = scene.site("");
+    let mut child = scene.started(&site, &site);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(130));
+    scene.nothing_is_left();
+}
+
+/// A second one ends the program at once, and the server with it, however deaf that is.
+#[test]
+fn a_second_ctrl_c_kills_the_server() {
+    let scene = Scene::new();
+    let deaf = format!("trap '' TERM INT; {} & while :; do sleep 500; done", scene.site(""));
+    let mut child = scene.started(&deaf, &deaf);
+    let pid = Pid::from_child(&child);
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        assert!(start.elapsed() < WALL_MAX);
+        kill_process(pid, Signal::INT).unwrap();
+        std::thread::yield_now();
+    };
+    assert_eq!(status.code(), Some(130));
+    scene.nothing_is_left();
+}
+
+/// The program raises its own limit of descriptors for its connections; servers get the user's.
+#[test]
+fn every_server_has_the_same_limits() {
+    let (scene, folder) = (Scene::new(), tempfile::tempdir().unwrap());
+    let log = folder.path().join("limits");
+    let site = format!("ulimit -S -n >> '{}'; {}", log.display(), scene.site(""));
+    let mut command: Command = behind(&["sh", "-c", "ulimit -S -n 256; exec \"$0\" \"$@\""]);
+    let url = scene.url();
+    let words = ["compare", "-q", "-c", "400", "-n", "400", "--blocks", "5"];
+    command.args(words).args(["--a-command", &site, "--b-command", &site, &url]);
+    finish(command, b"").expect(&[0, 4]);
+    let limits = std::fs::read_to_string(log).unwrap();
+    let limits: Vec<&str> = limits.lines().collect();
+    // each side once to see that it starts, and once for each run
+    assert_eq!(limits, vec!["256"; 22]);
+    scene.nothing_is_left();
+}
+
+#[test]
+fn commands_and_urls_that_do_not_go_together_are_refused() {
+    let one = "http://127.0.0.1:1/";
+    for (words, told) in [
+        (&["--b-command", "b", one][..], "with one URL there have to be two servers"),
+        (&["--ready", "1s", one, one], "--ready is for servers that --a-command"),
+        (&["--a-command", " ", "--b-command", "b", one], "this one is empty"),
+        (&["--a-command", "a", "run-1", "run-2"], "stored runs are compared as they are"),
+        (&["--sut", "1", one, one], "--sut is for single runs and ramps"),
+    ] {
+        let ran = run(&[&["compare"], words].concat()).expect(&[2]);
+        assert!(ran.stderr.contains(told), "{words:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn the_plans_name_the_commands() {
+    let words = ["--print-plan", "--a-command", "./old\n--fast", "--b-command", "./new"];
+    let ran = run(&[&SHORT[..], &words, &["http://127.0.0.1:1/a"]].concat()).expect(&[0]);
+    let told = "the server, started anew for each run:\n#   ./old\n#   --fast\n";
+    assert!(ran.stdout.contains(told), "{}", ran.stdout);
+    assert!(ran.stdout.contains("# ./new: 5 blocks of four runs\n"), "{}", ran.stdout);
+    let plan: toml::Table = ran.stdout.split("# ./new").next().unwrap().parse().unwrap();
+    assert!(plan.contains_key("targets"), "{plan}");
+}
