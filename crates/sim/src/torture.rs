@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use torture::range::{self, Act, Defects, Entry};
+use torture::safety::Governor;
 use torture::session;
 use torture::talk::{Director, Stage, play};
 use units::Nanos;
@@ -100,11 +101,17 @@ impl Server for Range {
 #[derive(Debug)]
 pub struct Field {
     world: Rc<RefCell<World>>,
+    governor: Governor,
 }
 
 impl Field {
+    /// Without bounds.
     pub fn new(world: World) -> Field {
-        Field { world: Rc::new(RefCell::new(world)) }
+        Field::governed(world, Governor::unbounded())
+    }
+
+    pub fn governed(world: World, governor: Governor) -> Field {
+        Field { world: Rc::new(RefCell::new(world)), governor }
     }
 }
 
@@ -116,7 +123,7 @@ impl session::World for Field {
     fn play(&mut self, director: &mut dyn Director) {
         let mut io = SimIo { world: self.world.clone(), worker: 0 };
         let world = self.world.clone();
-        play(&mut io, &mut Stage::new(None), director, &mut |_, until| {
+        play(&mut io, &mut Stage::new(None, &mut self.governor), director, &mut |_, until| {
             Some(drive_ready(&world, until))
         });
     }
@@ -126,7 +133,11 @@ impl session::World for Field {
         self.world.borrow_mut().advance(until);
     }
 
+    fn governor(&mut self) -> &mut Governor {
+        &mut self.governor
+    }
+
     fn stopped(&self) -> Option<session::Stop> {
-        None
+        self.governor.stopped().cloned()
     }
 }

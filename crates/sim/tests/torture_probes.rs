@@ -39,6 +39,7 @@ fn pattern() -> Pattern {
             grace: Nanos::ZERO,
             linger: Nanos::ZERO,
             hold: false,
+            probe: true,
         },
         keep: request(""),
         plain: Plain { status: 200, body_len: 2, digest: None },

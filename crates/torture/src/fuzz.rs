@@ -129,6 +129,9 @@ fn found(shot: &Shot, talk: &Talk, plain: &Plain) -> (Outcome, String) {
     if let Some(why) = judge::broken_server(talk) {
         return (Outcome::Fail, why);
     }
+    if talk.end == End::Bounded {
+        return (Outcome::Inconclusive, judge::BOUNDED.to_owned());
+    }
     if talk.replies.answers.is_empty() && talk.end == End::Silent && talk.all_sent {
         let why = "everything was sent, nothing came back, and the connection stands";
         return (Outcome::Fail, why.to_owned());

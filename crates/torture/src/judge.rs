@@ -142,6 +142,9 @@ fn outcome(exchange: &Exchange, level: Level, talk: &Talk, plain: &Plain) -> (Ou
     if let Some(broken) = broken_server(talk) {
         return (Outcome::Fail, broken);
     }
+    if talk.end == End::Bounded {
+        return (Outcome::Inconclusive, BOUNDED.to_owned());
+    }
     let holds = |classes: &[Class]| classes.iter().any(|class| class.holds(talk, plain));
     let found = if holds(&exchange.accept) {
         (Outcome::Pass, String::new())
@@ -161,6 +164,9 @@ fn outcome(exchange: &Exchange, level: Level, talk: &Talk, plain: &Plain) -> (Ou
         _ => found,
     }
 }
+
+/// Why nothing was learned where the governor ended it.
+pub(crate) const BOUNDED: &str = "a bound on what may be sent, or for how long, ended it";
 
 /// 5xx that no request may cause: all but 501, 503 and 505.
 pub(crate) fn broken_server(talk: &Talk) -> Option<String> {
@@ -228,6 +234,7 @@ pub fn seen(talk: &Talk) -> String {
         End::Open => "the connection stands",
         End::Silent if parts.is_empty() => "nothing, and the connection stands",
         End::Silent => "no more, and the connection stands",
+        End::Bounded => "ended by a bound of ours",
         End::Ours => "ended by us",
     };
     parts.push(end.to_owned());

@@ -187,6 +187,7 @@ fn events(out: &mut Lines, kept: &Transcript) {
         End::Broken(class) => format!("broken {}", class.id()),
         End::Open => "open".to_owned(),
         End::Silent => "silent".to_owned(),
+        End::Bounded => "bounded".to_owned(),
         End::Ours => "ours".to_owned(),
     };
     out.put("over", format!("{} {end}", talk.over.0));

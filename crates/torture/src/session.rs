@@ -18,6 +18,7 @@ pub use watcher::{Execution, Unwatched, Watcher, Watchers};
 
 use crate::case::{Case, Exchange, Need, Step};
 use crate::judge::{self, Judgement, Outcome, Plain};
+use crate::safety::Governor;
 use crate::talk::{All, Director, End, Move, Script, Talk};
 use crate::text::{self, Values};
 use conduit::{OpenOptions, Peer};
@@ -84,6 +85,9 @@ pub trait World {
     }
 
     fn pause(&mut self, span: Nanos);
+
+    /// Who keeps the bounds, on every stage of this world.
+    fn governor(&mut self) -> &mut Governor;
 
     /// The run is to end now, and why.
     fn stopped(&self) -> Option<Stop>;
@@ -387,6 +391,7 @@ impl Runner<'_> {
             grace: Nanos::ZERO,
             linger: Nanos::ZERO,
             hold: false,
+            probe: false,
         }
     }
 
@@ -405,8 +410,9 @@ impl Runner<'_> {
 
     fn pattern(&mut self, case: &str) -> Pattern {
         let new = habits::plain_request(self.target, "Connection: close\r\n");
+        let new = Script { probe: true, ..self.bare(vec![Move::Send(new)], PLAIN_DEADLINE) };
         Pattern {
-            new: self.bare(vec![Move::Send(new)], PLAIN_DEADLINE),
+            new,
             keep: habits::plain_request(self.target, ""),
             plain: self.plain.clone(),
             origin: self.start,
@@ -415,7 +421,8 @@ impl Runner<'_> {
     }
 
     fn ask(&mut self, bytes: &[u8]) -> Talk {
-        let script = self.bare(vec![Move::Send(bytes.to_vec())], PLAIN_DEADLINE);
+        let mut script = self.bare(vec![Move::Send(bytes.to_vec())], PLAIN_DEADLINE);
+        script.probe = true;
         self.hold(script)
     }
 

@@ -10,6 +10,7 @@ pub use director::{Director, Wake, play};
 
 use crate::case::Awaited;
 use crate::replies::Replies;
+use crate::safety::Governor;
 use conduit::{Close, Io, OpenOptions, Peer, Ready, Slot, TlsFactory};
 use line::Line;
 use sample::FailureClass;
@@ -43,6 +44,9 @@ pub struct Script {
     pub linger: Nanos,
     /// Hold the connection when everything is said and answered, until it ends or the deadline.
     pub hold: bool,
+    /// A polite request that sees how the server is: room is kept for it among the bounds, and what
+    /// it is told to stop, stops the run.
+    pub probe: bool,
 }
 
 /// A step with its bytes.
@@ -94,6 +98,8 @@ pub enum End {
     Open,
     /// Something was still to come when the time was up, and the connection stands.
     Silent,
+    /// A bound of ours ended it, or kept it from beginning.
+    Bounded,
     /// We ended it, as the script says, or were told to stop.
     #[default]
     Ours,
@@ -147,6 +153,10 @@ pub struct Stage<'t> {
     /// An answer of a watched conversation began or ended.
     news: bool,
     tls: Option<&'t mut dyn TlsFactory>,
+    /// Asked before anything goes out.
+    governor: &'t mut Governor,
+    /// Places of beacons: of no concern to anybody here.
+    beacons: Vec<usize>,
 }
 
 impl std::fmt::Debug for Stage<'_> {
@@ -157,7 +167,7 @@ impl std::fmt::Debug for Stage<'_> {
 
 impl<'t> Stage<'t> {
     /// `tls` must be there when a script has a `tls_name`.
-    pub fn new(tls: Option<&'t mut dyn TlsFactory>) -> Stage<'t> {
+    pub fn new(tls: Option<&'t mut dyn TlsFactory>, governor: &'t mut Governor) -> Stage<'t> {
         Stage {
             lines: Vec::new(),
             free: Vec::new(),
@@ -165,7 +175,14 @@ impl<'t> Stage<'t> {
             endings: Vec::new(),
             news: false,
             tls,
+            governor,
+            beacons: Vec::new(),
         }
+    }
+
+    /// Who keeps the bounds.
+    pub fn governor(&mut self) -> &mut Governor {
+        self.governor
     }
 
     /// Takes a conversation on; the number tells it from the others that are under way.
@@ -189,27 +206,43 @@ impl<'t> Stage<'t> {
             self.release(io, slot, how);
         }
         let now = io.now();
-        let mut next: Option<Nanos> = None;
+        self.governor.look(now);
+        if let Some(script) = self.governor.beacon(now) {
+            let place = self.add(script);
+            self.beacons.push(place);
+        }
+        let (mut next, mut left) = (None, false);
         for slot in 0..self.lines.len() {
             let Some(line) = &mut self.lines[slot] else { continue };
             if line.due() <= now {
-                line.turn(io, slot as Slot, &mut self.tls);
-                self.news |= line.take_news();
+                line.turn(io, slot as Slot, &mut self.tls, self.governor);
+                self.news |= line.take_news(self.governor);
+            }
+            // a line whose own time is up at the same instant has ended by it
+            if self.governor.case_ends().is_some_and(|at| at <= now) {
+                line.cut_off(now);
             }
             match line.is_over() {
                 true => self.retire(io, slot),
-                false => next = Some(next.map_or(line.due(), |at| at.min(line.due()))),
+                false => {
+                    next = next.into_iter().chain([line.due()]).min();
+                    left |= !self.beacons.contains(&slot);
+                }
             }
         }
-        next.map_or(Pause::Over, Pause::Until)
+        let bounds = [self.governor.due(), self.governor.case_ends().filter(|at| *at > now)];
+        match next.into_iter().chain(bounds.into_iter().flatten()).min() {
+            Some(at) if left => Pause::Until(at),
+            _ => Pause::Over,
+        }
     }
 
     /// Takes one readiness event.
     pub fn handle(&mut self, io: &mut impl Io, event: Ready) {
         let slot = event.slot as usize;
         let Some(Some(line)) = self.lines.get_mut(slot) else { return };
-        line.ready(io, event.slot);
-        self.news |= line.take_news();
+        line.ready(io, event.slot, self.governor);
+        self.news |= line.take_news(self.governor);
         if line.is_over() {
             self.retire(io, slot);
         }
@@ -259,7 +292,7 @@ impl<'t> Stage<'t> {
 
     /// Conversations that are under way, those among them that have yet to begin.
     pub fn count(&self) -> usize {
-        self.lines.iter().flatten().count()
+        self.lines.iter().flatten().count() - self.beacons.len()
     }
 
     /// Connections that stand now.
@@ -279,10 +312,22 @@ impl<'t> Stage<'t> {
     }
 
     fn retire(&mut self, io: &mut impl Io, slot: usize) {
-        if let Some(line) = self.lines[slot].take() {
-            io.close(slot as Slot, Close::Orderly);
-            self.free.push(slot);
-            self.done.push((slot, line.into_talk()));
+        let Some(line) = self.lines[slot].take() else { return };
+        io.close(slot as Slot, Close::Orderly);
+        self.free.push(slot);
+        if line.was_admitted() {
+            self.governor.closed();
+        }
+        let sign = line.is_sign();
+        let talk = line.into_talk();
+        if sign {
+            self.governor.heard(&talk);
+        }
+        match self.beacons.iter().position(|place| *place == slot) {
+            Some(at) => {
+                self.beacons.swap_remove(at);
+            }
+            None => self.done.push((slot, talk)),
         }
     }
 }

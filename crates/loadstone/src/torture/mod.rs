@@ -11,6 +11,7 @@ use crate::files;
 use report::torture::Report;
 use torture::case::Case;
 use torture::judge::Outcome;
+use torture::safety::{Bounds, Class, Governor};
 use torture::session::probes::Probing;
 use torture::session::{self, CaseResult, RunResult, Settings, Unwatched};
 use units::Nanos;
@@ -91,7 +92,12 @@ fn run(args: &TortureArgs, url: &Url, cases: Vec<Case>) -> Result<Code, Failure>
     if args.what.dry_run {
         return print(&report::torture::dry_run(&report, &target, &cases));
     }
-    let mut sockets = Sockets::new(target::tls_for(args, url)?)
+    let pinned = match &target.peer {
+        conduit::Peer::Tcp(address) => vec![*address],
+        conduit::Peer::Unix(_) => Vec::new(),
+    };
+    let governor = Governor::new(Bounds::usual(class), pinned, class == Class::Local);
+    let mut sockets = Sockets::new(target::tls_for(args, url)?, governor)
         .map_err(|error| Failure::usage(format!("cannot wait for sockets: {error}")))?;
     report.result = session::run(&target, &settings(args), &cases, &mut sockets, &mut Unwatched);
     outputs::write(&args.outputs, &report)?;

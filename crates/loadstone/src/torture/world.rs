@@ -2,6 +2,7 @@
 
 use conduit::{Io, TlsFactory};
 use reactor::Reactor;
+use torture::safety::Governor;
 use torture::session::{Stop, World};
 use torture::talk::{Director, Stage, play};
 use units::Nanos;
@@ -12,13 +13,14 @@ const SIGNAL_CHECK: Nanos = Nanos::from_millis(50);
 pub(super) struct Sockets {
     reactor: Reactor,
     tls: Option<tls::Factory>,
+    governor: Governor,
 }
 
 impl Sockets {
     /// # Errors
     /// No descriptor is left.
-    pub(super) fn new(tls: Option<tls::Factory>) -> std::io::Result<Sockets> {
-        Ok(Sockets { reactor: Reactor::new(Nanos::ZERO)?, tls })
+    pub(super) fn new(tls: Option<tls::Factory>, governor: Governor) -> std::io::Result<Sockets> {
+        Ok(Sockets { reactor: Reactor::new(Nanos::ZERO)?, tls, governor })
     }
 }
 
@@ -29,7 +31,7 @@ impl World for Sockets {
 
     fn play(&mut self, director: &mut dyn Director) {
         let factory = self.tls.as_mut().map(|factory| factory as &mut dyn TlsFactory);
-        let mut stage = Stage::new(factory);
+        let mut stage = Stage::new(factory, &mut self.governor);
         play(&mut self.reactor, &mut stage, director, &mut |io, until| {
             let (mut ready, nap) = (Vec::new(), io.now() + SIGNAL_CHECK);
             io.wait(until.min(nap), &mut ready);
@@ -45,7 +47,12 @@ impl World for Sockets {
         }
     }
 
+    fn governor(&mut self) -> &mut Governor {
+        &mut self.governor
+    }
+
     fn stopped(&self) -> Option<Stop> {
-        (crate::signals::caught() > 0).then_some(Stop::Interrupted)
+        let signal = (crate::signals::caught() > 0).then_some(Stop::Interrupted);
+        signal.or_else(|| self.governor.stopped().cloned())
     }
 }

@@ -165,6 +165,7 @@ impl Parts {
             grace: self.grace,
             linger: self.linger,
             hold: self.hold,
+            probe: false,
         };
         let connected = self.events.iter().find(|event| event.what == What::Connected);
         let junk = self.junk.map(|bytes| (self.junk_why, bytes));
@@ -288,6 +289,7 @@ fn over(value: &str) -> Result<(Nanos, End), String> {
         "broken" => End::Broken(class(argument)?),
         "open" => End::Open,
         "silent" => End::Silent,
+        "bounded" => End::Bounded,
         "ours" => End::Ours,
         other => return Err(format!("{} is no end", quoted(other))),
     };

@@ -31,6 +31,7 @@ fn script() -> Script {
         grace: Nanos::from_millis(60),
         linger: Nanos::from_secs(2),
         hold: true,
+        probe: false,
     }
 }
 

@@ -9,8 +9,9 @@ mod window;
 pub use requests::{Leave, Requests};
 
 use super::Bounds;
+use crate::replies::Answer;
 use crate::session::Stop;
-use crate::talk::{End, Talk};
+use crate::talk::{End, Script, Talk};
 use conduit::Peer;
 use std::net::SocketAddr;
 use units::Nanos;
@@ -76,7 +77,18 @@ pub struct Governor {
     case_ends: CaseTime,
     lost_since: Option<Nanos>,
     stop: Option<Stop>,
+    beacon: Option<Beacon>,
 }
+
+/// A polite request that names the run and the case to the server's log.
+#[derive(Clone, Debug)]
+struct Beacon {
+    script: Script,
+    due: Nanos,
+}
+
+/// How often a beacon is sent while a case goes on.
+pub const BEACON_EVERY: Nanos = Nanos::from_secs(60);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CaseTime {
@@ -114,6 +126,7 @@ impl Governor {
             case_ends: CaseTime::None,
             lost_since: None,
             stop: None,
+            beacon: None,
         }
     }
 
@@ -160,12 +173,25 @@ impl Governor {
         }
     }
 
-    /// When [`Governor::look`] may find something.
+    /// When [`Governor::look`] may find something, or a beacon falls due.
     pub fn due(&self) -> Option<Nanos> {
         let bounds = self.bounds.as_ref()?;
         let run = self.began.zip(bounds.run_max).map(|(began, span)| began + span);
         let lost = self.lost_since.zip(bounds.lost_max).map(|(since, span)| since + span);
-        run.into_iter().chain(lost).min()
+        let beacon = self.beacon.as_ref().map(|beacon| beacon.due);
+        [run, lost, beacon].into_iter().flatten().min()
+    }
+
+    /// What is sent every [`BEACON_EVERY`] from now on, beside whatever is under way.
+    pub fn set_beacon(&mut self, now: Nanos, script: Option<Script>) {
+        self.beacon = script.map(|script| Beacon { script, due: now + BEACON_EVERY });
+    }
+
+    /// The beacon that is due.
+    pub fn beacon(&mut self, now: Nanos) -> Option<Script> {
+        let beacon = self.beacon.as_mut().filter(|beacon| beacon.due <= now)?;
+        beacon.due = now + BEACON_EVERY;
+        Some(Script { start: now, probe: true, ..beacon.script.clone() })
     }
 
     /// A case begins: its time counts from its first connection on.
@@ -271,22 +297,24 @@ impl Governor {
     /// A probe, a plain request or a beacon is over: whether the target wants us to stop, and
     /// whether it still answers.
     pub fn heard(&mut self, talk: &Talk) {
-        for answer in &talk.replies.answers {
-            let (name, value) = STOP_FIELD;
-            if answer.field(name).any(|found| found.eq_ignore_ascii_case(value)) {
-                let why = "the server asked us to stop (Loadstone-Torture: stop)";
-                self.stop(Stop::Wish(why.to_owned()));
-            }
-            if answer.status == 429 && answer.has_field("retry-after") {
-                let why = "the server asked us to come later (429 with Retry-After)";
-                self.stop(Stop::Wish(why.to_owned()));
-            }
-        }
-        let answered = talk.replies.answers.iter().any(|answer| answer.complete);
-        if answered {
+        talk.replies.answers.iter().for_each(|answer| self.told(answer));
+        if talk.replies.answers.iter().any(|answer| answer.complete) {
             self.lost_since = None;
-        } else if talk.end != End::Ours {
+        } else if !matches!(talk.end, End::Ours | End::Bounded) {
             self.lost_since.get_or_insert(talk.start + talk.over);
+        }
+    }
+
+    /// What a polite request was answered may ask us to stop.
+    pub fn told(&mut self, answer: &Answer) {
+        let (name, value) = STOP_FIELD;
+        if answer.field(name).any(|found| found.eq_ignore_ascii_case(value)) {
+            let why = "the server asked us to stop (Loadstone-Torture: stop)";
+            self.stop(Stop::Wish(why.to_owned()));
+        }
+        if answer.status == 429 && answer.has_field("retry-after") {
+            let why = "the server asked us to come later (429 with Retry-After)";
+            self.stop(Stop::Wish(why.to_owned()));
         }
     }
 }

@@ -225,7 +225,7 @@ fn crowded(pattern: &Pattern, kind: ProbeKind, due: Nanos) -> Probe {
 fn of_new(pattern: &Pattern, call: Call, talk: &Talk, deadline: Nanos) -> Option<Probe> {
     let answer = talk.replies.answers.first();
     let whole = answer.filter(|answer| answer.complete);
-    if talk.end == End::Ours && whole.is_none() {
+    if matches!(talk.end, End::Ours | End::Bounded) && whole.is_none() {
         return None;
     }
     let (seen, said, ours) = match whole {
@@ -278,7 +278,7 @@ fn without(end: End, deadline: Nanos) -> String {
         End::Unconnected(class) => format!("no connection: {}", class.explain()),
         End::Closed => judge::NOTHING.to_owned(),
         End::Broken(_) => "reset".to_owned(),
-        End::Open | End::Silent | End::Ours => no_answer(deadline),
+        End::Open | End::Silent | End::Bounded | End::Ours => no_answer(deadline),
     }
 }
 

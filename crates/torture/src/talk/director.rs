@@ -42,6 +42,10 @@ pub fn play<I: Io>(
     while wake != Wake::Done {
         let pause = stage.turn(io);
         let (over, news, now) = (stage.finished(), stage.take_news(), io.now());
+        if stage.governor().stopped().is_some() {
+            director.curtain(over);
+            break;
+        }
         if !over.is_empty() || news || matches!(wake, Wake::At(at) if at <= now) {
             wake = director.direct(now, stage, over);
             continue;

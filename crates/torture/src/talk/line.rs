@@ -3,12 +3,15 @@
 use super::{EVENTS_MAX, End, Event, Move, RECEIVED_MAX, Script, Standing, Talk, What};
 use crate::case::Awaited;
 use crate::replies::Replies;
+use crate::safety::{Admission, Governor, Leave, Requests};
 use conduit::{Close, Io, IoError, Slot, TlsFactory, TlsSession};
 use sample::FailureClass;
 use units::Nanos;
 
 /// Bytes taken off a socket at a time.
 const READ_SIZE: usize = 64 << 10;
+/// Bytes that are made ready to go out at a time.
+const PIECE_SIZE: usize = 256 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
@@ -33,8 +36,18 @@ struct Mark {
 pub(super) struct Line {
     script: Script,
     stage: Stage,
-    /// The next step; bytes of it, encrypted where need be, of which `out_at` are gone.
+    /// It counts among the governor's open connections.
+    admitted: bool,
+    /// The next step; what of its bytes is not encrypted yet, from `plain_at` on.
     step: usize,
+    plain: Vec<u8>,
+    plain_at: usize,
+    /// Requests among the bytes, and bytes since the last answer: both are bounded.
+    requests: Requests,
+    unanswered: u64,
+    /// The governor lets nothing out before.
+    held_until: Option<Nanos>,
+    /// Bytes, encrypted where need be, of which `out_at` are gone.
     out: Vec<u8>,
     out_at: usize,
     /// The pause of the current step ends.
@@ -66,7 +79,13 @@ impl Line {
     pub(super) fn new(script: Script) -> Line {
         Line {
             stage: Stage::Waiting,
+            admitted: false,
             step: 0,
+            plain: Vec::new(),
+            plain_at: 0,
+            requests: Requests::default(),
+            unanswered: 0,
+            held_until: None,
             out: Vec::new(),
             out_at: 0,
             paused_until: None,
@@ -94,6 +113,7 @@ impl Line {
     /// When there is something to do without an event.
     pub(super) fn due(&self) -> Nanos {
         let end = self.script.start + self.script.deadline;
+        let end = self.held_until.map_or(end, |until| until.min(end));
         match self.stage {
             Stage::Talking if self.prompted => Nanos::ZERO,
             Stage::Waiting => self.script.start,
@@ -117,13 +137,33 @@ impl Line {
         self.watched = true;
     }
 
-    /// An answer began or ended since this was asked last.
-    pub(super) fn take_news(&mut self) -> bool {
-        std::mem::take(&mut self.news)
+    /// An answer began or ended since this was asked last. What a probe was told is told on.
+    pub(super) fn take_news(&mut self, governor: &mut Governor) -> bool {
+        let news = std::mem::take(&mut self.news);
+        if let Some(answer) = self.replies.answers.last().filter(|_| news && self.script.probe) {
+            governor.told(answer);
+        }
+        news
     }
 
     pub(super) fn replies(&self) -> &Replies {
         &self.replies
+    }
+
+    /// How it ends says whether the server still answers: it is a probe on its own connection.
+    pub(super) fn is_sign(&self) -> bool {
+        self.script.probe && !self.watched
+    }
+
+    pub(super) fn was_admitted(&self) -> bool {
+        self.admitted
+    }
+
+    /// The time of its case is up.
+    pub(super) fn cut_off(&mut self, now: Nanos) {
+        if !self.script.probe {
+            self.finish(End::Bounded, now);
+        }
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -144,23 +184,25 @@ impl Line {
         io: &mut impl Io,
         slot: Slot,
         tls: &mut Option<&mut dyn TlsFactory>,
+        governor: &mut Governor,
     ) {
         let now = io.now();
         self.prompted = false;
         if self.stage == Stage::Waiting {
-            return self.open(io, slot, tls);
+            return self.open(io, slot, tls, governor);
         }
         if now >= self.script.start + self.script.deadline {
             return self.time_is_up(now);
         }
+        self.held_until = self.held_until.filter(|until| now < *until);
         if self.paused_until.is_some_and(|until| now >= until) {
             self.paused_until = None;
             self.step += 1;
         }
-        self.go_on(io, slot);
+        self.go_on(io, slot, governor);
     }
 
-    pub(super) fn ready(&mut self, io: &mut impl Io, slot: Slot) {
+    pub(super) fn ready(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
         if matches!(self.stage, Stage::Waiting | Stage::Over) {
             return;
         }
@@ -173,9 +215,9 @@ impl Line {
                 }
             }
         }
-        self.flush(io, slot);
-        self.listen(io, slot);
-        self.go_on(io, slot);
+        self.flush(io, slot, governor);
+        self.listen(io, slot, governor);
+        self.go_on(io, slot, governor);
     }
 
     pub(super) fn give_up(&mut self, io: &mut impl Io, slot: Slot, how: Close) {
@@ -192,7 +234,7 @@ impl Line {
             connected: self.connected,
             over: self.over,
             end: self.end.unwrap_or_default(),
-            all_sent: self.step >= self.script.steps.len() && self.out_at == self.out.len(),
+            all_sent: self.step >= self.script.steps.len() && !self.has_unsaid(),
             replies: self.replies,
             before_follow_up: self.before_follow_up,
             sent: self.sent,
@@ -202,7 +244,23 @@ impl Line {
         }
     }
 
-    fn open(&mut self, io: &mut impl Io, slot: Slot, tls: &mut Option<&mut dyn TlsFactory>) {
+    fn open(
+        &mut self,
+        io: &mut impl Io,
+        slot: Slot,
+        tls: &mut Option<&mut dyn TlsFactory>,
+        governor: &mut Governor,
+    ) {
+        let now = io.now();
+        match governor.admit(now, &self.script.peer, self.script.probe) {
+            Admission::Now => self.admitted = true,
+            // its time begins when it may
+            Admission::At(at) => {
+                self.script.start = at.max(now + Nanos(1));
+                return;
+            }
+            Admission::Never => return self.finish(End::Bounded, now),
+        }
         self.stage = Stage::Connecting;
         if let Some(name) = &self.script.tls_name {
             let session = tls.as_mut().map(|factory| factory.session(name));
@@ -223,7 +281,7 @@ impl Line {
         match io.write(slot, &[]) {
             Ok(_) => {
                 self.stands(io.now());
-                self.go_on(io, slot);
+                self.go_on(io, slot, governor);
             }
             Err(IoError::WouldBlock) => {}
             Err(IoError::Failed(class)) => self.finish(End::Unconnected(class), io.now()),
@@ -243,36 +301,33 @@ impl Line {
     }
 
     /// Says what can be said, and sees whether everything is over.
-    fn go_on(&mut self, io: &mut impl Io, slot: Slot) {
+    fn go_on(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
         loop {
-            self.flush(io, slot);
-            if self.out_at < self.out.len() && self.deaf.is_none() {
+            self.flush(io, slot, governor);
+            if self.has_unsaid() && self.deaf.is_none() {
                 return;
             }
             if self.stage != Stage::Talking || self.paused_until.is_some() {
                 break;
             }
-            if !self.take_step(io, slot) {
+            if !self.take_step(io, slot, governor) {
                 break;
             }
         }
         if self.stage == Stage::Listening {
-            self.see_the_end(io, slot);
+            self.see_the_end(io, slot, governor);
         }
     }
 
     /// Does the next step; false when it has to wait.
-    fn take_step(&mut self, io: &mut impl Io, slot: Slot) -> bool {
+    fn take_step(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) -> bool {
         let Some(step) = self.script.steps.get(self.step) else {
             self.stage = Stage::Listening;
             self.heard_at = self.heard_at.max(io.now());
             return false;
         };
         match step {
-            Move::Send(bytes) => {
-                let bytes = bytes.clone();
-                self.say(&bytes);
-            }
+            Move::Send(bytes) => self.plain.extend_from_slice(bytes),
             Move::Pause(span) => {
                 self.paused_until = Some(io.now() + *span);
                 return false;
@@ -299,7 +354,7 @@ impl Line {
             Move::Read => {
                 self.reading = true;
                 self.step += 1;
-                self.listen(io, slot);
+                self.listen(io, slot, governor);
                 return self.stage == Stage::Talking;
             }
         }
@@ -322,28 +377,46 @@ impl Line {
         }
     }
 
-    fn say(&mut self, bytes: &[u8]) {
-        match &mut self.session {
-            Some(session) => {
-                session.send(bytes);
-                session.drain(&mut self.out);
+    /// Bytes that were to be said already are still here.
+    fn has_unsaid(&self) -> bool {
+        self.out_at < self.out.len() || self.plain_at < self.plain.len()
+    }
+
+    /// Hands over what may go out.
+    fn flush(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
+        let before = self.sent;
+        while self.deaf.is_none() && self.stage != Stage::Over {
+            // one write wherever one will do: servers are to meet the pieces that a case says
+            while self.out.len() - self.out_at < PIECE_SIZE && self.make_ready(io.now(), governor) {
             }
-            None => self.out.extend_from_slice(bytes),
+            self.hand_over(io, slot, governor);
+            let stuck = self.out_at < self.out.len() || self.held_until.is_some();
+            if stuck || !self.has_unsaid() {
+                break;
+            }
+        }
+        let count = self.sent - before;
+        if count > 0 {
+            self.note(io.now(), What::Sent(usize::try_from(count).unwrap_or(usize::MAX)));
         }
     }
 
-    fn flush(&mut self, io: &mut impl Io, slot: Slot) {
-        let from = self.out_at;
-        while self.deaf.is_none() && self.out_at < self.out.len() && self.stage != Stage::Over {
-            match io.write(slot, &self.out[self.out_at..]) {
-                Ok(count) => self.out_at += count,
+    fn hand_over(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
+        while self.deaf.is_none() && self.out_at < self.out.len() && self.held_until.is_none() {
+            let (now, rest) = (io.now(), &self.out[self.out_at..]);
+            let granted = match governor.grant(now, rest.len(), self.script.probe) {
+                Ok(count) => count,
+                Err(at) => return self.wait_for_leave(now, at),
+            };
+            match io.write(slot, &rest[..granted]) {
+                Ok(count) => {
+                    self.out_at += count;
+                    self.sent += count as u64;
+                    governor.sent(now, count);
+                }
                 Err(IoError::WouldBlock) => break,
                 Err(IoError::Failed(class)) => self.deaf = Some(class),
             }
-        }
-        if self.out_at > from {
-            self.sent += (self.out_at - from) as u64;
-            self.note(io.now(), What::Sent(self.out_at - from));
         }
         if self.out_at == self.out.len() {
             self.out.clear();
@@ -351,13 +424,69 @@ impl Line {
         }
     }
 
+    /// Encrypts the next piece of what is to be said; false when there is none, or it may not yet.
+    fn make_ready(&mut self, now: Nanos, governor: &mut Governor) -> bool {
+        if self.plain_at == self.plain.len() {
+            self.plain.clear();
+            self.plain_at = 0;
+            return false;
+        }
+        if self.held_until.is_some() {
+            return false;
+        }
+        let room = governor.message_max().saturating_sub(self.unanswered);
+        let room = usize::try_from(room).unwrap_or(usize::MAX).min(PIECE_SIZE);
+        let end = self.plain.len().min(self.plain_at + room);
+        let piece = &self.plain[self.plain_at..end];
+        if piece.is_empty() {
+            self.finish(End::Bounded, now);
+            return false;
+        }
+        match self.requests.leave(piece, governor.writes()) {
+            Leave::Bytes(count) => {
+                let piece = &piece[..count];
+                match &mut self.session {
+                    Some(session) => {
+                        session.send(piece);
+                        session.drain(&mut self.out);
+                    }
+                    None => self.out.extend_from_slice(piece),
+                }
+                self.plain_at += count;
+                self.unanswered += count as u64;
+                true
+            }
+            Leave::Ask => match governor.request(now, self.script.probe) {
+                Ok(()) => {
+                    self.requests.grant();
+                    true
+                }
+                Err(at) => {
+                    self.wait_for_leave(now, at);
+                    false
+                }
+            },
+            Leave::Writes => {
+                self.finish(End::Bounded, now);
+                false
+            }
+        }
+    }
+
+    /// What a bound takes of the time is given back.
+    fn wait_for_leave(&mut self, now: Nanos, at: Nanos) {
+        let at = at.max(now + Nanos(1));
+        self.script.deadline += at - now;
+        self.held_until = Some(at);
+    }
+
     /// Reads until there is nothing more.
-    fn listen(&mut self, io: &mut impl Io, slot: Slot) {
+    fn listen(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
         let mut buffer = vec![0; READ_SIZE];
         while self.reading && self.stage != Stage::Over {
             match io.read(slot, &mut buffer) {
                 Ok(0) => return self.ended(io.now(), None),
-                Ok(count) => self.hear(&buffer[..count], io, slot),
+                Ok(count) => self.hear(&buffer[..count], io, slot, governor),
                 Err(IoError::WouldBlock) => return,
                 Err(IoError::Failed(class)) => {
                     return self.ended(io.now(), Some(self.deaf.unwrap_or(class)));
@@ -366,7 +495,7 @@ impl Line {
         }
     }
 
-    fn hear(&mut self, bytes: &[u8], io: &mut impl Io, slot: Slot) {
+    fn hear(&mut self, bytes: &[u8], io: &mut impl Io, slot: Slot, governor: &mut Governor) {
         let now = io.now();
         self.heard_at = now;
         self.received += bytes.len() as u64;
@@ -376,7 +505,7 @@ impl Line {
         let fed = session.feed(bytes, &mut plain);
         session.drain(&mut self.out);
         let (shaking, closed) = (session.handshaking(), session.closed());
-        self.flush(io, slot);
+        self.flush(io, slot, governor);
         self.understand(&plain);
         if let Err(error) = fed {
             let end = match self.stage {
@@ -401,6 +530,9 @@ impl Line {
         self.replies.take(plain);
         let after = (self.replies.answers.len(), self.replies.whole());
         self.news |= self.watched && (before != after || self.replies.junk.is_some());
+        if after.1 > before.1 {
+            self.unanswered = 0;
+        }
     }
 
     /// The server's side is over.
@@ -437,7 +569,7 @@ impl Line {
         }
     }
 
-    fn see_the_end(&mut self, io: &mut impl Io, slot: Slot) {
+    fn see_the_end(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
         let now = io.now();
         if self.settled_at().is_none_or(|at| now < at) {
             return;
@@ -448,8 +580,8 @@ impl Line {
         self.before_follow_up = Some(self.replies.answers.len());
         self.replies.expect("GET");
         self.heard_at = now;
-        self.say(&bytes);
-        self.flush(io, slot);
+        self.plain.extend_from_slice(&bytes);
+        self.flush(io, slot, governor);
     }
 
     fn time_is_up(&mut self, now: Nanos) {
