@@ -1,6 +1,7 @@
 //! What came of a torture: one line a group, then the findings with the bytes to send again, then
 //! numbers, limits and habits; as text, as a page, as JSON (`loadstone.torture/1`) and as JUnit's XML.
 
+pub(crate) mod costs;
 mod document;
 mod explain;
 mod junit;

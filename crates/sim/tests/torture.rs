@@ -9,7 +9,6 @@ use std::net::SocketAddr;
 use torture::case::Case;
 use torture::catalogue;
 use torture::range::{self, Defect, Defects, Kind};
-use torture::session::probes::Probing;
 use torture::session::{RunResult, Settings, Target, Unwatched, run};
 use torture::text::Values;
 use units::Nanos;
@@ -33,7 +32,13 @@ fn target() -> Target {
 }
 
 fn settings() -> Settings {
-    Settings { seed: 1, executions_max: 25, probing: Probing::default(), baseline: Nanos::SECOND }
+    Settings {
+        seed: 1,
+        executions_max: 25,
+        baseline: Nanos::SECOND,
+        big: Some(range::BIG.into()),
+        ..Settings::default()
+    }
 }
 
 fn against(defects: &[Defect], cases: &[Case]) -> RunResult {

@@ -151,6 +151,7 @@ fn script(out: &mut Lines, script: &Script) {
             Move::Close => out.put("step", "close"),
             Move::StopReading => out.put("step", "stop-reading"),
             Move::Read => out.put("step", "read"),
+            Move::Sip(most) => out.put("step sip", most),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! then case by case, each breach tried again until it is sure or known to come and go.
 
 mod baseline;
+pub mod cost;
 pub(crate) mod families;
 mod habits;
 pub mod probes;
@@ -44,7 +45,7 @@ const GRACE: Nanos = Nanos::from_millis(60);
 const LINGER: Nanos = Nanos::from_secs(2);
 
 /// What was asked for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Of everything random.
     pub seed: u64,
@@ -53,6 +54,10 @@ pub struct Settings {
     pub probing: Probing,
     /// How long the quiet server is probed before the first case.
     pub baseline: Nanos,
+    /// Path and query of a page that is longer than all buffers between the two programs.
+    pub big: Option<String>,
+    /// Connections that the server serves at once, where the user knows.
+    pub slots: Option<u64>,
 }
 
 /// Who is tested.
@@ -145,7 +150,7 @@ pub fn run(
         probes: Vec::new(),
         serial: 0,
     };
-    let mut result = RunResult::default();
+    let mut result = RunResult { slots_named: settings.slots, ..RunResult::default() };
     match runner.preconditions() {
         Ok(plain) => {
             runner.plain = plain;

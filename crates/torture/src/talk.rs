@@ -60,6 +60,8 @@ pub enum Move {
     Close,
     StopReading,
     Read,
+    /// Takes so many bytes at most of what has come, while reading is stopped.
+    Sip(usize),
 }
 
 /// What happened, in order; times count from the line's start.

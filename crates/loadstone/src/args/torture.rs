@@ -45,6 +45,12 @@ pub(crate) struct TortureWhat {
     /// A path that takes bodies; without it, cases that need one are skipped
     #[arg(long, value_name = "PATH", value_parser = path)]
     pub(crate) post: Option<String>,
+    /// A page of 16 MiB or more, for what a server does when nobody reads its answer
+    #[arg(long, value_name = "PATH", value_parser = path)]
+    pub(crate) big: Option<String>,
+    /// Connections that the server serves at once, for the cost of denial
+    #[arg(long, value_name = "N", value_parser = parse::count::<u64>)]
+    pub(crate) slots: Option<u64>,
     /// A sample of the random data and of the syntax: done within 20 seconds
     #[arg(long, conflicts_with = "press")]
     pub(crate) quick: bool,

@@ -120,7 +120,14 @@ fn settings(args: &TortureArgs) -> Settings {
         (false, false) => BASELINE,
         (false, true) => BASELINE_PRESS,
     };
-    Settings { seed: args.what.seed, executions_max, probing: Probing::default(), baseline }
+    Settings {
+        seed: args.what.seed,
+        executions_max,
+        probing: Probing::default(),
+        baseline,
+        big: args.what.big.clone(),
+        slots: args.what.slots,
+    }
 }
 
 fn exit_code(args: &TortureArgs, result: &RunResult) -> Code {

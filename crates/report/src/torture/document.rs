@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use torture::judge::Outcome;
 use torture::session::{
-    Baseline, CaseResult, ExchangeResult, Health, Measure, ProbeKind, RunResult, Unit,
+    Baseline, CaseResult, ExchangeResult, Health, Measure, ProbeKind, RunResult, Unit, cost,
 };
 use units::Nanos;
 
@@ -71,6 +71,9 @@ pub struct Document {
     pub probes: Probes,
     #[serde(default)]
     pub limits: Vec<Limit>,
+    /// For each deadline that was measured.
+    #[serde(default)]
+    pub costs: Vec<CostRow>,
     pub cases: Vec<CaseRow>,
 }
 
@@ -118,6 +121,16 @@ pub struct Limit {
     pub high: Option<f64>,
     pub unit: String,
     pub note: String,
+}
+
+/// What keeps every slot of the server busy with connections in one state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CostRow {
+    pub case: String,
+    pub what: String,
+    pub slots: Option<f64>,
+    pub deadline_s: Option<f64>,
+    pub connections_per_s: Option<f64>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -238,6 +251,7 @@ impl Document {
                 keep: ProbesSeen::of(result, ProbeKind::Keep),
             },
             limits: limits(result),
+            costs: cost::costs(result).iter().map(CostRow::of).collect(),
             cases: result.cases.iter().map(CaseRow::of).collect(),
         }
     }
@@ -290,6 +304,18 @@ impl Limit {
         let unit = UNITS.into_iter().find(|unit| unit_id(*unit) == self.unit)?;
         let (what, note) = (self.what.clone(), self.note.clone());
         Some(Measure { what, low: self.low, high: self.high, unit, note })
+    }
+}
+
+impl CostRow {
+    fn of(cost: &cost::Cost<'_>) -> CostRow {
+        CostRow {
+            case: cost.case.to_owned(),
+            what: cost.what.to_owned(),
+            slots: cost.slots,
+            deadline_s: cost.deadline_s,
+            connections_per_s: cost.per_second,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The report for people at a terminal.
 
-use super::{Report, send, words};
+use super::{Report, costs, send, words};
 use crate::Style;
 use crate::text::ascii;
 use crate::text::layout::Page;
@@ -37,6 +37,7 @@ pub fn text(report: &Report, style: Style) -> String {
     if !style.quiet {
         pressed(&mut page, result);
         limits(&mut page, result);
+        costs::costs(&mut page, result);
         tallies(&mut page, result);
         habits(&mut page, result);
         untested(&mut page, result);

@@ -276,6 +276,7 @@ fn step(value: &str) -> Result<Move, String> {
         ("close", "") => Move::Close,
         ("stop-reading", "") => Move::StopReading,
         ("read", "") => Move::Read,
+        ("sip", most) => Move::Sip(number(most)?),
         _ => return Err(format!("{} is no step", quoted(value))),
     })
 }

@@ -19,6 +19,7 @@ fn script() -> Script {
             Move::Await(Awaited::Interim),
             Move::Await(Awaited::Answer),
             Move::StopReading,
+            Move::Sip(1024),
             Move::Read,
             Move::HalfClose,
             Move::Await(Awaited::End),

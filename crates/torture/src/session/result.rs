@@ -174,6 +174,8 @@ pub struct RunResult {
     /// What the page that is named for bodies did with a plain POST, where it took none.
     pub post_trouble: Option<String>,
     pub cases: Vec<CaseResult>,
+    /// Connections that the server serves at once, as the user named them.
+    pub slots_named: Option<u64>,
     pub probes: Vec<Probe>,
     /// Why nothing, or not everything, was tested.
     pub ended_early: Option<String>,

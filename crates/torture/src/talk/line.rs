@@ -351,6 +351,12 @@ impl Line {
                 return false;
             }
             Move::StopReading => self.reading = false,
+            Move::Sip(bytes) => {
+                let most = *bytes;
+                self.step += 1;
+                self.sip(most, io, slot, governor);
+                return self.stage == Stage::Talking;
+            }
             Move::Read => {
                 self.reading = true;
                 self.step += 1;
@@ -492,6 +498,17 @@ impl Line {
                     return self.ended(io.now(), Some(self.deaf.unwrap_or(class)));
                 }
             }
+        }
+    }
+
+    /// Reads once, `most` bytes at most.
+    fn sip(&mut self, most: usize, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
+        let mut buffer = vec![0; most.clamp(1, READ_SIZE)];
+        match io.read(slot, &mut buffer) {
+            Ok(0) => self.ended(io.now(), None),
+            Ok(count) => self.hear(&buffer[..count], io, slot, governor),
+            Err(IoError::WouldBlock) => {}
+            Err(IoError::Failed(class)) => self.ended(io.now(), Some(class)),
         }
     }
 
