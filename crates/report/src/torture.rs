@@ -6,6 +6,7 @@ mod document;
 mod explain;
 mod junit;
 mod probes;
+mod record;
 mod send;
 mod text;
 pub(crate) mod words;
@@ -14,6 +15,7 @@ pub use document::{Document, json, read};
 pub use explain::{dry_run, explain, list};
 pub use junit::junit;
 pub use probes::{PROBES_HEAD, probe_line, probes_csv};
+pub use record::{RunEnd, execution_line, failure_text, run_file};
 pub use text::text;
 
 use sample::Environment;

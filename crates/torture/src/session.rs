@@ -13,7 +13,8 @@ mod watcher;
 pub use baseline::{NOISE_FACTOR, NOISE_FLOOR};
 pub use habits::{Habits, ODDITIES};
 pub use result::{
-    Baseline, CaseResult, ExchangeResult, Health, Measure, Probe, ProbeKind, RunResult, Seen, Unit,
+    Baseline, CaseResult, ExchangeResult, Health, Kept, Measure, Probe, ProbeKind, RunResult, Seen,
+    Unit,
 };
 pub use watcher::{Execution, Unwatched, Watcher, Watchers};
 

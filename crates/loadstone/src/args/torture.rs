@@ -78,6 +78,9 @@ pub(crate) struct TortureOutputs {
     /// The result as JUnit's XML
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
+    /// Keep the evidence in a new folder below this one: transcripts, failures to replay
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
     /// Findings and the summary only
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,

@@ -1,5 +1,6 @@
 //! `loadstone torture`: hostile and broken input, and what the server makes of it.
 
+mod directory;
 mod outputs;
 mod permit;
 mod target;
@@ -8,12 +9,13 @@ mod world;
 use crate::args::{TortureArgs, TortureAsk, TortureWhat};
 use crate::exit::{Code, Failure};
 use crate::files;
+use directory::Recorder;
 use report::torture::Report;
 use torture::case::Case;
 use torture::judge::Outcome;
 use torture::safety::{Bounds, Class, Governor};
 use torture::session::probes::Probing;
-use torture::session::{self, CaseResult, RunResult, Settings, Unwatched};
+use torture::session::{self, CaseResult, RunResult, Settings, Watcher, Watchers, World};
 use units::Nanos;
 use url::Url;
 use world::Sockets;
@@ -99,8 +101,13 @@ fn run(args: &TortureArgs, url: &Url, cases: Vec<Case>) -> Result<Code, Failure>
     let governor = Governor::new(Bounds::usual(class), pinned, class == Class::Local);
     let mut sockets = Sockets::new(target::tls_for(args, url)?, governor)
         .map_err(|error| Failure::usage(format!("cannot wait for sockets: {error}")))?;
-    report.result = session::run(&target, &settings(args), &cases, &mut sockets, &mut Unwatched);
-    outputs::write(&args.outputs, &report)?;
+    let mut recorder = outputs::recorder(&args.outputs, &target, &cases, &report, sockets.now())?;
+    let mut watchers = Watchers::default();
+    watchers.0.extend(recorder.iter_mut().map(|one| one as &mut dyn Watcher));
+    report.result = session::run(&target, &settings(args), &cases, &mut sockets, &mut watchers);
+    report.result.kept = recorder.as_ref().map(Recorder::kept).unwrap_or_default();
+    let recorded = recorder.map_or(Ok(()), |recorder| recorder.finish(&report));
+    outputs::write(&args.outputs, &report).and(recorded)?;
     Ok(exit_code(args, &report.result))
 }
 

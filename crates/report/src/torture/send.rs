@@ -36,6 +36,15 @@ pub(super) fn shell_line(target: &str, bytes: &[u8]) -> Option<String> {
     Some(format!("printf '{}' | {to}", quoted(bytes)))
 }
 
+/// A word of a shell line, in quotes where it needs them.
+pub(super) fn word(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:".contains(&byte);
+    if !text.is_empty() && text.bytes().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
 /// For printf(1) between single quotes: octal escapes, which every shell knows.
 fn quoted(bytes: &[u8]) -> String {
     let mut out = String::new();

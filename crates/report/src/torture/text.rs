@@ -81,10 +81,10 @@ fn finding(page: &mut Page, report: &Report, case: &CaseResult) {
         page.wrapped("    then      ", &words::afterwards(recovery));
     }
     let bad = |exchange: &&ExchangeResult| exchange.judgement.outcome >= Outcome::Advisory;
-    case.exchanges.iter().filter(bad).for_each(|one| exchange(page, report, one));
+    case.exchanges.iter().filter(bad).for_each(|one| exchange(page, report, case, one));
 }
 
-fn exchange(page: &mut Page, report: &Report, exchange: &ExchangeResult) {
+fn exchange(page: &mut Page, report: &Report, case: &CaseResult, exchange: &ExchangeResult) {
     let judgement = &exchange.judgement;
     page.wrapped("  ", &format!("{}: {}", words::safe(&exchange.name), judgement.outcome.id()));
     page.wrapped("    sent      ", &send::shown(&exchange.sent, SHOWN_MAX));
@@ -107,6 +107,9 @@ fn exchange(page: &mut Page, report: &Report, exchange: &ExchangeResult) {
     {
         // not wrapped: it is there to be copied
         page.line(&format!("    again     {line}"));
+    }
+    if let Some(folder) = report.result.kept_folder(&case.case.id, &exchange.name) {
+        page.line(&format!("    replay    loadstone torture replay {}", send::word(folder)));
     }
 }
 

@@ -165,6 +165,15 @@ pub struct Probe {
     pub case: String,
 }
 
+/// An exchange that failed, kept to be replayed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    pub case: String,
+    pub name: String,
+    /// Path of its folder.
+    pub folder: String,
+}
+
 /// What the run as a whole came to.
 #[derive(Clone, Debug, Default)]
 pub struct RunResult {
@@ -177,8 +186,18 @@ pub struct RunResult {
     /// Connections that the server serves at once, as the user named them.
     pub slots_named: Option<u64>,
     pub probes: Vec<Probe>,
+    /// Failures of which a folder was kept.
+    pub kept: Vec<Kept>,
     /// Why nothing, or not everything, was tested.
     pub ended_early: Option<String>,
     pub interrupted: bool,
     pub took: Nanos,
+}
+
+impl RunResult {
+    /// The folder of an exchange that was kept.
+    pub fn kept_folder(&self, case: &str, name: &str) -> Option<&str> {
+        let found = self.kept.iter().find(|kept| kept.case == case && kept.name == name);
+        found.map(|kept| kept.folder.as_str())
+    }
 }

@@ -1,0 +1,307 @@
+//! The run directory: everything that a finding rests on, written as it happens. It looks on while
+//! the run is under way; when the disk is full the run goes on without it, and that is said at the
+//! end.
+
+mod failure;
+
+use crate::exit::Failure;
+use anyhow::{Context, Result};
+use report::torture::{PROBES_HEAD, Report, RunEnd, execution_line, probe_line, run_file};
+use std::collections::VecDeque;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use torture::case::Case;
+use torture::judge::{Outcome, Plain};
+use torture::record::{self, Run, Transcript};
+use torture::session::{CaseResult, Execution, Kept, Probe, Target, Watcher};
+use units::Nanos;
+
+/// Executions before a failure whose transcripts are kept with it.
+const TAIL_MAX: usize = 32;
+/// Bytes that the transcripts of these may have together.
+const TAIL_BYTES_MAX: usize = 8 << 20;
+/// Transcripts of one run that are kept; after that the failures alone are.
+const WIRE_MAX: u64 = 10_000;
+/// Failures of one case that are remembered until the case is over.
+const FAILING_MAX: usize = 64;
+/// Runs that begin within one second and one folder.
+const NAMES_MAX: u32 = 1_000;
+
+/// What the run is, for `run.json`.
+#[derive(Debug)]
+struct Facts {
+    arguments: Vec<String>,
+    target: Target,
+    cases: Vec<Case>,
+    report: Report,
+}
+
+/// Writes a run directory.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    root: PathBuf,
+    id: String,
+    facts: Facts,
+    run: Run,
+    /// The instant of the run's clock at which it began.
+    zero: Nanos,
+    cases: File,
+    probes: File,
+    executions: u64,
+    wires: u64,
+    /// The last executions that passed, with their numbers.
+    tail: VecDeque<(u64, String)>,
+    /// The first failing try of each exchange of the case that is under way.
+    failing: Vec<Transcript>,
+    kept: Vec<Kept>,
+    /// The first thing that could not be written; nothing is written after it.
+    trouble: Option<anyhow::Error>,
+}
+
+impl Recorder {
+    /// Makes a directory of its own below `parent`. `now` is the instant of the run's clock.
+    ///
+    /// # Errors
+    /// It cannot be made or written to.
+    pub(super) fn new(
+        parent: &Path,
+        target: &Target,
+        cases: &[Case],
+        report: &Report,
+        now: Nanos,
+    ) -> Result<Recorder, Failure> {
+        let made = Recorder::make(parent, target, cases, report, now);
+        made.map_err(|error| Failure::not_written(&error))
+    }
+
+    fn make(
+        parent: &Path,
+        target: &Target,
+        cases: &[Case],
+        report: &Report,
+        now: Nanos,
+    ) -> Result<Recorder> {
+        fs::create_dir_all(parent)
+            .with_context(|| format!("cannot make the folder {}", parent.display()))?;
+        let (root, id) = own_folder(parent, report.started_unix_s)?;
+        for folder in ["wire", "failures"] {
+            let folder = root.join(folder);
+            fs::create_dir(&folder)
+                .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        }
+        let mut probes = open(&root.join("probes.csv"))?;
+        probes
+            .write_all(PROBES_HEAD.as_bytes())
+            .with_context(|| format!("cannot write in {}", root.display()))?;
+        let facts = Facts {
+            arguments: std::env::args().collect(),
+            target: target.clone(),
+            cases: cases.to_vec(),
+            report: report.clone(),
+        };
+        let zero_unix_ns = (report.started_unix_s * 1e9) as u64;
+        let recorder = Recorder {
+            cases: open(&root.join("cases.jsonl"))?,
+            probes,
+            run: Run {
+                loadstone: env!("CARGO_PKG_VERSION").to_owned(),
+                target: report.target.clone(),
+                zero_unix_ns: zero_unix_ns.saturating_sub(now.0),
+                plain: Plain::default(),
+            },
+            root,
+            id,
+            facts,
+            zero: now,
+            executions: 0,
+            wires: 0,
+            tail: VecDeque::new(),
+            failing: Vec::new(),
+            kept: Vec::new(),
+            trouble: None,
+        };
+        recorder.write_run(None)?;
+        Ok(recorder)
+    }
+
+    /// Failures that have a folder.
+    pub(super) fn kept(&self) -> Vec<Kept> {
+        self.kept.clone()
+    }
+
+    /// Says in `run.json` that the run is over.
+    ///
+    /// # Errors
+    /// What could not be written, now or before.
+    pub(super) fn finish(mut self, report: &Report) -> Result<(), Failure> {
+        let result = &report.result;
+        let findings = result.cases.iter().filter(|case| case.outcome.is_finding()).count() as u64;
+        let end = RunEnd {
+            elapsed_s: result.took.as_secs_f64(),
+            executions: self.executions,
+            findings,
+            failures: self.kept.iter().map(|kept| kept.folder.clone()).collect(),
+            interrupted: result.interrupted,
+            ended_early: result.ended_early.clone(),
+        };
+        let trouble = self.trouble.take();
+        let done = match trouble {
+            Some(error) => Err(error.context(format!(
+                "the evidence in {} is not whole: it ends where this happened",
+                self.root.display()
+            ))),
+            None => self.write_run(Some(&end)),
+        };
+        done.map_err(|error| Failure::not_written(&error))
+    }
+
+    fn write_run(&self, end: Option<&RunEnd>) -> Result<()> {
+        let Facts { arguments, target, cases, report } = &self.facts;
+        let text = run_file(&self.id, arguments, target, cases, report, end);
+        crate::files::write_whole(&self.root.join("run.json"), &text)
+    }
+
+    /// Does it unless something went wrong before.
+    fn attempt(&mut self, what: impl FnOnce(&mut Recorder) -> Result<()>) {
+        if self.trouble.is_none() {
+            self.trouble = what(self).err();
+        }
+    }
+
+    fn wire(&mut self, number: u64, text: &str) -> Result<()> {
+        if self.wires == WIRE_MAX {
+            return Ok(());
+        }
+        self.wires += 1;
+        write_whole(&self.root.join("wire").join(format!("{number:06}.lsw")), text.as_bytes())
+    }
+
+    /// Writes down what came before a failure.
+    fn keep_tail(&mut self) -> Result<()> {
+        for (number, text) in std::mem::take(&mut self.tail) {
+            self.wire(number, &text)?;
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, number: u64, text: String) {
+        self.tail.push_back((number, text));
+        let size = |tail: &VecDeque<(u64, String)>| -> usize {
+            tail.iter().map(|(_, text)| text.len()).sum()
+        };
+        while self.tail.len() > TAIL_MAX || size(&self.tail) > TAIL_BYTES_MAX {
+            self.tail.pop_front();
+        }
+    }
+
+    fn executed(&mut self, execution: &Execution<'_>) -> Result<()> {
+        self.executions += 1;
+        let number = self.executions;
+        let line = execution_line(number, execution, self.zero);
+        self.cases
+            .write_all(line.as_bytes())
+            .with_context(|| format!("cannot write {}", self.root.join("cases.jsonl").display()))?;
+        let transcript = Transcript::of(&self.run, execution);
+        let text = record::write(&transcript);
+        let outcome = execution.judgement.outcome;
+        if outcome.is_well() {
+            self.remember(number, text);
+            return Ok(());
+        }
+        if outcome.is_finding() || outcome == Outcome::Inconclusive {
+            self.keep_tail()?;
+        }
+        self.wire(number, &text)?;
+        let known = self.failing.iter().any(|known| known.name == transcript.name);
+        if outcome.is_finding() && !known && self.failing.len() < FAILING_MAX {
+            self.failing.push(transcript);
+        }
+        Ok(())
+    }
+
+    fn case_over(&mut self, result: &CaseResult) -> Result<()> {
+        if result.recovery.is_some() {
+            self.keep_tail()?;
+        }
+        let failing = std::mem::take(&mut self.failing);
+        for exchange in &result.exchanges {
+            let transcript = failing.iter().find(|one| one.name == exchange.name);
+            let Some(transcript) = transcript.filter(|_| exchange.judgement.outcome.is_finding())
+            else {
+                continue;
+            };
+            let folder = failure::write(&self.root.join("failures"), transcript, exchange)?;
+            self.kept.push(Kept {
+                case: result.case.id.clone(),
+                name: exchange.name.clone(),
+                folder: folder.display().to_string(),
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Watcher for Recorder {
+    fn ready(&mut self, plain: &Plain) {
+        self.run.plain = plain.clone();
+    }
+
+    fn begin(&mut self, _: &Case) {
+        self.failing.clear();
+    }
+
+    fn execution(&mut self, execution: &Execution<'_>) {
+        self.attempt(|recorder| recorder.executed(execution));
+    }
+
+    fn probe(&mut self, probe: &Probe) {
+        self.attempt(|recorder| {
+            let path = recorder.root.join("probes.csv");
+            recorder
+                .probes
+                .write_all(probe_line(probe).as_bytes())
+                .with_context(|| format!("cannot write {}", path.display()))
+        });
+    }
+
+    fn case(&mut self, result: &CaseResult) {
+        self.attempt(|recorder| recorder.case_over(result));
+    }
+}
+
+/// A folder that was not there: `run-20261122T054501Z`, and with a number where that is taken.
+fn own_folder(parent: &Path, started_unix_s: f64) -> Result<(PathBuf, String)> {
+    let digits = |c: &char| c.is_ascii_digit() || *c == ' ';
+    let date: String = report::timestamp(started_unix_s).chars().filter(digits).collect();
+    let stamp = format!("{}Z", date.trim().replace(' ', "T"));
+    for number in 1..=NAMES_MAX {
+        let id = if number == 1 { stamp.clone() } else { format!("{stamp}-{number}") };
+        let path = parent.join(format!("run-{id}"));
+        match fs::create_dir(&path) {
+            Ok(()) => return Ok((path, id)),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                return Err(error)
+                    .with_context(|| format!("cannot make the folder {}", path.display()));
+            }
+        }
+    }
+    anyhow::bail!("{} has {NAMES_MAX} runs of this second", parent.display())
+}
+
+fn open(path: &Path) -> Result<File> {
+    let opened = OpenOptions::new().append(true).create_new(true).open(path);
+    opened.with_context(|| format!("cannot make {}", path.display()))
+}
+
+/// A file that is there whole or not at all.
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let beside = crate::files::beside(path);
+    let written = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        // nothing more can be done about it
+        fs::remove_file(&beside).ok();
+    }
+    written.with_context(|| format!("cannot write {}", path.display()))
+}

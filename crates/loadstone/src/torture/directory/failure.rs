@@ -1,0 +1,51 @@
+//! The folder of one failure: what was sent, to be sent again with this program or without it.
+
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::{Path, PathBuf};
+use torture::record::{self, Transcript, digest};
+use torture::session::ExchangeResult;
+
+/// Digits of a digest in a folder's name.
+const DIGITS: usize = 12;
+
+/// Writes the folder below `failures`, whole or not at all; one that is there already has the same
+/// bytes. Gives its path.
+pub(super) fn write(
+    failures: &Path,
+    transcript: &Transcript,
+    exchange: &ExchangeResult,
+) -> Result<PathBuf> {
+    let bytes = transcript.bytes();
+    let hash = digest(format!("{}\n{:?}", transcript.name, transcript.script.steps).as_bytes());
+    let name = format!("{}-{}", transcript.case, &hash[..DIGITS]);
+    let path = failures.join(&name);
+    if path.is_dir() {
+        return Ok(path);
+    }
+    let part = failures.join(format!(".{name}.part"));
+    let done = fill(&part, transcript, exchange, &bytes)
+        .and_then(|()| fs::rename(&part, &path).map_err(anyhow::Error::from));
+    if done.is_err() {
+        // nothing more can be done about it
+        fs::remove_dir_all(&part).ok();
+    }
+    done.with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path)
+}
+
+fn fill(
+    folder: &Path,
+    transcript: &Transcript,
+    exchange: &ExchangeResult,
+    bytes: &[u8],
+) -> Result<()> {
+    fs::create_dir(folder)?;
+    fs::write(folder.join("bytes.bin"), bytes)?;
+    fs::write(folder.join("wire.lsw"), record::write(transcript))?;
+    if let Some(case) = torture::catalogue::source(&transcript.case) {
+        fs::write(folder.join("case.toml"), case)?;
+    }
+    fs::write(folder.join("README"), report::torture::failure_text(transcript, exchange))?;
+    Ok(())
+}

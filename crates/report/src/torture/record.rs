@@ -1,0 +1,176 @@
+//! What a run directory says beside its transcripts: `run.json` and the lines of `cases.jsonl`.
+
+use super::{Report, send, words};
+use crate::text::layout::Page;
+use crate::words::timestamp;
+use serde::Serialize;
+use torture::case::Case;
+use torture::record::{Transcript, digest};
+use torture::session::{ExchangeResult, Execution, Target};
+use units::Nanos;
+
+/// The version of `run.json` that is written.
+const SCHEMA: &str = "loadstone.torture-run/1";
+
+/// What a run was told to do, and what became of it: `run.json`, with a line feed at its end. It is
+/// written at the beginning and once more at the end: `end` is null until the run has come to it.
+pub fn run_file(
+    id: &str,
+    arguments: &[String],
+    target: &Target,
+    cases: &[Case],
+    report: &Report,
+    end: Option<&RunEnd>,
+) -> String {
+    let file = RunFile {
+        schema: SCHEMA,
+        id,
+        loadstone: env!("CARGO_PKG_VERSION"),
+        arguments,
+        target: &report.target,
+        addresses: report.addresses.iter().map(ToString::to_string).collect(),
+        class: report.class.id(),
+        seed: report.seed,
+        path: &target.values.path,
+        host: &target.values.host,
+        post: &target.values.post,
+        fields: &target.fields,
+        machine: Machine {
+            kernel: &report.environment.kernel,
+            cpu: &report.environment.cpu_model,
+            cores: report.environment.cores,
+        },
+        cases: cases.iter().map(|case| CaseId { id: &case.id, version: case.version }).collect(),
+        started: timestamp(report.started_unix_s),
+        started_unix_s: report.started_unix_s,
+        end,
+    };
+    let mut text =
+        serde_json::to_string_pretty(&file).expect("strings, numbers and lists always serialise");
+    text.push('\n');
+    text
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunEnd {
+    pub elapsed_s: f64,
+    /// Conversations that cases had.
+    pub executions: u64,
+    /// Cases that count against the server.
+    pub findings: u64,
+    /// Folders below `failures`.
+    pub failures: Vec<String>,
+    pub interrupted: bool,
+    pub ended_early: Option<String>,
+}
+
+#[derive(Serialize)]
+struct RunFile<'a> {
+    schema: &'static str,
+    id: &'a str,
+    loadstone: &'static str,
+    arguments: &'a [String],
+    target: &'a str,
+    addresses: Vec<String>,
+    class: &'static str,
+    seed: u64,
+    path: &'a str,
+    host: &'a str,
+    post: &'a str,
+    fields: &'a str,
+    machine: Machine<'a>,
+    cases: Vec<CaseId<'a>>,
+    started: String,
+    started_unix_s: f64,
+    end: Option<&'a RunEnd>,
+}
+
+#[derive(Serialize)]
+struct Machine<'a> {
+    kernel: &'a str,
+    cpu: &'a str,
+    cores: u32,
+}
+
+#[derive(Serialize)]
+struct CaseId<'a> {
+    id: &'a str,
+    version: u32,
+}
+
+#[derive(Serialize)]
+struct ExecutionLine<'a> {
+    execution: u64,
+    case: &'a str,
+    version: u32,
+    name: &'a str,
+    attempt: u32,
+    outcome: &'static str,
+    seen: &'a str,
+    why: &'a str,
+    began_s: f64,
+    elapsed_s: f64,
+    sent_bytes: u64,
+    sent_sha256: String,
+    received_bytes: u64,
+}
+
+/// A line of `cases.jsonl`: execution `number` of the run, which began at `zero` on the run's clock.
+/// Times are in seconds.
+pub fn execution_line(number: u64, execution: &Execution<'_>, zero: Nanos) -> String {
+    let (case, talk, judgement) = (execution.case, execution.talk, execution.judgement);
+    let line = ExecutionLine {
+        execution: number,
+        case: &case.id,
+        version: case.version,
+        name: execution.name,
+        attempt: execution.attempt,
+        outcome: judgement.outcome.id(),
+        seen: &judgement.seen,
+        why: &judgement.why,
+        began_s: (talk.start - zero).as_secs_f64(),
+        elapsed_s: talk.over.as_secs_f64(),
+        sent_bytes: talk.sent,
+        sent_sha256: digest(&torture::record::sent(&execution.script.steps)),
+        received_bytes: talk.received,
+    };
+    let mut text = serde_json::to_string(&line).expect("strings and numbers always serialise");
+    text.push('\n');
+    text
+}
+
+/// Bytes that the text of a failure shows.
+const SHOWN_MAX: usize = 1_000;
+
+/// The text that lies in the folder of a failure, for people.
+pub fn failure_text(kept: &Transcript, exchange: &ExchangeResult) -> String {
+    let mut page = Page::default();
+    let judgement = &exchange.judgement;
+    let head = format!("{} {}: {}", kept.case, kept.name, judgement.outcome.id());
+    page.wrapped("", &words::safe(&head));
+    page.blank();
+    page.wrapped("target    ", &words::safe(&kept.target));
+    page.wrapped("sent      ", &send::shown(&kept.bytes(), SHOWN_MAX));
+    page.wrapped("came back ", &words::safe(&kept.judgement.seen));
+    page.wrapped("expected  ", &words::safe(&kept.judgement.expected));
+    page.wrapped("why       ", &words::safe(&kept.judgement.why));
+    page.wrapped("failed in ", &format!("{} of {} tries", exchange.failed, exchange.tries));
+    page.blank();
+    for (file, text) in FILES {
+        page.wrapped(&format!("{file:<11} "), text);
+    }
+    page.blank();
+    page.wrapped(
+        "",
+        "Sent again, and judged: loadstone torture replay, and the path of this folder.",
+    );
+    page.finish()
+}
+
+/// What lies in the folder of a failure.
+const FILES: [(&str, &str); 3] = [
+    ("bytes.bin", "the bytes that were sent, pauses left out"),
+    ("wire.lsw", "the conversation: what was sent and what came back, and when, as text"),
+    ("case.toml", "the case: what is right, and the text that says so"),
+];
