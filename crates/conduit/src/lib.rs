@@ -20,8 +20,11 @@ pub enum Peer {
 /// How a connection is to be opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// Local address to bind to; the kernel chooses the port.
+    /// Local address to bind to.
     pub bind: Option<IpAddr>,
+    /// Local port, used again although a connection of before still lingers there; the kernel's
+    /// choice when `None`.
+    pub port: Option<u16>,
     pub nodelay: bool,
     /// Bytes; the kernel's default when `None`.
     pub send_buffer: Option<u32>,
@@ -82,6 +85,10 @@ pub trait Io {
 
     /// Ends our sending side (FIN) and goes on reading; nothing can be written any more.
     fn shut(&mut self, slot: Slot);
+
+    /// Sends one byte as urgent data (RFC 9293 section 3.8.5), which most servers never see. Nothing
+    /// where there is no such thing.
+    fn urgent(&mut self, _slot: Slot, _byte: u8) {}
 
     /// TCP_INFO and the like; `None` where there is no such thing.
     fn facts(&mut self, slot: Slot) -> Option<SocketFacts>;

@@ -38,6 +38,7 @@ pub fn open_options(plan: &Plan, turn: u64) -> OpenOptions {
         (!wanted.bind.is_empty()).then(|| wanted.bind[(turn % wanted.bind.len() as u64) as usize]);
     OpenOptions {
         bind,
+        port: None,
         nodelay: wanted.nodelay,
         send_buffer: wanted.send_buffer,
         recv_buffer: wanted.recv_buffer,

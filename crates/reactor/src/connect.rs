@@ -6,7 +6,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use units::Nanos;
 
 /// Connects as [`crate::Reactor`] does, but waits for it, at most `limit`: for a caller without a
@@ -68,8 +68,10 @@ fn start_tcp(address: SocketAddr, options: &OpenOptions) -> Result<OwnedFd, Errn
     if let Some(bytes) = options.recv_buffer {
         sockopt::set_socket_recv_buffer_size(&fd, bytes as usize)?;
     }
-    if let Some(local) = options.bind {
-        bind_late(&fd, local)?;
+    match (options.bind, options.port) {
+        (bind, Some(port)) => bind_again(&fd, bind.unwrap_or(unspecified(address)), port)?,
+        (Some(local), None) => bind_late(&fd, local)?,
+        (None, None) => {}
     }
     pending_is_fine(net::connect(&fd, &address))?;
     Ok(fd)
@@ -80,6 +82,19 @@ fn start_tcp(address: SocketAddr, options: &OpenOptions) -> Result<OwnedFd, Errn
 fn bind_late(fd: &OwnedFd, local: IpAddr) -> Result<(), Errno> {
     raw::bind_address_no_port(fd.as_fd())?;
     net::bind(fd, &SocketAddr::new(local, 0))
+}
+
+/// Binds to a port at which a connection of before may still be in TIME_WAIT.
+fn bind_again(fd: &OwnedFd, local: IpAddr, port: u16) -> Result<(), Errno> {
+    sockopt::set_socket_reuseaddr(fd, true)?;
+    net::bind(fd, &SocketAddr::new(local, port))
+}
+
+fn unspecified(peer: SocketAddr) -> IpAddr {
+    match peer {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    }
 }
 
 fn socket(family: AddressFamily) -> Result<OwnedFd, Errno> {

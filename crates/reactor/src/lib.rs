@@ -204,6 +204,13 @@ impl Io for Reactor {
         }
     }
 
+    fn urgent(&mut self, slot: Slot, byte: u8) {
+        if let Some(fd) = &self.sockets[slot as usize].fd {
+            // a connection that is broken already says so to the next read
+            rustix::net::send(fd, &[byte], rustix::net::SendFlags::OOB).ok();
+        }
+    }
+
     fn facts(&mut self, slot: Slot) -> Option<SocketFacts> {
         let fd = self.sockets.get(slot as usize)?.fd.as_ref()?;
         raw::tcp_info(fd.as_fd())

@@ -136,6 +136,8 @@ pub enum Step {
     Pause(Nanos),
     /// Nothing further is sent until this has come.
     Await(Awaited),
+    /// One byte of urgent data, which most servers never see.
+    Urgent,
     /// FIN from us; what comes back is still read.
     HalfClose,
     /// RST from us.

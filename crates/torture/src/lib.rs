@@ -10,6 +10,7 @@ pub mod case;
 pub mod catalogue;
 pub mod fuzz;
 pub mod judge;
+pub mod lint;
 pub mod range;
 pub mod record;
 pub mod replies;

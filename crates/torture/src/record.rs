@@ -150,6 +150,7 @@ fn script(out: &mut Lines, script: &Script) {
             Move::Reset => out.put("step", "reset"),
             Move::Close => out.put("step", "close"),
             Move::StopReading => out.put("step", "stop-reading"),
+            Move::Urgent => out.put("step", "urgent"),
             Move::Read => out.put("step", "read"),
             Move::Sip(most) => out.put("step sip", most),
         }

@@ -5,6 +5,7 @@ mod baseline;
 pub mod cost;
 pub(crate) mod families;
 mod habits;
+mod lints;
 pub mod probes;
 mod random;
 mod result;
@@ -24,6 +25,7 @@ use crate::safety::Governor;
 use crate::talk::{All, Director, End, Move, Script, Talk};
 use crate::text::{self, Values};
 use conduit::{OpenOptions, Peer};
+use lints::Lints;
 use probes::{Pattern, Probed, Probes, Probing};
 use units::Nanos;
 
@@ -149,6 +151,7 @@ pub fn run(
         start,
         probing: settings.probing.clone(),
         probes: Vec::new(),
+        lints: Lints::default(),
         serial: 0,
     };
     let mut result = RunResult { slots_named: settings.slots, ..RunResult::default() };
@@ -171,6 +174,8 @@ pub fn run(
         has.push(Need::Post);
     }
     result.baseline = Some(runner.baseline());
+    let mut cases: Vec<&Case> = cases.iter().collect();
+    cases.sort_by_key(|case| families::is_last(case));
     for case in cases {
         if runner.is_stopped() {
             break;
@@ -188,6 +193,7 @@ pub fn run(
             break;
         }
     }
+    result.cases.sort_by(|one, other| one.case.id.cmp(&other.case.id));
     match runner.world.stopped() {
         Some(Stop::Interrupted) => result.interrupted = true,
         Some(stop) => result.ended_early = Some(stop.why().to_owned()),
@@ -208,6 +214,7 @@ pub(crate) struct Runner<'a> {
     probing: Probing,
     /// Of the whole run, [`PROBES_MAX`] at most.
     probes: Vec<Probe>,
+    lints: Lints,
     /// Numbers the markers.
     serial: u64,
 }
@@ -433,8 +440,18 @@ impl Runner<'_> {
     }
 
     fn hold(&mut self, script: Script) -> Talk {
-        let mut talks = self.world.talk(vec![script]);
+        let mut talks = self.together(vec![script]);
         talks.pop().expect("a world gives back a talk for each script")
+    }
+
+    /// Has conversations all at once; every answer is looked at.
+    fn together(&mut self, scripts: Vec<Script>) -> Vec<Talk> {
+        let asked = scripts.iter().map(lints::Asked::of).collect::<Vec<lints::Asked>>();
+        let talks = self.world.talk(scripts);
+        for (asked, talk) in asked.into_iter().zip(&talks) {
+            self.lints.see(&asked, talk);
+        }
+        talks
     }
 
     /// Plain requests are answered as before, or the time until they were.
@@ -463,6 +480,7 @@ fn compile(step: &Step, values: &Values) -> Move {
         Step::Send(text) => Move::Send(text::bytes(text, values).unwrap_or_default()),
         Step::Pause(span) => Move::Pause(*span),
         Step::Await(what) => Move::Await(*what),
+        Step::Urgent => Move::Urgent,
         Step::HalfClose => Move::HalfClose,
         Step::Reset => Move::Reset,
         Step::Close => Move::Close,

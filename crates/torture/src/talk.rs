@@ -55,6 +55,8 @@ pub enum Move {
     Send(Vec<u8>),
     Pause(Nanos),
     Await(Awaited),
+    /// One byte of urgent data.
+    Urgent,
     HalfClose,
     Reset,
     Close,

@@ -72,6 +72,7 @@ fn step_text(step: &Step) -> String {
         Step::Send(text) => format!("send   {text}"),
         Step::Pause(span) => format!("pause  {}", show::duration(*span)),
         Step::Await(what) => format!("await  {what:?}").to_lowercase(),
+        Step::Urgent => "one byte of urgent data".to_owned(),
         Step::HalfClose => "end our side".to_owned(),
         Step::Reset => "reset".to_owned(),
         Step::Close => "close".to_owned(),

@@ -250,6 +250,7 @@ fn step(read: toml::Spanned<StepText>) -> Result<Step, Wrong> {
             }
         }),
         StepText::Then { then } => match then.as_str() {
+            "urgent" => Step::Urgent,
             "half-close" => Step::HalfClose,
             "reset" => Step::Reset,
             "close" => Step::Close,
@@ -257,7 +258,7 @@ fn step(read: toml::Spanned<StepText>) -> Result<Step, Wrong> {
             "read" => Step::Read,
             _ => {
                 let why = format!(
-                    "{} is no step: half-close, reset, close, stop-reading, read are",
+                    "{} is no step: urgent, half-close, reset, close, stop-reading, read are",
                     quoted(&then)
                 );
                 return Err(Wrong { at, why });

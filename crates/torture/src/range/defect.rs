@@ -102,6 +102,7 @@ defects! {
         Upgrades "upgrades" "any upgrade is answered 101",
         NamesNoMethods "no-allow" "405 has no Allow",
         HasNoDate "no-date" "answers have no Date",
+        NamesNoType "no-type" "content has no Content-Type",
         OverflowsRanges "range-overflow" "ranges that overflow are answered 500",
         MultipliesRanges "range-multiply" "every range of a request is sent, however often",
         BelievesBadDates "bad-dates" "a date that is none counts as now",

@@ -52,6 +52,10 @@ impl Answer {
         if !matches!(self.status, 204 | 304) {
             out.push_str(&format!("Content-Length: {}\r\n", self.body.len()));
         }
+        let typed = self.fields.iter().any(|field| field.starts_with("Content-Type:"));
+        if !self.body.is_empty() && !typed && !has(Defect::NamesNoType) {
+            out.push_str("Content-Type: text/plain\r\n");
+        }
         if closes {
             out.push_str("Connection: close\r\n");
         } else if head.minor == 0 {

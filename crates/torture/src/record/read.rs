@@ -275,6 +275,7 @@ fn step(value: &str) -> Result<Move, String> {
         ("reset", "") => Move::Reset,
         ("close", "") => Move::Close,
         ("stop-reading", "") => Move::StopReading,
+        ("urgent", "") => Move::Urgent,
         ("read", "") => Move::Read,
         ("sip", most) => Move::Sip(number(most)?),
         _ => return Err(format!("{} is no step", quoted(value))),

@@ -1,6 +1,8 @@
 //! Cases that are code: what needs time, many connections or a search. Their parameters are in the
 //! same files as those of all other cases.
 
+mod connection;
+
 use super::{CaseResult, Runner};
 use crate::case::{Case, Family, ParameterKind};
 
@@ -15,7 +17,19 @@ pub(crate) struct Member {
 pub(crate) type Run = fn(&mut Runner<'_>, &Case, &Family, &mut CaseResult);
 
 /// Every family, a list per file.
-const ALL: &[&[Member]] = &[];
+const ALL: &[&[Member]] = &[connection::MEMBERS, LINT];
+
+const LINT: &[Member] = &[Member {
+    name: LINT_NAME,
+    parameters: &[],
+    run: |runner, _, _, result| runner.linted(result),
+}];
+const LINT_NAME: &str = "lint";
+
+/// What can be said only when all else has been: what every answer looked like.
+pub(super) fn is_last(case: &Case) -> bool {
+    case.family.as_ref().is_some_and(|family| family.run == LINT_NAME)
+}
 
 /// The family of this name.
 pub(crate) fn named(name: &str) -> Option<&'static Member> {

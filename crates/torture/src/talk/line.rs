@@ -338,6 +338,7 @@ impl Line {
                 }
                 self.mark = None;
             }
+            Move::Urgent => io.urgent(slot, b'!'),
             Move::HalfClose => {
                 io.shut(slot);
                 self.note(io.now(), What::HalfClosed);

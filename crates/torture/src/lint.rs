@@ -1,0 +1,252 @@
+//! What is wrong with an answer whatever it answers to: RFC 9110 and RFC 9112 bind the sender of
+//! every message. Nothing is sent for it; every answer of a run is looked at.
+
+use crate::case::Level;
+use crate::replies::Answer;
+use httpdate::HttpDate;
+
+/// A rule that an answer breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rule {
+    pub level: Level,
+    /// What is wrong.
+    pub text: &'static str,
+    /// The text that says so.
+    pub reference: &'static str,
+}
+
+/// Fields of which a message has one at most, as their values are no lists (RFC 9110 section 5.3).
+const SINGLE: [&str; 9] = [
+    "age",
+    "content-length",
+    "content-range",
+    "content-type",
+    "date",
+    "etag",
+    "last-modified",
+    "location",
+    "retry-after",
+];
+
+/// Fields whose value is a date (RFC 9110 section 5.6.7).
+const DATES: [&str; 2] = ["date", "last-modified"];
+
+/// The rules that an answer breaks. `http_10`: the request was of HTTP/1.0.
+pub fn lint(answer: &Answer, http_10: bool) -> Vec<Rule> {
+    let mut found = Vec::new();
+    let mut say = |broken: bool, level: Level, text: &'static str, reference: &'static str| {
+        if broken {
+            found.push(Rule { level, text, reference });
+        }
+    };
+    let lines = lines(&answer.head);
+    let status = answer.status;
+    let has = |name: &str| answer.has_field(name);
+    let bare = lines.iter().any(|line| !line.ends_with(b"\r\n"));
+    say(bare, Level::Must, "a line of the head does not end with CRLF", "RFC 9112 section 2.1");
+    let first = lines.first().copied().unwrap_or_default();
+    let text = "the status line is not version, space, three digits, space, reason";
+    say(!is_status_line(content(first)), Level::Must, text, "RFC 9112 section 4");
+    let rest = || lines.iter().skip(1).map(|line| content(line));
+    let fields = || rest().filter(|line| !line.is_empty());
+    let folded = fields().any(|line| matches!(line[0], b' ' | b'\t'));
+    say(folded, Level::Must, "a field is folded", "RFC 9112 section 5.2");
+    let misnamed = fields().any(|line| !matches!(line[0], b' ' | b'\t') && !is_named(line));
+    say(misnamed, Level::Must, "a field line has no valid name", "RFC 9112 section 5.1");
+    let dirty = fields().any(|line| line.iter().any(|byte| is_control(*byte)));
+    say(dirty, Level::Must, "a field has a control character", "RFC 9110 section 5.5");
+    let twice = SINGLE.iter().any(|name| answer.field(name).count() > 1);
+    say(twice, Level::Must, "a field that is no list is there twice", "RFC 9110 section 5.3");
+    framing(answer, http_10, &mut say);
+    dates(answer, &mut say);
+    let text = "206 has neither Content-Range nor multipart/byteranges";
+    say(status == 206 && !is_part(answer), Level::Must, text, "RFC 9110 section 15.3.7");
+    let demands = [
+        (401, "www-authenticate", "401 has no WWW-Authenticate", "RFC 9110 section 15.5.2"),
+        (405, "allow", "405 has no Allow", "RFC 9110 section 15.5.6"),
+        (407, "proxy-authenticate", "407 has no Proxy-Authenticate", "RFC 9110 section 15.5.8"),
+        (426, "upgrade", "426 has no Upgrade", "RFC 9110 section 15.5.22"),
+    ];
+    for (code, field, text, reference) in demands {
+        say(status == code && !has(field), Level::Must, text, reference);
+    }
+    let moved = matches!(status, 301 | 302 | 303 | 307 | 308) && !has("location");
+    say(moved, Level::Should, "a redirection has no Location", "RFC 9110 section 15.4");
+    let unranged = status == 416 && !has("content-range");
+    say(unranged, Level::Should, "416 has no Content-Range", "RFC 9110 section 15.5.17");
+    let untyped = answer.body_len > 0 && !has("content-type");
+    say(untyped, Level::Should, "content has no Content-Type", "RFC 9110 section 8.3");
+    found
+}
+
+/// What the fields say of the message's end.
+fn framing(
+    answer: &Answer,
+    http_10: bool,
+    say: &mut impl FnMut(bool, Level, &'static str, &'static str),
+) {
+    let (coded, sized) =
+        (answer.has_field("transfer-encoding"), answer.has_field("content-length"));
+    let text = "Content-Length and Transfer-Encoding are both there";
+    say(coded && sized, Level::Must, text, "RFC 9112 section 6.2");
+    let number = |value: &str| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+    let bad = answer.field("content-length").any(|value| !number(value));
+    say(bad, Level::Must, "Content-Length is no number", "RFC 9110 section 8.6");
+    let bare = answer.status == 204;
+    say(bare && sized, Level::Must, "204 has a Content-Length", "RFC 9110 section 8.6");
+    say(bare && coded, Level::Must, "204 has a Transfer-Encoding", "RFC 9112 section 6.1");
+    let text = "the answer to HTTP/1.0 has a Transfer-Encoding";
+    say(http_10 && coded, Level::Must, text, "RFC 9112 section 6.1");
+}
+
+fn dates(answer: &Answer, say: &mut impl FnMut(bool, Level, &'static str, &'static str)) {
+    let dated = matches!(answer.status, 200..=499);
+    say(
+        dated && !answer.has_field("date"),
+        Level::Must,
+        "there is no Date",
+        "RFC 9110 section 6.6.1",
+    );
+    let wrong = DATES.iter().any(|name| answer.field(name).any(|value| !is_date(value)));
+    say(wrong, Level::Must, "a date is not in the form that is demanded", "RFC 9110 section 5.6.7");
+    let instant = |name| answer.field(name).next().and_then(|value| value.parse::<HttpDate>().ok());
+    let (changed, now) = (instant("last-modified"), instant("date"));
+    let ahead = changed.zip(now).is_some_and(|(changed, now)| changed > now);
+    let text = "Last-Modified is later than Date";
+    say(ahead, Level::Must, text, "RFC 9110 section 8.8.2.1");
+}
+
+fn is_part(answer: &Answer) -> bool {
+    let kind = |value: &str| value.to_ascii_lowercase().starts_with("multipart/byteranges");
+    answer.has_field("content-range") || answer.field("content-type").any(kind)
+}
+
+/// The lines with their ends; the empty line that closes a head is one of them.
+fn lines(head: &[u8]) -> Vec<&[u8]> {
+    head.split_inclusive(|byte| *byte == b'\n').collect()
+}
+
+fn content(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// `HTTP/1.1 200 OK`; the reason may be empty, its space may not be missing.
+fn is_status_line(line: &[u8]) -> bool {
+    let version = line.len() > 12
+        && line.starts_with(b"HTTP/")
+        && line[5].is_ascii_digit()
+        && line[6] == b'.'
+        && line[7].is_ascii_digit();
+    version
+        && line[8] == b' '
+        && line[9..12].iter().all(u8::is_ascii_digit)
+        && line[12] == b' '
+        && !line[13..].iter().any(|byte| is_control(*byte))
+}
+
+/// Begins with a token and a colon at once (RFC 9110 section 5.6.2).
+fn is_named(line: &[u8]) -> bool {
+    let token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    let name = line.iter().take_while(|byte| token(byte)).count();
+    name > 0 && line.get(name) == Some(&b':')
+}
+
+/// Everything below the blank but the tab, and DEL.
+fn is_control(byte: u8) -> bool {
+    byte < b' ' && byte != b'\t' || byte == 0x7f
+}
+
+/// `Sun, 06 Nov 1994 08:49:37 GMT`: the one form that may be sent.
+fn is_date(value: &str) -> bool {
+    value.parse::<HttpDate>().is_ok_and(|date| date.to_string() == value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DATE: &str = "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
+
+    fn broken(head: &str, body_len: u64, http_10: bool) -> Vec<&'static str> {
+        let status = head.split(' ').nth(1).and_then(|text| text.get(..3)?.parse().ok());
+        let answer = Answer {
+            status: status.unwrap_or(200),
+            head: head.as_bytes().to_vec(),
+            body_len,
+            ..Answer::default()
+        };
+        lint(&answer, http_10).into_iter().map(|rule| rule.text).collect()
+    }
+
+    #[test]
+    fn answers_as_they_should_be_break_no_rule() {
+        let table = [
+            format!(
+                "HTTP/1.1 200 OK\r\n{DATE}Content-Type: text/plain\r\nContent-Length: 2\r\n\r\n"
+            ),
+            format!("HTTP/1.1 204 \r\n{DATE}\r\n"),
+            format!("HTTP/1.0 304 Not Modified\r\n{DATE}ETag: \"a\"\r\nVary: a\r\nVary: b\r\n\r\n"),
+            format!("HTTP/1.1 405 No\u{e9}\r\n{DATE}Allow: GET\r\nX:\ta\u{e9} \r\n\r\n"),
+            "HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n".to_owned(),
+        ];
+        for head in table {
+            assert_eq!(broken(&head, 0, false), Vec::<&str>::new(), "{head}");
+        }
+    }
+
+    #[test]
+    fn each_rule_is_seen_when_it_is_broken() {
+        let date = |more: &str| format!("HTTP/1.1 200 OK\r\n{DATE}{more}\r\n");
+        let code = |code: u16| format!("HTTP/1.1 {code} X\r\n{DATE}\r\n");
+        let (chunked, coded) = ("Transfer-Encoding: chunked\r\n", "Content-Length: 1\r\n");
+        let table = [
+            (date("X: a\n"), "a line of the head does not end with CRLF"),
+            (
+                date("").replace("200 OK", "200"),
+                "the status line is not version, space, three digits, space, reason",
+            ),
+            (date("X: a\r\n b\r\n"), "a field is folded"),
+            (date("X : a\r\n"), "a field line has no valid name"),
+            (date("no colon\r\n"), "a field line has no valid name"),
+            (date("X: a\x01\r\n"), "a field has a control character"),
+            (date(&coded.repeat(2)), "a field that is no list is there twice"),
+            (
+                date(&format!("{chunked}{coded}")),
+                "Content-Length and Transfer-Encoding are both there",
+            ),
+            (date("Content-Length: +1\r\n"), "Content-Length is no number"),
+            (code(204).replace("Date", "Content-Length: 0\r\nDate"), "204 has a Content-Length"),
+            (code(204).replace("Date", &format!("{chunked}Date")), "204 has a Transfer-Encoding"),
+            ("HTTP/1.1 404 X\r\n\r\n".to_owned(), "there is no Date"),
+            (
+                date("Last-Modified: Sunday, 06-Nov-94 08:49:37 GMT\r\n"),
+                "a date is not in the form that is demanded",
+            ),
+            (
+                date("Last-Modified: Sun, 06 Nov 1994 08:49:38 GMT\r\n"),
+                "Last-Modified is later than Date",
+            ),
+            (code(206), "206 has neither Content-Range nor multipart/byteranges"),
+            (code(401), "401 has no WWW-Authenticate"),
+            (code(405), "405 has no Allow"),
+            (code(407), "407 has no Proxy-Authenticate"),
+            (code(426), "426 has no Upgrade"),
+            (code(302), "a redirection has no Location"),
+            (code(416), "416 has no Content-Range"),
+        ];
+        for (head, rule) in table {
+            assert_eq!(broken(&head, 0, false), [rule], "{head}");
+        }
+        assert_eq!(broken(&date(""), 1, false), ["content has no Content-Type"]);
+        let answer = broken(&date(chunked), 0, true);
+        assert_eq!(answer, ["the answer to HTTP/1.0 has a Transfer-Encoding"]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_head_panics(head: Vec<u8>, status: u16) {
+            lint(&Answer { status, head, ..Answer::default() }, true);
+        }
+    }
+}
