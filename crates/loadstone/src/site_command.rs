@@ -5,6 +5,7 @@ use crate::exit::{Code, Failure};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
+use torture::range::Defect;
 
 /// How often a signal is looked for.
 const LOOK: Duration = Duration::from_millis(50);
@@ -14,6 +15,7 @@ pub(crate) fn site(task: SiteTask) -> Result<Code, Failure> {
         SiteTask::Plain(config) => serve(*config),
         SiteTask::Norm(task) => serve_norm(&task),
         SiteTask::Init(folder) => init(&folder),
+        SiteTask::Switches => switches(),
     }
 }
 
@@ -71,6 +73,17 @@ fn serve_norm(task: &NormTask) -> Result<Code, Failure> {
         crate::say(&format!("the log could not take {} lines", served.log_lines_lost));
         return Ok(Code::NotWritten);
     }
+    Ok(Code::Done)
+}
+
+/// Prints the switches of the firing range.
+fn switches() -> Result<Code, Failure> {
+    let mut text = String::new();
+    for defect in Defect::ALL {
+        writeln!(text, "{:<20} {}", defect.id(), defect.text())
+            .expect("a String takes what is written");
+    }
+    print(&text)?;
     Ok(Code::Done)
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use torture::range::{Defect, Defects};
 use units::{Seed, parse_size};
 
 use crate::faults::{self, Misbehaviour, Stall, TimeLaw, WrongLength};
@@ -40,6 +41,8 @@ pub struct Config {
     pub null: bool,
     /// Connections that wait to be accepted; the kernel takes the smaller of this and `somaxconn`.
     pub backlog: u32,
+    /// Serve the firing range of `loadstone torture`, with these switches thrown.
+    pub range: Option<Defects>,
     pub faults: Faults,
 }
 
@@ -67,6 +70,11 @@ pub const OPTIONS: &[OptionInfo] = &[
     ),
     flag("sleep-parallel", "/sleep serves all requests at once, not one after the other"),
     with("seed", "N", "Seed of all that is random [1]"),
+    with(
+        "range",
+        "SWITCH,…|none",
+        "The firing range of torture with these defects; list names them",
+    ),
     flag("null", "Null server: one constant answer of 13 bytes, as fast as can be"),
     with("delay", "TIME", "Answer this long after the request: 10ms, 5ms..20ms or exp:10ms"),
     with(
@@ -136,6 +144,7 @@ impl Default for Config {
             seed: Seed(1),
             null: false,
             backlog: BACKLOG,
+            range: None,
             faults: Faults::default(),
         }
     }
@@ -183,6 +192,7 @@ impl Config {
                 self.seed = Seed(seed?);
             }
             "null" => self.null = true,
+            "range" => self.range = Some(switches(value).map_err(refuse)?),
             "backlog" => {
                 let most = count(value).ok().and_then(|count| u32::try_from(count).ok());
                 let fits = most.filter(|count| *count <= BACKLOG);
@@ -195,11 +205,17 @@ impl Config {
     }
 
     pub(crate) fn engine(&self) -> Engine {
-        match (self.null, self.faults.any()) {
+        match (self.null, self.faults.any() || self.range.is_some()) {
             (true, _) => Engine::Null,
             (false, true) => Engine::Exact,
             (false, false) => Engine::Proper,
         }
+    }
+
+    /// Connections that the kernel is to queue.
+    pub(crate) fn backlog(&self) -> u32 {
+        let short = self.range.as_ref().is_some_and(|range| range.contains(&Defect::ShortBacklog));
+        if short { torture::range::BACKLOG as u32 } else { self.backlog }
     }
 
     /// What only the whole can tell.
@@ -213,6 +229,14 @@ impl Config {
         }
         if self.null && self.faults.any() {
             return conflict("--null answers as fast as it can: leave out the faults, or --null");
+        }
+        if self.range.is_some() && (self.null || self.faults.any() || self.log.is_some()) {
+            return conflict(
+                "--range has defects of its own: leave out the faults, --null and --log",
+            );
+        }
+        if self.range.is_some() && matches!(self.listen, Listen::Unix(_)) {
+            return conflict("--range listens on TCP: give --listen ADDR:PORT");
         }
         if self.null && self.log.is_some() {
             return conflict("--null keeps no log: leave out --log, or --null");
@@ -309,6 +333,20 @@ impl Weaknesses {
         }
         Ok(())
     }
+}
+
+/// Switches of the range by their names.
+fn switches(text: &str) -> Result<Defects, String> {
+    if text == "none" {
+        return Ok(Defects::new());
+    }
+    let one = |name: &str| Defect::by_id(name.trim()).ok_or_else(|| name.trim().to_owned());
+    text.split(',').map(one).collect::<Result<Defects, String>>().map_err(|name| {
+        format!(
+            "{} is no switch; `loadstone site --range list` prints them all",
+            units::quoted(&name)
+        )
+    })
 }
 
 /// The most workers that `--workers` takes.

@@ -44,7 +44,7 @@ impl Site {
     /// be had, a system without threads or descriptors left.
     pub fn start(config: Config) -> Result<Site, SiteError> {
         config.check()?;
-        let (listener, address) = Listener::bind(&config.listen, config.backlog)?;
+        let (listener, address) = Listener::bind(&config.listen, config.backlog())?;
         let stop = Arc::new(
             eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
                 .map_err(|errno| SiteError::Resources(errno.into()))?,

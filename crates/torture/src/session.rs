@@ -270,6 +270,7 @@ impl Runner<'_> {
             let made = text::bytes(bytes, &self.target.values).unwrap_or_default();
             let mut script = self.bare(vec![Move::Send(made)], PLAIN_DEADLINE);
             script.methods = vec![method.to_owned()];
+            (script.grace, script.linger) = (GRACE, LINGER);
             let talk = self.hold(script);
             habits.seen.push((name, judge::seen(&talk)));
         }

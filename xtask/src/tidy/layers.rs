@@ -45,7 +45,7 @@ const PLACES: &[Place] = &[
     only("fleet", 4, &["plan", "stats"]),
     only("store", 4, &["plan", "stats", "report"]),
     only("metrics", 4, &["stats"]),
-    only("site", 4, &["reactor"]),
+    only("site", 4, &["reactor", "torture"]),
     only("norm", 4, &[]),
     only("report", 5, &["plan", "stats", "torture"]),
     only("tui", 5, &["report", "stats", "store"]),

@@ -17,6 +17,8 @@ pub(crate) enum SiteTask {
     Norm(Box<NormTask>),
     /// Write the norm site's tree out.
     Init(PathBuf),
+    /// Print the switches of the firing range.
+    Switches,
 }
 
 /// A norm site that is ready to start.
@@ -69,6 +71,9 @@ impl SiteArgs {
         }
         if norm.norm.is_some() {
             return Ok(SiteTask::Norm(Box::new(self.into_norm()?)));
+        }
+        if self.given.iter().any(|(name, value)| *name == "range" && value == "list") {
+            return Ok(SiteTask::Switches);
         }
         let only_norm = [
             ("--timing", norm.timing),
@@ -271,4 +276,4 @@ The first line of output is the site's URL. Pages of the plain site: / /hw
 /redirect/N. Of the norm site: / /hw /sleep?3 /secure /sub /icons /tmp /cgi/env
 /cgi/test-post /testform.html /cgi/form-handler /cgi/line-counter. With --norm
 go --listen, --threads, --cpus, --body-max, --connections-max (MaxClients),
---log (its LogFile) and --sleep-parallel.";
+--log (its LogFile) and --sleep-parallel. Of the range: /page /post /big.";

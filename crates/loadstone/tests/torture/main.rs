@@ -6,6 +6,8 @@ mod evidence;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod range;
+
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::process::Stdio;

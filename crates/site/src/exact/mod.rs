@@ -1,4 +1,4 @@
-//! The site's own loop: faults, exact delays and stalls, and the null server.
+//! The site's own loop: faults, exact delays and stalls, the null server, and the firing range.
 //!
 //! One thread, level-triggered epoll, no runtime. Waiting for a due instant sleeps to shortly
 //! before it and then polls, so that an answer leaves within microseconds of when it should.
@@ -10,6 +10,7 @@ mod null;
 mod outgoing;
 mod pace;
 mod poller;
+mod range;
 mod request;
 mod script;
 mod slab;
@@ -61,6 +62,9 @@ impl Loop {
     /// connections are closed then.
     pub(crate) fn serve(self) -> std::io::Result<()> {
         reactor::sharpen_timers();
+        if let Some(defects) = &self.config.range {
+            return range::serve(self.poller, defects, self.config.backlog(), self.shared);
+        }
         match self.config.engine() {
             Engine::Null => null::serve(self.poller, &self.shared),
             Engine::Exact | Engine::Proper => faulty::serve(self.poller, &self.config, self.shared),
@@ -72,7 +76,7 @@ impl Loop {
 fn accept(poller: &Poller, shared: &Shared) -> std::io::Result<Option<OwnedFd>> {
     loop {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        match rustix::net::accept_with(poller.listener(), flags) {
+        match rustix::net::accept_with(poller.listener()?, flags) {
             Ok(fd) => {
                 shared.counters.connection();
                 if poller.is_tcp() && shared.nodelay {

@@ -20,7 +20,8 @@ const STOP: u64 = u64::MAX - 1;
 
 pub(super) struct Poller {
     epoll: OwnedFd,
-    listener: OwnedFd,
+    /// `None` while nobody listens.
+    listener: Option<OwnedFd>,
     is_tcp: bool,
     stop: Arc<OwnedFd>,
     events: Vec<epoll::Event>,
@@ -71,9 +72,9 @@ impl Poller {
         stop: Arc<OwnedFd>,
     ) -> std::io::Result<Poller> {
         let is_tcp = listener.is_tcp();
-        let poller = Poller {
+        let mut poller = Poller {
             epoll: epoll::create(CreateFlags::CLOEXEC)?,
-            listener: listener.into(),
+            listener: None,
             is_tcp,
             stop,
             events: Vec::with_capacity(BATCH),
@@ -82,13 +83,35 @@ impl Poller {
             paused: false,
         };
         let read = Interest::READ.flags();
-        epoll::add(&poller.epoll, &poller.listener, EventData::new_u64(LISTENER), read)?;
+        poller.replace_listener(listener)?;
         epoll::add(&poller.epoll, &*poller.stop, EventData::new_u64(STOP), read)?;
         Ok(poller)
     }
 
-    pub(super) fn listener(&self) -> &OwnedFd {
-        &self.listener
+    /// # Errors
+    /// Nobody listens.
+    pub(super) fn listener(&self) -> std::io::Result<&OwnedFd> {
+        self.listener.as_ref().ok_or_else(|| std::io::ErrorKind::NotConnected.into())
+    }
+
+    /// Connections are refused from now on.
+    pub(super) fn close_listener(&mut self) -> std::io::Result<()> {
+        if let Some(listener) = self.listener.take() {
+            epoll::delete(&self.epoll, &listener)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn replace_listener(
+        &mut self,
+        listener: crate::listen::Listener,
+    ) -> std::io::Result<()> {
+        let listener = OwnedFd::from(listener);
+        let data = EventData::new_u64(LISTENER);
+        epoll::add(&self.epoll, &listener, data, Interest::READ.flags())?;
+        self.listener = Some(listener);
+        self.listening = true;
+        Ok(())
     }
 
     pub(super) fn is_tcp(&self) -> bool {
@@ -134,12 +157,13 @@ impl Poller {
 
     /// Whether new connections are told about. When not, they wait in the kernel's queue.
     pub(super) fn listen(&mut self, on: bool) -> std::io::Result<()> {
-        if on != self.listening {
-            let interest = Interest { read: on, write: false };
-            let data = EventData::new_u64(LISTENER);
-            epoll::modify(&self.epoll, &self.listener, data, interest.flags())?;
-            self.listening = on;
-        }
+        let Some(listener) = self.listener.as_ref().filter(|_| on != self.listening) else {
+            return Ok(());
+        };
+        let interest = Interest { read: on, write: false };
+        let data = EventData::new_u64(LISTENER);
+        epoll::modify(&self.epoll, listener, data, interest.flags())?;
+        self.listening = on;
         Ok(())
     }
 

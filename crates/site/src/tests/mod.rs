@@ -3,6 +3,7 @@
 
 mod exact;
 mod pages;
+mod range;
 mod running;
 
 use std::io::{Read, Write};

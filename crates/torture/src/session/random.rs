@@ -3,7 +3,7 @@
 use super::{CaseResult, ExchangeResult, Execution, PLAIN_DEADLINE, Runner, TRIES, spoken};
 use crate::case::{Case, Fuzz};
 use crate::fuzz::{self, Shot};
-use crate::judge::{Judgement, Outcome};
+use crate::judge::{self, Judgement, Outcome};
 use crate::talk::Talk;
 
 /// Executions that did not pass of which everything is kept.
@@ -56,7 +56,13 @@ impl Runner<'_> {
         script.methods.clone_from(&shot.methods);
         // the answer that follows shows whether the two sides still agree where messages end
         script.follow_up = (!shot.valid).then(|| super::habits::plain_request(self.target, ""));
-        let talk = self.hold(script.clone());
+        let mut talk = self.hold(script.clone());
+        if judge::out_of_step(&talk, &self.plain).is_some() {
+            // an answer to something surplus may have crossed the request that followed: this time
+            // it is waited for
+            script.grace = super::GRACE;
+            talk = self.hold(script.clone());
+        }
         let judgement = fuzz::judge(shot, &talk, &self.plain);
         let (script, judged) = (&script, &judgement);
         let execution = Execution { case, name, attempt, script, talk: &talk, judgement: judged };
