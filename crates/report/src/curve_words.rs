@@ -12,9 +12,12 @@ pub(crate) fn level(axis: Axis, at: f64) -> String {
     if at.is_finite() { load(axis, at) } else { "-".to_owned() }
 }
 
-/// Both ends of an interval, empty where there is none.
+/// Both ends of an interval, or the one that is known; empty where there is none.
 pub(crate) fn ends(axis: Axis, span: &Span) -> String {
     match span.interval() {
+        Some((_, high)) if span.is_open_below() && high.is_finite() => {
+            format!("at most {}; how far below was not measured", level(axis, high))
+        }
         Some((low, high)) if high.is_finite() => {
             format!("{} to {}", level(axis, low), level(axis, high))
         }

@@ -7,7 +7,7 @@ mod verdict;
 pub use crate::html::ramp::html;
 pub use crate::json::ramp::json;
 pub use crate::text::ramp::text;
-pub use answer::{answer, load, steps_sentence};
+pub use answer::{answer, capacity_in_words, load, steps_sentence};
 pub use csv::csv;
 pub use verdict::{missed, verdict};
 

@@ -34,6 +34,16 @@ pub enum Axis {
     Population,
 }
 
+impl Axis {
+    /// Its stable name.
+    pub fn id(self) -> &'static str {
+        match self {
+            Axis::Rate => "rate",
+            Axis::Population => "population",
+        }
+    }
+}
+
 /// One step of one target: one load held, one measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Point {
@@ -74,12 +84,17 @@ impl Span {
     pub fn interval(&self) -> Option<(f64, f64)> {
         (!self.low.is_nan() && !self.high.is_nan()).then_some((self.low, self.high))
     }
+
+    /// Whether nothing was measured below it: it has an upper end alone. No load is 0.
+    pub fn is_open_below(&self) -> bool {
+        self.at > 0.0 && self.low <= 0.0
+    }
 }
 
 /// Where throughput stops following the load.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Knee {
-    /// Offered calls a second, or users.
+    /// Offered calls a second, or users; the lower end is 0 where the lowest level already fell short.
     pub at: Span,
     /// The rule that found it, in words: `achieved/offered < 0.99 at two levels running`.
     pub rule: String,

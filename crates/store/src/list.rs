@@ -10,7 +10,7 @@ use report::{Headline, RunReport};
 use rusqlite::Row;
 use serde_json::Value;
 use stats::State;
-use stats::curve::Span;
+use stats::curve::{Axis, Span};
 
 /// How far a result came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,8 @@ pub struct Entry {
     pub headline: Option<Headline>,
     /// Of a finished ramp, for each target: its label and its capacity.
     pub capacities: Vec<(String, Option<Span>)>,
+    /// Of a ramp: what its capacities count.
+    pub axis: Option<Axis>,
     /// Of a finished comparison: the gravest of its judgements.
     pub judgement: Option<Judgement>,
     pub command_line: String,
@@ -136,11 +138,14 @@ struct Listed {
     verdict: Option<String>,
     summary: Option<String>,
     command_line: String,
+    axis: Option<String>,
 }
 
+/// The axis stands in the body of every ramp, finished or not; what is no JSON shows when it is loaded.
 const COLUMNS: &str = "SELECT number, kind, name, \
     (SELECT group_concat(tag.name, char(10)) FROM tag WHERE tag.result = number), \
-    started_unix_s, state, writer, interrupted, verdict, summary, command_line FROM result";
+    started_unix_s, state, writer, interrupted, verdict, summary, command_line, \
+    CASE WHEN kind = 'ramp' AND json_valid(body) THEN json_extract(body, '$.axis') END FROM result";
 
 impl Store {
     /// The results that pass the filter, the last that began first.
@@ -195,6 +200,7 @@ impl Store {
         let verdict = row.verdict.map(|name| -> Result<State, Damage> {
             State::unpack(&Value::String(name), &mut Found::default())
         });
+        let axis = row.axis.map(|name| Axis::unpack(&Value::String(name), &mut Found::default()));
         let mut tags: Vec<String> =
             row.tags.iter().flat_map(|tags| tags.split('\n')).map(str::to_owned).collect();
         tags.sort();
@@ -208,6 +214,7 @@ impl Store {
             verdict: verdict.transpose().map_err(damaged)?,
             headline: summary.headline,
             capacities: summary.capacities,
+            axis: axis.transpose().map_err(damaged)?,
             judgement: summary.judgement,
             command_line: row.command_line,
         })
@@ -228,6 +235,7 @@ impl Listed {
             verdict: row.get(8)?,
             summary: row.get(9)?,
             command_line: row.get(10)?,
+            axis: row.get(11)?,
         })
     }
 }

@@ -100,6 +100,7 @@ fn ramps() -> Vec<(&'static str, RampReport)> {
     // open ends and what is unknown are no numbers
     troubled.curves[0].overload.recovery_s = f64::INFINITY;
     troubled.curves[1].overload.recovery_s = f64::NAN;
+    troubled.axis = stats::curve::Axis::Population;
     let mut barren = one.clone();
     (barren.steps, barren.curves) = (Vec::new(), Vec::new());
     barren.verdict = ramp::verdict(&[], &[], &["nobody is there"], false);
@@ -117,9 +118,11 @@ fn a_ramp_loads_as_it_was_stored() {
             name: &stored.name,
             plan: &stored.plan,
             labels: &stored.labels,
+            axis: stored.axis,
             ..beginning(&run)
         };
         let id = store.begin(Kind::Ramp, &beginning).unwrap();
+        assert_eq!(store.show("last").unwrap().axis, Some(stored.axis), "{name}, while it runs");
         // what was written on the way leaves nothing behind
         for (index, step) in stored.steps.iter().take(2).enumerate() {
             store.step(&id, index, step).unwrap();
@@ -127,6 +130,8 @@ fn a_ramp_loads_as_it_was_stored() {
         store.finish_ramp(&id, &stored).unwrap();
         drop(store);
         let store = Store::open_to_read(&place).unwrap();
+        let listed = store.show("last").unwrap();
+        assert_eq!(listed.axis, Some(stored.axis), "{name}: 8 users are something else than 8/s");
         let Stored::Ramp(loaded) = store.load("last").unwrap() else { panic!("{name} is a ramp") };
         same_outputs(name, &outputs_of_ramp(&loaded), &outputs_of_ramp(&stored));
     }
@@ -141,6 +146,7 @@ fn comparisons() -> Vec<(&'static str, CompareReport)> {
         &bounds,
     );
     troubled.labels = [fixtures::HOSTILE.into(), "b".into()];
+    troubled.commands = [Some(fixtures::HOSTILE.into()), None];
     troubled.cautions.push(fixtures::HOSTILE.into());
     vec![
         ("a slower server", sessions::session(1.07, 0.96, &bounds)),

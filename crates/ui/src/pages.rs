@@ -167,8 +167,10 @@ fn figures(entry: &Entry) -> String {
         .to_owned();
     }
     let capacity = |(label, found): &(String, Option<stats::curve::Span>)| match found {
-        // calls or users: the list does not know
-        Some(span) => format!("{label}: capacity {}", show::rate(span.at).trim_end_matches("/s")),
+        Some(span) => {
+            let axis = entry.axis.unwrap_or_default();
+            format!("{label}: capacity {}", report::ramp::capacity_in_words(axis, span))
+        }
         None => format!("{label}: no capacity"),
     };
     entry.capacities.iter().map(capacity).collect::<Vec<_>>().join("; ")

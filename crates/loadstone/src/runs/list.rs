@@ -118,7 +118,8 @@ fn result(entry: &Entry) -> String {
         Some(capacity) => {
             let more = entry.capacities.len() - 1;
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            format!("capacity {}{more}", show::count(capacity.at.max(0.0).round() as u64))
+            let axis = entry.axis.unwrap_or_default();
+            format!("capacity {}{more}", report::ramp::capacity_in_words(axis, &capacity))
         }
         None => "–".to_owned(),
     }
@@ -161,6 +162,7 @@ fn entry_json(entry: &Entry) -> Value {
         "failure_share": run.map(|run| run.failure_share),
         "response_p50_s": run.map(|run| run.p50_s),
         "response_p99_s": run.map(|run| run.p99_s),
+        "axis": entry.axis.map(stats::curve::Axis::id),
         "capacities": capacities.collect::<Vec<_>>(),
         "judgement": entry.judgement.map(report::compare::Judgement::id),
         "command_line": entry.command_line,

@@ -7,5 +7,6 @@ mod support;
 
 mod keeps;
 mod killed;
+mod killed_compare;
 mod killed_ramp;
 mod runs;

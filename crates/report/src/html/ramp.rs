@@ -215,6 +215,8 @@ fn ranges(report: &RampReport, x: Horizontal) -> Vec<Range> {
     let one = report.labels.len() == 1;
     let mut add = |name: String, tone, span: &stats::curve::Span| {
         let (low, high) = span.interval().unwrap_or((span.at, span.at));
+        // where nothing was measured, nothing is drawn
+        let low = if span.is_open_below() { span.at } else { low };
         let (low, high) = (low.max(x.low), high.min(x.high));
         if span.at > 0.0 && span.at.is_finite() && low <= high {
             ranges.push(Range { name, tone, at: Some(span.at), low, high });

@@ -7,7 +7,7 @@ use super::{Document, document, known, plan_value};
 use crate::ramp::{RampReport, Step};
 use crate::words;
 use serde::Serialize;
-use stats::curve::{Axis, CapacityEnd, Curve, OverloadShape, Span};
+use stats::curve::{CapacityEnd, Curve, OverloadShape, Span};
 
 /// The report as JSON, indented, with a line feed at its end.
 pub fn json(report: &RampReport) -> String {
@@ -132,10 +132,7 @@ fn ramp(report: &RampReport) -> Ramp {
         schema: "loadstone.ramp/1",
         verdict: Verdict::of(&report.verdict),
         name: words::printable(&report.name, 1_000),
-        axis: match report.axis {
-            Axis::Rate => "rate",
-            Axis::Population => "population",
-        },
+        axis: report.axis.id(),
         labels: report.labels.clone(),
         knee: first.knee.as_ref().map(Knee::of),
         capacity: first.capacity.as_ref().map(Capacity::of),
@@ -160,11 +157,16 @@ impl Knee {
     fn of(knee: &stats::curve::Knee) -> Knee {
         Knee {
             offered_per_s: known(knee.at.at),
-            low: known(knee.at.low),
+            low: low(&knee.at),
             high: known(knee.at.high),
             rule: knee.rule.clone(),
         }
     }
+}
+
+/// The lower end, where anything was measured below.
+fn low(span: &Span) -> Option<f64> {
+    known(span.low).filter(|_| !span.is_open_below())
 }
 
 impl Capacity {
@@ -173,7 +175,7 @@ impl Capacity {
             capacity.objectives.iter().map(|objective| objective.text.as_str()).collect();
         Capacity {
             offered_per_s: known(capacity.at.at),
-            low: known(capacity.at.low),
+            low: low(&capacity.at),
             high: known(capacity.at.high),
             objective: rules.join(", "),
             confidence: capacity.confidence,

@@ -27,6 +27,19 @@ fn rate(per_s: f64) -> String {
     show::rate((per_s / unit).round() * unit)
 }
 
+/// A capacity in a few words, by its interval alone: `261/s`, `64 users or more`, `below 10/s`.
+pub fn capacity_in_words(axis: Axis, capacity: &Span) -> String {
+    match capacity {
+        Span { high, .. } if *high == f64::INFINITY => {
+            format!("{} or more", load(axis, capacity.at))
+        }
+        Span { at, high, .. } if *at <= 0.0 && *high > 0.0 => {
+            format!("below {}", load(axis, *high))
+        }
+        span => load(axis, span.at),
+    }
+}
+
 /// What is known of one target, the most important first: name and sentence.
 pub fn answer(report: &RampReport, row: usize) -> Vec<(&'static str, String)> {
     let Some(curve) = report.curves.get(row) else { return Vec::new() };
@@ -52,9 +65,12 @@ pub fn answer(report: &RampReport, row: usize) -> Vec<(&'static str, String)> {
     known.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
 }
 
-/// `, between 240/s and 300/s`: empty without an interval.
+/// ` (between 240/s and 300/s)`, or only the end that is known; empty without an interval.
 fn between(axis: Axis, span: &Span) -> String {
     match span.interval() {
+        Some((_, high)) if span.is_open_below() && high.is_finite() => {
+            format!(" (at most {}; how far below was not measured)", load(axis, high))
+        }
         Some((low, high)) if high > low && high.is_finite() => {
             format!(" (between {} and {})", load(axis, low), load(axis, high))
         }

@@ -58,6 +58,41 @@ fn quiet_is_verdict_and_answer() {
     insta::assert_snapshot!(text(&ramp(&["http://127.0.0.1:2020/work"]), style));
 }
 
+/// Every lower step was set aside.
+#[test]
+fn a_knee_without_a_lower_end_says_so() {
+    let mut report = ramp(&["http://127.0.0.1:2020/work"]);
+    for step in report.steps.iter_mut().filter(|step| step.point.level < 500.0) {
+        step.point.client_limited = true;
+    }
+    let points: Vec<(Purpose, stats::curve::Point)> =
+        report.steps.iter().map(|step| (step.purpose, step.point)).collect();
+    report.curves = vec![stats::curve::curve(&points, report.axis, &[])];
+    let told = "(at most 600/s; how far below was not measured)";
+    let note = "The knee may lie anywhere below 500";
+    let text = text(&report, PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains(told) && text.contains(note), "{text}");
+    let page = crate::ramp::html(&report);
+    assert!(page.contains("at most 600/s; how far below was not measured"), "{page}");
+    assert!(page.contains(note) && !page.contains("0/s to 600/s"), "{page}");
+    let document = document(&report);
+    assert_eq!(errors(&document), "");
+    assert!(document["knee"]["low"].is_null(), "{}", document["knee"]);
+    assert!(document["knee"]["offered_per_s"].is_number(), "{}", document["knee"]);
+}
+
+#[test]
+fn a_capacity_in_a_few_words() {
+    let of = |axis, at, low, high| {
+        crate::ramp::capacity_in_words(axis, &stats::curve::Span { at, low, high })
+    };
+    let (rate, users) = (stats::curve::Axis::Rate, stats::curve::Axis::Population);
+    assert_eq!(of(rate, 261.4, 240.0, 300.0), "261.4/s");
+    assert_eq!(of(users, 64.0, 64.0, f64::INFINITY), "64 users or more");
+    assert_eq!(of(rate, 0.0, 0.0, 10.0), "below 10/s");
+    assert_eq!(of(users, 1.0, f64::NAN, f64::NAN), "1 user");
+}
+
 #[test]
 fn no_line_is_wider_than_the_page() {
     let hostile =

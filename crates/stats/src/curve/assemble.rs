@@ -8,9 +8,10 @@ use crate::Objective;
 use crate::interval::CONFIDENCE;
 
 /// The curve of one target: of the steps upwards, the trials of a search and the overload; steps
-/// downwards are held against them, and what follows an overload is used in no figure. Points that the client limited are used nowhere. `objectives`: those
-/// that [`Point::met`] answers, empty without any. Recovery times are the caller's to fill in, and
-/// a capacity that a search found takes the place of the one found here.
+/// downwards are held against them, and what follows an overload is used in no figure. Points that
+/// the client limited are used nowhere. `objectives`: those that [`Point::met`] answers, empty without
+/// any. Recovery times are the caller's to fill in, and a capacity that a search found takes the place
+/// of the one found here.
 pub fn curve(steps: &[(Purpose, Point)], axis: Axis, objectives: &[Objective]) -> Curve {
     let of = |wanted: &[Purpose]| -> Vec<Level> {
         levels(steps.iter().filter(|(part, _)| wanted.contains(part)).map(|(_, point)| point))
@@ -41,6 +42,7 @@ pub fn curve(steps: &[(Purpose, Point)], axis: Axis, objectives: &[Objective]) -
         notes: Vec::new(),
     };
     curve.notes = notes(&curve, &whole, limited);
+    curve.notes.extend(open_below(&curve, &whole, steps));
     curve
 }
 
@@ -101,4 +103,16 @@ fn notes(curve: &Curve, levels: &[Level], limited: usize) -> Vec<String> {
         notes.push("The scalability law needs four usable levels of concurrency.".to_owned());
     }
     notes
+}
+
+/// That a knee has no lower end, and why.
+fn open_below(curve: &Curve, levels: &[Level], steps: &[(Purpose, Point)]) -> Option<String> {
+    curve.knee.as_ref().filter(|knee| knee.at.is_open_below())?;
+    let lowest = levels.first()?.at;
+    let set_aside = steps.iter().any(|(_, point)| point.client_limited && point.level < lowest);
+    let why = match set_aside {
+        true => "could be used: there this client was late, or at its own limit",
+        false => "was run: start lower",
+    };
+    Some(format!("The knee may lie anywhere below {lowest:.0}, because no step below {why}."))
 }

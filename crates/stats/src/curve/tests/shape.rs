@@ -46,6 +46,28 @@ fn the_shape_of_overload() {
     }
 }
 
+/// An interval from 0 would say that lower loads were tried.
+#[test]
+fn a_knee_below_every_usable_step_has_no_lower_end() {
+    let mut steps = staircase(100.0, 1.0, 8);
+    for (_, point) in &mut steps[..3] {
+        point.client_limited = true;
+    }
+    let limited = curve(&steps, Axis::Rate, &[]);
+    let knee = limited.knee.as_ref().unwrap().at;
+    assert_eq!((knee.low, knee.high, knee.is_open_below()), (0.0, 200.0, true));
+    let note = "The knee may lie anywhere below 200, because no step below could be used: there this \
+                client was late, or at its own limit.";
+    assert!(limited.notes.iter().any(|said| said == note), "{:?}", limited.notes);
+    // the same where the first step was too high
+    let high = curve(&steps[3..], Axis::Rate, &[]);
+    let note = "The knee may lie anywhere below 200, because no step below was run: start lower.";
+    assert!(high.notes.iter().any(|said| said == note), "{:?}", high.notes);
+    let whole = curve(&staircase(100.0, 1.0, 8), Axis::Rate, &[]);
+    assert!(!whole.knee.unwrap().at.is_open_below());
+    assert!(whole.notes.iter().all(|said| !said.contains("anywhere below")), "{:?}", whole.notes);
+}
+
 #[test]
 fn no_knee_without_saturation() {
     let curve = curve(&staircase(1_000.0, 1.0, 8), Axis::Rate, &[]);

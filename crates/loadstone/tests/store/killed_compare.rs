@@ -1,0 +1,81 @@
+//! kill -9 of a comparison: its whole blocks are there, compared, and it is said that they are not all.
+
+use crate::keeps::{data, keeping};
+use crate::support::{Site, program, text};
+use proptest::prelude::*;
+use serde_json::Value;
+use std::path::Path;
+use std::process::Stdio;
+use store::{Filter, Place, Progress, Store, Stored};
+
+/// Whole blocks that the store has of the last comparison; `None` before it began.
+fn blocks_kept(path: &Path) -> Option<usize> {
+    let store = Store::open_to_read(&Place::File(path.to_owned())).ok()?;
+    match store.load("last").ok()? {
+        Stored::Compare(compare) => Some(compare.order.split_whitespace().count()),
+        _ => None,
+    }
+}
+
+/// Kills a comparison when the store has so many whole blocks of it; what is then shown of it as JSON
+/// and as text, and how many blocks it came to.
+fn killed_after(blocks: usize, turns: usize) -> (Value, String, usize) {
+    let (data, site) = (data(), Site::start(&[]));
+    let (a, b) = (format!("old={}", site.url("/hw")), format!("new={}", site.url("/hw")));
+    // an hour and more, were it not killed
+    let words = ["compare", "-c", "1", "-n", "8", "--blocks", "1000", "-q", &a, &b];
+    let mut command = program(&words);
+    command.env_remove("LOADSTONE_STORE").env("XDG_DATA_HOME", data.path());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let path = data.path().join("loadstone/runs.db");
+    while blocks_kept(&path).is_none_or(|kept| kept < blocks) {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was killed");
+        std::thread::yield_now();
+    }
+    // anywhere in a block
+    (0..turns).for_each(|_| std::thread::yield_now());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let store = Store::open_to_read(&Place::File(path.clone())).unwrap();
+    let entry = &store.list(&Filter::default()).unwrap()[0];
+    assert_eq!(entry.progress, Progress::Killed);
+    let shown = |more: &[&str]| {
+        keeping(data.path(), &[&["runs", "show", "compare-1"], more].concat()).expect(&[0])
+    };
+    (shown(&["--json", "-"]).json(), shown(&[]).stdout, blocks_kept(&path).unwrap())
+}
+
+/// Held against the schema, with what is wrong.
+fn faults(json: &Value) -> Vec<String> {
+    let schema = include_str!("../../../../docs/schema/compare.schema.json");
+    let schema: Value = serde_json::from_str(schema).unwrap();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    schema.iter_errors(json).map(|fault| fault.to_string()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4, max_shrink_iters: 0, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_a_killed_comparison_knew_is_there(blocks in 0..8_usize, turns in 0..2_000_usize) {
+        let (json, shown, kept) = killed_after(blocks, turns);
+        prop_assert!((blocks..1_000).contains(&kept));
+        prop_assert_eq!(faults(&json), Vec::<String>::new());
+        let order = json["order"].as_array().unwrap();
+        prop_assert_eq!(order.len(), kept);
+        prop_assert!(order.iter().all(|block| block == "ABBA" || block == "BAAB"), "{order:?}");
+        for (side, label) in [("before", "old"), ("after", "new")] {
+            prop_assert_eq!(text(&json[side], "/label"), label);
+            prop_assert_eq!(json[side]["runs"].as_array().unwrap().len(), 2 * kept);
+        }
+        let plural = if kept == 1 { "" } else { "s" };
+        let mark = format!("its program was killed after {kept} block{plural}");
+        prop_assert!(text(&json, "/cautions/0").starts_with(&mark), "{}", json["cautions"]);
+        // judged where five blocks are there
+        let judged = |one: &Value| one["judgement"] != "too-few";
+        let any = json["differences"].as_array().unwrap().iter().any(judged);
+        prop_assert_eq!(any, kept >= 5, "{:#}", json);
+        let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        prop_assert!(shown.contains(&mark) && shown.contains(", killed: "), "{shown}");
+    }
+}
