@@ -93,11 +93,11 @@ pub(crate) fn check_results<'a>(
     Ok(())
 }
 
-/// Writes JSON, another file, and the text, unless JSON has standard output for itself. Each is
+/// Writes JSON, the other files, and the text, unless JSON has standard output for itself. Each is
 /// tried; the first failure is told.
-pub(crate) fn write_results(
+pub(crate) fn write_results<'a>(
     json: Option<(&Sink, String)>,
-    other: Option<(&PathBuf, String)>,
+    others: impl IntoIterator<Item = (&'a PathBuf, String)>,
     text: impl FnOnce() -> String,
 ) -> Result<(), Failure> {
     let mut done = Ok(());
@@ -105,7 +105,7 @@ pub(crate) fn write_results(
     if let Some((sink, json)) = json {
         done = write_to(sink, &json);
     }
-    if let Some((path, content)) = other {
+    for (path, content) in others {
         done = done.and(write_whole(path, &content));
     }
     if !alone {

@@ -12,6 +12,7 @@ mod demo;
 mod exit;
 mod face;
 mod files;
+mod progress;
 mod ramp;
 mod report_command;
 mod run;

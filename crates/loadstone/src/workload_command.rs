@@ -5,10 +5,8 @@ use crate::caller::Caller;
 use crate::exit::{Code, Failure};
 use crate::files;
 use engine::crawl::{Crawl, CrawlPlan, crawl};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plan::FileSource;
 use std::fmt::Write as _;
-use std::io::IsTerminal;
 use units::Nanos;
 
 /// The longest that connecting may take.
@@ -44,7 +42,7 @@ fn walk(args: &CrawlArgs) -> Result<Code, Failure> {
         headers: args.headers.clone(),
         user_agent: plan::RequestPlan::default().user_agent,
     };
-    let bar = progress(args.quiet);
+    let bar = crate::progress::bar(args.quiet, None, "{pos} of {len} known addresses asked");
     let found = crawl(&plan, &mut world, &mut |asked, known| {
         if let Some(bar) = &bar {
             bar.set_length(known);
@@ -110,16 +108,4 @@ fn told(found: &Crawl, args: &CrawlArgs) -> String {
 
 fn put(text: &mut String, line: &str) {
     writeln!(text, "{line}").expect("a String takes all text");
-}
-
-/// How far it is, on a terminal.
-fn progress(quiet: bool) -> Option<ProgressBar> {
-    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    let shown = !quiet && !dumb && std::io::stderr().is_terminal();
-    shown.then(|| {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(4));
-        let style = ProgressStyle::with_template("{pos} of {len} known addresses asked");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        bar
-    })
 }

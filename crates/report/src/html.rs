@@ -12,6 +12,7 @@ pub(crate) mod many;
 mod page;
 pub(crate) mod ramp;
 mod sections;
+pub(crate) mod torture;
 
 use crate::{Figures, RunReport, text, words};
 use maud::{Markup, html};

@@ -7,7 +7,7 @@ mod explain;
 mod junit;
 mod probes;
 mod record;
-mod send;
+pub(crate) mod send;
 mod text;
 pub(crate) mod words;
 
@@ -17,6 +17,8 @@ pub use junit::junit;
 pub use probes::{PROBES_HEAD, probe_line, probes_csv};
 pub use record::{RunEnd, execution_line, failure_text, run_file};
 pub use text::text;
+
+pub use crate::html::torture::html;
 
 use sample::Environment;
 use std::net::IpAddr;

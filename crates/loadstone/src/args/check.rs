@@ -1,5 +1,6 @@
 //! The options of `check`.
 
+use super::outputs::each_its_own;
 use super::{Sink, UsageError, parse};
 use clap::Args;
 use plan::check::Given;
@@ -74,20 +75,7 @@ impl CheckArgs {
             Some(Sink::File(path)) => Some(path),
             _ => None,
         };
-        for (option, path) in [("--json", json), ("--junit", self.junit.as_ref())] {
-            let Some(path) = path else { continue };
-            if path.as_os_str().is_empty() {
-                return Err(UsageError::new(format!("{option} needs the name of a file")));
-            }
-        }
-        if self.junit.as_ref().is_some_and(|path| path.as_os_str() == "-") {
-            let why = "--junit takes a file; standard output is for the tree, or for --json -";
-            return Err(UsageError::new(why));
-        }
-        if json.is_some() && json == self.junit.as_ref() {
-            return Err(UsageError::new("--json and --junit name the same file; give two"));
-        }
-        Ok(())
+        each_its_own(&[("--json", json), ("--junit", self.junit.as_ref())])
     }
 }
 

@@ -12,6 +12,33 @@ pub(crate) enum Sink {
     File(PathBuf),
 }
 
+/// That no two results go to one file, and that each of these options names one.
+///
+/// # Errors
+/// Which options do not fit together, or what is no file.
+pub(crate) fn each_its_own(options: &[(&str, Option<&PathBuf>)]) -> Result<(), UsageError> {
+    let mut files: Vec<(&str, &PathBuf)> = Vec::new();
+    for (option, path) in options {
+        let Some(path) = path else { continue };
+        if path.as_os_str().is_empty() {
+            return Err(UsageError::new(format!("{option} needs the name of a file")));
+        }
+        if path.as_os_str() == "-" {
+            return Err(UsageError::new(format!(
+                "{option} takes a file; standard output is for the report, or for --json -"
+            )));
+        }
+        if let Some((other, _)) = files.iter().find(|(_, known)| known == path) {
+            return Err(UsageError::new(format!(
+                "{other} and {option} name the same file, {}; give two",
+                path.display()
+            )));
+        }
+        files.push((option, path));
+    }
+    Ok(())
+}
+
 /// What is written besides, or instead of, the report on standard output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outputs {
@@ -48,31 +75,12 @@ impl Outputs {
             Some(Sink::File(path)) => Some(path),
             _ => None,
         };
-        let mut files: Vec<(&str, &PathBuf)> = Vec::new();
-        for (option, path) in [
+        each_its_own(&[
             ("--json", json),
             ("--csv", self.csv.as_ref()),
             ("--hdr", self.hdr.as_ref()),
             ("--html", self.html.as_ref()),
             ("--log", self.log.as_ref()),
-        ] {
-            let Some(path) = path else { continue };
-            if path.as_os_str().is_empty() {
-                return Err(UsageError::new(format!("{option} needs the name of a file")));
-            }
-            if path.as_os_str() == "-" {
-                return Err(UsageError::new(format!(
-                    "{option} takes a file; standard output is for the report, or for --json -"
-                )));
-            }
-            if let Some((other, _)) = files.iter().find(|(_, known)| *known == path) {
-                return Err(UsageError::new(format!(
-                    "{other} and {option} name the same file, {}; give two",
-                    path.display()
-                )));
-            }
-            files.push((option, path));
-        }
-        Ok(())
+        ])
     }
 }

@@ -1,6 +1,7 @@
 //! The options of `torture`.
 
-use super::{Sink, parse};
+use super::outputs::each_its_own;
+use super::{Sink, UsageError, parse};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use url::Url;
@@ -75,18 +76,43 @@ pub(crate) struct TortureOutputs {
     /// The result as JSON; with - standard output has nothing else
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) json: Option<Sink>,
+    /// The result as one page that needs nothing else
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     /// The result as JUnit's XML
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
     /// Keep the evidence in a new folder below this one: transcripts, failures to replay
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// What each probe of the server's health met, as CSV
+    #[arg(long, value_name = "FILE")]
+    pub(crate) probes: Option<PathBuf>,
     /// Findings and the summary only
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
     /// End with 0 whatever is found
     #[arg(long)]
     pub(crate) report_only: bool,
+}
+
+impl TortureOutputs {
+    /// That no two results go to one file.
+    ///
+    /// # Errors
+    /// Which options do not fit together.
+    pub(crate) fn check(&self) -> Result<(), UsageError> {
+        let json = match &self.json {
+            Some(Sink::File(path)) => Some(path),
+            _ => None,
+        };
+        each_its_own(&[
+            ("--json", json),
+            ("--html", self.html.as_ref()),
+            ("--junit", self.junit.as_ref()),
+            ("--probes", self.probes.as_ref()),
+        ])
+    }
 }
 
 #[derive(Clone, Debug, Subcommand)]

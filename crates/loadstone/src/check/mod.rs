@@ -4,13 +4,11 @@ mod world;
 
 use crate::args::{CheckArgs, Disk};
 use crate::exit::{Code, Failure};
-use crate::files;
+use crate::{files, progress};
 use engine::check::{rehearse, run_check};
-use indicatif::{ProgressBar, ProgressDrawTarget};
 use plan::FileSource;
 use plan::check::{CheckPlan, CheckResult, Step};
 use std::fmt::Write as _;
-use std::io::IsTerminal;
 use std::path::Path;
 use world::Site;
 
@@ -38,7 +36,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Code, Failure> {
     files::check_results(args.json.as_ref(), &args.junit)?;
     let mut site = Site::new(&plan, args)?;
     let started_unix_s = crate::wall_clock::unix_seconds();
-    let bar = progress(args.quiet);
+    let bar = progress::bar(args.quiet, None, "{pos}  {msg}");
     let result = run_check(&plan, &chosen, &mut site, &mut |step| {
         if let Some(bar) = &bar {
             bar.inc(1);
@@ -109,17 +107,4 @@ fn write(result: &CheckResult, args: &CheckArgs) -> Result<(), Failure> {
     let junit = args.junit.as_ref().map(|path| (path, report::check::junit(result)));
     let style = crate::run::output::style(args.quiet, false);
     files::write_results(json, junit, || report::check::text(result, style))
-}
-
-/// The step that was done last, on a terminal.
-fn progress(quiet: bool) -> Option<ProgressBar> {
-    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    let shown = !quiet && !dumb && std::io::stderr().is_terminal();
-    shown.then(|| {
-        let target = ProgressDrawTarget::stderr_with_hz(4);
-        let style = indicatif::ProgressStyle::with_template("{pos}  {msg}");
-        let bar = ProgressBar::with_draw_target(None, target);
-        bar.set_style(style.unwrap_or_else(|_| indicatif::ProgressStyle::default_spinner()));
-        bar
-    })
 }

@@ -3,6 +3,7 @@
 mod directory;
 mod outputs;
 mod permit;
+mod progress;
 mod target;
 mod world;
 
@@ -10,6 +11,7 @@ use crate::args::{TortureArgs, TortureAsk, TortureWhat};
 use crate::exit::{Code, Failure};
 use crate::files;
 use directory::Recorder;
+use progress::Progress;
 use report::torture::Report;
 use torture::case::Case;
 use torture::judge::Outcome;
@@ -102,9 +104,12 @@ fn run(args: &TortureArgs, url: &Url, cases: Vec<Case>) -> Result<Code, Failure>
     let mut sockets = Sockets::new(target::tls_for(args, url)?, governor)
         .map_err(|error| Failure::usage(format!("cannot wait for sockets: {error}")))?;
     let mut recorder = outputs::recorder(&args.outputs, &target, &cases, &report, sockets.now())?;
-    let mut watchers = Watchers::default();
+    let mut progress = Progress::new(args.outputs.quiet, cases.len());
+    let mut watchers = Watchers(vec![&mut progress]);
     watchers.0.extend(recorder.iter_mut().map(|one| one as &mut dyn Watcher));
     report.result = session::run(&target, &settings(args), &cases, &mut sockets, &mut watchers);
+    drop(watchers);
+    progress.finish();
     report.result.kept = recorder.as_ref().map(Recorder::kept).unwrap_or_default();
     let recorded = recorder.map_or(Ok(()), |recorder| recorder.finish(&report));
     outputs::write(&args.outputs, &report).and(recorded)?;

@@ -11,7 +11,9 @@ use units::Nanos;
 
 /// Before anything is sent: that every result can be written.
 pub(super) fn check(outputs: &TortureOutputs) -> Result<(), Failure> {
-    files::check_results(outputs.json.as_ref(), &outputs.junit)
+    outputs.check().map_err(|error| Failure::usage(error.to_string()))?;
+    let others = [&outputs.html, &outputs.junit, &outputs.probes];
+    files::check_results(outputs.json.as_ref(), others.into_iter().flatten())
 }
 
 /// Begins to keep the evidence, where that is asked for. `now` is the instant of the run's clock.
@@ -32,7 +34,11 @@ pub(super) fn recorder(
 /// Writes all results; every one is tried, the first failure is told.
 pub(super) fn write(outputs: &TortureOutputs, report: &Report) -> Result<(), Failure> {
     let json = outputs.json.as_ref().map(|sink| (sink, report::torture::json(report)));
+    let html = outputs.html.as_ref().map(|path| (path, report::torture::html(report)));
     let junit = outputs.junit.as_ref().map(|path| (path, report::torture::junit(report)));
+    let probes = || report::torture::probes_csv(&report.result.probes);
+    let probes = outputs.probes.as_ref().map(|path| (path, probes()));
+    let others = [html, junit, probes].into_iter().flatten();
     let style = crate::run::output::style(outputs.quiet, false);
-    files::write_results(json, junit, || report::torture::text(report, style))
+    files::write_results(json, others, || report::torture::text(report, style))
 }

@@ -28,7 +28,7 @@ fn compare_page(folder: &TempDir) -> PathBuf {
 
 /// Whether the text of a page can be told from its paper, and charts stand, in either light.
 #[track_caller]
-fn stands_by_day_and_night(browser: &mut Browser) {
+pub(crate) fn stands_by_day_and_night(browser: &mut Browser) {
     let paper = "getComputedStyle(document.body).backgroundColor";
     let ink = "getComputedStyle(document.querySelector('.answer')).color";
     let mut papers = Vec::new();

@@ -8,3 +8,4 @@ mod support;
 mod curve_pages;
 mod report_command;
 mod run_page;
+mod torture_page;

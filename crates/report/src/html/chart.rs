@@ -231,6 +231,9 @@ pub(super) struct Chart {
     pub(super) at: Vec<f64>,
     pub(super) lines: Vec<Line>,
     pub(super) ranges: Vec<Range>,
+    /// What the ranges are called beside the cursor; they then stand in the drawing with their names
+    /// and not in the key.
+    pub(super) under: Option<&'static str>,
     pub(super) cells: Option<Cells>,
     /// The vertical axis reaches at least here.
     pub(super) top: f64,
@@ -248,6 +251,7 @@ impl Chart {
             at: Vec::new(),
             lines: Vec::new(),
             ranges: Vec::new(),
+            under: None,
             cells: None,
             top: 0.0,
         }
@@ -287,6 +291,7 @@ impl Chart {
             "top": self.top, "bandMax": BAND_MAX, "at": row(&at),
             "lines": self.lines.iter().map(line).collect::<Vec<_>>(),
             "ranges": self.ranges.iter().map(range).collect::<Vec<_>>(),
+            "under": self.under,
             "cells": self.cells.as_ref().map(cells),
         })
     }

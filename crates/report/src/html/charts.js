@@ -65,10 +65,16 @@
   };
   const drawRanges = (u, chart) => clipped(u, (ctx, x) => {
     const { top, height: tall } = u.bbox;
+    ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
     for (const range of chart.ranges) {
       const low = x(range.low ?? chart.x.low), high = x(range.high ?? chart.x.high);
       ctx.fillStyle = faint(range.tone, 0.12);
       ctx.fillRect(low, top, Math.max(high - low, 1), tall);
+      if (chart.under && ctx.measureText(range.name).width + 8 * devicePixelRatio < high - low) {
+        ctx.fillStyle = color("soft");
+        ctx.textAlign = "left";
+        ctx.fillText(range.name, low + 4 * devicePixelRatio, top + 14 * devicePixelRatio);
+      }
       if (range.at === null) continue;
       ctx.fillStyle = color(range.tone);
       ctx.fillRect(x(range.at) - devicePixelRatio * 0.7, top, devicePixelRatio * 1.4, tall);
@@ -127,6 +133,13 @@
     const count = place < 0 ? 0 : columns[index][place + 1];
     const calls = `${show.count(count)} call${count === 1 ? "" : "s"}`;
     return of < 0 ? "–" : `${calls} of ${show.duration(ends[of])} to ${show.duration(ends[of + 1])}`;
+  };
+
+  // the range under the pointer
+  const rangeText = (chart, index) => {
+    if (index === null) return "–";
+    const at = chart.at[index], found = chart.ranges.find(range => range.low <= at && at <= range.high);
+    return found ? found.name : "–";
   };
 
   const seriesOf = (chart, line) => ({
@@ -193,6 +206,10 @@
         label: "cell", stroke: "transparent", width: 0, points: { show: false },
         value: (u, value, series, index) => cellText(u, chart, index),
       }] : []),
+      ...(chart.under ? [{
+        label: chart.under, stroke: "transparent", width: 0, points: { show: false },
+        value: (u, value, series, index) => rangeText(chart, index),
+      }] : []),
     ],
     hooks: {
       drawAxes: [u => {
@@ -215,6 +232,7 @@
     let plot;
     const data = [chart.at, ...chart.lines.map(line => line.values)];
     if (chart.cells) data.push(chart.at.map(() => chart.cells.ends[1]));
+    if (chart.under) data.push(chart.at.map(() => null));
     const size = () => {
       const width = Math.floor(figure.clientWidth);
       if (width === 0 || figure.closest("details:not([open])")) return;

@@ -23,7 +23,9 @@ pub(super) fn figure(chart: &Chart) -> Markup {
             }
             div class="wide chart still" {
                 svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(chart.words) {
-                    @for range in &chart.ranges { (marked_range(range, &across)) }
+                    @for range in &chart.ranges {
+                        (marked_range(range, &across, chart.under.is_some()))
+                    }
                     @if let Some(cells) = &chart.cells { (heat(cells, &chart.at, &across, &up)) }
                     (left_axis(&up, &|value| chart.y.tick(value)))
                     (bottom_axis(&across, &bottom_ticks(chart, &across), &|at| chart.x.unit.tick(at)))
@@ -92,7 +94,7 @@ fn line_keys(chart: &Chart) -> Markup {
 
 fn other_keys(chart: &Chart) -> Markup {
     html! {
-        @for range in &chart.ranges {
+        @for range in chart.ranges.iter().filter(|_| chart.under.is_none()) {
             span class="key" {
                 svg viewBox="0 0 22 10" aria-hidden="true" {
                     rect class=(format!("{} range", fill(range.tone))) width="22" height="10" {}
@@ -171,11 +173,20 @@ fn band([low, high]: &[Points<'_>; 2]) -> String {
     if outline.is_empty() { outline } else { format!("{outline}Z") }
 }
 
-fn marked_range(range: &Range, across: &Scale) -> Markup {
+/// Room that a character of a range's name takes.
+const NAME_WIDE: f64 = 7.0;
+
+fn marked_range(range: &Range, across: &Scale, named: bool) -> Markup {
     let (low, high) = (across.place(range.low), across.place(range.high));
+    let fits = high - low >= range.name.chars().count() as f64 * NAME_WIDE + 4.0;
     html! {
         rect class=(format!("{} range", fill(range.tone))) x=(coordinate(low)) y=(coordinate(TOP))
-            width=(coordinate((high - low).max(1.0))) height=(coordinate(BOTTOM - TOP)) {}
+            width=(coordinate((high - low).max(1.0))) height=(coordinate(BOTTOM - TOP)) {
+            @if named { title { (range.name) } }
+        }
+        @if named && fits {
+            text x=(coordinate(low + 3.0)) y=(coordinate(TOP + 12.0)) { (range.name) }
+        }
         @if let Some(at) = range.at {
             @let x = coordinate(across.place(at));
             path class=(format!("curve thin {}", range.tone.class()))

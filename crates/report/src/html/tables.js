@@ -9,6 +9,26 @@
   const order = (a, b) => typeof a === "number" && typeof b === "number"
     ? a - b
     : typeof a === "number" ? 1 : typeof b === "number" ? -1 : a.localeCompare(b);
+  // rows by their outcome: one kind at a time, or all
+  for (const table of document.querySelectorAll("table.filtered")) {
+    const rows = [...table.rows].filter(row => row.dataset.outcome);
+    const counts = new Map();
+    for (const row of rows) counts.set(row.dataset.outcome, (counts.get(row.dataset.outcome) ?? 0) + 1);
+    const bar = document.createElement("div");
+    bar.className = "filter";
+    const add = (text, wanted, pressed) => {
+      const button = document.createElement("button");
+      Object.assign(button, { type: "button", textContent: text, ariaPressed: String(pressed) });
+      button.addEventListener("click", () => {
+        for (const other of bar.children) other.ariaPressed = String(other === button);
+        for (const row of rows) row.hidden = wanted !== null && row.dataset.outcome !== wanted;
+      });
+      bar.append(button);
+    };
+    add(`all ${rows.length}`, null, true);
+    for (const [outcome, count] of counts) add(`${outcome} ${count}`, outcome, false);
+    (table.closest(".wide") ?? table).before(bar);
+  }
   for (const table of document.querySelectorAll("table.sortable")) {
     const [head, ...rows] = table.rows;
     [...head.cells].forEach((cell, column) => {

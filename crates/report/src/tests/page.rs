@@ -1,6 +1,6 @@
 //! The HTML page.
 
-use super::{curves, fixtures, sessions};
+use super::{curves, fixtures, sessions, tortures};
 use crate::{Named, RunReport, html};
 use base64::Engine;
 use sha2::Digest;
@@ -29,7 +29,9 @@ static PAGES: LazyLock<Vec<String>> = LazyLock::new(|| {
     let several = crate::html_of_many(&named(&all));
     let compared = [sessions::session(1.07, 0.96, &["p99 +5%"]), sessions::single()];
     let compared = compared.map(|report| crate::compare::html(&report));
-    all.iter().map(html).chain(ramps).chain([several]).chain(compared).collect()
+    let tortures = [tortures::mixed(), tortures::lost(), tortures::pressed()];
+    let tortured = tortures.map(|report| crate::torture::html(&report));
+    all.iter().map(html).chain(ramps).chain([several]).chain(compared).chain(tortured).collect()
 });
 
 /// The page without what stands between these tags, and that.
@@ -254,4 +256,64 @@ fn the_page_of_a_comparison_says_what_differs() {
     // one row of the picture for each ratio
     let ratios = report.differences.iter().filter(|one| !one.points).count();
     assert_eq!(page.matches("r=\"4.5\"").count(), ratios);
+}
+
+/// Whatever a tortured server sends is text, and what turns the direction of writing is an escape.
+#[test]
+fn a_tortured_servers_bytes_are_text() {
+    let mut report = tortures::pressed();
+    let hostile = "</script></pre><b onload=\"x\">\u{202e}\u{1b}[2J\u{2028}'&".to_owned();
+    let (_, failed) = (0, &mut report.result.cases[1]);
+    failed.exchanges[0].received = hostile.clone().into_bytes();
+    failed.exchanges[0].judgement.seen = hostile.clone();
+    failed.exchanges[0].judgement.why = hostile.clone();
+    failed.notes = vec![hostile.clone()];
+    failed.tally.insert(hostile.clone(), 1);
+    report.result.habits.seen[0].1 = hostile.clone();
+    report.result.ended_early = Some(hostile.clone());
+    report.result.cases[4].measures[0].note = hostile.clone();
+    report.result.probes[0].case = hostile.clone();
+    report.environment.host = hostile;
+    let page = crate::torture::html(&report);
+    let (rest, _) = apart(&page, "<script>", "</script>");
+    assert!(!rest.contains("<b onload") && !rest.contains("</pre><b"), "{rest}");
+    assert!(rest.matches("&lt;b onload").count() >= 8, "{rest}");
+    let turns = |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{202e}' | '\u{2028}');
+    assert!(!rest.contains(turns));
+}
+
+#[test]
+fn the_page_of_a_torture_says_what_was_found() {
+    let page = crate::torture::html(&tortures::pressed());
+    let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
+    assert!(at("<strong>4 FINDINGS</strong>") < at("4 findings in 8 cases: 1 denied service"));
+    assert!(at("<h2>Findings and advice") < at("<h2>What polite clients felt"));
+    assert!(
+        page.contains("<details id=\"W-10\" open>") && page.contains("GET /\\&#39;\\x00")
+            || page.contains("GET /\\'\\x00"),
+        "{page}"
+    );
+    assert!(page.contains("8,190 B") && page.contains("<title>W-10</title>"));
+    // 60 s of probes that got nothing are a gap in the line and marks of their own
+    let (_, data) = apart(&page, "<script id=\"data\" type=\"application/json\">", "</script>");
+    let charts: serde_json::Value = serde_json::from_str(&data[0]).unwrap();
+    let lines = &charts[0]["lines"];
+    let there = |line: usize| -> Vec<bool> {
+        lines[line]["values"].as_array().unwrap().iter().map(|one| !one.is_null()).collect()
+    };
+    assert_eq!(
+        (&lines[0]["name"], &lines[3]["name"]),
+        (&"on new connections".into(), &"lost".into())
+    );
+    assert!(there(0).iter().zip(there(3)).all(|(answered, lost)| *answered != lost));
+    let lost = there(3).iter().filter(|lost| **lost).count();
+    assert!((140..160).contains(&lost), "{lost}");
+    let well = crate::torture::html(&crate::torture::Report {
+        result: torture::session::RunResult {
+            cases: vec![tortures::result("S-01", Default::default())],
+            ..Default::default()
+        },
+        ..tortures::mixed()
+    });
+    assert!(well.contains("<strong>NO FINDING</strong>") && !well.contains("<figure"), "{well}");
 }

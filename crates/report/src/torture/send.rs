@@ -7,7 +7,7 @@ use url::Url;
 const LINE_MAX: usize = 2_000;
 
 /// Bytes with what cannot be printed as escapes, cut in the middle.
-pub(super) fn shown(bytes: &[u8], most: usize) -> String {
+pub(crate) fn shown(bytes: &[u8], most: usize) -> String {
     if bytes.len() <= most {
         return bytes.escape_ascii().to_string();
     }
@@ -21,8 +21,28 @@ pub(super) fn shown(bytes: &[u8], most: usize) -> String {
     )
 }
 
+/// As [`shown`], with a line feed of ours after each that was sent.
+pub(crate) fn lines(bytes: &[u8], most: usize) -> String {
+    let (start, left_out, end) = match bytes.len() <= most {
+        true => (bytes, 0, &[][..]),
+        false => (&bytes[..most / 2], bytes.len() - most / 2 * 2, &bytes[bytes.len() - most / 2..]),
+    };
+    let broken = |bytes: &[u8]| -> String {
+        let line = |line: &[u8]| {
+            let feed = if line.ends_with(b"\n") { "\n" } else { "" };
+            format!("{}{feed}", line.escape_ascii())
+        };
+        bytes.split_inclusive(|byte| *byte == b'\n').map(line).collect()
+    };
+    let middle = match left_out {
+        0 => String::new(),
+        n => format!("\n... {n} bytes ...\n"),
+    };
+    (broken(start) + &middle + &broken(end)).trim_end().to_owned()
+}
+
 /// A line that sends these bytes without us; `None` where it would be too long to copy.
-pub(super) fn shell_line(target: &str, bytes: &[u8]) -> Option<String> {
+pub(crate) fn shell_line(target: &str, bytes: &[u8]) -> Option<String> {
     if bytes.len() > LINE_MAX {
         return None;
     }
@@ -37,7 +57,7 @@ pub(super) fn shell_line(target: &str, bytes: &[u8]) -> Option<String> {
 }
 
 /// A word of a shell line, in quotes where it needs them.
-pub(super) fn word(text: &str) -> String {
+pub(crate) fn word(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:".contains(&byte);
     if !text.is_empty() && text.bytes().all(plain) {
         return text.to_owned();
@@ -80,6 +100,8 @@ mod tests {
     #[test]
     fn long_bytes_are_cut_in_the_middle() {
         assert_eq!(shown(b"abc\r\n\0", 10), r"abc\r\n\x00");
+        assert_eq!(lines(b"a\r\n\r\nb", 10), "a\\r\\n\n\\r\\n\nb");
+        assert_eq!(lines(b"0123456789", 4), "01\n... 6 bytes ...\n89");
         assert_eq!(shown(b"0123456789", 4), "01 ... 6 bytes ... 89");
         assert_eq!(shell_line("http://h/", &[b'a'; 3_000]), None);
     }

@@ -225,7 +225,9 @@ pub(crate) fn baseline(base: &Baseline) -> String {
 /// Probes of a kind, by what they met.
 pub(crate) fn probes_seen(result: &RunResult, kind: ProbeKind) -> [u64; 3] {
     let count = |seen: Seen| {
-        let own = |probe: &&torture::session::Probe| probe.kind == kind && probe.seen == seen;
+        let own = |probe: &&torture::session::Probe| {
+            probe.kind == kind && probe.seen == seen && !probe.ours
+        };
         result.probes.iter().filter(own).count() as u64
     };
     [Seen::Correct, Seen::Shed, Seen::Lost].map(count)

@@ -1,0 +1,20 @@
+//! How far a command is, on a terminal's standard error and nowhere else.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+
+/// Redrawn so often a second.
+const HZ: u8 = 4;
+
+/// A line that shows how far it is; `None` where nobody would see it. `template` is indicatif's.
+pub(crate) fn bar(quiet: bool, length: Option<u64>, template: &str) -> Option<ProgressBar> {
+    let dumb = crate::run::output::dumb_terminal();
+    let shown = !quiet && !dumb && std::io::stderr().is_terminal();
+    shown.then(|| {
+        let style = ProgressStyle::with_template(template);
+        let target = ProgressDrawTarget::stderr_with_hz(HZ);
+        let bar = ProgressBar::with_draw_target(length, target);
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        bar
+    })
+}

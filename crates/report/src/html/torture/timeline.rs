@@ -1,0 +1,120 @@
+//! The health of the server over time: response times of the probes, those that were turned away or
+//! not answered, and which case was under way.
+
+use super::super::chart::{
+    Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Range, Tone, Unit, Values,
+};
+use super::super::page::Plots;
+use crate::torture::words;
+use maud::{Markup, html};
+use torture::judge::Outcome;
+use torture::session::{Probe, ProbeKind, RunResult, Seen};
+
+/// Cases that are marked, the longest first.
+const BANDS_MAX: usize = 60;
+
+/// `None` where nobody probed.
+pub(super) fn timeline(result: &RunResult, plots: &mut Plots) -> Option<Markup> {
+    let mut probes: Vec<&Probe> = result.probes.iter().filter(|probe| !probe.ours).collect();
+    probes.sort_by_key(|probe| probe.due);
+    let (first, last) = (probes.first()?, probes.last()?);
+    let (low, high) = (first.due.as_secs_f64(), last.due.as_secs_f64());
+    let width = ((high - low) / places(&probes) as f64).max(1e-3);
+    let count = ((high - low) / width).floor() as usize + 1;
+    let place = |probe: &Probe| (((probe.due.as_secs_f64() - low) / width) as usize).min(count - 1);
+    // of each place the slowest
+    let slowest = |wanted: &dyn Fn(&Probe) -> bool| -> Values {
+        let mut values: Values = vec![None; count];
+        for probe in probes.iter().filter(|probe| wanted(probe)) {
+            let value = &mut values[place(probe)];
+            *value = Some(value.unwrap_or(0.0).max(probe.over.as_secs_f64()));
+        }
+        values
+    };
+    let of = |kind: ProbeKind| slowest(&|probe| probe.kind == kind && probe.seen == Seen::Correct);
+    let seen = |seen: Seen| slowest(&|probe| probe.seen == seen);
+    let x =
+        Horizontal { name: "time", unit: Unit::Time, log: false, low, high: high.max(low + 1e-3) };
+    let title = "Response time of the probes (log scale)";
+    let at = (0..count).map(|n| low + (n as f64 + 0.5) * width).map(|at| at.min(high)).collect();
+    let mut chart = Chart::new("probes", title, x, Unit::Time).with_places(at);
+    chart.log = true;
+    chart.words = format!("{title} over the time of the run, with the case that was under way");
+    chart.lines = vec![
+        Line::new("on new connections", Tone::Blue, of(ProbeKind::New)),
+        Line::new("on a kept connection", Tone::Green, of(ProbeKind::Keep)).thin(),
+    ];
+    for (name, tone, which) in
+        [("turned away", Tone::Orange, Seen::Shed), ("lost", Tone::Red, Seen::Lost)]
+    {
+        if probes.iter().any(|probe| probe.seen == which) {
+            chart.lines.push(Line::new(name, tone, seen(which)).dotted(Dots::Alone));
+        }
+    }
+    if let Some(base) = &result.baseline {
+        let values = vec![Some(base.p99.as_secs_f64()); count];
+        let line = Line::new("p99 before", Tone::Soft, values);
+        chart.lines.push(line.dashed(Dash::Short).thin());
+    }
+    // what was lost is not drawn on the edge
+    chart.top = chart
+        .lines
+        .iter()
+        .flat_map(|line| &line.values)
+        .flatten()
+        .fold(0.0, |most, one| one.max(most))
+        * 1.2;
+    chart.ranges = bands(result, &probes);
+    chart.under = Some("case");
+    let figure = plots.figure(&chart);
+    Some(html! {
+        (figure)
+        p class="note" {
+            "Of several probes in one place the slowest is drawn; a lost one at the time it was given. \
+             Bands are the cases that were under way."
+        }
+        (super::super::sections::how_to_look())
+    })
+}
+
+/// Places of the chart: fewer than probes of one kind, so that each has one of both.
+fn places(probes: &[&Probe]) -> usize {
+    let new = probes.iter().filter(|probe| probe.kind == ProbeKind::New).count();
+    let keep = probes.len() - new;
+    let fewer = if new.min(keep) == 0 { new.max(keep) } else { new.min(keep) };
+    (fewer / 2).clamp(1, POINTS_MAX - 1)
+}
+
+/// When each case was under way, as far as probes tell.
+fn bands(result: &RunResult, probes: &[&Probe]) -> Vec<Range> {
+    let mut bands: Vec<(&str, f64, f64)> = Vec::new();
+    for probe in probes {
+        let at = probe.due.as_secs_f64();
+        match bands.last_mut() {
+            Some((case, _, high)) if *case == probe.case => *high = at,
+            _ => bands.push((&probe.case, at, at)),
+        }
+    }
+    bands.retain(|(case, ..)| !case.is_empty());
+    bands.sort_by(|(_, a, b), (_, c, d)| (d - c).total_cmp(&(b - a)));
+    bands.truncate(BANDS_MAX);
+    let tone = |case: &str| {
+        let found = result.cases.iter().find(|one| one.case.id == case);
+        match found.map(|one| one.outcome) {
+            Some(bad) if bad.is_finding() => Tone::Red,
+            Some(Outcome::Advisory | Outcome::Shed) => Tone::Orange,
+            Some(well) if well.is_well() => Tone::Green,
+            _ => Tone::Soft,
+        }
+    };
+    bands
+        .into_iter()
+        .map(|(case, low, high)| Range {
+            name: words::safe(case),
+            tone: tone(case),
+            at: None,
+            low,
+            high,
+        })
+        .collect()
+}
