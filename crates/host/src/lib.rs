@@ -10,6 +10,7 @@ mod environment;
 pub mod forecast;
 pub mod foreign;
 pub mod limits;
+mod listen_queues;
 pub mod listener;
 pub mod proc;
 mod resolve;

@@ -1,7 +1,8 @@
 //! A server on this machine while it is measured: CPU, memory, threads, descriptors, context switches
-//! and listen queues, out of /proc; or those of another machine, out of a node exporter's text.
+//! out of /proc, listen queues from the kernel; or those of another machine, out of a node exporter's text.
 
 use crate::foreign::pids;
+use crate::listen_queues::{self, Queues};
 use crate::proc::{self, Process};
 use sample::{SutRow, SutSeries};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +12,7 @@ use std::net::SocketAddr;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
     pub pid: u32,
-    /// Where it listens, for the length of its accept queue; empty: not asked for.
+    /// Where it listens, for its listen queues; empty: not asked for.
     pub addresses: Vec<SocketAddr>,
 }
 
@@ -26,6 +27,7 @@ pub struct Reading {
     pub switches: u64,
     pub listen_overflows: u64,
     pub accept_queue: u64,
+    pub half_open: u64,
 }
 
 /// Readings between two looks for processes that have come.
@@ -39,6 +41,7 @@ const THREADS_MAX: usize = 2_000;
 #[derive(Debug)]
 pub struct Reader {
     server: Server,
+    ports: BTreeSet<u16>,
     family: Vec<u32>,
     age: u32,
     ticks_per_s: f64,
@@ -57,6 +60,7 @@ impl Reader {
         }
         Ok(Reader {
             family: family(pid),
+            ports: server.addresses.iter().map(SocketAddr::port).collect(),
             server,
             age: 0,
             ticks_per_s: rustix::param::clock_ticks_per_second() as f64,
@@ -76,9 +80,14 @@ impl Reader {
             cores: crate::cores_of(pid).len() as f64,
             memory_max: proc::memory(&memory).unwrap_or(0),
             descriptors_max: descriptors_max(&limits).unwrap_or(0),
+            accept_queue_max: self.queues().accept_max,
             rows: Vec::new(),
             trouble: String::new(),
         }
+    }
+
+    fn queues(&self) -> Queues {
+        listen_queues::queues(self.server.pid, &self.ports)
     }
 
     /// The figures now; `None` when the server is gone.
@@ -89,7 +98,13 @@ impl Reader {
         }
         self.age += 1;
         read(self.server.pid, "stat")?;
-        let mut reading = Reading { listen_overflows: listen_overflows(), ..Reading::default() };
+        let queues = self.queues();
+        let mut reading = Reading {
+            listen_overflows: listen_overflows(self.server.pid),
+            accept_queue: queues.accept,
+            half_open: queues.half_open,
+            ..Reading::default()
+        };
         let mut threads_left = THREADS_MAX;
         for pid in &self.family {
             let Some(process) = read(*pid, "stat").and_then(|text| proc::process(&text)) else {
@@ -105,7 +120,6 @@ impl Reader {
             reading.threads += threads;
             reading.switches += switches;
         }
-        reading.accept_queue = accept_queue(&self.server.addresses);
         Some(reading)
     }
 }
@@ -122,6 +136,7 @@ pub fn row(before: &Reading, after: &Reading, span_s: f64, at_s: f64) -> SutRow 
         switches_per_s: after.switches.saturating_sub(before.switches) as f64 / span_s,
         listen_overflows: after.listen_overflows.saturating_sub(before.listen_overflows),
         accept_queue: after.accept_queue,
+        half_open: after.half_open,
     }
 }
 
@@ -182,9 +197,9 @@ fn descriptors_max(limits: &str) -> Option<u64> {
     line.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// `ListenOverflows` of this machine.
-fn listen_overflows() -> u64 {
-    let text = std::fs::read_to_string("/proc/net/netstat").unwrap_or_default();
+/// `ListenOverflows` of a process's network namespace.
+fn listen_overflows(pid: u32) -> u64 {
+    let text = read(pid, "net/netstat").unwrap_or_default();
     netstat(&text, "ListenOverflows").unwrap_or(0)
 }
 
@@ -198,36 +213,6 @@ fn netstat(text: &str, name: &str) -> Option<u64> {
         }
     }
     None
-}
-
-/// Connections that wait to be accepted on these ports.
-fn accept_queue(addresses: &[SocketAddr]) -> u64 {
-    if addresses.is_empty() {
-        return 0;
-    }
-    let ports: BTreeSet<u16> = addresses.iter().map(SocketAddr::port).collect();
-    ["tcp", "tcp6"].iter().map(|table| waiting(table, &ports)).sum()
-}
-
-fn waiting(table: &str, ports: &BTreeSet<u16>) -> u64 {
-    use std::io::BufRead;
-    let Ok(file) = std::fs::File::open(format!("/proc/net/{table}")) else { return 0 };
-    let lines = std::io::BufReader::new(file).lines().map_while(Result::ok).skip(1);
-    // sockets that listen stand before all others
-    lines
-        .map_while(|line| backlog(&line))
-        .filter(|(port, _)| ports.contains(port))
-        .map(|(_, n)| n)
-        .sum()
-}
-
-/// Port and accept queue of a line of /proc/net/tcp in state LISTEN: what stands as its receive
-/// queue (tcp_diag calls it the backlog).
-fn backlog(line: &str) -> Option<(u16, u64)> {
-    let listening = proc::listening_line(line)?;
-    let queues = line.split_ascii_whitespace().nth(4)?;
-    let (_, received) = queues.split_once(':')?;
-    Some((listening.address.port(), u64::from_str_radix(received, 16).ok()?))
 }
 
 /// A node exporter's text as a reading, with the machine's cores and memory.
@@ -287,10 +272,6 @@ mod tests {
         assert_eq!(netstat(netstat_text, "ListenOverflows"), Some(42));
         assert_eq!(netstat(netstat_text, "InNoRoutes"), Some(7));
         assert_eq!(netstat("", "ListenOverflows"), None);
-        let line = "  0: 0100007F:07E4 00000000:0000 0A 00000000:0000000C 00:00000000 00000000 0 0 \
-                    99 1 0 100 0 0 10 0";
-        assert_eq!(backlog(line), Some((2020, 12)));
-        assert_eq!(backlog(&line.replace(" 0A ", " 01 ")), None);
         let limits = "Limit Soft Hard Units\nMax open files            1024                 4096                 files\n";
         assert_eq!(descriptors_max(limits), Some(1_024));
         let status = "Name:\tx\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t3\n";

@@ -79,9 +79,6 @@ pub(crate) fn blames(total: &Snapshot) -> String {
     parts.join(", ")
 }
 
-/// A resource is called full from this share of it on.
-const FULL_MIN: f64 = 0.9;
-
 /// What the server used of its own resources, and which of them was full.
 pub(crate) fn server(sut: &sample::SutSeries) -> String {
     let mut text = words::printable(&sut.name, 100);
@@ -91,7 +88,6 @@ pub(crate) fn server(sut: &sample::SutSeries) -> String {
     };
     let busy = rows.iter().map(|row| row.cpu_cores).sum::<f64>() / rows.len() as f64;
     text += &format!(": CPU {} of {} cores", words::figure(busy), sut.cores);
-    let (memory, descriptors) = sut.peak_shares();
     text += &format!(", memory {}", show::bytes(last.memory_bytes));
     if last.threads > 0 {
         text += &format!(", {}", counted(last.threads, "thread"));
@@ -102,14 +98,9 @@ pub(crate) fn server(sut: &sample::SutSeries) -> String {
     }
     let switches = rows.iter().map(|row| row.switches_per_s).sum::<f64>() / rows.len() as f64;
     text += &format!(", {} context switches", show::rate(switches));
-    let overflows = sut.listen_overflows();
-    let full = [
-        ("CPU", sut.cpu_share().unwrap_or(0.0) >= FULL_MIN),
-        ("memory", memory >= FULL_MIN),
-        ("descriptors", descriptors >= FULL_MIN),
-        ("listen queue", overflows > 0),
-    ];
-    let full: Vec<&str> = full.iter().filter(|(_, full)| *full).map(|(name, _)| *name).collect();
+    text += &queues(sut, &rows);
+    let fullness = sut.fullness();
+    let (full, overflows) = (fullness.full(), fullness.overflows);
     text += &match full.is_empty() {
         true => "; nothing was full".to_owned(),
         false => format!("; full: {}", full.join(", ")),
@@ -118,6 +109,23 @@ pub(crate) fn server(sut: &sample::SutSeries) -> String {
         text += &format!(" ({} connections without room)", show::count(overflows));
     }
     text + &trouble(sut)
+}
+
+/// The longest listen queues that were seen; empty when there were none.
+fn queues(sut: &sample::SutSeries, rows: &[&sample::SutRow]) -> String {
+    let most = |of: fn(&sample::SutRow) -> u64| rows.iter().map(|row| of(row)).max().unwrap_or(0);
+    let (waiting, half_open) = (most(|row| row.accept_queue), most(|row| row.half_open));
+    let mut text = String::new();
+    if sut.accept_queue_max > 0 {
+        let room = show::count(sut.accept_queue_max);
+        text += &format!(", accept queue up to {} of {room}", show::count(waiting));
+    } else if waiting > 0 {
+        text += &format!(", accept queue up to {}", show::count(waiting));
+    }
+    if half_open > 0 {
+        text += &format!(", up to {} half open", show::count(half_open));
+    }
+    text
 }
 
 fn trouble(sut: &sample::SutSeries) -> String {

@@ -12,6 +12,7 @@ pub(crate) mod many;
 mod page;
 pub(crate) mod ramp;
 mod sections;
+mod server;
 pub(crate) mod torture;
 
 use crate::{Figures, RunReport, text, words};
@@ -58,6 +59,7 @@ fn figures_of(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Marku
         (sections::outcomes(report))
         (sections::runs(report))
         (sections::per_url(report))
+        (server::section(report, charts::time_axis(report), plots))
         (sections::client(report, figures, plots))
         (sections::details(report, figures))
         (sections::footer(report.started_unix_s, &report.environment))

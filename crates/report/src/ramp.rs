@@ -3,6 +3,7 @@
 mod answer;
 mod csv;
 mod verdict;
+mod watched;
 
 pub use crate::html::ramp::html;
 pub use crate::json::ramp::json;
@@ -10,6 +11,7 @@ pub use crate::text::ramp::text;
 pub use answer::{answer, capacity_in_words, load, steps_sentence};
 pub use csv::csv;
 pub use verdict::{missed, verdict};
+pub(crate) use watched::watched;
 
 use crate::{Finding, RunReport};
 use plan::Plan;

@@ -12,7 +12,7 @@ pub use environment::Environment;
 pub use failure::{Blame, FailureClass};
 use std::any::Any;
 use std::sync::Arc;
-pub use sut::{SutRow, SutSeries};
+pub use sut::{Fullness, SutRow, SutSeries};
 use units::Nanos;
 
 /// One unit of work that falls due: index and instant are computed by the schedule, never read off

@@ -11,6 +11,8 @@ pub struct SutSeries {
     pub memory_max: u64,
     /// Descriptors that its first process may have open.
     pub descriptors_max: u64,
+    /// Connections that may wait to be accepted, over the listeners of the target's ports.
+    pub accept_queue_max: u64,
     /// One for each second, in order.
     pub rows: Vec<SutRow>,
     /// What could not be read, and why: a sentence; empty when all could.
@@ -35,6 +37,38 @@ pub struct SutRow {
     pub listen_overflows: u64,
     /// Connections that wait to be accepted, at the end.
     pub accept_queue: u64,
+    /// Connections whose handshake is not over, at the end: a SYN was received (the SYN queue).
+    pub half_open: u64,
+}
+
+/// How full a server's resources were, each as the largest share of it in use, 0..=1 or more; 0 when
+/// it is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Fullness {
+    /// Of its cores, as a mean over the measured phase.
+    pub cpu: f64,
+    pub memory: f64,
+    pub descriptors: f64,
+    pub accept_queue: f64,
+    /// Connections that found no room in a listen queue.
+    pub overflows: u64,
+}
+
+impl Fullness {
+    /// A resource is called full from this share of it on.
+    pub const FULL_MIN: f64 = 0.9;
+
+    /// Names of the resources that were full.
+    pub fn full(&self) -> Vec<&'static str> {
+        let full = |share: f64| share >= Fullness::FULL_MIN;
+        let all = [
+            ("CPU", full(self.cpu)),
+            ("memory", full(self.memory)),
+            ("descriptors", full(self.descriptors)),
+            ("listen queue", full(self.accept_queue) || self.overflows > 0),
+        ];
+        all.into_iter().filter(|(_, full)| *full).map(|(name, _)| name).collect()
+    }
 }
 
 impl SutSeries {
@@ -56,13 +90,18 @@ impl SutSeries {
         self.measured().map(|row| row.listen_overflows).sum()
     }
 
-    /// Largest share of its memory, and of its descriptors, that was in use; 0 when not known.
-    pub fn peak_shares(&self) -> (f64, f64) {
+    /// How full its resources were in the measured phase.
+    pub fn fullness(&self) -> Fullness {
         let peak = |used: fn(&SutRow) -> u64, most: u64| {
             let peak = self.measured().map(used).max().unwrap_or(0);
             if most == 0 { 0.0 } else { peak as f64 / most as f64 }
         };
-        let memory = peak(|row| row.memory_bytes, self.memory_max);
-        (memory, peak(|row| row.descriptors, self.descriptors_max))
+        Fullness {
+            cpu: self.cpu_share().unwrap_or(0.0),
+            memory: peak(|row| row.memory_bytes, self.memory_max),
+            descriptors: peak(|row| row.descriptors, self.descriptors_max),
+            accept_queue: peak(|row| row.accept_queue, self.accept_queue_max),
+            overflows: self.listen_overflows(),
+        }
     }
 }

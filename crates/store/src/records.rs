@@ -65,10 +65,10 @@ record! {
         name, plan, plan_toml, started_unix_s, environment, measurement, verdict, driver, resolved,
         first_call, runs, slo, findings, sut,
     }
-    SutSeries { name, cores, memory_max, descriptors_max, rows, trouble }
+    SutSeries { name, cores, memory_max, descriptors_max, accept_queue_max, rows, trouble }
     SutRow {
         at_s, cpu_cores, memory_bytes, threads, descriptors, switches_per_s, listen_overflows,
-        accept_queue,
+        accept_queue, half_open,
     }
 }
 

@@ -40,6 +40,11 @@ impl Along {
     }
 }
 
+/// The horizontal axis of everything along a run's window.
+pub(super) fn time_axis(report: &RunReport) -> Option<Horizontal> {
+    Along::of(report).map(|along| along.x)
+}
+
 /// Throughput, response quantiles, the heat map and what was open along the window; nothing for a run
 /// of a single interval.
 pub(super) fn over_time(report: &RunReport, plots: &mut Plots) -> Option<Markup> {

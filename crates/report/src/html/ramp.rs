@@ -3,6 +3,7 @@
 use super::chart::{Chart, Dash, Dots, Horizontal, Line, Range, Tone, Unit, Values};
 use super::page::{self, Plots};
 use super::sections;
+use super::server::{self, Watched};
 use crate::ramp::{RampReport, Step};
 use crate::{Figures, curve_words, facts, words};
 use maud::{Markup, html};
@@ -57,6 +58,7 @@ fn body(report: &RampReport, plots: &mut Plots) -> Markup {
         (throughput(report, plots))
         (response(report, plots))
         (failures(report, plots))
+        (resources(report, plots))
         (notes(report))
         (findings_of_curves(report))
         (scalability(report, plots))
@@ -314,6 +316,23 @@ fn failures(report: &RampReport, plots: &mut Plots) -> Markup {
     plots.figure(&chart)
 }
 
+/// What the server used of its own machine at each load, where it was watched.
+fn resources(report: &RampReport, plots: &mut Plots) -> Markup {
+    let watched = |n: usize| {
+        let levels = crate::ramp::watched(report, n);
+        let name = report.labels.get(n).map_or_else(String::new, |one| words::printable(one, 60));
+        (!levels.is_empty()).then_some(Watched { name, levels })
+    };
+    let all: Vec<Watched> = (0..report.labels.len()).filter_map(watched).collect();
+    if all.is_empty() {
+        return html! {};
+    }
+    let mut chart =
+        chart(report, "resources", "The server's resources in use, against load", Unit::Share);
+    chart.ranges = ranges(report, chart.x);
+    server::against_load(chart, &all, plots)
+}
+
 fn notes(report: &RampReport) -> Markup {
     let repeated = report.steps.iter().any(|step| step.repeat > 0);
     let limited = report.steps.iter().filter(|step| step.point.client_limited).count();
@@ -489,6 +508,12 @@ fn detail(report: &RampReport, n: usize, step: &Step, plots: &mut Plots) -> Mark
                 (sections::outcomes(run))
                 @if n < DETAIL_CHARTS_MAX
                     && let Some(charts) = super::charts::over_time(run, plots) { (charts) }
+                @if let Some(sut) = &run.sut {
+                    p { "The server: " (words::sentence(&facts::server(sut))) }
+                    @if n < DETAIL_CHARTS_MAX {
+                        (server::over_time(sut, super::charts::time_axis(run), plots))
+                    }
+                }
                 (sections::findings(&run.findings))
             }
         }

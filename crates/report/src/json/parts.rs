@@ -336,6 +336,7 @@ pub(super) struct Sut {
     cores: f64,
     memory_max_bytes: u64,
     descriptors_max: u64,
+    accept_queue_max: u64,
     cpu_share: Option<f64>,
     trouble: Option<String>,
     series: Vec<SutRow>,
@@ -351,6 +352,7 @@ struct SutRow {
     switches_per_s: f64,
     listen_overflows: u64,
     accept_queue: u64,
+    half_open: u64,
 }
 
 impl Sut {
@@ -364,12 +366,14 @@ impl Sut {
             switches_per_s: row.switches_per_s,
             listen_overflows: row.listen_overflows,
             accept_queue: row.accept_queue,
+            half_open: row.half_open,
         };
         Sut {
             name: sut.name.clone(),
             cores: sut.cores,
             memory_max_bytes: sut.memory_max,
             descriptors_max: sut.descriptors_max,
+            accept_queue_max: sut.accept_queue_max,
             cpu_share: sut.cpu_share(),
             trouble: (!sut.trouble.is_empty()).then(|| sut.trouble.clone()),
             series: sut.rows.iter().map(row).collect(),

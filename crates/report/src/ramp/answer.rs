@@ -61,6 +61,7 @@ pub fn answer(report: &RampReport, row: usize) -> Vec<(&'static str, String)> {
         ("Recovery", recovery(curve)),
         ("Way down", hysteresis(axis, curve)),
         ("Predicted", predicted(curve)),
+        ("Server", super::watched::at_knee(report, row)),
     ];
     known.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
 }

@@ -31,7 +31,9 @@ static PAGES: LazyLock<Vec<String>> = LazyLock::new(|| {
     let compared = compared.map(|report| crate::compare::html(&report));
     let tortures = [tortures::mixed(), tortures::lost(), tortures::pressed()];
     let tortured = tortures.map(|report| crate::torture::html(&report));
-    all.iter().map(html).chain(ramps).chain([several]).chain(compared).chain(tortured).collect()
+    let watched = RunReport { sut: Some(fixtures::watched(1.9)), ..fixtures::valid() };
+    let runs = all.iter().chain([&watched]).map(html);
+    runs.chain(ramps).chain([several]).chain(compared).chain(tortured).collect()
 });
 
 /// The page without what stands between these tags, and that.
@@ -181,6 +183,64 @@ fn every_tag_is_closed_and_no_figure_is_nan() {
 fn the_page_of_a_long_run_stays_small() {
     let size = html(&fixtures::extreme()).len();
     assert!(size < 500_000, "{size} bytes");
+}
+
+/// Title of each chart of a page and the names of its lines.
+fn charts_of(page: &str) -> Vec<(String, Vec<String>)> {
+    let (_, data) = apart(page, "<script id=\"data\" type=\"application/json\">", "</script>");
+    let charts: serde_json::Value = serde_json::from_str(&data[0]).unwrap();
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    let names = |chart: &serde_json::Value| {
+        chart["lines"].as_array().unwrap().iter().map(|line| text(&line["name"])).collect()
+    };
+    charts.as_array().unwrap().iter().map(|chart| (text(&chart["id"]), names(chart))).collect()
+}
+
+#[test]
+fn a_watched_server_is_drawn_along_the_run() {
+    let report = RunReport { sut: Some(fixtures::watched(1.9)), ..fixtures::valid() };
+    let page = html(&report);
+    assert!(page.contains("<h2>The server itself</h2>"), "{page}");
+    assert!(page.contains("full: CPU, listen queue"), "{page}");
+    assert!(page.contains("accept queue up to 120 of 128, up to 2 half open"), "{page}");
+    let charts = charts_of(&page);
+    let names = |id: &str| charts.iter().find(|(known, _)| known == id).unwrap().1.join(", ");
+    assert_eq!(names("server-cpu"), "busy, cores that it may use");
+    // far from its bound: the bound would only flatten the line
+    assert_eq!(names("server-memory"), "in use");
+    assert_eq!(names("server-held"), "descriptors, threads");
+    assert_eq!(names("server-switches"), "context switches");
+    assert_eq!(
+        names("server-queues"),
+        "wait to be accepted, half open, found no room, room to wait"
+    );
+    // the same time axis as the run's other charts, to the last reading
+    assert!(page.contains("CPU of the server, in cores over time"));
+    let unwatched = html(&fixtures::valid());
+    assert!(!unwatched.contains("The server itself"));
+    let mut once = fixtures::watched(1.0);
+    once.rows.truncate(1);
+    let page = html(&RunReport { sut: Some(once), ..fixtures::valid() });
+    assert!(page.contains("The server itself") && !page.contains("server-cpu"));
+}
+
+#[test]
+fn a_ramp_says_which_resource_was_full_at_the_knee() {
+    let mut report = curves::ramp(&["one"]);
+    let knee = report.curves[0].knee.as_ref().unwrap().at.at;
+    for step in &mut report.steps {
+        let share = (step.point.level / knee).min(1.0);
+        step.run.sut = Some(fixtures::watched(1.95 * share));
+    }
+    let page = crate::ramp::html(&report);
+    let told = "by the knee, at ";
+    assert!(page.contains(told) && page.contains("; full: CPU, listen queue"), "{page}");
+    assert!(crate::ramp::answer(&report, 0).iter().any(|(name, _)| *name == "Server"));
+    let charts = charts_of(&page);
+    let (_, names) = charts.iter().find(|(id, _)| id == "resources").unwrap();
+    assert_eq!(names.join(", "), "CPU, memory, descriptors, accept queue");
+    assert!(charts.iter().any(|(id, _)| id == "step-1-server-cpu"), "{charts:?}");
+    assert!(!crate::ramp::html(&curves::ramp(&["one"])).contains("resources in use"));
 }
 
 #[test]

@@ -1,0 +1,222 @@
+//! How full the listen queues of this machine's ports are: from the kernel's socket diagnosis, which
+//! sends the few sockets asked for, or from /proc/net/tcp, which has them before all others.
+
+use crate::proc;
+use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
+    sockopt,
+};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// Connections that have not reached their server yet, over all listeners of some ports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Queues {
+    /// Wait to be accepted.
+    pub(crate) accept: u64,
+    /// So many may; 0: not known.
+    pub(crate) accept_max: u64,
+    /// A SYN was received, and its handshake is not over.
+    pub(crate) half_open: u64,
+}
+
+/// The listen queues of these ports, in the network namespace of process `pid`.
+pub(crate) fn queues(pid: u32, ports: &BTreeSet<u16>) -> Queues {
+    if ports.is_empty() {
+        return Queues::default();
+    }
+    let asked = if same_namespace(pid) { ask_kernel(ports) } else { None };
+    asked.unwrap_or_else(|| {
+        let accept = ["tcp", "tcp6"].iter().map(|table| waiting(pid, table, ports)).sum();
+        Queues { accept, ..Queues::default() }
+    })
+}
+
+/// Where that may not be known, it is taken to be ours.
+fn same_namespace(pid: u32) -> bool {
+    let of = |who: &str| std::fs::read_link(format!("/proc/{who}/ns/net")).ok();
+    of(&pid.to_string()).is_none_or(|theirs| Some(theirs) == of("self"))
+}
+
+// linux/netlink.h, linux/sock_diag.h, linux/inet_diag.h, net/tcp_states.h
+const HEADER: usize = 16;
+const DONE: u16 = 3;
+const ERROR: u16 = 2;
+const BY_FAMILY: u16 = 20;
+const REQUEST_DUMP: u16 = 0x301;
+const TCP: u8 = 6;
+const FAMILIES: [u8; 2] = [2, 10];
+const LISTEN: u8 = 10;
+const SYN_RECEIVED: u8 = 3;
+const NEW_SYN_RECEIVED: u8 = 12;
+const REQUEST: usize = 56;
+const MESSAGE: usize = 72;
+
+/// The kernel fills at most so much at once.
+const ANSWER_MAX: usize = 32 * 1024;
+/// Sockets of one look; half-open ones are fewer than the machine's tcp_max_syn_backlog.
+const ANSWERS_MAX: usize = 4_096;
+/// The kernel answers at once; nobody waits for it for longer.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// `None` where the kernel does not answer.
+fn ask_kernel(ports: &BTreeSet<u16>) -> Option<Queues> {
+    let kind = (AddressFamily::NETLINK, SocketType::DGRAM, SocketFlags::CLOEXEC);
+    let socket = socket_with(kind.0, kind.1, kind.2, Some(SOCK_DIAG)).ok()?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(PATIENCE)).ok()?;
+    let mut queues = Queues::default();
+    for family in FAMILIES {
+        let kernel = SocketAddrNetlink::new(0, 0);
+        sendto(&socket, &question(family), SendFlags::empty(), &kernel).ok()?;
+        let mut over = false;
+        for _ in 0..ANSWERS_MAX {
+            let mut answer = vec![0; ANSWER_MAX];
+            let (read, _) = recv(&socket, &mut answer, RecvFlags::empty()).ok()?;
+            over = add(&answer[..read], ports, &mut queues)?;
+            if over {
+                break;
+            }
+        }
+        if !over {
+            return None;
+        }
+    }
+    Some(queues)
+}
+
+/// Asks for the listening and half-open TCP sockets of a family.
+fn question(family: u8) -> Vec<u8> {
+    let states = (1_u32 << LISTEN) | (1 << SYN_RECEIVED) | (1 << NEW_SYN_RECEIVED);
+    let length = (HEADER + REQUEST) as u32;
+    let mut bytes = length.to_ne_bytes().to_vec();
+    bytes.extend(BY_FAMILY.to_ne_bytes());
+    bytes.extend(REQUEST_DUMP.to_ne_bytes());
+    bytes.extend([0; 8]);
+    bytes.extend([family, TCP, 0, 0]);
+    bytes.extend(states.to_ne_bytes());
+    bytes.resize(HEADER + REQUEST, 0);
+    bytes
+}
+
+/// Adds what one answer has of these ports, and says whether it is the last; `None` for a refusal.
+fn add(mut answer: &[u8], ports: &BTreeSet<u16>, queues: &mut Queues) -> Option<bool> {
+    let u32_at = |bytes: &[u8], at: usize| -> Option<u32> {
+        Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+    };
+    while answer.len() >= HEADER {
+        let length = u32_at(answer, 0)? as usize;
+        let kind = u16::from_ne_bytes([answer[4], answer[5]]);
+        if kind == DONE {
+            return Some(true);
+        }
+        let message = answer.get(HEADER..length).filter(|_| kind != ERROR)?;
+        if kind == BY_FAMILY && message.len() >= MESSAGE {
+            let port = u16::from_be_bytes([message[4], message[5]]);
+            match message[1] {
+                _ if !ports.contains(&port) => {}
+                LISTEN => {
+                    queues.accept += u64::from(u32_at(message, 56)?);
+                    queues.accept_max += u64::from(u32_at(message, 60)?);
+                }
+                _ => queues.half_open += 1,
+            }
+        }
+        answer = answer.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    Some(false)
+}
+
+/// Connections that wait to be accepted on these ports, by the namespace's own table.
+fn waiting(pid: u32, table: &str, ports: &BTreeSet<u16>) -> u64 {
+    use std::io::BufRead;
+    let Ok(file) = std::fs::File::open(format!("/proc/{pid}/net/{table}")) else { return 0 };
+    let lines = std::io::BufReader::new(file).lines().map_while(Result::ok).skip(1);
+    // sockets that listen stand before all others
+    lines
+        .map_while(|line| backlog(&line))
+        .filter(|(port, _)| ports.contains(port))
+        .map(|(_, n)| n)
+        .sum()
+}
+
+/// Port and accept queue of a line of /proc/net/tcp in state LISTEN: what stands as its receive
+/// queue (tcp_diag calls it the backlog).
+fn backlog(line: &str) -> Option<(u16, u64)> {
+    let listening = proc::listening_line(line)?;
+    let queues = line.split_ascii_whitespace().nth(4)?;
+    let (_, received) = queues.split_once(':')?;
+    Some((listening.address.port(), u64::from_str_radix(received, 16).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_a_listener_is_read() {
+        let line = "  0: 0100007F:07E4 00000000:0000 0A 00000000:0000000C 00:00000000 00000000 0 0 \
+                    99 1 0 100 0 0 10 0";
+        assert_eq!(backlog(line), Some((2020, 12)));
+        assert_eq!(backlog(&line.replace(" 0A ", " 01 ")), None);
+    }
+
+    /// A message of the kernel about one socket.
+    fn socket(state: u8, port: u16, waiting: u32, most: u32) -> Vec<u8> {
+        let mut bytes = ((HEADER + MESSAGE) as u32).to_ne_bytes().to_vec();
+        bytes.extend(BY_FAMILY.to_ne_bytes());
+        bytes.resize(HEADER, 0);
+        bytes.extend([2, state, 0, 0]);
+        bytes.extend(port.to_be_bytes());
+        bytes.resize(HEADER + 56, 0);
+        bytes.extend(waiting.to_ne_bytes());
+        bytes.extend(most.to_ne_bytes());
+        bytes.resize(HEADER + MESSAGE, 0);
+        bytes
+    }
+
+    fn end(kind: u16) -> Vec<u8> {
+        let mut bytes = 20_u32.to_ne_bytes().to_vec();
+        bytes.extend(kind.to_ne_bytes());
+        bytes.resize(20, 0);
+        bytes
+    }
+
+    #[test]
+    fn the_kernels_answers_are_added_up() {
+        let ports = BTreeSet::from([80]);
+        let mut queues = Queues::default();
+        let sockets = [
+            socket(LISTEN, 80, 3, 128),
+            socket(LISTEN, 80, 4, 128),
+            socket(LISTEN, 81, 9, 9),
+            socket(SYN_RECEIVED, 80, 0, 0),
+        ];
+        assert_eq!(add(&sockets.concat(), &ports, &mut queues), Some(false));
+        assert_eq!(add(&end(DONE), &ports, &mut queues), Some(true));
+        assert_eq!(queues, Queues { accept: 7, accept_max: 256, half_open: 1 });
+        // refused, cut short, lengths that lie
+        assert_eq!(add(&end(ERROR), &ports, &mut queues), None);
+        for length in [0_u32, 5, 15, 4_000, u32::MAX] {
+            let mut liar = socket(LISTEN, 80, 1, 1);
+            liar[..4].copy_from_slice(&length.to_ne_bytes());
+            assert_eq!(add(&liar, &ports, &mut queues), None, "{length}");
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn connections_that_nobody_accepts_are_counted() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let ports = BTreeSet::from([address.port()]);
+        let clients: Vec<std::net::TcpStream> =
+            (0..3).map(|_| std::net::TcpStream::connect(address).unwrap()).collect();
+        let asked = ask_kernel(&ports).unwrap();
+        assert_eq!((asked.accept, asked.half_open), (3, 0));
+        assert!(asked.accept_max >= 3, "{asked:?}");
+        assert_eq!(waiting(std::process::id(), "tcp", &ports), 3);
+        assert_eq!(queues(std::process::id(), &ports), asked);
+        drop(clients);
+    }
+}

@@ -1,0 +1,170 @@
+//! What the server used of its own machine, where it was watched (`--sut`): along the window of a run,
+//! and against the load of a ramp.
+
+use super::chart::{Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone, Unit, Values};
+use super::page::Plots;
+use crate::{RunReport, facts, words};
+use maud::{Markup, html};
+use sample::{SutRow, SutSeries};
+
+const MEBIBYTE: f64 = 1_048_576.0;
+
+/// Several rows drawn as one point.
+type Point<'a> = &'a [SutRow];
+
+/// The section of a run's page; nothing where nobody watched the server.
+pub(super) fn section(report: &RunReport, x: Option<Horizontal>, plots: &mut Plots) -> Markup {
+    let Some(sut) = &report.sut else { return html! {} };
+    html! {
+        h2 { "The server itself" }
+        p { (words::sentence(&facts::server(sut))) }
+        (over_time(sut, x, plots))
+    }
+}
+
+/// Its resources along the window; nothing for fewer than two readings. `x`: the axis of the run's
+/// other charts.
+pub(super) fn over_time(sut: &SutSeries, x: Option<Horizontal>, plots: &mut Plots) -> Markup {
+    let rows: Vec<SutRow> = sut.measured().copied().collect();
+    let [_, .., last] = &rows[..] else { return html! {} };
+    let own = Horizontal { name: "time", unit: Unit::Time, log: false, low: 0.0, high: last.at_s };
+    let x = x.unwrap_or(own);
+    let size = rows.len().div_ceil(POINTS_MAX);
+    let points: Vec<Point<'_>> =
+        rows.chunks(size).filter(|rows| rows[rows.len() - 1].at_s <= x.high * 1.001).collect();
+    let scene = Scene { sut, points, x };
+    html! {
+        @for chart in [scene.cpu(), scene.memory(), scene.held(), scene.switches(), scene.queues()] {
+            (plots.figure(&chart))
+        }
+        p class="note" {
+            "Read each second on the server's side. Listen queues are those of the target's ports; \
+             connections without room are counted for the whole machine."
+        }
+    }
+}
+
+/// A watched server on the run's time axis.
+struct Scene<'a> {
+    sut: &'a SutSeries,
+    points: Vec<Point<'a>>,
+    x: Horizontal,
+}
+
+impl Scene<'_> {
+    fn chart(&self, id: &str, title: &str, y: Unit, lines: Vec<Line>) -> Chart {
+        let at = self.points.iter().map(|rows| rows[rows.len() - 1].at_s).collect();
+        Chart {
+            words: format!("{title} over time"),
+            lines,
+            ..Chart::new(id, title, self.x, y).with_places(at)
+        }
+    }
+
+    fn mean(&self, of: fn(&SutRow) -> f64) -> Values {
+        let mean = |rows: &Point<'_>| rows.iter().map(of).sum::<f64>() / rows.len() as f64;
+        self.points.iter().map(|rows| Some(mean(rows))).collect()
+    }
+
+    fn most(&self, of: fn(&SutRow) -> u64) -> Values {
+        let most = |rows: &Point<'_>| rows.iter().map(of).max().unwrap_or(0);
+        self.points.iter().map(|rows| Some(most(rows) as f64)).collect()
+    }
+
+    /// A bound, where it is known and the figures come near enough for it to be in the chart.
+    fn bound(&self, name: &str, most: f64, figures: &Values) -> Option<Line> {
+        let highest = figures.iter().flatten().fold(0.0, |most: f64, value| most.max(*value));
+        let line = Line::new(name, Tone::Soft, vec![Some(most); self.points.len()]);
+        (most > 0.0 && highest >= most / 4.0).then(|| line.dashed(Dash::Short).thin())
+    }
+
+    fn cpu(&self) -> Chart {
+        let busy = self.mean(|row| row.cpu_cores);
+        let bound = self.bound("cores that it may use", self.sut.cores, &busy);
+        let lines = std::iter::once(Line::new("busy", Tone::Purple, busy).filled()).chain(bound);
+        self.chart("server-cpu", "CPU of the server, in cores", Unit::Count, lines.collect())
+    }
+
+    fn memory(&self) -> Chart {
+        let mut used = self.most(|row| row.memory_bytes);
+        used.iter_mut().flatten().for_each(|bytes| *bytes /= MEBIBYTE);
+        let bound =
+            self.bound("the machine's memory", self.sut.memory_max as f64 / MEBIBYTE, &used);
+        let lines = std::iter::once(Line::new("in use", Tone::Blue, used).filled()).chain(bound);
+        self.chart("server-memory", "Memory of the server, in MiB", Unit::Count, lines.collect())
+    }
+
+    fn held(&self) -> Chart {
+        let open = self.most(|row| row.descriptors);
+        let bound = self.bound("descriptors allowed", self.sut.descriptors_max as f64, &open);
+        let threads = Line::new("threads", Tone::Orange, self.most(|row| row.threads));
+        let lines = [Line::new("descriptors", Tone::Blue, open), threads.dashed(Dash::Long)];
+        let title = "Descriptors and threads of the server";
+        self.chart("server-held", title, Unit::Count, lines.into_iter().chain(bound).collect())
+    }
+
+    fn switches(&self) -> Chart {
+        let line = Line::new("context switches", Tone::Green, self.mean(|row| row.switches_per_s));
+        self.chart("server-switches", "Context switches of the server", Unit::Rate, vec![line])
+    }
+
+    fn queues(&self) -> Chart {
+        let waiting = self.most(|row| row.accept_queue);
+        let bound = self.bound("room to wait", self.sut.accept_queue_max as f64, &waiting);
+        let half_open = Line::new("half open", Tone::Sky, self.most(|row| row.half_open));
+        let sum = |rows: &Point<'_>| rows.iter().map(|row| row.listen_overflows).sum::<u64>();
+        let lost: Values = self.points.iter().map(|rows| Some(sum(rows) as f64)).collect();
+        let lines = [
+            Line::new("wait to be accepted", Tone::Blue, waiting),
+            half_open.dashed(Dash::Long),
+            Line::new("found no room", Tone::Red, lost).dashed(Dash::Short),
+        ];
+        let lines = lines.into_iter().chain(bound).collect();
+        self.chart("server-queues", "Listen queues: connections", Unit::Count, lines)
+    }
+}
+
+/// One target's watched steps: what it is called beside others, and (load, how full) in rising order.
+pub(super) struct Watched {
+    pub(super) name: String,
+    pub(super) levels: Vec<(f64, sample::Fullness)>,
+}
+
+/// Shares of the server's resources in use, against load. `chart`: empty, with its places.
+pub(super) fn against_load(mut chart: Chart, all: &[Watched], plots: &mut Plots) -> Markup {
+    type Resource = (&'static str, Dash, fn(&sample::Fullness) -> f64);
+    const RESOURCES: [Resource; 4] = [
+        ("CPU", Dash::None, |full| full.cpu),
+        ("memory", Dash::Short, |full| full.memory),
+        ("descriptors", Dash::Long, |full| full.descriptors),
+        ("accept queue", Dash::Long, |full| full.accept_queue),
+    ];
+    for (n, watched) in all.iter().enumerate() {
+        for (k, (name, dash, share)) in RESOURCES.iter().enumerate() {
+            let of = |place: &f64| {
+                let near = |(level, _): &&(f64, sample::Fullness)| (level - place).abs() < 1e-9;
+                watched.levels.iter().find(near).map(|(_, full)| share(full).min(1.0))
+            };
+            let values: Values = chart.at.iter().map(of).collect();
+            // of several targets only what comes near its bound: more lines hide each other
+            let known = values.iter().flatten().any(|share| *share > 0.0);
+            let high = values.iter().flatten().any(|share| *share > 0.5);
+            if !known || (all.len() > 1 && k > 0 && !high) {
+                continue;
+            }
+            let tone = if all.len() == 1 { Tone::nth([3, 0, 2, 1][k]).0 } else { Tone::nth(n).0 };
+            let name = if all.len() == 1 {
+                (*name).to_owned()
+            } else {
+                format!("{}: {name}", watched.name)
+            };
+            chart.lines.push(Line::new(&name, tone, values).dashed(*dash).dotted(Dots::Joined));
+        }
+    }
+    chart.top = 1.0;
+    if chart.lines.is_empty() {
+        html! {}
+    } else {
+        plots.figure(&chart)
+    }
+}

@@ -1,0 +1,64 @@
+//! What a watched server used of its own machine at each load, and which resource was full where it
+//! came to its limit.
+
+use super::{RampReport, load};
+use sample::Fullness;
+use stats::curve::Purpose;
+use units::show;
+
+/// (load, how full the server's resources were) of a target's steps on the way up, in rising order;
+/// of repeats the fullest. Empty where nobody watched.
+pub(crate) fn watched(report: &RampReport, label: usize) -> Vec<(f64, Fullness)> {
+    let mut levels: Vec<(f64, Fullness)> = Vec::new();
+    for step in report.steps.iter().filter(|step| step.label == label) {
+        let part = [Purpose::Up, Purpose::Search, Purpose::Confirm, Purpose::Overload];
+        let sut = step.run.sut.as_ref().filter(|sut| sut.measured().next().is_some());
+        let Some(sut) = sut.filter(|_| part.contains(&step.purpose)) else { continue };
+        let (level, full) = (step.point.level, sut.fullness());
+        match levels.iter_mut().find(|(known, _)| (known - level).abs() <= 1e-6 * level.abs()) {
+            Some((_, known)) => *known = fuller(known, &full),
+            None => levels.push((level, full)),
+        }
+    }
+    levels.sort_by(|a, b| a.0.total_cmp(&b.0));
+    levels
+}
+
+fn fuller(a: &Fullness, b: &Fullness) -> Fullness {
+    Fullness {
+        cpu: a.cpu.max(b.cpu),
+        memory: a.memory.max(b.memory),
+        descriptors: a.descriptors.max(b.descriptors),
+        accept_queue: a.accept_queue.max(b.accept_queue),
+        overflows: a.overflows.max(b.overflows),
+    }
+}
+
+/// Which of the server's resources was full where its curve bends, or at the most load where it does
+/// not: at the first watched load from the knee on.
+pub(super) fn at_knee(report: &RampReport, label: usize) -> Option<String> {
+    let levels = watched(report, label);
+    let last = levels.last()?;
+    let knee = report.curves.get(label)?.knee.as_ref().map(|knee| knee.at.at);
+    let beyond = |knee: f64| levels.iter().find(|(level, _)| *level >= knee * (1.0 - 1e-6));
+    let (level, full) = knee.and_then(beyond).unwrap_or(last);
+    let mut parts = vec![format!("CPU {}", show::share(full.cpu))];
+    let others = [
+        ("memory", full.memory),
+        ("descriptors", full.descriptors),
+        ("accept queue", full.accept_queue),
+    ];
+    let known = others.iter().filter(|(_, share)| *share > 0.0);
+    parts.extend(known.map(|(name, share)| format!("{name} {}", show::share(*share))));
+    if full.overflows > 0 {
+        let lost = show::count(full.overflows);
+        parts.push(format!("{lost} connections found no room in a listen queue"));
+    }
+    let names = full.full();
+    let told = match names.is_empty() {
+        true => "nothing was full".to_owned(),
+        false => format!("full: {}", names.join(", ")),
+    };
+    let place = if knee.is_some() { "by the knee" } else { "at the most load" };
+    Some(format!("{place}, at {}, {}; {told}.", load(report.axis, *level), parts.join(", ")))
+}
