@@ -10,10 +10,15 @@ use hyper::{Method, Request, header};
 use hyper_util::rt::TokioIo;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceResponse;
 use prost::Message;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::pki_types::ServerName;
 use url::Url;
 
 /// A push that takes longer has failed.
@@ -34,13 +39,23 @@ impl Collector {
         &self.url
     }
 
+    /// Whether it is reached over TLS.
+    pub fn secure(&self) -> bool {
+        self.url.scheme() == "https"
+    }
+
+    /// The host to connect to: brackets of an IPv6 address belong to the URL only.
+    fn host(&self) -> &str {
+        self.url.host_str().unwrap_or_default().trim_matches(['[', ']'])
+    }
+
     fn authority(&self) -> String {
         let host = self.url.host_str().unwrap_or_default();
         self.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 }
 
-/// `http://host:4318`, or with a path that is not the usual `/v1/metrics`.
+/// `http://host:4318` or `https://host:4318`, or with a path that is not the usual `/v1/metrics`.
 ///
 /// # Errors
 /// What is no such URL, with the way out.
@@ -48,14 +63,8 @@ pub fn parse_collector(text: &str) -> Result<Collector, String> {
     let way_out = "write the collector's address, like http://127.0.0.1:4318";
     let mut url =
         Url::parse(text).map_err(|error| format!("{text:?} is no URL ({error}): {way_out}"))?;
-    if url.scheme() == "https" {
-        return Err(format!(
-            "{text:?}: metrics are pushed over plain HTTP only; run a collector on this machine that \
-             passes them on over TLS, and {way_out}"
-        ));
-    }
-    if url.scheme() != "http" || url.host_str().is_none_or(str::is_empty) {
-        return Err(format!("{text:?} is no http:// URL: {way_out}"));
+    if !["http", "https"].contains(&url.scheme()) || url.host_str().is_none_or(str::is_empty) {
+        return Err(format!("{text:?} is no http:// or https:// URL: {way_out}"));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(format!("a login in the URL of --otlp is not sent: {way_out}"));
@@ -89,12 +98,15 @@ pub struct Pusher {
 }
 
 impl Pusher {
+    /// `tls`: how a collector is reached that is [`Collector::secure`].
+    ///
     /// # Errors
-    /// No thread can be started.
-    pub fn start(collector: Collector) -> anyhow::Result<Pusher> {
+    /// No thread can be started; a secure collector without `tls`, or whose host is no name.
+    pub fn start(collector: Collector, tls: Option<Arc<ClientConfig>>) -> anyhow::Result<Pusher> {
+        let tls = if collector.secure() { Some(Tls::new(&collector, tls)?) } else { None };
         let (to, from) = sync_channel(WAITING_MAX);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let body = move || push_all(&runtime, &collector, &from);
+        let body = move || push_all(&runtime, &collector, tls.as_ref(), &from);
         let thread = std::thread::Builder::new().name("otlp".into()).spawn(body)?;
         Ok(Pusher { to, thread, skipped: 0, left: None })
     }
@@ -129,6 +141,7 @@ impl Pusher {
 fn push_all(
     runtime: &tokio::runtime::Runtime,
     collector: &Collector,
+    tls: Option<&Tls>,
     from: &Receiver<Reading>,
 ) -> Pushed {
     let mut pushed = Pushed::default();
@@ -136,7 +149,7 @@ fn push_all(
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let body = message(&reading, now.as_secs_f64()).encode_to_vec();
         let sent = runtime.block_on(async {
-            let in_time = tokio::time::timeout(PUSH_MAX, post(collector, body)).await;
+            let in_time = tokio::time::timeout(PUSH_MAX, post(collector, tls, body)).await;
             in_time.unwrap_or_else(|_| bail!("no answer within {} s", PUSH_MAX.as_secs()))
         });
         match sent {
@@ -150,12 +163,38 @@ fn push_all(
     pushed
 }
 
-async fn post(collector: &Collector, body: Vec<u8>) -> anyhow::Result<()> {
+/// Whom to expect behind a secure connection, and how to tell.
+struct Tls {
+    connector: TlsConnector,
+    name: ServerName<'static>,
+}
+
+impl Tls {
+    fn new(collector: &Collector, config: Option<Arc<ClientConfig>>) -> anyhow::Result<Tls> {
+        let config = config.context("no certificates to know the collector by")?;
+        let name = ServerName::try_from(collector.host().to_owned());
+        let name = name.with_context(|| format!("--otlp {}: no name for TLS", collector.url))?;
+        Ok(Tls { connector: TlsConnector::from(config), name })
+    }
+}
+
+async fn post(collector: &Collector, tls: Option<&Tls>, body: Vec<u8>) -> anyhow::Result<()> {
+    let port = collector.url.port_or_known_default().unwrap_or(80);
+    let stream = TcpStream::connect((collector.host(), port)).await.context("cannot connect")?;
+    match tls {
+        None => exchange(collector, stream, body).await,
+        Some(tls) => {
+            let secure = tls.connector.connect(tls.name.clone(), stream).await;
+            exchange(collector, secure.context("no TLS")?, body).await
+        }
+    }
+}
+
+async fn exchange<S>(collector: &Collector, stream: S, body: Vec<u8>) -> anyhow::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let url = &collector.url;
-    // brackets of an IPv6 address belong to the URL only
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    let port = url.port_or_known_default().unwrap_or(80);
-    let stream = TcpStream::connect((host, port)).await.context("cannot connect")?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     let driving = tokio::spawn(connection);

@@ -14,3 +14,4 @@ mod screen;
 mod sessions;
 mod torture;
 mod tortures;
+mod watching;

@@ -44,6 +44,11 @@ impl Client {
         Ok(Client { config: Arc::new(config), resumption: settings.resumption })
     }
 
+    /// For those who bring connections of their own: without resumption.
+    pub fn config(&self) -> Arc<ClientConfig> {
+        self.config.clone()
+    }
+
     /// A factory for one worker, with a store of tickets of its own when sessions are resumed.
     pub fn factory(&self) -> Factory {
         if !self.resumption {

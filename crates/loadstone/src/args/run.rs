@@ -360,7 +360,7 @@ pub(super) struct OutputArgs {
     /// 127.0.0.1]
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = units::parse_listen, hide_short_help = true)]
     pub(super) metrics: Option<std::net::SocketAddr>,
-    /// Push the figures to an OTLP collector each second: http://127.0.0.1:4318
+    /// Push the figures to an OTLP collector each second: http://127.0.0.1:4318, or https://
     #[arg(long, value_name = "URL", value_parser = metrics::parse_collector, hide_short_help = true)]
     pub(super) otlp: Option<metrics::Collector>,
     /// Watch the server's CPU, memory, descriptors and listen queue: a process number on this

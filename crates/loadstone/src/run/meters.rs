@@ -4,7 +4,7 @@ use super::threads::Watcher;
 use crate::args::Outputs;
 use crate::exit::Failure;
 use engine::{Intention, Setup};
-use metrics::{Board, Endpoint, Pusher, Reading, Run};
+use metrics::{Board, Collector, Endpoint, Pusher, Reading, Run};
 use sample::CallRecord;
 use stats::{Second, Snapshot};
 use std::cell::RefCell;
@@ -36,7 +36,7 @@ impl Meters {
         if let Some(endpoint) = &endpoint {
             crate::say(&format!("metrics at {}", endpoint.url()));
         }
-        let pusher = outputs.otlp.clone().map(Pusher::start).transpose().map_err(refused)?;
+        let pusher = outputs.otlp.clone().map(pusher).transpose().map_err(refused)?;
         Ok(Some(Meters {
             board,
             pusher: pusher.map(|pusher| Rc::new(RefCell::new(pusher))),
@@ -79,6 +79,13 @@ impl Meters {
             crate::say(&format!("{lost} of {all} pushes to {} failed; {trouble}", self.collector));
         }
     }
+}
+
+/// A collector is not the measured server: it is known by the system's certificates, whatever the
+/// run trusts.
+fn pusher(to: Collector) -> anyhow::Result<Pusher> {
+    let tls = to.secure().then(|| tls::Client::new(&tls::Settings::default())).transpose()?;
+    Pusher::start(to, tls.map(|client| client.config()))
 }
 
 /// One run as the meters' watcher.

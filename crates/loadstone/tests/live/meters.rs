@@ -1,5 +1,6 @@
 //! `run --metrics` and `--otlp`, on the program.
 
+use crate::support::tls::{Pki, TlsOptions, TlsServer};
 use crate::support::{Site, finish, free_port, program, run};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -107,9 +108,10 @@ fn what_cannot_be_listened_on_ends_before_anything_is_sent() {
     let said = ran.expect(&[2]).stderr;
     assert!(said.contains(&format!("cannot listen on 127.0.0.1:{port} for --metrics")), "{said}");
     assert_eq!(site.stop().requests, 0);
-    for (option, value, part) in
-        [("--metrics", "x", "write a port like 8080"), ("--otlp", "https://h", "plain HTTP only")]
-    {
+    for (option, value, part) in [
+        ("--metrics", "x", "write a port like 8080"),
+        ("--otlp", "ftp://h", "no http:// or https:// URL"),
+    ] {
         let said = run(&["run", option, value, "http://h/"]).expect(&[2]).stderr;
         assert!(said.contains(part), "{said}");
     }
@@ -126,4 +128,26 @@ fn a_collector_gets_the_steps_of_a_ramp() {
     assert!(!ran.stderr.contains("pushes"), "{}", ran.stderr);
     // each of the two steps has at least one second
     assert!(told.recv().unwrap() > 500 && told.recv().unwrap() > 500);
+}
+
+/// The collector's certificate is checked, by authorities that the run itself knows nothing of.
+#[test]
+fn a_collector_behind_tls_is_known_by_its_certificate() {
+    let site = Site::start(&[]);
+    let collector = TlsServer::start(&TlsOptions::default());
+    let to = collector.url("/v1/metrics");
+    let pushed = |authorities: &str| {
+        let mut command = program(&["run", "-n", "50", "-q", "--otlp", &to, &site.url("/hw")]);
+        command.env("SSL_CERT_FILE", authorities).env_remove("SSL_CERT_DIR");
+        finish(command, b"").expect(&[0, 4]).stderr
+    };
+    // it answers `hello`, which no collector says: the push got through
+    let said = pushed(&collector.files.ca);
+    assert!(said.contains("the answer is not OTLP"), "{said}");
+    let others = Pki::new();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("others.pem");
+    std::fs::write(&file, &others.ca).unwrap();
+    let said = pushed(file.to_str().unwrap());
+    assert!(said.contains("no TLS: ") && said.contains("certificate"), "{said}");
 }

@@ -51,7 +51,7 @@ fn answer(status: &str, body: &[u8]) -> Vec<u8> {
 fn every_reading_arrives() {
     let (port, thread) = collector(vec![answer("200 OK", b""), answer("200 OK", b"")]);
     let to = parse_collector(&format!("http://127.0.0.1:{port}")).unwrap();
-    let mut pusher = Pusher::start(to).unwrap();
+    let mut pusher = Pusher::start(to, None).unwrap();
     pusher.push(reading());
     pusher.push(reading());
     assert_eq!(pusher.end(), Pushed { taken: 2, ..Pushed::default() });
@@ -75,7 +75,7 @@ fn what_fails_is_counted_and_told() {
         answer("200 OK", &partly.encode_to_vec()),
     ]);
     let to = parse_collector(&format!("http://127.0.0.1:{port}/other?x=1")).unwrap();
-    let mut pusher = Pusher::start(to).unwrap();
+    let mut pusher = Pusher::start(to, None).unwrap();
     for _ in 0..3 {
         pusher.push(reading());
     }
@@ -89,7 +89,7 @@ fn what_fails_is_counted_and_told() {
 fn nobody_there() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let to = parse_collector(&format!("http://127.0.0.1:{port}")).unwrap();
-    let mut pusher = Pusher::start(to).unwrap();
+    let mut pusher = Pusher::start(to, None).unwrap();
     pusher.push(reading());
     let pushed = pusher.end();
     assert_eq!(pushed.failed, 1);
@@ -104,7 +104,7 @@ fn addresses_of_collectors() {
     assert_eq!(read("http://h:4318"), "http://h:4318/v1/metrics");
     assert_eq!(read("http://h:4318/"), "http://h:4318/v1/metrics");
     assert_eq!(read("http://h/x"), "http://h/x");
-    assert!(read("https://h").contains("plain HTTP only"));
+    assert_eq!(read("https://h"), "https://h/v1/metrics");
     assert!(read("http://u:p@h").contains("login"));
     for bad in ["", "h:4318", "ftp://h", "http://"] {
         assert!(read(bad).contains("http://127.0.0.1:4318"), "{bad}: {}", read(bad));

@@ -1,5 +1,6 @@
 //! The HTML page.
 
+use super::watching::watched;
 use super::{curves, fixtures, sessions, tortures};
 use crate::{Named, RunReport, html};
 use base64::Engine;
@@ -31,8 +32,8 @@ static PAGES: LazyLock<Vec<String>> = LazyLock::new(|| {
     let compared = compared.map(|report| crate::compare::html(&report));
     let tortures = [tortures::mixed(), tortures::lost(), tortures::pressed()];
     let tortured = tortures.map(|report| crate::torture::html(&report));
-    let watched = RunReport { sut: Some(fixtures::watched(1.9)), ..fixtures::valid() };
-    let runs = all.iter().chain([&watched]).map(html);
+    let seen = RunReport { sut: Some(watched(1.9)), ..fixtures::valid() };
+    let runs = all.iter().chain([&seen]).map(html);
     runs.chain(ramps).chain([several]).chain(compared).chain(tortured).collect()
 });
 
@@ -198,7 +199,7 @@ fn charts_of(page: &str) -> Vec<(String, Vec<String>)> {
 
 #[test]
 fn a_watched_server_is_drawn_along_the_run() {
-    let report = RunReport { sut: Some(fixtures::watched(1.9)), ..fixtures::valid() };
+    let report = RunReport { sut: Some(watched(1.9)), ..fixtures::valid() };
     let page = html(&report);
     assert!(page.contains("<h2>The server itself</h2>"), "{page}");
     assert!(page.contains("full: CPU, listen queue"), "{page}");
@@ -218,7 +219,7 @@ fn a_watched_server_is_drawn_along_the_run() {
     assert!(page.contains("CPU of the server, in cores over time"));
     let unwatched = html(&fixtures::valid());
     assert!(!unwatched.contains("The server itself"));
-    let mut once = fixtures::watched(1.0);
+    let mut once = watched(1.0);
     once.rows.truncate(1);
     let page = html(&RunReport { sut: Some(once), ..fixtures::valid() });
     assert!(page.contains("The server itself") && !page.contains("server-cpu"));
@@ -230,7 +231,7 @@ fn a_ramp_says_which_resource_was_full_at_the_knee() {
     let knee = report.curves[0].knee.as_ref().unwrap().at.at;
     for step in &mut report.steps {
         let share = (step.point.level / knee).min(1.0);
-        step.run.sut = Some(fixtures::watched(1.95 * share));
+        step.run.sut = Some(watched(1.95 * share));
     }
     let page = crate::ramp::html(&report);
     let told = "by the knee, at ";
