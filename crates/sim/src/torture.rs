@@ -3,6 +3,7 @@
 
 use crate::run::drive_ready;
 use crate::world::{Action, Admission, Client, Server, SimIo, World};
+use conduit::Io;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -98,10 +99,23 @@ impl Server for Range {
 }
 
 /// The made-up world as a torture's session knows it.
-#[derive(Debug)]
 pub struct Field {
     world: Rc<RefCell<World>>,
     governor: Governor,
+    /// What else may end the run, asked every [`LOOK_EVERY`].
+    outside: Option<Outside>,
+}
+
+/// Whether the run is to stop, and why.
+pub type Outside = Box<dyn FnMut(Nanos) -> Option<session::Stop>>;
+
+/// How long a reason to stop may go unnoticed: as long as in the real world.
+const LOOK_EVERY: Nanos = Nanos::from_millis(50);
+
+impl std::fmt::Debug for Field {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Field").field("governor", &self.governor).finish_non_exhaustive()
+    }
 }
 
 impl Field {
@@ -111,7 +125,13 @@ impl Field {
     }
 
     pub fn governed(world: World, governor: Governor) -> Field {
-        Field { world: Rc::new(RefCell::new(world)), governor }
+        Field { world: Rc::new(RefCell::new(world)), governor, outside: None }
+    }
+
+    /// With something else that may end the run.
+    pub fn watched(mut self, outside: Outside) -> Field {
+        self.outside = Some(outside);
+        self
     }
 }
 
@@ -123,8 +143,15 @@ impl session::World for Field {
     fn play(&mut self, director: &mut dyn Director) {
         let mut io = SimIo { world: self.world.clone(), worker: 0 };
         let world = self.world.clone();
-        play(&mut io, &mut Stage::new(None, &mut self.governor), director, &mut |_, until| {
-            Some(drive_ready(&world, until))
+        let outside = &mut self.outside;
+        let mut stage = Stage::new(None, &mut self.governor);
+        play(&mut io, &mut stage, director, &mut |io, until, governor| {
+            let now = io.now();
+            let Some(outside) = outside else { return drive_ready(&world, until) };
+            if let Some(why) = outside(now) {
+                governor.stop(why);
+            }
+            drive_ready(&world, until.min(now + LOOK_EVERY))
         });
     }
 

@@ -111,6 +111,7 @@ pub fn tallied(shot: &Shot, talk: &Talk) -> String {
         (None, End::Closed) => "closed".to_owned(),
         (None, End::Broken(_)) => "reset".to_owned(),
         (None, End::Unconnected(_)) => "no connection".to_owned(),
+        (None, End::Bounded) => "held back".to_owned(),
         (None, _) => "nothing".to_owned(),
     }
 }

@@ -5,10 +5,11 @@ mod bounds;
 pub mod chain;
 mod front;
 mod governor;
+pub mod permit;
 pub mod proof;
 
 pub use address::{Class, PORTS_REFUSED, class, strictest};
 pub use bounds::{Asked, Bounds, LOST_PUBLIC_MAX};
 pub use front::front;
-pub use governor::{Admission, BEACON_EVERY, Governor, Leave, Requests, STOP_FIELD, Spent};
+pub use governor::{Admission, BEACON_EVERY, Governor, Leave, Requests, SPENT, STOP_FIELD, Spent};
 pub use proof::{Group, Proof};

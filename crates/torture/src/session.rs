@@ -1,6 +1,7 @@
 //! A run of conformance cases: what the server does with plain requests and with harmless oddities,
 //! then case by case, each breach tried again until it is sure or known to come and go.
 
+mod announce;
 mod baseline;
 pub mod cost;
 pub(crate) mod families;
@@ -153,6 +154,7 @@ pub fn run(
         probes: Vec::new(),
         lints: Lints::default(),
         serial: 0,
+        remark: String::new(),
     };
     let mut result = RunResult { slots_named: settings.slots, ..RunResult::default() };
     match runner.preconditions() {
@@ -162,6 +164,7 @@ pub fn run(
         }
         Err(why) => {
             result.ended_early = Some(why);
+            result.end(runner.world.stopped());
             result.took = runner.world.now() - start;
             return result;
         }
@@ -194,11 +197,7 @@ pub fn run(
         }
     }
     result.cases.sort_by(|one, other| one.case.id.cmp(&other.case.id));
-    match runner.world.stopped() {
-        Some(Stop::Interrupted) => result.interrupted = true,
-        Some(stop) => result.ended_early = Some(stop.why().to_owned()),
-        None => {}
-    }
+    result.end(runner.world.stopped());
     result.took = runner.world.now() - start;
     result.probes = runner.probes;
     result
@@ -217,6 +216,8 @@ pub(crate) struct Runner<'a> {
     lints: Lints,
     /// Numbers the markers.
     serial: u64,
+    /// What the plain requests of a gate say to the server's log.
+    remark: String,
 }
 
 impl Runner<'_> {
@@ -307,8 +308,14 @@ impl Runner<'_> {
             result.skipped = Some(need.missing().to_owned());
             return result;
         }
+        if let Some(why) = self.world.governor().barred(&case.id) {
+            result.outcome = Outcome::Skipped;
+            result.skipped = Some(why.to_owned());
+            return result;
+        }
+        let before = self.announce(case);
         for exchange in &case.exchanges {
-            if self.is_stopped() {
+            if self.is_stopped() || self.case_is_over() {
                 break;
             }
             let done = self.exchange(case, exchange);
@@ -321,6 +328,7 @@ impl Runner<'_> {
         if let Some(family) = &case.family {
             families::run(self, case, family, &mut result);
         }
+        self.conclude(before, &mut result);
         result.recovery = self.gate();
         if result.recovery.is_some() {
             result.outcome = result.outcome.max(Outcome::Fail);
@@ -332,7 +340,7 @@ impl Runner<'_> {
     fn exchange(&mut self, case: &Case, exchange: &Exchange) -> ExchangeResult {
         let mut kept: Option<ExchangeResult> = None;
         let (mut tries, mut failed) = (0, 0);
-        while tries < TRIES && !self.is_stopped() {
+        while tries < TRIES && !self.is_stopped() && !(tries > 0 && self.case_is_over()) {
             let script = self.script(exchange);
             let sent = spoken(&script.steps);
             let talk = self.hold(script.clone());
@@ -460,7 +468,7 @@ impl Runner<'_> {
         let start = self.world.now();
         let mut late = false;
         loop {
-            let talk = self.ask(&habits::plain_request(self.target, "Connection: close\r\n"));
+            let talk = self.ask(&self.remarking(&self.remark, "Connection: close\r\n"));
             let right = talk.replies.answers.first().is_some_and(|first| self.plain.is(first));
             let now = self.world.now();
             match right {

@@ -215,7 +215,7 @@ impl<'t> Stage<'t> {
             let place = self.add(script);
             self.beacons.push(place);
         }
-        let (mut next, mut left) = (None, false);
+        let mut next: Option<Nanos> = None;
         for slot in 0..self.lines.len() {
             let Some(line) = &mut self.lines[slot] else { continue };
             if line.due() <= now {
@@ -228,17 +228,13 @@ impl<'t> Stage<'t> {
             }
             match line.is_over() {
                 true => self.retire(io, slot),
-                false => {
-                    next = next.into_iter().chain([line.due()]).min();
-                    left |= !self.beacons.contains(&slot);
-                }
+                false => next = Some(next.map_or(line.due(), |at| at.min(line.due()))),
             }
         }
         let bounds = [self.governor.due(), self.governor.case_ends().filter(|at| *at > now)];
-        match next.into_iter().chain(bounds.into_iter().flatten()).min() {
-            Some(at) if left => Pause::Until(at),
-            _ => Pause::Over,
-        }
+        next.map_or(Pause::Over, |at| {
+            Pause::Until(bounds.into_iter().flatten().fold(at, Nanos::min))
+        })
     }
 
     /// Takes one readiness event.
@@ -330,6 +326,9 @@ impl<'t> Stage<'t> {
         match self.beacons.iter().position(|place| *place == slot) {
             Some(at) => {
                 self.beacons.swap_remove(at);
+                if talk.end == End::Ours {
+                    self.governor.repeat_beacon();
+                }
             }
             None => self.done.push((slot, talk)),
         }

@@ -17,7 +17,7 @@ use torture::case::Case;
 use torture::judge::Outcome;
 use torture::safety::{Bounds, Class, Governor};
 use torture::session::probes::Probing;
-use torture::session::{self, CaseResult, RunResult, Settings, Watcher, Watchers, World};
+use torture::session::{self, CaseResult, RunResult, Settings, Stop, Watcher, Watchers, World};
 use units::Nanos;
 use url::Url;
 use world::Sockets;
@@ -100,8 +100,9 @@ fn run(args: &TortureArgs, url: &Url, cases: Vec<Case>) -> Result<Code, Failure>
         conduit::Peer::Tcp(address) => vec![*address],
         conduit::Peer::Unix(_) => Vec::new(),
     };
+    let outside = || (crate::signals::caught() > 0).then_some(Stop::Interrupted);
     let governor = Governor::new(Bounds::usual(class), pinned, class == Class::Local);
-    let mut sockets = Sockets::new(target::tls_for(args, url)?, governor)
+    let mut sockets = Sockets::new(target::tls_for(args, url)?, governor, Box::new(outside))
         .map_err(|error| Failure::usage(format!("cannot wait for sockets: {error}")))?;
     let mut recorder = outputs::recorder(&args.outputs, &target, &cases, &report, sockets.now())?;
     let mut progress = Progress::new(args.outputs.quiet, cases.len());
@@ -148,6 +149,7 @@ fn exit_code(args: &TortureArgs, result: &RunResult) -> Code {
     let bad = result.cases.iter().any(|case| case.outcome.is_finding());
     match (result, worst) {
         (RunResult { interrupted: true, .. }, _) => Code::Interrupted,
+        (RunResult { stopped: Some(_), .. }, _) => Code::Invalid,
         (_, None) => Code::NoConnection,
         (RunResult { ended_early: Some(_), .. }, _) => Code::Invalid,
         _ if bad && !args.outputs.report_only => Code::Missed,

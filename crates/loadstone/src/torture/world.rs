@@ -7,20 +7,36 @@ use torture::session::{Stop, World};
 use torture::talk::{Director, Stage, play};
 use units::Nanos;
 
-/// How long a signal may go unnoticed.
-const SIGNAL_CHECK: Nanos = Nanos::from_millis(50);
+/// How long a reason to stop may go unnoticed.
+const LOOK_EVERY: Nanos = Nanos::from_millis(50);
+
+/// Whether something outside wants the run to stop, and why.
+pub(super) type Outside = Box<dyn FnMut() -> Option<Stop>>;
 
 pub(super) struct Sockets {
     reactor: Reactor,
     tls: Option<tls::Factory>,
     governor: Governor,
+    outside: Outside,
 }
 
 impl Sockets {
     /// # Errors
     /// No descriptor is left.
-    pub(super) fn new(tls: Option<tls::Factory>, governor: Governor) -> std::io::Result<Sockets> {
-        Ok(Sockets { reactor: Reactor::new(Nanos::ZERO)?, tls, governor })
+    pub(super) fn new(
+        tls: Option<tls::Factory>,
+        governor: Governor,
+        outside: Outside,
+    ) -> std::io::Result<Sockets> {
+        Ok(Sockets { reactor: Reactor::new(Nanos::ZERO)?, tls, governor, outside })
+    }
+
+    fn look(&mut self) {
+        let now = self.reactor.now();
+        self.governor.look(now);
+        if let Some(why) = (self.outside)() {
+            self.governor.stop(why);
+        }
     }
 }
 
@@ -30,20 +46,27 @@ impl World for Sockets {
     }
 
     fn play(&mut self, director: &mut dyn Director) {
+        self.look();
         let factory = self.tls.as_mut().map(|factory| factory as &mut dyn TlsFactory);
         let mut stage = Stage::new(factory, &mut self.governor);
-        play(&mut self.reactor, &mut stage, director, &mut |io, until| {
-            let (mut ready, nap) = (Vec::new(), io.now() + SIGNAL_CHECK);
+        let outside = &mut self.outside;
+        play(&mut self.reactor, &mut stage, director, &mut |io, until, governor| {
+            let (mut ready, nap) = (Vec::new(), io.now() + LOOK_EVERY);
             io.wait(until.min(nap), &mut ready);
-            (crate::signals::caught() == 0).then_some(ready)
+            if let Some(why) = outside() {
+                governor.stop(why);
+            }
+            ready
         });
     }
 
     fn pause(&mut self, span: Nanos) {
         let mut ready = Vec::new();
         let until = self.reactor.now() + span;
-        while self.reactor.now() < until && crate::signals::caught() == 0 {
-            self.reactor.wait(until, &mut ready);
+        while self.reactor.now() < until && self.governor.stopped().is_none() {
+            let nap = self.reactor.now() + LOOK_EVERY;
+            self.reactor.wait(until.min(nap), &mut ready);
+            self.look();
         }
     }
 
@@ -52,7 +75,6 @@ impl World for Sockets {
     }
 
     fn stopped(&self) -> Option<Stop> {
-        let signal = (crate::signals::caught() > 0).then_some(Stop::Interrupted);
-        signal.or_else(|| self.governor.stopped().cloned())
+        self.governor.stopped().cloned()
     }
 }

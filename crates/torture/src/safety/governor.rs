@@ -11,8 +11,9 @@ pub use requests::{Leave, Requests};
 use super::Bounds;
 use crate::replies::Answer;
 use crate::session::Stop;
-use crate::talk::{End, Script, Talk};
+use crate::talk::{End, Move, Script, Talk};
 use conduit::Peer;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use units::Nanos;
 use window::Window;
@@ -26,6 +27,12 @@ pub struct Spent {
 }
 
 impl Spent {
+    /// `3 connections, 4 requests, 512 bytes`.
+    pub fn words(self) -> String {
+        let Spent { connections, requests, bytes } = self;
+        format!("{connections} connections, {requests} requests, {bytes} bytes")
+    }
+
     /// What went out since `before`.
     pub fn since(self, before: Spent) -> Spent {
         Spent {
@@ -78,14 +85,21 @@ pub struct Governor {
     lost_since: Option<Nanos>,
     stop: Option<Stop>,
     beacon: Option<Beacon>,
+    /// Cases that are not permitted here, and why.
+    barred: BTreeMap<String, String>,
 }
 
-/// A polite request that names the run and the case to the server's log.
+/// A polite request that names the run and the case to the server's log. [`SPENT`] in it stands for
+/// what went out since it was set.
 #[derive(Clone, Debug)]
 struct Beacon {
     script: Script,
     due: Nanos,
+    before: Spent,
 }
+
+/// What a beacon has in the place of totals.
+pub const SPENT: &str = "<spent>";
 
 /// How often a beacon is sent while a case goes on.
 pub const BEACON_EVERY: Nanos = Nanos::from_secs(60);
@@ -127,6 +141,7 @@ impl Governor {
             lost_since: None,
             stop: None,
             beacon: None,
+            barred: BTreeMap::new(),
         }
     }
 
@@ -184,14 +199,39 @@ impl Governor {
 
     /// What is sent every [`BEACON_EVERY`] from now on, beside whatever is under way.
     pub fn set_beacon(&mut self, now: Nanos, script: Option<Script>) {
-        self.beacon = script.map(|script| Beacon { script, due: now + BEACON_EVERY });
+        let (due, before) = (now + BEACON_EVERY, self.spent);
+        self.beacon = script.map(|script| Beacon { script, due, before });
     }
 
     /// The beacon that is due.
     pub fn beacon(&mut self, now: Nanos) -> Option<Script> {
         let beacon = self.beacon.as_mut().filter(|beacon| beacon.due <= now)?;
         beacon.due = now + BEACON_EVERY;
-        Some(Script { start: now, probe: true, ..beacon.script.clone() })
+        let said = self.spent.since(beacon.before).words();
+        let mut script = Script { start: now, probe: true, ..beacon.script.clone() };
+        for step in &mut script.steps {
+            if let Move::Send(bytes) = step {
+                *bytes = String::from_utf8_lossy(bytes).replace(SPENT, &said).into_bytes();
+            }
+        }
+        Some(script)
+    }
+
+    /// The last one did not come through: it is due again.
+    pub(crate) fn repeat_beacon(&mut self) {
+        if let Some(beacon) = &mut self.beacon {
+            beacon.due = Nanos::ZERO;
+        }
+    }
+
+    /// This case is skipped, for this reason.
+    pub fn bar(&mut self, id: &str, why: &str) {
+        self.barred.insert(id.to_owned(), why.to_owned());
+    }
+
+    /// Why this case may not be had here.
+    pub fn barred(&self, id: &str) -> Option<&str> {
+        self.barred.get(id).map(String::as_str)
     }
 
     /// A case begins: its time counts from its first connection on.
@@ -262,6 +302,21 @@ impl Governor {
             self.requests.take(now, 1);
         }
         self.spent.requests += 1;
+        Ok(())
+    }
+
+    /// Requests that were granted at an earlier instant go out now.
+    ///
+    /// # Errors
+    /// The instant from which on they may.
+    pub fn renew(&mut self, now: Nanos, count: u64, probe: bool) -> Result<(), Nanos> {
+        if probe {
+            return Ok(());
+        }
+        if self.requests.room(now) < count {
+            return Err(self.requests.free_at(count));
+        }
+        self.requests.take(now, count);
         Ok(())
     }
 

@@ -30,8 +30,13 @@ pub const ODDITIES: [(&str, &str, &str); 6] = [
 
 /// A valid GET of the probed page, with these field lines.
 pub(super) fn plain_request(target: &Target, fields: &str) -> Vec<u8> {
-    let (path, host, ours) = (&target.values.path, &target.values.host, &target.fields);
-    format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{ours}{fields}\r\n").into_bytes()
+    plain_request_of(target, &format!("{}{fields}", target.fields))
+}
+
+/// A valid GET of the probed page, with these field lines and none of ours.
+pub(super) fn plain_request_of(target: &Target, fields: &str) -> Vec<u8> {
+    let (path, host) = (&target.values.path, &target.values.host);
+    format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n").into_bytes()
 }
 
 /// What the probed page can do: of a plain answer and of an answer to a range.

@@ -4,7 +4,7 @@ use super::{CaseResult, ExchangeResult, Execution, PLAIN_DEADLINE, Runner, TRIES
 use crate::case::{Case, Fuzz};
 use crate::fuzz::{self, Shot};
 use crate::judge::{self, Judgement, Outcome};
-use crate::talk::Talk;
+use crate::talk::{End, Talk};
 
 /// Executions that did not pass of which everything is kept.
 pub(super) const KEPT_MAX: usize = 20;
@@ -18,14 +18,14 @@ impl Runner<'_> {
         for turn in 0..count {
             // a sample is spread over the whole
             let index = turn * fuzz.count / count;
-            if self.is_stopped() || failures == FAILURES_MAX {
+            if self.is_stopped() || self.case_is_over() || failures == FAILURES_MAX {
                 break;
             }
             let shot = self.shot(case, fuzz, index);
             let name = format!("number {index}, seed {}", self.settings.seed);
             let (talk, judgement) = self.fire(case, &name, &shot, 1);
             *result.tally.entry(fuzz::tallied(&shot, &talk)).or_default() += 1;
-            if judgement.outcome.is_well() {
+            if judgement.outcome.is_well() || talk.end == End::Bounded {
                 continue;
             }
             let mut kept = ExchangeResult {

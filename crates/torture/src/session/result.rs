@@ -1,9 +1,10 @@
 //! What came of it all: of the run, of each case, of each exchange; the numbers that were measured
 //! and the probes of the server's health.
 
-use super::Habits;
+use super::{Habits, Stop};
 use crate::case::Case;
 use crate::judge::{Judgement, Outcome, Plain};
+use crate::safety::Spent;
 use std::collections::BTreeMap;
 use units::Nanos;
 
@@ -44,6 +45,8 @@ pub struct CaseResult {
     pub notes: Vec<String>,
     /// From its beginning to the end of its gate.
     pub took: Nanos,
+    /// What went out for it, its gate not counted.
+    pub spent: Spent,
 }
 
 impl CaseResult {
@@ -60,6 +63,7 @@ impl CaseResult {
             health: None,
             notes: Vec::new(),
             took: Nanos::ZERO,
+            spent: Spent::default(),
         }
     }
 }
@@ -191,6 +195,8 @@ pub struct RunResult {
     /// Why nothing, or not everything, was tested.
     pub ended_early: Option<String>,
     pub interrupted: bool,
+    /// What stopped it, where it was not the user.
+    pub stopped: Option<Stop>,
     pub took: Nanos,
 }
 
@@ -199,5 +205,17 @@ impl RunResult {
     pub fn kept_folder(&self, case: &str, name: &str) -> Option<&str> {
         let found = self.kept.iter().find(|kept| kept.case == case && kept.name == name);
         found.map(|kept| kept.folder.as_str())
+    }
+
+    /// It ended by this.
+    pub(super) fn end(&mut self, stop: Option<Stop>) {
+        match stop {
+            Some(Stop::Interrupted) => self.interrupted = true,
+            Some(stop) => {
+                self.ended_early = Some(stop.why().to_owned());
+                self.stopped = Some(stop);
+            }
+            None => {}
+        }
     }
 }

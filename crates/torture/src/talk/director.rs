@@ -2,6 +2,7 @@
 //! schedule, connections that press until they are let go.
 
 use super::{Pause, Stage, Talk};
+use crate::safety::Governor;
 use crate::session::Probe;
 use conduit::{Io, Ready};
 use units::Nanos;
@@ -30,13 +31,13 @@ pub trait Director {
     fn curtain(&mut self, _over: Vec<(usize, Talk)>) {}
 }
 
-/// Plays to the end. `wait` waits for sockets until an instant at most, and gives what became
-/// ready; `None` when the run is to end now.
+/// Plays to the end, or until the governor stops the run. `wait` waits for sockets until an instant
+/// at most, and gives what became ready; it may stop the run.
 pub fn play<I: Io>(
     io: &mut I,
     stage: &mut Stage<'_>,
     director: &mut dyn Director,
-    wait: &mut dyn FnMut(&mut I, Nanos) -> Option<Vec<Ready>>,
+    wait: &mut dyn FnMut(&mut I, Nanos, &mut Governor) -> Vec<Ready>,
 ) {
     let mut wake = director.direct(io.now(), stage, Vec::new());
     while wake != Wake::Done {
@@ -56,8 +57,9 @@ pub fn play<I: Io>(
             (Pause::Over, Wake::At(at)) => at,
             (Pause::Over, _) => break,
         };
-        let Some(events) = wait(io, until) else { break };
-        events.into_iter().for_each(|event| stage.handle(io, event));
+        for event in wait(io, until, stage.governor()) {
+            stage.handle(io, event);
+        }
     }
     stage.abandon(io);
     director.curtain(stage.finished());

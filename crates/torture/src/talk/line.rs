@@ -44,6 +44,9 @@ pub(super) struct Line {
     plain_at: usize,
     /// Requests among the bytes, and bytes since the last answer: both are bounded.
     requests: Requests,
+    /// Requests that were granted and of which no byte has gone, and when they were.
+    fresh: u64,
+    fresh_at: Nanos,
     unanswered: u64,
     /// The governor lets nothing out before.
     held_until: Option<Nanos>,
@@ -84,6 +87,8 @@ impl Line {
             plain: Vec::new(),
             plain_at: 0,
             requests: Requests::default(),
+            fresh: 0,
+            fresh_at: Nanos::ZERO,
             unanswered: 0,
             held_until: None,
             out: Vec::new(),
@@ -410,7 +415,15 @@ impl Line {
 
     fn hand_over(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
         while self.deaf.is_none() && self.out_at < self.out.len() && self.held_until.is_none() {
-            let (now, rest) = (io.now(), &self.out[self.out_at..]);
+            let now = io.now();
+            // what was granted at another instant is to go out at this one
+            if self.fresh > 0 && self.fresh_at != now {
+                match governor.renew(now, self.fresh, self.script.probe) {
+                    Ok(()) => self.fresh_at = now,
+                    Err(at) => return self.wait_for_leave(now, at),
+                }
+            }
+            let rest = &self.out[self.out_at..];
             let granted = match governor.grant(now, rest.len(), self.script.probe) {
                 Ok(count) => count,
                 Err(at) => return self.wait_for_leave(now, at),
@@ -419,6 +432,9 @@ impl Line {
                 Ok(count) => {
                     self.out_at += count;
                     self.sent += count as u64;
+                    if self.fresh <= 1 || self.out_at == self.out.len() {
+                        self.fresh = 0;
+                    }
                     governor.sent(now, count);
                 }
                 Err(IoError::WouldBlock) => break,
@@ -463,9 +479,12 @@ impl Line {
                 self.unanswered += count as u64;
                 true
             }
+            Leave::Ask if self.fresh > 0 && self.fresh_at != now => false,
             Leave::Ask => match governor.request(now, self.script.probe) {
                 Ok(()) => {
                     self.requests.grant();
+                    self.fresh += 1;
+                    self.fresh_at = now;
                     true
                 }
                 Err(at) => {
