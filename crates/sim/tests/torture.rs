@@ -6,7 +6,7 @@ use sim::World;
 use sim::torture::{Field, Range};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use torture::case::{Case, Parameter};
+use torture::case::{Case, Need, Parameter};
 use torture::catalogue;
 use torture::range::{self, Defect, Defects, Kind};
 use torture::session::{RunResult, Settings, Target, Unwatched, run};
@@ -64,6 +64,16 @@ fn red(result: &RunResult) -> BTreeMap<String, String> {
     bad.map(row).collect()
 }
 
+/// Cases that tell something and judge nothing.
+const TOLD_ONLY: [&str; 1] = ["W-07"];
+
+/// All cases but those of TLS: the made-up world has none.
+fn plain_cases() -> Vec<Case> {
+    let mut cases = catalogue::cases().expect("the catalogue can be read");
+    cases.retain(|case| !case.needs.contains(&Need::Tls));
+    cases
+}
+
 /// The cases with fewer repetitions, where the amount is a parameter: what one shows, many show.
 fn reduced(mut cases: Vec<Case>) -> Vec<Case> {
     for family in cases.iter_mut().filter_map(|case| case.family.as_mut()) {
@@ -78,7 +88,7 @@ fn reduced(mut cases: Vec<Case>) -> Vec<Case> {
 
 #[test]
 fn a_server_without_a_defect_passes_every_case() {
-    let cases = catalogue::cases().unwrap();
+    let cases = plain_cases();
     let result = against(&[], &cases);
     assert_eq!(result.ended_early, None);
     assert_eq!(result.cases.len(), cases.len());
@@ -90,8 +100,8 @@ fn a_server_without_a_defect_passes_every_case() {
 fn shows(kind: Kind, case: &Case) -> bool {
     match kind {
         Kind::Syntax => matches!(case.group(), 'F' | 'S'),
-        Kind::Limit => case.group() == 'L',
-        Kind::Deadline => case.group() == 'W' && !case.press,
+        Kind::Limit => case.group() == 'L' && case.id != "L-15",
+        Kind::Deadline => case.group() == 'W' && !case.press || case.id == "L-15",
         Kind::Connection => case.group() == 'C' && !case.press,
         Kind::Pressure => case.press || matches!(case.group(), 'C' | 'W'),
     }
@@ -121,7 +131,7 @@ fn matrix(cases: &[Case]) -> BTreeMap<Defect, Vec<String>> {
 
 #[test]
 fn every_case_that_can_fail_is_turned_red_by_a_defect() {
-    let cases = reduced(catalogue::cases().unwrap());
+    let cases = reduced(plain_cases());
     let matrix = matrix(&cases);
     let mut text = String::new();
     for (defect, ids) in &matrix {
@@ -137,8 +147,12 @@ fn every_case_that_can_fail_is_turned_red_by_a_defect() {
     let silent = matrix.iter().filter(|(defect, ids)| ids.is_empty() && known(defect));
     let idle: Vec<&str> = silent.map(|(defect, _)| defect.id()).collect();
     assert_eq!(idle, Vec::<&str>::new(), "these defects turn nothing red");
+    let told: BTreeSet<&str> = TOLD_ONLY.into();
     let turned: BTreeSet<&str> = matrix.values().flatten().map(String::as_str).collect();
-    let green: Vec<&str> =
-        cases.iter().map(|case| case.id.as_str()).filter(|id| !turned.contains(id)).collect();
+    let green: Vec<&str> = cases
+        .iter()
+        .map(|case| case.id.as_str())
+        .filter(|id| !turned.contains(id) && !told.contains(id))
+        .collect();
     assert_eq!(green, Vec::<&str>::new(), "no defect turns these red");
 }

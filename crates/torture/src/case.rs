@@ -86,6 +86,8 @@ pub enum Need {
     Ranges,
     /// The probed page has a validator: ETag or Last-Modified.
     Validators,
+    /// The server is spoken to over TLS.
+    Tls,
 }
 
 impl Need {
@@ -95,6 +97,7 @@ impl Need {
             Need::Echo => "echo",
             Need::Ranges => "ranges",
             Need::Validators => "validators",
+            Need::Tls => "tls",
         }
     }
 
@@ -105,6 +108,7 @@ impl Need {
             Need::Echo => "no page that tells what it was sent is named (--echo PATH)",
             Need::Ranges => "the probed page does not answer to ranges",
             Need::Validators => "the probed page has neither ETag nor Last-Modified",
+            Need::Tls => "the server is not spoken to over TLS (https://…)",
         }
     }
 }

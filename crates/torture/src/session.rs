@@ -155,6 +155,8 @@ pub fn run(
         lints: Lints::default(),
         serial: 0,
         remark: String::new(),
+        cases,
+        meter: families::Meter::default(),
     };
     let mut result = RunResult { slots_named: settings.slots, ..RunResult::default() };
     match runner.preconditions() {
@@ -218,6 +220,9 @@ pub(crate) struct Runner<'a> {
     serial: u64,
     /// What the plain requests of a gate say to the server's log.
     remark: String,
+    /// Everything that was asked for.
+    cases: &'a [Case],
+    meter: families::Meter,
 }
 
 impl Runner<'_> {
@@ -301,8 +306,11 @@ impl Runner<'_> {
     fn case(&mut self, case: &Case, has: &[Need]) -> CaseResult {
         let start = self.world.now();
         let mut result = CaseResult::of(case);
-        let given =
-            |need: &Need| has.contains(need) || *need == Need::Post && self.target.takes_bodies;
+        let given = |need: &Need| match need {
+            Need::Post => self.target.takes_bodies,
+            Need::Tls => self.target.tls_name.is_some(),
+            _ => has.contains(need),
+        };
         if let Some(need) = case.needs.iter().find(|need| !given(need)) {
             result.outcome = Outcome::Skipped;
             result.skipped = Some(need.missing().to_owned());

@@ -3,6 +3,10 @@
 
 mod connection;
 
+mod slow;
+
+pub(super) use slow::Meter;
+
 use super::{CaseResult, Runner};
 use crate::case::{Case, Family, ParameterKind};
 
@@ -17,7 +21,7 @@ pub(crate) struct Member {
 pub(crate) type Run = fn(&mut Runner<'_>, &Case, &Family, &mut CaseResult);
 
 /// Every family, a list per file.
-const ALL: &[&[Member]] = &[connection::MEMBERS, LINT];
+const ALL: &[&[Member]] = &[connection::MEMBERS, slow::MEMBERS, LINT];
 
 const LINT: &[Member] = &[Member {
     name: LINT_NAME,
