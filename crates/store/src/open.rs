@@ -262,7 +262,8 @@ fn make_file(path: &Path) -> Result<(), StoreError> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     match options.open(path) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(StoreError::io(path, &error)),
-        _ if path.is_dir() => Err(StoreError::Foreign(path.to_owned())),
+        // not a folder, and no device: SQLite would make a journal beside /dev/null
+        _ if !path.is_file() => Err(StoreError::Foreign(path.to_owned())),
         _ => Ok(()),
     }
 }

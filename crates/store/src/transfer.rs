@@ -26,6 +26,10 @@ impl Store {
             let why = "there is such a file already; give a new name".to_owned();
             return Err(StoreError::Refused { path: path.to_owned(), why });
         }
+        if path.as_os_str() == ":memory:" {
+            let why = "what is in memory is gone with this program; name a file".to_owned();
+            return Err(StoreError::Refused { path: path.to_owned(), why });
+        }
         let other = Store::open(&Place::File(path.to_owned()))?;
         // one file in the end, without the log beside it
         other.told(other.connection.query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(())))?;

@@ -78,6 +78,15 @@ fn what_is_no_store_of_ours_is_left_alone() {
     }
     let error = Store::open(&Place::File(own.path().to_owned())).unwrap_err();
     assert!(matches!(error, StoreError::Foreign(_)), "a folder: {error:?}");
+    let socket = own.path().join("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let device = Path::new("/dev/null");
+    for special in [socket.as_path(), device] {
+        let error = Store::open(&Place::File(special.to_owned())).unwrap_err();
+        assert_eq!(error, StoreError::Foreign(special.to_owned()));
+        let journal = format!("{}-journal", special.display());
+        assert!(!Path::new(&journal).exists(), "nothing is made beside it");
+    }
 }
 
 #[test]
@@ -233,6 +242,7 @@ fn exported_results_are_taken_elsewhere_under_names_of_their_own() {
     let file = folder.path().join("some.db");
     store.export(&file, &ids[1..]).unwrap();
     assert!(store.export(&file, &ids).is_err(), "no file is written over");
+    assert!(store.export(Path::new(":memory:"), &ids).is_err(), "no file at all");
     assert!(!files(folder.path()).iter().any(|name| name.starts_with("some.db-")), "one file");
 
     let mut other = Store::open(&Place::Memory).unwrap();

@@ -56,23 +56,80 @@ fn names(task: &RampTask) -> String {
     task.targets.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-/// What the steps will be: `10 steps from 100/s to 350/s, each held 5.00 s`.
-pub(super) fn steps_in_words(target: &RampTarget) -> String {
+/// Columns of a comment above a plan.
+const COLUMNS: usize = 80;
+
+/// What the steps will be, as a comment above the plan: in words and then, where they are known before,
+/// one by one.
+pub(super) fn steps_comment(target: &RampTarget) -> String {
     let course = &target.course;
-    let load = |level: f64| match course.axis {
-        Axis::Rate => show::rate(level),
-        Axis::Population => format!("{} users", show::count(level as u64)),
+    let load = |level: f64| report::ramp::load(course.axis, level);
+    let number = |level: &f64| match course.axis {
+        Axis::Rate => load(*level),
+        Axis::Population => show::count(*level as u64),
     };
-    let hold = show::duration(course.hold);
-    let what = match (&course.range, course.find.is_some()) {
+    let mut parts = vec![match (&course.range, course.find.is_some()) {
         (_, true) => "a search for the capacity".to_owned(),
-        (Range::Given(levels), _) => {
-            let list: Vec<String> = levels.iter().map(|level| load(*level)).collect();
-            format!("steps of {}", list.join(", "))
-        }
+        (Range::Given(levels), _) => match levels.as_slice() {
+            [only] => format!("one step, {}", load(*only)),
+            all => format!("{} steps", show::count(all.len() as u64)),
+        },
         (Range::Automatic { from, .. }, _) => {
             format!("doubled from {} until the server no longer follows", load(*from))
         }
-    };
-    format!("{what}, each held {hold}; the plan shows one load")
+    }];
+    parts.push(format!("each held {}", show::duration(course.hold)));
+    if course.repeat > 1 {
+        parts.push(format!("{} times over", show::count(u64::from(course.repeat))));
+    }
+    for (asked, words) in [
+        (course.shuffle.is_some(), "in random order"),
+        (course.down, "then down the same way"),
+        (course.overload, "then overload on purpose, and recovery"),
+    ] {
+        parts.extend(asked.then(|| words.to_owned()));
+    }
+    let label = report::printable(&target.label, 200);
+    let words =
+        format!("{label}: {}; the plan shows the highest load that is known", parts.join(", "));
+    let mut text = wrapped("# ", words.split(' '));
+    if let (Range::Given(levels), None) = (&course.range, &course.find)
+        && levels.len() > 1
+    {
+        let unit = if course.axis == Axis::Population { "users: " } else { "" };
+        let levels = levels.iter().map(number).collect::<Vec<_>>().join(", ");
+        text.push_str(&wrapped("#   ", format!("{unit}{levels}").split(' ')));
+    }
+    text
+}
+
+/// Words in lines of at most [`COLUMNS`], each below a mark.
+fn wrapped<'a>(mark: &str, words: impl Iterator<Item = &'a str>) -> String {
+    let mut lines = vec![mark.to_owned()];
+    for word in words {
+        let line = lines.last_mut().expect("there is a first line");
+        let begun = line.len() > mark.len();
+        match begun && line.len() + 1 + word.len() > COLUMNS {
+            true => lines.push(format!("{mark}{word}")),
+            false => line.push_str(&if begun { format!(" {word}") } else { word.to_owned() }),
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comment_is_wrapped() {
+        let numbers = (1..=30).map(|n| format!("{}/s,", n * 10)).collect::<Vec<_>>().join(" ");
+        let text = wrapped("#   ", numbers.split(' '));
+        assert_eq!(text.lines().count(), 3, "{text}");
+        assert!(text.lines().all(|line| line.starts_with("#   ") && line.len() <= COLUMNS));
+        let again: Vec<&str> = text.split_whitespace().filter(|word| *word != "#").collect();
+        assert_eq!(again.join(" "), numbers);
+        let long = "x".repeat(100);
+        assert_eq!(wrapped("# ", [long.as_str(), "y"].into_iter()), format!("# {long}\n# y\n"));
+    }
 }

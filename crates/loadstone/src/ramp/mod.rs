@@ -139,7 +139,8 @@ fn print_plans(task: &RampTask) -> Result<Code, Failure> {
     let mut text = String::new();
     for target in &task.targets {
         let toml = plan::to_toml(&target.plan, plan::Secrets::Masked);
-        text.push_str(&format!("# {}: {}\n{toml}", target.label, assemble::steps_in_words(target)));
+        let gap = if text.is_empty() { "" } else { "\n" };
+        text.push_str(&format!("{gap}{}{toml}", assemble::steps_comment(target)));
     }
     crate::print(text.as_bytes())
 }

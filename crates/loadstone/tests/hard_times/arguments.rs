@@ -1,7 +1,11 @@
 //! Any command line ends in one of the promised exit codes.
 
-use crate::support::{Site, finish, program};
+use crate::support::{Ran, Site, finish, program};
 use proptest::prelude::*;
+use proptest::sample::select;
+use std::path::Path;
+use std::sync::LazyLock;
+use tempfile::TempDir;
 
 /// Options that take a value.
 const VALUED: &[&str] = &[
@@ -154,15 +158,189 @@ const VALUES: &[&str] = &[
     "localhost",
 ];
 
+/// Options that write, or keep, with what they may name: files of the test's own folder, devices that
+/// keep nothing, and what cannot be.
+const WRITERS: &[&str] = &["--json", "--csv", "--html", "--hdr", "--log", "--store"];
+const FILES: &[&str] = &[
+    "-",
+    "",
+    "out",
+    "kept.db",
+    "other.db",
+    ":memory:",
+    "none",
+    "no/such/file",
+    ".",
+    "/dev/null",
+    "/dev/full",
+    "site.sock",
+];
+
+/// Options of `ramp`, with loads that are soon over.
+const RAMP_VALUED: &[&str] =
+    &["--from", "--to", "--step", "--factor", "--find", "--slo", "--repeat"];
+const RAMP_VALUES: &[&str] = &[
+    "0",
+    "1",
+    "2",
+    "3",
+    "-1",
+    "1.5",
+    "10/s",
+    "60/s",
+    "1e300/s",
+    "NaN",
+    "inf",
+    "",
+    "x",
+    "p99<50ms",
+    "failures<50%",
+    "p99<1ns",
+    "capacity",
+];
+const RAMP_SWITCHES: &[&str] = &["--population", "--shuffle", "--down", "--no-overload", "-q"];
+
+const COMPARE_VALUED: &[&str] =
+    &["--blocks", "--fail-if", "--a-command", "--b-command", "--ready", "--sut", "--repeat"];
+const COMPARE_VALUES: &[&str] = &[
+    "0",
+    "4",
+    "5",
+    "1001",
+    "-1",
+    "x",
+    "",
+    " ",
+    "p99 +5%",
+    "p99 -5%",
+    "throughput -3%",
+    "p50 +0%",
+    "exit 3",
+    "sleep 50 & exit",
+    "30ms",
+    "0s",
+];
+const COMPARE_SWITCHES: &[&str] = &["--force", "-q", "--print-plan", "--percentiles"];
+
+/// What names a kept result, or nothing.
+const RESULTS: &[&str] = &[
+    "last",
+    "last~0",
+    "last~1",
+    "last~99999999999",
+    "run-1",
+    "1",
+    "run-2",
+    "ramp-1",
+    "run-0",
+    "-1",
+    "",
+    "tag",
+    "kept.db",
+    "other.db",
+    "/dev/null",
+    "a,b",
+    "run-1,run-1,run-1,run-1",
+    "\u{1}x",
+];
+const RUNS_WORDS: &[&str] = &["list", "show", "tag", "untag", "delete", "export", "import", "x"];
+const READ_OPTIONS: &[&str] =
+    &["--json", "--csv", "--html", "--md", "--store", "--name", "--tag", "--kind", "--since", "-n"];
+const READ_VALUES: &[&str] = &["run", "ramp", "compare", "1h", "99999999d", "2026-11-20", "0", "2"];
+const READ_SWITCHES: &[&str] = &["-q", "--percentiles", "--plan", "--yes"];
+
+/// `--name=value`, or `-nvalue`.
+fn joined((name, value): (&str, &str)) -> String {
+    let equals = if name.starts_with("--") { "=" } else { "" };
+    format!("{name}{equals}{value}")
+}
+
+fn one_of(
+    names: &'static [&'static str],
+    values: &'static [&'static str],
+) -> impl Strategy<Value = String> {
+    (select(names), select(values)).prop_map(joined)
+}
+
+fn switch(names: &'static [&'static str]) -> impl Strategy<Value = String> {
+    select(names).prop_map(str::to_owned)
+}
+
 fn one_option() -> impl Strategy<Value = String> {
-    let joined = |(name, value): (&str, &str)| {
-        let equals = if name.starts_with("--") { "=" } else { "" };
-        format!("{name}{equals}{value}")
-    };
-    let valued = (prop::sample::select(VALUED), prop::sample::select(VALUES)).prop_map(joined);
-    let bound = (prop::sample::select(BOUNDS), prop::sample::select(BOUND_VALUES)).prop_map(joined);
-    let switch = prop::sample::select(SWITCHES).prop_map(str::to_owned);
-    prop_oneof![6 => valued, 1 => bound, 2 => switch]
+    prop_oneof![
+        6 => one_of(VALUED, VALUES),
+        1 => one_of(BOUNDS, BOUND_VALUES),
+        2 => switch(SWITCHES),
+        1 => one_of(WRITERS, FILES),
+    ]
+}
+
+fn ramp_option() -> impl Strategy<Value = String> {
+    prop_oneof![
+        5 => one_of(RAMP_VALUED, RAMP_VALUES),
+        2 => switch(RAMP_SWITCHES),
+        1 => one_of(WRITERS, FILES),
+        1 => switch(SWITCHES),
+    ]
+}
+
+fn compare_option() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => one_of(COMPARE_VALUED, COMPARE_VALUES),
+        2 => switch(COMPARE_SWITCHES),
+        1 => one_of(WRITERS, FILES),
+        1 => switch(SWITCHES),
+    ]
+}
+
+fn read_word() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => switch(RESULTS),
+        2 => one_of(READ_OPTIONS, READ_VALUES),
+        2 => one_of(READ_OPTIONS, FILES),
+        1 => switch(READ_SWITCHES),
+    ]
+}
+
+/// A folder with a store in it, and a result in that.
+static KEPT: LazyLock<TempDir> = LazyLock::new(|| {
+    let (folder, site) = (tempfile::tempdir().unwrap(), Site::start(&[]));
+    let url = site.url("/hw");
+    let words = ["run", "-c", "1", "-n", "8", "-q", "--store", "kept.db", &url];
+    let mut command = program(&words);
+    command.current_dir(folder.path());
+    finish(command, b"").expect(&[0, 4]);
+    folder
+});
+
+/// Runs a command line in a folder of its own, beside a store with a result. However it ends, nothing
+/// panics, and who is refused is told why.
+fn promised(args: &[String], codes: &[i32]) -> Result<Ran, TestCaseError> {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(KEPT.path().join("kept.db"), folder.path().join("kept.db")).unwrap();
+    let mut command = program(args);
+    command.current_dir(folder.path()).env("XDG_DATA_HOME", folder.path());
+    let ran = finish(command, b"");
+    prop_assert!(codes.contains(&ran.code), "{args:?} gives {}: {}", ran.code, ran.stderr);
+    prop_assert!(!ran.stderr.contains("panicked"), "{args:?}: {}", ran.stderr);
+    prop_assert!(ran.code != 2 || !ran.stderr.is_empty(), "{args:?} is refused without a word");
+    for device in ["/dev/null-journal", "/dev/full-journal", "/dev/null-wal"] {
+        prop_assert!(!Path::new(device).exists(), "{args:?} makes {device}");
+    }
+    Ok(ran)
+}
+
+const MEASURED: &[i32] = &[0, 1, 2, 3, 4, 5];
+/// Who only reads has no connection to miss, and judges nothing.
+const READ: &[i32] = &[0, 2, 5];
+
+/// Adds options that the line does not have yet, so that it is over soon.
+fn bounded(args: &mut Vec<String>, bounds: &[(&str, &str)]) {
+    for (name, value) in bounds {
+        if !args.iter().any(|arg| arg.starts_with(name)) {
+            args.extend([(*name).to_owned(), (*value).to_owned()]);
+        }
+    }
 }
 
 proptest! {
@@ -175,20 +353,54 @@ proptest! {
     ) {
         let site = Site::start(&[]);
         let scheme = if secure { "https" } else { "http" };
-        let url = format!("{scheme}://{}/hw", site.authority());
         let mut args: Vec<String> = vec!["run".into()];
         args.extend(options);
-        // bounds, where the options set none
-        for (name, value) in [("-d", "30ms"), ("-n", "20"), ("--timeout", "1s")] {
-            if !args.iter().any(|arg| arg.starts_with(name)) {
-                args.extend([name.to_owned(), value.to_owned()]);
-            }
-        }
-        args.push(url);
-        let ran = finish(program(&args), b"");
-        prop_assert!((0..=5).contains(&ran.code), "{args:?} gives {}: {}", ran.code, ran.stderr);
-        prop_assert!(!ran.stderr.contains("panicked"), "{args:?}: {}", ran.stderr);
-        // who is refused is told why
-        prop_assert!(ran.code != 2 || !ran.stderr.is_empty(), "{args:?} is refused without a word");
+        bounded(&mut args, &[("-d", "30ms"), ("-n", "20"), ("--timeout", "1s")]);
+        args.push(format!("{scheme}://{}/hw", site.authority()));
+        promised(&args, MEASURED)?;
+    }
+
+    #[test]
+    fn any_look_at_results_ends_in_a_promised_way(
+        command in select(&["report", "runs", "runs", "compare"][..]),
+        task in select(RUNS_WORDS),
+        words in prop::collection::vec(read_word(), 0..5),
+    ) {
+        let mut args = vec![command.to_owned()];
+        args.extend((command == "runs").then(|| task.to_owned()));
+        args.extend(words);
+        bounded(&mut args, &[("--store", "kept.db")]);
+        // a comparison of stored runs is judged as they were
+        promised(&args, if command == "compare" { MEASURED } else { READ })?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 30, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_ramp_ends_in_a_promised_way(options in prop::collection::vec(ramp_option(), 0..5)) {
+        let site = Site::start(&[]);
+        let mut args = vec!["ramp".to_owned()];
+        args.extend(options);
+        let to = if args.iter().any(|arg| arg == "--population") { "3" } else { "60/s" };
+        let times = [("--to", to), ("--hold", "20ms"), ("--settle", "30ms"), ("--timeout", "1s")];
+        bounded(&mut args, &times);
+        args.push(site.url("/hw"));
+        promised(&args, MEASURED)?;
+    }
+
+    #[test]
+    fn any_comparison_ends_in_a_promised_way(
+        options in prop::collection::vec(compare_option(), 0..5),
+        targets in 0..3_usize,
+    ) {
+        let site = Site::start(&[]);
+        let mut args = vec!["compare".to_owned()];
+        args.extend(options);
+        let bounds = [("-d", "20ms"), ("-n", "5"), ("-c", "1"), ("--blocks", "5"), ("--timeout", "1s")];
+        bounded(&mut args, &bounds);
+        args.extend((0..targets).map(|_| site.url("/hw")));
+        promised(&args, MEASURED)?;
     }
 }

@@ -1,6 +1,6 @@
 //! What is run, and what is written.
 
-use super::ENDED;
+use super::{ENDED, words};
 use crate::support::{Site, number, run, text};
 use serde_json::Value;
 
@@ -26,8 +26,7 @@ fn ramp(args: &[&str]) -> Value {
 fn a_population_at_a_server_that_serves_one_at_a_time() {
     let site = Site::start(&[("service", "5ms")]);
     let url = site.url("/hw");
-    let report =
-        ramp(&["--population", "--from", "1", "--to", "4", "--step", "1", "--repeat", "2", &url]);
+    let report = ramp(&words("--population --from 1 --to 4 --step 1 --repeat 2", &url));
     assert_eq!(text(&report, "/schema"), "loadstone.ramp/1");
     assert_eq!(text(&report, "/axis"), "population");
     assert_eq!(levels(&report, "up"), [1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0]);
@@ -45,17 +44,8 @@ fn a_population_at_a_server_that_serves_one_at_a_time() {
 #[test]
 fn up_and_down_beyond_and_back() {
     let site = Site::start(&[("service", "20ms")]);
-    let report = ramp(&[
-        "--from",
-        "10/s",
-        "--to",
-        "200/s",
-        "--factor",
-        "4",
-        "--down",
-        "--overload",
-        &site.url("/hw"),
-    ]);
+    let report =
+        ramp(&words("--from 10/s --to 200/s --factor 4 --down --overload", &site.url("/hw")));
     assert_eq!(levels(&report, "up"), [10.0, 40.0, 160.0, 200.0]);
     assert_eq!(levels(&report, "down"), [200.0, 160.0, 40.0, 10.0]);
     // with a knee there is an overload, and after it a recovery
@@ -100,22 +90,8 @@ fn a_search_ends_at_an_objective_that_always_holds() {
 #[test]
 fn an_objective_that_is_never_met_is_missed() {
     let site = Site::start(&[("service", "5ms")]);
-    let found = run(&[
-        "ramp",
-        "--population",
-        "--from",
-        "1",
-        "--to",
-        "2",
-        "--hold",
-        "200ms",
-        "--slo",
-        "p99<1ms",
-        "--json",
-        "-",
-        &site.url("/hw"),
-    ]);
-    let found = found.expect(&[1, 4]);
+    let line = "ramp --population --from 1 --to 2 --hold 200ms --slo p99<1ms --json -";
+    let found = run(&words(line, &site.url("/hw"))).expect(&[1, 4]);
     let report = found.json();
     assert!(steps(&report).iter().all(|step| step["met"] == false), "{report:#}");
     if found.code == 1 {
@@ -129,22 +105,10 @@ fn a_shuffled_ramp_has_the_same_steps_in_the_order_of_its_seed() {
     let site = Site::start(&[]);
     let url = site.url("/hw");
     let order = |seed: &str| {
-        let args = [
-            "--population",
-            "--from",
-            "1",
-            "--to",
-            "6",
-            "--step",
-            "1",
-            "--shuffle",
-            "--hold",
-            "50ms",
-            "--seed",
-            seed,
-            &url,
-        ];
-        levels(&run(&[&["ramp", "--json", "-"][..], &args].concat()).expect(ENDED).json(), "up")
+        let line =
+            "ramp --json - --population --from 1 --to 6 --step 1 --shuffle --hold 50ms --seed";
+        let all = [words(line, seed), vec![&url]].concat();
+        levels(&run(&all).expect(ENDED).json(), "up")
     };
     let (one, two) = (order("1"), order("2"));
     assert_eq!(one, order("1"));
@@ -154,7 +118,6 @@ fn a_shuffled_ramp_has_the_same_steps_in_the_order_of_its_seed() {
     assert_eq!(sorted, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
 }
 
-/// The server is at rest when a step begins: no step finds a call of the one before.
 #[test]
 fn files_hold_a_row_per_step_and_a_page() {
     let site = Site::start(&[]);
@@ -162,26 +125,9 @@ fn files_hold_a_row_per_step_and_a_page() {
     let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
     let (csv, html, json) = (path("r.csv"), path("r.html"), path("r.json"));
     let url = site.url("/hw");
-    let found = run(&[
-        "ramp",
-        "--population",
-        "--from",
-        "1",
-        "--to",
-        "3",
-        "--step",
-        "1",
-        "--hold",
-        "100ms",
-        "--csv",
-        &csv,
-        "--html",
-        &html,
-        "--json",
-        &json,
-        &url,
-    ]);
-    let found = found.expect(ENDED);
+    let steps_of = words("ramp --population --from 1 --to 3 --step 1 --hold 100ms", &url);
+    let files = ["--csv", &csv, "--html", &html, "--json", &json];
+    let found = run(&[&steps_of[..], &files].concat()).expect(ENDED);
     let lines = std::fs::read_to_string(&csv).unwrap();
     assert_eq!(lines.lines().count(), 4, "{lines}");
     assert!(std::fs::read_to_string(&html).unwrap().contains("<svg"));

@@ -12,3 +12,8 @@ mod wrong;
 
 /// Codes of a ramp that came to its end: on a busy machine no step may be usable (4).
 const ENDED: &[i32] = &[0, 4];
+
+/// A command line as it is typed, and what has no place in one: a URL.
+fn words<'a>(line: &'a str, last: &'a str) -> Vec<&'a str> {
+    line.split_whitespace().chain([last]).collect()
+}

@@ -1,5 +1,6 @@
 //! Targets that die or are not there, a signal in the middle, results that cannot be written.
 
+use super::words;
 use crate::support::{Site, free_port, program, run, text};
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::Stdio;
@@ -8,24 +9,8 @@ use std::time::{Duration, Instant};
 #[test]
 fn a_target_that_dies_leaves_what_is_known() {
     let site = Site::start(&[("die-after", "120"), ("service", "1ms")]);
-    let found = run(&[
-        "ramp",
-        "--population",
-        "--from",
-        "1",
-        "--to",
-        "20",
-        "--step",
-        "1",
-        "--hold",
-        "100ms",
-        "--settle",
-        "300ms",
-        "--json",
-        "-",
-        &site.url("/hw"),
-    ]);
-    let report = found.expect(&[4]).json();
+    let line = "ramp --population --from 1 --to 20 --step 1 --hold 100ms --settle 300ms --json -";
+    let report = run(&words(line, &site.url("/hw"))).expect(&[4]).json();
     let ended = text(&report, "/ended_early");
     assert!(ended.contains("the target died"), "{ended}");
     assert!(ended.contains(" of 20"), "{ended}");
@@ -50,9 +35,8 @@ fn a_closed_port_is_no_connection() {
 fn a_signal_ends_the_ramp_with_a_report() {
     let site = Site::start(&[("service", "2ms")]);
     let url = site.url("/hw");
-    let args =
-        ["ramp", "--population", "--from", "1", "--to", "3", "--hold", "1m", "--json", "-", &url];
-    let mut command = program(&args);
+    let line = "ramp --population --from 1 --to 3 --hold 1m --json -";
+    let mut command = program(&words(line, &url));
     let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let limit = Instant::now() + Duration::from_secs(60);
     while site.served().requests < 50 {
@@ -88,8 +72,8 @@ fn a_result_that_cannot_be_written_is_said_first() {
 fn a_full_disk_is_told() {
     let site = Site::start(&[]);
     let url = site.url("/hw");
-    let args = ["ramp", "--population", "--to", "1", "--hold", "50ms", "--csv", "/dev/full", &url];
-    let found = run(&args).expect(&[5]);
+    let line = "ramp --population --to 1 --hold 50ms --csv /dev/full";
+    let found = run(&words(line, &url)).expect(&[5]);
     assert!(found.stderr.contains("/dev/full"), "{}", found.stderr);
     assert!(found.stdout.contains("Steps"), "the text comes all the same: {}", found.stdout);
 }

@@ -1,5 +1,6 @@
 //! Wrong input: a message that names it and the way out, exit code 2, and nothing sent.
 
+use super::words;
 use crate::support::run;
 
 #[test]
@@ -50,21 +51,22 @@ fn what_cannot_be() {
 
 #[test]
 fn the_plan_can_be_read_before() {
-    let found = run(&[
-        "ramp",
-        "--print-plan",
-        "--from",
-        "10/s",
-        "--to",
-        "30/s",
-        "--step",
-        "10/s",
-        "a=http://h/?x=1",
-    ]);
-    let found = found.expect(&[0]);
+    let line = "ramp --print-plan --from 10/s --to 30/s --step 10/s";
+    let found = run(&words(line, "a=http://h/?x=1")).expect(&[0]).stdout;
     assert!(
-        found.stdout.starts_with("# a: steps of 10/s, 20/s, 30/s, each held 5.00 s"),
-        "{found:#?}"
+        found.starts_with("# a: 3 steps, each held 5.00 s; the plan shows the highest"),
+        "{found}"
     );
-    assert!(found.stdout.contains("http://h/?x=1"), "{found:#?}");
+    assert!(found.contains("\n#   10/s, 20/s, 30/s\n"), "{found}");
+    assert!(found.contains("http://h/?x=1"), "{found}");
+    // many of them are wrapped, and what is printed is a plan
+    let line =
+        "ramp --print-plan --population --from 1 --to 900 --step 3 --repeat 2 --down --shuffle";
+    let found = run(&words(line, "http://127.0.0.1:1/")).expect(&[0]).stdout;
+    assert!(found.lines().all(|line| line.chars().count() <= 80), "{found}");
+    let told = found.replace("\n#", "").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("2 times over, in random order, then down the same way"), "{told}");
+    assert!(told.contains("users: 1, 4, 7, 10,") && told.contains(" 895, 898, 900"), "{told}");
+    let plan: toml::Table = found.parse().unwrap();
+    assert_eq!(plan["load"]["users"].as_integer(), Some(900));
 }

@@ -101,8 +101,10 @@ fn tone(one: &Difference) -> Tone {
     }
 }
 
-/// Farthest that the axis of differences reaches.
+/// Farthest that the axis of differences reaches: +200 %. What lies beyond is marked at its edge. Nothing
+/// falls by more than all it has.
 const REACH_MAX: f64 = 2.0;
+const FALL_MAX: f64 = 1.0;
 
 /// Each ratio as a point with its interval, and the noise floor behind it.
 fn forest(report: &CompareReport) -> Markup {
@@ -114,7 +116,7 @@ fn forest(report: &CompareReport) -> Markup {
     let ends = rows.iter().flat_map(|one| [one.relative, one.low, one.high, one.noise]);
     let reach = ends.filter(|end| end.is_finite()).fold(0.01, |most: f64, end| most.max(end.abs()));
     let reach = (reach * 1.05).min(REACH_MAX);
-    let scale = Scale::exact(-reach, reach, AXIS);
+    let scale = Scale::exact(-reach.min(FALL_MAX), reach, AXIS);
     let bottom = HEAD + ROW * rows.len() as f64;
     html! {
         figure {
@@ -132,7 +134,7 @@ fn forest(report: &CompareReport) -> Markup {
                         text x=(x) y="16" text-anchor="middle" { (percent(tick)) }
                     }
                     @for (n, one) in rows.iter().enumerate() {
-                        (row_of_forest(one, HEAD + ROW * (n as f64 + 0.5), &scale))
+                        (row_of_forest(one, HEAD + ROW * (n as f64 + 0.5), &scale, reach))
                     }
                 }
             }
@@ -147,10 +149,11 @@ fn percent(share: f64) -> String {
     format!("{sign}{percent} %")
 }
 
-fn row_of_forest(one: &Difference, y: f64, scale: &Scale) -> Markup {
+fn row_of_forest(one: &Difference, y: f64, scale: &Scale, reach: f64) -> Markup {
     let class = tone(one).class();
     let noise = Some(one.noise).filter(|noise| noise.is_finite());
     let ends = one.low.is_finite() && one.high.is_finite();
+    let beyond = beyond(one, reach);
     html! {
         text x=(coordinate(AXIS.0 - 16.0)) y=(coordinate(y)) dy="4" text-anchor="end" { (one.figure) }
         @if let Some(noise) = noise {
@@ -163,9 +166,42 @@ fn row_of_forest(one: &Difference, y: f64, scale: &Scale) -> Markup {
                 d=(format!("M{} {y}H{}", coordinate(scale.place(one.low)),
                     coordinate(scale.place(one.high)))) {}
         }
-        circle class=(format!("fill {class}")) cx=(coordinate(scale.place(one.relative)))
-            cy=(coordinate(y)) r="4.5" {}
+        @if one.relative <= reach {
+            circle class=(format!("fill {class}")) cx=(coordinate(scale.place(one.relative)))
+                cy=(coordinate(y)) r="4.5" {}
+        }
+        @if one.relative > reach || (ends && one.high > reach) {
+            path class=(format!("fill {class} beyond"))
+                d=(format!("M{0} {1}L{2} {y}L{0} {3}Z", coordinate(AXIS.1), coordinate(y - 6.0),
+                    coordinate(AXIS.1 + ARROW), coordinate(y + 6.0))) {}
+        }
+        @if !beyond.is_empty() {
+            text class="beyond" x=(coordinate(AXIS.1 - 4.0)) y=(coordinate(y - 5.0)) text-anchor="end" {
+                (beyond)
+            }
+        }
     }
+}
+
+/// Length of the arrow behind the axis's end.
+const ARROW: f64 = 12.0;
+
+/// What of a difference the axis cannot show, in words.
+fn beyond(one: &Difference, reach: f64) -> String {
+    let change = |share: f64| amount(share, one.points);
+    let point = (one.relative > reach).then(|| change(one.relative));
+    let end = one.high.is_finite() && one.high > reach;
+    let end = end.then(|| format!("to {}", change(one.high)));
+    let noise = one.noise.is_finite() && one.noise > reach;
+    let noise =
+        noise.then(|| format!("A to itself ±{}", change(one.noise).trim_start_matches('+')));
+    let moved = [point, end].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    [Some(moved), noise]
+        .into_iter()
+        .flatten()
+        .filter(|text| !text.is_empty())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn table(report: &CompareReport) -> Markup {

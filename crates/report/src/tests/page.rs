@@ -378,3 +378,20 @@ fn the_page_of_a_torture_says_what_was_found() {
     });
     assert!(well.contains("<strong>NO FINDING</strong>") && !well.contains("<figure"), "{well}");
 }
+
+/// Eight times the time is no point at +200 %.
+#[test]
+fn a_difference_beyond_the_axis_is_marked_with_its_size() {
+    let far = crate::compare::html(&sessions::session(8.0, 0.2, &[]));
+    let marks: Vec<&str> = far.split(r#"<text class="beyond""#).skip(1).collect();
+    // the five times; throughput and goodput fall by 80 %, which the axis shows
+    assert_eq!(marks.len(), 5, "{far}");
+    for mark in &marks {
+        let told = mark.split(['>', '<']).nth(1).unwrap();
+        assert!(told.starts_with("+70") && told.contains(" to +7"), "{told}");
+    }
+    assert_eq!(far.matches(r#"beyond" d="M880"#).count(), 5, "an arrow each");
+    assert_eq!(far.matches("<circle").count(), 2, "a point for each of the others");
+    let near = crate::compare::html(&sessions::session(1.07, 0.96, &[]));
+    assert!(!near.contains("beyond"), "{near}");
+}
