@@ -285,6 +285,7 @@ fn run(field: &mut Field, only: &[&str]) -> RunResult {
         baseline: Nanos::SECOND,
         big: None,
         slots: None,
+        search: None,
     };
     session::run(&target(), &settings, &cases, field, &mut Unwatched)
 }

@@ -1,9 +1,13 @@
 //! What was seen, held against what may be seen. Pure: a conversation that was kept can be judged
 //! again by newer rules.
 
+mod again;
 mod class;
+mod kind;
 
+pub use again::{again, random};
 pub use class::Class;
+pub use kind::Kind;
 
 use crate::case::{Exchange, Level};
 use crate::replies::Answer;

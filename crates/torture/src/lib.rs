@@ -16,5 +16,6 @@ pub mod record;
 pub mod replies;
 pub mod safety;
 pub mod session;
+pub mod shrink;
 pub mod talk;
 pub mod text;

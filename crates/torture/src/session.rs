@@ -9,25 +9,31 @@ mod habits;
 mod lints;
 pub mod probes;
 mod random;
+mod replay;
 mod result;
+mod search;
 mod watcher;
 
 pub use baseline::{NOISE_FACTOR, NOISE_FLOOR};
 pub use habits::{Habits, ODDITIES};
+pub use replay::{Failure, ReplayResult, Replayed, Timing, Verdict, replay, shrink_failures};
 pub use result::{
     Baseline, CaseResult, ExchangeResult, Health, Kept, Measure, Probe, ProbeKind, RunResult, Seen,
     Unit,
 };
+pub use search::{Shrunk, TAIL_MAX};
 pub use watcher::{Execution, Unwatched, Watcher, Watchers};
 
 use crate::case::{Case, Exchange, Need, Step};
 use crate::judge::{self, Judgement, Outcome, Plain};
 use crate::safety::Governor;
+use crate::shrink::Budget;
 use crate::talk::{All, Director, End, Move, Script, Talk};
 use crate::text::{self, Values};
 use conduit::{OpenOptions, Peer};
 use lints::Lints;
 use probes::{Pattern, Probed, Probes, Probing};
+use search::Trail;
 use units::Nanos;
 
 /// Tries of an exchange that fails; it is a finding when it fails in most of them.
@@ -62,6 +68,9 @@ pub struct Settings {
     pub big: Option<String>,
     /// Connections that the server serves at once, where the user knows.
     pub slots: Option<u64>,
+    /// What may be spent on finding who did it, for each case, and on shrinking, for the whole run;
+    /// `None`: neither is done.
+    pub search: Option<Budget>,
 }
 
 /// Who is tested.
@@ -143,27 +152,10 @@ pub fn run(
     watcher: &mut dyn Watcher,
 ) -> RunResult {
     let start = world.now();
-    let mut runner = Runner {
-        target,
-        settings,
-        world,
-        watcher,
-        plain: Plain::default(),
-        start,
-        probing: settings.probing.clone(),
-        probes: Vec::new(),
-        lints: Lints::default(),
-        serial: 0,
-        remark: String::new(),
-        cases,
-        meter: families::Meter::default(),
-    };
+    let mut runner = Runner::new(target, settings, cases, world, watcher);
     let mut result = RunResult { slots_named: settings.slots, ..RunResult::default() };
     match runner.preconditions() {
-        Ok(plain) => {
-            runner.plain = plain;
-            runner.watcher.ready(&runner.plain);
-        }
+        Ok(plain) => runner.be_ready(plain),
         Err(why) => {
             result.ended_early = Some(why);
             result.end(runner.world.stopped());
@@ -198,6 +190,9 @@ pub fn run(
             break;
         }
     }
+    if result.ended_early.is_none() {
+        result.shrunk = runner.shrink_all();
+    }
     result.cases.sort_by(|one, other| one.case.id.cmp(&other.case.id));
     result.end(runner.world.stopped());
     result.took = runner.world.now() - start;
@@ -223,6 +218,35 @@ pub(crate) struct Runner<'a> {
     /// Everything that was asked for.
     cases: &'a [Case],
     meter: families::Meter,
+    trail: Trail,
+}
+
+impl<'a> Runner<'a> {
+    fn new(
+        target: &'a Target,
+        settings: &'a Settings,
+        cases: &'a [Case],
+        world: &'a mut dyn World,
+        watcher: &'a mut dyn Watcher,
+    ) -> Runner<'a> {
+        let start = world.now();
+        Runner {
+            target,
+            settings,
+            world,
+            watcher,
+            plain: Plain::default(),
+            start,
+            probing: settings.probing.clone(),
+            probes: Vec::new(),
+            lints: Lints::default(),
+            serial: 0,
+            remark: String::new(),
+            cases,
+            meter: families::Meter::default(),
+            trail: Trail::default(),
+        }
+    }
 }
 
 impl Runner<'_> {
@@ -306,6 +330,7 @@ impl Runner<'_> {
     fn case(&mut self, case: &Case, has: &[Need]) -> CaseResult {
         let start = self.world.now();
         let mut result = CaseResult::of(case);
+        self.trail.begin_case();
         let given = |need: &Need| match need {
             Need::Post => self.target.takes_bodies,
             Need::Tls => self.target.tls_name.is_some(),
@@ -341,6 +366,11 @@ impl Runner<'_> {
         if result.recovery.is_some() {
             result.outcome = result.outcome.max(Outcome::Fail);
         }
+        let late = result.recovery.is_some() || self.trail.lost_touch();
+        // what presses fails by its numbers, not by one conversation
+        if late && result.recovery != Some(None) && case.family.is_none() {
+            self.attribute(case, &mut result);
+        }
         result.took = self.world.now() - start;
         result
     }
@@ -354,7 +384,7 @@ impl Runner<'_> {
             let talk = self.hold(script.clone());
             let judgement = judge::judge(exchange, case.level, &talk, &self.plain);
             tries += 1;
-            self.watcher.execution(&Execution {
+            self.told(&Execution {
                 case,
                 name: &exchange.name,
                 attempt: tries,

@@ -58,6 +58,9 @@ pub(crate) struct TortureWhat {
     /// Also what presses: many slow connections, overload
     #[arg(long)]
     pub(crate) press: bool,
+    /// Neither shrink what random data failed, nor search for what made the server fail
+    #[arg(long)]
+    pub(crate) no_shrink: bool,
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse::count::<u64>)]
     pub(crate) seed: u64,

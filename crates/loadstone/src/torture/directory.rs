@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use torture::case::Case;
 use torture::judge::{Outcome, Plain};
 use torture::record::{self, Run, Transcript};
-use torture::session::{CaseResult, Execution, Kept, Probe, Target, Watcher};
+use torture::session::{CaseResult, Execution, Kept, Probe, Shrunk, Target, Watcher};
 use units::Nanos;
 
 /// Executions before a failure whose transcripts are kept with it.
@@ -220,6 +220,15 @@ impl Recorder {
         Ok(())
     }
 
+    fn shrank(&mut self, shrunk: &Shrunk, execution: &Execution<'_>) -> Result<()> {
+        let kept = self.kept.iter().find(|one| one.case == shrunk.case && one.name == shrunk.name);
+        let Some(kept) = kept else { return Ok(()) };
+        let folder = Path::new(&kept.folder);
+        let transcript = record::write(&Transcript::of(&self.run, execution));
+        write_whole(&folder.join("shrunk.lsw"), transcript.as_bytes())?;
+        write_whole(&folder.join("shrunk.bin"), &shrunk.bytes())
+    }
+
     fn case_over(&mut self, result: &CaseResult) -> Result<()> {
         if result.recovery.is_some() {
             self.keep_tail()?;
@@ -267,6 +276,10 @@ impl Watcher for Recorder {
 
     fn case(&mut self, result: &CaseResult) {
         self.attempt(|recorder| recorder.case_over(result));
+    }
+
+    fn shrunk(&mut self, shrunk: &Shrunk, execution: &Execution<'_>) {
+        self.attempt(|recorder| recorder.shrank(shrunk, execution));
     }
 }
 

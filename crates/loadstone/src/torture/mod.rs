@@ -18,6 +18,7 @@ use torture::judge::Outcome;
 use torture::safety::{Bounds, Class, Governor};
 use torture::session::probes::Probing;
 use torture::session::{self, CaseResult, RunResult, Settings, Stop, Watcher, Watchers, World};
+use torture::shrink::Budget;
 use units::Nanos;
 use url::Url;
 use world::Sockets;
@@ -108,7 +109,8 @@ fn run(args: &TortureArgs, url: &Url, cases: Vec<Case>) -> Result<Code, Failure>
     let mut progress = Progress::new(args.outputs.quiet, cases.len());
     let mut watchers = Watchers(vec![&mut progress]);
     watchers.0.extend(recorder.iter_mut().map(|one| one as &mut dyn Watcher));
-    report.result = session::run(&target, &settings(args), &cases, &mut sockets, &mut watchers);
+    report.result =
+        session::run(&target, &settings(args, class), &cases, &mut sockets, &mut watchers);
     drop(watchers);
     progress.finish();
     report.result.kept = recorder.as_ref().map(Recorder::kept).unwrap_or_default();
@@ -126,7 +128,18 @@ const BASELINE_QUICK: Nanos = Nanos::from_millis(500);
 const BASELINE: Nanos = Nanos::from_secs(2);
 const BASELINE_PRESS: Nanos = Nanos::from_secs(10);
 
-fn settings(args: &TortureArgs) -> Settings {
+/// Time for shrinking with `--quick`.
+const SEARCH_QUICK: Nanos = Nanos::from_secs(4);
+
+/// What may be spent on searches: they send what failed again and again, which is not for servers
+/// of others.
+fn search(args: &TortureArgs, class: Class) -> Option<Budget> {
+    let wanted = !args.what.no_shrink && matches!(class, Class::Local | Class::Private);
+    let span = if args.what.quick { SEARCH_QUICK } else { Budget::USUAL.span };
+    wanted.then_some(Budget { span, ..Budget::USUAL })
+}
+
+fn settings(args: &TortureArgs, class: Class) -> Settings {
     let executions_max = if args.what.quick { QUICK } else { u64::MAX };
     let baseline = match (args.what.quick, args.what.press) {
         (true, _) => BASELINE_QUICK,
@@ -140,6 +153,7 @@ fn settings(args: &TortureArgs) -> Settings {
         baseline,
         big: args.what.big.clone(),
         slots: args.what.slots,
+        search: search(args, class),
     }
 }
 

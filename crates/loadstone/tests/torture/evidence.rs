@@ -74,6 +74,11 @@ fn the_evidence_of_a_run_is_kept() {
     assert!(bytes.windows(3).any(|three| three == b"%00"), "{}", bytes.escape_ascii());
     assert!(fs::read_to_string(one.join("README")).unwrap().contains("failed in 3 of 3 tries"));
     assert!(fs::read_to_string(one.join("case.toml")).unwrap().starts_with("id = \"F-09\""));
+    let shrunk = failures.iter().map(|name| root.join("failures").join(name).join("shrunk.bin"));
+    let shrunk: Vec<Vec<u8>> = shrunk.filter_map(|path| fs::read(path).ok()).collect();
+    let told: Vec<String> = shrunk.iter().map(|bytes| bytes.escape_ascii().to_string()).collect();
+    // this server knows nothing but ends of heads and the NUL
+    assert_eq!(told, [r"%00\r\n\r\n"]);
     let wire = fs::read_to_string(one.join("wire.lsw")).unwrap();
     assert!(wire.starts_with("loadstone.wire/1\n") && wire.contains("\noutcome fail\n"), "{wire}");
 }

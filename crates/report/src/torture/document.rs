@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use torture::judge::Outcome;
 use torture::session::{
-    Baseline, CaseResult, ExchangeResult, Health, Measure, ProbeKind, RunResult, Unit, cost,
+    Baseline, CaseResult, ExchangeResult, Health, Kept, Measure, ProbeKind, RunResult, Shrunk,
+    Unit, cost,
 };
+use torture::shrink::Boundary;
 use units::Nanos;
 
 /// The version of the format that is written, and the only one that is read.
@@ -75,6 +77,43 @@ pub struct Document {
     #[serde(default)]
     pub costs: Vec<CostRow>,
     pub cases: Vec<CaseRow>,
+    /// The shortest that fails, of random data that failed.
+    #[serde(default)]
+    pub shrunk: Vec<ShrunkRow>,
+    /// Failures of which a folder was kept.
+    #[serde(default)]
+    pub kept: Vec<KeptRow>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShrunkRow {
+    pub case: String,
+    pub name: String,
+    /// In which way it fails.
+    pub kind: String,
+    /// The same for failures of one kind that shrink to the same.
+    pub bucket: String,
+    pub from_bytes: u64,
+    pub sent: String,
+    pub executions: u64,
+    /// The search came to its end, not its budget.
+    pub finished: bool,
+    pub boundaries: Vec<BoundaryRow>,
+}
+
+/// A length at which the outcome turns, in bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoundaryRow {
+    pub what: String,
+    pub passes: u64,
+    pub fails: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptRow {
+    pub case: String,
+    pub name: String,
+    pub folder: String,
 }
 
 /// What the probed page answers.
@@ -253,6 +292,8 @@ impl Document {
             limits: limits(result),
             costs: cost::costs(result).iter().map(CostRow::of).collect(),
             cases: result.cases.iter().map(CaseRow::of).collect(),
+            shrunk: result.shrunk.iter().map(ShrunkRow::of).collect(),
+            kept: result.kept.iter().map(KeptRow::of).collect(),
         }
     }
 }
@@ -378,6 +419,34 @@ impl HealthRow {
             rounds: health.rounds,
             control_denied: health.control_denied,
         }
+    }
+}
+
+impl ShrunkRow {
+    fn of(row: &Shrunk) -> ShrunkRow {
+        let boundary = |one: &Boundary| BoundaryRow {
+            what: one.what.to_owned(),
+            passes: one.passes as u64,
+            fails: one.fails as u64,
+        };
+        ShrunkRow {
+            case: row.case.clone(),
+            name: row.name.clone(),
+            kind: row.kind.to_string(),
+            bucket: row.bucket(),
+            from_bytes: row.from as u64,
+            sent: row.bytes().escape_ascii().to_string(),
+            executions: row.executions,
+            finished: row.finished,
+            boundaries: row.boundaries.iter().map(boundary).collect(),
+        }
+    }
+}
+
+impl KeptRow {
+    fn of(row: &Kept) -> KeptRow {
+        let (case, name, folder) = (row.case.clone(), row.name.clone(), row.folder.clone());
+        KeptRow { case, name, folder }
     }
 }
 

@@ -169,8 +169,12 @@ pub fn failure_text(kept: &Transcript, exchange: &ExchangeResult) -> String {
 }
 
 /// What lies in the folder of a failure.
-const FILES: [(&str, &str); 3] = [
+const FILES: [(&str, &str); 4] = [
     ("bytes.bin", "the bytes that were sent, pauses left out"),
     ("wire.lsw", "the conversation: what was sent and what came back, and when, as text"),
     ("case.toml", "the case: what is right, and the text that says so"),
+    (
+        "shrunk.bin",
+        "the fewest bytes that fail in the same way, where they were searched for; shrunk.lsw is their conversation",
+    ),
 ];

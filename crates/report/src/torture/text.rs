@@ -108,6 +108,9 @@ fn exchange(page: &mut Page, report: &Report, case: &CaseResult, exchange: &Exch
         // not wrapped: it is there to be copied
         page.line(&format!("    again     {line}"));
     }
+    if let Some(shrunk) = report.result.shrunk_of(&case.case.id, &exchange.name) {
+        page.wrapped("    shrunk    ", &words::shrunk(shrunk));
+    }
     if let Some(folder) = report.result.kept_folder(&case.case.id, &exchange.name) {
         page.line(&format!("    replay    loadstone torture replay {}", send::word(folder)));
     }

@@ -4,7 +4,10 @@ use super::Report;
 use crate::words::{counted, figure, seconds};
 use torture::judge::Outcome;
 use torture::safety::Class;
-use torture::session::{Baseline, CaseResult, Health, Measure, ProbeKind, RunResult, Seen, Unit};
+use torture::session::{
+    Baseline, CaseResult, Health, Measure, ProbeKind, RunResult, Seen, Shrunk, Unit,
+};
+use torture::shrink::Boundary;
 use units::{Nanos, show};
 
 /// Text that may hold what a server sent, fit for a terminal and a page: control characters and
@@ -284,4 +287,26 @@ pub(crate) fn untested(case: &CaseResult) -> Option<String> {
         case.outcome.id(),
         safe(&why.unwrap_or_else(|| "no reason kept".into()))
     ))
+}
+
+/// Bytes of what is left after shrinking that are shown.
+const SHRUNK_MAX: usize = 400;
+
+/// What random data shrank to.
+pub(crate) fn shrunk(shrunk: &Shrunk) -> String {
+    let bytes = shrunk.bytes();
+    let cut = if shrunk.finished { "" } else { "; the search was cut short" };
+    let sides: String = shrunk.boundaries.iter().map(boundary).collect();
+    format!(
+        "{} ({} of {} bytes, in {} conversations{cut}{sides}; bucket {})",
+        super::send::shown(&bytes, SHRUNK_MAX),
+        bytes.len(),
+        shrunk.from,
+        shrunk.executions,
+        shrunk.bucket()
+    )
+}
+
+fn boundary(one: &Boundary) -> String {
+    format!("; {}: {} bytes pass, {} fail", one.what, one.passes, one.fails)
 }

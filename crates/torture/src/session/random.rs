@@ -1,10 +1,11 @@
 //! Random data: many executions, of which those that fail are tried again.
 
+use super::search::Finding;
 use super::{CaseResult, ExchangeResult, Execution, PLAIN_DEADLINE, Runner, TRIES, spoken};
 use crate::case::{Case, Fuzz};
 use crate::fuzz::{self, Shot};
-use crate::judge::{self, Judgement, Outcome};
-use crate::talk::{End, Talk};
+use crate::judge::{self, Judgement, Kind, Outcome};
+use crate::talk::{End, Script, Talk};
 
 /// Executions that did not pass of which everything is kept.
 pub(super) const KEPT_MAX: usize = 20;
@@ -28,6 +29,7 @@ impl Runner<'_> {
             if judgement.outcome.is_well() || talk.end == End::Bounded {
                 continue;
             }
+            let kind = Kind::of(&talk, &self.plain);
             let mut kept = ExchangeResult {
                 name,
                 judgement,
@@ -38,7 +40,15 @@ impl Runner<'_> {
                 took: talk.over,
             };
             self.again(case, &shot, &mut kept);
-            failures += u64::from(kept.judgement.outcome == Outcome::Fail);
+            if kept.judgement.outcome == Outcome::Fail {
+                failures += 1;
+                let mut script = self.shot_script(&shot);
+                if kind == Kind::OutOfStep {
+                    script.grace = super::GRACE;
+                }
+                let (case, name) = (case.clone(), kept.name.clone());
+                self.trail.found(Finding { case, name, script, kind });
+            }
             result.outcome = result.outcome.max(kept.judgement.outcome);
             if result.exchanges.len() < KEPT_MAX {
                 result.exchanges.push(kept);
@@ -51,11 +61,16 @@ impl Runner<'_> {
         fuzz::shot(self.settings.seed, &case.id, case.version, fuzz, index, values, fields)
     }
 
-    fn fire(&mut self, case: &Case, name: &str, shot: &Shot, attempt: u32) -> (Talk, Judgement) {
+    fn shot_script(&mut self, shot: &Shot) -> Script {
         let mut script = self.bare(shot.moves.clone(), PLAIN_DEADLINE);
         script.methods.clone_from(&shot.methods);
         // the answer that follows shows whether the two sides still agree where messages end
         script.follow_up = (!shot.valid).then(|| super::habits::plain_request(self.target, ""));
+        script
+    }
+
+    fn fire(&mut self, case: &Case, name: &str, shot: &Shot, attempt: u32) -> (Talk, Judgement) {
+        let mut script = self.shot_script(shot);
         let mut talk = self.hold(script.clone());
         if judge::out_of_step(&talk, &self.plain).is_some() {
             // an answer to something surplus may have crossed the request that followed: this time
@@ -66,7 +81,7 @@ impl Runner<'_> {
         let judgement = fuzz::judge(shot, &talk, &self.plain);
         let (script, judged) = (&script, &judgement);
         let execution = Execution { case, name, attempt, script, talk: &talk, judgement: judged };
-        self.watcher.execution(&execution);
+        self.told(&execution);
         (talk, judgement)
     }
 

@@ -1,7 +1,7 @@
 //! What came of it all: of the run, of each case, of each exchange; the numbers that were measured
 //! and the probes of the server's health.
 
-use super::{Habits, Stop};
+use super::{Habits, Shrunk, Stop};
 use crate::case::Case;
 use crate::judge::{Judgement, Outcome, Plain};
 use crate::safety::Spent;
@@ -190,6 +190,8 @@ pub struct RunResult {
     /// Connections that the server serves at once, as the user named them.
     pub slots_named: Option<u64>,
     pub probes: Vec<Probe>,
+    /// The shortest that fails, of random data that failed: the first of each kind in each case.
+    pub shrunk: Vec<Shrunk>,
     /// Failures of which a folder was kept.
     pub kept: Vec<Kept>,
     /// Why nothing, or not everything, was tested.
@@ -201,6 +203,11 @@ pub struct RunResult {
 }
 
 impl RunResult {
+    /// What an exchange shrank to.
+    pub fn shrunk_of(&self, case: &str, name: &str) -> Option<&Shrunk> {
+        self.shrunk.iter().find(|shrunk| shrunk.case == case && shrunk.name == name)
+    }
+
     /// The folder of an exchange that was kept.
     pub fn kept_folder(&self, case: &str, name: &str) -> Option<&str> {
         let found = self.kept.iter().find(|kept| kept.case == case && kept.name == name);

@@ -1,6 +1,6 @@
 //! Who looks on while a run is under way: the run directory, the audit log, the progress line.
 
-use super::{CaseResult, Probe};
+use super::{CaseResult, Probe, Shrunk};
 use crate::case::Case;
 use crate::judge::{Judgement, Plain};
 use crate::talk::{Script, Talk};
@@ -34,6 +34,9 @@ pub trait Watcher {
 
     /// A case is over.
     fn case(&mut self, _result: &CaseResult) {}
+
+    /// A failure was shrunk; the execution is that of what is left.
+    fn shrunk(&mut self, _shrunk: &Shrunk, _execution: &Execution<'_>) {}
 }
 
 /// Nobody looks on.
@@ -71,5 +74,9 @@ impl Watcher for Watchers<'_> {
 
     fn case(&mut self, result: &CaseResult) {
         self.0.iter_mut().for_each(|one| one.case(result));
+    }
+
+    fn shrunk(&mut self, shrunk: &Shrunk, execution: &Execution<'_>) {
+        self.0.iter_mut().for_each(|one| one.shrunk(shrunk, execution));
     }
 }

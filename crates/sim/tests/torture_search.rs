@@ -1,0 +1,233 @@
+//! Failures that are sent again, attributed and shrunk, against servers whose defects are known.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
+
+use conduit::Peer;
+use sim::torture::{Field, Range};
+use sim::{Action, Admission, Client, Server, World};
+use std::net::SocketAddr;
+use torture::case::Case;
+use torture::catalogue;
+use torture::judge::{Kind, Outcome, Plain};
+use torture::range::{self, Defect, Defects};
+use torture::record::{self, Run, Transcript};
+use torture::session::{
+    self, Execution, Failure, ReplayResult, RunResult, Settings, Target, Timing, Unwatched,
+    Verdict, Watcher,
+};
+use torture::shrink::Budget;
+use torture::text::Values;
+use units::Nanos;
+
+fn target() -> Target {
+    Target {
+        peer: Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 80))),
+        tls_name: None,
+        values: Values {
+            path: range::PATH.into(),
+            host: "127.0.0.1".into(),
+            post: range::POST.into(),
+            marker: String::new(),
+        },
+        takes_bodies: true,
+        fields: String::new(),
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        seed: 1,
+        executions_max: 25,
+        baseline: Nanos::SECOND,
+        search: Some(Budget { executions: 1_000, span: Nanos::from_secs(600) }),
+        ..Settings::default()
+    }
+}
+
+fn only(ids: &[&str]) -> Vec<Case> {
+    let all = catalogue::cases().unwrap();
+    all.into_iter().filter(|case| ids.contains(&case.id.as_str())).collect()
+}
+
+fn field(server: Box<dyn Server>) -> Field {
+    Field::new(World::new(server, Nanos::from_millis(1), Nanos::from_secs(5_000)))
+}
+
+fn defective(defects: &[Defect]) -> Field {
+    let defects: Defects = defects.iter().copied().collect();
+    field(Box::new(Range::new(&defects)))
+}
+
+fn tested(mut world: Field, ids: &[&str]) -> RunResult {
+    session::run(&target(), &settings(), &only(ids), &mut world, &mut Unwatched)
+}
+
+#[test]
+fn random_data_shrinks_to_the_byte_that_fails() {
+    let result = tested(defective(&[Defect::FailsOnEncodedNul]), &["F-01", "F-09"]);
+    let told: Vec<String> = result
+        .shrunk
+        .iter()
+        .map(|one| {
+            assert!(one.finished && one.bytes().len() < one.from);
+            format!("{} {} {}", one.case, one.kind, one.bytes().escape_ascii())
+        })
+        .collect();
+    let shortest = r"500 GET /%00 HTTP/1.1\r\nHost:\r\n\r\n";
+    // two cases, one cause
+    assert_eq!(told, [format!("F-01 {shortest}"), format!("F-09 {shortest}")]);
+    assert_eq!(result.shrunk[0].bucket(), result.shrunk[1].bucket());
+}
+
+#[test]
+fn a_hang_shrinks_to_a_whole_request_that_hangs() {
+    let result = tested(defective(&[Defect::HangsOnEncodedNul]), &["F-01"]);
+    let [one] = &result.shrunk[..] else { panic!("{:?}", result.shrunk) };
+    assert_eq!(one.kind, Kind::Hang);
+    let bytes = one.bytes();
+    assert!(range::reacts(&bytes), "half a request: {}", bytes.escape_ascii());
+    assert!(bytes.len() < 60 && one.from > 60, "{}", bytes.escape_ascii());
+}
+
+#[test]
+fn nothing_is_shrunk_of_a_server_without_a_defect() {
+    let result = tested(defective(&[]), &["F-01", "F-07", "F-09"]);
+    assert!(result.shrunk.is_empty() && result.kept.is_empty());
+    let notes: Vec<&String> = result.cases.iter().flat_map(|case| &case.notes).collect();
+    assert_eq!(notes, Vec::<&String>::new());
+}
+
+/// Crashes on a percent-encoded NUL, and is there again two seconds later.
+struct Supervised {
+    back: Nanos,
+}
+
+impl Server for Supervised {
+    fn connect(&mut self, now: Nanos, _: Client) -> Admission {
+        if now < self.back { Admission::Refuse } else { Admission::Accept }
+    }
+
+    fn receive(&mut self, now: Nanos, _: Client, bytes: &[u8]) -> Vec<(Nanos, Action)> {
+        if bytes.windows(3).any(|three| three == b"%00") {
+            self.back = now + Nanos::from_secs(2);
+            return vec![(now, Action::Reset)];
+        }
+        let heads = bytes.windows(4).filter(|four| *four == b"\r\n\r\n").count();
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi".repeat(heads);
+        vec![(now, Action::Bytes(answer))]
+    }
+}
+
+#[test]
+fn what_crashes_a_server_is_named_and_shrunk() {
+    let result = tested(field(Box::new(Supervised { back: Nanos::ZERO })), &["F-09"]);
+    let case = &result.cases[0];
+    assert_eq!((case.outcome, &case.notes[..]), (Outcome::Fail, &[][..]));
+    let found = case.exchanges.iter().find(|one| one.name.starts_with("culprit: number"));
+    let culprit = found.unwrap_or_else(|| panic!("{:#?}", case.exchanges));
+    assert!(culprit.sent.windows(3).any(|three| three == b"%00"));
+    let lost: Vec<_> = result.shrunk.iter().filter(|one| one.kind == Kind::Lost).collect();
+    let [one] = &lost[..] else { panic!("{:?}", result.shrunk) };
+    // nothing that a right server would wait for the rest of
+    assert_eq!(one.bytes().escape_ascii().to_string(), r"%00\n");
+}
+
+#[test]
+fn several_that_crash_a_server_together_are_named_together() {
+    let result = tested(defective(&[Defect::CrashesOnThirdNul]), &["F-09"]);
+    let notes = &result.cases[0].notes;
+    let [note] = &notes[..] else { panic!("{notes:?}") };
+    assert!(note.contains("in this order, and after no fewer of them: F-09 number"), "{note}");
+}
+
+/// Keeps every conversation that failed.
+#[derive(Default)]
+struct Failed {
+    run: Run,
+    kept: Vec<Transcript>,
+}
+
+impl Watcher for Failed {
+    fn ready(&mut self, plain: &Plain) {
+        self.run.plain = plain.clone();
+    }
+
+    fn execution(&mut self, execution: &Execution<'_>) {
+        let known = |one: &Transcript| one.case == execution.case.id && one.name == execution.name;
+        if execution.judgement.outcome == Outcome::Fail && !self.kept.iter().any(known) {
+            self.kept.push(Transcript::of(&self.run, execution));
+        }
+    }
+}
+
+/// Failures of a server, as they are after they were written and read.
+fn failures(defect: Defect, cases: &[Case]) -> Vec<Failure> {
+    let mut failed = Failed::default();
+    session::run(&target(), &settings(), cases, &mut defective(&[defect]), &mut failed);
+    let again = |kept: Transcript| {
+        let transcript = record::read(&record::write(&kept)).unwrap();
+        let case = cases.iter().find(|case| case.id == kept.case).unwrap().clone();
+        Failure { transcript, case }
+    };
+    failed.kept.into_iter().map(again).collect()
+}
+
+fn replayed(failures: &[Failure], mut world: Field) -> ReplayResult {
+    let settings = Settings::default();
+    session::replay(&target(), &settings, failures, (3, Timing::Kept), &mut world, &mut Unwatched)
+}
+
+#[test]
+fn a_failure_replays_as_a_failure_and_as_fixed_once_it_is() {
+    let cases: Vec<Case> = catalogue::cases()
+        .unwrap()
+        .into_iter()
+        .filter(|case| "FS".contains(case.group()) && case.family.is_none())
+        .collect();
+    // one switch in four, of those that fail requests one by one and always
+    let now_and_then = [Defect::FailsNowAndThen, Defect::CrashesOnThirdNul];
+    let sampled = Defect::ALL
+        .iter()
+        .filter(|defect| defect.kind() == range::Kind::Syntax && !now_and_then.contains(defect));
+    let mut replays = 0;
+    for defect in sampled.step_by(4) {
+        let kept = failures(*defect, &cases);
+        let verdicts = |result: ReplayResult| -> Vec<Verdict> {
+            assert_eq!(result.ended_early, None, "{}", defect.id());
+            result.rows.iter().map(|row| row.verdict).collect()
+        };
+        replays += kept.len();
+        let failing = verdicts(replayed(&kept, defective(&[*defect])));
+        assert_eq!(failing, vec![Verdict::Failing; kept.len()], "{}", defect.id());
+        let fixed = verdicts(replayed(&kept, defective(&[])));
+        assert_eq!(fixed, vec![Verdict::Fixed; kept.len()], "{}", defect.id());
+    }
+    assert!(replays > 30, "{replays}");
+}
+
+#[test]
+fn a_failure_that_comes_and_goes_is_flaky() {
+    let kept = failures(Defect::FailsOnEncodedNul, &only(&["F-09"]));
+    // every tenth connection fails, and most of the others do not
+    let settings = Settings::default();
+    let result = session::replay(
+        &target(),
+        &settings,
+        &kept[..1],
+        (40, Timing::Asap),
+        &mut defective(&[Defect::FailsNowAndThen]),
+        &mut Unwatched,
+    );
+    let row = &result.rows[0];
+    assert_eq!(row.verdict, Verdict::Flaky);
+    assert!(row.failed > 0 && row.failed < row.tries, "{} of {}", row.failed, row.tries);
+}
+
+#[test]
+fn nobody_there_is_said() {
+    let kept = failures(Defect::FailsOnEncodedNul, &only(&["F-09"]));
+    let dead = field(Box::new(Supervised { back: Nanos::NEVER }));
+    let result = replayed(&kept, dead);
+    assert!(result.rows.is_empty());
+    assert!(result.ended_early.unwrap().starts_with("no connection"));
+}

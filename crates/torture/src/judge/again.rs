@@ -1,0 +1,31 @@
+//! Judging a conversation by what its case says now, whoever had it and whenever.
+
+use super::{Judgement, Plain, judge};
+use crate::case::Case;
+use crate::fuzz::{self, Shot};
+use crate::talk::{Script, Talk};
+
+/// Judges the exchange of this name; `None` where the case judges by code, or has no such exchange.
+pub fn again(
+    case: &Case,
+    name: &str,
+    script: &Script,
+    talk: &Talk,
+    plain: &Plain,
+) -> Option<Judgement> {
+    if let Some(exchange) = case.exchanges.iter().find(|exchange| exchange.name == name) {
+        return Some(judge(exchange, case.level, talk, plain));
+    }
+    case.fuzz.as_ref().map(|_| random(script, talk, plain))
+}
+
+/// Judges random data: nothing that a server may do is expected of it.
+pub fn random(script: &Script, talk: &Talk, plain: &Plain) -> Judgement {
+    let shot = Shot {
+        moves: script.steps.clone(),
+        methods: script.methods.clone(),
+        // data that is no valid request is followed by one that is
+        valid: script.follow_up.is_none(),
+    };
+    fuzz::judge(&shot, talk, plain)
+}
