@@ -141,7 +141,11 @@ fn header(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
     let [load, state] =
         Layout::horizontal([Constraint::Fill(1), Constraint::Length(width)]).areas(second);
     let (run, runs) = model.subject.repeat;
-    let which = if runs > 1 { format!("run {run} of {runs}   ") } else { String::new() };
+    let which = match &model.subject.climb {
+        Some(climb) => format!("{}   ", printable(&climb.step)),
+        None if runs > 1 => format!("run {run} of {runs}   "),
+        None => String::new(),
+    };
     let room = usize::from(area.width.saturating_sub(width + 2));
     let load_text = shortened(format!("{which}{}", model.subject.load), room);
     frame.render_widget(Line::styled(load_text, look.faint()), load);
@@ -158,10 +162,13 @@ fn shortened(text: String, room: usize) -> String {
 }
 
 fn headline_left(model: &Model, look: Look) -> Line<'static> {
-    // a control character in a name must not reach the terminal
-    let shown = |c: char| if c.is_control() { '?' } else { c };
-    let name: String = model.subject.name.chars().map(shown).collect();
+    let name = printable(&model.subject.name);
     Line::from(vec![Span::styled("loadstone ", look.faint()), Span::styled(name, look.strong())])
+}
+
+/// A control character in a name must not reach the terminal.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 /// The phase that the run is in, and how much of it is left.
@@ -172,6 +179,10 @@ fn progress(model: &Model, look: Look) -> Line<'static> {
     let time = |seconds: f64| show::duration(Nanos::from_secs_f64(seconds.max(0.0)));
     let (phase, rest) = match (model.latest.is_some_and(|s| s.warm_up), model.subject.span_s) {
         (true, _) => ("warm-up", format!("{} left of it", time(-passed))),
+        // of a ramp's step the last answers are the beginning of the rest before the next one
+        (false, Some(span)) if passed >= span && model.subject.climb.is_some() => {
+            ("coming to rest", format!("{} measured", time(span)))
+        }
         (false, Some(span)) if passed >= span => {
             ("waiting for the last answers", format!("{} measured", time(span)))
         }

@@ -22,6 +22,19 @@ pub struct Subject {
     pub calls_max: Option<u64>,
     /// Which run of how many, counted from 1.
     pub repeat: (u32, u32),
+    /// The ramp that the run is a step of.
+    pub climb: Option<Climb>,
+}
+
+/// A ramp as far as it has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Climb {
+    /// Which step this is: "step 7 of 20, search".
+    pub step: String,
+    /// The steps so far in their order: load, achieved, p99, as texts.
+    pub steps: Vec<[String; 3]>,
+    /// What they say together: "knee 190/s".
+    pub known: Vec<String>,
 }
 
 /// The verdict as it would be if the run ended now, and its objectives.

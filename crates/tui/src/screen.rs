@@ -5,7 +5,7 @@ use crate::draw::{Look, draw};
 use crate::model::{Judged, Model, Subject};
 use anyhow::Context;
 use ratatui::Terminal;
-use ratatui::backend::CrosstermBackend;
+use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::crossterm::execute;
@@ -181,8 +181,10 @@ fn act(event: &Event, terminal: &mut Out, shared: &Shared, look: &mut Look, stop
         Wanted::Help => look.help = !look.help,
         Wanted::NoHelp => look.help = false,
         Wanted::Redraw => {
-            // an error shows at the next drawing
-            terminal.clear().ok();
+            // Terminal::clear asks where the cursor is and does nothing where nobody answers; an
+            // empty picture has the next one drawn whole. An error shows at the next drawing.
+            let emptied = terminal.backend_mut().clear();
+            emptied.and_then(|()| terminal.draw(|_| {}).map(drop)).ok();
         }
         Wanted::Nothing => {}
     }

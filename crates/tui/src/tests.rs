@@ -1,6 +1,6 @@
 use crate::model::HISTORY_MAX;
 use crate::screen::{Wanted, wanted};
-use crate::{Judged, Look, Model, Subject, draw};
+use crate::{Climb, Judged, Look, Model, Subject, draw};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -29,7 +29,38 @@ fn subject() -> Subject {
         span_s: Some(120.0),
         calls_max: None,
         repeat: (1, 1),
+        climb: None,
     }
+}
+
+/// The seventh step of a ramp.
+fn climbing() -> Model {
+    let step = |n: u32| {
+        let load = f64::from(n * 50);
+        let p99 = Nanos::from_millis(u64::from(2 * n));
+        [units::show::rate(load), units::show::rate(load - 1.0), units::show::duration(p99)]
+    };
+    let climb = Climb {
+        step: "step 7 of 20".into(),
+        steps: (1..=6).map(step).collect(),
+        known: vec!["peak 299/s".into(), "no knee yet".into()],
+    };
+    let mut model = busy();
+    model.subject.load = "open loop at 350/s, constant gaps, 5 s".into();
+    model.subject.span_s = Some(120.0);
+    model.subject.climb = Some(climb);
+    model
+}
+
+#[test]
+fn a_step_of_a_ramp() {
+    insta::assert_snapshot!(grid(&climbing(), (80, 24), LOOK));
+}
+
+#[test]
+fn a_step_of_a_ramp_on_a_large_terminal() {
+    let shown = grid(&climbing(), (130, 30), LOOK);
+    assert!(shown.contains("Curve so far") && shown.contains("Failures by class"), "{shown}");
 }
 
 /// Second `index` of a load of 2,000 a second that slows down in the middle.

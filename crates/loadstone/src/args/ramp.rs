@@ -28,7 +28,6 @@ use units::{Nanos, Rate};
     mut_arg("once", |arg| arg.hide(true)),
     mut_arg("hdr", |arg| arg.hide(true)),
     mut_arg("log", |arg| arg.hide(true)),
-    mut_arg("live", |arg| arg.hide(true)),
     after_help = "\
 Examples:
   loadstone ramp http://localhost:8080/          find the knee by itself
@@ -170,7 +169,6 @@ impl RampArgs {
             (request.once, "--once: the steps of a ramp end by time; leave it out"),
             (output.hdr.is_some(), "--hdr is for single runs; give --json, which has every step"),
             (output.log.is_some(), "--log is for single runs; a ramp writes --json and --csv"),
-            (output.live, "--live shows single runs; a ramp shows its steps on one line"),
             (many && reads, "standard input can be read for one target only; give a file"),
             (
                 self.targets.len() > TARGETS_MAX,

@@ -27,6 +27,9 @@ pub(crate) struct DemoArgs {
     /// Verdict and headline only
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
+    /// Show the run on the whole terminal while it goes on; q stops it
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) live: bool,
     #[command(flatten)]
     pub(crate) store: super::StoreArgs,
 }
@@ -53,6 +56,7 @@ impl DemoArgs {
             json: self.json,
             html: Some(self.html),
             quiet: self.quiet,
+            live: self.live,
             store: self.store.store,
             ..Outputs::default()
         };

@@ -16,6 +16,7 @@ use sample::FailureClass;
 use stats::Objective;
 use stats::curve::{Axis, Curve, Point, as_before};
 use std::sync::Arc;
+use tui::Climb;
 use units::{Nanos, Rate, show};
 
 /// Rows of a recovery hold about so many calls, within these bounds.
@@ -38,6 +39,7 @@ pub(super) struct Lane {
     /// Asked for before its turn: what follows an overload follows at once.
     next: Option<Errand>,
     steps: usize,
+    so_far: Vec<Point>,
     /// Median response time of the lowest step so far, with its level.
     lowest: Option<(f64, Nanos)>,
     overload_ended_unix_s: f64,
@@ -76,6 +78,7 @@ impl Lane {
             agenda: Agenda::new(asked.course.clone()),
             next: None,
             steps: 0,
+            so_far: Vec::new(),
             lowest: None,
             overload_ended_unix_s: f64::NAN,
             recovery_s: f64::NAN,
@@ -194,20 +197,65 @@ impl Lane {
         let before = self.lowest.map(|(_, median)| median);
         let heading = self.heading(errand);
         let mut watcher = |setup: &Setup| -> Box<dyn Watcher> {
-            let calls = setup.requests_max();
-            let live = Live::new(self.quiet, Some(errand.hold), calls, None);
-            let live = live.headed(heading.clone());
+            let live: Box<dyn Watcher> = match &session.view {
+                Some(view) => {
+                    let known = session.calibration.as_ref();
+                    let climb = self.climb(errand);
+                    Box::new(view.watch_step(setup, &self.target, known, &self.objectives, climb))
+                }
+                None => {
+                    let calls = setup.requests_max();
+                    let live = Live::new(self.quiet, Some(errand.hold), calls, None);
+                    Box::new(live.headed(heading.clone()))
+                }
+            };
             match before.filter(|_| recovery) {
                 Some(before) => Box::new(UntilAsBefore { live, before, series: Vec::new() }),
-                None => Box::new(live),
+                None => live,
             }
         };
         session.trial(&self.target, &change, &mut watcher)
     }
 
+    /// The ramp as far as it has come, for the view of the next step.
+    fn climb(&self, errand: &Errand) -> Climb {
+        let row = |point: &Point| {
+            let p99 = match point.p99_s.is_finite() {
+                true => show::duration(Nanos::from_secs_f64(point.p99_s)),
+                false => "-".to_owned(),
+            };
+            let load = match self.axis {
+                Axis::Rate => show::rate(point.level),
+                Axis::Population => show::count(point.level as u64),
+            };
+            [load, show::rate(point.achieved_per_s.round()), p99]
+        };
+        let curve = self.agenda.curve();
+        let load = |at: f64| report::ramp::load(self.axis, at);
+        let mut known = vec![match &curve.knee {
+            Some(knee) => format!("knee {}", load(knee.at.at)),
+            None => "no knee yet".to_owned(),
+        }];
+        known.extend(curve.peak.map(|peak| format!("peak {}", show::rate(peak.at.round()))));
+        let found = curve.capacity.filter(|found| !found.objectives.is_empty());
+        known.extend(found.map(|found| format!("capacity {}", load(found.at.at))));
+        let purpose = match errand.purpose {
+            Purpose::Up => String::new(),
+            other => format!(", {}", other.id()),
+        };
+        let name = if self.many { format!("{}: ", self.label) } else { String::new() };
+        let step = format!("{name}step {}{}{purpose}", self.steps + 1, self.of_all());
+        Climb { step, steps: self.so_far.iter().map(row).collect(), known }
+    }
+
+    /// ` of 20`; nothing where it is not known before.
+    fn of_all(&self) -> String {
+        self.agenda.known_length().map_or_else(String::new, |all| format!(" of {all}"))
+    }
+
     /// `step 7 of 20  190/s  `.
     fn heading(&self, errand: &Errand) -> String {
-        let of = self.agenda.known_length().map_or_else(String::new, |all| format!(" of {all}"));
+        let of = self.of_all();
         let name = if self.many { format!("{}  ", self.label) } else { String::new() };
         let purpose = match errand.purpose {
             Purpose::Up => "",
@@ -226,6 +274,7 @@ impl Lane {
         // a step that was broken off says nothing of its load
         if !measurement.interrupted {
             self.agenda.told(errand, point);
+            self.so_far.push(point);
             self.remember(errand, &run, &point);
         }
         let (label, purpose, repeat) = (self.row, errand.purpose, errand.repeat);

@@ -11,6 +11,7 @@ use crate::run::keeping::{self, Keeper, Keeping};
 use crate::run::meters::Meters;
 use crate::run::output;
 use crate::run::trial::{Reached, Session, reach};
+use crate::run::view::{self, View};
 use lane::{Lane, Outcome};
 use report::RunReport;
 use report::ramp::{RampReport, Step};
@@ -24,6 +25,7 @@ pub(crate) fn ramp(args: RampArgs) -> Result<Code, Failure> {
         return print_plans(&task);
     }
     output::check(&task.outputs)?;
+    view::check(&task.outputs)?;
     crate::run::sut::check(task.outputs.sut.as_ref())?;
     let keeper = Keeper::open(task.outputs.store.as_ref())?;
     let mut session = Session::new();
@@ -44,7 +46,10 @@ pub(crate) fn ramp(args: RampArgs) -> Result<Code, Failure> {
         }
     }
     session.keeping = keep(keeper, &task, &session, started_unix_s)?;
+    session.view = open_view(&task)?;
     let climbed = climb(&session, &mut lanes);
+    // the report goes to the terminal that was there before
+    session.view = None;
     session.meters.take().into_iter().for_each(Meters::close);
     let keeping = std::mem::replace(&mut session.keeping, Keeping::nowhere());
     let steps = match climbed {
@@ -63,6 +68,13 @@ pub(crate) fn ramp(args: RampArgs) -> Result<Code, Failure> {
         written.and(keeping.finish_ramp(&report, task.outputs.quiet))?;
     }
     Ok(exit_code(&report))
+}
+
+/// Takes the terminal for `--live`.
+fn open_view(task: &RampTask) -> Result<Option<View>, Failure> {
+    let first = task.targets.first().filter(|_| task.outputs.live);
+    let climb = || tui::Climb { step: "before the first step".to_owned(), ..tui::Climb::default() };
+    first.map(|target| View::open(&target.plan, &target.name, Some(climb()))).transpose()
 }
 
 /// Makes room for the ramp in the store.

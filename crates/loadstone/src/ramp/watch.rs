@@ -1,8 +1,7 @@
-//! What watches a step: the live line, and in a recovery the end of it.
+//! What watches a step: the live line or view, and in a recovery the end of it.
 
-use crate::run::live::Live;
 use crate::run::threads::Watcher;
-use engine::Order;
+use engine::{Order, Row};
 use sample::CallRecord;
 use stats::curve::as_before;
 use stats::{Second, Snapshot};
@@ -10,7 +9,7 @@ use units::Nanos;
 
 /// Ends the run as soon as the server answers as before.
 pub(super) struct UntilAsBefore {
-    pub(super) live: Live,
+    pub(super) live: Box<dyn Watcher>,
     /// Median response time before the overload.
     pub(super) before: Nanos,
     pub(super) series: Vec<Second>,
@@ -20,6 +19,10 @@ impl Watcher for UntilAsBefore {
     fn second(&mut self, second: &Second, total: &Snapshot) {
         self.series.push(*second);
         self.live.second(second, total);
+    }
+
+    fn row(&mut self, row: &Row) {
+        self.live.row(row);
     }
 
     fn calls(&mut self, calls: &[CallRecord]) -> anyhow::Result<()> {
@@ -35,5 +38,9 @@ impl Watcher for UntilAsBefore {
 
     fn end(&mut self) {
         self.live.end();
+    }
+
+    fn close(&mut self) -> anyhow::Result<()> {
+        self.live.close()
     }
 }

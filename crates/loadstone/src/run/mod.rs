@@ -13,7 +13,7 @@ mod scripted;
 pub(crate) mod sut;
 pub(crate) mod threads;
 pub(crate) mod trial;
-mod view;
+pub(crate) mod view;
 pub(crate) mod watchers;
 
 use crate::args::{Outputs, Sink};
@@ -111,7 +111,7 @@ pub(crate) fn run(mut plan: Plan, outputs: &Outputs) -> Result<Code, Failure> {
         deliver(&report, outputs, keeper.run(name, &plan, &environment)?)?;
         return Ok(Code::NoConnection);
     }
-    let view = outputs.live.then(|| View::open(&plan, name)).transpose()?;
+    let view = outputs.live.then(|| View::open(&plan, name, None)).transpose()?;
     let keeping = keeper.run(name, &plan, &environment)?;
     let onlookers = Onlookers { view, meters, keeping, name: name.to_owned() };
     let mut stages = Stages::default();

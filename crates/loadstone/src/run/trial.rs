@@ -67,6 +67,8 @@ pub(crate) struct Session {
     trials: Cell<usize>,
     /// Figures for others while a trial goes on.
     pub(crate) meters: Option<super::meters::Meters>,
+    /// The terminal that shows each trial while it goes on.
+    pub(crate) view: Option<super::view::View>,
 }
 
 impl Session {
@@ -79,6 +81,7 @@ impl Session {
             keeping: Keeping::nowhere(),
             trials: Cell::new(0),
             meters: None,
+            view: None,
         }
     }
 

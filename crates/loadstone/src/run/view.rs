@@ -3,6 +3,7 @@
 use super::measure::{printed_quantiles, verdict};
 use super::prepare::Prepared;
 use super::threads::Watcher;
+use super::trial::Target;
 use crate::args::Outputs;
 use crate::calibration::Calibration;
 use crate::exit::Failure;
@@ -10,10 +11,10 @@ use engine::{Intention, Row, Setup};
 use plan::Plan;
 use report::SloResult;
 use sample::CallRecord;
-use stats::{Measurement, Second, Snapshot};
+use stats::{Measurement, Objective, Second, Snapshot};
 use std::io::IsTerminal;
 use std::rc::Rc;
-use tui::{Judged, Look, Screen, Subject};
+use tui::{Climb, Judged, Look, Screen, Subject};
 use units::Nanos;
 
 /// That there is a terminal for `--live`.
@@ -45,15 +46,20 @@ pub(crate) struct View {
 }
 
 impl View {
+    /// `climb`: the ramp that the runs are steps of.
+    ///
     /// # Errors
     /// The terminal refuses.
-    pub(crate) fn open(plan: &Plan, name: &str) -> Result<View, Failure> {
+    pub(crate) fn open(plan: &Plan, name: &str, climb: Option<Climb>) -> Result<View, Failure> {
+        // a ramp's load is told by each of its steps
+        let load = if climb.is_some() { String::new() } else { report::load_in_words(plan) };
         let subject = Subject {
             name: name.to_owned(),
-            load: report::load_in_words(plan),
+            load,
             span_s: plan.stop.duration.map(Nanos::as_secs_f64),
             calls_max: None,
             repeat: (1, plan.measure.repeat.max(1)),
+            climb,
         };
         let style = super::output::style(false, false);
         let color = !super::output::no_color();
@@ -78,10 +84,43 @@ impl View {
         let mut subject = self.subject.clone();
         subject.calls_max = setup.requests_max();
         subject.repeat.0 = repeat + 1;
+        self.begin(subject, setup, prepared, calibration, setup.plan.clone())
+    }
+
+    /// What shows a step of a ramp: of the target `name`, judged by `objectives`.
+    pub(crate) fn watch_step(
+        &self,
+        setup: &Setup,
+        target: &Target,
+        calibration: Option<&Calibration>,
+        objectives: &[Objective],
+        climb: Climb,
+    ) -> Shown {
+        let mut plan = setup.plan.clone();
+        plan.measure.slo = objectives.to_vec();
+        let subject = Subject {
+            name: target.name.clone(),
+            load: report::load_in_words(&plan),
+            span_s: plan.stop.duration.map(Nanos::as_secs_f64),
+            calls_max: setup.requests_max(),
+            repeat: (1, 1),
+            climb: Some(climb),
+        };
+        self.begin(subject, setup, &target.prepared, calibration, plan)
+    }
+
+    fn begin(
+        &self,
+        subject: Subject,
+        setup: &Setup,
+        prepared: &Prepared,
+        calibration: Option<&Calibration>,
+        plan: Plan,
+    ) -> Shown {
         self.screen.begin(subject);
         Shown {
             screen: self.screen.clone(),
-            plan: setup.plan.clone(),
+            plan,
             prepared: prepared.clone(),
             calibration: calibration.cloned(),
             intention: Intention::of(setup),

@@ -1,4 +1,4 @@
-//! `run --live` on a real terminal, made by script(1): what is drawn, the keys, and that the terminal
+//! `run --live`, `ramp --live` and `demo --live` on a real terminal, made by script(1): what is drawn, the keys, and that the terminal
 //! is given back.
 
 use crate::support::{Site, program, run};
@@ -26,13 +26,15 @@ struct Terminal {
 impl Terminal {
     /// Runs `loadstone ARGS`, then tells whether the terminal takes lines again (`icanon`).
     fn start(args: &str) -> Terminal {
-        let loadstone = program::<&str>(&[]).get_program().to_string_lossy().into_owned();
+        let plain = program::<&str>(&[]);
+        let loadstone = plain.get_program().to_string_lossy().into_owned();
         let line = format!(
             "stty rows 24 cols 80; sh -c 'echo pid $$ .; exec {loadstone} {args}'; code=$?; \
              stty -a | tr ';' '\\n' | tr ' ' '\\n' | grep icanon; exit $code"
         );
         let mut child = Command::new("script")
             .args(["-qefc", &line, "/dev/null"])
+            .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
             .env("TERM", "xterm-256color")
             .env("SHELL", "/bin/sh")
             .stdin(Stdio::piped())
@@ -55,6 +57,18 @@ impl Terminal {
     #[track_caller]
     fn wait_for(&mut self, text: &str) {
         while !self.seen.contains(text) {
+            let more = self.from.recv_timeout(WAIT_MAX);
+            let more = more.unwrap_or_else(|_| panic!("{text:?} never came: {}", self.seen));
+            self.seen.push_str(&String::from_utf8_lossy(&more));
+        }
+    }
+
+    /// Has everything drawn anew until it shows `text`: otherwise only what changes is sent.
+    #[track_caller]
+    fn wait_for_whole(&mut self, text: &str) {
+        while !self.seen.contains(text) {
+            // the program may be gone: what was sent before is still read
+            self.keys.as_mut().unwrap().write_all(b"\x0c").ok();
             let more = self.from.recv_timeout(WAIT_MAX);
             let more = more.unwrap_or_else(|_| panic!("{text:?} never came: {}", self.seen));
             self.seen.push_str(&String::from_utf8_lossy(&more));
@@ -140,6 +154,46 @@ fn signals_give_the_terminal_back() {
         let (code, _) = terminal.end();
         assert!([130, 4].contains(&code), "{code}");
     }
+}
+
+#[test]
+fn a_ramp_shows_its_steps_and_what_is_known_of_the_curve() {
+    let site = Site::start(&[]);
+    let steps = "--population --from 1 --to 3 --step 1 --hold 4s --think 10ms --no-overload";
+    let args = format!("ramp --live {steps} --slo \"p50<10s\" {}", site.url("/hw"));
+    let mut terminal = Terminal::start(&args);
+    for part in ["before the first step", "Curve so far", "achieved"] {
+        terminal.wait_for(part);
+    }
+    for part in ["step 1 of 3", "knee", "p50<10s"] {
+        terminal.wait_for_whole(part);
+    }
+    terminal.wait_for_whole("step 2 of 3");
+    let (code, report) = terminal.end();
+    assert!([0, 1, 4].contains(&code), "{code}: {report}");
+    assert!(report.contains("Steps"), "{report}");
+}
+
+#[test]
+fn a_key_stops_a_ramp_with_its_report() {
+    let site = Site::start(&[]);
+    let steps = "--population --from 1 --to 3 --step 1 --hold 10m --think 10ms";
+    let mut terminal = Terminal::start(&format!("ramp --live {steps} {}", site.url("/hw")));
+    terminal.wait_for("measuring");
+    terminal.press("q");
+    let (code, report) = terminal.end();
+    assert!([130, 4].contains(&code), "{code}: {report}");
+}
+
+#[test]
+fn the_demo_can_be_watched() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let args = format!("demo --live -d 2s --rate 50/s --html {}", page.display());
+    let mut terminal = Terminal::start(&args);
+    terminal.wait_for("Failures by class");
+    let (code, report) = terminal.end();
+    assert!([0, 4].contains(&code) && report.contains("the same as a page"), "{code}: {report}");
 }
 
 #[test]

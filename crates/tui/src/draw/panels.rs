@@ -1,7 +1,7 @@
 //! Tables: the load, response times, failures and the phases of a call.
 
 use super::Look;
-use crate::model::{Model, Times};
+use crate::model::{Climb, Model, Times};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -17,6 +17,7 @@ const PHASES_WIDTH: u16 = 30;
 const LOAD_NAME: usize = 9;
 const TIMES_NAME: usize = 5;
 const PHASES_NAME: usize = 8;
+const STEPS_NAME: usize = 6;
 /// From here on the phases have a column of their own.
 const FOUR_COLUMNS: u16 = 120;
 
@@ -43,7 +44,12 @@ pub(super) fn panels(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Loo
     .areas(area);
     table(frame, left, "Load", (LOAD_NAME, load(model)), look);
     table(frame, middle, "Response time", (TIMES_NAME, times(model)), look);
-    if phases_width > 0 {
+    if let Some(climb) = &model.subject.climb {
+        if phases_width > 0 {
+            failures(frame, failures_area, model, Vec::new(), look);
+        }
+        curve(frame, if phases_width > 0 { phases_area } else { failures_area }, climb, look);
+    } else if phases_width > 0 {
         failures(frame, failures_area, model, Vec::new(), look);
         table(frame, phases_area, "Phases of a call", (PHASES_NAME, phases(model)), look);
     } else {
@@ -101,6 +107,20 @@ fn phases(model: &Model) -> Vec<Row> {
         [s(name), show::duration(times.p50), show::duration(times.p99)]
     };
     std::iter::once(row("", "p50", "p99")).chain(model.so_far.phases.iter().map(line)).collect()
+}
+
+/// The last steps of a ramp, and what all of them say.
+fn curve(frame: &mut Frame<'_>, area: Rect, climb: &Climb, look: Look) {
+    let inner = usize::from(area.width.saturating_sub(2));
+    let space = usize::from(area.height.saturating_sub(2)).saturating_sub(climb.known.len() + 1);
+    let fitting = climb.steps.len().min(space);
+    let mut rows = vec![row("load", "achieved", "p99")];
+    rows.extend_from_slice(&climb.steps[climb.steps.len() - fitting..]);
+    let mut lines = columns(rows, STEPS_NAME, inner, look);
+    lines.resize(space + 1, Line::default());
+    lines.extend(climb.known.iter().map(|text| Line::raw(text.clone())));
+    let text = Paragraph::new(lines);
+    frame.render_widget(text.block(look.block(Line::from(" Curve so far "))), area);
 }
 
 /// `below`: lines at the bottom of the same panel.
