@@ -1,6 +1,6 @@
 //! Continuous integration: the cheapest check first, the same steps at the desk.
 
-use crate::{licences, packages, shell, tidy};
+use crate::{licences, packages, shell, tidy, truths};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -18,6 +18,8 @@ const STEPS: &[Step] = &[
     }),
     ("deny", licences::run),
     ("test", |root| tests(root, &["--locked".to_owned()])),
+    // real servers, the rows that end soon
+    ("truths", |root| truths::run(root, &truths::Options::ci())),
     ("doc", |root| {
         let mut doc = cargo(root);
         doc.env("RUSTDOCFLAGS", "-D warnings");

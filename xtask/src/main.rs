@@ -16,6 +16,7 @@ mod perf;
 mod shell;
 mod tidy;
 mod truth;
+mod truths;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -52,6 +53,8 @@ enum Command {
     Bench(bench::Options),
     /// Hold the measured times against a reference client on a server that freezes
     Truth(truth::Options),
+    /// Torture real servers whose behaviour is known, and write docs/truths.md
+    Truths(truths::Options),
     /// Static binary, tarball with checksums, .deb, in dist/
     Dist,
     /// Run every fuzz target for a moment, or replay the corpora
@@ -83,6 +86,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Bless { args } => ci::bless(&root, &args),
         Command::Bench(options) => bench::run(&root, &options),
         Command::Truth(options) => truth::run(&root, &options),
+        Command::Truths(options) => truths::run(&root, &options),
         Command::Dist => dist::run(&root),
         Command::Fuzz(options) => fuzz::run(&root, &options),
         Command::Guide(options) => guide::run(&root, &options),

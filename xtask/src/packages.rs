@@ -16,10 +16,12 @@ const NEEDS: &[(&str, &str)] = &[
     ("httperf", "httperf"),
     // a network namespace that loses packets
     ("ip", "iproute2"),
+    ("lighttpd", "lighttpd"),
     ("make", "make"),
     ("nft", "nftables"),
     ("nginx", "nginx-light"),
     ("openssl", "openssl"),
+    ("python3", "python3"),
     // a terminal for the live view
     ("script", "bsdutils"),
     ("siege", "siege"),
@@ -34,8 +36,16 @@ const POLICY: &str = "/usr/sbin/policy-rc.d";
 /// # Errors
 /// [`Missing`] when something is missing and we are not allowed to install it; or apt-get failed.
 pub(crate) fn install() -> anyhow::Result<()> {
+    install_these(NEEDS)
+}
+
+/// Installs what is missing of these, programs with their packages.
+///
+/// # Errors
+/// As [`install`].
+pub(crate) fn install_these(needs: &[(&str, &str)]) -> anyhow::Result<()> {
     let absent: Vec<(&str, &str)> =
-        NEEDS.iter().copied().filter(|(program, _)| !is_there(program)).collect();
+        needs.iter().copied().filter(|(program, _)| !is_there(program)).collect();
     if absent.is_empty() {
         return Ok(());
     }

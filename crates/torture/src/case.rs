@@ -80,6 +80,8 @@ impl Level {
 pub enum Need {
     /// A page that takes bodies, named by the user.
     Post,
+    /// That page does not answer before the body has come: what it was sent matters to it.
+    Reading,
     /// A page that tells what it was sent.
     Echo,
     /// The probed page answers to ranges with 206.
@@ -94,6 +96,7 @@ impl Need {
     pub fn id(self) -> &'static str {
         match self {
             Need::Post => "post",
+            Need::Reading => "reading",
             Need::Echo => "echo",
             Need::Ranges => "ranges",
             Need::Validators => "validators",
@@ -105,6 +108,7 @@ impl Need {
     pub fn missing(self) -> &'static str {
         match self {
             Need::Post => "no page that takes bodies is named (--post PATH)",
+            Need::Reading => "answered early: the page for bodies does not wait for them",
             Need::Echo => "no page that tells what it was sent is named (--echo PATH)",
             Need::Ranges => "the probed page does not answer to ranges",
             Need::Validators => "the probed page has neither ETag nor Last-Modified",

@@ -58,7 +58,7 @@ pub enum Act {
 /// Whether a server without a defect has something to do about these bytes: it answers, or ends the
 /// connection. Otherwise it waits for the rest of a message.
 pub fn reacts(bytes: &[u8]) -> bool {
-    let mut server = connection::Connection::new(&Defects::new(), Nanos::ZERO, 1);
+    let mut server = connection::Connection::new(&Defects::new(), Nanos::ZERO);
     !server.receive(Nanos::ZERO, bytes).is_empty()
 }
 

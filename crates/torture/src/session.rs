@@ -46,6 +46,8 @@ const PLAIN_DEADLINE: Nanos = Nanos::from_secs(5);
 pub const GATE: Nanos = Nanos::from_secs(30);
 /// Probes of a run that are kept.
 pub const PROBES_MAX: usize = 100_000;
+/// How long a body is withheld, to see whether the server waits for it.
+const WITHHELD: Nanos = Nanos::from_millis(500);
 const GATE_EVERY: Nanos = Nanos::from_millis(200);
 
 /// How long a connection is watched after its last answer, for answers that nobody asked for.
@@ -169,6 +171,7 @@ pub fn run(
     result.post_trouble = runner.post_trouble();
     if target.takes_bodies && result.post_trouble.is_none() {
         has.push(Need::Post);
+        has.extend(runner.reads_bodies().then_some(Need::Reading));
     }
     result.baseline = Some(runner.baseline());
     let mut cases: Vec<&Case> = cases.iter().collect();
@@ -313,14 +316,26 @@ impl Runner<'_> {
         if !target.takes_bodies {
             return None;
         }
-        let (path, host, ours) = (&target.values.post, &target.values.host, &target.fields);
-        let head =
-            format!("POST {path} HTTP/1.1\r\nHost: {host}\r\n{ours}Content-Length: 1\r\n\r\nx");
-        let mut script = self.bare(vec![Move::Send(head.into_bytes())], PLAIN_DEADLINE);
-        script.methods = vec!["POST".to_owned()];
-        let talk = self.hold(script);
+        let talk = self.post("x", PLAIN_DEADLINE);
         let taken = talk.replies.answers.first().is_some_and(|answer| answer.status < 400);
         (!taken).then(|| judge::seen(&talk))
+    }
+
+    /// A POST of one byte of which this much is sent.
+    fn post(&mut self, body: &str, deadline: Nanos) -> Talk {
+        let target = self.target;
+        let (path, host, ours) = (&target.values.post, &target.values.host, &target.fields);
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {host}\r\n{ours}Content-Length: 1\r\n\r\n{body}"
+        );
+        let mut script = self.bare(vec![Move::Send(head.into_bytes())], deadline);
+        script.methods = vec!["POST".to_owned()];
+        self.hold(script)
+    }
+
+    /// Nothing is answered while the body is withheld.
+    fn reads_bodies(&mut self) -> bool {
+        self.post("", WITHHELD).replies.answers.is_empty()
     }
 
     fn ranges(&mut self) -> Talk {

@@ -33,8 +33,6 @@ pub(super) struct Connection {
     cost: Nanos,
     /// Targets with %00 that the whole server has seen.
     pub(super) nuls: u32,
-    /// Its number among the server's connections.
-    number: u64,
     /// The server is at an end.
     pub(super) dead: bool,
 }
@@ -48,7 +46,7 @@ enum State {
 }
 
 impl Connection {
-    pub(super) fn new(defects: &Defects, at: Nanos, number: u64) -> Connection {
+    pub(super) fn new(defects: &Defects, at: Nanos) -> Connection {
         Connection {
             defects: defects.clone(),
             buffer: Vec::new(),
@@ -62,7 +60,6 @@ impl Connection {
             gave_up: false,
             cost: Nanos::ZERO,
             nuls: 0,
-            number,
             dead: false,
         }
     }
@@ -275,7 +272,7 @@ impl Connection {
     fn breaks_on(&mut self, head: &Head) -> bool {
         let encoded = head.target.windows(3).any(|three| three == b"%00");
         self.nuls += u32::from(encoded);
-        let now_and_then = self.has(Defect::FailsNowAndThen) && self.number.is_multiple_of(10);
+        let now_and_then = self.has(Defect::FailsNowAndThen) && self.nuls.is_multiple_of(5);
         let crashes = self.has(Defect::CrashesOnThirdNul) && self.nuls.is_multiple_of(3);
         if encoded && (self.has(Defect::FailsOnEncodedNul) || now_and_then) {
             self.acts.push(Act::Send(page::error(500, true, &self.defects)));

@@ -114,7 +114,7 @@ defects! {
         HangsOnEncodedNul "hangs-on-nul" "%00 in the target hangs",
         DiesOnEncodedNul "dies-on-nul" "%00 in the target ends the server",
         FailsOnBodyNul "body-nul" "NUL in a body is answered 500",
-        FailsNowAndThen "now-and-then" "%00 in the target is answered 500 on every tenth connection",
+        FailsNowAndThen "now-and-then" "every fifth %00 in a target is answered 500",
         CrashesOnThirdNul "crashes" "each third %00 in a target crashes the server; it is back 2 s later",
     }
     Limit {

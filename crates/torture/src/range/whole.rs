@@ -45,7 +45,6 @@ pub struct Range {
     /// What is to be done, by instant, in order.
     acts: BTreeMap<(Nanos, u64), (u64, Act)>,
     numbered: u64,
-    connections: u64,
     /// Its one thread is at work until then.
     busy_until: Nanos,
     /// The next connection is accepted then, where that takes time.
@@ -82,7 +81,6 @@ impl Range {
             queue: VecDeque::new(),
             acts: BTreeMap::new(),
             numbered: 0,
-            connections: 0,
             busy_until: Nanos::ZERO,
             accept_free: Nanos::ZERO,
             dead_until: Nanos::ZERO,
@@ -106,8 +104,7 @@ impl Range {
                 self.accept_free = from + ACCEPT_EVERY;
             }
         }
-        self.connections += 1;
-        let connection = Connection::new(&self.defects, from, self.connections);
+        let connection = Connection::new(&self.defects, from);
         let seat = Seat {
             connection,
             holds: false,

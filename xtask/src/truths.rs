@@ -1,0 +1,309 @@
+//! The truth table: `loadstone torture` against real servers whose behaviour is known. Each server has
+//! a file in `xtask/truths`; what was seen goes to `docs/truths.md`, each difference with its reason.
+
+mod rows;
+mod subject;
+
+use crate::{packages, shell};
+use anyhow::{Context, bail};
+use rows::{From, Row, Verdict};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use subject::Subject;
+
+/// The page that is written.
+const PAGE: &str = "docs/truths.md";
+/// The subjects' files.
+const FOLDER: &str = "xtask/truths";
+/// Cases that press: one server at a time.
+const PRESSING: [&str; 4] = ["W-1", "C-01", "C-07", "R-"];
+/// Groups of cases that end within seconds: what continuous integration runs.
+const QUICK: [&str; 4] = ["F-", "S-", "L-", "C-04"];
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Only these servers, by the beginning of their names; the page is not written
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Only what ends soon, of the servers of continuous integration; the page is not written
+    #[arg(long)]
+    ci: bool,
+    /// First so many runs against the firing range without a defect, none of which may find anything
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    clean: u32,
+    /// The program, instead of building it
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+}
+
+impl Options {
+    /// As continuous integration runs it.
+    pub(crate) fn ci() -> Options {
+        Options { only: Vec::new(), ci: true, clean: 0, binary: None }
+    }
+}
+
+/// A server's rows.
+#[derive(Debug)]
+struct Table {
+    title: String,
+    model: String,
+    rows: Vec<Row>,
+    /// Why there are none.
+    trouble: Option<String>,
+}
+
+/// `cargo xtask truths`.
+///
+/// # Errors
+/// A row differs without an explanation; a clean run found something; a server does not start.
+pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
+    let binary = binary(root, options)?;
+    clean(&binary, options.clean)?;
+    let mut subjects = Subject::read_all(&root.join(FOLDER))?;
+    let wanted = |subject: &Subject| {
+        let name = subject.name.to_lowercase();
+        options.only.is_empty()
+            || options.only.iter().any(|one| name.starts_with(&one.to_lowercase()))
+    };
+    subjects.retain(|subject| wanted(subject) && (subject.ci || !options.ci));
+    let needs: Vec<(&str, &str)> =
+        subjects.iter().map(|one| (one.program.as_str(), one.package.as_str())).collect();
+    if let Err(error) = packages::install_these(&needs) {
+        println!("truths: {error:#}");
+    }
+    let known = known_cases(&binary)?;
+    let tables = tables(&subjects, &binary, &known, options.ci);
+    let whole = options.only.is_empty() && !options.ci;
+    finish(root, &tables, whole)
+}
+
+fn finish(root: &Path, tables: &[Table], whole: bool) -> anyhow::Result<()> {
+    let text = page(tables);
+    if whole {
+        let file = root.join(PAGE);
+        std::fs::write(&file, &text).with_context(|| file.display().to_string())?;
+    } else {
+        println!("{text}");
+    }
+    let rows = || tables.iter().flat_map(|table| &table.rows);
+    let count = |verdict: &Verdict| rows().filter(|row| row.verdict == *verdict).count();
+    let unexplained = count(&Verdict::Unexplained);
+    println!(
+        "truths: {} rows: {} agree, {} differ and are explained, {unexplained} differ without \
+         explanation, {} not tested",
+        rows().count(),
+        count(&Verdict::Agrees),
+        rows().filter(|row| matches!(row.verdict, Verdict::Explained(_))).count(),
+        count(&Verdict::NotTested)
+    );
+    let troubled: Vec<&str> = tables
+        .iter()
+        .filter(|table| table.trouble.is_some())
+        .map(|table| table.title.as_str())
+        .collect();
+    match (unexplained, troubled.as_slice()) {
+        (0, []) => Ok(()),
+        (0, some) => bail!("not tested: {}", some.join(", ")),
+        (count, _) => bail!("{count} rows differ without an explanation"),
+    }
+}
+
+fn binary(root: &Path, options: &Options) -> anyhow::Result<PathBuf> {
+    if let Some(binary) = &options.binary {
+        return Ok(binary.clone());
+    }
+    let mut cargo = shell::cargo();
+    shell::run(cargo.current_dir(root).args(["build", "--package", "loadstone"]))?;
+    Ok(shell::target_folder(root).join("debug/loadstone"))
+}
+
+/// The ids of the program's cases.
+fn known_cases(binary: &Path) -> anyhow::Result<BTreeSet<String>> {
+    let list = shell::output(Command::new(binary).args(["torture", "list"]))?;
+    Ok(list.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect())
+}
+
+/// The firing range without a defect, so many times.
+fn clean(binary: &Path, times: u32) -> anyhow::Result<()> {
+    for round in 1..=times {
+        let range = subject::range();
+        let running = range.start(binary)?;
+        let mut torture = Command::new(binary);
+        torture.args(["torture", "--quick", "--only", "S,F", "--quiet", "--post", "/post"]);
+        let ran = torture.arg(&running.url).stdin(Stdio::null()).output()?;
+        if ran.status.code() != Some(0) {
+            let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+            bail!("clean run {round} of {times} ended with {}: {said}", ran.status);
+        }
+        println!("clean run {round} of {times}: nothing found");
+    }
+    Ok(())
+}
+
+/// Waiting is most of the work: all servers at once, and then one at a time what presses.
+fn tables(
+    subjects: &[Subject],
+    binary: &Path,
+    known: &BTreeSet<String>,
+    quick: bool,
+) -> Vec<Table> {
+    let mut tables: Vec<Table> = std::thread::scope(|scope| {
+        let calm = |id: &str| !presses(id) && (!quick || is_quick(id));
+        let each: Vec<_> = subjects
+            .iter()
+            .map(|subject| scope.spawn(move || table(subject, binary, known, &calm)))
+            .collect();
+        each.into_iter().filter_map(|thread| thread.join().ok()).collect()
+    });
+    for (subject, table_of) in subjects.iter().zip(&mut tables) {
+        let any = subject.truth.iter().any(|truth| presses(&truth.case));
+        if any && !quick && table_of.trouble.is_none() {
+            let pressed = table(subject, binary, known, &presses);
+            table_of.rows.extend(pressed.rows);
+            table_of.trouble = pressed.trouble;
+        }
+    }
+    tables
+}
+
+fn presses(id: &str) -> bool {
+    PRESSING.iter().any(|begin| id.starts_with(begin))
+}
+
+fn is_quick(id: &str) -> bool {
+    QUICK.iter().any(|begin| id.starts_with(begin))
+}
+
+fn table(
+    subject: &Subject,
+    binary: &Path,
+    known: &BTreeSet<String>,
+    which: &dyn Fn(&str) -> bool,
+) -> Table {
+    let mut table = Table {
+        title: format!("{} {}", subject.name, subject.version()),
+        model: subject.model.clone(),
+        rows: Vec::new(),
+        trouble: None,
+    };
+    let truths = || subject.truth.iter().filter(|truth| which(&truth.case));
+    let cases: BTreeSet<&str> =
+        truths().map(|truth| truth.case.as_str()).filter(|id| known.contains(*id)).collect();
+    let document = match (subject.is_installed(), cases.is_empty()) {
+        (false, _) => {
+            Err(anyhow::anyhow!("it is not installed: Debian's package {}", subject.package))
+        }
+        (true, true) => Ok(serde_json::Value::Null),
+        (true, false) => torture(subject, binary, &cases),
+    };
+    match document {
+        Ok(document) => table.rows = truths().map(|truth| truth.judge(&document)).collect(),
+        Err(error) => table.trouble = Some(format!("{error:#}")),
+    }
+    table
+}
+
+fn torture(
+    subject: &Subject,
+    binary: &Path,
+    cases: &BTreeSet<&str>,
+) -> anyhow::Result<serde_json::Value> {
+    let running = subject.start(binary)?;
+    let list: Vec<&str> = cases.iter().copied().collect();
+    let mut torture = Command::new(binary);
+    torture.args(["torture", "--json", "-", "--only", &list.join(",")]);
+    for (option, path) in [("--post", &subject.post), ("--big", &subject.big)] {
+        if let Some(path) = path {
+            torture.args([option, path]);
+        }
+    }
+    if let Some(slots) = subject.slots {
+        torture.args(["--slots", &slots.to_string()]);
+    }
+    if list.iter().any(|id| presses(id)) {
+        torture.arg("--press");
+    }
+    let ran = torture.arg(&running.url).stdin(Stdio::null()).output()?;
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    let document: serde_json::Value = serde_json::from_slice(&ran.stdout).with_context(|| {
+        format!("{} ended with {}: {said} {}", subject.name, ran.status, running.said())
+    })?;
+    match document["ended_early"].as_str() {
+        Some(why) if document["cases"].as_array().is_none_or(Vec::is_empty) => {
+            bail!("{}: {why}; the server says: {}", subject.name, running.said())
+        }
+        _ => Ok(document),
+    }
+}
+
+fn page(tables: &[Table]) -> String {
+    let mut out = String::from(
+        "# Truths: torture against real servers\n\n\
+         Written by `cargo xtask truths`, which starts each of these servers with a small pool on \
+         loopback, runs the cases of\nits rows and holds the results against what is known of it. \
+         What is known, and the reason of each difference, stands in\n`xtask/truths`. *Measured*: by \
+         hand, before there was a program; *source*: read in the server's own source or manual.\n",
+    );
+    for table in tables {
+        writeln!(out, "\n## {}\n\n{}.\n", table.title, table.model).expect("a String takes it");
+        if let Some(trouble) = &table.trouble {
+            let line = trouble.lines().next().unwrap_or_default();
+            writeln!(out, "Not tested: {line}\n").expect("a String takes it");
+        }
+        if !table.rows.is_empty() {
+            out.push_str("| case | expected | from | seen | |\n|---|---|---|---|---|\n");
+        }
+        table.rows.iter().for_each(|row| out.push_str(&line(row)));
+    }
+    out
+}
+
+fn line(row: &Row) -> String {
+    let from = match row.from {
+        From::Measured => "measured",
+        From::Source => "source",
+    };
+    let verdict = match &row.verdict {
+        Verdict::Agrees => "agrees".to_owned(),
+        Verdict::Explained(why) => format!("differs: {why}"),
+        Verdict::Unexplained => "**differs**".to_owned(),
+        Verdict::NotTested => "not tested".to_owned(),
+    };
+    let cells = [&row.case, &row.expect, from, &row.seen, &verdict];
+    let cells = cells.map(|cell| cell.replace('|', "\\|"));
+    format!("| {} |\n", cells.join(" | "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_subject_is_read_and_says_what_it_is() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("truths");
+        let subjects = Subject::read_all(&root).unwrap();
+        assert!(subjects.len() >= 12, "{}", subjects.len());
+        for subject in &subjects {
+            assert!(!subject.truth.is_empty(), "{}", subject.name);
+        }
+        let quick = ["nginx", "Apache, event", "lighttpd", "Python http.server"];
+        let ci: BTreeSet<&str> =
+            subjects.iter().filter(|one| one.ci).map(|one| one.name.as_str()).collect();
+        assert_eq!(ci, BTreeSet::from(quick));
+    }
+
+    #[test]
+    fn a_page_has_a_line_for_each_row() {
+        let row = Row {
+            case: "S-01".to_owned(),
+            expect: "a | b".to_owned(),
+            from: From::Source,
+            seen: "400".to_owned(),
+            verdict: Verdict::Explained("so".to_owned()),
+        };
+        assert_eq!(line(&row), "| S-01 | a \\| b | source | 400 | differs: so |\n");
+    }
+}

@@ -1,0 +1,254 @@
+//! What is expected of a server, held against a torture's result.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Something that is known of a server.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Truth {
+    /// The case that shows it.
+    pub(crate) case: String,
+    /// In words.
+    pub(crate) expect: String,
+    /// Measured by us, or read in the server's own source or manual.
+    pub(crate) from: From,
+    outcome: Option<Vec<String>>,
+    exchange: Option<String>,
+    seen: Option<String>,
+    limit: Option<[f64; 2]>,
+    #[serde(default)]
+    unbounded: bool,
+    /// Where what is seen is something else, and why that is so.
+    differs: Option<Differs>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum From {
+    Measured,
+    Source,
+}
+
+/// A difference that is understood, and what must be seen for it to be the same one.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Differs {
+    why: String,
+    outcome: Option<Vec<String>>,
+    exchange: Option<String>,
+    seen: Option<String>,
+    limit: Option<[f64; 2]>,
+    #[serde(default)]
+    unbounded: bool,
+}
+
+/// What must be true of a case's result; what is not given is not looked at.
+#[derive(Debug)]
+struct Conditions<'t> {
+    outcome: Option<&'t [String]>,
+    /// Part of an exchange's name, and of what is seen in one of those.
+    exchange: &'t str,
+    seen: Option<&'t str>,
+    /// A measured number lies here as a whole.
+    limit: Option<[f64; 2]>,
+    /// A number that was measured has no upper end.
+    unbounded: bool,
+}
+
+/// How a row came out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Agrees,
+    /// Differs as it is explained.
+    Explained(String),
+    Unexplained,
+    /// The program has no such case.
+    NotTested,
+}
+
+/// A row of the table.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(crate) case: String,
+    pub(crate) expect: String,
+    pub(crate) from: From,
+    pub(crate) seen: String,
+    pub(crate) verdict: Verdict,
+}
+
+impl Truth {
+    fn conditions(&self) -> Conditions<'_> {
+        Conditions {
+            outcome: self.outcome.as_deref(),
+            exchange: self.exchange.as_deref().unwrap_or_default(),
+            seen: self.seen.as_deref(),
+            limit: self.limit,
+            unbounded: self.unbounded,
+        }
+    }
+
+    /// Holds it against a torture's document.
+    pub(crate) fn judge(&self, document: &Value) -> Row {
+        let none = Vec::new();
+        let cases = document["cases"].as_array().unwrap_or(&none);
+        let case = cases.iter().find(|case| case["id"] == self.case.as_str());
+        let (seen, verdict) = match case {
+            None => ("not tested by this version".to_owned(), Verdict::NotTested),
+            Some(case) => {
+                let limits = limits_of(document, &self.case);
+                let explained = self
+                    .differs
+                    .as_ref()
+                    .filter(|differs| differs.conditions().hold(case, &limits));
+                let verdict = match (self.conditions().hold(case, &limits), explained) {
+                    (true, _) => Verdict::Agrees,
+                    (false, Some(differs)) => Verdict::Explained(differs.why.clone()),
+                    (false, None) => Verdict::Unexplained,
+                };
+                (seen(case, &limits, &self.conditions()), verdict)
+            }
+        };
+        let (case, expect) = (self.case.clone(), self.expect.clone());
+        Row { case, expect, from: self.from, seen, verdict }
+    }
+}
+
+impl Differs {
+    fn conditions(&self) -> Conditions<'_> {
+        Conditions {
+            outcome: self.outcome.as_deref(),
+            exchange: self.exchange.as_deref().unwrap_or_default(),
+            seen: self.seen.as_deref(),
+            limit: self.limit,
+            unbounded: self.unbounded,
+        }
+    }
+}
+
+impl Conditions<'_> {
+    fn hold(&self, case: &Value, limits: &[&Value]) -> bool {
+        let outcome = case["outcome"].as_str().unwrap_or_default();
+        let as_outcome = self.outcome.is_none_or(|known| known.iter().any(|one| one == outcome));
+        let as_seen = self.seen.is_none_or(|part| {
+            let mut own = exchanges(case).filter(|one| text(one, "name").contains(self.exchange));
+            own.any(|one| text(one, "seen").contains(part))
+        });
+        let inside = |limit: &&Value, [least, most]: [f64; 2]| {
+            let (low, high) = (limit["low"].as_f64(), limit["high"].as_f64());
+            let (Some(low), Some(high)) = (low.or(high), high) else { return false };
+            low >= least && high <= most
+        };
+        let as_limit = self.limit.is_none_or(|range| limits.iter().any(|one| inside(one, range)));
+        let as_endless = !self.unbounded || limits.iter().any(|one| one["high"].is_null());
+        as_outcome && as_seen && as_limit && as_endless
+    }
+}
+
+fn text<'v>(value: &'v Value, key: &str) -> &'v str {
+    value[key].as_str().unwrap_or_default()
+}
+
+fn exchanges(case: &Value) -> impl Iterator<Item = &Value> {
+    case["exchanges"].as_array().into_iter().flatten()
+}
+
+fn limits_of<'v>(document: &'v Value, case: &str) -> Vec<&'v Value> {
+    let all = document["limits"].as_array().into_iter().flatten();
+    all.filter(|limit| limit["case"] == case).collect()
+}
+
+/// What there was to see, in short.
+fn seen(case: &Value, limits: &[&Value], conditions: &Conditions<'_>) -> String {
+    let mut parts = vec![text(case, "outcome").to_owned()];
+    if let Some(skipped) = case["skipped"].as_str() {
+        parts.push(skipped.to_owned());
+    }
+    if conditions.seen.is_some() || limits.is_empty() {
+        let own = exchanges(case).filter(|one| text(one, "name").contains(conditions.exchange));
+        let mut each: Vec<String> =
+            own.map(|one| format!("{}: {}", text(one, "name"), text(one, "seen"))).collect();
+        let more = each.len().saturating_sub(4);
+        each.truncate(4);
+        parts.extend(each);
+        if more > 0 {
+            parts.push(format!("and {more} more"));
+        }
+    }
+    for limit in limits {
+        let number = |key: &str| limit[key].as_f64().map_or_else(|| "-".to_owned(), show);
+        let (low, high) = (number("low"), number("high"));
+        let range = match limit["high"].is_null() {
+            true => format!("none up to {low}"),
+            false if low == high => low,
+            false => format!("{low} to {high}"),
+        };
+        let (what, unit, note) = (text(limit, "what"), text(limit, "unit"), text(limit, "note"));
+        parts.push(format!("{what}: {range} {unit}, {note}"));
+    }
+    if let Some(health) = case["health"].as_object() {
+        let share = |key: &str| health.get(key).and_then(Value::as_f64).unwrap_or(0.0) * 100.0;
+        parts.push(format!("correct {:.0} %, lost {:.0} %", share("correct"), share("lost")));
+    }
+    parts.join("; ")
+}
+
+fn show(number: f64) -> String {
+    let rounded = (number * 10.0).round() / 10.0;
+    format!("{rounded}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document() -> Value {
+        serde_json::json!({
+            "limits": [{"case": "W-02", "what": "half a head", "low": 59.5, "high": 60.5,
+                "unit": "seconds", "note": "closed"},
+                {"case": "W-03", "what": "dripped", "low": 180.0, "high": null,
+                "unit": "seconds", "note": "none"}],
+            "cases": [
+                {"id": "W-02", "outcome": "pass", "skipped": null, "exchanges": []},
+                {"id": "W-03", "outcome": "unbounded", "skipped": null, "exchanges": []},
+                {"id": "S-15", "outcome": "pass", "skipped": null, "exchanges": [
+                    {"name": "NUL", "seen": "closed"}, {"name": "tab", "seen": "400"}]},
+            ],
+        })
+    }
+
+    fn judged(truth: &str) -> Row {
+        let whole = format!("expect = \"x\"\nfrom = \"measured\"\n{truth}");
+        toml::from_str::<Truth>(&whole).unwrap().judge(&document())
+    }
+
+    #[test]
+    fn rows_agree_differ_or_are_not_tested() {
+        for (truth, verdict) in [
+            ("case = \"W-02\"\nlimit = [58, 64]", Verdict::Agrees),
+            ("case = \"W-02\"\nlimit = [50, 60]", Verdict::Unexplained),
+            ("case = \"W-02\"\nunbounded = true", Verdict::Unexplained),
+            ("case = \"W-03\"\nunbounded = true", Verdict::Agrees),
+            ("case = \"W-03\"\nlimit = [58, 64]", Verdict::Unexplained),
+            ("case = \"S-15\"\nseen = \"400\"", Verdict::Agrees),
+            ("case = \"S-15\"\nexchange = \"NUL\"\nseen = \"400\"", Verdict::Unexplained),
+            ("case = \"S-15\"\noutcome = [\"fail\", \"pass\"]", Verdict::Agrees),
+            ("case = \"L-01\"", Verdict::NotTested),
+            (
+                "case = \"S-15\"\nseen = \"505\"\ndiffers = { why = \"y\", seen = \"closed\" }",
+                Verdict::Explained("y".to_owned()),
+            ),
+            (
+                "case = \"S-15\"\nseen = \"505\"\ndiffers = { why = \"y\", seen = \"404\" }",
+                Verdict::Unexplained,
+            ),
+        ] {
+            assert_eq!(judged(truth).verdict, verdict, "{truth}");
+        }
+        assert_eq!(
+            judged("case = \"W-02\"").seen,
+            "pass; half a head: 59.5 to 60.5 seconds, closed"
+        );
+        assert!(judged("case = \"W-03\"").seen.contains("none up to 180 seconds"));
+    }
+}

@@ -1,0 +1,224 @@
+//! A real server as its file in `xtask/truths` tells it: how it is started, and what is known of it.
+
+use crate::shell;
+use anyhow::{Context, bail};
+use serde::Deserialize;
+use std::fs::File;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a server may take to listen.
+const START_MAX: Duration = Duration::from_secs(30);
+/// Bytes of the large page: more than all buffers between two programs.
+const BIG_LEN: usize = 20 << 20;
+
+/// What is known of a server.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Subject {
+    pub(crate) name: String,
+    /// Its Debian package.
+    pub(crate) package: String,
+    pub(crate) program: String,
+    version: Vec<String>,
+    /// How it works, and how large it is made.
+    pub(crate) model: String,
+    build: Option<Vec<String>>,
+    start: Vec<String>,
+    pub(crate) page: String,
+    pub(crate) post: Option<String>,
+    pub(crate) big: Option<String>,
+    pub(crate) slots: Option<u32>,
+    /// Continuous integration runs its quick rows.
+    #[serde(default)]
+    pub(crate) ci: bool,
+    /// It stands before another server: the built-in site.
+    #[serde(default)]
+    origin: bool,
+    #[serde(default)]
+    file: Vec<Page>,
+    #[serde(default)]
+    pub(crate) truth: Vec<super::rows::Truth>,
+}
+
+/// A file that it needs.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Page {
+    name: String,
+    text: String,
+}
+
+/// The firing range without a defect.
+pub(crate) fn range() -> Subject {
+    Subject {
+        name: "the firing range".to_owned(),
+        package: String::new(),
+        program: String::new(),
+        version: Vec::new(),
+        model: String::new(),
+        build: None,
+        start: ["{loadstone}", "site", "--range", "none", "--listen", "127.0.0.1:{port}"]
+            .map(str::to_owned)
+            .to_vec(),
+        page: "/page".to_owned(),
+        post: Some("/post".to_owned()),
+        big: Some("/big".to_owned()),
+        slots: None,
+        ci: false,
+        origin: false,
+        file: Vec::new(),
+        truth: Vec::new(),
+    }
+}
+
+/// A server that runs, in a folder and a process group of its own.
+#[derive(Debug)]
+pub(crate) struct Running {
+    children: Vec<Child>,
+    folder: tempfile::TempDir,
+    pub(crate) url: String,
+}
+
+impl Subject {
+    /// Every file of `folder`, in the order of their names.
+    ///
+    /// # Errors
+    /// A file cannot be read, or is wrong; the file is named.
+    pub(crate) fn read_all(folder: &Path) -> anyhow::Result<Vec<Subject>> {
+        let listed = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+        let mut files: Vec<PathBuf> = listed.flatten().map(|entry| entry.path()).collect();
+        files.retain(|file| file.extension().is_some_and(|end| end == "toml"));
+        files.sort();
+        let read = |file: &PathBuf| {
+            let text = std::fs::read_to_string(file)?;
+            toml::from_str(&text).with_context(|| file.display().to_string())
+        };
+        files.iter().map(read).collect()
+    }
+
+    pub(crate) fn is_installed(&self) -> bool {
+        shell::find(&self.program).is_some() || Path::new(&self.program).exists()
+    }
+
+    /// The first thing in what it prints that looks like a version.
+    pub(crate) fn version(&self) -> String {
+        let Ok(mut command) = command(&self.version) else { return "unknown".to_owned() };
+        let Ok(output) = command.stdin(Stdio::null()).output() else { return "unknown".to_owned() };
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        let number = regex::Regex::new(r"[0-9]+(\.[0-9]+)+").ok();
+        let found = number.and_then(|number| number.find(&said).map(|at| at.as_str().to_owned()));
+        found.unwrap_or_else(|| "unknown".to_owned())
+    }
+
+    /// Starts it on a free port and waits until it listens.
+    ///
+    /// # Errors
+    /// It cannot be started, or does not listen; with what it had to say.
+    pub(crate) fn start(&self, loadstone: &Path) -> anyhow::Result<Running> {
+        let folder = tempfile::tempdir()?;
+        let mut running = Running { children: Vec::new(), folder, url: String::new() };
+        let (port, origin) = (free_port()?, free_port()?);
+        let dir = running.folder.path().to_owned();
+        self.fill(&dir, port, origin)?;
+        let program = loadstone.display().to_string();
+        let filled =
+            |word: &String| fill(word, &dir, port, origin).replace("{loadstone}", &program);
+        let log = File::create(dir.join("output.log"))?;
+        if self.origin {
+            let mut site = Command::new(loadstone);
+            site.args(["site", "--listen", &format!("127.0.0.1:{origin}")]);
+            running.spawn(&mut site, &log)?;
+            running.wait(origin)?;
+        }
+        if let Some(build) = &self.build {
+            let mut build = command(&build.iter().map(filled).collect::<Vec<String>>())?;
+            build.env("HOME", &dir).env("GOCACHE", dir.join("cache")).env("GO111MODULE", "off");
+            shell::run(build.current_dir(&dir))?;
+        }
+        let mut start = command(&self.start.iter().map(filled).collect::<Vec<String>>())?;
+        start.current_dir(&dir).env("HOME", &dir);
+        running.spawn(&mut start, &log)?;
+        running.wait(port)?;
+        running.url = format!("http://127.0.0.1:{port}{}", self.page);
+        Ok(running)
+    }
+
+    fn fill(&self, dir: &Path, port: u16, origin: u16) -> anyhow::Result<()> {
+        // a server that was started by root serves as somebody else
+        std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o755))?;
+        std::fs::create_dir(dir.join("www"))?;
+        let line = "Every line of this page is the same.\n";
+        std::fs::write(dir.join("www/page.html"), line.repeat(5_000))?;
+        std::fs::write(dir.join("www/big"), line.repeat(BIG_LEN / line.len() + 1))?;
+        for file in &self.file {
+            std::fs::write(dir.join(&file.name), fill(&file.text, dir, port, origin))?;
+        }
+        Ok(())
+    }
+}
+
+impl Running {
+    fn spawn(&mut self, command: &mut Command, log: &File) -> anyhow::Result<()> {
+        // its children share its group, so that all can be ended at once
+        command.process_group(0).stdin(Stdio::null());
+        command.stdout(log.try_clone()?).stderr(log.try_clone()?);
+        let child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
+        self.children.push(child);
+        Ok(())
+    }
+
+    fn wait(&mut self, port: u16) -> anyhow::Result<()> {
+        let end = Instant::now() + START_MAX;
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            let ended = self.children.iter_mut().any(|child| !matches!(child.try_wait(), Ok(None)));
+            if ended || Instant::now() > end {
+                bail!("it does not listen: {}", self.said());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// What it printed.
+    pub(crate) fn said(&self) -> String {
+        let read = |name| std::fs::read_to_string(self.folder.path().join(name));
+        let said = [read("output.log"), read("error.log")].map(Result::unwrap_or_default).concat();
+        said.trim().to_owned()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        for child in &mut self.children {
+            let group = format!("-{}", child.id());
+            Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status().ok();
+            child.wait().ok();
+        }
+    }
+}
+
+fn command(words: &[String]) -> anyhow::Result<Command> {
+    let Some((program, rest)) = words.split_first() else { bail!("a command is empty") };
+    let mut command = Command::new(shell::find(program).unwrap_or_else(|| program.into()));
+    command.args(rest);
+    Ok(command)
+}
+
+fn fill(text: &str, dir: &Path, port: u16, origin: u16) -> String {
+    let known = [
+        ("{dir}", dir.display().to_string()),
+        ("{port}", port.to_string()),
+        ("{origin}", origin.to_string()),
+    ];
+    known.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))
+}
+
+fn free_port() -> anyhow::Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
