@@ -14,8 +14,13 @@ use units::Nanos;
 
 /// The report as JSON, indented, with a line feed at its end.
 pub fn json(report: &RunReport) -> String {
-    let mut text = serde_json::to_string_pretty(&document(report))
-        .expect("strings, numbers and maps with string keys always serialise");
+    printed(&document(report))
+}
+
+/// A document as every output has it: indented, with a line feed at its end.
+pub(crate) fn printed(document: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(document)
+        .expect("strings, numbers, lists and maps with text keys always serialise");
     text.push('\n');
     text
 }

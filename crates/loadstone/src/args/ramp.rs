@@ -171,10 +171,6 @@ impl RampArgs {
             (output.log.is_some(), "--log is for single runs; a ramp writes --json and --csv"),
             (many && reads, "standard input can be read for one target only; give a file"),
             (
-                self.targets.len() > TARGETS_MAX,
-                "a session measures 16 targets at most; leave some out",
-            ),
-            (
                 steps.shuffle && steps.to.is_none(),
                 "--shuffle needs steps that are known before: add --to",
             ),
@@ -200,7 +196,12 @@ impl RampArgs {
                 return Err(UsageError::new(text));
             }
         }
-        Ok(())
+        match self.targets.len() {
+            count if count > TARGETS_MAX => Err(UsageError::new(format!(
+                "a session measures {TARGETS_MAX} targets at most, and there are {count}; leave some out"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Targets with their labels; one without a name where a list of URLs stands in its place.

@@ -50,9 +50,10 @@ pub(super) struct Lane {
 }
 
 /// What came of a lane's turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    Stepped,
-    Over,
+    /// A step was run, or none is left.
+    Done,
     Interrupted,
 }
 
@@ -97,14 +98,14 @@ impl Lane {
             return Ok(Outcome::Interrupted);
         }
         if self.ended.is_some() {
-            return Ok(Outcome::Over);
+            return Ok(Outcome::Done);
         }
         let Some(errand) = self.next.take().or_else(|| self.agenda.next_errand()) else {
-            return Ok(Outcome::Over);
+            return Ok(Outcome::Done);
         };
-        let Some(settled_s) = self.settle(&errand, steps) else {
+        let Some(settled_s) = self.settle(&errand, steps)? else {
             let interrupted = crate::signals::caught() > 0;
-            return Ok(if interrupted { Outcome::Interrupted } else { Outcome::Over });
+            return Ok(if interrupted { Outcome::Interrupted } else { Outcome::Done });
         };
         let run = match self.run(session, &errand) {
             Ok(run) => run,
@@ -112,7 +113,7 @@ impl Lane {
             Err(failure) if self.steps > 0 => {
                 let load = self.load_words(errand.level);
                 self.ended = Some((format!("{load} cannot be offered: {}", failure.text), false));
-                return Ok(Outcome::Over);
+                return Ok(Outcome::Done);
             }
             Err(failure) => return Err(failure),
         };
@@ -127,15 +128,15 @@ impl Lane {
                 return self.step(session, steps);
             }
         }
-        Ok(Outcome::Stepped)
+        Ok(Outcome::Done)
     }
 
     /// Seconds until the target was at rest; `None` when the step is not to be run.
-    fn settle(&mut self, errand: &Errand, steps: &[Step]) -> Option<f64> {
+    fn settle(&mut self, errand: &Errand, steps: &[Step]) -> Result<Option<f64>, Failure> {
         if errand.purpose == Purpose::Recovery {
-            return Some(0.0);
+            return Ok(Some(0.0));
         }
-        let (stillness, took) = self.rest.wait(self.settle);
+        let (stillness, took) = self.rest.wait(self.settle)?;
         let step = self.steps + 1;
         match stillness {
             Stillness::AtRest => {}
@@ -146,11 +147,11 @@ impl Lane {
             )),
             Stillness::Gone(why) => {
                 self.ended = Some((self.death(&why, steps), true));
-                return None;
+                return Ok(None);
             }
-            Stillness::Interrupted => return None,
+            Stillness::Interrupted => return Ok(None),
         }
-        Some(took.as_secs_f64())
+        Ok(Some(took.as_secs_f64()))
     }
 
     /// The step that the target died at: the last one, if connections already failed in it.

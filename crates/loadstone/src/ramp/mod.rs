@@ -108,16 +108,15 @@ fn climb(session: &Session, lanes: &mut [Lane]) -> Result<Vec<Step>, Failure> {
     loop {
         let mut any = false;
         for &row in &order {
-            match lanes[row].step(session, &mut steps)? {
-                Outcome::Stepped => {
-                    any = true;
-                    for (index, step) in steps.iter().enumerate().skip(kept) {
-                        session.keeping.step(index, step);
-                    }
-                    kept = steps.len();
-                }
-                Outcome::Over => {}
-                Outcome::Interrupted => return Ok(steps),
+            let outcome = lanes[row].step(session, &mut steps)?;
+            // an overload that ends the lane was a step as well
+            for (index, step) in steps.iter().enumerate().skip(kept) {
+                session.keeping.step(index, step);
+            }
+            any |= steps.len() > kept;
+            kept = steps.len();
+            if outcome == Outcome::Interrupted {
+                return Ok(steps);
             }
         }
         if !any {

@@ -66,32 +66,35 @@ impl Rest {
             addresses,
         };
         for _ in 0..CALLS_BEFORE {
-            let Some(found) = rest.call(target.plan.timeouts.call) else { return Ok(None) };
+            let Some(found) = rest.call(target.plan.timeouts.call)? else { return Ok(None) };
             rest.call = rest.call.max(found.call.took);
         }
         Ok(Some(rest))
     }
 
     /// Waits until the target is at rest, at most `limit`; how long it took.
-    pub(crate) fn wait(&self, limit: Nanos) -> (Stillness, Nanos) {
+    ///
+    /// # Errors
+    /// A plain call that cannot even be tried.
+    pub(crate) fn wait(&self, limit: Nanos) -> Result<(Stillness, Nanos), Failure> {
         let start = reactor::monotonic();
         let bound = Nanos(self.call.0.saturating_mul(FACTOR)).max(self.call + SLACK);
         let mut pause = PAUSES.0;
         loop {
             let open = host::connections_to(&self.addresses);
             let left = limit - (reactor::monotonic() - start).min(limit);
-            let Some(found) = self.call(left.max(bound)) else {
-                return (Stillness::Interrupted, reactor::monotonic() - start);
+            let Some(found) = self.call(left.max(bound))? else {
+                return Ok((Stillness::Interrupted, reactor::monotonic() - start));
             };
             let passed = reactor::monotonic() - start;
             if !found.unreachable && found.call.took <= bound && open <= self.sockets {
-                return (Stillness::AtRest, passed);
+                return Ok((Stillness::AtRest, passed));
             }
             if passed >= limit {
-                return (self.trouble(found), passed);
+                return Ok((self.trouble(found), passed));
             }
             if !crate::signals::pause(pause) {
-                return (Stillness::Interrupted, passed);
+                return Ok((Stillness::Interrupted, passed));
             }
             pause = (pause * 2).min(PAUSES.1);
         }
@@ -107,7 +110,7 @@ impl Rest {
 
     /// One plain call on a thread of its own, because connecting and reading block. `None` when a
     /// signal came first.
-    fn call(&self, patience: Nanos) -> Option<Found> {
+    fn call(&self, patience: Nanos) -> Result<Option<Found>, Failure> {
         let (tell, told) = mpsc::channel();
         let (setup, target) = (self.setup.clone(), self.target.clone());
         let body = move || {
@@ -120,12 +123,18 @@ impl Rest {
             // nobody listens any more once a signal has come
             tell.send(first_call::make(&plan, &mut endpoint, tls, template)).ok();
         };
-        std::thread::Builder::new().name("probe".into()).spawn(body).ok()?;
+        let thread = std::thread::Builder::new().name("probe".into()).spawn(body);
+        thread.map_err(|error| Failure::usage(format!("cannot start a thread: {error}")))?;
         loop {
             match told.recv_timeout(SIGNAL_CHECK) {
-                Ok(found) => return Some(found),
+                Ok(found) => return Ok(Some(found)),
                 Err(RecvTimeoutError::Timeout) if crate::signals::caught() == 0 => {}
-                Err(_) => return None,
+                Err(RecvTimeoutError::Timeout) => return Ok(None),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Failure::usage(
+                        "the thread of a plain call panicked; this is a bug",
+                    ));
+                }
             }
         }
     }

@@ -19,10 +19,7 @@ pub fn json(result: &CheckResult) -> String {
         counts: Counts { steps: result.steps.len(), passed, failed, skipped },
         steps: result.steps.iter().map(Step::of).collect(),
     };
-    let mut text = serde_json::to_string_pretty(&document)
-        .expect("strings, numbers and lists always serialise");
-    text.push('\n');
-    text
+    crate::json::printed(&document)
 }
 
 #[derive(Serialize)]

@@ -31,10 +31,7 @@ pub fn json(report: &CompareReport) -> String {
         before: side(0),
         after: side(1),
     };
-    let mut text = serde_json::to_string_pretty(&document)
-        .expect("strings, numbers and lists always serialise");
-    text.push('\n');
-    text
+    crate::json::printed(&document)
 }
 
 #[derive(Serialize)]

@@ -11,10 +11,7 @@ use stats::curve::{CapacityEnd, Curve, OverloadShape, Span};
 
 /// The report as JSON, indented, with a line feed at its end.
 pub fn json(report: &RampReport) -> String {
-    let mut text = serde_json::to_string_pretty(&ramp(report))
-        .expect("strings, numbers and maps with string keys always serialise");
-    text.push('\n');
-    text
+    super::printed(&ramp(report))
 }
 
 #[derive(Serialize)]
