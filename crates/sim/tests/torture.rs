@@ -65,7 +65,7 @@ fn red(result: &RunResult) -> BTreeMap<String, String> {
 }
 
 /// Cases that tell something and judge nothing.
-const TOLD_ONLY: [&str; 1] = ["W-07"];
+const TOLD_ONLY: [&str; 2] = ["C-08", "W-07"];
 
 /// All cases but those of TLS: the made-up world has none.
 fn plain_cases() -> Vec<Case> {
@@ -74,10 +74,15 @@ fn plain_cases() -> Vec<Case> {
     cases
 }
 
+/// What only a look at the server's process would show.
+const UNSEEN: Defect = Defect::KeepsMemory;
+
 /// The cases with fewer repetitions, where the amount is a parameter: what one shows, many show.
 fn reduced(mut cases: Vec<Case>) -> Vec<Case> {
     for family in cases.iter_mut().filter_map(|case| case.family.as_mut()) {
-        for (name, most) in [("splits", 40.0), ("rounds", 1.0)] {
+        // more than a small pool has
+        let held = if family.run == "press.held" { 12.0 } else { f64::MAX };
+        for (name, most) in [("splits", 40.0), ("rounds", 1.0), ("connections", held)] {
             if let Some(Parameter::Number(number)) = family.with.get_mut(name) {
                 *number = number.min(most);
             }
@@ -88,7 +93,7 @@ fn reduced(mut cases: Vec<Case>) -> Vec<Case> {
 
 #[test]
 fn a_server_without_a_defect_passes_every_case() {
-    let cases = plain_cases();
+    let cases = reduced(plain_cases());
     let result = against(&[], &cases);
     assert_eq!(result.ended_early, None);
     assert_eq!(result.cases.len(), cases.len());
@@ -109,7 +114,10 @@ fn shows(kind: Kind, case: &Case) -> bool {
 
 /// What a defect turns red.
 fn reddened(defect: Defect, cases: &[Case]) -> Vec<String> {
-    let own: Vec<Case> = cases.iter().filter(|case| shows(defect.kind(), case)).cloned().collect();
+    // many clients that end inside a message show what one shows
+    let ends = |case: &Case| defect == Defect::ForgetsHalfClosed && case.id == "C-05";
+    let own = |case: &&Case| shows(defect.kind(), case) || ends(case);
+    let own: Vec<Case> = cases.iter().filter(own).cloned().collect();
     if own.is_empty() {
         return Vec::new();
     }
@@ -141,6 +149,7 @@ fn every_case_that_can_fail_is_turned_red_by_a_defect() {
     insta::assert_snapshot!(text);
     // a kind of which the catalogue has no case yet shows nothing
     let known = |defect: &Defect| match defect.kind() {
+        _ if *defect == UNSEEN => false,
         Kind::Pressure => cases.iter().any(|case| case.press),
         kind => cases.iter().any(|case| shows(kind, case)),
     };

@@ -286,6 +286,7 @@ fn run(field: &mut Field, only: &[&str]) -> RunResult {
         big: None,
         slots: None,
         search: None,
+        ..Settings::default()
     };
     session::run(&target(), &settings, &cases, field, &mut Unwatched)
 }

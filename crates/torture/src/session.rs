@@ -7,6 +7,7 @@ pub mod cost;
 pub(crate) mod families;
 mod habits;
 mod lints;
+pub mod pressure;
 pub mod probes;
 mod random;
 mod replay;
@@ -73,6 +74,8 @@ pub struct Settings {
     /// What may be spent on finding who did it, for each case, and on shrinking, for the whole run;
     /// `None`: neither is done.
     pub search: Option<Budget>,
+    /// What polite clients feel is judged even where the quiet server is noisy.
+    pub accept_noisy: bool,
 }
 
 /// Who is tested.
@@ -108,6 +111,11 @@ pub trait World {
 
     /// Who keeps the bounds, on every stage of this world.
     fn governor(&mut self) -> &mut Governor;
+    /// Work of this process since it was asked last, as a share of one core; `None` where that is not
+    /// known.
+    fn own_work(&mut self) -> Option<f64> {
+        None
+    }
 
     /// The run is to end now, and why.
     fn stopped(&self) -> Option<Stop>;
@@ -176,6 +184,7 @@ pub fn run(
     result.baseline = Some(runner.baseline());
     let mut cases: Vec<&Case> = cases.iter().collect();
     cases.sort_by_key(|case| families::is_last(case));
+    runner.quiet = result.baseline.unwrap_or_default();
     for case in cases {
         if runner.is_stopped() {
             break;
@@ -211,6 +220,8 @@ pub(crate) struct Runner<'a> {
     plain: Plain,
     start: Nanos,
     probing: Probing,
+    /// What probes met before the first case.
+    quiet: Baseline,
     /// Of the whole run, [`PROBES_MAX`] at most.
     probes: Vec<Probe>,
     lints: Lints,
@@ -240,6 +251,7 @@ impl<'a> Runner<'a> {
             watcher,
             plain: Plain::default(),
             start,
+            quiet: Baseline::default(),
             probing: settings.probing.clone(),
             probes: Vec::new(),
             lints: Lints::default(),

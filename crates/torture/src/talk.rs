@@ -267,6 +267,11 @@ impl<'t> Stage<'t> {
         self.lines.get(slot).and_then(Option::as_ref).map(Line::replies)
     }
 
+    /// How long the connection of a conversation under way took to stand.
+    pub fn connected(&self, slot: usize) -> Option<Nanos> {
+        self.lines.get(slot).and_then(Option::as_ref).and_then(Line::connected)
+    }
+
     /// Ends a conversation at the next turn, in order or by a reset.
     pub fn end(&mut self, slot: usize, how: Close) {
         self.endings.push((slot, how));

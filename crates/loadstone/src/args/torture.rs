@@ -61,6 +61,9 @@ pub(crate) struct TortureWhat {
     /// Neither shrink what random data failed, nor search for what made the server fail
     #[arg(long)]
     pub(crate) no_shrink: bool,
+    /// Judge what polite clients feel even where the quiet server is noisy
+    #[arg(long)]
+    pub(crate) accept_noisy: bool,
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse::count::<u64>)]
     pub(crate) seed: u64,

@@ -151,6 +151,7 @@ fn settings(args: &TortureArgs, class: Class) -> Settings {
         executions_max,
         probing: Probing::default(),
         baseline,
+        accept_noisy: args.what.accept_noisy,
         big: args.what.big.clone(),
         slots: args.what.slots,
         search: search(args, class),

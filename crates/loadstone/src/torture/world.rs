@@ -18,6 +18,8 @@ pub(super) struct Sockets {
     tls: Option<tls::Factory>,
     governor: Governor,
     outside: Outside,
+    /// When our own work was looked at last, and how much it had been.
+    work: (Nanos, Nanos),
 }
 
 impl Sockets {
@@ -28,7 +30,13 @@ impl Sockets {
         governor: Governor,
         outside: Outside,
     ) -> std::io::Result<Sockets> {
-        Ok(Sockets { reactor: Reactor::new(Nanos::ZERO)?, tls, governor, outside })
+        Ok(Sockets {
+            reactor: Reactor::new(Nanos::ZERO)?,
+            tls,
+            governor,
+            outside,
+            work: (Nanos::ZERO, Nanos::ZERO),
+        })
     }
 
     fn look(&mut self) {
@@ -68,6 +76,14 @@ impl World for Sockets {
             self.reactor.wait(until.min(nap), &mut ready);
             self.look();
         }
+    }
+
+    fn own_work(&mut self) -> Option<f64> {
+        let spent = host::cpu::process_time();
+        let (now, used) = (self.reactor.now(), spent.user + spent.system);
+        let (before, used_before) = std::mem::replace(&mut self.work, (now, used));
+        let span = (now - before).as_secs_f64();
+        (span > 0.0).then(|| (used - used_before).as_secs_f64() / span)
     }
 
     fn governor(&mut self) -> &mut Governor {

@@ -2,6 +2,7 @@
 //! same files as those of all other cases.
 
 mod connection;
+mod press;
 
 mod slow;
 
@@ -21,7 +22,7 @@ pub(crate) struct Member {
 pub(crate) type Run = fn(&mut Runner<'_>, &Case, &Family, &mut CaseResult);
 
 /// Every family, a list per file.
-const ALL: &[&[Member]] = &[connection::MEMBERS, slow::MEMBERS, LINT];
+const ALL: &[&[Member]] = &[connection::MEMBERS, press::MEMBERS, slow::MEMBERS, LINT];
 
 const LINT: &[Member] = &[Member {
     name: LINT_NAME,

@@ -191,16 +191,18 @@ impl Probes {
             kept::Met::Nothing => (Seen::Lost, no_answer(deadline), false),
             kept::Met::End(end) => (Seen::Lost, without(*end, deadline), is_ours(*end)),
         };
+        let refused = matches!(&found.met, kept::Met::End(end) if is_refused(*end));
         self.over.push(Probe {
             kind: ProbeKind::Keep,
             due: found.call.due - pattern.origin,
             late: found.call.late,
-            connected: None,
+            connected: found.connected,
             first_byte: found.first_byte,
             over: found.over,
             seen,
             said,
             ours,
+            refused,
             case: pattern.case.clone(),
         });
     }
@@ -217,6 +219,7 @@ fn crowded(pattern: &Pattern, kind: ProbeKind, due: Nanos) -> Probe {
         seen: Seen::Lost,
         said: format!("not sent: {WAITING_MAX} wait for an answer"),
         ours: false,
+        refused: false,
         case: pattern.case.clone(),
     }
 }
@@ -250,6 +253,7 @@ fn of_new(pattern: &Pattern, call: Call, talk: &Talk, deadline: Nanos) -> Option
         seen,
         said,
         ours,
+        refused: is_refused(talk.end),
         case: pattern.case.clone(),
     })
 }
@@ -285,4 +289,8 @@ fn without(end: End, deadline: Nanos) -> String {
 /// Out of descriptors or ports: that tells nothing of the server.
 fn is_ours(end: End) -> bool {
     matches!(end, End::Unconnected(class) if class.blame() == Blame::Driver)
+}
+
+fn is_refused(end: End) -> bool {
+    end == End::Unconnected(FailureClass::Refused)
 }

@@ -156,7 +156,8 @@ pub struct Probe {
     /// When it was due, and how much later it was sent.
     pub due: Nanos,
     pub late: Nanos,
-    /// From when it was due: until the connection stood, until the answer began, until it ended.
+    /// From when it was due: until the connection stood (`None` where it stood already), until the
+    /// answer began, until it ended.
     pub connected: Option<Nanos>,
     pub first_byte: Option<Nanos>,
     pub over: Nanos,
@@ -165,6 +166,8 @@ pub struct Probe {
     pub said: String,
     /// It could not be sent for want of descriptors or ports of ours: it tells nothing of the server.
     pub ours: bool,
+    /// Nobody listened.
+    pub refused: bool,
     /// The case that was under way, by its id; empty before the first.
     pub case: String,
 }

@@ -171,6 +171,10 @@ impl Line {
         }
     }
 
+    pub(super) fn connected(&self) -> Option<Nanos> {
+        self.connected
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.stage == Stage::Over
     }

@@ -17,7 +17,8 @@ const LIFE: Nanos = Nanos::from_secs(86_400);
 pub(super) struct Found {
     pub(super) call: Call,
     pub(super) met: Met,
-    /// Counted from when it was due.
+    /// Counted from when it was due; the connection only where it was opened for this call.
+    pub(super) connected: Option<Nanos>,
     pub(super) first_byte: Option<Nanos>,
     pub(super) over: Nanos,
 }
@@ -37,9 +38,25 @@ pub(super) enum Met {
 #[derive(Clone, Copy, Debug)]
 struct Current {
     call: Call,
+    /// When its connection was begun, where it was for this call.
+    opened_at: Option<Nanos>,
+    connected: Option<Nanos>,
     first_byte: Option<Nanos>,
     /// It was sent a second time, because the server had closed the idle connection meanwhile.
     again: bool,
+}
+
+impl Current {
+    fn new(call: Call, again: bool) -> Current {
+        Current { call, opened_at: None, connected: None, first_byte: None, again }
+    }
+
+    /// `span`: from the beginning of its connection until that stood.
+    fn connect(&mut self, span: Option<Nanos>) {
+        if let (Some(at), Some(span)) = (self.opened_at, span) {
+            self.connected = Some(at + span - self.call.due);
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -106,6 +123,7 @@ impl Keeper {
         }
         self.place = None;
         let mut current = self.current.take()?;
+        current.connect(talk.connected);
         let answer = talk.replies.answers.get(self.answered);
         current.first_byte = current.first_byte.or(answer.map(|_| now - current.call.due));
         let met = match answer {
@@ -139,13 +157,14 @@ impl Keeper {
         {
             let late = if behind { Nanos::ZERO } else { now - due };
             let call = Call { due, late };
-            self.send(now, Current { call, first_byte: None, again }, stage, pattern);
+            self.send(now, Current::new(call, again), stage, pattern);
         }
         all
     }
 
     fn hear(&mut self, now: Nanos, stage: &mut Stage<'_>) -> Option<Found> {
         let (place, current) = (self.place?, self.current.as_mut()?);
+        current.connect(stage.connected(place));
         let answer = stage.replies(place)?.answers.get(self.answered)?;
         current.first_byte.get_or_insert(now - current.call.due);
         if !answer.complete {
@@ -168,13 +187,12 @@ impl Keeper {
         }
         while let Some(waiting) = self.waiting.pop_front_if(|waiting| late(waiting.due)) {
             let call = Call { due: waiting.due, late: Nanos::ZERO };
-            let current = Current { call, first_byte: None, again: waiting.again };
-            all.push(found(current, Met::Nothing, now));
+            all.push(found(Current::new(call, waiting.again), Met::Nothing, now));
         }
         all
     }
 
-    fn send(&mut self, now: Nanos, current: Current, stage: &mut Stage<'_>, pattern: &Pattern) {
+    fn send(&mut self, now: Nanos, mut current: Current, stage: &mut Stage<'_>, pattern: &Pattern) {
         let step = Move::Send(pattern.keep.clone());
         match self.place {
             Some(place) => stage.say(place, vec![step]),
@@ -190,6 +208,7 @@ impl Keeper {
                 stage.watch(place);
                 self.place = Some(place);
                 self.answered = 0;
+                current.opened_at = Some(now);
             }
         }
         self.current = Some(current);
@@ -205,5 +224,6 @@ impl Keeper {
 
 fn found(current: Current, met: Met, now: Nanos) -> Found {
     let over = now - current.call.due;
-    Found { call: current.call, met, first_byte: current.first_byte, over }
+    let Current { call, connected, first_byte, .. } = current;
+    Found { call, met, connected, first_byte, over }
 }

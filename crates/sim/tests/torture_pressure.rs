@@ -1,0 +1,274 @@
+//! Pressure in virtual time: servers whose slots and deadlines are known, and what is said of them.
+
+use conduit::Peer;
+use sim::torture::Field;
+use sim::{Action, Admission, Client, Server, World};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
+use torture::catalogue;
+use torture::judge::Outcome;
+use torture::safety::{Bounds, Class, Governor};
+use torture::session::{CaseResult, RunResult, Settings, Target, Unwatched, run};
+use torture::text::Values;
+use units::{Nanos, show};
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n";
+const FAILED: &str = "HTTP/1.1 500 Failed\r\nContent-Length: 0\r\n\r\n";
+const BUSY: &str = "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+/// A process for each connection, from its beginning to its end; the others wait.
+#[derive(Default)]
+struct Prefork {
+    workers: usize,
+    /// An unfinished head is given so long.
+    deadline: Option<Nanos>,
+    /// No connection is kept.
+    closes: bool,
+    /// Beyond the workers 503 is answered.
+    sheds: bool,
+    /// A worker whose client resets never comes back.
+    leaks: bool,
+    lost: usize,
+    /// Each of so many answers is 500.
+    fails_each: Option<u64>,
+    answers: u64,
+    /// The server dies when this many connections stand, and is started again after a second.
+    dies_of: Option<usize>,
+    dead_until: Nanos,
+    busy: BTreeMap<Client, Nanos>,
+    queue: VecDeque<Client>,
+    heard: BTreeMap<Client, String>,
+    served: BTreeSet<Client>,
+    doing: BTreeMap<(Nanos, u64), (Client, Action)>,
+    number: u64,
+}
+
+impl Prefork {
+    fn of(workers: usize) -> Prefork {
+        Prefork { workers, ..Prefork::default() }
+    }
+
+    fn act(&mut self, at: Nanos, client: Client, action: Action) {
+        self.number += 1;
+        self.doing.insert((at, self.number), (client, action));
+    }
+
+    fn free(&self) -> bool {
+        self.busy.len() + self.lost < self.workers
+    }
+
+    fn leave(&mut self, now: Nanos, client: Client) {
+        self.queue.retain(|waiting| *waiting != client);
+        self.heard.remove(&client);
+        self.busy.remove(&client);
+        self.served.remove(&client);
+        while self.free()
+            && let Some(next) = self.queue.pop_front()
+        {
+            self.busy.insert(next, now);
+            self.work(now, next);
+        }
+    }
+
+    fn work(&mut self, now: Nanos, client: Client) {
+        if !self.busy.contains_key(&client) {
+            return;
+        }
+        let heard = self.heard.entry(client).or_default();
+        let Some(end) = heard.find("\r\n\r\n") else { return };
+        let parting = self.closes || heard[..end].contains("Connection: close");
+        heard.drain(..end + 4);
+        let field = if parting { "Connection: close\r\n" } else { "" };
+        self.served.insert(client);
+        self.answers += 1;
+        if self.fails_each.is_some_and(|each| self.answers.is_multiple_of(each)) {
+            return self.act(now, client, Action::Bytes(FAILED.into()));
+        }
+        self.act(now, client, Action::Bytes(format!("{OK}{field}\r\nok").into_bytes()));
+        if parting {
+            self.act(now, client, Action::End);
+        }
+    }
+}
+
+impl Server for Prefork {
+    fn connect(&mut self, now: Nanos, client: Client) -> Admission {
+        if now < self.dead_until {
+            return Admission::Refuse;
+        }
+        if self.dies_of.is_some_and(|most| self.busy.len() >= most) {
+            self.dead_until = now + Nanos::SECOND;
+            let all: Vec<Client> = self.heard.keys().chain(self.busy.keys()).copied().collect();
+            for one in all {
+                self.act(now, one, Action::Reset);
+            }
+            self.busy.clear();
+            self.heard.clear();
+            return Admission::Refuse;
+        }
+        if self.free() {
+            self.busy.insert(client, now);
+        } else if self.sheds {
+            self.act(now, client, Action::Bytes(BUSY.into()));
+            self.act(now, client, Action::End);
+        } else {
+            self.queue.push_back(client);
+        }
+        Admission::Accept
+    }
+
+    fn receive(&mut self, now: Nanos, client: Client, bytes: &[u8]) -> Vec<(Nanos, Action)> {
+        self.heard.entry(client).or_default().push_str(&String::from_utf8_lossy(bytes));
+        self.work(now, client);
+        Vec::new()
+    }
+
+    fn ended(&mut self, now: Nanos, client: Client) {
+        self.leave(now, client);
+    }
+
+    fn reset(&mut self, now: Nanos, client: Client) {
+        self.lost += usize::from(self.leaks && self.busy.contains_key(&client));
+        self.leave(now, client);
+    }
+
+    fn due(&self) -> Nanos {
+        let act = self.doing.keys().next().map_or(Nanos::NEVER, |(at, _)| *at);
+        let late = self.deadline.and_then(|span| {
+            let waiting = self.busy.iter().filter(|(client, _)| !self.served.contains(client));
+            waiting.map(|(_, since)| *since + span).min()
+        });
+        late.map_or(act, |late| late.min(act))
+    }
+
+    fn wake(&mut self, now: Nanos) -> Vec<(Client, Action)> {
+        let late: Vec<Client> = match self.deadline {
+            Some(span) => {
+                let over = |(client, since): &(&Client, &Nanos)| {
+                    !self.served.contains(client) && **since + span <= now
+                };
+                self.busy.iter().filter(over).map(|(client, _)| *client).collect()
+            }
+            None => Vec::new(),
+        };
+        for client in late {
+            self.act(now, client, Action::End);
+            self.leave(now, client);
+        }
+        let rest = self.doing.split_off(&(now + Nanos(1), 0));
+        std::mem::replace(&mut self.doing, rest).into_values().collect()
+    }
+}
+
+fn pressed(server: impl Server + 'static, ids: &[&str], connections_max: u64) -> RunResult {
+    let target = Target {
+        peer: Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 80))),
+        tls_name: None,
+        values: Values {
+            path: "/".into(),
+            host: "a".into(),
+            post: String::new(),
+            marker: String::new(),
+        },
+        takes_bodies: false,
+        fields: String::new(),
+    };
+    let settings = Settings {
+        seed: 1,
+        executions_max: 1,
+        baseline: Nanos::from_secs(10),
+        ..Settings::default()
+    };
+    let bounds = Bounds { connections_max, ..Bounds::usual(Class::Local) };
+    let governor = Governor::new(bounds, Vec::new(), false);
+    let mut cases = catalogue::cases().expect("the catalogue reads");
+    cases.retain(|case| ids.contains(&case.id.as_str()));
+    let world = World::new(Box::new(server), Nanos::from_millis(1), Nanos::from_secs(100));
+    run(&target, &settings, &cases, &mut Field::governed(world, governor), &mut Unwatched)
+}
+
+fn shown(case: &CaseResult) -> String {
+    let mut text = format!("{} {}", case.case.id, case.outcome.id());
+    if let Some(health) = &case.health {
+        let span = |span: Option<Nanos>| span.map_or("never".to_owned(), show::duration);
+        text.push_str(&format!(
+            "\n  correct {:.3} shed {:.3} lost {:.3}, recovery {}, armed {}/{}, followed {}/{}, control denied {:?}",
+            health.correct,
+            health.shed,
+            health.lost,
+            span(health.recovery),
+            health.armed,
+            health.wanted,
+            health.followed,
+            health.rounds,
+            health.control_denied
+        ));
+    }
+    for measure in &case.measures {
+        text.push_str(&format!(
+            "\n  {}: {:?} to {:?} {:?}, {}",
+            measure.what, measure.low, measure.high, measure.unit, measure.note
+        ));
+    }
+    for note in &case.notes {
+        text.push_str(&format!("\n  {note}"));
+    }
+    text.push_str(&format!("\n  took {}", show::duration(case.took)));
+    text
+}
+
+fn of(server: impl Server + 'static, id: &str, connections_max: u64) -> String {
+    let result = pressed(server, &[id], connections_max);
+    let ended = result.ended_early.map(|why| format!("\nended early: {why}")).unwrap_or_default();
+    result.cases.iter().map(shown).collect::<Vec<_>>().join("\n") + &ended
+}
+
+#[test]
+fn four_processes_without_a_deadline_are_denied_by_half_heads_and_by_polite_clients_too() {
+    insta::assert_snapshot!(of(Prefork::of(4), "W-10", 256));
+}
+
+#[test]
+fn four_processes_with_a_deadline_are_denied_until_it_passes() {
+    let server = Prefork { deadline: Some(Nanos::from_secs(3)), ..Prefork::of(4) };
+    insta::assert_snapshot!(of(server, "W-10", 256));
+}
+
+#[test]
+fn a_pool_that_is_larger_than_the_bound_holds() {
+    insta::assert_snapshot!(of(Prefork::of(25), "W-10", 13));
+}
+
+#[test]
+fn one_thread_is_denied_by_one_connection() {
+    let server = Prefork { closes: true, ..Prefork::of(1) };
+    insta::assert_snapshot!(of(server, "W-10", 256));
+}
+
+#[test]
+fn a_server_that_is_full_and_says_so_sheds() {
+    insta::assert_snapshot!(of(Prefork { sheds: true, ..Prefork::of(20) }, "C-01", 256));
+}
+
+#[test]
+fn a_server_that_dies_of_many_connections_has_crashed() {
+    insta::assert_snapshot!(of(Prefork { dies_of: Some(20), ..Prefork::of(400) }, "W-10", 256));
+}
+
+#[test]
+fn workers_that_are_lost_to_clients_that_leave_are_a_leak() {
+    insta::assert_snapshot!(of(Prefork { leaks: true, ..Prefork::of(50) }, "C-03", 256));
+}
+
+#[test]
+fn a_server_that_the_kept_probe_alone_keeps_busy_is_probed_without() {
+    insta::assert_snapshot!(of(Prefork::of(1), "W-10", 256));
+}
+
+#[test]
+fn a_baseline_that_fails_makes_everything_inconclusive() {
+    let server = Prefork { fails_each: Some(20), ..Prefork::of(400) };
+    let result = pressed(server, &["W-10", "C-01", "C-02", "C-03", "C-05"], 256);
+    let outcomes: Vec<Outcome> = result.cases.iter().map(|case| case.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Inconclusive; 5], "{:?}", result.ended_early);
+}

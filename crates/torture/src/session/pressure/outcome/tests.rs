@@ -1,0 +1,217 @@
+//! Probes in, outcome out: each row of the table on either side of its threshold.
+
+use super::*;
+
+const EVERY: Nanos = Nanos::from_millis(200);
+const FAST: Nanos = Nanos::from_millis(1);
+/// The pressure stands from here to there.
+const ARMED_AT: Nanos = Nanos::from_secs(10);
+const RELEASED_AT: Nanos = Nanos::from_secs(30);
+
+/// A letter for each probe: `.` right, `~` right and slow, `s` shed, `x` lost, `r` refused, `l` right and
+/// sent late by us, `!` not sent for want of descriptors.
+fn probes(kind: ProbeKind, from: Nanos, letters: &str) -> Vec<Probe> {
+    let one = |(index, letter): (usize, char)| {
+        let (seen, over) = match letter {
+            's' => (Seen::Shed, FAST),
+            'x' => (Seen::Lost, Nanos::from_secs(2)),
+            'r' => (Seen::Lost, FAST),
+            '!' => (Seen::Lost, Nanos::ZERO),
+            '~' => (Seen::Correct, Nanos::from_millis(100)),
+            _ => (Seen::Correct, FAST),
+        };
+        Probe {
+            kind,
+            due: from + EVERY * index as u64,
+            late: if letter == 'l' { Nanos::from_millis(6) } else { Nanos::ZERO },
+            connected: None,
+            first_byte: None,
+            over,
+            seen,
+            said: String::new(),
+            ours: letter == '!',
+            refused: letter == 'r',
+            case: String::new(),
+        }
+    };
+    letters.chars().enumerate().map(one).collect()
+}
+
+/// `count` probes, of which those at `places` are of this letter.
+fn with(count: usize, letter: char, places: std::ops::Range<usize>) -> String {
+    (0..count).map(|index| if places.contains(&index) { letter } else { '.' }).collect()
+}
+
+struct Row {
+    new: String,
+    keep: String,
+    /// From the release on.
+    after: String,
+    back: Option<Nanos>,
+    armed: u64,
+    broken_at: Vec<Nanos>,
+}
+
+impl Default for Row {
+    fn default() -> Row {
+        Row {
+            new: with(100, '.', 0..0),
+            keep: with(100, '.', 0..0),
+            after: ".....".to_owned(),
+            back: Some(FAST),
+            armed: 50,
+            broken_at: Vec::new(),
+        }
+    }
+}
+
+fn judged(row: &Row) -> (Outcome, Health, Vec<String>) {
+    let mut all = probes(ProbeKind::New, ARMED_AT, &row.new);
+    all.extend(probes(ProbeKind::Keep, ARMED_AT, &row.keep));
+    all.extend(probes(ProbeKind::New, RELEASED_AT, &row.after));
+    let base = Baseline { probes: 100, failed: 0, p50: FAST, p99: Nanos::from_millis(2) };
+    let pressed = Pressed {
+        base,
+        every: EVERY,
+        probes: &all,
+        armed_at: ARMED_AT,
+        released_at: RELEASED_AT,
+        over_at: RELEASED_AT + Nanos::from_secs(30),
+        back_at: row.back.map(|span| RELEASED_AT + span),
+        wanted: 50,
+        armed: row.armed,
+        short: false,
+        broken_at: row.broken_at.clone(),
+    };
+    let health = health(&pressed);
+    let verdict = outcome(&pressed, &health);
+    (verdict.outcome, health, verdict.notes)
+}
+
+fn word_for(row: Row) -> Outcome {
+    judged(&row).0
+}
+
+#[test]
+fn held_ends_where_clients_wait_or_are_not_served() {
+    let new = |new: String| word_for(Row { new, ..Row::default() });
+    assert_eq!(new(with(100, '.', 0..0)), Outcome::Held);
+    // two slow probes are anybody's hiccup
+    assert_eq!(new(with(100, '~', 3..5)), Outcome::Held);
+    assert_eq!(new(with(100, '~', 3..6)), Outcome::Degraded);
+    assert_eq!(new(with(100, 'x', 3..4)), Outcome::Degraded);
+    let back = |span| word_for(Row { back: Some(span), ..Row::default() });
+    assert_eq!(back(BACK_WITHIN), Outcome::Held);
+    assert_eq!(back(BACK_WITHIN + Nanos(1)), Outcome::Degraded);
+}
+
+#[test]
+fn what_is_shed_is_not_lost() {
+    let new = |new: String| word_for(Row { new, ..Row::default() });
+    assert_eq!(new(with(100, 's', 0..1)), Outcome::Degraded);
+    assert_eq!(new(with(100, 's', 0..2)), Outcome::Shed);
+    assert_eq!(new(with(100, 's', 0..100)), Outcome::Shed);
+    let mixed = with(100, 's', 0..50).replacen("..", "x.", 1);
+    assert_eq!(new(mixed), Outcome::Degraded);
+}
+
+#[test]
+fn denied_is_more_than_a_twentieth_of_ten_seconds_for_either_kind() {
+    let new = |new: String| word_for(Row { new, ..Row::default() });
+    // 0.4 s, then 0.6 s of 10 s
+    assert_eq!(new(with(100, 'x', 40..42)), Outcome::Degraded);
+    assert_eq!(new(with(100, 'x', 40..43)), Outcome::Denied);
+    // as many, but never within 10 s
+    let good = with(98, '.', 0..0);
+    let apart = format!("x{}x{}x", &good[..54], &good[55..]);
+    assert_eq!(new(apart), Outcome::Degraded);
+    let keep = word_for(Row { keep: with(100, 'x', 40..43), ..Row::default() });
+    assert_eq!(keep, Outcome::Denied);
+}
+
+#[test]
+fn the_notes_tell_pool_from_standstill() {
+    let lost = || with(100, 'x', 0..100);
+    let pool = judged(&Row { new: lost(), ..Row::default() });
+    assert_eq!(
+        pool.2,
+        [
+            "new connections were not served while a kept one was: accept queue or pool of workers exhausted"
+        ]
+    );
+    let still = judged(&Row { new: lost(), keep: lost(), ..Row::default() });
+    assert_eq!(
+        still.2,
+        [
+            "neither new connections nor a kept one were served: everything stands still, or every worker is taken"
+        ]
+    );
+    let one = judged(&Row { keep: lost(), ..Row::default() });
+    assert_eq!(one.2, ["a kept connection was not served while new ones were"]);
+    assert_eq!((one.1.correct, one.1.lost), (0.0, 1.0));
+}
+
+#[test]
+fn a_restart_is_refusals_and_resets_at_the_same_time() {
+    let refused = || with(100, 'r', 20..25);
+    let at = ARMED_AT + EVERY * 20;
+    let row = |broken: usize| Row { new: refused(), broken_at: vec![at; broken], ..Row::default() };
+    assert_eq!(word_for(row(25)), Outcome::Crashed);
+    // without resets it is a listener that refuses
+    assert_eq!(word_for(row(0)), Outcome::Denied);
+    assert_eq!(word_for(row(24)), Outcome::Denied);
+    let after = |count: usize| Row { after: with(40, 'r', 0..count), ..Row::default() };
+    assert_eq!(word_for(after(16)), Outcome::Held);
+    assert_eq!(word_for(after(17)), Outcome::Crashed);
+}
+
+#[test]
+fn what_never_comes_back_is_a_leak() {
+    let row = Row { back: None, ..Row::default() };
+    let (outcome, health, notes) = judged(&row);
+    assert_eq!((outcome, health.recovery), (Outcome::Leak, None));
+    assert_eq!(notes, ["probes were not as before within 30.0 s of the release"]);
+}
+
+#[test]
+fn a_sick_instrument_says_nothing() {
+    let row = |letters: String| Row { new: letters, ..Row::default() };
+    assert_eq!(word_for(row(with(100, 'l', 0..2))), Outcome::Held);
+    let (outcome, _, notes) = judged(&row(with(100, 'l', 0..3)));
+    assert_eq!(outcome, Outcome::Inconclusive);
+    assert_eq!(
+        notes,
+        [
+            "3 of 205 probes were sent more than 5.00 ms after they were due (up to 6.00 ms): this machine was too busy"
+        ]
+    );
+    let (outcome, _, notes) = judged(&row(with(100, '!', 0..1)));
+    assert_eq!(outcome, Outcome::Inconclusive);
+    assert_eq!(notes, ["descriptors or ports of ours ran out"]);
+    let none = Row { new: String::new(), keep: String::new(), ..Row::default() };
+    assert_eq!(word_for(none), Outcome::Inconclusive);
+}
+
+#[test]
+fn an_answer_after_the_release_tells_nothing_of_the_pressure() {
+    // the last two probes were still waiting when everything was let go
+    let row = Row { new: with(100, '~', 99..100), ..Row::default() };
+    let mut all = probes(ProbeKind::New, ARMED_AT, &row.new);
+    for probe in all.iter_mut().skip(98) {
+        probe.over = Nanos::from_secs(1);
+    }
+    let pressed = Pressed {
+        base: Baseline { probes: 100, failed: 0, p50: FAST, p99: FAST },
+        every: EVERY,
+        probes: &all,
+        armed_at: ARMED_AT,
+        released_at: RELEASED_AT,
+        over_at: RELEASED_AT + Nanos::SECOND,
+        back_at: Some(RELEASED_AT),
+        wanted: 1,
+        armed: 1,
+        short: false,
+        broken_at: Vec::new(),
+    };
+    assert_eq!(health(&pressed).probes, 98);
+}
