@@ -42,6 +42,7 @@ const SUBCOMMANDS: &[&str] = &[
     "demo",
     "site",
     "torture",
+    "torture diff",
     "calibrate",
     "workload crawl",
     "completions",

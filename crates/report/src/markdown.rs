@@ -244,7 +244,7 @@ fn foot(load: &str, started_unix_s: f64, machine: &str) -> String {
 }
 
 /// A table whose first row is its head, with a line of its own before and behind it.
-fn table(head: &[String], rows: &[Vec<String>]) -> String {
+pub(crate) fn table(head: &[String], rows: &[Vec<String>]) -> String {
     let line = |cells: &[String]| {
         let cells: Vec<String> = cells.iter().map(|cell| plain(cell)).collect();
         format!("| {} |\n", cells.join(" | "))
@@ -255,7 +255,7 @@ fn table(head: &[String], rows: &[Vec<String>]) -> String {
 }
 
 /// Text that Markdown takes for nothing but text: no emphasis, link, tag, table cell or mention.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         match c {

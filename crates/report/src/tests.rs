@@ -13,5 +13,6 @@ mod schema;
 mod screen;
 mod sessions;
 mod torture;
+mod torture_diff;
 mod tortures;
 mod watching;

@@ -2,13 +2,15 @@
 //! numbers, limits and habits; as text, as a page, as JSON (`loadstone.torture/1`) and as JUnit's XML.
 
 pub(crate) mod costs;
-mod document;
+pub mod diff;
+pub(crate) mod document;
 mod explain;
 mod junit;
 mod probes;
 mod record;
 pub(crate) mod send;
 mod text;
+pub mod waivers;
 pub(crate) mod words;
 
 pub use document::{Document, json, read};
@@ -23,7 +25,7 @@ pub use crate::html::torture::html;
 use sample::Environment;
 use std::net::IpAddr;
 use torture::safety::Class;
-use torture::session::RunResult;
+use torture::session::{CaseResult, RunResult};
 
 /// A torture that is over.
 #[derive(Clone, Debug)]
@@ -40,4 +42,30 @@ pub struct Report {
     /// The machine that tested.
     pub environment: Environment,
     pub result: RunResult,
+    /// What is known and put up with, held against the result.
+    pub waivers: Vec<waivers::Applied>,
+}
+
+impl Report {
+    /// Cases that count against the server, the worst first: findings that are not waived.
+    pub fn findings(&self) -> Vec<&CaseResult> {
+        let counts =
+            |case: &&CaseResult| case.outcome.is_finding() && self.waived(&case.case.id).is_none();
+        let mut all: Vec<&CaseResult> = self.result.cases.iter().filter(counts).collect();
+        all.sort_by_key(|case| std::cmp::Reverse(case.outcome));
+        all
+    }
+
+    /// The waiver by which this case does not count.
+    pub(crate) fn waived(&self, id: &str) -> Option<&waivers::Applied> {
+        let holds =
+            |one: &&waivers::Applied| one.waiver.case == id && one.state == waivers::State::Used;
+        self.waivers.iter().find(holds)
+    }
+
+    fn waived_count(&self) -> u64 {
+        let waived =
+            |case: &&CaseResult| case.outcome.is_finding() && self.waived(&case.case.id).is_some();
+        self.result.cases.iter().filter(waived).count() as u64
+    }
 }

@@ -33,7 +33,7 @@ pub(crate) use runs::{ListArgs, RunsArgs, RunsTask, ShowArgs};
 pub(crate) use site::{NormTask, SiteArgs, SiteTask};
 pub(crate) use small::{CalibrateArgs, DemoArgs};
 pub(crate) use store::StoreArgs;
-pub(crate) use torture::{TortureArgs, TortureAsk, TortureOutputs, TortureWhat};
+pub(crate) use torture::{TortureArgs, TortureAsk, TortureDiff, TortureOutputs, TortureWhat};
 pub(crate) use ui::UiArgs;
 pub(crate) use workload::{CrawlArgs, WorkloadArgs, WorkloadCommand};
 

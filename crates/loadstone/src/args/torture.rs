@@ -13,7 +13,7 @@ use url::Url;
 /// accepted, public ones are refused.
 #[derive(Args, Clone, Debug)]
 #[command(
-    override_usage = "loadstone torture [OPTIONS] URL\n       loadstone torture list|explain ID",
+    override_usage = "loadstone torture [OPTIONS] URL\n       loadstone torture list|explain ID|diff A.json B.json",
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
@@ -94,6 +94,9 @@ pub(crate) struct TortureOutputs {
     /// What each probe of the server's health met, as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) probes: Option<PathBuf>,
+    /// Findings that are known and put up with: a TOML file of cases, reasons and days
+    #[arg(long, value_name = "FILE")]
+    pub(crate) expect: Option<PathBuf>,
     /// Findings and the summary only
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
@@ -130,6 +133,44 @@ pub(crate) enum TortureAsk {
         /// The case, such as S-07
         id: String,
     },
+    /// Hold two results against each other: what is new, what is gone, which limits moved
+    ///
+    /// A and B are files that --json wrote. The exit code is 1 when something is worse in B.
+    Diff(TortureDiff),
+}
+
+/// Two results, and where their difference goes.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TortureDiff {
+    /// The result before
+    #[arg(value_name = "A.json")]
+    pub(crate) a: String,
+    /// The result after; - is standard input
+    #[arg(value_name = "B.json")]
+    pub(crate) b: String,
+    /// The difference as JSON; with - standard output has nothing else
+    #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
+    pub(crate) json: Option<Sink>,
+    /// The difference as Markdown, for a pull request
+    #[arg(long, value_name = "FILE")]
+    pub(crate) md: Option<PathBuf>,
+    /// What is worse and the summary only
+    #[arg(short = 'q', long)]
+    pub(crate) quiet: bool,
+}
+
+impl TortureDiff {
+    /// That no two results go to one file.
+    ///
+    /// # Errors
+    /// Which options do not fit together.
+    pub(crate) fn check(&self) -> Result<(), UsageError> {
+        let json = match &self.json {
+            Some(Sink::File(path)) => Some(path),
+            _ => None,
+        };
+        each_its_own(&[("--json", json), ("--md", self.md.as_ref())])
+    }
 }
 
 fn target(text: &str) -> Result<Url, String> {

@@ -1,10 +1,12 @@
 //! `loadstone torture`: hostile and broken input, and what the server makes of it.
 
+mod diff;
 mod directory;
 mod outputs;
 mod permit;
 mod progress;
 mod target;
+mod waivers;
 mod world;
 
 use crate::args::{TortureArgs, TortureAsk, TortureWhat};
@@ -13,6 +15,7 @@ use crate::files;
 use directory::Recorder;
 use progress::Progress;
 use report::torture::Report;
+use report::torture::waivers::{Day, Waiver};
 use torture::case::Case;
 use torture::judge::Outcome;
 use torture::safety::{Bounds, Class, Governor};
@@ -28,7 +31,11 @@ pub(crate) fn torture(args: &TortureArgs) -> Result<Code, Failure> {
     match (&args.ask, &args.url) {
         (Some(TortureAsk::List), _) => print(&report::torture::list(&cases)),
         (Some(TortureAsk::Explain { id }), _) => explain(&cases, id),
-        (None, Some(url)) => run(args, url, chosen(cases, &args.what)?),
+        (Some(TortureAsk::Diff(args)), _) => diff::diff(args),
+        (None, Some(url)) => {
+            let waivers = waivers::read(&args.outputs, &cases)?;
+            run(args, url, chosen(cases, &args.what)?, &waivers)
+        }
         (None, None) => {
             Err(Failure::usage("whom to torture? loadstone torture URL, or --help for all"))
         }
@@ -81,7 +88,12 @@ fn chosen(cases: Vec<Case>, what: &TortureWhat) -> Result<Vec<Case>, Failure> {
     Ok(chosen)
 }
 
-fn run(args: &TortureArgs, url: &Url, cases: Vec<Case>) -> Result<Code, Failure> {
+fn run(
+    args: &TortureArgs,
+    url: &Url,
+    cases: Vec<Case>,
+    waivers: &[Waiver],
+) -> Result<Code, Failure> {
     outputs::check(&args.outputs)?;
     let (target, addresses) = target::reach(args, url)?;
     let class = permit::permit(url, &addresses)?;
@@ -93,6 +105,7 @@ fn run(args: &TortureArgs, url: &Url, cases: Vec<Case>) -> Result<Code, Failure>
         seed: args.what.seed,
         environment: host::environment(),
         result: RunResult::default(),
+        waivers: Vec::new(),
     };
     if args.what.dry_run {
         return print(&report::torture::dry_run(&report, &target, &cases));
@@ -113,10 +126,12 @@ fn run(args: &TortureArgs, url: &Url, cases: Vec<Case>) -> Result<Code, Failure>
         session::run(&target, &settings(args, class), &cases, &mut sockets, &mut watchers);
     drop(watchers);
     progress.finish();
+    let today = Day::of_unix(report.started_unix_s);
+    report.waivers = report::torture::waivers::apply(waivers, &report.result.cases, today);
     report.result.kept = recorder.as_ref().map(Recorder::kept).unwrap_or_default();
     let recorded = recorder.map_or(Ok(()), |recorder| recorder.finish(&report));
     outputs::write(&args.outputs, &report).and(recorded)?;
-    Ok(exit_code(args, &report.result))
+    Ok(exit_code(args, &report))
 }
 
 /// Executions of random data of one case with `--quick`.
@@ -158,10 +173,11 @@ fn settings(args: &TortureArgs, class: Class) -> Settings {
     }
 }
 
-fn exit_code(args: &TortureArgs, result: &RunResult) -> Code {
+fn exit_code(args: &TortureArgs, report: &Report) -> Code {
+    let result = &report.result;
     let tested = |case: &&CaseResult| case.skipped.is_none();
     let worst = result.cases.iter().filter(tested).map(|case| case.outcome).max();
-    let bad = result.cases.iter().any(|case| case.outcome.is_finding());
+    let bad = !report.findings().is_empty();
     match (result, worst) {
         (RunResult { interrupted: true, .. }, _) => Code::Interrupted,
         (RunResult { stopped: Some(_), .. }, _) => Code::Invalid,

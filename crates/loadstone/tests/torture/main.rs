@@ -142,3 +142,80 @@ fn cases_are_listed_and_explained() {
         assert!(ran.stdout.contains(part), "{part}: {ran:?}");
     }
 }
+
+/// A server that takes a request without Host is waived until a day, and then no longer.
+#[test]
+fn what_is_known_is_waived_until_its_day() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let server = lax();
+    let (waivers, json) = (file("expect.toml"), file("a.json"));
+    let waive = |until: &str| {
+        let text = format!("[[waive]]\ncase = \"S-01\"\nreason = \"known\"\nuntil = {until}\n");
+        std::fs::write(&waivers, text).unwrap();
+    };
+    let words = ["torture", "--only", "S-01,S-08", "--expect", &waivers, "--json", &json];
+    let url = server.url("/");
+    let all = [&words[..], &[&url]].concat();
+    waive("9000-01-01");
+    let ran = run(&all).expect(&[0]);
+    assert!(ran.stdout.contains("1 of them waived") && ran.stdout.contains("9000-01-01: known"));
+    waive("2020-01-01");
+    let ran = run(&all).expect(&[1]);
+    assert!(ran.stdout.contains("its day is over"), "{ran:?}");
+    std::fs::write(&waivers, "[[waive]]\ncase = \"S-99\"\n").unwrap();
+    let ran = run(&all).expect(&[2]);
+    assert!(ran.stderr.contains("expect.toml: line "), "{ran:?}");
+    let ran = run(&["torture", "--expect", "/nowhere.toml", "http://127.0.0.1/"]).expect(&[2]);
+    assert!(ran.stderr.contains("\"/nowhere.toml\" cannot be read"), "{ran:?}");
+}
+
+#[test]
+fn two_results_are_held_against_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (a, b, md) = (file("a.json"), file("b.json"), file("diff.md"));
+    let site = Site::start(&[]);
+    let server = lax();
+    let words = ["torture", "-q", "--only", "S-01,S-08", "--json"];
+    run(&[&words[..], &[&a, &site.url("/hw")]].concat()).expect(&[0]);
+    run(&[&words[..], &[&b, &server.url("/")]].concat()).expect(&[1]);
+    let ran = run(&["torture", "diff", &a, &b, "--md", &md]).expect(&[1]);
+    assert!(ran.stdout.contains("new        S-01 fail, was pass"), "{ran:?}");
+    assert!(std::fs::read_to_string(&md).unwrap().contains("| ❌ new | S-01 |"));
+    let json = run(&["torture", "diff", &b, &a, "--json", "-"]).expect(&[0]).json();
+    assert_eq!((text(&json, "/changes/0/kind"), &json["worse"]), ("fixed", &Value::from(0)));
+    run(&["torture", "diff", &a, &a]).expect(&[0]);
+
+    let (torn, other) = (file("torn.json"), file("other.json"));
+    std::fs::write(&torn, &std::fs::read(&a).unwrap()[..200]).unwrap();
+    std::fs::write(&other, "{\"schema\": \"loadstone.run/1\"}").unwrap();
+    for (bad, said) in [
+        (torn.as_str(), "torn.json is damaged or no JSON"),
+        (other.as_str(), "other.json is \"loadstone.run/1\", not loadstone.torture/1"),
+        ("/nowhere.json", "\"/nowhere.json\" cannot be read"),
+        (folder.path().to_str().unwrap(), "cannot be read"),
+    ] {
+        let ran = run(&["torture", "diff", &a, bad]).expect(&[2]);
+        assert!(ran.stderr.contains(said), "{bad}: {ran:?}");
+    }
+    let ran = run(&["torture", "diff", &a, &b, "--json", "x", "--md", "x"]).expect(&[2]);
+    assert!(ran.stderr.contains("name the same file"), "{ran:?}");
+}
+
+/// 200 to everything.
+fn lax() -> Scripted {
+    Scripted::start(|mut stream, _| {
+        let mut seen = Vec::new();
+        let mut piece = [0; 4096];
+        while let Ok(count @ 1..) = stream.read(&mut piece) {
+            seen.extend_from_slice(&piece[..count]);
+            while let Some(end) = seen.windows(4).position(|four| four == b"\r\n\r\n") {
+                seen.drain(..end + 4);
+                if stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").is_err() {
+                    return;
+                }
+            }
+        }
+    })
+}

@@ -18,7 +18,7 @@ use units::{Nanos, show};
 pub fn html(report: &Report) -> String {
     let mut plots = Plots::default();
     let body = body(report, &mut plots);
-    let found = words::findings(report).len();
+    let found = report.findings().len();
     let target = printable(&report.target, 200);
     let title = match found {
         0 => format!("Torture of {target}"),
@@ -44,7 +44,8 @@ fn body(report: &Report, plots: &mut Plots) -> Markup {
         (limits::costs(result))
         (habits(result))
         (tallies(result))
-        (cases(result))
+        (cases(report))
+        (waivers(report))
         h2 { "Not ruled out" }
         ul { @for one in words::not_ruled_out(report) { li { (one) } } }
         (details(report))
@@ -60,7 +61,7 @@ fn done(report: &Report) -> String {
 /// In a word, with each finding named.
 fn verdict(report: &Report) -> Markup {
     let result = &report.result;
-    let found = words::findings(report);
+    let found = report.findings();
     let cut = result.interrupted || result.ended_early.is_some();
     let nothing = result.cases.iter().all(|case| case.skipped.is_some());
     let (state, word, meaning) = match (found.len(), cut, nothing) {
@@ -208,7 +209,22 @@ fn tallies(result: &RunResult) -> Markup {
     }
 }
 
-fn cases(result: &RunResult) -> Markup {
+/// What is put up with, until when and why.
+fn waivers(report: &Report) -> Markup {
+    html! {
+        @if !report.waivers.is_empty() {
+            h2 { "Waivers" }
+            ul {
+                @for one in &report.waivers {
+                    li { (words::safe(&one.what())) @if let Some(word) = one.word() { " (" (word) ")" } }
+                }
+            }
+        }
+    }
+}
+
+fn cases(report: &Report) -> Markup {
+    let result = &report.result;
     html! {
         @if !result.cases.is_empty() {
             h2 { "All cases" }
@@ -217,13 +233,13 @@ fn cases(result: &RunResult) -> Markup {
                     th { "Case" } th class="text" { "" } th class="word" { "Outcome" }
                     th class="word" { "Level" } th { "Took" } th class="text" { "Rests on" }
                 }
-                @for case in &result.cases { (case_row(case)) }
+                @for case in &result.cases { (case_row(report, case)) }
             } }
         }
     }
 }
 
-fn case_row(case: &CaseResult) -> Markup {
+fn case_row(report: &Report, case: &CaseResult) -> Markup {
     let found = &case.case;
     html! {
         tr data-outcome=(case.outcome.id()) {
@@ -235,6 +251,7 @@ fn case_row(case: &CaseResult) -> Markup {
             td class="text" {
                 (found.title)
                 @if let Some(why) = words::untested(case) { div class="soft" { (why) } }
+                @if report.waived(&found.id).is_some() { div class="soft" { "waived" } }
             }
             td class="word" { (outcome(case.outcome)) }
             td class="word" { (found.level.id()) }

@@ -56,6 +56,7 @@ pub(super) fn mixed() -> Report {
         class: Class::Local,
         started_unix_s: 1_790_000_000.0,
         seed: 1,
+        waivers: Vec::new(),
         environment: Environment { version: "0.1.0".into(), ..Environment::default() },
         result: RunResult {
             plain: Plain { status: 200, body_len: 13, digest: Some([7; 32]) },

@@ -1,6 +1,7 @@
 //! `loadstone.torture/1`, written and read back by the same types. Every key is always there; times
 //! are in seconds; bytes are escaped as in a string of C.
 
+use super::waivers::{Applied, State};
 use super::{Report, words};
 use crate::words::timestamp;
 use serde::{Deserialize, Serialize};
@@ -76,6 +77,8 @@ pub struct Document {
     /// For each deadline that was measured.
     #[serde(default)]
     pub costs: Vec<CostRow>,
+    #[serde(default)]
+    pub waivers: Vec<WaiverRow>,
     pub cases: Vec<CaseRow>,
     /// The shortest that fails, of random data that failed.
     #[serde(default)]
@@ -172,6 +175,19 @@ pub struct CostRow {
     pub connections_per_s: Option<f64>,
 }
 
+/// What is put up with, and what came of that.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaiverRow {
+    pub case: String,
+    pub exchange: Option<String>,
+    /// The worst that it puts up with.
+    pub outcome: Option<String>,
+    pub reason: String,
+    /// The last day on which it holds.
+    pub until: String,
+    pub state: State,
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CaseRow {
     pub id: String,
@@ -182,6 +198,9 @@ pub struct CaseRow {
     pub reference: String,
     #[serde(with = "by_id")]
     pub outcome: Outcome,
+    /// Why it does not count.
+    #[serde(default)]
+    pub waived: Option<String>,
     pub skipped: Option<String>,
     #[serde(default)]
     pub notes: Vec<String>,
@@ -280,7 +299,7 @@ impl Document {
             ended_early: result.ended_early.clone(),
             seed: report.seed,
             version: report.environment.version.clone(),
-            findings: words::findings(report).len() as u64,
+            findings: report.findings().len() as u64,
             plain: Page { status: result.plain.status, body_bytes: result.plain.body_len },
             post_trouble: result.post_trouble.clone(),
             habits: habits(result),
@@ -291,7 +310,8 @@ impl Document {
             },
             limits: limits(result),
             costs: cost::costs(result).iter().map(CostRow::of).collect(),
-            cases: result.cases.iter().map(CaseRow::of).collect(),
+            waivers: report.waivers.iter().map(WaiverRow::of).collect(),
+            cases: result.cases.iter().map(|case| CaseRow::of(report, case)).collect(),
             shrunk: result.shrunk.iter().map(ShrunkRow::of).collect(),
             kept: result.kept.iter().map(KeptRow::of).collect(),
         }
@@ -384,8 +404,22 @@ fn unit_id(unit: Unit) -> &'static str {
     }
 }
 
+impl WaiverRow {
+    fn of(applied: &Applied) -> WaiverRow {
+        let waiver = &applied.waiver;
+        WaiverRow {
+            case: waiver.case.clone(),
+            exchange: waiver.exchange.clone(),
+            outcome: waiver.outcome.map(|outcome| outcome.id().to_owned()),
+            reason: waiver.reason.clone(),
+            until: waiver.until.to_string(),
+            state: applied.state,
+        }
+    }
+}
+
 impl CaseRow {
-    fn of(row: &CaseResult) -> CaseRow {
+    fn of(report: &Report, row: &CaseResult) -> CaseRow {
         CaseRow {
             id: row.case.id.clone(),
             version: row.case.version,
@@ -393,6 +427,7 @@ impl CaseRow {
             level: row.case.level.id().to_owned(),
             reference: row.case.reference.clone(),
             outcome: row.outcome,
+            waived: report.waived(&row.case.id).map(|one| one.waiver.reason.clone()),
             skipped: row.skipped.clone(),
             notes: row.notes.clone(),
             recovery_s: row.recovery.map(Recovery::of),

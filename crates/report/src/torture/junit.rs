@@ -9,9 +9,9 @@ use torture::session::{Baseline, CaseResult};
 /// The report as XML, with a line feed at its end.
 pub fn junit(report: &Report) -> String {
     let result = &report.result;
-    let count =
-        |is: fn(Outcome) -> bool| result.cases.iter().filter(|case| is(case.outcome)).count();
-    let (failed, skipped) = (count(Outcome::is_finding), count(is_untested));
+    let untested = result.cases.iter().filter(|case| is_untested(case.outcome)).count() as u64;
+    // what is waived is there to be read and counts for nothing
+    let (failed, skipped) = (report.findings().len(), untested + report.waived_count());
     let totals = format!(
         "tests=\"{}\" failures=\"{failed}\" errors=\"0\" skipped=\"{skipped}\" time=\"{:.6}\"",
         result.cases.len(),
@@ -26,19 +26,27 @@ pub fn junit(report: &Report) -> String {
         escaped(&report.target),
         escaped(&started)
     ));
-    result.cases.iter().for_each(|case| row(&mut out, case, result.baseline.as_ref()));
+    result.cases.iter().for_each(|case| row(&mut out, report, case));
     out.push_str("  </testsuite>\n</testsuites>\n");
     out
 }
 
-fn row(out: &mut String, case: &CaseResult, base: Option<&Baseline>) {
+fn row(out: &mut String, report: &Report, case: &CaseResult) {
     let took = case.took.as_secs_f64();
     let name = escaped(&format!("{} {}", case.case.id, case.case.title));
     let head = format!("    <testcase name=\"{name}\" classname=\"torture\" time=\"{took:.6}\"");
     let inner = match case.outcome {
+        bad if bad.is_finding()
+            && let Some(waived) = report.waived(&case.case.id) =>
+        {
+            let waiver = &waived.waiver;
+            let why = format!("waived until {}: {}; {}", waiver.until, waiver.reason, bad.id());
+            format!("<skipped message=\"{}\"/>", escaped(&why))
+        }
         bad if bad.is_finding() => {
             let id = case.outcome.id();
-            format!("<failure type=\"{id}\" message=\"{}\"/>", escaped(&account(case, base)))
+            let account = escaped(&account(case, report.result.baseline.as_ref()));
+            format!("<failure type=\"{id}\" message=\"{account}\"/>")
         }
         outcome if is_untested(outcome) => {
             let why = words::untested(case).unwrap_or_default();

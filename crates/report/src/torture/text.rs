@@ -34,6 +34,7 @@ pub fn text(report: &Report, style: Style) -> String {
     found.retain(|case| case.outcome >= Outcome::Advisory);
     found.sort_by_key(|case| std::cmp::Reverse(case.outcome));
     found.into_iter().for_each(|case| finding(&mut page, report, case));
+    waivers(&mut page, report);
     if !style.quiet {
         pressed(&mut page, result);
         limits(&mut page, result);
@@ -65,6 +66,10 @@ fn finding(page: &mut Page, report: &Report, case: &CaseResult) {
     page.blank();
     let head = format!("{} {} ", found.id, case.outcome.id());
     page.wrapped(&head, &format!("{} ({}, {})", found.title, found.level.id(), found.reference));
+    if let Some(waived) = report.waived(&found.id) {
+        let said = format!("until {}: {}", waived.waiver.until, waived.waiver.reason);
+        page.wrapped("    waived    ", &words::safe(&said));
+    }
     for note in &case.notes {
         page.wrapped("    because   ", &words::safe(note));
     }
@@ -113,6 +118,17 @@ fn exchange(page: &mut Page, report: &Report, case: &CaseResult, exchange: &Exch
     }
     if let Some(folder) = report.result.kept_folder(&case.case.id, &exchange.name) {
         page.line(&format!("    replay    loadstone torture replay {}", send::word(folder)));
+    }
+}
+
+/// Waivers that did not do what they were written for.
+fn waivers(page: &mut Page, report: &Report) {
+    let told = report.waivers.iter().filter_map(|one| Some((one, one.word()?)));
+    for (row, (one, word)) in told.enumerate() {
+        if row == 0 {
+            page.heading("Waivers to look at");
+        }
+        page.wrapped("  ", &words::safe(&format!("{} ({word})", one.what())));
     }
 }
 

@@ -103,18 +103,10 @@ pub(crate) fn groups(result: &RunResult) -> Vec<Group<'_>> {
     groups
 }
 
-/// Cases whose outcome counts against the server, the worst first.
-pub(crate) fn findings(report: &Report) -> Vec<&CaseResult> {
-    let bad = |case: &&CaseResult| case.outcome.is_finding();
-    let mut all: Vec<&CaseResult> = report.result.cases.iter().filter(bad).collect();
-    all.sort_by_key(|case| std::cmp::Reverse(case.outcome));
-    all
-}
-
 /// One sentence on the whole.
 pub(crate) fn summary(report: &Report) -> String {
     let result = &report.result;
-    let found = findings(report).len() as u64;
+    let found = report.findings().len() as u64;
     let verdict = match found {
         _ if result.cases.iter().all(|case| case.skipped.is_some()) => "Nothing was tested".into(),
         0 => "No finding".to_owned(),
@@ -126,6 +118,10 @@ pub(crate) fn summary(report: &Report) -> String {
         if count > 0 {
             parts.push(format!("{} {}", show::count(count), happened(outcome)));
         }
+    }
+    match report.waived_count() {
+        0 => {}
+        n => parts.push(format!("{} of them waived", show::count(n))),
     }
     let cases = counted(result.cases.len() as u64, "case");
     let list = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };

@@ -48,6 +48,10 @@ fn finding(report: &Report, case: &CaseResult) -> Markup {
 /// What belongs to the case as a whole.
 fn numbers(report: &Report, case: &CaseResult) -> Markup {
     let mut facts: Vec<(&str, String)> = Vec::new();
+    if let Some(one) = report.waived(&case.case.id) {
+        let said = format!("until {}: {}", one.waiver.until, one.waiver.reason);
+        facts.push(("Waived", words::safe(&said)));
+    }
     facts.extend(case.notes.iter().map(|note| ("Because", words::safe(note))));
     if let Some(health) = &case.health {
         facts.extend(words::felt(health, report.result.baseline.as_ref()));

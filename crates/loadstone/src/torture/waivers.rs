@@ -1,0 +1,20 @@
+//! The file of what is known and put up with.
+
+use crate::args::{Disk, TortureOutputs};
+use crate::exit::Failure;
+use plan::FileSource;
+use report::torture::waivers::{self, Waiver};
+use torture::case::Case;
+
+/// Before anything is sent: the waivers that `--expect` names. `catalogue` is every case there is.
+///
+/// # Errors
+/// A file that cannot be read, or what is wrong in it: its name and the line.
+pub(super) fn read(outputs: &TortureOutputs, catalogue: &[Case]) -> Result<Vec<Waiver>, Failure> {
+    let Some(path) = &outputs.expect else { return Ok(Vec::new()) };
+    let name = path.display();
+    let bytes = Disk.read(&path.to_string_lossy()).map_err(Failure::usage)?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Failure::usage(format!("{name}: it is not UTF-8 text")))?;
+    waivers::read(&text, catalogue).map_err(|why| Failure::usage(format!("{name}: {why}")))
+}

@@ -1,0 +1,212 @@
+//! Two tortures held against each other, and what is waived.
+
+use super::tortures::{case, mixed, pressed, result};
+use crate::Style;
+use crate::torture::diff::{self, Diff, Kind, compare};
+use crate::torture::waivers::{self, Day};
+use crate::torture::{Document, Report, html, json, junit, text};
+use serde_json::Value;
+use torture::judge::Outcome;
+use torture::session::{CaseResult, Unit};
+
+fn schema(name: &str) -> jsonschema::Validator {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema");
+    let text = std::fs::read_to_string(format!("{folder}/{name}.schema.json")).unwrap();
+    jsonschema::draft202012::new(&serde_json::from_str(&text).unwrap()).unwrap()
+}
+
+fn unicode() -> Style {
+    Style { unicode: true, ..Style::default() }
+}
+
+/// The same server a version later: one fixed, one new, one worse, one that is another case by now,
+/// a deadline gone.
+fn later() -> Report {
+    let mut report = pressed();
+    let find = |report: &mut Report, id: &str| -> usize {
+        report.result.cases.iter().position(|one| one.case.id == id).unwrap()
+    };
+    let at = find(&mut report, "S-07");
+    report.result.cases[at].outcome = Outcome::Pass;
+    report.result.cases[at].exchanges.clear();
+    let at = find(&mut report, "S-01");
+    report.result.cases[at].outcome = Outcome::Fail;
+    let at = find(&mut report, "W-10");
+    report.result.cases[at].outcome = Outcome::Crashed;
+    let at = find(&mut report, "F-01");
+    report.result.cases[at].case.version += 1;
+    let at = find(&mut report, "W-02");
+    report.result.cases[at].outcome = Outcome::Skipped;
+    report.result.cases[at].skipped = Some("no time".into());
+    let at = find(&mut report, "L-01");
+    report.result.cases[at].measures[0].high = Some(4_097.0);
+    report.result.cases[at].measures[0].low = Some(4_096.0);
+    report.result.cases.push(result("S-55", Outcome::Fail));
+    report.result.habits.seen[0].1 = "reset <b>\u{202e}|".into();
+    report.seed = 7;
+    report.result.interrupted = true;
+    report
+}
+
+fn documents() -> [Document; 2] {
+    [Document::of(&pressed()), Document::of(&later())]
+}
+
+fn kinds(diff: &Diff) -> Vec<(&str, Kind)> {
+    diff.changes.iter().map(|change| (change.case.as_str(), change.kind)).collect()
+}
+
+#[test]
+fn what_is_new_and_what_is_gone() {
+    let [a, b] = documents();
+    let diff = compare(&a, &b);
+    let expected = [
+        ("S-01", Kind::New),
+        ("W-10", Kind::Worse),
+        ("S-07", Kind::Fixed),
+        ("W-02", Kind::Untested),
+        ("F-01", Kind::Version),
+        ("S-55", Kind::OnlyB),
+    ];
+    assert_eq!(kinds(&diff), expected);
+    assert_eq!((diff.worse, diff.unchanged), (2, 3));
+    insta::assert_snapshot!("torture_diff", diff::text(&diff, unicode()));
+    insta::assert_snapshot!("torture_diff_markdown", diff::markdown(&diff));
+    let quiet = diff::text(&diff, Style { quiet: true, ..unicode() });
+    assert!(quiet.contains("S-01") && !quiet.contains("S-07") && !quiet.contains("Habits"));
+    assert!(diff::text(&diff, Style::default()).is_ascii());
+
+    let document: Value = serde_json::from_str(&diff::json(&diff)).unwrap();
+    let validator = schema("torture-diff");
+    let errors: Vec<String> = validator.iter_errors(&document).map(|e| e.to_string()).collect();
+    assert_eq!(errors, [""; 0]);
+
+    let back = compare(&b, &a);
+    assert_eq!(back.changes[1].kind, Kind::Eased, "{:?}", kinds(&back));
+    let same = compare(&a, &a);
+    assert_eq!((same.worse, same.limits.len(), same.cautions.len()), (0, 0, 0));
+    assert!(same.changes.iter().all(|change| change.kind == Kind::Still), "{:?}", kinds(&same));
+}
+
+/// Each exchange counts: a case that fails in one more way is worse.
+#[test]
+fn another_exchange_that_fails_is_worse() {
+    let two = |second: Outcome| {
+        let mut report = mixed();
+        let failed = &mut report.result.cases[1];
+        let mut other = failed.exchanges[0].clone();
+        (other.name, other.judgement.outcome) = ("tab".into(), second);
+        failed.exchanges.push(other);
+        Document::of(&report)
+    };
+    let (one, both) = (two(Outcome::Pass), two(Outcome::Fail));
+    let at = |diff: &Diff| {
+        let found = diff.changes.iter().find(|change| change.case == "S-07").unwrap();
+        (found.kind, found.detail.clone())
+    };
+    assert_eq!(at(&compare(&one, &both)), (Kind::Worse, "fails now: tab".into()));
+    assert_eq!(at(&compare(&both, &one)), (Kind::Eased, "fails no more: tab".into()));
+    assert_eq!(at(&compare(&one, &one)), (Kind::Still, String::new()));
+}
+
+/// Brackets that touch are the same number, times move by themselves, sizes do not.
+#[test]
+fn numbers_that_moved() {
+    let with = |unit: Unit, low: f64, high: Option<f64>| {
+        let mut report = pressed();
+        let measure = &mut report.result.cases[6].measures[0];
+        (measure.unit, measure.low, measure.high) = (unit, Some(low), high);
+        Document::of(&report)
+    };
+    for (unit, (a_low, a_high), (b_low, b_high), moved) in [
+        (Unit::Bytes, (8_190.0, 8_191.0), (8_190.0, 8_191.0), false),
+        (Unit::Bytes, (8_190.0, 8_191.0), (8_192.0, 8_193.0), true),
+        (Unit::Seconds, (60.0, 60.2), (60.9, 61.0), false),
+        (Unit::Seconds, (60.0, 60.2), (65.0, 65.2), true),
+        (Unit::Seconds, (0.1, 0.1), (0.5, 0.5), false),
+        (Unit::PerSecond, (100.0, 100.0), (115.0, 115.0), false),
+        (Unit::PerSecond, (100.0, 100.0), (150.0, 150.0), true),
+    ] {
+        let (a, b) = (with(unit, a_low, Some(a_high)), with(unit, b_low, Some(b_high)));
+        assert_eq!(compare(&a, &b).limits.len(), usize::from(moved), "{unit:?} {a_low} {b_low}");
+    }
+    let (some, none) = (with(Unit::Seconds, 60.0, Some(60.5)), with(Unit::Seconds, 180.0, None));
+    let said = diff::text(&compare(&some, &none), unicode());
+    assert!(said.contains("now over 3 m 00 s"), "{said}");
+}
+
+fn waived(file: &str) -> Report {
+    let mut report = pressed();
+    // the catalogue has not all of the cases that are made up
+    let mut known: Vec<_> = report.result.cases.iter().map(|one| one.case.clone()).collect();
+    known.push(case("S-55"));
+    let waivers = waivers::read(file, &known).unwrap();
+    let today = Day::of_unix(report.started_unix_s);
+    report.waivers = waivers::apply(&waivers, &report.result.cases, today);
+    report
+}
+
+const WAIVERS: &str = "\
+[[waive]]
+case = \"S-07\"
+reason = \"the old <i>proxy</i>, ticket 12\"
+until = 2099-01-01
+
+[[waive]]
+case = \"W-10\"
+reason = \"until the move\"
+until = 2020-01-01
+
+[[waive]]
+case = \"S-01\"
+reason = \"never seen\"
+until = 2099-01-01
+";
+
+#[test]
+fn what_is_waived_is_shown_and_does_not_count() {
+    let report = waived(WAIVERS);
+    let found: Vec<&str> =
+        report.findings().iter().map(|one: &&CaseResult| one.case.id.as_str()).collect();
+    assert_eq!(found, ["W-10", "W-02", "F-01"]);
+    let said = text(&report, unicode());
+    for part in [
+        "3 findings in 8 cases",
+        "1 of them waived",
+        "waived    until 2099-01-01: the old",
+        "W-10, until 2020-01-01: until the move (its day is over: what it names counts again)",
+        "S-01, until 2099-01-01: never seen (what it names did not fail: it can go)",
+    ] {
+        let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let part = part.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(&part), "{part}\n{said}");
+    }
+    let document: Value = serde_json::from_str(&json(&report)).unwrap();
+    assert!(schema("torture").is_valid(&document));
+    assert_eq!(
+        (&document["findings"], &document["waivers"][1]["state"]),
+        (&3.into(), &"expired".into())
+    );
+    let page = html(&report);
+    assert!(page.contains("3 FINDINGS") && page.contains("the old &lt;i&gt;proxy"), "{page}");
+    let xml = junit(&report);
+    let suite = roxmltree::Document::parse(&xml).unwrap();
+    let count = |tag: &str| suite.descendants().filter(|node| node.has_tag_name(tag)).count();
+    assert_eq!((count("failure"), count("skipped")), (3, 2), "{xml}");
+}
+
+/// A new finding that is waived in B is no reason to stop.
+#[test]
+fn a_waived_finding_is_not_worse() {
+    let without = {
+        let mut report = pressed();
+        report.result.cases[1].outcome = Outcome::Pass;
+        Document::of(&report)
+    };
+    let (plain, waived) = (Document::of(&pressed()), Document::of(&waived(WAIVERS)));
+    assert_eq!(compare(&without, &plain).worse, 1);
+    let diff = compare(&without, &waived);
+    assert_eq!((diff.worse, diff.changes[0].kind), (0, Kind::New));
+    let said = diff::text(&diff, unicode()).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("Nothing is worse in B") && said.contains("waived: the old"), "{said}");
+}

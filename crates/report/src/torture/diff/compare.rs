@@ -1,0 +1,218 @@
+//! What differs.
+
+use super::{Change, Diff, HabitChange, Kind, LimitChange, Side};
+use crate::torture::document::{CaseRow, Document, Limit};
+use torture::judge::Outcome;
+
+/// Numbers of time move by themselves: less than this, as a share, is no difference.
+const TIME_MOVES: f64 = 0.05;
+/// The least by which a time must move, in seconds.
+const TIME_MOVES_S: f64 = 0.5;
+/// Rates and quotients move more than times.
+const RATE_MOVES: f64 = 0.2;
+
+/// Holds B against A.
+pub fn compare(a: &Document, b: &Document) -> Diff {
+    let mut changes: Vec<Change> =
+        a.cases.iter().filter_map(|row| change(row, find(b, row))).collect();
+    changes.extend(b.cases.iter().filter(|row| find(a, row).is_none()).map(only_b));
+    changes.sort_by_key(|change| change.kind);
+    let same = |row: &&CaseRow| find(b, row).is_some() && change(row, find(b, row)).is_none();
+    Diff {
+        schema: "loadstone.torture-diff/1",
+        a: Side::of(a),
+        b: Side::of(b),
+        worse: changes.iter().filter(|change| change.is_worse()).count() as u64,
+        unchanged: a.cases.iter().filter(same).count() as u64,
+        changes,
+        limits: limits(a, b),
+        habits: habits(a, b),
+        cautions: cautions(a, b),
+    }
+}
+
+fn find<'a>(document: &'a Document, row: &CaseRow) -> Option<&'a CaseRow> {
+    document.cases.iter().find(|other| other.id == row.id)
+}
+
+fn is_tested(row: &CaseRow) -> bool {
+    !matches!(row.outcome, Outcome::Skipped | Outcome::Inconclusive | Outcome::Unseen)
+}
+
+/// `None` where there is nothing to say.
+fn change(a: &CaseRow, b: Option<&CaseRow>) -> Option<Change> {
+    let Some(b) = b else {
+        return Some(Change {
+            case: a.id.clone(),
+            title: a.title.clone(),
+            kind: Kind::OnlyA,
+            a: Some(a.outcome.id()),
+            b: None,
+            detail: String::new(),
+            waived: None,
+        });
+    };
+    let (kind, detail) = verdict(a, b)?;
+    let outcomes = (Some(a.outcome.id()), Some(b.outcome.id()));
+    let waived = b.waived.clone().filter(|_| b.outcome.is_finding());
+    let (case, title) = (b.id.clone(), b.title.clone());
+    Some(Change { case, title, kind, a: outcomes.0, b: outcomes.1, detail, waived })
+}
+
+fn only_b(row: &CaseRow) -> Change {
+    Change {
+        case: row.id.clone(),
+        title: row.title.clone(),
+        kind: Kind::OnlyB,
+        a: None,
+        b: Some(row.outcome.id()),
+        detail: String::new(),
+        waived: row.waived.clone(),
+    }
+}
+
+fn verdict(a: &CaseRow, b: &CaseRow) -> Option<(Kind, String)> {
+    if a.version != b.version {
+        let versions = format!("version {} in A, {} in B: not compared", a.version, b.version);
+        return Some((Kind::Version, versions));
+    }
+    if !is_tested(a) || !is_tested(b) {
+        let untested = if is_tested(a) { b } else { a };
+        let finding = a.outcome.is_finding() || b.outcome.is_finding();
+        return finding.then(|| (Kind::Untested, untested.skipped.clone().unwrap_or_default()));
+    }
+    let kind = match (a.outcome.is_finding(), b.outcome.is_finding()) {
+        (false, false) if a.outcome == b.outcome => return None,
+        (false, false) => Kind::Other,
+        (false, true) => Kind::New,
+        (true, false) => Kind::Fixed,
+        (true, true) => {
+            let (more, fewer) = (gained(a, b), gained(b, a));
+            let kind = match b.outcome.cmp(&a.outcome) {
+                std::cmp::Ordering::Greater => Kind::Worse,
+                std::cmp::Ordering::Less => Kind::Eased,
+                std::cmp::Ordering::Equal if !more.is_empty() => Kind::Worse,
+                std::cmp::Ordering::Equal if !fewer.is_empty() => Kind::Eased,
+                std::cmp::Ordering::Equal => Kind::Still,
+            };
+            let said = |what: &str, names: Vec<&str>| {
+                (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")))
+            };
+            let parts = [said("fails now", more), said("fails no more", fewer)];
+            return Some((kind, parts.into_iter().flatten().collect::<Vec<_>>().join("; ")));
+        }
+    };
+    Some((kind, felt(a, b)))
+}
+
+/// Exchanges that fail in `b` and did not in `a`. Those of random data have names of their own each
+/// time and say nothing here.
+fn gained<'a>(a: &CaseRow, b: &'a CaseRow) -> Vec<&'a str> {
+    let fails = |row: &CaseRow, name: &str| {
+        row.exchanges.iter().any(|one| one.name == name && one.outcome.is_finding())
+    };
+    if !a.tally.is_empty() || !b.tally.is_empty() {
+        return Vec::new();
+    }
+    let names = b.exchanges.iter().map(|one| one.name.as_str());
+    names.filter(|name| fails(b, name) && !fails(a, name)).collect()
+}
+
+/// What polite clients lost, where both sides pressed.
+fn felt(a: &CaseRow, b: &CaseRow) -> String {
+    match (&a.health, &b.health) {
+        (Some(a), Some(b)) => {
+            let share = units::show::share;
+            format!("polite clients lost {}, now {}", share(a.lost), share(b.lost))
+        }
+        _ => String::new(),
+    }
+}
+
+fn limits(a: &Document, b: &Document) -> Vec<LimitChange> {
+    let comparable = |limit: &&Limit| {
+        let version = |document: &Document| {
+            document.cases.iter().find(|row| row.id == limit.case).map(|row| row.version)
+        };
+        version(a) == version(b)
+    };
+    let named = |all: &[Limit], limit: &Limit| -> Option<Limit> {
+        all.iter().find(|other| other.case == limit.case && other.what == limit.what).cloned()
+    };
+    let mut moved: Vec<LimitChange> = Vec::new();
+    for limit in a.limits.iter().filter(comparable) {
+        let other = named(&b.limits, limit);
+        if other.as_ref().is_none_or(|other| is_moved(limit, other)) {
+            let (case, what) = (limit.case.clone(), limit.what.clone());
+            moved.push(LimitChange { case, what, a: Some(limit.clone()), b: other });
+        }
+    }
+    for limit in b.limits.iter().filter(comparable) {
+        if named(&a.limits, limit).is_none() {
+            let (case, what) = (limit.case.clone(), limit.what.clone());
+            moved.push(LimitChange { case, what, a: None, b: Some(limit.clone()) });
+        }
+    }
+    moved
+}
+
+/// The brackets have nothing in common, by more than such numbers move by themselves; or the same
+/// size is refused otherwise.
+fn is_moved(a: &Limit, b: &Limit) -> bool {
+    if a.unit != b.unit {
+        return true;
+    }
+    let ends = |limit: &Limit| {
+        (limit.low.unwrap_or(f64::NEG_INFINITY), limit.high.unwrap_or(f64::INFINITY))
+    };
+    let ((a_low, a_high), (b_low, b_high)) = (ends(a), ends(b));
+    let gap = (b_low - a_high).max(a_low - b_high);
+    let size = [a.low, a.high, b.low, b.high]
+        .into_iter()
+        .flatten()
+        .fold(0.0_f64, |most, one| most.max(one.abs()));
+    let allowed = match a.unit.as_str() {
+        "seconds" => (size * TIME_MOVES).max(TIME_MOVES_S),
+        "per_second" | "ratio" => size * RATE_MOVES,
+        _ => 0.0,
+    };
+    let exact = matches!(a.unit.as_str(), "bytes" | "fields");
+    gap > allowed || exact && a.note != b.note
+}
+
+fn habits(a: &Document, b: &Document) -> Vec<HabitChange> {
+    let mut all = Vec::new();
+    for habit in &a.habits {
+        let now = b.habits.iter().find(|other| other.name == habit.name);
+        if let Some(now) = now.filter(|now| now.seen != habit.seen) {
+            let (name, a) = (habit.name.clone(), habit.seen.clone());
+            all.push(HabitChange { name, a, b: now.seen.clone() });
+        }
+    }
+    all
+}
+
+fn cautions(a: &Document, b: &Document) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut differ = |what: &str, a: String, b: String| {
+        if a != b {
+            all.push(format!("{what}: {a} in A, {b} in B"));
+        }
+    };
+    differ("targets", a.target.clone(), b.target.clone());
+    differ("versions of loadstone", a.version.clone(), b.version.clone());
+    differ("seeds, and so random data", a.seed.to_string(), b.seed.to_string());
+    let page = |document: &Document| {
+        format!("{} with {}", document.plain.status, units::show::bytes(document.plain.body_bytes))
+    };
+    differ("probed pages", page(a), page(b));
+    for (letter, document) in [("A", a), ("B", b)] {
+        if let Some(why) = &document.ended_early {
+            all.push(format!("{letter} ended early: {why}"));
+        }
+        if document.interrupted {
+            all.push(format!("{letter} was interrupted"));
+        }
+    }
+    all
+}

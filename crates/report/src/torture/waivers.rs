@@ -1,0 +1,245 @@
+//! What is known and put up with for a time: a file of cases whose findings do not count, each with
+//! its reason and the day until which it is so.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use time::{Date, Month, OffsetDateTime};
+use torture::case::Case;
+use torture::judge::Outcome;
+use torture::session::CaseResult;
+use units::quoted;
+
+/// Bytes of the file, and waivers in it, at most.
+const BYTES_MAX: usize = 1 << 20;
+const WAIVERS_MAX: usize = 1_000;
+/// Characters of a reason at most.
+const REASON_MAX: usize = 400;
+
+/// One finding that is put up with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiver {
+    pub case: String,
+    /// Only this exchange of the case; `None`: the case, whatever fails of it.
+    pub exchange: Option<String>,
+    /// Nothing worse than this; `None`: whatever it is.
+    pub outcome: Option<Outcome>,
+    pub reason: String,
+    /// The last day on which it holds, in UTC.
+    pub until: Day,
+}
+
+/// A day of the calendar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Day(Date);
+
+impl Day {
+    /// The day in UTC, of seconds since 1970-01-01; the first of all days for what is no instant.
+    pub fn of_unix(seconds: f64) -> Day {
+        // what is beyond the range saturates and is no instant
+        let instant = OffsetDateTime::from_unix_timestamp(seconds as i64);
+        Day(instant.map_or(Date::MIN, OffsetDateTime::date))
+    }
+}
+
+impl fmt::Display for Day {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Day(date) = self;
+        write!(f, "{:04}-{:02}-{:02}", date.year(), u8::from(date.month()), date.day())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileText {
+    #[serde(default)]
+    waive: Vec<toml::Spanned<WaiverText>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WaiverText {
+    case: toml::Spanned<String>,
+    exchange: Option<toml::Spanned<String>>,
+    outcome: Option<toml::Spanned<String>>,
+    reason: toml::Spanned<String>,
+    until: toml::Spanned<toml::value::Datetime>,
+}
+
+/// Where in the file, and what is wrong there.
+type Wrong = (usize, String);
+
+/// The waivers of a file's text. `catalogue` is every case that there is.
+///
+/// # Errors
+/// What is no TOML, an unknown key, case, exchange or outcome, a missing reason, a date that is none:
+/// one sentence with the line.
+pub fn read(text: &str, catalogue: &[Case]) -> Result<Vec<Waiver>, String> {
+    let fault = |(at, why): Wrong| {
+        let line = text.get(..at).unwrap_or(text).matches('\n').count() + 1;
+        format!("line {line}: {}", why.trim_end())
+    };
+    if text.len() > BYTES_MAX {
+        return Err("longer than 1 MiB".to_owned());
+    }
+    let file: FileText = toml::from_str(text).map_err(|error| {
+        fault((error.span().map_or(0, |span| span.start), error.message().to_owned()))
+    })?;
+    if file.waive.len() > WAIVERS_MAX {
+        return Err(format!("more than {WAIVERS_MAX} waivers"));
+    }
+    let mut waivers: Vec<Waiver> = Vec::new();
+    for one in file.waive {
+        let at = one.span().start;
+        let read = waiver(one.into_inner(), catalogue).map_err(fault)?;
+        let same = |other: &Waiver| other.case == read.case && other.exchange == read.exchange;
+        if waivers.iter().any(same) {
+            return Err(fault((at, format!("{} is waived twice", read.case))));
+        }
+        waivers.push(read);
+    }
+    Ok(waivers)
+}
+
+fn waiver(text: WaiverText, catalogue: &[Case]) -> Result<Waiver, Wrong> {
+    let at = text.case.span().start;
+    let id = text.case.into_inner();
+    let case = catalogue.iter().find(|case| case.id == id);
+    let unknown = || (at, format!("{} is no case; see loadstone torture list", quoted(&id)));
+    let case = case.ok_or_else(unknown)?;
+    let exchange = text.exchange.map(|name| exchange(name, case)).transpose()?;
+    let outcome = text.outcome.map(outcome).transpose()?;
+    let (at, reason) = (text.reason.span().start, text.reason.into_inner());
+    if reason.trim().is_empty() || reason.chars().count() > REASON_MAX {
+        return Err((at, format!("a waiver needs a reason, of at most {REASON_MAX} characters")));
+    }
+    let (at, until) = (text.until.span().start, text.until.into_inner());
+    let until = day(&until).ok_or_else(|| (at, format!("{until} is no day: write 2027-01-31")))?;
+    Ok(Waiver { case: case.id.clone(), exchange, outcome, reason, until })
+}
+
+fn exchange(name: toml::Spanned<String>, case: &Case) -> Result<String, Wrong> {
+    let (at, name) = (name.span().start, name.into_inner());
+    let names: Vec<&str> = case.exchanges.iter().map(|known| known.name.as_str()).collect();
+    match names.contains(&name.as_str()) {
+        true => Ok(name),
+        false if names.is_empty() => {
+            Err((at, format!("{} has no exchanges of a name: waive it as a whole", case.id)))
+        }
+        false => {
+            let list = names.join(", ");
+            Err((at, format!("{} has no exchange {}; it has {list}", case.id, quoted(&name))))
+        }
+    }
+}
+
+fn outcome(id: toml::Spanned<String>) -> Result<Outcome, Wrong> {
+    let (at, id) = (id.span().start, id.into_inner());
+    let findings = || Outcome::ALL.into_iter().filter(|outcome| outcome.is_finding());
+    let ids: Vec<&str> = findings().map(Outcome::id).collect();
+    let wrong = || (at, format!("{} is no finding; they are {}", quoted(&id), ids.join(", ")));
+    findings().find(|outcome| outcome.id() == id).ok_or_else(wrong)
+}
+
+fn day(given: &toml::value::Datetime) -> Option<Day> {
+    let date = given.date.filter(|_| given.time.is_none() && given.offset.is_none())?;
+    let month = Month::try_from(date.month).ok()?;
+    Date::from_calendar_date(i32::from(date.year), month, date.day).ok().map(Day)
+}
+
+/// What came of a waiver in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// It holds, and what it names failed.
+    Used,
+    /// Its day is over: what it names counts again.
+    Expired,
+    /// What it names was tested and did not fail: it can go.
+    Unneeded,
+    /// What it names is worse than it puts up with, or failed in another way too.
+    Exceeded,
+    /// What it names was not tested.
+    Untested,
+}
+
+/// A waiver, and what came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applied {
+    pub waiver: Waiver,
+    pub state: State,
+}
+
+impl Applied {
+    /// `S-07 tab, until 2027-01-31: reason`.
+    pub(crate) fn what(&self) -> String {
+        let waiver = &self.waiver;
+        let exchange = waiver.exchange.as_ref().map(|name| format!(" {name}"));
+        let exchange = exchange.unwrap_or_default();
+        format!("{}{exchange}, until {}: {}", waiver.case, waiver.until, waiver.reason)
+    }
+
+    /// What became of it, where that is worth a word.
+    pub(crate) fn word(&self) -> Option<&'static str> {
+        match self.state {
+            State::Used => None,
+            State::Expired => Some("its day is over: what it names counts again"),
+            State::Unneeded => Some("what it names did not fail: it can go"),
+            State::Exceeded => Some("it is worse than that: it counts"),
+            State::Untested => Some("what it names was not tested"),
+        }
+    }
+}
+
+/// Holds the waivers against what came of the cases.
+pub fn apply(waivers: &[Waiver], cases: &[CaseResult], today: Day) -> Vec<Applied> {
+    let one = |waiver: &Waiver| {
+        let case = cases.iter().find(|case| case.case.id == waiver.case);
+        Applied { waiver: waiver.clone(), state: state(waiver, waivers, case, today) }
+    };
+    waivers.iter().map(one).collect()
+}
+
+fn state(waiver: &Waiver, all: &[Waiver], case: Option<&CaseResult>, today: Day) -> State {
+    let untested = |outcome: Outcome| {
+        matches!(outcome, Outcome::Skipped | Outcome::Inconclusive | Outcome::Unseen)
+    };
+    let Some(case) = case.filter(|case| !untested(case.outcome)) else { return State::Untested };
+    let found = match &waiver.exchange {
+        None => Some(case.outcome),
+        Some(name) => {
+            let own = case.exchanges.iter().find(|exchange| exchange.name == *name);
+            own.map(|exchange| exchange.judgement.outcome)
+        }
+    };
+    match found {
+        None => State::Untested,
+        Some(outcome) if !outcome.is_finding() => State::Unneeded,
+        Some(_) if waiver.until < today => State::Expired,
+        Some(outcome) if waiver.outcome.is_some_and(|most| outcome > most) => State::Exceeded,
+        Some(_) if covered(case, all, today) => State::Used,
+        Some(_) => State::Exceeded,
+    }
+}
+
+/// Whether waivers that hold put up with everything that is bad about a case.
+fn covered(case: &CaseResult, all: &[Waiver], today: Day) -> bool {
+    let holds = |waiver: &&Waiver| waiver.case == case.case.id && today <= waiver.until;
+    let bears = |waiver: &Waiver, outcome| waiver.outcome.is_none_or(|most| outcome <= most);
+    let own = all.iter().filter(holds);
+    if own.clone().any(|waiver| waiver.exchange.is_none() && bears(waiver, case.outcome)) {
+        return true;
+    }
+    let bad = || case.exchanges.iter().filter(|one| one.judgement.outcome.is_finding());
+    // a reason beside the exchanges, such as a server that took long to answer again
+    let beside = case.recovery.is_some()
+        || bad().map(|one| one.judgement.outcome).max() != Some(case.outcome);
+    !beside
+        && bad().all(|one| {
+            let outcome = one.judgement.outcome;
+            let names = |waiver: &Waiver| waiver.exchange.as_ref() == Some(&one.name);
+            own.clone().any(|waiver| names(waiver) && bears(waiver, outcome))
+        })
+}
+
+#[cfg(test)]
+mod tests;
