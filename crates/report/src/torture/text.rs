@@ -2,8 +2,8 @@
 
 use super::{Report, costs, send, words};
 use crate::Style;
-use crate::text::ascii;
 use crate::text::layout::Page;
+use crate::text::{WIDTH, ascii};
 use torture::judge::Outcome;
 use torture::session::{CaseResult, ExchangeResult, RunResult};
 use units::{Nanos, show};
@@ -12,6 +12,9 @@ use units::{Nanos, show};
 const SHOWN_MAX: usize = 400;
 /// Of what came back, beside the words for it.
 const RECEIVED_MAX: usize = 160;
+
+/// Characters beside a number that its note needs, at least.
+const NOTE_WIDTH_MIN: usize = 24;
 
 /// The report as text, with a line feed at its end.
 pub fn text(report: &Report, style: Style) -> String {
@@ -185,7 +188,14 @@ fn limits(page: &mut Page, result: &RunResult) {
     for (case, one) in measured() {
         let what = words::safe(&one.what);
         let head = format!("  {} {what:<width$}  {:<room$}  ", case.case.id, words::measure(one));
-        page.wrapped(&head, &words::safe(&one.note));
+        let note = words::safe(&one.note);
+        // a narrow column of notes is read by nobody
+        if head.chars().count() + NOTE_WIDTH_MIN <= WIDTH || note.chars().count() < NOTE_WIDTH_MIN {
+            page.wrapped(&head, &note);
+        } else {
+            page.line(&head);
+            page.wrapped("       ", &note);
+        }
     }
 }
 
