@@ -10,6 +10,9 @@ use crate::talk::{End, Move, Talk};
 use crate::text::Values;
 use units::{Purpose, Seed, Stream};
 
+/// Version of the cases F-01 to F-04.
+const CLASSIC_VERSION: u32 = 1;
+
 /// One execution: what is sent, and what the server is taken to answer to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shot {
@@ -78,6 +81,12 @@ pub fn shot(
 ) -> Shot {
     let mut random = stream(seed, id, version, index);
     make::shot(fuzz, index, &mut random, values, fields)
+}
+
+/// The random data of execution `index` of F-01 (query), F-02 (path), F-03 (body) or F-04 (not
+/// escaped): fewer than `below` bytes.
+pub fn classic_data(seed: u64, id: &str, index: u64, below: u64) -> Vec<u8> {
+    classic(&mut stream(seed, id, CLASSIC_VERSION, index), below)
 }
 
 /// Bytes as torture.pl draws them: fewer than `below`, each from 0 to 254 (`rand` in Perl never gives

@@ -50,7 +50,7 @@ const PLACES: &[Place] = &[
     only("report", 5, &["plan", "stats", "torture"]),
     only("tui", 5, &["report", "stats", "store"]),
     only("ui", 5, &["report", "stats", "store"]),
-    only("faces", 5, &["plan", "stats", "report", "wire", "workload"]),
+    only("faces", 5, &["plan", "stats", "report", "torture", "wire", "workload"]),
     up_to("loadstone", 6, 5),
     // virtual time for tests: drives the pure layers, never the shells
     up_to("sim", 4, 3),

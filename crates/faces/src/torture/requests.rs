@@ -2,9 +2,12 @@
 
 use super::options::Options;
 use plan::TargetPlan;
+use torture::fuzz;
 use units::{Purpose, Seed};
 use url::{Position, Url};
 
+/// Of all random data: torture.pl had no option for it.
+const SEED: u64 = 1;
 /// Bytes of random data held in memory.
 const DATA_MAX: u64 = 1 << 30;
 
@@ -31,7 +34,7 @@ pub(super) fn make(options: &Options, places: &[TargetPlan]) -> Result<Made, Str
     let weights: f64 = places.iter().map(|place| place.weight).sum();
     let mut made = Made { targets: Vec::new(), sent: Vec::new() };
     for index in 0..count {
-        let data = random_data(options.length, index);
+        let data = fuzz::classic_data(SEED, case(options), index, u64::from(options.length));
         let url = &drawn(places, weights, index).url;
         made.sent.push(data.len() as u64);
         made.targets.push(TargetPlan {
@@ -45,7 +48,7 @@ pub(super) fn make(options: &Options, places: &[TargetPlan]) -> Result<Made, Str
 
 /// The place that access `index` goes to: the same for the same list, whatever the data.
 fn drawn(places: &[TargetPlan], weights: f64, index: u64) -> &TargetPlan {
-    let mut point = Seed(1).stream(Purpose::Torture, index).unit() * weights;
+    let mut point = Seed(SEED).stream(Purpose::Torture, index).unit() * weights;
     let hit = places.iter().find(|place| {
         point -= place.weight;
         point < 0.0
@@ -53,17 +56,20 @@ fn drawn(places: &[TargetPlan], weights: f64, index: u64) -> &TargetPlan {
     hit.unwrap_or(&places[places.len() - 1])
 }
 
-/// Fewer than `below` bytes, each from 0 to 254: `rand` in Perl never gives its argument.
-fn random_data(below: u32, index: u64) -> Vec<u8> {
-    let mut random = Seed(1).stream(Purpose::Targets, index);
-    let length = (random.unit() * f64::from(below)) as usize;
-    (0..length).map(|_| (random.unit() * 255.0) as u8).collect()
+/// The case whose data is sent: `loadstone torture --only F-01 --seed 1` draws the same.
+fn case(options: &Options) -> &'static str {
+    match (options.raw, options.post, options.in_path) {
+        (true, ..) => "F-04",
+        (_, true, _) => "F-03",
+        (.., true) => "F-02",
+        _ => "F-01",
+    }
 }
 
 fn request(options: &Options, url: &Url, data: &[u8]) -> Vec<u8> {
     let path = &url[Position::BeforePath..Position::AfterQuery];
     let host = url.host_str().unwrap_or_default();
-    let shown = if options.raw { data.to_vec() } else { escaped(data).into_bytes() };
+    let shown = if options.raw { data.to_vec() } else { fuzz::escaped(data).into_bytes() };
     let mut out = Vec::new();
     if options.post {
         out.extend_from_slice(format!("POST {path}").as_bytes());
@@ -86,15 +92,31 @@ fn request(options: &Options, url: &Url, data: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Everything that a URL does not hold as it is becomes `%XX`.
-fn escaped(data: &[u8]) -> String {
-    let mut out = String::with_capacity(data.len() * 3);
-    for byte in data {
-        if byte.is_ascii_alphanumeric() || b";/?:@&=+$,-_.!~*'()".contains(byte) {
-            out.push(char::from(*byte));
-        } else {
-            put!(out, "%{byte:02X}");
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use torture::catalogue;
+    use torture::talk::Move;
+    use torture::text::Values;
+
+    #[test]
+    fn the_data_is_that_of_the_torture_suite() {
+        let cases = catalogue::cases().unwrap();
+        let values = Values { path: "/".into(), post: "/p".into(), ..Values::default() };
+        for id in ["F-01", "F-02", "F-03", "F-04"] {
+            let case = cases.iter().find(|case| case.id == id).unwrap();
+            let random = case.fuzz.as_ref().unwrap();
+            for index in [0, 42] {
+                let shot = fuzz::shot(SEED, id, case.version, random, index, &values, "");
+                let Some(Move::Send(sent)) = shot.moves.first() else { panic!("{shot:?}") };
+                let data = fuzz::classic_data(SEED, id, index, random.length);
+                let shown = match id {
+                    "F-01" | "F-02" => fuzz::escaped(&data).into_bytes(),
+                    _ => data,
+                };
+                let found = sent.windows(shown.len()).any(|part| part == shown);
+                assert!(found && !shown.is_empty(), "{id} {index}");
+            }
         }
     }
-    out
 }
