@@ -84,6 +84,8 @@ pub enum Need {
     Reading,
     /// A page that tells what it was sent.
     Echo,
+    /// A list of pages, named by the user.
+    Pages,
     /// The probed page answers to ranges with 206.
     Ranges,
     /// The probed page has a validator: ETag or Last-Modified.
@@ -98,6 +100,7 @@ impl Need {
             Need::Post => "post",
             Need::Reading => "reading",
             Need::Echo => "echo",
+            Need::Pages => "pages",
             Need::Ranges => "ranges",
             Need::Validators => "validators",
             Need::Tls => "tls",
@@ -110,6 +113,7 @@ impl Need {
             Need::Post => "no page that takes bodies is named (--post PATH)",
             Need::Reading => "answered early: the page for bodies does not wait for them",
             Need::Echo => "no page that tells what it was sent is named (--echo PATH)",
+            Need::Pages => "no list of pages is given (--pages FILE)",
             Need::Ranges => "the probed page does not answer to ranges",
             Need::Validators => "the probed page has neither ETag nor Last-Modified",
             Need::Tls => "the server is not spoken to over TLS (https://…)",

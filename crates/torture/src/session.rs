@@ -67,6 +67,8 @@ pub struct Settings {
     pub probing: Probing,
     /// How long the quiet server is probed before the first case.
     pub baseline: Nanos,
+    /// Paths that random data is sent to, beside the probed page.
+    pub pages: Vec<String>,
     /// Path and query of a page that is longer than all buffers between the two programs.
     pub big: Option<String>,
     /// Connections that the server serves at once, where the user knows.
@@ -175,33 +177,10 @@ pub fn run(
     }
     result.plain = runner.plain.clone();
     result.habits = runner.habits();
-    let mut has = habits::offers(&runner.ask(&habits::plain_request(target, "")), &runner.ranges());
-    result.post_trouble = runner.post_trouble();
-    if target.takes_bodies && result.post_trouble.is_none() {
-        has.push(Need::Post);
-        has.extend(runner.reads_bodies().then_some(Need::Reading));
-    }
+    let has = runner.offers(&mut result);
     result.baseline = Some(runner.baseline());
-    let mut cases: Vec<&Case> = cases.iter().collect();
-    cases.sort_by_key(|case| families::is_last(case));
     runner.quiet = result.baseline.unwrap_or_default();
-    for case in cases {
-        if runner.is_stopped() {
-            break;
-        }
-        runner.watcher.begin(case);
-        let done = runner.case(case, &has);
-        runner.watcher.case(&done);
-        let lost = matches!(done.recovery, Some(None));
-        let id = done.case.id.clone();
-        result.cases.push(done);
-        if lost {
-            let span = units::show::duration(GATE);
-            result.ended_early =
-                Some(format!("no plain request was answered as before within {span} of {id}"));
-            break;
-        }
-    }
+    runner.cases(cases, &has, &mut result);
     if result.ended_early.is_none() {
         result.shrunk = runner.shrink_all();
     }
@@ -267,6 +246,44 @@ impl<'a> Runner<'a> {
 impl Runner<'_> {
     fn is_stopped(&self) -> bool {
         self.world.stopped().is_some()
+    }
+
+    /// What the server has that a case may need.
+    fn offers(&mut self, result: &mut RunResult) -> Vec<Need> {
+        let plain = self.ask(&habits::plain_request(self.target, ""));
+        let mut has = habits::offers(&plain, &self.ranges());
+        result.post_trouble = self.post_trouble();
+        if self.target.takes_bodies && result.post_trouble.is_none() {
+            has.push(Need::Post);
+            has.extend(self.reads_bodies().then_some(Need::Reading));
+        }
+        if !self.settings.pages.is_empty() {
+            has.push(Need::Pages);
+        }
+        has
+    }
+
+    /// Carries cases out until the last, a wish to end, or the loss of the server.
+    fn cases(&mut self, cases: &[Case], has: &[Need], result: &mut RunResult) {
+        let mut cases: Vec<&Case> = cases.iter().collect();
+        cases.sort_by_key(|case| families::is_last(case));
+        for case in cases {
+            if self.is_stopped() {
+                return;
+            }
+            self.watcher.begin(case);
+            let done = self.case(case, has);
+            self.watcher.case(&done);
+            let lost = matches!(done.recovery, Some(None));
+            let id = done.case.id.clone();
+            result.cases.push(done);
+            if lost {
+                let span = units::show::duration(GATE);
+                result.ended_early =
+                    Some(format!("no plain request was answered as before within {span} of {id}"));
+                return;
+            }
+        }
     }
 
     /// The probed page answers, and always the same.

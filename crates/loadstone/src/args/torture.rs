@@ -46,6 +46,10 @@ pub(crate) struct TortureWhat {
     /// A path that takes bodies; without it, cases that need one are skipped
     #[arg(long, value_name = "PATH", value_parser = path)]
     pub(crate) post: Option<String>,
+    /// Pages of the same server, one a line, that get random data too; - reads standard input, for
+    /// instance from loadstone workload crawl URL
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) pages: Option<String>,
     /// A page of 16 MiB or more, for what a server does when nobody reads its answer
     #[arg(long, value_name = "PATH", value_parser = path)]
     pub(crate) big: Option<String>,
@@ -64,6 +68,10 @@ pub(crate) struct TortureWhat {
     /// Judge what polite clients feel even where the quiet server is noisy
     #[arg(long)]
     pub(crate) accept_noisy: bool,
+    /// Only this: random data grows and its gaps shrink, until a polite client is lost or a bound is
+    /// reached
+    #[arg(long, conflicts_with_all = ["only", "quick", "press"])]
+    pub(crate) escalate: bool,
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse::count::<u64>)]
     pub(crate) seed: u64,

@@ -179,12 +179,20 @@ fn level(text: &toml::Spanned<String>) -> Result<Level, Wrong> {
 }
 
 fn need(text: &toml::Spanned<String>) -> Result<Need, Wrong> {
-    let all = [Need::Post, Need::Reading, Need::Echo, Need::Ranges, Need::Validators, Need::Tls];
+    let all = [
+        Need::Post,
+        Need::Reading,
+        Need::Echo,
+        Need::Pages,
+        Need::Ranges,
+        Need::Validators,
+        Need::Tls,
+    ];
     let found = all.into_iter().find(|need| need.id() == text.get_ref());
     found.ok_or_else(|| Wrong {
         at: text.span().start,
         why: format!(
-            "{} is no need: post, reading, echo, ranges, validators, tls are",
+            "{} is no need: post, reading, echo, pages, ranges, validators, tls are",
             quoted(text.get_ref())
         ),
     })

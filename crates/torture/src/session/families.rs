@@ -2,6 +2,8 @@
 //! same files as those of all other cases.
 
 mod connection;
+mod escalate;
+mod pages;
 mod press;
 
 mod slow;
@@ -22,7 +24,8 @@ pub(crate) struct Member {
 pub(crate) type Run = fn(&mut Runner<'_>, &Case, &Family, &mut CaseResult);
 
 /// Every family, a list per file.
-const ALL: &[&[Member]] = &[connection::MEMBERS, press::MEMBERS, slow::MEMBERS, LINT];
+const ALL: &[&[Member]] =
+    &[connection::MEMBERS, escalate::MEMBERS, pages::MEMBERS, press::MEMBERS, slow::MEMBERS, LINT];
 
 const LINT: &[Member] = &[Member {
     name: LINT_NAME,

@@ -24,36 +24,53 @@ impl Runner<'_> {
             }
             let shot = self.shot(case, fuzz, index);
             let name = format!("number {index}, seed {}", self.settings.seed);
-            let (talk, judgement) = self.fire(case, &name, &shot, 1);
-            *result.tally.entry(fuzz::tallied(&shot, &talk)).or_default() += 1;
-            if judgement.outcome.is_well() || talk.end == End::Bounded {
-                continue;
-            }
-            let kind = Kind::of(&talk, &self.plain);
-            let mut kept = ExchangeResult {
-                name,
-                judgement,
-                tries: 1,
-                failed: 1,
-                sent: spoken(&shot.moves),
-                received: talk.raw,
-                took: talk.over,
-            };
-            self.again(case, &shot, &mut kept);
-            if kept.judgement.outcome == Outcome::Fail {
-                failures += 1;
-                let mut script = self.shot_script(&shot);
-                if kind == Kind::OutOfStep {
-                    script.grace = super::GRACE;
-                }
-                let (case, name) = (case.clone(), kept.name.clone());
-                self.trail.found(Finding { case, name, script, kind });
-            }
-            result.outcome = result.outcome.max(kept.judgement.outcome);
-            if result.exchanges.len() < KEPT_MAX {
-                result.exchanges.push(kept);
-            }
+            let outcome = self.execution(case, name, &shot, "", result);
+            failures += u64::from(outcome == Outcome::Fail);
         }
+    }
+
+    /// Sends random data, again when it did not pass, and keeps what came of it. `page` is what the
+    /// tally's row begins with.
+    pub(super) fn execution(
+        &mut self,
+        case: &Case,
+        name: String,
+        shot: &Shot,
+        page: &str,
+        result: &mut CaseResult,
+    ) -> Outcome {
+        let (talk, judgement) = self.fire(case, &name, shot, 1);
+        let row = format!("{page}{}", fuzz::tallied(shot, &talk));
+        *result.tally.entry(row).or_default() += 1;
+        // what we ended ourselves, for a bound of ours, says nothing of the server
+        if judgement.outcome.is_well() || talk.end == End::Bounded {
+            return Outcome::Pass;
+        }
+        let kind = Kind::of(&talk, &self.plain);
+        let mut kept = ExchangeResult {
+            name,
+            judgement,
+            tries: 1,
+            failed: 1,
+            sent: spoken(&shot.moves),
+            received: talk.raw,
+            took: talk.over,
+        };
+        self.again(case, shot, &mut kept);
+        let outcome = kept.judgement.outcome;
+        if outcome == Outcome::Fail {
+            let mut script = self.shot_script(shot);
+            if kind == Kind::OutOfStep {
+                script.grace = super::GRACE;
+            }
+            let (case, name) = (case.clone(), kept.name.clone());
+            self.trail.found(Finding { case, name, script, kind });
+        }
+        result.outcome = result.outcome.max(outcome);
+        if result.exchanges.len() < KEPT_MAX {
+            result.exchanges.push(kept);
+        }
+        outcome
     }
 
     fn shot(&self, case: &Case, fuzz: &Fuzz, index: u64) -> Shot {

@@ -1,0 +1,111 @@
+//! Which cases are carried out, and how.
+
+use crate::args::{Disk, TortureWhat};
+use crate::exit::Failure;
+use plan::FileSource;
+use torture::case::Case;
+use torture::safety::Class;
+use torture::session::Settings;
+use torture::session::probes::Probing;
+use torture::shrink::Budget;
+use units::Nanos;
+use url::{Position, Url};
+
+pub(super) fn unknown(id: &str) -> Failure {
+    Failure::usage(format!("{} is no case; see loadstone torture list", units::quoted(id)))
+}
+
+/// What `--escalate` is.
+const ESCALATION: &str = "F-14";
+
+/// The groups that `--quick` is made of.
+const QUICK_GROUPS: [char; 2] = ['F', 'S'];
+
+/// The cases that are asked for: those that `--only` names, or all that do not press, and with
+/// `--press` those too.
+pub(super) fn cases(all: Vec<Case>, what: &TortureWhat) -> Result<Vec<Case>, Failure> {
+    let named = |case: &Case, name: &str| {
+        case.id.eq_ignore_ascii_case(name) || case.group().to_string().eq_ignore_ascii_case(name)
+    };
+    if let Some(name) = what.only.iter().find(|name| !all.iter().any(|case| named(case, name))) {
+        return Err(unknown(name));
+    }
+    let wanted = |case: &Case| {
+        if what.escalate {
+            return case.id == ESCALATION;
+        }
+        let usual =
+            (what.press || !case.press) && (!what.quick || QUICK_GROUPS.contains(&case.group()));
+        // a case that is named by its whole id is asked for, whether it presses or not
+        let asked =
+            |name: &String| case.id.eq_ignore_ascii_case(name) || usual && named(case, name);
+        if what.only.is_empty() { usual } else { what.only.iter().any(asked) }
+    };
+    let chosen: Vec<Case> = all.into_iter().filter(wanted).collect();
+    if chosen.is_empty() {
+        let names = what.only.join(",");
+        return Err(Failure::usage(format!(
+            "no case is left of {}: --press adds those that press, and --quick is F and S only",
+            units::quoted(&names)
+        )));
+    }
+    Ok(chosen)
+}
+
+/// Executions of random data of one case with `--quick`.
+const QUICK: u64 = 50;
+
+/// How long the quiet server is probed: with `--quick`, otherwise, and with `--press`, where what
+/// polite clients feel is held against it.
+const BASELINE_QUICK: Nanos = Nanos::from_millis(500);
+const BASELINE: Nanos = Nanos::from_secs(2);
+const BASELINE_PRESS: Nanos = Nanos::from_secs(10);
+
+/// Time for shrinking with `--quick`.
+const SEARCH_QUICK: Nanos = Nanos::from_secs(4);
+
+/// What may be spent on searches: they send what failed again and again, which is not for servers
+/// of others.
+fn search(what: &TortureWhat, class: Class) -> Option<Budget> {
+    let wanted = !what.no_shrink && matches!(class, Class::Local | Class::Private);
+    let span = if what.quick { SEARCH_QUICK } else { Budget::USUAL.span };
+    wanted.then_some(Budget { span, ..Budget::USUAL })
+}
+
+/// How they are carried out.
+///
+/// # Errors
+/// A list of pages that cannot be read, or leads elsewhere.
+pub(super) fn settings(what: &TortureWhat, url: &Url, class: Class) -> Result<Settings, Failure> {
+    let executions_max = if what.quick { QUICK } else { u64::MAX };
+    let baseline = match (what.quick, what.press || what.escalate) {
+        (true, _) => BASELINE_QUICK,
+        (false, false) => BASELINE,
+        (false, true) => BASELINE_PRESS,
+    };
+    Ok(Settings {
+        seed: what.seed,
+        executions_max,
+        probing: Probing::default(),
+        baseline,
+        accept_noisy: what.accept_noisy,
+        big: what.big.clone(),
+        slots: what.slots,
+        pages: pages(what, url)?,
+        search: search(what, class),
+    })
+}
+
+/// The pages that `--pages` names, as paths of the server that is tested.
+fn pages(what: &TortureWhat, url: &Url) -> Result<Vec<String>, Failure> {
+    let Some(name) = &what.pages else { return Ok(Vec::new()) };
+    let wrong = |why: &dyn std::fmt::Display| Failure::usage(format!("--pages {name}: {why}"));
+    let bytes = Disk.read(name).map_err(|error| wrong(&error))?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong(&"it is no UTF-8 text"))?;
+    let list = plan::parse_url_list(&text, Some(url)).map_err(|error| wrong(&error))?;
+    let path = |page: &Url| page[Position::BeforePath..Position::AfterQuery].to_owned();
+    if let Some(other) = list.iter().find(|target| target.url.origin() != url.origin()) {
+        return Err(wrong(&format!("{} is another server: its own run is needed", other.url)));
+    }
+    Ok(list.iter().map(|target| path(&target.url)).collect())
+}
