@@ -10,6 +10,8 @@ const NEEDS: &[(&str, &str)] = &[
     // without the package apache2, which brings a service
     ("apache2", "apache2-bin"),
     ("/usr/lib/apache2/modules/mod_perl.so", "libapache2-mod-perl2"),
+    // a server in Go
+    ("caddy", "caddy"),
     // the pages are read in a real browser
     ("chromium", "chromium"),
     ("curl", "curl"),

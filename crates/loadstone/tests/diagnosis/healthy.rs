@@ -1,7 +1,8 @@
-//! Servers that nothing is wrong with: our own, and those that other people wrote. A Go server
-//! (net/http) was tried by hand at the same loads; its compiler is too much to install for a test.
+//! Servers that nothing is wrong with: our own, and those that other people wrote in C
+//! and in Go.
 
 use crate::support::apache::Apache;
+use crate::support::caddy::Caddy;
 use crate::support::nginx::Nginx;
 use crate::support::{Site, measure};
 use crate::{in_one_of_the_tries, told};
@@ -31,6 +32,12 @@ fn our_own_site() {
 #[test]
 fn nginx() {
     not_accused(&Nginx::start(&"a line of a page\n".repeat(200)).url());
+}
+
+/// Go's net/http, without a compiler of half a gigabyte.
+#[test]
+fn caddy() {
+    not_accused(&Caddy::start(&"a line of a page\n".repeat(200)).url());
 }
 
 #[test]
