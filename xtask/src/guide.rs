@@ -43,6 +43,8 @@ const SUBCOMMANDS: &[&str] = &[
     "site",
     "torture",
     "torture diff",
+    "torture prove",
+    "torture audit show",
     "calibrate",
     "workload crawl",
     "completions",

@@ -16,6 +16,7 @@ pub mod proc;
 mod resolve;
 pub mod state;
 pub mod sut;
+mod txt;
 
 pub use cpu::cores_of;
 pub use environment::environment;
@@ -25,3 +26,4 @@ pub use limits::{Descriptors, raise_descriptors};
 pub use listener::{connections_to, listener_pid, listener_pids, process_name};
 pub use resolve::{Family, RESOLVE_MAX, ResolveError, resolve, resolve_within};
 pub use state::state_dir;
+pub use txt::{txt, txt_from};

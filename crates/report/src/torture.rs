@@ -4,6 +4,7 @@
 pub(crate) mod costs;
 pub mod diff;
 pub(crate) mod document;
+mod dry_run;
 mod explain;
 mod junit;
 mod probes;
@@ -14,13 +15,15 @@ pub mod waivers;
 pub(crate) mod words;
 
 pub use document::{Document, json, read};
-pub use explain::{dry_run, explain, list};
+pub use dry_run::{DryRun, dry_run};
+pub use explain::{explain, list};
 pub use junit::junit;
 pub use probes::{PROBES_HEAD, probe_line, probes_csv};
 pub use record::{RunEnd, execution_line, failure_text, run_file};
 pub use text::text;
 
 pub use crate::html::torture::html;
+pub use crate::words::timestamp;
 
 use sample::Environment;
 use std::net::IpAddr;

@@ -14,6 +14,7 @@ mod replay;
 mod result;
 mod search;
 mod watcher;
+mod worst;
 
 pub use baseline::{NOISE_FACTOR, NOISE_FLOOR};
 pub use habits::{Habits, ODDITIES};
@@ -24,6 +25,7 @@ pub use result::{
 };
 pub use search::{Shrunk, TAIL_MAX};
 pub use watcher::{Execution, Unwatched, Watcher, Watchers};
+pub use worst::worst;
 
 use crate::case::{Case, Exchange, Need, Step};
 use crate::judge::{self, Judgement, Outcome, Plain};

@@ -16,6 +16,7 @@ mod site;
 mod small;
 mod store;
 mod torture;
+mod torture_safety;
 mod ui;
 mod workload;
 
@@ -34,6 +35,7 @@ pub(crate) use site::{NormTask, SiteArgs, SiteTask};
 pub(crate) use small::{CalibrateArgs, DemoArgs};
 pub(crate) use store::StoreArgs;
 pub(crate) use torture::{TortureArgs, TortureAsk, TortureDiff, TortureOutputs, TortureWhat};
+pub(crate) use torture_safety::{AuditAsk, ProveArgs, TortureSafety};
 pub(crate) use ui::UiArgs;
 pub(crate) use workload::{CrawlArgs, WorkloadArgs, WorkloadCommand};
 

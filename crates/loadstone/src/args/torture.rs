@@ -1,6 +1,7 @@
 //! The options of `torture`.
 
 use super::outputs::each_its_own;
+use super::torture_safety::{AuditAsk, ProveArgs, TortureSafety};
 use super::{Sink, UsageError, parse};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -9,11 +10,11 @@ use url::Url;
 /// Test what a server does with hostile and broken input
 ///
 /// Each case has a citation, a set of answers that are as they should be, and the bytes that anyone
-/// can send again. Only for servers that you own or may test: loopback and private addresses are
-/// accepted, public ones are refused.
+/// can send again. Only for servers that you own or may test: loopback is free, a private address
+/// is asked for where a case presses, and a public server has to publish a proof of permission.
 #[derive(Args, Clone, Debug)]
 #[command(
-    override_usage = "loadstone torture [OPTIONS] URL\n       loadstone torture list|explain ID|diff A.json B.json",
+    override_usage = "loadstone torture [OPTIONS] URL\n       loadstone torture list|explain ID|diff A.json B.json\n       loadstone torture prove URL|audit verify|audit show",
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
@@ -32,6 +33,8 @@ pub(crate) struct TortureArgs {
     pub(crate) url: Option<Url>,
     #[command(flatten)]
     pub(crate) what: TortureWhat,
+    #[command(flatten)]
+    pub(crate) safety: TortureSafety,
     #[command(flatten)]
     pub(crate) outputs: TortureOutputs,
 }
@@ -145,6 +148,13 @@ pub(crate) enum TortureAsk {
     ///
     /// A and B are files that --json wrote. The exit code is 1 when something is worse in B.
     Diff(TortureDiff),
+    /// Print the text by which the owner of a public server permits a test
+    Prove(ProveArgs),
+    /// Check or print the log of what was tortured
+    Audit {
+        #[command(subcommand)]
+        ask: AuditAsk,
+    },
 }
 
 /// Two results, and where their difference goes.
@@ -181,7 +191,7 @@ impl TortureDiff {
     }
 }
 
-fn target(text: &str) -> Result<Url, String> {
+pub(super) fn target(text: &str) -> Result<Url, String> {
     let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let url = Url::parse(&whole).map_err(|error| error.to_string())?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {

@@ -72,11 +72,16 @@ fn search(what: &TortureWhat, class: Class) -> Option<Budget> {
     wanted.then_some(Budget { span, ..Budget::USUAL })
 }
 
+/// Between two probes of a kind: on this machine, and elsewhere.
+const PROBE_EVERY: Nanos = Nanos::from_millis(200);
+const PROBE_EVERY_FAR: Nanos = Nanos::SECOND;
+
 /// How they are carried out.
 ///
 /// # Errors
 /// A list of pages that cannot be read, or leads elsewhere.
 pub(super) fn settings(what: &TortureWhat, url: &Url, class: Class) -> Result<Settings, Failure> {
+    let every = if class == Class::Local { PROBE_EVERY } else { PROBE_EVERY_FAR };
     let executions_max = if what.quick { QUICK } else { u64::MAX };
     let baseline = match (what.quick, what.press || what.escalate) {
         (true, _) => BASELINE_QUICK,
@@ -86,7 +91,7 @@ pub(super) fn settings(what: &TortureWhat, url: &Url, class: Class) -> Result<Se
     Ok(Settings {
         seed: what.seed,
         executions_max,
-        probing: Probing::default(),
+        probing: Probing { every, ..Probing::default() },
         baseline,
         accept_noisy: what.accept_noisy,
         big: what.big.clone(),

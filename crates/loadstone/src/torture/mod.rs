@@ -1,11 +1,17 @@
 //! `loadstone torture`: hostile and broken input, and what the server makes of it.
 
+mod audit;
+mod audit_command;
 mod choice;
 mod diff;
 mod directory;
+mod key;
 mod outputs;
+mod outside;
 mod permit;
 mod progress;
+mod prove;
+mod sources;
 mod target;
 mod waivers;
 mod world;
@@ -13,14 +19,15 @@ mod world;
 use crate::args::{TortureArgs, TortureAsk};
 use crate::exit::{Code, Failure};
 use crate::files;
+use audit::Writer;
 use directory::Recorder;
+use permit::Permit;
 use progress::Progress;
 use report::torture::Report;
 use report::torture::waivers::{Day, Waiver};
 use torture::case::Case;
 use torture::judge::Outcome;
-use torture::safety::{Bounds, Class, Governor};
-use torture::session::{self, CaseResult, RunResult, Stop, Watcher, Watchers, World};
+use torture::session::{self, CaseResult, RunResult, Watcher, Watchers, World};
 use url::Url;
 use world::Sockets;
 
@@ -30,6 +37,8 @@ pub(crate) fn torture(args: &TortureArgs) -> Result<Code, Failure> {
         (Some(TortureAsk::List), _) => print(&report::torture::list(&cases)),
         (Some(TortureAsk::Explain { id }), _) => explain(&cases, id),
         (Some(TortureAsk::Diff(args)), _) => diff::diff(args),
+        (Some(TortureAsk::Prove(args)), _) => prove::prove(args),
+        (Some(TortureAsk::Audit { ask }), _) => audit_command::audit(ask),
         (None, Some(url)) => {
             let waivers = waivers::read(&args.outputs, &cases)?;
             run(args, url, choice::cases(cases, &args.what)?, &waivers)
@@ -58,13 +67,13 @@ fn run(
     waivers: &[Waiver],
 ) -> Result<Code, Failure> {
     outputs::check(&args.outputs)?;
-    let (target, addresses) = target::reach(args, url)?;
-    let class = permit::permit(url, &addresses)?;
-    let settings = choice::settings(&args.what, url, class)?;
+    let reached = target::reach(args, url)?;
+    let target = &reached.target;
+    let settings = choice::settings(&args.what, url, reached.class)?;
     let mut report = Report {
         target: url.to_string(),
-        addresses,
-        class,
+        addresses: reached.hosts.clone(),
+        class: reached.class,
         started_unix_s: crate::wall_clock::unix_seconds(),
         seed: args.what.seed,
         environment: host::environment(),
@@ -72,29 +81,31 @@ fn run(
         waivers: Vec::new(),
     };
     if args.what.dry_run {
-        return print(&report::torture::dry_run(&report, &target, &cases));
+        return print(&permit::dry_run(args, &report, &reached, &settings, &cases)?);
     }
-    let pinned = match &target.peer {
-        conduit::Peer::Tcp(address) => vec![*address],
-        conduit::Peer::Unix(_) => Vec::new(),
-    };
-    let outside = || (crate::signals::caught() > 0).then_some(Stop::Interrupted);
-    let governor = Governor::new(Bounds::usual(class), pinned, class == Class::Local);
-    let mut sockets = Sockets::new(target::tls_for(args, url)?, governor, Box::new(outside))
+    let Permit { governor, outside, audit, alone: _alone } =
+        permit::permit(args, url, &reached, &cases)?;
+    let mut sockets = Sockets::new(target::tls_for(args, url)?, governor, outside)
         .map_err(|error| Failure::usage(format!("cannot wait for sockets: {error}")))?;
-    let mut recorder = outputs::recorder(&args.outputs, &target, &cases, &report, sockets.now())?;
+    let mut recorder = outputs::recorder(&args.outputs, target, &cases, &report, sockets.now())?;
     let mut progress = Progress::new(args.outputs.quiet, cases.len());
     let mut watchers = Watchers(vec![&mut progress]);
     watchers.0.extend(recorder.iter_mut().map(|one| one as &mut dyn Watcher));
-    report.result = session::run(&target, &settings, &cases, &mut sockets, &mut watchers);
+    let mut writer = audit.clone().map(Writer);
+    watchers.0.extend(writer.iter_mut().map(|one| one as &mut dyn Watcher));
+    report.result = session::run(target, &settings, &cases, &mut sockets, &mut watchers);
     drop(watchers);
     progress.finish();
     let today = Day::of_unix(report.started_unix_s);
     report.waivers = report::torture::waivers::apply(waivers, &report.result.cases, today);
     report.result.kept = recorder.as_ref().map(Recorder::kept).unwrap_or_default();
     let recorded = recorder.map_or(Ok(()), |recorder| recorder.finish(&report));
+    let code = exit_code(args, &report);
+    if let Some(audit) = audit {
+        audit.borrow_mut().end(&report.result, code as u8);
+    }
     outputs::write(&args.outputs, &report).and(recorded)?;
-    Ok(exit_code(args, &report))
+    Ok(code)
 }
 
 fn exit_code(args: &TortureArgs, report: &Report) -> Code {

@@ -1,26 +1,282 @@
-//! Who may be tested.
+//! Who may be tested: the class of the target, the audit log, the proof, the bounds; in this order,
+//! and before anything is sent.
 
+use super::audit::{Audit, Unwritten, words};
+use super::key;
+use super::outside::{self, Watch};
+use super::sources::{Internet, Nowhere};
+use super::target::Reached;
+use crate::args::{TortureArgs, TortureSafety};
 use crate::exit::Failure;
+use report::torture::{DryRun, Report};
+use rustix::fs::{FlockOperation, flock};
+use serde_json::{Map, Value, json};
+use std::cell::RefCell;
+use std::fs::File;
 use std::net::IpAddr;
-use torture::safety::{self, Class};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use torture::case::Case;
+use torture::safety::permit::{self as rules, Grounds, Refusal};
+use torture::safety::proof::{Claim, FILE_PATH, Found, Sources, txt_name};
+use torture::safety::{self, Bounds, Class, Governor};
+use torture::session::{Settings, Stop};
 use url::Url;
 
-/// Whether this server may be tortured.
-pub(super) fn permit(url: &Url, addresses: &[IpAddr]) -> Result<Class, Failure> {
+/// The class of a target that is not refused at once.
+///
+/// # Errors
+/// A port of another protocol, or an address that is nobody's to torture.
+pub(super) fn classify(url: &Url, addresses: &[IpAddr]) -> Result<Class, Failure> {
     let port = url.port_or_known_default().unwrap_or(80);
     if safety::PORTS_REFUSED.contains(&port) {
         return Err(Failure::usage(format!("port {port} is another protocol's: refused")));
     }
-    let class = safety::strictest(addresses);
-    let list: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
-    match class {
-        Class::Local | Class::Private => Ok(class),
-        Class::Public => Err(Failure::usage(format!(
-            "{} is public: torture is for loopback and private addresses only",
-            list.join(", ")
-        ))),
+    match safety::strictest(addresses) {
         Class::Never => {
+            let list: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
             Err(Failure::usage(format!("{} is nobody's to torture: refused", list.join(", "))))
         }
+        class => Ok(class),
     }
+}
+
+/// What a run needs beside its target: the governor, what may stop it, and its audit log.
+pub(super) struct Permit {
+    pub(super) governor: Governor,
+    pub(super) outside: Box<dyn FnMut() -> Option<Stop>>,
+    pub(super) audit: Option<Rc<RefCell<Audit>>>,
+    /// One run at a time presses on what is not this machine.
+    pub(super) alone: Option<File>,
+}
+
+/// Everything that comes before the first packet, and the proof, whose fetch is the first.
+///
+/// # Errors
+/// What is not permitted, and the way out.
+pub(super) fn permit(
+    args: &TortureArgs,
+    url: &Url,
+    reached: &Reached,
+    cases: &[Case],
+) -> Result<Permit, Failure> {
+    let class = reached.class;
+    // what is wrong with the options is said before anything is written
+    let asked = args.safety.asked();
+    let bounds = Bounds::choose(class, &asked, None).map_err(Failure::usage)?;
+    if class != Class::Public {
+        check_asked_for(args, cases, &grounds(reached, &args.safety, None))?;
+    }
+    if args.safety.no_audit && class != Class::Local {
+        return Err(Failure::usage(format!(
+            "--no-audit is for targets on this machine: this one is {}",
+            class.id()
+        )));
+    }
+    let folder = if args.safety.no_audit { None } else { Some(key::folder()?) };
+    let alone = match (&folder, class) {
+        (Some(folder), Class::Private | Class::Public) => Some(alone(folder)?),
+        _ => None,
+    };
+    let mut audit = folder
+        .as_ref()
+        .map(|folder| Audit::new(folder, &reached.run, beginning(args, url, reached, &bounds)));
+    let claim = claim(url, reached, folder.as_ref())?;
+    let (host, fields) = (&reached.target.values.host, &reached.target.fields);
+    let mut internet = match class {
+        Class::Public => Some(Internet::new(url, host, fields).map_err(Failure::usage)?),
+        _ => None,
+    };
+    let sources: &mut dyn Sources = match &mut internet {
+        Some(internet) => internet,
+        None => &mut Nowhere,
+    };
+    let found = match &mut audit {
+        Some(audit) => rules::permit(class, &claim, audit, sources),
+        None => rules::permit(class, &claim, &mut Unwritten, sources),
+    };
+    let found = found.map_err(|refusal| refused(refusal, class, url, &claim))?;
+    let proof = found.as_ref().map(|found| &found.proof);
+    let grounds = grounds(reached, &args.safety, proof);
+    if class == Class::Public {
+        check_asked_for(args, cases, &grounds)?;
+    }
+    let bounds = Bounds::choose(class, &asked, proof).map_err(Failure::usage)?;
+    let mut governor = Governor::new(bounds, reached.addresses.clone(), grounds.permits_writes());
+    for case in cases {
+        if let Err(why) = grounds.permits(case) {
+            governor.bar(&case.id, &why);
+        }
+    }
+    let bare = cases.iter().filter(|case| grounds.needs_bare_server(case));
+    governor.bar_in_front(bare.map(|case| case.id.clone()).collect());
+    let audit = audit.map(|audit| Rc::new(RefCell::new(audit)));
+    let watch = found.map(|found| watch(url, reached, claim, found)).transpose()?;
+    let outside = outside::signs(audit.clone(), watch);
+    Ok(Permit { governor, outside, audit, alone })
+}
+
+/// What a run would do, found out without a packet.
+///
+/// # Errors
+/// Options that no run would take.
+pub(super) fn dry_run(
+    args: &TortureArgs,
+    report: &Report,
+    reached: &Reached,
+    settings: &Settings,
+    cases: &[Case],
+) -> Result<String, Failure> {
+    let class = reached.class;
+    let bounds = Bounds::choose(class, &args.safety.asked(), None).map_err(Failure::usage)?;
+    let grounds = grounds(reached, &args.safety, None);
+    let skipped = |case: &Case| match class {
+        // what the proof will say is not known yet
+        Class::Public => None,
+        _ => grounds.permits(case).err(),
+    };
+    let cases: Vec<_> = cases.iter().map(|case| (case.clone(), skipped(case))).collect();
+    let wanting = (class == Class::Public).then_some(
+        "a proof of permission (loadstone torture prove URL), whose groups and bounds are ceilings",
+    );
+    let (target, bounds, cases) = (&reached.target, &bounds, cases.as_slice());
+    let plan = DryRun { report, target, settings, bounds, cases, wanting };
+    Ok(report::torture::dry_run(&plan))
+}
+
+fn watch(url: &Url, reached: &Reached, claim: Claim, found: Found) -> Result<Watch, Failure> {
+    let (url, target) = (url.clone(), &reached.target);
+    let (host, fields) = (target.values.host.clone(), target.fields.clone());
+    Watch::start(move || Internet::new(&url, &host, &fields), claim, found)
+        .map_err(|error| Failure::usage(format!("no thread to look at the proof: {error}")))
+}
+
+fn grounds<'a>(
+    reached: &'a Reached,
+    safety: &'a TortureSafety,
+    proof: Option<&'a safety::Proof>,
+) -> Grounds<'a> {
+    Grounds { class: reached.class, addresses: &reached.hosts, own: &safety.own, proof }
+}
+
+/// What is asked for by name must be permitted; of everything else, what is not permitted is skipped,
+/// but something has to be left.
+fn check_asked_for(
+    args: &TortureArgs,
+    cases: &[Case],
+    grounds: &Grounds<'_>,
+) -> Result<(), Failure> {
+    let mut left = false;
+    for case in cases {
+        let named = args.what.only.iter().any(|name| case.id.eq_ignore_ascii_case(name));
+        match grounds.permits(case) {
+            Ok(()) => left = true,
+            Err(why) if named => {
+                return Err(Failure::usage(format!("{} is not permitted: {why}", case.id)));
+            }
+            Err(_) => {}
+        }
+    }
+    match cases.first() {
+        Some(case) if !left => {
+            let why = grounds.permits(case).err().unwrap_or_default();
+            Err(Failure::usage(format!("no case is permitted; of {}: {why}", case.id)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn claim(url: &Url, reached: &Reached, folder: Option<&PathBuf>) -> Result<Claim, Failure> {
+    let tester = match (reached.class, folder) {
+        (Class::Public, Some(folder)) => key::fingerprint(folder)?,
+        _ => String::new(),
+    };
+    Ok(Claim { tester, host: host_of(url), addresses: reached.addresses.clone() })
+}
+
+/// `host:port` as it stands in a proof.
+pub(super) fn host_of(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase();
+    format!("{host}:{}", url.port_or_known_default().unwrap_or(80))
+}
+
+fn refused(refusal: Refusal, class: Class, url: &Url, claim: &Claim) -> Failure {
+    let host = url.host_str().unwrap_or_default();
+    match refusal {
+        Refusal::Unwritten(why) if class == Class::Local => Failure::usage(format!(
+            "the audit log cannot be written: {why} (--no-audit does without, on this machine)"
+        )),
+        Refusal::Unwritten(why) => Failure::usage(format!(
+            "the audit log cannot be written: {why}; name another folder by XDG_STATE_HOME"
+        )),
+        Refusal::NotPermitted(why) => {
+            let list: Vec<String> =
+                claim.addresses.iter().map(|address| address.ip().to_string()).collect();
+            Failure::usage(format!(
+                "{} is public, and no proof of permission was found: {why}\nits owner publishes \
+                 what \"loadstone torture prove {url}\" prints, at {FILE_PATH} on every address, \
+                 or as TXT at {}",
+                list.join(", "),
+                txt_name(host)
+            ))
+        }
+    }
+}
+
+fn alone(folder: &Path) -> Result<File, Failure> {
+    let path = folder.join("torture.lock");
+    let failed = |why: String| Failure::usage(format!("the lock {}: {why}", path.display()));
+    let file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path)
+        .map_err(|error| failed(error.to_string()))?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+        failed(
+            "another torture of a server that is not on this machine is under way: two would \
+             exceed the bounds of one; wait for its end"
+                .to_owned(),
+        )
+    })?;
+    Ok(file)
+}
+
+fn beginning(
+    args: &TortureArgs,
+    url: &Url,
+    reached: &Reached,
+    bounds: &Bounds,
+) -> Map<String, Value> {
+    let bounds: Map<String, Value> =
+        bounds.rows().into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+    let machine = rustix::system::uname();
+    let node = machine.nodename().to_bytes();
+    let fields = json!({
+        "uid": rustix::process::getuid().as_raw(),
+        "machine": safety::proof::digest(node).get(..16),
+        "pid": std::process::id(),
+        "arguments": words(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "target": shown(url),
+        "addresses": reached.addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "class": reached.class.id(),
+        "own": args.safety.own.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "contact": args.safety.contact,
+        "bounds": bounds,
+        "seed": args.what.seed,
+    });
+    match fields {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}
+
+/// The target without what is a secret in it, and not too long.
+fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    // a URL with a host takes both
+    url.set_password(None).ok();
+    url.set_username("").ok();
+    url.as_str().chars().take(2_000).collect()
 }

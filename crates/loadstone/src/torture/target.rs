@@ -1,9 +1,12 @@
-//! Who is tested: the URL as an address, with everything that a request needs.
+//! Who is tested: the URL as addresses, with everything that a request needs. The name is resolved
+//! once: what it leads to then is what is tested.
 
+use super::permit;
 use crate::args::TortureArgs;
 use crate::exit::{Code, Failure};
 use conduit::Peer;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
+use torture::safety::{Class, proof};
 use torture::session::Target;
 use torture::text::Values;
 use url::Url;
@@ -17,14 +20,30 @@ pub(super) fn tls_for(args: &TortureArgs, url: &Url) -> Result<Option<tls::Facto
     Ok(Some(client.map_err(|error| Failure::usage(error.to_string()))?.factory()))
 }
 
+/// A target with where its name leads to.
+#[derive(Debug)]
+pub(super) struct Reached {
+    pub(super) target: Target,
+    /// The first is the one that is tested.
+    pub(super) hosts: Vec<IpAddr>,
+    pub(super) addresses: Vec<SocketAddr>,
+    /// The strictest of all of them.
+    pub(super) class: Class,
+    /// Names the run in the server's log.
+    pub(super) run: String,
+}
+
 /// # Errors
-/// A name that leads nowhere.
-pub(super) fn reach(args: &TortureArgs, url: &Url) -> Result<(Target, Vec<IpAddr>), Failure> {
+/// A name that leads nowhere, or to where nobody may torture.
+pub(super) fn reach(args: &TortureArgs, url: &Url) -> Result<Reached, Failure> {
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or(80);
     let (found, _) = host::resolve(host, port, host::Family::Any)
         .map_err(|error| Failure { code: Code::NoConnection, text: error.to_string() })?;
     let first = *found.first().ok_or_else(|| Failure::usage(format!("{host} has no address")))?;
+    let hosts: Vec<IpAddr> = found.iter().map(SocketAddr::ip).collect();
+    let class = permit::classify(url, &hosts)?;
+    let run = run_id();
     let named = match url.port() {
         Some(port) => format!("{host}:{port}"),
         None => host.to_owned(),
@@ -40,7 +59,28 @@ pub(super) fn reach(args: &TortureArgs, url: &Url) -> Result<(Target, Vec<IpAddr
             marker: String::new(),
         },
         takes_bodies: args.what.post.is_some(),
-        fields: format!("User-Agent: loadstone-torture/{}\r\n", env!("CARGO_PKG_VERSION")),
+        fields: fields(args, &run),
     };
-    Ok((target, found.iter().map(std::net::SocketAddr::ip).collect()))
+    Ok(Reached { target, hosts, addresses: found, class, run })
+}
+
+/// Where a server's log may look up what this is.
+const PAGE: &str = "loadstone/docs/guide/torture-safety.md";
+
+/// Who we are: never another, whatever is asked for.
+fn fields(args: &TortureArgs, run: &str) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let suffix = args.safety.agent_suffix.as_ref().map_or(String::new(), |text| format!(" {text}"));
+    let mut fields =
+        format!("User-Agent: loadstone-torture/{version} (run {run}; +{PAGE}){suffix}\r\n");
+    if let Some(contact) = &args.safety.contact {
+        fields.push_str(&format!("From: {contact}\r\n"));
+    }
+    fields
+}
+
+/// Tells this run from others, in logs of both sides.
+fn run_id() -> String {
+    let told = format!("{} {}", crate::wall_clock::unix_seconds(), std::process::id());
+    proof::digest(told.as_bytes()).chars().take(8).collect()
 }

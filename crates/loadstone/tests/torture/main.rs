@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
 mod evidence;
+mod safety;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -96,13 +97,18 @@ fn a_server_that_dies_is_said_to_be_lost() {
 #[test]
 fn who_may_not_be_tortured_is_refused_and_nothing_is_sent() {
     for (url, part) in [
-        ("http://8.8.8.8/", "8.8.8.8 is public: torture is for loopback and private"),
-        ("http://[::ffff:8.8.8.8]/", "is public"),
+        ("http://8.8.8.8/", "--no-audit is for targets on this machine: this one is public"),
+        ("http://[::ffff:8.8.8.8]/", "this one is public"),
+        ("http://010.8.8.8/", "this one is public"),
+        ("http://0x0a000001/", "this one is private"),
         ("http://169.254.169.254/", "is nobody's to torture: refused"),
+        ("http://2852039166/", "169.254.169.254 is nobody's to torture: refused"),
+        ("http://[64:ff9b::a9fe:a9fe]/", "is nobody's to torture: refused"),
         ("http://0.0.0.0/", "is nobody's to torture"),
         ("http://127.0.0.1:22/", "port 22 is another protocol's: refused"),
     ] {
-        let ran = run(&["torture", url]).expect(&[2]);
+        // with --no-audit what is not this machine is refused before a packet could leave
+        let ran = run(&["torture", "--no-audit", url]).expect(&[2]);
         assert!(ran.stderr.contains(part), "{url}: {ran:?}");
     }
     let site = Site::start(&[]);

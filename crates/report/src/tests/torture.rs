@@ -2,10 +2,13 @@
 
 use super::tortures::{case, lost, mixed, pressed};
 use crate::Style;
-use crate::torture::{dry_run, explain, json, junit, list, read, text};
+use crate::torture::{DryRun, dry_run, explain, json, junit, list, read, text};
 use serde_json::Value;
-use torture::session::Target;
+use torture::safety::{Bounds, Class};
+use torture::session::probes::Probing;
+use torture::session::{Settings, Target};
 use torture::text::Values;
+use units::Nanos;
 
 #[test]
 fn the_text_says_what_was_found() {
@@ -32,8 +35,29 @@ fn cases_are_listed_and_explained() {
         takes_bodies: false,
         fields: String::new(),
     };
-    let said = dry_run(&mixed(), &target, &[first.clone(), fuzz.clone()]);
-    insta::assert_snapshot!("torture_dry_run", said);
+    let settings = Settings {
+        seed: 1,
+        executions_max: 50,
+        probing: Probing::default(),
+        baseline: Nanos::SECOND,
+        big: None,
+        slots: None,
+        search: None,
+        accept_noisy: false,
+        pages: Vec::new(),
+    };
+    let bounds = Bounds::usual(Class::Public);
+    let barred = Some("the proof does not name the group limits".to_owned());
+    let cases = [(first.clone(), None), (fuzz.clone(), None), (case("F-02"), barred)];
+    let plan = DryRun {
+        report: &mixed(),
+        target: &target,
+        settings: &settings,
+        bounds: &bounds,
+        cases: &cases,
+        wanting: Some("a proof"),
+    };
+    insta::assert_snapshot!("torture_dry_run", dry_run(&plan));
     assert_eq!(list(&[first]).lines().count(), 1);
 }
 

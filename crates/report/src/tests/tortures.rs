@@ -165,6 +165,7 @@ fn probes() -> Vec<Probe> {
             },
             said: if lost { "no answer in 2 s".into() } else { "200".into() },
             ours: false,
+            refused: false,
             case: match n {
                 0..200 => String::new(),
                 200..300 => "S-07".into(),

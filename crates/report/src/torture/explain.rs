@@ -1,12 +1,9 @@
 //! What could be sent, without sending it: the list of cases, one case in full, a dry run.
 
-use super::Report;
 use crate::text::layout::Page;
 use crate::words::counted;
-use std::net::IpAddr;
 use torture::case::{Case, Step};
 use torture::fuzz::Place;
-use torture::session::Target;
 use units::show;
 
 /// The list of cases, a line each.
@@ -79,28 +76,4 @@ fn step_text(step: &Step) -> String {
         Step::StopReading => "stop reading".to_owned(),
         Step::Read => "read again".to_owned(),
     }
-}
-
-/// What would be sent, and where.
-pub fn dry_run(report: &Report, target: &Target, cases: &[Case]) -> String {
-    let mut page = Page::default();
-    let addresses: Vec<String> = report.addresses.iter().map(IpAddr::to_string).collect();
-    let fuzzed = |case: &Case| case.fuzz.as_ref().map_or(0, |fuzz| fuzz.count as usize);
-    let exchanges: usize = cases.iter().map(|case| case.exchanges.len() + fuzzed(case)).sum();
-    page.wrapped("", &format!("{} would be tested; nothing is sent.", report.target));
-    page.wrapped("  addresses    ", &addresses.join(" "));
-    page.wrapped("  class        ", report.class.id());
-    page.wrapped("  cases        ", &cases.len().to_string());
-    let most = exchanges as u64 * u64::from(torture::session::TRIES);
-    let requests = format!(
-        "{} exchanges, at most {} with repeats, one connection at a time",
-        show::count(exchanges as u64),
-        show::count(most)
-    );
-    page.wrapped("  requests     ", &requests);
-    page.wrapped("  plain page   ", &format!("GET {}", target.values.path));
-    let bodies = if target.takes_bodies { target.values.post.as_str() } else { "none: skipped" };
-    page.wrapped("  bodies go to ", bodies);
-    page.blank();
-    page.finish() + &list(cases)
 }

@@ -61,6 +61,7 @@ mod tests {
             seen: Seen::Lost,
             said: "no answer, in 2 s".into(),
             ours: false,
+            refused: false,
             case: "W-10".into(),
         };
         let kept = Probe { kind: ProbeKind::Keep, seen: Seen::Shed, ..probe.clone() };

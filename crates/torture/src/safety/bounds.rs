@@ -206,7 +206,7 @@ fn pick(
         (None, _) => Ok(usual),
         (Some(0), _) => Err(format!("{option} 0: a bound of nothing leaves nothing to do")),
         (Some(asked), Some(ceiling)) if asked > ceiling => Err(format!(
-            "{option} {}: on {} targets {name} are at most {}",
+            "{option} {}: the ceiling on {} targets is {} ({name})",
             shown(asked),
             class.id(),
             shown(ceiling)

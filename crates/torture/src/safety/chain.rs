@@ -72,6 +72,21 @@ fn open(line: &[u8]) -> Option<Sealed<'_>> {
     (is_hash(hash) && is_hash(prev)).then_some(Sealed { link, prev, torn, whole })
 }
 
+/// The last line's link, and what a crash left behind it, of the end of a log; `whole`: of all of it.
+/// `None`: its end is no line of a log.
+pub fn last(end: &[u8], whole: bool) -> Option<(Link, Option<Vec<u8>>)> {
+    let (lines, tail) = match end.iter().rposition(|byte| *byte == b'\n') {
+        Some(at) => (&end[..at], &end[at + 1..]),
+        None => (&end[..0], end),
+    };
+    let torn = (!tail.is_empty()).then(|| tail.to_vec());
+    let line = lines.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    if line.is_empty() {
+        return whole.then(|| (Link::start(), torn));
+    }
+    open(line).filter(|sealed| sealed.whole).map(|sealed| (sealed.link, torn))
+}
+
 /// What is wrong with a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breach {

@@ -8,7 +8,7 @@ mod window;
 
 pub use requests::{Leave, Requests};
 
-use super::Bounds;
+use super::{Bounds, front};
 use crate::replies::Answer;
 use crate::session::Stop;
 use crate::talk::{End, Move, Script, Talk};
@@ -27,10 +27,12 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// `3 connections, 4 requests, 512 bytes`.
+    /// `3 connections, 1 request, 512 bytes`.
     pub fn words(self) -> String {
-        let Spent { connections, requests, bytes } = self;
-        format!("{connections} connections, {requests} requests, {bytes} bytes")
+        let counted = |n: u64, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+        let (connections, requests) = (self.connections, self.requests);
+        let all = [(connections, "connection"), (requests, "request"), (self.bytes, "byte")];
+        all.map(|(n, word)| counted(n, word)).join(", ")
     }
 
     /// What went out since `before`.
@@ -87,6 +89,8 @@ pub struct Governor {
     beacon: Option<Beacon>,
     /// Cases that are not permitted here, and why.
     barred: BTreeMap<String, String>,
+    /// Cases that are not permitted once machines of others are seen in front of the server.
+    in_front: Vec<String>,
 }
 
 /// A polite request that names the run and the case to the server's log. [`SPENT`] in it stands for
@@ -142,6 +146,7 @@ impl Governor {
             stop: None,
             beacon: None,
             barred: BTreeMap::new(),
+            in_front: Vec::new(),
         }
     }
 
@@ -227,6 +232,12 @@ impl Governor {
     /// This case is skipped, for this reason.
     pub fn bar(&mut self, id: &str, why: &str) {
         self.barred.insert(id.to_owned(), why.to_owned());
+    }
+
+    /// These cases are skipped from the moment on at which an answer shows that machines of others
+    /// stand in front of the server: those are not its owner's to give leave for.
+    pub fn bar_in_front(&mut self, ids: Vec<String>) {
+        self.in_front = ids;
     }
 
     /// Why this case may not be had here.
@@ -362,6 +373,16 @@ impl Governor {
 
     /// What a polite request was answered may ask us to stop.
     pub fn told(&mut self, answer: &Answer) {
+        if !self.in_front.is_empty()
+            && let Some(provider) = front(answer)
+        {
+            let why = format!(
+                "{provider} answers in front of the server, and the proof says \"behind: none\""
+            );
+            for id in std::mem::take(&mut self.in_front) {
+                self.bar(&id, &why);
+            }
+        }
         let (name, value) = STOP_FIELD;
         if answer.field(name).any(|found| found.eq_ignore_ascii_case(value)) {
             let why = "the server asked us to stop (Loadstone-Torture: stop)";

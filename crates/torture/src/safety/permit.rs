@@ -1,6 +1,6 @@
 //! Whether a run may begin, which of its cases may be had, and whether it may go on.
 
-use super::proof::{self, Claim, Found, Group, RECHECK, Sources};
+use super::proof::{self, Behind, Claim, Found, Group, RECHECK, Sources};
 use super::{Class, Proof};
 use crate::case::Case;
 use crate::session::Stop;
@@ -114,6 +114,13 @@ impl Grounds<'_> {
             },
             Class::Public => self.proven(group),
         }
+    }
+
+    /// Whether a case may be had only where nobody else's machines stand in front.
+    pub fn needs_bare_server(&self, case: &Case) -> bool {
+        let behind_none = self.proof.is_some_and(|proof| proof.behind == Behind::None);
+        let free = Group::of_letter(case.group()).is_some_and(|group| FREE.contains(&group));
+        self.class == Class::Public && behind_none && !free
     }
 
     fn proven(&self, group: Group) -> Result<(), String> {

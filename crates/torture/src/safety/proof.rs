@@ -23,7 +23,10 @@ mod moment;
 #[cfg(test)]
 mod tests;
 
-pub use find::{Claim, FILE_PATH, Found, Place, RECHECK, Sources, find, still_there, txt_name};
+pub use find::{
+    Claim, FILE_PATH, Found, Place, RECHECK, Sources, digest, find, fingerprint, still_there,
+    txt_name,
+};
 pub use moment::{Day, Minute};
 
 use std::fmt;
@@ -182,7 +185,7 @@ impl Proof {
         let mut lines = Lines { lines: text.split(between).collect(), at: 0 };
         lines.mark()?;
         let proof = Proof {
-            tester: lines.value("tester", fingerprint)?,
+            tester: lines.value("tester", tester)?,
             host: lines.value("host", host)?,
             groups: lines.value("groups", groups)?,
             connections_max: lines.value("max-connections", number)?,
@@ -195,6 +198,14 @@ impl Proof {
         };
         lines.over()?;
         Ok(proof)
+    }
+
+    /// Reads what stands behind `behind:`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse_behind(text: &str) -> Result<Behind, String> {
+        behind(text)
     }
 
     /// The text to publish as a file.
@@ -327,7 +338,7 @@ impl Lines<'_> {
     }
 }
 
-fn fingerprint(text: &str) -> Result<String, String> {
+fn tester(text: &str) -> Result<String, String> {
     let digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     if text.len() == 64 && text.bytes().all(digit) {
         Ok(text.to_owned())

@@ -135,3 +135,16 @@ fn a_run_has_an_end() {
     one.look(ms(15_000));
     assert!(one.stopped().unwrap().why().contains("time of a run, 5.00 s, was reached"));
 }
+
+#[test]
+fn machines_of_others_in_front_bar_what_presses() {
+    let mut one = governor(Bounds::usual(Class::Public));
+    one.bar_in_front(vec!["W-01".into()]);
+    let plain = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    one.heard(&talk(plain, End::Open, ms(3)));
+    assert_eq!(one.barred("W-01"), None);
+    let fronted = "HTTP/1.1 200 OK\r\nCF-Ray: 8\r\nContent-Length: 0\r\n\r\n";
+    one.heard(&talk(fronted, End::Open, ms(3)));
+    assert!(one.barred("W-01").unwrap().starts_with("Cloudflare answers in front"));
+    assert_eq!(one.barred("F-01"), None);
+}

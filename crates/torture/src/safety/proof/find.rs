@@ -143,7 +143,13 @@ fn look_at_txt(claim: &Claim, sources: &mut dyn Sources) -> Result<Found, String
     Err(said(trouble))
 }
 
-fn digest(bytes: &[u8]) -> String {
+/// How a proof names a tester: a digest of the secret that the tester keeps.
+pub fn fingerprint(secret: &[u8]) -> String {
+    digest(&[b"loadstone-torture-key\n", secret].concat())
+}
+
+/// SHA-256 in hexadecimal digits.
+pub fn digest(bytes: &[u8]) -> String {
     let sum = Sha256::digest(bytes);
     sum.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,0 +1,141 @@
+//! The options of `torture` that have to do with permission and bounds.
+
+use super::parse;
+use clap::{Args, Subcommand};
+use std::net::IpAddr;
+use std::path::PathBuf;
+use torture::safety::Asked;
+use torture::safety::proof::Group;
+use units::Nanos;
+use url::Url;
+
+/// Who permits it, and how much of it.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Permission and bounds")]
+pub(crate) struct TortureSafety {
+    /// This private address is yours: slow clients, connections and overload may press on it
+    #[arg(long, value_name = "ADDR,…", value_delimiter = ',')]
+    pub(crate) own: Vec<IpAddr>,
+    /// Who answers for the test, for the server's log: goes out as From
+    #[arg(long, value_name = "MAIL", value_parser = words)]
+    pub(crate) contact: Option<String>,
+    /// Words to stand behind the name in User-Agent
+    #[arg(long, value_name = "TEXT", value_parser = words)]
+    pub(crate) agent_suffix: Option<String>,
+    /// Connections open at once
+    #[arg(long, value_name = "N", value_parser = parse::count::<u64>)]
+    pub(crate) connections_max: Option<u64>,
+    /// New connections a second
+    #[arg(long, value_name = "N/s", value_parser = per_second)]
+    pub(crate) rate_max: Option<u64>,
+    /// Requests a second, probes not counted
+    #[arg(long, value_name = "N/s", value_parser = per_second)]
+    pub(crate) requests_max: Option<u64>,
+    /// Bytes sent a second
+    #[arg(long, value_name = "SIZE/s", value_parser = bytes_per_second)]
+    pub(crate) bytes_max: Option<u64>,
+    /// Bytes sent on a connection before an answer comes
+    #[arg(long, value_name = "SIZE", value_parser = units::parse_size)]
+    pub(crate) message_max: Option<u64>,
+    /// Time of a case
+    #[arg(long, value_name = "SPAN", value_parser = units::parse_duration)]
+    pub(crate) case_max: Option<Nanos>,
+    /// Time of the whole run
+    #[arg(long, value_name = "SPAN", value_parser = units::parse_duration)]
+    pub(crate) duration: Option<Nanos>,
+    /// Write nothing into the audit log; for targets on this machine only
+    #[arg(long)]
+    pub(crate) no_audit: bool,
+}
+
+impl TortureSafety {
+    pub(crate) fn asked(&self) -> Asked {
+        Asked {
+            connections_max: self.connections_max,
+            opens_max: self.rate_max,
+            requests_max: self.requests_max,
+            bytes_max: self.bytes_max,
+            message_max: self.message_max,
+            case_max: self.case_max,
+            run_max: self.duration,
+        }
+    }
+}
+
+/// What `torture prove` is to permit.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ProveArgs {
+    /// The server that is to be tested
+    #[arg(value_name = "URL", value_parser = super::torture::target)]
+    pub(crate) url: Url,
+    /// What may be done: fuzz syntax limits slow connections tls http2 overload write
+    #[arg(
+        long,
+        value_name = "NAME,…",
+        value_delimiter = ',',
+        default_value = "fuzz,syntax,limits,slow",
+        value_parser = group
+    )]
+    pub(crate) groups: Vec<Group>,
+    /// For how many days from today
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u8).range(0..=31))]
+    pub(crate) days: u8,
+    /// Who answers for the server
+    #[arg(long, value_name = "TEXT", default_value = "nobody named", value_parser = words)]
+    pub(crate) contact: String,
+    /// Whose machines stand in front: "none", a provider, or "provider, permission reference"
+    #[arg(long, value_name = "TEXT", default_value = "none", value_parser = words)]
+    pub(crate) behind: String,
+    /// As a line of a zone file, in place of the file
+    #[arg(long)]
+    pub(crate) txt: bool,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum AuditAsk {
+    /// Check that no line was edited, removed or moved
+    Verify {
+        /// The log; without it, that of this user
+        file: Option<PathBuf>,
+    },
+    /// Print what was done, a line each
+    Show {
+        /// The log; without it, that of this user
+        file: Option<PathBuf>,
+        /// The lines as they stand
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+fn group(text: &str) -> Result<Group, String> {
+    let found = Group::ALL.into_iter().find(|group| group.id() == text);
+    found.ok_or_else(|| {
+        let all: Vec<&str> = Group::ALL.iter().map(|group| group.id()).collect();
+        format!("it is no group; write some of {}", all.join(", "))
+    })
+}
+
+/// Words that may stand in a field's value and in a proof.
+fn words(text: &str) -> Result<String, String> {
+    let good = !text.trim().is_empty()
+        && text.trim() == text
+        && text.len() <= 120
+        && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
+        && !text.contains(';');
+    if good {
+        Ok(text.to_owned())
+    } else {
+        Err("write printable ASCII without ; of at most 120 bytes".to_owned())
+    }
+}
+
+fn per_second(text: &str) -> Result<u64, String> {
+    let number = text.strip_suffix("/s").unwrap_or(text);
+    number.parse().map_err(|_| "write a whole number a second, such as 20/s".to_owned())
+}
+
+fn bytes_per_second(text: &str) -> Result<u64, String> {
+    let size = text.strip_suffix("/s").unwrap_or(text);
+    units::parse_size(size).map_err(|error| error.to_string())
+}

@@ -1,0 +1,305 @@
+//! The audit log: what was tortured, when, on whose permission, and what came of it. Lines that vouch
+//! for each other (`torture::safety::chain`), appended to one file per user, whoever runs at the same
+//! time.
+
+use rustix::fs::{FlockOperation, flock};
+use serde_json::{Map, Value, json};
+use std::cell::RefCell;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use torture::case::Case;
+use torture::safety::chain::{self, Link};
+use torture::safety::permit::Ledger;
+use torture::safety::proof::Found;
+use torture::session::{CaseResult, RunResult, Watcher};
+
+pub(super) const FILE: &str = "torture-audit.jsonl";
+/// Beside the log: the link of its last line.
+const HEAD: &str = "torture-audit.head";
+/// The longest line, in bytes; what a user typed is cut to fit.
+const LINE_MAX: usize = 32 << 10;
+/// Of a word or a reason that is kept.
+const WORDS_MAX: usize = 2_000;
+
+/// The file beside a log that holds the link of its last line.
+pub(super) fn head_of(log: &Path) -> PathBuf {
+    match log.file_name() {
+        Some(name) if name == FILE => log.with_file_name(HEAD),
+        _ => log.with_extension("head"),
+    }
+}
+
+/// One run's hand on the log.
+#[derive(Debug)]
+pub(super) struct Audit {
+    log: PathBuf,
+    run: String,
+    /// What the first line says of the run.
+    beginning: Map<String, Value>,
+    /// The first thing that could not be written; the run stops over it.
+    trouble: Option<String>,
+}
+
+impl Audit {
+    pub(super) fn new(folder: &Path, run: &str, beginning: Map<String, Value>) -> Audit {
+        Audit { log: folder.join(FILE), run: run.to_owned(), beginning, trouble: None }
+    }
+
+    /// What could not be written.
+    pub(super) fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
+    /// Appends a line; with `flushed` it is on disk on return.
+    fn append(&self, kind: &str, fields: Map<String, Value>, flushed: bool) -> Result<(), String> {
+        let mut all = Map::new();
+        all.insert("kind".into(), kind.into());
+        all.insert("run".into(), self.run.clone().into());
+        all.insert("at_unix_s".into(), crate::wall_clock::unix_seconds().into());
+        all.extend(fields);
+        let text = Value::Object(all).to_string();
+        if text.len() > LINE_MAX {
+            return Err(format!("a line of the log would be longer than {LINE_MAX} bytes"));
+        }
+        let inner = &text[1..text.len() - 1];
+        self.write(inner, flushed).map_err(|why| format!("{}: {why}", self.log.display()))
+    }
+
+    fn write(&self, fields: &str, flushed: bool) -> Result<(), String> {
+        let said = |error: std::io::Error| error.to_string();
+        let mut log = open(&self.log).map_err(said)?;
+        flock(&log, FlockOperation::LockExclusive).map_err(|error| error.to_string())?;
+        let mut head = open(&head_of(&self.log)).map_err(said)?;
+        let (last, torn) = last_of(&mut log)?;
+        let mut known = String::new();
+        head.read_to_string(&mut known).map_err(said)?;
+        check_end(&last, Link::parse(&known).as_ref())?;
+        let (line, link) = chain::seal(&last, torn.as_deref(), fields);
+        let between = if torn.is_some() { "\n" } else { "" };
+        log.write_all(format!("{between}{line}\n").as_bytes()).map_err(said)?;
+        if flushed {
+            log.sync_all().map_err(said)?;
+        }
+        // written over in place: it never becomes shorter
+        head.write_all_at(link.to_text().as_bytes(), 0).map_err(said)?;
+        if flushed {
+            head.sync_all().map_err(said)?;
+        }
+        Ok(())
+    }
+
+    /// Appends in the course of a run, whose end is at hand when that fails.
+    fn note(&mut self, kind: &str, fields: Value, flushed: bool) {
+        let Value::Object(fields) = fields else { return };
+        if self.trouble.is_none() {
+            self.trouble = self.append(kind, fields, flushed).err();
+        }
+    }
+
+    /// The run is over.
+    pub(super) fn end(&mut self, result: &RunResult, code: u8) {
+        if let Some(stop) = &result.stopped {
+            self.note("stop", json!({ "why": stop.id(), "reason": cut(stop.why()) }), true);
+        } else if result.interrupted {
+            self.note("stop", json!({ "why": "interrupted", "reason": "a signal" }), true);
+        }
+        let tested = result.cases.iter().filter(|case| case.skipped.is_none()).count();
+        let fields = json!({
+            "exit": code,
+            "cases": tested,
+            "ended_early": result.ended_early.as_deref().map(cut),
+            "elapsed_s": result.took.as_secs_f64(),
+        });
+        self.note("end", fields, true);
+    }
+}
+
+/// For reading and appending, and of no concern to others.
+fn open(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// The last line's link and what a crash left behind it; the file stands at its end afterwards.
+fn last_of(log: &mut File) -> Result<(Link, Option<Vec<u8>>), String> {
+    let said = |error: std::io::Error| error.to_string();
+    let length = log.seek(SeekFrom::End(0)).map_err(said)?;
+    let from = length.saturating_sub(4 * LINE_MAX as u64);
+    log.seek(SeekFrom::Start(from)).map_err(said)?;
+    let mut tail = Vec::new();
+    log.read_to_end(&mut tail).map_err(said)?;
+    if length == 0 {
+        return Ok((Link::start(), None));
+    }
+    chain::last(&tail, from == 0).ok_or_else(|| {
+        "its end is no line of an audit log; loadstone torture audit verify says more, and when it \
+         is moved away a new one is begun"
+            .to_owned()
+    })
+}
+
+/// The end of the log is the one that was written last.
+fn check_end(last: &Link, head: Option<&Link>) -> Result<(), String> {
+    let fits = match head {
+        Some(head) if head.line == last.line => head.hash == last.hash,
+        // a crash came between the line and the head
+        Some(head) => head.line + 1 == last.line,
+        None => last.line <= 1,
+    };
+    if fits {
+        return Ok(());
+    }
+    Err("its last lines are not the ones that were written; loadstone torture audit verify says \
+         more, and when both files are moved away a new log is begun"
+        .to_owned())
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(WORDS_MAX).collect()
+}
+
+/// The words of the command line, cut where they are too long to keep.
+pub(super) fn words() -> Vec<String> {
+    const ALL_MAX: usize = 12_000;
+    let mut left = ALL_MAX;
+    let all = std::env::args().map(|word| cut(&word));
+    all.take_while(|word| {
+        let fits = word.len() <= left;
+        left = left.saturating_sub(word.len());
+        fits
+    })
+    .collect()
+}
+
+impl Ledger for Audit {
+    fn begun(&mut self) -> Result<(), String> {
+        self.append("begin", self.beginning.clone(), true)
+    }
+
+    fn proved(&mut self, found: &Found) -> Result<(), String> {
+        let mut fields = Map::new();
+        fields.insert("place".into(), found.place.id().into());
+        fields.insert("digest".into(), found.digest.clone().into());
+        fields.insert("text".into(), found.proof.to_txt().into());
+        self.append("proof", fields, true)
+    }
+
+    fn refused(&mut self, why: &str) -> Result<(), String> {
+        self.append("refused", Map::from_iter([("reason".to_owned(), cut(why).into())]), true)
+    }
+}
+
+/// Writes into a log that others look at, too.
+#[derive(Debug)]
+pub(super) struct Writer(pub(super) Rc<RefCell<Audit>>);
+
+impl Watcher for Writer {
+    fn begin(&mut self, case: &Case) {
+        self.0.borrow_mut().note("case-begin", json!({ "case": case.id }), false);
+    }
+
+    fn case(&mut self, result: &CaseResult) {
+        let fields = json!({
+            "case": result.case.id,
+            "outcome": result.outcome.id(),
+            "skipped": result.skipped.as_deref().map(cut),
+            "connections": result.spent.connections,
+            "requests": result.spent.requests,
+            "bytes": result.spent.bytes,
+            "elapsed_s": result.took.as_secs_f64(),
+        });
+        self.0.borrow_mut().note("case-end", fields, false);
+    }
+}
+
+/// Where nothing is written down: targets on this machine, on the user's word.
+pub(super) struct Unwritten;
+
+impl Ledger for Unwritten {
+    fn begun(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+    fn proved(&mut self, _: &Found) -> Result<(), String> {
+        Ok(())
+    }
+    fn refused(&mut self, _: &str) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::thread;
+
+    fn audit(folder: &Path, run: &str) -> Audit {
+        Audit::new(folder, run, Map::new())
+    }
+
+    fn verify(folder: &Path) -> Result<chain::Sound, chain::Breach> {
+        let log = folder.join(FILE);
+        let head = fs::read_to_string(head_of(&log)).ok();
+        chain::verify(&fs::read(log).unwrap(), head.as_deref().and_then(Link::parse).as_ref())
+    }
+
+    #[test]
+    fn runs_at_the_same_time_write_one_chain() {
+        let folder = tempfile::tempdir().unwrap();
+        thread::scope(|scope| {
+            for run in ["a", "b", "c"] {
+                let mut one = audit(folder.path(), run);
+                scope.spawn(move || {
+                    one.begun().unwrap();
+                    for _ in 0..20 {
+                        one.note("case-begin", json!({}), false);
+                    }
+                    assert_eq!(one.trouble(), None);
+                });
+            }
+        });
+        assert_eq!(verify(folder.path()).unwrap().last.line, 63);
+    }
+
+    #[test]
+    fn after_a_crash_the_log_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut one = audit(folder.path(), "a");
+        one.begun().unwrap();
+        one.begun().unwrap();
+        let log = folder.path().join(FILE);
+        let whole = fs::read(&log).unwrap();
+        fs::write(&log, [&whole[..], b"{\"hash\":\"12"].concat()).unwrap();
+        one.begun().unwrap();
+        one.begun().unwrap();
+        let found = verify(folder.path()).unwrap();
+        assert_eq!((found.last.line, found.torn), (4, 1));
+    }
+
+    #[test]
+    fn a_log_that_was_cut_is_not_written_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut one = audit(folder.path(), "a");
+        (0..3).for_each(|_| one.begun().unwrap());
+        let log = folder.path().join(FILE);
+        let whole = fs::read_to_string(&log).unwrap();
+        fs::write(&log, whole.lines().next().unwrap().to_owned() + "\n").unwrap();
+        assert!(one.begun().unwrap_err().contains("its last lines are not the ones"));
+        fs::write(&log, "something else\n").unwrap();
+        assert!(one.begun().unwrap_err().contains("its end is no line of an audit log"));
+        fs::remove_file(&log).unwrap();
+        assert!(one.begun().unwrap_err().contains("its last lines are not the ones"));
+        fs::remove_file(head_of(&log)).unwrap();
+        one.begun().unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_said() {
+        let mut one = audit(Path::new("/nowhere"), "a");
+        assert!(one.begun().unwrap_err().contains("/nowhere/torture-audit.jsonl"));
+        one.note("case-begin", json!({}), false);
+        assert!(one.trouble().unwrap().contains("No such file"));
+    }
+}

@@ -1,0 +1,131 @@
+//! `loadstone torture audit`: whether the log is as it was written, and what it says.
+
+use super::audit::{FILE, head_of};
+use crate::args::AuditAsk;
+use crate::exit::{Code, Failure};
+use crate::files;
+use serde_json::Value;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use torture::safety::Spent;
+use torture::safety::chain::{self, Link};
+use units::show;
+
+/// The largest log that is read, in bytes.
+const LOG_MAX: u64 = 1 << 30;
+
+pub(super) fn audit(ask: &AuditAsk) -> Result<Code, Failure> {
+    match ask {
+        AuditAsk::Verify { file } => verify(&log(file.as_ref())?),
+        AuditAsk::Show { file, json } => show_log(&log(file.as_ref())?, *json),
+    }
+}
+
+fn log(file: Option<&PathBuf>) -> Result<PathBuf, Failure> {
+    if let Some(file) = file {
+        return Ok(file.clone());
+    }
+    let folder = host::state_dir()
+        .ok_or_else(|| Failure::usage("neither XDG_STATE_HOME nor HOME is set: name the log"))?;
+    Ok(folder.join(FILE))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let failed = |why: String| Failure::usage(format!("cannot read {}: {why}", path.display()));
+    match fs::metadata(path) {
+        Ok(facts) if facts.len() > LOG_MAX => {
+            return Err(failed(format!("it is larger than {}", show::bytes(LOG_MAX))));
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Err(failed("there is no such log: nothing was tortured yet".to_owned()));
+        }
+        _ => {}
+    }
+    fs::read(path).map_err(|error| failed(error.to_string()))
+}
+
+fn verify(path: &Path) -> Result<Code, Failure> {
+    let head = fs::read_to_string(head_of(path)).ok();
+    // a log that was removed while its head stands is a breach, and not a log that never was
+    let text = match (path.exists(), &head) {
+        (false, Some(_)) => Vec::new(),
+        _ => read(path)?,
+    };
+    let head = head.as_deref().and_then(Link::parse);
+    let (said, code) = match chain::verify(&text, head.as_ref()) {
+        Ok(sound) => {
+            let mut said = format!(
+                "{}: {} lines, each as it was written",
+                path.display(),
+                show::count(sound.last.line)
+            );
+            if sound.torn > 0 || sound.tail.is_some() {
+                let cut = sound.torn + u64::from(sound.tail.is_some());
+                said.push_str(&format!("; {} cut off by a crash", show::count(cut)));
+            }
+            (said, Code::Done)
+        }
+        Err(breach) => {
+            (format!("{}, line {}: {}", path.display(), breach.line, breach.why), Code::Missed)
+        }
+    };
+    files::write_stdout(&format!("{said}\n")).map_err(|error| Failure::not_written(&error))?;
+    Ok(code)
+}
+
+fn show_log(path: &Path, json: bool) -> Result<Code, Failure> {
+    let text = read(path)?;
+    let text = String::from_utf8_lossy(&text);
+    let mut out = String::new();
+    for line in text.lines() {
+        match serde_json::from_str::<Value>(line) {
+            Ok(value) if json => out.push_str(&format!("{value}\n")),
+            Ok(value) => out.push_str(&format!("{}\n", in_words(&value))),
+            // what a crash left
+            Err(_) if json => {}
+            Err(_) => out.push_str("  a line that is cut off\n"),
+        }
+    }
+    files::write_stdout(&out).map_err(|error| Failure::not_written(&error))?;
+    Ok(Code::Done)
+}
+
+/// One line of the log for people.
+fn in_words(value: &Value) -> String {
+    let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
+    let number = |key: &str| value[key].as_u64().unwrap_or_default();
+    let at = report::torture::timestamp(value["at_unix_s"].as_f64().unwrap_or_default());
+    let said = match text("kind").as_str() {
+        "begin" => {
+            let addresses: Vec<&str> = value["addresses"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .collect();
+            format!(
+                "began: {} ({}, {}), seed {}, uid {}",
+                text("target"),
+                text("class"),
+                addresses.join(" "),
+                number("seed"),
+                number("uid")
+            )
+        }
+        "proof" => format!("permitted by a proof ({}), {}", text("place"), text("digest")),
+        "refused" => format!("refused: {}", text("reason")),
+        "case-begin" => format!("{} began", text("case")),
+        "case-end" => {
+            let (connections, requests) = (number("connections"), number("requests"));
+            let spent = Spent { connections, requests, bytes: number("bytes") };
+            format!("{} {}: {}", text("case"), text("outcome"), spent.words())
+        }
+        "stop" => format!("stopped ({}): {}", text("why"), text("reason")),
+        "end" => format!("ended with {}, cases tested: {}", number("exit"), number("cases")),
+        other => units::quoted(other),
+    };
+    // what a log says may come from elsewhere: it is not to play with the terminal
+    let plain: String = said.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    format!("{at}  {}  {plain}", text("run"))
+}

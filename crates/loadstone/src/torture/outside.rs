@@ -1,0 +1,96 @@
+//! What may stop a run from outside: a signal, the end of the process that started it, an audit log
+//! that cannot be written, a proof that is gone. Asked often, so that it is cheap.
+
+use super::audit::Audit;
+use super::sources::Internet;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use torture::safety::permit::Vigil;
+use torture::safety::proof::{Claim, Found};
+use torture::session::Stop;
+
+/// How often the vigil looks at the clock; at the proof it looks every minute.
+const VIGIL_EVERY: Duration = Duration::from_millis(500);
+
+/// Looks at the proof on a thread of its own, because that may take seconds.
+pub(super) struct Watch {
+    found: Arc<Mutex<Option<Stop>>>,
+    /// Dropped, it ends the thread.
+    _over: Sender<()>,
+}
+
+impl Watch {
+    /// `sources` are made on the thread that asks them.
+    ///
+    /// # Errors
+    /// No thread is left.
+    pub(super) fn start(
+        sources: impl FnOnce() -> Result<Internet, String> + Send + 'static,
+        claim: Claim,
+        proof: Found,
+    ) -> std::io::Result<Watch> {
+        let found = Arc::new(Mutex::new(None));
+        let (tell, (over, is_over)) = (Arc::clone(&found), channel());
+        let body = move || {
+            if let Some(stop) = watch(sources, claim, proof, &is_over) {
+                *tell.lock().unwrap_or_else(PoisonError::into_inner) = Some(stop);
+            }
+        };
+        std::thread::Builder::new().name("proof".into()).spawn(body)?;
+        Ok(Watch { found, _over: over })
+    }
+
+    fn stop(&self) -> Option<Stop> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Looks until it finds a reason to stop, or nobody wants to know any more.
+fn watch(
+    sources: impl FnOnce() -> Result<Internet, String>,
+    claim: Claim,
+    proof: Found,
+    is_over: &Receiver<()>,
+) -> Option<Stop> {
+    let mut sources = match sources() {
+        Ok(sources) => sources,
+        Err(why) => return Some(Stop::Permission(format!("the proof cannot be looked at: {why}"))),
+    };
+    let mut vigil = Vigil::new(sources.now(), claim, proof);
+    while is_over.recv_timeout(VIGIL_EVERY) == Err(RecvTimeoutError::Timeout) {
+        let now = sources.now();
+        let stop = vigil.look(now, &mut sources);
+        if stop.is_some() {
+            return stop;
+        }
+    }
+    None
+}
+
+/// Everything from outside, asked in this order.
+pub(super) fn signs(
+    audit: Option<Rc<RefCell<Audit>>>,
+    watch: Option<Watch>,
+) -> Box<dyn FnMut() -> Option<Stop>> {
+    let parent = rustix::process::getppid();
+    Box::new(move || {
+        if crate::signals::caught() > 0 {
+            return Some(Stop::Interrupted);
+        }
+        if rustix::process::getppid() != parent {
+            let why = "the process that started this one is gone".to_owned();
+            return Some(Stop::Permission(why));
+        }
+        let trouble = audit.as_ref().and_then(|audit| {
+            // while a line is being written nobody asks
+            audit.try_borrow().ok()?.trouble().map(str::to_owned)
+        });
+        if let Some(why) = trouble {
+            return Some(Stop::Permission(format!("the audit log cannot be written: {why}")));
+        }
+        watch.as_ref().and_then(Watch::stop)
+    })
+}

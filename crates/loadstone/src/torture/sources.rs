@@ -1,0 +1,118 @@
+//! Where proofs are looked for in the real world: files over HTTP at addresses that are pinned, and
+//! TXT records. No redirect is followed, no proxy is used, and the certificate is always checked.
+
+use conduit::{Io, Peer, TlsFactory};
+use engine::exchange::{Exchange, Heard, Pause, Request};
+use reactor::Reactor;
+use std::net::SocketAddr;
+use torture::safety::proof::{FILE_PATH, PROOF_MAX, Sources};
+use units::Nanos;
+use url::Url;
+use wire::answer::Asked;
+
+/// For a connection, and for the answer on it.
+const WAIT: Nanos = Nanos::from_secs(5);
+
+pub(super) struct Internet {
+    reactor: Reactor,
+    tls: Option<tls::Factory>,
+    /// Name for SNI and the certificate; `None` without TLS.
+    tls_name: Option<String>,
+    /// As it stands in a Host field.
+    host: String,
+    /// Field lines of ours.
+    fields: String,
+}
+
+impl Internet {
+    /// `host` and `fields` as in the requests of the run.
+    ///
+    /// # Errors
+    /// No descriptor is left, or the system's certificates cannot be read.
+    pub(super) fn new(url: &Url, host: &str, fields: &str) -> Result<Internet, String> {
+        let secure = url.scheme() == "https";
+        let tls = match secure {
+            true => {
+                let client = tls::Client::new(&tls::Settings::default());
+                Some(client.map_err(|error| error.to_string())?.factory())
+            }
+            false => None,
+        };
+        let name = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        let reactor = Reactor::new(Nanos::ZERO).map_err(|error| error.to_string())?;
+        Ok(Internet {
+            reactor,
+            tls,
+            tls_name: secure.then_some(name),
+            host: host.to_owned(),
+            fields: fields.to_owned(),
+        })
+    }
+
+    pub(super) fn now(&mut self) -> Nanos {
+        self.reactor.now()
+    }
+
+    fn fetch(&mut self, address: SocketAddr) -> Option<Heard> {
+        let (host, fields) = (&self.host, &self.fields);
+        let head = format!(
+            "GET {FILE_PATH} HTTP/1.1\r\nHost: {host}\r\n{fields}Connection: close\r\n\r\n"
+        );
+        let request = Request {
+            peers: vec![Peer::Tcp(address)],
+            tls_name: self.tls_name.clone(),
+            bytes: head.into_bytes(),
+            asked: Asked::Ordinary,
+            timeout: WAIT,
+        };
+        let factory = self.tls.as_mut().map(|factory| factory as &mut dyn TlsFactory);
+        let mut machine = Exchange::new(vec![request], WAIT, factory);
+        let (io, mut ready) = (&mut self.reactor, Vec::new());
+        while let Pause::Until(at) = machine.turn(io) {
+            io.wait(at, &mut ready);
+            ready.iter().for_each(|event| machine.handle(io, *event));
+        }
+        machine.finish().pop()
+    }
+}
+
+impl Sources for Internet {
+    fn unix_seconds(&mut self) -> i64 {
+        // seconds of this century fit exactly
+        crate::wall_clock::unix_seconds() as i64
+    }
+
+    fn file(&mut self, address: SocketAddr) -> Result<Vec<u8>, String> {
+        let heard = self.fetch(address).ok_or("it was not asked for")?;
+        let reply = heard.result.map_err(|trouble| trouble.text)?;
+        match reply.facts.status {
+            200 => {
+                let mut body = reply.body;
+                body.truncate(PROOF_MAX + 1);
+                Ok(body)
+            }
+            status => Err(format!("answered {status} (it has to be 200; no redirect is followed)")),
+        }
+    }
+
+    fn txt(&mut self, name: &str) -> Result<Vec<Vec<u8>>, String> {
+        host::txt(name)
+    }
+}
+
+/// For targets that need no proof.
+pub(super) struct Nowhere;
+
+impl Sources for Nowhere {
+    fn unix_seconds(&mut self) -> i64 {
+        crate::wall_clock::unix_seconds() as i64
+    }
+
+    fn file(&mut self, _: SocketAddr) -> Result<Vec<u8>, String> {
+        Err("no proof is looked for".to_owned())
+    }
+
+    fn txt(&mut self, _: &str) -> Result<Vec<Vec<u8>>, String> {
+        Err("no proof is looked for".to_owned())
+    }
+}

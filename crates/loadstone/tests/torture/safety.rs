@@ -1,0 +1,259 @@
+//! Permission, bounds, stop signs and the audit log, from outside.
+
+use crate::support::{Scripted, Site, behind, finish, nginx, program, run};
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A run with a state folder of its own.
+fn torture(state: &Path, args: &[&str]) -> Command {
+    let mut command = program(&[&["torture"], args].concat());
+    command.env("XDG_STATE_HOME", state);
+    command
+}
+
+fn log_of(state: &Path) -> PathBuf {
+    state.join("loadstone/torture-audit.jsonl")
+}
+
+#[test]
+fn every_run_is_in_the_log_and_the_log_tells_when_it_was_changed() {
+    let state = tempfile::tempdir().unwrap();
+    let site = Site::start(&[]);
+    let again = || finish(torture(state.path(), &["--only", "S-01,S-02", &site.url("/hw")]), b"");
+    again().expect(&[0]);
+    again().expect(&[0]);
+    let audit = |ask: &[&str]| finish(torture(state.path(), &[&["audit"], ask].concat()), b"");
+    assert!(audit(&["verify"]).expect(&[0]).stdout.contains("12 lines, each as it was written"));
+    let shown = audit(&["show"]).expect(&[0]).stdout;
+    assert!(shown.contains("(local, 127.0.0.1:") && shown.contains("S-02 pass: "), "{shown}");
+    let lines = audit(&["show", "--json"]).expect(&[0]).stdout;
+    let first: serde_json::Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    for key in
+        ["uid", "machine", "arguments", "version", "addresses", "class", "own", "bounds", "seed"]
+    {
+        assert!(first.get(key).is_some(), "{key}: {first:#}");
+    }
+    let log = log_of(state.path());
+    let whole = fs::read_to_string(&log).unwrap();
+    let without: Vec<&str> =
+        whole.lines().enumerate().filter(|(at, _)| *at != 3).map(|(_, line)| line).collect();
+    for (changed, part) in [
+        (whole.replacen("\"S-01\"", "\"S-09\"", 1), ", line 2: it was edited"),
+        (without.join("\n") + "\n", ", line 4: it is number 5 where number 4 should be"),
+        (
+            whole.lines().take(6).collect::<Vec<_>>().join("\n") + "\n",
+            ", line 7: the log had 12 lines",
+        ),
+    ] {
+        fs::write(&log, changed).unwrap();
+        let ran = audit(&["verify"]).expect(&[1]);
+        assert!(ran.stdout.contains(part), "{part}: {ran:?}");
+    }
+    // a log whose end was taken away is not written on, and nothing is sent
+    let before = site.served().requests;
+    let ran = again().expect(&[2]);
+    assert!(
+        ran.stderr.contains("the audit log cannot be written") && ran.stderr.contains("--no-audit")
+    );
+    assert_eq!(site.served().requests, before);
+    fs::write(&log, whole).unwrap();
+    again().expect(&[0]);
+}
+
+#[test]
+fn without_a_log_nothing_is_sent() {
+    let site = Site::start(&[]);
+    let url = site.url("/hw");
+    let ran =
+        finish(torture(Path::new("/proc/nothing"), &["--only", "S-01", &url]), b"").expect(&[2]);
+    assert!(ran.stderr.contains("/proc/nothing/loadstone, where the audit log goes"), "{ran:?}");
+    assert!(ran.stderr.contains("XDG_STATE_HOME") && ran.stderr.contains("--no-audit"), "{ran:?}");
+    assert_eq!(site.served().requests, 0);
+    let only = ["--no-audit", "--only", "S-01", &url];
+    finish(torture(Path::new("/proc/nothing"), &only), b"").expect(&[0]);
+    let ran = finish(torture(Path::new("/proc/nothing"), &["audit", "verify"]), b"").expect(&[2]);
+    assert!(ran.stderr.contains("nothing was tortured yet"), "{ran:?}");
+}
+
+#[test]
+fn a_dry_run_opens_no_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let state = tempfile::tempdir().unwrap();
+    let ran = finish(torture(state.path(), &["--dry-run", "--press", &url]), b"").expect(&[0]);
+    assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    for part in ["nothing is sent", "127.0.0.1 (local)", "connections open", "S-55", "F-01", "all "]
+    {
+        assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
+    }
+    assert!(!log_of(state.path()).exists(), "what did not happen is not written down");
+    let ran = finish(torture(state.path(), &["--dry-run", "http://8.8.8.8/"]), b"").expect(&[0]);
+    for part in ["8.8.8.8 (public)", "a proof of permission", "new connections a second   5"] {
+        assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn bounds_have_ceilings() {
+    for (url, option, value, part) in [
+        (
+            "http://8.8.8.8/",
+            "--connections-max",
+            "2001",
+            "2,001: the ceiling on public targets is 2,000 (connections open)",
+        ),
+        ("http://8.8.8.8/", "--rate-max", "101/s", "targets is 100 (new connections a second)"),
+        ("http://8.8.8.8/", "--requests-max", "201", "targets is 200 (requests a second)"),
+        ("http://8.8.8.8/", "--bytes-max", "5M/s", "targets is 4.00 MiB (bytes a second)"),
+        ("http://8.8.8.8/", "--message-max", "2M", "targets is 1.00 MiB (bytes of a message)"),
+        ("http://8.8.8.8/", "--case-max", "76s", "(the time of a case)"),
+        ("http://8.8.8.8/", "--duration", "31m", "(the time of a run)"),
+        ("http://10.1.2.3/", "--connections-max", "4001", "on private targets"),
+        ("http://127.0.0.1/", "--connections-max", "20001", "on local targets"),
+        ("http://127.0.0.1/", "--rate-max", "0", "--rate-max 0"),
+        ("http://127.0.0.1/", "--rate-max", "x", "write a whole number a second"),
+    ] {
+        let ran = run(&["torture", "--dry-run", option, value, url]).expect(&[2]);
+        assert!(ran.stderr.contains(part), "{option} {value}: {ran:?}");
+    }
+    let ran = run(&["torture", "--dry-run", "--press", "--only", "S-01,W-01", "http://10.1.2.3/"]);
+    let said = ran.expect(&[0]).stdout;
+    assert!(said.contains("W-01   skipped: ") && said.contains("say so with --own"), "{said}");
+    let state = tempfile::tempdir().unwrap();
+    let ran =
+        finish(torture(state.path(), &["--only", "W-01", "http://10.1.2.3/"]), b"").expect(&[2]);
+    assert!(
+        ran.stderr.contains("W-01 is not permitted") && ran.stderr.contains("--own"),
+        "{ran:?}"
+    );
+    assert!(!log_of(state.path()).exists(), "refused before anything was begun");
+}
+
+#[test]
+fn a_server_may_ask_us_to_stop() {
+    let server = Scripted::start(|mut stream, _| {
+        let mut piece = [0; 4096];
+        if matches!(stream.read(&mut piece), Ok(1..)) {
+            let answer =
+                "HTTP/1.1 200 OK\r\nLoadstone-Torture: stop\r\nContent-Length: 2\r\n\r\nhi";
+            stream.write_all(answer.as_bytes()).ok();
+        }
+    });
+    let state = tempfile::tempdir().unwrap();
+    let ran =
+        finish(torture(state.path(), &["--only", "S-01", &server.url("/")]), b"").expect(&[4]);
+    assert!(ran.stdout.contains("the server asked us to stop"), "{ran:?}");
+    let log = fs::read_to_string(log_of(state.path())).unwrap();
+    assert!(log.contains("\"kind\":\"stop\"") && log.contains("\"why\":\"wish\""), "{log}");
+}
+
+#[test]
+fn who_we_are_is_said_in_every_plain_request() {
+    let (tell, told) = std::sync::mpsc::channel();
+    let tell = std::sync::Mutex::new(tell);
+    let server = Scripted::start(move |mut stream, _| {
+        let mut piece = [0; 4096];
+        if let Ok(count @ 1..) = stream.read(&mut piece) {
+            tell.lock().unwrap().send(String::from_utf8_lossy(&piece[..count]).into_owned()).ok();
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").ok();
+        }
+    });
+    let options =
+        ["--only", "S-01", "--contact", "ops@example.org", "--agent-suffix", "for ticket 7"];
+    let state = tempfile::tempdir().unwrap();
+    finish(torture(state.path(), &[&options[..], &[&server.url("/")]].concat()), b"")
+        .expect(&[0, 1]);
+    let all: Vec<String> = told.try_iter().collect();
+    assert!(
+        all[0].contains("\r\nUser-Agent: loadstone-torture/")
+            && all[0].contains(") for ticket 7\r\n")
+    );
+    assert!(all[0].contains("\r\nFrom: ops@example.org\r\n"), "{}", all[0]);
+    assert!(all.iter().any(|one| one.contains("for ticket 7 (before S-01)")), "{all:#?}");
+    assert!(all.last().unwrap().contains("for ticket 7 (after S-01: "), "{all:#?}");
+}
+
+/// An address that is public by its class, in a network of its own that leads nowhere else.
+const PUBLIC: &str = "203.0.113.7";
+const FOLDERS: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
+
+/// What the program says of a server at a public address, all in one namespace: `script` with the
+/// program as $0; nginx serves the folder `root`.
+fn in_public(folder: &Path, script: &str) -> String {
+    let root = folder.join("root");
+    fs::create_dir_all(root.join(".well-known")).unwrap();
+    fs::write(root.join("page.html"), "a page").unwrap();
+    let config = format!(
+        "user root; daemon off; pid nginx.pid; events {{}} http {{ access_log off; \
+         client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3; uwsgi_temp_path t4; \
+         scgi_temp_path t5; server {{ listen {PUBLIC}:8080; root {}; }} }}",
+        root.display()
+    );
+    fs::write(folder.join("nginx.conf"), config).unwrap();
+    let script = format!(
+        "ip link set lo up && ip addr add {PUBLIC}/32 dev lo && \
+         {{ {} -p {folder} -c nginx.conf -e error.log & server=$!; }}; \
+         until curl -s -o /dev/null http://{PUBLIC}:8080/page.html; do :; done; \
+         {script}; kill $server; wait $server",
+        nginx::program(),
+        folder = folder.display(),
+    );
+    let mut command = behind(&["unshare", "--net", "sh", "-c", &script]);
+    command.env("PATH", FOLDERS).env("XDG_STATE_HOME", folder.join("state"));
+    let ran = finish(command, b"").expect(&[0]);
+    format!("{}{}", ran.stdout, ran.stderr)
+}
+
+/// Only root makes networks; where CI is set it must be.
+fn networks_are_to_be_had() -> bool {
+    let made = Command::new("unshare").args(["--net", "true"]).status();
+    let can = made.is_ok_and(|status| status.success());
+    assert!(
+        can || std::env::var_os("CI").is_none(),
+        "public targets are not tested: it needs root"
+    );
+    can
+}
+
+#[test]
+fn a_public_server_has_to_publish_a_proof() {
+    if !networks_are_to_be_had() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("http://{PUBLIC}:8080/page.html");
+    let proof = folder.path().join("root/.well-known/loadstone-torture.txt");
+    let said = in_public(
+        folder.path(),
+        &format!(
+            "$0 torture --only S-01 {url}; echo refused $?; \
+             $0 torture prove --groups fuzz,syntax {url} > {proof}; \
+             $0 torture -q --only S-01,S-02 {url}; echo permitted $?; \
+             $0 torture --only W-01 {url}; echo group $?; \
+             sed -i s/tester:.../tester:\\ 00/ {proof}; \
+             $0 torture --only S-01 {url}; echo stranger $?; \
+             $0 torture audit verify; echo audit $?; $0 torture audit show",
+            proof = proof.display()
+        ),
+    );
+    for part in [
+        "refused 2",
+        "203.0.113.7 is public, and no proof of permission was found",
+        "answered 404 (it has to be 200; no redirect is followed)",
+        "torture prove http://203.0.113.7:8080/page.html",
+        "permitted 0",
+        "group 2",
+        "W-01 is not permitted: the proof does not name the group slow",
+        "stranger 2",
+        "it names another tester",
+        "audit 0",
+        "permitted by a proof (file)",
+        "refused: the file at 203.0.113.7:8080: answered 404",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
