@@ -38,6 +38,7 @@ fn body(report: &Report, plots: &mut Plots) -> Markup {
         (verdict(report))
         p class="answer" { (words::summary(report)) }
         (groups(result))
+        (places(result))
         (findings::findings(report))
         (pressed(report, plots))
         (limits::limits(result))
@@ -120,6 +121,26 @@ fn groups(result: &RunResult) -> Markup {
     }
 }
 
+/// Ways to the parts that are there; a page with many findings is long.
+fn places(result: &RunResult) -> Markup {
+    let any = |is: fn(&CaseResult) -> bool| result.cases.iter().any(is);
+    let parts = [
+        ("findings", "Findings", any(|case| case.outcome >= Outcome::Advisory)),
+        ("felt", "What polite clients felt", !result.probes.is_empty()),
+        ("limits", "Limits and deadlines", any(|case| !case.measures.is_empty())),
+        ("habits", "Habits", !result.habits.seen.is_empty()),
+        ("cases", "All cases", !result.cases.is_empty()),
+    ];
+    html! {
+        nav class="note" {
+            @for (n, (id, name, _)) in parts.iter().filter(|(.., there)| *there).enumerate() {
+                @if n > 0 { " · " }
+                a href=(format!("#{id}")) { (name) }
+            }
+        }
+    }
+}
+
 /// Probes over time, and a row a case that pressed.
 fn pressed(report: &Report, plots: &mut Plots) -> Markup {
     let result = &report.result;
@@ -130,7 +151,7 @@ fn pressed(report: &Report, plots: &mut Plots) -> Markup {
         return html! {};
     }
     html! {
-        h2 { "What polite clients felt" }
+        h2 id="felt" { "What polite clients felt" }
         @if let Some(base) = &result.baseline {
             p { "Before anything pressed: " (words::baseline(base)) "." }
         }
@@ -176,7 +197,7 @@ fn health_row(case: &CaseResult, health: &Health) -> Markup {
 fn habits(result: &RunResult) -> Markup {
     html! {
         @if !result.habits.seen.is_empty() {
-            h2 { "Habits of this server" }
+            h2 id="habits" { "Habits of this server" }
             dl class="facts" {
                 @for (name, seen) in &result.habits.seen { dt { (name) } dd { (words::safe(seen)) } }
             }
@@ -227,7 +248,7 @@ fn cases(report: &Report) -> Markup {
     let result = &report.result;
     html! {
         @if !result.cases.is_empty() {
-            h2 { "All cases" }
+            h2 id="cases" { "All cases" }
             div class="wide" { table class="sortable filtered" {
                 tr {
                     th { "Case" } th class="text" { "" } th class="word" { "Outcome" }

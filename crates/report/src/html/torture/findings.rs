@@ -18,7 +18,7 @@ pub(super) fn findings(report: &Report) -> Markup {
     shown.sort_by_key(|case| std::cmp::Reverse(case.outcome));
     html! {
         @if !shown.is_empty() {
-            h2 { "Findings and advice" }
+            h2 id="findings" { "Findings and advice" }
             @for case in shown { (finding(report, case)) }
         }
     }
@@ -93,6 +93,9 @@ fn exchange(report: &Report, case: &CaseResult, exchange: &ExchangeResult) -> Ma
             @if !judgement.why.is_empty() { dt { "Why" } dd { (words::safe(&judgement.why)) } }
             @if exchange.tries > 1 {
                 dt { "Failed in" } dd { (exchange.failed) " of " (exchange.tries) " tries" }
+            }
+            @if let Some(shrunk) = report.result.shrunk_of(&case.case.id, &exchange.name) {
+                dt { "Shrunk" } dd { (words::shrunk(shrunk)) }
             }
             @if let Some(folder) = kept {
                 dt { "Replay" }

@@ -10,7 +10,7 @@ pub(super) fn limits(result: &RunResult) -> Markup {
     let all = || result.cases.iter().flat_map(|case| case.measures.iter().map(move |m| (case, m)));
     html! {
         @if all().next().is_some() {
-            h2 { "Limits and deadlines" }
+            h2 id="limits" { "Limits and deadlines" }
             div class="wide" { table {
                 tr {
                     th { "What" } th { "Number" } th class="text" { "What happens there" }
