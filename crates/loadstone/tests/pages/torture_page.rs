@@ -4,7 +4,6 @@ use crate::curve_pages::stands_by_day_and_night;
 use crate::support::browser::Browser;
 use crate::support::{Scripted, run};
 use serde_json::json;
-use std::io::{Read, Write};
 use std::path::PathBuf;
 use tempfile::TempDir;
 
@@ -14,22 +13,9 @@ const HOSTILE: &str =
 
 /// 500 on a percent-encoded NUL, with a page that would like to run: everything else is well, if lax.
 fn page(folder: &TempDir) -> PathBuf {
-    let server = Scripted::start(|mut stream, _| {
-        let mut seen = Vec::new();
-        let mut piece = [0; 4096];
-        while let Ok(count @ 1..) = stream.read(&mut piece) {
-            seen.extend_from_slice(&piece[..count]);
-            while let Some(end) = seen.windows(4).position(|four| four == b"\r\n\r\n") {
-                let head: Vec<u8> = seen.drain(..end + 4).collect();
-                let broken = head.windows(3).any(|three| three == b"%00");
-                let (status, body) = if broken { ("500 No", HOSTILE) } else { ("200 OK", "hi") };
-                let length = body.len();
-                let answer = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{body}");
-                if stream.write_all(answer.as_bytes()).is_err() {
-                    return;
-                }
-            }
-        }
+    let server = Scripted::answering(|head| {
+        let broken = head.windows(3).any(|three| three == b"%00");
+        if broken { ("500 No", HOSTILE) } else { ("200 OK", "hi") }
     });
     let file = folder.path().join("torture.html");
     let words = ["torture", "--quick", "--only", "F-09,S-01,S-08,S-30", "-q", "--html"];

@@ -13,7 +13,7 @@ pub(crate) mod proxy;
 pub(crate) mod tls;
 
 use serde_json::Value;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -207,6 +207,38 @@ const READ_MAX: Duration = Duration::from_secs(30);
 impl Scripted {
     pub(crate) fn start(talk: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> Scripted {
         Scripted::on("127.0.0.1:0", talk)
+    }
+
+    /// To each head of a request, on connections that stay, the status and the body that `answer`
+    /// gives; bodies of requests are taken for heads.
+    pub(crate) fn answering(
+        answer: impl Fn(&[u8]) -> (&'static str, &'static str) + Send + Sync + 'static,
+    ) -> Scripted {
+        Scripted::start(move |mut stream, _| {
+            let mut seen = Vec::new();
+            let mut piece = [0; 4096];
+            while let Ok(count @ 1..) = stream.read(&mut piece) {
+                seen.extend_from_slice(&piece[..count]);
+                while let Some(end) = seen.windows(4).position(|four| four == b"\r\n\r\n") {
+                    let head: Vec<u8> = seen.drain(..end + 4).collect();
+                    let (status, body) = answer(&head);
+                    let length = body.len();
+                    let text =
+                        format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{body}");
+                    if stream.write_all(text.as_bytes()).is_err() {
+                        return;
+                    }
+                }
+            }
+        })
+    }
+
+    /// 500 on every percent-encoded NUL; whatever else is a request is served.
+    pub(crate) fn failing_on_nul() -> Scripted {
+        Scripted::answering(|head| {
+            let broken = head.windows(3).any(|three| three == b"%00");
+            (if broken { "500 No" } else { "200 OK" }, "hi")
+        })
     }
 
     /// On an address of the test's choice.

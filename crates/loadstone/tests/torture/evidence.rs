@@ -3,29 +3,8 @@
 use super::support::{Scripted, Site, behind, run, text};
 use serde_json::Value;
 use std::fs;
-use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-
-/// 500 on every percent-encoded NUL; whatever else is a request is served.
-fn fails_on_nul() -> Scripted {
-    Scripted::start(|mut stream, _| {
-        let mut seen = Vec::new();
-        let mut piece = [0; 4096];
-        while let Ok(count @ 1..) = stream.read(&mut piece) {
-            seen.extend_from_slice(&piece[..count]);
-            while let Some(end) = seen.windows(4).position(|four| four == b"\r\n\r\n") {
-                let head: Vec<u8> = seen.drain(..end + 4).collect();
-                let broken = head.windows(3).any(|three| three == b"%00");
-                let status = if broken { "500 No" } else { "200 OK" };
-                let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nhi");
-                if stream.write_all(answer.as_bytes()).is_err() {
-                    return;
-                }
-            }
-        }
-    })
-}
 
 /// Names in a folder, in their order.
 fn names(folder: &Path) -> Vec<String> {
@@ -50,7 +29,7 @@ fn recorded(server: &Scripted, only: &str) -> (TempDir, PathBuf) {
 
 #[test]
 fn the_evidence_of_a_run_is_kept() {
-    let server = fails_on_nul();
+    let server = Scripted::failing_on_nul();
     let (_parent, root) = recorded(&server, "F-09,S-08");
     assert_eq!(names(&root), ["cases.jsonl", "failures", "probes.csv", "run.json", "wire"]);
     let whole: Value =
@@ -85,7 +64,7 @@ fn the_evidence_of_a_run_is_kept() {
 
 #[test]
 fn a_run_never_writes_over_another() {
-    let server = fails_on_nul();
+    let server = Scripted::failing_on_nul();
     let parent = tempfile::tempdir().unwrap();
     let out = parent.path().join("a/b");
     let out = out.to_str().unwrap();
@@ -106,7 +85,7 @@ fn where_evidence_cannot_be_kept_nothing_is_sent() {
 
 #[test]
 fn a_full_disk_is_said_once_and_the_run_goes_on() {
-    let server = fails_on_nul();
+    let server = Scripted::failing_on_nul();
     let parent = tempfile::tempdir().unwrap();
     // no file may grow beyond 20 blocks of 512 bytes
     let limit = "trap '' XFSZ; ulimit -f 20; exec \"$0\" \"$@\"";

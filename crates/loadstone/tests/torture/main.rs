@@ -42,23 +42,8 @@ fn the_built_in_site_stands_it_all() {
 
 #[test]
 fn a_server_that_fails_is_found_with_bytes_to_send_again() {
-    // 500 on every percent-encoded NUL, and a fold served: two defects
-    let server = Scripted::start(|mut stream, _| {
-        let mut seen = Vec::new();
-        let mut piece = [0; 4096];
-        while let Ok(count @ 1..) = stream.read(&mut piece) {
-            seen.extend_from_slice(&piece[..count]);
-            while let Some(end) = seen.windows(4).position(|four| four == b"\r\n\r\n") {
-                let head: Vec<u8> = seen.drain(..end + 4).collect();
-                let broken = head.windows(3).any(|three| three == b"%00");
-                let status = if broken { "500 No" } else { "200 OK" };
-                let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nhi");
-                if stream.write_all(answer.as_bytes()).is_err() {
-                    return;
-                }
-            }
-        }
-    });
+    // two defects: the other is that it serves whatever has a line
+    let server = Scripted::failing_on_nul();
     let only = ["torture", "--quick", "--only", "F-09,S-01,S-08"];
     let json = run(&[&only[..], &["--json", "-", &server.url("/")]].concat()).expect(&[1]).json();
     assert_eq!(outcome(&json, "F-09"), "fail");
@@ -211,17 +196,5 @@ fn two_results_are_held_against_each_other() {
 
 /// 200 to everything.
 fn lax() -> Scripted {
-    Scripted::start(|mut stream, _| {
-        let mut seen = Vec::new();
-        let mut piece = [0; 4096];
-        while let Ok(count @ 1..) = stream.read(&mut piece) {
-            seen.extend_from_slice(&piece[..count]);
-            while let Some(end) = seen.windows(4).position(|four| four == b"\r\n\r\n") {
-                seen.drain(..end + 4);
-                if stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").is_err() {
-                    return;
-                }
-            }
-        }
-    })
+    Scripted::answering(|_| ("200 OK", "hi"))
 }

@@ -188,7 +188,7 @@ fn health_row(case: &CaseResult, health: &Health) -> Markup {
             td { (show::share(health.correct)) } td { (show::share(health.shed)) }
             td { (show::share(health.lost)) } td { (show::duration(health.p99)) } td { (back) }
             td { (health.armed) "/" (health.wanted) }
-            td { @if health.rounds > 0 { (health.followed) " of " (health.rounds) } @else { "-" } }
+            td { (words::followed(health)) }
             td class="word" { (control) }
         }
     }

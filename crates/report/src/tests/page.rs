@@ -348,7 +348,7 @@ fn the_page_of_a_torture_says_what_was_found() {
     let page = crate::torture::html(&tortures::pressed());
     let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
     assert!(at("<strong>4 FINDINGS</strong>") < at("4 findings in 8 cases: 1 denied service"));
-    assert!(at("<h2>Findings and advice") < at("<h2>What polite clients felt"));
+    assert!(at(">Findings and advice</h2>") < at(">What polite clients felt</h2>"));
     assert!(
         page.contains("<details id=\"W-10\" open>") && page.contains("GET /\\&#39;\\x00")
             || page.contains("GET /\\'\\x00"),

@@ -158,10 +158,6 @@ fn pressed_row(case: &CaseResult) -> Option<Vec<String>> {
         Some(span) => show::duration(span),
         None => "never".to_owned(),
     };
-    let followed = match health.rounds {
-        0 => "-".to_owned(),
-        rounds => format!("{} of {rounds}", health.followed),
-    };
     Some(vec![
         format!("{} {}", case.case.id, case.outcome.id()),
         show::share(health.correct),
@@ -170,7 +166,7 @@ fn pressed_row(case: &CaseResult) -> Option<Vec<String>> {
         show::duration(health.p99),
         back,
         format!("{}/{}", health.armed, health.wanted),
-        followed,
+        words::followed(health),
     ])
 }
 

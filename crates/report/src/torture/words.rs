@@ -207,6 +207,14 @@ pub(crate) fn felt(health: &Health, base: Option<&Baseline>) -> Vec<(&'static st
     lines
 }
 
+/// Rounds in which the effect came with the pressure; a dash where there was no effect to follow.
+pub(crate) fn followed(health: &Health) -> String {
+    match health.followed {
+        0 => "-".to_owned(),
+        n => format!("{n} of {}", health.rounds),
+    }
+}
+
 /// What probes met before anything pressed.
 pub(crate) fn baseline(base: &Baseline) -> String {
     let failed = match base.failed {
