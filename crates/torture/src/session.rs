@@ -36,6 +36,7 @@ use crate::text::{self, Values};
 use conduit::{OpenOptions, Peer};
 use lints::Lints;
 use probes::{Pattern, Probed, Probes, Probing};
+use sample::FailureClass;
 use search::Trail;
 use units::Nanos;
 
@@ -51,6 +52,8 @@ pub const GATE: Nanos = Nanos::from_secs(30);
 pub const PROBES_MAX: usize = 100_000;
 /// How long a body is withheld, to see whether the server waits for it.
 const WITHHELD: Nanos = Nanos::from_millis(500);
+/// How the alert of TLS 1.0 to 1.3 begins (RFC 8446 section 5.1).
+const TLS_ALERT: &[u8] = &[0x15, 0x03];
 const GATE_EVERY: Nanos = Nanos::from_millis(200);
 
 /// How long a connection is watched after its last answer, for answers that nobody asked for.
@@ -66,6 +69,9 @@ pub struct Settings {
     pub seed: u64,
     /// Executions of random data of one case at most.
     pub executions_max: u64,
+    /// Executions of random data that are under way at once; what is sent on each connection, and
+    /// what is said of it, does not depend on it.
+    pub workers: usize,
     pub probing: Probing,
     /// How long the quiet server is probed before the first case.
     pub baseline: Nanos,
@@ -294,15 +300,25 @@ impl Runner<'_> {
         for _ in 0..PLAIN_CALLS {
             let talk = self.ask(&habits::plain_request(self.target, ""));
             if let End::Unconnected(class) = talk.end {
-                return Err(format!("no connection: {}", class.explain()));
+                let hint = match (class, &self.target.tls_name) {
+                    (FailureClass::Tls, Some(_)) => ": does it speak TLS? try http://",
+                    _ => "",
+                };
+                return Err(format!("no connection: {}{hint}", class.explain()));
             }
             let Some(answer) = talk.replies.answers.first().filter(|answer| answer.complete) else {
-                return Err(format!("a plain GET was not answered: {}", judge::seen(&talk)));
+                let hint = if talk.raw.starts_with(TLS_ALERT) {
+                    ": it speaks TLS, write https://"
+                } else {
+                    ""
+                };
+                return Err(format!("a plain GET was not answered: {}{hint}", judge::seen(&talk)));
             };
             if !(200..400).contains(&answer.status) {
                 return Err(format!(
-                    "a plain GET was answered {}: name a page that is there",
-                    answer.status
+                    "a plain GET was answered {}: {}",
+                    answer.status,
+                    way_out(answer.status)
                 ));
             }
             let now = Plain {
@@ -564,6 +580,16 @@ impl Runner<'_> {
             }
             late = true;
         }
+    }
+}
+
+/// What to do where the probed page gives this.
+fn way_out(status: u16) -> &'static str {
+    match status {
+        401 | 403 | 407 => "name a page that anybody may read, or leave out what stands before it",
+        429 | 503 => "it has too much to do, or sheds us: try again when it is at rest",
+        500.. => "mend the page, or name another",
+        _ => "name a page that is there",
     }
 }
 

@@ -78,6 +78,9 @@ pub(crate) struct TortureWhat {
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse::count::<u64>)]
     pub(crate) seed: u64,
+    /// Executions of random data at once, 1 to 64: the same bytes and verdicts, sooner
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]
+    pub(crate) workers: u64,
     /// Print what would be sent and where, and send nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

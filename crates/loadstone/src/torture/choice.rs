@@ -91,6 +91,7 @@ pub(super) fn settings(what: &TortureWhat, url: &Url, class: Class) -> Result<Se
     Ok(Settings {
         seed: what.seed,
         executions_max,
+        workers: usize::try_from(what.workers).unwrap_or(1),
         probing: Probing { every, ..Probing::default() },
         baseline,
         accept_noisy: what.accept_noisy,

@@ -7,6 +7,8 @@ mod safety;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod client;
+mod nothing;
 mod range;
 
 use serde_json::Value;

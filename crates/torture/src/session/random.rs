@@ -16,16 +16,27 @@ impl Runner<'_> {
     pub(super) fn random(&mut self, case: &Case, fuzz: &Fuzz, result: &mut CaseResult) {
         let mut failures = 0;
         let count = fuzz.count.min(self.settings.executions_max);
-        for turn in 0..count {
-            // a sample is spread over the whole
-            let index = turn * fuzz.count / count;
-            if self.is_stopped() || self.case_is_over() || failures == FAILURES_MAX {
+        // a sample is spread over the whole
+        let mut indices = (0..count).map(|turn| turn * fuzz.count / count);
+        while failures < FAILURES_MAX && !self.is_stopped() && !self.case_is_over() {
+            let batch: Vec<u64> = indices.by_ref().take(self.settings.workers.max(1)).collect();
+            if batch.is_empty() {
                 break;
             }
-            let shot = self.shot(case, fuzz, index);
-            let name = format!("number {index}, seed {}", self.settings.seed);
-            let outcome = self.execution(case, name, &shot, "", result);
-            failures += u64::from(outcome == Outcome::Fail);
+            let shots: Vec<Shot> = batch.iter().map(|one| self.shot(case, fuzz, *one)).collect();
+            let scripts: Vec<Script> = shots.iter().map(|shot| self.shot_script(shot)).collect();
+            let talks = self.together(scripts.clone());
+            // judged in the order of their numbers, however many were under way at once
+            for (at, talk) in talks.into_iter().enumerate().take(shots.len()) {
+                if failures == FAILURES_MAX || self.is_stopped() {
+                    break;
+                }
+                let name = format!("number {}, seed {}", batch[at], self.settings.seed);
+                let (shot, script) = (&shots[at], scripts[at].clone());
+                let fired = self.assess(case, &name, shot, 1, script, talk);
+                let outcome = self.book(case, name, shot, "", fired, result);
+                failures += u64::from(outcome == Outcome::Fail);
+            }
         }
     }
 
@@ -39,7 +50,20 @@ impl Runner<'_> {
         page: &str,
         result: &mut CaseResult,
     ) -> Outcome {
-        let (talk, judgement) = self.fire(case, &name, shot, 1);
+        let fired = self.fire(case, &name, shot, 1);
+        self.book(case, name, shot, page, fired, result)
+    }
+
+    /// Keeps what did not pass, once it was tried again.
+    fn book(
+        &mut self,
+        case: &Case,
+        name: String,
+        shot: &Shot,
+        page: &str,
+        (talk, judgement): (Talk, Judgement),
+        result: &mut CaseResult,
+    ) -> Outcome {
         let row = format!("{page}{}", fuzz::tallied(shot, &talk));
         *result.tally.entry(row).or_default() += 1;
         // what we ended ourselves, for a bound of ours, says nothing of the server
@@ -87,8 +111,20 @@ impl Runner<'_> {
     }
 
     fn fire(&mut self, case: &Case, name: &str, shot: &Shot, attempt: u32) -> (Talk, Judgement) {
-        let mut script = self.shot_script(shot);
-        let mut talk = self.hold(script.clone());
+        let script = self.shot_script(shot);
+        let talk = self.hold(script.clone());
+        self.assess(case, name, shot, attempt, script, talk)
+    }
+
+    fn assess(
+        &mut self,
+        case: &Case,
+        name: &str,
+        shot: &Shot,
+        attempt: u32,
+        mut script: Script,
+        mut talk: Talk,
+    ) -> (Talk, Judgement) {
         if judge::out_of_step(&talk, &self.plain).is_some() {
             // an answer to something surplus may have crossed the request that followed: this time
             // it is waited for

@@ -1,0 +1,81 @@
+//! Runs in which nothing can be learned: they never look like a pass, and say what to do.
+
+use super::support;
+use std::io::{Read, Write};
+use support::tls::{TlsOptions, TlsServer};
+use support::{Ran, Scripted, Site, behind, finish, free_port, run};
+
+/// A server that gives the same answer to everything.
+fn constant(answer: &'static str) -> Scripted {
+    Scripted::start(move |mut stream, _| {
+        let mut piece = [0; 4096];
+        while matches!(stream.read(&mut piece), Ok(1..)) {
+            if stream.write_all(answer.as_bytes()).is_err() {
+                return;
+            }
+        }
+    })
+}
+
+#[track_caller]
+fn learned_nothing(ran: Ran, words: &str) {
+    let ran = ran.expect(&[2, 3, 4]);
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    let flat = said.split_whitespace().collect::<Vec<&str>>().join(" ");
+    assert!(flat.contains(words), "{words:?} is not in: {flat}");
+    assert!(!flat.contains("nothing failed"), "{flat}");
+}
+
+#[test]
+fn nobody_there_the_wrong_scheme_and_pages_that_refuse() {
+    let nobody = format!("http://127.0.0.1:{}/", free_port());
+    learned_nothing(run(&["torture", "--quick", &nobody]), "no connection");
+
+    let secure = TlsServer::start(&TlsOptions::default());
+    let plain = secure.url("/").replacen("https://", "http://", 1);
+    learned_nothing(run(&["torture", "--quick", &plain]), "it speaks TLS, write https://");
+    let site = Site::start(&[]);
+    let tls = site.url("/hw").replacen("http://", "https://", 1);
+    learned_nothing(run(&["torture", "--quick", "--insecure", &tls]), "try http://");
+
+    for (answer, words) in [
+        ("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", "404: name a page that is there"),
+        ("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n", "403: name a page that anybody may read"),
+        ("HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", "try again when it is at rest"),
+        ("HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", "500: mend the page"),
+        ("SSH-2.0-none\r\n", "a plain GET was not answered"),
+    ] {
+        let server = constant(answer);
+        learned_nothing(run(&["torture", "--quick", &server.url("/")]), words);
+    }
+}
+
+/// A front that answers the plain page and refuses whatever is odd passes what may be refused: that
+/// is what a front is for. One that begins to refuse everything half-way is seen by the page.
+#[test]
+fn a_front_that_begins_to_refuse_everything_ends_the_run() {
+    let server = Scripted::start(|mut stream, index| {
+        let mut piece = [0; 4096];
+        while matches!(stream.read(&mut piece), Ok(1..)) {
+            let status = if index < 40 { "200 OK" } else { "403 Forbidden" };
+            let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nhi");
+            if stream.write_all(answer.as_bytes()).is_err() {
+                return;
+            }
+        }
+    });
+    let ran = run(&["torture", "--quick", "--only", "S-01,S-02,S-03,S-04", &server.url("/")]);
+    learned_nothing(ran, "no plain request was answered as before");
+}
+
+#[test]
+fn a_tester_without_descriptors_has_tested_nothing() {
+    let site = Site::start(&[]);
+    // one at a time is possible with five: standard streams, the poll's own, one connection
+    for (most, only, workers) in [("4", "S", "1"), ("7", "F-01", "8")] {
+        let mut command = behind(&["prlimit", &format!("--nofile={most}")]);
+        command.args(["torture", "--quick", "--only", only, "--workers", workers]);
+        command.arg(site.url("/hw"));
+        learned_nothing(finish(command, b""), "out of file descriptors");
+    }
+}

@@ -1,0 +1,69 @@
+//! How many conversations are under way at once changes neither a byte that is sent nor a word that is
+//! said of what came back.
+
+use conduit::Peer;
+use sim::World;
+use sim::torture::{Field, Range};
+use std::net::SocketAddr;
+use torture::case::Case;
+use torture::catalogue;
+use torture::range::{self, Defect, Defects};
+use torture::session::{Execution, Settings, Target, Watcher, run};
+use torture::text::Values;
+use units::Nanos;
+
+/// Everything that was sent and judged, in order, as text.
+#[derive(Debug, Default)]
+struct Heard(Vec<String>);
+
+impl Watcher for Heard {
+    fn execution(&mut self, execution: &Execution<'_>) {
+        let Execution { case, name, attempt, script, talk, judgement } = execution;
+        let (id, steps, raw) = (&case.id, &script.steps, &talk.raw);
+        self.0.push(format!("{id} {name} {attempt} {steps:?} {raw:?} {judgement:?}"));
+    }
+}
+
+fn heard(defects: &[Defect], workers: usize, cases: &[Case]) -> (Vec<String>, String) {
+    let target = Target {
+        peer: Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 80))),
+        tls_name: None,
+        values: Values {
+            path: range::PATH.into(),
+            host: "127.0.0.1".into(),
+            post: range::POST.into(),
+            marker: String::new(),
+        },
+        takes_bodies: true,
+        fields: String::new(),
+    };
+    let defects: Defects = defects.iter().copied().collect();
+    let server = Box::new(Range::new(&defects));
+    let world = World::new(server, Nanos::from_millis(1), Nanos::from_secs(1_000));
+    let settings = Settings { seed: 7, executions_max: 40, workers, ..Settings::default() };
+    let mut heard = Heard::default();
+    let result = run(&target, &settings, cases, &mut Field::new(world), &mut heard);
+    assert_eq!(result.ended_early, None);
+    let row = |case: &torture::session::CaseResult| {
+        let each: Vec<String> = case
+            .exchanges
+            .iter()
+            .map(|one| format!("{} {} of {}", one.name, one.failed, one.tries))
+            .collect();
+        format!("{} {:?} {:?} {each:?}\n", case.case.id, case.outcome, case.tally)
+    };
+    (heard.0, result.cases.iter().map(row).collect())
+}
+
+#[test]
+fn bytes_and_verdicts_are_the_same_for_one_two_and_eight_workers() {
+    let mut cases = catalogue::cases().unwrap();
+    cases.retain(|case| case.fuzz.is_some());
+    for defects in [&[][..], &[Defect::FailsOnEncodedNul], &[Defect::AnswersBackwards]] {
+        let alone = heard(defects, 1, &cases);
+        assert!(alone.0.len() >= 40 * cases.len(), "{}", alone.0.len());
+        for workers in [2, 8] {
+            assert!(heard(defects, workers, &cases) == alone, "{defects:?} with {workers} workers");
+        }
+    }
+}
