@@ -3,9 +3,9 @@
 
 mod connection;
 mod escalate;
+mod limits;
 mod pages;
 mod press;
-
 mod slow;
 
 pub(super) use slow::Meter;
@@ -24,8 +24,15 @@ pub(crate) struct Member {
 pub(crate) type Run = fn(&mut Runner<'_>, &Case, &Family, &mut CaseResult);
 
 /// Every family, a list per file.
-const ALL: &[&[Member]] =
-    &[connection::MEMBERS, escalate::MEMBERS, pages::MEMBERS, press::MEMBERS, slow::MEMBERS, LINT];
+const ALL: &[&[Member]] = &[
+    connection::MEMBERS,
+    escalate::MEMBERS,
+    limits::MEMBERS,
+    pages::MEMBERS,
+    press::MEMBERS,
+    slow::MEMBERS,
+    LINT,
+];
 
 const LINT: &[Member] = &[Member {
     name: LINT_NAME,

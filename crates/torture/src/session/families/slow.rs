@@ -12,7 +12,7 @@ pub(super) use states::State;
 use super::Member;
 use crate::case::{Case, Family, ParameterKind};
 use crate::judge::Outcome;
-use crate::session::{CaseResult, ExchangeResult, Execution, Measure, Runner, spoken};
+use crate::session::{CaseResult, ExchangeResult, Execution, Measure, Runner};
 use verdict::Held;
 
 /// How long it is waited at most, and when the end should have come.
@@ -70,7 +70,7 @@ fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseR
     for held in held.iter().filter(|held| !held.was_answered_early(state)) {
         let steady = others.iter().find(|one| one.is_as(held));
         let (judgement, measure) = held.judged(state, family, steady);
-        runner.watcher.execution(&Execution {
+        runner.told(&Execution {
             case,
             name: &held.name,
             attempt: 1,
@@ -90,7 +90,8 @@ fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseR
             judgement,
             tries: 1,
             failed: 0,
-            sent: spoken(&held.script.steps),
+            // the first of it: drops without their pauses are another request
+            sent: held.first_said(),
             received: held.talk.raw.clone(),
             took: held.talk.over,
         });

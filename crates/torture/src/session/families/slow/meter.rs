@@ -17,6 +17,8 @@ const HORIZON_ELSEWHERE: Nanos = Nanos::from_secs(75);
 const HORIZON_SERIAL: Nanos = Nanos::from_secs(75);
 /// Time for the rest of an answer that was not read for long.
 const DRAIN: Nanos = Nanos::from_secs(60);
+/// The time of a case leaves room for its beginning and its end.
+const MARGIN: Nanos = Nanos::from_secs(5);
 /// New connections that get no answer, one after the other, until the server is taken to be full.
 const LOST_MAX: u32 = 2;
 
@@ -167,7 +169,7 @@ impl Runner<'_> {
         let room = permitted.map_or(Nanos::NEVER, |most| match state.needs_big() {
             // what was not read has to be counted within the time of the case
             true => most - DRAIN.min(Nanos(most.0 / 2)),
-            false => most,
+            false => most - MARGIN,
         });
         horizon.min(room)
     }

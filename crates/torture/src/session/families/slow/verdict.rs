@@ -4,7 +4,7 @@ use super::states::State;
 use crate::case::Family;
 use crate::judge::{self, Judgement, Outcome};
 use crate::session::{Measure, Unit};
-use crate::talk::{End, Event, Script, Talk, What};
+use crate::talk::{End, Event, Move, Script, Talk, What};
 use units::{Nanos, show};
 
 /// A final answer within this time, though the body was not there, is no deadline.
@@ -39,6 +39,15 @@ impl Held {
     /// What came back, in a few words.
     pub(super) fn seen(&self) -> String {
         judge::seen(&self.talk)
+    }
+
+    /// What was sent before the first pause.
+    pub(super) fn first_said(&self) -> Vec<u8> {
+        let mut said = self.script.steps.iter().filter_map(|step| match step {
+            Move::Send(bytes) => Some(bytes.clone()),
+            _ => None,
+        });
+        said.next().unwrap_or_default()
     }
 
     /// How it ended, without what was asked for before.

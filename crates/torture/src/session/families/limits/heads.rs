@@ -1,0 +1,242 @@
+//! What grows in a head.
+
+use super::growth::{Growth, Shot};
+use crate::case::{Case, Family};
+use crate::judge::Outcome;
+use crate::session::{CaseResult, Runner, Target, Unit};
+use std::fmt::Write;
+
+/// Where a search by bytes, and one by number, begins.
+const BYTES_LEAST: u64 = 1_024;
+const NUMBER_LEAST: u64 = 10;
+/// Bytes of a field line, its end included, of which a long head is made.
+const LINE: usize = 1_000;
+
+/// A request line and what every request of ours holds; the empty line is still to come.
+fn begun(target: &Target, method: &str, path: &str) -> String {
+    let (host, ours) = (&target.values.host, &target.fields);
+    format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n{ours}")
+}
+
+fn ended(mut head: String) -> Shot {
+    head.push_str("\r\n");
+    Shot::of("GET", head.into_bytes())
+}
+
+/// As many letters as are missing to `size` bytes.
+fn filler(size: u64, known: usize) -> String {
+    "a".repeat(usize::try_from(size).unwrap_or(usize::MAX).saturating_sub(known))
+}
+
+/// The path, and what joins a further parameter to it.
+fn joined(path: &str) -> String {
+    format!("{path}{}", if path.contains('?') { '&' } else { '?' })
+}
+
+pub(super) fn target(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    family: &Family,
+    result: &mut CaseResult,
+) {
+    let target = runner.target;
+    let path = joined(&target.values.path);
+    let shot = |size: u64| {
+        let line = format!("GET {path} HTTP/1.1\r\n");
+        ended(begun(target, "GET", &format!("{path}{}", filler(size, line.len()))))
+    };
+    let growth = Growth {
+        what: "request line",
+        counted: "the line with its CRLF",
+        unit: Unit::Bytes,
+        is_sent: true,
+        least: BYTES_LEAST,
+        most: family.count("most"),
+        factor: 2,
+        wanted: &[414],
+        endless: Outcome::Advisory,
+        shot: &shot,
+    };
+    runner.grow(case, &growth, result);
+}
+
+/// A field line that grows.
+fn line(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    family: &Family,
+    result: &mut CaseResult,
+    what: &str,
+    made: &dyn Fn(u64) -> String,
+) {
+    let target = runner.target;
+    let path = &target.values.path;
+    let shot = |size: u64| ended(begun(target, "GET", path) + &made(size));
+    let growth = Growth {
+        what,
+        counted: "the field line with its CRLF",
+        unit: Unit::Bytes,
+        is_sent: true,
+        least: BYTES_LEAST,
+        most: family.count("most"),
+        factor: 2,
+        wanted: &[431, 400, 413],
+        endless: Outcome::Advisory,
+        shot: &shot,
+    };
+    runner.grow(case, &growth, result);
+}
+
+pub(super) fn value(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    family: &Family,
+    result: &mut CaseResult,
+) {
+    let made = |size| format!("X-Loadstone: {}\r\n", filler(size, "X-Loadstone: \r\n".len()));
+    line(runner, case, family, result, "field value", &made);
+}
+
+pub(super) fn name(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let made = |size| format!("X-{}: a\r\n", filler(size, "X-: a\r\n".len()));
+    line(runner, case, family, result, "field name", &made);
+}
+
+pub(super) fn fields(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    family: &Family,
+    result: &mut CaseResult,
+) {
+    let target = runner.target;
+    let path = &target.values.path;
+    let own = 1 + target.fields.matches('\n').count() as u64;
+    let same = |_: u64| "a: 1\r\n".to_owned();
+    let distinct = |number: u64| format!("a{number:x}: 1\r\n");
+    let kinds: [(&str, &dyn Fn(u64) -> String); 2] =
+        [("fields of one name", &same), ("fields", &distinct)];
+    for (what, field) in kinds {
+        let shot = |count: u64| {
+            let lines: String = (own..count).map(field).collect();
+            ended(begun(target, "GET", path) + &lines)
+        };
+        let growth = Growth {
+            what,
+            counted: "all field lines, Host and ours too",
+            unit: Unit::Fields,
+            is_sent: true,
+            least: NUMBER_LEAST.max(own),
+            most: family.count("most"),
+            factor: 2,
+            wanted: &[431, 400, 413],
+            endless: Outcome::Advisory,
+            shot: &shot,
+        };
+        if let Some(taken) = runner.grow(case, &growth, result) {
+            runner.compare_work(case, &growth, taken, result);
+        }
+    }
+}
+
+pub(super) fn head(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let target = runner.target;
+    let path = &target.values.path;
+    let shot = |size: u64| {
+        let mut head = begun(target, "GET", path);
+        // the empty line counts as well, and the least line of a field is "X: \r\n"
+        let mut left = usize::try_from(size).unwrap_or(0).saturating_sub(head.len() + 2);
+        while left >= LINE + "X: \r\n".len() {
+            head.push_str(&format!("X: {}\r\n", "a".repeat(LINE - "X: \r\n".len())));
+            left -= LINE;
+        }
+        if left >= "X: \r\n".len() {
+            head.push_str(&format!("X: {}\r\n", "a".repeat(left - "X: \r\n".len())));
+        }
+        ended(head)
+    };
+    let growth = Growth {
+        what: "whole head",
+        counted: "all bytes to the empty line, in fields of 1,000",
+        unit: Unit::Bytes,
+        is_sent: true,
+        least: BYTES_LEAST,
+        most: family.count("most"),
+        factor: 2,
+        wanted: &[431, 400, 413],
+        endless: Outcome::Advisory,
+        shot: &shot,
+    };
+    runner.grow(case, &growth, result);
+}
+
+pub(super) fn pairs(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    family: &Family,
+    result: &mut CaseResult,
+) {
+    let target = runner.target;
+    let path = &target.values.path;
+    let cookies = |count: u64| {
+        let pairs = vec!["a=1"; usize::try_from(count).unwrap_or(0)].join("; ");
+        ended(begun(target, "GET", path) + &format!("Cookie: {pairs}\r\n"))
+    };
+    let query = |count: u64| {
+        let pairs = vec!["a=1"; usize::try_from(count).unwrap_or(0)].join("&");
+        ended(begun(target, "GET", &(joined(path) + &pairs)))
+    };
+    let segments = |count: u64| {
+        let mut made = String::new();
+        for _ in 0..count {
+            write!(made, "/a").expect("a String takes all text");
+        }
+        ended(begun(target, "GET", &made))
+    };
+    let kinds: [(&str, &dyn Fn(u64) -> Shot); 3] =
+        [("cookie pairs", &cookies), ("query pairs", &query), ("path segments", &segments)];
+    for (what, shot) in kinds {
+        let growth = Growth {
+            what,
+            counted: "",
+            unit: Unit::Count,
+            is_sent: true,
+            least: NUMBER_LEAST,
+            most: family.count("most"),
+            factor: 2,
+            wanted: &[],
+            endless: Outcome::Pass,
+            shot,
+        };
+        if let Some(taken) = runner.grow(case, &growth, result) {
+            runner.compare_work(case, &growth, taken, result);
+        }
+    }
+}
+
+/// A method that nobody knows is refused; from some length on, in another way.
+pub(super) fn method(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    family: &Family,
+    result: &mut CaseResult,
+) {
+    let target = runner.target;
+    let path = &target.values.path;
+    let shot = |size: u64| {
+        let method = filler(size, 0).to_uppercase();
+        ended(begun(target, &method, path))
+    };
+    let growth = Growth {
+        what: "method",
+        counted: "the method alone; it is refused in another way beyond",
+        unit: Unit::Bytes,
+        is_sent: true,
+        least: 8,
+        most: family.count("most"),
+        factor: 2,
+        wanted: &[],
+        endless: Outcome::Pass,
+        shot: &shot,
+    };
+    runner.grow(case, &growth, result);
+}
