@@ -556,11 +556,21 @@ impl Runner<'_> {
     /// Has conversations all at once; every answer is looked at.
     fn together(&mut self, scripts: Vec<Script>) -> Vec<Talk> {
         let asked = scripts.iter().map(lints::Asked::of).collect::<Vec<lints::Asked>>();
+        let odd = scripts.iter().any(|script| !script.probe);
         let talks = self.world.talk(scripts);
         for (asked, talk) in asked.into_iter().zip(&talks) {
             self.lints.see(&asked, talk);
         }
+        if odd && self.is_to_be_spared() && talks.iter().any(gave_no_sign) {
+            // the governor hears whether it still answers, and stops the run where it does not
+            self.ask(&self.remarking(&self.remark, "Connection: close\r\n"));
+        }
         talks
+    }
+
+    /// A server of others, which is left alone soon after it has ceased to answer.
+    fn is_to_be_spared(&mut self) -> bool {
+        self.world.governor().bounds().is_some_and(|bounds| bounds.lost_max.is_some())
     }
 
     /// Plain requests are answered as before, or the time until they were.
@@ -581,6 +591,11 @@ impl Runner<'_> {
             late = true;
         }
     }
+}
+
+/// Nothing came back: the server may be gone.
+fn gave_no_sign(talk: &Talk) -> bool {
+    matches!(talk.end, End::Silent | End::Unconnected(_)) && talk.replies.answers.is_empty()
 }
 
 /// What to do where the probed page gives this.

@@ -43,6 +43,9 @@ pub(crate) struct TortureSafety {
     /// Time of the whole run
     #[arg(long, value_name = "SPAN", value_parser = units::parse_duration)]
     pub(crate) duration: Option<Nanos>,
+    /// On a public server, try pressure that had an effect once more, to be sure of it
+    #[arg(long)]
+    pub(crate) confirm: bool,
     /// Write nothing into the audit log; for targets on this machine only
     #[arg(long)]
     pub(crate) no_audit: bool,

@@ -103,6 +103,9 @@ pub(super) fn permit(
     }
     let bounds = Bounds::choose(class, &asked, proof).map_err(Failure::usage)?;
     let mut governor = Governor::new(bounds, reached.addresses.clone(), grounds.permits_writes());
+    if class == Class::Public && !args.safety.confirm {
+        governor.forbid_repeats();
+    }
     for case in cases {
         if let Err(why) = grounds.permits(case) {
             governor.bar(&case.id, &why);

@@ -76,6 +76,8 @@ pub struct Governor {
     pinned: Vec<SocketAddr>,
     /// PUT, DELETE and PATCH are permitted.
     writes: bool,
+    /// What had an effect may be tried once more.
+    repeats: bool,
     open: u64,
     opens: Window,
     requests: Window,
@@ -135,6 +137,7 @@ impl Governor {
             bounds: None,
             pinned: Vec::new(),
             writes: true,
+            repeats: true,
             open: 0,
             opens: Window::new(None),
             requests: Window::new(None),
@@ -156,6 +159,16 @@ impl Governor {
 
     pub fn writes(&self) -> bool {
         self.writes
+    }
+
+    /// What did harm is not tried a second time.
+    pub fn forbid_repeats(&mut self) {
+        self.repeats = false;
+    }
+
+    /// Whether pressure that had an effect may be tried once more, to be sure of it.
+    pub fn may_repeat(&self) -> bool {
+        self.repeats
     }
 
     pub fn spent(&self) -> Spent {

@@ -153,6 +153,11 @@ impl Runner<'_> {
         bound.map_or(most, |bound| most.min(left(bound))).max(1)
     }
 
+    /// Whether pressure that had an effect may be tried once more.
+    pub(crate) fn may_repeat(&mut self) -> bool {
+        self.world.governor().may_repeat()
+    }
+
     /// Time that all rounds of a case may take together.
     pub(crate) fn rounds_max(&mut self) -> Nanos {
         let bound = self.world.governor().bounds().map(|bounds| bounds.case_max);

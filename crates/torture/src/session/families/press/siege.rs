@@ -168,6 +168,12 @@ impl Siege<'_> {
         first: Round,
         seen: u32,
     ) {
+        if !runner.may_repeat() {
+            let mut only = first;
+            (only.health.rounds, only.health.followed) = (seen, seen);
+            only.notes.push("not tried once more, to spare the server (--confirm)".to_owned());
+            return conclude(result, only);
+        }
         let mut second = match first.outcome {
             Outcome::Denied if self.case.press => {
                 self.press(runner, self.make, count, LONG, Some(SERVED_AGAIN))
