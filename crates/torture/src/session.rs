@@ -16,7 +16,7 @@ mod search;
 mod watcher;
 mod worst;
 
-pub use baseline::{NOISE_FACTOR, NOISE_FLOOR};
+pub use baseline::{NOISE_FACTOR, NOISE_FEW, NOISE_FLOOR};
 pub use habits::{Habits, ODDITIES};
 pub use replay::{Failure, ReplayResult, Replayed, Timing, Verdict, replay, shrink_failures};
 pub use result::{

@@ -137,6 +137,7 @@ pub(super) fn pressed() -> Report {
     report.result.baseline = Some(Baseline {
         probes: 50,
         failed: 0,
+        slow: 0,
         p50: Nanos::from_micros(420),
         p99: Nanos::from_micros(1_100),
     });

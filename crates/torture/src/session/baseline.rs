@@ -1,13 +1,20 @@
 //! What probes meet before anything is done to the server.
 
-use super::{Baseline, Probe, Runner, Seen};
+use super::{Baseline, Probe, Runner, Seen, families};
+use crate::case::Case;
 use crate::talk::{Director, Stage, Talk, Wake};
 use units::{Nanos, show};
 
 /// A quiet server whose 99th percentile is more than so many times its median is noisy ...
 pub const NOISE_FACTOR: u64 = 10;
-/// ... if it is beyond this: below, the machine's own jitter is of that size.
+/// ... if it is beyond this: below, the machine's own jitter is of that size ...
 pub const NOISE_FLOOR: Nanos = Nanos::from_millis(20);
+/// ... and if it is not the work of fewer probes than these: that is anybody's hiccup.
+pub const NOISE_FEW: u64 = 3;
+/// How long the quiet server is probed at least where cases press: those of the usual run, and those
+/// that are asked for.
+const BEFORE_C: Nanos = Nanos::from_secs(5);
+const BEFORE_PRESS: Nanos = Nanos::from_secs(10);
 
 /// Lets the probes be for a while.
 #[derive(Debug)]
@@ -32,12 +39,19 @@ impl Director for Idle {
 impl Runner<'_> {
     /// Probes alone. The deadline of all further ones follows from it.
     pub(super) fn baseline(&mut self) -> Baseline {
-        let felt = self.play_probed("", &mut Idle::new(self.settings.baseline));
+        let presses = |case: &&Case| families::presses(case);
+        let least = match self.cases.iter().filter(presses).map(|case| case.press).max() {
+            None => Nanos::ZERO,
+            Some(false) => BEFORE_C,
+            Some(true) => BEFORE_PRESS,
+        };
+        let span = self.settings.baseline.max(least);
+        let felt = self.play_probed("", &mut Idle::new(span));
         let mut found = baseline(&felt);
         if found.failed > 0 && self.probing.keep && !self.is_stopped() {
             // a server of one thread is kept busy by the kept connection itself
             self.probing.keep = false;
-            let alone = self.play_probed("", &mut Idle::new(self.settings.baseline));
+            let alone = self.play_probed("", &mut Idle::new(span));
             match baseline(&alone) {
                 second if second.failed == 0 => found = second,
                 _ => self.probing.keep = true,
@@ -50,10 +64,13 @@ impl Runner<'_> {
 
 fn baseline(probes: &[Probe]) -> Baseline {
     let failed = probes.iter().filter(|probe| probe.seen != Seen::Correct).count();
+    let p50 = percentile(probes, 50);
+    let bound = (p50 * NOISE_FACTOR).max(NOISE_FLOOR);
     Baseline {
         probes: probes.len() as u64,
         failed: failed as u64,
-        p50: percentile(probes, 50),
+        slow: probes.iter().filter(|probe| probe.over > bound).count() as u64,
+        p50,
         p99: percentile(probes, 99),
     }
 }
@@ -70,11 +87,12 @@ impl Baseline {
                 self.failed, self.probes
             ));
         }
-        let noisy = self.p99 > self.p50 * NOISE_FACTOR && self.p99 > NOISE_FLOOR;
+        let noisy = self.slow >= NOISE_FEW && self.slow * 100 > self.probes;
         noisy.then(|| {
             format!(
-                "before the first case the probes' 99th percentile was {}, their median {}: more than {NOISE_FACTOR} times",
-                show::duration(self.p99),
+                "before the first case {} of {} probes took more than {NOISE_FACTOR} times their median, {}",
+                self.slow,
+                self.probes,
                 show::duration(self.p50)
             )
         })

@@ -46,6 +46,12 @@ pub(super) fn is_last(case: &Case) -> bool {
     case.family.as_ref().is_some_and(|family| family.run == LINT_NAME)
 }
 
+/// It holds what polite clients feel against the quiet server.
+pub(super) fn presses(case: &Case) -> bool {
+    let run = case.family.as_ref().map(|family| family.run.as_str());
+    run.is_some_and(|run| press::MEMBERS.iter().any(|member| member.name == run))
+}
+
 /// The family of this name.
 pub(crate) fn named(name: &str) -> Option<&'static Member> {
     ALL.iter().flat_map(|list| list.iter()).find(|member| member.name == name)

@@ -5,20 +5,20 @@ mod outcome;
 mod volley;
 
 pub use outcome::{
-    ARMED, BACK_WITHIN, CORRECT_HELD, DENIED_SHARE, DENIED_WINDOW, LATE_MAX, LOST_SHED, P99_FACTOR,
-    P99_MORE, Pressed, REFUSED_MAX, SERVED_DEGRADED, SHED_SHARE, SLOW_FEW, Verdict, health,
-    outcome, slow_from,
+    ARMED, BACK_WITHIN, CORRECT_HELD, DENIED_SHARE, DENIED_WINDOW, LATE_GRAVE, LATE_MAX, LOST_SHED,
+    P99_FACTOR, P99_MORE, Pressed, REFUSED_MAX, SERVED_DEGRADED, SHED_SHARE, SLOW_FEW, Verdict,
+    health, outcome, slow_from,
 };
 pub(crate) use volley::{Ended, Volley};
 
 use super::{Health, Probe, Runner, Seen};
 use crate::judge::Outcome;
-use crate::talk::Script;
+use crate::talk::{Move, Script};
 use units::{Nanos, show};
 
 /// How often a round is repeated when the instrument was at fault.
 pub const SICK_TRIES: u32 = 3;
-/// Share of one core above which our own work is in the way.
+/// Share of one core above which our own work is in the way: what is slow then may be ours.
 pub const CPU_MAX: f64 = 0.8;
 /// Before anything presses, so that the kept probe has its connection.
 const LEAD: Nanos = Nanos::from_millis(500);
@@ -44,6 +44,12 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// The server's end of a connection shows only where it is read.
+    fn sees_ends(&self) -> bool {
+        let deaf = |(_, script): &(Nanos, Script)| script.steps.contains(&Move::StopReading);
+        !self.scripts.iter().any(deaf)
+    }
+
     /// These conversations, a `pace` apart.
     pub(crate) fn paced(scripts: Vec<Script>, pace: Nanos, hold: Nanos) -> Plan {
         let at = |index: usize| pace * index as u64;
@@ -112,7 +118,8 @@ impl Runner<'_> {
         let pressed = volley.pressed(base, &probes, wanted);
         let felt = health(&pressed);
         let mut verdict = outcome(&pressed, &felt);
-        if let Some(share) = work.filter(|share| *share > CPU_MAX) {
+        let busy = work.filter(|share| *share > CPU_MAX);
+        if let Some(share) = busy.filter(|_| verdict.outcome == Outcome::Degraded) {
             let percent = show::share(share);
             verdict = Verdict {
                 outcome: Outcome::Inconclusive,
@@ -126,7 +133,7 @@ impl Runner<'_> {
             health: felt,
             kept: pressed.kept_served(),
             denied_for,
-            came_back,
+            came_back: came_back && volley.gave_way(),
             ended: volley.into_ended(),
         }
     }

@@ -127,6 +127,8 @@ pub struct Health {
 pub struct Baseline {
     pub probes: u64,
     pub failed: u64,
+    /// Much slower than their median: see [`NOISE_FACTOR`](super::NOISE_FACTOR).
+    pub slow: u64,
     pub p50: Nanos,
     pub p99: Nanos,
 }

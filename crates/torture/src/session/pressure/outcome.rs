@@ -28,8 +28,14 @@ pub const REFUSED_MAX: Nanos = Nanos::from_secs(3);
 const TOGETHER: Nanos = Nanos::SECOND;
 /// Connections that are meant to press have to stand, this share of them.
 pub const ARMED: f64 = 0.95;
-/// A probe that we sent later than this tells of us.
+/// A probe that we sent later than this tells of us: what is slow then is not judged ...
 pub const LATE_MAX: Nanos = Nanos::from_millis(5);
+/// ... and nor is what is lost where some were sent as late as this. Whoever is served well by a
+/// machine that is too busy is served well.
+pub const LATE_GRAVE: Nanos = Nanos::from_millis(500);
+/// Probes that are not answered as before so shortly before the watch ends: the server never came
+/// back. Otherwise it is slow.
+const AT_THE_END: Nanos = Nanos::from_secs(5);
 /// What one probe in so many may do without being anything but chance: the 99th percentile.
 const RARE: f64 = 0.01;
 
@@ -146,23 +152,32 @@ impl Pressed<'_> {
         }
     }
 
-    /// Why it is us.
-    fn sick(&self) -> Option<String> {
-        if self.short || self.probes.iter().any(|probe| probe.ours) {
-            return Some("descriptors or ports of ours ran out".to_owned());
-        }
-        let late: Vec<&Probe> = self.probes.iter().filter(|probe| probe.late > LATE_MAX).collect();
+    /// Nothing could be sent, and that was our fault.
+    fn is_short(&self) -> bool {
+        self.short || self.probes.iter().any(|probe| probe.ours)
+    }
+
+    /// Probes were sent late: by how much at most, and in words.
+    fn lateness(&self) -> Option<(Nanos, String)> {
+        let late: Vec<Nanos> =
+            self.probes.iter().map(|probe| probe.late).filter(|late| *late > LATE_MAX).collect();
         let often = late.len() >= SLOW_FEW && late.len() as f64 > RARE * self.probes.len() as f64;
-        often.then(|| {
-            let worst = late.iter().map(|probe| probe.late).max().unwrap_or_default();
-            format!(
-                "{} of {} probes were sent more than {} after they were due (up to {}): this machine was too busy",
-                late.len(),
-                self.probes.len(),
-                show::duration(LATE_MAX),
-                show::duration(worst)
-            )
-        })
+        let worst = late.iter().copied().max().filter(|worst| often || *worst > LATE_GRAVE)?;
+        let words = format!(
+            "{} of {} probes were sent more than {} after they were due (up to {}): this machine was too busy",
+            late.len(),
+            self.probes.len(),
+            show::duration(LATE_MAX),
+            show::duration(worst)
+        );
+        Some((worst, words))
+    }
+
+    /// To the end of the watch probes were not answered as before.
+    fn is_lost_for_good(&self) -> bool {
+        let from = self.over_at - AT_THE_END;
+        let bad = |probe: &&Probe| probe.due >= from && probe.seen != Seen::Correct;
+        self.back_at.is_none() && self.probes.iter().any(|probe| bad(&probe))
     }
 }
 
@@ -197,13 +212,23 @@ pub fn health(pressed: &Pressed<'_>) -> Health {
 
 /// The word, and why.
 pub fn outcome(pressed: &Pressed<'_>, health: &Health) -> Verdict {
-    let verdict = |outcome, notes| Verdict { outcome, notes };
-    if let Some(why) = pressed.sick() {
-        return verdict(Outcome::Inconclusive, vec![why]);
+    let nothing = |why: String| Verdict { outcome: Outcome::Inconclusive, notes: vec![why] };
+    if pressed.is_short() {
+        return nothing("descriptors or ports of ours ran out".to_owned());
     }
     if health.probes == 0 {
-        return verdict(Outcome::Inconclusive, vec!["no probe fell due while it pressed".into()]);
+        return nothing("no probe fell due while it pressed".to_owned());
     }
+    let found = found(pressed, health);
+    match (pressed.lateness(), found.outcome) {
+        (Some((_, why)), Outcome::Degraded) => nothing(why),
+        (Some((worst, why)), word) if worst > LATE_GRAVE && word.is_finding() => nothing(why),
+        _ => found,
+    }
+}
+
+fn found(pressed: &Pressed<'_>, health: &Health) -> Verdict {
+    let verdict = |outcome, notes| Verdict { outcome, notes };
     let mut notes = Vec::new();
     if let Some(at) = pressed.restarted() {
         let span = show::duration(at - pressed.armed_at.min(at));
@@ -226,9 +251,11 @@ pub fn outcome(pressed: &Pressed<'_>, health: &Health) -> Verdict {
             "probes were not as before within {} of the release",
             show::duration(pressed.over_at - pressed.released_at)
         ));
-        return verdict(Outcome::Leak, notes);
     }
-    verdict(word(pressed, health), notes)
+    match pressed.is_lost_for_good() {
+        true => verdict(Outcome::Leak, notes),
+        false => verdict(word(pressed, health), notes),
+    }
 }
 
 fn word(pressed: &Pressed<'_>, health: &Health) -> Outcome {

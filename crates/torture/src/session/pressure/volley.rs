@@ -217,8 +217,18 @@ impl Volley {
         Wake::At(now + GATE)
     }
 
+    /// The server ended some of what pressed, as far as that can be seen: if not, a slot that came
+    /// free was the kept probe's.
+    pub(crate) fn gave_way(&self) -> bool {
+        let by_server = |one: &Ended| matches!(one.end, End::Closed | End::Broken(_));
+        !self.plan.sees_ends() || self.ended.iter().any(by_server)
+    }
+
     /// Denied, and then served again long enough.
     fn is_served_again(&self) -> bool {
+        if !self.gave_way() {
+            return false;
+        }
         match (self.plan.until_served, self.lost_at, self.served_from) {
             (Some(span), Some(_), Some(from)) => self.served_to - from >= span,
             _ => false,

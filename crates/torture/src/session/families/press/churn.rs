@@ -92,7 +92,7 @@ pub(super) fn burst(
     let slow = round.ended.iter().filter(|one| one.right && one.over > within).count() as u64;
     let failed = count - served;
     result.measures.push(Measure {
-        what: "connections at the same instant".to_owned(),
+        what: "connections at once".to_owned(),
         low: Some(fast as f64),
         high: (fast < count).then_some(fast as f64 + 1.0),
         unit: Unit::Connections,
@@ -164,12 +164,12 @@ pub(super) fn keep_alive(
     let each = |span: Nanos, calls: u64| span.as_secs_f64() / calls as f64;
     let ratio = each(alone, single) / each(kept.over, done).max(1e-9);
     result.measures.push(Measure {
-        what: "a request on a connection of its own against one on a kept connection".to_owned(),
+        what: "new connection against kept one".to_owned(),
         low: Some(ratio),
         high: Some(ratio),
         unit: Unit::Ratio,
         note: format!(
-            "{} against {} each, one after the other",
+            "{} a request, {} on a kept connection",
             show::duration(Nanos::from_secs_f64(each(alone, single))),
             show::duration(Nanos::from_secs_f64(each(kept.over, done)))
         ),
