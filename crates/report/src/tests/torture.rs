@@ -5,7 +5,6 @@ use crate::Style;
 use crate::torture::{DryRun, dry_run, explain, json, junit, list, read, text};
 use serde_json::Value;
 use torture::safety::{Bounds, Class};
-use torture::session::probes::Probing;
 use torture::session::{Settings, Target};
 use torture::text::Values;
 use units::Nanos;
@@ -35,17 +34,8 @@ fn cases_are_listed_and_explained() {
         takes_bodies: false,
         fields: String::new(),
     };
-    let settings = Settings {
-        seed: 1,
-        executions_max: 50,
-        probing: Probing::default(),
-        baseline: Nanos::SECOND,
-        big: None,
-        slots: None,
-        search: None,
-        accept_noisy: false,
-        pages: Vec::new(),
-    };
+    let settings =
+        Settings { seed: 1, executions_max: 50, baseline: Nanos::SECOND, ..Settings::default() };
     let bounds = Bounds::usual(Class::Public);
     let barred = Some("the proof does not name the group limits".to_owned());
     let cases = [(first.clone(), None), (fuzz.clone(), None), (case("F-02"), barred)];
