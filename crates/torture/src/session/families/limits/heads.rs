@@ -143,14 +143,17 @@ pub(super) fn head(runner: &mut Runner<'_>, case: &Case, family: &Family, result
     let path = &target.values.path;
     let shot = |size: u64| {
         let mut head = begun(target, "GET", path);
-        // the empty line counts as well, and the least line of a field is "X: \r\n"
+        // the empty line counts as well; every name is another, as servers join what is of one name
         let mut left = usize::try_from(size).unwrap_or(0).saturating_sub(head.len() + 2);
-        while left >= LINE + "X: \r\n".len() {
-            head.push_str(&format!("X: {}\r\n", "a".repeat(LINE - "X: \r\n".len())));
-            left -= LINE;
-        }
-        if left >= "X: \r\n".len() {
-            head.push_str(&format!("X: {}\r\n", "a".repeat(left - "X: \r\n".len())));
+        for number in 0.. {
+            let name = format!("X{number:04}: ");
+            let known = name.len() + 2;
+            let length = if left >= LINE + known { LINE } else { left };
+            if length < known {
+                break;
+            }
+            head.push_str(&format!("{name}{}\r\n", "a".repeat(length - known)));
+            left -= length;
         }
         ended(head)
     };

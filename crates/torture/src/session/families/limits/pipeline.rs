@@ -31,7 +31,9 @@ pub(super) fn depth(
             break;
         }
         let bytes = request.repeat(usize::try_from(count).unwrap_or(0));
-        let (script, talk) = runner.shoot(Shot { deadline: TIME, ..Shot::of("GET", bytes) });
+        let methods = vec!["GET".to_owned(); usize::try_from(count).unwrap_or(0)];
+        let shot = Shot { methods, deadline: TIME, ..Shot::of("GET", bytes) };
+        let (script, talk) = runner.shoot(shot);
         let right = talk.replies.answers.iter().filter(|one| runner.plain.is(one)).count() as u64;
         let (outcome, why) = judged(&talk, right, count);
         let name = format!("{} requests at once", show::count(count));
@@ -115,8 +117,8 @@ pub(super) fn requests(
     }
     let announced = answers.last().is_some_and(|last| !last.persistent);
     let (high, note) = match (count < most, announced) {
-        (false, _) => (None, "the connection stays"),
-        (true, true) => (Some(count as f64 + 1.0), "the last answer announced the end"),
+        (false, false) => (None, "the connection stays"),
+        (_, true) => (Some(count as f64 + 1.0), "the last answer announced the end"),
         (true, false) => (Some(count as f64 + 1.0), "the end was not announced"),
     };
     result.measures.push(Measure {
