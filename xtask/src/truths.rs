@@ -24,7 +24,7 @@ const QUICK: [&str; 4] = ["F-", "S-", "L-", "C-04"];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Only these servers, by the beginning of their names; the page is not written
+    /// Only these servers, by the beginning of their names; the page's other sections stay
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     only: Vec<String>,
     /// Only what ends soon, of the servers of continuous integration; the page is not written
@@ -48,6 +48,8 @@ impl Options {
 /// A server's rows.
 #[derive(Debug)]
 struct Table {
+    /// The server's name and a blank: what its heading begins with, before the version.
+    name: String,
     title: String,
     model: String,
     rows: Vec<Row>,
@@ -76,27 +78,39 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     }
     let known = known_cases(&binary)?;
     let tables = tables(&subjects, &binary, &known, options.ci);
-    let whole = options.only.is_empty() && !options.ci;
-    finish(root, &tables, whole)
+    if options.ci {
+        println!("{}", page(&tables.iter().map(section).collect::<Vec<String>>()));
+    } else {
+        let file = root.join(PAGE);
+        let before = std::fs::read_to_string(&file).unwrap_or_default();
+        let sections = merged(&before, &tables);
+        std::fs::write(&file, page(&sections)).with_context(|| file.display().to_string())?;
+    }
+    finish(&tables)
 }
 
-fn finish(root: &Path, tables: &[Table], whole: bool) -> anyhow::Result<()> {
-    let text = page(tables);
-    if whole {
-        let file = root.join(PAGE);
-        std::fs::write(&file, &text).with_context(|| file.display().to_string())?;
-    } else {
-        println!("{text}");
-    }
+/// The sections of the page before, with these tables in the place of their own.
+fn merged(before: &str, tables: &[Table]) -> Vec<String> {
+    let own = |section: &str| tables.iter().any(|table| section.starts_with(&table.name));
+    let kept = before.split("\n## ").skip(1).filter(|section| !own(section));
+    let mut sections: Vec<String> =
+        kept.map(|section| format!("\n## {}\n", section.trim_end())).collect();
+    sections.extend(tables.iter().map(section));
+    sections.sort();
+    sections
+}
+
+fn finish(tables: &[Table]) -> anyhow::Result<()> {
     let rows = || tables.iter().flat_map(|table| &table.rows);
     let count = |verdict: &Verdict| rows().filter(|row| row.verdict == *verdict).count();
     let unexplained = count(&Verdict::Unexplained);
     println!(
         "truths: {} rows: {} agree, {} differ and are explained, {unexplained} differ without \
-         explanation, {} not tested",
+         explanation, {} inconclusive, {} not tested",
         rows().count(),
         count(&Verdict::Agrees),
         rows().filter(|row| matches!(row.verdict, Verdict::Explained(_))).count(),
+        count(&Verdict::Inconclusive),
         count(&Verdict::NotTested)
     );
     let troubled: Vec<&str> = tables
@@ -105,7 +119,11 @@ fn finish(root: &Path, tables: &[Table], whole: bool) -> anyhow::Result<()> {
         .map(|table| table.title.as_str())
         .collect();
     match (unexplained, troubled.as_slice()) {
-        (0, []) => Ok(()),
+        (0, []) if count(&Verdict::Inconclusive) == 0 => Ok(()),
+        (0, []) => {
+            let text = "truths: some rows are inconclusive; run them again on a quieter machine";
+            Err(shell::Missing(text.to_owned()).into())
+        }
         (0, some) => bail!("not tested: {}", some.join(", ")),
         (count, _) => bail!("{count} rows differ without an explanation"),
     }
@@ -184,6 +202,7 @@ fn table(
     which: &dyn Fn(&str) -> bool,
 ) -> Table {
     let mut table = Table {
+        name: format!("{} ", subject.name),
         title: format!("{} {}", subject.name, subject.version()),
         model: subject.model.clone(),
         rows: Vec::new(),
@@ -239,7 +258,7 @@ fn torture(
     }
 }
 
-fn page(tables: &[Table]) -> String {
+fn page(sections: &[String]) -> String {
     let mut out = String::from(
         "# Truths: torture against real servers\n\n\
          Written by `cargo xtask truths`, which starts each of these servers with a small pool on \
@@ -247,17 +266,20 @@ fn page(tables: &[Table]) -> String {
          What is known, and the reason of each difference, stands in\n`xtask/truths`. *Measured*: by \
          hand, before there was a program; *source*: read in the server's own source or manual.\n",
     );
-    for table in tables {
-        writeln!(out, "\n## {}\n\n{}.\n", table.title, table.model).expect("a String takes it");
-        if let Some(trouble) = &table.trouble {
-            let line = trouble.lines().next().unwrap_or_default();
-            writeln!(out, "Not tested: {line}\n").expect("a String takes it");
-        }
-        if !table.rows.is_empty() {
-            out.push_str("| case | expected | from | seen | |\n|---|---|---|---|---|\n");
-        }
-        table.rows.iter().for_each(|row| out.push_str(&line(row)));
+    out.extend(sections.iter().map(String::as_str));
+    out
+}
+
+fn section(table: &Table) -> String {
+    let mut out = format!("\n## {}\n\n{}.\n", table.title, table.model);
+    if let Some(trouble) = &table.trouble {
+        let line = trouble.lines().next().unwrap_or_default();
+        write!(out, "\nNot tested: {line}\n").expect("a String takes it");
     }
+    if !table.rows.is_empty() {
+        out.push_str("\n| case | expected | from | seen | |\n|---|---|---|---|---|\n");
+    }
+    table.rows.iter().for_each(|row| out.push_str(&line(row)));
     out
 }
 
@@ -270,6 +292,7 @@ fn line(row: &Row) -> String {
         Verdict::Agrees => "agrees".to_owned(),
         Verdict::Explained(why) => format!("differs: {why}"),
         Verdict::Unexplained => "**differs**".to_owned(),
+        Verdict::Inconclusive => "inconclusive".to_owned(),
         Verdict::NotTested => "not tested".to_owned(),
     };
     let cells = [&row.case, &row.expect, from, &row.seen, &verdict];
@@ -293,6 +316,23 @@ mod tests {
         let ci: BTreeSet<&str> =
             subjects.iter().filter(|one| one.ci).map(|one| one.name.as_str()).collect();
         assert_eq!(ci, BTreeSet::from(quick));
+    }
+
+    #[test]
+    fn sections_of_servers_that_were_not_run_stay() {
+        let table = |name: &str, model: &str| Table {
+            name: format!("{name} "),
+            title: format!("{name} 2"),
+            model: model.to_owned(),
+            rows: Vec::new(),
+            trouble: None,
+        };
+        let before = page(&[section(&table("a", "old")), section(&table("b", "old"))]);
+        let after = page(&merged(&before, &[table("b", "new"), table("c", "new")]));
+        assert!(
+            after.ends_with("\n## a 2\n\nold.\n\n## b 2\n\nnew.\n\n## c 2\n\nnew.\n"),
+            "{after}"
+        );
     }
 
     #[test]

@@ -13,12 +13,7 @@ pub(crate) struct Truth {
     pub(crate) expect: String,
     /// Measured by us, or read in the server's own source or manual.
     pub(crate) from: From,
-    outcome: Option<Vec<String>>,
-    exchange: Option<String>,
-    seen: Option<String>,
-    limit: Option<[f64; 2]>,
-    #[serde(default)]
-    unbounded: bool,
+    shows: Conditions,
     /// Where what is seen is something else, and why that is so.
     differs: Option<Differs>,
 }
@@ -35,24 +30,22 @@ pub(crate) enum From {
 #[serde(deny_unknown_fields)]
 struct Differs {
     why: String,
-    outcome: Option<Vec<String>>,
-    exchange: Option<String>,
-    seen: Option<String>,
-    limit: Option<[f64; 2]>,
-    #[serde(default)]
-    unbounded: bool,
+    shows: Conditions,
 }
 
 /// What must be true of a case's result; what is not given is not looked at.
-#[derive(Debug)]
-struct Conditions<'t> {
-    outcome: Option<&'t [String]>,
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Conditions {
+    outcome: Option<Vec<String>>,
     /// Part of an exchange's name, and of what is seen in one of those.
-    exchange: &'t str,
-    seen: Option<&'t str>,
+    #[serde(default)]
+    exchange: String,
+    seen: Option<String>,
     /// A measured number lies here as a whole.
     limit: Option<[f64; 2]>,
     /// A number that was measured has no upper end.
+    #[serde(default)]
     unbounded: bool,
 }
 
@@ -63,6 +56,8 @@ pub(crate) enum Verdict {
     /// Differs as it is explained.
     Explained(String),
     Unexplained,
+    /// Nothing was learned of it: the report says why.
+    Inconclusive,
     /// The program has no such case.
     NotTested,
 }
@@ -78,16 +73,6 @@ pub(crate) struct Row {
 }
 
 impl Truth {
-    fn conditions(&self) -> Conditions<'_> {
-        Conditions {
-            outcome: self.outcome.as_deref(),
-            exchange: self.exchange.as_deref().unwrap_or_default(),
-            seen: self.seen.as_deref(),
-            limit: self.limit,
-            unbounded: self.unbounded,
-        }
-    }
-
     /// Holds it against a torture's document.
     pub(crate) fn judge(&self, document: &Value) -> Row {
         let none = Vec::new();
@@ -97,16 +82,15 @@ impl Truth {
             None => ("not tested by this version".to_owned(), Verdict::NotTested),
             Some(case) => {
                 let limits = limits_of(document, &self.case);
-                let explained = self
-                    .differs
-                    .as_ref()
-                    .filter(|differs| differs.conditions().hold(case, &limits));
-                let verdict = match (self.conditions().hold(case, &limits), explained) {
+                let explained =
+                    self.differs.as_ref().filter(|differs| differs.shows.hold(case, &limits));
+                let verdict = match (self.shows.hold(case, &limits), explained) {
                     (true, _) => Verdict::Agrees,
+                    (false, _) if case["outcome"] == "inconclusive" => Verdict::Inconclusive,
                     (false, Some(differs)) => Verdict::Explained(differs.why.clone()),
                     (false, None) => Verdict::Unexplained,
                 };
-                (seen(case, &limits, &self.conditions()), verdict)
+                (seen(case, &limits, &self.shows), verdict)
             }
         };
         let (case, expect) = (self.case.clone(), self.expect.clone());
@@ -114,24 +98,13 @@ impl Truth {
     }
 }
 
-impl Differs {
-    fn conditions(&self) -> Conditions<'_> {
-        Conditions {
-            outcome: self.outcome.as_deref(),
-            exchange: self.exchange.as_deref().unwrap_or_default(),
-            seen: self.seen.as_deref(),
-            limit: self.limit,
-            unbounded: self.unbounded,
-        }
-    }
-}
-
-impl Conditions<'_> {
+impl Conditions {
     fn hold(&self, case: &Value, limits: &[&Value]) -> bool {
         let outcome = case["outcome"].as_str().unwrap_or_default();
-        let as_outcome = self.outcome.is_none_or(|known| known.iter().any(|one| one == outcome));
-        let as_seen = self.seen.is_none_or(|part| {
-            let mut own = exchanges(case).filter(|one| text(one, "name").contains(self.exchange));
+        let as_outcome =
+            self.outcome.as_ref().is_none_or(|known| known.iter().any(|one| one == outcome));
+        let as_seen = self.seen.as_ref().is_none_or(|part| {
+            let mut own = exchanges(case).filter(|one| text(one, "name").contains(&self.exchange));
             own.any(|one| text(one, "seen").contains(part))
         });
         let inside = |limit: &&Value, [least, most]: [f64; 2]| {
@@ -159,13 +132,17 @@ fn limits_of<'v>(document: &'v Value, case: &str) -> Vec<&'v Value> {
 }
 
 /// What there was to see, in short.
-fn seen(case: &Value, limits: &[&Value], conditions: &Conditions<'_>) -> String {
+fn seen(case: &Value, limits: &[&Value], conditions: &Conditions) -> String {
     let mut parts = vec![text(case, "outcome").to_owned()];
     if let Some(skipped) = case["skipped"].as_str() {
         parts.push(skipped.to_owned());
     }
+    if case["outcome"] == "inconclusive" {
+        let notes = case["notes"].as_array().into_iter().flatten();
+        parts.extend(notes.filter_map(Value::as_str).take(1).map(str::to_owned));
+    }
     if conditions.seen.is_some() || limits.is_empty() {
-        let own = exchanges(case).filter(|one| text(one, "name").contains(conditions.exchange));
+        let own = exchanges(case).filter(|one| text(one, "name").contains(&conditions.exchange));
         let mut each: Vec<String> =
             own.map(|one| format!("{}: {}", text(one, "name"), text(one, "seen"))).collect();
         let more = each.len().saturating_sub(4);
@@ -211,6 +188,8 @@ mod tests {
             "cases": [
                 {"id": "W-02", "outcome": "pass", "skipped": null, "exchanges": []},
                 {"id": "W-03", "outcome": "unbounded", "skipped": null, "exchanges": []},
+                {"id": "W-10", "outcome": "inconclusive", "skipped": null, "exchanges": [],
+                    "notes": ["too few probes"]},
                 {"id": "S-15", "outcome": "pass", "skipped": null, "exchanges": [
                     {"name": "NUL", "seen": "closed"}, {"name": "tab", "seen": "400"}]},
             ],
@@ -218,37 +197,37 @@ mod tests {
     }
 
     fn judged(truth: &str) -> Row {
-        let whole = format!("expect = \"x\"\nfrom = \"measured\"\n{truth}");
+        let (case, shows) = truth.split_once(": ").unwrap();
+        let head = format!("case = \"{case}\"\nexpect = \"x\"\nfrom = \"measured\"\n");
+        let whole = format!("{head}shows = {shows}");
         toml::from_str::<Truth>(&whole).unwrap().judge(&document())
     }
 
     #[test]
     fn rows_agree_differ_or_are_not_tested() {
         for (truth, verdict) in [
-            ("case = \"W-02\"\nlimit = [58, 64]", Verdict::Agrees),
-            ("case = \"W-02\"\nlimit = [50, 60]", Verdict::Unexplained),
-            ("case = \"W-02\"\nunbounded = true", Verdict::Unexplained),
-            ("case = \"W-03\"\nunbounded = true", Verdict::Agrees),
-            ("case = \"W-03\"\nlimit = [58, 64]", Verdict::Unexplained),
-            ("case = \"S-15\"\nseen = \"400\"", Verdict::Agrees),
-            ("case = \"S-15\"\nexchange = \"NUL\"\nseen = \"400\"", Verdict::Unexplained),
-            ("case = \"S-15\"\noutcome = [\"fail\", \"pass\"]", Verdict::Agrees),
-            ("case = \"L-01\"", Verdict::NotTested),
+            ("W-02: { limit = [58, 64] }", Verdict::Agrees),
+            ("W-02: { limit = [50, 60] }", Verdict::Unexplained),
+            ("W-02: { unbounded = true }", Verdict::Unexplained),
+            ("W-03: { unbounded = true }", Verdict::Agrees),
+            ("W-03: { limit = [58, 64] }", Verdict::Unexplained),
+            ("S-15: { seen = \"400\" }", Verdict::Agrees),
+            ("S-15: { exchange = \"NUL\", seen = \"400\" }", Verdict::Unexplained),
+            ("S-15: { outcome = [\"fail\", \"pass\"] }", Verdict::Agrees),
+            ("W-10: { outcome = [\"held\"] }", Verdict::Inconclusive),
+            ("L-01: {}", Verdict::NotTested),
             (
-                "case = \"S-15\"\nseen = \"505\"\ndiffers = { why = \"y\", seen = \"closed\" }",
+                "S-15: { seen = \"505\" }\ndiffers = { why = \"y\", shows = { seen = \"closed\" } }",
                 Verdict::Explained("y".to_owned()),
             ),
             (
-                "case = \"S-15\"\nseen = \"505\"\ndiffers = { why = \"y\", seen = \"404\" }",
+                "S-15: { seen = \"505\" }\ndiffers = { why = \"y\", shows = { seen = \"404\" } }",
                 Verdict::Unexplained,
             ),
         ] {
             assert_eq!(judged(truth).verdict, verdict, "{truth}");
         }
-        assert_eq!(
-            judged("case = \"W-02\"").seen,
-            "pass; half a head: 59.5 to 60.5 seconds, closed"
-        );
-        assert!(judged("case = \"W-03\"").seen.contains("none up to 180 seconds"));
+        assert_eq!(judged("W-02: {}").seen, "pass; half a head: 59.5 to 60.5 seconds, closed");
+        assert!(judged("W-03: {}").seen.contains("none up to 180 seconds"));
     }
 }
