@@ -20,6 +20,8 @@ const NEEDS: &[(&str, &str)] = &[
     ("ip", "iproute2"),
     ("lighttpd", "lighttpd"),
     ("make", "make"),
+    // what a failure is sent again with
+    ("nc", "netcat-openbsd"),
     ("nft", "nftables"),
     ("nginx", "nginx-light"),
     ("openssl", "openssl"),

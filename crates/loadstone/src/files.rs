@@ -142,8 +142,11 @@ pub(crate) fn write_to(sink: &Sink, text: &str) -> Result<()> {
 
 /// Writes to standard output and says so when nobody takes it.
 pub(crate) fn write_stdout(text: &str) -> Result<()> {
+    write_stdout_bytes(text.as_bytes())
+}
+
+/// The same for what is no text.
+pub(crate) fn write_stdout_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .context("cannot write to standard output")
+    out.write_all(bytes).and_then(|()| out.flush()).context("cannot write to standard output")
 }

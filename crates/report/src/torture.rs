@@ -1,10 +1,12 @@
 //! What came of a torture: one line a group, then the findings with the bytes to send again, then
 //! numbers, limits and habits; as text, as a page, as JSON (`loadstone.torture/1`) and as JUnit's XML.
 
+mod again;
 pub(crate) mod costs;
 pub mod diff;
 pub(crate) mod document;
 mod dry_run;
+mod emit;
 mod explain;
 mod junit;
 mod probes;
@@ -14,8 +16,10 @@ mod text;
 pub mod waivers;
 pub(crate) mod words;
 
+pub use again::{Rejudged, ReplayRow, rejudged_text, replay_text, shrunk_text};
 pub use document::{Document, json, read};
 pub use dry_run::{DryRun, dry_run};
+pub use emit::{Form, capture, emit};
 pub use explain::{explain, list};
 pub use junit::junit;
 pub use probes::{PROBES_HEAD, probe_line, probes_csv};

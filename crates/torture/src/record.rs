@@ -69,6 +69,14 @@ impl Transcript {
         }
     }
 
+    /// Where it went; `None` for a Unix socket.
+    pub fn server(&self) -> Option<std::net::SocketAddr> {
+        match self.script.peer {
+            Peer::Tcp(address) => Some(address),
+            Peer::Unix(_) => None,
+        }
+    }
+
     /// The bytes of the script, pauses left out.
     pub fn bytes(&self) -> Vec<u8> {
         sent(&self.script.steps)

@@ -1,6 +1,7 @@
 //! The options of `torture`.
 
 use super::outputs::each_its_own;
+use super::torture_again::{EmitArgs, ReplayArgs, ShrinkArgs};
 use super::torture_safety::{AuditAsk, ProveArgs, TortureSafety};
 use super::{Sink, UsageError, parse};
 use clap::{Args, Subcommand};
@@ -14,7 +15,7 @@ use url::Url;
 /// is asked for where a case presses, and a public server has to publish a proof of permission.
 #[derive(Args, Clone, Debug)]
 #[command(
-    override_usage = "loadstone torture [OPTIONS] URL\n       loadstone torture list|explain ID|diff A.json B.json\n       loadstone torture prove URL|audit verify|audit show",
+    override_usage = "loadstone torture [OPTIONS] URL\n       loadstone torture list|explain ID|diff A.json B.json\n       loadstone torture prove URL|audit verify|audit show\n       loadstone torture replay|judge|shrink|emit DIR",
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
@@ -158,6 +159,18 @@ pub(crate) enum TortureAsk {
         #[command(subcommand)]
         ask: AuditAsk,
     },
+    /// Send what failed again, and say whether it is fixed
+    Replay(ReplayArgs),
+    /// Judge the kept conversations by the rules of this program, and send nothing
+    Judge {
+        /// A run directory
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
+    /// Search for the fewest bytes that fail in the same way
+    Shrink(ShrinkArgs),
+    /// Print failures in a form that needs no Loadstone
+    Emit(EmitArgs),
 }
 
 /// Two results, and where their difference goes.

@@ -5,12 +5,17 @@ mod audit_command;
 mod choice;
 mod diff;
 mod directory;
+mod emit;
+mod evidence;
 mod key;
 mod outputs;
 mod outside;
 mod permit;
 mod progress;
 mod prove;
+mod rejudge;
+mod replay;
+mod shrink;
 mod sources;
 mod target;
 mod waivers;
@@ -39,6 +44,10 @@ pub(crate) fn torture(args: &TortureArgs) -> Result<Code, Failure> {
         (Some(TortureAsk::Diff(args)), _) => diff::diff(args),
         (Some(TortureAsk::Prove(args)), _) => prove::prove(args),
         (Some(TortureAsk::Audit { ask }), _) => audit_command::audit(ask),
+        (Some(TortureAsk::Replay(args)), _) => replay::replay(args, &cases),
+        (Some(TortureAsk::Judge { folder }), _) => rejudge::rejudge(folder, &cases),
+        (Some(TortureAsk::Shrink(args)), _) => shrink::shrink(args, &cases),
+        (Some(TortureAsk::Emit(args)), _) => emit::emit(args),
         (None, Some(url)) => {
             let waivers = waivers::read(&args.outputs, &cases)?;
             run(args, url, choice::cases(cases, &args.what)?, &waivers)

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// Names in a folder, in their order.
-fn names(folder: &Path) -> Vec<String> {
+pub(crate) fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -17,7 +17,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 /// A run against a server that fails, and its directory.
-fn recorded(server: &Scripted, only: &str) -> (TempDir, PathBuf) {
+pub(crate) fn recorded(server: &Scripted, only: &str) -> (TempDir, PathBuf) {
     let parent = tempfile::tempdir().unwrap();
     let out = parent.path().to_str().unwrap();
     run(&["torture", "--quick", "--only", only, "--out", out, &server.url("/")]).expect(&[1]);
@@ -51,6 +51,10 @@ fn the_evidence_of_a_run_is_kept() {
     let one = root.join("failures").join(&failures[0]);
     let bytes = fs::read(one.join("bytes.bin")).unwrap();
     assert!(bytes.windows(3).any(|three| three == b"%00"), "{}", bytes.escape_ascii());
+    let files = names(&one);
+    for name in ["README", "bytes.bin", "case.toml", "repro.pcap", "repro.sh", "wire.lsw"] {
+        assert!(files.iter().any(|file| file == name), "{name} of {files:?}");
+    }
     assert!(fs::read_to_string(one.join("README")).unwrap().contains("failed in 3 of 3 tries"));
     assert!(fs::read_to_string(one.join("case.toml")).unwrap().starts_with("id = \"F-09\""));
     let shrunk = failures.iter().map(|name| root.join("failures").join(name).join("shrunk.bin"));
@@ -101,4 +105,94 @@ fn a_full_disk_is_said_once_and_the_run_goes_on() {
     let root = parent.path().join(&names(parent.path())[0]);
     let unfinished = fs::read_to_string(root.join("run.json")).unwrap();
     assert!(unfinished.contains("\"end\": null"), "{unfinished}");
+}
+
+#[test]
+fn a_failure_is_sent_again_and_is_fixed_once_it_is() {
+    let server = Scripted::failing_on_nul();
+    let (_parent, root) = recorded(&server, "F-09");
+    let root = root.to_str().unwrap();
+    let ran = run(&["torture", "replay", "--timing", "asap", root]).expect(&[1]);
+    assert!(ran.stdout.contains("still failing") && ran.stdout.contains("3 of 3; 500"), "{ran:?}");
+    let site = Site::start(&[("range", "none")]);
+    let fixed = run(&["torture", "replay", "--times", "1", "--to", &site.url("/page"), root]);
+    let said = fixed.expect(&[0]).stdout;
+    assert!(said.contains("fixed") && !said.contains("failing"), "{said}");
+    let judged = run(&["torture", "judge", root]).expect(&[1]);
+    assert!(judged.stdout.contains("as before, 0 otherwise."), "{judged:?}");
+    drop(server);
+    let gone = run(&["torture", "replay", root]).expect(&[3]);
+    assert!(gone.stdout.contains("nothing was sent") && gone.stdout.contains("no connection"));
+}
+
+#[test]
+fn a_newer_rule_judges_anew_and_a_failure_keeps_its_own() {
+    let server = Scripted::failing_on_nul();
+    let (_parent, root) = recorded(&server, "S-02");
+    let failures = root.join("failures");
+    let one = failures.join(&names(&failures)[0]);
+    // as if it had been kept by an older program, with a rule of its time
+    let change = |path: &Path, from: &str, to: &str| {
+        let text = fs::read_to_string(path).unwrap();
+        assert!(text.contains(from), "{text}");
+        fs::write(path, text.replace(from, to)).unwrap();
+    };
+    change(&one.join("case.toml"), "version = 1", "version = 7");
+    change(&one.join("case.toml"), "accept = [\"400\"]", "accept = [\"200\"]");
+    change(&one.join("wire.lsw"), "loadstone 0", "loadstone 9");
+    let ran = run(&["torture", "replay", one.to_str().unwrap()]).expect(&[0]);
+    let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["1 fixed", "S-02 was version 7 and is 1 in this program", "kept by loadstone 9"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let wires = root.join("wire");
+    for name in names(&wires) {
+        change(&wires.join(name), "outcome fail", "outcome pass");
+    }
+    let judged = run(&["torture", "judge", root.to_str().unwrap()]).expect(&[1]);
+    assert!(
+        judged.stdout.contains("S-02 equal") && judged.stdout.contains("pass → fail"),
+        "{judged:?}"
+    );
+}
+
+#[test]
+fn a_kept_failure_is_shrunk_afterwards() {
+    let server = Scripted::failing_on_nul();
+    let (_parent, root) = recorded(&server, "F-09");
+    let failures = root.join("failures");
+    let one = failures.join(&names(&failures)[0]);
+    for name in ["shrunk.bin", "shrunk.lsw"] {
+        fs::remove_file(one.join(name)).ok();
+    }
+    let path = one.to_str().unwrap();
+    let none = run(&["torture", "emit", "--as", "nc", "--shrunk", path]).expect(&[2]);
+    assert!(none.stderr.contains("was not shrunk"), "{none:?}");
+    let ran = run(&["torture", "shrink", path]).expect(&[0]);
+    assert!(ran.stdout.contains("1 failure shrunk: 1 cause"), "{ran:?}");
+    assert_eq!(fs::read(one.join("shrunk.bin")).unwrap(), b"%00\r\n\r\n");
+    let line = run(&["torture", "emit", "--as", "nc", "--shrunk", path]).expect(&[0]).stdout;
+    assert!(line.starts_with("printf '%%00\\r\\n\\r\\n' | nc -w 5 127.0.0.1 "), "{line}");
+}
+
+#[test]
+fn what_cannot_be_replayed_is_said() {
+    let empty = tempfile::tempdir().unwrap();
+    let path = empty.path().to_str().unwrap();
+    for command in ["replay", "shrink"] {
+        let ran = run(&["torture", command, path]).expect(&[3]);
+        assert!(ran.stderr.contains("has no failures"), "{ran:?}");
+    }
+    assert!(run(&["torture", "judge", path]).expect(&[3]).stderr.contains("has no transcripts"));
+    let gone = run(&["torture", "replay", "/nowhere"]).expect(&[2]);
+    assert!(gone.stderr.contains("cannot read the folder /nowhere"), "{gone:?}");
+    let damaged = empty.path().join("wire.lsw");
+    fs::write(&damaged, "loadstone.wire/1\ncase S-01 one 1\n").unwrap();
+    let ran = run(&["torture", "replay", path]).expect(&[2]);
+    assert!(ran.stderr.contains("wire.lsw: line 2: \"one\" is no number"), "{ran:?}");
+    let server = Scripted::failing_on_nul();
+    let (_parent, root) = recorded(&server, "S-02");
+    let ran =
+        run(&["torture", "replay", "--to", "http://169.254.169.254/", root.to_str().unwrap()]);
+    ran.expect(&[2]);
 }

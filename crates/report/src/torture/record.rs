@@ -169,12 +169,12 @@ pub fn failure_text(kept: &Transcript, exchange: &ExchangeResult) -> String {
 }
 
 /// What lies in the folder of a failure.
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 7] = [
     ("bytes.bin", "the bytes that were sent, pauses left out"),
     ("wire.lsw", "the conversation: what was sent and what came back, and when, as text"),
     ("case.toml", "the case: what is right, and the text that says so"),
-    (
-        "shrunk.bin",
-        "the fewest bytes that fail in the same way, where they were searched for; shrunk.lsw is their conversation",
-    ),
+    ("repro.sh", "a script that sends them with nc or openssl, where those can"),
+    ("repro.pcap", "what was said, in made-up packets, for Wireshark"),
+    ("shrunk.bin", "the fewest bytes that fail in the same way, where they were searched for"),
+    ("shrunk.lsw", "the conversation with those"),
 ];

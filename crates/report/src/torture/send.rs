@@ -53,7 +53,7 @@ pub(crate) fn shell_line(target: &str, bytes: &[u8]) -> Option<String> {
         "https" => format!("openssl s_client -quiet -connect {host}:{port}"),
         _ => format!("nc {host} {port}"),
     };
-    Some(format!("printf '{}' | {to}", quoted(bytes)))
+    Some(format!("printf '{}' | {to}", printf_quoted(bytes)))
 }
 
 /// A word of a shell line, in quotes where it needs them.
@@ -66,7 +66,7 @@ pub(crate) fn word(text: &str) -> String {
 }
 
 /// For printf(1) between single quotes: octal escapes, which every shell knows.
-fn quoted(bytes: &[u8]) -> String {
+pub(super) fn printf_quoted(bytes: &[u8]) -> String {
     let mut out = String::new();
     for byte in bytes {
         match byte {

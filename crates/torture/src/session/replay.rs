@@ -141,9 +141,14 @@ fn kind(kept: &Transcript) -> Kind {
     if judged.outcome.is_well() { Kind::Lost } else { Kind::of(&kept.talk, &kept.plain) }
 }
 
-/// The script, for the server that is tested now.
+/// The script, for the server that is tested now: its page is what the follow-up asks for.
 fn again(target: &Target, script: &Script) -> Script {
-    Script { peer: target.peer.clone(), tls_name: target.tls_name.clone(), ..script.clone() }
+    Script {
+        peer: target.peer.clone(),
+        tls_name: target.tls_name.clone(),
+        follow_up: script.follow_up.as_ref().map(|_| super::habits::plain_request(target, "")),
+        ..script.clone()
+    }
 }
 
 impl Runner<'_> {

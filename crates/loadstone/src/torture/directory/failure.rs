@@ -1,6 +1,7 @@
 //! The folder of one failure: what was sent, to be sent again with this program or without it.
 
 use anyhow::{Context, Result};
+use report::torture::Form;
 use std::fs;
 use std::path::{Path, PathBuf};
 use torture::record::{self, Transcript, digest};
@@ -45,6 +46,12 @@ fn fill(
     fs::write(folder.join("wire.lsw"), record::write(transcript))?;
     if let Some(case) = torture::catalogue::source(&transcript.case) {
         fs::write(folder.join("case.toml"), case)?;
+    }
+    if let Ok(script) = report::torture::emit(transcript, Form::Sh) {
+        fs::write(folder.join("repro.sh"), script)?;
+    }
+    if let Ok(capture) = report::torture::capture(&[transcript]) {
+        fs::write(folder.join("repro.pcap"), capture)?;
     }
     fs::write(folder.join("README"), report::torture::failure_text(transcript, exchange))?;
     Ok(())

@@ -1,0 +1,47 @@
+//! `loadstone torture emit`: failures in a form that needs no Loadstone.
+
+use super::evidence;
+use super::print;
+use crate::args::EmitArgs;
+use crate::exit::{Code, Failure};
+use crate::files;
+use report::torture::{Form, capture};
+use std::path::{Path, PathBuf};
+use torture::record::Transcript;
+
+/// # Errors
+/// What cannot be read, and the first failure that the form cannot say.
+pub(super) fn emit(args: &EmitArgs) -> Result<Code, Failure> {
+    let folders = evidence::folders(&args.folder)?;
+    let kept = folders
+        .iter()
+        .map(|folder| evidence::transcript(&file(folder, args.shrunk)?))
+        .collect::<Result<Vec<Transcript>, Failure>>()?;
+    let form = match args.form.as_str() {
+        "sh" => Form::Sh,
+        "curl" => Form::Curl,
+        "nc" => Form::Nc,
+        "rust-test" => Form::RustTest,
+        _ => {
+            let all: Vec<&Transcript> = kept.iter().collect();
+            let bytes = capture(&all).map_err(Failure::usage)?;
+            files::write_stdout_bytes(&bytes).map_err(|error| Failure::not_written(&error))?;
+            return Ok(Code::Done);
+        }
+    };
+    let each = kept.iter().map(|one| report::torture::emit(one, form));
+    let texts = each.collect::<Result<Vec<String>, String>>().map_err(Failure::usage)?;
+    print(&texts.join("\n"))
+}
+
+/// The transcript of the failure, or of what it was shrunk to.
+fn file(folder: &Path, shrunk: bool) -> Result<PathBuf, Failure> {
+    let path = folder.join(if shrunk { "shrunk.lsw" } else { "wire.lsw" });
+    if shrunk && !path.is_file() {
+        let folder = folder.display();
+        return Err(Failure::usage(format!(
+            "{folder} was not shrunk: loadstone torture shrink {folder} does that"
+        )));
+    }
+    Ok(path)
+}

@@ -1,0 +1,187 @@
+//! Kept failures, found and read; and the server that they are sent to again.
+
+use super::audit::{Audit, Writer};
+use super::permit::{self, Permit};
+use super::target::{self, Reached};
+use super::world::Sockets;
+use crate::args::AgainArgs;
+use crate::exit::{Code, Failure};
+use anyhow::Context;
+use std::cell::RefCell;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use torture::case::Case;
+use torture::record::{self, TRANSCRIPT_MAX, Transcript};
+use torture::session::{self, RunResult};
+use units::quoted;
+use url::Url;
+
+/// Transcripts of one folder that are read.
+const TRANSCRIPTS_MAX: usize = 20_000;
+/// Characters of a version that are shown.
+const VERSION_MAX: usize = 40;
+/// Bytes of a case's file.
+const CASE_MAX: u64 = 1 << 20;
+
+/// Folders of failures: of a run, of its `failures`, or the one that is named.
+///
+/// # Errors
+/// There is none.
+pub(super) fn folders(named: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if named.join("wire.lsw").is_file() {
+        return Ok(vec![named.to_owned()]);
+    }
+    let below = named.join("failures");
+    let folder = if below.is_dir() { below.as_path() } else { named };
+    let mut found = entries(folder)?;
+    found.retain(|path| path.join("wire.lsw").is_file());
+    if found.is_empty() {
+        let text = format!("{} has no failures: there is nothing to send again", named.display());
+        return Err(Failure { code: Code::NoConnection, text });
+    }
+    Ok(found)
+}
+
+/// What is in a folder, in the order of names.
+pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let read = fs::read_dir(folder)
+        .with_context(|| format!("cannot read the folder {}", folder.display()))?;
+    let mut found: Vec<PathBuf> = read
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .take(TRANSCRIPTS_MAX)
+        .collect();
+    found.sort();
+    Ok(found)
+}
+
+/// # Errors
+/// The file, its line, and what is wrong with it.
+pub(super) fn transcript(path: &Path) -> Result<Transcript, Failure> {
+    let text = text(path, TRANSCRIPT_MAX as u64)?;
+    record::read(&text).map_err(|why| Failure::usage(format!("{}: {why}", path.display())))
+}
+
+fn text(path: &Path, most: u64) -> Result<String, Failure> {
+    let size = fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?.len();
+    if size > most {
+        let text = format!("{} is longer than {}", path.display(), units::show::bytes(most));
+        return Err(Failure::usage(text));
+    }
+    Ok(fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?)
+}
+
+/// A failure that is to be sent again.
+pub(super) struct Kept {
+    pub(super) folder: PathBuf,
+    pub(super) failure: session::Failure,
+    /// What is worth a word: of other versions.
+    pub(super) notes: Vec<String>,
+}
+
+/// Reads failures, each with the case that it was judged by: results of different versions of a case
+/// are never compared.
+///
+/// # Errors
+/// What cannot be read.
+pub(super) fn read(folders: &[PathBuf], cases: &[Case]) -> Result<Vec<Kept>, Failure> {
+    folders.iter().map(|folder| read_one(folder, cases)).collect()
+}
+
+fn read_one(folder: &Path, cases: &[Case]) -> Result<Kept, Failure> {
+    let transcript = transcript(&folder.join("wire.lsw"))?;
+    let id = &transcript.case;
+    let own = folder.join("case.toml");
+    let present = cases.iter().find(|case| case.id == *id);
+    let mut notes = Vec::new();
+    let case = if own.is_file() {
+        let name = own.display().to_string();
+        torture::case::read_case(&name, &text(&own, CASE_MAX)?).map_err(Failure::usage)?
+    } else {
+        let known = present.cloned();
+        known.ok_or_else(|| Failure::usage(format!("{} is no case of this program", quoted(id))))?
+    };
+    match present {
+        Some(now) if now.version != case.version => notes.push(format!(
+            "{id} was version {} and is {} in this program: judged by version {}, with which it was \
+             kept",
+            case.version, now.version, case.version
+        )),
+        Some(_) => {}
+        None => notes.push(format!("{id} is no case of this program: judged as it was kept")),
+    }
+    let ours = env!("CARGO_PKG_VERSION");
+    if transcript.loadstone != ours {
+        notes.push(format!(
+            "kept by loadstone {}, this is {ours}: the bytes are those of then, the judgement is this \
+             program's",
+            report::printable(&transcript.loadstone, VERSION_MAX)
+        ));
+    }
+    Ok(Kept { folder: folder.to_owned(), failure: session::Failure { transcript, case }, notes })
+}
+
+/// The server, permitted, and the way there.
+pub(super) struct Scene {
+    pub(super) url: Url,
+    pub(super) reached: Reached,
+    pub(super) sockets: Sockets,
+    audit: Option<Rc<RefCell<Audit>>>,
+    /// One run at a time presses on what is not this machine.
+    _alone: Option<File>,
+}
+
+impl Scene {
+    /// Hears of everything for the audit log, where there is one.
+    pub(super) fn writer(&self) -> Option<Writer> {
+        self.audit.clone().map(Writer)
+    }
+
+    /// The last line of the audit log.
+    pub(super) fn end(&self, ended_early: Option<String>, code: Code) {
+        if let Some(audit) = &self.audit {
+            let interrupted = code == Code::Interrupted;
+            let result = RunResult { ended_early, interrupted, ..RunResult::default() };
+            audit.borrow_mut().end(&result, code as u8);
+        }
+    }
+}
+
+/// The server that is named, or that of the failures; the rules are those of a run.
+///
+/// # Errors
+/// Failures of several servers; a server that may not be tortured.
+pub(super) fn scene(args: &AgainArgs, kept: &[Kept]) -> Result<Scene, Failure> {
+    let url = match &args.to {
+        Some(url) => url.clone(),
+        None => of_run(kept)?,
+    };
+    let run = args.run(&url);
+    let run = run.map_err(|error| Failure::usage(format!("the kept target: {error}")))?;
+    let mut cases: Vec<Case> = Vec::new();
+    for one in kept {
+        if !cases.iter().any(|case| case.id == one.failure.case.id) {
+            cases.push(one.failure.case.clone());
+        }
+    }
+    let reached = target::reach(&run, &url)?;
+    let Permit { governor, outside, audit, alone } = permit::permit(&run, &url, &reached, &cases)?;
+    let sockets = Sockets::new(target::tls_for(&run, &url)?, governor, outside)
+        .map_err(|error| Failure::usage(format!("cannot wait for sockets: {error}")))?;
+    Ok(Scene { url, reached, sockets, audit, _alone: alone })
+}
+
+fn of_run(kept: &[Kept]) -> Result<Url, Failure> {
+    let mut targets: Vec<&str> =
+        kept.iter().map(|one| one.failure.transcript.target.as_str()).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    let [target] = targets[..] else {
+        return Err(Failure::usage(
+            "these failures are of several servers: name one with --to, or replay them one by one",
+        ));
+    };
+    Url::parse(target).map_err(|error| {
+        Failure::usage(format!("the kept target {} is no URL: {error}", quoted(target)))
+    })
+}

@@ -1,0 +1,52 @@
+//! `loadstone torture judge`: what was kept, judged by the rules of this program; nothing is sent.
+
+use super::evidence;
+use super::print;
+use crate::exit::{Code, Failure};
+use report::torture::{Rejudged, rejudged_text};
+use std::path::{Path, PathBuf};
+use torture::case::Case;
+use torture::judge;
+
+/// # Errors
+/// What cannot be read, and a folder without transcripts.
+pub(super) fn rejudge(folder: &Path, cases: &[Case]) -> Result<Code, Failure> {
+    let mut rows = Vec::new();
+    for path in transcripts(folder)? {
+        let kept = evidence::transcript(&path)?;
+        let case = cases.iter().find(|case| case.id == kept.case);
+        let now = case
+            .and_then(|case| judge::again(case, &kept.name, &kept.script, &kept.talk, &kept.plain));
+        rows.push(Rejudged {
+            case: kept.case,
+            name: kept.name,
+            versions: (kept.version, case.map(|case| case.version)),
+            then: kept.judgement,
+            now,
+        });
+    }
+    print(&rejudged_text(&rows))?;
+    let judged = rows.iter().filter_map(|row| row.now.as_ref());
+    let bad = judged.clone().any(|judgement| judgement.outcome.is_finding());
+    Ok(match (judged.count(), bad) {
+        (0, _) => Code::NoConnection,
+        (_, true) => Code::Missed,
+        (_, false) => Code::Done,
+    })
+}
+
+/// Of a run, or of one failure.
+fn transcripts(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let one = folder.join("wire.lsw");
+    if one.is_file() {
+        return Ok(vec![one]);
+    }
+    let wire = folder.join("wire");
+    let mut found = if wire.is_dir() { evidence::entries(&wire)? } else { Vec::new() };
+    found.retain(|path| path.extension().is_some_and(|kind| kind == "lsw"));
+    if found.is_empty() {
+        let text = format!("{} has no transcripts: name a run directory", folder.display());
+        return Err(Failure { code: Code::NoConnection, text });
+    }
+    Ok(found)
+}

@@ -1,0 +1,58 @@
+//! `loadstone torture replay`: what failed, sent again.
+
+use super::evidence;
+use super::print;
+use crate::args::ReplayArgs;
+use crate::exit::{Code, Failure};
+use report::torture::{ReplayRow, replay_text};
+use torture::case::Case;
+use torture::session::{self, ReplayResult, Settings, Timing, Verdict, Watcher, Watchers};
+
+/// # Errors
+/// What cannot be read; a server that may not be tortured.
+pub(super) fn replay(args: &ReplayArgs, cases: &[Case]) -> Result<Code, Failure> {
+    let folders = evidence::folders(&args.again.folder)?;
+    let kept = evidence::read(&folders, cases)?;
+    let mut scene = evidence::scene(&args.again, &kept)?;
+    let timing = if args.timing == "asap" { Timing::Asap } else { Timing::Kept };
+    let failures: Vec<session::Failure> = kept.iter().map(|one| one.failure.clone()).collect();
+    let mut writer = scene.writer();
+    let mut watchers = Watchers::default();
+    watchers.0.extend(writer.iter_mut().map(|one| one as &mut dyn Watcher));
+    let result = session::replay(
+        &scene.reached.target,
+        &Settings::default(),
+        &failures,
+        (args.times, timing),
+        &mut scene.sockets,
+        &mut watchers,
+    );
+    let code = exit_code(&result);
+    scene.end(result.ended_early.clone(), code);
+    let mut notes: Vec<String> = kept.iter().flat_map(|one| one.notes.clone()).collect();
+    notes.sort();
+    notes.dedup();
+    let rows: Vec<ReplayRow<'_>> = kept
+        .iter()
+        .zip(&result.rows)
+        .map(|(one, row)| ReplayRow {
+            folder: one.folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            name: &one.failure.transcript.name,
+            row,
+        })
+        .collect();
+    print(&replay_text(scene.url.as_str(), scene.reached.class, &rows, &notes, &result))?;
+    Ok(code)
+}
+
+fn exit_code(result: &ReplayResult) -> Code {
+    let is = |verdict: Verdict| result.rows.iter().any(|row| row.verdict == verdict);
+    match result {
+        ReplayResult { interrupted: true, .. } => Code::Interrupted,
+        ReplayResult { rows, .. } if rows.is_empty() => Code::NoConnection,
+        ReplayResult { ended_early: Some(_), .. } => Code::Invalid,
+        _ if is(Verdict::Failing) || is(Verdict::Flaky) => Code::Missed,
+        _ if is(Verdict::Unlearned) => Code::NoConnection,
+        _ => Code::Done,
+    }
+}

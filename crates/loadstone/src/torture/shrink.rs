@@ -1,0 +1,111 @@
+//! `loadstone torture shrink`: the fewest bytes of a kept failure that fail in the same way.
+
+use super::evidence::{self, Kept};
+use super::print;
+use crate::args::ShrinkArgs;
+use crate::exit::{Code, Failure};
+use crate::files;
+use report::torture::shrunk_text;
+use std::path::Path;
+use torture::case::Case;
+use torture::judge::Plain;
+use torture::record::{self, Run, Transcript};
+use torture::safety::Class;
+use torture::session::{self, Execution, Settings, Shrunk, Watcher, Watchers, World};
+use torture::shrink::Budget;
+
+/// # Errors
+/// What cannot be read or written; a server that may not be tortured; one of somebody else.
+pub(super) fn shrink(args: &ShrinkArgs, cases: &[Case]) -> Result<Code, Failure> {
+    let folders = evidence::folders(&args.again.folder)?;
+    let mut kept = evidence::read(&folders, cases)?;
+    kept.retain(is_random);
+    if kept.is_empty() {
+        return Err(Failure {
+            code: Code::NoConnection,
+            text:
+                "there is nothing to shrink: only random data and what made a server fail are, and \
+                   the other cases are as short as they can be"
+                    .to_owned(),
+        });
+    }
+    let mut scene = evidence::scene(&args.again, &kept)?;
+    let url = &scene.url;
+    if !matches!(scene.reached.class, Class::Local | Class::Private) {
+        return Err(Failure::usage(format!(
+            "{url} is not local: shrinking sends what fails again and again, which is not for public \
+             servers"
+        )));
+    }
+    let search = Some(Budget { executions: args.executions, span: args.time });
+    let settings = Settings { search, ..Settings::default() };
+    let zero_unix_ns = (crate::wall_clock::unix_seconds() * 1e9) as u64;
+    let mut writer = Writer {
+        run: Run {
+            loadstone: env!("CARGO_PKG_VERSION").to_owned(),
+            target: url.to_string(),
+            zero_unix_ns: zero_unix_ns.saturating_sub(scene.sockets.now().0),
+            plain: Plain::default(),
+        },
+        kept: &kept,
+        done: Ok(()),
+    };
+    let failures: Vec<session::Failure> = kept.iter().map(|one| one.failure.clone()).collect();
+    let mut log = scene.writer();
+    let mut watchers = Watchers(vec![&mut writer]);
+    watchers.0.extend(log.iter_mut().map(|one| one as &mut dyn Watcher));
+    let (target, sockets) = (&scene.reached.target, &mut scene.sockets);
+    let found = session::shrink_failures(target, &settings, &failures, sockets, &mut watchers);
+    drop(watchers);
+    let code = match &found {
+        _ if crate::signals::caught() > 0 => Code::Interrupted,
+        Ok(found) if found.iter().any(Option::is_some) => Code::Done,
+        _ => Code::NoConnection,
+    };
+    scene.end(found.as_ref().err().cloned(), code);
+    let found = found.map_err(|text| Failure { code: Code::NoConnection, text })?;
+    let written = writer.done.map_err(|error| Failure::not_written(&error));
+    let names: Vec<String> = kept
+        .iter()
+        .map(|one| one.folder.file_name().unwrap_or_default().to_string_lossy().into_owned())
+        .collect();
+    print(&shrunk_text(&names, &found))?;
+    written?;
+    Ok(code)
+}
+
+/// Random data, or what was accused of making the server fail.
+fn is_random(kept: &Kept) -> bool {
+    kept.failure.case.fuzz.is_some() || kept.failure.transcript.name.starts_with("culprit: ")
+}
+
+/// Writes what is left into the folder of the failure.
+struct Writer<'k> {
+    run: Run,
+    kept: &'k [Kept],
+    done: anyhow::Result<()>,
+}
+
+impl Watcher for Writer<'_> {
+    fn ready(&mut self, plain: &Plain) {
+        self.run.plain = plain.clone();
+    }
+
+    fn shrunk(&mut self, shrunk: &Shrunk, execution: &Execution<'_>) {
+        let own = |one: &&Kept| {
+            let transcript = &one.failure.transcript;
+            transcript.case == shrunk.case && transcript.name == shrunk.name
+        };
+        let Some(kept) = self.kept.iter().find(own) else { return };
+        if self.done.is_ok() {
+            let transcript = record::write(&Transcript::of(&self.run, execution));
+            self.done = write(&kept.folder, &transcript, &shrunk.bytes());
+        }
+    }
+}
+
+fn write(folder: &Path, transcript: &str, bytes: &[u8]) -> anyhow::Result<()> {
+    files::write_whole(&folder.join("shrunk.lsw"), transcript)?;
+    host::state::store_atomic(&folder.join("shrunk.bin"), bytes)?;
+    Ok(())
+}

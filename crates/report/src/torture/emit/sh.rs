@@ -1,0 +1,111 @@
+//! Shell: printf, head, tr and sleep, into nc or openssl.
+
+use super::{account, only_bytes, place};
+use crate::torture::send::printf_quoted;
+use torture::case::Awaited;
+use torture::record::Transcript;
+use torture::talk::Move;
+use units::Nanos;
+
+/// Bytes of one printf.
+const PIECE: usize = 500;
+/// Equal bytes in a row that head and tr make.
+const RUN_MIN: usize = 256;
+/// How long nc waits for more, beyond the longest pause: seconds.
+const PATIENCE_S: u64 = 5;
+
+/// A script that sends the bytes with their pauses.
+pub(super) fn script(kept: &Transcript) -> Result<String, String> {
+    let (host, port) = place(kept)?;
+    let mut body = String::new();
+    let mut last = Last::Waits;
+    for (index, step) in kept.script.steps.iter().enumerate() {
+        let more = kept.script.steps[index + 1..].iter().any(|step| matches!(step, Move::Send(_)));
+        match step {
+            Move::Send(bytes) => pieces(&mut body, bytes),
+            Move::Pause(span) if more => body.push_str(&format!("sleep {}\n", seconds(*span))),
+            Move::Await(Awaited::Interim | Awaited::Answer) if more => {
+                body.push_str("# time for an answer\nsleep 1\n");
+            }
+            Move::Pause(_) | Move::Await(_) => {}
+            Move::HalfClose if !more => last = Last::Ends,
+            Move::Close if !more => last = Last::Leaves,
+            _ => return Err("nc can neither reset nor stop reading: take --as pcap".to_owned()),
+        }
+    }
+    let mut out = String::from("#!/bin/sh\n");
+    account(kept).iter().for_each(|line| out.push_str(&format!("# {line}\n")));
+    out.push_str("# usage: sh repro.sh [HOST [PORT]]\n");
+    out.push_str(&format!("host=${{1:-{host}}} port=${{2:-{port}}}\n"));
+    out.push_str("{\n");
+    out.push_str(&body);
+    let patience = PATIENCE_S + longest_pause(kept).0.div_ceil(1_000_000_000);
+    out.push_str(&format!("}} | {}\n", receiver(kept, last, patience)));
+    Ok(out)
+}
+
+/// What happens once everything is sent.
+#[derive(Clone, Copy)]
+enum Last {
+    Waits,
+    /// FIN from us, and what comes is read.
+    Ends,
+    Leaves,
+}
+
+fn receiver(kept: &Transcript, last: Last, patience: u64) -> String {
+    match (&kept.script.tls_name, last) {
+        (Some(name), _) => {
+            let name = crate::torture::send::word(name);
+            format!("openssl s_client -quiet -servername {name} -connect \"$host:$port\"")
+        }
+        (None, Last::Waits) => format!("nc -w {patience} \"$host\" \"$port\""),
+        (None, Last::Ends) => format!("nc -N -w {patience} \"$host\" \"$port\""),
+        (None, Last::Leaves) => "nc -q 0 \"$host\" \"$port\"".to_owned(),
+    }
+}
+
+fn longest_pause(kept: &Transcript) -> Nanos {
+    let pauses = kept.script.steps.iter().filter_map(|step| match step {
+        Move::Pause(span) => Some(*span),
+        _ => None,
+    });
+    pauses.max().unwrap_or_default()
+}
+
+/// One line that sends the bytes.
+pub(super) fn line(kept: &Transcript) -> Result<String, String> {
+    let bytes = only_bytes(kept)?;
+    let (host, port) = place(kept)?;
+    if kept.script.tls_name.is_some() {
+        return Err("nc speaks no TLS: take --as sh, which takes openssl".to_owned());
+    }
+    Ok(format!("printf '{}' | nc -w {PATIENCE_S} {host} {port}\n", printf_quoted(&bytes)))
+}
+
+/// Commands that print these bytes.
+fn pieces(out: &mut String, bytes: &[u8]) {
+    let mut rest = bytes;
+    while let Some(&first) = rest.first() {
+        let run = rest.iter().take_while(|byte| **byte == first).count();
+        if run >= RUN_MIN {
+            out.push_str(&format!("head -c {run} /dev/zero | tr '\\000' '\\{first:03o}'\n"));
+            rest = &rest[run..];
+            continue;
+        }
+        let mut end = rest.len().min(PIECE);
+        // up to where the next long run begins
+        let starts = (1..end).find(|at| {
+            rest[*at..].len() >= RUN_MIN
+                && rest[*at..][..RUN_MIN].iter().all(|byte| *byte == rest[*at])
+        });
+        end = starts.unwrap_or(end);
+        out.push_str(&format!("printf '{}'\n", printf_quoted(&rest[..end])));
+        rest = &rest[end..];
+    }
+}
+
+fn seconds(span: Nanos) -> String {
+    let text = format!("{:.3}", span.as_secs_f64());
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
