@@ -11,6 +11,7 @@ mod support;
 mod client;
 mod nothing;
 mod range;
+mod tls;
 
 use serde_json::Value;
 use std::io::{Read, Write};

@@ -380,10 +380,11 @@ impl CostRow {
     }
 }
 
-const UNITS: [Unit; 8] = [
+const UNITS: [Unit; 9] = [
     Unit::Bytes,
     Unit::Fields,
     Unit::Seconds,
+    Unit::Spent,
     Unit::Connections,
     Unit::Requests,
     Unit::PerSecond,
@@ -396,6 +397,7 @@ fn unit_id(unit: Unit) -> &'static str {
         Unit::Bytes => "bytes",
         Unit::Fields => "fields",
         Unit::Seconds => "seconds",
+        Unit::Spent => "spent_seconds",
         Unit::Connections => "connections",
         Unit::Requests => "requests",
         Unit::PerSecond => "per_second",

@@ -140,7 +140,8 @@ pub(crate) fn afterwards(recovery: Option<Nanos>) -> String {
 /// `8,190 B`, `60.0 s to 60.5 s`, `over 180 s`.
 pub(crate) fn measure(measure: &Measure) -> String {
     let one = |value: f64| amount(value, measure.unit);
-    let whole = !matches!(measure.unit, Unit::Seconds | Unit::PerSecond | Unit::Ratio);
+    let whole =
+        !matches!(measure.unit, Unit::Seconds | Unit::Spent | Unit::PerSecond | Unit::Ratio);
     match (measure.low, measure.high) {
         // the largest that was taken and the smallest that was not are neighbours
         (Some(low), Some(high)) if whole && high - low <= 1.0 => one(low),
@@ -165,7 +166,7 @@ fn amount(value: f64, unit: Unit) -> String {
         Unit::Connections => counted(whole, "connection"),
         Unit::Requests => counted(whole, "request"),
         Unit::Count => show::count(whole),
-        Unit::Seconds => seconds(value),
+        Unit::Seconds | Unit::Spent => seconds(value),
         Unit::PerSecond => show::rate(value),
         Unit::Ratio => figure(value),
     }
@@ -245,7 +246,11 @@ pub(crate) fn not_ruled_out(report: &Report) -> Vec<String> {
     let result = &report.result;
     let mut list: Vec<&str> = Vec::new();
     let timed = |case: &CaseResult| {
-        case.health.is_some() || case.measures.iter().any(|measure| measure.unit == Unit::Seconds)
+        case.health.is_some()
+            || case
+                .measures
+                .iter()
+                .any(|measure| matches!(measure.unit, Unit::Seconds | Unit::Spent))
     };
     let turned_away = |case: &CaseResult| {
         matches!(case.outcome, Outcome::Shed | Outcome::Degraded | Outcome::Denied)

@@ -7,6 +7,7 @@ mod limits;
 mod pages;
 mod press;
 mod slow;
+mod tls;
 
 pub(super) use slow::Meter;
 
@@ -31,6 +32,7 @@ const ALL: &[&[Member]] = &[
     pages::MEMBERS,
     press::MEMBERS,
     slow::MEMBERS,
+    tls::MEMBERS,
     LINT,
 ];
 

@@ -73,7 +73,10 @@ impl CaseResult {
 pub enum Unit {
     Bytes,
     Fields,
+    /// Seconds after which a server ends a state: a deadline.
     Seconds,
+    /// Seconds that something took.
+    Spent,
     Connections,
     Requests,
     /// Connections, requests or handshakes per second: the name says which.

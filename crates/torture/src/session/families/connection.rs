@@ -96,7 +96,7 @@ fn single_bytes(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &
             what: format!("a request of {} single bytes", request.len()),
             low: seconds,
             high: seconds,
-            unit: Unit::Seconds,
+            unit: Unit::Spent,
             note: format!("median of {}", family.count("rounds")),
         });
     }

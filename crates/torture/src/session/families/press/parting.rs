@@ -106,7 +106,7 @@ fn judge_ends(result: &mut CaseResult, part: &str, round: &Round, within: Nanos,
         what: format!("the client's end inside a {part}"),
         low: Some(last.unwrap_or(horizon).as_secs_f64()),
         high: last.filter(|_| left == 0).map(Nanos::as_secs_f64),
-        unit: Unit::Seconds,
+        unit: Unit::Spent,
         note: match left {
             0 => format!("the server closed all {}", spans.len()),
             _ => format!("{left} of {} stood after {}", round.ended.len(), show::duration(horizon)),
