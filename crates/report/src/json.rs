@@ -17,6 +17,11 @@ pub fn json(report: &RunReport) -> String {
     printed(&document(report))
 }
 
+/// The same as a part of another document.
+pub(crate) fn value(report: &RunReport) -> serde_json::Value {
+    serde_json::to_value(document(report)).expect("strings, numbers and lists always serialise")
+}
+
 /// A document as every output has it: indented, with a line feed at its end.
 pub(crate) fn printed(document: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(document)

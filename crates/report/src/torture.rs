@@ -2,6 +2,7 @@
 //! numbers, limits and habits; as text, as a page, as JSON (`loadstone.torture/1`) and as JUnit's XML.
 
 mod again;
+pub(crate) mod beside;
 pub(crate) mod costs;
 pub mod diff;
 pub(crate) mod document;
@@ -17,6 +18,7 @@ pub mod waivers;
 pub(crate) mod words;
 
 pub use again::{Rejudged, ReplayRow, rejudged_text, replay_text, shrunk_text};
+pub use beside::Beside;
 pub use document::{Document, json, read};
 pub use dry_run::{DryRun, dry_run};
 pub use emit::{Form, capture, emit};
@@ -51,6 +53,8 @@ pub struct Report {
     pub result: RunResult,
     /// What is known and put up with, held against the result.
     pub waivers: Vec<waivers::Applied>,
+    /// The load that went on meanwhile.
+    pub beside: Option<Beside>,
 }
 
 impl Report {

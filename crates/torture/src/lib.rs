@@ -6,6 +6,7 @@
 //! back is read by a reader of its own that expects anything.
 #![forbid(unsafe_code)]
 
+pub mod beside;
 pub mod case;
 pub mod catalogue;
 pub mod fuzz;

@@ -115,7 +115,11 @@ impl Base {
     }
 }
 
-fn read_plan(path: &str, files: &dyn FileSource) -> Result<Plan, UsageError> {
+/// The plan of a file, as it stands there.
+///
+/// # Errors
+/// A file that cannot be read, or is no plan.
+pub(super) fn read_plan(path: &str, files: &dyn FileSource) -> Result<Plan, UsageError> {
     let text = read_text(path, files)?;
     let folder = Path::new(path).parent().unwrap_or(Path::new(""));
     plan::from_toml(&text, &Beside { folder, files })

@@ -35,7 +35,9 @@ pub(crate) use runs::{ListArgs, RunsArgs, RunsTask, ShowArgs};
 pub(crate) use site::{NormTask, SiteArgs, SiteTask};
 pub(crate) use small::{CalibrateArgs, DemoArgs};
 pub(crate) use store::StoreArgs;
-pub(crate) use torture::{TortureArgs, TortureAsk, TortureDiff, TortureOutputs, TortureWhat};
+pub(crate) use torture::{
+    TortureArgs, TortureAsk, TortureDiff, TortureOutputs, TortureWhat, beside_plan,
+};
 pub(crate) use torture_again::{AgainArgs, EmitArgs, ReplayArgs, ShrinkArgs};
 pub(crate) use torture_safety::{AuditAsk, ProveArgs, TortureSafety};
 pub(crate) use ui::UiArgs;

@@ -5,7 +5,9 @@ use super::torture_again::{EmitArgs, ReplayArgs, ShrinkArgs};
 use super::torture_safety::{AuditAsk, ProveArgs, TortureSafety};
 use super::{Sink, UsageError, parse};
 use clap::{Args, Subcommand};
+use plan::{Arrivals, FileSource, Gaps, Load, Plan};
 use std::path::PathBuf;
+use units::{Nanos, Rate};
 use url::Url;
 
 /// Test what a server does with hostile and broken input
@@ -36,6 +38,8 @@ pub(crate) struct TortureArgs {
     pub(crate) what: TortureWhat,
     #[command(flatten)]
     pub(crate) safety: TortureSafety,
+    #[command(flatten)]
+    pub(crate) beside: TortureBeside,
     #[command(flatten)]
     pub(crate) outputs: TortureOutputs,
 }
@@ -88,6 +92,55 @@ pub(crate) struct TortureWhat {
     /// Accept any certificate
     #[arg(long)]
     pub(crate) insecure: bool,
+}
+
+/// The load that good users make meanwhile.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Good users beside it")]
+pub(crate) struct TortureBeside {
+    /// A polite open load on the same URL while the cases go on, such as 100/s: what does it feel of
+    /// each?
+    #[arg(long, value_name = "RATE", value_parser = units::parse_rate, conflicts_with = "beside")]
+    beside_rate: Option<Rate>,
+    /// The same with the load of a plan; it lasts as long as the cases
+    #[arg(long, value_name = "PLAN.toml")]
+    beside: Option<String>,
+}
+
+/// Connections that good users hold at most; calls beyond them wait.
+const BESIDE_CONNECTIONS: u32 = 1_000;
+/// What good users wait for an answer.
+const BESIDE_PATIENCE: Nanos = Nanos::from_secs(2);
+
+/// The load that is to go on beside the cases, and what it is called.
+///
+/// # Errors
+/// A plan that cannot be read, or a rate that cannot be.
+pub(crate) fn beside_plan(
+    args: &TortureArgs,
+    url: &Url,
+    files: &dyn FileSource,
+) -> Result<Option<(Plan, String)>, UsageError> {
+    match (&args.beside.beside, args.beside.beside_rate) {
+        (Some(path), _) => Ok(Some((super::apply::read_plan(path, files)?, path.clone()))),
+        (None, Some(rate)) => {
+            let mut plan = Plan::for_url(url.clone());
+            plan.load = Load::Open {
+                arrivals: Arrivals { gaps: Gaps::Poisson, ..Arrivals::constant(rate) },
+                session: None,
+                connections_max: Some(BESIDE_CONNECTIONS),
+                queue_max: None,
+            };
+            plan.seed = args.what.seed;
+            plan.tls.insecure = args.what.insecure;
+            plan.timeouts.connect = BESIDE_PATIENCE;
+            plan.timeouts.call = BESIDE_PATIENCE;
+            plan.driver.threads = Some(1);
+            plan::validate(&plan)?;
+            Ok(Some((plan, url.to_string())))
+        }
+        (None, None) => Ok(None),
+    }
 }
 
 /// Where the results go.

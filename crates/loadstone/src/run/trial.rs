@@ -69,6 +69,8 @@ pub(crate) struct Session {
     pub(crate) meters: Option<super::meters::Meters>,
     /// The terminal that shows each trial while it goes on.
     pub(crate) view: Option<super::view::View>,
+    /// What becomes of finished calls, beside being counted.
+    pub(crate) logging: engine::Logging,
 }
 
 impl Session {
@@ -82,6 +84,7 @@ impl Session {
             trials: Cell::new(0),
             meters: None,
             view: None,
+            logging: engine::Logging::default(),
         }
     }
 
@@ -100,7 +103,6 @@ impl Session {
         change.apply(&mut plan);
         let prepared = target.prepared.refit(&mut plan)?;
         let calibration = self.calibration.as_ref();
-        let logging = engine::Logging::default();
         let mut stages = Stages::default();
         // standard output is for what is made of all the trials
         let casts = stages.cast(&plan, &prepared, true)?;
@@ -114,7 +116,7 @@ impl Session {
             }
             Box::new(Watchers(all))
         };
-        let measured = measure(&plan, &prepared, calibration, logging, casts, &mut watchers);
+        let measured = measure(&plan, &prepared, calibration, self.logging, casts, &mut watchers);
         let measured = measured.map_err(Failure::from_run)?;
         stages.keep(&measured);
         let first = Some(target.first_call.clone());

@@ -2,6 +2,7 @@
 
 mod audit;
 mod audit_command;
+mod beside;
 mod choice;
 mod diff;
 mod directory;
@@ -88,6 +89,7 @@ fn run(
         environment: host::environment(),
         result: RunResult::default(),
         waivers: Vec::new(),
+        beside: None,
     };
     if args.what.dry_run {
         return print(&permit::dry_run(args, &report, &reached, &settings, &cases)?);
@@ -96,15 +98,20 @@ fn run(
         permit::permit(args, url, &reached, &cases)?;
     let mut sockets = Sockets::new(target::tls_for(args, url)?, governor, outside)
         .map_err(|error| Failure::usage(format!("cannot wait for sockets: {error}")))?;
+    let load = beside::start(args, url)?;
     let mut recorder = outputs::recorder(&args.outputs, target, &cases, &report, sockets.now())?;
     let mut progress = Progress::new(args.outputs.quiet, cases.len());
-    let mut watchers = Watchers(vec![&mut progress]);
+    let mut spans = beside::Spans::default();
+    let mut watchers = Watchers(vec![&mut progress, &mut spans]);
     watchers.0.extend(recorder.iter_mut().map(|one| one as &mut dyn Watcher));
     let mut writer = audit.clone().map(Writer);
     watchers.0.extend(writer.iter_mut().map(|one| one as &mut dyn Watcher));
     report.result = session::run(target, &settings, &cases, &mut sockets, &mut watchers);
     drop(watchers);
     progress.finish();
+    // a load that went wrong is told when the rest is written
+    let felt = load.map(|load| load.end(&spans, &mut report.result.cases)).transpose();
+    let felt = felt.map(|beside| report.beside = beside);
     let today = Day::of_unix(report.started_unix_s);
     report.waivers = report::torture::waivers::apply(waivers, &report.result.cases, today);
     report.result.kept = recorder.as_ref().map(Recorder::kept).unwrap_or_default();
@@ -113,7 +120,7 @@ fn run(
     if let Some(audit) = audit {
         audit.borrow_mut().end(&report.result, code as u8);
     }
-    outputs::write(&args.outputs, &report).and(recorded)?;
+    outputs::write(&args.outputs, &report).and(recorded).and(felt)?;
     Ok(code)
 }
 

@@ -79,8 +79,9 @@ impl World for Sockets {
     }
 
     fn own_work(&mut self) -> Option<f64> {
-        let spent = host::cpu::process_time();
-        let (now, used) = (self.reactor.now(), spent.user + spent.system);
+        // of this thread: a load that goes on beside the cases has its own
+        let used = host::cpu::ThreadTime::now().cpu;
+        let now = self.reactor.now();
         let (before, used_before) = std::mem::replace(&mut self.work, (now, used));
         let span = (now - before).as_secs_f64();
         (span > 0.0).then(|| (used - used_before).as_secs_f64() / span)

@@ -7,6 +7,7 @@ mod timeline;
 
 use super::page::{self, Plots};
 use super::sections;
+use crate::torture::beside::HEADS;
 use crate::torture::{Report, words};
 use crate::words::{printable, timestamp};
 use maud::{Markup, html};
@@ -41,6 +42,7 @@ fn body(report: &Report, plots: &mut Plots) -> Markup {
         (places(result))
         (findings::findings(report))
         (pressed(report, plots))
+        (beside(report))
         (limits::limits(result))
         (limits::costs(result))
         (habits(result))
@@ -191,6 +193,25 @@ fn health_row(case: &CaseResult, health: &Health) -> Markup {
             td { (words::followed(health)) }
             td class="word" { (control) }
         }
+    }
+}
+
+/// What a load felt that went on beside the cases.
+fn beside(report: &Report) -> Markup {
+    let Some(beside) = &report.beside else { return html! {} };
+    let rows = beside.rows();
+    html! {
+        h2 { "Good users beside it" }
+        p { (words::safe(&beside.head())) }
+        @if !rows.is_empty() {
+            div class="wide" { table {
+                tr { th { "Case" } @for head in HEADS { th { (head) } } }
+                @for (case, cells) in rows {
+                    tr { td { (case) } @for cell in cells { td { (cell) } } }
+                }
+            } }
+        }
+        @if let Some(said) = beside.unfelt() { p class="note" { (said) } }
     }
 }
 

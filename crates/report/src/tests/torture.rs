@@ -1,6 +1,6 @@
 //! A torture's report in its forms.
 
-use super::tortures::{case, lost, mixed, pressed};
+use super::tortures::{accompanied, case, lost, mixed, pressed};
 use crate::Style;
 use crate::torture::{DryRun, dry_run, explain, json, junit, list, read, text};
 use serde_json::Value;
@@ -21,6 +21,25 @@ fn the_text_says_what_was_found() {
     for said in ["It ended early: ", "; interrupted", "took no body: 405", "any more"] {
         assert!(lost.contains(said), "{said:?}: {lost}");
     }
+}
+
+#[test]
+fn what_good_users_felt_is_told() {
+    let style = Style { unicode: true, ..Style::default() };
+    let whole = text(&accompanied(), style);
+    let start = whole.find("Good users beside it").unwrap();
+    let end = whole.find("What random data got").unwrap();
+    insta::assert_snapshot!("torture_text_of_good_users", &whole[start..end]);
+    assert!(!text(&mixed(), style).contains("Good users"));
+    let page = crate::torture::html(&accompanied());
+    assert!(page.contains("Good users beside it") && page.contains("too many"), "{page}");
+    let document = read(&json(&accompanied())).unwrap();
+    let beside = document.beside.unwrap();
+    assert_eq!(beside.run["schema"], "loadstone.run/1");
+    assert_eq!(
+        beside.cases.iter().map(|case| case.felt).collect::<Vec<_>>(),
+        [true, false, true, false]
+    );
 }
 
 #[test]
@@ -60,7 +79,7 @@ fn the_json_keeps_its_schema() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/torture.schema.json");
     let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let validator = jsonschema::draft202012::new(&schema).unwrap();
-    for report in [mixed(), lost(), pressed()] {
+    for report in [mixed(), lost(), pressed(), accompanied()] {
         let document: Value = serde_json::from_str(&json(&report)).unwrap();
         let errors: Vec<String> = validator
             .iter_errors(&document)
@@ -93,7 +112,7 @@ fn the_xml_is_well_formed_and_counts_right() {
 /// What is written is read, and written again as it was.
 #[test]
 fn the_json_is_read_back() {
-    for report in [mixed(), lost(), pressed()] {
+    for report in [mixed(), lost(), pressed(), accompanied()] {
         let written = json(&report);
         let again = serde_json::to_string_pretty(&read(&written).unwrap()).unwrap();
         assert_eq!(again + "\n", written);

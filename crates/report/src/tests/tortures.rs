@@ -1,8 +1,9 @@
 //! Tortures made up.
 
-use crate::torture::Report;
+use crate::torture::{Beside, Report};
 use sample::Environment;
 use std::collections::BTreeMap;
+use torture::beside::{CaseFelt, Felt, Interval};
 use torture::case::Case;
 use torture::catalogue;
 use torture::judge::{Judgement, Outcome, Plain};
@@ -57,6 +58,7 @@ pub(super) fn mixed() -> Report {
         started_unix_s: 1_790_000_000.0,
         seed: 1,
         waivers: Vec::new(),
+        beside: None,
         environment: Environment { version: "0.1.0".into(), ..Environment::default() },
         result: RunResult {
             plain: Plain { status: 200, body_len: 13, digest: Some([7; 32]) },
@@ -143,6 +145,28 @@ pub(super) fn pressed() -> Report {
     });
     report.result.probes = probes();
     report
+}
+
+/// The same as [`mixed`], with a load that lost calls in one case, was not asked in another and felt
+/// nothing of a third.
+pub(super) fn accompanied() -> Report {
+    let during = |due, lost, slowest| Interval {
+        due,
+        lost,
+        p50: Nanos::from_micros(500),
+        p99: Nanos::from_micros(slowest),
+        max: Nanos::from_micros(slowest),
+    };
+    let felt = |case: &str, during, recovery| CaseFelt { case: case.into(), during, recovery };
+    let cases = vec![
+        felt("F-01", during(400, 2, 1_500_000), Some(Nanos::from_secs(2))),
+        felt("S-01", Interval::default(), Some(Nanos::ZERO)),
+        felt("S-07", during(40, 40, 0), None),
+        felt("S-08", during(40, 0, 1_000), Some(Nanos::ZERO)),
+    ];
+    let felt = Felt { base: during(200, 0, 1_000), cases, left_out: 12 };
+    let beside = Beside { felt, run: super::curves::held(100.0, 500.0, 1) };
+    Report { beside: Some(beside), ..mixed() }
 }
 
 /// Three minutes, five probes a second, those on new connections lost from 60 s to 120 s.

@@ -1,6 +1,7 @@
 //! `loadstone.torture/1`, written and read back by the same types. Every key is always there; times
 //! are in seconds; bytes are escaped as in a string of C.
 
+use super::beside::BesideRow;
 use super::waivers::{Applied, State};
 use super::{Report, words};
 use crate::words::timestamp;
@@ -86,6 +87,9 @@ pub struct Document {
     /// Failures of which a folder was kept.
     #[serde(default)]
     pub kept: Vec<KeptRow>,
+    /// What a load felt that went on beside the cases.
+    #[serde(default)]
+    pub beside: Option<BesideRow>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -261,7 +265,7 @@ pub enum Never {
 }
 
 impl Recovery {
-    fn of(span: Option<Nanos>) -> Recovery {
+    pub(super) fn of(span: Option<Nanos>) -> Recovery {
         let never = Recovery::Never(Never::Never);
         span.map_or(never, |span| Recovery::Seconds(span.as_secs_f64()))
     }
@@ -314,6 +318,7 @@ impl Document {
             cases: result.cases.iter().map(|case| CaseRow::of(report, case)).collect(),
             shrunk: result.shrunk.iter().map(ShrunkRow::of).collect(),
             kept: result.kept.iter().map(KeptRow::of).collect(),
+            beside: report.beside.as_ref().map(BesideRow::of),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The report for people at a terminal.
 
-use super::{Report, costs, send, words};
+use super::{Report, beside, costs, send, words};
 use crate::Style;
 use crate::text::layout::Page;
 use crate::text::{WIDTH, ascii};
@@ -39,6 +39,7 @@ pub fn text(report: &Report, style: Style) -> String {
     found.into_iter().for_each(|case| finding(&mut page, report, case));
     waivers(&mut page, report);
     if !style.quiet {
+        beside::text(&mut page, report);
         pressed(&mut page, result);
         limits(&mut page, result);
         costs::costs(&mut page, result);

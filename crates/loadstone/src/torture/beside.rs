@@ -1,0 +1,258 @@
+//! `--beside`: a polite load that goes on while the cases press, and what it felt of each.
+
+use super::permit::classify;
+use crate::args::{Disk, TortureArgs, beside_plan};
+use crate::exit::{Code, Failure};
+use crate::run::threads;
+use crate::run::trial::{Change, Reached, Session, reach};
+use engine::{Order, Setup};
+use plan::{Load, Plan, ResolveRule};
+use report::RunReport;
+use report::torture::Beside;
+use sample::{CallRecord, Outcome};
+use stats::{Second, Snapshot};
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use torture::beside::{Call, Span, felt};
+use torture::case::Case;
+use torture::safety::{Bounds, Class};
+use torture::session::{CaseResult, Watcher};
+use units::{Nanos, show};
+use url::Url;
+
+/// How long the load goes on alone before the first case: what all cases are held against.
+const BASE: Nanos = Nanos::from_secs(2);
+/// How long it goes on after the last, so that its seconds are whole.
+const REST: Nanos = Nanos::from_millis(1_500);
+/// Calls of which the instants are kept: 96 MB of them.
+const CALLS_MAX: usize = 4_000_000;
+/// How long a signal may go unnoticed.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Longer than any run of torture; the end of the cases ends the load.
+const FOR_EVER: Nanos = Nanos::from_secs(7 * 24 * 3_600);
+
+/// A load that goes on.
+pub(super) struct Running {
+    thread: JoinHandle<Result<RunReport, Failure>>,
+    shared: Arc<Shared>,
+    /// Says nothing, and is closed when the thread ends.
+    alive: Receiver<Infallible>,
+}
+
+/// What the load's thread and ours both know.
+#[derive(Default)]
+struct Shared {
+    stop: AtomicBool,
+    heard: Mutex<Heard>,
+}
+
+#[derive(Default)]
+struct Heard {
+    /// When the measured phase began, or will.
+    from: Option<Nanos>,
+    calls: Vec<Call>,
+    left_out: u64,
+}
+
+impl Shared {
+    fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Starts the load that was asked for, and returns when it has gone on alone for a while.
+///
+/// # Errors
+/// A plan that cannot be read or is not permitted; nobody there.
+pub(super) fn start(args: &TortureArgs, url: &Url) -> Result<Option<Running>, Failure> {
+    let asked = beside_plan(args, url, &Disk).map_err(|error| Failure::usage(error.to_string()))?;
+    let Some((mut plan, name)) = asked else { return Ok(None) };
+    permit(&mut plan, &name)?;
+    plan.stop.duration = Some(FOR_EVER);
+    plan.stop.warm_up = Nanos::SECOND;
+    (plan.stop.requests, plan.stop.bytes, plan.stop.abort_if) = (None, None, None);
+    let shared = Arc::<Shared>::default();
+    let theirs = shared.clone();
+    let (living, alive) = channel();
+    let body = move || {
+        let _living: Sender<Infallible> = living;
+        run(&plan, &name, &theirs)
+    };
+    let thread = std::thread::Builder::new().name("beside".into()).spawn(body);
+    let thread =
+        thread.map_err(|error| Failure::usage(format!("cannot start a thread: {error}")))?;
+    let running = Running { thread, shared, alive };
+    let goes_on = running.wait_for(|heard, now| heard.from.is_some_and(|from| now >= from + BASE));
+    if !goes_on {
+        // it failed, or a signal came
+        return running.join().map(|_| None);
+    }
+    Ok(Some(running))
+}
+
+/// The load, from its first call to its report.
+fn run(plan: &Plan, name: &str, shared: &Arc<Shared>) -> Result<RunReport, Failure> {
+    let mut session = Session::new();
+    session.logging.calls = true;
+    let target = match reach(plan, name, &session.environment)? {
+        Reached::Target(target) => target,
+        Reached::Nobody(report) => {
+            let text = format!("the load beside it: {}", crate::run::no_connection(&report));
+            return Err(Failure { code: Code::NoConnection, text });
+        }
+        Reached::Interrupted => {
+            let text = "interrupted before the load beside it began".to_owned();
+            return Err(Failure { code: Code::Interrupted, text });
+        }
+    };
+    session.trial(&target, &Change::default(), &mut |setup: &Setup| {
+        shared.heard().from = Some(setup.measure_from());
+        Box::new(Ears { shared: shared.clone() })
+    })
+}
+
+/// That every target may be tested, and the rate is no more than torture itself may send; from now
+/// on the names of the targets lead where they lead now.
+fn permit(plan: &mut Plan, name: &str) -> Result<(), Failure> {
+    let refused = |why: &str| Err(Failure::usage(format!("the load beside it, {name}: {why}")));
+    let around = &plan.connection;
+    if plan.script.is_some() || plan.request.follow_max > 0 {
+        return refused("leave out scripts and redirects: both lead to servers that are not named");
+    }
+    if around.proxy.is_some() || around.unix.is_some() || !around.resolve.is_empty() {
+        return refused("leave out proxies, sockets and addresses of one's own for a name");
+    }
+    let mut rules: Vec<ResolveRule> = Vec::new();
+    for target in &plan.targets {
+        let host = target.url.host_str().unwrap_or_default();
+        let port = target.url.port_or_known_default().unwrap_or(80);
+        if rules.iter().any(|rule| rule.host == host && rule.port == port) {
+            continue;
+        }
+        let (found, _) = host::resolve(host, port, host::Family::Any)
+            .map_err(|error| Failure { code: Code::NoConnection, text: error.to_string() })?;
+        let addresses: Vec<_> = found.iter().map(std::net::SocketAddr::ip).collect();
+        let class = classify(&target.url, &addresses)?;
+        if let Some(why) = too_much(plan, class) {
+            return refused(&why);
+        }
+        let Some(address) = addresses.first() else { return refused("a name without an address") };
+        rules.push(ResolveRule { host: host.to_owned(), port, address: *address });
+    }
+    rules.retain(|rule| rule.host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_err());
+    plan.connection.resolve = rules;
+    Ok(())
+}
+
+/// Why this load is more than servers of that class get.
+fn too_much(plan: &Plan, class: Class) -> Option<String> {
+    if class == Class::Public {
+        return Some("no proof of permission covers a load; leave it out on public servers".into());
+    }
+    let most = Bounds::ceiling(class).requests_max?;
+    let Load::Open { arrivals, session, .. } = &plan.load else {
+        return Some(format!("a closed load has no bound; give a rate of at most {most}/s"));
+    };
+    if arrivals.at.is_some() || session.is_some() {
+        return Some(format!("traces and sessions have no bound; give a rate of at most {most}/s"));
+    }
+    let rate = arrivals.from.0.max(arrivals.to.0) * f64::from(arrivals.burst);
+    let above = rate > most as f64;
+    let said = show::rate(rate);
+    above.then(|| format!("{said} is above {most}/s, which {} servers get at most", class.id()))
+}
+
+/// Hears of the load's calls, and tells it when to end.
+struct Ears {
+    shared: Arc<Shared>,
+}
+
+impl threads::Watcher for Ears {
+    fn second(&mut self, _: &Second, _: &Snapshot) {}
+
+    fn calls(&mut self, calls: &[CallRecord]) -> anyhow::Result<()> {
+        let mut heard = self.shared.heard();
+        for CallRecord { sample, outcome, .. } in calls {
+            // given up when the load was told to end: nothing is known of it
+            if *outcome == Outcome::Abandoned {
+                continue;
+            }
+            if heard.calls.len() >= CALLS_MAX {
+                heard.left_out += 1;
+                continue;
+            }
+            let response = sample.done.max(sample.intended) - sample.intended;
+            let lost = *outcome != Outcome::Succeeded;
+            heard.calls.push(Call { due: sample.intended, response, lost });
+        }
+        Ok(())
+    }
+
+    fn order(&self) -> Order {
+        if self.shared.stop.load(Ordering::Relaxed) { Order::Stop } else { Order::Go }
+    }
+
+    fn end(&mut self) {}
+}
+
+impl Running {
+    /// Until `done`, a signal, or the end of the load; whether it goes on.
+    fn wait_for(&self, mut done: impl FnMut(&Heard, Nanos) -> bool) -> bool {
+        while crate::signals::caught() == 0 && !done(&self.shared.heard(), reactor::monotonic()) {
+            if self.alive.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Disconnected) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn join(self) -> Result<RunReport, Failure> {
+        let gone = || Failure::usage("the thread of the load beside it panicked; this is a bug");
+        self.thread.join().map_err(|_| gone())?
+    }
+
+    /// Ends the load; its losses are findings of the cases they fell in.
+    ///
+    /// # Errors
+    /// The load went wrong on its way.
+    pub(super) fn end(self, spans: &Spans, cases: &mut [CaseResult]) -> Result<Beside, Failure> {
+        let over = reactor::monotonic() + REST;
+        self.wait_for(|_, now| now >= over);
+        self.shared.stop.store(true, Ordering::Relaxed);
+        let shared = self.shared.clone();
+        let mut run = self.join()?;
+        // it lasted as long as the cases
+        run.plan.stop.duration = Some(run.measurement.window);
+        run.plan_toml = plan::to_toml(&run.plan, plan::Secrets::Masked);
+        let Heard { from, calls, left_out } = std::mem::take(&mut *shared.heard());
+        let from = from.unwrap_or_default();
+        let mut felt = felt(calls, &spans.over, (from, from + BASE));
+        felt.left_out = left_out;
+        felt.judge(cases);
+        Ok(Beside { felt, run })
+    }
+}
+
+/// When each case was under way.
+#[derive(Default)]
+pub(super) struct Spans {
+    begun: Nanos,
+    over: Vec<Span>,
+}
+
+impl Watcher for Spans {
+    fn begin(&mut self, _: &Case) {
+        self.begun = reactor::monotonic();
+    }
+
+    fn case(&mut self, result: &CaseResult) {
+        if result.skipped.is_none() {
+            let (case, from) = (result.case.id.clone(), self.begun);
+            self.over.push(Span { case, from, until: reactor::monotonic() });
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! A load beside the cases: what good users feel of them.
+
+use super::{outcome, support};
+use serde_json::Value;
+use support::{Site, run, text};
+
+/// The result of three cases beside a hundred calls a second.
+fn beside(switches: &str, code: i32) -> Value {
+    let site = Site::start(&[("range", switches)]);
+    let url = site.url(torture::range::PATH);
+    let only = ["torture", "--quick", "--no-shrink", "--only", "F-09,S-01"];
+    let load = ["--beside-rate", "100/s", "--json", "-"];
+    run(&[&only[..], &load[..], &[&url]].concat()).expect(&[code]).json()
+}
+
+fn felt<'a>(document: &'a Value, id: &str) -> &'a Value {
+    let cases = document["beside"]["cases"].as_array().unwrap();
+    cases.iter().find(|case| text(case, "/case") == id).unwrap()
+}
+
+#[test]
+fn a_crash_is_felt_by_good_users() {
+    let document = beside("crashes", 1);
+    assert_eq!(outcome(&document, "F-09"), "denied", "{document:#}");
+    let crash = felt(&document, "F-09");
+    let (due, lost) = (crash["due"].as_u64().unwrap(), crash["lost"].as_u64().unwrap());
+    assert!(due > 100 && lost * 20 > due, "{crash:#}");
+    let notes = document["cases"][0]["notes"].to_string();
+    assert!(notes.contains("the load beside it lost"), "{notes}");
+    assert_eq!(crash["felt"], true);
+    let run = &document["beside"]["run"];
+    assert_eq!(text(run, "/schema"), "loadstone.run/1");
+    assert!(run["outcomes"]["due"].as_u64().unwrap() >= due, "{run:#}");
+}
+
+#[test]
+fn a_sound_server_is_no_finding_beside_a_load() {
+    let document = beside("none", 0);
+    assert!(document["beside"]["base"]["answered"].as_u64().unwrap() > 0, "{document:#}");
+    assert!(felt(&document, "F-09")["recovery_s"].is_number(), "{document:#}");
+    assert_eq!(outcome(&document, "F-09"), "pass");
+}
+
+#[test]
+fn a_plan_goes_on_as_long_as_the_cases() {
+    let site = Site::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("good.toml");
+    let plan = |more: &str| {
+        let text = format!("version = 1\n{more}\n[[targets]]\nurl = \"{}\"\n", site.url("/hw"));
+        std::fs::write(&path, text).unwrap();
+    };
+    let only = ["torture", "--quick", "--only", "S-01", "--json", "-", "--beside"];
+    let name = path.to_str().unwrap();
+    plan("[load]\nrate = \"50/s\"\n[stop]\nduration = \"100ms\"\n");
+    let document = run(&[&only[..], &[name, &site.url("/hw")]].concat()).expect(&[0]).json();
+    assert!(document["beside"]["base"]["due"].as_u64().unwrap() > 50, "{document:#}");
+    plan("[request]\nfollow = 3\n");
+    let refused = run(&[&only[..], &[name, &site.url("/hw")]].concat()).expect(&[2]);
+    assert!(refused.stderr.contains("good.toml"), "{refused:?}");
+}

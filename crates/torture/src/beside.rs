@@ -1,0 +1,248 @@
+//! What a load felt that went on beside the cases: calls by the case in which they fell due, held
+//! against the time before the first case.
+
+use crate::judge::Outcome;
+use crate::session::CaseResult;
+use units::{Nanos, show};
+
+/// A call of the load. Instants are of the clock of the machine that tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    pub due: Nanos,
+    /// From the instant it was due until its outcome was known.
+    pub response: Nanos,
+    /// Not answered, not answered in time, or not as the plan expects.
+    pub lost: bool,
+}
+
+/// When a case was under way, its gate included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub case: String,
+    pub from: Nanos,
+    pub until: Nanos,
+}
+
+/// Calls that fell due in a span of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Interval {
+    pub due: u64,
+    pub lost: u64,
+    /// Response times of those that were answered; zero where none was.
+    pub p50: Nanos,
+    pub p99: Nanos,
+    pub max: Nanos,
+}
+
+/// What the load felt of one case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaseFelt {
+    pub case: String,
+    pub during: Interval,
+    /// From the case's end to the beginning of the first second that was as before; `None`: none was.
+    pub recovery: Option<Nanos>,
+}
+
+/// What the load felt of all of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Felt {
+    /// Before anything else was sent.
+    pub base: Interval,
+    /// In the order in which they ran.
+    pub cases: Vec<CaseFelt>,
+    /// Calls that were counted by the load's own measurement and not here: there were too many.
+    pub left_out: u64,
+}
+
+/// A case is a finding when more than this share of the calls was lost that fell due in it ...
+pub const LOST_MAX: f64 = 0.05;
+/// ... and at least so many: fewer are anybody's hiccup.
+pub const LOST_FEW: u64 = 3;
+/// More than this share lost: denied, not degraded.
+pub const DENIED: f64 = 0.5;
+/// As before: no more than this share lost beyond that of the base ...
+pub const AS_BEFORE: f64 = 0.005;
+/// ... and no slower than so many times the base's 99th percentile, or this much more.
+pub const P99_FACTOR: u64 = 3;
+pub const P99_MORE: Nanos = Nanos::from_millis(20);
+
+impl Interval {
+    /// Of calls in any order.
+    pub fn of<'a>(calls: impl Iterator<Item = &'a Call>) -> Interval {
+        let mut found = Interval::default();
+        let mut times = Vec::new();
+        for call in calls {
+            found.due += 1;
+            found.lost += u64::from(call.lost);
+            if !call.lost {
+                times.push(call.response);
+            }
+        }
+        times.sort_unstable();
+        found.p50 = quantile(&times, 0.5);
+        found.p99 = quantile(&times, 0.99);
+        found.max = times.last().copied().unwrap_or_default();
+        found
+    }
+
+    pub fn answered(&self) -> u64 {
+        self.due - self.lost
+    }
+
+    /// Share of the calls that was lost, 0 to 1; 0 where none fell due.
+    pub fn lost_share(&self) -> f64 {
+        if self.due == 0 { 0.0 } else { self.lost as f64 / self.due as f64 }
+    }
+
+    /// Neither more lost nor slower than `base`, by the constants of this module.
+    pub fn is_as(&self, base: &Interval) -> bool {
+        let slow = (base.p99 * P99_FACTOR).max(base.p99 + P99_MORE);
+        self.lost_share() <= base.lost_share() + AS_BEFORE && self.p99 <= slow
+    }
+
+    fn between(sorted: &[Call], from: Nanos, until: Nanos) -> Interval {
+        let at = |instant: Nanos| sorted.partition_point(|call| call.due < instant);
+        Interval::of(sorted[at(from)..at(until.max(from))].iter())
+    }
+}
+
+/// Nearest rank of sorted times.
+fn quantile(sorted: &[Nanos], share: f64) -> Nanos {
+    let rank = (sorted.len() as f64 * share).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
+}
+
+/// What the calls say of each case. `base`: the span in which nothing else was sent.
+pub fn felt(mut calls: Vec<Call>, spans: &[Span], base: (Nanos, Nanos)) -> Felt {
+    calls.sort_by_key(|call| call.due);
+    let base = Interval::between(&calls, base.0, base.1);
+    let one = |span: &Span| CaseFelt {
+        case: span.case.clone(),
+        during: Interval::between(&calls, span.from, span.until),
+        recovery: recovery(&calls, &base, span.until),
+    };
+    Felt { base, cases: spans.iter().map(one).collect(), left_out: 0 }
+}
+
+/// How long after `end` the first second began that was as before, whatever else ran meanwhile.
+fn recovery(sorted: &[Call], base: &Interval, end: Nanos) -> Option<Nanos> {
+    let last = sorted.last()?.due;
+    let mut from = end;
+    while from <= last {
+        let second = Interval::between(sorted, from, from + Nanos::SECOND);
+        if second.due > 0 && second.is_as(base) {
+            return Some(from - end);
+        }
+        from += Nanos::SECOND;
+    }
+    None
+}
+
+impl Felt {
+    /// Whether the load felt this case at all.
+    pub fn is_felt(&self, case: &CaseFelt) -> bool {
+        case.during.due > 0 && !case.during.is_as(&self.base)
+    }
+
+    /// Cases in which the load lost more than [`LOST_MAX`] become findings, with a sentence why.
+    pub fn judge(&self, cases: &mut [CaseResult]) {
+        let before = self.base.lost_share();
+        for felt in &self.cases {
+            let (during, share) = (&felt.during, felt.during.lost_share());
+            // a server that could not bear the load alone was not worn down by a case
+            if share - before <= LOST_MAX || during.lost < LOST_FEW {
+                continue;
+            }
+            let known = cases.iter_mut().find(|case| case.case.id == felt.case);
+            let Some(case) = known.filter(|case| case.skipped.is_none()) else { continue };
+            let word = if share > DENIED { Outcome::Denied } else { Outcome::Degraded };
+            case.outcome = case.outcome.max(word);
+            case.notes.push(format!(
+                "the load beside it lost {} of {} calls ({}), against {} before",
+                show::count(during.lost),
+                show::count(during.due),
+                show::share(share),
+                show::share(before),
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue;
+
+    fn ms(count: u64) -> Nanos {
+        Nanos::from_millis(count)
+    }
+
+    /// A call each 10 ms for ten seconds; lost from 4 s to 6 s, slow until 7.5 s.
+    fn calls() -> Vec<Call> {
+        let one = |n: u64| {
+            let lost = (400..600).contains(&n);
+            let response = if (600..750).contains(&n) { ms(300) } else { ms(1 + n % 2) };
+            Call { due: ms(n * 10), response, lost }
+        };
+        (0..1_000).rev().map(one).collect()
+    }
+
+    fn span(case: &str, from: u64, until: u64) -> Span {
+        Span { case: case.into(), from: ms(from), until: ms(until) }
+    }
+
+    #[test]
+    fn calls_belong_to_the_case_they_fell_due_in() {
+        let spans =
+            [span("S-01", 2_000, 3_000), span("F-09", 4_000, 4_500), span("S-02", 9_000, 9_500)];
+        let felt = felt(calls(), &spans, (ms(0), ms(2_000)));
+        assert_eq!((felt.base.due, felt.base.lost), (200, 0));
+        assert_eq!((felt.base.p50, felt.base.p99, felt.base.max), (ms(1), ms(2), ms(2)));
+        let [quiet, bad, late] = &felt.cases[..] else { panic!("{felt:?}") };
+        assert_eq!((quiet.during.due, quiet.during.lost, quiet.recovery), (100, 0, Some(ms(0))));
+        assert_eq!((bad.during.due, bad.during.answered()), (50, 0));
+        // windows from 4.5 s on: the one from 7.5 s is the first as before
+        assert_eq!(bad.recovery, Some(ms(3_000)));
+        assert_eq!(late.recovery, Some(ms(0)));
+        assert_eq!(
+            felt.cases.iter().map(|case| felt.is_felt(case)).collect::<Vec<_>>(),
+            [false, true, false]
+        );
+    }
+
+    #[test]
+    fn what_was_never_as_before_again_has_no_recovery() {
+        let mut calls = calls();
+        calls.retain(|call| call.due < ms(7_000));
+        let felt = felt(calls, &[span("F-09", 4_000, 4_500)], (ms(0), ms(2_000)));
+        assert_eq!(felt.cases[0].recovery, None);
+    }
+
+    #[test]
+    fn a_loss_is_a_finding_and_a_hiccup_is_none() {
+        let all = catalogue::cases().unwrap();
+        let case = |id: &str| CaseResult::of(all.iter().find(|case| case.id == id).unwrap());
+        let mut cases = [case("F-09"), case("S-01"), case("S-02")];
+        cases[2].skipped = Some("not there".into());
+        let lost = |case: &str, due, lost| CaseFelt {
+            case: case.into(),
+            during: Interval { due, lost, ..Interval::default() },
+            recovery: None,
+        };
+        let felt = |cases: Vec<CaseFelt>, base| Felt { base, cases, left_out: 0 };
+        let two = vec![lost("F-09", 100, 60), lost("S-01", 4, 2), lost("S-02", 9, 9)];
+        felt(two, Interval::default()).judge(&mut cases);
+        assert_eq!(
+            cases.each_ref().map(|case| case.outcome),
+            [Outcome::Denied, Outcome::Pass, Outcome::Pass]
+        );
+        assert_eq!(cases[0].notes.len(), 1);
+        felt(vec![lost("S-01", 100, 6)], Interval::default()).judge(&mut cases);
+        assert_eq!(cases[1].outcome, Outcome::Degraded);
+        // the load alone was too much already
+        let mut again = [case("S-01")];
+        let worn = Interval { due: 100, lost: 40, ..Interval::default() };
+        felt(vec![lost("S-01", 100, 44)], worn).judge(&mut again);
+        assert_eq!(again[0].outcome, Outcome::Pass);
+    }
+}
