@@ -38,6 +38,10 @@ fn catch(signal: i32) -> std::io::Result<()> {
 /// What ends the program at a second signal, by signal.
 static SHUTDOWNS: Mutex<Vec<(i32, [SigId; 2])>> = Mutex::new(Vec::new());
 
+/// Longest that the cleaning up before such an end may take: a terminal that takes nothing must not
+/// keep the program.
+const CLEAN_UP_MAX: Duration = Duration::from_secs(1);
+
 /// The program's exit code after a second signal.
 const EXIT: i32 = 130;
 
@@ -54,7 +58,15 @@ pub(crate) fn before_exit(clean_up: fn()) -> std::io::Result<()> {
     let before = usize::from(caught() > 0);
     let body = move || {
         if signals.forever().nth(1 - before).is_some() {
-            clean_up();
+            let (done, wait) = mpsc::channel::<()>();
+            let cleaning = move || {
+                let _done = done;
+                clean_up();
+            };
+            // a thread that cannot be had is nothing to wait for
+            if std::thread::Builder::new().spawn(cleaning).is_ok() {
+                wait.recv_timeout(CLEAN_UP_MAX).ok();
+            }
             std::process::exit(EXIT);
         }
     };

@@ -22,6 +22,8 @@ pub enum Progress {
     Interrupted,
     /// Its program was ended before it could finish: what is known loads as interrupted.
     Killed,
+    /// What the list has of it cannot be read: its file was damaged. The result itself may load.
+    Damaged,
 }
 
 impl Progress {
@@ -32,6 +34,7 @@ impl Progress {
             Progress::Running => "running",
             Progress::Interrupted => "interrupted",
             Progress::Killed => "killed",
+            Progress::Damaged => "damaged",
         }
     }
 }
@@ -148,7 +151,8 @@ const COLUMNS: &str = "SELECT number, kind, name, \
     CASE WHEN kind = 'ramp' AND json_valid(body) THEN json_extract(body, '$.axis') END FROM result";
 
 impl Store {
-    /// The results that pass the filter, the last that began first.
+    /// The results that pass the filter, the last that began first. One whose figures are damaged
+    /// is listed as that, without them.
     ///
     /// # Errors
     /// A store that cannot be read.
@@ -182,25 +186,18 @@ impl Store {
     }
 
     fn entry(&self, row: Listed) -> Result<Entry, StoreError> {
-        let id = self.id_of((row.number, row.kind))?;
-        let damaged = |damage| self.damaged(row.number, damage);
+        let id = self.id_of((row.number, row.kind.clone()))?;
         let progress = match row.state.as_str() {
             "finished" if row.interrupted => Progress::Interrupted,
             "finished" => Progress::Finished,
             _ if alive::is_alive(&row.writer) => Progress::Running,
             _ => Progress::Killed,
         };
-        let summary = match &row.summary {
-            None => Summary::nothing(),
-            Some(text) => {
-                let tree = parse(text).map_err(damaged)?;
-                Summary::unpack(&tree, &mut Found::default()).map_err(damaged)?
-            }
+        // one row that is spoilt must not hide the others
+        let (progress, figures) = match Figures::of(&row) {
+            Ok(figures) => (progress, figures),
+            Err(_) => (Progress::Damaged, Figures::nothing()),
         };
-        let verdict = row.verdict.map(|name| -> Result<State, Damage> {
-            State::unpack(&Value::String(name), &mut Found::default())
-        });
-        let axis = row.axis.map(|name| Axis::unpack(&Value::String(name), &mut Found::default()));
         let mut tags: Vec<String> =
             row.tags.iter().flat_map(|tags| tags.split('\n')).map(str::to_owned).collect();
         tags.sort();
@@ -211,18 +208,45 @@ impl Store {
             tags,
             started_unix_s: row.started_unix_s.unwrap_or(f64::NAN),
             progress,
-            verdict: verdict.transpose().map_err(damaged)?,
-            headline: summary.headline,
-            capacities: summary.capacities,
-            axis: axis.transpose().map_err(damaged)?,
-            judgement: summary.judgement,
+            verdict: figures.verdict,
+            headline: figures.summary.headline,
+            capacities: figures.summary.capacities,
+            axis: figures.axis,
+            judgement: figures.summary.judgement,
             command_line: row.command_line,
         })
     }
 }
 
+/// What a row says of its result beyond what it is.
+struct Figures {
+    summary: Summary,
+    verdict: Option<State>,
+    axis: Option<Axis>,
+}
+
+impl Figures {
+    fn nothing() -> Figures {
+        Figures { summary: Summary::nothing(), verdict: None, axis: None }
+    }
+
+    fn of(row: &Listed) -> Result<Figures, Damage> {
+        fn named<T: Pack>(name: &Option<String>) -> Result<Option<T>, Damage> {
+            let name = name.as_ref().map(|name| Value::String(name.clone()));
+            name.map(|name| T::unpack(&name, &mut Found::default())).transpose()
+        }
+        let summary = match &row.summary {
+            None => Summary::nothing(),
+            Some(text) => Summary::unpack(&parse(text)?, &mut Found::default())?,
+        };
+        Ok(Figures { summary, verdict: named(&row.verdict)?, axis: named(&row.axis)? })
+    }
+}
+
 impl Listed {
     fn read(row: &Row<'_>) -> rusqlite::Result<Listed> {
+        // what is no text is no figure either: it reads as one that is damaged
+        let figure = |column: usize| row.get(column).unwrap_or_else(|_| Some(String::new()));
         Ok(Listed {
             number: row.get(0)?,
             kind: row.get(1)?,
@@ -232,10 +256,10 @@ impl Listed {
             state: row.get(5)?,
             writer: row.get(6)?,
             interrupted: row.get(7)?,
-            verdict: row.get(8)?,
-            summary: row.get(9)?,
+            verdict: figure(8),
+            summary: figure(9),
             command_line: row.get(10)?,
-            axis: row.get(11)?,
+            axis: figure(11),
         })
     }
 }

@@ -306,3 +306,40 @@ fn deleting_takes_a_result_and_all_its_rows() {
     store.delete(&[other]).unwrap();
     assert_eq!(begin(&mut store, "three").to_string(), "run-3", "numbers are not given twice");
 }
+
+/// Whatever stands in the columns that the list is made of, the other results are still listed.
+#[test]
+fn one_damaged_row_is_listed_as_damaged_among_the_others() {
+    let (_folder, path, place) = folder();
+    let mut store = Store::open(&place).unwrap();
+    begin(&mut store, "before");
+    let spoilt = begin(&mut store, "spoilt");
+    begin(&mut store, "after");
+    for damage in [
+        "summary = 'no json'",
+        "summary = '{\"headline\": 7}'",
+        "summary = '[1]'",
+        "summary = CAST(x'ff00' AS TEXT)",
+        "verdict = 'no such verdict'",
+        "verdict = 7",
+        "kind = 'ramp', body = '{\"axis\": 7}'",
+    ] {
+        let file = Connection::open(&path).unwrap();
+        let damaged =
+            file.execute(&format!("UPDATE result SET {damage} WHERE name = 'spoilt'"), []);
+        assert_eq!(damaged.unwrap(), 1, "{damage}");
+        let entries = store.list(&Filter::default()).unwrap();
+        let states: Vec<_> = entries.iter().map(|entry| (&*entry.name, entry.progress)).collect();
+        let expected = [
+            ("after", Progress::Running),
+            ("spoilt", Progress::Damaged),
+            ("before", Progress::Running),
+        ];
+        assert_eq!(states, expected, "{damage}");
+        assert_eq!(store.show(&entries[1].id.to_string()).unwrap().progress, Progress::Damaged);
+        let whole = "summary = NULL, verdict = NULL, kind = 'run', body = '{}'";
+        file.execute(&format!("UPDATE result SET {whole} WHERE name = 'spoilt'"), []).unwrap();
+        let states = store.list(&Filter::default()).unwrap();
+        assert_eq!(states[1].progress, Progress::Running, "{spoilt} is whole again");
+    }
+}

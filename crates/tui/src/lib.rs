@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod draw;
+mod keys;
 mod model;
 mod screen;
 

@@ -2,12 +2,12 @@
 //! draws and reads keys, so that a slow terminal delays nobody who measures.
 
 use crate::draw::{Look, draw};
+use crate::keys::{Keyboard, Wanted};
 use crate::model::{Judged, Model, Subject};
 use anyhow::Context;
 use ratatui::Terminal;
 use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::crossterm::cursor::Show;
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
@@ -15,12 +15,16 @@ use ratatui::crossterm::terminal::{
 use stats::{Second, Snapshot};
 use std::io::{BufWriter, Stderr, stderr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How long a key or a new figure may wait.
 const REFRESH: Duration = Duration::from_millis(100);
+
+/// How long a terminal that takes nothing may hold up the end of the program.
+const GIVE_BACK_MAX: Duration = Duration::from_secs(5);
 
 /// What to do when the user asks for the end; called again when he asks again.
 pub type Stop = Box<dyn Fn() + Send>;
@@ -48,11 +52,14 @@ impl Shared {
     }
 }
 
-/// The live view while it is shown, on standard error. Dropping it gives the terminal back.
+/// The live view while it is shown, on standard error. Dropping it gives the terminal back, where that
+/// still takes anything.
 #[derive(Debug)]
 pub struct Screen {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+    /// Disconnected once the thread has left the terminal alone.
+    left: Receiver<()>,
 }
 
 impl Screen {
@@ -62,6 +69,7 @@ impl Screen {
     /// Standard error or the keyboard is no terminal, or it refuses to change its mode.
     pub fn open(subject: Subject, look: Look, stop: Stop) -> anyhow::Result<Screen> {
         restore_on_panic();
+        let keyboard = Keyboard::open().context("there is no keyboard to read from")?;
         enable_raw_mode().context("the terminal cannot be switched to single keys")?;
         TAKEN.store(true, Ordering::SeqCst);
         let terminal = execute!(stderr(), EnterAlternateScreen)
@@ -79,10 +87,14 @@ impl Screen {
             over: AtomicBool::new(false),
         });
         let theirs = shared.clone();
-        let body = move || show(terminal, &theirs, look, &stop);
+        let (leaving, left) = channel::<()>();
+        let body = move || {
+            let _leaving = leaving;
+            show(terminal, keyboard, &theirs, look, &stop);
+        };
         let thread = std::thread::Builder::new().name("live-view".into()).spawn(body);
         let thread = thread.inspect_err(|_| restore()).context("cannot start a thread")?;
-        Ok(Screen { shared, thread: Some(thread) })
+        Ok(Screen { shared, thread: Some(thread), left })
     }
 
     /// Another run begins: what was shown of the one before is forgotten.
@@ -109,6 +121,10 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::Release);
+        // a terminal that is there but takes nothing would be waited for without end
+        if self.left.recv_timeout(GIVE_BACK_MAX) == Err(RecvTimeoutError::Timeout) {
+            return;
+        }
         if let Some(thread) = self.thread.take() {
             // what a panic there had to say was printed by its hook
             thread.join().ok();
@@ -142,9 +158,10 @@ fn restore_on_panic() {
     });
 }
 
-fn show(mut terminal: Out, shared: &Shared, mut look: Look, stop: &Stop) {
+/// Draws until the run is over or the terminal is gone: the run goes on without it.
+fn show(mut terminal: Out, keyboard: Keyboard, shared: &Shared, mut look: Look, stop: &Stop) {
     let mut shown = 0;
-    let mut keys = true;
+    let mut size = keyboard.size();
     while !shared.over.load(Ordering::Acquire) {
         let version = shared.version.load(Ordering::Acquire);
         if version != shown {
@@ -154,26 +171,21 @@ fn show(mut terminal: Out, shared: &Shared, mut look: Look, stop: &Stop) {
                 return;
             }
         }
-        if !keys {
-            // a keyboard that went away: the run goes on, and signals still end it
-            std::thread::sleep(REFRESH);
-            continue;
+        let Ok(keys) = keyboard.look(REFRESH) else { return };
+        for wanted in keys {
+            act(wanted, &mut terminal, shared, &mut look, stop);
+            shown = 0;
         }
-        match event::poll(REFRESH)
-            .and_then(|ready| if ready { event::read().map(Some) } else { Ok(None) })
-        {
-            Ok(Some(event)) => {
-                act(&event, &mut terminal, shared, &mut look, stop);
-                shown = 0;
-            }
-            Ok(None) => {}
-            Err(_) => keys = false,
+        let now = keyboard.size();
+        if now != size {
+            size = now;
+            shown = 0;
         }
     }
 }
 
-fn act(event: &Event, terminal: &mut Out, shared: &Shared, look: &mut Look, stop: &Stop) {
-    match wanted(event) {
+fn act(wanted: Wanted, terminal: &mut Out, shared: &Shared, look: &mut Look, stop: &Stop) {
+    match wanted {
         Wanted::Stop => {
             shared.change(Model::stopping);
             stop();
@@ -186,31 +198,5 @@ fn act(event: &Event, terminal: &mut Out, shared: &Shared, look: &mut Look, stop
             let emptied = terminal.backend_mut().clear();
             emptied.and_then(|()| terminal.draw(|_| {}).map(drop)).ok();
         }
-        Wanted::Nothing => {}
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
-    Stop,
-    Help,
-    NoHelp,
-    Redraw,
-    Nothing,
-}
-
-/// What an event of the terminal asks for. In raw mode Ctrl-C is a key like any other.
-pub(crate) fn wanted(event: &Event) -> Wanted {
-    let Event::Key(KeyEvent { code, modifiers, kind: KeyEventKind::Press, .. }) = event else {
-        return Wanted::Nothing;
-    };
-    let control = modifiers.contains(KeyModifiers::CONTROL);
-    match code {
-        KeyCode::Char('c') if control => Wanted::Stop,
-        KeyCode::Char('l') if control => Wanted::Redraw,
-        KeyCode::Char('q' | 'Q') => Wanted::Stop,
-        KeyCode::Char('?' | 'h') | KeyCode::F(1) => Wanted::Help,
-        KeyCode::Esc => Wanted::NoHelp,
-        _ => Wanted::Nothing,
     }
 }

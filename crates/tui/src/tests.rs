@@ -1,9 +1,8 @@
+use crate::keys::{Wanted, wanted};
 use crate::model::HISTORY_MAX;
-use crate::screen::{Wanted, wanted};
 use crate::{Climb, Judged, Look, Model, Subject, draw};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use report::SloResult;
 use sample::FailureClass;
 use stats::{Cause, Counts, Second, Snapshot, State, Verdict};
@@ -239,14 +238,22 @@ fn a_name_cannot_speak_to_the_terminal() {
 
 #[test]
 fn keys() {
-    let key = |code, modifiers| wanted(&Event::Key(KeyEvent::new(code, modifiers)));
-    assert_eq!(key(KeyCode::Char('q'), KeyModifiers::NONE), Wanted::Stop);
-    assert_eq!(key(KeyCode::Char('c'), KeyModifiers::CONTROL), Wanted::Stop);
-    assert_eq!(key(KeyCode::Char('c'), KeyModifiers::NONE), Wanted::Nothing);
-    assert_eq!(key(KeyCode::Char('?'), KeyModifiers::SHIFT), Wanted::Help);
-    assert_eq!(key(KeyCode::Esc, KeyModifiers::NONE), Wanted::NoHelp);
-    assert_eq!(key(KeyCode::Char('l'), KeyModifiers::CONTROL), Wanted::Redraw);
-    let up = KeyEvent { kind: KeyEventKind::Release, ..KeyCode::Char('q').into() };
-    assert_eq!(wanted(&Event::Key(up)), Wanted::Nothing);
-    assert_eq!(wanted(&Event::Resize(80, 24)), Wanted::Nothing);
+    use Wanted::{Help, NoHelp, Redraw, Stop};
+    let said = |bytes: &str| wanted(bytes.as_bytes());
+    for stop in ["q", "Q", "\u{3}"] {
+        assert_eq!(said(stop), [Stop], "{stop:?}");
+    }
+    for help in ["?", "h", "\u{1b}OP", "\u{1b}[11~", "\u{1b}[[A"] {
+        assert_eq!(said(help), [Help], "{help:?}");
+    }
+    assert_eq!(said("\u{1b}"), [NoHelp]);
+    assert_eq!(said("\u{c}"), [Redraw]);
+    // other keys, and what a terminal cut short
+    for nothing in ["c", "é", "\u{1b}[A", "\u{1b}[1;5q", "\u{1b}[24~", "\u{1b}[", "\u{1b}O"] {
+        assert_eq!(said(nothing), [], "{nothing:?}");
+    }
+    assert_eq!(said("?\u{1b}\u{1b}[Bxq"), [Help, NoHelp, Stop]);
+    assert_eq!(said("\u{1b}q"), [NoHelp, Stop]);
+    assert_eq!(said("\u{1b}\u{3}"), [NoHelp, Stop], "Ctrl-C is never taken for a part of a key");
+    assert_eq!(wanted(&[0xff, 0x1b, b'[', 0xff, 0x80, b'q']), []);
 }

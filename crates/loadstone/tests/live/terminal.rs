@@ -2,7 +2,8 @@
 //! is given back.
 
 use crate::support::{Site, program, run};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -26,10 +27,15 @@ struct Terminal {
 impl Terminal {
     /// Runs `loadstone ARGS`, then tells whether the terminal takes lines again (`icanon`).
     fn start(args: &str) -> Terminal {
+        Terminal::start_after(":", args)
+    }
+
+    /// The same, with a command of the shell that becomes Loadstone before it.
+    fn start_after(first: &str, args: &str) -> Terminal {
         let plain = program::<&str>(&[]);
         let loadstone = plain.get_program().to_string_lossy().into_owned();
         let line = format!(
-            "stty rows 24 cols 80; sh -c 'echo pid $$ .; exec {loadstone} {args}'; code=$?; \
+            "stty rows 24 cols 80; sh -c '{first}; echo pid $$ .; exec {loadstone} {args}'; code=$?; \
              stty -a | tr ';' '\\n' | tr ' ' '\\n' | grep icanon; exit $code"
         );
         let mut child = Command::new("script")
@@ -82,6 +88,23 @@ impl Terminal {
     fn pid(&self) -> Pid {
         let pid = self.seen.split("pid ").nth(1).unwrap().split(' ').next().unwrap();
         Pid::from_raw(pid.parse().unwrap()).unwrap()
+    }
+
+    /// Closes the terminal's other end, does `then`, and waits until Loadstone has ended.
+    #[track_caller]
+    fn goes_away(mut self, then: impl FnOnce(Pid)) {
+        let pid = self.pid();
+        let program = pidfd_open(pid, PidfdFlags::empty()).unwrap();
+        // the other end goes away with the program that holds it
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        then(pid);
+        let span = Timespec { tv_sec: WAIT_MAX.as_secs() as i64, tv_nsec: 0 };
+        let ended = poll(&mut [PollFd::new(&program, PollFlags::IN)], Some(&span)).unwrap();
+        if ended == 0 {
+            kill_process(pid, Signal::KILL).ok();
+            panic!("still there {WAIT_MAX:?} after its terminal has gone: {}", self.seen);
+        }
     }
 
     /// The exit code, and what stood on the terminal once the view had left it.
@@ -154,6 +177,38 @@ fn signals_give_the_terminal_back() {
         let (code, _) = terminal.end();
         assert!([130, 4].contains(&code), "{code}");
     }
+}
+
+fn interrupted(json: &std::path::Path) -> serde_json::Value {
+    let text = std::fs::read_to_string(json).unwrap();
+    serde_json::from_str::<serde_json::Value>(&text).unwrap()["interrupted"].take()
+}
+
+/// Whatever the run is told or not told about its terminal, the view ends with it and nothing waits
+/// for keys that cannot come.
+#[test]
+fn a_terminal_that_goes_away_ends_the_view_and_keeps_nobody() {
+    let site = Site::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("run.json");
+    let args = |stop: &str| {
+        let (json, url) = (json.display(), site.url("/hw"));
+        format!("run --live -c 2 {stop} --think 10ms --json {json} {url}")
+    };
+    let mut hung_up = Terminal::start(&args("-d 10m"));
+    hung_up.wait_for("measuring");
+    hung_up.goes_away(|_| {});
+    assert_eq!(interrupted(&json), true);
+
+    let mut outlives_it = Terminal::start_after("trap \"\" HUP", &args("-n 600"));
+    outlives_it.wait_for("measuring");
+    outlives_it.goes_away(|_| {});
+    assert_eq!(interrupted(&json), false);
+
+    let mut is_told = Terminal::start_after("trap \"\" HUP", &args("-d 10m"));
+    is_told.wait_for("measuring");
+    is_told.goes_away(|pid| kill_process(pid, Signal::TERM).unwrap());
+    assert_eq!(interrupted(&json), true);
 }
 
 #[test]

@@ -1,0 +1,116 @@
+//! The keyboard of the terminal, read without ever waiting longer than asked: a terminal may go
+//! away, or stop in the middle of a key, and the view must then end or go on.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, IsTerminal, stdin};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+/// More keys than anyone presses between two looks; what is left over is read at the next look.
+const READ_MAX: usize = 256;
+
+/// What keys ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Stop,
+    Help,
+    NoHelp,
+    Redraw,
+}
+
+/// Where keys come from: standard input where that is a terminal, otherwise the terminal that the
+/// program was started on.
+#[derive(Debug)]
+pub(crate) struct Keyboard(Option<File>);
+
+impl Keyboard {
+    /// # Errors
+    /// There is no terminal.
+    pub(crate) fn open() -> io::Result<Keyboard> {
+        if stdin().is_terminal() {
+            return Ok(Keyboard(None));
+        }
+        File::open("/dev/tty").map(|tty| Keyboard(Some(tty)))
+    }
+
+    fn with<T>(&self, act: impl FnOnce(BorrowedFd<'_>) -> T) -> T {
+        match &self.0 {
+            Some(tty) => act(tty.as_fd()),
+            None => act(stdin().as_fd()),
+        }
+    }
+
+    /// What was asked for, after at most `span`.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(crate) fn look(&self, span: Duration) -> io::Result<Vec<Wanted>> {
+        self.with(|tty| {
+            let mut polled = [PollFd::new(&tty, PollFlags::IN)];
+            let span = Timespec { tv_sec: 0, tv_nsec: span.subsec_nanos().into() };
+            match poll(&mut polled, Some(&span)) {
+                Ok(0) | Err(Errno::INTR) => return Ok(Vec::new()),
+                Ok(_) => {}
+                Err(error) => return Err(error.into()),
+            }
+            if polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            let mut bytes = [0; READ_MAX];
+            match rustix::io::read(tty, &mut bytes) {
+                Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => Ok(wanted(&bytes[..count])),
+                Err(Errno::INTR | Errno::AGAIN) => Ok(Vec::new()),
+                Err(error) => Err(error.into()),
+            }
+        })
+    }
+
+    /// Columns and rows now; `None` where the terminal does not say.
+    pub(crate) fn size(&self) -> Option<(u16, u16)> {
+        let size = self.with(|tty| rustix::termios::tcgetwinsize(tty)).ok()?;
+        Some((size.ws_col, size.ws_row))
+    }
+}
+
+/// What the bytes of some keys ask for. In raw mode Ctrl-C is a key like any other.
+pub(crate) fn wanted(mut bytes: &[u8]) -> Vec<Wanted> {
+    let mut all = Vec::new();
+    while let Some((first, rest)) = bytes.split_first() {
+        bytes = rest;
+        match first {
+            b'q' | b'Q' | 0x03 => all.push(Wanted::Stop),
+            b'?' | b'h' => all.push(Wanted::Help),
+            0x0c => all.push(Wanted::Redraw),
+            0x1b => {
+                let sequence = sequence(rest);
+                bytes = &rest[sequence..];
+                match &rest[..sequence] {
+                    b"" => all.push(Wanted::NoHelp),
+                    // F1 of xterm, of the VT220 and of the Linux console
+                    b"OP" | b"[11~" | b"[[A" => all.push(Wanted::Help),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+/// How many bytes after an escape belong to the same key: none when it is the Esc key itself. The
+/// forms are those of ECMA-48: `O` and one byte, or `[`, parameters and a final byte. Before any other
+/// key it counts as Esc: two keys pressed in haste look like one with Alt.
+fn sequence(rest: &[u8]) -> usize {
+    match rest {
+        [] | [0x1b, ..] => 0,
+        [b'O', ..] | [b'[', b'[', ..] => rest.len().min(if rest[0] == b'O' { 2 } else { 3 }),
+        [b'[', more @ ..] => {
+            let last = more.iter().position(|byte| (0x40..=0x7e).contains(byte));
+            last.map_or(rest.len(), |last| last + 2)
+        }
+        _ => 0,
+    }
+}
