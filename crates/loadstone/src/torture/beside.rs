@@ -64,17 +64,33 @@ impl Shared {
     }
 }
 
+/// What would go on beside the cases, in a line; nothing where no load is asked for.
+///
+/// # Errors
+/// A plan that cannot be read or is not permitted.
+pub(super) fn dry_run(args: &TortureArgs, url: &Url) -> Result<String, Failure> {
+    let Some((plan, name)) = planned(args, url)? else { return Ok(String::new()) };
+    Ok(format!("\nBeside them: {} on {name}\n", report::load_in_words(&plan)))
+}
+
+/// The load that was asked for, as long as the cases may last.
+fn planned(args: &TortureArgs, url: &Url) -> Result<Option<(Plan, String)>, Failure> {
+    let asked = beside_plan(args, url, &Disk).map_err(|error| Failure::usage(error.to_string()))?;
+    let Some((mut plan, name)) = asked else { return Ok(None) };
+    permit(&mut plan, &name)?;
+    plan.stop.warm_up = Nanos::SECOND;
+    plan.stop.duration = None;
+    (plan.stop.requests, plan.stop.bytes, plan.stop.abort_if) = (None, None, None);
+    Ok(Some((plan, name)))
+}
+
 /// Starts the load that was asked for, and returns when it has gone on alone for a while.
 ///
 /// # Errors
 /// A plan that cannot be read or is not permitted; nobody there.
 pub(super) fn start(args: &TortureArgs, url: &Url) -> Result<Option<Running>, Failure> {
-    let asked = beside_plan(args, url, &Disk).map_err(|error| Failure::usage(error.to_string()))?;
-    let Some((mut plan, name)) = asked else { return Ok(None) };
-    permit(&mut plan, &name)?;
+    let Some((mut plan, name)) = planned(args, url)? else { return Ok(None) };
     plan.stop.duration = Some(FOR_EVER);
-    plan.stop.warm_up = Nanos::SECOND;
-    (plan.stop.requests, plan.stop.bytes, plan.stop.abort_if) = (None, None, None);
     let shared = Arc::<Shared>::default();
     let theirs = shared.clone();
     let (living, alive) = channel();

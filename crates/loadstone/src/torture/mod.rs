@@ -92,7 +92,8 @@ fn run(
         beside: None,
     };
     if args.what.dry_run {
-        return print(&permit::dry_run(args, &report, &reached, &settings, &cases)?);
+        let cases = permit::dry_run(args, &report, &reached, &settings, &cases)?;
+        return print(&format!("{cases}{}", beside::dry_run(args, url)?));
     }
     let Permit { governor, outside, audit, alone: _alone } =
         permit::permit(args, url, &reached, &cases)?;
