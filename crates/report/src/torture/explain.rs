@@ -2,7 +2,7 @@
 
 use crate::text::layout::Page;
 use crate::words::counted;
-use torture::case::{Case, Step};
+use torture::case::{Case, Parameter, Step};
 use torture::fuzz::Place;
 use units::show;
 
@@ -10,14 +10,14 @@ use units::show;
 pub fn list(cases: &[Case]) -> String {
     let mut page = Page::default();
     for case in cases {
-        let count = match (&case.fuzz, &case.family) {
-            (Some(fuzz), _) => counted(fuzz.count, "execution"),
-            (None, Some(_)) if case.press => "with --press".to_owned(),
-            (None, Some(family)) => family.run.clone(),
-            (None, None) => counted(case.exchanges.len() as u64, "exchange"),
+        let amount = match (&case.fuzz, &case.family) {
+            (Some(fuzz), _) => format!(" ({})", counted(fuzz.count, "execution")),
+            (None, Some(_)) if case.press => " (with --press)".to_owned(),
+            (None, Some(_)) => String::new(),
+            (None, None) => format!(" ({})", counted(case.exchanges.len() as u64, "exchange")),
         };
         let head = format!("{:<5} {:<8} ", case.id, case.level.id());
-        page.wrapped(&head, &format!("{} ({count})", case.title));
+        page.wrapped(&head, &format!("{}{amount}", case.title));
     }
     page.finish()
 }
@@ -44,6 +44,14 @@ pub fn explain(case: &Case) -> String {
             let most = show::count(fuzz.length - 1);
             page.wrapped("  length   ", &format!("0 to {most} bytes, each length as likely"));
         }
+    }
+    for (name, parameter) in case.family.iter().flat_map(|family| &family.with) {
+        let value = match parameter {
+            Parameter::Number(number) => format!("{number}"),
+            Parameter::Span(span) => show::duration(*span),
+            Parameter::Text(text) => text.clone(),
+        };
+        page.wrapped(&format!("  {name:<8} "), &value);
     }
     for exchange in &case.exchanges {
         page.blank();
