@@ -4,14 +4,33 @@
 use crate::run::drive_ready;
 use crate::world::{Action, Admission, Client, Server, SimIo, World};
 use conduit::Io;
+use conduit::Peer;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use torture::range::{self, Act, Defects, Entry};
 use torture::safety::Governor;
-use torture::session;
+use torture::session::{self, Target};
 use torture::talk::{Director, Stage, play};
+use torture::text::Values;
 use units::Nanos;
+
+/// The range as a torture's target, with the page that takes bodies.
+pub fn target() -> Target {
+    Target {
+        peer: Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 80))),
+        tls_name: None,
+        values: Values {
+            path: range::PATH.into(),
+            host: "127.0.0.1".into(),
+            post: range::POST.into(),
+            marker: String::new(),
+        },
+        takes_bodies: true,
+        fields: String::new(),
+    }
+}
 
 /// The firing range as a server of the made-up world.
 #[derive(Debug)]

@@ -1,35 +1,17 @@
 //! The catalogue against the firing range: a server without a defect passes every case, and every
 //! case that can fail is turned red by a defect.
 
-use conduit::Peer;
 use sim::World;
-use sim::torture::{Field, Range};
+use sim::torture::{Field, Range, target};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
 use torture::case::{Case, Need, Parameter};
 use torture::catalogue;
 use torture::range::{self, Defect, Defects, Kind};
-use torture::session::{RunResult, Settings, Target, Unwatched, run};
-use torture::text::Values;
+use torture::session::{RunResult, Settings, Unwatched, run};
 use units::Nanos;
 
 /// Bytes on their way to a client that does not read.
 const WINDOW: usize = 256 << 10;
-
-fn target() -> Target {
-    Target {
-        peer: Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 80))),
-        tls_name: None,
-        values: Values {
-            path: range::PATH.into(),
-            host: "127.0.0.1".into(),
-            post: range::POST.into(),
-            marker: String::new(),
-        },
-        takes_bodies: true,
-        fields: String::new(),
-    }
-}
 
 fn settings() -> Settings {
     Settings {

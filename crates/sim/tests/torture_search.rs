@@ -2,37 +2,19 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
-use conduit::Peer;
-use sim::torture::{Field, Range};
+use sim::torture::{Field, Range, target};
 use sim::{Action, Admission, Client, Server, World};
-use std::net::SocketAddr;
 use torture::case::Case;
 use torture::catalogue;
 use torture::judge::{Kind, Outcome, Plain};
 use torture::range::{self, Defect, Defects};
 use torture::record::{self, Run, Transcript};
 use torture::session::{
-    self, Execution, Failure, ReplayResult, RunResult, Settings, Target, Timing, Unwatched,
-    Verdict, Watcher,
+    self, Execution, Failure, ReplayResult, RunResult, Settings, Timing, Unwatched, Verdict,
+    Watcher,
 };
 use torture::shrink::Budget;
-use torture::text::Values;
 use units::Nanos;
-
-fn target() -> Target {
-    Target {
-        peer: Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 80))),
-        tls_name: None,
-        values: Values {
-            path: range::PATH.into(),
-            host: "127.0.0.1".into(),
-            post: range::POST.into(),
-            marker: String::new(),
-        },
-        takes_bodies: true,
-        fields: String::new(),
-    }
-}
 
 fn settings() -> Settings {
     Settings {

@@ -1,15 +1,12 @@
 //! How many conversations are under way at once changes neither a byte that is sent nor a word that is
 //! said of what came back.
 
-use conduit::Peer;
 use sim::World;
-use sim::torture::{Field, Range};
-use std::net::SocketAddr;
+use sim::torture::{Field, Range, target};
 use torture::case::Case;
 use torture::catalogue;
-use torture::range::{self, Defect, Defects};
-use torture::session::{Execution, Settings, Target, Watcher, run};
-use torture::text::Values;
+use torture::range::{Defect, Defects};
+use torture::session::{Execution, Settings, Watcher, run};
 use units::Nanos;
 
 /// Everything that was sent and judged, in order, as text.
@@ -25,24 +22,12 @@ impl Watcher for Heard {
 }
 
 fn heard(defects: &[Defect], workers: usize, cases: &[Case]) -> (Vec<String>, String) {
-    let target = Target {
-        peer: Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 80))),
-        tls_name: None,
-        values: Values {
-            path: range::PATH.into(),
-            host: "127.0.0.1".into(),
-            post: range::POST.into(),
-            marker: String::new(),
-        },
-        takes_bodies: true,
-        fields: String::new(),
-    };
     let defects: Defects = defects.iter().copied().collect();
     let server = Box::new(Range::new(&defects));
     let world = World::new(server, Nanos::from_millis(1), Nanos::from_secs(1_000));
     let settings = Settings { seed: 7, executions_max: 40, workers, ..Settings::default() };
     let mut heard = Heard::default();
-    let result = run(&target, &settings, cases, &mut Field::new(world), &mut heard);
+    let result = run(&target(), &settings, cases, &mut Field::new(world), &mut heard);
     assert_eq!(result.ended_early, None);
     let row = |case: &torture::session::CaseResult| {
         let each: Vec<String> = case

@@ -83,6 +83,8 @@ pub(crate) fn wanted(mut bytes: &[u8]) -> Vec<Wanted> {
         match first {
             b'q' | b'Q' | 0x03 => all.push(Wanted::Stop),
             b'?' | b'h' => all.push(Wanted::Help),
+            // a key that was held down is one wish
+            0x0c if all.last() == Some(&Wanted::Redraw) => {}
             0x0c => all.push(Wanted::Redraw),
             0x1b => {
                 let sequence = sequence(rest);

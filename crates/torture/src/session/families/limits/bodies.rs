@@ -1,14 +1,12 @@
 //! What grows in a body: its length, declared and real, its chunks, its trailers.
 
-use super::growth::{Growth, Shot};
+use super::growth::{Growth, NUMBER_LEAST, Shot};
 use crate::case::{Awaited, Case, Family};
 use crate::judge::Outcome;
 use crate::session::{CaseResult, Runner, Target, Unit};
 use crate::talk::Move;
 use units::Nanos;
 
-const BYTES_LEAST: u64 = 1_024;
-const NUMBER_LEAST: u64 = 10;
 /// A declared length grows faster: it costs nothing.
 const DECLARED_FACTOR: u64 = 16;
 /// How long a server may think about 100-continue.
@@ -39,16 +37,11 @@ pub(super) fn declared(
         }
     };
     let growth = Growth {
-        what: "declared body",
         counted: "Content-Length",
-        unit: Unit::Bytes,
         is_sent: false,
-        least: BYTES_LEAST,
-        most: family.count("most"),
         factor: DECLARED_FACTOR,
         wanted: &[413],
-        endless: Outcome::Advisory,
-        shot: &shot,
+        ..Growth::of_bytes("declared body", family.count("most"), &shot)
     };
     runner.grow(case, &growth, result);
 }
@@ -61,16 +54,10 @@ pub(super) fn body(runner: &mut Runner<'_>, case: &Case, family: &Family, result
         Shot::of("POST", bytes)
     };
     let growth = Growth {
-        what: "body",
         counted: "its content",
-        unit: Unit::Bytes,
-        is_sent: true,
-        least: BYTES_LEAST,
-        most: family.count("most"),
-        factor: 2,
         wanted: &[413],
         endless: Outcome::Pass,
-        shot: &shot,
+        ..Growth::of_bytes("body", family.count("most"), &shot)
     };
     runner.grow(case, &growth, result);
 }
@@ -92,16 +79,9 @@ pub(super) fn chunks(
         chunked(target, &format!("1;{extension}\r\na\r\n0\r\n\r\n"))
     };
     let mut growth = Growth {
-        what: "chunk extension",
         counted: "from the semicolon to the CRLF",
-        unit: Unit::Bytes,
-        is_sent: true,
-        least: BYTES_LEAST,
-        most: family.count("most"),
-        factor: 2,
         wanted: &[400, 413, 431],
-        endless: Outcome::Advisory,
-        shot: &extended,
+        ..Growth::of_bytes("chunk extension", family.count("most"), &extended)
     };
     runner.grow(case, &growth, result);
     let tiny = |count: u64| {
@@ -137,16 +117,9 @@ pub(super) fn trailers(
         chunked(target, &format!("1\r\na\r\n0\r\nX: {value}\r\n\r\n"))
     };
     let mut growth = Growth {
-        what: "trailer",
         counted: "its line with its CRLF",
-        unit: Unit::Bytes,
-        is_sent: true,
-        least: BYTES_LEAST,
-        most: family.count("most"),
-        factor: 2,
         wanted: &[400, 413, 431],
-        endless: Outcome::Advisory,
-        shot: &long,
+        ..Growth::of_bytes("trailer", family.count("most"), &long)
     };
     runner.grow(case, &growth, result);
     let many = |count: u64| {

@@ -8,6 +8,9 @@ use crate::talk::{End, Move, Script, Talk};
 use std::collections::BTreeMap;
 use units::{Nanos, show};
 
+/// Where a search by bytes, and one by number, begins.
+const BYTES_LEAST: u64 = 1_024;
+pub(super) const NUMBER_LEAST: u64 = 10;
 /// Time for one request.
 const TIME: Nanos = Nanos::from_secs(10);
 /// Of the bytes that may be said on a connection, so many are left for what does not grow.
@@ -47,7 +50,29 @@ pub(super) struct Growth<'a> {
     pub(super) shot: &'a dyn Fn(u64) -> Shot,
 }
 
-impl Growth<'_> {
+impl<'a> Growth<'a> {
+    /// Bytes that go over the wire, twice as many each time.
+    pub(super) fn of_bytes(what: &'a str, most: u64, shot: &'a dyn Fn(u64) -> Shot) -> Growth<'a> {
+        Growth {
+            what,
+            counted: "",
+            unit: Unit::Bytes,
+            is_sent: true,
+            least: BYTES_LEAST,
+            most,
+            factor: 2,
+            wanted: &[],
+            endless: Outcome::Advisory,
+            shot,
+        }
+    }
+
+    /// A number of things that go over the wire, twice as many each time.
+    pub(super) fn of_number(what: &'a str, most: u64, shot: &'a dyn Fn(u64) -> Shot) -> Growth<'a> {
+        let least = NUMBER_LEAST;
+        Growth { unit: Unit::Count, least, ..Growth::of_bytes(what, most, shot) }
+    }
+
     /// `8,193 bytes`, `101`.
     fn quantity(&self, amount: u64) -> String {
         match self.unit {

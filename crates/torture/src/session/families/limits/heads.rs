@@ -1,14 +1,11 @@
 //! What grows in a head.
 
-use super::growth::{Growth, Shot};
+use super::growth::{Growth, NUMBER_LEAST, Shot};
 use crate::case::{Case, Family};
 use crate::judge::Outcome;
 use crate::session::{CaseResult, Runner, Target, Unit};
 use std::fmt::Write;
 
-/// Where a search by bytes, and one by number, begins.
-const BYTES_LEAST: u64 = 1_024;
-const NUMBER_LEAST: u64 = 10;
 /// Bytes of a field line, its end included, of which a long head is made.
 const LINE: usize = 1_000;
 
@@ -46,16 +43,9 @@ pub(super) fn target(
         ended(begun(target, "GET", &format!("{path}{}", filler(size, line.len()))))
     };
     let growth = Growth {
-        what: "request line",
         counted: "the line with its CRLF",
-        unit: Unit::Bytes,
-        is_sent: true,
-        least: BYTES_LEAST,
-        most: family.count("most"),
-        factor: 2,
         wanted: &[414],
-        endless: Outcome::Advisory,
-        shot: &shot,
+        ..Growth::of_bytes("request line", family.count("most"), &shot)
     };
     runner.grow(case, &growth, result);
 }
@@ -73,16 +63,9 @@ fn line(
     let path = &target.values.path;
     let shot = |size: u64| ended(begun(target, "GET", path) + &made(size));
     let growth = Growth {
-        what,
         counted: "the field line with its CRLF",
-        unit: Unit::Bytes,
-        is_sent: true,
-        least: BYTES_LEAST,
-        most: family.count("most"),
-        factor: 2,
         wanted: &[431, 400, 413],
-        endless: Outcome::Advisory,
-        shot: &shot,
+        ..Growth::of_bytes(what, family.count("most"), &shot)
     };
     runner.grow(case, &growth, result);
 }
@@ -121,16 +104,11 @@ pub(super) fn fields(
             ended(begun(target, "GET", path) + &lines)
         };
         let growth = Growth {
-            what,
             counted: "all field lines, Host and ours too",
             unit: Unit::Fields,
-            is_sent: true,
             least: NUMBER_LEAST.max(own),
-            most: family.count("most"),
-            factor: 2,
             wanted: &[431, 400, 413],
-            endless: Outcome::Advisory,
-            shot: &shot,
+            ..Growth::of_number(what, family.count("most"), &shot)
         };
         if let Some(taken) = runner.grow(case, &growth, result) {
             runner.compare_work(case, &growth, taken, result);
@@ -158,16 +136,9 @@ pub(super) fn head(runner: &mut Runner<'_>, case: &Case, family: &Family, result
         ended(head)
     };
     let growth = Growth {
-        what: "whole head",
         counted: "all bytes to the empty line, in fields of 1,000",
-        unit: Unit::Bytes,
-        is_sent: true,
-        least: BYTES_LEAST,
-        most: family.count("most"),
-        factor: 2,
         wanted: &[431, 400, 413],
-        endless: Outcome::Advisory,
-        shot: &shot,
+        ..Growth::of_bytes("whole head", family.count("most"), &shot)
     };
     runner.grow(case, &growth, result);
 }
@@ -199,16 +170,8 @@ pub(super) fn pairs(
         [("cookie pairs", &cookies), ("query pairs", &query), ("path segments", &segments)];
     for (what, shot) in kinds {
         let growth = Growth {
-            what,
-            counted: "",
-            unit: Unit::Count,
-            is_sent: true,
-            least: NUMBER_LEAST,
-            most: family.count("most"),
-            factor: 2,
-            wanted: &[],
             endless: Outcome::Pass,
-            shot,
+            ..Growth::of_number(what, family.count("most"), shot)
         };
         if let Some(taken) = runner.grow(case, &growth, result) {
             runner.compare_work(case, &growth, taken, result);
@@ -230,16 +193,10 @@ pub(super) fn method(
         ended(begun(target, &method, path))
     };
     let growth = Growth {
-        what: "method",
         counted: "the method alone; it is refused in another way beyond",
-        unit: Unit::Bytes,
-        is_sent: true,
         least: 8,
-        most: family.count("most"),
-        factor: 2,
-        wanted: &[],
         endless: Outcome::Pass,
-        shot: &shot,
+        ..Growth::of_bytes("method", family.count("most"), &shot)
     };
     runner.grow(case, &growth, result);
 }
