@@ -120,20 +120,9 @@ fn a_running_test_is_followed_to_its_end() {
     browser.go(&url);
     assert!(browser.text("#nothing").contains("there is no results store"));
     let store_name = store.display().to_string();
-    let run = Going::start(&[
-        "run",
-        "-d",
-        "10m",
-        "--think",
-        "5ms",
-        "--store",
-        &store_name,
-        &site.url("/hw"),
-    ]);
-    while browser.eval("document.querySelectorAll('tbody tr').length") != json!(1) {
-        browser.go(&url);
-    }
-    follow(&mut browser, "tbody a", "/result/run-1/live");
+    let think = ["run", "-d", "10m", "--think", "5ms", "--store", &store_name, &site.url("/hw")];
+    let run = Going::start(&think);
+    open_live(&mut browser, &url, "run-1");
     // two points of a line are two seconds
     browser.wait_for("document.querySelector('#times polyline').points.length >= 2");
     browser.wait_for("document.querySelector('#facts').textContent.includes('calls due')");
@@ -141,9 +130,61 @@ fn a_running_test_is_followed_to_its_end() {
     keep_shot(&mut browser, "ui-live.png");
     let busy = finish(curl_delete(&url), b"");
     assert!(busy.stdout.contains("is still running"), "{}", busy.stdout);
-    browser.led_on_by(|| run.interrupt());
-    assert_eq!(browser.eval("location.pathname"), json!("/result/run-1"));
-    assert_eq!(browser.text(".state"), "interrupted");
+    follow_to_the_end(&mut browser, &run, "run-1");
+}
+
+/// Starts a test that goes on for longer than anybody waits, follows it in the browser until the page
+/// has moved as it should, interrupts it, and is led on to its result.
+#[track_caller]
+fn follow_a_test(args: &[&str], id: &str, moved: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("results.db");
+    let site = Site::start(&[]);
+    let (_ui, url) = ui(&store);
+    let mut browser = Browser::open();
+    let (name, page) = (store.display().to_string(), site.url("/hw"));
+    let going = Going::start(&[args, &["--store", &name, &page]].concat());
+    open_live(&mut browser, &url, id);
+    browser.wait_for(moved);
+    assert_eq!(browser.text("#progress"), "running");
+    keep_shot(&mut browser, &format!("ui-live-{id}.png"));
+    follow_to_the_end(&mut browser, &going, id);
+}
+
+#[test]
+fn a_running_ramp_is_followed_to_its_end() {
+    let ramp = ["ramp", "--from", "50/s", "--to", "500/s", "--step", "50/s", "--hold", "1s"];
+    follow_a_test(&ramp, "ramp-1", "document.querySelectorAll('#steps tr').length >= 2");
+}
+
+#[test]
+fn a_running_comparison_is_followed_to_its_end() {
+    let site = Site::start(&[]);
+    let other = site.url("/hw");
+    let compare = ["compare", "--think", "5ms", "--blocks", "20", "-d", "500ms", &other];
+    let trials = "+(document.querySelector('#facts td + td') || {}).textContent > 0";
+    follow_a_test(&compare, "compare-1", trials);
+}
+
+/// Looks at the list until the test is in it, and opens its live view.
+#[track_caller]
+fn open_live(browser: &mut Browser, url: &str, id: &str) {
+    let link = format!("tbody a[href='/result/{id}/live']");
+    browser.go(url);
+    while browser.eval(&format!("document.querySelector(\"{link}\") === null")) == json!(true) {
+        browser.go(url);
+    }
+    follow(browser, &link, &format!("/result/{id}/live"));
+}
+
+/// The page leads on to the result when the test is interrupted.
+#[track_caller]
+fn follow_to_the_end(browser: &mut Browser, going: &Going, id: &str) {
+    browser.led_on_by(|| going.interrupt());
+    assert_eq!(browser.eval("location.pathname"), json!(format!("/result/{id}")));
+    let state = browser.text(".state");
+    // what a comparison knows by then is a result of its own
+    assert!(state == "interrupted" || id.starts_with("compare") && state == "finished", "{state}");
     assert_eq!(browser.problems(), &[] as &[String]);
 }
 
