@@ -83,11 +83,7 @@ pub(crate) fn check_results<'a>(
     json: Option<&'a Sink>,
     others: impl IntoIterator<Item = &'a PathBuf>,
 ) -> Result<(), Failure> {
-    let json = match json {
-        Some(Sink::File(path)) => Some(path),
-        _ => None,
-    };
-    for path in json.into_iter().chain(others) {
+    for path in json.and_then(Sink::file).into_iter().chain(others) {
         check_writable(path).map_err(|error| Failure::not_written(&error))?;
     }
     Ok(())

@@ -444,6 +444,10 @@ impl Runner<'_> {
             let script = self.script(exchange);
             let sent = spoken(&script.steps);
             let talk = self.hold(script.clone());
+            if talk.end == End::Ours && self.is_stopped() {
+                // it was cut short: that says nothing of the server
+                break;
+            }
             let judgement = judge::judge(exchange, case.level, &talk, &self.plain);
             tries += 1;
             self.told(&Execution {

@@ -16,7 +16,7 @@ use report::Named;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Filter, Kind, Place, Progress, Store, StoreError, Stored};
+use store::{Filter, Kind, Place, Progress, RunId, Store, StoreError, Stored};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 use url::form_urlencoded;
@@ -305,29 +305,25 @@ async fn next(mut watching: Watching) -> Option<(Result<Event, Infallible>, Watc
     Some((Ok(event), watching))
 }
 
-async fn tag(
-    State(desk): State<Desk>,
-    Path(id): Path<String>,
-    body: Bytes,
-) -> Result<Redirect, Refusal> {
-    let tag = field(&body, "tag");
-    let back = desk.change(move |store| {
-        let id = store.find(&id)?;
-        store.tag(&id, &tag)?;
-        Ok(id)
-    });
-    Ok(Redirect::to(&format!("/result/{}", back.await?)))
+async fn tag(desk: State<Desk>, id: Path<String>, body: Bytes) -> Result<Redirect, Refusal> {
+    retag(desk, id, &body, |store, id, tag| store.tag(id, tag).map(drop)).await
 }
 
-async fn untag(
+async fn untag(desk: State<Desk>, id: Path<String>, body: Bytes) -> Result<Redirect, Refusal> {
+    retag(desk, id, &body, |store, _, tag| store.untag(tag).map(drop)).await
+}
+
+/// Changes the tags of a result, and leads back to it.
+async fn retag(
     State(desk): State<Desk>,
     Path(id): Path<String>,
-    body: Bytes,
+    body: &Bytes,
+    change: fn(&mut Store, &RunId, &str) -> Result<(), StoreError>,
 ) -> Result<Redirect, Refusal> {
-    let tag = field(&body, "tag");
+    let tag = field(body, "tag");
     let back = desk.change(move |store| {
         let id = store.find(&id)?;
-        store.untag(&tag)?;
+        change(store, &id, &tag)?;
         Ok(id)
     });
     Ok(Redirect::to(&format!("/result/{}", back.await?)))

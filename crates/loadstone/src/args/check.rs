@@ -71,11 +71,10 @@ impl CheckArgs {
     /// # Errors
     /// What does not fit together.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
-        let json = match &self.json {
-            Some(Sink::File(path)) => Some(path),
-            _ => None,
-        };
-        each_its_own(&[("--json", json), ("--junit", self.junit.as_ref())])
+        each_its_own(&[
+            ("--json", self.json.as_ref().and_then(Sink::file)),
+            ("--junit", self.junit.as_ref()),
+        ])
     }
 }
 

@@ -12,6 +12,16 @@ pub(crate) enum Sink {
     File(PathBuf),
 }
 
+impl Sink {
+    /// The file that it is.
+    pub(crate) fn file(&self) -> Option<&PathBuf> {
+        match self {
+            Sink::File(path) => Some(path),
+            Sink::Stdout => None,
+        }
+    }
+}
+
 /// That no two results go to one file, and that each of these options names one.
 ///
 /// # Errors
@@ -71,12 +81,8 @@ pub(crate) struct Outputs {
 impl Outputs {
     /// That no two results go to one file, and that standard output is named for JSON only.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
-        let json = match &self.json {
-            Some(Sink::File(path)) => Some(path),
-            _ => None,
-        };
         each_its_own(&[
-            ("--json", json),
+            ("--json", self.json.as_ref().and_then(Sink::file)),
             ("--csv", self.csv.as_ref()),
             ("--hdr", self.hdr.as_ref()),
             ("--html", self.html.as_ref()),

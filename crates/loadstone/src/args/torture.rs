@@ -179,12 +179,8 @@ impl TortureOutputs {
     /// # Errors
     /// Which options do not fit together.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
-        let json = match &self.json {
-            Some(Sink::File(path)) => Some(path),
-            _ => None,
-        };
         each_its_own(&[
-            ("--json", json),
+            ("--json", self.json.as_ref().and_then(Sink::file)),
             ("--html", self.html.as_ref()),
             ("--junit", self.junit.as_ref()),
             ("--probes", self.probes.as_ref()),
@@ -252,11 +248,10 @@ impl TortureDiff {
     /// # Errors
     /// Which options do not fit together.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
-        let json = match &self.json {
-            Some(Sink::File(path)) => Some(path),
-            _ => None,
-        };
-        each_its_own(&[("--json", json), ("--md", self.md.as_ref())])
+        each_its_own(&[
+            ("--json", self.json.as_ref().and_then(Sink::file)),
+            ("--md", self.md.as_ref()),
+        ])
     }
 }
 

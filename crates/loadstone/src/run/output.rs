@@ -9,15 +9,8 @@ use std::path::PathBuf;
 
 /// Checks, before anything is sent, that every result can be written.
 pub(crate) fn check(outputs: &Outputs) -> Result<(), Failure> {
-    let json = match &outputs.json {
-        Some(Sink::File(path)) => Some(path),
-        _ => None,
-    };
     let others = [&outputs.csv, &outputs.hdr, &outputs.html, &outputs.log];
-    for path in json.into_iter().chain(others.into_iter().flatten()) {
-        files::check_writable(path).map_err(|error| Failure::not_written(&error))?;
-    }
-    Ok(())
+    files::check_results(outputs.json.as_ref(), others.into_iter().flatten())
 }
 
 /// Writes all results; every one is tried, the first failure is told.

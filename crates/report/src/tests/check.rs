@@ -1,5 +1,6 @@
 //! What came of checks, as text, JSON and XML.
 
+use super::{fits_its_schema, validator_of};
 use crate::Style;
 use crate::check::{json, junit, text};
 use crate::text::WIDTH;
@@ -100,20 +101,10 @@ fn colour_changes_nothing_but_marks() {
 
 #[test]
 fn the_json_keeps_its_schema() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/check.schema.json");
-    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
     for result in [mixed(), unreachable(), CheckResult::default()] {
-        let document: Value = serde_json::from_str(&json(&result)).unwrap();
-        let errors: Vec<String> = validator
-            .iter_errors(&document)
-            .map(|error| format!("{error} at {}", error.instance_path()))
-            .collect();
-        assert_eq!(errors, [""; 0]);
-        for key in document.as_object().unwrap().keys() {
-            assert!(schema["properties"].get(key).is_some(), "{key} is not described");
-        }
+        fits_its_schema("check", &json(&result));
     }
+    let validator = validator_of("check");
     let mut wrong: Value = serde_json::from_str(&json(&mixed())).unwrap();
     wrong["steps"][0]["state"] = "fine".into();
     assert!(!validator.is_valid(&wrong));

@@ -1,6 +1,7 @@
 //! A torture's report in its forms.
 
 use super::tortures::{accompanied, case, lost, mixed, pressed};
+use super::{fits_its_schema, validator_of};
 use crate::Style;
 use crate::torture::{DryRun, dry_run, explain, json, junit, list, read, text};
 use serde_json::Value;
@@ -76,20 +77,10 @@ fn conduit_peer() -> conduit::Peer {
 
 #[test]
 fn the_json_keeps_its_schema() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/torture.schema.json");
-    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
     for report in [mixed(), lost(), pressed(), accompanied()] {
-        let document: Value = serde_json::from_str(&json(&report)).unwrap();
-        let errors: Vec<String> = validator
-            .iter_errors(&document)
-            .map(|error| format!("{error} at {}", error.instance_path()))
-            .collect();
-        assert_eq!(errors, [""; 0]);
-        for key in document.as_object().unwrap().keys() {
-            assert!(schema["properties"].get(key).is_some(), "{key} is not described");
-        }
+        fits_its_schema("torture", &json(&report));
     }
+    let validator = validator_of("torture");
     let mut wrong: Value = serde_json::from_str(&json(&mixed())).unwrap();
     wrong["cases"][0]["outcome"] = "fine".into();
     assert!(!validator.is_valid(&wrong));

@@ -1,6 +1,7 @@
 //! Two tortures held against each other, and what is waived.
 
 use super::tortures::{case, mixed, pressed, result};
+use super::validator_of;
 use crate::Style;
 use crate::torture::diff::{self, Diff, Kind, compare};
 use crate::torture::waivers::{self, Day};
@@ -8,12 +9,6 @@ use crate::torture::{Document, Report, html, json, junit, text};
 use serde_json::Value;
 use torture::judge::Outcome;
 use torture::session::{CaseResult, Unit};
-
-fn schema(name: &str) -> jsonschema::Validator {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema");
-    let text = std::fs::read_to_string(format!("{folder}/{name}.schema.json")).unwrap();
-    jsonschema::draft202012::new(&serde_json::from_str(&text).unwrap()).unwrap()
-}
 
 fn unicode() -> Style {
     Style { unicode: true, ..Style::default() }
@@ -77,7 +72,7 @@ fn what_is_new_and_what_is_gone() {
     assert!(diff::text(&diff, Style::default()).is_ascii());
 
     let document: Value = serde_json::from_str(&diff::json(&diff)).unwrap();
-    let validator = schema("torture-diff");
+    let validator = validator_of("torture-diff");
     let errors: Vec<String> = validator.iter_errors(&document).map(|e| e.to_string()).collect();
     assert_eq!(errors, [""; 0]);
 
@@ -182,7 +177,7 @@ fn what_is_waived_is_shown_and_does_not_count() {
         assert!(flat.contains(&part), "{part}\n{said}");
     }
     let document: Value = serde_json::from_str(&json(&report)).unwrap();
-    assert!(schema("torture").is_valid(&document));
+    assert!(validator_of("torture").is_valid(&document));
     assert_eq!(
         (&document["findings"], &document["waivers"][1]["state"]),
         (&3.into(), &"expired".into())

@@ -42,6 +42,8 @@ enum Reply {
     Other,
     Nothing,
     Unconnected,
+    /// We ended it before it said anything: a bound of ours, or the user's wish.
+    Cut,
 }
 
 impl Reply {
@@ -52,6 +54,7 @@ impl Reply {
             ([ALERT, _, _, _, _, _, description, ..], _) => Reply::Alert(*description),
             (raw, _) if raw.starts_with(b"HTTP/") => Reply::Plain,
             ([], End::Closed | End::Broken(_)) => Reply::Ended,
+            ([], End::Bounded | End::Ours) => Reply::Cut,
             ([], _) => Reply::Nothing,
             _ => Reply::Other,
         }
@@ -66,6 +69,7 @@ impl Reply {
             Reply::Other => "bytes that are no TLS".to_owned(),
             Reply::Nothing => "nothing, and the connection stands".to_owned(),
             Reply::Unconnected => "no connection".to_owned(),
+            Reply::Cut => "ended by us".to_owned(),
         }
     }
 }
@@ -82,7 +86,7 @@ struct Trial {
 fn refused(reply: Reply) -> Outcome {
     match reply {
         Reply::Alert(_) | Reply::Ended | Reply::Plain => Outcome::Pass,
-        Reply::Unconnected => Outcome::Inconclusive,
+        Reply::Unconnected | Reply::Cut => Outcome::Inconclusive,
         Reply::Hello | Reply::Other | Reply::Nothing => Outcome::Fail,
     }
 }
@@ -101,6 +105,7 @@ fn no_protocol(reply: Reply) -> Outcome {
 fn understood(reply: Reply) -> Outcome {
     match reply {
         Reply::Hello => Outcome::Pass,
+        Reply::Unconnected | Reply::Cut => Outcome::Inconclusive,
         other => refused(other).max(Outcome::Advisory),
     }
 }
@@ -118,8 +123,7 @@ fn silent(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut Ca
         false => format!("none within {}", show::duration(horizon)),
     };
     let outcome = match talk.end {
-        End::Unconnected(_) => Outcome::Inconclusive,
-        _ if runner.is_stopped() => Outcome::Inconclusive,
+        End::Unconnected(_) | End::Bounded | End::Ours => Outcome::Inconclusive,
         _ if !ended => Outcome::Unbounded,
         _ if talk.over > family.span("soon") => Outcome::Advisory,
         _ => Outcome::Pass,
@@ -362,7 +366,7 @@ mod tests {
                     Outcome::Inconclusive,
                     Outcome::Inconclusive,
                     Outcome::Inconclusive,
-                    Outcome::Advisory,
+                    Outcome::Inconclusive,
                 ],
             ),
         ];
