@@ -3,7 +3,7 @@
 //! Each text of /proc is parsed by a pure function of [`proc`]; the functions that read files are
 //! thin. Where the system does not tell (another system than Linux, a hidden /proc), the answer is
 //! "unknown" (`None`, empty, zero), never a guess.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod cpu;
 mod environment;
@@ -12,6 +12,8 @@ pub mod foreign;
 pub mod limits;
 mod listen_queues;
 pub mod listener;
+pub mod lives;
+mod pidfd;
 pub mod proc;
 mod resolve;
 pub mod state;

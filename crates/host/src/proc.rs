@@ -72,6 +72,17 @@ pub struct Process {
     pub waited: u64,
     /// When it started: tells two owners of one number apart.
     pub started: u64,
+    /// One letter: Z has ended, and nobody has waited for it yet.
+    pub state: char,
+    /// How it ended, as a wait status; `None` as long as it lives, and where the kernel hides it.
+    pub status: Option<i32>,
+}
+
+impl Process {
+    /// It has ended.
+    pub fn is_over(&self) -> bool {
+        matches!(self.state, 'Z' | 'X' | 'x')
+    }
 }
 
 /// /proc/PID/stat. The name may hold anything, parentheses and spaces too, so the last `)` counts.
@@ -85,13 +96,19 @@ pub fn process(text: &str) -> Option<Process> {
         let sum = number(first)?.checked_add(number(first + 1)?)?;
         u64::try_from(sum).ok()
     };
-    Some(Process {
+    let mut process = Process {
         parent: u32::try_from(number(4)?).ok()?,
         name,
         ticks: ticks(14)?,
         waited: ticks(16)?,
         started: u64::try_from(number(22)?).ok()?,
-    })
+        state: fields.first()?.chars().next()?,
+        status: None,
+    };
+    if process.is_over() {
+        process.status = number(52).and_then(|status| i32::try_from(status).ok());
+    }
+    Some(process)
 }
 
 /// A line `Key: value` of /proc/PID/status, /proc/meminfo or /proc/cpuinfo: the first of its key.
@@ -167,6 +184,36 @@ fn connected_line(line: &str, addresses: &[SocketAddr]) -> Option<()> {
     let other = hex_address(address)?.to_canonical();
     let wanted = |known: &SocketAddr| known.ip().to_canonical() == other && known.port() == port;
     (!OVER.contains(fields.get(3)?) && addresses.iter().any(wanted)).then_some(())
+}
+
+/// States of TCP sockets as the kernel numbers them from 1 on (net/tcp_states.h), in the words of
+/// ss(8).
+const STATES: [&str; 12] = [
+    "established",
+    "syn-sent",
+    "syn-received",
+    "fin-wait-1",
+    "fin-wait-2",
+    "time-wait",
+    "closed",
+    "close-wait",
+    "last-ack",
+    "listen",
+    "closing",
+    "syn-received",
+];
+const LISTENS: &str = "listen";
+
+/// /proc/net/tcp or tcp6: the states of the sockets whose own port this is, those that listen left
+/// out.
+pub fn states(table: &str, port: u16) -> impl Iterator<Item = &'static str> {
+    table.lines().filter_map(move |line| {
+        let fields: Vec<&str> = line.split_ascii_whitespace().take(4).collect();
+        let (_, own) = fields.get(1)?.split_once(':')?;
+        let state = usize::from_str_radix(fields.get(3)?, 16).ok()?;
+        let state = STATES.get(state.checked_sub(1)?)?;
+        (u16::from_str_radix(own, 16) == Ok(port) && *state != LISTENS).then_some(*state)
+    })
 }
 
 /// Words of 32 bits, each printed as the number that this machine sees in it.

@@ -44,8 +44,6 @@ pub struct Reader {
     ports: BTreeSet<u16>,
     family: Vec<u32>,
     age: u32,
-    ticks_per_s: f64,
-    page: u64,
 }
 
 impl Reader {
@@ -63,8 +61,6 @@ impl Reader {
             ports: server.addresses.iter().map(SocketAddr::port).collect(),
             server,
             age: 0,
-            ticks_per_s: rustix::param::clock_ticks_per_second() as f64,
-            page: rustix::param::page_size() as u64,
         })
     }
 
@@ -99,29 +95,36 @@ impl Reader {
         self.age += 1;
         read(self.server.pid, "stat")?;
         let queues = self.queues();
-        let mut reading = Reading {
-            listen_overflows: listen_overflows(self.server.pid),
+        Some(Reading {
+            listen_overflows: counter(self.server.pid, "ListenOverflows"),
             accept_queue: queues.accept,
             half_open: queues.half_open,
-            ..Reading::default()
-        };
-        let mut threads_left = THREADS_MAX;
-        for pid in &self.family {
-            let Some(process) = read(*pid, "stat").and_then(|text| proc::process(&text)) else {
-                continue;
-            };
-            // children that ended between two readings are in their parent's account
-            reading.cpu_s += (process.ticks + process.waited) as f64 / self.ticks_per_s;
-            let pages = read(*pid, "statm").and_then(|text| resident(&text)).unwrap_or(0);
-            reading.memory_bytes += pages * self.page;
-            reading.descriptors += std::fs::read_dir(format!("/proc/{pid}/fd"))
-                .map_or(0, |entries| entries.count() as u64);
-            let (threads, switches) = threads(*pid, &mut threads_left);
-            reading.threads += threads;
-            reading.switches += switches;
-        }
-        Some(reading)
+            ..figures(&self.family)
+        })
     }
+}
+
+/// What these processes have spent and hold, together.
+pub(crate) fn figures(pids: &[u32]) -> Reading {
+    let ticks_per_s = rustix::param::clock_ticks_per_second() as f64;
+    let page = rustix::param::page_size() as u64;
+    let mut reading = Reading::default();
+    let mut threads_left = THREADS_MAX;
+    for pid in pids {
+        let Some(process) = read(*pid, "stat").and_then(|text| proc::process(&text)) else {
+            continue;
+        };
+        // children that ended between two readings are in their parent's account
+        reading.cpu_s += (process.ticks + process.waited) as f64 / ticks_per_s;
+        let pages = read(*pid, "statm").and_then(|text| resident(&text)).unwrap_or(0);
+        reading.memory_bytes += pages * page;
+        reading.descriptors += std::fs::read_dir(format!("/proc/{pid}/fd"))
+            .map_or(0, |entries| entries.count() as u64);
+        let (threads, switches) = threads(*pid, &mut threads_left);
+        reading.threads += threads;
+        reading.switches += switches;
+    }
+    reading
 }
 
 /// What happened between two readings `span_s` seconds apart, the later one at `at_s`.
@@ -146,7 +149,7 @@ fn read(pid: u32, file: &str) -> Option<String> {
 }
 
 /// A process and its descendants, by number.
-fn family(root: u32) -> Vec<u32> {
+pub(crate) fn family(root: u32) -> Vec<u32> {
     let known: BTreeMap<u32, Process> = pids()
         .into_iter()
         .filter_map(|pid| Some((pid, proc::process(&read(pid, "stat")?)?)))
@@ -197,10 +200,22 @@ fn descriptors_max(limits: &str) -> Option<u64> {
     line.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// `ListenOverflows` of a process's network namespace.
-fn listen_overflows(pid: u32) -> u64 {
+/// A counter of a process's network namespace, such as `ListenOverflows`.
+pub(crate) fn counter(pid: u32, name: &str) -> u64 {
     let text = read(pid, "net/netstat").unwrap_or_default();
-    netstat(&text, "ListenOverflows").unwrap_or(0)
+    netstat(&text, name).unwrap_or(0)
+}
+
+/// The sockets of a port in a process's network namespace, those that listen left out, by state.
+pub(crate) fn sockets(pid: u32, port: u16) -> BTreeMap<&'static str, u64> {
+    let mut all = BTreeMap::new();
+    for table in ["tcp", "tcp6"] {
+        let text = read(pid, &format!("net/{table}")).unwrap_or_default();
+        for state in proc::states(&text, port) {
+            *all.entry(state).or_default() += 1;
+        }
+    }
+    all
 }
 
 /// A counter of /proc/net/netstat: lines in pairs, names and then values.

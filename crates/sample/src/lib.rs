@@ -5,11 +5,13 @@
 mod ends;
 mod environment;
 mod failure;
+mod life;
 mod sut;
 
 pub use ends::{ConnectionRecord, Ends, SessionRecord};
 pub use environment::Environment;
 pub use failure::{Blame, FailureClass};
+pub use life::{Death, Ending, Process, ServerState};
 use std::any::Any;
 use std::sync::Arc;
 pub use sut::{Fullness, SutRow, SutSeries};

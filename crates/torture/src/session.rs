@@ -6,6 +6,7 @@ mod baseline;
 pub mod cost;
 pub(crate) mod families;
 mod habits;
+mod life;
 mod lints;
 pub mod pressure;
 pub mod probes;
@@ -18,6 +19,7 @@ mod worst;
 
 pub use baseline::{NOISE_FACTOR, NOISE_FEW, NOISE_FLOOR};
 pub use habits::{Habits, ODDITIES};
+pub use life::{Meanwhile, ServerRow, ServerSeen};
 pub use replay::{Failure, ReplayResult, Replayed, Timing, Verdict, replay, shrink_failures};
 pub use result::{
     Baseline, CaseResult, ExchangeResult, Health, Kept, Measure, Probe, ProbeKind, RunResult, Seen,
@@ -34,9 +36,10 @@ use crate::shrink::Budget;
 use crate::talk::{All, Director, End, Move, Script, Talk};
 use crate::text::{self, Values};
 use conduit::{OpenOptions, Peer};
+use life::Life;
 use lints::Lints;
 use probes::{Pattern, Probed, Probes, Probing};
-use sample::FailureClass;
+use sample::{Death, FailureClass, ServerState};
 use search::Trail;
 use units::Nanos;
 
@@ -127,6 +130,17 @@ pub trait World {
         None
     }
 
+    /// The server's processes and what they hold now; `None` where they are not seen. Deaths are to be
+    /// asked for before.
+    fn server(&mut self) -> Option<ServerState> {
+        None
+    }
+
+    /// Processes of the server that have ended since this was asked last; cheap as long as none has.
+    fn deaths(&mut self) -> Vec<Death> {
+        Vec::new()
+    }
+
     /// The run is to end now, and why.
     fn stopped(&self) -> Option<Stop>;
 }
@@ -188,6 +202,7 @@ pub fn run(
     let has = runner.offers(&mut result);
     result.baseline = Some(runner.baseline());
     runner.quiet = result.baseline.unwrap_or_default();
+    runner.begin_life();
     runner.cases(cases, &has, &mut result);
     if result.ended_early.is_none() {
         result.shrunk = runner.shrink_all();
@@ -196,6 +211,7 @@ pub fn run(
     result.end(runner.world.stopped());
     result.took = runner.world.now() - start;
     result.probes = runner.probes;
+    result.server = runner.life.into_seen();
     result
 }
 
@@ -220,6 +236,7 @@ pub(crate) struct Runner<'a> {
     cases: &'a [Case],
     meter: families::Meter,
     trail: Trail,
+    life: Life,
 }
 
 impl<'a> Runner<'a> {
@@ -247,6 +264,7 @@ impl<'a> Runner<'a> {
             cases,
             meter: families::Meter::default(),
             trail: Trail::default(),
+            life: Life::default(),
         }
     }
 }
@@ -393,6 +411,7 @@ impl Runner<'_> {
         let start = self.world.now();
         let mut result = CaseResult::of(case);
         self.trail.begin_case();
+        self.begin_case_life();
         let given = |need: &Need| match need {
             Need::Post => self.target.takes_bodies,
             Need::Tls => self.target.tls_name.is_some(),
@@ -410,7 +429,7 @@ impl Runner<'_> {
         }
         let before = self.announce(case);
         for exchange in &case.exchanges {
-            if self.is_stopped() || self.case_is_over() {
+            if self.is_stopped() || self.case_is_over() || self.life.gone {
                 break;
             }
             let done = self.exchange(case, exchange);
@@ -428,11 +447,13 @@ impl Runner<'_> {
         if result.recovery.is_some() {
             result.outcome = result.outcome.max(Outcome::Fail);
         }
-        let late = result.recovery.is_some() || self.trail.lost_touch();
+        let crashed = self.judge_life(&mut result);
+        let late = result.recovery.is_some() || self.trail.lost_touch() || crashed;
         // what presses fails by its numbers, not by one conversation
         if late && result.recovery != Some(None) && case.family.is_none() {
             self.attribute(case, &mut result);
         }
+        self.end_case_life(&mut result);
         result.took = self.world.now() - start;
         result
     }
@@ -448,9 +469,9 @@ impl Runner<'_> {
                 // it was cut short: that says nothing of the server
                 break;
             }
-            let judgement = judge::judge(exchange, case.level, &talk, &self.plain);
+            let mut judgement = judge::judge(exchange, case.level, &talk, &self.plain);
             tries += 1;
-            self.told(&Execution {
+            let gone = self.told(&Execution {
                 case,
                 name: &exchange.name,
                 attempt: tries,
@@ -458,9 +479,15 @@ impl Runner<'_> {
                 talk: &talk,
                 judgement: &judgement,
             });
-            let bad = matches!(judgement.outcome, Outcome::Fail | Outcome::Inconclusive);
+            if gone {
+                accuse(&mut judgement, &talk, kept.as_mut());
+            }
+            let bad = matches!(
+                judgement.outcome,
+                Outcome::Fail | Outcome::Inconclusive | Outcome::Crashed
+            );
             failed += u32::from(bad);
-            if kept.is_none() || bad {
+            if kept.as_ref().is_none_or(|kept| bad && kept.judgement.outcome != Outcome::Crashed) {
                 kept = Some(ExchangeResult {
                     name: exchange.name.clone(),
                     judgement,
@@ -471,7 +498,7 @@ impl Runner<'_> {
                     took: talk.over,
                 });
             }
-            if !bad && failed == 0 {
+            if !bad && failed == 0 || gone {
                 break;
             }
         }
@@ -484,7 +511,7 @@ impl Runner<'_> {
             received: Vec::new(),
             took: Nanos::ZERO,
         });
-        if failed > 0 && failed < tries {
+        if failed > 0 && failed < tries && result.judgement.outcome != Outcome::Crashed {
             result.judgement.outcome = Outcome::Flaky;
         }
         (result.tries, result.failed) = (tries, failed);
@@ -595,6 +622,18 @@ impl Runner<'_> {
             late = true;
         }
     }
+}
+
+/// The server's process ended with this conversation, or with the try before it: who was not even let
+/// in did not do it.
+fn accuse(judgement: &mut Judgement, talk: &Talk, earlier: Option<&mut ExchangeResult>) {
+    let guilty = match (talk.end, earlier) {
+        (End::Unconnected(_), None) => return,
+        (End::Unconnected(_), Some(earlier)) => &mut earlier.judgement,
+        _ => judgement,
+    };
+    guilty.outcome = Outcome::Crashed;
+    "the server's process ended".clone_into(&mut guilty.why);
 }
 
 /// Nothing came back: the server may be gone.

@@ -1,7 +1,7 @@
 use super::*;
 
 fn process(parent: u32, name: &str, ticks: u64, waited: u64) -> Process {
-    Process { parent, name: name.to_owned(), ticks, waited, started: 1 }
+    Process { parent, name: name.to_owned(), ticks, waited, started: 1, state: 'S', status: None }
 }
 
 /// Busy ticks of threads, steal, processes.

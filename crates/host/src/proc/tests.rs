@@ -49,13 +49,44 @@ fn one_process() {
     let rest = "S 1 842 842 0 -1 4194560 20345 991827 12 44 310 95 1200 340 20 0 5 0 3421 \
                 248123392 5120 18446744073709551615 1 1 0 0 0 0 0";
     for (name, text) in [("nginx", "nginx"), ("a) R 2 (b", "a) R 2 (b"), ("", "")] {
-        let expected =
-            Process { parent: 1, name: text.to_owned(), ticks: 405, waited: 1_540, started: 3_421 };
+        let expected = Process {
+            parent: 1,
+            name: text.to_owned(),
+            ticks: 405,
+            waited: 1_540,
+            started: 3_421,
+            state: 'S',
+            status: None,
+        };
         assert_eq!(process(&format!("842 ({name}) {rest}\n")), Some(expected));
     }
     for damaged in ["", "842", "842 (nginx", "842 nginx) S 1", ")(", "1 (x) S 1 2 3"] {
         assert_eq!(process(damaged), None, "{damaged:?}");
     }
+}
+
+#[test]
+fn one_that_has_ended_says_how() {
+    let zeros = "0 ".repeat(40);
+    let text = format!("842 (nginx) Z 1 842 842 0 -1 4194560 1 2 {zeros}139\n");
+    let process = process(&text).unwrap();
+    assert_eq!((process.is_over(), process.status), (true, Some(139)));
+}
+
+#[test]
+fn sockets_of_a_port_by_state() {
+    let line =
+        |own: u16, state: &str| format!("0: 0100007F:{own:04X} 0100007F:C000 {state} 0:0 0\n");
+    let table = format!(
+        "  sl  local_address rem_address st\n{}{}{}{}{}x\n",
+        line(80, "01"),
+        line(80, "0A"),
+        line(81, "01"),
+        line(80, "08"),
+        line(80, "FF")
+    );
+    assert_eq!(states(&table, 80).collect::<Vec<_>>(), ["established", "close-wait"]);
+    assert_eq!(states("", 80).count(), 0);
 }
 
 const CPUINFO: &str = "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel\t\t: 2\n\

@@ -16,6 +16,7 @@ mod progress;
 mod prove;
 mod rejudge;
 mod replay;
+mod server;
 mod shrink;
 mod sources;
 mod target;
@@ -98,7 +99,8 @@ fn run(
     let Permit { governor, outside, audit, alone: _alone } =
         permit::permit(args, url, &reached, &cases)?;
     let mut sockets = Sockets::new(target::tls_for(args, url)?, governor, outside)
-        .map_err(|error| Failure::usage(format!("cannot wait for sockets: {error}")))?;
+        .map_err(|error| Failure::usage(format!("cannot wait for sockets: {error}")))?
+        .seeing(server::find(&reached));
     let load = beside::start(args, url)?;
     let mut recorder = outputs::recorder(&args.outputs, target, &cases, &report, sockets.now())?;
     let mut progress = Progress::new(args.outputs.quiet, cases.len());

@@ -1,7 +1,9 @@
 //! The real world of a torture: sockets.
 
 use conduit::{Io, TlsFactory};
+use host::lives::Lives;
 use reactor::Reactor;
+use sample::{Death, ServerState};
 use torture::safety::Governor;
 use torture::session::{Stop, World};
 use torture::talk::{Director, Stage, play};
@@ -20,6 +22,8 @@ pub(super) struct Sockets {
     outside: Outside,
     /// When our own work was looked at last, and how much it had been.
     work: (Nanos, Nanos),
+    /// The server's processes, where they are seen.
+    server: Option<Lives>,
 }
 
 impl Sockets {
@@ -36,7 +40,14 @@ impl Sockets {
             governor,
             outside,
             work: (Nanos::ZERO, Nanos::ZERO),
+            server: None,
         })
+    }
+
+    /// Sees the server's processes.
+    pub(super) fn seeing(mut self, server: Option<Lives>) -> Sockets {
+        self.server = server;
+        self
     }
 
     fn look(&mut self) {
@@ -85,6 +96,14 @@ impl World for Sockets {
         let (before, used_before) = std::mem::replace(&mut self.work, (now, used));
         let span = (now - before).as_secs_f64();
         (span > 0.0).then(|| (used - used_before).as_secs_f64() / span)
+    }
+
+    fn server(&mut self) -> Option<ServerState> {
+        self.server.as_mut().map(Lives::state)
+    }
+
+    fn deaths(&mut self) -> Vec<Death> {
+        self.server.as_mut().map(Lives::ended).unwrap_or_default()
     }
 
     fn governor(&mut self) -> &mut Governor {

@@ -126,6 +126,9 @@ impl Runner<'_> {
                 notes: vec![format!("our own work took {percent} of a core")],
             };
         }
+        if self.hear_deaths() {
+            verdict.outcome = Outcome::Crashed;
+        }
         let (denied_for, came_back) = denial(&pressed);
         Round {
             outcome: verdict.outcome,

@@ -18,7 +18,11 @@ impl Runner<'_> {
         let count = fuzz.count.min(self.settings.executions_max);
         // a sample is spread over the whole
         let mut indices = (0..count).map(|turn| turn * fuzz.count / count);
-        while failures < FAILURES_MAX && !self.is_stopped() && !self.case_is_over() {
+        while failures < FAILURES_MAX
+            && !self.is_stopped()
+            && !self.case_is_over()
+            && !self.life.gone
+        {
             let batch: Vec<u64> = indices.by_ref().take(self.settings.workers.max(1)).collect();
             if batch.is_empty() {
                 break;
@@ -140,7 +144,7 @@ impl Runner<'_> {
 
     /// What does not come back is no finding.
     fn again(&mut self, case: &Case, shot: &Shot, kept: &mut ExchangeResult) {
-        while kept.tries < TRIES && !self.is_stopped() {
+        while kept.tries < TRIES && !self.is_stopped() && !self.life.gone {
             kept.tries += 1;
             let (_, judgement) = self.fire(case, &kept.name, shot, kept.tries);
             kept.failed += u32::from(!judgement.outcome.is_well());

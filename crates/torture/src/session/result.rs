@@ -1,7 +1,7 @@
 //! What came of it all: of the run, of each case, of each exchange; the numbers that were measured
 //! and the probes of the server's health.
 
-use super::{Habits, Shrunk, Stop};
+use super::{Habits, Meanwhile, ServerSeen, Shrunk, Stop};
 use crate::case::Case;
 use crate::judge::{Judgement, Outcome, Plain};
 use crate::safety::Spent;
@@ -47,6 +47,8 @@ pub struct CaseResult {
     pub took: Nanos,
     /// What went out for it, its gate not counted.
     pub spent: Spent,
+    /// What was seen of the server's processes; `None` where they are not seen.
+    pub server: Option<Meanwhile>,
 }
 
 impl CaseResult {
@@ -64,6 +66,7 @@ impl CaseResult {
             notes: Vec::new(),
             took: Nanos::ZERO,
             spent: Spent::default(),
+            server: None,
         }
     }
 }
@@ -198,6 +201,8 @@ pub struct RunResult {
     /// Connections that the server serves at once, as the user named them.
     pub slots_named: Option<u64>,
     pub probes: Vec<Probe>,
+    /// What was seen of the server's processes; `None` where they are not seen.
+    pub server: Option<ServerSeen>,
     /// The shortest that fails, of random data that failed: the first of each kind in each case.
     pub shrunk: Vec<Shrunk>,
     /// Failures of which a folder was kept.

@@ -95,8 +95,8 @@ impl Trail {
     fn add(&mut self, execution: &Execution<'_>) {
         let ours = |class: sample::FailureClass| class.blame() == Blame::Driver;
         if let End::Unconnected(class) = execution.talk.end {
-            if !ours(class) && self.before_loss.is_none() {
-                self.before_loss = Some(self.last.iter().cloned().collect());
+            if !ours(class) {
+                self.lose();
             }
             return;
         }
@@ -112,6 +112,11 @@ impl Trail {
         }
     }
 
+    /// The server is lost: one of those that were last did it.
+    fn lose(&mut self) {
+        self.before_loss.get_or_insert_with(|| self.last.iter().cloned().collect());
+    }
+
     /// A failure to be shrunk, the first of its kind in its case.
     pub(super) fn found(&mut self, finding: Finding) {
         let known = |one: &Finding| one.case.id == finding.case.id && one.kind == finding.kind;
@@ -122,12 +127,17 @@ impl Trail {
 }
 
 impl Runner<'_> {
-    /// A conversation of a case is over: everybody hears of it.
-    pub(super) fn told(&mut self, execution: &Execution<'_>) {
+    /// A conversation of a case is over: everybody hears of it. Whether the server itself ended.
+    pub(super) fn told(&mut self, execution: &Execution<'_>) -> bool {
         self.watcher.execution(execution);
+        let gone = self.hear_deaths();
         if self.settings.search.is_some() {
             self.trail.add(execution);
+            if gone {
+                self.trail.lose();
+            }
         }
+        gone
     }
 
     /// A search of its own begins.
@@ -155,8 +165,15 @@ impl Runner<'_> {
             let script = Script { start: self.world.now(), ..suspect.script.clone() };
             self.hold(script);
         }
-        match self.gate() {
-            None => Some(false),
+        self.is_lost()
+    }
+
+    /// Whether the server ended, or plain requests fail for a while; `None`: they fail for good.
+    fn is_lost(&mut self) -> Option<bool> {
+        let gate = self.gate();
+        let gone = self.hear_deaths();
+        match gate {
+            None => Some(gone),
             Some(Some(_)) => Some(true),
             Some(None) => None,
         }
@@ -341,11 +358,7 @@ impl Runner<'_> {
         let start = self.world.now();
         let script = Script { steps: moves.to_vec(), start, ..script.clone() };
         let talk = self.hold(script.clone());
-        let lost = match self.gate() {
-            None => false,
-            Some(Some(_)) => true,
-            Some(None) => return None,
-        };
+        let lost = self.is_lost()?;
         if finding.kind == Kind::Lost || lost {
             return Some(lost && finding.kind == Kind::Lost);
         }

@@ -1,0 +1,157 @@
+//! The server's processes, as the machine on which they run shows them: who they are, what they hold,
+//! how they end.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use units::Nanos;
+
+/// A process.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Process {
+    pub pid: u32,
+    /// In clock ticks since the machine's start: tells two owners of one number apart.
+    pub started: u64,
+    /// As the kernel keeps it, 15 bytes.
+    pub name: String,
+}
+
+impl fmt::Display for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (pid {})", self.name, self.pid)
+    }
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// By itself, with this code.
+    Exit(u8),
+    /// By a signal; `core`: its memory was dumped.
+    Signal { number: u8, core: bool },
+    /// The kernel did not tell.
+    Unseen,
+}
+
+/// Signals by the numbers of Linux on x86, ARM and RISC-V (signal(7)).
+const SIGNALS: [(u8, &str); 15] = [
+    (1, "SIGHUP"),
+    (2, "SIGINT"),
+    (3, "SIGQUIT"),
+    (4, "SIGILL"),
+    (5, "SIGTRAP"),
+    (6, "SIGABRT"),
+    (7, "SIGBUS"),
+    (8, "SIGFPE"),
+    (9, "SIGKILL"),
+    (11, "SIGSEGV"),
+    (13, "SIGPIPE"),
+    (15, "SIGTERM"),
+    (24, "SIGXCPU"),
+    (25, "SIGXFSZ"),
+    (31, "SIGSYS"),
+];
+/// Those by which a process dies of what it did itself.
+const FAULTS: [u8; 7] = [4, 5, 6, 7, 8, 11, 31];
+
+impl Ending {
+    /// A wait status as the kernel packs it (wait(2)).
+    pub fn of_status(status: i32) -> Ending {
+        let signal = (status & 0x7f) as u8;
+        match signal {
+            0 => Ending::Exit((status >> 8 & 0xff) as u8),
+            number => Ending::Signal { number, core: status & 0x80 != 0 },
+        }
+    }
+
+    /// It died of what it did itself, and nobody sent it away.
+    pub fn is_fault(self) -> bool {
+        matches!(self, Ending::Signal { number, .. } if FAULTS.contains(&number))
+    }
+
+    /// By its own will, and all was well.
+    pub fn is_orderly(self) -> bool {
+        self == Ending::Exit(0)
+    }
+}
+
+impl fmt::Display for Ending {
+    /// As the end of "it ended: ".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Ending::Exit(code) => write!(f, "exit code {code}"),
+            Ending::Signal { number, core } => {
+                write!(f, "signal {number}")?;
+                if let Some((_, name)) = SIGNALS.iter().find(|(known, _)| *known == number) {
+                    write!(f, " ({name})")?;
+                }
+                if core { f.write_str(", core dumped") } else { Ok(()) }
+            }
+            Ending::Unseen => f.write_str("how is not visible"),
+        }
+    }
+}
+
+/// A process of the server that ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Death {
+    pub process: Process,
+    /// Nobody else held the listening socket by right of his own any more: the server itself ended,
+    /// and not one of its workers.
+    pub whole: bool,
+    pub how: Ending,
+}
+
+impl fmt::Display for Death {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let who = if self.whole { "the server" } else { "a worker," };
+        write!(f, "{who} {} ended: {}", self.process, self.how)
+    }
+}
+
+/// The server at one moment. What is not known is zero.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerState {
+    /// Who holds the listening socket, and is no child of another who does; several where they share
+    /// the port. Empty: nobody listens.
+    pub listeners: Vec<Process>,
+    /// Who else holds it, and who descends from the listeners.
+    pub workers: Vec<Process>,
+    /// Of all of them together.
+    pub threads: u64,
+    pub descriptors: u64,
+    /// Resident.
+    pub memory_bytes: u64,
+    /// Spent so far, also by workers that have ended.
+    pub cpu: Nanos,
+    /// Its side of the connections to its port, by state: `established`, `close-wait`.
+    pub sockets: BTreeMap<&'static str, u64>,
+    /// Connections that wait to be accepted, so many of which may; half-open ones.
+    pub accept_queue: u64,
+    pub accept_queue_max: u64,
+    pub half_open: u64,
+    /// Since the machine's start, over all its servers: connections that found the accept queue full,
+    /// and SYN cookies that were sent.
+    pub overflows: u64,
+    pub cookies: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_status_says_how_it_ended() {
+        for (status, said, fault) in [
+            (0, "exit code 0", false),
+            (3 << 8, "exit code 3", false),
+            (6, "signal 6 (SIGABRT)", true),
+            (11 | 0x80, "signal 11 (SIGSEGV), core dumped", true),
+            (9, "signal 9 (SIGKILL)", false),
+            (40, "signal 40", false),
+        ] {
+            let ending = Ending::of_status(status);
+            assert_eq!((ending.to_string().as_str(), ending.is_fault()), (said, fault));
+        }
+        assert!(Ending::of_status(0).is_orderly() && !Ending::Unseen.is_orderly());
+    }
+}

@@ -1,0 +1,221 @@
+//! The server's processes beside the cases, where the world shows them: who ended in the course of
+//! which case, what the server holds before and after it, and what is made of that. It only makes
+//! certain what polite clients suggest: a server that cannot be seen is judged without.
+
+use super::{CaseResult, Runner};
+use crate::judge::Outcome;
+use sample::{Death, ServerState};
+use units::Nanos;
+
+/// Ends of processes of one case that are kept; there are more only where a server restarts without
+/// end.
+const DEATHS_MAX: usize = 100;
+
+/// A look at the server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerRow {
+    /// From the start of the run.
+    pub at: Nanos,
+    /// The case that had just ended; empty before the first.
+    pub case: String,
+    pub state: ServerState,
+}
+
+/// What was seen of the server in the whole run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServerSeen {
+    /// In the order of their instants: before the first case, and after each.
+    pub rows: Vec<ServerRow>,
+    /// Who ended before the first case.
+    pub deaths: Vec<Death>,
+}
+
+/// What was seen of the server in the course of a case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Meanwhile {
+    pub before: ServerState,
+    pub after: ServerState,
+    pub deaths: Vec<Death>,
+}
+
+/// What has been seen so far.
+#[derive(Debug, Default)]
+pub(super) struct Life {
+    seen: ServerSeen,
+    /// In the course of the case under way.
+    deaths: Vec<Death>,
+    /// The server itself has ended in the course of the case under way.
+    pub(super) gone: bool,
+}
+
+impl Life {
+    /// `None` where the server is not seen.
+    pub(super) fn into_seen(self) -> Option<ServerSeen> {
+        (!self.seen.rows.is_empty()).then_some(self.seen)
+    }
+
+    fn last(&self) -> Option<&ServerState> {
+        self.seen.rows.last().map(|row| &row.state)
+    }
+}
+
+impl Runner<'_> {
+    /// Looks at the server, if it is seen.
+    pub(super) fn look(&mut self, case: &str) {
+        let at = self.world.now() - self.start;
+        let Some(state) = self.world.server() else { return };
+        self.life.seen.rows.push(ServerRow { at, case: case.to_owned(), state });
+    }
+
+    /// What came before the first case is no case's.
+    pub(super) fn begin_life(&mut self) {
+        self.hear_deaths();
+        self.life.seen.deaths = std::mem::take(&mut self.life.deaths);
+        self.look("");
+    }
+
+    pub(super) fn begin_case_life(&mut self) {
+        self.life.gone = false;
+    }
+
+    /// Hears who has ended; whether the server itself has.
+    pub(super) fn hear_deaths(&mut self) -> bool {
+        let heard = self.world.deaths();
+        let whole = heard.iter().any(|death| death.whole);
+        self.life.gone |= whole;
+        let room = DEATHS_MAX.saturating_sub(self.life.deaths.len());
+        self.life.deaths.extend(heard.into_iter().take(room));
+        whole
+    }
+
+    /// The case and its gate are over: what became of the server's processes. Whether the server itself
+    /// ended.
+    pub(super) fn judge_life(&mut self, result: &mut CaseResult) -> bool {
+        self.hear_deaths();
+        let deaths = self.life.deaths.clone();
+        if deaths.is_empty() {
+            return false;
+        }
+        let now = self.world.server().unwrap_or_default();
+        let lost = result.recovery.is_some() || result.health.is_some_and(|felt| felt.lost > 0.0);
+        let (outcome, notes) = judge(&deaths, &now, lost);
+        result.outcome = result.outcome.max(outcome);
+        result.notes.extend(notes);
+        deaths.iter().any(|death| death.whole)
+    }
+
+    /// Everything about the case is over; what ended since it was judged, ended in a search of ours.
+    pub(super) fn end_case_life(&mut self, result: &mut CaseResult) {
+        let deaths = std::mem::take(&mut self.life.deaths);
+        self.hear_deaths();
+        self.life.deaths.clear();
+        let before = self.life.last().cloned();
+        self.look(&result.case.id);
+        let after = self.life.last().cloned();
+        result.server =
+            before.zip(after).map(|(before, after)| Meanwhile { before, after, deaths });
+    }
+}
+
+/// What the ends of processes in the course of a case come to, where `now` is the server after it, and
+/// polite clients were lost or not. A worker that leaves in order, missed by nobody, is no finding:
+/// many servers renew theirs.
+fn judge(deaths: &[Death], now: &ServerState, lost: bool) -> (Outcome, Vec<String>) {
+    let mut outcome = Outcome::Pass;
+    let mut notes = Vec::new();
+    let server: Vec<&Death> = deaths.iter().filter(|death| death.whole).collect();
+    if let Some(first) = server.first() {
+        outcome = Outcome::Crashed;
+        let again = match server.len() {
+            1 => String::new(),
+            n => format!(", and {n} times in all"),
+        };
+        let since = match now.listeners.as_slice() {
+            [] => "nobody listens now".to_owned(),
+            [one, ..] => format!("{one} listens now"),
+        };
+        notes.push(format!("{first}{again}; {since}"));
+    }
+    let workers = || deaths.iter().filter(|death| !death.whole);
+    let mut kinds: Vec<(&Death, u64)> = Vec::new();
+    for death in workers() {
+        match kinds.iter_mut().find(|(first, _)| first.how == death.how) {
+            Some((_, count)) => *count += 1,
+            None => kinds.push((death, 1)),
+        }
+    }
+    for (first, count) in kinds {
+        if first.how.is_fault() {
+            outcome = outcome.max(Outcome::Fail);
+        } else if first.how.is_orderly() && !lost && outcome == Outcome::Pass {
+            continue;
+        }
+        notes.push(match count {
+            1 => first.to_string(),
+            n => format!("{first}, and {} more workers in the same way", n - 1),
+        });
+    }
+    let renewed = workers().filter(|death| death.how.is_orderly()).count();
+    if notes.is_empty() && renewed > 0 {
+        notes.push(format!("{renewed} of the server's workers left in order"));
+    }
+    (outcome, notes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sample::{Ending, Process};
+
+    fn process(pid: u32) -> Process {
+        Process { pid, started: 1, name: "httpd".into() }
+    }
+
+    fn judged(deaths: &[(u32, bool, i32)], listeners: &[u32], lost: bool) -> String {
+        let death = |(pid, whole, status): &(u32, bool, i32)| Death {
+            process: process(*pid),
+            whole: *whole,
+            how: Ending::of_status(*status),
+        };
+        let deaths: Vec<Death> = deaths.iter().map(death).collect();
+        let listeners = listeners.iter().map(|pid| process(*pid)).collect();
+        let now = ServerState { listeners, ..ServerState::default() };
+        let (outcome, notes) = judge(&deaths, &now, lost);
+        format!("{}: {}", outcome.id(), notes.join("; "))
+    }
+
+    #[test]
+    fn a_server_that_ended_has_crashed_and_a_worker_is_called_one() {
+        for (deaths, listeners, lost, said) in [
+            (
+                &[(7, true, 11 | 0x80)][..],
+                &[9][..],
+                false,
+                "crashed: the server httpd (pid 7) ended: signal 11 (SIGSEGV), core dumped; httpd (pid 9) listens now",
+            ),
+            (
+                &[(7, true, 6), (9, true, 6)],
+                &[],
+                true,
+                "crashed: the server httpd (pid 7) ended: signal 6 (SIGABRT), and 2 times in all; nobody listens now",
+            ),
+            (
+                &[(8, false, 11)],
+                &[7],
+                false,
+                "fail: a worker, httpd (pid 8) ended: signal 11 (SIGSEGV)",
+            ),
+            (
+                &[(8, false, 9), (9, false, 9)],
+                &[7],
+                true,
+                "pass: a worker, httpd (pid 8) ended: signal 9 (SIGKILL), and 1 more workers in the same way",
+            ),
+            (&[(8, false, 0)], &[7], false, "pass: 1 of the server's workers left in order"),
+            (&[(8, false, 0)], &[7], true, "pass: a worker, httpd (pid 8) ended: exit code 0"),
+            (&[], &[7], true, "pass: "),
+        ] {
+            assert_eq!(judged(deaths, listeners, lost), said);
+        }
+    }
+}
