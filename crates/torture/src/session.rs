@@ -235,6 +235,8 @@ pub(crate) struct Runner<'a> {
     /// Everything that was asked for.
     cases: &'a [Case],
     meter: families::Meter,
+    /// Found by the first case that needs it.
+    knee: Option<families::Knee>,
     trail: Trail,
     life: Life,
 }
@@ -263,6 +265,7 @@ impl<'a> Runner<'a> {
             remark: String::new(),
             cases,
             meter: families::Meter::default(),
+            knee: None,
             trail: Trail::default(),
             life: Life::default(),
         }

@@ -2,7 +2,7 @@
 
 use super::body::{Body, Taken};
 use super::head::{self, Head, Refusal};
-use super::{Act, Defect, Defects, page};
+use super::{Act, Defect, Defects, page, worker};
 use super::{BODY, HEAD, IDLE, SEND, SILENT};
 use units::Nanos;
 
@@ -29,7 +29,8 @@ pub(super) struct Connection {
     /// Since when the client has taken nothing of what waits for it; when the first of it was sent.
     unsent: Option<(Nanos, Nanos)>,
     gave_up: bool,
-    /// The work that what came has made.
+    /// Each request is work; the work that what came has made.
+    limited: bool,
     cost: Nanos,
     /// Targets with %00 that the whole server has seen.
     pub(super) nuls: u32,
@@ -58,6 +59,7 @@ impl Connection {
             reads: 0,
             unsent: None,
             gave_up: false,
+            limited: defects.iter().any(|defect| defect.limits_rate()),
             cost: Nanos::ZERO,
             nuls: 0,
             dead: false,
@@ -241,6 +243,10 @@ impl Connection {
         self.reads = 0;
         if self.breaks_on(head) {
             return false;
+        }
+        let costly = head.target.starts_with(page::COSTLY.as_bytes());
+        if self.limited {
+            self.spend(worker::service() * if costly { worker::COSTLY_FACTOR } else { 1 });
         }
         if self.has(Defect::ForgetsPipelined) && self.served - before > PIPELINED_MAX {
             return false;

@@ -11,8 +11,10 @@ pub enum Kind {
     Deadline,
     /// One connection that is odd: C.
     Connection,
-    /// Many connections at once: W-10 and on, C, R.
+    /// Many connections at once: W-10 and on, C.
     Pressure,
+    /// More requests than are served: R.
+    Overload,
 }
 
 macro_rules! defects {
@@ -46,6 +48,13 @@ macro_rules! defects {
             }
         }
     };
+}
+
+impl Defect {
+    /// Requests are work, and there is one worker.
+    pub(super) fn limits_rate(self) -> bool {
+        self.kind() == Kind::Overload
+    }
 }
 
 defects! {
@@ -160,5 +169,12 @@ defects! {
         LosesSlotsToCloses "leak-per-close" "each connection closed before an answer takes one of 64 slots for ever",
         ShortBacklog "short-backlog" "five connections wait to be accepted, one each 10 ms",
         KeepsMemory "memory" "each request takes 64 KiB for ever",
+    }
+    Overload {
+        LimitedRate "capacity" "no defect: 100 requests a second are served, the others wait",
+        Collapses "collapse" "of 100 requests a second the fewer are served, the more wait",
+        Lingers "hangover" "of 100 requests a second none is served for 18 s once 30 waited",
+        DiesOfLoad "dies-of-load" "of 100 requests a second 30 wait, and the next one kills the server",
+        ShedsLoad "sheds-load" "of 100 requests a second 10 wait, and beyond them 503 is answered",
     }
 }

@@ -6,6 +6,8 @@ use super::{Defect, Defects, RANGES_MAX};
 /// The page that is probed, and the one that takes bodies.
 pub const PATH: &str = "/page";
 pub const POST: &str = "/post";
+/// A page that costs more work than the others, where work is limited.
+pub const COSTLY: &str = "/costly";
 /// A page that is longer than all buffers between two programs, and its bytes.
 pub const BIG: &str = "/big";
 pub const BIG_LEN: usize = 20 << 20;
@@ -104,6 +106,7 @@ fn chosen(head: &Head, defects: &Defects) -> Answer {
         ("GET" | "HEAD", path) if path == PATH.as_bytes() || path == POST.as_bytes() => {
             get(head, defects)
         }
+        ("GET" | "HEAD", path) if path == COSTLY.as_bytes() => Answer::page(200),
         ("GET" | "HEAD", path) if path == BIG.as_bytes() => big(),
         (_, path) if path == PATH.as_bytes() => {
             let answer = Answer::new(405);

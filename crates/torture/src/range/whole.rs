@@ -2,6 +2,7 @@
 
 use super::connection::Connection;
 use super::pool::Pool;
+use super::worker::{Fate, Worker};
 use super::{Act, Defect, Defects, page};
 use std::collections::{BTreeMap, VecDeque};
 use units::Nanos;
@@ -39,6 +40,8 @@ pub enum Entry {
 pub struct Range {
     defects: Defects,
     pool: Pool,
+    /// Where requests are work.
+    worker: Option<Worker>,
     seats: BTreeMap<u64, Seat>,
     /// Who waits for a slot, longest first.
     queue: VecDeque<u64>,
@@ -77,6 +80,7 @@ impl Range {
         Range {
             defects: defects.clone(),
             pool: Pool::new(defects),
+            worker: defects.iter().any(|defect| defect.limits_rate()).then(|| Worker::new(defects)),
             seats: BTreeMap::new(),
             queue: VecDeque::new(),
             acts: BTreeMap::new(),
@@ -166,6 +170,9 @@ impl Range {
             self.pool.lose();
         }
         self.queue.retain(|waiting| *waiting != id);
+        if let Some(worker) = &mut self.worker {
+            worker.forget(id);
+        }
         if let Some(seat) = self.seats.get_mut(&id) {
             seat.connection.unsent(at, 0);
         }
@@ -177,6 +184,7 @@ impl Range {
     /// When there is something to do; `NEVER` when nothing is to come of its own accord.
     pub fn due(&self) -> Nanos {
         let act = self.acts.keys().next().map_or(Nanos::NEVER, |(at, _)| *at);
+        let act = self.worker.as_ref().map_or(act, |worker| act.min(worker.due()));
         self.seats.values().map(Seat::due).fold(act, Nanos::min)
     }
 
@@ -186,6 +194,10 @@ impl Range {
             self.seats.iter().filter(|(_, seat)| seat.due() <= at).map(|(id, _)| *id).collect();
         for id in due {
             self.wake(at, id);
+        }
+        let done = self.worker.as_mut().map(|worker| worker.done(at)).unwrap_or_default();
+        for (id, acts) in done {
+            self.carry(at, id, acts);
         }
         let rest = self.acts.split_off(&(at.saturating_add(Nanos(1)), 0));
         std::mem::replace(&mut self.acts, rest).into_values().collect()
@@ -247,7 +259,7 @@ impl Range {
             acts.extend(seat.connection.ended());
         }
         self.nuls = seat.connection.nuls;
-        self.busy_until = self.busy_until.max(at) + seat.connection.take_cost();
+        let cost = seat.connection.take_cost();
         let (dead, idle) = (seat.connection.dead, seat.connection.is_idle());
         let served = seat.connection.served() - before;
         if dead {
@@ -256,9 +268,26 @@ impl Range {
         if served > 0 && self.has(Defect::KeepsMemory) && self.leaked.len() < LEAK_MAX / LEAK {
             self.leaked.push(vec![1; LEAK]);
         }
-        self.carry(at, id, acts);
+        self.work(at, id, acts, cost, served > 0);
         if idle && self.pool.idle_is_free {
             self.free(at, id);
+        }
+    }
+
+    /// What was asked for is done: at once, when the one thread comes to it, or by the worker.
+    fn work(&mut self, at: Nanos, id: u64, mut acts: Vec<Act>, cost: Nanos, served: bool) {
+        let Some(worker) = self.worker.as_mut().filter(|_| served) else {
+            self.busy_until = self.busy_until.max(at) + cost;
+            return self.carry(at, id, acts);
+        };
+        match worker.take(at, id, &mut acts, cost) {
+            Fate::Waits => {}
+            Fate::Shed => {
+                let busy = Act::Send(page::error(503, false, &self.defects));
+                let ends = acts.into_iter().filter(|act| !matches!(act, Act::Send(_)));
+                self.carry(at, id, std::iter::once(busy).chain(ends).collect());
+            }
+            Fate::Dies => self.die(at),
         }
     }
 
@@ -325,6 +354,9 @@ impl Range {
         self.busy_until = Nanos::ZERO;
         self.queue.clear();
         self.pool.clear();
+        if let Some(worker) = &mut self.worker {
+            worker.clear();
+        }
         for seat in self.seats.values_mut() {
             seat.closed = true;
             seat.holds = false;

@@ -4,11 +4,13 @@
 mod connection;
 mod escalate;
 mod limits;
+mod overload;
 mod pages;
 mod press;
 mod slow;
 mod tls;
 
+pub(super) use overload::Knee;
 pub(super) use slow::Meter;
 
 use super::{CaseResult, Runner};
@@ -29,6 +31,7 @@ const ALL: &[&[Member]] = &[
     connection::MEMBERS,
     escalate::MEMBERS,
     limits::MEMBERS,
+    overload::MEMBERS,
     pages::MEMBERS,
     press::MEMBERS,
     slow::MEMBERS,
@@ -51,7 +54,8 @@ pub(super) fn is_last(case: &Case) -> bool {
 /// It holds what polite clients feel against the quiet server.
 pub(super) fn presses(case: &Case) -> bool {
     let run = case.family.as_ref().map(|family| family.run.as_str());
-    run.is_some_and(|run| press::MEMBERS.iter().any(|member| member.name == run))
+    let pressing = || press::MEMBERS.iter().chain(overload::MEMBERS);
+    run.is_some_and(|run| pressing().any(|member| member.name == run))
 }
 
 /// The family of this name.

@@ -1,9 +1,11 @@
 //! Many connections at once, probes beside them: armed, pressed, released and watched until all is as
 //! before. What it did to polite clients is judged by [`outcome`] alone.
 
+mod calm;
 mod outcome;
 mod volley;
 
+pub(crate) use calm::Calm;
 pub use outcome::{
     ARMED, BACK_WITHIN, CORRECT_HELD, DENIED_SHARE, DENIED_WINDOW, LATE_GRAVE, LATE_MAX, LOST_SHED,
     P99_FACTOR, P99_MORE, Pressed, REFUSED_MAX, SERVED_DEGRADED, SHED_SHARE, SLOW_FEW, Verdict,

@@ -1,8 +1,8 @@
 //! The director of one round: lead, arm, press, release, watch.
 
-use super::{PRESS_MIN, Plan, Pressed};
+use super::{Calm, PRESS_MIN, Plan, Pressed};
 use crate::judge::Plain;
-use crate::session::{Baseline, GATE, Probe, ProbeKind, Seen};
+use crate::session::{Baseline, GATE, Probe, Seen};
 use crate::talk::{Director, End, Stage, Standing, Talk, Wake};
 use conduit::Close;
 use sample::Blame;
@@ -37,8 +37,6 @@ enum Phase {
 pub(crate) struct Volley {
     plan: Plan,
     plain: Plain,
-    /// A probe from this on is not as before.
-    slow_from: Nanos,
     /// The start of the run, from which probes count.
     origin: Nanos,
     phase: Phase,
@@ -61,33 +59,9 @@ pub(crate) struct Volley {
     lost_at: Option<Nanos>,
     served_from: Option<Nanos>,
     served_to: Nanos,
-    /// After the release, of new connections and the kept one.
-    after: [Track; 2],
+    /// After the release.
+    calm: Calm,
     every: Nanos,
-}
-
-/// Probes of a kind after the release: when the last fell due that was not as before, and when those
-/// since then fell due and were answered.
-#[derive(Clone, Debug, Default)]
-struct Track {
-    /// Such probes are sent at all.
-    used: bool,
-    bad_at: Option<Nanos>,
-    good: Vec<(Nanos, Nanos)>,
-}
-
-impl Track {
-    /// All was as before for so long, and no probe of that time is still under way.
-    fn is_calm(&self, calm: Nanos, every: Nanos) -> bool {
-        let dues = || self.good.iter().map(|(due, _)| *due);
-        let (Some(first), Some(last)) = (dues().min(), dues().max()) else { return !self.used };
-        let span = last - first;
-        span >= calm && self.good.len() as u64 > span.0 / every.0.max(1)
-    }
-
-    fn back_at(&self) -> Option<Nanos> {
-        self.good.iter().min().map(|(_, answered)| *answered)
-    }
 }
 
 impl Volley {
@@ -101,9 +75,9 @@ impl Volley {
     ) -> Volley {
         Volley {
             to_come: (0..plan.scripts.len()).collect(),
+            calm: Calm::new(slow_from, every, plan.calm),
             plan,
             plain: plain.clone(),
-            slow_from,
             origin,
             phase: Phase::Lead,
             lead,
@@ -121,7 +95,6 @@ impl Volley {
             lost_at: None,
             served_from: None,
             served_to: Nanos::ZERO,
-            after: Default::default(),
             every,
         }
     }
@@ -213,6 +186,7 @@ impl Volley {
             stage.end(*place, Close::Orderly);
         }
         self.released_at = now;
+        self.calm.release(now - self.origin);
         self.phase = Phase::Watch;
         Wake::At(now + GATE)
     }
@@ -236,13 +210,10 @@ impl Volley {
     }
 
     fn watch(&mut self, now: Nanos) -> Wake {
-        let calm = self.after.iter().all(|track| track.is_calm(self.plan.calm, self.every));
-        if !calm && now < self.released_at + GATE {
+        if !self.calm.is_calm() && now < self.released_at + GATE {
             return Wake::At(self.released_at + GATE);
         }
-        if calm {
-            self.back_at = self.after.iter().filter_map(Track::back_at).max();
-        }
+        self.back_at = self.calm.back_at();
         self.over_at = now;
         self.phase = Phase::Over;
         Wake::Done
@@ -257,17 +228,6 @@ impl Volley {
         } else if self.lost_at.is_some_and(|lost| probe.due > lost) {
             self.served_from = Some(self.served_from.map_or(probe.due, |at| at.min(probe.due)));
             self.served_to = self.served_to.max(probe.due);
-        }
-    }
-
-    fn felt_after(&mut self, probe: &Probe) {
-        let as_before = probe.seen == Seen::Correct && probe.over <= self.slow_from;
-        let track = &mut self.after[usize::from(probe.kind == ProbeKind::Keep)];
-        if as_before && track.bad_at.is_none_or(|bad| probe.due > bad) {
-            track.good.push((probe.due, probe.due + probe.over));
-        } else if !as_before {
-            track.bad_at = Some(track.bad_at.map_or(probe.due, |bad| bad.max(probe.due)));
-            track.good.retain(|(due, _)| *due > probe.due);
         }
     }
 }
@@ -306,11 +266,9 @@ impl Director for Volley {
     }
 
     fn felt(&mut self, probe: &Probe) {
-        self.after[usize::from(probe.kind == ProbeKind::Keep)].used = true;
-        match self.phase {
-            Phase::Press if probe.due >= self.armed_at - self.origin => self.felt_pressed(probe),
-            Phase::Watch if probe.due >= self.released_at - self.origin => self.felt_after(probe),
-            _ => {}
+        self.calm.felt(probe);
+        if self.phase == Phase::Press && probe.due >= self.armed_at - self.origin {
+            self.felt_pressed(probe);
         }
     }
 

@@ -1,0 +1,105 @@
+//! Overload in virtual time: servers whose capacity is known, and what is said of them.
+
+use sim::World;
+use sim::torture::{Field, Range, target};
+use torture::case::{Case, Parameter};
+use torture::catalogue;
+use torture::judge::Outcome;
+use torture::range::{CAPACITY, Defect, Defects};
+use torture::safety::{Bounds, Class, Governor};
+use torture::session::{CaseResult, RunResult, Settings, Unwatched, run};
+use units::{Nanos, show};
+
+/// Requests under way at once: as many as the range answers within a probe's deadline.
+const WAITING: f64 = 40.0;
+
+fn cases(ids: &[&str]) -> Vec<Case> {
+    let mut cases = catalogue::cases().expect("the catalogue reads");
+    cases.retain(|case| ids.contains(&case.id.as_str()));
+    for family in cases.iter_mut().filter_map(|case| case.family.as_mut()) {
+        family.with.insert("waiting".to_owned(), Parameter::Number(WAITING));
+    }
+    cases
+}
+
+fn overloaded(defect: Defect, ids: &[&str], bounds: &Bounds) -> RunResult {
+    let server = Box::new(Range::new(&Defects::from([defect])));
+    let world = World::new(server, Nanos::from_millis(1), Nanos::from_secs(1_000));
+    let settings = Settings { seed: 1, baseline: Nanos::SECOND, ..Settings::default() };
+    let governor = Governor::new(bounds.clone(), Vec::new(), false);
+    let mut field = Field::governed(world, governor);
+    run(&target(), &settings, &cases(ids), &mut field, &mut Unwatched)
+}
+
+fn shown(case: &CaseResult) -> String {
+    let mut text = format!("{} {}", case.case.id, case.outcome.id());
+    for measure in &case.measures {
+        let number =
+            |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.1}"));
+        let (low, high) = (number(measure.low), number(measure.high));
+        text.push_str(&format!("\n  {}: {low} to {high}, {}", measure.what, measure.note));
+    }
+    if let Some(health) = &case.health {
+        let back = health.recovery.map_or("never".to_owned(), show::duration);
+        let (shed, lost) = (show::share(health.shed), show::share(health.lost));
+        text.push_str(&format!("\n  shed {shed} lost {lost} back {back} stood {}", health.armed));
+    }
+    case.notes.iter().for_each(|note| text.push_str(&format!("\n  {note}")));
+    text.push('\n');
+    text
+}
+
+fn said(defect: Defect, bounds: &Bounds) -> String {
+    let result = overloaded(defect, &["R-01", "R-02"], bounds);
+    assert_eq!(result.ended_early, None);
+    result.cases.iter().map(shown).collect()
+}
+
+/// The usual bounds of this machine.
+fn usual() -> Bounds {
+    Bounds::usual(Class::Local)
+}
+
+#[test]
+fn the_knee_of_a_server_of_known_capacity_is_found() {
+    let result = overloaded(Defect::LimitedRate, &["R-01"], &usual());
+    let knee = result.cases[0].measures.iter().find(|one| one.what == "knee").unwrap();
+    let (low, high) = (knee.low.unwrap(), knee.high.unwrap());
+    // a rate is followed when 95% of it is answered in time
+    let followed = CAPACITY as f64 / 0.95;
+    // and probes take ten requests a second of it
+    let least = CAPACITY as f64 - 10.0;
+    assert!(low <= followed && high >= least && high <= low * 1.3, "{low} to {high}");
+    assert_eq!(result.cases[0].outcome, Outcome::Held);
+}
+
+#[test]
+fn a_server_that_lets_others_wait_holds() {
+    insta::assert_snapshot!(said(Defect::LimitedRate, &usual()));
+}
+
+#[test]
+fn a_server_that_does_less_the_more_wait_collapses() {
+    insta::assert_snapshot!(said(Defect::Collapses, &usual()));
+}
+
+#[test]
+fn a_server_that_says_no_sheds() {
+    insta::assert_snapshot!(said(Defect::ShedsLoad, &usual()));
+}
+
+#[test]
+fn a_server_that_stands_still_after_a_rush_is_slow_to_recover() {
+    insta::assert_snapshot!(said(Defect::Lingers, &usual()));
+}
+
+#[test]
+fn a_server_that_dies_of_load_has_crashed() {
+    insta::assert_snapshot!(said(Defect::DiesOfLoad, &usual()));
+}
+
+#[test]
+fn nothing_is_said_of_overload_where_the_bound_comes_first() {
+    let bounds = Bounds { requests_max: Some(60), ..usual() };
+    insta::assert_snapshot!(said(Defect::LimitedRate, &bounds));
+}

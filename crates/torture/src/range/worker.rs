@@ -1,0 +1,172 @@
+//! One worker that needs a time for each request: what limits how many a second are served.
+
+use super::{Act, Defect, Defects};
+use std::collections::VecDeque;
+use units::Nanos;
+
+/// Requests a second that a server with a limited rate serves.
+pub const CAPACITY: u64 = 100;
+/// What a page that costs much takes of the time of one that does not.
+pub const COSTLY_FACTOR: u64 = 10;
+/// So many requests wait where a server has had enough: it dies, or stands still for so long.
+pub const ENOUGH: usize = 30;
+pub const HANGOVER: Nanos = Nanos::from_secs(18);
+/// Requests that wait where a server sheds; one beyond them is answered 503.
+pub const SHED_BEYOND: usize = 10;
+/// Each so many requests that wait cost one that collapses as much again as the work itself.
+const CROWD: u64 = 32;
+
+/// The work of one request.
+pub(super) fn service() -> Nanos {
+    Nanos(Nanos::SECOND.0 / CAPACITY)
+}
+
+/// The requests that wait, and the one that is worked on.
+#[derive(Debug)]
+pub(super) struct Worker {
+    defects: Defects,
+    /// What costs little, and what costs much, which waits for that.
+    queues: [VecDeque<Job>; 2],
+    current: Option<(Nanos, Job)>,
+    /// It stands still until then; it has done so, and its queue was not empty since.
+    still_until: Nanos,
+    stood_still: bool,
+}
+
+#[derive(Debug)]
+struct Job {
+    id: u64,
+    acts: Vec<Act>,
+    cost: Nanos,
+}
+
+/// What becomes of a request that comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    Waits,
+    /// 503 is to be answered at once.
+    Shed,
+    /// It was the one too many: the server dies.
+    Dies,
+}
+
+impl Worker {
+    pub(super) fn new(defects: &Defects) -> Worker {
+        Worker {
+            defects: defects.clone(),
+            queues: Default::default(),
+            current: None,
+            still_until: Nanos::ZERO,
+            stood_still: false,
+        }
+    }
+
+    /// A request that needs this work; `acts` follow when it is done.
+    pub(super) fn take(&mut self, at: Nanos, id: u64, acts: &mut Vec<Act>, cost: Nanos) -> Fate {
+        let waiting = self.waiting();
+        if waiting >= SHED_BEYOND && self.has(Defect::ShedsLoad) {
+            return Fate::Shed;
+        }
+        if waiting >= ENOUGH && self.has(Defect::DiesOfLoad) {
+            return Fate::Dies;
+        }
+        self.stood_still &= waiting > 0;
+        if waiting >= ENOUGH && self.has(Defect::Lingers) && !self.stood_still {
+            self.still_until = at + HANGOVER;
+            self.stood_still = true;
+        }
+        let costly = cost > service();
+        let job = Job { id, acts: std::mem::take(acts), cost };
+        self.queues[usize::from(costly)].push_back(job);
+        self.go_on(at);
+        Fate::Waits
+    }
+
+    /// When it has done something.
+    pub(super) fn due(&self) -> Nanos {
+        self.current.as_ref().map_or(Nanos::NEVER, |(until, _)| *until)
+    }
+
+    /// What is done by now, in order.
+    pub(super) fn done(&mut self, at: Nanos) -> Vec<(u64, Vec<Act>)> {
+        let mut all = Vec::new();
+        while let Some((until, job)) = self.current.take_if(|(until, _)| *until <= at) {
+            all.push((job.id, job.acts));
+            self.go_on(until);
+        }
+        all
+    }
+
+    /// Nobody waits for these any more.
+    pub(super) fn forget(&mut self, id: u64) {
+        self.queues.iter_mut().for_each(|queue| queue.retain(|job| job.id != id));
+        if let Some((_, job)) = &mut self.current
+            && job.id == id
+        {
+            job.acts.clear();
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Worker::new(&self.defects);
+    }
+
+    fn has(&self, defect: Defect) -> bool {
+        self.defects.contains(&defect)
+    }
+
+    fn waiting(&self) -> usize {
+        self.queues.iter().map(VecDeque::len).sum()
+    }
+
+    fn go_on(&mut self, at: Nanos) {
+        if self.current.is_some() {
+            return;
+        }
+        let crowd = self.waiting() as u64;
+        let Some(job) = self.queues.iter_mut().find_map(VecDeque::pop_front) else { return };
+        let slower = if self.has(Defect::Collapses) { job.cost.0 * crowd / CROWD } else { 0 };
+        let from = at.max(self.still_until);
+        self.current = Some((from + job.cost + Nanos(slower), job));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn worker(defect: Defect) -> Worker {
+        Worker::new(&Defects::from([defect]))
+    }
+
+    /// Requests that come at once: how many are done within a second.
+    fn done_of(worker: &mut Worker, count: u64) -> usize {
+        for id in 0..count {
+            worker.take(Nanos::ZERO, id, &mut vec![Act::Close], service());
+        }
+        worker.done(Nanos::SECOND).len()
+    }
+
+    #[test]
+    fn so_many_a_second_are_done_and_the_others_wait() {
+        assert_eq!(done_of(&mut worker(Defect::LimitedRate), 50), 50);
+        assert_eq!(done_of(&mut worker(Defect::LimitedRate), 400), 100);
+        // the more wait, the longer each takes
+        assert_eq!(done_of(&mut worker(Defect::Collapses), 64), 43);
+        assert_eq!(done_of(&mut worker(Defect::Lingers), 64), 1);
+        assert_eq!(done_of(&mut worker(Defect::ShedsLoad), 64), 11);
+    }
+
+    #[test]
+    fn what_costs_little_goes_first_and_who_left_costs_nothing() {
+        let dear = service() * COSTLY_FACTOR;
+        let mut worker = worker(Defect::LimitedRate);
+        for (id, cost) in [(1, dear), (2, dear), (3, dear), (9, service())] {
+            worker.take(Nanos::ZERO, id, &mut vec![Act::Close], cost);
+        }
+        worker.forget(3);
+        let order: Vec<u64> = worker.done(Nanos::SECOND).into_iter().map(|(id, _)| id).collect();
+        assert_eq!(order, [1, 9, 2]);
+        assert_eq!(worker.due(), Nanos::NEVER);
+    }
+}
