@@ -351,7 +351,8 @@ fn a_rate_gives_wrk2s_report() {
     assert!(lines.iter().filter(|line| row(line)).count() > 8, "{ran:#?}");
     let last = lines.iter().find(|line| line.trim_end().ends_with(" inf")).unwrap();
     let total: u64 = last.split_whitespace().nth(2).unwrap().parse().unwrap();
-    assert!(total <= count + 1 && total > 0, "{ran:#?}");
+    // what its four connections were waiting for at the end is counted there and not in the requests
+    assert!(total <= count + 4 && total > 0, "{ran:#?}");
     let refused = face(&["-R0".to_owned(), site.url("/")]).expect(&[1]);
     assert_eq!(refused.stderr, "Throughput MUST be specified with the --rate or -R option\n");
 }
