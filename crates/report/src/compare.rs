@@ -45,6 +45,8 @@ pub struct CompareReport {
     pub bounds: Vec<BoundResult>,
     /// What speaks against the comparison as a whole: plans differ, a run is INVALID, too few blocks.
     pub cautions: Vec<String>,
+    /// Why it ended before its last block; the blocks before are whole.
+    pub ended_early: Option<String>,
 }
 
 /// One figure of both.

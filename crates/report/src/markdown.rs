@@ -134,6 +134,9 @@ pub fn markdown_of_compare(report: &CompareReport) -> String {
         let command = plain(&words::printable(command, COMMAND_CHARS_MAX));
         out += &format!("{letter}'s server was started anew for each run: {command}\n\n");
     }
+    if let Some(why) = &report.ended_early {
+        out += &format!("**Ended early:** {}\n\n", plain(&words::printable(why, 1_000)));
+    }
     for caution in &report.cautions {
         out += &format!("- ⚠️ {}\n", plain(&words::printable(caution, 1_000)));
     }

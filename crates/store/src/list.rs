@@ -117,6 +117,7 @@ impl Summary {
     pub(crate) fn of_compare(report: &CompareReport) -> Summary {
         let judgements = report.differences.iter().map(|difference| difference.judgement);
         Summary {
+            interrupted: report.ended_early.is_some(),
             judgement: judgements.max_by_key(|judgement| match judgement {
                 Judgement::Worse => 3,
                 Judgement::Better => 2,

@@ -200,7 +200,8 @@ pub(crate) fn compare(begun: Begun, mut runs: [Vec<RunReport>; 2]) -> CompareRep
         order: order(&runs),
         runs,
         bounds: Vec::new(),
-        cautions: vec![why],
+        cautions: Vec::new(),
+        ended_early: Some(why),
     })
 }
 

@@ -93,7 +93,7 @@ record! {
     }
     CompareReport {
         name, labels, commands, started_unix_s, runs, order, confidence, resamples, differences, bounds,
-        cautions,
+        cautions, ended_early,
     }
     Difference {
         figure, before, after, relative, low, high, points, noise, detectable, effect, p_value,

@@ -13,13 +13,20 @@ use stats::curve::Axis;
 use store::{Beginning, Kind};
 use units::{Purpose, Seed};
 
+/// Why a comparison ended before its last block.
+enum Ended {
+    Interrupted,
+    /// A server of ours died: when and how.
+    Died(String),
+}
+
 /// The runs of both, block by block.
 #[derive(Default)]
 struct Blocks {
     runs: [Vec<RunReport>; 2],
     order: Vec<&'static str>,
     /// Why it ended before its last block.
-    ended: Option<String>,
+    ended: Option<Ended>,
 }
 
 pub(super) fn compare(task: LiveTask) -> Result<Code, Failure> {
@@ -52,14 +59,17 @@ pub(super) fn compare(task: LiveTask) -> Result<Code, Failure> {
     if order.is_empty() {
         keeping.discard();
         return Err(match ended {
-            Some(text) => Failure { code: Code::Invalid, text },
-            None => interrupted(),
+            Some(Ended::Died(text)) => Failure { code: Code::Invalid, text },
+            Some(Ended::Interrupted) | None => interrupted(),
         });
     }
     let [before, after] = task.sides;
-    let mut cautions = task.cautions;
-    let died = ended.is_some();
-    cautions.extend(ended);
+    let died = matches!(ended, Some(Ended::Died(_)));
+    let blocks = order.len();
+    let ended_early = ended.map(|ended| match ended {
+        Ended::Interrupted => format!("interrupted after {blocks} of {} blocks", task.blocks),
+        Ended::Died(why) => why,
+    });
     let report = assemble(Comparison {
         name: task.outputs.name.clone(),
         labels: [before.label, after.label],
@@ -68,7 +78,8 @@ pub(super) fn compare(task: LiveTask) -> Result<Code, Failure> {
         runs,
         order: order.join(" "),
         bounds: task.bounds,
-        cautions,
+        cautions: task.cautions,
+        ended_early,
     });
     let written = super::finish(&report, &task.outputs);
     let kept = keeping.finish_compare(&report, task.outputs.quiet);
@@ -120,6 +131,7 @@ fn in_turns(sides: &mut [Side<'_>], task: &LiveTask, keeping: &Keeping) -> Resul
     for side in &mut *sides {
         side.practise()?;
         if crate::signals::caught() > 0 {
+            blocks.ended = Some(Ended::Interrupted);
             return Ok(blocks);
         }
     }
@@ -138,10 +150,13 @@ fn in_turns(sides: &mut [Side<'_>], task: &LiveTask, keeping: &Keeping) -> Resul
             let run = match sides[side].run(&change, &heading)? {
                 Trial::Run(run) => *run,
                 Trial::Died(why) => {
-                    blocks.ended = Some(format!("In block {}: {why}", block + 1));
+                    blocks.ended = Some(Ended::Died(format!("in block {}: {why}", block + 1)));
                     return Ok(blocks);
                 }
-                Trial::Interrupted => return Ok(blocks),
+                Trial::Interrupted => {
+                    blocks.ended = Some(Ended::Interrupted);
+                    return Ok(blocks);
+                }
             };
             keeping.side(side, blocks.runs[side].len() + runs[side].len(), &run);
             runs[side].push(run);

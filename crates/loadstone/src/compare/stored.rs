@@ -29,6 +29,7 @@ pub(super) fn compare(task: StoredTask) -> Result<Code, Failure> {
         order: String::new(),
         bounds: task.bounds,
         cautions,
+        ended_early: None,
     });
     super::finish(&report, &task.outputs)
 }

@@ -1,8 +1,10 @@
-//! kill -9 of a comparison: its whole blocks are there, compared, and it is said that they are not all.
+//! A comparison that is killed or interrupted: its whole blocks are there, compared, and it is said
+//! that they are not all.
 
 use crate::keeps::{data, keeping};
 use crate::support::{Site, program, text};
 use proptest::prelude::*;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Stdio;
@@ -17,9 +19,14 @@ fn blocks_kept(path: &Path) -> Option<usize> {
     }
 }
 
-/// Kills a comparison when the store has so many whole blocks of it; what is then shown of it as JSON
-/// and as text, and how many blocks it came to.
-fn killed_after(blocks: usize, turns: usize) -> (Value, String, usize) {
+/// Sends a comparison the signal when the store has so many whole blocks of it; what is then shown of
+/// it as JSON and as text, and how many blocks it came to.
+fn ended_after(
+    blocks: usize,
+    turns: usize,
+    signal: Signal,
+    progress: Progress,
+) -> (Value, String, usize) {
     let (data, site) = (data(), Site::start(&[]));
     let (a, b) = (format!("old={}", site.url("/hw")), format!("new={}", site.url("/hw")));
     // an hour and more, were it not killed
@@ -34,11 +41,11 @@ fn killed_after(blocks: usize, turns: usize) -> (Value, String, usize) {
     }
     // anywhere in a block
     (0..turns).for_each(|_| std::thread::yield_now());
-    child.kill().unwrap();
+    kill_process(Pid::from_child(&child), signal).unwrap();
     child.wait().unwrap();
     let store = Store::open_to_read(&Place::File(path.clone())).unwrap();
     let entry = &store.list(&Filter::default()).unwrap()[0];
-    assert_eq!(entry.progress, Progress::Killed);
+    assert_eq!(entry.progress, progress);
     let shown = |more: &[&str]| {
         keeping(data.path(), &[&["runs", "show", "compare-1"], more].concat()).expect(&[0])
     };
@@ -58,7 +65,7 @@ proptest! {
 
     #[test]
     fn what_a_killed_comparison_knew_is_there(blocks in 0..8_usize, turns in 0..2_000_usize) {
-        let (json, shown, kept) = killed_after(blocks, turns);
+        let (json, shown, kept) = ended_after(blocks, turns, Signal::KILL, Progress::Killed);
         prop_assert!((blocks..1_000).contains(&kept));
         prop_assert_eq!(faults(&json), Vec::<String>::new());
         let order = json["order"].as_array().unwrap();
@@ -70,7 +77,7 @@ proptest! {
         }
         let plural = if kept == 1 { "" } else { "s" };
         let mark = format!("its program was killed after {kept} block{plural}");
-        prop_assert!(text(&json, "/cautions/0").starts_with(&mark), "{}", json["cautions"]);
+        prop_assert!(text(&json, "/ended_early").starts_with(&mark), "{}", json["ended_early"]);
         // judged where five blocks are there
         let judged = |one: &Value| one["judgement"] != "too-few";
         let any = json["differences"].as_array().unwrap().iter().any(judged);
@@ -78,4 +85,14 @@ proptest! {
         let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
         prop_assert!(shown.contains(&mark) && shown.contains(", killed: "), "{shown}");
     }
+}
+
+#[test]
+fn an_interrupted_comparison_is_listed_as_one() {
+    let (json, shown, kept) = ended_after(2, 0, Signal::INT, Progress::Interrupted);
+    assert_eq!(faults(&json), Vec::<String>::new());
+    assert_eq!(json["order"].as_array().unwrap().len(), kept);
+    let mark = format!("interrupted after {kept} of 1000 blocks");
+    assert_eq!(text(&json, "/ended_early"), mark);
+    assert!(shown.contains(&format!("! Ended early: {mark}")), "{shown}");
 }

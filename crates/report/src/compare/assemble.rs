@@ -31,12 +31,13 @@ pub struct Comparison {
     pub bounds: Vec<FailIf>,
     /// What is known against it beforehand.
     pub cautions: Vec<String>,
+    /// As [`CompareReport::ended_early`].
+    pub ended_early: Option<String>,
 }
 
 /// Compares. Quantiles for which a run has too few calls are left out.
 pub fn assemble(comparison: Comparison) -> CompareReport {
-    let Comparison { name, labels, commands, started_unix_s, runs, order, bounds, mut cautions } =
-        comparison;
+    let Comparison { runs, order, bounds, mut cautions, .. } = comparison;
     let headlines = runs.each_ref().map(|runs| headlines(runs));
     let figures: Vec<&RunFigure> =
         RUN_FIGURES.iter().filter(|figure| enough_calls(figure.0, &runs)).collect();
@@ -56,13 +57,13 @@ pub fn assemble(comparison: Comparison) -> CompareReport {
         .map(|((figure, _, kind), found)| difference(figure, *kind, found))
         .collect();
     let bounds: Vec<BoundResult> = bounds.iter().map(|bound| bound.judge(&differences)).collect();
-    cautions.extend(verdict_cautions(&labels, &headlines));
+    cautions.extend(verdict_cautions(&comparison.labels, &headlines));
     cautions.extend(too_few(&headlines, &order));
     CompareReport {
-        name,
-        labels,
-        commands,
-        started_unix_s,
+        name: comparison.name,
+        labels: comparison.labels,
+        commands: comparison.commands,
+        started_unix_s: comparison.started_unix_s,
         runs,
         order,
         confidence: CONFIDENCE,
@@ -70,6 +71,7 @@ pub fn assemble(comparison: Comparison) -> CompareReport {
         differences,
         bounds,
         cautions,
+        ended_early: comparison.ended_early,
     }
 }
 

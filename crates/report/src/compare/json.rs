@@ -28,6 +28,7 @@ pub fn json(report: &CompareReport) -> String {
         differences: report.differences.iter().map(Difference::of).collect(),
         bounds: report.bounds.iter().map(Bound::of).collect(),
         cautions: &report.cautions,
+        ended_early: report.ended_early.as_deref(),
         before: side(0),
         after: side(1),
     };
@@ -47,6 +48,7 @@ struct Document<'a> {
     differences: Vec<Difference<'a>>,
     bounds: Vec<Bound<'a>>,
     cautions: &'a [String],
+    ended_early: Option<&'a str>,
     before: Side<'a>,
     after: Side<'a>,
 }

@@ -120,6 +120,9 @@ pub(crate) fn interval(one: &Difference) -> String {
 pub fn text(report: &CompareReport, style: Style) -> String {
     let mut page = Page::default();
     page.wrapped("", &answer(report));
+    if let Some(why) = &report.ended_early {
+        page.wrapped("  ! ", &format!("Ended early: {}", printable(why, 1_000)));
+    }
     for caution in &report.cautions {
         page.wrapped("  ! ", &printable(caution, 1_000));
     }

@@ -55,6 +55,11 @@ fn body(report: &CompareReport, plots: &mut Plots) -> Markup {
             }
         }
         p class="answer" { (answer(report)) }
+        @if let Some(why) = &report.ended_early {
+            section class="verdict degraded" {
+                p class="word" { strong { "ENDED EARLY" } " " (words::printable(why, 1_000)) }
+            }
+        }
         @for caution in &report.cautions {
             section class="verdict degraded" {
                 p class="word" { strong { "CAUTION" } " " (words::printable(caution, 1_000)) }

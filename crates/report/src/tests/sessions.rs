@@ -42,6 +42,7 @@ pub(crate) fn of(
         order: order.into(),
         bounds: bounds.iter().map(|bound| FailIf::parse(bound).unwrap()).collect(),
         cautions: Vec::new(),
+        ended_early: None,
     })
 }
 
