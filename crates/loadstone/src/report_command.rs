@@ -14,6 +14,7 @@ enum Wanted {
     Runs(Vec<(String, RunReport)>),
     Ramps(Vec<(String, RampReport)>),
     Comparison(Box<CompareReport>),
+    Torture(Box<report::torture::Report>),
 }
 
 pub(crate) fn report(args: &ReportArgs) -> Result<Code, Failure> {
@@ -27,11 +28,13 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Code, Failure> {
     }
     let page = args.html.clone().map(Sink::File);
     type Render = fn(&Wanted) -> String;
-    let outputs: [(&Option<Sink>, Render); 4] = [
+    let junit = args.junit.clone().map(Sink::File);
+    let outputs: [(&Option<Sink>, Render); 5] = [
         (&page, Wanted::html),
         (&args.json, Wanted::json),
         (&args.csv, Wanted::csv),
         (&args.md, Wanted::markdown),
+        (&junit, Wanted::junit),
     ];
     let mut done = Ok(());
     for (sink, render) in outputs {
@@ -92,7 +95,8 @@ fn all_of(file: &Path) -> Result<Vec<(String, Stored)>, Failure> {
 }
 
 fn of_one_kind(stored: Vec<(String, Stored)>) -> Result<Wanted, Failure> {
-    let (mut runs, mut ramps, mut comparisons) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut runs, mut ramps) = (Vec::new(), Vec::new());
+    let (mut comparisons, mut tortures) = (Vec::new(), Vec::new());
     let mut first: Option<(String, &str)> = None;
     for (name, one) in stored {
         let kind = one.kind().id();
@@ -107,15 +111,22 @@ fn of_one_kind(stored: Vec<(String, Stored)>) -> Result<Wanted, Failure> {
             Stored::Run(run) => runs.push((name, *run)),
             Stored::Ramp(ramp) => ramps.push((name, *ramp)),
             Stored::Compare(compare) => comparisons.push(compare),
+            Stored::Torture(torture) => tortures.push(torture),
         }
     }
     if comparisons.len() > 1 {
         return Err(Failure::usage("comparisons are shown one at a time; name one"));
     }
-    Ok(match comparisons.pop() {
-        Some(compare) => Wanted::Comparison(compare),
-        None if ramps.is_empty() => Wanted::Runs(runs),
-        None => Wanted::Ramps(ramps),
+    if tortures.len() > 1 {
+        return Err(Failure::usage(
+            "tortures are shown one at a time; loadstone torture diff A B holds two against each other",
+        ));
+    }
+    Ok(match (comparisons.pop(), tortures.pop()) {
+        (Some(compare), _) => Wanted::Comparison(compare),
+        (None, Some(torture)) => Wanted::Torture(torture),
+        (None, None) if ramps.is_empty() => Wanted::Runs(runs),
+        (None, None) => Wanted::Ramps(ramps),
     })
 }
 
@@ -124,8 +135,11 @@ fn one_picture(wanted: Wanted, args: &ReportArgs) -> Result<Wanted, Failure> {
     let count = match &wanted {
         Wanted::Runs(runs) => runs.len(),
         Wanted::Ramps(ramps) => ramps.len(),
-        Wanted::Comparison(_) => 1,
+        Wanted::Comparison(_) | Wanted::Torture(_) => 1,
     };
+    if args.junit.is_some() && !matches!(wanted, Wanted::Torture(_)) {
+        return Err(Failure::usage("--junit is for tortures: other results have no cases"));
+    }
     if count > 1 && args.csv.is_some() {
         return Err(Failure::usage("--csv takes one result; give one, or take --json for several"));
     }
@@ -183,6 +197,7 @@ impl Wanted {
                 titled(ramps.iter().map(text).collect())
             }
             Wanted::Comparison(compare) => report::compare::text(compare, style),
+            Wanted::Torture(torture) => report::torture::text(torture, style),
         }
     }
 
@@ -193,6 +208,7 @@ impl Wanted {
                 joined(ramps).as_ref().map_or_else(String::new, report::ramp::html)
             }
             Wanted::Comparison(compare) => report::compare::html(compare),
+            Wanted::Torture(torture) => report::torture::html(torture),
         }
     }
 
@@ -205,6 +221,7 @@ impl Wanted {
                 list(&ramps.iter().map(|(_, ramp)| report::ramp::json(ramp)).collect::<Vec<_>>())
             }
             Wanted::Comparison(compare) => report::compare::json(compare),
+            Wanted::Torture(torture) => report::torture::json(torture),
         }
     }
 
@@ -213,6 +230,7 @@ impl Wanted {
             Wanted::Runs(runs) => runs.iter().map(|(_, run)| report::csv(run)).collect(),
             Wanted::Ramps(ramps) => ramps.iter().map(|(_, ramp)| report::ramp::csv(ramp)).collect(),
             Wanted::Comparison(compare) => report::compare::csv(compare),
+            Wanted::Torture(torture) => report::torture::probes_csv(&torture.result.probes),
         }
     }
 
@@ -223,6 +241,15 @@ impl Wanted {
                 joined(ramps).as_ref().map_or_else(String::new, report::markdown_of_ramp)
             }
             Wanted::Comparison(compare) => report::markdown_of_compare(compare),
+            Wanted::Torture(torture) => report::torture::markdown(torture),
+        }
+    }
+
+    /// Empty for what has no cases, which is refused before.
+    fn junit(&self) -> String {
+        match self {
+            Wanted::Torture(torture) => report::torture::junit(torture),
+            _ => String::new(),
         }
     }
 }

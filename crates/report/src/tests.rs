@@ -13,6 +13,7 @@ mod schema;
 mod screen;
 mod sessions;
 mod torture;
+mod torture_again;
 mod torture_diff;
 mod tortures;
 mod watching;

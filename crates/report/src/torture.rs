@@ -10,6 +10,7 @@ mod dry_run;
 mod emit;
 mod explain;
 mod junit;
+mod markdown;
 mod probes;
 mod record;
 pub(crate) mod send;
@@ -17,15 +18,19 @@ mod text;
 pub mod waivers;
 pub(crate) mod words;
 
-pub use again::{Rejudged, ReplayRow, rejudged_text, replay_text, shrunk_text};
+pub use again::{
+    Rejudged, Replay, ReplayRow, rejudged_json, rejudged_text, replay_json, replay_text,
+    shrunk_text,
+};
 pub use beside::Beside;
 pub use document::{Document, json, read};
 pub use dry_run::{DryRun, dry_run};
 pub use emit::{Form, capture, emit};
 pub use explain::{explain, list};
 pub use junit::junit;
+pub use markdown::markdown;
 pub use probes::{PROBES_HEAD, probe_line, probes_csv};
-pub use record::{RunEnd, execution_line, failure_text, run_file};
+pub use record::{CaseOutcome, RunEnd, execution_line, failure_text, run_file};
 pub use text::text;
 
 pub use crate::html::torture::html;

@@ -6,7 +6,7 @@ use crate::{Kind, RunId, Store, StoreError, alive};
 use plan::{Plan, Secrets};
 use rusqlite::{TransactionBehavior, params};
 use sample::Environment;
-use serde_json::json;
+use serde_json::{Value, json};
 use stats::curve::Axis;
 
 /// What a result begins with.
@@ -29,6 +29,17 @@ pub struct Beginning<'a> {
     pub axis: Axis,
 }
 
+/// What the row of a result begins with.
+pub(crate) struct Row<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) command_line: &'a str,
+    /// Secrets masked; empty where no plan was followed.
+    pub(crate) plan: &'a str,
+    pub(crate) environment: &'a Value,
+    pub(crate) started_unix_s: f64,
+    pub(crate) body: &'a Value,
+}
+
 impl Store {
     /// Makes room for a result and gives its name. Until it is finished it is a running one, and one
     /// that was killed when this process is gone.
@@ -42,7 +53,18 @@ impl Store {
             "commands": beginning.commands,
             "axis": beginning.axis.pack(shelf),
         });
-        let environment = beginning.environment.pack(shelf).to_string();
+        let row = Row {
+            name: beginning.name,
+            command_line: beginning.command_line,
+            plan: &plan::to_toml(beginning.plan, Secrets::Masked),
+            environment: &beginning.environment.pack(shelf),
+            started_unix_s: beginning.started_unix_s,
+            body: &body,
+        };
+        self.begin_row(kind, &row)
+    }
+
+    pub(crate) fn begin_row(&mut self, kind: Kind, row: &Row<'_>) -> Result<RunId, StoreError> {
         let begun = self.in_transaction(TransactionBehavior::Immediate, |transaction| {
             transaction.execute(
                 "INSERT INTO result (uid, kind, state, writer, name, command_line, plan, environment, \
@@ -51,12 +73,12 @@ impl Store {
                 params![
                     kind.id(),
                     alive::this_process(),
-                    beginning.name,
-                    beginning.command_line,
-                    plan::to_toml(beginning.plan, Secrets::Masked),
-                    environment,
-                    beginning.started_unix_s,
-                    body.to_string(),
+                    row.name,
+                    row.command_line,
+                    row.plan,
+                    row.environment.to_string(),
+                    row.started_unix_s,
+                    row.body.to_string(),
                 ],
             )?;
             Ok(transaction.last_insert_rowid())

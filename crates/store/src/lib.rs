@@ -1,5 +1,5 @@
-//! The results store: every run, ramp and comparison in one SQLite file, written each second while it
-//! is measured, so that whatever ends the program loses the running second at most.
+//! The results store: every run, ramp, comparison and torture in one SQLite file, written while it is
+//! measured, so that whatever ends the program loses the running second at most.
 //!
 //! What is stored loads again as the very report that was stored: all outputs made of it are the
 //! same, byte by byte. Secrets never arrive here: plans are written with them masked, and the
@@ -22,6 +22,7 @@ mod records;
 mod rows;
 mod schema;
 mod tags;
+mod tortures;
 mod transfer;
 mod tree;
 mod write;
@@ -29,7 +30,7 @@ mod write;
 pub use begin::Beginning;
 pub use error::StoreError;
 pub use error::StoreError as OpenError;
-pub use list::{Entry, Filter, Progress};
+pub use list::{Entry, Filter, Progress, Tortured};
 pub use load::Stored;
 pub use mask::masked_command;
 pub use open::Store;
@@ -43,10 +44,11 @@ pub enum Kind {
     Run,
     Ramp,
     Compare,
+    Torture,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 3] = [Kind::Run, Kind::Ramp, Kind::Compare];
+    pub const ALL: [Kind; 4] = [Kind::Run, Kind::Ramp, Kind::Compare, Kind::Torture];
 
     /// Its stable name, with which ids begin.
     pub fn id(self) -> &'static str {
@@ -54,6 +56,7 @@ impl Kind {
             Kind::Run => "run",
             Kind::Ramp => "ramp",
             Kind::Compare => "compare",
+            Kind::Torture => "torture",
         }
     }
 

@@ -11,6 +11,7 @@ use rusqlite::Row;
 use serde_json::Value;
 use stats::State;
 use stats::curve::{Axis, Span};
+use torture::judge::Outcome;
 
 /// How far a result came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +61,32 @@ pub struct Entry {
     pub axis: Option<Axis>,
     /// Of a finished comparison: the gravest of its judgements.
     pub judgement: Option<Judgement>,
+    /// Of a finished torture.
+    pub tortured: Option<Tortured>,
     pub command_line: String,
+}
+
+/// What a torture came to, for a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tortured {
+    /// Cases that were not skipped.
+    pub cases: u64,
+    /// Those that count against the server.
+    pub findings: u64,
+    /// The worst of them all; what is waived counts here.
+    pub worst: Outcome,
+}
+
+impl Tortured {
+    /// `2 findings in 85 cases`.
+    pub fn words(self) -> String {
+        let counted = |n: u64, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+        let findings = match self.findings {
+            0 => "no findings".to_owned(),
+            n => counted(n, "finding"),
+        };
+        format!("{findings} in {}", counted(self.cases, "case"))
+    }
 }
 
 /// Which results a list shows; an empty filter shows all.
@@ -83,13 +109,23 @@ pub(crate) struct Summary {
     headline: Option<Headline>,
     capacities: Vec<(String, Option<Span>)>,
     judgement: Option<Judgement>,
+    tortured: Option<Tortured>,
 }
 
-record! { Summary { interrupted, headline, capacities, judgement } }
+record! {
+    Summary { interrupted, headline, capacities, judgement, tortured }
+    Tortured { cases, findings, worst }
+}
 
 impl Summary {
     fn nothing() -> Summary {
-        Summary { interrupted: false, headline: None, capacities: Vec::new(), judgement: None }
+        Summary {
+            interrupted: false,
+            headline: None,
+            capacities: Vec::new(),
+            judgement: None,
+            tortured: None,
+        }
     }
 
     pub(crate) fn of_run(report: &RunReport) -> Summary {
@@ -124,6 +160,23 @@ impl Summary {
                 Judgement::NoneShown => 1,
                 Judgement::TooFew => 0,
             }),
+            ..Summary::nothing()
+        }
+    }
+}
+
+impl Summary {
+    pub(crate) fn of_torture(report: &report::torture::Report) -> Summary {
+        let result = &report.result;
+        let tested = || result.cases.iter().filter(|case| case.skipped.is_none());
+        let tortured = Tortured {
+            cases: tested().count() as u64,
+            findings: report.findings().len() as u64,
+            worst: tested().map(|case| case.outcome).max().unwrap_or_default(),
+        };
+        Summary {
+            interrupted: result.interrupted || result.ended_early.is_some(),
+            tortured: Some(tortured),
             ..Summary::nothing()
         }
     }
@@ -214,6 +267,7 @@ impl Store {
             capacities: figures.summary.capacities,
             axis: figures.axis,
             judgement: figures.summary.judgement,
+            tortured: figures.summary.tortured,
             command_line: row.command_line,
         })
     }

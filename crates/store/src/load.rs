@@ -17,6 +17,7 @@ pub enum Stored {
     Run(Box<RunReport>),
     Ramp(Box<RampReport>),
     Compare(Box<CompareReport>),
+    Torture(Box<report::torture::Report>),
 }
 
 impl Stored {
@@ -25,6 +26,7 @@ impl Stored {
             Stored::Run(_) => Kind::Run,
             Stored::Ramp(_) => Kind::Ramp,
             Stored::Compare(_) => Kind::Compare,
+            Stored::Torture(_) => Kind::Torture,
         }
     }
 }
@@ -109,6 +111,10 @@ impl Store {
         let ([state, writer, name, plan, environment, body], started_unix_s) = self.told(row)?;
         let damaged = |damage| self.damaged(id.number, damage);
         let mut body = parse(&body).map_err(damaged)?;
+        if id.kind == Kind::Torture {
+            let alive = alive::is_alive(&writer);
+            return self.torture(id, &body, (state != "finished").then_some(alive));
+        }
         if state == "finished" {
             return self.finished(id, &mut body);
         }
@@ -171,6 +177,7 @@ impl Store {
                 let sides = [self.runs(id, SIDES[0])?, self.runs(id, SIDES[1])?];
                 Stored::Compare(Box::new(partial::compare(begun, sides)))
             }
+            Kind::Torture => unreachable!("a torture is read by rows of its own"),
         })
     }
 
@@ -190,7 +197,7 @@ impl Store {
         Ok(rows.into_iter().map(|(trial, position)| (trial, position.max(0) as usize)).collect())
     }
 
-    fn runs(&self, id: &RunId, part: &str) -> Result<Vec<RunReport>, StoreError> {
+    pub(crate) fn runs(&self, id: &RunId, part: &str) -> Result<Vec<RunReport>, StoreError> {
         let trials = self.trials(id, part)?;
         trials.into_iter().map(|(trial, _)| Ok(self.trial(id, trial)?.1)).collect()
     }

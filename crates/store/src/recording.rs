@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
+use torture::session::CaseResult;
 
 /// Seconds that may wait for the disk; what comes when so many wait is left out, and counted.
 const QUEUE_MAX: usize = 64;
@@ -31,6 +32,11 @@ enum Job {
         side: usize,
         index: usize,
         run: Box<RunReport>,
+    },
+    /// A case of a torture that is over.
+    Case {
+        index: usize,
+        result: Box<CaseResult>,
     },
     /// Nothing follows.
     End,
@@ -56,7 +62,7 @@ pub struct Recording {
 #[derive(Clone, Debug)]
 pub struct Kept {
     pub id: RunId,
-    /// Seconds that could not be written while it ran: the store was too slow for them. The finished
+    /// Seconds, or cases, that could not be written while it ran: the store was too slow for them. The finished
     /// result has them.
     pub late: u64,
     /// Why some could not, when it was not for want of time.
@@ -74,6 +80,23 @@ impl Recording {
         beginning: &Beginning<'_>,
     ) -> Result<Recording, StoreError> {
         let id = store.begin(kind, beginning)?;
+        Recording::start(store, id)
+    }
+
+    /// Begins a torture; of `report` all that is known before anything is sent.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn begin_torture(
+        mut store: Store,
+        report: &report::torture::Report,
+        command_line: &str,
+    ) -> Result<Recording, StoreError> {
+        let id = store.begin_torture(report, command_line)?;
+        Recording::start(store, id)
+    }
+
+    fn start(mut store: Store, id: RunId) -> Result<Recording, StoreError> {
         let path = store.path.clone();
         let (jobs, inbox) = sync_channel(QUEUE_MAX);
         let this = id.clone();
@@ -106,6 +129,14 @@ impl Recording {
         self.queue.jobs.send(Job::Side { side, index, run: Box::new(run.clone()) }).ok();
     }
 
+    /// A case of a torture that is over. Never waits: the next one is measured already.
+    pub fn case(&self, index: usize, result: &CaseResult) {
+        let job = Job::Case { index, result: Box::new(result.clone()) };
+        if self.queue.jobs.try_send(job).is_err() {
+            self.queue.left_out.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     /// # Errors
     /// The result could not be finished; what was written before still loads.
     pub fn finish_run(self, report: &RunReport) -> Result<Kept, StoreError> {
@@ -122,6 +153,12 @@ impl Recording {
     /// As [`Recording::finish_run`].
     pub fn finish_compare(self, report: &CompareReport) -> Result<Kept, StoreError> {
         self.finish(|store, id| store.finish_compare(id, report))
+    }
+
+    /// # Errors
+    /// As [`Recording::finish_run`].
+    pub fn finish_torture(self, report: &report::torture::Report) -> Result<Kept, StoreError> {
+        self.finish(|store, id| store.finish_torture(id, report))
     }
 
     /// Takes the result out of the store again: nothing came of it.
@@ -180,6 +217,7 @@ fn write(store: &mut Store, id: &RunId, inbox: &Receiver<Job>) -> Option<StoreEr
             Job::End => break,
             Job::Step { index, step } => store.step(id, index, &step),
             Job::Side { side, index, run } => store.side(id, side, index, &run),
+            Job::Case { index, result } => store.torture_case(id, index, &result),
             Job::Second { index, known } => {
                 // what has piled up goes in one transaction
                 let mut all = vec![*known];

@@ -26,7 +26,7 @@ pub(crate) const SECOND_COLUMNS: [(&str, &[&str]); 14] = [
 
 /// A JSON value as SQLite has it. Whole numbers beyond 63 bits keep their bits; of the numbers that
 /// JSON has as text, the infinities are numbers here and NaN is NULL.
-fn scalar(value: &Value, real: bool) -> Sql {
+pub(crate) fn scalar(value: &Value, real: bool) -> Sql {
     match value {
         Value::Null => Sql::Null,
         Value::Bool(truth) => Sql::Integer((*truth).into()),

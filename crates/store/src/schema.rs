@@ -7,7 +7,7 @@ pub(crate) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"LdSt");
 
 /// What brings a store of version n to version n + 1; from nothing to the first. A step that was
 /// released is never changed.
-pub(crate) const STEPS: &[&str] = &[FIRST];
+pub(crate) const STEPS: &[&str] = &[FIRST, TORTURES];
 
 const FIRST: &str = "
 CREATE TABLE result (
@@ -96,6 +96,33 @@ CREATE TABLE finding (
 ) STRICT;
 CREATE INDEX finding_by_result ON finding (result, trial, position);
 CREATE INDEX finding_by_trial ON finding (trial);
+";
+
+/// Results of the kind torture: their cases and the probes of the server's health.
+const TORTURES: &str = "
+CREATE TABLE torture_case (
+    result INTEGER NOT NULL REFERENCES result (number) ON DELETE CASCADE,
+    position INTEGER NOT NULL,           -- from 0, in the order of the report
+    id TEXT NOT NULL,                    -- S-07
+    version INTEGER NOT NULL,            -- of the case
+    outcome TEXT NOT NULL,               -- pass, fail, denied, …
+    skipped TEXT,                        -- why
+    took_ns INTEGER NOT NULL,
+    more TEXT NOT NULL,                  -- JSON: its exchanges and everything else
+    PRIMARY KEY (result, position)
+) STRICT;
+
+CREATE TABLE probe (
+    result INTEGER NOT NULL REFERENCES result (number) ON DELETE CASCADE,
+    position INTEGER NOT NULL,
+    kind TEXT NOT NULL,                  -- new or keep
+    due_ns INTEGER NOT NULL,             -- from the start of the run
+    over_ns INTEGER NOT NULL,            -- until its answer ended, or it was given up
+    seen TEXT NOT NULL,                  -- correct, shed or lost
+    case_id TEXT NOT NULL,               -- under way then; empty before the first
+    more TEXT NOT NULL,                  -- JSON: its other figures
+    PRIMARY KEY (result, position)
+) STRICT, WITHOUT ROWID;
 ";
 
 /// The version that all steps together make.

@@ -166,6 +166,15 @@ impl Way {
             [number, was],
         )?;
         self.copy_trials(connection, was, number)?;
+        for (table, columns) in [("torture_case", TORTURE_CASE), ("probe", PROBE)] {
+            connection.execute(
+                &format!(
+                    "INSERT INTO {to}.{table} (result, {columns}) \
+                     SELECT ?1, {columns} FROM {from}.{table} WHERE result = ?2"
+                ),
+                [number, was],
+            )?;
+        }
         self.copy_lists(connection, (was, None), (number, None))?;
         let tags_left = self.copy_tags(connection, was, number)?;
         Ok(Copied { kind, number, was: Some(was), tags_left })
@@ -247,5 +256,7 @@ impl Way {
     }
 }
 
+const TORTURE_CASE: &str = "position, id, version, outcome, skipped, took_ns, more";
+const PROBE: &str = "position, kind, due_ns, over_ns, seen, case_id, more";
 const SECOND: &str = "position, at_s, span_s, warm_up, due, succeeded, failed, timed_out, dropped, \
     p50_ns, p90_ns, p99_ns, max_ns, bytes_received, more";

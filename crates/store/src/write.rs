@@ -43,6 +43,8 @@ pub(crate) const LIVE: &str = "live";
 pub(crate) const RUN: &str = "run";
 pub(crate) const STEP: &str = "step";
 pub(crate) const SIDES: [&str; 2] = ["before", "after"];
+/// The load that went on beside a torture.
+pub(crate) const BESIDE: &str = "beside";
 
 impl Store {
     /// A second of the measurement `index` (from 0: the repeat of a run, the step of a ramp) that is
@@ -127,15 +129,20 @@ impl Store {
     /// See [`StoreError`].
     pub fn finish_run(&mut self, id: &RunId, report: &RunReport) -> Result<(), StoreError> {
         let summary = Summary::of_run(report);
-        self.finish(id, &Ending::new(report.verdict.state, summary, &report.name), |connection| {
-            insert_run(connection, id.number, Place { part: RUN, position: 0 }, report)
-        })
+        self.finish(
+            id,
+            &Ending::new(Some(report.verdict.state), summary, &report.name),
+            |connection| {
+                insert_run(connection, id.number, Place { part: RUN, position: 0 }, report)
+            },
+        )
     }
 
     /// # Errors
     /// See [`StoreError`].
     pub fn finish_ramp(&mut self, id: &RunId, report: &RampReport) -> Result<(), StoreError> {
-        let mut ending = Ending::new(report.verdict.state, Summary::of_ramp(report), &report.name);
+        let state = Some(report.verdict.state);
+        let mut ending = Ending::new(state, Summary::of_ramp(report), &report.name);
         let without = RampReport { steps: Vec::new(), ..report.clone() };
         ending.body = without.pack(&mut Shelf::default());
         self.finish(id, &ending, |connection| {
@@ -154,7 +161,7 @@ impl Store {
     pub fn finish_compare(&mut self, id: &RunId, report: &CompareReport) -> Result<(), StoreError> {
         let states = report.runs.iter().flatten().map(|run| run.verdict.state);
         let state = states.max().unwrap_or(State::Valid);
-        let mut ending = Ending::new(state, Summary::of_compare(report), &report.name);
+        let mut ending = Ending::new(Some(state), Summary::of_compare(report), &report.name);
         let without = CompareReport { runs: [Vec::new(), Vec::new()], ..report.clone() };
         ending.body = without.pack(&mut Shelf::default());
         self.finish(id, &ending, |connection| {
@@ -167,7 +174,7 @@ impl Store {
         })
     }
 
-    fn finish(
+    pub(crate) fn finish(
         &mut self,
         id: &RunId,
         ending: &Ending<'_>,
@@ -177,9 +184,10 @@ impl Store {
         let causes = take(&mut body, &["verdict", "causes"]);
         let findings = take(&mut body, &["findings"]);
         let done = self.in_transaction(TransactionBehavior::Immediate, |transaction| {
-            transaction.execute("DELETE FROM trial WHERE result = ?1", [id.number])?;
-            transaction.execute("DELETE FROM cause WHERE result = ?1", [id.number])?;
-            transaction.execute("DELETE FROM finding WHERE result = ?1", [id.number])?;
+            for table in ["trial", "cause", "finding", "torture_case", "probe"] {
+                let statement = format!("DELETE FROM {table} WHERE result = ?1");
+                transaction.execute(&statement, [id.number])?;
+            }
             insert(transaction)?;
             let owner = Owner { result: id.number, trial: None };
             CAUSES.insert(transaction, owner, &causes)?;
@@ -190,7 +198,7 @@ impl Store {
                 params![
                     id.number,
                     ending.name,
-                    ending.state.id(),
+                    ending.state.map(State::id),
                     ending.summary.interrupted,
                     ending.summary.pack(&mut Shelf::default()).to_string(),
                     body.to_string(),
@@ -208,15 +216,16 @@ impl Store {
 }
 
 /// What is said of a result as a whole when it is finished.
-struct Ending<'a> {
+pub(crate) struct Ending<'a> {
     name: &'a str,
-    state: State,
+    /// `None` where a measurement is not what it is.
+    state: Option<State>,
     summary: Summary,
-    body: Value,
+    pub(crate) body: Value,
 }
 
 impl<'a> Ending<'a> {
-    fn new(state: State, summary: Summary, name: &'a str) -> Ending<'a> {
+    pub(crate) fn new(state: Option<State>, summary: Summary, name: &'a str) -> Ending<'a> {
         Ending { name, state, summary, body: json!({}) }
     }
 }
@@ -248,7 +257,7 @@ fn end_live(connection: &Connection, result: i64, index: Option<usize>) -> rusql
     Ok(())
 }
 
-fn insert_run(
+pub(crate) fn insert_run(
     connection: &Connection,
     result: i64,
     place: Place<'_>,

@@ -137,6 +137,9 @@ fn script(out: &mut Lines, script: &Script) {
     if let Some(name) = &script.tls_name {
         out.put("tls", written(name.as_bytes()));
     }
+    if let Some(bytes) = script.options.recv_buffer {
+        out.put("receive-buffer", bytes);
+    }
     for method in &script.methods {
         out.put("method", written(method.as_bytes()));
     }

@@ -25,7 +25,7 @@ pub use result::{
     Baseline, CaseResult, ExchangeResult, Health, Kept, Measure, Probe, ProbeKind, RunResult, Seen,
     Unit,
 };
-pub use search::{Shrunk, TAIL_MAX};
+pub use search::{CULPRIT, Shrunk, TAIL_MAX};
 pub use watcher::{Execution, Unwatched, Watcher, Watchers};
 pub use worst::worst;
 

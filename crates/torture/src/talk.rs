@@ -49,6 +49,26 @@ pub struct Script {
     pub probe: bool,
 }
 
+impl Script {
+    /// These steps, of which it is not known to whom they were said.
+    pub fn of(steps: Vec<Move>) -> Script {
+        Script {
+            peer: Peer::Unix(std::path::PathBuf::new()),
+            options: OpenOptions::default(),
+            tls_name: None,
+            start: Nanos::ZERO,
+            steps,
+            methods: vec!["GET".to_owned()],
+            deadline: Nanos::ZERO,
+            follow_up: None,
+            grace: Nanos::ZERO,
+            linger: Nanos::ZERO,
+            hold: false,
+            probe: false,
+        }
+    }
+}
+
 /// A step with its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Move {

@@ -39,6 +39,18 @@ pub(crate) fn event(stored: &Stored, progress: Progress, sent: usize) -> (Value,
             };
             (json!({ "facts": [done(0), done(1)] }), 0)
         }
+        Stored::Torture(report) => {
+            let cases = &report.result.cases;
+            let skipped = cases.iter().filter(|case| case.skipped.is_some()).count();
+            let number = |count: usize| show::count(count as u64);
+            let facts = json!([
+                ["cases done", number(cases.len() - skipped)],
+                ["skipped", number(skipped)],
+                ["findings", number(report.findings().len())],
+                ["last", cases.last().map_or_else(String::new, |case| case.case.id.clone())],
+            ]);
+            (json!({ "facts": facts }), 0)
+        }
     };
     told["progress"] = json!(progress.id());
     (told, rows)

@@ -116,7 +116,9 @@ fn table(entries: &[Entry]) -> Markup {
                         td { @for tag in &entry.tags { span class="tag" { (shown(tag)) } " " } }
                         td { (began(entry.started_unix_s)) }
                         td { (progress(entry.progress)) }
-                        td { (entry.verdict.map_or("", stats::State::id)) }
+                        td { (entry.verdict.map(stats::State::id)
+                            .or(entry.tortured.map(|tortured| tortured.worst.id()))
+                            .unwrap_or_default()) }
                         td { (figures(entry)) }
                     }
                 }
@@ -165,6 +167,9 @@ fn figures(entry: &Entry) -> String {
             Judgement::TooFew => "too few runs",
         }
         .to_owned();
+    }
+    if let Some(tortured) = entry.tortured {
+        return tortured.words();
     }
     let capacity = |(label, found): &(String, Option<stats::curve::Span>)| match found {
         Some(span) => {

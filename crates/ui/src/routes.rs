@@ -166,6 +166,7 @@ async fn result_page(
         Stored::Run(run) => report::html(run),
         Stored::Ramp(ramp) => report::ramp::html(ramp),
         Stored::Compare(compare) => report::compare::html(compare),
+        Stored::Torture(torture) => report::torture::html(torture),
     }))
 }
 
@@ -178,6 +179,7 @@ async fn result_json(
         Stored::Run(run) => report::json(run),
         Stored::Ramp(ramp) => report::ramp::json(ramp),
         Stored::Compare(compare) => report::compare::json(compare),
+        Stored::Torture(torture) => report::torture::json(torture),
     };
     Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
@@ -221,6 +223,12 @@ async fn together(desk: &Desk, ids: &[String]) -> Result<String, Refusal> {
             Stored::Ramp(ramp) => ramps.push((id.clone(), *ramp)),
             Stored::Compare(_) => {
                 let text = format!("{id} is a comparison already: tick runs, or ramps");
+                return Err(Refusal::new(StatusCode::BAD_REQUEST, text));
+            }
+            Stored::Torture(_) => {
+                let text = format!(
+                    "{id} is a torture: loadstone torture diff A B holds two against each other"
+                );
                 return Err(Refusal::new(StatusCode::BAD_REQUEST, text));
             }
         }

@@ -43,7 +43,7 @@ const PLACES: &[Place] = &[
     only("host", 4, &[]),
     only("netpath", 4, &["wan"]),
     only("fleet", 4, &["plan", "stats"]),
-    only("store", 4, &["plan", "stats", "report"]),
+    only("store", 4, &["plan", "stats", "report", "torture"]),
     only("metrics", 4, &["stats"]),
     only("site", 4, &["reactor", "torture"]),
     only("norm", 4, &[]),

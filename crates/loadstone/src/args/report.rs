@@ -29,13 +29,16 @@ pub(crate) struct ReportArgs {
     /// Everything as JSON, of several results as a list; - is standard output
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) json: Option<Sink>,
-    /// The time series of a run, the steps of a ramp, or the figures of a comparison; - is standard
-    /// output
+    /// The time series of a run, the steps of a ramp, the figures of a comparison, or the probes of a
+    /// torture; - is standard output
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) csv: Option<Sink>,
     /// Markdown for a pull request; - is standard output
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) md: Option<Sink>,
+    /// The cases of a torture as JUnit's XML
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
     /// Verdict and headline only
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
@@ -57,6 +60,7 @@ impl ReportArgs {
             )));
         }
         let page = self.html.clone().map(Sink::File);
+        let junit = self.junit.clone().map(Sink::File);
         if self.html.as_ref().is_some_and(|path| path.as_os_str() == "-") {
             return Err(UsageError::new("--html takes a file; write the page to one"));
         }
@@ -65,6 +69,7 @@ impl ReportArgs {
             ("--json", self.json.as_ref()),
             ("--csv", self.csv.as_ref()),
             ("--md", self.md.as_ref()),
+            ("--junit", junit.as_ref()),
         ];
         let mut known: Vec<(&str, &Sink)> = Vec::new();
         for (option, sink) in outputs.into_iter().filter_map(|(name, sink)| Some((name, sink?))) {
@@ -87,6 +92,7 @@ impl ReportArgs {
 
     /// Whether something is written in place of the text.
     pub(crate) fn has_outputs(&self) -> bool {
-        self.html.is_some() || self.json.is_some() || self.csv.is_some() || self.md.is_some()
+        let files = self.html.is_some() || self.junit.is_some();
+        files || self.json.is_some() || self.csv.is_some() || self.md.is_some()
     }
 }

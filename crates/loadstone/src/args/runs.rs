@@ -99,6 +99,7 @@ enum KindName {
     Run,
     Ramp,
     Compare,
+    Torture,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -109,7 +110,7 @@ pub(crate) struct ShowArgs {
     /// Everything as JSON; with - standard output has nothing else
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) json: Option<Sink>,
-    /// The time series, or the table of a ramp or a comparison
+    /// The time series, the table of a ramp or a comparison, or the probes of a torture
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) csv: Option<Sink>,
     /// Verdict and headline only
@@ -137,6 +138,7 @@ impl ListArgs {
                 KindName::Run => Kind::Run,
                 KindName::Ramp => Kind::Ramp,
                 KindName::Compare => Kind::Compare,
+                KindName::Torture => Kind::Torture,
             }),
             since_unix_s: since?,
             count_max: self.count,

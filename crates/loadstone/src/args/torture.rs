@@ -1,7 +1,8 @@
 //! The options of `torture`.
 
 use super::outputs::each_its_own;
-use super::torture_again::{EmitArgs, ReplayArgs, ShrinkArgs};
+use super::store::StoreArgs;
+use super::torture_again::{EmitArgs, JudgeArgs, ReplayArgs, ShrinkArgs};
 use super::torture_safety::{AuditAsk, ProveArgs, TortureSafety};
 use super::{Sink, UsageError, parse};
 use clap::{Args, Subcommand};
@@ -17,7 +18,7 @@ use url::Url;
 /// is asked for where a case presses, and a public server has to publish a proof of permission.
 #[derive(Args, Clone, Debug)]
 #[command(
-    override_usage = "loadstone torture [OPTIONS] URL\n       loadstone torture list|explain ID|diff A.json B.json\n       loadstone torture prove URL|audit verify|audit show\n       loadstone torture replay|judge|shrink|emit DIR",
+    override_usage = "loadstone torture [OPTIONS] URL\n       loadstone torture list|explain ID|diff A B\n       loadstone torture prove URL|audit verify|audit show\n       loadstone torture replay|judge|shrink|emit DIR",
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
@@ -171,6 +172,8 @@ pub(crate) struct TortureOutputs {
     /// End with 0 whatever is found
     #[arg(long)]
     pub(crate) report_only: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
 }
 
 impl TortureOutputs {
@@ -199,7 +202,8 @@ pub(crate) enum TortureAsk {
     },
     /// Hold two results against each other: what is new, what is gone, which limits moved
     ///
-    /// A and B are files that --json wrote. The exit code is 1 when something is worse in B.
+    /// A and B are results of the store, such as torture-12, a tag or last, or files that --json wrote.
+    /// The exit code is 1 when something is worse in B.
     Diff(TortureDiff),
     /// Print the text by which the owner of a public server permits a test
     Prove(ProveArgs),
@@ -211,11 +215,7 @@ pub(crate) enum TortureAsk {
     /// Send what failed again, and say whether it is fixed
     Replay(ReplayArgs),
     /// Judge the kept conversations by the rules of this program, and send nothing
-    Judge {
-        /// A run directory
-        #[arg(value_name = "DIR")]
-        folder: PathBuf,
-    },
+    Judge(JudgeArgs),
     /// Search for the fewest bytes that fail in the same way
     Shrink(ShrinkArgs),
     /// Print failures in a form that needs no Loadstone
@@ -225,11 +225,11 @@ pub(crate) enum TortureAsk {
 /// Two results, and where their difference goes.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TortureDiff {
-    /// The result before
-    #[arg(value_name = "A.json")]
+    /// The result before: an id, a tag, last~1, or a file that --json wrote
+    #[arg(value_name = "A")]
     pub(crate) a: String,
     /// The result after; - is standard input
-    #[arg(value_name = "B.json")]
+    #[arg(value_name = "B")]
     pub(crate) b: String,
     /// The difference as JSON; with - standard output has nothing else
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
@@ -240,6 +240,8 @@ pub(crate) struct TortureDiff {
     /// What is worse and the summary only
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
 }
 
 impl TortureDiff {
@@ -260,6 +262,9 @@ pub(super) fn target(text: &str) -> Result<Url, String> {
     let url = Url::parse(&whole).map_err(|error| error.to_string())?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
         return Err("write it as http://host[:port]/path or https://…".to_owned());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("leave the login out: no case sends one".to_owned());
     }
     Ok(url)
 }

@@ -2,7 +2,7 @@
 
 use super::parse;
 use super::torture::target;
-use super::{TortureArgs, TortureSafety};
+use super::{Sink, TortureArgs, TortureSafety};
 use clap::{Args, FromArgMatches};
 use std::path::PathBuf;
 use units::Nanos;
@@ -34,6 +34,19 @@ pub(crate) struct ReplayArgs {
     /// Tries of each failure
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) times: u32,
+    /// What became of each as JSON; with - standard output has nothing else
+    #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
+    pub(crate) json: Option<Sink>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct JudgeArgs {
+    /// A run directory, or the folder of a failure
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// Every judgement as JSON; with - standard output has nothing else
+    #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
+    pub(crate) json: Option<Sink>,
 }
 
 #[derive(Args, Clone, Debug)]

@@ -11,6 +11,7 @@ use sample::{CallRecord, Environment};
 use stats::curve::Axis;
 use stats::{Second, Snapshot};
 use store::{Beginning, Kept, Kind, Place, Recording, Seconds, Store, StoreError};
+use torture::session::CaseResult;
 
 /// Names the place of the store where no `--store` does.
 const STORE_VARIABLE: &str = "LOADSTONE_STORE";
@@ -82,9 +83,31 @@ impl Keeper {
     /// # Errors
     /// A store that was asked for and cannot be written: exit code 2.
     pub(crate) fn begin(self, kind: Kind, beginning: &Beginning<'_>) -> Result<Keeping, Failure> {
+        self.start(|store| Recording::begin(store, kind, beginning))
+    }
+}
+
+impl Keeper {
+    /// Makes room for a torture; of `report` all that is known before anything is sent. `beside`: the
+    /// plan of the load that goes on meanwhile.
+    ///
+    /// # Errors
+    /// As [`Keeper::begin`].
+    pub(crate) fn torture(
+        self,
+        report: &report::torture::Report,
+        beside: Option<&Plan>,
+    ) -> Result<Keeping, Failure> {
+        let command_line = command_line(&Vec::from_iter(beside));
+        self.start(|store| Recording::begin_torture(store, report, &command_line))
+    }
+
+    fn start(
+        self,
+        begin: impl FnOnce(Store) -> Result<Recording, StoreError>,
+    ) -> Result<Keeping, Failure> {
         let Keeper { store, wanted } = self;
-        let begun = store.map(|store| Recording::begin(store, kind, beginning)).transpose();
-        match begun {
+        match store.map(begin).transpose() {
             Ok(recording) => Ok(Keeping { recording, wanted }),
             Err(error) if wanted => Err(Failure::usage(error.to_string())),
             Err(error) => {
@@ -152,6 +175,23 @@ impl Keeping {
         self.finish(quiet, |recording| recording.finish_compare(report))
     }
 
+    /// A case of a torture that is over, the `index`th.
+    pub(crate) fn case(&self, index: usize, result: &CaseResult) {
+        if let Some(recording) = &self.recording {
+            recording.case(index, result);
+        }
+    }
+
+    /// # Errors
+    /// As [`Keeping::finish_run`].
+    pub(crate) fn finish_torture(
+        self,
+        report: &report::torture::Report,
+        quiet: bool,
+    ) -> Result<(), Failure> {
+        self.finish(quiet, |recording| recording.finish_torture(report))
+    }
+
     /// Ends the recording in whatever way `end` does, and says what became of it.
     fn finish(
         self,
@@ -185,7 +225,7 @@ impl Keeping {
 fn tell(kept: &Kept, quiet: bool) {
     if kept.late > 0 {
         crate::say(&format!(
-            "the store was too slow for {} of the seconds while they ran; what is kept now is whole",
+            "the store was too slow for {} of the parts while they ran; what is kept now is whole",
             kept.late
         ));
     }

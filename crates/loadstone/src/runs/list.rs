@@ -96,9 +96,10 @@ fn started(entry: &Entry, narrow: bool) -> String {
 }
 
 fn state(entry: &Entry) -> String {
-    match (entry.verdict, entry.progress) {
-        (Some(verdict), _) => verdict.id().to_owned(),
-        (None, progress) => progress.id().to_owned(),
+    match (entry.verdict, entry.tortured, entry.progress) {
+        (Some(verdict), ..) => verdict.id().to_owned(),
+        (None, Some(tortured), Progress::Finished) => tortured.worst.id().to_owned(),
+        (None, _, progress) => progress.id().to_owned(),
     }
 }
 
@@ -113,6 +114,9 @@ fn result(entry: &Entry) -> String {
     }
     if let Some(judgement) = entry.judgement {
         return judgement.id().replace('-', " ");
+    }
+    if let Some(tortured) = entry.tortured {
+        return tortured.words();
     }
     match entry.capacities.iter().find_map(|(_, capacity)| *capacity) {
         Some(capacity) => {
@@ -164,6 +168,11 @@ fn entry_json(entry: &Entry) -> Value {
         "response_p99_s": run.map(|run| run.p99_s),
         "axis": entry.axis.map(stats::curve::Axis::id),
         "capacities": capacities.collect::<Vec<_>>(),
+        "torture": entry.tortured.map(|tortured| json!({
+            "cases": tortured.cases,
+            "findings": tortured.findings,
+            "worst": tortured.worst.id(),
+        })),
         "judgement": entry.judgement.map(report::compare::Judgement::id),
         "command_line": entry.command_line,
     })

@@ -95,7 +95,7 @@ fn show(args: &ShowArgs) -> Result<Code, Failure> {
     let entry = store.show(&args.result)?;
     let stored = store.load(&entry.id.to_string())?;
     if args.plan {
-        return crate::print(plan_of(&stored).as_bytes());
+        return crate::print(plan_of(&stored)?.as_bytes());
     }
     let outputs = [(&args.json, json(&stored)), (&args.csv, csv(&stored))];
     let mut alone = false;
@@ -117,6 +117,7 @@ fn text(stored: &Stored, style: Style) -> String {
         Stored::Run(run) => report::text(run, style),
         Stored::Ramp(ramp) => report::ramp::text(ramp, style),
         Stored::Compare(compare) => report::compare::text(compare, style),
+        Stored::Torture(torture) => report::torture::text(torture, style),
     }
 }
 
@@ -125,6 +126,7 @@ fn json(stored: &Stored) -> String {
         Stored::Run(run) => report::json(run),
         Stored::Ramp(ramp) => report::ramp::json(ramp),
         Stored::Compare(compare) => report::compare::json(compare),
+        Stored::Torture(torture) => report::torture::json(torture),
     }
 }
 
@@ -133,11 +135,14 @@ fn csv(stored: &Stored) -> String {
         Stored::Run(run) => report::csv(run),
         Stored::Ramp(ramp) => report::ramp::csv(ramp),
         Stored::Compare(compare) => report::compare::csv(compare),
+        Stored::Torture(torture) => report::torture::probes_csv(&torture.result.probes),
     }
 }
 
-fn plan_of(stored: &Stored) -> String {
-    match stored {
+/// # Errors
+/// A torture without a load beside it follows no plan.
+fn plan_of(stored: &Stored) -> Result<String, Failure> {
+    Ok(match stored {
         Stored::Run(run) => run.plan_toml.clone(),
         Stored::Ramp(ramp) => ramp.plan_toml.clone(),
         Stored::Compare(compare) => {
@@ -149,7 +154,14 @@ fn plan_of(stored: &Stored) -> String {
             };
             [0, 1].map(plan).concat()
         }
-    }
+        Stored::Torture(torture) => match &torture.beside {
+            Some(beside) => beside.run.plan_toml.clone(),
+            None => {
+                let text = "a torture follows no plan: its command line stands above its report";
+                return Err(Failure::usage(text));
+            }
+        },
+    })
 }
 
 /// Ids alone, each of them one result: what a tag or `last` stands for can change meanwhile.

@@ -53,8 +53,8 @@ impl Audit {
         self.trouble.as_deref()
     }
 
-    /// Appends a line; with `flushed` it is on disk on return.
-    fn append(&self, kind: &str, fields: Map<String, Value>, flushed: bool) -> Result<(), String> {
+    /// Appends a line, which is on disk on return.
+    fn append(&self, kind: &str, fields: Map<String, Value>) -> Result<(), String> {
         let mut all = Map::new();
         all.insert("kind".into(), kind.into());
         all.insert("run".into(), self.run.clone().into());
@@ -65,10 +65,10 @@ impl Audit {
             return Err(format!("a line of the log would be longer than {LINE_MAX} bytes"));
         }
         let inner = &text[1..text.len() - 1];
-        self.write(inner, flushed).map_err(|why| format!("{}: {why}", self.log.display()))
+        self.write(inner).map_err(|why| format!("{}: {why}", self.log.display()))
     }
 
-    fn write(&self, fields: &str, flushed: bool) -> Result<(), String> {
+    fn write(&self, fields: &str) -> Result<(), String> {
         let said = |error: std::io::Error| error.to_string();
         let mut log = open(&self.log).map_err(said)?;
         flock(&log, FlockOperation::LockExclusive).map_err(|error| error.to_string())?;
@@ -80,31 +80,27 @@ impl Audit {
         let (line, link) = chain::seal(&last, torn.as_deref(), fields);
         let between = if torn.is_some() { "\n" } else { "" };
         log.write_all(format!("{between}{line}\n").as_bytes()).map_err(said)?;
-        if flushed {
-            log.sync_all().map_err(said)?;
-        }
+        // in this order and each time: after a power failure the head is at most one line behind
+        log.sync_data().map_err(said)?;
         // written over in place: it never becomes shorter
         head.write_all_at(link.to_text().as_bytes(), 0).map_err(said)?;
-        if flushed {
-            head.sync_all().map_err(said)?;
-        }
-        Ok(())
+        head.sync_data().map_err(said)
     }
 
     /// Appends in the course of a run, whose end is at hand when that fails.
-    fn note(&mut self, kind: &str, fields: Value, flushed: bool) {
+    fn note(&mut self, kind: &str, fields: Value) {
         let Value::Object(fields) = fields else { return };
         if self.trouble.is_none() {
-            self.trouble = self.append(kind, fields, flushed).err();
+            self.trouble = self.append(kind, fields).err();
         }
     }
 
     /// The run is over.
     pub(super) fn end(&mut self, result: &RunResult, code: u8) {
         if let Some(stop) = &result.stopped {
-            self.note("stop", json!({ "why": stop.id(), "reason": cut(stop.why()) }), true);
+            self.note("stop", json!({ "why": stop.id(), "reason": cut(stop.why()) }));
         } else if result.interrupted {
-            self.note("stop", json!({ "why": "interrupted", "reason": "a signal" }), true);
+            self.note("stop", json!({ "why": "interrupted", "reason": "a signal" }));
         }
         let tested = result.cases.iter().filter(|case| case.skipped.is_none()).count();
         let fields = json!({
@@ -113,7 +109,7 @@ impl Audit {
             "ended_early": result.ended_early.as_deref().map(cut),
             "elapsed_s": result.took.as_secs_f64(),
         });
-        self.note("end", fields, true);
+        self.note("end", fields);
     }
 }
 
@@ -175,7 +171,7 @@ pub(super) fn words() -> Vec<String> {
 
 impl Ledger for Audit {
     fn begun(&mut self) -> Result<(), String> {
-        self.append("begin", self.beginning.clone(), true)
+        self.append("begin", self.beginning.clone())
     }
 
     fn proved(&mut self, found: &Found) -> Result<(), String> {
@@ -183,11 +179,11 @@ impl Ledger for Audit {
         fields.insert("place".into(), found.place.id().into());
         fields.insert("digest".into(), found.digest.clone().into());
         fields.insert("text".into(), found.proof.to_txt().into());
-        self.append("proof", fields, true)
+        self.append("proof", fields)
     }
 
     fn refused(&mut self, why: &str) -> Result<(), String> {
-        self.append("refused", Map::from_iter([("reason".to_owned(), cut(why).into())]), true)
+        self.append("refused", Map::from_iter([("reason".to_owned(), cut(why).into())]))
     }
 }
 
@@ -197,7 +193,7 @@ pub(super) struct Writer(pub(super) Rc<RefCell<Audit>>);
 
 impl Watcher for Writer {
     fn begin(&mut self, case: &Case) {
-        self.0.borrow_mut().note("case-begin", json!({ "case": case.id }), false);
+        self.0.borrow_mut().note("case-begin", json!({ "case": case.id }));
     }
 
     fn case(&mut self, result: &CaseResult) {
@@ -210,7 +206,7 @@ impl Watcher for Writer {
             "bytes": result.spent.bytes,
             "elapsed_s": result.took.as_secs_f64(),
         });
-        self.0.borrow_mut().note("case-end", fields, false);
+        self.0.borrow_mut().note("case-end", fields);
     }
 }
 
@@ -254,7 +250,7 @@ mod tests {
                 scope.spawn(move || {
                     one.begun().unwrap();
                     for _ in 0..20 {
-                        one.note("case-begin", json!({}), false);
+                        one.note("case-begin", json!({}));
                     }
                     assert_eq!(one.trouble(), None);
                 });
@@ -299,7 +295,7 @@ mod tests {
     fn what_cannot_be_written_is_said() {
         let mut one = audit(Path::new("/nowhere"), "a");
         assert!(one.begun().unwrap_err().contains("/nowhere/torture-audit.jsonl"));
-        one.note("case-begin", json!({}), false);
+        one.note("case-begin", json!({}));
         assert!(one.trouble().unwrap().contains("No such file"));
     }
 }

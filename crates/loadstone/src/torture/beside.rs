@@ -37,6 +37,8 @@ const FOR_EVER: Nanos = Nanos::from_secs(7 * 24 * 3_600);
 
 /// A load that goes on.
 pub(super) struct Running {
+    /// What it follows.
+    pub(super) plan: Plan,
     thread: JoinHandle<Result<RunReport, Failure>>,
     shared: Arc<Shared>,
     /// Says nothing, and is closed when the thread ends.
@@ -94,14 +96,15 @@ pub(super) fn start(args: &TortureArgs, url: &Url) -> Result<Option<Running>, Fa
     let shared = Arc::<Shared>::default();
     let theirs = shared.clone();
     let (living, alive) = channel();
+    let its = plan.clone();
     let body = move || {
         let _living: Sender<Infallible> = living;
-        run(&plan, &name, &theirs)
+        run(&its, &name, &theirs)
     };
     let thread = std::thread::Builder::new().name("beside".into()).spawn(body);
     let thread =
         thread.map_err(|error| Failure::usage(format!("cannot start a thread: {error}")))?;
-    let running = Running { thread, shared, alive };
+    let running = Running { plan, thread, shared, alive };
     let goes_on = running.wait_for(|heard, now| heard.from.is_some_and(|from| now >= from + BASE));
     if !goes_on {
         // it failed, or a signal came

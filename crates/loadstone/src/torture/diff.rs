@@ -2,14 +2,16 @@
 
 use crate::args::{Disk, TortureDiff};
 use crate::exit::{Code, Failure};
-use crate::files;
+use crate::{files, runs};
 use plan::FileSource;
 use report::torture::{Document, diff};
+use std::path::Path;
+use store::Stored;
 
 pub(super) fn diff(args: &TortureDiff) -> Result<Code, Failure> {
     args.check().map_err(|error| Failure::usage(error.to_string()))?;
     files::check_results(args.json.as_ref(), &args.md)?;
-    let (a, b) = (document(&args.a)?, document(&args.b)?);
+    let (a, b) = (document(&args.a, args)?, document(&args.b, args)?);
     let diff = diff::compare(&a, &b);
     let json = args.json.as_ref().map(|sink| (sink, diff::json(&diff)));
     let md = args.md.as_ref().map(|path| (path, diff::markdown(&diff)));
@@ -18,9 +20,31 @@ pub(super) fn diff(args: &TortureDiff) -> Result<Code, Failure> {
     Ok(if diff.worse > 0 { Code::Missed } else { Code::Done })
 }
 
-fn document(path: &str) -> Result<Document, Failure> {
-    let bytes = Disk.read(path).map_err(Failure::usage)?;
+fn document(name: &str, args: &TortureDiff) -> Result<Document, Failure> {
+    if !is_file(name) {
+        return stored(name, args);
+    }
+    let bytes = Disk.read(name).map_err(Failure::usage)?;
     let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::usage(format!("{path} is no JSON: it is not UTF-8 text")))?;
-    report::torture::read(&text).map_err(|why| Failure::usage(format!("{path} {why}")))
+        .map_err(|_| Failure::usage(format!("{name} is no JSON: it is not UTF-8 text")))?;
+    report::torture::read(&text).map_err(|why| Failure::usage(format!("{name} {why}")))
+}
+
+/// Ids have neither a slash nor a dot; a tag that a file is called by is the file.
+fn is_file(name: &str) -> bool {
+    name == "-" || name.contains(['/', '.']) || Path::new(name).is_file()
+}
+
+fn stored(name: &str, args: &TortureDiff) -> Result<Document, Failure> {
+    let store = runs::to_read(&args.store).map_err(|failure| Failure {
+        text: format!("{name} is no file, and to look for a result of this name: {}", failure.text),
+        ..failure
+    })?;
+    match store.load(name)? {
+        Stored::Torture(report) => Ok(Document::of(&report)),
+        other => {
+            let kind = other.kind().id();
+            Err(Failure::usage(format!("{name} is a {kind}; torture diff takes tortures")))
+        }
+    }
 }

@@ -135,16 +135,8 @@ impl Recorder {
     /// # Errors
     /// What could not be written, now or before.
     pub(super) fn finish(mut self, report: &Report) -> Result<(), Failure> {
-        let result = &report.result;
-        let findings = result.cases.iter().filter(|case| case.outcome.is_finding()).count() as u64;
-        let end = RunEnd {
-            elapsed_s: result.took.as_secs_f64(),
-            executions: self.executions,
-            findings,
-            failures: self.kept.iter().map(|kept| kept.folder.clone()).collect(),
-            interrupted: result.interrupted,
-            ended_early: result.ended_early.clone(),
-        };
+        let failures = self.kept.iter().map(|kept| kept.folder.clone()).collect();
+        let end = RunEnd::of(report, self.executions, failures);
         let trouble = self.trouble.take();
         let done = match trouble {
             Some(error) => Err(error.context(format!(

@@ -26,6 +26,7 @@ mod world;
 use crate::args::{TortureArgs, TortureAsk};
 use crate::exit::{Code, Failure};
 use crate::files;
+use crate::run::keeping::{Keeper, Keeping};
 use audit::Writer;
 use directory::Recorder;
 use permit::Permit;
@@ -47,7 +48,7 @@ pub(crate) fn torture(args: &TortureArgs) -> Result<Code, Failure> {
         (Some(TortureAsk::Prove(args)), _) => prove::prove(args),
         (Some(TortureAsk::Audit { ask }), _) => audit_command::audit(ask),
         (Some(TortureAsk::Replay(args)), _) => replay::replay(args, &cases),
-        (Some(TortureAsk::Judge { folder }), _) => rejudge::rejudge(folder, &cases),
+        (Some(TortureAsk::Judge(args)), _) => rejudge::rejudge(args, &cases),
         (Some(TortureAsk::Shrink(args)), _) => shrink::shrink(args, &cases),
         (Some(TortureAsk::Emit(args)), _) => emit::emit(args),
         (None, Some(url)) => {
@@ -96,6 +97,7 @@ fn run(
         let cases = permit::dry_run(args, &report, &reached, &settings, &cases)?;
         return print(&format!("{cases}{}", beside::dry_run(args, url)?));
     }
+    let keeper = Keeper::open(args.outputs.store.store.as_ref())?;
     let Permit { governor, outside, audit, alone: _alone } =
         permit::permit(args, url, &reached, &cases)?;
     let mut sockets = Sockets::new(target::tls_for(args, url)?, governor, outside)
@@ -103,9 +105,11 @@ fn run(
         .seeing(server::find(&reached));
     let load = beside::start(args, url)?;
     let mut recorder = outputs::recorder(&args.outputs, target, &cases, &report, sockets.now())?;
+    let keeping = keeper.torture(&report, load.as_ref().map(|load| &load.plan))?;
     let mut progress = Progress::new(args.outputs.quiet, cases.len());
     let mut spans = beside::Spans::default();
-    let mut watchers = Watchers(vec![&mut progress, &mut spans]);
+    let mut storing = Storing { keeping: &keeping, over: 0 };
+    let mut watchers = Watchers(vec![&mut progress, &mut spans, &mut storing]);
     watchers.0.extend(recorder.iter_mut().map(|one| one as &mut dyn Watcher));
     let mut writer = audit.clone().map(Writer);
     watchers.0.extend(writer.iter_mut().map(|one| one as &mut dyn Watcher));
@@ -123,8 +127,34 @@ fn run(
     if let Some(audit) = audit {
         audit.borrow_mut().end(&report.result, code as u8);
     }
-    outputs::write(&args.outputs, &report).and(recorded).and(felt)?;
+    // the store comes first: what it has is whole, whatever becomes of the files
+    let kept = match tested(&report) {
+        true => keeping.finish_torture(&report, args.outputs.quiet),
+        false => {
+            keeping.discard();
+            Ok(())
+        }
+    };
+    outputs::write(&args.outputs, &report).and(recorded).and(felt).and(kept)?;
     Ok(code)
+}
+
+/// Whether any case was carried out.
+fn tested(report: &Report) -> bool {
+    report.result.cases.iter().any(|case| case.skipped.is_none())
+}
+
+/// Hands each case to the store as it ends.
+struct Storing<'k> {
+    keeping: &'k Keeping,
+    over: usize,
+}
+
+impl Watcher for Storing<'_> {
+    fn case(&mut self, result: &CaseResult) {
+        self.keeping.case(self.over, result);
+        self.over += 1;
+    }
 }
 
 fn exit_code(args: &TortureArgs, report: &Report) -> Code {

@@ -1,23 +1,27 @@
 //! `loadstone torture judge`: what was kept, judged by the rules of this program; nothing is sent.
 
 use super::evidence;
-use super::print;
+use crate::args::JudgeArgs;
 use crate::exit::{Code, Failure};
-use report::torture::{Rejudged, rejudged_text};
+use crate::files;
+use report::torture::{Rejudged, rejudged_json, rejudged_text};
 use std::path::{Path, PathBuf};
 use torture::case::Case;
 use torture::judge;
 
 /// # Errors
 /// What cannot be read, and a folder without transcripts.
-pub(super) fn rejudge(folder: &Path, cases: &[Case]) -> Result<Code, Failure> {
+pub(super) fn rejudge(args: &JudgeArgs, cases: &[Case]) -> Result<Code, Failure> {
+    files::check_results(args.json.as_ref(), [])?;
     let mut rows = Vec::new();
-    for path in transcripts(folder)? {
+    for path in transcripts(&args.folder)? {
         let kept = evidence::transcript(&path)?;
         let case = cases.iter().find(|case| case.id == kept.case);
         let now = case
             .and_then(|case| judge::again(case, &kept.name, &kept.script, &kept.talk, &kept.plain));
         rows.push(Rejudged {
+            file: path.display().to_string(),
+            kept_by: kept.loadstone,
             case: kept.case,
             name: kept.name,
             versions: (kept.version, case.map(|case| case.version)),
@@ -25,7 +29,8 @@ pub(super) fn rejudge(folder: &Path, cases: &[Case]) -> Result<Code, Failure> {
             now,
         });
     }
-    print(&rejudged_text(&rows))?;
+    let json = args.json.as_ref().map(|sink| (sink, rejudged_json(&rows)));
+    files::write_results(json, [], || rejudged_text(&rows))?;
     let judged = rows.iter().filter_map(|row| row.now.as_ref());
     let bad = judged.clone().any(|judgement| judgement.outcome.is_finding());
     Ok(match (judged.count(), bad) {

@@ -1,16 +1,17 @@
 //! `loadstone torture replay`: what failed, sent again.
 
 use super::evidence;
-use super::print;
 use crate::args::ReplayArgs;
 use crate::exit::{Code, Failure};
-use report::torture::{ReplayRow, replay_text};
+use crate::files;
+use report::torture::{Replay, ReplayRow, replay_json, replay_text};
 use torture::case::Case;
 use torture::session::{self, ReplayResult, Settings, Timing, Verdict, Watcher, Watchers};
 
 /// # Errors
 /// What cannot be read; a server that may not be tortured.
 pub(super) fn replay(args: &ReplayArgs, cases: &[Case]) -> Result<Code, Failure> {
+    files::check_results(args.json.as_ref(), [])?;
     let folders = evidence::folders(&args.again.folder)?;
     let kept = evidence::read(&folders, cases)?;
     let mut scene = evidence::scene(&args.again, &kept)?;
@@ -34,14 +35,18 @@ pub(super) fn replay(args: &ReplayArgs, cases: &[Case]) -> Result<Code, Failure>
     notes.dedup();
     let rows: Vec<ReplayRow<'_>> = kept
         .iter()
-        .zip(&result.rows)
-        .map(|(one, row)| ReplayRow {
+        .enumerate()
+        .map(|(index, one)| ReplayRow {
             folder: one.folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            name: &one.failure.transcript.name,
-            row,
+            kept: &one.failure.transcript,
+            version: one.failure.case.version,
+            row: result.rows.get(index),
         })
         .collect();
-    print(&replay_text(scene.url.as_str(), scene.reached.class, &rows, &notes, &result))?;
+    let (target, class) = (scene.url.as_str(), scene.reached.class);
+    let replay = Replay { target, class, rows: &rows, notes: &notes, result: &result };
+    let json = args.json.as_ref().map(|sink| (sink, replay_json(&replay)));
+    files::write_results(json, [], || replay_text(&replay))?;
     Ok(code)
 }
 

@@ -76,7 +76,7 @@ pub(super) fn shrink(args: &ShrinkArgs, cases: &[Case]) -> Result<Code, Failure>
 
 /// Random data, or what was accused of making the server fail.
 fn is_random(kept: &Kept) -> bool {
-    kept.failure.case.fuzz.is_some() || kept.failure.transcript.name.starts_with("culprit: ")
+    kept.failure.case.fuzz.is_some() || kept.failure.transcript.name.starts_with(session::CULPRIT)
 }
 
 /// Writes what is left into the folder of the failure.

@@ -111,6 +111,27 @@ fn results_are_found_looked_at_tagged_compared_and_deleted() {
 }
 
 #[test]
+fn a_torture_is_listed_and_its_page_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("results.db");
+    let site = Site::start(&[("range", "two-hosts")]);
+    let name = store.display().to_string();
+    let words = ["torture", "--no-audit", "--quick", "--only", "S-03", "-q", "--store", &name];
+    run(&[&words[..], &[&site.url("/page")]].concat()).expect(&[1]);
+    let (_ui, url) = ui(&store);
+    let mut browser = Browser::open();
+    browser.go(&format!("{url}?kind=torture"));
+    let row = browser.text("tbody tr");
+    assert!(row.contains("fail") && row.contains("1 finding in 1 case"), "{row}");
+    keep_shot(&mut browser, "ui-torture.png");
+    follow(&mut browser, "tbody a", "/result/torture-1");
+    browser.go(&format!("{url}result/torture-1/page"));
+    let page = browser.text("body");
+    assert!(page.contains("S-03") && page.contains("two Host fields"), "{page}");
+    assert_eq!(browser.problems(), &[] as &[String]);
+}
+
+#[test]
 fn a_running_test_is_followed_to_its_end() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("results.db");

@@ -10,3 +10,4 @@ mod killed;
 mod killed_compare;
 mod killed_ramp;
 mod runs;
+mod tortures;

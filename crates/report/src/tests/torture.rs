@@ -44,6 +44,13 @@ fn what_good_users_felt_is_told() {
 }
 
 #[test]
+fn the_markdown_says_what_counts_and_the_limits() {
+    insta::assert_snapshot!("torture_markdown", crate::torture::markdown(&pressed()));
+    let lost = crate::torture::markdown(&lost());
+    assert!(lost.contains("It ended early: no plain request was answered"), "{lost}");
+}
+
+#[test]
 fn cases_are_listed_and_explained() {
     let (first, fuzz) = (case("S-50"), case("F-01"));
     insta::assert_snapshot!("torture_explain", explain(&first) + "\n" + &explain(&fuzz));

@@ -2,7 +2,6 @@
 
 use super::words;
 use crate::text::layout::Page;
-use crate::words::seconds;
 use torture::session::RunResult;
 use torture::session::cost::{self, Cost};
 use units::show;
@@ -21,7 +20,7 @@ pub(super) fn costs(page: &mut Page, result: &RunResult) {
     }
 }
 
-/// In words: `7.5/s new connections keep 150 slots busy for 20.0 s each`.
+/// In words: `7.5/s new connections keep 150 slots busy for 20 s each`.
 pub(crate) fn price(cost: &Cost<'_>) -> String {
     // a count of connections: below zero and beyond the range it saturates
     let whole = |number: f64| show::count(number as u64);
@@ -30,7 +29,10 @@ pub(crate) fn price(cost: &Cost<'_>) -> String {
         (None, None, _) => "as many connections as there are slots, once".to_owned(),
         (Some(slots), Some(deadline), Some(rate)) => {
             let (rate, slots) = (show::rate(rate), whole(slots));
-            format!("{rate} new connections keep {slots} slots busy for {} each", seconds(deadline))
+            format!(
+                "{rate} new connections keep {slots} slots busy for {} each",
+                words::deadline(deadline)
+            )
         }
         (_, Some(deadline), _) => {
             format!("n slots are kept busy by n ÷ {deadline:.1} new connections a second")
@@ -47,7 +49,7 @@ mod tests {
         let say = |slots, deadline_s, per_second| {
             price(&Cost { case: "W-02", what: "half a head", slots, deadline_s, per_second })
         };
-        let with = "7.50/s new connections keep 150 slots busy for 20.0 s each";
+        let with = "7.50/s new connections keep 150 slots busy for 20 s each";
         let without = "n slots are kept busy by n ÷ 60.0 new connections a second";
         let table = [
             (Some(150.0), Some(20.0), Some(7.5), with),

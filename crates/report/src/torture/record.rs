@@ -6,7 +6,7 @@ use crate::words::timestamp;
 use serde::Serialize;
 use torture::case::Case;
 use torture::record::{Transcript, digest};
-use torture::session::{ExchangeResult, Execution, Target};
+use torture::session::{CaseResult, ExchangeResult, Execution, Target};
 use units::Nanos;
 
 /// The version of `run.json` that is written.
@@ -59,10 +59,42 @@ pub struct RunEnd {
     pub executions: u64,
     /// Cases that count against the server.
     pub findings: u64,
+    /// What each case came to in the end, with what a load beside it lost.
+    pub outcomes: Vec<CaseOutcome>,
     /// Folders below `failures`.
     pub failures: Vec<String>,
     pub interrupted: bool,
     pub ended_early: Option<String>,
+}
+
+/// What a case came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct CaseOutcome {
+    pub case: String,
+    pub outcome: &'static str,
+    /// Why it does not count.
+    pub waived: Option<String>,
+}
+
+impl RunEnd {
+    /// The end of this run: `executions` conversations, failures kept in these folders.
+    pub fn of(report: &Report, executions: u64, failures: Vec<String>) -> RunEnd {
+        let result = &report.result;
+        let outcome = |case: &CaseResult| CaseOutcome {
+            case: case.case.id.clone(),
+            outcome: case.outcome.id(),
+            waived: report.waived(&case.case.id).map(|one| one.waiver.reason.clone()),
+        };
+        RunEnd {
+            elapsed_s: result.took.as_secs_f64(),
+            executions,
+            findings: report.findings().len() as u64,
+            outcomes: result.cases.iter().map(outcome).collect(),
+            failures,
+            interrupted: result.interrupted,
+            ended_early: result.ended_early.clone(),
+        }
+    }
 }
 
 #[derive(Serialize)]

@@ -39,6 +39,15 @@ impl Day {
         let instant = OffsetDateTime::from_unix_timestamp(seconds as i64);
         Day(instant.map_or(Date::MIN, OffsetDateTime::date))
     }
+
+    /// The day that is written so, as [`Day`] writes it: `2027-01-31`.
+    pub fn parse(text: &str) -> Option<Day> {
+        let mut parts = text.splitn(3, '-');
+        let year = parts.next()?.parse().ok()?;
+        let month: u8 = parts.next()?.parse().ok()?;
+        let number = parts.next()?.parse().ok()?;
+        Date::from_calendar_date(year, Month::try_from(month).ok()?, number).ok().map(Day)
+    }
 }
 
 impl fmt::Display for Day {

@@ -166,10 +166,20 @@ fn amount(value: f64, unit: Unit) -> String {
         Unit::Connections => counted(whole, "connection"),
         Unit::Requests => counted(whole, "request"),
         Unit::Count => show::count(whole),
-        Unit::Seconds | Unit::Spent => seconds(value),
+        Unit::Seconds => deadline(value),
+        Unit::Spent => seconds(value),
         Unit::PerSecond => show::rate(value),
         Unit::Ratio => figure(value),
     }
+}
+
+/// A deadline as the configuration of a server has it, in seconds however long: `60 s`, `20.5 s`.
+pub(crate) fn deadline(value: f64) -> String {
+    if !(1.0..1e15).contains(&value) {
+        return seconds(value);
+    }
+    let figure = format!("{value:.1}");
+    format!("{} s", figure.strip_suffix(".0").unwrap_or(&figure))
 }
 
 /// What polite clients felt, a line each: label and words.

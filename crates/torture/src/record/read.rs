@@ -24,7 +24,13 @@ pub fn read(file: &str) -> Result<Transcript, String> {
     match lines.next() {
         Some((_, FIRST_LINE)) => {}
         Some((_, other)) => {
-            return Err(format!("line 1 is {}, not {FIRST_LINE}", quoted(other)));
+            // 40 characters tell any version
+            let other: String = other.chars().take(40).collect();
+            let hint = match other.starts_with("loadstone.wire/") {
+                true => ": another version of loadstone kept it, and can read it",
+                false => "",
+            };
+            return Err(format!("line 1 is {}, not {FIRST_LINE}{hint}", quoted(&other)));
         }
         None => return Err("it is empty".to_owned()),
     }
@@ -47,6 +53,7 @@ struct Parts {
     plain: Plain,
     peer: Option<Peer>,
     tls: Option<String>,
+    recv_buffer: Option<u32>,
     methods: Vec<String>,
     deadline: Nanos,
     grace: Nanos,
@@ -83,6 +90,7 @@ impl Parts {
             "peer" => self.peer = Some(Peer::Tcp(address(value)?)),
             "unix" => self.peer = Some(Peer::Unix(words(value)?.into())),
             "tls" => self.tls = Some(words(value)?),
+            "receive-buffer" => self.recv_buffer = Some(number(value)?),
             "method" => self.methods.push(words(value)?),
             "deadline" => self.deadline = span(value)?,
             "grace" => self.grace = span(value)?,
@@ -155,7 +163,11 @@ impl Parts {
         let outcome = self.outcome.ok_or_else(|| missing("outcome"))?;
         let script = Script {
             peer,
-            options: OpenOptions { nodelay: true, ..OpenOptions::default() },
+            options: OpenOptions {
+                nodelay: true,
+                recv_buffer: self.recv_buffer,
+                ..OpenOptions::default()
+            },
             tls_name: self.tls,
             start: Nanos::ZERO,
             steps: self.steps,

@@ -101,6 +101,15 @@ fn what_is_written_is_read_again() {
 }
 
 #[test]
+fn a_receive_buffer_that_was_set_is_set_again() {
+    let mut kept = transcript();
+    kept.script.options.recv_buffer = Some(4_096);
+    let text = write(&kept);
+    assert!(text.contains("\nreceive-buffer 4096\n"), "{text}");
+    assert_eq!(read(&text).unwrap().script.options, kept.script.options);
+}
+
+#[test]
 fn behind_tls_what_was_understood_stands_apart() {
     let mut kept = transcript();
     kept.script.tls_name = Some("example.org".into());
@@ -114,7 +123,10 @@ fn what_is_wrong_is_said_with_its_line() {
     let text = write(&transcript());
     let changed = |from: &str, to: &str| read(&text.replace(from, to)).unwrap_err();
     let table = [
-        (changed("loadstone.wire/1", "loadstone.wire/9"), "line 1 is \"loadstone.wire/9\""),
+        (
+            changed("loadstone.wire/1", "loadstone.wire/9"),
+            "not loadstone.wire/1: another version of loadstone kept it",
+        ),
         (changed("case S-30 2 3", "case S-30 x 3"), "line 4: \"x\" is no number"),
         (changed("step close", "step jump"), "\"jump\" is no step"),
         (changed("peer 127.0.0.1:8080", "peer nowhere"), "no address with a port"),

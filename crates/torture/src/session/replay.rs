@@ -1,11 +1,11 @@
 //! What failed before, sent again: is it fixed?
 
-use super::search::Finding;
+use super::search::{CULPRIT, Finding};
 use super::{Execution, Runner, Settings, Shrunk, Stop, Target, Watcher, World};
 use crate::case::Case;
 use crate::judge::{self, Judgement, Kind, Outcome, Plain};
 use crate::record::Transcript;
-use crate::talk::{Move, Script};
+use crate::talk::{Move, Script, Talk};
 
 /// A failure that was kept, and the case that it is judged by.
 #[derive(Clone, Debug)]
@@ -35,6 +35,16 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Its stable name.
+    pub fn id(self) -> &'static str {
+        match self {
+            Verdict::Fixed => "fixed",
+            Verdict::Failing => "failing",
+            Verdict::Flaky => "flaky",
+            Verdict::Unlearned => "unlearned",
+        }
+    }
+
     pub fn text(self) -> &'static str {
         match self {
             Verdict::Fixed => "fixed",
@@ -151,6 +161,20 @@ fn again(target: &Target, script: &Script) -> Script {
     }
 }
 
+/// Of a conversation that no rule of its case judges: what made the server fail is judged by how
+/// plain requests fare after it, and what a case judges by code is judged only while that runs.
+fn unjudged(failure: &Failure, talk: &Talk) -> Judgement {
+    let kept = &failure.transcript;
+    let accused = kept.name.starts_with(CULPRIT);
+    let by_code = || format!("{} judges by code, which judges only while it runs", failure.case.id);
+    Judgement {
+        outcome: if accused { Outcome::Pass } else { Outcome::Inconclusive },
+        seen: judge::seen(talk),
+        expected: kept.judgement.expected.clone(),
+        why: if accused { String::new() } else { by_code() },
+    }
+}
+
 impl Runner<'_> {
     pub(super) fn be_ready(&mut self, plain: Plain) {
         self.plain = plain;
@@ -172,12 +196,7 @@ impl Runner<'_> {
             script.start = self.world.now();
             let talk = self.hold(script.clone());
             let judged = judge::again(&failure.case, &kept.name, &script, &talk, &self.plain);
-            let mut judgement = judged.unwrap_or_else(|| Judgement {
-                outcome: Outcome::Pass,
-                seen: judge::seen(&talk),
-                expected: kept.judgement.expected.clone(),
-                why: String::new(),
-            });
+            let mut judgement = judged.unwrap_or_else(|| unjudged(failure, &talk));
             let gate = self.gate();
             lost = gate == Some(None);
             if gate.is_some() {

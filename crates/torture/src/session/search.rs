@@ -26,6 +26,9 @@ const SPAN_MIN: Nanos = Nanos::from_millis(100);
 /// Digits of a digest that name a bucket.
 const BUCKET_DIGITS: usize = 12;
 
+/// How the name of a conversation begins that is accused of what came after it.
+pub const CULPRIT: &str = "culprit: ";
+
 /// A conversation that may have done it.
 #[derive(Clone, Debug)]
 struct Suspect {
@@ -257,8 +260,8 @@ impl Runner<'_> {
         let script = Script { start: self.world.now(), ..guilty.script.clone() };
         let talk = self.hold(script.clone());
         let name = match guilty.case == case.id {
-            true => format!("culprit: {}", guilty.name),
-            false => format!("culprit: {} {}", guilty.case, guilty.name),
+            true => format!("{CULPRIT}{}", guilty.name),
+            false => format!("{CULPRIT}{} {}", guilty.case, guilty.name),
         };
         let judgement = Judgement {
             outcome: Outcome::Fail,

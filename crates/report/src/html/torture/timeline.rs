@@ -71,7 +71,10 @@ pub(super) fn timeline(result: &RunResult, plots: &mut Plots) -> Option<Markup> 
         (figure)
         p class="note" {
             "Of several probes in one place the slowest is drawn; a lost one at the time it was given. \
-             Bands are the cases that were under way."
+             Bands are the cases that were under way. Probes go on before the first case and while a \
+             case presses; beside random data and single exchanges (groups F and S) there are none, \
+             because there a plain request after each case tells whether the server is as before: \
+             where it was not, the case says so."
         }
         (super::super::sections::how_to_look())
     })

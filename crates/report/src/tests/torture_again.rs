@@ -1,0 +1,108 @@
+//! Kept failures, sent and judged again: text and JSON.
+
+use super::fits_its_schema;
+use crate::torture::{
+    Rejudged, Replay, ReplayRow, rejudged_json, rejudged_text, replay_json, replay_text,
+};
+use serde_json::Value;
+use torture::judge::{Judgement, Outcome, Plain};
+use torture::record::Transcript;
+use torture::safety::Class;
+use torture::session::{ReplayResult, Replayed, Verdict};
+use torture::talk::{End, Script, Talk};
+use units::Nanos;
+
+fn judgement(outcome: Outcome, why: &str) -> Judgement {
+    Judgement { outcome, seen: "200, closed".into(), expected: "400".into(), why: why.into() }
+}
+
+fn kept(name: &str) -> Transcript {
+    let talk = Talk {
+        start: Nanos::ZERO,
+        connected: None,
+        over: Nanos::ZERO,
+        end: End::Closed,
+        replies: torture::replies::Replies::new(&[]),
+        before_follow_up: None,
+        sent: 0,
+        received: 0,
+        raw: Vec::new(),
+        events: Vec::new(),
+        all_sent: true,
+    };
+    Transcript {
+        loadstone: "9.1.0".into(),
+        target: "http://127.0.0.1:8080/".into(),
+        case: "S-03".into(),
+        version: 2,
+        name: name.into(),
+        attempt: 1,
+        began_unix_ns: 0,
+        plain: Plain::default(),
+        script: Script::of(Vec::new()),
+        talk,
+        judgement: judgement(Outcome::Fail, "the text demands otherwise"),
+    }
+}
+
+#[test]
+fn what_became_of_failures_is_told() {
+    let transcripts = ["different", "by code", "never reached"].map(kept);
+    let replayed = |verdict, failed, judgement| Replayed { verdict, tries: 3, failed, judgement };
+    let by_code = "C-04 judges by code, which judges only while it runs";
+    let result = ReplayResult {
+        rows: vec![
+            replayed(Verdict::Flaky, 2, judgement(Outcome::Fail, "the text demands otherwise")),
+            replayed(Verdict::Unlearned, 0, judgement(Outcome::Inconclusive, by_code)),
+        ],
+        ended_early: Some("no plain request was answered as before within 30 s".into()),
+        interrupted: false,
+    };
+    let rows: Vec<ReplayRow<'_>> = transcripts
+        .iter()
+        .enumerate()
+        .map(|(index, kept)| ReplayRow {
+            folder: format!("S-03-{index}"),
+            kept,
+            version: 2,
+            row: result.rows.get(index),
+        })
+        .collect();
+    let notes = ["S-03 was version 2 and is 3 in this program".to_owned()];
+    let target = "http://127.0.0.1:8080/";
+    let replay =
+        Replay { target, class: Class::Local, rows: &rows, notes: &notes, result: &result };
+    insta::assert_snapshot!("torture_replay", replay_text(&replay));
+    let json = replay_json(&replay);
+    fits_its_schema("torture-replay", &json);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let verdicts: Vec<&Value> =
+        json["failures"].as_array().unwrap().iter().map(|row| &row["verdict"]).collect();
+    assert_eq!(verdicts, ["flaky", "unlearned", "not-sent"]);
+}
+
+#[test]
+fn what_is_judged_otherwise_is_told_with_the_versions() {
+    let row =
+        |case: &str, kept_by: &str, now_version: Option<u32>, now: Option<Outcome>| Rejudged {
+            file: format!("wire/{case}.lsw"),
+            kept_by: kept_by.into(),
+            case: case.into(),
+            name: "different".into(),
+            versions: (1, now_version),
+            then: judgement(Outcome::Pass, ""),
+            now: now.map(|outcome| judgement(outcome, "the text demands otherwise")),
+        };
+    let ours = env!("CARGO_PKG_VERSION");
+    let rows = [
+        row("S-01", ours, Some(1), Some(Outcome::Pass)),
+        row("S-02", "9.1.0", Some(2), Some(Outcome::Fail)),
+        row("C-04", ours, Some(1), None),
+        row("X-01", ours, None, None),
+    ];
+    insta::assert_snapshot!("torture_judge", rejudged_text(&rows));
+    let json = rejudged_json(&rows);
+    fits_its_schema("torture-judge", &json);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["judged"], &json["otherwise"]), (&2.into(), &1.into()));
+}

@@ -1,0 +1,292 @@
+//! Tortures in the store: each loads as the very report that was stored, whatever came of it.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
+
+#[path = "../../report/src/tests/curves.rs"]
+#[allow(dead_code, reason = "the reports' own tests take more of it")]
+mod curves;
+#[path = "../../report/src/tests/fixtures.rs"]
+#[allow(dead_code, reason = "the reports' own tests take more of it")]
+mod fixtures;
+#[path = "../../report/src/tests/tortures.rs"]
+#[allow(dead_code, reason = "the reports' own tests take more of it")]
+mod tortures;
+
+// the names that the fixtures, written for `report` itself, look for at the root
+use ::torture::case::Awaited;
+use ::torture::judge;
+use ::torture::session::{Kept, Meanwhile, ServerRow, ServerSeen, Shrunk, Stop};
+use ::torture::shrink::Boundary;
+use ::torture::talk::{Move, Script};
+use report::torture::Report;
+use report::torture::waivers::{Applied, Day, State, Waiver};
+use report::{
+    Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult, merged, ramp,
+    torture,
+};
+use rusqlite::Connection;
+use sample::{Death, Ending, Process, ServerState};
+use std::path::Path;
+use store::{Filter, Kind, Place, Progress, Store, StoreError, Stored, Tortured};
+use units::Nanos;
+
+/// Everything that a result may have beside its cases.
+fn full() -> Report {
+    let mut report = tortures::pressed();
+    let steps = vec![
+        Move::Send([b"GET /\0{}\xff HTTP/1.1\r\n".as_slice(), &[b'a'; 200]].concat()),
+        Move::Pause(Nanos::from_millis(7)),
+        Move::Await(Awaited::Answer),
+        Move::StopReading,
+        Move::Sip(12),
+        Move::Read,
+        Move::Urgent,
+        Move::HalfClose,
+        Move::Await(Awaited::End),
+        Move::Reset,
+        Move::Close,
+    ];
+    for (name, kind) in [("one", judge::Kind::Status(502)), ("two", judge::Kind::NoHttp)] {
+        report.result.shrunk.push(Shrunk {
+            case: "F-01".into(),
+            name: name.into(),
+            kind,
+            from: 4_000,
+            script: Script::of(steps.clone()),
+            boundaries: vec![Boundary { what: "a line", passes: 199, fails: 200 }],
+            executions: 77,
+            finished: name == "one",
+        });
+    }
+    report.result.shrunk[0].name = "number 42, seed 1".into();
+    let kept = Kept { case: "S-07".into(), name: "space".into(), folder: "kept/a b".into() };
+    report.result.kept.push(kept);
+    let waiver = Waiver {
+        case: "S-07".into(),
+        exchange: Some("space".into()),
+        outcome: Some(judge::Outcome::Fail),
+        reason: "known: ä".into(),
+        until: Day::parse("2027-01-31").unwrap(),
+    };
+    report.waivers.push(Applied { waiver: waiver.clone(), state: State::Used });
+    let waiver = Waiver { exchange: None, outcome: None, case: "S-01".into(), ..waiver };
+    report.waivers.push(Applied { waiver, state: State::Unneeded });
+    let process = |pid, name: &str| Process { pid, started: 4_711, name: name.into() };
+    let state = ServerState {
+        listeners: vec![process(7, "nginx")],
+        workers: vec![process(8, "nginx"), process(9, "a b")],
+        memory_bytes: 1 << 40,
+        cpu: Nanos::from_millis(12),
+        sockets: [("established", 3), ("close-wait", 1)].into(),
+        ..ServerState::default()
+    };
+    let ends = [Ending::Exit(3), Ending::Signal { number: 11, core: true }, Ending::Unseen];
+    let deaths: Vec<Death> =
+        ends.map(|how| Death { process: process(8, "nginx"), whole: false, how }).into();
+    let meanwhile = Meanwhile { before: state.clone(), after: state.clone(), deaths };
+    let row = ServerRow { at: Nanos::SECOND, case: "S-07".into(), state };
+    let deaths = meanwhile.deaths.clone();
+    report.result.server = Some(ServerSeen { rows: vec![row], deaths });
+    report.result.cases[0].server = Some(meanwhile);
+    report.result.slots_named = Some(150);
+    report.result.stopped = Some(Stop::Bound("60 minutes are over".into()));
+    report.result.ended_early = Some("60 minutes are over".into());
+    report
+}
+
+fn all() -> Vec<(&'static str, Report)> {
+    vec![
+        ("mixed", tortures::mixed()),
+        ("lost", tortures::lost()),
+        ("pressed", tortures::pressed()),
+        ("accompanied", tortures::accompanied()),
+        ("full", full()),
+    ]
+}
+
+fn outputs(report: &Report) -> [(&'static str, String); 6] {
+    let style = report::Style { unicode: true, color: true, quiet: false, percentiles: true };
+    [
+        ("text", torture::text(report, style)),
+        ("JSON", torture::json(report)),
+        ("JUnit", torture::junit(report)),
+        ("probes", torture::probes_csv(&report.result.probes)),
+        ("Markdown", torture::markdown(report)),
+        ("page", torture::html(report)),
+    ]
+}
+
+#[track_caller]
+fn same(name: &str, loaded: &Report, stored: &Report) {
+    for ((kind, loaded), (_, stored)) in outputs(loaded).iter().zip(&outputs(stored)) {
+        assert!(loaded == stored, "the {kind} of {name}:\n{loaded}\nwas\n{stored}");
+    }
+}
+
+fn load(store: &Store, wanted: &str) -> Report {
+    match store.load(wanted).unwrap() {
+        Stored::Torture(report) => *report,
+        other => panic!("a {}", other.kind().id()),
+    }
+}
+
+/// What is known before anything is sent.
+fn beginning(report: &Report) -> Report {
+    let (result, beside) = (::torture::session::RunResult::default(), None);
+    Report { result, waivers: Vec::new(), beside, ..report.clone() }
+}
+
+#[test]
+fn a_torture_loads_as_it_was_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place::File(folder.path().join("runs.db"));
+    for (number, (name, stored)) in (1..).zip(all()) {
+        let mut store = Store::open(&place).unwrap();
+        let id = store.begin_torture(&beginning(&stored), "loadstone torture URL").unwrap();
+        assert_eq!(id.to_string(), format!("torture-{number}"));
+        // what was written on the way leaves nothing behind
+        for index in 0..20 {
+            store.torture_case(&id, index, &stored.result.cases[0]).unwrap();
+        }
+        store.finish_torture(&id, &stored).unwrap();
+        drop(store);
+        let store = Store::open_to_read(&place).unwrap();
+        let loaded = load(&store, "last");
+        same(name, &loaded, &stored);
+        let seen = |report: &Report| report.result.server.clone();
+        assert_eq!(seen(&loaded), seen(&stored), "{name}");
+        assert_eq!(loaded.result.cases[0].server, stored.result.cases[0].server, "{name}");
+        let entry = store.show("last").unwrap();
+        assert_eq!((entry.kind, entry.name.as_str()), (Kind::Torture, stored.target.as_str()));
+        let findings = stored.findings().len() as u64;
+        let told = entry.tortured.unwrap();
+        assert_eq!((told.findings, told.worst >= judge::Outcome::Fail), (findings, true), "{name}");
+    }
+    let store = Store::open_to_read(&place).unwrap();
+    let kind = Some(Kind::Torture);
+    assert_eq!(store.list(&Filter { kind, ..Filter::default() }).unwrap().len(), 5);
+    let words = |cases, findings| Tortured { cases, findings, worst: judge::Outcome::Fail }.words();
+    assert_eq!(
+        (words(1, 0), words(2, 1)),
+        ("no findings in 1 case".into(), "1 finding in 2 cases".into())
+    );
+}
+
+/// As if its program had gone.
+fn orphan(path: &Path) {
+    Connection::open(path).unwrap().execute("UPDATE result SET writer = 'gone'", []).unwrap();
+}
+
+#[test]
+fn of_a_killed_torture_the_cases_that_were_over_are_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    let mut store = Store::open(&Place::File(path.clone())).unwrap();
+    let whole = full();
+    let id = store.begin_torture(&beginning(&whole), "").unwrap();
+    for (index, case) in whole.result.cases.iter().take(2).enumerate() {
+        store.torture_case(&id, index, case).unwrap();
+    }
+    let known = load(&store, "last");
+    assert_eq!(store.show("last").unwrap().progress, Progress::Running);
+    assert_eq!(known.result.ended_early.as_deref(), Some("it is still running after 2 cases"));
+    orphan(&path);
+    let known = load(&store, "last");
+    assert_eq!(store.show("last").unwrap().progress, Progress::Killed);
+    assert_eq!(known.result.ended_early.as_deref(), Some("its program was killed after 2 cases"));
+    assert!(known.result.interrupted);
+    let ids: Vec<&str> = known.result.cases.iter().map(|case| case.case.id.as_str()).collect();
+    assert_eq!(ids, ["F-01", "S-07"]);
+    let text = torture::text(&known, report::Style::default());
+    assert!(text.contains("its program was killed after 2 cases"), "{text}");
+}
+
+#[test]
+fn tortures_move_from_store_to_store_and_leave_no_rows_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    let mut store = Store::open(&Place::File(path.clone())).unwrap();
+    let stored = tortures::accompanied();
+    let id = store.begin_torture(&stored, "").unwrap();
+    store.finish_torture(&id, &stored).unwrap();
+    let file = folder.path().join("exported.db");
+    store.export(&file, std::slice::from_ref(&id)).unwrap();
+    let mut other = Store::open(&Place::Memory).unwrap();
+    assert_eq!(other.import(&file).unwrap().taken.len(), 1);
+    same("what was imported", &load(&other, "torture-1"), &stored);
+    store.delete(&[id]).unwrap();
+    let rows = Connection::open(&path).unwrap();
+    for table in ["torture_case", "probe", "trial"] {
+        let count = format!("SELECT count(*) FROM {table}");
+        let left: i64 = rows.query_row(&count, [], |row| row.get(0)).unwrap();
+        assert_eq!(left, 0, "{table}");
+    }
+}
+
+/// A store of the version before tortures were kept.
+#[test]
+fn a_store_from_before_takes_tortures_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    let place = Place::File(path.clone());
+    let mut store = Store::open(&place).unwrap();
+    let run = fixtures::valid();
+    let beginning = store::Beginning {
+        name: "from before",
+        plan: &run.plan,
+        command_line: "",
+        environment: &run.environment,
+        started_unix_s: 0.0,
+        labels: &[],
+        commands: &[],
+        axis: stats::curve::Axis::Rate,
+    };
+    let id = store.begin(Kind::Run, &beginning).unwrap();
+    store.finish_run(&id, &run).unwrap();
+    drop(store);
+    let file = Connection::open(&path).unwrap();
+    let before = "DROP TABLE torture_case; DROP TABLE probe; PRAGMA user_version = 1";
+    file.execute_batch(before).unwrap();
+    drop(file);
+    let mut store = Store::open(&place).unwrap();
+    assert!(store.notes[0].contains("was brought from schema 1 to 2"), "{:?}", store.notes);
+    let stored = tortures::mixed();
+    let id = store.begin_torture(&stored, "").unwrap();
+    store.finish_torture(&id, &stored).unwrap();
+    same("beside a run from before", &load(&store, "torture-2"), &stored);
+    assert!(matches!(store.load("run-1").unwrap(), Stored::Run(_)));
+}
+
+#[test]
+fn a_damaged_torture_is_said_to_be_and_hides_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    let mut store = Store::open(&Place::File(path.clone())).unwrap();
+    for stored in [tortures::mixed(), tortures::accompanied()] {
+        let id = store.begin_torture(&stored, "").unwrap();
+        store.finish_torture(&id, &stored).unwrap();
+    }
+    let damaged = |what: &str, part: &str| {
+        let file = Connection::open(&path).unwrap();
+        assert!(file.execute(what, []).unwrap() > 0, "{what}");
+        let error = store.load("torture-2").unwrap_err();
+        let StoreError::Damaged { why, .. } = error else { panic!("{what}: {error}") };
+        assert!(why.starts_with("result 2: ") && why.contains(part), "{what}: {why}");
+        assert_eq!(store.list(&Filter::default()).unwrap().len(), 2);
+        assert!(matches!(store.load("torture-1").unwrap(), Stored::Torture(_)));
+    };
+    damaged(
+        "UPDATE torture_case SET outcome = 'odd' WHERE result = 2 AND id = 'S-07'",
+        "no outcome",
+    );
+    damaged(
+        "UPDATE torture_case SET more = 'no' WHERE result = 2 AND id = 'S-07'",
+        "more of a torture_case",
+    );
+    damaged("DELETE FROM trial WHERE result = 2", "more of a torture_case");
+    damaged("DELETE FROM torture_case WHERE result = 2", "the load beside it is missing");
+    damaged("UPDATE result SET body = '{}' WHERE number = 2", "whom it tested");
+    let file = Connection::open(&path).unwrap();
+    file.execute("UPDATE result SET summary = '{\"tortured\": 7}' WHERE number = 2", []).unwrap();
+    assert_eq!(store.show("torture-2").unwrap().progress, Progress::Damaged);
+}
