@@ -160,7 +160,11 @@ fn seen(case: &Value, limits: &[&Value], conditions: &Conditions) -> String {
             false if low == high => low,
             false => format!("{low} to {high}"),
         };
-        let (what, unit, note) = (text(limit, "what"), text(limit, "unit"), text(limit, "note"));
+        let (what, note) = (text(limit, "what"), text(limit, "note"));
+        let unit = match text(limit, "unit") {
+            "ratio" => "times",
+            unit => unit,
+        };
         parts.push(format!("{what}: {range} {unit}, {note}"));
     }
     if let Some(health) = case["health"].as_object() {
@@ -171,8 +175,8 @@ fn seen(case: &Value, limits: &[&Value], conditions: &Conditions) -> String {
 }
 
 fn show(number: f64) -> String {
-    let rounded = (number * 10.0).round() / 10.0;
-    format!("{rounded}")
+    let steps = if number.abs() < 1.0 { 1_000.0 } else { 10.0 };
+    format!("{}", (number * steps).round() / steps)
 }
 
 #[cfg(test)]

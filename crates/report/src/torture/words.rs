@@ -169,7 +169,7 @@ fn amount(value: f64, unit: Unit) -> String {
         Unit::Seconds => deadline(value),
         Unit::Spent => seconds(value),
         Unit::PerSecond => show::rate(value),
-        Unit::Ratio => figure(value),
+        Unit::Ratio => format!("{} ×", figure(value)),
     }
 }
 
