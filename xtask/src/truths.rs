@@ -242,6 +242,9 @@ fn torture(
     if let Some(slots) = subject.slots {
         torture.args(["--slots", &slots.to_string()]);
     }
+    if subject.tls {
+        torture.arg("--insecure");
+    }
     if list.iter().any(|id| presses(id)) {
         torture.arg("--press");
     }

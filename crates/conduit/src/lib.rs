@@ -136,6 +136,19 @@ pub trait TlsSession: std::fmt::Debug + Send {
 
     /// What was agreed on; `None` while shaking hands.
     fn facts(&self) -> Option<TlsFacts>;
+
+    /// The verify_data of our own Finished message (RFC 5246 section 7.4.9): who asks for a new
+    /// handshake within this one has to repeat it (RFC 5746 section 3.5). `None` while shaking hands,
+    /// and for sessions that are not laid open.
+    fn finished(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Encrypts a fragment as one record of this type (RFC 5246 section 6.2.1), whatever it is. Says
+    /// whether it was done: only a session that is laid open does it, and only after its handshake.
+    fn send_record(&mut self, _kind: u8, _fragment: &[u8]) -> bool {
+        false
+    }
 }
 
 /// Makes sessions; one per worker, so that it need not be shared between threads.
@@ -145,4 +158,17 @@ pub trait TlsFactory {
     /// # Errors
     /// A name that is neither a DNS name nor an address.
     fn session(&mut self, server_name: &str) -> Result<Box<dyn TlsSession>, TlsError>;
+
+    /// A new client session that is laid open, of TLS 1.2 alone: once the handshake is over, `feed`
+    /// appends every record whole, decrypted behind its header of five bytes, whatever its type.
+    ///
+    /// # Errors
+    /// A name that is neither a DNS name nor an address; a factory that makes no such sessions.
+    fn laid_open(&mut self, server_name: &str) -> Result<Box<dyn TlsSession>, TlsError> {
+        Err(TlsError {
+            class: FailureClass::Tls,
+            text: format!("no session with {server_name} can be laid open here"),
+            way_out: None,
+        })
+    }
 }

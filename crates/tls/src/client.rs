@@ -1,6 +1,7 @@
 //! The client: settings checked once, then one factory for each worker.
 
 use crate::error::tls_error;
+use crate::open::OpenSession;
 use crate::session::Session;
 use crate::tickets::Tickets;
 use crate::verify::{AcceptAny, OwnRoots};
@@ -19,6 +20,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Client {
     config: Arc<ClientConfig>,
+    laid_open: Option<Arc<ClientConfig>>,
     resumption: bool,
 }
 
@@ -29,19 +31,17 @@ impl Client {
     /// # Errors
     /// Files, names or combinations that cannot be used; the text names the option.
     pub fn new(settings: &Settings) -> Result<Client, SetupError> {
-        let (provider, versions) = offer(settings)?;
-        let provider = Arc::new(provider);
-        let builder = ClientConfig::builder_with_provider(provider.clone())
-            .with_protocol_versions(&versions)
-            .map_err(library)?;
-        let builder = with_verifier(builder, settings, provider)?;
-        let mut config = with_identity(builder, settings)?;
-        config.alpn_protocols = alpn(&settings.alpn)?;
-        config.enable_sni = !settings.nameless;
-        config.resumption = Resumption::disabled();
-        // a resumed call must not be answered before its handshake is done: it could be replayed
-        config.enable_early_data = false;
-        Ok(Client { config: Arc::new(config), resumption: settings.resumption })
+        let laid_open = match settings.laid_open {
+            true => {
+                let older = Settings { versions: Versions::Tls12, ..settings.clone() };
+                let mut config = config(&older)?;
+                config.enable_secret_extraction = true;
+                Some(Arc::new(config))
+            }
+            false => None,
+        };
+        let config = Arc::new(config(settings)?);
+        Ok(Client { config, laid_open, resumption: settings.resumption })
     }
 
     /// For those who bring connections of their own: without resumption.
@@ -51,12 +51,13 @@ impl Client {
 
     /// A factory for one worker, with a store of tickets of its own when sessions are resumed.
     pub fn factory(&self) -> Factory {
+        let laid_open = self.laid_open.clone();
         if !self.resumption {
-            return Factory { config: self.config.clone() };
+            return Factory { config: self.config.clone(), laid_open };
         }
         let mut config = (*self.config).clone();
         config.resumption = Resumption::store(Arc::new(Tickets::default()));
-        Factory { config: Arc::new(config) }
+        Factory { config: Arc::new(config), laid_open }
     }
 }
 
@@ -64,15 +65,41 @@ impl Client {
 #[derive(Debug)]
 pub struct Factory {
     config: Arc<ClientConfig>,
+    laid_open: Option<Arc<ClientConfig>>,
 }
 
 impl TlsFactory for Factory {
     fn session(&mut self, server_name: &str) -> Result<Box<dyn TlsSession>, TlsError> {
-        let name = parse_name(server_name)?;
-        let connection = ClientConnection::new(self.config.clone(), name)
-            .map_err(|error| tls_error(error.to_string()))?;
-        Ok(Box::new(Session::new(connection)))
+        Ok(Box::new(Session::new(connection(&self.config, server_name)?)))
     }
+
+    fn laid_open(&mut self, server_name: &str) -> Result<Box<dyn TlsSession>, TlsError> {
+        let config = self.laid_open.as_ref().ok_or_else(|| {
+            tls_error("sessions of this client are not made to be laid open".to_owned())
+        })?;
+        Ok(Box::new(OpenSession::new(connection(config, server_name)?)))
+    }
+}
+
+fn connection(config: &Arc<ClientConfig>, server_name: &str) -> Result<ClientConnection, TlsError> {
+    ClientConnection::new(config.clone(), parse_name(server_name)?)
+        .map_err(|error| tls_error(error.to_string()))
+}
+
+fn config(settings: &Settings) -> Result<ClientConfig, SetupError> {
+    let (provider, versions) = offer(settings)?;
+    let provider = Arc::new(provider);
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(&versions)
+        .map_err(library)?;
+    let builder = with_verifier(builder, settings, provider)?;
+    let mut config = with_identity(builder, settings)?;
+    config.alpn_protocols = alpn(&settings.alpn)?;
+    config.enable_sni = !settings.nameless;
+    config.resumption = Resumption::disabled();
+    // a resumed call must not be answered before its handshake is done: it could be replayed
+    config.enable_early_data = false;
+    Ok(config)
 }
 
 /// A DNS name or an address; an IPv6 address may keep the brackets that it has in a URL.

@@ -3,13 +3,15 @@
 //! Bytes in, bytes out; no socket is touched here. A [`Client`] is what the plan asks for, made and
 //! checked once; each worker takes its own [`Factory`] from it, so that no lock and no ticket is
 //! shared between threads. What it refuses to do: early data (a replayed request would be counted
-//! as one), renegotiation, anything below TLS 1.2.
+//! as one), renegotiation, anything below TLS 1.2. A session that is laid open may ask for a new
+//! handshake, to see it refused; it goes through none.
 #![forbid(unsafe_code)]
 
 mod client;
 mod error;
 mod key_bits;
 mod names;
+mod open;
 mod pem;
 mod roots;
 mod session;
@@ -44,6 +46,8 @@ pub struct Settings {
     pub key: Option<Vec<u8>>,
     /// Resume sessions, within one worker.
     pub resumption: bool,
+    /// Factories make sessions that are laid open as well.
+    pub laid_open: bool,
     /// Send no SNI.
     pub nameless: bool,
     pub versions: Versions,
@@ -65,6 +69,7 @@ impl std::fmt::Debug for Settings {
             .field("cert", &self.cert.is_some())
             .field("key", &self.key.is_some())
             .field("resumption", &self.resumption)
+            .field("laid_open", &self.laid_open)
             .field("nameless", &self.nameless)
             .field("versions", &self.versions)
             .field("alpn", &self.alpn)

@@ -55,11 +55,6 @@ impl Session {
         }
     }
 
-    fn certificate_key_bits(&self) -> u32 {
-        let first = self.connection.peer_certificates().and_then(<[_]>::first);
-        first.map_or(0, crate::key_bits::of_certificate)
-    }
-
     fn explain(&self, error: &rustls::Error) -> TlsError {
         let plain = session_error(error);
         match self.opening.not_tls() {
@@ -111,26 +106,32 @@ impl TlsSession for Session {
     }
 
     fn facts(&self) -> Option<TlsFacts> {
-        if self.connection.is_handshaking() {
-            return None;
-        }
-        let version = match self.connection.protocol_version()? {
-            ProtocolVersion::TLSv1_2 => "TLSv1.2".to_owned(),
-            ProtocolVersion::TLSv1_3 => "TLSv1.3".to_owned(),
-            other => format!("{other:?}"),
-        };
-        let cipher = format!("{:?}", self.connection.negotiated_cipher_suite()?.suite());
-        let group = self.connection.negotiated_key_exchange_group();
-        let alpn = self.connection.alpn_protocol().unwrap_or_default();
-        Some(TlsFacts {
-            version,
-            cipher,
-            group: group.map(|group| format!("{:?}", group.name())).unwrap_or_default(),
-            resumed: self.connection.handshake_kind() == Some(HandshakeKind::Resumed),
-            key_bits: self.certificate_key_bits(),
-            alpn: String::from_utf8_lossy(alpn).into_owned(),
-        })
+        facts_of(&self.connection)
     }
+}
+
+/// What was agreed on; `None` while shaking hands.
+pub(crate) fn facts_of(connection: &ClientConnection) -> Option<TlsFacts> {
+    if connection.is_handshaking() {
+        return None;
+    }
+    let version = match connection.protocol_version()? {
+        ProtocolVersion::TLSv1_2 => "TLSv1.2".to_owned(),
+        ProtocolVersion::TLSv1_3 => "TLSv1.3".to_owned(),
+        other => format!("{other:?}"),
+    };
+    let cipher = format!("{:?}", connection.negotiated_cipher_suite()?.suite());
+    let group = connection.negotiated_key_exchange_group();
+    let alpn = connection.alpn_protocol().unwrap_or_default();
+    let certificate = connection.peer_certificates().and_then(<[_]>::first);
+    Some(TlsFacts {
+        version,
+        cipher,
+        group: group.map(|group| format!("{:?}", group.name())).unwrap_or_default(),
+        resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
+        key_bits: certificate.map_or(0, crate::key_bits::of_certificate),
+        alpn: String::from_utf8_lossy(alpn).into_owned(),
+    })
 }
 
 /// The first bytes of the peer.

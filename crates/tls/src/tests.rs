@@ -16,6 +16,7 @@ use sample::{FailureClass, TlsFacts};
 use std::io::{Read, Write};
 use std::sync::Arc;
 
+mod open;
 mod settings;
 
 /// A certificate authority with what it has signed, all as PEM.

@@ -10,6 +10,7 @@ pub mod beside;
 pub mod case;
 pub mod catalogue;
 pub mod fuzz;
+mod hello;
 pub mod judge;
 pub mod lint;
 pub mod range;

@@ -164,6 +164,7 @@ fn script(out: &mut Lines, script: &Script) {
             Move::Urgent => out.put("step", "urgent"),
             Move::Read => out.put("step", "read"),
             Move::Sip(most) => out.put("step sip", most),
+            Move::Renegotiate => out.put("step", "renegotiate"),
         }
     }
 }

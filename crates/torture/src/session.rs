@@ -237,6 +237,8 @@ pub(crate) struct Runner<'a> {
     meter: families::Meter,
     /// Found by the first case that needs it.
     knee: Option<families::Knee>,
+    /// Connections that the server serves at once, as the last case found them.
+    slots: Option<u64>,
     trail: Trail,
     life: Life,
 }
@@ -266,6 +268,7 @@ impl<'a> Runner<'a> {
             cases,
             meter: families::Meter::default(),
             knee: None,
+            slots: None,
             trail: Trail::default(),
             life: Life::default(),
         }
@@ -589,12 +592,9 @@ impl Runner<'_> {
 
     /// Has conversations all at once; every answer is looked at.
     fn together(&mut self, scripts: Vec<Script>) -> Vec<Talk> {
-        let asked = scripts.iter().map(lints::Asked::of).collect::<Vec<lints::Asked>>();
         let odd = scripts.iter().any(|script| !script.probe);
         let talks = self.world.talk(scripts);
-        for (asked, talk) in asked.into_iter().zip(&talks) {
-            self.lints.see(&asked, talk);
-        }
+        talks.iter().for_each(|talk| self.lints.see(talk));
         if odd && self.is_to_be_spared() && talks.iter().any(gave_no_sign) {
             // the governor hears whether it still answers, and stops the run where it does not
             self.ask(&self.remarking(&self.remark, "Connection: close\r\n"));

@@ -84,6 +84,9 @@ pub enum Move {
     Read,
     /// Takes so many bytes at most of what has come, while reading is stopped.
     Sip(usize),
+    /// Asks for a new handshake within this session of TLS 1.2 (RFC 5246 section 7.4.1.2). A script
+    /// with this step sees the records of the server whole, decrypted behind their headers.
+    Renegotiate,
 }
 
 /// What happened, in order; times count from the line's start.
@@ -137,6 +140,8 @@ pub struct Talk {
     pub connected: Option<Nanos>,
     pub over: Nanos,
     pub end: End,
+    /// What was to be said; empty where it is known from elsewhere.
+    pub steps: Vec<Move>,
     pub replies: Replies,
     /// Answers that had come before the follow-up was sent; `None` when it was not.
     pub before_follow_up: Option<usize>,

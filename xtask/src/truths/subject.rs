@@ -33,6 +33,9 @@ pub(crate) struct Subject {
     pub(crate) post: Option<String>,
     pub(crate) big: Option<String>,
     pub(crate) slots: Option<u32>,
+    /// It speaks TLS, with a certificate that nobody signed.
+    #[serde(default)]
+    pub(crate) tls: bool,
     /// Continuous integration runs its quick rows.
     #[serde(default)]
     pub(crate) ci: bool,
@@ -69,6 +72,7 @@ pub(crate) fn range() -> Subject {
         post: Some("/post".to_owned()),
         big: Some("/big".to_owned()),
         slots: None,
+        tls: false,
         ci: false,
         origin: false,
         file: Vec::new(),
@@ -145,7 +149,8 @@ impl Subject {
         start.current_dir(&dir).env("HOME", &dir);
         running.spawn(&mut start, &log)?;
         running.wait(port)?;
-        running.url = format!("http://127.0.0.1:{port}{}", self.page);
+        let scheme = if self.tls { "https" } else { "http" };
+        running.url = format!("{scheme}://127.0.0.1:{port}{}", self.page);
         Ok(running)
     }
 

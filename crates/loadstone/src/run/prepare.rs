@@ -181,6 +181,7 @@ fn addresses(
 fn tls_client(plan: &Plan) -> Result<tls::Client> {
     let wanted = &plan.tls;
     let settings = tls::Settings {
+        laid_open: false,
         insecure: wanted.insecure,
         ca: wanted.ca.clone(),
         cert: wanted.cert.clone(),

@@ -15,7 +15,8 @@ pub(super) fn tls_for(args: &TortureArgs, url: &Url) -> Result<Option<tls::Facto
     if url.scheme() != "https" {
         return Ok(None);
     }
-    let settings = tls::Settings { insecure: args.what.insecure, ..tls::Settings::default() };
+    let settings =
+        tls::Settings { insecure: args.what.insecure, laid_open: true, ..tls::Settings::default() };
     let client = tls::Client::new(&settings);
     Ok(Some(client.map_err(|error| Failure::usage(error.to_string()))?.factory()))
 }

@@ -2,9 +2,10 @@
 
 use crate::outcome;
 use crate::support::run;
-use crate::support::tls::{TlsOptions, TlsServer};
-use std::io::{Read, Write};
+use crate::support::tls::{Pki, TlsOptions, TlsServer};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 
 /// In front of a TLS server: lets records of usual sizes through, and closes on others, or leaves
@@ -60,4 +61,75 @@ fn odd_records_are_refused_or_wait_for_ever() {
         assert_eq!(outcome(&json, "T-05"), records, "{json:#}");
         assert_eq!(outcome(&json, "T-06"), "pass", "{json:#}");
     }
+}
+
+/// OpenSSL's own server, with options of its own, on a port of the kernel's choice.
+struct OpenSsl {
+    child: Child,
+    port: u16,
+    _folder: tempfile::TempDir,
+}
+
+impl OpenSsl {
+    fn start(options: &[&str]) -> OpenSsl {
+        let folder = tempfile::tempdir().unwrap();
+        let pki = Pki::new();
+        std::fs::write(folder.path().join("cert.pem"), &pki.server.cert).unwrap();
+        std::fs::write(folder.path().join("key.pem"), &pki.server.key).unwrap();
+        let mut child = Command::new("openssl")
+            .args(["s_server", "-accept", "127.0.0.1:0", "-cert", "cert.pem", "-key", "key.pem"])
+            .args(["-www"])
+            .args(options)
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // "ACCEPT 127.0.0.1:40123"
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let port =
+            lines.find_map(|line| line.strip_prefix("ACCEPT ")?.rsplit(':').next()?.parse().ok());
+        // what it prints later must find a reader
+        thread::spawn(move || lines.for_each(drop));
+        OpenSsl { child, port: port.expect("it says where it listens"), _folder: folder }
+    }
+}
+
+impl Drop for OpenSsl {
+    fn drop(&mut self) {
+        self.child.kill().unwrap_or(());
+        drop(self.child.wait());
+    }
+}
+
+#[test]
+fn a_new_handshake_is_refused_or_granted_or_not_to_be_asked_for() {
+    let table: [(&[&str], i32, &str, &str); 3] = [
+        (&[], 0, "pass", "alert no_renegotiation"),
+        (&["-client_renegotiation"], 1, "fail", "a new handshake begins"),
+        (&["-client_renegotiation", "-tls1_3"], 3, "skipped", ""),
+    ];
+    // its page knows GET alone and leaves what else it is asked without an answer: all at once
+    thread::scope(|scope| {
+        for (options, code, wanted, seen) in table {
+            scope.spawn(move || {
+                let server = OpenSsl::start(options);
+                let url = format!("https://localhost:{}/", server.port);
+                let only = ["torture", "--insecure", "--only", "T-03", "--json", "-", &url];
+                let json = run(&only).expect(&[code]).json();
+                assert_eq!(outcome(&json, "T-03"), wanted, "{json:#}");
+                let case = &json["cases"][0];
+                match case["exchanges"].as_array().and_then(|all| all.first()) {
+                    Some(exchange) => assert_eq!(
+                        (&exchange["seen"], exchange["tries"].as_u64()),
+                        (&seen.into(), Some(3))
+                    ),
+                    None => {
+                        assert!(case["skipped"].as_str().unwrap().contains("TLS 1.2"), "{case:#}")
+                    }
+                }
+            });
+        }
+    });
 }

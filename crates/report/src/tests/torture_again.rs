@@ -18,6 +18,7 @@ fn judgement(outcome: Outcome, why: &str) -> Judgement {
 
 fn kept(name: &str) -> Transcript {
     let talk = Talk {
+        steps: Vec::new(),
         start: Nanos::ZERO,
         connected: None,
         over: Nanos::ZERO,

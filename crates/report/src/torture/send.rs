@@ -41,9 +41,10 @@ pub(crate) fn lines(bytes: &[u8], most: usize) -> String {
     (broken(start) + &middle + &broken(end)).trim_end().to_owned()
 }
 
-/// A line that sends these bytes without us; `None` where it would be too long to copy.
+/// A line that sends these bytes without us; `None` where there are none, and where it would be too
+/// long to copy.
 pub(crate) fn shell_line(target: &str, bytes: &[u8]) -> Option<String> {
-    if bytes.len() > LINE_MAX {
+    if bytes.is_empty() || bytes.len() > LINE_MAX {
         return None;
     }
     let url = Url::parse(target).ok()?;

@@ -19,6 +19,7 @@ fn talk(bytes: &str, end: End, follow_up_after: Option<usize>) -> Talk {
         over: Nanos::SECOND,
         end,
         replies,
+        steps: Vec::new(),
         before_follow_up: follow_up_after,
         sent: 10,
         received: bytes.len() as u64,

@@ -187,6 +187,7 @@ impl Parts {
             over,
             end,
             replies: Replies::kept(self.interim, self.answers, junk),
+            steps: Vec::new(),
             before_follow_up: self.before,
             sent: self.counts.0,
             received: self.counts.1,
@@ -289,6 +290,7 @@ fn step(value: &str) -> Result<Move, String> {
         ("stop-reading", "") => Move::StopReading,
         ("urgent", "") => Move::Urgent,
         ("read", "") => Move::Read,
+        ("renegotiate", "") => Move::Renegotiate,
         ("sip", most) => Move::Sip(number(most)?),
         _ => return Err(format!("{} is no step", quoted(value))),
     })

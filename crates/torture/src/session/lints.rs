@@ -4,12 +4,12 @@ use super::{CaseResult, ExchangeResult, Runner, spoken};
 use crate::case::Level;
 use crate::judge::{Judgement, Outcome};
 use crate::lint::{Rule, lint};
-use crate::talk::{Script, Talk};
+use crate::talk::{Move, Talk};
 use std::collections::BTreeMap;
 
 /// Rules that were broken, how often, and by which answer first.
 #[derive(Debug, Default)]
-pub(super) struct Lints {
+pub(crate) struct Lints {
     answers: u64,
     broken: BTreeMap<Rule, Example>,
 }
@@ -21,36 +21,44 @@ struct Example {
     head: Vec<u8>,
 }
 
-/// What was sent, as far as its answers depend on it.
-#[derive(Debug)]
-pub(super) struct Asked {
-    sent: Vec<u8>,
-    http_10: bool,
-}
-
-impl Asked {
-    pub(super) fn of(script: &Script) -> Asked {
-        let sent = spoken(&script.steps);
-        let line = sent.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        Asked { http_10: line.trim_ascii_end().ends_with(b"HTTP/1.0"), sent }
-    }
-}
-
 impl Lints {
-    pub(super) fn see(&mut self, asked: &Asked, talk: &Talk) {
+    /// Looks at every answer of a conversation; nothing is copied but the first example of a breach.
+    pub(crate) fn see(&mut self, talk: &Talk) {
         for (index, answer) in talk.replies.answers.iter().enumerate() {
             self.answers += 1;
             // further requests of the same connection may be of another version
-            for rule in lint(answer, asked.http_10 && index == 0) {
+            for rule in lint(answer, index == 0 && asks_in_10(&talk.steps)) {
                 let example = self.broken.entry(rule).or_insert_with(|| Example {
                     count: 0,
-                    sent: asked.sent.clone(),
+                    sent: spoken(&talk.steps),
                     head: answer.head.clone(),
                 });
                 example.count += 1;
             }
         }
     }
+
+    /// What another saw, after what this one saw.
+    pub(crate) fn add(&mut self, other: Lints) {
+        self.answers += other.answers;
+        for (rule, example) in other.broken {
+            match self.broken.get_mut(&rule) {
+                Some(known) => known.count += example.count,
+                None => {
+                    self.broken.insert(rule, example);
+                }
+            }
+        }
+    }
+}
+
+/// The first request line is of HTTP/1.0, as far as its first piece tells.
+fn asks_in_10(steps: &[Move]) -> bool {
+    let first = steps.iter().find_map(|step| match step {
+        Move::Send(bytes) => bytes.split(|byte| *byte == b'\n').next(),
+        _ => None,
+    });
+    first.is_some_and(|line| line.trim_ascii_end().ends_with(b"HTTP/1.0"))
 }
 
 impl Runner<'_> {

@@ -132,14 +132,17 @@ impl Runner<'_> {
             verdict.outcome = Outcome::Crashed;
         }
         let (denied_for, came_back) = denial(&pressed);
+        let (kept, gave_way) = (pressed.kept_served(), volley.gave_way());
+        let (ended, lints) = volley.into_ended();
+        self.lints.add(lints);
         Round {
             outcome: verdict.outcome,
             notes: verdict.notes,
             health: felt,
-            kept: pressed.kept_served(),
+            kept,
             denied_for,
-            came_back: came_back && volley.gave_way(),
-            ended: volley.into_ended(),
+            came_back: came_back && gave_way,
+            ended,
         }
     }
 

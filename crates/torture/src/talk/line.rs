@@ -2,6 +2,7 @@
 
 use super::{EVENTS_MAX, End, Event, Move, RECEIVED_MAX, Script, Standing, Talk, What};
 use crate::case::Awaited;
+use crate::hello::{HANDSHAKE, Hello, name_of};
 use crate::replies::Replies;
 use crate::safety::{Admission, Governor, Leave, Requests};
 use conduit::{Close, Io, IoError, Slot, TlsFactory, TlsSession};
@@ -245,6 +246,7 @@ impl Line {
             end: self.end.unwrap_or_default(),
             all_sent: self.step >= self.script.steps.len() && !self.has_unsaid(),
             replies: self.replies,
+            steps: self.script.steps,
             before_follow_up: self.before_follow_up,
             sent: self.sent,
             received: self.received,
@@ -272,7 +274,11 @@ impl Line {
         }
         self.stage = Stage::Connecting;
         if let Some(name) = &self.script.tls_name {
-            let session = tls.as_mut().map(|factory| factory.session(name));
+            let open = self.script.steps.contains(&Move::Renegotiate);
+            let session = tls.as_mut().map(|factory| match open {
+                true => factory.laid_open(name),
+                false => factory.session(name),
+            });
             match session {
                 Some(Ok(session)) => self.session = Some(session),
                 Some(Err(error)) => return self.finish(End::Unconnected(error.class), io.now()),
@@ -361,6 +367,12 @@ impl Line {
                 return false;
             }
             Move::StopReading => self.reading = false,
+            Move::Renegotiate => {
+                if !self.ask_again() {
+                    self.finish(End::Ours, io.now());
+                    return false;
+                }
+            }
             Move::Sip(bytes) => {
                 let most = *bytes;
                 self.step += 1;
@@ -376,6 +388,17 @@ impl Line {
         }
         self.step += 1;
         true
+    }
+
+    /// Asks for a new handshake within the session; false where there is none that can be asked.
+    fn ask_again(&mut self) -> bool {
+        let Some(session) = &mut self.session else { return false };
+        let Some(finished) = session.finished() else { return false };
+        let name = self.script.tls_name.as_deref().and_then(name_of);
+        let hello = Hello { name, again: Some(finished), ..Hello::default() };
+        let asked = session.send_record(HANDSHAKE, &hello.message());
+        session.drain(&mut self.out);
+        asked
     }
 
     fn has_come(&mut self, what: Awaited) -> bool {

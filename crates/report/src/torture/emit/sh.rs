@@ -17,6 +17,9 @@ const PATIENCE_S: u64 = 5;
 /// A script that sends the bytes with their pauses.
 pub(super) fn script(kept: &Transcript) -> Result<String, String> {
     let (host, port) = place(kept)?;
+    if kept.script.steps.contains(&Move::Renegotiate) {
+        return Ok(renegotiation(kept, &host, port));
+    }
     let mut body = String::new();
     let mut last = Last::Waits;
     for (index, step) in kept.script.steps.iter().enumerate() {
@@ -33,15 +36,31 @@ pub(super) fn script(kept: &Transcript) -> Result<String, String> {
             _ => return Err("nc can neither reset nor stop reading: take --as pcap".to_owned()),
         }
     }
-    let mut out = String::from("#!/bin/sh\n");
-    account(kept).iter().for_each(|line| out.push_str(&format!("# {line}\n")));
-    out.push_str("# usage: sh repro.sh [HOST [PORT]]\n");
-    out.push_str(&format!("host=${{1:-{host}}} port=${{2:-{port}}}\n"));
+    let mut out = opening(kept, &host, port);
     out.push_str("{\n");
     out.push_str(&body);
     let patience = PATIENCE_S + longest_pause(kept).0.div_ceil(1_000_000_000);
     out.push_str(&format!("}} | {}\n", receiver(kept, last, patience)));
     Ok(out)
+}
+
+fn opening(kept: &Transcript, host: &str, port: u16) -> String {
+    let mut out = String::from("#!/bin/sh\n");
+    account(kept).iter().for_each(|line| out.push_str(&format!("# {line}\n")));
+    out.push_str("# usage: sh repro.sh [HOST [PORT]]\n");
+    out.push_str(&format!("host=${{1:-{host}}} port=${{2:-{port}}}\n"));
+    out
+}
+
+/// openssl renegotiates where a line of one R is typed: it says so, or why it could not.
+fn renegotiation(kept: &Transcript, host: &str, port: u16) -> String {
+    let name = kept.script.tls_name.as_deref().unwrap_or_default();
+    let name = crate::torture::send::word(name);
+    format!(
+        "{}{{ sleep 1; echo R; sleep {PATIENCE_S}; }} | openssl s_client -tls1_2 -servername {name} \
+         -connect \"$host:$port\"\n",
+        opening(kept, host, port)
+    )
 }
 
 /// What happens once everything is sent.

@@ -23,6 +23,7 @@ fn talk(head: &str, end: End, at: Nanos) -> Talk {
         over: at,
         end,
         replies,
+        steps: Vec::new(),
         before_follow_up: None,
         sent: 0,
         received: 0,

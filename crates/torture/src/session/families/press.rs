@@ -1,5 +1,6 @@
 //! Many connections at once: how many of a state a server bears before polite clients feel it.
 
+mod burst;
 mod churn;
 mod held;
 mod honest;
@@ -45,8 +46,12 @@ pub(super) const MEMBERS: &[Member] = &[
     },
     Member {
         name: "press.burst",
-        parameters: &[("connections", ParameterKind::Number), ("within", ParameterKind::Span)],
-        run: churn::burst,
+        parameters: &[
+            ("connections", ParameterKind::Number),
+            ("within", ParameterKind::Span),
+            ("silence", ParameterKind::Span),
+        ],
+        run: burst::run,
     },
     Member {
         name: "press.keep-alive",

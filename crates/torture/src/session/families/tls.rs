@@ -1,16 +1,16 @@
 //! What happens before HTTP: records and handshakes that no TLS library sends, and the cost of those
 //! that all send.
 
-mod hello;
+mod again;
 
 use super::Member;
 use crate::case::{Case, Family, ParameterKind};
+use crate::hello::{ALERT, HANDSHAKE, Hello, name_of, record};
 use crate::judge::{Judgement, Outcome};
 use crate::session::{
     CaseResult, ExchangeResult, Execution, Measure, PLAIN_DEADLINE, Runner, Seen, Unit, spoken,
 };
 use crate::talk::{All, End, Move, Script, Talk, What};
-use hello::{ALERT, HANDSHAKE, Hello, record};
 use units::{Nanos, show};
 
 pub(super) const MEMBERS: &[Member] = &[
@@ -25,6 +25,11 @@ pub(super) const MEMBERS: &[Member] = &[
         name: "tls.handshakes",
         parameters: &[("rate", ParameterKind::Number), ("hold", ParameterKind::Span)],
         run: handshakes,
+    },
+    Member {
+        name: "tls.again",
+        parameters: &[("connections", ParameterKind::Number), ("wait", ParameterKind::Span)],
+        run: again::run,
     },
 ];
 
@@ -143,7 +148,7 @@ fn silent(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut Ca
 
 /// A valid ClientHello, a byte a record.
 fn pieces(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
-    let hello = Hello { name: name(runner), protocol: None };
+    let hello = Hello { name: name(runner), ..Hello::default() };
     let records: Vec<u8> =
         hello.message().iter().flat_map(|byte| record(HANDSHAKE, &[*byte])).collect();
     let trials = vec![
@@ -168,11 +173,11 @@ fn records(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut C
     let own = name(runner);
     let send = |bytes: Vec<u8>| vec![Move::Send(bytes)];
     let with = |name: Option<&[u8]>| {
-        let hello = Hello { name: name.map(<[u8]>::to_vec), protocol: None };
+        let hello = Hello { name: name.map(<[u8]>::to_vec), ..Hello::default() };
         send(hello.record())
     };
-    let usual = Hello { name: own.clone(), protocol: None };
-    let foreign = Hello { name: own, protocol: Some(b"loadstone/0".to_vec()) };
+    let usual = Hello { name: own.clone(), ..Hello::default() };
+    let foreign = Hello { name: own, protocol: Some(b"loadstone/0".to_vec()), ..Hello::default() };
     let empty_first = [record(HANDSHAKE, &[]), usual.record()].concat();
     let long = [vec![b'a'; 63], vec![b'.'], vec![b'b'; 63], vec![b'.'], vec![b'c'; 63]].concat();
     let long = [long, b".".to_vec(), vec![b'd'; 63]].concat();
@@ -300,11 +305,8 @@ fn plain(runner: &mut Runner<'_>, moves: Vec<Move>, deadline: Nanos) -> Script {
     Script { tls_name: None, ..runner.bare(moves, deadline) }
 }
 
-/// The name for SNI; an address is none (RFC 6066 section 3).
 fn name(runner: &Runner<'_>) -> Option<Vec<u8>> {
-    let name = runner.target.tls_name.as_ref()?;
-    let is_address = name.parse::<std::net::IpAddr>().is_ok();
-    (!is_address).then(|| name.clone().into_bytes())
+    runner.target.tls_name.as_deref().and_then(name_of)
 }
 
 #[cfg(test)]
@@ -313,13 +315,14 @@ mod tests {
     use crate::replies::Replies;
     use sample::FailureClass;
 
-    fn talk(raw: &[u8], end: End) -> Talk {
+    pub(super) fn talk(raw: &[u8], end: End) -> Talk {
         Talk {
             start: Nanos::ZERO,
             connected: Some(Nanos::ZERO),
             over: Nanos::SECOND,
             end,
             replies: Replies::new(&[]),
+            steps: Vec::new(),
             before_follow_up: None,
             sent: 0,
             received: raw.len() as u64,
@@ -380,7 +383,8 @@ mod tests {
 
     #[test]
     fn a_hello_has_the_lengths_that_it_says() {
-        let hello = Hello { name: Some(b"h.example".to_vec()), protocol: Some(b"x".to_vec()) };
+        let hello =
+            Hello { name: Some(b"h.example".to_vec()), protocol: Some(b"x".to_vec()), again: None };
         let record = hello.record();
         let count = |at: usize| usize::from(record[at]) << 8 | usize::from(record[at + 1]);
         assert_eq!(count(3), record.len() - 5);

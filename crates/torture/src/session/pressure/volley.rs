@@ -2,6 +2,7 @@
 
 use super::{Calm, PRESS_MIN, Plan, Pressed};
 use crate::judge::Plain;
+use crate::session::lints::Lints;
 use crate::session::{Baseline, GATE, Probe, Seen};
 use crate::talk::{Director, End, Stage, Standing, Talk, Wake};
 use conduit::Close;
@@ -47,6 +48,8 @@ pub(crate) struct Volley {
     places: BTreeMap<usize, usize>,
     ended: Vec<Ended>,
     broken_at: Vec<Nanos>,
+    /// What is wrong with the answers that came.
+    lints: Lints,
     short: bool,
     armed: u64,
     armed_at: Nanos,
@@ -85,6 +88,7 @@ impl Volley {
             places: BTreeMap::new(),
             ended: Vec::new(),
             broken_at: Vec::new(),
+            lints: Lints::default(),
             short: false,
             armed: 0,
             armed_at: Nanos::NEVER,
@@ -128,13 +132,14 @@ impl Volley {
         if self.plan.armed_early { stood } else { self.armed }
     }
 
-    pub(crate) fn into_ended(self) -> Vec<Ended> {
-        self.ended
+    pub(crate) fn into_ended(self) -> (Vec<Ended>, Lints) {
+        (self.ended, self.lints)
     }
 
     fn note(&mut self, over: Vec<(usize, Talk)>) {
         for (place, talk) in over {
             let Some(index) = self.places.remove(&place) else { continue };
+            self.lints.see(&talk);
             match talk.end {
                 End::Broken(_) => self.broken_at.push(talk.start + talk.over),
                 End::Unconnected(class) if class.blame() == Blame::Driver => self.short = true,

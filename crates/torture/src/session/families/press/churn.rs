@@ -1,4 +1,4 @@
-//! Connections that come and go: at a rate, all at once, and one for each request.
+//! Connections that come and go: at a rate, and one for each request.
 
 use super::{OPENS, pace};
 use crate::case::{Awaited, Case, Family};
@@ -10,14 +10,9 @@ use units::{Nanos, show};
 
 /// Steps of the rate up to the most.
 const STEPS: u64 = 4;
-/// A connection attempt that takes this long was lost once and repeated (RFC 6298 section 2: the
-/// first retransmission comes after one second).
-const REPEATED: Nanos = Nanos::from_millis(900);
-/// Time for every connection of a burst.
-const BURST_DEADLINE: Nanos = Nanos::from_secs(10);
 const CALL_DEADLINE: Nanos = Nanos::from_secs(30);
 
-/// Connections that are closed at once, ever more a second.
+/// Connections that are closed at once, ever more a second; at the most for the whole span.
 pub(super) fn rate(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
     if noisy(runner, result) {
         return;
@@ -26,7 +21,8 @@ pub(super) fn rate(runner: &mut Runner<'_>, case: &Case, family: &Family, result
     let mut borne = 0;
     for step in 1..=STEPS {
         let rate = (most * step / STEPS).max(1);
-        let count = (Nanos(span.0 / STEPS).as_secs_f64() * rate as f64).ceil() as u64;
+        let lasts = if step == STEPS { span } else { Nanos(span.0 / STEPS) };
+        let count = (lasts.as_secs_f64() * rate as f64).ceil() as u64;
         let scripts = (0..count).map(|_| runner.bare(vec![Move::Close], CALL_DEADLINE)).collect();
         let plan = Plan { until_over: true, ..Plan::paced(scripts, pace(rate), Nanos::SECOND) };
         // it presses while they are begun
@@ -59,67 +55,6 @@ fn measure_rate(result: &mut CaseResult, low: u64, high: Option<u64>) {
             None => "no end within the bound".to_owned(),
         },
     });
-}
-
-/// Connections that come at the same instant.
-pub(super) fn burst(
-    runner: &mut Runner<'_>,
-    case: &Case,
-    family: &Family,
-    result: &mut CaseResult,
-) {
-    let count = runner.connections_max(family.count("connections"));
-    let count = runner.opens_max(count);
-    let request = habits::plain_request(runner.target, "Connection: close\r\n");
-    let scripts = (0..count)
-        .map(|_| runner.bare(vec![Move::Send(request.clone())], BURST_DEADLINE))
-        .collect();
-    let plan = Plan {
-        until_over: true,
-        armed_early: true,
-        ..Plan::paced(scripts, Nanos::ZERO, BURST_DEADLINE)
-    };
-    let round = runner.round(&case.id, &plan);
-    if round.outcome == Outcome::Inconclusive {
-        result.outcome = Outcome::Inconclusive;
-        result.notes.extend(round.notes);
-        return;
-    }
-    let within = family.span("within");
-    let at_once = |span: Option<Nanos>| span.is_some_and(|span| span < REPEATED);
-    let fast = round.ended.iter().filter(|one| at_once(one.connected)).count() as u64;
-    let served = round.ended.iter().filter(|one| one.right).count() as u64;
-    let slow = round.ended.iter().filter(|one| one.right && one.over > within).count() as u64;
-    let failed = count - served;
-    result.measures.push(Measure {
-        what: "connections at once".to_owned(),
-        low: Some(fast as f64),
-        high: (fast < count).then_some(fast as f64 + 1.0),
-        unit: Unit::Connections,
-        note: match fast < count {
-            true => format!(
-                "the others waited {} or more: the accept queue was full",
-                show::duration(REPEATED)
-            ),
-            false => "all found a place at once".to_owned(),
-        },
-    });
-    if slow > 0 || failed > 0 {
-        result.notes.push(format!(
-            "of {count} connections at the same instant {served} were served, {slow} of them after more than {}",
-            show::duration(within)
-        ));
-    }
-    result.outcome = match (failed, slow) {
-        (0, 0) => Outcome::Held,
-        _ => Outcome::Advisory,
-    };
-    // what lasts is worse than what a burst does to itself
-    if matches!(round.outcome, Outcome::Leak | Outcome::Crashed) {
-        result.outcome = round.outcome;
-        result.notes.extend(round.notes);
-    }
-    result.health = Some(round.health);
 }
 
 /// The same requests on one connection, and each on one of its own.

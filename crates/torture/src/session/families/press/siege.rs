@@ -69,7 +69,7 @@ impl Siege<'_> {
         while self.narrow(runner, start, &mut bracket) {}
         match (bracket.bad.take(), bracket.good.take()) {
             (Some((count, first)), good) => {
-                slots(result, good.as_ref(), Some((count, &first)));
+                runner.slots = slots(result, good.as_ref(), Some((count, &first))).or(runner.slots);
                 self.again(runner, result, count, first, bracket.seen);
             }
             (None, Some((count, round))) => {
@@ -295,7 +295,12 @@ fn server_deadline(round: &Round) -> Option<(Nanos, usize)> {
 
 /// Slots: those that pressed, and the kept probe's where it had one. Where they all were served, so
 /// was one new probe beside them.
-fn slots(result: &mut CaseResult, good: Option<&(u64, Round)>, bad: Option<(u64, &Round)>) {
+/// The bracket of the slots as a measure, and the slots where they were exhausted.
+fn slots(
+    result: &mut CaseResult,
+    good: Option<&(u64, Round)>,
+    bad: Option<(u64, &Round)>,
+) -> Option<u64> {
     let kept = |round: &Round| u64::from(round.kept);
     let high = bad.map(|(count, round)| count + kept(round));
     let low = match good {
@@ -315,6 +320,7 @@ fn slots(result: &mut CaseResult, good: Option<&(u64, Round)>, bad: Option<(u64,
         unit: Unit::Connections,
         note,
     });
+    high.map(|_| low)
 }
 
 fn word(round: &Round) -> &'static str {

@@ -3,27 +3,32 @@
 /// What varies between hellos. The rest is what every server of today can answer to: TLS 1.3 and
 /// 1.2, X25519, the usual suites.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Hello {
+pub(crate) struct Hello {
     /// Name for SNI; the extension is left out when `None`.
-    pub(super) name: Option<Vec<u8>>,
+    pub(crate) name: Option<Vec<u8>>,
     /// The one protocol offered by ALPN; the extension is left out when `None`.
-    pub(super) protocol: Option<Vec<u8>>,
+    pub(crate) protocol: Option<Vec<u8>>,
+    /// Said within a session of TLS 1.2: the verify_data of our Finished (RFC 5746 section 3.5).
+    pub(crate) again: Option<Vec<u8>>,
 }
 
-const SUITES: [u16; 11] =
-    [0x1301, 0x1302, 0x1303, 0xc02b, 0xc02f, 0xc02c, 0xc030, 0xcca9, 0xcca8, 0xc013, 0x009c];
+const SUITES_13: [u16; 3] = [0x1301, 0x1302, 0x1303];
+const SUITES: [u16; 8] = [0xc02b, 0xc02f, 0xc02c, 0xc030, 0xcca9, 0xcca8, 0xc013, 0x009c];
 const SIGNATURES: [u16; 8] = [0x0403, 0x0804, 0x0401, 0x0503, 0x0805, 0x0501, 0x0806, 0x0601];
 /// Record types (RFC 8446 section 5.1).
-pub(super) const ALERT: u8 = 21;
-pub(super) const HANDSHAKE: u8 = 22;
+pub(crate) const ALERT: u8 = 21;
+pub(crate) const HANDSHAKE: u8 = 22;
 
 impl Hello {
     /// The handshake message (RFC 8446 section 4.1.2), without a record around it.
-    pub(super) fn message(&self) -> Vec<u8> {
+    pub(crate) fn message(&self) -> Vec<u8> {
+        let newest = self.again.is_none();
+        let suites: Vec<u16> = SUITES_13.into_iter().filter(|_| newest).chain(SUITES).collect();
+        let session: &[u8] = if newest { &[0xa5; 32] } else { &[] };
         let mut body = vec![3, 3];
         body.extend([0x5a; 32]);
-        body.extend(counted::<1>(&[0xa5; 32]));
-        body.extend(counted::<2>(&words(&SUITES)));
+        body.extend(counted::<1>(session));
+        body.extend(counted::<2>(&words(&suites)));
         body.extend([1, 0]);
         body.extend(counted::<2>(&self.extensions()));
         let mut message = vec![1];
@@ -32,7 +37,7 @@ impl Hello {
     }
 
     /// The message in one record.
-    pub(super) fn record(&self) -> Vec<u8> {
+    pub(crate) fn record(&self) -> Vec<u8> {
         record(HANDSHAKE, &self.message())
     }
 
@@ -53,12 +58,22 @@ impl Hello {
         if let Some(protocol) = &self.protocol {
             put(16, &counted::<2>(&counted::<1>(protocol)));
         }
-        put(43, &counted::<1>(&words(&[0x0304, 0x0303])));
-        put(45, &[1, 1]);
-        put(51, &counted::<2>(&key_share()));
-        put(0xff01, &[0]);
+        // the extended master secret, which a session that had it must have again (RFC 7627)
+        put(23, &[]);
+        if self.again.is_none() {
+            put(43, &counted::<1>(&words(&[0x0304, 0x0303])));
+            put(45, &[1, 1]);
+            put(51, &counted::<2>(&key_share()));
+        }
+        put(0xff01, &counted::<1>(self.again.as_deref().unwrap_or_default()));
         out
     }
+}
+
+/// The name for SNI; an address is none (RFC 6066 section 3).
+pub(crate) fn name_of(host: &str) -> Option<Vec<u8>> {
+    let is_address = host.parse::<std::net::IpAddr>().is_ok();
+    (!is_address).then(|| host.as_bytes().to_vec())
 }
 
 /// X25519's base point: a key that is valid and that nobody will use.
@@ -71,7 +86,7 @@ fn key_share() -> Vec<u8> {
 }
 
 /// A record around a fragment.
-pub(super) fn record(kind: u8, fragment: &[u8]) -> Vec<u8> {
+pub(crate) fn record(kind: u8, fragment: &[u8]) -> Vec<u8> {
     let mut out = vec![kind, 3, 1];
     out.extend(counted::<2>(fragment));
     out
