@@ -31,7 +31,8 @@ struct Watched {
 }
 
 impl Lives {
-    /// The server that listens on `address`; of several, `named`.
+    /// The server that listens on `address`; of several, `named`. Who started this program is looked at
+    /// only if he is named.
     ///
     /// # Errors
     /// Nobody of this machine who may be looked at listens there, or `named` does not: a sentence with
@@ -43,7 +44,10 @@ impl Lives {
             Some(pid) if holders.contains(&pid) => lives.watch(&[pid], &holders),
             Some(pid) => return Err(no_listener(pid, address, &holders)),
             None => {
-                let roots = roots(&holders);
+                let mut roots = roots(&holders);
+                // who started us holds more than the server does
+                let own = ancestors();
+                roots.retain(|pid| !own.contains(pid));
                 lives.watch(&roots, &holders);
             }
         }
@@ -91,11 +95,15 @@ impl Lives {
             how: one.ending(),
             process: one.process,
         });
-        let deaths = deaths.collect();
+        let deaths: Vec<Death> = deaths.collect();
         if alone {
             // whoever was started in its place
             let holders = listener::listener_pids(self.address);
             self.watch(&roots(&holders), &holders);
+        } else if !deaths.is_empty() {
+            // the workers that take the place of others may not live to the next look
+            let roots: Vec<u32> = self.listeners().map(|one| one.pid).collect();
+            self.watch(&roots, &[]);
         }
         deaths
     }
@@ -233,12 +241,13 @@ mod tests {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = socket.local_addr().unwrap();
         let us = std::process::id();
-        let mut lives = Lives::find(address, None).unwrap();
+        // the one who looks is no server
+        assert!(Lives::find(address, None).is_err());
+        let mut lives = Lives::find(address, Some(us)).unwrap();
         assert_eq!(lives.ended(), []);
         let state = lives.state();
         assert_eq!(state.listeners.iter().map(|one| one.pid).collect::<Vec<_>>(), [us]);
         assert!(state.memory_bytes > 0 && state.descriptors > 0 && state.threads > 0);
-        assert!(Lives::find(address, Some(us)).is_ok());
         let parent = stat(us).unwrap().parent;
         let why = Lives::find(address, Some(parent)).unwrap_err();
         assert!(

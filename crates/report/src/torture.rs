@@ -14,6 +14,7 @@ mod markdown;
 mod probes;
 mod record;
 pub(crate) mod send;
+pub(crate) mod server;
 mod text;
 pub mod waivers;
 pub(crate) mod words;

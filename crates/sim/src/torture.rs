@@ -5,6 +5,7 @@ use crate::run::drive_ready;
 use crate::world::{Action, Admission, Client, Server, SimIo, World};
 use conduit::Io;
 use conduit::Peer;
+use sample::{Death, ServerState};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -100,6 +101,14 @@ impl Server for Range {
         }
     }
 
+    fn state(&self, now: Nanos) -> Option<ServerState> {
+        Some(self.range.state(now))
+    }
+
+    fn take_deaths(&mut self) -> Vec<Death> {
+        self.range.take_deaths()
+    }
+
     fn due(&self) -> Nanos {
         self.range.due()
     }
@@ -177,6 +186,14 @@ impl session::World for Field {
     fn pause(&mut self, span: Nanos) {
         let until = self.world.borrow().now() + span;
         self.world.borrow_mut().advance(until);
+    }
+
+    fn server(&mut self) -> Option<ServerState> {
+        self.world.borrow().server_state()
+    }
+
+    fn deaths(&mut self) -> Vec<Death> {
+        self.world.borrow_mut().server_deaths()
     }
 
     fn governor(&mut self) -> &mut Governor {

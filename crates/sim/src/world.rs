@@ -1,7 +1,7 @@
 //! The made-up world: one clock, one server, and the pipes between it and the workers.
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
-use sample::{FailureClass, SocketFacts};
+use sample::{Death, FailureClass, ServerState, SocketFacts};
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -67,6 +67,16 @@ pub trait Server {
     /// When it wants to act of its own accord; `NEVER` when it does not.
     fn due(&self) -> Nanos {
         Nanos::NEVER
+    }
+
+    /// What its machine shows of its process; `None`: nothing.
+    fn state(&self, _now: Nanos) -> Option<ServerState> {
+        None
+    }
+
+    /// Processes of it that ended since this was asked last.
+    fn take_deaths(&mut self) -> Vec<Death> {
+        Vec::new()
     }
 
     /// Its instant has come; what it does now. Afterwards `due` lies later.
@@ -181,6 +191,15 @@ impl World {
 
     pub fn now(&self) -> Nanos {
         self.now
+    }
+
+    /// What is seen of the server's process.
+    pub fn server_state(&self) -> Option<ServerState> {
+        self.server.state(self.now)
+    }
+
+    pub fn server_deaths(&mut self) -> Vec<Death> {
+        self.server.take_deaths()
     }
 
     /// The instant of the next event; `NEVER` when nothing is to come.

@@ -118,7 +118,8 @@ fn what_crashes_a_server_is_named_and_shrunk() {
 fn several_that_crash_a_server_together_are_named_together() {
     let result = tested(defective(&[Defect::CrashesOnThirdNul]), &["F-09"]);
     let notes = &result.cases[0].notes;
-    let [note] = &notes[..] else { panic!("{notes:?}") };
+    let [died, note] = &notes[..] else { panic!("{notes:?}") };
+    assert!(died.contains("ended: signal 11"), "{died}");
     assert!(note.contains("in this order, and after no fewer of them: F-09 number"), "{note}");
 }
 

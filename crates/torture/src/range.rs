@@ -9,12 +9,13 @@ mod defect;
 mod head;
 mod page;
 mod pool;
+mod process;
 mod whole;
 mod worker;
 
 pub use defect::{Defect, Kind};
 pub use page::{BIG, BIG_LEN, COSTLY, PAGE, PATH, POST};
-pub use pool::{LEAKY_POOL, POOL};
+pub use pool::{HELD_POOL, LEAKY_POOL, POOL};
 pub use whole::{ACCEPT_EVERY, BACKLOG, Entry, RECOVERY, RESTART, RETRANSMIT, Range};
 pub use worker::{CAPACITY, COSTLY_FACTOR, ENOUGH, HANGOVER, SHED_BEYOND};
 

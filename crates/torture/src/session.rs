@@ -6,6 +6,7 @@ mod baseline;
 pub mod cost;
 pub(crate) mod families;
 mod habits;
+mod leak;
 mod life;
 mod lints;
 pub mod pressure;
@@ -19,7 +20,7 @@ mod worst;
 
 pub use baseline::{NOISE_FACTOR, NOISE_FEW, NOISE_FLOOR};
 pub use habits::{Habits, ODDITIES};
-pub use life::{Meanwhile, ServerRow, ServerSeen};
+pub use life::{Meanwhile, ServerRow, ServerSeen, overflow_words};
 pub use replay::{Failure, ReplayResult, Replayed, Timing, Verdict, replay, shrink_failures};
 pub use result::{
     Baseline, CaseResult, ExchangeResult, Health, Kept, Measure, Probe, ProbeKind, RunResult, Seen,
@@ -38,6 +39,7 @@ use crate::text::{self, Values};
 use conduit::{OpenOptions, Peer};
 use life::Life;
 use lints::Lints;
+use pressure::Plan;
 use probes::{Pattern, Probed, Probes, Probing};
 use sample::{Death, FailureClass, ServerState};
 use search::Trail;
@@ -241,6 +243,8 @@ pub(crate) struct Runner<'a> {
     slots: Option<u64>,
     trail: Trail,
     life: Life,
+    /// The largest round of pressure of the case under way.
+    pressed: Option<Plan>,
 }
 
 impl<'a> Runner<'a> {
@@ -271,6 +275,7 @@ impl<'a> Runner<'a> {
             slots: None,
             trail: Trail::default(),
             life: Life::default(),
+            pressed: None,
         }
     }
 }
@@ -418,6 +423,7 @@ impl Runner<'_> {
         let mut result = CaseResult::of(case);
         self.trail.begin_case();
         self.begin_case_life();
+        self.pressed = None;
         let given = |need: &Need| match need {
             Need::Post => self.target.takes_bodies,
             Need::Tls => self.target.tls_name.is_some(),
@@ -458,6 +464,8 @@ impl Runner<'_> {
         // what presses fails by its numbers, not by one conversation
         if late && result.recovery != Some(None) && case.family.is_none() {
             self.attribute(case, &mut result);
+        } else if crashed && case.family.is_none() {
+            self.suspect(&mut result);
         }
         self.end_case_life(&mut result);
         result.took = self.world.now() - start;

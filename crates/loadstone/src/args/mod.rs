@@ -18,6 +18,7 @@ mod store;
 mod torture;
 mod torture_again;
 mod torture_safety;
+mod torture_server;
 mod ui;
 mod workload;
 
@@ -40,6 +41,7 @@ pub(crate) use torture::{
 };
 pub(crate) use torture_again::{AgainArgs, EmitArgs, JudgeArgs, ReplayArgs, ShrinkArgs};
 pub(crate) use torture_safety::{AuditAsk, ProveArgs, TortureSafety};
+pub(crate) use torture_server::Sut;
 pub(crate) use ui::UiArgs;
 pub(crate) use workload::{CrawlArgs, WorkloadArgs, WorkloadCommand};
 

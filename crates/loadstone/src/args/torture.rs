@@ -4,6 +4,7 @@ use super::outputs::each_its_own;
 use super::store::StoreArgs;
 use super::torture_again::{EmitArgs, JudgeArgs, ReplayArgs, ShrinkArgs};
 use super::torture_safety::{AuditAsk, ProveArgs, TortureSafety};
+use super::torture_server::TortureServer;
 use super::{Sink, UsageError, parse};
 use clap::{Args, Subcommand};
 use plan::{Arrivals, FileSource, Gaps, Load, Plan};
@@ -41,6 +42,8 @@ pub(crate) struct TortureArgs {
     pub(crate) safety: TortureSafety,
     #[command(flatten)]
     pub(crate) beside: TortureBeside,
+    #[command(flatten)]
+    pub(crate) server: TortureServer,
     #[command(flatten)]
     pub(crate) outputs: TortureOutputs,
 }

@@ -2,6 +2,7 @@
 
 use super::audit::{Audit, Writer};
 use super::permit::{self, Permit};
+use super::server;
 use super::target::{self, Reached};
 use super::world::Sockets;
 use crate::args::AgainArgs;
@@ -166,8 +167,10 @@ pub(super) fn scene(args: &AgainArgs, kept: &[Kept]) -> Result<Scene, Failure> {
     }
     let reached = target::reach(&run, &url)?;
     let Permit { governor, outside, audit, alone } = permit::permit(&run, &url, &reached, &cases)?;
+    let seen = server::find(run.server.sut, &reached)?;
     let sockets = Sockets::new(target::tls_for(&run, &url)?, governor, outside)
-        .map_err(|error| Failure::usage(format!("cannot wait for sockets: {error}")))?;
+        .map_err(|error| Failure::usage(format!("cannot wait for sockets: {error}")))?
+        .seeing(seen);
     Ok(Scene { url, reached, sockets, audit, _alone: alone })
 }
 

@@ -82,6 +82,7 @@ fn run(
     let reached = target::reach(args, url)?;
     let target = &reached.target;
     let settings = choice::settings(&args.what, url, reached.class)?;
+    let seen = server::find(args.server.sut, &reached)?;
     let mut report = Report {
         target: url.to_string(),
         addresses: reached.hosts.clone(),
@@ -102,7 +103,7 @@ fn run(
         permit::permit(args, url, &reached, &cases)?;
     let mut sockets = Sockets::new(target::tls_for(args, url)?, governor, outside)
         .map_err(|error| Failure::usage(format!("cannot wait for sockets: {error}")))?
-        .seeing(server::find(&reached));
+        .seeing(seen);
     let load = beside::start(args, url)?;
     let mut recorder = outputs::recorder(&args.outputs, target, &cases, &report, sockets.now())?;
     let keeping = keeper.torture(&report, load.as_ref().map(|load| &load.plan))?;

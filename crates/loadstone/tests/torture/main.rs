@@ -12,6 +12,7 @@ mod support;
 mod client;
 mod nothing;
 mod range;
+mod server;
 mod tls;
 
 use serde_json::Value;

@@ -3,6 +3,7 @@
 
 mod findings;
 mod limits;
+mod server;
 mod timeline;
 
 use super::page::{self, Plots};
@@ -43,6 +44,7 @@ fn body(report: &Report, plots: &mut Plots) -> Markup {
         (findings::findings(report))
         (pressed(report, plots))
         (beside(report))
+        (server::section(report, plots))
         (limits::limits(result))
         (limits::costs(result))
         (habits(result))
@@ -129,6 +131,7 @@ fn places(result: &RunResult) -> Markup {
     let parts = [
         ("findings", "Findings", any(|case| case.outcome >= Outcome::Advisory)),
         ("felt", "What polite clients felt", !result.probes.is_empty()),
+        ("server", "The server meanwhile", result.server.is_some()),
         ("limits", "Limits and deadlines", any(|case| !case.measures.is_empty())),
         ("habits", "Habits", !result.habits.seen.is_empty()),
         ("cases", "All cases", !result.cases.is_empty()),

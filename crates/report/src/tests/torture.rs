@@ -1,6 +1,6 @@
 //! A torture's report in its forms.
 
-use super::tortures::{accompanied, case, lost, mixed, pressed};
+use super::tortures::{accompanied, case, lost, mixed, pressed, watched};
 use super::{fits_its_schema, validator_of};
 use crate::Style;
 use crate::torture::{DryRun, dry_run, explain, json, junit, list, read, text};
@@ -51,6 +51,24 @@ fn the_markdown_says_what_counts_and_the_limits() {
 }
 
 #[test]
+fn what_became_of_the_server_is_told() {
+    let style = Style { unicode: true, ..Style::default() };
+    let whole = text(&watched(), style);
+    let start = whole.find("The server meanwhile").unwrap();
+    let end = whole.find("Limits and deadlines").unwrap();
+    insta::assert_snapshot!("torture_text_of_the_server", &whole[start..end]);
+    assert!(!text(&pressed(), style).contains("The server meanwhile"));
+    let page = crate::torture::html(&watched());
+    for said in ["The server meanwhile", "Memory of the server, in MiB", "exit code 3"] {
+        assert!(page.contains(said), "{said}");
+    }
+    let document = read(&json(&watched())).unwrap();
+    let case = document.cases.iter().find(|case| case.id == "W-10").unwrap();
+    let deaths = &case.server.as_ref().unwrap().deaths;
+    assert_eq!((deaths.len(), deaths[0].how.as_str()), (3, "signal 11 (SIGSEGV), core dumped"));
+}
+
+#[test]
 fn cases_are_listed_and_explained() {
     let (first, fuzz) = (case("S-50"), case("F-01"));
     insta::assert_snapshot!("torture_explain", explain(&first) + "\n" + &explain(&fuzz));
@@ -84,7 +102,7 @@ fn conduit_peer() -> conduit::Peer {
 
 #[test]
 fn the_json_keeps_its_schema() {
-    for report in [mixed(), lost(), pressed(), accompanied()] {
+    for report in [mixed(), lost(), pressed(), accompanied(), watched()] {
         fits_its_schema("torture", &json(&report));
     }
     let validator = validator_of("torture");
@@ -110,7 +128,7 @@ fn the_xml_is_well_formed_and_counts_right() {
 /// What is written is read, and written again as it was.
 #[test]
 fn the_json_is_read_back() {
-    for report in [mixed(), lost(), pressed(), accompanied()] {
+    for report in [mixed(), lost(), pressed(), accompanied(), watched()] {
         let written = json(&report);
         let again = serde_json::to_string_pretty(&read(&written).unwrap()).unwrap();
         assert_eq!(again + "\n", written);

@@ -1,7 +1,7 @@
 //! Tortures made up.
 
 use crate::torture::{Beside, Report};
-use sample::Environment;
+use sample::{Death, Ending, Environment, Process, ServerState};
 use std::collections::BTreeMap;
 use torture::beside::{CaseFelt, Felt, Interval};
 use torture::case::Case;
@@ -9,8 +9,8 @@ use torture::catalogue;
 use torture::judge::{Judgement, Outcome, Plain};
 use torture::safety::Class;
 use torture::session::{
-    Baseline, CaseResult, ExchangeResult, Habits, Health, Measure, Probe, ProbeKind, RunResult,
-    Seen, Unit,
+    Baseline, CaseResult, ExchangeResult, Habits, Health, Meanwhile, Measure, Probe, ProbeKind,
+    RunResult, Seen, ServerRow, ServerSeen, Unit,
 };
 use units::Nanos;
 
@@ -167,6 +167,52 @@ pub(super) fn accompanied() -> Report {
     let felt = Felt { base: during(200, 0, 1_000), cases, left_out: 12 };
     let beside = Beside { felt, run: super::curves::held(100.0, 500.0, 1) };
     Report { beside: Some(beside), ..mixed() }
+}
+
+/// A process of the server.
+fn process(pid: u32) -> Process {
+    Process { pid, started: 1, name: "httpd".into() }
+}
+
+fn state(pids: &[u32], held: u64) -> ServerState {
+    let (first, workers) = pids.split_first().unwrap();
+    ServerState {
+        listeners: vec![process(*first)],
+        workers: workers.iter().map(|pid| process(*pid)).collect(),
+        threads: pids.len() as u64,
+        descriptors: 20 + held,
+        memory_bytes: (10 << 20) + held * 65_536,
+        cpu: Nanos::from_millis(40 * (1 + held)),
+        sockets: BTreeMap::from([("close-wait", held / 2), ("established", 1), ("time-wait", 50)]),
+        accept_queue_max: 128,
+        overflows: 7 + held,
+        ..ServerState::default()
+    }
+}
+
+/// The same as [`pressed`], with the server's processes in sight: one case left descriptors behind,
+/// in another a worker died, and then the server itself.
+pub(super) fn watched() -> Report {
+    let mut report = pressed();
+    let states =
+        [state(&[7, 8, 9], 0), state(&[7, 8, 9], 0), state(&[7, 8, 9], 100), state(&[30, 31], 4)];
+    let died = |pid, whole, how| Death { process: process(pid), whole, how };
+    let fault = Ending::Signal { number: 11, core: true };
+    let deaths = vec![died(8, false, fault), died(9, false, fault), died(7, true, Ending::Exit(3))];
+    let all = [("S-01", Vec::new()), ("C-03", Vec::new()), ("W-10", deaths)];
+    for (n, (id, deaths)) in all.into_iter().enumerate() {
+        let case = report.result.cases.iter_mut().find(|case| case.case.id == id).unwrap();
+        let (before, after) = (states[n].clone(), states[n + 1].clone());
+        case.server = Some(Meanwhile { before, after, deaths });
+    }
+    let row = |(n, state): (usize, ServerState)| ServerRow {
+        at: Nanos::from_secs(n as u64 * 60),
+        case: if n == 0 { String::new() } else { format!("S-0{n}") },
+        state,
+    };
+    let rows = states.into_iter().enumerate().map(row).collect();
+    report.result.server = Some(ServerSeen { rows, deaths: Vec::new() });
+    report
 }
 
 /// Three minutes, five probes a second, those on new connections lost from 60 s to 120 s.

@@ -2,6 +2,7 @@
 //! are in seconds; bytes are escaped as in a string of C.
 
 use super::beside::BesideRow;
+use super::server::{ServerCaseRow, ServerRow};
 use super::waivers::{Applied, State};
 use super::{Report, words};
 use crate::words::timestamp;
@@ -90,6 +91,9 @@ pub struct Document {
     /// What a load felt that went on beside the cases.
     #[serde(default)]
     pub beside: Option<BesideRow>,
+    /// What the server's own machine showed of it.
+    #[serde(default)]
+    pub server: Option<ServerRow>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -214,6 +218,9 @@ pub struct CaseRow {
     pub elapsed_s: f64,
     #[serde(default)]
     pub health: Option<HealthRow>,
+    /// The server after the case, as its own machine showed it.
+    #[serde(default)]
+    pub server: Option<ServerCaseRow>,
     /// Executions of random data by what came back: a status, or how it ended.
     pub tally: BTreeMap<String, u64>,
     pub exchanges: Vec<ExchangeRow>,
@@ -319,6 +326,7 @@ impl Document {
             shrunk: result.shrunk.iter().map(ShrunkRow::of).collect(),
             kept: result.kept.iter().map(KeptRow::of).collect(),
             beside: report.beside.as_ref().map(BesideRow::of),
+            server: result.server.as_ref().and_then(ServerRow::of),
         }
     }
 }
@@ -440,6 +448,7 @@ impl CaseRow {
             recovery_s: row.recovery.map(Recovery::of),
             elapsed_s: row.took.as_secs_f64(),
             health: row.health.as_ref().map(HealthRow::of),
+            server: row.server.as_ref().map(ServerCaseRow::of),
             tally: row.tally.clone(),
             exchanges: row.exchanges.iter().map(ExchangeRow::of).collect(),
         }

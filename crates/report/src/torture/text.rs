@@ -1,6 +1,6 @@
 //! The report for people at a terminal.
 
-use super::{Report, beside, costs, send, words};
+use super::{Report, beside, costs, send, server, words};
 use crate::Style;
 use crate::text::layout::Page;
 use crate::text::{WIDTH, ascii};
@@ -41,6 +41,7 @@ pub fn text(report: &Report, style: Style) -> String {
     if !style.quiet {
         beside::text(&mut page, report);
         pressed(&mut page, result);
+        server::text(&mut page, report);
         limits(&mut page, result);
         costs::costs(&mut page, result);
         tallies(&mut page, result);

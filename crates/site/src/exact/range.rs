@@ -2,6 +2,7 @@
 //! each of its connections and a clock.
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::io;
 use std::time::Duration;
 
@@ -38,6 +39,7 @@ pub(super) fn serve(
         accept_at: Nanos::ZERO,
         resting: false,
         closed: false,
+        left_open: Vec::new(),
         scratch: vec![0; READ_LEN],
         poller,
         shared,
@@ -63,6 +65,8 @@ struct Server {
     resting: bool,
     /// Nobody listens.
     closed: bool,
+    /// What the range has left open, and is never closed.
+    left_open: Vec<File>,
     scratch: Vec<u8>,
 }
 
@@ -121,8 +125,23 @@ impl Server {
         self.range.due().min(linger).min(rested).min(back)
     }
 
+    /// Leaves as many descriptors open as the range does, as long as there are any.
+    fn leave_open(&mut self) {
+        while (self.left_open.len() as u64) < self.range.left_open() {
+            match File::open("/dev/null") {
+                Ok(file) => self.left_open.push(file),
+                Err(_) => return,
+            }
+        }
+    }
+
     /// Listens, or does not, as the range does.
     fn keep_the_door(&mut self, now: Nanos) -> io::Result<bool> {
+        if self.range.is_aborted() {
+            // the switch says so
+            std::process::abort();
+        }
+        self.leave_open();
         let dead_until = self.range.dead_until();
         if dead_until == Nanos::NEVER {
             return Ok(false);

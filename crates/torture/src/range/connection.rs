@@ -283,12 +283,16 @@ impl Connection {
         if encoded && (self.has(Defect::FailsOnEncodedNul) || now_and_then) {
             self.acts.push(Act::Send(page::error(500, true, &self.defects)));
             self.close();
-        } else if encoded && (self.has(Defect::DiesOnEncodedNul) || crashes) {
+        } else if encoded && (self.ends_on_nul() || crashes) {
             self.dead = true;
         } else {
             return encoded && self.has(Defect::HangsOnEncodedNul);
         }
         true
+    }
+
+    fn ends_on_nul(&self) -> bool {
+        self.has(Defect::DiesOnEncodedNul) || self.has(Defect::AbortsOnEncodedNul)
     }
 
     fn refuse(&mut self, refusal: Refusal) -> bool {

@@ -122,6 +122,7 @@ defects! {
         FailsOnEncodedNul "fails-on-nul" "%00 in the target is answered 500",
         HangsOnEncodedNul "hangs-on-nul" "%00 in the target hangs",
         DiesOnEncodedNul "dies-on-nul" "%00 in the target ends the server",
+        AbortsOnEncodedNul "aborts-on-nul" "%00 in the target ends the server's process by signal 6",
         FailsOnBodyNul "body-nul" "NUL in a body is answered 500",
         FailsNowAndThen "now-and-then" "every fifth %00 in a target is answered 500",
         CrashesOnThirdNul "crashes" "each third %00 in a target crashes the server; it is back 2 s later",
@@ -168,7 +169,9 @@ defects! {
         LosesSlotsToResets "leak-per-reset" "each connection that a client resets takes one of 64 slots for ever",
         LosesSlotsToCloses "leak-per-close" "each connection closed before an answer takes one of 64 slots for ever",
         ShortBacklog "short-backlog" "five connections wait to be accepted, one each 10 ms",
+        LosesSomeSlots "leak-some" "each fourth connection that a client resets takes one of 108 slots for ever; connections that are idle take one each too",
         KeepsMemory "memory" "each request takes 64 KiB for ever",
+        KeepsDescriptors "descriptors" "each connection that a client resets leaves a descriptor open for ever",
     }
     Overload {
         LimitedRate "capacity" "no defect: 100 requests a second are served, the others wait",

@@ -6,6 +6,8 @@ use super::{Defect, Defects};
 pub const POOL: usize = 8;
 /// Slots of a server that loses them.
 pub const LEAKY_POOL: usize = 64;
+/// Slots of a server that loses some of them, and whose idle connections hold them.
+pub const HELD_POOL: usize = 108;
 
 /// How many slots there are, what takes one, and how many are taken.
 #[derive(Debug)]
@@ -26,9 +28,10 @@ impl Pool {
         let slots = match (small.map(has).contains(&true), leaky.map(has).contains(&true)) {
             (true, _) => Some(POOL),
             (_, true) => Some(LEAKY_POOL),
-            _ => None,
+            _ => has(Defect::LosesSomeSlots).then_some(HELD_POOL),
         };
-        let by_connection = has(Defect::FewSlots) || has(Defect::Sheds);
+        let by_connection =
+            has(Defect::FewSlots) || has(Defect::Sheds) || has(Defect::LosesSomeSlots);
         let idle_is_free = !by_connection;
         Pool { slots, idle_is_free, taken: 0, lost: 0 }
     }

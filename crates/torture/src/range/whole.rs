@@ -2,8 +2,10 @@
 
 use super::connection::Connection;
 use super::pool::Pool;
+use super::process::Itself;
 use super::worker::{Fate, Worker};
 use super::{Act, Defect, Defects, page};
+use sample::{Death, Ending, ServerState};
 use std::collections::{BTreeMap, VecDeque};
 use units::Nanos;
 
@@ -24,6 +26,10 @@ const WAITING_MAX: usize = 1 << 20;
 /// Bytes kept for each request, and in all, of a server that forgets to free them.
 const LEAK: usize = 64 << 10;
 const LEAK_MAX: usize = 256 << 20;
+/// Descriptors that are left open at most, of a server that forgets to close them.
+const LEFT_OPEN_MAX: u64 = 10_000;
+/// Of resets, one in so many takes a slot where only some do.
+const SOME: u64 = 4;
 
 /// What becomes of a connection attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +63,8 @@ pub struct Range {
     nuls: u32,
     /// Memory that is never freed.
     leaked: Vec<Vec<u8>>,
+    resets: u64,
+    itself: Itself,
 }
 
 #[derive(Debug)]
@@ -90,6 +98,8 @@ impl Range {
             dead_until: Nanos::ZERO,
             nuls: 0,
             leaked: Vec::new(),
+            resets: 0,
+            itself: Itself::new(),
         }
     }
 
@@ -164,7 +174,12 @@ impl Range {
     /// The connection is no more; `reset`: the client broke it.
     pub fn gone(&mut self, at: Nanos, id: u64, reset: bool) {
         let unheard = self.seats.get(&id).is_some_and(|seat| seat.connection.served() == 0);
-        let lost = reset && self.has(Defect::LosesSlotsToResets)
+        self.resets += u64::from(reset);
+        if reset && self.has(Defect::KeepsDescriptors) {
+            self.itself.left_open = (self.itself.left_open + 1).min(LEFT_OPEN_MAX);
+        }
+        let some = self.has(Defect::LosesSomeSlots) && self.resets.is_multiple_of(SOME);
+        let lost = reset && (some || self.has(Defect::LosesSlotsToResets))
             || !reset && unheard && self.has(Defect::LosesSlotsToCloses);
         if lost {
             self.pool.lose();
@@ -212,6 +227,27 @@ impl Range {
     /// Nobody listens until then.
     pub fn dead_until(&self) -> Nanos {
         self.dead_until
+    }
+
+    /// Its process is to end by SIGABRT.
+    pub fn is_aborted(&self) -> bool {
+        self.itself.aborted
+    }
+
+    /// Descriptors that it has left open so far.
+    pub fn left_open(&self) -> u64 {
+        self.itself.left_open
+    }
+
+    /// What its machine would show of it.
+    pub fn state(&self, at: Nanos) -> ServerState {
+        let kept = (self.leaked.len() * LEAK) as u64;
+        self.itself.state(at, self.seats.len() as u64, kept)
+    }
+
+    /// Processes of it that ended since this was asked last.
+    pub fn take_deaths(&mut self) -> Vec<Death> {
+        self.itself.take_deaths()
     }
 
     fn has(&self, defect: Defect) -> bool {
@@ -348,8 +384,16 @@ impl Range {
     }
 
     fn die(&mut self, at: Nanos) {
-        let forever = self.has(Defect::DiesOnEncodedNul);
+        self.itself.aborted = self.has(Defect::AbortsOnEncodedNul);
+        let forever = self.itself.aborted || self.has(Defect::DiesOnEncodedNul);
         self.dead_until = if forever { Nanos::NEVER } else { at + RESTART };
+        let how = match (self.itself.aborted, forever) {
+            (true, _) => Ending::Signal { number: 6, core: false },
+            (_, true) => Ending::Exit(0),
+            _ => Ending::Signal { number: 11, core: false },
+        };
+        self.itself.end(how, self.dead_until);
+        self.leaked.clear();
         self.acts.clear();
         self.busy_until = Nanos::ZERO;
         self.queue.clear();

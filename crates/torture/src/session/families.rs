@@ -72,5 +72,8 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     // the reader of cases knows every name
     if let Some(member) = named(&family.run) {
         (member.run)(runner, case, family, result);
+        if presses(case) {
+            runner.look_for_leak(case, result);
+        }
     }
 }

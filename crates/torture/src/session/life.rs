@@ -74,6 +74,11 @@ impl Runner<'_> {
         self.look("");
     }
 
+    /// The server before the case under way.
+    pub(super) fn life_before(&self) -> Option<&ServerState> {
+        self.life.last()
+    }
+
     pub(super) fn begin_case_life(&mut self) {
         self.life.gone = false;
     }
@@ -112,9 +117,30 @@ impl Runner<'_> {
         let before = self.life.last().cloned();
         self.look(&result.case.id);
         let after = self.life.last().cloned();
-        result.server =
-            before.zip(after).map(|(before, after)| Meanwhile { before, after, deaths });
+        let Some((before, after)) = before.zip(after) else { return };
+        if result.health.is_some() && result.outcome >= Outcome::Advisory {
+            let grown = |of: fn(&ServerState) -> u64| of(&after).saturating_sub(of(&before));
+            let said = overflow_words(grown(|one| one.overflows), grown(|one| one.cookies));
+            result.notes.extend(said);
+        }
+        result.server = Some(Meanwhile { before, after, deaths });
     }
+}
+
+/// What counters of the machine say of connections that came too fast; `None` where they did not move.
+pub fn overflow_words(overflows: u64, cookies: u64) -> Option<String> {
+    let count = units::show::count;
+    let said = match (overflows, cookies) {
+        (0, 0) => return None,
+        (full, 0) => format!("{} attempts to connect found the accept queue full", count(full)),
+        (0, sent) => format!("{} SYN cookies were sent", count(sent)),
+        (full, sent) => format!(
+            "{} attempts to connect found the accept queue full, and {} SYN cookies were sent",
+            count(full),
+            count(sent)
+        ),
+    };
+    Some(format!("{said} (counted over all servers of its machine)"))
 }
 
 /// What the ends of processes in the course of a case come to, where `now` is the server after it, and

@@ -97,6 +97,10 @@ impl Round {
 impl Runner<'_> {
     /// One round, repeated when the instrument was at fault.
     pub(crate) fn round(&mut self, case: &str, plan: &Plan) -> Round {
+        let most = self.pressed.as_ref().map_or(0, |plan| plan.scripts.len());
+        if plan.scripts.len() > most {
+            self.pressed = Some(plan.clone());
+        }
         let mut tries = 1;
         loop {
             let round = self.round_once(case, plan);

@@ -233,6 +233,25 @@ impl Runner<'_> {
         }
     }
 
+    /// The server ended and stays away: the last conversation before can only be named.
+    pub(super) fn suspect(&mut self, result: &mut CaseResult) {
+        let last = self.trail.before_loss.take().and_then(|mut tail| tail.pop());
+        let Some(last) = last else { return };
+        result.exchanges.push(ExchangeResult {
+            name: format!("the last before: {}", last.name),
+            judgement: Judgement {
+                outcome: Outcome::Crashed,
+                why: "the server's process ended after it, and was not started again".to_owned(),
+                ..Judgement::default()
+            },
+            tries: 1,
+            failed: 1,
+            sent: spoken(&last.script.steps),
+            received: Vec::new(),
+            took: Nanos::ZERO,
+        });
+    }
+
     /// The fewest of the tail after which plain requests fail; `None` where they do not after all.
     fn among(&mut self, tail: &[Suspect]) -> Option<Vec<Suspect>> {
         if self.mostly(|runner| runner.lost_after(tail)) != Some(true) {

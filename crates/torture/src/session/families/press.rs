@@ -5,6 +5,7 @@ mod churn;
 mod held;
 mod honest;
 mod parting;
+mod refill;
 mod siege;
 
 use super::Member;

@@ -2,6 +2,7 @@
 
 use super::churn::{is_by_server, noisy};
 use super::held::post_head;
+use super::refill::{fill, places, refill};
 use super::{OPENS, pace};
 use crate::case::{Case, Family};
 use crate::judge::Outcome;
@@ -23,6 +24,7 @@ pub(super) fn resets(
     let (count, rate) = (family.count("connections"), family.count("rate"));
     let rounds = family.count("rounds").max(1);
     let request = habits::plain_request(runner.target, "");
+    let former = places(runner, case);
     let mut slowest = Nanos::ZERO;
     for turn in 1..=rounds {
         let steps = vec![Move::Send(request.clone()), Move::Reset];
@@ -40,6 +42,9 @@ pub(super) fn resets(
         if back.is_none() || runner.is_stopped() {
             break;
         }
+    }
+    if let Some(former) = former {
+        refill(runner, result, former, &mut |runner| fill(runner, case, former));
     }
     if slowest > BACK_WITHIN && result.outcome < Outcome::Degraded {
         result.outcome = Outcome::Degraded;
@@ -76,6 +81,7 @@ pub(super) fn ends(runner: &mut Runner<'_>, case: &Case, family: &Family, result
     }
     let count = runner.connections_max(family.count("connections"));
     let gap = pace(runner.opens_max(OPENS));
+    let former = places(runner, case);
     for (part, script) in parts {
         let scripts = (0..count).map(|_| runner.bare(script.steps.clone(), horizon));
         let scripts = scripts.map(|one| Script { hold: true, ..one }).collect();
@@ -93,6 +99,9 @@ pub(super) fn ends(runner: &mut Runner<'_>, case: &Case, family: &Family, result
             result.notes.extend(round.notes);
         }
         result.health = Some(round.health);
+    }
+    if let Some(former) = former {
+        refill(runner, result, former, &mut |runner| fill(runner, case, former));
     }
 }
 

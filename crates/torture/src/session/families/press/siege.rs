@@ -1,6 +1,7 @@
 //! The search for the number of connections at which polite clients are no longer served, the second
 //! look, and the control arm.
 
+use super::refill::{enough, refill};
 use super::{OPENS, pace};
 use crate::case::Case;
 use crate::judge::Outcome;
@@ -67,6 +68,29 @@ impl Siege<'_> {
             return conclude(result, round);
         }
         while self.narrow(runner, start, &mut bracket) {}
+        let former = bracket.good.as_ref().map(|(count, _)| *count);
+        // polite connections that had no effect have nothing to be held against
+        let former =
+            former.filter(|_| bracket.bad.is_some() || self.control.is_some() && !self.case.press);
+        self.concluded(runner, result, bracket);
+        if let Some(former) = former.filter(|_| runner.may_repeat()) {
+            refill(runner, result, former, &mut |runner| self.find_places(runner, former));
+        }
+    }
+
+    /// Of `former` connections in this state, which polite clients did not feel before, how many they
+    /// do not feel now: all that count, or none.
+    fn find_places(&self, runner: &mut Runner<'_>, former: u64) -> Option<u64> {
+        let count = enough(former);
+        let round = self.round(runner, count, dwell(runner));
+        match round.outcome {
+            Outcome::Inconclusive => None,
+            _ if round.is_bound() => Some(0),
+            _ => Some(count),
+        }
+    }
+
+    fn concluded(&self, runner: &mut Runner<'_>, result: &mut CaseResult, mut bracket: Bracket) {
         match (bracket.bad.take(), bracket.good.take()) {
             (Some((count, first)), good) => {
                 runner.slots = slots(result, good.as_ref(), Some((count, &first))).or(runner.slots);

@@ -38,6 +38,12 @@ impl Meter {
         own.map(|(_, held)| held.clone()).collect()
     }
 
+    /// The longest that the server bore a state before it ended it.
+    pub(in crate::session) fn longest(&self) -> Option<Nanos> {
+        let ended = |held: &&Held| matches!(held.talk.end, End::Closed | End::Broken(_));
+        self.held.iter().map(|(_, held)| held).filter(ended).map(|held| held.talk.over).max()
+    }
+
     pub(super) fn is_serial(&self) -> bool {
         self.serial
     }

@@ -1,0 +1,173 @@
+//! The server's own processes beside a torture: crashes by their signal, servers that are started
+//! anew, workers, and a process that is named.
+
+use super::{outcome, support};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use support::{Site, behind, free_port, run, text};
+
+/// A server of its own, which is ended with the test, and what it printed first.
+struct Apart {
+    child: Child,
+    said: String,
+    /// What it prints later has somewhere to go.
+    _printed: BufReader<ChildStdout>,
+}
+
+impl Apart {
+    fn start(mut command: Command) -> Apart {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut printed = BufReader::new(child.stdout.take().unwrap());
+        let mut said = String::new();
+        printed.read_line(&mut said).unwrap();
+        Apart { child, said: said.trim().to_owned(), _printed: printed }
+    }
+
+    fn site(switches: &str) -> Apart {
+        let mut command = support::program(&["site", "--listen", "127.0.0.1:0"]);
+        command.args(["--range", switches]);
+        Apart::start(command)
+    }
+}
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        // it may be gone already
+        kill_process(Pid::from_child(&self.child), Signal::TERM).ok();
+        self.child.wait().ok();
+    }
+}
+
+fn notes(document: &Value, id: &str) -> String {
+    let cases = document["cases"].as_array().unwrap();
+    cases.iter().find(|case| text(case, "/id") == id).unwrap()["notes"].to_string()
+}
+
+const FUZZ: [&str; 7] = ["torture", "--quick", "--no-shrink", "--only", "F-09", "--json", "-"];
+
+/// Whether the kernel tells how a process ended that is nobody's child here and was waited for.
+fn kernel_tells() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
+    (numbers.next(), numbers.next()) >= (Some(6), Some(15))
+}
+
+/// A shell starts it again whenever it has ended.
+#[test]
+fn a_server_that_aborts_and_is_started_anew_has_crashed_by_signal_6() {
+    let script = format!(
+        "ulimit -c 0; trap 'kill $own; exit' TERM; while :; do \
+         \"$0\" site --listen 127.0.0.1:{} --range aborts-on-nul & own=$!; wait $own; done",
+        free_port()
+    );
+    let server = Apart::start(behind(&["sh", "-c", &script]));
+    let url = format!("{}{}", server.said, torture::range::PATH);
+    let document = run(&[&FUZZ[..], &[&url]].concat()).expect(&[1]).json();
+    assert_eq!(outcome(&document, "F-09"), "crashed", "{document:#}");
+    let notes = notes(&document, "F-09");
+    let how = if kernel_tells() { "ended: signal 6 (SIGABRT)" } else { "ended: " };
+    assert!(notes.contains("the server loadstone (pid ") && notes.contains(how), "{notes}");
+    assert!(notes.contains("listens now"), "{notes}");
+    let (before, after) = (&document["server"]["before"], &document["server"]["after"]);
+    assert_ne!(before["listeners"][0]["pid"], after["listeners"][0]["pid"], "{document:#}");
+}
+
+/// The parent forks another worker for each that died.
+const FORKING: &str = "\
+import os, signal, socket, time
+os.setpgid(0, 0)
+signal.signal(signal.SIGTERM, lambda *_: os.killpg(0, signal.SIGKILL))
+listener = socket.socket()
+listener.bind(('127.0.0.1', 0))
+listener.listen(64)
+print('127.0.0.1:%d' % listener.getsockname()[1], flush=True)
+def work():
+    while True:
+        client, _ = listener.accept()
+        client.settimeout(5)
+        heard = b''
+        try:
+            while b'\\r\\n\\r\\n' not in heard:
+                piece = client.recv(65536)
+                if not piece:
+                    break
+                heard += piece
+            if b'%00' in heard:
+                signal.signal(signal.SIGSEGV, signal.SIG_DFL)
+                os.kill(os.getpid(), signal.SIGSEGV)
+            client.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\nConnection: close\\r\\n\\r\\nhi')
+            client.shutdown(socket.SHUT_WR)
+            while client.recv(65536):
+                pass
+        except OSError:
+            pass
+        client.close()
+def fork():
+    if os.fork() == 0:
+        work()
+fork()
+fork()
+while True:
+    time.sleep(0.02)
+    while os.waitpid(-1, os.WNOHANG)[0]:
+        fork()
+";
+
+#[test]
+fn a_worker_that_dies_is_called_a_worker() {
+    let mut python = Command::new("sh");
+    python.args(["-c", "ulimit -c 0; exec python3 -c \"$0\"", FORKING]);
+    let server = Apart::start(python);
+    let url = format!("http://{}/", server.said);
+    let document = run(&[&FUZZ[..], &[&url]].concat()).expect(&[1]).json();
+    let notes = notes(&document, "F-09");
+    assert!(notes.contains("a worker, python3 (pid "), "{notes}");
+    assert!(!kernel_tells() || notes.contains("ended: signal 11 (SIGSEGV)"), "{notes}");
+    assert_ne!(outcome(&document, "F-09"), "crashed");
+    let listeners = &document["server"]["after"]["listeners"];
+    assert_eq!(listeners[0]["pid"], server.child.id(), "{listeners}");
+}
+
+#[test]
+fn a_sound_server_is_watched_and_nothing_is_said_of_it() {
+    let server = Apart::site("none");
+    let url = format!("{}{}", server.said, torture::range::PATH);
+    let only = ["torture", "--only", "S-01,S-08", "--json", "-"];
+    let pid = server.child.id().to_string();
+    for named in [&[][..], &["--sut", &pid]] {
+        let document = run(&[&only[..], named, &[&url]].concat()).expect(&[0]).json();
+        let before = &document["server"]["before"];
+        assert_eq!(before["listeners"][0]["pid"], server.child.id(), "{document:#}");
+        assert!(before["memory_bytes"].as_u64().unwrap() > 1 << 20, "{before:#}");
+        assert!(before["descriptors"].as_u64().unwrap() > 3, "{before:#}");
+        assert_eq!(document["cases"][0]["server"]["deaths"], Value::Array(Vec::new()));
+        assert_eq!(notes(&document, "S-01"), "[]");
+    }
+    let none = run(&[&only[..], &["--sut", "none", &url]].concat()).expect(&[0]).json();
+    assert_eq!((&none["server"], &none["cases"][0]["server"]), (&Value::Null, &Value::Null));
+    let said = run(&["torture", "--only", "S-01", &url]).expect(&[0]).stdout;
+    assert!(said.contains("The server meanwhile\n  loadstone (pid "), "{said}");
+}
+
+#[test]
+fn a_process_that_is_not_the_server_is_refused() {
+    let server = Apart::site("none");
+    let (pid, us) = (server.child.id(), std::process::id().to_string());
+    let ran = run(&["torture", "--sut", &us, &server.said]).expect(&[2]);
+    assert!(ran.stderr.contains("does not listen on 127.0.0.1:"), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("process {pid} (loadstone) does")), "{ran:?}");
+    let ran = run(&["torture", "--sut", "4000000000", &server.said]).expect(&[2]);
+    assert!(ran.stderr.contains("there is no process 4000000000"), "{ran:?}");
+    let ran = run(&["torture", "--sut", "nginx", &server.said]).expect(&[2]);
+    assert!(ran.stderr.contains("or none"), "{ran:?}");
+    // who started the program is no server of its own accord, and may be named
+    let site = Site::start(&[]);
+    let only = ["torture", "--only", "S-01", "--json", "-"];
+    let document = run(&[&only[..], &[&site.url("/hw")]].concat()).expect(&[0]).json();
+    assert_eq!(document["server"], Value::Null);
+    let document =
+        run(&[&only[..], &["--sut", &us, &site.url("/hw")]].concat()).expect(&[0]).json();
+    assert_eq!(document["server"]["before"]["listeners"][0]["pid"], std::process::id());
+}

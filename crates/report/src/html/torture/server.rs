@@ -1,0 +1,62 @@
+//! The server meanwhile: what its own machine showed of it, from case to case.
+
+use super::super::chart::{Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone, Unit, Values};
+use super::super::page::Plots;
+use crate::torture::{Report, server, words};
+use maud::{Markup, html};
+use torture::session::{ServerRow, ServerSeen};
+
+const MEBIBYTE: f64 = 1_048_576.0;
+
+/// Nothing where the server was not seen.
+pub(super) fn section(report: &Report, plots: &mut Plots) -> Markup {
+    let Some(seen) = &report.result.server else { return html! {} };
+    let events = server::events(report);
+    html! {
+        h2 id="server" { "The server meanwhile" }
+        p { (server::head(seen)) }
+        (charts(seen, plots))
+        div class="wide" { table {
+            tr { th { "" } @for head in server::HEADS { th { (head) } } }
+            @for (name, cells) in server::rows(report) {
+                tr { td { (name) } @for cell in cells { td { (cell) } } }
+            }
+        } }
+        p class="note" {
+            "Rows of cases are those in which something changed. CPU is what was spent in the case, and \
+             at the end in all cases together."
+        }
+        @if !events.is_empty() {
+            ul { @for (case, said) in events { li { (case) ": " (words::safe(&said)) } } }
+        }
+    }
+}
+
+/// Two charts along the run; nothing for fewer than two looks.
+fn charts(seen: &ServerSeen, plots: &mut Plots) -> Markup {
+    let step = seen.rows.len().div_ceil(POINTS_MAX).max(1);
+    let rows: Vec<&ServerRow> = seen.rows.iter().step_by(step).collect();
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return html! {} };
+    let (low, high) = (first.at.as_secs_f64(), last.at.as_secs_f64());
+    if rows.len() < 2 || high <= low {
+        return html! {};
+    }
+    let x = Horizontal { name: "time", unit: Unit::Time, log: false, low, high };
+    let values =
+        |of: fn(&ServerRow) -> f64| -> Values { rows.iter().map(|row| Some(of(row))).collect() };
+    let chart = |id: &str, title: &str, lines: Vec<Line>| Chart {
+        words: format!("{title} over the time of the run"),
+        lines,
+        ..Chart::new(id, title, x, Unit::Count)
+            .with_places(rows.iter().map(|row| row.at.as_secs_f64()).collect())
+    };
+    let memory = values(|row| row.state.memory_bytes as f64 / MEBIBYTE);
+    let memory = vec![Line::new("in use", Tone::Blue, memory).filled().dotted(Dots::Joined)];
+    let open = Line::new("descriptors", Tone::Blue, values(|row| row.state.descriptors as f64));
+    let threads = Line::new("threads", Tone::Orange, values(|row| row.state.threads as f64));
+    let held = vec![open.dotted(Dots::Joined), threads.dashed(Dash::Long)];
+    html! {
+        (plots.figure(&chart("server-memory", "Memory of the server, in MiB", memory)))
+        (plots.figure(&chart("server-held", "Descriptors and threads of the server", held)))
+    }
+}

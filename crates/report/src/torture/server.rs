@@ -1,0 +1,259 @@
+//! The server meanwhile: what its own machine showed of it before the first case, after the cases in
+//! which that changed, and at the end.
+
+use super::{Report, words};
+use crate::text::layout::Page;
+use crate::words::counted;
+use sample::{Death, ServerState};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use torture::session::{CaseResult, Meanwhile, ServerSeen, overflow_words};
+use units::{Nanos, show};
+
+/// Heads of the table, after the row's own.
+pub(crate) const HEADS: [&str; 5] = ["memory", "descriptors", "threads", "connections", "CPU"];
+/// Cases that have a row.
+const ROWS_MAX: usize = 30;
+/// A change is told of from this on: this share, and this much.
+const CHANGED: f64 = 0.2;
+const DESCRIPTORS_CHANGED: u64 = 8;
+const MEMORY_CHANGED: u64 = 4 << 20;
+const THREADS_CHANGED: u64 = 2;
+/// States of sockets that hold nothing of the server's any more.
+const OVER: [&str; 2] = ["time-wait", "closed"];
+
+/// Connections on the server's side that are not over.
+fn connections(state: &ServerState) -> u64 {
+    state.sockets.iter().filter(|(name, _)| !OVER.contains(name)).map(|(_, count)| count).sum()
+}
+
+fn cells(state: &ServerState, cpu: Nanos) -> Vec<String> {
+    vec![
+        show::bytes(state.memory_bytes),
+        show::count(state.descriptors),
+        show::count(state.threads),
+        show::count(connections(state)),
+        show::duration(cpu),
+    ]
+}
+
+fn changed(before: u64, after: u64, least: u64) -> bool {
+    let by = before.abs_diff(after);
+    by >= least && by as f64 > before as f64 * CHANGED
+}
+
+fn is_worth_a_row(seen: &Meanwhile) -> bool {
+    let (before, after) = (&seen.before, &seen.after);
+    !seen.deaths.is_empty()
+        || changed(before.descriptors, after.descriptors, DESCRIPTORS_CHANGED)
+        || changed(before.memory_bytes, after.memory_bytes, MEMORY_CHANGED)
+        || changed(before.threads, after.threads, THREADS_CHANGED)
+        || changed(connections(before), connections(after), DESCRIPTORS_CHANGED)
+}
+
+/// Who it is: `nginx (pid 71)`.
+fn who(state: &ServerState) -> String {
+    let all: Vec<String> =
+        state.listeners.iter().map(|one| words::safe(&one.to_string())).collect();
+    if all.is_empty() { "nobody listens".to_owned() } else { all.join(", ") }
+}
+
+/// Who was seen, in a sentence.
+pub(crate) fn head(seen: &ServerSeen) -> String {
+    let (Some(first), Some(last)) = (seen.rows.first(), seen.rows.last()) else {
+        return String::new();
+    };
+    let workers = match last.state.workers.len() as u64 {
+        0 => String::new(),
+        n => format!(" with {}", counted(n, "worker")),
+    };
+    match (who(&first.state), who(&last.state)) {
+        (before, after) if before == after => format!("{after}{workers}."),
+        (before, after) => format!("At first {before}; at the end {after}{workers}."),
+    }
+}
+
+/// A row for each moment that tells something: what it is, and a cell for each of [`HEADS`]; CPU is
+/// what was spent since the beginning of the case, or of the run.
+pub(crate) fn rows(report: &Report) -> Vec<(String, Vec<String>)> {
+    let Some(seen) = &report.result.server else { return Vec::new() };
+    let (Some(first), Some(last)) = (seen.rows.first(), seen.rows.last()) else {
+        return Vec::new();
+    };
+    let mut rows = vec![("before the cases".to_owned(), cells(&first.state, first.state.cpu))];
+    let told = report.result.cases.iter().filter_map(|case| {
+        let seen = case.server.as_ref().filter(|seen| is_worth_a_row(seen))?;
+        let spent = Nanos(seen.after.cpu.0.saturating_sub(seen.before.cpu.0));
+        Some((format!("after {}", case.case.id), cells(&seen.after, spent)))
+    });
+    rows.extend(told.take(ROWS_MAX));
+    let spent = Nanos(last.state.cpu.0.saturating_sub(first.state.cpu.0));
+    rows.push(("at the end".to_owned(), cells(&last.state, spent)));
+    rows
+}
+
+/// Ends of processes, and counters that grew, a sentence each with the case it belongs to.
+pub(crate) fn events(report: &Report) -> Vec<(String, String)> {
+    let early = report.result.server.iter().flat_map(|seen| grouped(&seen.deaths));
+    let mut all: Vec<(String, String)> =
+        early.map(|said| ("before the cases".to_owned(), said)).collect();
+    for case in &report.result.cases {
+        let id = || case.case.id.clone();
+        let Some(seen) = &case.server else { continue };
+        all.extend(grouped(&seen.deaths).into_iter().map(|said| (id(), said)));
+        all.extend(queues(seen).map(|said| (id(), said)));
+        all.extend(left(case, seen).map(|said| (id(), said)));
+    }
+    all
+}
+
+/// Ends of the same way together.
+fn grouped(deaths: &[Death]) -> Vec<String> {
+    let mut kinds: Vec<(&Death, u64)> = Vec::new();
+    for death in deaths {
+        let like = |first: &Death| first.how == death.how && first.whole == death.whole;
+        match kinds.iter_mut().find(|(first, _)| like(first)) {
+            Some((_, count)) => *count += 1,
+            None => kinds.push((death, 1)),
+        }
+    }
+    let said = |(death, count): (&Death, u64)| match count {
+        1 => words::safe(&death.to_string()),
+        n => format!("{}; {n} times in all", words::safe(&death.to_string())),
+    };
+    kinds.into_iter().map(said).collect()
+}
+
+fn queues(seen: &Meanwhile) -> Option<String> {
+    let grown = |of: fn(&ServerState) -> u64| of(&seen.after).saturating_sub(of(&seen.before));
+    overflow_words(grown(|state| state.overflows), grown(|state| state.cookies))
+}
+
+/// Connections that the clients have ended and the server has not.
+fn left(case: &CaseResult, seen: &Meanwhile) -> Option<String> {
+    let count = |state: &ServerState| state.sockets.get("close-wait").copied().unwrap_or(0);
+    let more = count(&seen.after).saturating_sub(count(&seen.before));
+    (more >= DESCRIPTORS_CHANGED && case.skipped.is_none()).then(|| {
+        format!("{} more of its connections wait for its own end (close-wait)", show::count(more))
+    })
+}
+
+/// The section of the text.
+pub(super) fn text(page: &mut Page, report: &Report) {
+    let Some(seen) = &report.result.server else { return };
+    page.heading("The server meanwhile");
+    page.wrapped("  ", &head(seen));
+    let mut table = vec![std::iter::once("").chain(HEADS).map(str::to_owned).collect::<Vec<_>>()];
+    for (name, cells) in rows(report) {
+        table.push(std::iter::once(name).chain(cells).collect());
+    }
+    page.table(&table);
+    for (case, said) in events(report) {
+        page.wrapped(&format!("  {case}  "), &said);
+    }
+}
+
+/// `server` of the document: before the first case, at the end, and who ended before the first case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServerRow {
+    pub before: StateRow,
+    pub after: StateRow,
+    pub deaths: Vec<DeathRow>,
+}
+
+/// `server` of a case: after it, and who ended meanwhile.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServerCaseRow {
+    pub after: StateRow,
+    pub deaths: Vec<DeathRow>,
+}
+
+/// The server at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StateRow {
+    pub listeners: Vec<ProcessRow>,
+    pub workers: Vec<ProcessRow>,
+    pub threads: u64,
+    pub descriptors: u64,
+    pub memory_bytes: u64,
+    /// Spent so far.
+    pub cpu_s: f64,
+    /// Its connections by state.
+    pub sockets: BTreeMap<String, u64>,
+    pub accept_queue: u64,
+    pub accept_queue_max: u64,
+    pub half_open: u64,
+    /// Since the machine's start, of all its servers.
+    pub listen_overflows: u64,
+    pub syn_cookies: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessRow {
+    pub pid: u32,
+    /// In clock ticks since the machine's start.
+    pub started: u64,
+    pub name: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeathRow {
+    pub process: ProcessRow,
+    /// The server itself, and not one of its workers.
+    pub whole: bool,
+    /// `signal 11 (SIGSEGV), core dumped`.
+    pub how: String,
+}
+
+impl ServerRow {
+    pub(super) fn of(seen: &ServerSeen) -> Option<ServerRow> {
+        let (first, last) = (seen.rows.first()?, seen.rows.last()?);
+        Some(ServerRow {
+            before: StateRow::of(&first.state),
+            after: StateRow::of(&last.state),
+            deaths: seen.deaths.iter().map(DeathRow::of).collect(),
+        })
+    }
+}
+
+impl ServerCaseRow {
+    pub(super) fn of(seen: &Meanwhile) -> ServerCaseRow {
+        ServerCaseRow {
+            after: StateRow::of(&seen.after),
+            deaths: seen.deaths.iter().map(DeathRow::of).collect(),
+        }
+    }
+}
+
+impl StateRow {
+    fn of(state: &ServerState) -> StateRow {
+        let sockets = state.sockets.iter().map(|(name, count)| ((*name).to_owned(), *count));
+        StateRow {
+            listeners: state.listeners.iter().map(ProcessRow::of).collect(),
+            workers: state.workers.iter().map(ProcessRow::of).collect(),
+            threads: state.threads,
+            descriptors: state.descriptors,
+            memory_bytes: state.memory_bytes,
+            cpu_s: state.cpu.as_secs_f64(),
+            sockets: sockets.collect(),
+            accept_queue: state.accept_queue,
+            accept_queue_max: state.accept_queue_max,
+            half_open: state.half_open,
+            listen_overflows: state.overflows,
+            syn_cookies: state.cookies,
+        }
+    }
+}
+
+impl ProcessRow {
+    fn of(process: &sample::Process) -> ProcessRow {
+        ProcessRow { pid: process.pid, started: process.started, name: process.name.clone() }
+    }
+}
+
+impl DeathRow {
+    fn of(death: &Death) -> DeathRow {
+        let process = ProcessRow::of(&death.process);
+        DeathRow { process, whole: death.whole, how: death.how.to_string() }
+    }
+}

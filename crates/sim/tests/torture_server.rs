@@ -1,0 +1,155 @@
+//! The server's own processes in virtual time: crashes by their signal, workers that are called so,
+//! and what does not come back.
+
+use sample::{Death, Ending, Process, ServerState};
+use sim::torture::{Field, Range, target};
+use sim::{Action, Admission, Client, Server, World};
+use std::collections::BTreeSet;
+use torture::case::Case;
+use torture::catalogue;
+use torture::judge::Outcome;
+use torture::range::{self, Defect, Defects};
+use torture::session::{CaseResult, RunResult, Settings, Unwatched, run};
+use torture::shrink::Budget;
+use units::Nanos;
+
+fn cases(ids: &[&str]) -> Vec<Case> {
+    let mut cases = catalogue::cases().expect("the catalogue can be read");
+    cases.retain(|case| ids.contains(&case.id.as_str()));
+    assert_eq!(cases.len(), ids.len());
+    cases
+}
+
+fn against(server: impl Server + 'static, ids: &[&str]) -> RunResult {
+    let settings = Settings {
+        seed: 1,
+        executions_max: 25,
+        baseline: Nanos::SECOND,
+        big: Some(range::BIG.into()),
+        search: Some(Budget { executions: 200, span: Nanos::from_secs(600) }),
+        ..Settings::default()
+    };
+    let mut world = World::new(Box::new(server), Nanos::from_millis(1), Nanos::from_secs(1_000));
+    world.limit_window(256 << 10);
+    run(&target(), &settings, &cases(ids), &mut Field::new(world), &mut Unwatched)
+}
+
+fn of(defect: Defect, ids: &[&str]) -> RunResult {
+    against(Range::new(&Defects::from([defect])), ids)
+}
+
+fn shown(case: &CaseResult) -> String {
+    let bad = case.exchanges.iter().filter(|one| !one.judgement.outcome.is_well());
+    let bad = bad.map(|one| {
+        format!("\n  {}: {} {}", one.name, one.judgement.outcome.id(), one.judgement.why)
+    });
+    let notes = case.notes.iter().map(|note| format!("\n  {note}"));
+    format!("{} {}{}\n", case.case.id, case.outcome.id(), bad.chain(notes).collect::<String>())
+}
+
+fn all(result: &RunResult) -> String {
+    let mut text: String = result.cases.iter().map(shown).collect();
+    if let Some(why) = &result.ended_early {
+        text.push_str(&format!("ended early: {why}\n"));
+    }
+    text
+}
+
+#[test]
+fn a_server_that_dies_for_good_names_its_signal() {
+    insta::assert_snapshot!(all(&of(Defect::AbortsOnEncodedNul, &["F-09", "S-01"])));
+}
+
+#[test]
+fn a_server_that_is_started_anew_has_crashed_and_the_culprit_is_found() {
+    let result = of(Defect::CrashesOnThirdNul, &["F-09", "S-01"]);
+    insta::assert_snapshot!(all(&result));
+    // what the search did to it is no part of what the case did
+    let deaths: Vec<usize> = result
+        .cases
+        .iter()
+        .map(|case| case.server.as_ref().expect("it is seen").deaths.len())
+        .collect();
+    assert_eq!(deaths.iter().filter(|count| **count > 0).count(), 1, "{deaths:?}");
+}
+
+#[test]
+fn what_pressure_takes_and_does_not_come_back_is_a_leak() {
+    let found: String = [Defect::KeepsDescriptors, Defect::KeepsMemory, Defect::LosesSomeSlots]
+        .into_iter()
+        .map(|defect| format!("{}: {}", defect.id(), all(&of(defect, &["C-03"]))))
+        .collect();
+    insta::assert_snapshot!(found);
+}
+
+#[test]
+fn a_sound_server_has_a_row_for_each_case_and_no_word_said_of_it() {
+    let result = against(Range::new(&Defects::new()), &["S-01", "S-02", "C-03", "C-06"]);
+    assert_eq!(all(&result), "C-03 held\nC-06 held\nS-01 pass\nS-02 pass\n");
+    let rows = result.server.expect("it is seen").rows;
+    let cases: BTreeSet<&str> = rows.iter().map(|row| row.case.as_str()).collect();
+    assert_eq!((rows.len(), cases), (5, BTreeSet::from(["", "S-01", "S-02", "C-03", "C-06"])));
+}
+
+/// The range with a worker for its connections: each connection that the client ends takes the worker
+/// with it, and another is there at once.
+struct Forking {
+    range: Range,
+    how: Ending,
+    deaths: Vec<Death>,
+    pid: u32,
+}
+
+impl Forking {
+    fn of(how: Ending) -> Forking {
+        Forking { range: Range::new(&Defects::new()), how, deaths: Vec::new(), pid: 200 }
+    }
+}
+
+impl Server for Forking {
+    fn connect(&mut self, now: Nanos, client: Client) -> Admission {
+        self.range.connect(now, client)
+    }
+
+    fn receive(&mut self, now: Nanos, client: Client, bytes: &[u8]) -> Vec<(Nanos, Action)> {
+        self.range.receive(now, client, bytes)
+    }
+
+    fn ended(&mut self, now: Nanos, client: Client) {
+        self.pid += 1;
+        let process = Process { pid: self.pid, started: now.0, name: "worker".into() };
+        self.deaths.push(Death { process, whole: false, how: self.how });
+        self.range.ended(now, client);
+    }
+
+    fn due(&self) -> Nanos {
+        self.range.due()
+    }
+
+    fn wake(&mut self, now: Nanos) -> Vec<(Client, Action)> {
+        self.range.wake(now)
+    }
+
+    fn state(&self, now: Nanos) -> Option<ServerState> {
+        self.range.state(now)
+    }
+
+    fn take_deaths(&mut self) -> Vec<Death> {
+        std::mem::take(&mut self.deaths)
+    }
+}
+
+#[test]
+fn workers_that_come_and_go_are_no_finding_and_one_that_dies_of_a_fault_is() {
+    for (how, outcome) in [
+        (Ending::Exit(0), Outcome::Pass),
+        (Ending::Exit(1), Outcome::Pass),
+        (Ending::Signal { number: 9, core: false }, Outcome::Pass),
+        (Ending::Signal { number: 11, core: false }, Outcome::Fail),
+    ] {
+        let result = against(Forking::of(how), &["S-01"]);
+        let case = &result.cases[0];
+        assert_eq!(case.outcome, outcome, "{how}: {}", all(&result));
+        assert!(case.notes[0].contains("worker"), "{}", all(&result));
+    }
+}

@@ -1,0 +1,64 @@
+//! The range as a process: what its machine would show of it.
+
+use sample::{Death, Ending, Process, ServerState};
+use units::Nanos;
+
+/// What a small server holds of its own accord.
+const MEMORY: u64 = 8 << 20;
+const DESCRIPTORS: u64 = 8;
+const FIRST_PID: u32 = 100;
+
+/// Who the range is, and who it was.
+#[derive(Debug)]
+pub(super) struct Itself {
+    pid: u32,
+    started: Nanos,
+    deaths: Vec<Death>,
+    /// Descriptors that were never closed.
+    pub(super) left_open: u64,
+    pub(super) aborted: bool,
+}
+
+impl Itself {
+    pub(super) fn new() -> Itself {
+        Itself {
+            pid: FIRST_PID,
+            started: Nanos::ZERO,
+            deaths: Vec::new(),
+            left_open: 0,
+            aborted: false,
+        }
+    }
+
+    fn process(&self) -> Process {
+        Process { pid: self.pid, started: self.started.0, name: "range".into() }
+    }
+
+    /// It ends; another one is to start at that instant.
+    pub(super) fn end(&mut self, how: Ending, again: Nanos) {
+        self.deaths.push(Death { process: self.process(), whole: true, how });
+        self.pid += 1;
+        self.started = again;
+        self.left_open = 0;
+    }
+
+    pub(super) fn take_deaths(&mut self) -> Vec<Death> {
+        std::mem::take(&mut self.deaths)
+    }
+
+    /// With so many connections and so much memory that is never freed.
+    pub(super) fn state(&self, at: Nanos, connections: u64, kept: u64) -> ServerState {
+        if at < self.started {
+            return ServerState::default();
+        }
+        let sockets = [("established", connections)];
+        ServerState {
+            listeners: vec![self.process()],
+            threads: 1,
+            descriptors: DESCRIPTORS + connections + self.left_open,
+            memory_bytes: MEMORY + kept,
+            sockets: sockets.into_iter().filter(|(_, count)| *count > 0).collect(),
+            ..ServerState::default()
+        }
+    }
+}
