@@ -1,4 +1,4 @@
-//! Lists the case files, in the order of their names.
+//! Lists the case files, in the order of their names; what was found on real servers comes last.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -7,14 +7,8 @@ use std::path::Path;
 fn main() {
     let root = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
     let folder = Path::new(&root).join("cases");
-    println!("cargo::rerun-if-changed={}", folder.display());
-    let entries = std::fs::read_dir(&folder).expect("the folder of cases can be read");
-    let mut names: Vec<String> = entries
-        .map(|entry| entry.expect("the folder of cases can be read").file_name())
-        .filter_map(|name| name.into_string().ok())
-        .filter(|name| name.ends_with(".toml"))
-        .collect();
-    names.sort();
+    let found = names(&folder.join("regressions"), "regressions/");
+    let names: Vec<String> = names(&folder, "").into_iter().chain(found).collect();
     let mut out = format!("const CASES: [(&str, &str); {}] = [\n", names.len());
     for name in names {
         let path = folder.join(&name);
@@ -23,4 +17,19 @@ fn main() {
     out.push_str("];\n");
     let target = std::env::var("OUT_DIR").expect("cargo sets it");
     std::fs::write(Path::new(&target).join("cases.rs"), out).expect("the build folder takes it");
+}
+
+/// Case files of a folder, each with `before` in front of its name.
+#[allow(clippy::print_stdout, reason = "this is how a build script speaks to cargo")]
+fn names(folder: &Path, before: &str) -> Vec<String> {
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let entries = std::fs::read_dir(folder).expect("the folder of cases can be read");
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.expect("the folder of cases can be read").file_name())
+        .filter_map(|name| name.into_string().ok())
+        .filter(|name| name.ends_with(".toml"))
+        .map(|name| format!("{before}{name}"))
+        .collect();
+    names.sort();
+    names
 }

@@ -45,6 +45,7 @@ const SUBCOMMANDS: &[&str] = &[
     "torture diff",
     "torture emit",
     "torture replay",
+    "torture judge",
     "torture shrink",
     "torture prove",
     "torture audit show",

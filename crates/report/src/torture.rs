@@ -3,6 +3,7 @@
 
 mod again;
 pub(crate) mod beside;
+mod case_file;
 pub(crate) mod costs;
 pub mod diff;
 pub(crate) mod document;
@@ -24,6 +25,7 @@ pub use again::{
     shrunk_text,
 };
 pub use beside::Beside;
+pub use case_file::case_file;
 pub use document::{Document, json, read};
 pub use dry_run::{DryRun, dry_run};
 pub use emit::{Form, capture, emit};

@@ -4,7 +4,7 @@
 use sim::World;
 use sim::torture::{Field, Range, target};
 use std::collections::{BTreeMap, BTreeSet};
-use torture::case::{Case, Need, Parameter};
+use torture::case::{Case, FOUND, Need, Parameter};
 use torture::catalogue;
 use torture::range::{self, Defect, Defects, Kind};
 use torture::session::{RunResult, Settings, Unwatched, run};
@@ -108,8 +108,8 @@ fn a_server_without_a_defect_passes_every_case() {
 /// with all would take most of an hour.
 fn shows(kind: Kind, case: &Case) -> bool {
     match kind {
-        Kind::Syntax => matches!(case.group(), 'F' | 'S') || case.id == "L-12",
-        Kind::Limit => case.group() == 'L' && case.id != "L-15",
+        Kind::Syntax => matches!(case.group(), 'F' | 'S' | FOUND) || case.id == "L-12",
+        Kind::Limit => matches!(case.group(), 'L' | FOUND) && case.id != "L-15",
         Kind::Deadline => case.group() == 'W' && !case.press || case.id == "L-15",
         Kind::Connection => case.group() == 'C' && !case.press,
         // the long page takes most of a run's time, and shows nothing of pools

@@ -41,6 +41,7 @@ fn full() -> Report {
         Move::Sip(12),
         Move::Read,
         Move::Urgent,
+        Move::Renegotiate,
         Move::HalfClose,
         Move::Await(Awaited::End),
         Move::Reset,

@@ -4,10 +4,11 @@ mod family;
 mod read;
 
 pub use family::{Family, Parameter, ParameterKind};
-pub use read::read_case;
+pub use read::{read_case, read_own};
 
 use crate::fuzz::Place;
 use crate::judge::Class;
+use std::sync::Arc;
 use units::Nanos;
 
 /// One case of the catalogue.
@@ -25,6 +26,8 @@ pub struct Case {
     pub why: String,
     /// What servers are known to do.
     pub servers: String,
+    /// The server on which it was found, and the day; empty where nobody had to find it.
+    pub found: String,
     pub needs: Vec<Need>,
     /// It presses: it is done only when asked for.
     pub press: bool,
@@ -32,7 +35,13 @@ pub struct Case {
     pub exchanges: Vec<Exchange>,
     pub fuzz: Option<Fuzz>,
     pub family: Option<Family>,
+    /// The text of its file.
+    pub text: Arc<str>,
 }
+
+/// The group of what was found on real servers, and that of cases which users bring.
+pub const FOUND: char = 'K';
+pub const OWN: char = 'X';
 
 /// Random data, judged by what no request may cause.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! The catalogue: every case file of `cases/`, compiled in. One file per case, its name the case's
-//! id, so that a case is found, read and disputed without reading code.
+//! id, so that a case is found, read and disputed without reading code. What was found on real servers
+//! lies in `cases/regressions/` and says where and when.
 
 use crate::case::{Case, read_case};
 
@@ -13,15 +14,10 @@ pub fn cases() -> Result<Vec<Case>, String> {
     CASES.iter().map(|(name, text)| read_case(name, text)).collect()
 }
 
-/// The text of a case's file.
-pub fn source(id: &str) -> Option<&'static str> {
-    let file = format!("{id}.toml");
-    CASES.iter().find(|(name, _)| *name == file).map(|(_, text)| *text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::case::FOUND;
     use std::collections::BTreeSet;
 
     #[test]
@@ -29,7 +25,11 @@ mod tests {
         let cases = cases().unwrap();
         let mut ids = BTreeSet::new();
         for (case, (name, _)) in cases.iter().zip(CASES) {
-            assert_eq!(format!("{}.toml", case.id), *name);
+            let found = case.group() == FOUND;
+            let folder = if found { "regressions/" } else { "" };
+            assert_eq!(format!("{folder}{}.toml", case.id), *name);
+            let day = case.found.rsplit(' ').next().unwrap_or_default();
+            assert_eq!(found, day.len() == 10 && day.starts_with("20"), "{}: its day", case.id);
             assert!(ids.insert(&case.id), "{} is there twice", case.id);
             for part in [&case.title, &case.reference, &case.why] {
                 assert!(!part.trim().is_empty(), "{}: an empty field", case.id);

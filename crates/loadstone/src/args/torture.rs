@@ -55,6 +55,10 @@ pub(crate) struct TortureWhat {
     /// Only these cases, or groups: S-07,S-30 or S
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
+    /// Cases of your own beside those of the program: a file, or the .toml files of a folder; with
+    /// --only X they alone
+    #[arg(long, value_name = "FILE|DIR")]
+    pub(crate) cases: Vec<PathBuf>,
     /// A path that takes bodies; without it, cases that need one are skipped
     #[arg(long, value_name = "PATH", value_parser = path)]
     pub(crate) post: Option<String>,

@@ -44,6 +44,9 @@ pub(crate) struct JudgeArgs {
     /// A run directory, or the folder of a failure
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
+    /// Cases of your own, as they are now: a file, or the .toml files of a folder
+    #[arg(long, value_name = "FILE|DIR")]
+    pub(crate) cases: Vec<PathBuf>,
     /// Every judgement as JSON; with - standard output has nothing else
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) json: Option<Sink>,
@@ -67,11 +70,14 @@ pub(crate) struct EmitArgs {
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
     /// The form
-    #[arg(long = "as", value_name = "sh|curl|nc|rust-test|pcap", value_parser = ["sh", "curl", "nc", "rust-test", "pcap"])]
+    #[arg(long = "as", value_name = "sh|curl|nc|rust-test|pcap|case", value_parser = ["sh", "curl", "nc", "rust-test", "pcap", "case"])]
     pub(crate) form: String,
     /// What it was shrunk to, where it was
     #[arg(long)]
     pub(crate) shrunk: bool,
+    /// The id of a case (--as case)
+    #[arg(long, value_name = "ID", default_value = "X-01")]
+    pub(crate) id: String,
 }
 
 impl AgainArgs {

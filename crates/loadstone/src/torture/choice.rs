@@ -3,7 +3,7 @@
 use crate::args::{Disk, TortureWhat};
 use crate::exit::Failure;
 use plan::FileSource;
-use torture::case::Case;
+use torture::case::{Case, OWN};
 use torture::safety::Class;
 use torture::session::Settings;
 use torture::session::probes::Probing;
@@ -18,8 +18,8 @@ pub(super) fn unknown(id: &str) -> Failure {
 /// What `--escalate` is.
 const ESCALATION: &str = "F-14";
 
-/// The groups that `--quick` is made of.
-const QUICK_GROUPS: [char; 2] = ['F', 'S'];
+/// The groups that `--quick` is made of; who brings cases wants them.
+const QUICK_GROUPS: [char; 3] = ['F', 'S', OWN];
 
 /// The cases that are asked for: those that `--only` names, or all that do not press, and with
 /// `--press` those too.

@@ -232,7 +232,8 @@ impl Recorder {
             else {
                 continue;
             };
-            let folder = failure::write(&self.root.join("failures"), transcript, exchange)?;
+            let folder =
+                failure::write(&self.root.join("failures"), transcript, &result.case, exchange)?;
             self.kept.push(Kept {
                 case: result.case.id.clone(),
                 name: exchange.name.clone(),

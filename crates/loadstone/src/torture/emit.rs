@@ -5,13 +5,14 @@ use super::print;
 use crate::args::EmitArgs;
 use crate::exit::{Code, Failure};
 use crate::files;
-use report::torture::{Form, capture};
+use report::torture::{Form, capture, case_file};
 use std::path::{Path, PathBuf};
+use torture::case::Case;
 use torture::record::Transcript;
 
 /// # Errors
 /// What cannot be read, and the first failure that the form cannot say.
-pub(super) fn emit(args: &EmitArgs) -> Result<Code, Failure> {
+pub(super) fn emit(args: &EmitArgs, cases: &[Case]) -> Result<Code, Failure> {
     let folders = evidence::folders(&args.folder)?;
     let kept = folders
         .iter()
@@ -22,6 +23,7 @@ pub(super) fn emit(args: &EmitArgs) -> Result<Code, Failure> {
         "curl" => Form::Curl,
         "nc" => Form::Nc,
         "rust-test" => Form::RustTest,
+        "case" => return as_case(args, &folders, &kept, cases),
         _ => {
             let all: Vec<&Transcript> = kept.iter().collect();
             let bytes = capture(&all).map_err(Failure::usage)?;
@@ -32,6 +34,24 @@ pub(super) fn emit(args: &EmitArgs) -> Result<Code, Failure> {
     let each = kept.iter().map(|one| report::torture::emit(one, form));
     let texts = each.collect::<Result<Vec<String>, String>>().map_err(Failure::usage)?;
     print(&texts.join("\n"))
+}
+
+/// One failure as a case file, judged by the rule with which it was kept.
+fn as_case(
+    args: &EmitArgs,
+    folders: &[PathBuf],
+    kept: &[Transcript],
+    cases: &[Case],
+) -> Result<Code, Failure> {
+    let ([folder], [transcript]) = (folders, kept) else {
+        return Err(Failure::usage(format!(
+            "{} has {} failures, and a case is a file of its own: name one of them",
+            args.folder.display(),
+            kept.len()
+        )));
+    };
+    let rule = evidence::rule(folder, transcript, cases)?;
+    print(&case_file(transcript, &rule, &args.id).map_err(Failure::usage)?)
 }
 
 /// The transcript of the failure, or of what it was shrunk to.

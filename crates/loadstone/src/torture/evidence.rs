@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use torture::case::Case;
+use torture::case::{Case, OWN};
 use torture::record::{self, TRANSCRIPT_MAX, Transcript};
 use torture::session::{self, RunResult};
 use units::quoted;
@@ -63,7 +63,7 @@ pub(super) fn transcript(path: &Path) -> Result<Transcript, Failure> {
     record::read(&text).map_err(|why| Failure::usage(format!("{}: {why}", path.display())))
 }
 
-fn text(path: &Path, most: u64) -> Result<String, Failure> {
+pub(super) fn text(path: &Path, most: u64) -> Result<String, Failure> {
     let size = fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?.len();
     if size > most {
         let text = format!("{} is longer than {}", path.display(), units::show::bytes(most));
@@ -89,19 +89,31 @@ pub(super) fn read(folders: &[PathBuf], cases: &[Case]) -> Result<Vec<Kept>, Fai
     folders.iter().map(|folder| read_one(folder, cases)).collect()
 }
 
+/// The case by which a failure is judged: the one that lies beside it, or else the program's own.
+///
+/// # Errors
+/// It cannot be read, or there is none.
+pub(super) fn rule(
+    folder: &Path,
+    transcript: &Transcript,
+    cases: &[Case],
+) -> Result<Case, Failure> {
+    let kept = folder.join("case.toml");
+    if kept.is_file() {
+        let name = kept.display().to_string();
+        return torture::case::read_case(&name, &text(&kept, CASE_MAX)?).map_err(Failure::usage);
+    }
+    let id = &transcript.case;
+    let known = cases.iter().find(|case| case.id == *id).cloned();
+    known.ok_or_else(|| Failure::usage(format!("{} is no case of this program", quoted(id))))
+}
+
 fn read_one(folder: &Path, cases: &[Case]) -> Result<Kept, Failure> {
     let transcript = transcript(&folder.join("wire.lsw"))?;
     let id = &transcript.case;
-    let own = folder.join("case.toml");
     let present = cases.iter().find(|case| case.id == *id);
     let mut notes = Vec::new();
-    let case = if own.is_file() {
-        let name = own.display().to_string();
-        torture::case::read_case(&name, &text(&own, CASE_MAX)?).map_err(Failure::usage)?
-    } else {
-        let known = present.cloned();
-        known.ok_or_else(|| Failure::usage(format!("{} is no case of this program", quoted(id))))?
-    };
+    let case = rule(folder, &transcript, cases)?;
     match present {
         Some(now) if now.version != case.version => notes.push(format!(
             "{id} was version {} and is {} in this program: judged by version {}, with which it was \
@@ -109,6 +121,8 @@ fn read_one(folder: &Path, cases: &[Case]) -> Result<Kept, Failure> {
             case.version, now.version, case.version
         )),
         Some(_) => {}
+        // what a user brought lies beside its failure
+        None if case.group() == OWN => {}
         None => notes.push(format!("{id} is no case of this program: judged as it was kept")),
     }
     let ours = env!("CARGO_PKG_VERSION");

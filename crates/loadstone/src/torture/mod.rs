@@ -11,6 +11,7 @@ mod evidence;
 mod key;
 mod outputs;
 mod outside;
+mod own;
 mod permit;
 mod progress;
 mod prove;
@@ -48,10 +49,13 @@ pub(crate) fn torture(args: &TortureArgs) -> Result<Code, Failure> {
         (Some(TortureAsk::Prove(args)), _) => prove::prove(args),
         (Some(TortureAsk::Audit { ask }), _) => audit_command::audit(ask),
         (Some(TortureAsk::Replay(args)), _) => replay::replay(args, &cases),
-        (Some(TortureAsk::Judge(args)), _) => rejudge::rejudge(args, &cases),
+        (Some(TortureAsk::Judge(args)), _) => {
+            rejudge::rejudge(args, &own::with_own(cases, &args.cases)?)
+        }
         (Some(TortureAsk::Shrink(args)), _) => shrink::shrink(args, &cases),
-        (Some(TortureAsk::Emit(args)), _) => emit::emit(args),
+        (Some(TortureAsk::Emit(args)), _) => emit::emit(args, &cases),
         (None, Some(url)) => {
+            let cases = own::with_own(cases, &args.what.cases)?;
             let waivers = waivers::read(&args.outputs, &cases)?;
             run(args, url, choice::cases(cases, &args.what)?, &waivers)
         }

@@ -11,6 +11,7 @@ mod support;
 
 mod client;
 mod nothing;
+mod own;
 mod range;
 mod server;
 mod tls;

@@ -2,14 +2,15 @@
 
 use super::fits_its_schema;
 use crate::torture::{
-    Rejudged, Replay, ReplayRow, rejudged_json, rejudged_text, replay_json, replay_text,
+    Rejudged, Replay, ReplayRow, case_file, rejudged_json, rejudged_text, replay_json, replay_text,
 };
 use serde_json::Value;
+use torture::case::{Awaited, read_own};
 use torture::judge::{Judgement, Outcome, Plain};
 use torture::record::Transcript;
 use torture::safety::Class;
 use torture::session::{ReplayResult, Replayed, Verdict};
-use torture::talk::{End, Script, Talk};
+use torture::talk::{End, Move, Script, Talk};
 use units::Nanos;
 
 fn judgement(outcome: Outcome, why: &str) -> Judgement {
@@ -23,7 +24,7 @@ fn kept(name: &str) -> Transcript {
         connected: None,
         over: Nanos::ZERO,
         end: End::Closed,
-        replies: torture::replies::Replies::new(&[]),
+        replies: torture::replies::Replies::new(&["GET".to_owned()]),
         before_follow_up: None,
         sent: 0,
         received: 0,
@@ -106,4 +107,31 @@ fn what_is_judged_otherwise_is_told_with_the_versions() {
     fits_its_schema("torture-judge", &json);
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&json["judged"], &json["otherwise"]), (&2.into(), &1.into()));
+}
+
+#[test]
+fn a_failure_becomes_a_case_file() {
+    let case = super::tortures::case("S-03");
+    let mut kept = kept("different");
+    kept.target = "http://[::1]:8080/a/b?c".into();
+    kept.script.steps = vec![
+        Move::Send(b"GET /a/b?c HTTP/1.1\r\nHost: [::1]:8080\r\nUser-Agent: loadstone-torture/1 (run x)\r\nFrom: ops@example.org\r\nFrom: 'b'\r\n{\r\n".to_vec()),
+        Move::Pause(Nanos::from_millis(1_500)),
+        Move::Await(Awaited::Answer),
+        Move::Send(b"GET /a/bc HTTP/1.1\r\n\r\n".to_vec()),
+        Move::HalfClose,
+    ];
+    kept.script.methods = vec!["GET".into(), "POST".into()];
+    kept.script.deadline = Nanos::from_secs(10);
+    kept.talk.replies.take(b"HTTP/1.1 200 OK\r\nserver: a \"b\"\r\nContent-Length: 0\r\n\r\n");
+    let file = case_file(&kept, &case, "X-12").unwrap();
+    insta::assert_snapshot!("torture_case_file", file);
+    let again = read_own("X-12.toml", &file).unwrap();
+    assert_eq!(again.exchanges[0].accept, case.exchanges[0].accept);
+    assert!(case_file(&kept, &case, "S-12").unwrap_err().contains("call yours X-01"));
+    assert!(case_file(&kept, &case, "X\"12").unwrap_err().contains("is no id"));
+    kept.script.steps.push(Move::Sip(1));
+    assert!(case_file(&kept, &case, "X-12").unwrap_err().contains("in small pieces"));
+    let code = super::tortures::case("C-01");
+    assert!(case_file(&kept, &code, "X-12").unwrap_err().contains("judged by code"));
 }

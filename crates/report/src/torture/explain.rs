@@ -31,6 +31,9 @@ pub fn explain(case: &Case) -> String {
     if !case.servers.is_empty() {
         page.wrapped("  servers  ", &case.servers);
     }
+    if !case.found.is_empty() {
+        page.wrapped("  found    ", &case.found);
+    }
     for need in &case.needs {
         page.wrapped("  needs    ", need.id());
     }

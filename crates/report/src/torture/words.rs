@@ -2,6 +2,7 @@
 
 use super::Report;
 use crate::words::{counted, figure, seconds};
+use torture::case::{FOUND, OWN};
 use torture::judge::Outcome;
 use torture::safety::Class;
 use torture::session::{
@@ -31,6 +32,8 @@ pub(crate) fn group_name(letter: char) -> &'static str {
         'C' => "connections",
         'T' => "TLS",
         'R' => "overload and recovery",
+        FOUND => "found on real servers",
+        OWN => "cases of your own",
         _ => "other",
     }
 }

@@ -219,11 +219,13 @@ impl Pack for Case {
             reference: field(map, "ref", found)?,
             why: field(map, "why", found)?,
             servers: field(map, "servers", found)?,
+            found: String::new(),
             needs: Vec::new(),
             press: field(map, "press", found)?,
             exchanges: Vec::new(),
             fuzz: None,
             family: None,
+            text: "".into(),
         })
     }
 }
@@ -336,16 +338,18 @@ impl Pack for Shrunk {
     }
 }
 
-/// What is awaited, and steps without a figure, by their names.
+/// What is awaited, by its names.
 const AWAITED: [(&str, Awaited); 3] =
     [("interim", Awaited::Interim), ("answer", Awaited::Answer), ("end", Awaited::End)];
-const PLAIN: [(&str, Move); 6] = [
-    ("urgent", Move::Urgent),
-    ("half-close", Move::HalfClose),
-    ("reset", Move::Reset),
-    ("close", Move::Close),
-    ("stop-reading", Move::StopReading),
-    ("read", Move::Read),
+/// Steps without a figure.
+const PLAIN: [Move; 7] = [
+    Move::Urgent,
+    Move::HalfClose,
+    Move::Reset,
+    Move::Close,
+    Move::StopReading,
+    Move::Read,
+    Move::Renegotiate,
 ];
 
 /// As in the case files: `{"send": "GET …"}`, `{"pause": 5000000000}`, `{"then": "reset"}`.
@@ -359,10 +363,13 @@ impl Pack for Move {
                 let name = AWAITED.iter().find(|(_, known)| known == what).map(|(name, _)| name);
                 json!({ "await": name })
             }
-            plain => {
-                let name = PLAIN.iter().find(|(_, known)| known == plain).map(|(name, _)| name);
-                json!({ "then": name })
-            }
+            Move::Urgent => json!({ "then": "urgent" }),
+            Move::HalfClose => json!({ "then": "half-close" }),
+            Move::Reset => json!({ "then": "reset" }),
+            Move::Close => json!({ "then": "close" }),
+            Move::StopReading => json!({ "then": "stop-reading" }),
+            Move::Read => json!({ "then": "read" }),
+            Move::Renegotiate => json!({ "then": "renegotiate" }),
         }
     }
 
@@ -380,7 +387,10 @@ impl Pack for Move {
                 let known = AWAITED.into_iter().find(|(name, _)| *name == word);
                 Move::Await(known.ok_or_else(unknown)?.1)
             }
-            "then" => PLAIN.into_iter().find(|(name, _)| *name == word).ok_or_else(unknown)?.1,
+            "then" => {
+                let written = |known: &Move| known.pack(&mut Shelf::default())["then"] == *value;
+                PLAIN.into_iter().find(written).ok_or_else(unknown)?
+            }
             _ => return Err(unknown()),
         })
     }

@@ -1,7 +1,7 @@
 //! TOML → case. Every message names the line.
 
 use super::family::{FamilyText, family};
-use super::{Awaited, Case, Exchange, Fuzz, Level, Need, Step};
+use super::{Awaited, Case, Exchange, FOUND, Fuzz, Level, Need, OWN, Step};
 use crate::fuzz::Place;
 use crate::judge::Class;
 use crate::text;
@@ -32,6 +32,8 @@ struct CaseText {
     why: String,
     #[serde(default)]
     servers: String,
+    #[serde(default)]
+    found: String,
     #[serde(default)]
     needs: Vec<toml::Spanned<String>>,
     #[serde(default)]
@@ -92,6 +94,32 @@ pub(super) struct Wrong {
 /// # Errors
 /// What is no TOML, an unknown key, a value out of its grammar: one sentence with file and line.
 pub fn read_case(name: &str, file: &str) -> Result<Case, String> {
+    read_with(name, file, &|_| Ok(()))
+}
+
+/// The case of a user's file: what it sends stands in it, so it has exchanges, and its id is of a
+/// group that is the users' own.
+///
+/// # Errors
+/// As [`read_case`], and what only the catalogue may have.
+pub fn read_own(name: &str, file: &str) -> Result<Case, String> {
+    read_with(name, file, &|case| {
+        if case.group() != OWN {
+            return Err(format!("{} is the program's: call yours {OWN}-01 to {OWN}-999", case.id));
+        }
+        if case.exchanges.is_empty() || case.press {
+            let why = "a case of your own has exchanges: random data, code and what presses are the \
+                       program's";
+            return Err(why.to_owned());
+        }
+        Ok(())
+    })
+}
+
+/// What else must hold of a case.
+type Rule<'r> = &'r dyn Fn(&Case) -> Result<(), String>;
+
+fn read_with(name: &str, file: &str, rule: Rule<'_>) -> Result<Case, String> {
     let fault = |at: usize, why: &str| {
         let line = file.get(..at).unwrap_or(file).matches('\n').count() + 1;
         format!("{name}: line {line}: {}", why.trim_end())
@@ -101,7 +129,11 @@ pub fn read_case(name: &str, file: &str) -> Result<Case, String> {
     }
     let read: CaseText = toml::from_str(file)
         .map_err(|error| fault(error.span().map_or(0, |span| span.start), error.message()))?;
-    case(read).map_err(|wrong| fault(wrong.at, &wrong.why))
+    let at = read.id.span().start;
+    let mut case = case(read).map_err(|wrong| fault(wrong.at, &wrong.why))?;
+    rule(&case).map_err(|why| fault(at, &why))?;
+    case.text = file.into();
+    Ok(case)
 }
 
 fn case(read: CaseText) -> Result<Case, Wrong> {
@@ -117,6 +149,9 @@ fn case(read: CaseText) -> Result<Case, Wrong> {
             "a case has 1 to {EXCHANGES_MAX} exchanges, or random data ([fuzz]), or code ([family])"
         );
         return Err(at_id(&why));
+    }
+    if id.starts_with(FOUND) && read.found.is_empty() {
+        return Err(at_id("`found` is missing: the server's name and version, and the day"));
     }
     let level = level(&read.level)?;
     let needs = read.needs.iter().map(need).collect::<Result<Vec<Need>, Wrong>>()?;
@@ -137,11 +172,13 @@ fn case(read: CaseText) -> Result<Case, Wrong> {
         reference: read.reference,
         why: read.why,
         servers: read.servers,
+        found: read.found,
         needs,
         press: read.press,
         exchanges,
         fuzz: read.fuzz.as_ref().map(fuzz).transpose()?,
         family: read.family.map(family).transpose()?,
+        text: "".into(),
     })
 }
 
@@ -298,8 +335,28 @@ accept = ["400"]
 
     #[test]
     fn a_case_is_read() {
-        let case = read_case("S-07.toml", GOOD).unwrap();
+        let mut case = read_case("S-07.toml", GOOD).unwrap();
+        assert_eq!(&*case.text, GOOD);
+        case.text = "".into();
         insta::assert_debug_snapshot!(case);
+    }
+
+    #[test]
+    fn a_case_of_a_user_is_of_a_group_of_its_own_and_has_exchanges() {
+        let own = GOOD.replace("S-07", "X-07");
+        assert_eq!(read_own("X-07.toml", &own).unwrap().id, "X-07");
+        let random = own.split("[[exchange]]").next().unwrap().to_owned();
+        let random = random + "[fuzz]\nplace = \"query\"\ncount = 3";
+        for (file, part) in [
+            (GOOD.to_owned(), "line 2: S-07 is the program's: call yours X-01"),
+            (random, "line 2: a case of your own has exchanges"),
+            (own.replace("version = 1", "version = 1\npress = true"), "line 2: a case of your own"),
+            (GOOD.replace("S-07", "K-07"), "line 2: `found` is missing"),
+            (own.replace("MUST", "OUGHT"), "line 5: \"OUGHT\" is no level"),
+        ] {
+            let said = read_own("own.toml", &file).unwrap_err();
+            assert!(said.starts_with("own.toml: ") && said.contains(part), "{part}: {said}");
+        }
     }
 
     #[test]

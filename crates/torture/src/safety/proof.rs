@@ -29,6 +29,7 @@ pub use find::{
 };
 pub use moment::{Day, Minute};
 
+use crate::case::{FOUND, OWN};
 use std::fmt;
 
 /// The longest proof, in bytes.
@@ -88,7 +89,8 @@ impl Group {
     pub fn of_letter(letter: char) -> Option<Group> {
         Some(match letter {
             'F' => Group::Fuzz,
-            'S' => Group::Syntax,
+            // exchanges like those of S, wherever they come from
+            'S' | FOUND | OWN => Group::Syntax,
             'L' => Group::Limits,
             'W' => Group::Slow,
             'C' => Group::Connections,

@@ -4,6 +4,7 @@ use anyhow::{Context, Result};
 use report::torture::Form;
 use std::fs;
 use std::path::{Path, PathBuf};
+use torture::case::Case;
 use torture::record::{self, Transcript, digest};
 use torture::session::ExchangeResult;
 
@@ -15,9 +16,9 @@ const DIGITS: usize = 12;
 pub(super) fn write(
     failures: &Path,
     transcript: &Transcript,
+    case: &Case,
     exchange: &ExchangeResult,
 ) -> Result<PathBuf> {
-    let bytes = transcript.bytes();
     let hash = digest(format!("{}\n{:?}", transcript.name, transcript.script.steps).as_bytes());
     let name = format!("{}-{}", transcript.case, &hash[..DIGITS]);
     let path = failures.join(&name);
@@ -25,7 +26,7 @@ pub(super) fn write(
         return Ok(path);
     }
     let part = failures.join(format!(".{name}.part"));
-    let done = fill(&part, transcript, exchange, &bytes)
+    let done = fill(&part, transcript, case, exchange)
         .and_then(|()| fs::rename(&part, &path).map_err(anyhow::Error::from));
     if done.is_err() {
         // nothing more can be done about it
@@ -38,15 +39,13 @@ pub(super) fn write(
 fn fill(
     folder: &Path,
     transcript: &Transcript,
+    case: &Case,
     exchange: &ExchangeResult,
-    bytes: &[u8],
 ) -> Result<()> {
     fs::create_dir(folder)?;
-    fs::write(folder.join("bytes.bin"), bytes)?;
+    fs::write(folder.join("bytes.bin"), transcript.bytes())?;
     fs::write(folder.join("wire.lsw"), record::write(transcript))?;
-    if let Some(case) = torture::catalogue::source(&transcript.case) {
-        fs::write(folder.join("case.toml"), case)?;
-    }
+    fs::write(folder.join("case.toml"), case.text.as_bytes())?;
     if let Ok(script) = report::torture::emit(transcript, Form::Sh) {
         fs::write(folder.join("repro.sh"), script)?;
     }

@@ -1,0 +1,196 @@
+//! A failure as a case file: the form of the catalogue, to be run again, changed and given to others.
+
+use super::words::safe;
+use crate::words::timestamp;
+use torture::case::{Awaited, Case, Exchange, read_own};
+use torture::judge::Class;
+use torture::record::Transcript;
+use torture::talk::Move;
+use torture::text::written;
+use units::Nanos;
+use url::{Position, Url};
+
+/// What any server may do with random data: answer as it likes, or end the connection.
+const WHATEVER: [&str; 2] = ["answered", "reject"];
+/// Characters of the name that a server gives itself.
+const SERVER_MAX: usize = 80;
+
+/// The failure as a case of this id, judged by `rule`, the case that found it. Our own field lines,
+/// which name the run and its contact, are left out; Host and path become those of the run to come.
+///
+/// # Errors
+/// Why it cannot be said so.
+pub fn case_file(kept: &Transcript, rule: &Case, id: &str) -> Result<String, String> {
+    let own = rule.exchanges.iter().find(|exchange| exchange.name == kept.name);
+    if own.is_none() && rule.fuzz.is_none() {
+        return Err(format!(
+            "{} {}: it is judged by code, which no case file can say; take --as sh",
+            kept.case,
+            safe(&kept.name)
+        ));
+    }
+    let title = if own.is_some() { &rule.title } else { "random data that did harm" };
+    let mut file = String::new();
+    let mut put = |key: &str, value: String| file.push_str(&format!("{key} = {value}\n"));
+    put("id", quoted(id));
+    put("version", "1".to_owned());
+    put("title", quoted(title));
+    put("level", quoted(rule.level.id()));
+    put("ref", quoted(&rule.reference));
+    put("why", quoted(&safe(&kept.judgement.why)));
+    put(
+        "servers",
+        quoted(&format!("{} ({} {})", safe(&kept.judgement.seen), kept.case, safe(&kept.name))),
+    );
+    put("found", quoted(&format!("{}, {}", server(kept), day(kept))));
+    file.push_str("\n[[exchange]]\n");
+    let mut put = |key: &str, value: String| file.push_str(&format!("{key} = {value}\n"));
+    put("name", quoted(&safe(&kept.name)));
+    put("send", steps(kept)?);
+    if kept.script.methods.iter().any(|method| method != "GET") {
+        put("methods", list(kept.script.methods.iter().map(String::as_str)));
+    }
+    put("deadline", quoted(&span(kept.script.deadline)));
+    for (key, classes) in lists(own) {
+        if key == "accept" || !classes.is_empty() {
+            put(key, list(classes.iter().map(String::as_str)));
+        }
+    }
+    put("in_step", kept.script.follow_up.is_some().to_string());
+    // what was written must be a case; an id that is none is told so
+    read_own(&format!("--id {}", safe(id)), &file)?;
+    Ok(file)
+}
+
+fn lists(own: Option<&Exchange>) -> [(&'static str, Vec<String>); 3] {
+    let words = |classes: &[Class]| classes.iter().map(ToString::to_string).collect();
+    match own {
+        Some(own) => [
+            ("accept", words(&own.accept)),
+            ("also", words(&own.also)),
+            ("advise", words(&own.advise)),
+        ],
+        None => [
+            ("accept", WHATEVER.map(str::to_owned).to_vec()),
+            ("also", Vec::new()),
+            ("advise", Vec::new()),
+        ],
+    }
+}
+
+/// What the server calls itself in its answers.
+fn server(kept: &Transcript) -> String {
+    let heads = kept.talk.replies.answers.iter().map(|answer| answer.head.as_slice());
+    let named = heads.into_iter().find_map(|head| {
+        let lines = head.split(|byte| *byte == b'\n');
+        lines.filter_map(|line| std::str::from_utf8(line).ok()).find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            name.eq_ignore_ascii_case("server").then(|| value.trim().to_owned())
+        })
+    });
+    let named = named.filter(|name| !name.is_empty());
+    let named = named.unwrap_or_else(|| "a server that does not say its name".to_owned());
+    safe(&crate::words::printable(&named, SERVER_MAX))
+}
+
+fn day(kept: &Transcript) -> String {
+    timestamp(kept.began_unix_ns as f64 / 1e9).chars().take(10).collect()
+}
+
+fn steps(kept: &Transcript) -> Result<String, String> {
+    let mut all = Vec::new();
+    for step in &kept.script.steps {
+        all.push(match step {
+            Move::Send(bytes) => quoted(&said(kept, bytes)),
+            Move::Pause(length) => format!("{{ pause = {} }}", quoted(&span(*length))),
+            Move::Await(Awaited::Interim) => "{ await = \"interim\" }".to_owned(),
+            Move::Await(Awaited::Answer) => "{ await = \"answer\" }".to_owned(),
+            Move::Await(Awaited::End) => "{ await = \"end\" }".to_owned(),
+            Move::Urgent => then("urgent"),
+            Move::HalfClose => then("half-close"),
+            Move::Reset => then("reset"),
+            Move::Close => then("close"),
+            Move::StopReading => then("stop-reading"),
+            Move::Read => then("read"),
+            Move::Renegotiate => {
+                return Err("it negotiates TLS anew, which no case file can say".to_owned());
+            }
+            Move::Sip(_) => {
+                return Err("it reads in small pieces, which no case file can say".to_owned());
+            }
+        });
+    }
+    Ok(format!("[{}]", all.join(", ")))
+}
+
+fn then(what: &str) -> String {
+    format!("{{ then = {} }}", quoted(what))
+}
+
+/// Bytes in the language of the case files, with the values of a run to come.
+fn said(kept: &Transcript, bytes: &[u8]) -> String {
+    let bytes = without_ours(bytes);
+    let Ok(url) = Url::parse(&kept.target) else { return written(&bytes) };
+    let mut rest = bytes.as_slice();
+    let mut text = String::new();
+    let path = url[Position::BeforePath..Position::AfterQuery].as_bytes();
+    if let Some((before, after)) = target_of(rest, path) {
+        text += &format!("{}{{path}}", written(before));
+        rest = after;
+    }
+    let host = &url[Position::BeforeHost..Position::AfterPort];
+    let line = format!("Host: {host}\r\n");
+    while let Some(at) = find(rest, line.as_bytes()) {
+        text += &format!("{}Host: {{host}}\\r\\n", written(&rest[..at]));
+        rest = &rest[at + line.len()..];
+    }
+    text + &written(rest)
+}
+
+/// What stands before and behind the path of the run, where a request line asks for it.
+fn target_of<'b>(bytes: &'b [u8], path: &[u8]) -> Option<(&'b [u8], &'b [u8])> {
+    let at = bytes.iter().position(|byte| *byte == b' ')? + 1;
+    let after = bytes[at..].strip_prefix(path)?;
+    matches!(after.first(), Some(b' ' | b'?')).then_some((&bytes[..at], after))
+}
+
+/// Without the lines that say who we are and who is to be asked.
+fn without_ours(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut after_name = false;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let name = line.starts_with(b"User-Agent: loadstone-torture/");
+        let ours = name || after_name && line.starts_with(b"From: ");
+        after_name = name;
+        if !ours {
+            out.extend_from_slice(line);
+        }
+    }
+    out
+}
+
+fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    bytes.windows(wanted.len()).position(|window| window == wanted)
+}
+
+/// As the case files have durations: whole milliseconds at least.
+fn span(length: Nanos) -> String {
+    match length.0.div_ceil(1_000_000).max(1) {
+        whole if whole.is_multiple_of(1_000) => format!("{}s", whole / 1_000),
+        milliseconds => format!("{milliseconds}ms"),
+    }
+}
+
+fn list<'t>(texts: impl Iterator<Item = &'t str>) -> String {
+    let all: Vec<String> = texts.map(quoted).collect();
+    format!("[{}]", all.join(", "))
+}
+
+/// A string of TOML: literal where that can be, so that `\r\n` stays what it is.
+fn quoted(text: &str) -> String {
+    let literal = text.contains('\\') && !text.contains(['\'', '\n', '\r']);
+    match literal {
+        true => format!("'{text}'"),
+        false => format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")),
+    }
+}
