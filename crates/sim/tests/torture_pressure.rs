@@ -26,6 +26,8 @@ struct Prefork {
     closes: bool,
     /// Beyond the workers 503 is answered.
     sheds: bool,
+    /// Beyond so many that wait and one more, first attempts to connect are lost.
+    backlog: Option<usize>,
     /// A worker whose client resets never comes back.
     leaks: bool,
     lost: usize,
@@ -112,7 +114,11 @@ impl Server for Prefork {
             self.act(now, client, Action::Bytes(BUSY.into()));
             self.act(now, client, Action::End);
         } else {
+            let full = self.backlog.is_some_and(|most| self.queue.len() > most);
             self.queue.push_back(client);
+            if full {
+                return Admission::AcceptAfter(Nanos::SECOND);
+            }
         }
         Admission::Accept
     }
@@ -161,6 +167,11 @@ impl Server for Prefork {
 }
 
 fn pressed(server: impl Server + 'static, ids: &[&str], connections_max: u64) -> RunResult {
+    let bounds = Bounds { connections_max, ..Bounds::usual(Class::Local) };
+    governed(server, ids, Governor::new(bounds, Vec::new(), false))
+}
+
+fn governed(server: impl Server + 'static, ids: &[&str], governor: Governor) -> RunResult {
     let target = Target {
         peer: Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 80))),
         tls_name: None,
@@ -179,8 +190,6 @@ fn pressed(server: impl Server + 'static, ids: &[&str], connections_max: u64) ->
         baseline: Nanos::from_secs(10),
         ..Settings::default()
     };
-    let bounds = Bounds { connections_max, ..Bounds::usual(Class::Local) };
-    let governor = Governor::new(bounds, Vec::new(), false);
     let mut cases = catalogue::cases().expect("the catalogue reads");
     cases.retain(|case| ids.contains(&case.id.as_str()));
     let world = World::new(Box::new(server), Nanos::from_millis(1), Nanos::from_secs(100));
@@ -271,4 +280,53 @@ fn a_baseline_that_fails_makes_everything_inconclusive() {
     let result = pressed(server, &["W-10", "C-01", "C-02", "C-03", "C-05"], 256);
     let outcomes: Vec<Outcome> = result.cases.iter().map(|case| case.outcome).collect();
     assert_eq!(outcomes, [Outcome::Inconclusive; 5], "{:?}", result.ended_early);
+}
+
+#[test]
+fn the_accept_queue_of_a_server_that_is_busy_is_counted() {
+    let server = Prefork { closes: true, backlog: Some(5), ..Prefork::of(1) };
+    let result = pressed(server, &["C-07"], 256);
+    let case = &result.cases[0];
+    let full = case.measures.iter().find(|one| one.what == "workers and accept queue");
+    let ends = full.map(|one| (one.low, one.high));
+    // the one worker, and the queue of a backlog of 5
+    assert_eq!(ends, Some((Some(7.0), Some(8.0))), "{}", shown(case));
+    assert_eq!(case.outcome, Outcome::Advisory);
+}
+
+#[test]
+fn a_burst_is_as_large_as_the_bounds_let_be_open() {
+    for (connections_max, opens_max, standing, note) in [
+        (256, 200, 248, "; 180 a second, as the bounds have it"),
+        (1_000, 1_000, 512, "all found a place at once"),
+    ] {
+        let requests_max = Some(connections_max * 2);
+        let usual = Bounds::usual(Class::Local);
+        let bounds = Bounds { connections_max, opens_max, requests_max, ..usual };
+        let governor = Governor::new(bounds, Vec::new(), false);
+        let result = governed(Prefork::of(600), &["C-07"], governor);
+        let case = &result.cases[0];
+        assert_eq!(case.outcome, Outcome::Held, "{}", shown(case));
+        assert_eq!(case.measures[0].low, Some(f64::from(standing)), "{}", shown(case));
+        assert!(case.measures[0].note.ends_with(note), "{}", shown(case));
+        assert_eq!(case.measures.len(), 1, "no queue was full: {}", shown(case));
+    }
+}
+
+#[test]
+fn what_must_not_be_repeated_is_not() {
+    for (repeats, rounds) in [(true, 2), (false, 1)] {
+        let mut governor = Governor::new(Bounds::usual(Class::Local), Vec::new(), false);
+        if !repeats {
+            governor.forbid_repeats();
+        }
+        let server = Prefork { closes: true, ..Prefork::of(1) };
+        let result = governed(server, &["W-10"], governor);
+        let case = &result.cases[0];
+        let health = case.health.expect("it pressed");
+        assert_eq!((case.outcome, health.rounds), (Outcome::Denied, rounds), "{}", shown(case));
+        let spared = case.notes.iter().any(|note| note.contains("to spare the server (--confirm)"));
+        assert_eq!(spared, !repeats, "{}", shown(case));
+        assert_eq!(health.control_denied.is_some(), repeats, "the control arm is pressure too");
+    }
 }

@@ -16,6 +16,10 @@ pub(crate) struct TortureSafety {
     /// This private address is yours: slow clients, connections and overload may press on it
     #[arg(long, value_name = "ADDR,…", value_delimiter = ',')]
     pub(crate) own: Vec<IpAddr>,
+    /// Addresses of machines that are others' and stand in front of servers: a line each, range and
+    /// provider
+    #[arg(long, value_name = "FILE")]
+    pub(crate) front: Option<PathBuf>,
     /// Who answers for the test, for the server's log: goes out as From
     #[arg(long, value_name = "MAIL", value_parser = words)]
     pub(crate) contact: Option<String>,

@@ -19,7 +19,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use torture::beside::{Call, Span, felt};
 use torture::case::Case;
-use torture::safety::{Bounds, Class};
+use torture::safety::{Asked, Bounds, Class};
 use torture::session::{CaseResult, Watcher};
 use units::{Nanos, show};
 use url::Url;
@@ -66,32 +66,84 @@ impl Shared {
     }
 }
 
-/// What would go on beside the cases, in a line; nothing where no load is asked for.
-///
-/// # Errors
-/// A plan that cannot be read or is not permitted.
-pub(super) fn dry_run(args: &TortureArgs, url: &Url) -> Result<String, Failure> {
-    let Some((plan, name)) = planned(args, url)? else { return Ok(String::new()) };
-    Ok(format!("\nBeside them: {} on {name}\n", report::load_in_words(&plan)))
+/// A load that is to go on, and what it is called.
+pub(super) struct Planned {
+    plan: Plan,
+    name: String,
+}
+
+impl Planned {
+    /// What would go on beside the cases, in a line.
+    pub(super) fn in_words(&self) -> String {
+        format!("\nBeside them: {} on {}\n", report::load_in_words(&self.plan), self.name)
+    }
 }
 
 /// The load that was asked for, as long as the cases may last.
-fn planned(args: &TortureArgs, url: &Url) -> Result<Option<(Plan, String)>, Failure> {
+///
+/// # Errors
+/// A plan that cannot be read or is not permitted.
+pub(super) fn planned(args: &TortureArgs, url: &Url) -> Result<Option<Planned>, Failure> {
     let asked = beside_plan(args, url, &Disk).map_err(|error| Failure::usage(error.to_string()))?;
     let Some((mut plan, name)) = asked else { return Ok(None) };
     permit(&mut plan, &name)?;
     plan.stop.warm_up = Nanos::SECOND;
     plan.stop.duration = None;
     (plan.stop.requests, plan.stop.bytes, plan.stop.abort_if) = (None, None, None);
-    Ok(Some((plan, name)))
+    Ok(Some(Planned { plan, name }))
+}
+
+/// The bounds that are left to the cases: the load and they together send no more requests a second
+/// than one of them might alone.
+///
+/// # Errors
+/// The load leaves nothing, or nobody knows how much it sends.
+pub(super) fn left(asked: Asked, class: Class, load: Option<&Planned>) -> Result<Asked, Failure> {
+    let Some(Planned { plan, name }) = load else { return Ok(asked) };
+    left_beside(asked, class, rate(plan))
+        .map_err(|why| Failure::usage(format!("the load beside it, {name}: {why}")))
+}
+
+/// `rate`: of the load; `None` where it has none.
+fn left_beside(asked: Asked, class: Class, rate: Option<f64>) -> Result<Asked, String> {
+    let (usual, top) = (Bounds::usual(class).requests_max, Bounds::ceiling(class).requests_max);
+    let too_high = asked.requests_max.zip(top).is_some_and(|(asked, top)| asked > top);
+    let Some(bound) = asked.requests_max.or(top).filter(|_| !too_high) else { return Ok(asked) };
+    let named = match asked.requests_max {
+        Some(_) => format!("--requests-max {bound}/s"),
+        None => format!("the {bound} requests a second that {} servers get at most", class.id()),
+    };
+    let Some(rate) = rate else {
+        return Err(format!("it has no rate of its own, and could exceed {named}; give a rate"));
+    };
+    match bound.checked_sub(rate.ceil() as u64) {
+        None | Some(0) => Err(format!(
+            "{} leaves nothing of {named} to the cases; make it smaller",
+            show::rate(rate)
+        )),
+        Some(rest) => {
+            let own = asked.requests_max.or(usual).unwrap_or(rest);
+            Ok(Asked { requests_max: Some(own.min(rest)), ..asked })
+        }
+    }
+}
+
+/// Calls a second at most, as a mean where arrivals are random; `None` where the plan does not say.
+fn rate(plan: &Plan) -> Option<f64> {
+    match &plan.load {
+        Load::Open { arrivals, session: None, .. } if arrivals.at.is_none() => {
+            Some(arrivals.from.0.max(arrivals.to.0) * f64::from(arrivals.burst))
+        }
+        _ => None,
+    }
 }
 
 /// Starts the load that was asked for, and returns when it has gone on alone for a while.
 ///
 /// # Errors
-/// A plan that cannot be read or is not permitted; nobody there.
-pub(super) fn start(args: &TortureArgs, url: &Url) -> Result<Option<Running>, Failure> {
-    let Some((mut plan, name)) = planned(args, url)? else { return Ok(None) };
+/// Nobody there.
+pub(super) fn start(planned: Option<Planned>) -> Result<Option<Running>, Failure> {
+    let Some(Planned { mut plan, name }) = planned else { return Ok(None) };
     plan.stop.duration = Some(FOR_EVER);
     let shared = Arc::<Shared>::default();
     let theirs = shared.clone();
@@ -173,13 +225,9 @@ fn too_much(plan: &Plan, class: Class) -> Option<String> {
         return Some("no proof of permission covers a load; leave it out on public servers".into());
     }
     let most = Bounds::ceiling(class).requests_max?;
-    let Load::Open { arrivals, session, .. } = &plan.load else {
-        return Some(format!("a closed load has no bound; give a rate of at most {most}/s"));
+    let Some(rate) = rate(plan) else {
+        return Some(format!("it has no rate of its own; give a rate of at most {most}/s"));
     };
-    if arrivals.at.is_some() || session.is_some() {
-        return Some(format!("traces and sessions have no bound; give a rate of at most {most}/s"));
-    }
-    let rate = arrivals.from.0.max(arrivals.to.0) * f64::from(arrivals.burst);
     let above = rate > most as f64;
     let said = show::rate(rate);
     above.then(|| format!("{said} is above {most}/s, which {} servers get at most", class.id()))
@@ -272,6 +320,38 @@ impl Watcher for Spans {
         if result.skipped.is_none() {
             let (case, from) = (result.case.id.clone(), self.begun);
             self.over.push(Span { case, from, until: reactor::monotonic() });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_load_and_the_cases_together_keep_the_bound() {
+        let table = [
+            // asked for, class, rate of the load, left to the cases
+            (None, Class::Local, Some(500.0), Ok(None)),
+            (None, Class::Local, None, Ok(None)),
+            (Some(100), Class::Local, Some(20.5), Ok(Some(79))),
+            (Some(100), Class::Local, Some(99.0), Ok(Some(1))),
+            (Some(100), Class::Local, Some(100.0), Err("leaves nothing of --requests-max 100/s")),
+            (Some(100), Class::Local, Some(500.0), Err("leaves nothing")),
+            (Some(100), Class::Local, None, Err("no rate of its own")),
+            (None, Class::Private, Some(50.0), Ok(Some(100))),
+            (None, Class::Private, Some(1_950.0), Ok(Some(50))),
+            (None, Class::Private, Some(2_000.0), Err("the 2000 requests a second")),
+            // too high in itself: the bounds say so
+            (Some(3_000), Class::Private, Some(50.0), Ok(Some(3_000))),
+        ];
+        for (requests_max, class, rate, expected) in table {
+            let asked = Asked { requests_max, ..Asked::default() };
+            match (left_beside(asked, class, rate), expected) {
+                (Ok(left), Ok(expected)) => assert_eq!(left.requests_max, expected, "{rate:?}"),
+                (Err(why), Err(part)) => assert!(why.contains(part), "{why}"),
+                (got, _) => panic!("{requests_max:?} {class:?} {rate:?}: {got:?}"),
+            }
         }
     }
 }

@@ -180,7 +180,9 @@ pub(super) fn scene(args: &AgainArgs, kept: &[Kept]) -> Result<Scene, Failure> {
         }
     }
     let reached = target::reach(&run, &url)?;
-    let Permit { governor, outside, audit, alone } = permit::permit(&run, &url, &reached, &cases)?;
+    let asked = run.safety.asked();
+    let Permit { governor, outside, audit, alone } =
+        permit::permit(&run, &url, &reached, &cases, &asked)?;
     let seen = server::find(run.server.sut, &reached)?;
     let sockets = Sockets::new(target::tls_for(&run, &url)?, governor, outside)
         .map_err(|error| Failure::usage(format!("cannot wait for sockets: {error}")))?

@@ -29,6 +29,7 @@ use crate::exit::{Code, Failure};
 use crate::files;
 use crate::run::keeping::{Keeper, Keeping};
 use audit::Writer;
+use beside::Planned;
 use directory::Recorder;
 use permit::Permit;
 use progress::Progress;
@@ -98,17 +99,20 @@ fn run(
         waivers: Vec::new(),
         beside: None,
     };
+    let planned = beside::planned(args, url)?;
+    let asked = beside::left(args.safety.asked(), reached.class, planned.as_ref())?;
     if args.what.dry_run {
-        let cases = permit::dry_run(args, &report, &reached, &settings, &cases)?;
-        return print(&format!("{cases}{}", beside::dry_run(args, url)?));
+        let cases = permit::dry_run(args, &report, &reached, &settings, &cases, &asked)?;
+        let beside = planned.as_ref().map(Planned::in_words).unwrap_or_default();
+        return print(&format!("{cases}{beside}"));
     }
     let keeper = Keeper::open(args.outputs.store.store.as_ref())?;
     let Permit { governor, outside, audit, alone: _alone } =
-        permit::permit(args, url, &reached, &cases)?;
+        permit::permit(args, url, &reached, &cases, &asked)?;
     let mut sockets = Sockets::new(target::tls_for(args, url)?, governor, outside)
         .map_err(|error| Failure::usage(format!("cannot wait for sockets: {error}")))?
         .seeing(seen);
-    let load = beside::start(args, url)?;
+    let load = beside::start(planned)?;
     let mut recorder = outputs::recorder(&args.outputs, target, &cases, &report, sockets.now())?;
     let keeping = keeper.torture(&report, load.as_ref().map(|load| &load.plan))?;
     let mut progress = Progress::new(args.outputs.quiet, cases.len());

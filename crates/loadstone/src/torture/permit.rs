@@ -6,8 +6,9 @@ use super::key;
 use super::outside::{self, Watch};
 use super::sources::{Internet, Nowhere};
 use super::target::Reached;
-use crate::args::{TortureArgs, TortureSafety};
+use crate::args::{Disk, TortureArgs, TortureSafety};
 use crate::exit::Failure;
+use plan::FileSource;
 use report::torture::{DryRun, Report};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Map, Value, json};
@@ -19,7 +20,7 @@ use std::rc::Rc;
 use torture::case::Case;
 use torture::safety::permit::{self as rules, Grounds, Refusal};
 use torture::safety::proof::{Claim, FILE_PATH, Found, Sources, txt_name};
-use torture::safety::{self, Bounds, Class, Governor};
+use torture::safety::{self, Asked, Bounds, Class, Governor, Ranges};
 use torture::session::{Settings, Stop};
 use url::Url;
 
@@ -59,13 +60,14 @@ pub(super) fn permit(
     url: &Url,
     reached: &Reached,
     cases: &[Case],
+    asked: &Asked,
 ) -> Result<Permit, Failure> {
     let class = reached.class;
     // what is wrong with the options is said before anything is written
-    let asked = args.safety.asked();
-    let bounds = Bounds::choose(class, &asked, None).map_err(Failure::usage)?;
+    let ranges = ranges(&args.safety)?;
+    let bounds = Bounds::choose(class, asked, None).map_err(Failure::usage)?;
     if class != Class::Public {
-        check_asked_for(args, cases, &grounds(reached, &args.safety, None))?;
+        check_asked_for(args, cases, &grounds(reached, &args.safety, None, &ranges))?;
     }
     if args.safety.no_audit && class != Class::Local {
         return Err(Failure::usage(format!(
@@ -97,13 +99,13 @@ pub(super) fn permit(
     };
     let found = found.map_err(|refusal| refused(refusal, class, url, &claim))?;
     let proof = found.as_ref().map(|found| &found.proof);
-    let grounds = grounds(reached, &args.safety, proof);
+    let grounds = grounds(reached, &args.safety, proof, &ranges);
     if class == Class::Public {
         check_asked_for(args, cases, &grounds)?;
     }
-    let bounds = Bounds::choose(class, &asked, proof).map_err(Failure::usage)?;
+    let bounds = Bounds::choose(class, asked, proof).map_err(Failure::usage)?;
     let mut governor = Governor::new(bounds, reached.addresses.clone(), grounds.permits_writes());
-    if class == Class::Public && !args.safety.confirm {
+    if !grounds.permits_repeats(args.safety.confirm) {
         governor.forbid_repeats();
     }
     for case in cases {
@@ -129,10 +131,12 @@ pub(super) fn dry_run(
     reached: &Reached,
     settings: &Settings,
     cases: &[Case],
+    asked: &Asked,
 ) -> Result<String, Failure> {
     let class = reached.class;
-    let bounds = Bounds::choose(class, &args.safety.asked(), None).map_err(Failure::usage)?;
-    let grounds = grounds(reached, &args.safety, None);
+    let bounds = Bounds::choose(class, asked, None).map_err(Failure::usage)?;
+    let ranges = ranges(&args.safety)?;
+    let grounds = grounds(reached, &args.safety, None, &ranges);
     let skipped = |case: &Case| match class {
         // what the proof will say is not known yet
         Class::Public => None,
@@ -158,8 +162,19 @@ fn grounds<'a>(
     reached: &'a Reached,
     safety: &'a TortureSafety,
     proof: Option<&'a safety::Proof>,
+    ranges: &'a Ranges,
 ) -> Grounds<'a> {
-    Grounds { class: reached.class, addresses: &reached.hosts, own: &safety.own, proof }
+    let (class, addresses, own) = (reached.class, &reached.hosts, &safety.own);
+    Grounds { class, addresses, own, proof, ranges }
+}
+
+/// Machines of others, as `--front` names them.
+fn ranges(safety: &TortureSafety) -> Result<Ranges, Failure> {
+    let Some(path) = &safety.front else { return Ok(Ranges::default()) };
+    let bytes = Disk.read(&path.to_string_lossy()).map_err(Failure::usage)?;
+    let read = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned());
+    read.and_then(|text| Ranges::parse(&text))
+        .map_err(|why| Failure::usage(format!("{}: {why}", path.display())))
 }
 
 /// What is asked for by name must be permitted; of everything else, what is not permitted is skipped,
@@ -265,6 +280,7 @@ fn beginning(
         "addresses": reached.addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "class": reached.class.id(),
         "own": args.safety.own.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "front": args.safety.front.as_ref().map(|path| path.display().to_string()),
         "contact": args.safety.contact,
         "bounds": bounds,
         "seed": args.what.seed,

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// A run with a state folder of its own.
 fn torture(state: &Path, args: &[&str]) -> Command {
@@ -149,6 +149,52 @@ fn a_server_may_ask_us_to_stop() {
     assert!(ran.stdout.contains("the server asked us to stop"), "{ran:?}");
     let log = fs::read_to_string(log_of(state.path())).unwrap();
     assert!(log.contains("\"kind\":\"stop\"") && log.contains("\"why\":\"wish\""), "{log}");
+}
+
+#[test]
+fn what_has_lost_who_started_it_stops() {
+    let (tell, told) = std::sync::mpsc::channel();
+    let tell = std::sync::Mutex::new(tell);
+    // it never answers: only the stop ends the run
+    let server = Scripted::start(move |mut stream, _| {
+        let mut piece = [0; 4096];
+        while matches!(stream.read(&mut piece), Ok(1..)) {
+            tell.lock().unwrap().send(()).ok();
+        }
+    });
+    let state = tempfile::tempdir().unwrap();
+    let url = server.url("/");
+    // a shell that starts it and is gone as soon as its input ends
+    let script = format!("\"$0\" torture --only S-01 {url} & read line");
+    let mut command = behind(&["sh", "-c", &script]);
+    command.env("XDG_STATE_HOME", state.path());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    told.recv().unwrap();
+    drop(child.stdin.take());
+    let ran = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(said.contains("the process that started this one is gone"), "{ran:?}");
+    let log = fs::read_to_string(log_of(state.path())).unwrap();
+    assert!(log.contains("\"kind\":\"stop\"") && log.contains("\"why\":\"permission\""), "{log}");
+}
+
+#[test]
+fn machines_of_others_are_named_by_their_addresses() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("front.txt");
+    let name = file.to_str().unwrap();
+    fs::write(&file, "10.1.0.0/16 Example CDN # as published\n").unwrap();
+    let only = ["torture", "--dry-run", "--press", "--only", "S-01,W-10", "--own", "10.1.2.3"];
+    let said = run(&[&only[..], &["--front", name, "http://10.1.2.3/"]].concat());
+    let said = said.expect(&[0]).stdout;
+    assert!(said.contains("W-10   skipped: its address is Example CDN's"), "{said}");
+    assert!(!said.contains("S-01   skipped"), "{said}");
+    fs::write(&file, "\n10.1.2.3/16 Example CDN\n").unwrap();
+    let wrong = run(&[&only[..], &["--front", name, "http://10.1.2.3/"]].concat()).expect(&[2]);
+    assert!(wrong.stderr.contains("front.txt: line 2: \"10.1.2.3/16\" has bits"), "{wrong:?}");
+    let none = run(&["torture", "--dry-run", "--front", "/none", "http://10.1.2.3/"]).expect(&[2]);
+    assert!(none.stderr.contains("/none"), "{none:?}");
 }
 
 #[test]

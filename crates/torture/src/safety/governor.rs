@@ -13,6 +13,7 @@ use crate::replies::Answer;
 use crate::session::Stop;
 use crate::talk::{End, Move, Script, Talk};
 use conduit::Peer;
+use sample::FailureClass;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use units::Nanos;
@@ -87,6 +88,8 @@ pub struct Governor {
     /// A case has begun; from its first connection on its time counts.
     case_ends: CaseTime,
     lost_since: Option<Nanos>,
+    /// A polite request was answered.
+    answered: bool,
     stop: Option<Stop>,
     beacon: Option<Beacon>,
     /// Cases that are not permitted here, and why.
@@ -146,6 +149,7 @@ impl Governor {
             began: None,
             case_ends: CaseTime::None,
             lost_since: None,
+            answered: false,
             stop: None,
             beacon: None,
             barred: BTreeMap::new(),
@@ -377,8 +381,18 @@ impl Governor {
     /// whether it still answers.
     pub fn heard(&mut self, talk: &Talk) {
         talk.replies.answers.iter().for_each(|answer| self.told(answer));
+        let unreachable = match talk.end {
+            End::Unconnected(class) | End::Broken(class) => class == FailureClass::Unreachable,
+            _ => false,
+        };
+        // to go on would be to come back later, when nobody expects it
+        if unreachable && self.answered {
+            let why = "our own way to the server is lost: host or network unreachable".to_owned();
+            self.stop(Stop::Bound(why));
+        }
         if talk.replies.answers.iter().any(|answer| answer.complete) {
             self.lost_since = None;
+            self.answered = true;
         } else if !matches!(talk.end, End::Ours | End::Bounded) {
             self.lost_since.get_or_insert(talk.start + talk.over);
         }

@@ -1,7 +1,7 @@
 //! Whether a run may begin, which of its cases may be had, and whether it may go on.
 
 use super::proof::{self, Behind, Claim, Found, Group, RECHECK, Sources};
-use super::{Class, Proof};
+use super::{Class, Proof, Ranges};
 use crate::case::Case;
 use crate::session::Stop;
 use std::net::IpAddr;
@@ -71,6 +71,8 @@ pub struct Grounds<'a> {
     pub addresses: &'a [IpAddr],
     pub own: &'a [IpAddr],
     pub proof: Option<&'a Proof>,
+    /// Machines of others, by their addresses.
+    pub ranges: &'a Ranges,
 }
 
 /// Groups that private addresses are free for.
@@ -106,6 +108,10 @@ impl Grounds<'_> {
                     .to_owned())
             }
             Class::Private if FREE.contains(&group) => Ok(()),
+            Class::Private if self.provider().is_some() => {
+                let provider = self.provider().unwrap_or_default();
+                Err(format!("its address is {provider}'s by the ranges that were given"))
+            }
             Class::Private => match self.addresses.iter().find(|one| !self.own.contains(one)) {
                 None => Ok(()),
                 Some(other) => Err(format!(
@@ -114,6 +120,17 @@ impl Grounds<'_> {
             },
             Class::Public => self.proven(group),
         }
+    }
+
+    /// Whose machine the target's address is, as far as ranges tell.
+    pub fn provider(&self) -> Option<&str> {
+        self.addresses.iter().find_map(|address| self.ranges.provider(*address))
+    }
+
+    /// Whether pressure that had an effect may be tried once more: on public servers, only where the
+    /// user says so.
+    pub fn permits_repeats(&self, confirmed: bool) -> bool {
+        self.class != Class::Public || confirmed
     }
 
     /// Whether a case may be had only where nobody else's machines stand in front.
@@ -128,11 +145,33 @@ impl Grounds<'_> {
         if !proof.permits(group) {
             return Err(format!("the proof does not name the group {}", group.id()));
         }
+        if FREE.contains(&group) {
+            return Ok(());
+        }
+        let named = match &proof.behind {
+            Behind::None => None,
+            Behind::Provider { name, .. } => Some(name.as_str()),
+        };
+        match (self.provider(), named) {
+            (Some(provider), None) => {
+                return Err(format!(
+                    "its address is {provider}'s by the ranges that were given, and the proof says \
+                     \"behind: none\""
+                ));
+            }
+            (Some(provider), Some(named)) if !provider.eq_ignore_ascii_case(named) => {
+                return Err(format!(
+                    "its address is {provider}'s by the ranges that were given, and the proof names \
+                     {named}"
+                ));
+            }
+            _ => {}
+        }
         match proof.lacks_permission_of() {
-            Some(provider) if !FREE.contains(&group) => Err(format!(
+            Some(provider) => Err(format!(
                 "the machines in front are {provider}'s, whose permission the proof does not name"
             )),
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 }
@@ -273,9 +312,12 @@ mod tests {
     #[test]
     fn what_may_be_had_where() {
         let addresses: Vec<IpAddr> = vec!["10.0.0.5".parse().unwrap()];
-        let of = |class, own: &[IpAddr], proof: Option<&Proof>| {
-            permitted(&Grounds { class, addresses: &addresses, own, proof })
+        let none = Ranges::default();
+        let given = Ranges::parse("10.0.0.0/24 Someone").unwrap();
+        let with = |class, own: &[IpAddr], proof: Option<&Proof>, ranges: &Ranges| {
+            permitted(&Grounds { class, addresses: &addresses, own, proof, ranges })
         };
+        let of = |class, own: &[IpAddr], proof: Option<&Proof>| with(class, own, proof, &none);
         assert_eq!(of(Class::Local, &[], None), "FSLWCTR");
         assert_eq!(of(Class::Private, &[], None), "FSL");
         assert_eq!(of(Class::Private, &["10.0.0.6".parse().unwrap()], None), "FSL");
@@ -288,6 +330,32 @@ mod tests {
         assert_eq!(of(Class::Public, &[], Some(&proof(all, "Someone"))), "FSL");
         assert_eq!(of(Class::Public, &[], Some(&proof(all, "Someone, permission 7"))), "FSLWCTR");
         assert_eq!(of(Class::Never, &addresses, Some(&proof(all, "none"))), "");
+        // a provider's address, as the user's list has it
+        assert_eq!(with(Class::Local, &[], None, &given), "FSLWCTR");
+        assert_eq!(with(Class::Private, &addresses, None, &given), "FSL");
+        for (behind, letters) in [
+            ("none", "FSL"),
+            ("Someone", "FSL"),
+            ("Another, permission 7", "FSL"),
+            ("someone, permission 7", "FSLWCTR"),
+        ] {
+            let proof = proof(all, behind);
+            assert_eq!(with(Class::Public, &[], Some(&proof), &given), letters, "{behind}");
+        }
+    }
+
+    #[test]
+    fn what_had_an_effect_on_a_public_server_is_repeated_on_demand_only() {
+        for (class, confirmed, repeats) in [
+            (Class::Local, false, true),
+            (Class::Private, false, true),
+            (Class::Public, false, false),
+            (Class::Public, true, true),
+        ] {
+            let ranges = &Ranges::default();
+            let grounds = Grounds { class, addresses: &[], own: &[], proof: None, ranges };
+            assert_eq!(grounds.permits_repeats(confirmed), repeats, "{class:?} {confirmed}");
+        }
     }
 
     #[test]
@@ -296,7 +364,9 @@ mod tests {
         let case = case.as_mut().unwrap();
         case.exchanges[0].methods = vec!["PUT".into()];
         let of = |class, proof: Option<&Proof>| {
-            Grounds { class, addresses: &[], own: &[], proof }.permits(case).is_ok()
+            Grounds { class, addresses: &[], own: &[], proof, ranges: &Ranges::default() }
+                .permits(case)
+                .is_ok()
         };
         let proof = |groups| Proof::parse(text(groups, "none").as_bytes()).unwrap();
         assert!(of(Class::Local, None));

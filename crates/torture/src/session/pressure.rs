@@ -172,6 +172,12 @@ impl Runner<'_> {
         bound.map_or(most, |bound| most.min(left(bound))).max(1)
     }
 
+    /// Requests that may begin at the same instant, so many at most.
+    pub(crate) fn requests_max(&mut self, most: u64) -> u64 {
+        let bound = self.world.governor().bounds().and_then(|bounds| bounds.requests_max);
+        bound.map_or(most, |bound| most.min(bound.saturating_sub(BEACONS))).max(1)
+    }
+
     /// Whether pressure that had an effect may be tried once more.
     pub(crate) fn may_repeat(&mut self) -> bool {
         self.world.governor().may_repeat()
@@ -187,6 +193,8 @@ impl Runner<'_> {
 /// Connections, and new ones a second, that are left for probes: twice what the governor keeps.
 const PROBES_OPEN: u64 = 8;
 const PROBES_OPENED: u64 = 20;
+/// Requests a second that are left for those which name a case to the server's log.
+const BEACONS: u64 = 4;
 const ROUNDS_MAX: Nanos = Nanos::from_secs(120);
 
 /// How long polite clients were denied while armed: from the first lost probe until one was answered

@@ -149,3 +149,22 @@ fn machines_of_others_in_front_bar_what_presses() {
     assert!(one.barred("W-01").unwrap().starts_with("Cloudflare answers in front"));
     assert_eq!(one.barred("F-01"), None);
 }
+
+#[test]
+fn a_run_whose_way_to_the_server_is_lost_stops() {
+    let right = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let refused = talk("", End::Unconnected(FailureClass::Refused), ms(1));
+    for end in [End::Unconnected, End::Broken].map(|end| end(FailureClass::Unreachable)) {
+        let mut one = governor(Bounds::usual(Class::Private));
+        // nobody was ever reached: that is said in another place
+        one.heard(&talk("", end, ms(1)));
+        assert_eq!(one.stopped(), None);
+        one.heard(&talk(right, End::Open, ms(2)));
+        one.heard(&refused);
+        assert_eq!(one.stopped(), None, "it is there, and refuses");
+        one.heard(&talk("", end, ms(3)));
+        assert_eq!(one.stopped().map(Stop::id), Some("bound"));
+        assert!(one.stopped().unwrap().why().contains("our own way to the server is lost"));
+        assert_eq!(one.admit(ms(4), &peer(), true), Admission::Never);
+    }
+}

@@ -22,6 +22,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     }
     let count = runner.connections_max(family.count("connections"));
     let at_once = runner.opens_max(count);
+    let at_once = runner.requests_max(at_once);
     let round = burst(runner, case, (count, at_once), Nanos::ZERO);
     if round.outcome == Outcome::Inconclusive {
         result.outcome = Outcome::Inconclusive;
@@ -120,7 +121,9 @@ fn burst(
         steps.insert(0, Move::Pause(silence));
     }
     let script = runner.bare(steps, DEADLINE + silence);
-    let at = |index: u64| WAVE * (index / at_once.max(1));
+    // between two probes, which would take places of their own
+    let first = Nanos(runner.probing.every.0 / 4);
+    let at = |index: u64| first + WAVE * (index / at_once.max(1));
     let scripts: Vec<(Nanos, Script)> =
         (0..count).map(|index| (at(index), script.clone())).collect();
     let plan = Plan {

@@ -1,0 +1,160 @@
+//! Addresses of machines that stand in front of servers and are not their owners': a content
+//! network's, a host's. The user gives them; what a provider publishes about itself can be pasted.
+//!
+//! A line each: `203.0.113.0/24 Example CDN`. Empty lines, and what follows a `#`, are passed over.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Ranges of a list at most, and bytes of a provider's name.
+pub const RANGES_MAX: usize = 20_000;
+const NAME_MAX: usize = 120;
+
+/// Who stands at which addresses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ranges {
+    all: Vec<(Range, String)>,
+}
+
+/// Addresses that begin with the same bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Range {
+    first: IpAddr,
+    bits: u8,
+}
+
+impl Ranges {
+    /// # Errors
+    /// What is wrong, with the line, counted from one.
+    pub fn parse(text: &str) -> Result<Ranges, String> {
+        let mut all = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            let said = line.split('#').next().unwrap_or_default().trim();
+            if said.is_empty() {
+                continue;
+            }
+            if all.len() == RANGES_MAX {
+                return Err(format!("more than {RANGES_MAX} ranges"));
+            }
+            all.push(entry(said).map_err(|why| format!("line {}: {why}", index + 1))?);
+        }
+        Ok(Ranges { all })
+    }
+
+    /// Who stands at an address, whatever form it comes in; the first line that fits decides.
+    pub fn provider(&self, address: IpAddr) -> Option<&str> {
+        let plain = unmapped(address);
+        let found = self.all.iter().find(|(range, _)| range.holds(plain));
+        found.map(|(_, name)| name.as_str())
+    }
+}
+
+impl Range {
+    fn holds(self, address: IpAddr) -> bool {
+        match (self.first, address) {
+            (IpAddr::V4(first), IpAddr::V4(address)) => {
+                let apart = u32::from(first) ^ u32::from(address);
+                apart.checked_shr(32 - u32::from(self.bits)).unwrap_or(0) == 0
+            }
+            (IpAddr::V6(first), IpAddr::V6(address)) => {
+                let apart = u128::from(first) ^ u128::from(address);
+                apart.checked_shr(128 - u32::from(self.bits)).unwrap_or(0) == 0
+            }
+            _ => false,
+        }
+    }
+}
+
+/// An IPv4 address in IPv6's clothes is the IPv4 address (RFC 4291 section 2.5.5.2).
+fn unmapped(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V6(inner) => inner.to_ipv4_mapped().map_or(address, IpAddr::V4),
+        IpAddr::V4(_) => address,
+    }
+}
+
+fn entry(line: &str) -> Result<(Range, String), String> {
+    let (range, name) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let name = name.trim();
+    let printable = name.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+    if name.is_empty() || name.len() > NAME_MAX || !printable {
+        return Err(format!(
+            "whose addresses? write {} and a name of printable ASCII, {NAME_MAX} bytes at most",
+            units::quoted(range)
+        ));
+    }
+    let wrong = || {
+        let said = units::quoted(range);
+        format!("{said} is no range of addresses: write one like 203.0.113.0/24 or 2001:db8::/32")
+    };
+    let (first, bits) = range.split_once('/').ok_or_else(wrong)?;
+    let first: IpAddr = first.parse().map_err(|_| wrong())?;
+    let most = if first.is_ipv4() { 32 } else { 128 };
+    let bits = bits.parse::<u8>().ok().filter(|bits| *bits <= most).ok_or_else(wrong)?;
+    let found = Range { first, bits };
+    if !found.is_whole() {
+        return Err(format!("{} has bits behind its first {bits}", units::quoted(range)));
+    }
+    Ok((found, name.to_owned()))
+}
+
+impl Range {
+    /// Nothing is set behind its bits: otherwise a digit is wrong somewhere.
+    fn is_whole(self) -> bool {
+        match self.first {
+            IpAddr::V4(first) => {
+                let behind = u32::MAX.checked_shr(u32::from(self.bits)).unwrap_or(0);
+                Ipv4Addr::from(u32::from(first) & behind).is_unspecified()
+            }
+            IpAddr::V6(first) => {
+                let behind = u128::MAX.checked_shr(u32::from(self.bits)).unwrap_or(0);
+                Ipv6Addr::from(u128::from(first) & behind).is_unspecified()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_lie_in_ranges() {
+        let text = "# as published\n203.0.113.0/24 Example CDN\n203.0.113.9/32  Nobody # later\n\n\
+                    2001:db8::/32 Example CDN\n10.0.0.0/8 a host\n198.51.100.0/31 two\n";
+        let ranges = Ranges::parse(text).unwrap();
+        for (address, provider) in [
+            ("203.0.113.0", Some("Example CDN")),
+            ("203.0.113.9", Some("Example CDN")),
+            ("203.0.114.0", None),
+            ("::ffff:203.0.113.9", Some("Example CDN")),
+            ("10.255.0.1", Some("a host")),
+            ("198.51.100.1", Some("two")),
+            ("198.51.100.2", None),
+            ("2001:db8:1::1", Some("Example CDN")),
+            ("2001:db9::", None),
+        ] {
+            assert_eq!(ranges.provider(address.parse().unwrap()), provider, "{address}");
+        }
+        let all = Ranges::parse("0.0.0.0/0 everybody\n::/0 everybody").unwrap();
+        assert_eq!(all.provider("8.8.8.8".parse().unwrap()), Some("everybody"));
+        assert_eq!(all.provider("2000::1".parse().unwrap()), Some("everybody"));
+        assert_eq!(Ranges::default().provider("8.8.8.8".parse().unwrap()), None);
+    }
+
+    #[test]
+    fn what_is_no_range_is_named_with_its_line() {
+        for (text, said) in [
+            ("1.2.3.4/24 x", "line 1: \"1.2.3.4/24\" has bits behind its first 24"),
+            ("\n1.2.3.0/33 x", "line 2: \"1.2.3.0/33\" is no range"),
+            ("1.2.3.0 x", "is no range of addresses"),
+            ("::/129 x", "is no range of addresses"),
+            ("1.2.3.0/24", "whose addresses?"),
+            ("1.2.3.0/24 \u{7}", "whose addresses?"),
+        ] {
+            let why = Ranges::parse(text).unwrap_err();
+            assert!(why.contains(said), "{why}");
+        }
+        let long = "1.2.3.0/24 x\n".repeat(RANGES_MAX + 1);
+        assert!(Ranges::parse(&long).unwrap_err().contains("more than 20000"));
+    }
+}
