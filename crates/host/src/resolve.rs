@@ -50,8 +50,8 @@ impl fmt::Display for ResolveError {
         match self {
             ResolveError::NotFound { host, why } => write!(
                 f,
-                "the name {} has no address: {why}; check its spelling, or give the address with \
-                 --resolve",
+                "the name {} has no address: {why}; check its spelling, or give an address in its \
+                 place",
                 quoted(host)
             ),
             ResolveError::OtherFamily { host, family, found } => write!(
@@ -62,8 +62,8 @@ impl fmt::Display for ResolveError {
             ),
             ResolveError::TimedOut { host, after } => write!(
                 f,
-                "no answer within {} about the name {}: is the name server reachable? The address \
-                 can be given with --resolve",
+                "no answer within {} about the name {}: is the name server reachable? An address \
+                 can stand in its place",
                 units::show::duration(*after),
                 quoted(host)
             ),

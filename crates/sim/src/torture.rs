@@ -27,9 +27,11 @@ pub fn target() -> Target {
             host: "127.0.0.1".into(),
             post: range::POST.into(),
             marker: String::new(),
+            fields: String::new(),
         },
         takes_bodies: true,
         fields: String::new(),
+        secrets: Vec::new(),
     }
 }
 

@@ -268,9 +268,11 @@ fn target() -> Target {
             host: "www.example.org".into(),
             post: range::POST.into(),
             marker: String::new(),
+            fields: String::new(),
         },
         takes_bodies: true,
         fields: "User-Agent: loadstone-torture/0 (run 7)\r\n".into(),
+        secrets: Vec::new(),
     }
 }
 

@@ -180,9 +180,11 @@ fn governed(server: impl Server + 'static, ids: &[&str], governor: Governor) -> 
             host: "a".into(),
             post: String::new(),
             marker: String::new(),
+            fields: String::new(),
         },
         takes_bodies: false,
         fields: String::new(),
+        secrets: Vec::new(),
     };
     let settings = Settings {
         seed: 1,

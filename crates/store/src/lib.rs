@@ -32,7 +32,7 @@ pub use error::StoreError;
 pub use error::StoreError as OpenError;
 pub use list::{Entry, Filter, Progress, Tortured};
 pub use load::Stored;
-pub use mask::masked_command;
+pub use mask::{masked_command, masked_words};
 pub use open::Store;
 pub use place::{DEFAULT_FILE, Place};
 pub use recording::{Kept, Recording, Seconds};

@@ -11,6 +11,11 @@ const LENGTH_MIN: usize = 3;
 /// A command line, quoted as a shell takes it. Logins in URLs, `--user`, `--bearer`, `--proxy` and
 /// headers that carry logins are masked, and whatever else has a secret of the plans in it.
 pub fn masked_command(args: &[String], plans: &[&Plan]) -> String {
+    masked_words(args, plans).iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// The words of such a command line, each by itself.
+pub fn masked_words(args: &[String], plans: &[&Plan]) -> Vec<String> {
     let secrets: Vec<String> = plans.iter().flat_map(|plan| secrets(plan)).collect();
     let mut before = "";
     let mut words = Vec::new();
@@ -22,10 +27,10 @@ pub fn masked_command(args: &[String], plans: &[&Plan]) -> String {
         for secret in secrets.iter().filter(|secret| secret.len() >= LENGTH_MIN) {
             word = word.replace(secret.as_str(), MASK);
         }
-        words.push(quoted(&word));
+        words.push(word);
         before = arg;
     }
-    words.join(" ")
+    words
 }
 
 /// Whatever in a plan is masked when the plan is shown.

@@ -105,6 +105,8 @@ pub struct Target {
     pub takes_bodies: bool,
     /// Field lines of ours, each with its line end: User-Agent and the user's own.
     pub fields: String,
+    /// Values of the user's fields that nobody may read in a result.
+    pub secrets: Vec<String>,
 }
 
 /// What the runner needs of the world.
@@ -309,7 +311,8 @@ impl Runner<'_> {
                 return;
             }
             self.watcher.begin(case);
-            let done = self.case(case, has);
+            let mut done = self.case(case, has);
+            done.mask(&self.target.secrets);
             self.watcher.case(&done);
             let lost = matches!(done.recovery, Some(None));
             let id = done.case.id.clone();
@@ -655,7 +658,7 @@ fn gave_no_sign(talk: &Talk) -> bool {
 /// What to do where the probed page gives this.
 fn way_out(status: u16) -> &'static str {
     match status {
-        401 | 403 | 407 => "name a page that anybody may read, or leave out what stands before it",
+        401 | 403 | 407 => "name a page that anybody may read, or give the login with -H",
         429 | 503 => "it has too much to do, or sheds us: try again when it is at rest",
         500.. => "mend the page, or name another",
         _ => "name a page that is there",

@@ -26,6 +26,9 @@ pub struct Values {
     pub post: String,
     /// Tells one request from the others.
     pub marker: String,
+    /// The user's own field lines, each with its line end: what a server asks of every request. They go
+    /// behind the line of Host.
+    pub fields: String,
 }
 
 /// The bytes that `text` stands for.
@@ -56,7 +59,28 @@ pub fn bytes(text: &str, values: &Values) -> Result<Vec<u8>, String> {
         }
     }
     out.extend_from_slice(rest.as_bytes());
-    Ok(out)
+    Ok(if values.fields.is_empty() { out } else { with_fields(&out, values.fields.as_bytes()) })
+}
+
+/// The same bytes with these field lines in each head, behind its first line of Host. Behind a head
+/// that declares a body nothing is touched: it may be that body.
+fn with_fields(bytes: &[u8], fields: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len() + fields.len());
+    let (mut has_them, mut declares_body) = (false, false);
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        out.extend_from_slice(line);
+        let begins = |name: &[u8]| {
+            line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+        };
+        declares_body |= begins(b"Content-Length") || begins(b"Transfer-Encoding");
+        if line == b"\r\n" {
+            has_them = declares_body;
+        } else if begins(b"Host: ") && line.ends_with(b"\r\n") && !has_them {
+            out.extend_from_slice(fields);
+            has_them = true;
+        }
+    }
+    out
 }
 
 /// Equal bytes in a row that are written as `{repeat …}`.
@@ -170,6 +194,7 @@ mod tests {
             host: "h:1".into(),
             post: "/post".into(),
             marker: "m7".into(),
+            fields: String::new(),
         };
         match bytes(text, &values) {
             Ok(bytes) => bytes.escape_ascii().to_string(),
@@ -193,6 +218,31 @@ mod tests {
         ];
         for (text, expected) in table {
             assert_eq!(made(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_users_fields_go_into_each_head_once() {
+        let values = Values { host: "h".into(), fields: "A: b\r\n".into(), ..Values::default() };
+        let table = [
+            (r"G\r\nHost: {host}\r\n\r\n", "G\r\nHost: h\r\nA: b\r\n\r\n"),
+            (r"Host: {host}\r\nHost: {host}\r\n\r\n", "Host: h\r\nA: b\r\nHost: h\r\n\r\n"),
+            (
+                r"Host: {host}\r\n\r\nHost: {host}\r\n\r\n",
+                "Host: h\r\nA: b\r\n\r\nHost: h\r\nA: b\r\n\r\n",
+            ),
+            (r"Host: b\r\n\r\n", "Host: b\r\nA: b\r\n\r\n"),
+            (
+                r"Host: h\r\nContent-Length: 11\r\n\r\nHost: h\r\n\r\n",
+                "Host: h\r\nA: b\r\nContent-Length: 11\r\n\r\nHost: h\r\n\r\n",
+            ),
+            (r"Host: {host}\n\n", "Host: h\n\n"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(
+                bytes(text, &values).unwrap().escape_ascii().to_string(),
+                expected.as_bytes().escape_ascii().to_string()
+            );
         }
     }
 

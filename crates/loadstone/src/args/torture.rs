@@ -140,6 +140,7 @@ pub(crate) fn beside_plan(
                 queue_max: None,
             };
             plan.seed = args.what.seed;
+            plan.request.headers.extend(args.safety.headers.iter().cloned());
             plan.tls.insecure = args.what.insecure;
             plan.timeouts.connect = BESIDE_PATIENCE;
             plan.timeouts.call = BESIDE_PATIENCE;

@@ -26,6 +26,16 @@ pub(crate) struct TortureSafety {
     /// Words to stand behind the name in User-Agent
     #[arg(long, value_name = "TEXT", value_parser = words)]
     pub(crate) agent_suffix: Option<String>,
+    /// A field 'Name: value' of every request that has a Host, such as a login; may be given several
+    /// times. Values of logins are *** in results, and as they are in the folder of --out
+    #[arg(
+        short = 'H',
+        long = "header",
+        value_name = "HEADER",
+        value_parser = own_field,
+        help_heading = "What is tested"
+    )]
+    pub(crate) headers: Vec<(String, String)>,
     /// Connections open at once
     #[arg(long, value_name = "N", value_parser = parse::count::<u64>)]
     pub(crate) connections_max: Option<u64>,
@@ -53,6 +63,24 @@ pub(crate) struct TortureSafety {
     /// Write nothing into the audit log; for targets on this machine only
     #[arg(long)]
     pub(crate) no_audit: bool,
+}
+
+/// Fields that cases write themselves, or that say who we are.
+const FIELDS_OF_OURS: [&str; 7] =
+    ["host", "connection", "user-agent", "from", "expect", "range", "upgrade"];
+/// The user's fields come to so many bytes at most: the limits that are searched for lie above.
+const FIELD_MAX: usize = 1_024;
+
+fn own_field(text: &str) -> Result<(String, String), String> {
+    let (name, value) = plan::rules::parse_header(text).map_err(|error| error.to_string())?;
+    if FIELDS_OF_OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {
+        let way = "--contact and --agent-suffix add to what is said of us";
+        return Err(format!("{name} is written by the cases: leave it out; {way}"));
+    }
+    match name.len() + value.len() {
+        length if length > FIELD_MAX => Err(format!("it is longer than {FIELD_MAX} bytes")),
+        _ => Ok((name, value)),
+    }
 }
 
 impl TortureSafety {

@@ -160,7 +160,8 @@ fn cut(text: &str) -> String {
 pub(super) fn words() -> Vec<String> {
     const ALL_MAX: usize = 12_000;
     let mut left = ALL_MAX;
-    let all = std::env::args().map(|word| cut(&word));
+    let words: Vec<String> = std::env::args().collect();
+    let all = store::masked_words(&words, &[]).into_iter().map(|word| cut(&word));
     all.take_while(|word| {
         let fits = word.len() <= left;
         left = left.saturating_sub(word.len());

@@ -58,9 +58,11 @@ pub(super) fn reach(args: &TortureArgs, url: &Url) -> Result<Reached, Failure> {
             host: named,
             post: args.what.post.clone().unwrap_or_default(),
             marker: String::new(),
+            fields: own_fields(args),
         },
         takes_bodies: args.what.post.is_some(),
         fields: fields(args, &run),
+        secrets: secrets(args),
     };
     Ok(Reached { target, hosts, addresses: found, class, run })
 }
@@ -77,7 +79,19 @@ fn fields(args: &TortureArgs, run: &str) -> String {
     if let Some(contact) = &args.safety.contact {
         fields.push_str(&format!("From: {contact}\r\n"));
     }
-    fields
+    fields + &own_fields(args)
+}
+
+/// What the user wants in every request.
+fn own_fields(args: &TortureArgs) -> String {
+    args.safety.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect()
+}
+
+/// Values of the user's fields that are logins.
+fn secrets(args: &TortureArgs) -> Vec<String> {
+    let fields = args.safety.headers.iter();
+    let secret = fields.filter(|(name, value)| plan::is_secret_header(name) && !value.is_empty());
+    secret.map(|(_, value)| value.clone()).collect()
 }
 
 /// Tells this run from others, in logs of both sides.

@@ -47,6 +47,31 @@ fn the_built_in_site_stands_it_all() {
     assert!(outcomes(&document).len() > 50, "every case is there");
 }
 
+/// A page behind a login, with a field of the user's in every request.
+#[test]
+fn fields_of_the_users_open_a_page_and_no_result_has_the_login() {
+    let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());
+    let (url, only) = (site.url("/auth"), ["torture", "--quick", "--only", "F-01,S-02,S-08,S-43"]);
+    run(&[&only[..], &[&url]].concat()).expect(&[3]);
+    let login = "Authorization: Basic ZnJlZDpmbGludHN0b25l";
+    let html = folder.path().join("t.html");
+    let more = ["-H", login, "--json", "-", "--html", html.to_str().unwrap(), &url];
+    let ran = run(&[&only[..], &more].concat()).expect(&[0]);
+    let outcomes = outcomes(&ran.json());
+    assert!(outcomes.iter().all(|(_, outcome)| outcome == "pass"), "{outcomes:?}");
+    for result in [&ran.stdout, &std::fs::read_to_string(&html).unwrap()] {
+        assert!(!result.contains("ZnJlZDpmbGludHN0b25l"), "{result}");
+    }
+    for (field, why) in [
+        ("Host: a", "is written by the cases"),
+        ("Content-Length: 3", "follows from the body"),
+        ("no colon", "it has no colon"),
+    ] {
+        let ran = run(&["torture", "-H", field, &url]).expect(&[2]);
+        assert!(ran.stderr.contains(why), "{}", ran.stderr);
+    }
+}
+
 #[test]
 fn a_server_that_fails_is_found_with_bytes_to_send_again() {
     // two defects: the other is that it serves whatever has a line

@@ -78,6 +78,7 @@ fn cases_are_listed_and_explained() {
         values: Values { path: "/".into(), ..Values::default() },
         takes_bodies: false,
         fields: String::new(),
+        secrets: Vec::new(),
     };
     let settings =
         Settings { seed: 1, executions_max: 50, baseline: Nanos::SECOND, ..Settings::default() };

@@ -3,7 +3,7 @@ use crate::case::Fuzz;
 use crate::catalogue;
 
 fn values() -> Values {
-    Values { path: "/p".into(), host: "h".into(), post: "/post".into(), marker: String::new() }
+    Values { path: "/p".into(), host: "h".into(), post: "/post".into(), ..Values::default() }
 }
 
 fn bytes(seed: u64, fuzz: &Fuzz, index: u64) -> Vec<u8> {

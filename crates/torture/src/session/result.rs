@@ -51,7 +51,40 @@ pub struct CaseResult {
     pub server: Option<Meanwhile>,
 }
 
+/// Stands where a secret was.
+const MASK: &[u8] = b"***";
+
+/// The bytes with [`MASK`] in the place of each secret.
+fn masked(bytes: &[u8], secrets: &[String]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some((first, after)) = rest.split_first() {
+        match secrets.iter().find(|secret| rest.starts_with(secret.as_bytes())) {
+            Some(secret) => {
+                out.extend_from_slice(MASK);
+                rest = &rest[secret.len()..];
+            }
+            None => {
+                out.push(*first);
+                rest = after;
+            }
+        }
+    }
+    out
+}
+
 impl CaseResult {
+    /// Takes the secrets out of what was sent and of what came back; none of them is empty.
+    pub(super) fn mask(&mut self, secrets: &[String]) {
+        if secrets.is_empty() {
+            return;
+        }
+        for exchange in &mut self.exchanges {
+            exchange.sent = masked(&exchange.sent, secrets);
+            exchange.received = masked(&exchange.received, secrets);
+        }
+    }
+
     /// Nothing has come of it yet.
     pub fn of(case: &Case) -> CaseResult {
         CaseResult {
