@@ -147,13 +147,60 @@ fn a_newer_rule_judges_anew_and_a_failure_keeps_its_own() {
     }
     let wires = root.join("wire");
     for name in names(&wires) {
-        change(&wires.join(name), "outcome fail", "outcome pass");
+        change(&wires.join(&name), "outcome fail", "outcome pass");
+        change(&wires.join(&name), "case S-02 1", "case S-02 7");
+        change(&wires.join(&name), "loadstone 0", "loadstone 9");
     }
     let judged = run(&["torture", "judge", root.to_str().unwrap()]).expect(&[1]);
-    assert!(
-        judged.stdout.contains("S-02 equal") && judged.stdout.contains("pass → fail"),
-        "{judged:?}"
-    );
+    let said = judged.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "S-02 equal pass → fail",
+        "(version 7 → 1 of the case)",
+        "S-02 was version 7 and is 1 in this program: judged by version 1",
+        "kept by loadstone 9",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
+fn what_became_of_failures_is_json_too() {
+    let server = Scripted::failing_on_nul();
+    let (_parent, root) = recorded(&server, "S-02");
+    let root = root.to_str().unwrap();
+    let replay = run(&["torture", "replay", root, "--json", "-"]).expect(&[1]).json();
+    assert_eq!(text(&replay, "/schema"), "loadstone.torture-replay/1");
+    assert_eq!(text(&replay, "/failures/0/verdict"), "failing");
+    assert_eq!(replay["failures"][0]["case_version"], 1);
+    let judge = run(&["torture", "judge", root, "--json", "-"]).expect(&[1]).json();
+    assert_eq!(text(&judge, "/schema"), "loadstone.torture-judge/1");
+    assert_eq!((&judge["otherwise"], text(&judge, "/conversations/0/now")), (&0.into(), "fail"));
+    for (name, document) in [("replay", &replay), ("judge", &judge)] {
+        let file = format!("../../docs/schema/torture-{name}.schema.json");
+        let schema = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+        let schema: Value = serde_json::from_str(&schema).unwrap();
+        let checked = jsonschema::validator_for(&schema).unwrap();
+        assert!(checked.is_valid(document), "{document:#}");
+    }
+    let both = run(&["torture", "replay", root, "--json", "/nowhere/x.json"]).expect(&[5]);
+    assert!(both.stderr.contains("/nowhere") && both.stdout.is_empty(), "{both:?}");
+}
+
+#[test]
+fn a_transcript_of_another_format_is_refused_with_the_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    fs::write(folder.path().join("wire.lsw"), "loadstone.wire/2\nloadstone 9.0.0\n").unwrap();
+    for command in ["replay", "judge", "shrink"] {
+        let said = run(&["torture", command, path]).expect(&[2]).stderr;
+        let part = "not loadstone.wire/1: another version of loadstone kept it";
+        assert!(said.contains("wire.lsw: line 1 is") && said.contains(part), "{command}: {said}");
+    }
+    let json = folder.path().join("a.json");
+    fs::write(&json, "{\"schema\": \"loadstone.torture/2\"}").unwrap();
+    let json = json.to_str().unwrap();
+    let said = run(&["torture", "diff", json, json]).expect(&[2]).stderr;
+    assert!(said.contains("is \"loadstone.torture/2\", not loadstone.torture/1"), "{said}");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod beside;
 mod emitted;
 mod evidence;
+mod full;
 mod safety;
 #[path = "../support/mod.rs"]
 mod support;

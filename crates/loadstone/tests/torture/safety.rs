@@ -254,20 +254,17 @@ fn in_public(folder: &Path, script: &str) -> String {
     format!("{}{}", ran.stdout, ran.stderr)
 }
 
-/// Only root makes networks; where CI is set it must be.
-fn networks_are_to_be_had() -> bool {
-    let made = Command::new("unshare").args(["--net", "true"]).status();
+/// Only root makes namespaces of this kind (`--net`, `--mount`); where CI is set it must be.
+pub(crate) fn namespaces_are_to_be_had(kind: &str) -> bool {
+    let made = Command::new("unshare").args([kind, "true"]).status();
     let can = made.is_ok_and(|status| status.success());
-    assert!(
-        can || std::env::var_os("CI").is_none(),
-        "public targets are not tested: it needs root"
-    );
+    assert!(can || std::env::var_os("CI").is_none(), "not tested: unshare {kind} needs root");
     can
 }
 
 #[test]
 fn a_public_server_has_to_publish_a_proof() {
-    if !networks_are_to_be_had() {
+    if !namespaces_are_to_be_had("--net") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

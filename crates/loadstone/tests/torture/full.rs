@@ -1,0 +1,66 @@
+//! A disk that is full: said once, with exit code 5, and nothing on it is a half.
+
+use super::safety::namespaces_are_to_be_had;
+use super::support::{Scripted, behind, finish};
+
+/// What a script says that has a small disk of its own as `/mnt`, with the program as $0; `fill` is
+/// what lies on the disk already.
+fn on_a_small_disk(fill: &str, script: &str) -> String {
+    let script = format!(
+        "mount -t tmpfs -o size=128k tmpfs /mnt && head -c {fill} /dev/zero > /mnt/fill && {script}"
+    );
+    let mut command = behind(&["unshare", "--mount", "sh", "-c", &script]);
+    command.env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin");
+    let ran = finish(command, b"").expect(&[0]);
+    format!("{}{}", ran.stdout, ran.stderr)
+}
+
+#[test]
+fn transcripts_that_no_longer_fit_end_the_evidence_and_not_the_run() {
+    if !namespaces_are_to_be_had("--mount") {
+        return;
+    }
+    let server = Scripted::failing_on_nul();
+    let torture = "$0 torture --no-audit --no-shrink --quick --only F-01,F-09,S-08 -q";
+    let said = on_a_small_disk(
+        "16k",
+        &format!(
+            "{torture} --out /mnt {}; echo exit $?; \
+             echo parts $(find /mnt -name '*.part*' | wc -l); \
+             grep -h '\"end\"' /mnt/run-*/run.json; \
+             $0 torture judge /mnt/run-* > /dev/null; echo judge $?; \
+             for folder in $(find /mnt/run-*/failures -mindepth 1 -maxdepth 1); do test -f $folder/README || echo half $folder; done",
+            server.url("/")
+        ),
+    );
+    let full = "No space left on device";
+    for part in ["in 3 cases", "exit 5", "parts 0", "\"end\": null", "judge 1", full] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(said.matches("is not whole: it ends where this happened").count(), 1, "{said}");
+    assert!(!said.contains("\nhalf ") && !said.contains("panicked"), "{said}");
+}
+
+#[test]
+fn results_that_do_not_fit_are_not_there_at_all() {
+    if !namespaces_are_to_be_had("--mount") {
+        return;
+    }
+    let server = Scripted::failing_on_nul();
+    let url = server.url("/");
+    let said = on_a_small_disk(
+        "128k",
+        &format!(
+            "$0 torture --no-audit --only S-02,S-08 --json /mnt/a.json --html /mnt/a.html {url}; \
+             echo exit $?; ls -A /mnt"
+        ),
+    );
+    assert!(said.contains("1 finding in 2 cases") && said.contains("exit 5\nfill\n"), "{said}");
+    assert!(said.contains("cannot write /mnt/a.json: No space left on device"), "{said}");
+    let said = on_a_small_disk(
+        "100k",
+        &format!("$0 torture --no-audit --only S-02 --store /mnt/runs.db {url}; echo exit $?"),
+    );
+    assert!(said.contains("exit 2") && said.contains("the results store /mnt/runs.db"), "{said}");
+    assert!(!said.contains("Torture of"), "a store that was asked for comes first: {said}");
+}
