@@ -11,7 +11,7 @@ mod sut;
 pub use ends::{ConnectionRecord, Ends, SessionRecord};
 pub use environment::Environment;
 pub use failure::{Blame, FailureClass};
-pub use life::{Death, Ending, Process, ServerState};
+pub use life::{Death, Ending, Process, ServerState, together};
 use std::any::Any;
 use std::sync::Arc;
 pub use sut::{Fullness, SutRow, SutSeries};

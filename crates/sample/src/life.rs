@@ -108,9 +108,25 @@ impl fmt::Display for Death {
     }
 }
 
+/// Ends of the same way together: the first of each, and how many there are.
+pub fn together(deaths: &[Death]) -> Vec<(&Death, u64)> {
+    let mut kinds: Vec<(&Death, u64)> = Vec::new();
+    for death in deaths {
+        let like = |first: &Death| first.how == death.how && first.whole == death.whole;
+        match kinds.iter_mut().find(|(first, _)| like(first)) {
+            Some((_, count)) => *count += 1,
+            None => kinds.push((death, 1)),
+        }
+    }
+    kinds
+}
+
 /// The server at one moment. What is not known is zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerState {
+    /// The figures are of a whole machine, which is called so, and no process is seen; empty: they are
+    /// of processes.
+    pub machine: String,
     /// Who holds the listening socket, and is no child of another who does; several where they share
     /// the port. Empty: nobody listens.
     pub listeners: Vec<Process>,

@@ -41,7 +41,7 @@ pub(crate) use torture::{
 };
 pub(crate) use torture_again::{AgainArgs, EmitArgs, JudgeArgs, ReplayArgs, ShrinkArgs};
 pub(crate) use torture_safety::{AuditAsk, ProveArgs, TortureSafety};
-pub(crate) use torture_server::Sut;
+pub(crate) use torture_server::{Sut, TortureServer};
 pub(crate) use ui::UiArgs;
 pub(crate) use workload::{CrawlArgs, WorkloadArgs, WorkloadCommand};
 

@@ -49,13 +49,15 @@ pub(crate) fn parse(text: &str) -> Result<Who, String> {
 }
 
 /// Where the figures come from.
-enum Source {
+pub(crate) enum Source {
     Process(Reader),
     Exporter(Box<crate::caller::Caller>, Url),
 }
 
 impl Source {
-    fn open(who: &Who, addresses: &[SocketAddr]) -> Result<(Source, SutSeries), String> {
+    /// # Errors
+    /// No such process, nobody at the URL.
+    pub(crate) fn open(who: &Who, addresses: &[SocketAddr]) -> Result<(Source, SutSeries), String> {
         match who {
             Who::Process(pid) => {
                 let server = Server { pid: *pid, addresses: addresses.to_vec() };
@@ -78,7 +80,9 @@ impl Source {
         }
     }
 
-    fn read(&mut self) -> Result<Reading, String> {
+    /// # Errors
+    /// The process is gone, or the exporter does not answer.
+    pub(crate) fn read(&mut self) -> Result<Reading, String> {
         match self {
             Source::Process(reader) => {
                 reader.read().ok_or_else(|| "the process is gone".to_owned())

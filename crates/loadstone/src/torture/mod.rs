@@ -87,7 +87,7 @@ fn run(
     let reached = target::reach(args, url)?;
     let target = &reached.target;
     let settings = choice::settings(&args.what, url, reached.class)?;
-    let seen = server::find(args.server.sut, &reached)?;
+    let seen = server::processes(&args.server, &reached)?;
     let mut report = Report {
         target: url.to_string(),
         addresses: reached.hosts.clone(),
@@ -111,7 +111,7 @@ fn run(
         permit::permit(args, url, &reached, &cases, &asked)?;
     let mut sockets = Sockets::new(target::tls_for(args, url)?, governor, outside)
         .map_err(|error| Failure::usage(format!("cannot wait for sockets: {error}")))?
-        .seeing(seen);
+        .seeing(seen.map_or_else(|| server::machine(&args.server), |seen| Ok(Some(seen)))?);
     let load = beside::start(planned)?;
     let mut recorder = outputs::recorder(&args.outputs, target, &cases, &report, sockets.now())?;
     let keeping = keeper.torture(&report, load.as_ref().map(|load| &load.plan))?;

@@ -1,7 +1,7 @@
 //! The real world of a torture: sockets.
 
+use super::server::Seen;
 use conduit::{Io, TlsFactory};
-use host::lives::Lives;
 use reactor::Reactor;
 use sample::{Death, ServerState};
 use torture::safety::Governor;
@@ -22,8 +22,8 @@ pub(super) struct Sockets {
     outside: Outside,
     /// When our own work was looked at last, and how much it had been.
     work: (Nanos, Nanos),
-    /// The server's processes, where they are seen.
-    server: Option<Lives>,
+    /// The server's own side, where it is seen.
+    server: Option<Seen>,
 }
 
 impl Sockets {
@@ -44,8 +44,8 @@ impl Sockets {
         })
     }
 
-    /// Sees the server's processes.
-    pub(super) fn seeing(mut self, server: Option<Lives>) -> Sockets {
+    /// Sees the server's own side.
+    pub(super) fn seeing(mut self, server: Option<Seen>) -> Sockets {
         self.server = server;
         self
     }
@@ -99,11 +99,11 @@ impl World for Sockets {
     }
 
     fn server(&mut self) -> Option<ServerState> {
-        self.server.as_mut().map(Lives::state)
+        self.server.as_mut().and_then(Seen::state)
     }
 
     fn deaths(&mut self) -> Vec<Death> {
-        self.server.as_mut().map(Lives::ended).unwrap_or_default()
+        self.server.as_mut().map(Seen::deaths).unwrap_or_default()
     }
 
     fn governor(&mut self) -> &mut Governor {

@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use support::{Site, behind, free_port, run, text};
+use support::{Scripted, Site, behind, free_port, run, text};
 
 /// A server of its own, which is ended with the test, and what it printed first.
 struct Apart {
@@ -170,4 +170,27 @@ fn a_process_that_is_not_the_server_is_refused() {
     let document =
         run(&[&only[..], &["--sut", &us, &site.url("/hw")]].concat()).expect(&[0]).json();
     assert_eq!(document["server"]["before"]["listeners"][0]["pid"], std::process::id());
+}
+
+#[test]
+fn a_node_exporter_tells_of_its_machine_and_of_no_process() {
+    let exporter = Scripted::answering(|_| {
+        let text = "node_cpu_seconds_total{cpu=\"0\",mode=\"user\"} 5.5\n\
+                    node_memory_MemTotal_bytes 8e+09\nnode_memory_MemAvailable_bytes 3e+09\n\
+                    node_filefd_allocated 1234\n";
+        ("200 OK", text)
+    });
+    let site = Site::start(&[]);
+    let only = ["torture", "--only", "S-01", "--json", "-", "--sut"];
+    let document =
+        run(&[&only[..], &[&exporter.url("/"), &site.url("/hw")]].concat()).expect(&[0]).json();
+    let before = &document["server"]["before"];
+    assert_eq!(text(before, "/machine"), exporter.url("/metrics"), "{document:#}");
+    assert_eq!(
+        (&before["memory_bytes"], &before["descriptors"]),
+        (&5_000_000_000_u64.into(), &1_234.into())
+    );
+    let none = Scripted::answering(|_| ("200 OK", "hi"));
+    let ran = run(&[&only[..], &[&none.url("/"), &site.url("/hw")]].concat()).expect(&[2]);
+    assert!(ran.stderr.contains("is it a node exporter?"), "{ran:?}");
 }

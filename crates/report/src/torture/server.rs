@@ -27,13 +27,16 @@ fn connections(state: &ServerState) -> u64 {
     state.sockets.iter().filter(|(name, _)| !OVER.contains(name)).map(|(_, count)| count).sum()
 }
 
-fn cells(state: &ServerState, cpu: Nanos) -> Vec<String> {
+fn cells(state: &ServerState, cpu: Option<Nanos>) -> Vec<String> {
     vec![
         show::bytes(state.memory_bytes),
         show::count(state.descriptors),
         show::count(state.threads),
-        show::count(connections(state)),
-        show::duration(cpu),
+        match state.machine.is_empty() {
+            true => show::count(connections(state)),
+            false => "-".to_owned(),
+        },
+        cpu.map_or_else(|| "-".to_owned(), show::duration),
     ]
 }
 
@@ -53,6 +56,9 @@ fn is_worth_a_row(seen: &Meanwhile) -> bool {
 
 /// Who it is: `nginx (pid 71)`.
 fn who(state: &ServerState) -> String {
+    if !state.machine.is_empty() {
+        return format!("the machine of {}", words::safe(&state.machine));
+    }
     let all: Vec<String> =
         state.listeners.iter().map(|one| words::safe(&one.to_string())).collect();
     if all.is_empty() { "nobody listens".to_owned() } else { all.join(", ") }
@@ -74,21 +80,21 @@ pub(crate) fn head(seen: &ServerSeen) -> String {
 }
 
 /// A row for each moment that tells something: what it is, and a cell for each of [`HEADS`]; CPU is
-/// what was spent since the beginning of the case, or of the run.
+/// what was spent in the case, or in all of them.
 pub(crate) fn rows(report: &Report) -> Vec<(String, Vec<String>)> {
     let Some(seen) = &report.result.server else { return Vec::new() };
     let (Some(first), Some(last)) = (seen.rows.first(), seen.rows.last()) else {
         return Vec::new();
     };
-    let mut rows = vec![("before the cases".to_owned(), cells(&first.state, first.state.cpu))];
+    let mut rows = vec![("before the cases".to_owned(), cells(&first.state, None))];
     let told = report.result.cases.iter().filter_map(|case| {
         let seen = case.server.as_ref().filter(|seen| is_worth_a_row(seen))?;
         let spent = Nanos(seen.after.cpu.0.saturating_sub(seen.before.cpu.0));
-        Some((format!("after {}", case.case.id), cells(&seen.after, spent)))
+        Some((format!("after {}", case.case.id), cells(&seen.after, Some(spent))))
     });
     rows.extend(told.take(ROWS_MAX));
     let spent = Nanos(last.state.cpu.0.saturating_sub(first.state.cpu.0));
-    rows.push(("at the end".to_owned(), cells(&last.state, spent)));
+    rows.push(("at the end".to_owned(), cells(&last.state, Some(spent))));
     rows
 }
 
@@ -109,19 +115,11 @@ pub(crate) fn events(report: &Report) -> Vec<(String, String)> {
 
 /// Ends of the same way together.
 fn grouped(deaths: &[Death]) -> Vec<String> {
-    let mut kinds: Vec<(&Death, u64)> = Vec::new();
-    for death in deaths {
-        let like = |first: &Death| first.how == death.how && first.whole == death.whole;
-        match kinds.iter_mut().find(|(first, _)| like(first)) {
-            Some((_, count)) => *count += 1,
-            None => kinds.push((death, 1)),
-        }
-    }
     let said = |(death, count): (&Death, u64)| match count {
         1 => words::safe(&death.to_string()),
         n => format!("{}; {n} times in all", words::safe(&death.to_string())),
     };
-    kinds.into_iter().map(said).collect()
+    sample::together(deaths).into_iter().map(said).collect()
 }
 
 fn queues(seen: &Meanwhile) -> Option<String> {
@@ -171,8 +169,11 @@ pub struct ServerCaseRow {
 /// The server at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StateRow {
+    /// The figures are of a whole machine, by its exporter's URL; null: of the server's processes.
+    pub machine: Option<String>,
     pub listeners: Vec<ProcessRow>,
-    pub workers: Vec<ProcessRow>,
+    /// How many; those that end are named.
+    pub workers: u64,
     pub threads: u64,
     pub descriptors: u64,
     pub memory_bytes: u64,
@@ -229,8 +230,9 @@ impl StateRow {
     fn of(state: &ServerState) -> StateRow {
         let sockets = state.sockets.iter().map(|(name, count)| ((*name).to_owned(), *count));
         StateRow {
+            machine: Some(&state.machine).filter(|name| !name.is_empty()).cloned(),
             listeners: state.listeners.iter().map(ProcessRow::of).collect(),
-            workers: state.workers.iter().map(ProcessRow::of).collect(),
+            workers: state.workers.len() as u64,
             threads: state.threads,
             descriptors: state.descriptors,
             memory_bytes: state.memory_bytes,

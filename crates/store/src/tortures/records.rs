@@ -55,7 +55,7 @@ record! {
     Death { process, whole, how }
     Process { pid, started, name }
     ServerState {
-        listeners, workers, threads, descriptors, memory_bytes, cpu, sockets, accept_queue,
+        machine, listeners, workers, threads, descriptors, memory_bytes, cpu, sockets, accept_queue,
         accept_queue_max, half_open, overflows, cookies,
     }
 }

@@ -67,7 +67,8 @@ impl Runner<'_> {
         else {
             return;
         };
-        if !self.has_grown(&before) || !self.may_repeat() {
+        // a whole machine grows for reasons of its own
+        if !before.machine.is_empty() || !self.has_grown(&before) || !self.may_repeat() {
             return;
         }
         self.world.pause(SETTLE);

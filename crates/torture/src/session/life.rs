@@ -4,7 +4,7 @@
 
 use super::{CaseResult, Runner};
 use crate::judge::Outcome;
-use sample::{Death, ServerState};
+use sample::{Death, ServerState, together};
 use units::Nanos;
 
 /// Ends of processes of one case that are kept; there are more only where a server restarts without
@@ -154,7 +154,7 @@ fn judge(deaths: &[Death], now: &ServerState, lost: bool) -> (Outcome, Vec<Strin
         outcome = Outcome::Crashed;
         let again = match server.len() {
             1 => String::new(),
-            n => format!(", and {n} times in all"),
+            n => format!(", {n} times in all"),
         };
         let since = match now.listeners.as_slice() {
             [] => "nobody listens now".to_owned(),
@@ -162,15 +162,7 @@ fn judge(deaths: &[Death], now: &ServerState, lost: bool) -> (Outcome, Vec<Strin
         };
         notes.push(format!("{first}{again}; {since}"));
     }
-    let workers = || deaths.iter().filter(|death| !death.whole);
-    let mut kinds: Vec<(&Death, u64)> = Vec::new();
-    for death in workers() {
-        match kinds.iter_mut().find(|(first, _)| first.how == death.how) {
-            Some((_, count)) => *count += 1,
-            None => kinds.push((death, 1)),
-        }
-    }
-    for (first, count) in kinds {
+    for (first, count) in together(deaths).into_iter().filter(|(first, _)| !first.whole) {
         if first.how.is_fault() {
             outcome = outcome.max(Outcome::Fail);
         } else if first.how.is_orderly() && !lost && outcome == Outcome::Pass {
@@ -178,10 +170,10 @@ fn judge(deaths: &[Death], now: &ServerState, lost: bool) -> (Outcome, Vec<Strin
         }
         notes.push(match count {
             1 => first.to_string(),
-            n => format!("{first}, and {} more workers in the same way", n - 1),
+            n => format!("{first}; {n} workers in all"),
         });
     }
-    let renewed = workers().filter(|death| death.how.is_orderly()).count();
+    let renewed = deaths.iter().filter(|death| death.how.is_orderly()).count();
     if notes.is_empty() && renewed > 0 {
         notes.push(format!("{renewed} of the server's workers left in order"));
     }
@@ -223,7 +215,7 @@ mod tests {
                 &[(7, true, 6), (9, true, 6)],
                 &[],
                 true,
-                "crashed: the server httpd (pid 7) ended: signal 6 (SIGABRT), and 2 times in all; nobody listens now",
+                "crashed: the server httpd (pid 7) ended: signal 6 (SIGABRT), 2 times in all; nobody listens now",
             ),
             (
                 &[(8, false, 11)],
@@ -235,7 +227,7 @@ mod tests {
                 &[(8, false, 9), (9, false, 9)],
                 &[7],
                 true,
-                "pass: a worker, httpd (pid 8) ended: signal 9 (SIGKILL), and 1 more workers in the same way",
+                "pass: a worker, httpd (pid 8) ended: signal 9 (SIGKILL); 2 workers in all",
             ),
             (&[(8, false, 0)], &[7], false, "pass: 1 of the server's workers left in order"),
             (&[(8, false, 0)], &[7], true, "pass: a worker, httpd (pid 8) ended: exit code 0"),
