@@ -174,3 +174,21 @@ fn every_case_that_can_fail_is_turned_red_by_a_defect() {
         .collect();
     assert_eq!(green, Vec::<&str>::new(), "no defect turns these red");
 }
+
+#[test]
+fn whose_bound_a_long_line_meets_is_told() {
+    let mut cases = plain_cases();
+    cases.retain(|case| case.id == "L-07");
+    let notes = |defects: &[Defect]| -> Vec<String> {
+        let result = against(defects, &cases);
+        let measures = result.cases[0].measures.iter();
+        let own = measures.filter(|one| one.what.starts_with("bound a "));
+        own.map(|one| format!("{}: {}", one.what, one.note.split(':').next().unwrap_or_default()))
+            .collect()
+    };
+    let field = "bound a field line meets: its own";
+    let method = "bound a method meets: that of the request line";
+    assert_eq!(notes(&[]), ["bound a request line meets: its own", field, method]);
+    // without a bound nothing is met
+    assert_eq!(notes(&[Defect::LineOfAnyLength]), [field]);
+}

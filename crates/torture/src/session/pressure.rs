@@ -172,10 +172,11 @@ impl Runner<'_> {
         bound.map_or(most, |bound| most.min(left(bound))).max(1)
     }
 
-    /// Requests that may begin at the same instant, so many at most.
+    /// Requests that begin at the same instant without one waiting, so many at most: who is granted one
+    /// and can write only an instant later asks twice.
     pub(crate) fn requests_max(&mut self, most: u64) -> u64 {
         let bound = self.world.governor().bounds().and_then(|bounds| bounds.requests_max);
-        bound.map_or(most, |bound| most.min(bound.saturating_sub(BEACONS))).max(1)
+        bound.map_or(most, |bound| most.min(bound.saturating_sub(BEACONS) / 2)).max(1)
     }
 
     /// Whether pressure that had an effect may be tried once more.

@@ -4,6 +4,7 @@
 mod bodies;
 mod growth;
 mod heads;
+mod overlaps;
 mod pipeline;
 mod ranges;
 mod search;
@@ -27,7 +28,7 @@ pub(super) const MEMBERS: &[Member] = &[
     Member { name: "limit.fields", parameters: NUMBER, run: heads::fields },
     Member { name: "limit.head", parameters: SIZE, run: heads::head },
     Member { name: "limit.pairs", parameters: NUMBER, run: heads::pairs },
-    Member { name: "limit.method", parameters: SIZE, run: heads::method },
+    Member { name: "limit.method", parameters: SIZE, run: overlaps::run },
     Member { name: "limit.declared", parameters: SIZE, run: bodies::declared },
     Member { name: "limit.body", parameters: SIZE, run: bodies::body },
     Member { name: "limit.chunks", parameters: BOTH, run: bodies::chunks },

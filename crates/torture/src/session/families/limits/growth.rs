@@ -83,6 +83,15 @@ impl<'a> Growth<'a> {
     }
 }
 
+/// Where something is refused that was taken before.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Boundary {
+    pub(super) low: u64,
+    pub(super) high: u64,
+    /// What the smallest amount was answered.
+    pub(super) base: Option<u16>,
+}
+
 /// What an answer says of the amount.
 enum Verdict {
     Taken(u16),
@@ -192,6 +201,40 @@ impl Runner<'_> {
         }
         self.tell(growth, most, &found, &met, result);
         found.low
+    }
+
+    /// Looks for the boundary and says nothing of it: the largest amount that was taken, the smallest
+    /// that was refused, and what the smallest of all was answered. `None` where there is no boundary,
+    /// or none that can be relied on.
+    pub(super) fn boundary(&mut self, case: &Case, growth: &Growth<'_>) -> Option<Boundary> {
+        let most = growth.most.min(self.world.governor().message_max().saturating_sub(SPARE));
+        let mut met = Met::default();
+        let found = search(growth.least, most, growth.factor, &mut |amount| {
+            (!self.is_stopped()).then(|| self.ask_amount(case, growth, amount, &mut met))?
+        });
+        let sure = !found.cut && found.stray.is_none() && met.bad.is_none();
+        let (low, high) = (found.low?, found.high?);
+        sure.then_some(Boundary { low, high, base: met.base })
+    }
+
+    /// What one more request of a search says: that it is taken, or how it is refused. `None` where
+    /// nothing was learned.
+    pub(super) fn taken(
+        &mut self,
+        case: &Case,
+        name: &str,
+        shot: Shot,
+        base: Option<u16>,
+    ) -> Option<Result<(), String>> {
+        let (script, talk) = self.shoot(shot);
+        let verdict = verdict(&talk, base);
+        self.noted(case, name, 1, &script, &talk, Outcome::Pass, String::new());
+        match verdict {
+            Verdict::Taken(_) => Some(Ok(())),
+            Verdict::Refused(refusal) => Some(Err(refusal.text())),
+            Verdict::Bad(why) => Some(Err(why)),
+            Verdict::Unclear(_) => None,
+        }
     }
 
     fn ask_amount(

@@ -10,23 +10,23 @@ use std::fmt::Write;
 const LINE: usize = 1_000;
 
 /// A request line and what every request of ours holds; the empty line is still to come.
-fn begun(target: &Target, method: &str, path: &str) -> String {
+pub(super) fn begun(target: &Target, method: &str, path: &str) -> String {
     let (host, ours) = (&target.values.host, &target.fields);
     format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n{ours}")
 }
 
-fn ended(mut head: String) -> Shot {
+pub(super) fn ended(mut head: String) -> Shot {
     head.push_str("\r\n");
     Shot::of("GET", head.into_bytes())
 }
 
 /// As many letters as are missing to `size` bytes.
-fn filler(size: u64, known: usize) -> String {
+pub(super) fn filler(size: u64, known: usize) -> String {
     "a".repeat(usize::try_from(size).unwrap_or(usize::MAX).saturating_sub(known))
 }
 
 /// The path, and what joins a further parameter to it.
-fn joined(path: &str) -> String {
+pub(super) fn joined(path: &str) -> String {
     format!("{path}{}", if path.contains('?') { '&' } else { '?' })
 }
 
@@ -177,26 +177,4 @@ pub(super) fn pairs(
             runner.compare_work(case, &growth, taken, result);
         }
     }
-}
-
-/// A method that nobody knows is refused; from some length on, in another way.
-pub(super) fn method(
-    runner: &mut Runner<'_>,
-    case: &Case,
-    family: &Family,
-    result: &mut CaseResult,
-) {
-    let target = runner.target;
-    let path = &target.values.path;
-    let shot = |size: u64| {
-        let method = filler(size, 0).to_uppercase();
-        ended(begun(target, &method, path))
-    };
-    let growth = Growth {
-        counted: "the method alone; it is refused in another way beyond",
-        least: 8,
-        endless: Outcome::Pass,
-        ..Growth::of_bytes("method", family.count("most"), &shot)
-    };
-    runner.grow(case, &growth, result);
 }
