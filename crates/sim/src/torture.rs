@@ -7,12 +7,12 @@ use conduit::Io;
 use conduit::Peer;
 use sample::{Death, ServerState};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use torture::range::{self, Act, Defects, Entry};
 use torture::safety::Governor;
-use torture::session::{self, Target};
+use torture::session::{self, Done, Errand, Target};
 use torture::talk::{Director, Stage, play};
 use torture::text::Values;
 use units::Nanos;
@@ -42,7 +42,13 @@ pub struct Range {
     clients: BTreeMap<u64, Client>,
     ids: BTreeMap<Client, u64>,
     next: u64,
+    errands: Errands,
 }
+
+/// Commands of the user that wait to be run against the range, by their instants: an outbox of the
+/// field, and an inbox of the server.
+#[derive(Clone, Debug, Default)]
+pub struct Errands(Rc<RefCell<VecDeque<(Nanos, Errand)>>>);
 
 impl Range {
     pub fn new(defects: &Defects) -> Range {
@@ -51,6 +57,24 @@ impl Range {
             clients: BTreeMap::new(),
             ids: BTreeMap::new(),
             next: 0,
+            errands: Errands::default(),
+        }
+    }
+
+    /// What the user's commands do to it comes from here.
+    pub fn with_errands(mut self, errands: &Errands) -> Range {
+        self.errands = errands.clone();
+        self
+    }
+
+    fn run_errands(&mut self, now: Nanos) {
+        let mut waiting = self.errands.0.borrow_mut();
+        while let Some((at, errand)) = waiting.pop_front_if(|(at, _)| *at <= now) {
+            match errand {
+                Errand::Restart => self.range.restart(at),
+                Errand::Starve => self.range.starve(true),
+                Errand::Relieve => self.range.starve(false),
+            }
         }
     }
 
@@ -112,10 +136,12 @@ impl Server for Range {
     }
 
     fn due(&self) -> Nanos {
-        self.range.due()
+        let errand = self.errands.0.borrow().front().map_or(Nanos::NEVER, |(at, _)| *at);
+        self.range.due().min(errand)
     }
 
     fn wake(&mut self, now: Nanos) -> Vec<(Client, Action)> {
+        self.run_errands(now);
         let acts = self.range.acts(now);
         let known = acts.into_iter().filter_map(|(id, act)| Some((*self.clients.get(&id)?, act)));
         let action = |act| match act {
@@ -134,6 +160,8 @@ pub struct Field {
     governor: Governor,
     /// What else may end the run, asked every [`LOOK_EVERY`].
     outside: Option<Outside>,
+    errands: Errands,
+    sent_for: Vec<Done>,
 }
 
 /// Whether the run is to stop, and why.
@@ -155,7 +183,19 @@ impl Field {
     }
 
     pub fn governed(world: World, governor: Governor) -> Field {
-        Field { world: Rc::new(RefCell::new(world)), governor, outside: None }
+        Field {
+            world: Rc::new(RefCell::new(world)),
+            governor,
+            outside: None,
+            errands: Errands::default(),
+            sent_for: Vec::new(),
+        }
+    }
+
+    /// With commands that a server takes.
+    pub fn with_errands(mut self, errands: &Errands) -> Field {
+        self.errands = errands.clone();
+        self
     }
 
     /// With something else that may end the run.
@@ -200,6 +240,15 @@ impl session::World for Field {
 
     fn governor(&mut self) -> &mut Governor {
         &mut self.governor
+    }
+
+    fn send_for(&mut self, errand: Errand, at: Nanos) {
+        self.errands.0.borrow_mut().push_back((at, errand));
+        self.sent_for.push(Done { errand, began: at, ended: at, trouble: None });
+    }
+
+    fn errands(&mut self) -> Vec<Done> {
+        std::mem::take(&mut self.sent_for)
     }
 
     fn stopped(&self) -> Option<session::Stop> {

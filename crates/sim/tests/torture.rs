@@ -2,12 +2,12 @@
 //! case that can fail is turned red by a defect.
 
 use sim::World;
-use sim::torture::{Field, Range, target};
+use sim::torture::{Errands, Field, Range, target};
 use std::collections::{BTreeMap, BTreeSet};
 use torture::case::{Case, FOUND, Need, Parameter};
 use torture::catalogue;
 use torture::range::{self, Defect, Defects, Kind};
-use torture::session::{RunResult, Settings, Unwatched, run};
+use torture::session::{Errand, RunResult, Settings, Unwatched, run};
 use units::Nanos;
 
 /// Bytes on their way to a client that does not read.
@@ -20,16 +20,20 @@ fn settings() -> Settings {
         baseline: Nanos::SECOND,
         big: Some(range::BIG.into()),
         pages: vec![range::PATH.into(), "/other?x=1".into()],
+        expensive: Some(range::COSTLY.into()),
+        errands: vec![Errand::Restart, Errand::Starve, Errand::Relieve],
         ..Settings::default()
     }
 }
 
 fn against(defects: &[Defect], cases: &[Case]) -> RunResult {
     let defects: Defects = defects.iter().copied().collect();
-    let server = Box::new(Range::new(&defects));
+    let errands = Errands::default();
+    let server = Box::new(Range::new(&defects).with_errands(&errands));
     let mut world = World::new(server, Nanos::from_millis(1), Nanos::from_secs(1_000));
     world.limit_window(WINDOW);
-    run(&target(), &settings(), cases, &mut Field::new(world), &mut Unwatched)
+    let mut field = Field::new(world).with_errands(&errands);
+    run(&target(), &settings(), cases, &mut field, &mut Unwatched)
 }
 
 /// Cases that did not pass, with what was seen.
@@ -86,6 +90,9 @@ fn reduced(mut cases: Vec<Case>) -> Vec<Case> {
             (family.run == "press.rate", family.with.get_mut("span"))
         {
             *span = (*span).min(Nanos::from_secs(4));
+        }
+        if let Some(Parameter::Span(storm)) = family.with.get_mut("storm") {
+            *storm = Nanos::from_secs(10);
         }
     }
     cases

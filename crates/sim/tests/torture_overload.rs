@@ -1,13 +1,13 @@
 //! Overload in virtual time: servers whose capacity is known, and what is said of them.
 
 use sim::World;
-use sim::torture::{Field, Range, target};
+use sim::torture::{Errands, Field, Range, target};
 use torture::case::{Case, Parameter};
 use torture::catalogue;
 use torture::judge::Outcome;
-use torture::range::{CAPACITY, Defect, Defects};
+use torture::range::{CAPACITY, COSTLY, Defect, Defects};
 use torture::safety::{Bounds, Class, Governor};
-use torture::session::{CaseResult, RunResult, Settings, Unwatched, run};
+use torture::session::{CaseResult, Errand, RunResult, Settings, Unwatched, run};
 use units::{Nanos, show};
 
 /// Requests under way at once: as many as the range answers within a probe's deadline.
@@ -23,11 +23,18 @@ fn cases(ids: &[&str]) -> Vec<Case> {
 }
 
 fn overloaded(defect: Defect, ids: &[&str], bounds: &Bounds) -> RunResult {
-    let server = Box::new(Range::new(&Defects::from([defect])));
+    let errands = Errands::default();
+    let server = Box::new(Range::new(&Defects::from([defect])).with_errands(&errands));
     let world = World::new(server, Nanos::from_millis(1), Nanos::from_secs(1_000));
-    let settings = Settings { seed: 1, baseline: Nanos::SECOND, ..Settings::default() };
+    let settings = Settings {
+        seed: 1,
+        baseline: Nanos::SECOND,
+        expensive: Some(COSTLY.into()),
+        errands: vec![Errand::Restart, Errand::Starve, Errand::Relieve],
+        ..Settings::default()
+    };
     let governor = Governor::new(bounds.clone(), Vec::new(), false);
-    let mut field = Field::governed(world, governor);
+    let mut field = Field::governed(world, governor).with_errands(&errands);
     run(&target(), &settings, &cases(ids), &mut field, &mut Unwatched)
 }
 
@@ -50,9 +57,13 @@ fn shown(case: &CaseResult) -> String {
 }
 
 fn said(defect: Defect, bounds: &Bounds) -> String {
-    let result = overloaded(defect, &["R-01", "R-02"], bounds);
-    assert_eq!(result.ended_early, None);
-    result.cases.iter().map(shown).collect()
+    of(defect, &["R-01", "R-02"], bounds)
+}
+
+fn of(defect: Defect, ids: &[&str], bounds: &Bounds) -> String {
+    let result = overloaded(defect, ids, bounds);
+    let ended = result.ended_early.map(|why| format!("ended early: {why}\n"));
+    result.cases.iter().map(shown).chain(ended).collect()
 }
 
 /// The usual bounds of this machine.
@@ -102,4 +113,39 @@ fn a_server_that_dies_of_load_has_crashed() {
 fn nothing_is_said_of_overload_where_the_bound_comes_first() {
     let bounds = Bounds { requests_max: Some(60), ..usual() };
     insta::assert_snapshot!(said(Defect::LimitedRate, &bounds));
+}
+
+#[test]
+fn what_costs_much_may_starve_what_costs_little() {
+    let both = [Defect::LimitedRate, Defect::StarvesCheap];
+    let said = both.map(|defect| of(defect, &["R-03"], &usual()));
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+#[test]
+fn a_storm_is_survived_or_not() {
+    let both = [Defect::LimitedRate, Defect::DiesOfMany];
+    let said = both.map(|defect| of(defect, &["R-05"], &usual()));
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+#[test]
+fn a_server_that_is_started_anew_ends_what_it_has_begun_or_not() {
+    let all = [Defect::LimitedRate, Defect::LosesInFlight, Defect::StaysAway];
+    let said = all.map(|defect| of(defect, &["R-06"], &usual()));
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+#[test]
+fn a_server_that_starves_says_so_or_not() {
+    let all =
+        [Defect::LimitedRate, Defect::DiesStarved, Defect::SilentStarved, Defect::StaysStarved];
+    let said = all.map(|defect| of(defect, &["R-07"], &usual()));
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+#[test]
+fn a_server_without_a_limit_is_followed_up_to_the_bound() {
+    // a switch that nobody here feels
+    insta::assert_snapshot!(of(Defect::KeepsMemory, &["R-01"], &usual()));
 }

@@ -78,6 +78,8 @@ fn option_of(name: &str) -> Option<Secret> {
     match name {
         "--user" => Some(Secret::Login),
         "--bearer" => Some(Secret::Token),
+        // a command may hold whatever a shell needs to know
+        "--restart-command" | "--starve-command" | "--relieve-command" => Some(Secret::Token),
         "-H" | "--header" => Some(Secret::Header),
         "--proxy" => Some(Secret::Url),
         // -qH: several letters in one word
@@ -143,6 +145,7 @@ mod tests {
             (&["--bearer", "abc", "--bearer=abc"], "--bearer *** --bearer=***"),
             (&["-H", "Cookie: a=b", "-HX-Api-Key:9"], "-H 'Cookie: ***' '-HX-Api-Key: ***'"),
             (&["-qH", "Cookie: a=b"], "-qH 'Cookie: ***'"),
+            (&["--restart-command", "pw=x sh r"], "--restart-command ***"),
             (&["--header=Accept: */*"], "'--header=Accept: */*'"),
             (&["--proxy", "http://me:pw@p:3128"], "--proxy http://me:***@p:3128"),
             (&["--body", "x=hush-hush&y"], "--body 'x=***&y'"),

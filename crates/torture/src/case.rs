@@ -101,9 +101,28 @@ pub enum Need {
     Validators,
     /// The server is spoken to over TLS.
     Tls,
+    /// A page that costs the server much, named by the user.
+    Expensive,
+    /// A command that starts the server anew.
+    Restart,
+    /// Commands that take something from the server and give it back.
+    Starve,
 }
 
 impl Need {
+    pub const ALL: [Need; 10] = [
+        Need::Post,
+        Need::Reading,
+        Need::Echo,
+        Need::Pages,
+        Need::Ranges,
+        Need::Validators,
+        Need::Tls,
+        Need::Expensive,
+        Need::Restart,
+        Need::Starve,
+    ];
+
     pub fn id(self) -> &'static str {
         match self {
             Need::Post => "post",
@@ -113,6 +132,9 @@ impl Need {
             Need::Ranges => "ranges",
             Need::Validators => "validators",
             Need::Tls => "tls",
+            Need::Expensive => "expensive",
+            Need::Restart => "restart",
+            Need::Starve => "starve",
         }
     }
 
@@ -126,6 +148,13 @@ impl Need {
             Need::Ranges => "the probed page does not answer to ranges",
             Need::Validators => "the probed page has neither ETag nor Last-Modified",
             Need::Tls => "the server is not spoken to over TLS (https://…)",
+            Need::Expensive => "no page that costs the server much is named (--expensive PATH)",
+            Need::Restart => {
+                "no command that starts the server anew is given (--restart-command CMD)"
+            }
+            Need::Starve => {
+                "no commands that starve the server and relieve it are given (--starve-command CMD, --relieve-command CMD)"
+            }
         }
     }
 }

@@ -16,7 +16,9 @@ mod worker;
 pub use defect::{Defect, Kind};
 pub use page::{BIG, BIG_LEN, COSTLY, PAGE, PATH, POST};
 pub use pool::{HELD_POOL, LEAKY_POOL, POOL};
-pub use whole::{ACCEPT_EVERY, BACKLOG, Entry, RECOVERY, RESTART, RETRANSMIT, Range};
+pub use whole::{
+    ACCEPT_EVERY, BACKLOG, Entry, MANY, RECOVERY, RENEWAL, RESTART, RETRANSMIT, Range,
+};
 pub use worker::{CAPACITY, COSTLY_FACTOR, ENOUGH, HANGOVER, SHED_BEYOND};
 
 use std::collections::BTreeSet;

@@ -4,6 +4,7 @@
 mod announce;
 mod baseline;
 pub mod cost;
+mod errands;
 pub(crate) mod families;
 mod habits;
 mod leak;
@@ -19,6 +20,7 @@ mod watcher;
 mod worst;
 
 pub use baseline::{NOISE_FACTOR, NOISE_FEW, NOISE_FLOOR};
+pub use errands::{Done, Errand};
 pub use habits::{Habits, ODDITIES};
 pub use life::{Meanwhile, ServerRow, ServerSeen, overflow_words};
 pub use replay::{Failure, ReplayResult, Replayed, Timing, Verdict, replay, shrink_failures};
@@ -91,6 +93,10 @@ pub struct Settings {
     pub search: Option<Budget>,
     /// What polite clients feel is judged even where the quiet server is noisy.
     pub accept_noisy: bool,
+    /// Path and query of a page that costs the server much more than the probed one.
+    pub expensive: Option<String>,
+    /// The commands that the user gave.
+    pub errands: Vec<Errand>,
 }
 
 /// Who is tested.
@@ -142,6 +148,15 @@ pub trait World {
 
     /// Processes of the server that have ended since this was asked last; cheap as long as none has.
     fn deaths(&mut self) -> Vec<Death> {
+        Vec::new()
+    }
+
+    /// Has a command of the user's run from this instant on, while the next director plays.
+    fn send_for(&mut self, _errand: Errand, _at: Nanos) {}
+
+    /// What became of the commands that were sent for, in the order of their beginnings. Waits for
+    /// those that go on; those that never began are begun, where the server needs them.
+    fn errands(&mut self) -> Vec<Done> {
         Vec::new()
     }
 
@@ -298,6 +313,16 @@ impl Runner<'_> {
         }
         if !self.settings.pages.is_empty() {
             has.push(Need::Pages);
+        }
+        if self.settings.expensive.is_some() {
+            has.push(Need::Expensive);
+        }
+        let gives = |errand: &Errand| self.settings.errands.contains(errand);
+        if gives(&Errand::Restart) {
+            has.push(Need::Restart);
+        }
+        if gives(&Errand::Starve) && gives(&Errand::Relieve) {
+            has.push(Need::Starve);
         }
         has
     }

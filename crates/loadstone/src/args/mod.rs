@@ -17,6 +17,7 @@ mod small;
 mod store;
 mod torture;
 mod torture_again;
+mod torture_overload;
 mod torture_safety;
 mod torture_server;
 mod ui;

@@ -3,6 +3,7 @@
 use super::outputs::each_its_own;
 use super::store::StoreArgs;
 use super::torture_again::{EmitArgs, JudgeArgs, ReplayArgs, ShrinkArgs};
+use super::torture_overload::TortureOverload;
 use super::torture_safety::{AuditAsk, ProveArgs, TortureSafety};
 use super::torture_server::TortureServer;
 use super::{Sink, UsageError, parse};
@@ -40,6 +41,8 @@ pub(crate) struct TortureArgs {
     pub(crate) what: TortureWhat,
     #[command(flatten)]
     pub(crate) safety: TortureSafety,
+    #[command(flatten)]
+    pub(crate) overload: TortureOverload,
     #[command(flatten)]
     pub(crate) beside: TortureBeside,
     #[command(flatten)]
@@ -277,7 +280,7 @@ pub(super) fn target(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-fn path(text: &str) -> Result<String, String> {
+pub(super) fn path(text: &str) -> Result<String, String> {
     let plain = text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic());
     if plain { Ok(text.to_owned()) } else { Err("write it as /path, without blanks".to_owned()) }
 }

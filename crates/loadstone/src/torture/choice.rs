@@ -1,6 +1,6 @@
 //! Which cases are carried out, and how.
 
-use crate::args::{Disk, TortureWhat};
+use crate::args::{Disk, TortureArgs, TortureWhat};
 use crate::exit::Failure;
 use plan::FileSource;
 use torture::case::{Case, OWN};
@@ -80,7 +80,8 @@ const PROBE_EVERY_FAR: Nanos = Nanos::SECOND;
 ///
 /// # Errors
 /// A list of pages that cannot be read, or leads elsewhere.
-pub(super) fn settings(what: &TortureWhat, url: &Url, class: Class) -> Result<Settings, Failure> {
+pub(super) fn settings(args: &TortureArgs, url: &Url, class: Class) -> Result<Settings, Failure> {
+    let what = &args.what;
     let every = if class == Class::Local { PROBE_EVERY } else { PROBE_EVERY_FAR };
     let executions_max = if what.quick { QUICK } else { u64::MAX };
     let baseline = match (what.quick, what.press || what.escalate) {
@@ -99,6 +100,8 @@ pub(super) fn settings(what: &TortureWhat, url: &Url, class: Class) -> Result<Se
         slots: what.slots,
         pages: pages(what, url)?,
         search: search(what, class),
+        expensive: args.overload.expensive.clone(),
+        errands: args.overload.commands().into_iter().map(|(errand, _)| errand).collect(),
     })
 }
 

@@ -95,7 +95,7 @@ impl Recorder {
             .write_all(PROBES_HEAD.as_bytes())
             .with_context(|| format!("cannot write in {}", root.display()))?;
         let facts = Facts {
-            arguments: std::env::args().collect(),
+            arguments: store::masked_words(&std::env::args().collect::<Vec<String>>(), &[]),
             target: target.clone(),
             cases: cases.to_vec(),
             report: report.clone(),

@@ -184,9 +184,7 @@ pub(super) fn scene(args: &AgainArgs, kept: &[Kept]) -> Result<Scene, Failure> {
     let Permit { governor, outside, audit, alone } =
         permit::permit(&run, &url, &reached, &cases, &asked)?;
     let seen = server::processes(&run.server, &reached)?;
-    let sockets = Sockets::new(target::tls_for(&run, &url)?, governor, outside)
-        .map_err(|error| Failure::usage(format!("cannot wait for sockets: {error}")))?
-        .seeing(seen);
+    let sockets = Sockets::new(target::tls_for(&run, &url)?, governor, outside)?.seeing(seen);
     Ok(Scene { url, reached, sockets, audit, _alone: alone })
 }
 

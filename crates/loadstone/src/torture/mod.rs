@@ -7,6 +7,7 @@ mod choice;
 mod diff;
 mod directory;
 mod emit;
+mod errands;
 mod evidence;
 mod key;
 mod outputs;
@@ -31,6 +32,7 @@ use crate::run::keeping::{Keeper, Keeping};
 use audit::Writer;
 use beside::Planned;
 use directory::Recorder;
+use errands::Errands;
 use permit::Permit;
 use progress::Progress;
 use report::torture::Report;
@@ -86,7 +88,7 @@ fn run(
     outputs::check(&args.outputs)?;
     let reached = target::reach(args, url)?;
     let target = &reached.target;
-    let settings = choice::settings(&args.what, url, reached.class)?;
+    let settings = choice::settings(args, url, reached.class)?;
     let seen = server::processes(&args.server, &reached)?;
     let mut report = Report {
         target: url.to_string(),
@@ -109,8 +111,8 @@ fn run(
     let keeper = Keeper::open(args.outputs.store.store.as_ref())?;
     let Permit { governor, outside, audit, alone: _alone } =
         permit::permit(args, url, &reached, &cases, &asked)?;
-    let mut sockets = Sockets::new(target::tls_for(args, url)?, governor, outside)
-        .map_err(|error| Failure::usage(format!("cannot wait for sockets: {error}")))?
+    let mut sockets = Sockets::new(target::tls_for(args, url)?, governor, outside)?
+        .obeying(Errands::new(args.overload.commands()))
         .seeing(seen.map_or_else(|| server::machine(&args.server), |seen| Ok(Some(seen)))?);
     let load = beside::start(planned)?;
     let mut recorder = outputs::recorder(&args.outputs, target, &cases, &report, sockets.now())?;

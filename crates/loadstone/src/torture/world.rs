@@ -1,11 +1,13 @@
 //! The real world of a torture: sockets.
 
+use super::errands::Errands;
 use super::server::Seen;
+use crate::exit::Failure;
 use conduit::{Io, TlsFactory};
 use reactor::Reactor;
 use sample::{Death, ServerState};
 use torture::safety::Governor;
-use torture::session::{Stop, World};
+use torture::session::{Done, Errand, Stop, World};
 use torture::talk::{Director, Stage, play};
 use units::Nanos;
 
@@ -24,6 +26,7 @@ pub(super) struct Sockets {
     work: (Nanos, Nanos),
     /// The server's own side, where it is seen.
     server: Option<Seen>,
+    errands: Errands,
 }
 
 impl Sockets {
@@ -33,20 +36,29 @@ impl Sockets {
         tls: Option<tls::Factory>,
         governor: Governor,
         outside: Outside,
-    ) -> std::io::Result<Sockets> {
+    ) -> Result<Sockets, Failure> {
+        let reactor = Reactor::new(Nanos::ZERO)
+            .map_err(|error| Failure::usage(format!("cannot wait for sockets: {error}")))?;
         Ok(Sockets {
-            reactor: Reactor::new(Nanos::ZERO)?,
+            reactor,
             tls,
             governor,
             outside,
             work: (Nanos::ZERO, Nanos::ZERO),
             server: None,
+            errands: Errands::new(Vec::new()),
         })
     }
 
     /// Sees the server's own side.
     pub(super) fn seeing(mut self, server: Option<Seen>) -> Sockets {
         self.server = server;
+        self
+    }
+
+    /// Runs the user's commands.
+    pub(super) fn obeying(mut self, errands: Errands) -> Sockets {
+        self.errands = errands;
         self
     }
 
@@ -68,10 +80,11 @@ impl World for Sockets {
         self.look();
         let factory = self.tls.as_mut().map(|factory| factory as &mut dyn TlsFactory);
         let mut stage = Stage::new(factory, &mut self.governor);
-        let outside = &mut self.outside;
+        let (outside, errands) = (&mut self.outside, &mut self.errands);
         play(&mut self.reactor, &mut stage, director, &mut |io, until, governor| {
             let (mut ready, nap) = (Vec::new(), io.now() + LOOK_EVERY);
             io.wait(until.min(nap), &mut ready);
+            errands.look(io.now());
             if let Some(why) = outside() {
                 governor.stop(why);
             }
@@ -104,6 +117,21 @@ impl World for Sockets {
 
     fn deaths(&mut self) -> Vec<Death> {
         self.server.as_mut().map(Seen::deaths).unwrap_or_default()
+    }
+
+    fn send_for(&mut self, errand: Errand, at: Nanos) {
+        self.errands.send_for(errand, at);
+    }
+
+    fn errands(&mut self) -> Vec<Done> {
+        let mut ready = Vec::new();
+        self.errands.conclude(self.reactor.now());
+        while !self.errands.is_over() {
+            let nap = self.reactor.now() + LOOK_EVERY;
+            self.reactor.wait(nap, &mut ready);
+            self.errands.look(self.reactor.now());
+        }
+        self.errands.take()
     }
 
     fn governor(&mut self) -> &mut Governor {

@@ -216,22 +216,11 @@ fn level(text: &toml::Spanned<String>) -> Result<Level, Wrong> {
 }
 
 fn need(text: &toml::Spanned<String>) -> Result<Need, Wrong> {
-    let all = [
-        Need::Post,
-        Need::Reading,
-        Need::Echo,
-        Need::Pages,
-        Need::Ranges,
-        Need::Validators,
-        Need::Tls,
-    ];
-    let found = all.into_iter().find(|need| need.id() == text.get_ref());
-    found.ok_or_else(|| Wrong {
-        at: text.span().start,
-        why: format!(
-            "{} is no need: post, reading, echo, pages, ranges, validators, tls are",
-            quoted(text.get_ref())
-        ),
+    let found = Need::ALL.into_iter().find(|need| need.id() == text.get_ref());
+    found.ok_or_else(|| {
+        let all = Need::ALL.map(Need::id).join(", ");
+        let why = format!("{} is no need: {all} are", quoted(text.get_ref()));
+        Wrong { at: text.span().start, why }
     })
 }
 

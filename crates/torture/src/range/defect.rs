@@ -178,6 +178,13 @@ defects! {
         Collapses "collapse" "of 100 requests a second the fewer are served, the more wait",
         Lingers "hangover" "of 100 requests a second none is served for 18 s once 30 waited",
         DiesOfLoad "dies-of-load" "of 100 requests a second 30 wait, and the next one kills the server",
+        StarvesCheap "starves-cheap" "of 100 requests a second those to /costly count tenfold, and the others wait behind them",
+        DiesOfMany "dies-of-many" "50 connections stand, and the next one kills the server",
+        LosesInFlight "loses-in-flight" "when it is started anew, requests in flight are reset",
+        StaysAway "stays-away" "when it is started anew, it does not come back",
+        DiesStarved "dies-starved" "when something is taken from it, the next request kills it",
+        SilentStarved "silent-starved" "when something is taken from it, requests hang",
+        StaysStarved "stays-starved" "what is given back to it does not help",
         ShedsLoad "sheds-load" "of 100 requests a second 10 wait, and beyond them 503 is answered",
     }
 }

@@ -11,6 +11,10 @@ use units::Nanos;
 
 /// How long a supervisor needs to start a server that crashed again.
 pub const RESTART: Nanos = Nanos::from_secs(2);
+/// How long nobody listens while a server is started anew that first ends what it has begun.
+pub const RENEWAL: Nanos = Nanos::from_millis(500);
+/// Connections that a server that dies of many has when the next one comes.
+pub const MANY: usize = 50;
 /// How long a server that recovers slowly answers nothing once its slots were all taken.
 pub const RECOVERY: Nanos = Nanos::from_secs(10);
 /// Connections that wait to be accepted where the queue is short, one of which is accepted in this
@@ -60,6 +64,8 @@ pub struct Range {
     accept_free: Nanos,
     /// Gone until then.
     dead_until: Nanos,
+    /// Something was taken from it.
+    starved: bool,
     nuls: u32,
     /// Memory that is never freed.
     leaked: Vec<Vec<u8>>,
@@ -79,8 +85,9 @@ struct Seat {
     waiting: Vec<u8>,
     /// The client's end came meanwhile.
     half_closed: bool,
-    /// The server has ended it.
+    /// The server has ended it, or will once it has answered.
     closed: bool,
+    parting: bool,
 }
 
 impl Range {
@@ -96,6 +103,7 @@ impl Range {
             busy_until: Nanos::ZERO,
             accept_free: Nanos::ZERO,
             dead_until: Nanos::ZERO,
+            starved: false,
             nuls: 0,
             leaked: Vec::new(),
             resets: 0,
@@ -127,8 +135,14 @@ impl Range {
             waiting: Vec::new(),
             half_closed: false,
             closed: false,
+            parting: false,
         };
         self.seats.insert(id, seat);
+        if self.has(Defect::DiesOfMany) && self.seats.len() > MANY {
+            self.seats.remove(&id);
+            self.die(at);
+            return Entry::Refuse;
+        }
         if self.has(Defect::Sheds) && self.pool.is_full() {
             self.do_later(at, id, Act::Send(page::error(503, true, &self.defects)));
             self.do_later(at, id, Act::Close);
@@ -196,6 +210,30 @@ impl Range {
         self.acts.retain(|_, (whose, _)| *whose != id);
     }
 
+    /// It is started anew: what was begun is ended first, unless a switch has it otherwise.
+    pub fn restart(&mut self, at: Nanos) {
+        if self.has(Defect::LosesInFlight) {
+            return self.die(at);
+        }
+        let away = if self.has(Defect::StaysAway) { Nanos::NEVER } else { at + RENEWAL };
+        self.dead_until = away;
+        for id in self.seats.keys().copied().collect::<Vec<u64>>() {
+            let owes = self.worker.as_ref().is_some_and(|worker| worker.owes(id));
+            match self.seats.get_mut(&id) {
+                Some(seat) if owes => seat.parting = true,
+                _ => {
+                    self.do_later(at, id, Act::Close);
+                    self.close(at, id);
+                }
+            }
+        }
+    }
+
+    /// Something that it needs is taken from it, or given back.
+    pub fn starve(&mut self, starved: bool) {
+        self.starved = starved || self.starved && self.has(Defect::StaysStarved);
+    }
+
     /// When there is something to do; `NEVER` when nothing is to come of its own accord.
     pub fn due(&self) -> Nanos {
         let act = self.acts.keys().next().map_or(Nanos::NEVER, |(at, _)| *at);
@@ -211,7 +249,11 @@ impl Range {
             self.wake(at, id);
         }
         let done = self.worker.as_mut().map(|worker| worker.done(at)).unwrap_or_default();
-        for (id, acts) in done {
+        for (id, mut acts) in done {
+            let parting = self.seats.get(&id).is_some_and(|seat| seat.parting);
+            if parting && !acts.contains(&Act::Close) {
+                acts.push(Act::Close);
+            }
             self.carry(at, id, acts);
         }
         let rest = self.acts.split_off(&(at.saturating_add(Nanos(1)), 0));
@@ -312,11 +354,18 @@ impl Range {
 
     /// What was asked for is done: at once, when the one thread comes to it, or by the worker.
     fn work(&mut self, at: Nanos, id: u64, mut acts: Vec<Act>, cost: Nanos, served: bool) {
+        let has = |defect| self.defects.contains(&defect);
         let Some(worker) = self.worker.as_mut().filter(|_| served) else {
             self.busy_until = self.busy_until.max(at) + cost;
             return self.carry(at, id, acts);
         };
-        match worker.take(at, id, &mut acts, cost) {
+        let fate = match self.starved {
+            true if has(Defect::DiesStarved) => Fate::Dies,
+            true if has(Defect::SilentStarved) => return,
+            true => Fate::Shed,
+            false => worker.take(at, id, &mut acts, cost),
+        };
+        match fate {
             Fate::Waits => {}
             Fate::Shed => {
                 let busy = Act::Send(page::error(503, false, &self.defects));

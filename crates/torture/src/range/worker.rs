@@ -75,7 +75,7 @@ impl Worker {
             self.still_until = at + HANGOVER;
             self.stood_still = true;
         }
-        let costly = cost > service();
+        let costly = cost > service() && !self.has(Defect::StarvesCheap);
         let job = Job { id, acts: std::mem::take(acts), cost };
         self.queues[usize::from(costly)].push_back(job);
         self.go_on(at);
@@ -105,6 +105,12 @@ impl Worker {
         {
             job.acts.clear();
         }
+    }
+
+    /// It works on a request of this connection, or will.
+    pub(super) fn owes(&self, id: u64) -> bool {
+        let current = self.current.iter().map(|(_, job)| job);
+        current.chain(self.queues.iter().flatten()).any(|job| job.id == id)
     }
 
     pub(super) fn clear(&mut self) {
@@ -160,13 +166,18 @@ mod tests {
     #[test]
     fn what_costs_little_goes_first_and_who_left_costs_nothing() {
         let dear = service() * COSTLY_FACTOR;
-        let mut worker = worker(Defect::LimitedRate);
-        for (id, cost) in [(1, dear), (2, dear), (3, dear), (9, service())] {
-            worker.take(Nanos::ZERO, id, &mut vec![Act::Close], cost);
+        for (defect, expected) in
+            [(Defect::LimitedRate, [1, 9, 2]), (Defect::StarvesCheap, [1, 2, 9])]
+        {
+            let mut worker = worker(defect);
+            for (id, cost) in [(1, dear), (2, dear), (3, dear), (9, service())] {
+                worker.take(Nanos::ZERO, id, &mut vec![Act::Close], cost);
+            }
+            worker.forget(3);
+            let order: Vec<u64> =
+                worker.done(Nanos::SECOND).into_iter().map(|(id, _)| id).collect();
+            assert_eq!(order, expected, "{}", defect.id());
+            assert_eq!(worker.due(), Nanos::NEVER);
         }
-        worker.forget(3);
-        let order: Vec<u64> = worker.done(Nanos::SECOND).into_iter().map(|(id, _)| id).collect();
-        assert_eq!(order, [1, 9, 2]);
-        assert_eq!(worker.due(), Nanos::NEVER);
     }
 }

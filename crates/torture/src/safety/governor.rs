@@ -333,12 +333,19 @@ impl Governor {
         Ok(())
     }
 
-    /// Requests that were granted at an earlier instant go out now.
+    /// Requests that were granted at an earlier instant go out now. A moment later they are still
+    /// those; after that they count once more.
     ///
     /// # Errors
     /// The instant from which on they may.
-    pub fn renew(&mut self, now: Nanos, count: u64, probe: bool) -> Result<(), Nanos> {
-        if probe {
+    pub fn renew(
+        &mut self,
+        granted: Nanos,
+        now: Nanos,
+        count: u64,
+        probe: bool,
+    ) -> Result<(), Nanos> {
+        if probe || self.requests.put_off(granted, now) {
             return Ok(());
         }
         if self.requests.room(now) < count {

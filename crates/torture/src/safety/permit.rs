@@ -77,6 +77,10 @@ pub struct Grounds<'a> {
 
 /// Groups that private addresses are free for.
 const FREE: [Group; 3] = [Group::Fuzz, Group::Syntax, Group::Limits];
+/// Cases that are for servers on this machine: they run commands, or go on for as long as is wished;
+/// and those that are not for public servers, whatever their owners say.
+const LOCAL_ONLY: [&str; 3] = ["R-04", "R-06", "R-07"];
+const NEVER_PUBLIC: [&str; 2] = ["R-02", "R-03"];
 /// Methods that change what a server keeps.
 const WRITING: [&str; 3] = ["PUT", "DELETE", "PATCH"];
 
@@ -102,6 +106,12 @@ impl Grounds<'_> {
         match self.class {
             Class::Local => Ok(()),
             Class::Never => Err("such an address is nobody's to torture".to_owned()),
+            _ if LOCAL_ONLY.contains(&case.id.as_str()) => {
+                Err("it is for servers on this machine".to_owned())
+            }
+            Class::Public if NEVER_PUBLIC.contains(&case.id.as_str()) => {
+                Err("it is not for public servers".to_owned())
+            }
             _ if writes && !self.permits_writes() => {
                 Err("it asks the server to change what it keeps, which is for local targets, or \
                      where the proof says so (groups: write)"
@@ -356,6 +366,25 @@ mod tests {
             let grounds = Grounds { class, addresses: &[], own: &[], proof: None, ranges };
             assert_eq!(grounds.permits_repeats(confirmed), repeats, "{class:?} {confirmed}");
         }
+    }
+
+    #[test]
+    fn overload_is_for_those_who_own_the_server() {
+        let addresses: Vec<IpAddr> = vec!["10.0.0.5".parse().unwrap()];
+        let proof = |groups| Proof::parse(text(groups, "none").as_bytes()).unwrap();
+        let of = |class, own: &[IpAddr], proof: Option<&Proof>| {
+            let ranges = &Ranges::default();
+            let grounds = Grounds { class, addresses: &addresses, own, proof, ranges };
+            let cases = catalogue::cases().unwrap();
+            let own = cases.iter().filter(|case| case.group() == 'R');
+            let free = own.filter(|case| grounds.permits(case).is_ok());
+            free.map(|case| case.id.as_str()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(of(Class::Local, &[], None), "R-01 R-02 R-03 R-05 R-06 R-07");
+        assert_eq!(of(Class::Private, &[], None), "");
+        assert_eq!(of(Class::Private, &addresses, None), "R-01 R-02 R-03 R-05");
+        assert_eq!(of(Class::Public, &[], Some(&proof("overload"))), "R-01 R-05");
+        assert_eq!(of(Class::Public, &[], Some(&proof("fuzz slow connections"))), "");
     }
 
     #[test]

@@ -46,6 +46,8 @@ pub(super) struct Life {
     deaths: Vec<Death>,
     /// The server itself has ended in the course of the case under way.
     pub(super) gone: bool,
+    /// The case under way has it end.
+    expected: bool,
 }
 
 impl Life {
@@ -80,7 +82,12 @@ impl Runner<'_> {
     }
 
     pub(super) fn begin_case_life(&mut self) {
-        self.life.gone = false;
+        (self.life.gone, self.life.expected) = (false, false);
+    }
+
+    /// The server ends in the course of this case because the user's command has it do so.
+    pub(super) fn expect_deaths(&mut self) {
+        self.life.expected = true;
     }
 
     /// Hears who has ended; whether the server itself has.
@@ -98,7 +105,7 @@ impl Runner<'_> {
     pub(super) fn judge_life(&mut self, result: &mut CaseResult) -> bool {
         self.hear_deaths();
         let deaths = self.life.deaths.clone();
-        if deaths.is_empty() {
+        if deaths.is_empty() || self.life.expected {
             return false;
         }
         let now = self.world.server().unwrap_or_default();

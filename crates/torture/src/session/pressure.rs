@@ -112,7 +112,8 @@ impl Runner<'_> {
         }
     }
 
-    fn round_once(&mut self, case: &str, plan: &Plan) -> Round {
+    /// One round, whoever was at fault.
+    pub(crate) fn round_once(&mut self, case: &str, plan: &Plan) -> Round {
         let base = self.quiet;
         self.world.own_work();
         let every = self.probing.every;

@@ -24,6 +24,11 @@ pub trait Director {
     /// conversations with [`Stage::add`] and ends them with [`Stage::end`].
     fn direct(&mut self, now: Nanos, stage: &mut Stage<'_>, over: Vec<(usize, Talk)>) -> Wake;
 
+    /// It watches conversations of its own: where probes run beside it, it is heard of news too.
+    fn watches(&self) -> bool {
+        false
+    }
+
     /// A probe of the server's health that ran beside is over; the director is heard next.
     fn felt(&mut self, _probe: &Probe) {}
 

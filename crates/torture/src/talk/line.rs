@@ -445,7 +445,7 @@ impl Line {
             let now = io.now();
             // what was granted at another instant is to go out at this one
             if self.fresh > 0 && self.fresh_at != now {
-                match governor.renew(now, self.fresh, self.script.probe) {
+                match governor.renew(self.fresh_at, now, self.fresh, self.script.probe) {
                     Ok(()) => self.fresh_at = now,
                     Err(at) => return self.wait_for_leave(now, at),
                 }

@@ -168,3 +168,19 @@ fn a_run_whose_way_to_the_server_is_lost_stops() {
         assert_eq!(one.admit(ms(4), &peer(), true), Admission::Never);
     }
 }
+
+#[test]
+fn a_request_that_goes_out_a_moment_after_it_was_granted_counts_once() {
+    let bounds = Bounds { requests_max: Some(3), ..Bounds::usual(Class::Local) };
+    let mut one = governor(bounds);
+    let us = Nanos::from_micros;
+    assert_eq!(one.request(us(10), false), Ok(()));
+    assert_eq!(one.renew(us(10), us(40), 1, false), Ok(()));
+    assert_eq!(one.request(us(50), false), Ok(()));
+    // too late to be the same: it counts again
+    assert_eq!(one.renew(us(50), us(1_010), 1, false), Ok(()));
+    assert_eq!(one.request(us(1_020), false), Err(us(1_000_050)));
+    // what was moved is forgotten from its new instant on
+    assert_eq!(one.request(us(1_000_049), false), Err(us(1_000_050)));
+    assert_eq!(one.request(us(1_000_050), false), Ok(()));
+}

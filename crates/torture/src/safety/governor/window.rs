@@ -48,6 +48,18 @@ impl Window {
         }
     }
 
+    /// What was taken at an instant happens only now; false where that is too long ago to be moved.
+    pub(super) fn put_off(&mut self, taken: Nanos, now: Nanos) -> bool {
+        let entry = self.entries.back_mut();
+        let Some((_, last, _)) =
+            entry.filter(|(first, _, _)| *first <= taken && now < *first + GRAIN)
+        else {
+            return self.max.is_none();
+        };
+        *last = now;
+        true
+    }
+
     /// When there will be room for `wanted`, if nothing is added. More than the bound never fits:
     /// then it is when everything is forgotten.
     pub(super) fn free_at(&self, wanted: u64) -> Nanos {

@@ -4,8 +4,12 @@
 mod held;
 mod knee;
 mod load;
+mod mixed;
+mod restart;
 mod spike;
+mod starve;
 mod steps;
+mod storm;
 
 pub(crate) use knee::Knee;
 
@@ -40,6 +44,26 @@ pub(super) const MEMBERS: &[Member] = &[
         name: "overload.spike",
         parameters: &with(("spike", ParameterKind::Span)),
         run: spike::run,
+    },
+    Member {
+        name: "overload.mixed",
+        parameters: &with(("hold", ParameterKind::Span)),
+        run: mixed::run,
+    },
+    Member {
+        name: "overload.storm",
+        parameters: &[("storm", ParameterKind::Span), ("connections", ParameterKind::Number)],
+        run: storm::run,
+    },
+    Member {
+        name: "overload.restart",
+        parameters: &with(("watch", ParameterKind::Span)),
+        run: restart::run,
+    },
+    Member {
+        name: "overload.starve",
+        parameters: &with(("starve", ParameterKind::Span)),
+        run: starve::run,
     },
 ];
 

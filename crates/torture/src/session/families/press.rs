@@ -2,7 +2,7 @@
 
 mod burst;
 mod churn;
-mod held;
+pub(super) mod held;
 mod honest;
 mod parting;
 mod refill;

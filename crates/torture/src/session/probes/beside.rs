@@ -67,7 +67,11 @@ impl Director for Probed<'_> {
         told |= self.tell();
         if self.wake == Some(Wake::Done) {
             self.director.curtain(rest);
-        } else if told || !rest.is_empty() || !matches!(self.wake, Some(Wake::At(at)) if at > now) {
+        } else if told
+            || !rest.is_empty()
+            || self.director.watches()
+            || !matches!(self.wake, Some(Wake::At(at)) if at > now)
+        {
             self.wake = Some(self.director.direct(now, stage, rest));
         }
         if self.is_done(stage) {

@@ -1,5 +1,6 @@
 //! twice the rate that the server follows, held for a while.
 
+use super::knee::Course;
 use super::load::Flow;
 use super::steps::Step;
 use super::{GRAVE, felt, found, settle, unreached};
@@ -11,8 +12,6 @@ use units::{Nanos, show};
 
 /// What is offered, in knees.
 const FACTOR: f64 = 2.0;
-/// Below so many knees it is hardly an overload, and nothing is said of it.
-const FACTOR_MIN: f64 = 1.2;
 /// Held: at least this share of the best goodput is kept. Less than that other one: it collapses.
 const KEPT_HELD: f64 = 0.8;
 const KEPT_COLLAPSE: f64 = 0.5;
@@ -24,15 +23,9 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     }
     let (rate, span) = (knee.times(FACTOR), family.span("hold"));
     let factor = rate / knee.high.unwrap_or(rate);
-    if factor < FACTOR_MIN {
-        result.outcome = Outcome::Unseen;
-        let (most, why) = (show::rate(knee.most), knee.most_is.words());
-        result.notes.push(format!("not overloaded: its knee is about {most}, and {why}"));
-        return;
-    }
     let flow = Flow::new(0, Nanos::ZERO, span, rate);
     let route = runner.probed_route();
-    let played = runner.play_load(case, family, vec![route], vec![flow], span);
+    let played = runner.play_load(case, family, Course::new(vec![route], vec![flow], span));
     let step = Step::of(played.load.calls(), 0, Nanos::ZERO, span);
     let (health, verdict) = felt(runner, &played, Nanos::ZERO);
     result.health = Some(health);

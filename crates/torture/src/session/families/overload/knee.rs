@@ -14,6 +14,8 @@ use units::{Nanos, show};
 const NARROW: f64 = 1.25;
 /// Steps of a search at most: from a tenth of a request a second to far beyond any ceiling.
 const STEPS_MAX: usize = 40;
+/// Below so many knees it is hardly an overload, and nothing is said of it.
+const OVER_MIN: f64 = 1.2;
 /// Below this rate no load is worth the name.
 const RATE_LOW: f64 = 1.0;
 /// So much of a bound is offered: what falls due evenly does not leave evenly.
@@ -66,7 +68,7 @@ impl Limit {
 }
 
 impl Knee {
-    pub(crate) fn measures(&self) -> Vec<Measure> {
+    pub(crate) fn measures(&self) -> [Measure; 2] {
         let note = match &self.limit {
             _ if self.high.is_some() => "beyond it less than 95% was answered in time".to_owned(),
             Some(limit) => format!("every rate was followed; {}", limit.words()),
@@ -86,17 +88,23 @@ impl Knee {
             unit: Unit::PerSecond,
             note,
         };
-        vec![knee, peak]
+        [knee, peak]
     }
 
     /// Why nothing can be said of overload; `None` where the server can be overloaded.
     pub(crate) fn unreached(&self) -> Option<String> {
-        if self.high.is_some() {
-            return None;
-        }
         let low = show::rate(self.low.unwrap_or_default());
-        let why = self.limit.as_ref().map(Limit::words).unwrap_or_default();
-        Some(format!("not overloaded: the server followed {low}, and {why}"))
+        match (self.high, &self.limit) {
+            (Some(high), _) if self.most >= high * OVER_MIN => None,
+            (Some(high), _) => {
+                let (high, why) = (show::rate(high), self.most_is.words());
+                Some(format!("not overloaded: the server does not follow {high}, and {why}"))
+            }
+            (None, limit) => {
+                let why = limit.as_ref().map(Limit::words).unwrap_or_default();
+                Some(format!("not overloaded: the server followed {low}, and {why}"))
+            }
+        }
     }
 
     /// The share of a rate that is offered where the knee is the whole; below the bound.
@@ -119,11 +127,28 @@ fn between(low: f64, high: f64) -> f64 {
 /// Rates from here on are whole.
 const WHOLE: f64 = 10.0;
 
+/// What a load is made of.
+#[derive(Clone, Debug)]
+pub(super) struct Course {
+    pub(super) routes: Vec<Route>,
+    pub(super) flows: Vec<Flow>,
+    /// From here on it is watched until all is as before.
+    pub(super) released: Nanos,
+    /// A request whose connection ends without an answer is sent once more, as clients do.
+    pub(super) resends: bool,
+}
+
+impl Course {
+    pub(super) fn new(routes: Vec<Route>, flows: Vec<Flow>, released: Nanos) -> Course {
+        Course { routes, flows, released, resends: true }
+    }
+}
+
 /// A load that is over, and the probes beside it.
 pub(super) struct Played {
     pub(super) load: Load,
     pub(super) probes: Vec<Probe>,
-    /// Work of this process meanwhile, as a share of a core.
+    /// Work of this process before the release, as a share of a core.
     pub(super) work: Option<f64>,
 }
 
@@ -142,7 +167,12 @@ impl Runner<'_> {
 
     /// The page that is probed.
     pub(super) fn probed_route(&self) -> Route {
-        Route { request: habits::plain_request(self.target, ""), plain: self.plain.clone() }
+        Route {
+            request: habits::plain_request(self.target, ""),
+            plain: self.plain.clone(),
+            deadline: self.probing.deadline,
+            share: 1.0,
+        }
     }
 
     /// The most requests a second that may be offered, and what says so.
@@ -178,7 +208,8 @@ impl Runner<'_> {
             }
             let span = family.span("step");
             let flow = Flow::new(0, Nanos::ZERO, span, rate);
-            let played = self.play_load(case, family, vec![route.clone()], vec![flow], span);
+            let course = Course::new(vec![route.clone()], vec![flow], span);
+            let played = self.play_load(case, family, course);
             let step = Step::of(played.load.calls(), 0, Nanos::ZERO, span);
             let (_, verdict) = felt(self, &played, Nanos::ZERO);
             if verdict.outcome == Outcome::Crashed {
@@ -248,20 +279,14 @@ impl Runner<'_> {
     }
 
     /// Plays flows with probes beside them; from `released` on it is watched until all is as before.
-    pub(super) fn play_load(
-        &mut self,
-        case: &Case,
-        family: &Family,
-        routes: Vec<Route>,
-        flows: Vec<Flow>,
-        released: Nanos,
-    ) -> Played {
+    pub(super) fn play_load(&mut self, case: &Case, family: &Family, course: Course) -> Played {
+        let Course { routes, flows, released, resends } = course;
         let every = self.probing.every;
         let offer = Offer {
             routes,
             flows,
             pattern: self.bare(Vec::new(), Nanos::ZERO),
-            deadline: self.probing.deadline,
+            resends,
             waiting_max: self.connections_max(family.count("waiting")) as usize,
             opens_max: self.opens_max(u64::MAX),
             released,
@@ -271,7 +296,9 @@ impl Runner<'_> {
         let mut load = Load::new(offer);
         self.world.own_work();
         let probes = self.play_probed(&case.id, &mut load);
-        let work = self.world.own_work();
+        // the watch after it is no work
+        let stretch = (load.over_at() - load.start()).as_secs_f64() / released.as_secs_f64();
+        let work = self.world.own_work().map(|share| share * stretch.max(1.0));
         Played { load, probes, work }
     }
 }

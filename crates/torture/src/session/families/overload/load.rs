@@ -28,6 +28,10 @@ const SECOND: Nanos = Nanos::SECOND;
 pub(super) struct Route {
     pub(super) request: Vec<u8>,
     pub(super) plain: Plain,
+    /// Time for each request from when it was due.
+    pub(super) deadline: Nanos,
+    /// Requests of it that are under way at once, as a share of all.
+    pub(super) share: f64,
 }
 
 /// So many requests a second of a route, for so long.
@@ -58,8 +62,8 @@ pub(super) struct Offer {
     pub(super) flows: Vec<Flow>,
     /// A conversation with this server: its steps are replaced.
     pub(super) pattern: Script,
-    /// Time for each request from when it was due.
-    pub(super) deadline: Nanos,
+    /// A request on a connection that the server ended instead of answering is sent once more.
+    pub(super) resends: bool,
     /// Requests that are under way at once, and new connections in a second.
     pub(super) waiting_max: usize,
     pub(super) opens_max: u64,
@@ -202,7 +206,7 @@ impl Load {
         let met = match answer {
             Some(answer) if answer.complete => self.judged(wanted, answer),
             // closed between two requests: any client asks again on a new connection
-            None if line.answered > 0 && !wanted.again && is_by_server(talk.end) => {
+            None if line.answered > 0 && !wanted.again && self.resends(talk.end) => {
                 self.again.push_back(Wanted { again: true, ..wanted });
                 return;
             }
@@ -212,11 +216,19 @@ impl Load {
         self.note(wanted, met, now);
     }
 
+    fn resends(&self, end: End) -> bool {
+        self.offer.resends && matches!(end, End::Closed | End::Broken(_))
+    }
+
+    fn route(&self, wanted: Wanted) -> &Route {
+        &self.offer.routes[self.offer.flows[wanted.flow].route]
+    }
+
     fn judged(&self, wanted: Wanted, answer: &Answer) -> Met {
-        let plain = &self.offer.routes[self.offer.flows[wanted.flow].route].plain;
         match answer.status {
-            _ if plain.is(answer) => Met::Right,
+            _ if self.route(wanted).plain.is(answer) => Met::Right,
             429 | 503 => Met::Shed,
+            500.. => Met::Fault,
             _ => Met::Wrong,
         }
     }
@@ -232,7 +244,7 @@ impl Load {
             let whole = answer.filter(|answer| answer.complete);
             let met = match whole {
                 Some(answer) => self.judged(wanted, answer),
-                None if wanted.due + self.offer.deadline <= now => Met::Silent,
+                None if wanted.due + self.route(wanted).deadline <= now => Met::Silent,
                 None => continue,
             };
             let stays = whole.is_some_and(|answer| answer.persistent);
@@ -275,8 +287,10 @@ impl Load {
     }
 
     fn send(&mut self, now: Nanos, wanted: Wanted, stage: &mut Stage<'_>) {
-        let request = &self.offer.routes[self.offer.flows[wanted.flow].route].request;
-        let step = Move::Send(request.clone());
+        if self.is_crowded(wanted) {
+            return self.note(wanted, Met::Unsent, now);
+        }
+        let step = Move::Send(self.route(wanted).request.clone());
         let idle = if wanted.again { None } else { self.idle.pop() };
         if let Some(place) = idle {
             stage.say(place, vec![step]);
@@ -308,6 +322,17 @@ impl Load {
         self.lines.insert(place, line);
     }
 
+    /// As many requests of its route are under way as may be.
+    fn is_crowded(&self, wanted: Wanted) -> bool {
+        let (flows, share) = (&self.offer.flows, self.route(wanted).share);
+        if share >= 1.0 {
+            return false;
+        }
+        let own = |one: &Wanted| flows[one.flow].route == flows[wanted.flow].route;
+        let calls = self.lines.values().filter_map(|line| line.call.as_ref());
+        calls.filter(|call| own(call)).count() as f64 >= self.offer.waiting_max as f64 * share
+    }
+
     /// Closes what is not needed.
     fn tidy(&mut self, now: Nanos, stage: &mut Stage<'_>) {
         let lines = &mut self.lines;
@@ -326,7 +351,7 @@ impl Load {
     fn expiry(&self) -> Nanos {
         let each = self.lines.values().filter(|line| !line.dropped);
         let at = each.map(|line| match line.call {
-            Some(wanted) => wanted.due + self.offer.deadline,
+            Some(wanted) => wanted.due + self.route(wanted).deadline,
             None => line.idle_since + IDLE_MAX,
         });
         at.min().unwrap_or(Nanos::NEVER)
@@ -364,6 +389,10 @@ impl Director for Load {
         Wake::At(next.min(self.expiry()).min(end))
     }
 
+    fn watches(&self) -> bool {
+        true
+    }
+
     fn felt(&mut self, probe: &Probe) {
         self.offer.calm.felt(probe);
     }
@@ -375,10 +404,6 @@ impl Director for Load {
             }
         }
     }
-}
-
-fn is_by_server(end: End) -> bool {
-    matches!(end, End::Closed | End::Broken(_))
 }
 
 /// What a request met that got no byte of an answer.

@@ -1,5 +1,6 @@
 //! a spike far beyond what the server follows, and how long it takes to get over it.
 
+use super::knee::Course;
 use super::load::Flow;
 use super::steps::Step;
 use super::{felt, found, settle, unreached};
@@ -25,7 +26,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         Flow::new(0, end, GATE, easy),
     ];
     let route = runner.probed_route();
-    let played = runner.play_load(case, family, vec![route], flows, end);
+    let played = runner.play_load(case, family, Course::new(vec![route], flows, end));
     let step = Step::of(played.load.calls(), 0, BEFORE, end);
     let (health, verdict) = felt(runner, &played, BEFORE);
     result.health = Some(health);

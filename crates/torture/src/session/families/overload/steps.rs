@@ -22,7 +22,8 @@ pub(crate) enum Met {
     Right,
     /// 503 or 429.
     Shed,
-    /// Another answer than a plain GET gets.
+    /// Another answer with a status from 500 on; any other than a plain GET gets.
+    Fault,
     Wrong,
     /// The beginning of an answer; an end without a byte; a reset; nobody listened.
     Short,

@@ -72,7 +72,7 @@ fn beginning(runner: &Runner<'_>) -> Vec<u8> {
     head
 }
 
-fn half_head(runner: &mut Runner<'_>) -> Script {
+pub(in crate::session::families) fn half_head(runner: &mut Runner<'_>) -> Script {
     let head = beginning(runner);
     held(runner, vec![Move::Send(head)])
 }
@@ -85,12 +85,12 @@ fn drips(first: Vec<u8>, drop: &[u8]) -> Vec<Move> {
     steps
 }
 
-fn dripped_head(runner: &mut Runner<'_>) -> Script {
+pub(in crate::session::families) fn dripped_head(runner: &mut Runner<'_>) -> Script {
     let steps = drips(beginning(runner), b"X-Drip: a\r\n");
     held(runner, steps)
 }
 
-fn dripped_body(runner: &mut Runner<'_>) -> Script {
+pub(in crate::session::families) fn dripped_body(runner: &mut Runner<'_>) -> Script {
     let head = post_head(runner, BODY);
     let script = held(runner, drips(head, b"a"));
     Script { methods: vec!["POST".to_owned()], ..script }
@@ -123,7 +123,7 @@ fn unread(runner: &mut Runner<'_>) -> Script {
 }
 
 /// The same with the plain page: whatever it is, it goes to nobody.
-fn abandoned(runner: &mut Runner<'_>) -> Script {
+pub(in crate::session::families) fn abandoned(runner: &mut Runner<'_>) -> Script {
     let request = habits::plain_request(runner.target, "");
     not_reading(runner, request)
 }
@@ -134,7 +134,7 @@ fn not_reading(runner: &mut Runner<'_>, request: Vec<u8>) -> Script {
     script
 }
 
-pub(super) fn idle(runner: &mut Runner<'_>) -> Script {
+pub(in crate::session::families) fn idle(runner: &mut Runner<'_>) -> Script {
     let request = habits::plain_request(runner.target, "");
     held(runner, vec![Move::Send(request)])
 }

@@ -114,7 +114,7 @@ impl Runner<'_> {
         case.needs.iter().all(|need| match need {
             Need::Post => self.target.takes_bodies,
             Need::Tls => self.target.tls_name.is_some(),
-            Need::Reading | Need::Echo | Need::Pages | Need::Ranges | Need::Validators => false,
+            _ => false,
         })
     }
 

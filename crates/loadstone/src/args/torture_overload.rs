@@ -1,0 +1,42 @@
+//! The options of `torture` that overload needs.
+
+use super::torture::path;
+use clap::Args;
+use torture::session::Errand;
+
+/// What overload needs to know of the server.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Overload and recovery, with --press")]
+pub(crate) struct TortureOverload {
+    /// A page that costs the server much more than the one of URL: does it starve that one?
+    #[arg(long, value_name = "PATH", value_parser = path)]
+    pub(crate) expensive: Option<String>,
+    /// A command for sh that starts the server anew, on this machine, while polite clients go on
+    #[arg(long, value_name = "CMD", value_parser = command)]
+    restart_command: Option<String>,
+    /// A command that takes something from the server that it needs: descriptors, disk
+    #[arg(long, value_name = "CMD", value_parser = command, requires = "relieve_command")]
+    starve_command: Option<String>,
+    /// A command that gives it back; run in any case, once the other was
+    #[arg(long, value_name = "CMD", value_parser = command, requires = "starve_command")]
+    relieve_command: Option<String>,
+}
+
+impl TortureOverload {
+    /// The commands that were given.
+    pub(crate) fn commands(&self) -> Vec<(Errand, String)> {
+        let all = [
+            (Errand::Restart, &self.restart_command),
+            (Errand::Starve, &self.starve_command),
+            (Errand::Relieve, &self.relieve_command),
+        ];
+        all.into_iter().filter_map(|(errand, text)| Some((errand, text.clone()?))).collect()
+    }
+}
+
+fn command(text: &str) -> Result<String, String> {
+    match text.trim().is_empty() {
+        true => Err("write a command for sh".to_owned()),
+        false => Ok(text.to_owned()),
+    }
+}

@@ -1,0 +1,177 @@
+//! Commands of the user that do something to the server: run by a shell in a process group of their
+//! own, while the load goes on.
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use torture::session::{Done, Errand};
+use units::{Nanos, show};
+
+/// A command that has not ended by then is ended.
+pub(super) const ERRAND_MAX: Nanos = Nanos::from_secs(60);
+/// The commands, those that are due, and those that go on.
+#[derive(Debug)]
+pub(super) struct Errands {
+    commands: Vec<(Errand, String)>,
+    due: Vec<(Nanos, Errand)>,
+    running: Vec<Running>,
+    done: Vec<Done>,
+}
+
+#[derive(Debug)]
+struct Running {
+    errand: Errand,
+    began: Nanos,
+    child: Child,
+}
+
+impl Errands {
+    pub(super) fn new(commands: Vec<(Errand, String)>) -> Errands {
+        Errands { commands, due: Vec::new(), running: Vec::new(), done: Vec::new() }
+    }
+
+    pub(super) fn send_for(&mut self, errand: Errand, at: Nanos) {
+        self.due.push((at, errand));
+    }
+
+    /// Begins what is due, and takes note of what has ended.
+    pub(super) fn look(&mut self, now: Nanos) {
+        let due: Vec<Errand> = self.take_due(|at, _| at <= now);
+        due.into_iter().for_each(|errand| self.begin(errand, now));
+        let running = std::mem::take(&mut self.running);
+        for mut one in running {
+            match one.child.try_wait() {
+                Ok(None) if now < one.began + ERRAND_MAX => self.running.push(one),
+                Ok(None) => {
+                    let span = show::duration(ERRAND_MAX);
+                    self.put_to_an_end(one, now, Some(format!("had not ended after {span}")));
+                }
+                Ok(Some(status)) => self.note(one.errand, one.began, now, trouble(status)),
+                Err(error) => self.note(one.errand, one.began, now, Some(error.to_string())),
+            }
+        }
+    }
+
+    /// Nothing more is played: the relief is begun if it was not, and what starves has to end.
+    pub(super) fn conclude(&mut self, now: Nanos) {
+        let begun = self.running.iter().map(|one| one.errand);
+        let starves =
+            begun.chain(self.done.iter().map(|one| one.errand)).any(|one| one == Errand::Starve);
+        let relief = self.take_due(|_, errand| errand == Errand::Relieve);
+        self.due.clear();
+        if starves {
+            relief.into_iter().for_each(|errand| self.begin(errand, now));
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    /// What has ended, in the order of the beginnings.
+    pub(super) fn take(&mut self) -> Vec<Done> {
+        let mut done = std::mem::take(&mut self.done);
+        done.sort_by_key(|one| one.began);
+        done
+    }
+
+    fn take_due(&mut self, wanted: impl Fn(Nanos, Errand) -> bool) -> Vec<Errand> {
+        let taken = |(at, errand): &(Nanos, Errand)| wanted(*at, *errand);
+        let due = self.due.iter().filter(|one| taken(one)).map(|(_, errand)| *errand).collect();
+        self.due.retain(|one| !taken(one));
+        due
+    }
+
+    fn begin(&mut self, errand: Errand, now: Nanos) {
+        if errand == Errand::Relieve {
+            let running = std::mem::take(&mut self.running);
+            for one in running {
+                match one.errand {
+                    // to hold something may be the way to starve a server of it
+                    Errand::Starve => self.put_to_an_end(one, now, None),
+                    _ => self.running.push(one),
+                }
+            }
+        }
+        let known = self.commands.iter().find(|(known, _)| *known == errand);
+        let Some((_, command)) = known else { return };
+        let mut shell = Command::new("sh");
+        // what it writes goes where our messages go
+        shell.arg("-c").arg(command).process_group(0).stdin(Stdio::null()).stdout(Stdio::null());
+        match shell.spawn() {
+            Ok(child) => self.running.push(Running { errand, began: now, child }),
+            Err(error) => {
+                self.note(errand, now, now, Some(format!("cannot be started: {error}")));
+            }
+        }
+    }
+
+    /// Its group: the shell and what stays with it.
+    fn put_to_an_end(&mut self, mut one: Running, now: Nanos, trouble: Option<String>) {
+        kill_process_group(Pid::from_child(&one.child), Signal::KILL).ok();
+        one.child.wait().ok();
+        self.note(one.errand, one.began, now, trouble);
+    }
+
+    fn note(&mut self, errand: Errand, began: Nanos, ended: Nanos, trouble: Option<String>) {
+        self.done.push(Done { errand, began, ended, trouble });
+    }
+}
+
+impl Drop for Errands {
+    fn drop(&mut self) {
+        let running = std::mem::take(&mut self.running);
+        for one in running {
+            self.put_to_an_end(one, Nanos::ZERO, None);
+        }
+    }
+}
+
+fn trouble(status: ExitStatus) -> Option<String> {
+    (!status.success()).then(|| format!("ended with {status}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs to the end, whatever the clock says.
+    fn run(commands: &[(Errand, &str)]) -> Vec<Done> {
+        let commands =
+            commands.iter().map(|(errand, text)| (*errand, (*text).to_owned())).collect();
+        let mut errands = Errands::new(commands);
+        errands.send_for(Errand::Restart, Nanos(5));
+        errands.send_for(Errand::Starve, Nanos(6));
+        errands.send_for(Errand::Relieve, Nanos::NEVER);
+        errands.look(Nanos(4));
+        assert!(errands.is_over());
+        errands.look(Nanos(6));
+        errands.conclude(Nanos(7));
+        while !errands.is_over() {
+            std::thread::yield_now();
+            errands.look(Nanos(8));
+        }
+        errands.take()
+    }
+
+    #[test]
+    fn what_was_sent_for_is_run_and_relief_comes_in_any_case() {
+        let mut done = run(&[
+            (Errand::Restart, "exit 3"),
+            // what holds something is ended by the relief
+            (Errand::Starve, "exec sleep 1000"),
+            (Errand::Relieve, "true"),
+        ]);
+        done.sort_by_key(|one| one.errand);
+        let said: Vec<_> = done.iter().map(|one| (one.errand, one.trouble.as_deref())).collect();
+        assert_eq!(
+            said,
+            [
+                (Errand::Restart, Some("ended with exit status: 3")),
+                (Errand::Starve, None),
+                (Errand::Relieve, None),
+            ]
+        );
+        assert_eq!(run(&[]), []);
+    }
+}
