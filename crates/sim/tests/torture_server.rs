@@ -9,7 +9,7 @@ use torture::case::Case;
 use torture::catalogue;
 use torture::judge::Outcome;
 use torture::range::{self, Defect, Defects};
-use torture::session::{CaseResult, RunResult, Settings, Unwatched, run};
+use torture::session::{CaseResult, ExchangeResult, RunResult, Settings, Unwatched, run};
 use torture::shrink::Budget;
 use units::Nanos;
 
@@ -91,8 +91,8 @@ fn a_sound_server_has_a_row_for_each_case_and_no_word_said_of_it() {
     assert_eq!((rows.len(), cases), (5, BTreeSet::from(["", "S-01", "S-02", "C-03", "C-06"])));
 }
 
-/// The range with a worker for its connections: each connection that the client ends takes the worker
-/// with it, and another is there at once.
+/// The range with workers for its connections: %00 takes the one that reads it, and its connection,
+/// and another is there at once.
 struct Forking {
     range: Range,
     how: Ending,
@@ -112,13 +112,17 @@ impl Server for Forking {
     }
 
     fn receive(&mut self, now: Nanos, client: Client, bytes: &[u8]) -> Vec<(Nanos, Action)> {
+        if bytes.windows(3).any(|three| three == b"%00") {
+            self.pid += 1;
+            let process = Process { pid: self.pid, started: now.0, name: "worker".into() };
+            self.deaths.push(Death { process, whole: false, how: self.how });
+            self.range.reset(now, client);
+            return vec![(now, Action::Reset)];
+        }
         self.range.receive(now, client, bytes)
     }
 
     fn ended(&mut self, now: Nanos, client: Client) {
-        self.pid += 1;
-        let process = Process { pid: self.pid, started: now.0, name: "worker".into() };
-        self.deaths.push(Death { process, whole: false, how: self.how });
         self.range.ended(now, client);
     }
 
@@ -147,9 +151,13 @@ fn workers_that_come_and_go_are_no_finding_and_one_that_dies_of_a_fault_is() {
         (Ending::Signal { number: 9, core: false }, Outcome::Pass),
         (Ending::Signal { number: 11, core: false }, Outcome::Fail),
     ] {
-        let result = against(Forking::of(how), &["S-01"]);
+        let result = against(Forking::of(how), &["F-09"]);
         let case = &result.cases[0];
         assert_eq!(case.outcome, outcome, "{how}: {}", all(&result));
         assert!(case.notes[0].contains("worker"), "{}", all(&result));
+        let culprit = case.exchanges.iter().find(|one| one.name.starts_with("culprit: number"));
+        assert_eq!(culprit.is_some(), outcome == Outcome::Fail, "{}", all(&result));
+        let has_nul = |one: &ExchangeResult| one.sent.windows(3).any(|three| three == b"%00");
+        assert!(culprit.is_none_or(has_nul), "{}", all(&result));
     }
 }

@@ -22,7 +22,7 @@ mod worst;
 pub use baseline::{NOISE_FACTOR, NOISE_FEW, NOISE_FLOOR};
 pub use errands::{Done, Errand};
 pub use habits::{Habits, ODDITIES};
-pub use life::{Meanwhile, ServerRow, ServerSeen, overflow_words};
+pub use life::{Meanwhile, ServerRow, ServerSeen};
 pub use replay::{Failure, ReplayResult, Replayed, Timing, Verdict, replay, shrink_failures};
 pub use result::{
     Baseline, CaseResult, ExchangeResult, Health, Kept, Measure, Probe, ProbeKind, RunResult, Seen,
@@ -39,7 +39,7 @@ use crate::shrink::Budget;
 use crate::talk::{All, Director, End, Move, Script, Talk};
 use crate::text::{self, Values};
 use conduit::{OpenOptions, Peer};
-use life::Life;
+use life::{Life, Struck};
 use lints::Lints;
 use pressure::Plan;
 use probes::{Pattern, Probed, Probes, Probing};
@@ -487,12 +487,12 @@ impl Runner<'_> {
         if result.recovery.is_some() {
             result.outcome = result.outcome.max(Outcome::Fail);
         }
-        let crashed = self.judge_life(&mut result);
-        let late = result.recovery.is_some() || self.trail.lost_touch() || crashed;
+        let struck = self.judge_life(&mut result);
+        let late = result.recovery.is_some() || self.trail.lost_touch() || struck != Struck::Nobody;
         // what presses fails by its numbers, not by one conversation
         if late && result.recovery != Some(None) && case.family.is_none() {
             self.attribute(case, &mut result);
-        } else if crashed && case.family.is_none() {
+        } else if struck == Struck::Server && case.family.is_none() {
             self.suspect(&mut result);
         }
         self.end_case_life(&mut result);
@@ -513,17 +513,17 @@ impl Runner<'_> {
             }
             let mut judgement = judge::judge(exchange, case.level, &talk, &self.plain);
             tries += 1;
-            let gone = self.told(&Execution {
+            let struck = self.hear_deaths();
+            accuse(struck, &mut judgement, &talk, kept.as_mut());
+            let execution = Execution {
                 case,
                 name: &exchange.name,
                 attempt: tries,
                 script: &script,
                 talk: &talk,
                 judgement: &judgement,
-            });
-            if gone {
-                accuse(&mut judgement, &talk, kept.as_mut());
-            }
+            };
+            self.told_of(&execution, struck);
             let bad = matches!(
                 judgement.outcome,
                 Outcome::Fail | Outcome::Inconclusive | Outcome::Crashed
@@ -540,7 +540,7 @@ impl Runner<'_> {
                     took: talk.over,
                 });
             }
-            if !bad && failed == 0 || gone {
+            if !bad && failed == 0 || struck == Struck::Server {
                 break;
             }
         }
@@ -663,16 +663,22 @@ impl Runner<'_> {
     }
 }
 
-/// The server's process ended with this conversation, or with the try before it: who was not even let
-/// in did not do it.
-fn accuse(judgement: &mut Judgement, talk: &Talk, earlier: Option<&mut ExchangeResult>) {
+/// Processes of the server ended with this conversation, or with the try before it: who was not even
+/// let in did not do it.
+fn accuse(
+    struck: Struck,
+    judgement: &mut Judgement,
+    talk: &Talk,
+    earlier: Option<&mut ExchangeResult>,
+) {
+    let Some((outcome, why)) = struck.judged() else { return };
     let guilty = match (talk.end, earlier) {
         (End::Unconnected(_), None) => return,
         (End::Unconnected(_), Some(earlier)) => &mut earlier.judgement,
         _ => judgement,
     };
-    guilty.outcome = Outcome::Crashed;
-    "the server's process ended".clone_into(&mut guilty.why);
+    guilty.outcome = outcome;
+    why.clone_into(&mut guilty.why);
 }
 
 /// Nothing came back: the server may be gone.

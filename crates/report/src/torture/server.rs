@@ -7,7 +7,7 @@ use crate::words::counted;
 use sample::{Death, ServerState};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use torture::session::{CaseResult, Meanwhile, ServerSeen, overflow_words};
+use torture::session::{CaseResult, Meanwhile, ServerSeen};
 use units::{Nanos, show};
 
 /// Heads of the table, after the row's own.
@@ -98,7 +98,7 @@ pub(crate) fn rows(report: &Report) -> Vec<(String, Vec<String>)> {
     rows
 }
 
-/// Ends of processes, and counters that grew, a sentence each with the case it belongs to.
+/// Ends of processes, and connections that were left, a sentence each with the case it belongs to.
 pub(crate) fn events(report: &Report) -> Vec<(String, String)> {
     let early = report.result.server.iter().flat_map(|seen| grouped(&seen.deaths));
     let mut all: Vec<(String, String)> =
@@ -107,7 +107,6 @@ pub(crate) fn events(report: &Report) -> Vec<(String, String)> {
         let id = || case.case.id.clone();
         let Some(seen) = &case.server else { continue };
         all.extend(grouped(&seen.deaths).into_iter().map(|said| (id(), said)));
-        all.extend(queues(seen).map(|said| (id(), said)));
         all.extend(left(case, seen).map(|said| (id(), said)));
     }
     all
@@ -120,11 +119,6 @@ fn grouped(deaths: &[Death]) -> Vec<String> {
         n => format!("{}; {n} times in all", words::safe(&death.to_string())),
     };
     sample::together(deaths).into_iter().map(said).collect()
-}
-
-fn queues(seen: &Meanwhile) -> Option<String> {
-    let grown = |of: fn(&ServerState) -> u64| of(&seen.after).saturating_sub(of(&seen.before));
-    overflow_words(grown(|state| state.overflows), grown(|state| state.cookies))
 }
 
 /// Connections that the clients have ended and the server has not.

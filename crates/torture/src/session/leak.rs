@@ -14,7 +14,7 @@ const GROWN: f64 = 1.2;
 const DESCRIPTORS_GROWN: u64 = 32;
 const MEMORY_GROWN: u64 = 16 << 20;
 /// Each of the further rounds adds at least this part of that ...
-const STEP: u64 = 8;
+const STEP: u64 = 4;
 /// ... and the second at least this part of what the first did: otherwise it levels out.
 const STEADY: u64 = 2;
 /// After a round the server has so long to put in order what it holds.

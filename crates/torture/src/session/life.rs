@@ -50,6 +50,35 @@ pub(super) struct Life {
     expected: bool,
 }
 
+/// Whom the ends of processes struck.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Struck {
+    Nobody,
+    /// One that died of a fault of its own; who leaves in another way is no loss.
+    Worker,
+    Server,
+}
+
+impl Struck {
+    fn by(deaths: &[Death]) -> Struck {
+        let one = |death: &Death| match (death.whole, death.how.is_fault()) {
+            (true, _) => Struck::Server,
+            (false, true) => Struck::Worker,
+            (false, false) => Struck::Nobody,
+        };
+        deaths.iter().map(one).max().unwrap_or(Struck::Nobody)
+    }
+
+    /// What the conversation is that did it, and why.
+    pub(super) fn judged(self) -> Option<(Outcome, &'static str)> {
+        match self {
+            Struck::Nobody => None,
+            Struck::Worker => Some((Outcome::Fail, "a worker of the server died of a fault")),
+            Struck::Server => Some((Outcome::Crashed, "the server's process ended")),
+        }
+    }
+}
+
 impl Life {
     /// `None` where the server is not seen.
     pub(super) fn into_seen(self) -> Option<ServerSeen> {
@@ -90,30 +119,29 @@ impl Runner<'_> {
         self.life.expected = true;
     }
 
-    /// Hears who has ended; whether the server itself has.
-    pub(super) fn hear_deaths(&mut self) -> bool {
+    /// Hears who has ended.
+    pub(super) fn hear_deaths(&mut self) -> Struck {
         let heard = self.world.deaths();
-        let whole = heard.iter().any(|death| death.whole);
-        self.life.gone |= whole;
+        let struck = Struck::by(&heard);
+        self.life.gone |= struck == Struck::Server;
         let room = DEATHS_MAX.saturating_sub(self.life.deaths.len());
         self.life.deaths.extend(heard.into_iter().take(room));
-        whole
+        struck
     }
 
-    /// The case and its gate are over: what became of the server's processes. Whether the server itself
-    /// ended.
-    pub(super) fn judge_life(&mut self, result: &mut CaseResult) -> bool {
+    /// The case and its gate are over: what became of the server's processes.
+    pub(super) fn judge_life(&mut self, result: &mut CaseResult) -> Struck {
         self.hear_deaths();
         let deaths = self.life.deaths.clone();
         if deaths.is_empty() || self.life.expected {
-            return false;
+            return Struck::Nobody;
         }
         let now = self.world.server().unwrap_or_default();
         let lost = result.recovery.is_some() || result.health.is_some_and(|felt| felt.lost > 0.0);
         let (outcome, notes) = judge(&deaths, &now, lost);
         result.outcome = result.outcome.max(outcome);
         result.notes.extend(notes);
-        deaths.iter().any(|death| death.whole)
+        Struck::by(&deaths)
     }
 
     /// Everything about the case is over; what ended since it was judged, ended in a search of ours.
@@ -135,7 +163,7 @@ impl Runner<'_> {
 }
 
 /// What counters of the machine say of connections that came too fast; `None` where they did not move.
-pub fn overflow_words(overflows: u64, cookies: u64) -> Option<String> {
+fn overflow_words(overflows: u64, cookies: u64) -> Option<String> {
     let count = units::show::count;
     let said = match (overflows, cookies) {
         (0, 0) => return None,

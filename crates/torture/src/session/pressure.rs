@@ -13,6 +13,7 @@ pub use outcome::{
 };
 pub(crate) use volley::{Ended, Volley};
 
+use super::life::Struck;
 use super::{Health, Probe, Runner, Seen};
 use crate::judge::Outcome;
 use crate::talk::{Move, Script};
@@ -133,7 +134,7 @@ impl Runner<'_> {
                 notes: vec![format!("our own work took {percent} of a core")],
             };
         }
-        if self.hear_deaths() {
+        if self.hear_deaths() == Struck::Server {
             verdict.outcome = Outcome::Crashed;
         }
         let (denied_for, came_back) = denial(&pressed);

@@ -199,9 +199,9 @@ impl Runner<'_> {
             let mut judgement = judged.unwrap_or_else(|| unjudged(failure, &talk));
             let gate = self.gate();
             lost = gate == Some(None);
-            if self.hear_deaths() {
-                judgement.outcome = Outcome::Crashed;
-                "the server's process ended".clone_into(&mut judgement.why);
+            if let Some((outcome, why)) = self.hear_deaths().judged() {
+                judgement.outcome = judgement.outcome.max(outcome);
+                why.clone_into(&mut judgement.why);
             } else if gate.is_some() {
                 judgement.outcome = judgement.outcome.max(Outcome::Fail);
                 "plain requests were not answered as before at once".clone_into(&mut judgement.why);

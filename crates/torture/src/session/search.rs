@@ -1,5 +1,6 @@
 //! What follows a failure: which conversation did it, and the shortest one that still does.
 
+use super::life::Struck;
 use super::{ExchangeResult, Execution, Runner, TRIES, spoken};
 use crate::case::Case;
 use crate::judge::{self, Judgement, Kind, Outcome, Plain};
@@ -130,17 +131,21 @@ impl Trail {
 }
 
 impl Runner<'_> {
-    /// A conversation of a case is over: everybody hears of it. Whether the server itself ended.
-    pub(super) fn told(&mut self, execution: &Execution<'_>) -> bool {
+    /// A conversation of a case is over: everybody hears of it.
+    pub(super) fn told(&mut self, execution: &Execution<'_>) {
+        let struck = self.hear_deaths();
+        self.told_of(execution, struck);
+    }
+
+    /// The same, where it is known whom of the server it struck.
+    pub(super) fn told_of(&mut self, execution: &Execution<'_>, struck: Struck) {
         self.watcher.execution(execution);
-        let gone = self.hear_deaths();
         if self.settings.search.is_some() {
             self.trail.add(execution);
-            if gone {
+            if struck != Struck::Nobody {
                 self.trail.lose();
             }
         }
-        gone
     }
 
     /// A search of its own begins.
@@ -171,12 +176,12 @@ impl Runner<'_> {
         self.is_lost()
     }
 
-    /// Whether the server ended, or plain requests fail for a while; `None`: they fail for good.
+    /// Whether the server or a worker ended, or plain requests fail for a while; `None`: they fail for good.
     fn is_lost(&mut self) -> Option<bool> {
         let gate = self.gate();
-        let gone = self.hear_deaths();
+        let struck = self.hear_deaths();
         match gate {
-            None => Some(gone),
+            None => Some(struck != Struck::Nobody),
             Some(Some(_)) => Some(true),
             Some(None) => None,
         }
