@@ -263,13 +263,25 @@ impl Pack for IpAddr {
     }
 }
 
+/// Null is nothing; something that is null itself stands in a list of its own.
 impl<T: Pack> Pack for Option<T> {
     fn pack(&self, shelf: &mut Shelf) -> Value {
-        self.as_ref().map_or(Value::Null, |value| value.pack(shelf))
+        match self.as_ref().map(|value| value.pack(shelf)) {
+            None => Value::Null,
+            Some(Value::Null) => Value::Array(vec![Value::Null]),
+            Some(packed) => packed,
+        }
     }
 
     fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage> {
-        if value.is_null() { Ok(None) } else { T::unpack(value, found).map(Some) }
+        match value {
+            Value::Null => Ok(None),
+            Value::Array(list) if **list == [Value::Null] => {
+                let inner = T::unpack(&Value::Null, found);
+                inner.or_else(|_| T::unpack(value, found)).map(Some)
+            }
+            value => T::unpack(value, found).map(Some),
+        }
     }
 
     fn absent() -> Option<Self> {

@@ -8,7 +8,6 @@ use report::torture::Report;
 use report::torture::waivers::{Applied, Day, State, Waiver};
 use sample::{Death, Ending, Process, ServerState};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
 use torture::beside::{CaseFelt, Felt, Interval};
 use torture::case::{Awaited, Case, Level};
 use torture::judge::{Judgement, Kind, Outcome, Plain};
@@ -21,7 +20,6 @@ use torture::session::{
 use torture::shrink::Boundary;
 use torture::talk::{Move, Script};
 use torture::text::{self, Values, written};
-use units::Nanos;
 
 record! {
     Report {
@@ -34,6 +32,10 @@ record! {
     Plain { status, body_len, digest }
     Habits { seen }
     Baseline { probes, failed, slow, p50, p99 }
+    CaseResult {
+        case, outcome, skipped, exchanges, tally, recovery, measures, health, notes, took, spent,
+        server,
+    }
     ExchangeResult { name, judgement, tries, failed, sent, received, took }
     Judgement { outcome, seen, expected, why }
     Measure { what, low, high, unit, note }
@@ -226,83 +228,6 @@ impl Pack for Case {
             fuzz: None,
             family: None,
             text: "".into(),
-        })
-    }
-}
-
-/// A case with its recovery as a pair of "back to normal" and "after": null has to stay the sign of a
-/// case that nothing had to recover from.
-struct CaseRecord {
-    case: Case,
-    outcome: Outcome,
-    skipped: Option<String>,
-    exchanges: Vec<ExchangeResult>,
-    tally: BTreeMap<String, u64>,
-    recovery: Option<(bool, Nanos)>,
-    measures: Vec<Measure>,
-    health: Option<Health>,
-    notes: Vec<String>,
-    took: Nanos,
-    spent: Spent,
-    server: Option<Meanwhile>,
-}
-
-record! {
-    CaseRecord {
-        case, outcome, skipped, exchanges, tally, recovery, measures, health, notes, took, spent,
-        server,
-    }
-}
-
-impl Pack for CaseResult {
-    fn pack(&self, shelf: &mut Shelf) -> Value {
-        let CaseResult {
-            case,
-            outcome,
-            skipped,
-            exchanges,
-            tally,
-            recovery,
-            measures,
-            health,
-            notes,
-            took,
-            spent,
-            server,
-        } = self.clone();
-        let recovery = recovery.map(|after| (after.is_some(), after.unwrap_or_default()));
-        let record = CaseRecord {
-            case,
-            outcome,
-            skipped,
-            exchanges,
-            tally,
-            recovery,
-            measures,
-            health,
-            notes,
-            took,
-            spent,
-            server,
-        };
-        record.pack(shelf)
-    }
-
-    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage> {
-        let record = CaseRecord::unpack(value, found)?;
-        Ok(CaseResult {
-            case: record.case,
-            outcome: record.outcome,
-            skipped: record.skipped,
-            exchanges: record.exchanges,
-            tally: record.tally,
-            recovery: record.recovery.map(|(back, after)| back.then_some(after)),
-            measures: record.measures,
-            health: record.health,
-            notes: record.notes,
-            took: record.took,
-            spent: record.spent,
-            server: record.server,
         })
     }
 }
