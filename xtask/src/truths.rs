@@ -20,7 +20,7 @@ const FOLDER: &str = "xtask/truths";
 /// Cases that press: one server at a time.
 const PRESSING: [&str; 4] = ["W-1", "C-01", "C-07", "R-"];
 /// Groups of cases that end within seconds: what continuous integration runs.
-const QUICK: [&str; 4] = ["F-", "S-", "L-", "C-04"];
+const QUICK: [&str; 5] = ["F-", "S-", "K-", "L-", "C-04"];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -151,6 +151,7 @@ fn clean(binary: &Path, times: u32) -> anyhow::Result<()> {
         let running = range.start(binary)?;
         let mut torture = Command::new(binary);
         torture.args(["torture", "--quick", "--only", "S,F", "--quiet", "--post", "/post"]);
+        torture.args(["--store", "none"]);
         let ran = torture.arg(&running.url).stdin(Stdio::null()).output()?;
         if ran.status.code() != Some(0) {
             let said = String::from_utf8_lossy(&ran.stdout).into_owned();
@@ -233,7 +234,7 @@ fn torture(
     let running = subject.start(binary)?;
     let list: Vec<&str> = cases.iter().copied().collect();
     let mut torture = Command::new(binary);
-    torture.args(["torture", "--json", "-", "--only", &list.join(",")]);
+    torture.args(["torture", "--json", "-", "--store", "none", "--only", &list.join(",")]);
     for (option, path) in [("--post", &subject.post), ("--big", &subject.big)] {
         if let Some(path) = path {
             torture.args([option, path]);

@@ -101,6 +101,25 @@ fn what_tested_nothing_and_what_is_not_to_be_kept_leaves_nothing() {
 }
 
 #[test]
+fn the_secrets_of_a_load_beside_it_never_reach_the_store() {
+    let (data, site) = (data(), Site::start(&[]));
+    let plan = data.path().join("good.toml");
+    let url = site.url("/hw");
+    let text = format!(
+        "version = 1\n[load]\nrate = \"50/s\"\n[request]\nbearer = \"sekrit\"\n[[targets]]\nurl = \"{url}\"\n"
+    );
+    std::fs::write(&plan, text).unwrap();
+    let store = data.path().join("kept.db").display().to_string();
+    let plan = plan.display().to_string();
+    let words = ["torture", "--no-audit", "--only", "S-01", "--beside", &plan, "--store", &store];
+    keeping(data.path(), &[&words[..], &[&url]].concat()).expect(&[0]);
+    let shown = keeping(data.path(), &["runs", "show", "--plan", "--store", &store]).expect(&[0]);
+    assert!(shown.stdout.contains("bearer = \"***masked***\""), "{shown:#?}");
+    let bytes = std::fs::read(&store).unwrap();
+    assert!(!bytes.windows(6).any(|window| window == b"sekrit"), "a secret is in the store");
+}
+
+#[test]
 fn of_a_killed_torture_the_cases_that_were_over_are_shown() {
     let (data, site) = (data(), lax());
     let url = site.url("/page");

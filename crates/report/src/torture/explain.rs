@@ -1,5 +1,6 @@
 //! What could be sent, without sending it: the list of cases, one case in full, a dry run.
 
+use super::words;
 use crate::text::layout::Page;
 use crate::words::counted;
 use torture::case::{Case, Parameter, Step};
@@ -51,7 +52,7 @@ pub fn explain(case: &Case) -> String {
     for (name, parameter) in case.family.iter().flat_map(|family| &family.with) {
         let value = match parameter {
             Parameter::Number(number) => format!("{number}"),
-            Parameter::Span(span) => show::duration(*span),
+            Parameter::Span(span) => words::deadline(span.as_secs_f64()),
             Parameter::Text(text) => text.clone(),
         };
         page.wrapped(&format!("  {name:<8} "), &value);
