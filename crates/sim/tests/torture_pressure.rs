@@ -16,6 +16,9 @@ const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n";
 const FAILED: &str = "HTTP/1.1 500 Failed\r\nContent-Length: 0\r\n\r\n";
 const BUSY: &str = "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
+/// Workers that may idle where they are sent away.
+const SPARE: usize = 5;
+
 /// A process for each connection, from its beginning to its end; the others wait.
 #[derive(Default)]
 struct Prefork {
@@ -37,6 +40,11 @@ struct Prefork {
     /// The server dies when this many connections stand, and is started again after a second.
     dies_of: Option<usize>,
     dead_until: Nanos,
+    /// Workers are started as they are needed, so many at most, ever more of them each second while
+    /// somebody waits, and sent away when they idle.
+    grows_to: Option<usize>,
+    started: usize,
+    next_look: Nanos,
     busy: BTreeMap<Client, Nanos>,
     queue: VecDeque<Client>,
     heard: BTreeMap<Client, String>,
@@ -55,6 +63,21 @@ impl Prefork {
         self.doing.insert((at, self.number), (client, action));
     }
 
+    /// Each second: more workers where somebody waits, fewer where many idle.
+    fn look(&mut self, now: Nanos) {
+        let Some(most) = self.grows_to.filter(|_| self.next_look <= now) else { return };
+        self.next_look = now + Nanos::SECOND;
+        if self.queue.is_empty() {
+            self.started = 1;
+            let idle = self.workers - self.busy.len().min(self.workers);
+            self.workers -= idle.saturating_sub(SPARE);
+            return;
+        }
+        self.workers = (self.workers + self.started).min(most);
+        self.started *= 2;
+        self.seat(now);
+    }
+
     fn free(&self) -> bool {
         self.busy.len() + self.lost < self.workers
     }
@@ -64,6 +87,10 @@ impl Prefork {
         self.heard.remove(&client);
         self.busy.remove(&client);
         self.served.remove(&client);
+        self.seat(now);
+    }
+
+    fn seat(&mut self, now: Nanos) {
         while self.free()
             && let Some(next) = self.queue.pop_front()
         {
@@ -144,10 +171,12 @@ impl Server for Prefork {
             let waiting = self.busy.iter().filter(|(client, _)| !self.served.contains(client));
             waiting.map(|(_, since)| *since + span).min()
         });
-        late.map_or(act, |late| late.min(act))
+        let due = late.map_or(act, |late| late.min(act));
+        self.grows_to.map_or(due, |_| due.min(self.next_look))
     }
 
     fn wake(&mut self, now: Nanos) -> Vec<(Client, Action)> {
+        self.look(now);
         let late: Vec<Client> = match self.deadline {
             Some(span) => {
                 let over = |(client, since): &(&Client, &Nanos)| {
@@ -269,6 +298,16 @@ fn a_server_that_dies_of_many_connections_has_crashed() {
 #[test]
 fn workers_that_are_lost_to_clients_that_leave_are_a_leak() {
     insta::assert_snapshot!(of(Prefork { leaks: true, ..Prefork::of(50) }, "C-03", 256));
+}
+
+/// Apache's prefork with its usual numbers: the places of a moment say nothing of those before.
+#[test]
+fn a_pool_that_grows_and_shrinks_as_needed_loses_nothing() {
+    let server = Prefork { grows_to: Some(150), started: 1, ..Prefork::of(5) };
+    let result = pressed(server, &["C-01", "C-02", "C-03", "C-05", "C-06", "W-10", "W-14"], 256);
+    for case in &result.cases {
+        assert!(case.outcome < Outcome::Leak, "{}", shown(case));
+    }
 }
 
 #[test]

@@ -199,7 +199,8 @@ pub(super) fn watched() -> Report {
     let died = |pid, whole, how| Death { process: process(pid), whole, how };
     let fault = Ending::Signal { number: 11, core: true };
     let deaths = vec![died(8, false, fault), died(9, false, fault), died(7, true, Ending::Exit(3))];
-    let all = [("S-01", Vec::new()), ("C-03", Vec::new()), ("W-10", deaths)];
+    let renewed = vec![died(5, false, Ending::Exit(0)), died(6, false, Ending::Exit(0))];
+    let all = [("S-01", renewed), ("C-03", Vec::new()), ("W-10", deaths)];
     for (n, (id, deaths)) in all.into_iter().enumerate() {
         let case = report.result.cases.iter_mut().find(|case| case.case.id == id).unwrap();
         let (before, after) = (states[n].clone(), states[n + 1].clone());

@@ -47,7 +47,7 @@ fn changed(before: u64, after: u64, least: u64) -> bool {
 
 fn is_worth_a_row(seen: &Meanwhile) -> bool {
     let (before, after) = (&seen.before, &seen.after);
-    !seen.deaths.is_empty()
+    seen.deaths.iter().any(is_loss)
         || changed(before.descriptors, after.descriptors, DESCRIPTORS_CHANGED)
         || changed(before.memory_bytes, after.memory_bytes, MEMORY_CHANGED)
         || changed(before.threads, after.threads, THREADS_CHANGED)
@@ -98,6 +98,11 @@ pub(crate) fn rows(report: &Report) -> Vec<(String, Vec<String>)> {
     rows
 }
 
+/// A worker that leaves in order is none.
+fn is_loss(death: &Death) -> bool {
+    death.whole || !death.how.is_orderly()
+}
+
 /// Ends of processes, and connections that were left, a sentence each with the case it belongs to.
 pub(crate) fn events(report: &Report) -> Vec<(String, String)> {
     let early = report.result.server.iter().flat_map(|seen| grouped(&seen.deaths));
@@ -109,16 +114,28 @@ pub(crate) fn events(report: &Report) -> Vec<(String, String)> {
         all.extend(grouped(&seen.deaths).into_iter().map(|said| (id(), said)));
         all.extend(left(case, seen).map(|said| (id(), said)));
     }
+    all.extend(renewed(report).map(|said| ("workers".to_owned(), said)));
     all
 }
 
-/// Ends of the same way together.
+/// Workers that left in order, over all cases.
+fn renewed(report: &Report) -> Option<String> {
+    let seen = report.result.cases.iter().filter_map(|case| case.server.as_ref());
+    let counts = seen.map(|seen| seen.deaths.iter().filter(|death| !is_loss(death)).count() as u64);
+    let counts: Vec<u64> = counts.filter(|count| *count > 0).collect();
+    let all: u64 = counts.iter().sum();
+    let cases = counted(counts.len() as u64, "case");
+    (all > 0).then(|| format!("{} left in order in the course of {cases}", show::count(all)))
+}
+
+/// Ends of the same way together, those of workers in order left out.
 fn grouped(deaths: &[Death]) -> Vec<String> {
     let said = |(death, count): (&Death, u64)| match count {
         1 => words::safe(&death.to_string()),
         n => format!("{}; {n} times in all", words::safe(&death.to_string())),
     };
-    sample::together(deaths).into_iter().map(said).collect()
+    let lost = sample::together(deaths).into_iter().filter(|(death, _)| is_loss(death));
+    lost.map(said).collect()
 }
 
 /// Connections that the clients have ended and the server has not.

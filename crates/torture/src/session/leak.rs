@@ -1,6 +1,6 @@
 //! Whether the server gets back what pressure took of it, where its processes are seen: descriptors and
 //! memory that stay up, and grow with each further round. A pool that is filled once, a heap that found
-//! its size, a worker that was started: they stay up too, and do not go on growing.
+//! its size: they stay up too, and do not go on growing. Where workers come and go, nothing is said.
 
 use super::{CaseResult, Runner};
 use crate::case::Case;
@@ -83,7 +83,9 @@ impl Runner<'_> {
             self.world.pause(SETTLE);
             levels.extend(self.world.server());
         }
-        if self.life.gone {
+        // workers that were started hold something each
+        let same = |state: &ServerState| state.workers.len() == levels[0].workers.len();
+        if self.life.gone || !levels.iter().all(same) {
             return;
         }
         for held in HELD {

@@ -110,6 +110,14 @@ impl Runner<'_> {
         self.life.last()
     }
 
+    /// Workers have come or gone since the case began: the server makes as many as it needs.
+    pub(super) fn has_other_workers(&mut self) -> bool {
+        self.hear_deaths();
+        let Some(before) = self.life.last().map(|state| state.workers.len()) else { return false };
+        let now = self.world.server().map(|state| state.workers.len());
+        !self.life.deaths.is_empty() || now.is_some_and(|now| now != before)
+    }
+
     pub(super) fn begin_case_life(&mut self) {
         (self.life.gone, self.life.expected) = (false, false);
     }

@@ -79,7 +79,9 @@ pub(crate) struct Round {
     pub(crate) kept: bool,
     /// How long polite clients were denied, from the first lost probe on.
     pub(crate) denied_for: Nanos,
-    /// They were served again while the pressure stood.
+    /// They were served again while the pressure stood ...
+    pub(crate) served_again: bool,
+    /// ... as the server ended some of it.
     pub(crate) came_back: bool,
 }
 
@@ -137,7 +139,7 @@ impl Runner<'_> {
         if self.hear_deaths() == Struck::Server {
             verdict.outcome = Outcome::Crashed;
         }
-        let (denied_for, came_back) = denial(&pressed);
+        let (denied_for, served_again) = denial(&pressed);
         let (kept, gave_way) = (pressed.kept_served(), volley.gave_way());
         let (ended, lints) = volley.into_ended();
         self.lints.add(lints);
@@ -147,7 +149,8 @@ impl Runner<'_> {
             health: felt,
             kept,
             denied_for,
-            came_back: came_back && gave_way,
+            served_again,
+            came_back: served_again && gave_way,
             ended,
         }
     }

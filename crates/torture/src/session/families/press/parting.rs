@@ -44,7 +44,7 @@ pub(super) fn resets(
         }
     }
     if let Some(former) = former {
-        refill(runner, result, former, &mut |runner| fill(runner, case, former));
+        refill(runner, result, former, &|runner, hold| fill(runner, case, former, hold));
     }
     if slowest > BACK_WITHIN && result.outcome < Outcome::Degraded {
         result.outcome = Outcome::Degraded;
@@ -101,7 +101,7 @@ pub(super) fn ends(runner: &mut Runner<'_>, case: &Case, family: &Family, result
         result.health = Some(round.health);
     }
     if let Some(former) = former {
-        refill(runner, result, former, &mut |runner| fill(runner, case, former));
+        refill(runner, result, former, &|runner, hold| fill(runner, case, former, hold));
     }
 }
 

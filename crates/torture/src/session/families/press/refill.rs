@@ -16,6 +16,9 @@ const FILL_MAX: u64 = 100;
 /// Two measured deadlines are given to a server that is full; or this, where none was measured.
 const WAIT: Nanos = Nanos::from_secs(10);
 const WAIT_MAX: Nanos = Nanos::from_secs(120);
+/// The last fill stands for so long: a server that starts workers as it needs them has started enough
+/// by then.
+const GROW: Nanos = Nanos::from_secs(5);
 
 /// The fewest of `former` places that are as many as before.
 pub(super) fn enough(former: u64) -> u64 {
@@ -24,13 +27,13 @@ pub(super) fn enough(former: u64) -> u64 {
 
 /// How many polite connections, that then stay, are answered of those that were to be; `None` where
 /// nothing can be said.
-pub(super) fn fill(runner: &mut Runner<'_>, case: &Case, wanted: u64) -> Option<u64> {
+pub(super) fn fill(runner: &mut Runner<'_>, case: &Case, wanted: u64, hold: Nanos) -> Option<u64> {
     let count = runner.connections_max(wanted);
     let scripts = (0..count).map(|_| idle(runner)).collect();
     let pace = pace(runner.opens_max(OPENS));
     // what fills the places is not what the case presses with
     let pressed = runner.pressed.take();
-    let round = runner.round(&case.id, &Plan::paced(scripts, pace, runner.probing.deadline));
+    let round = runner.round(&case.id, &Plan::paced(scripts, pace, hold));
     runner.pressed = pressed;
     let known = round.outcome != Outcome::Inconclusive && !runner.is_stopped();
     known.then(|| round.ended.iter().filter(|one| one.right).count() as u64)
@@ -42,22 +45,27 @@ pub(super) fn places(runner: &mut Runner<'_>, case: &Case) -> Option<u64> {
     if !runner.may_repeat() {
         return None;
     }
-    fill(runner, case, FILL_MAX).filter(|former| *former > 0)
+    let hold = runner.probing.deadline;
+    fill(runner, case, FILL_MAX, hold).filter(|former| *former > 0)
 }
 
-/// Fills the places again, as `again` says how many of them it finds, and once more when the server
-/// has had time to miss those that are gone.
+/// How many of the former places are found, by connections that stand for so long.
+pub(super) type Again<'a> = &'a dyn Fn(&mut Runner<'_>, Nanos) -> Option<u64>;
+
+/// Fills the places again, and once more when the server has had time to miss those that are gone. A
+/// server whose places come and go of themselves has none that could be lost.
 pub(super) fn refill(
     runner: &mut Runner<'_>,
     result: &mut CaseResult,
     former: u64,
-    again: &mut dyn FnMut(&mut Runner<'_>) -> Option<u64>,
+    again: Again<'_>,
 ) {
-    if result.outcome >= Outcome::Leak || result.outcome == Outcome::Inconclusive {
+    let unsteady = matches!(result.outcome, Outcome::Inconclusive | Outcome::Flaky);
+    if unsteady || result.outcome >= Outcome::Leak || runner.has_other_workers() {
         return;
     }
-    let released = runner.now();
-    if again(runner).is_none_or(|found| found >= enough(former)) {
+    let (released, hold) = (runner.now(), runner.probing.deadline);
+    if again(runner, hold).is_none_or(|found| found >= enough(former)) {
         return;
     }
     let measured = result.measures.iter().filter(|one| one.unit == Unit::Seconds);
@@ -69,7 +77,8 @@ pub(super) fn refill(
     if runner.is_stopped() || runner.case_is_over() {
         return;
     }
-    if let Some(found) = again(runner).filter(|found| *found < enough(former)) {
+    let found = again(runner, GROW).filter(|found| *found < enough(former));
+    if let Some(found) = found.filter(|_| !runner.has_other_workers()) {
         result.outcome = Outcome::Leak;
         result.notes.push(format!(
             "of {former} connections that found a place before, {found} do {} after the case: the \

@@ -74,17 +74,19 @@ impl Siege<'_> {
             former.filter(|_| bracket.bad.is_some() || self.control.is_some() && !self.case.press);
         self.concluded(runner, result, bracket);
         if let Some(former) = former.filter(|_| runner.may_repeat()) {
-            refill(runner, result, former, &mut |runner| self.find_places(runner, former));
+            refill(runner, result, former, &|runner, hold| self.find_places(runner, former, hold));
         }
     }
 
     /// Of `former` connections in this state, which polite clients did not feel before, how many they
     /// do not feel now: all that count, or none.
-    fn find_places(&self, runner: &mut Runner<'_>, former: u64) -> Option<u64> {
+    fn find_places(&self, runner: &mut Runner<'_>, former: u64, hold: Nanos) -> Option<u64> {
         let count = enough(former);
-        let round = self.round(runner, count, dwell(runner));
+        let round = self.round(runner, count, hold.max(dwell(runner)));
         match round.outcome {
             Outcome::Inconclusive => None,
+            // more workers were started for them
+            _ if round.served_again => Some(count),
             _ if round.is_bound() => Some(0),
             _ => Some(count),
         }
