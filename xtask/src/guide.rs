@@ -157,7 +157,10 @@ impl<'a> Stage<'a> {
             Mark::Site(options) => {
                 self.start_site(options)?;
             }
-            Mark::Start { port, command } => self.start(*port, command)?,
+            Mark::Start { port, command } => {
+                let command = self.with_site(command)?;
+                self.start(*port, &command)?;
+            }
             Mark::Run(command) => {
                 let command = self.with_site(command)?;
                 let output = self.shell(&command)?;
