@@ -371,3 +371,14 @@ fn what_must_not_be_repeated_is_not() {
         assert_eq!(health.control_denied.is_some(), repeats, "the control arm is pressure too");
     }
 }
+
+#[test]
+fn answers_that_pressure_gets_are_looked_at_too() {
+    let result = pressed(Prefork::of(400), &["C-01", "F-13"], 256);
+    let lint = result.cases.iter().find(|case| case.case.id == "F-13").expect("it ran");
+    // "7 of 300 answers": this server names no type of its content
+    let seen = &lint.exchanges.first().expect("a rule is broken").judgement.seen;
+    let all = seen.split(' ').nth(2).and_then(|count| count.parse::<u64>().ok());
+    assert!(all.is_some_and(|all| all > 248), "{seen}");
+    assert!(lint.exchanges.iter().all(|one| !one.sent.is_empty() && !one.received.is_empty()));
+}
