@@ -48,6 +48,13 @@ fn the_markdown_says_what_counts_and_the_limits() {
     insta::assert_snapshot!("torture_markdown", crate::torture::markdown(&pressed()));
     let lost = crate::torture::markdown(&lost());
     assert!(lost.contains("It ended early: no plain request was answered"), "{lost}");
+    let mut passed = mixed();
+    passed.result.cases.retain(|case| case.case.id == "S-01");
+    assert!(crate::torture::markdown(&passed).starts_with("### ✅ No finding in 1 case"));
+    passed.result.interrupted = true;
+    assert!(crate::torture::markdown(&passed).starts_with("### ⚠️ No finding in 1 case"));
+    passed.result.cases.clear();
+    assert!(crate::torture::markdown(&passed).starts_with("### ⚠️ Nothing was tested"));
 }
 
 #[test]

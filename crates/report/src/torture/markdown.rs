@@ -12,10 +12,11 @@ const LINE_MAX: usize = 400;
 pub fn markdown(report: &Report) -> String {
     let result = &report.result;
     let tested = result.cases.iter().any(|case| case.skipped.is_none());
-    let mark = match (tested, report.findings().is_empty()) {
-        (false, _) => "⚠️",
+    let whole = tested && !result.interrupted && result.ended_early.is_none();
+    let mark = match (report.findings().is_empty(), whole) {
+        (false, _) => "❌",
         (true, true) => "✅",
-        (true, false) => "❌",
+        (true, false) => "⚠️",
     };
     let mut out = format!("### {mark} {}\n\n", plain(&words::summary(report)));
     let version = &report.environment.version;
