@@ -40,6 +40,12 @@ fn cells(state: &ServerState, cpu: Option<Nanos>) -> Vec<String> {
     ]
 }
 
+/// CPU time between the two; another server has an account of its own.
+fn spent(before: &ServerState, after: &ServerState) -> Option<Nanos> {
+    let same = before.listeners == after.listeners;
+    same.then(|| Nanos(after.cpu.0.saturating_sub(before.cpu.0)))
+}
+
 fn changed(before: u64, after: u64, least: u64) -> bool {
     let by = before.abs_diff(after);
     by >= least && by as f64 > before as f64 * CHANGED
@@ -89,12 +95,12 @@ pub(crate) fn rows(report: &Report) -> Vec<(String, Vec<String>)> {
     let mut rows = vec![("before the cases".to_owned(), cells(&first.state, None))];
     let told = report.result.cases.iter().filter_map(|case| {
         let seen = case.server.as_ref().filter(|seen| is_worth_a_row(seen))?;
-        let spent = Nanos(seen.after.cpu.0.saturating_sub(seen.before.cpu.0));
-        Some((format!("after {}", case.case.id), cells(&seen.after, Some(spent))))
+        let spent = spent(&seen.before, &seen.after);
+        Some((format!("after {}", case.case.id), cells(&seen.after, spent)))
     });
     rows.extend(told.take(ROWS_MAX));
-    let spent = Nanos(last.state.cpu.0.saturating_sub(first.state.cpu.0));
-    rows.push(("at the end".to_owned(), cells(&last.state, Some(spent))));
+    let spent = spent(&first.state, &last.state);
+    rows.push(("at the end".to_owned(), cells(&last.state, spent)));
     rows
 }
 

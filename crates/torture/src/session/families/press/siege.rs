@@ -217,6 +217,11 @@ impl Siege<'_> {
             second.outcome = Outcome::Flaky;
             let some = connections(count);
             second.notes.push(format!("{some} had an effect in {seen} of {} rounds", seen + 1));
+            if runner.has_other_workers() {
+                let said =
+                    "workers of the server came and went meanwhile, and its places with them";
+                second.notes.push(said.to_owned());
+            }
             return conclude(result, second);
         }
         self.under_pressure(&mut second, result);
