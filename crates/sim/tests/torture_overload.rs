@@ -29,6 +29,7 @@ fn overloaded(defect: Defect, ids: &[&str], bounds: &Bounds) -> RunResult {
     let settings = Settings {
         seed: 1,
         baseline: Nanos::SECOND,
+        soak: Some(Nanos::from_secs(60)),
         expensive: Some(COSTLY.into()),
         errands: vec![Errand::Restart, Errand::Starve, Errand::Relieve],
         ..Settings::default()
@@ -148,4 +149,16 @@ fn a_server_that_starves_says_so_or_not() {
 fn a_server_without_a_limit_is_followed_up_to_the_bound() {
     // a switch that nobody here feels
     insta::assert_snapshot!(of(Defect::KeepsMemory, &["R-01"], &usual()));
+}
+
+#[test]
+fn what_drifts_in_a_soak_is_found() {
+    let both = [Defect::LimitedRate, Defect::Drifts];
+    let ids = ["R-04", "S-01", "S-07", "F-01"];
+    let all = both.map(|defect| overloaded(defect, &ids, &usual()));
+    let soak = |result: &RunResult| {
+        let own = |case: &&CaseResult| case.case.id == "R-04";
+        result.cases.iter().filter(own).map(shown).collect::<String>()
+    };
+    insta::assert_snapshot!(all.iter().map(soak).collect::<Vec<_>>().join("\n"));
 }

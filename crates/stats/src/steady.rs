@@ -130,6 +130,20 @@ pub fn mann_kendall(values: &[f64]) -> Option<Trend> {
     Some(Trend { score, p_value })
 }
 
+/// The Theil-Sen estimate of a slope (Theil, Indagationes Mathematicae 12, 1950; Sen, Journal of the
+/// American Statistical Association 63, 1968): the median of the slopes between all pairs of points
+/// `(x, y)` whose x differ, in units of y per unit of x. `None` where there is no such pair, or a
+/// value is not finite. Looks at every pair: the caller bounds the number.
+pub fn theil_sen(points: &[(f64, f64)]) -> Option<f64> {
+    let mut slopes = Vec::new();
+    for (index, (x, y)) in points.iter().enumerate() {
+        let later = points[index + 1..].iter().filter(|(other, _)| (other - x).abs() > 0.0);
+        slopes.extend(later.map(|(other, value)| (value - y) / (other - x)));
+    }
+    let finite = !slopes.is_empty() && slopes.iter().all(|slope: &f64| slope.is_finite());
+    finite.then(|| median_of(&slopes))
+}
+
 /// Where the warm-up of a series ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarmUp {

@@ -107,10 +107,12 @@ pub enum Need {
     Restart,
     /// Commands that take something from the server and give it back.
     Starve,
+    /// A span for it, which may be long.
+    Soak,
 }
 
 impl Need {
-    pub const ALL: [Need; 10] = [
+    pub const ALL: [Need; 11] = [
         Need::Post,
         Need::Reading,
         Need::Echo,
@@ -121,6 +123,7 @@ impl Need {
         Need::Expensive,
         Need::Restart,
         Need::Starve,
+        Need::Soak,
     ];
 
     pub fn id(self) -> &'static str {
@@ -135,6 +138,7 @@ impl Need {
             Need::Expensive => "expensive",
             Need::Restart => "restart",
             Need::Starve => "starve",
+            Need::Soak => "soak",
         }
     }
 
@@ -152,6 +156,7 @@ impl Need {
             Need::Restart => {
                 "no command that starts the server anew is given (--restart-command CMD)"
             }
+            Need::Soak => "no span is given for it (--soak SPAN)",
             Need::Starve => {
                 "no commands that starve the server and relieve it are given (--starve-command CMD, --relieve-command CMD)"
             }

@@ -97,6 +97,8 @@ pub struct Settings {
     pub expensive: Option<String>,
     /// The commands that the user gave.
     pub errands: Vec<Errand>,
+    /// How long odd requests go on and on.
+    pub soak: Option<Nanos>,
 }
 
 /// Who is tested.
@@ -316,6 +318,9 @@ impl Runner<'_> {
         }
         if self.settings.expensive.is_some() {
             has.push(Need::Expensive);
+        }
+        if self.settings.soak.is_some() {
+            has.push(Need::Soak);
         }
         let gives = |errand: &Errand| self.settings.errands.contains(errand);
         if gives(&Errand::Restart) {

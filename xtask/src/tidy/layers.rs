@@ -33,7 +33,7 @@ const PLACES: &[Place] = &[
     only("schedule", 2, &["units", "sample"]),
     only("workload", 2, &["units", "sample", "wire", "conduit"]),
     only("stats", 2, &["units", "sample"]),
-    only("torture", 2, &["units", "sample", "conduit", "wire"]),
+    only("torture", 2, &["units", "sample", "conduit", "wire", "stats"]),
     only("wan", 2, &["units"]),
     up_to("plan", 3, 2),
     up_to("engine", 3, 3),

@@ -3,6 +3,7 @@
 use super::torture::path;
 use clap::Args;
 use torture::session::Errand;
+use units::Nanos;
 
 /// What overload needs to know of the server.
 #[derive(Args, Clone, Debug, Default)]
@@ -11,6 +12,10 @@ pub(crate) struct TortureOverload {
     /// A page that costs the server much more than the one of URL: does it starve that one?
     #[arg(long, value_name = "PATH", value_parser = path)]
     pub(crate) expensive: Option<String>,
+    /// Odd requests again and again for so long, a polite load beneath: does anything drift? Such
+    /// as 1h
+    #[arg(long, value_name = "SPAN", value_parser = units::parse_duration)]
+    pub(crate) soak: Option<Nanos>,
     /// A command for sh that starts the server anew, on this machine, while polite clients go on
     #[arg(long, value_name = "CMD", value_parser = command)]
     restart_command: Option<String>,

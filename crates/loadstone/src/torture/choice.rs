@@ -3,7 +3,7 @@
 use crate::args::{Disk, TortureArgs, TortureWhat};
 use crate::exit::Failure;
 use plan::FileSource;
-use torture::case::{Case, OWN};
+use torture::case::{Case, Need, OWN};
 use torture::safety::Class;
 use torture::session::Settings;
 use torture::session::probes::Probing;
@@ -22,8 +22,9 @@ const ESCALATION: &str = "F-14";
 const QUICK_GROUPS: [char; 3] = ['F', 'S', OWN];
 
 /// The cases that are asked for: those that `--only` names, or all that do not press, and with
-/// `--press` those too.
-pub(super) fn cases(all: Vec<Case>, what: &TortureWhat) -> Result<Vec<Case>, Failure> {
+/// `--press` those too; what lasts for hours only with its span.
+pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Failure> {
+    let (what, soaks) = (&args.what, args.overload.soak.is_some());
     let named = |case: &Case, name: &str| {
         case.id.eq_ignore_ascii_case(name) || case.group().to_string().eq_ignore_ascii_case(name)
     };
@@ -34,8 +35,9 @@ pub(super) fn cases(all: Vec<Case>, what: &TortureWhat) -> Result<Vec<Case>, Fai
         if what.escalate {
             return case.id == ESCALATION;
         }
-        let usual =
-            (what.press || !case.press) && (!what.quick || QUICK_GROUPS.contains(&case.group()));
+        let soak = case.needs.contains(&Need::Soak);
+        let pressing = if soak { soaks } else { what.press || !case.press };
+        let usual = pressing && (!what.quick || QUICK_GROUPS.contains(&case.group()));
         // a case that is named by its whole id is asked for, whether it presses or not
         let asked =
             |name: &String| case.id.eq_ignore_ascii_case(name) || usual && named(case, name);
@@ -101,6 +103,7 @@ pub(super) fn settings(args: &TortureArgs, url: &Url, class: Class) -> Result<Se
         pages: pages(what, url)?,
         search: search(what, class),
         expensive: args.overload.expensive.clone(),
+        soak: args.overload.soak,
         errands: args.overload.commands().into_iter().map(|(errand, _)| errand).collect(),
     })
 }

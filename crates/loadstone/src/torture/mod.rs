@@ -60,7 +60,7 @@ pub(crate) fn torture(args: &TortureArgs) -> Result<Code, Failure> {
         (None, Some(url)) => {
             let cases = own::with_own(cases, &args.what.cases)?;
             let waivers = waivers::read(&args.outputs, &cases)?;
-            run(args, url, choice::cases(cases, &args.what)?, &waivers)
+            run(args, url, choice::cases(cases, args)?, &waivers)
         }
         (None, None) => {
             Err(Failure::usage("whom to torture? loadstone torture URL, or --help for all"))

@@ -12,6 +12,7 @@ mod support;
 
 mod client;
 mod nothing;
+mod overload;
 mod own;
 mod range;
 mod server;

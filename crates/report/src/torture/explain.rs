@@ -3,7 +3,7 @@
 use super::words;
 use crate::text::layout::Page;
 use crate::words::counted;
-use torture::case::{Case, Parameter, Step};
+use torture::case::{Case, Need, Parameter, Step};
 use torture::fuzz::Place;
 use units::show;
 
@@ -13,6 +13,7 @@ pub fn list(cases: &[Case]) -> String {
     for case in cases {
         let amount = match (&case.fuzz, &case.family) {
             (Some(fuzz), _) => format!(" ({})", counted(fuzz.count, "execution")),
+            (None, Some(_)) if case.needs.contains(&Need::Soak) => " (with --soak)".to_owned(),
             (None, Some(_)) if case.press => " (with --press)".to_owned(),
             (None, Some(_)) => String::new(),
             (None, None) => format!(" ({})", counted(case.exchanges.len() as u64, "exchange")),

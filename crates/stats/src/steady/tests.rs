@@ -151,3 +151,17 @@ proptest! {
         prop_assert!((0..=half).all(|other| error(cut) <= error(other) + 1e-12));
     }
 }
+
+#[test]
+fn the_slope_of_most_pairs_is_the_slope() {
+    let line = |n: u64| (n as f64, 3.0 + 2.0 * n as f64);
+    let mut points: Vec<(f64, f64)> = (0..20).map(line).collect();
+    assert_eq!(theil_sen(&points), Some(2.0));
+    // a few that are far off do not turn it
+    points[3].1 = 1e9;
+    points[11].1 = -1e9;
+    assert_eq!(theil_sen(&points), Some(2.0));
+    assert_eq!(theil_sen(&points[..1]), None);
+    assert_eq!(theil_sen(&[(1.0, 1.0), (1.0, 5.0)]), None);
+    assert_eq!(theil_sen(&[(1.0, 1.0), (2.0, f64::NAN)]), None);
+}

@@ -179,6 +179,7 @@ defects! {
         Lingers "hangover" "of 100 requests a second none is served for 18 s once 30 waited",
         DiesOfLoad "dies-of-load" "of 100 requests a second 30 wait, and the next one kills the server",
         StarvesCheap "starves-cheap" "of 100 requests a second those to /costly count tenfold, and the others wait behind them",
+        Drifts "drift" "each request, of 100 a second, makes the work of all others a thousandth longer",
         DiesOfMany "dies-of-many" "50 connections stand, and the next one kills the server",
         LosesInFlight "loses-in-flight" "when it is started anew, requests in flight are reset",
         StaysAway "stays-away" "when it is started anew, it does not come back",

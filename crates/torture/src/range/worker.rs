@@ -15,6 +15,8 @@ pub const HANGOVER: Nanos = Nanos::from_secs(18);
 pub const SHED_BEYOND: usize = 10;
 /// Each so many requests that wait cost one that collapses as much again as the work itself.
 const CROWD: u64 = 32;
+/// So many requests make the work of one that drifts as much longer again.
+const WEAR: u64 = 1_000;
 
 /// The work of one request.
 pub(super) fn service() -> Nanos {
@@ -31,6 +33,8 @@ pub(super) struct Worker {
     /// It stands still until then; it has done so, and its queue was not empty since.
     still_until: Nanos,
     stood_still: bool,
+    /// Requests so far.
+    taken: u64,
 }
 
 #[derive(Debug)]
@@ -58,6 +62,7 @@ impl Worker {
             current: None,
             still_until: Nanos::ZERO,
             stood_still: false,
+            taken: 0,
         }
     }
 
@@ -75,8 +80,10 @@ impl Worker {
             self.still_until = at + HANGOVER;
             self.stood_still = true;
         }
+        self.taken += 1;
+        let wear = if self.has(Defect::Drifts) { cost.0 * self.taken / WEAR } else { 0 };
         let costly = cost > service() && !self.has(Defect::StarvesCheap);
-        let job = Job { id, acts: std::mem::take(acts), cost };
+        let job = Job { id, acts: std::mem::take(acts), cost: cost + Nanos(wear) };
         self.queues[usize::from(costly)].push_back(job);
         self.go_on(at);
         Fate::Waits

@@ -87,6 +87,8 @@ pub struct Governor {
     began: Option<Nanos>,
     /// A case has begun; from its first connection on its time counts.
     case_ends: CaseTime,
+    /// What the case under way may take at least.
+    case_least: Nanos,
     lost_since: Option<Nanos>,
     /// A polite request was answered.
     answered: bool,
@@ -148,6 +150,7 @@ impl Governor {
             spent: Spent::default(),
             began: None,
             case_ends: CaseTime::None,
+            case_least: Nanos::ZERO,
             lost_since: None,
             answered: false,
             stop: None,
@@ -269,6 +272,13 @@ impl Governor {
 
     pub fn end_case(&mut self) {
         self.case_ends = CaseTime::None;
+        self.case_least = Nanos::ZERO;
+    }
+
+    /// The case that has begun and has sent nothing so far may take so long, whatever the bound says:
+    /// the user asked for this span.
+    pub fn lengthen_case(&mut self, span: Nanos) {
+        self.case_least = span;
     }
 
     /// When the time of the case is up; what is not a probe ends then.
@@ -304,7 +314,7 @@ impl Governor {
                 return Admission::At(self.opens.free_at(kept + 1));
             }
             if !probe && self.case_ends == CaseTime::NotBegun {
-                self.case_ends = CaseTime::Ends(now + bounds.case_max);
+                self.case_ends = CaseTime::Ends(now + bounds.case_max.max(self.case_least));
             }
         }
         self.opens.take(now, 1);

@@ -380,7 +380,7 @@ mod tests {
             let free = own.filter(|case| grounds.permits(case).is_ok());
             free.map(|case| case.id.as_str()).collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(of(Class::Local, &[], None), "R-01 R-02 R-03 R-05 R-06 R-07");
+        assert_eq!(of(Class::Local, &[], None), "R-01 R-02 R-03 R-04 R-05 R-06 R-07");
         assert_eq!(of(Class::Private, &[], None), "");
         assert_eq!(of(Class::Private, &addresses, None), "R-01 R-02 R-03 R-05");
         assert_eq!(of(Class::Public, &[], Some(&proof("overload"))), "R-01 R-05");

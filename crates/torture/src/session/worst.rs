@@ -1,15 +1,17 @@
 //! How much goes out for a case at most, before any of it does.
 
 use super::{Settings, TRIES, Target, compile, habits, spoken};
-use crate::case::Case;
+use crate::case::{Case, Need};
 use crate::fuzz;
 use crate::safety::{Bounds, Spent};
 use crate::text::Values;
+use units::Nanos;
 
 /// What a case may send if every try of it fails. Cases that are code are held by the bounds alone;
 /// the bounds hold all others too. Plain requests before, after and beside it are not counted.
 pub fn worst(case: &Case, target: &Target, settings: &Settings, bounds: &Bounds) -> Spent {
-    let by_bounds = by_bounds(bounds);
+    let soak = settings.soak.filter(|_| case.needs.contains(&Need::Soak)).unwrap_or_default();
+    let by_bounds = by_bounds(bounds, bounds.case_max.max(soak));
     if case.family.is_some() {
         return by_bounds;
     }
@@ -45,8 +47,8 @@ pub fn worst(case: &Case, target: &Target, settings: &Settings, bounds: &Bounds)
 }
 
 /// What the bounds let out in the time of a case. `u64::MAX`: no bound.
-fn by_bounds(bounds: &Bounds) -> Spent {
-    let seconds = bounds.case_max.0.div_ceil(1_000_000_000) + 1;
+fn by_bounds(bounds: &Bounds, span: Nanos) -> Spent {
+    let seconds = span.0.div_ceil(1_000_000_000) + 1;
     let of = |each: Option<u64>| each.map_or(u64::MAX, |each| each.saturating_mul(seconds));
     Spent {
         connections: of(Some(bounds.opens_max)),

@@ -184,3 +184,16 @@ fn a_request_that_goes_out_a_moment_after_it_was_granted_counts_once() {
     assert_eq!(one.request(us(1_000_049), false), Err(us(1_000_050)));
     assert_eq!(one.request(us(1_000_050), false), Ok(()));
 }
+
+#[test]
+fn a_case_whose_span_was_asked_for_has_it() {
+    let mut one = governor(Bounds::usual(Class::Local));
+    one.begin_case();
+    one.lengthen_case(Nanos::from_secs(3_600));
+    assert_eq!(one.admit(ms(5), &peer(), false), Admission::Now);
+    assert_eq!(one.case_ends(), Some(ms(5) + Nanos::from_secs(3_600)));
+    one.end_case();
+    one.begin_case();
+    assert_eq!(one.admit(ms(6), &peer(), false), Admission::Now);
+    assert_eq!(one.case_ends(), Some(ms(6) + Nanos::from_secs(180)));
+}

@@ -6,6 +6,7 @@ mod knee;
 mod load;
 mod mixed;
 mod restart;
+mod soak;
 mod spike;
 mod starve;
 mod steps;
@@ -49,6 +50,18 @@ pub(super) const MEMBERS: &[Member] = &[
         name: "overload.mixed",
         parameters: &with(("hold", ParameterKind::Span)),
         run: mixed::run,
+    },
+    Member {
+        name: "overload.soak",
+        parameters: &[
+            SEARCH[0],
+            SEARCH[1],
+            SEARCH[2],
+            SEARCH[3],
+            ("window", ParameterKind::Span),
+            ("odd", ParameterKind::Number),
+        ],
+        run: soak::run,
     },
     Member {
         name: "overload.storm",

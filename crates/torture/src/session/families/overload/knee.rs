@@ -8,6 +8,7 @@ use crate::case::{Case, Family};
 use crate::judge::Outcome;
 use crate::session::pressure::{CPU_MAX, Calm, SICK_TRIES, slow_from};
 use crate::session::{Measure, Probe, Runner, Unit, habits};
+use crate::talk::Script;
 use units::{Nanos, show};
 
 /// A knee's upper end is no more than this times its lower one.
@@ -132,6 +133,8 @@ const WHOLE: f64 = 10.0;
 pub(super) struct Course {
     pub(super) routes: Vec<Route>,
     pub(super) flows: Vec<Flow>,
+    /// Conversations of another kind, and when each begins.
+    pub(super) odd: Vec<(Nanos, Script)>,
     /// From here on it is watched until all is as before.
     pub(super) released: Nanos,
     /// A request whose connection ends without an answer is sent once more, as clients do.
@@ -140,7 +143,7 @@ pub(super) struct Course {
 
 impl Course {
     pub(super) fn new(routes: Vec<Route>, flows: Vec<Flow>, released: Nanos) -> Course {
-        Course { routes, flows, released, resends: true }
+        Course { routes, flows, odd: Vec::new(), released, resends: true }
     }
 }
 
@@ -280,11 +283,12 @@ impl Runner<'_> {
 
     /// Plays flows with probes beside them; from `released` on it is watched until all is as before.
     pub(super) fn play_load(&mut self, case: &Case, family: &Family, course: Course) -> Played {
-        let Course { routes, flows, released, resends } = course;
+        let Course { routes, flows, odd, released, resends } = course;
         let every = self.probing.every;
         let offer = Offer {
             routes,
             flows,
+            odd,
             pattern: self.bare(Vec::new(), Nanos::ZERO),
             resends,
             waiting_max: self.connections_max(family.count("waiting")) as usize,

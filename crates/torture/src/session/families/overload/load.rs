@@ -60,6 +60,9 @@ const RATE_MIN: f64 = 0.1;
 pub(super) struct Offer {
     pub(super) routes: Vec<Route>,
     pub(super) flows: Vec<Flow>,
+    /// Conversations of another kind, in the order of their beginnings; what comes of them is of no
+    /// concern here.
+    pub(super) odd: Vec<(Nanos, Script)>,
     /// A conversation with this server: its steps are replaced.
     pub(super) pattern: Script,
     /// A request on a connection that the server ended instead of answering is sent once more.
@@ -98,8 +101,9 @@ struct Line {
 pub(super) struct Load {
     offer: Offer,
     start: Option<Nanos>,
-    /// The next of each flow, by its number.
+    /// The next of each flow, by its number; those of another kind that were begun.
     next: Vec<u64>,
+    odd_begun: usize,
     lines: BTreeMap<usize, Line>,
     /// Idle connections, the last used at the end.
     idle: Vec<usize>,
@@ -123,6 +127,7 @@ impl Load {
     pub(super) fn new(offer: Offer) -> Load {
         Load {
             next: vec![0; offer.flows.len()],
+            odd_begun: 0,
             offer,
             start: None,
             lines: BTreeMap::new(),
@@ -267,7 +272,7 @@ impl Load {
             self.send(now, wanted, stage);
         }
         let start = self.start.unwrap_or(now);
-        let mut soonest = Nanos::NEVER;
+        let mut soonest = self.begin_odd(now, start, stage);
         for flow in 0..self.offer.flows.len() {
             loop {
                 let one = self.offer.flows[flow];
@@ -284,6 +289,17 @@ impl Load {
             }
         }
         soonest
+    }
+
+    fn begin_odd(&mut self, now: Nanos, start: Nanos, stage: &mut Stage<'_>) -> Nanos {
+        while let Some((from, script)) = self.offer.odd.get(self.odd_begun) {
+            if start + *from > now {
+                return start + *from;
+            }
+            stage.add(Script { start: now, ..script.clone() });
+            self.odd_begun += 1;
+        }
+        Nanos::NEVER
     }
 
     fn send(&mut self, now: Nanos, wanted: Wanted, stage: &mut Stage<'_>) {

@@ -110,7 +110,7 @@ impl Runner<'_> {
         self.is_given(&case).then_some(case)
     }
 
-    fn is_given(&self, case: &Case) -> bool {
+    pub(in crate::session) fn is_given(&self, case: &Case) -> bool {
         case.needs.iter().all(|need| match need {
             Need::Post => self.target.takes_bodies,
             Need::Tls => self.target.tls_name.is_some(),
