@@ -103,8 +103,10 @@ pub struct Death {
 
 impl fmt::Display for Death {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let who = if self.whole { "the server" } else { "a worker," };
-        write!(f, "{who} {} ended: {}", self.process, self.how)
+        match self.whole {
+            true => write!(f, "the server {} ended: {}", self.process, self.how),
+            false => write!(f, "a worker, {}, ended: {}", self.process, self.how),
+        }
     }
 }
 

@@ -264,16 +264,16 @@ mod tests {
                 &[(8, false, 11)],
                 &[7],
                 false,
-                "fail: a worker, httpd (pid 8) ended: signal 11 (SIGSEGV)",
+                "fail: a worker, httpd (pid 8), ended: signal 11 (SIGSEGV)",
             ),
             (
                 &[(8, false, 9), (9, false, 9)],
                 &[7],
                 true,
-                "pass: a worker, httpd (pid 8) ended: signal 9 (SIGKILL); 2 workers in all",
+                "pass: a worker, httpd (pid 8), ended: signal 9 (SIGKILL); 2 workers in all",
             ),
             (&[(8, false, 0)], &[7], false, "pass: 1 of the server's workers left in order"),
-            (&[(8, false, 0)], &[7], true, "pass: a worker, httpd (pid 8) ended: exit code 0"),
+            (&[(8, false, 0)], &[7], true, "pass: a worker, httpd (pid 8), ended: exit code 0"),
             (&[], &[7], true, "pass: "),
         ] {
             assert_eq!(judged(deaths, listeners, lost), said);
