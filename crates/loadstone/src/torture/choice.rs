@@ -44,11 +44,10 @@ pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Fai
         if what.only.is_empty() { usual } else { what.only.iter().any(asked) }
     };
     let chosen: Vec<Case> = all.into_iter().filter(wanted).collect();
-    if chosen.is_empty() {
-        let names = what.only.join(",");
+    if let Some(name) = what.only.iter().find(|name| !chosen.iter().any(|case| named(case, name))) {
         return Err(Failure::usage(format!(
             "no case is left of {}: --press adds those that press, and --quick is F and S only",
-            units::quoted(&names)
+            units::quoted(name)
         )));
     }
     Ok(chosen)

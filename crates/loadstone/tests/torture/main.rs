@@ -148,6 +148,7 @@ fn what_is_wrong_is_said_with_the_way_out() {
         (vec!["torture"], "whom to torture?"),
         (vec!["torture", "ftp://h/"], "write it as http://host"),
         (vec!["torture", "--only", "S-99", "http://127.0.0.1/"], "\"S-99\" is no case"),
+        (vec!["torture", "--only", "S-01,R", "http://127.0.0.1/"], "no case is left of \"R\""),
         (vec!["torture", "explain", "S-99"], "\"S-99\" is no case"),
         (vec!["torture", "--post", "x", "http://127.0.0.1/"], "write it as /path"),
     ] {

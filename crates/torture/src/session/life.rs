@@ -172,16 +172,16 @@ impl Runner<'_> {
 
 /// What counters of the machine say of connections that came too fast; `None` where they did not move.
 fn overflow_words(overflows: u64, cookies: u64) -> Option<String> {
-    let count = units::show::count;
+    let counted = |count: u64, one: &str, many: &str| {
+        format!("{} {}", units::show::count(count), if count == 1 { one } else { many })
+    };
+    let full = counted(overflows, "attempt to connect", "attempts to connect");
+    let sent = counted(cookies, "SYN cookie was sent", "SYN cookies were sent");
     let said = match (overflows, cookies) {
         (0, 0) => return None,
-        (full, 0) => format!("{} attempts to connect found the accept queue full", count(full)),
-        (0, sent) => format!("{} SYN cookies were sent", count(sent)),
-        (full, sent) => format!(
-            "{} attempts to connect found the accept queue full, and {} SYN cookies were sent",
-            count(full),
-            count(sent)
-        ),
+        (_, 0) => format!("{full} found the accept queue full"),
+        (0, _) => sent,
+        (_, _) => format!("{full} found the accept queue full, and {sent}"),
     };
     Some(format!("{said} (counted over all servers of its machine)"))
 }
