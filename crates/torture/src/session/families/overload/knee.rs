@@ -276,9 +276,8 @@ impl Runner<'_> {
         if let Some(share) = played.work.filter(|share| *share > CPU_MAX) {
             return Some(Limit::Ourselves(format!("it took {} of a core", show::share(share))));
         }
-        let option = if played.load.lacked_opens() { "--rate-max" } else { "--connections-max" };
-        let few = step.is_for_want_of_connections(self.quiet.p50);
-        few.then_some(Limit::Bound(option))
+        let most = played.load.waiting_max();
+        step.is_for_want_of(self.quiet.p50, most).map(Limit::Bound)
     }
 
     /// Plays flows with probes beside them; from `released` on it is watched until all is as before.

@@ -116,8 +116,6 @@ pub(super) struct Load {
     /// When connections were broken by the server.
     broken_at: Vec<Nanos>,
     short: bool,
-    /// Requests were not sent because connections may not be opened faster.
-    lacked_opens: bool,
     /// A bound ended it.
     cut_off: bool,
     over_at: Nanos,
@@ -138,7 +136,6 @@ impl Load {
             stood: 0,
             broken_at: Vec::new(),
             short: false,
-            lacked_opens: false,
             cut_off: false,
             over_at: Nanos::ZERO,
         }
@@ -178,8 +175,9 @@ impl Load {
         self.short
     }
 
-    pub(super) fn lacked_opens(&self) -> bool {
-        self.lacked_opens
+    /// Requests that may be under way at once.
+    pub(super) fn waiting_max(&self) -> usize {
+        self.offer.waiting_max
     }
 
     pub(super) fn is_cut_off(&self) -> bool {
@@ -320,9 +318,8 @@ impl Load {
         }
         let full = self.lines.len() >= self.offer.waiting_max;
         let hasty = self.opened.len() as u64 >= self.offer.opens_max;
-        self.lacked_opens |= hasty && !full;
         if full || hasty {
-            return self.note(wanted, Met::Unsent, now);
+            return self.note(wanted, if full { Met::Unsent } else { Met::Unopened }, now);
         }
         self.opened.push_back(now);
         let script = Script {

@@ -42,7 +42,9 @@ impl Toll {
         for call in calls {
             let end = call.due + call.over;
             toll.due += 1;
-            toll.in_flight += u64::from(call.due <= at && end > at && call.met != Met::Unsent);
+            toll.in_flight += u64::from(
+                call.due <= at && end > at && !matches!(call.met, Met::Unsent | Met::Unopened),
+            );
             match call.met {
                 Met::Reset | Met::Short => toll.cut += 1,
                 Met::Closed => toll.closed += 1,
@@ -54,7 +56,7 @@ impl Toll {
                 Met::Silent => toll.silent += 1,
                 Met::Shed => toll.shed += 1,
                 Met::Wrong | Met::Fault => toll.wrong += 1,
-                Met::Right | Met::Unsent | Met::Ours => {}
+                Met::Right | Met::Unsent | Met::Unopened | Met::Ours => {}
             }
         }
         if let Some((first, last)) = refused {

@@ -87,7 +87,7 @@ impl Toll {
                 Met::Short | Met::Closed | Met::Reset | Met::Refused | Met::Silent => {
                     toll.unanswered += 1;
                 }
-                Met::Unsent | Met::Ours => toll.due -= 1,
+                Met::Unsent | Met::Unopened | Met::Ours => toll.due -= 1,
             }
         }
         toll

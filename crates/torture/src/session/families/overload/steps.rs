@@ -1,5 +1,6 @@
 //! What became of the requests of a load, and whether a server follows a rate.
 
+use crate::beside::quantile;
 use crate::session::pressure::SLOW_FEW;
 use units::Nanos;
 
@@ -32,8 +33,10 @@ pub(crate) enum Met {
     Refused,
     /// No answer in time.
     Silent,
-    /// Too many waited: it was not sent.
+    /// Too many waited: it was not sent; or it needed a connection, and no more may be opened in a
+    /// second.
     Unsent,
+    Unopened,
     /// We ended it, or could not begin it.
     Ours,
 }
@@ -59,6 +62,8 @@ pub(crate) struct Step {
     pub(crate) right: u64,
     pub(crate) shed: u64,
     pub(crate) unsent: u64,
+    /// Those of them that wanted a new connection.
+    pub(crate) unopened: u64,
     /// Answered otherwise, or not.
     pub(crate) lost: u64,
     /// Right answers that came within the span.
@@ -91,6 +96,10 @@ impl Step {
                 }
                 Met::Shed => step.shed += 1,
                 Met::Unsent => step.unsent += 1,
+                Met::Unopened => {
+                    step.unsent += 1;
+                    step.unopened += 1;
+                }
                 _ => step.lost += 1,
             }
         }
@@ -125,23 +134,27 @@ impl Step {
         self.late >= SLOW_FEW as u64 && self.share(self.late) > LATE_SHARE
     }
 
-    /// The server was as quick as when it is quiet, and yet all our connections were taken.
-    pub(crate) fn is_for_want_of_connections(&self, quiet: Nanos) -> bool {
+    /// Requests were not sent though the server is as quick as when it is quiet: the option whose
+    /// bound it was. `most`: requests that may be under way at once. Where that many are, each takes
+    /// their number over the rate at which they are answered (Little's law), however quick the
+    /// quickest are.
+    pub(crate) fn is_for_want_of(&self, quiet: Nanos, most: usize) -> Option<&'static str> {
         let quick = (quiet * AS_QUICK_FACTOR).max(quiet + AS_QUICK_MORE);
-        let answered = self.right >= SLOW_FEW as u64 && self.p50 <= quick;
-        self.unsent > 0 && answered && self.share(self.right + self.unsent) >= FOLLOWED
+        let told = self.right >= SLOW_FEW as u64;
+        if self.unsent == 0 || !told || self.share(self.right + self.unsent) < FOLLOWED {
+            return None;
+        }
+        let each = Nanos::from_secs_f64(most as f64 / self.goodput().max(f64::MIN_POSITIVE));
+        match self.unopened * 2 >= self.unsent {
+            true => (self.p50 <= quick).then_some("--rate-max"),
+            false => (each <= quick).then_some("--connections-max"),
+        }
     }
 }
 
 fn per_second(count: u64, span: Nanos) -> f64 {
     let span = span.as_secs_f64();
     if span > 0.0 { count as f64 / span } else { 0.0 }
-}
-
-/// Nearest rank of sorted times.
-fn quantile(sorted: &[Nanos], share: f64) -> Nanos {
-    let rank = (sorted.len() as f64 * share).ceil() as usize;
-    sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -188,7 +201,7 @@ mod tests {
         }
         let mixed = step(&mixed);
         assert_eq!((mixed.right, mixed.shed, mixed.unsent, mixed.lost), (18, 19, 19, 19));
-        assert!(!mixed.is_for_want_of_connections(ms(5)));
+        assert_eq!(mixed.is_for_want_of(ms(5), 1), None);
     }
 
     #[test]
@@ -198,12 +211,21 @@ mod tests {
         assert!(step(&late).is_ours());
         late.iter_mut().skip(93).for_each(|call| call.late = ms(50));
         assert!(!step(&late).is_ours());
-        let mut unsent = calls(Met::Right, 10);
-        unsent.iter_mut().step_by(2).for_each(|call| call.met = Met::Unsent);
-        let unsent = step(&unsent);
-        assert!(unsent.is_for_want_of_connections(ms(5)));
-        assert!(!unsent.is_for_want_of_connections(ms(2)));
+        let half = |met| {
+            let mut calls = calls(Met::Right, 10);
+            calls.iter_mut().step_by(2).for_each(|call| call.met = met);
+            step(&calls)
+        };
+        let unsent = half(Met::Unsent);
+        // fifty a second of one connection: each takes twenty milliseconds
+        assert_eq!(unsent.is_for_want_of(ms(7), 1), Some("--connections-max"));
+        assert_eq!(unsent.is_for_want_of(ms(6), 1), None);
+        // of two hundred, the others wait longer than those that are answered
+        assert_eq!(unsent.is_for_want_of(ms(7), 200), None);
+        let unopened = half(Met::Unopened);
+        assert_eq!(unopened.is_for_want_of(ms(5), 200), Some("--rate-max"));
+        assert_eq!(unopened.is_for_want_of(ms(2), 200), None);
         // where nothing is answered all wait, however quick it was before
-        assert!(!step(&calls(Met::Unsent, 0)).is_for_want_of_connections(ms(5)));
+        assert_eq!(step(&calls(Met::Unsent, 0)).is_for_want_of(ms(5), 1), None);
     }
 }
