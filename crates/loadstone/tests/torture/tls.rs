@@ -116,8 +116,10 @@ fn a_new_handshake_is_refused_or_granted_or_not_to_be_asked_for() {
             scope.spawn(move || {
                 let server = OpenSsl::start(options);
                 let url = format!("https://localhost:{}/", server.port);
-                let only = ["torture", "--insecure", "--only", "T-03", "--json", "-", &url];
-                let json = run(&only).expect(&[code]).json();
+                let kept = tempfile::tempdir().unwrap();
+                let out = kept.path().to_str().unwrap();
+                let only = ["torture", "--insecure", "--only", "T-03", "--json", "-"];
+                let json = run(&[&only[..], &["--out", out, &url]].concat()).expect(&[code]).json();
                 assert_eq!(outcome(&json, "T-03"), wanted, "{json:#}");
                 let case = &json["cases"][0];
                 match case["exchanges"].as_array().and_then(|all| all.first()) {
@@ -128,6 +130,12 @@ fn a_new_handshake_is_refused_or_granted_or_not_to_be_asked_for() {
                     None => {
                         assert!(case["skipped"].as_str().unwrap().contains("TLS 1.2"), "{case:#}")
                     }
+                }
+                if code == 1 {
+                    let failure = json["kept"][0]["folder"].as_str().unwrap();
+                    let again = ["torture", "replay", "--insecure", "--times", "1", failure];
+                    let said = run(&again).expect(&[1]).stdout;
+                    assert!(said.contains("still failing"), "{said}");
                 }
             });
         }

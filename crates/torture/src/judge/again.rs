@@ -3,6 +3,7 @@
 use super::{Judgement, Plain, judge};
 use crate::case::Case;
 use crate::fuzz::{self, Shot};
+use crate::session::families;
 use crate::talk::{Script, Talk};
 
 /// Judges the exchange of this name; `None` where the case judges by code, or has no such exchange.
@@ -15,6 +16,10 @@ pub fn again(
 ) -> Option<Judgement> {
     if let Some(exchange) = case.exchanges.iter().find(|exchange| exchange.name == name) {
         return Some(judge(exchange, case.level, talk, plain));
+    }
+    // what came of a wish for a new handshake stands in the conversation alone
+    if case.family.as_ref().is_some_and(|family| family.run == families::WISH) {
+        return Some(families::wish(talk));
     }
     case.fuzz.as_ref().map(|_| random(script, talk, plain))
 }

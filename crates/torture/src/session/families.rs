@@ -12,6 +12,7 @@ mod tls;
 
 pub(super) use overload::Knee;
 pub(super) use slow::Meter;
+pub(crate) use tls::{WISH, wish};
 
 use super::{CaseResult, Runner};
 use crate::case::{Case, Family, ParameterKind};

@@ -3,6 +3,8 @@
 
 mod again;
 
+pub(crate) use again::{WISH, wish};
+
 use super::Member;
 use crate::case::{Case, Family, ParameterKind};
 use crate::hello::{ALERT, HANDSHAKE, Hello, name_of, record};
@@ -27,7 +29,7 @@ pub(super) const MEMBERS: &[Member] = &[
         run: handshakes,
     },
     Member {
-        name: "tls.again",
+        name: WISH,
         parameters: &[("connections", ParameterKind::Number), ("wait", ParameterKind::Span)],
         run: again::run,
     },

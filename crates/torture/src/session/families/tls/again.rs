@@ -8,6 +8,8 @@ use crate::talk::{End, Move, Script, Talk};
 use sample::FailureClass;
 use units::Nanos;
 
+/// What case files call this.
+pub(crate) const WISH: &str = "tls.again";
 /// What the exchange is called.
 const NAME: &str = "asked for by the client";
 /// Bytes of what came back that the report has: the header and the beginning of a ServerHello.
@@ -79,6 +81,15 @@ impl Wish {
         }
     }
 
+    fn judgement(self, always: bool) -> Judgement {
+        Judgement {
+            outcome: self.judge(always),
+            seen: self.said(),
+            expected: "alert no_renegotiation, or an end".to_owned(),
+            why: self.why(always).to_owned(),
+        }
+    }
+
     fn why(self, always: bool) -> &'static str {
         match self {
             Wish::Granted if always => "every connection may ask for handshakes without end",
@@ -87,6 +98,11 @@ impl Wish {
             _ => "",
         }
     }
+}
+
+/// Judges a conversation that was kept; each try of a replay is one of those that were granted.
+pub(crate) fn wish(talk: &Talk) -> Judgement {
+    Wish::of(talk).judgement(true)
 }
 
 pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
@@ -105,12 +121,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     let always = granted == wishes.len();
     let mut worst: Option<(Judgement, &Talk)> = None;
     for (index, (wish, talk)) in wishes.iter().zip(&talks).enumerate() {
-        let judgement = Judgement {
-            outcome: wish.judge(always),
-            seen: wish.said(),
-            expected: "alert no_renegotiation, or an end".to_owned(),
-            why: wish.why(always).to_owned(),
-        };
+        let judgement = wish.judgement(always);
         let attempt = index as u32 + 1;
         let judged = &judgement;
         let execution =
