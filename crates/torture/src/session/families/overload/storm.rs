@@ -41,7 +41,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         high: health.recovery.map(Nanos::as_secs_f64),
         unit: Unit::Spent,
         note: format!(
-            "after {} of {} odd connections, seed {}",
+            "after {} of {} odd connections, seed {}; what was felt meanwhile is not judged",
             show::duration(span),
             show::count(count as u64),
             runner.settings.seed
