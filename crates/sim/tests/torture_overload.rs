@@ -7,7 +7,7 @@ use torture::catalogue;
 use torture::judge::Outcome;
 use torture::range::{CAPACITY, COSTLY, Defect, Defects};
 use torture::safety::{Bounds, Class, Governor};
-use torture::session::{CaseResult, Errand, RunResult, Settings, Unwatched, run};
+use torture::session::{CaseResult, Errand, RunResult, Settings, Stop, Unwatched, run};
 use units::{Nanos, show};
 
 /// Requests under way at once: as many as the range answers within a probe's deadline.
@@ -22,21 +22,24 @@ fn cases(ids: &[&str]) -> Vec<Case> {
     cases
 }
 
-fn overloaded(defect: Defect, ids: &[&str], bounds: &Bounds) -> RunResult {
-    let errands = Errands::default();
-    let server = Box::new(Range::new(&Defects::from([defect])).with_errands(&errands));
-    let world = World::new(server, Nanos::from_millis(1), Nanos::from_secs(1_000));
-    let settings = Settings {
+fn settings() -> Settings {
+    Settings {
         seed: 1,
         baseline: Nanos::SECOND,
         soak: Some(Nanos::from_secs(60)),
         expensive: Some(COSTLY.into()),
         errands: vec![Errand::Restart, Errand::Starve, Errand::Relieve],
         ..Settings::default()
-    };
+    }
+}
+
+fn overloaded(defect: Defect, ids: &[&str], bounds: &Bounds) -> RunResult {
+    let errands = Errands::default();
+    let server = Box::new(Range::new(&Defects::from([defect])).with_errands(&errands));
+    let world = World::new(server, Nanos::from_millis(1), Nanos::from_secs(1_000));
     let governor = Governor::new(bounds.clone(), Vec::new(), false);
     let mut field = Field::governed(world, governor).with_errands(&errands);
-    run(&target(), &settings, &cases(ids), &mut field, &mut Unwatched)
+    run(&target(), &settings(), &cases(ids), &mut field, &mut Unwatched)
 }
 
 fn shown(case: &CaseResult) -> String {
@@ -161,4 +164,26 @@ fn what_drifts_in_a_soak_is_found() {
         result.cases.iter().filter(own).map(shown).collect::<String>()
     };
     insta::assert_snapshot!(all.iter().map(soak).collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn what_is_interrupted_is_no_finding() {
+    for (id, after) in [("R-01", 25), ("R-02", 30), ("R-05", 20), ("R-06", 28), ("R-07", 30)] {
+        let bounds = usual();
+        let errands = Errands::default();
+        let server = Range::new(&Defects::from([Defect::LimitedRate])).with_errands(&errands);
+        let world = World::new(Box::new(server), Nanos::from_millis(1), Nanos::from_secs(1_000));
+        let governor = Governor::new(bounds, Vec::new(), false);
+        let mut start = None;
+        let stop = move |now: Nanos| {
+            let start = *start.get_or_insert(now);
+            (now > start + Nanos::from_secs(after)).then_some(Stop::Interrupted)
+        };
+        let field = Field::governed(world, governor).with_errands(&errands);
+        let mut field = field.watched(Box::new(stop));
+        let result = run(&target(), &settings(), &cases(&[id]), &mut field, &mut Unwatched);
+        assert!(result.interrupted, "{id} was over");
+        let outcome = result.cases[0].outcome;
+        assert_eq!(outcome, Outcome::Inconclusive, "{id}: {}", shown(&result.cases[0]));
+    }
 }

@@ -139,11 +139,13 @@ fn unreached(knee: &Knee, result: &mut CaseResult) -> bool {
     true
 }
 
+const CUT_SHORT: &str = "the time was up before its end";
+
 /// Why a load that came out badly says nothing of the server.
 fn is_ours(played: &Played, step: &Step) -> Option<String> {
     let late = || show::share(step.share(step.late));
-    match (played.load.is_cut_off(), step.is_ours()) {
-        (true, _) => Some("the time of the case was up before its end".to_owned()),
+    match (played.cut_short, step.is_ours()) {
+        (true, _) => Some(CUT_SHORT.to_owned()),
         (_, true) => {
             Some(format!("{} of the requests were sent late: this machine was too busy", late()))
         }
@@ -167,7 +169,7 @@ fn settle(
     let worst = if grave.contains(&felt.outcome) { felt.outcome } else { word };
     let late = || played.probes.iter().any(|probe| probe.late > LATE_GRAVE);
     let sick = felt.outcome == Outcome::Inconclusive && (played.load.is_short() || late());
-    let bad = worst.is_finding() || played.load.is_cut_off();
+    let bad = worst.is_finding() || played.cut_short;
     let ours = is_ours(played, step).filter(|_| bad);
     if sick || grave.contains(&felt.outcome) {
         result.notes.splice(0..0, felt.notes);

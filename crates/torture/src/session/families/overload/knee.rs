@@ -153,6 +153,8 @@ pub(super) struct Played {
     pub(super) probes: Vec<Probe>,
     /// Work of this process before the release, as a share of a core.
     pub(super) work: Option<f64>,
+    /// Its time was up, or the run ended, before it was over.
+    pub(super) cut_short: bool,
 }
 
 impl Runner<'_> {
@@ -214,15 +216,15 @@ impl Runner<'_> {
             let course = Course::new(vec![route.clone()], vec![flow], span);
             let played = self.play_load(case, family, course);
             let step = Step::of(played.load.calls(), 0, Nanos::ZERO, span);
+            if played.cut_short {
+                knee.limit = Some(Limit::Time);
+                break;
+            }
             let (_, verdict) = felt(self, &played, Nanos::ZERO);
             if verdict.outcome == Outcome::Crashed {
                 let why = verdict.notes.into_iter().next().unwrap_or_default();
                 knee.crashed = Some(format!("at {}: {why}", show::rate(rate)));
                 knee.high = Some(rate);
-                break;
-            }
-            if played.load.is_cut_off() {
-                knee.limit = Some(Limit::Time);
                 break;
             }
             // what we could not offer says nothing of the server, but what it served does
@@ -302,6 +304,7 @@ impl Runner<'_> {
         // the watch after it is no work
         let stretch = (load.over_at() - load.start()).as_secs_f64() / released.as_secs_f64();
         let work = self.world.own_work().map(|share| share * stretch.max(1.0));
-        Played { load, probes, work }
+        let cut_short = load.is_cut_off() || self.is_stopped();
+        Played { load, probes, work, cut_short }
     }
 }

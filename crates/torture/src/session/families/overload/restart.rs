@@ -3,7 +3,7 @@
 use super::knee::{Course, Knee};
 use super::load::Flow;
 use super::steps::{Call, Met};
-use super::{felt, found};
+use super::{CUT_SHORT, felt, found};
 use crate::case::{Case, Family};
 use crate::judge::Outcome;
 use crate::session::{CaseResult, Done, Errand, Measure, Runner, Unit};
@@ -115,9 +115,9 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
             show::count(toll.due),
         ));
     }
-    if played.load.is_cut_off() {
+    if played.cut_short {
         result.outcome = Outcome::Inconclusive;
-        result.notes.push("the time of the case was up before its end".to_owned());
+        result.notes.push(CUT_SHORT.to_owned());
     } else if health.recovery.is_none() || verdict.outcome == Outcome::Leak {
         result.outcome = Outcome::Crashed;
         result.notes.push("the server did not come back".to_owned());

@@ -4,7 +4,7 @@ use super::knee::Course;
 use super::load::Flow;
 use super::restart::{easy, ran};
 use super::steps::{Call, Met};
-use super::{felt, found};
+use super::{CUT_SHORT, felt, found};
 use crate::case::{Case, Family};
 use crate::judge::Outcome;
 use crate::session::{CaseResult, Errand, Measure, Runner, Unit};
@@ -43,7 +43,11 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     });
     let grave = [Outcome::Crashed, Outcome::Leak];
     result.outcome = match verdict.outcome {
-        _ if played.load.is_cut_off() || trouble => Outcome::Inconclusive,
+        _ if played.cut_short => {
+            result.notes.insert(0, CUT_SHORT.to_owned());
+            Outcome::Inconclusive
+        }
+        _ if trouble => Outcome::Inconclusive,
         word if grave.contains(&word) => {
             result.notes.extend(verdict.notes);
             word

@@ -1,6 +1,7 @@
 //! everything that presses, mixed by the seed. While it lasts the server may serve nobody, but
 //! it must not die; afterwards all has to be as before.
 
+use super::CUT_SHORT;
 use crate::case::{Case, Family};
 use crate::judge::Outcome;
 use crate::session::families::press::held;
@@ -55,13 +56,17 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         return;
     }
     result.outcome = match (round.outcome, health.recovery) {
-        (Outcome::Crashed | Outcome::Leak, _) => {
+        (Outcome::Crashed, _) => {
             result.notes.extend(round.notes);
-            round.outcome
+            Outcome::Crashed
         }
         _ if runner.case_is_over() || runner.is_stopped() => {
-            result.notes.push("the time was up before its end".to_owned());
+            result.notes.push(CUT_SHORT.to_owned());
             Outcome::Inconclusive
+        }
+        (Outcome::Leak, _) => {
+            result.notes.extend(round.notes);
+            Outcome::Leak
         }
         (_, Some(back)) if back <= limit => Outcome::Held,
         (_, Some(back)) => {
