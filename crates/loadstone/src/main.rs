@@ -17,6 +17,7 @@ mod ramp;
 mod report_command;
 mod run;
 mod runs;
+mod shell;
 mod signals;
 mod site_command;
 mod torture;

@@ -6,7 +6,7 @@
 //! its parent has gone. Nothing else may start processes meanwhile: they would be taken for a server's.
 
 use crate::exit::Failure;
-use crate::signals;
+use crate::{shell, signals};
 use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group,
@@ -14,9 +14,7 @@ use rustix::process::{
 };
 use std::collections::VecDeque;
 use std::io::{PipeReader, Read};
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use units::Nanos;
@@ -60,13 +58,9 @@ pub(super) fn prepare() -> Result<(), Failure> {
         before(panic);
         kill_all();
     }));
-    SOFT_LIMIT.get_or_init(|| host::limits::descriptors().soft);
+    shell::remember_limit();
     Ok(())
 }
-
-/// The limit of descriptors that this program was started with. It raises its own, which would
-/// otherwise be handed to every server but the first.
-static SOFT_LIMIT: OnceLock<u64> = OnceLock::new();
 
 /// A server at work; ended, with all that it started, when dropped.
 #[derive(Debug)]
@@ -84,8 +78,7 @@ impl Server {
         let refused =
             |error: std::io::Error| Failure::usage(format!("cannot start a server: {error}"));
         let (read, write) = std::io::pipe().map_err(refused)?;
-        let mut shell = Command::new("sh");
-        shell.arg("-c").arg(with_limit(command)).process_group(0).stdin(Stdio::null());
+        let mut shell = shell::shell(command);
         shell.stdout(write.try_clone().map_err(refused)?).stderr(write);
         let reader = std::thread::Builder::new().name("server".into()).spawn(|| tail(read));
         let reader = reader.map_err(refused)?;
@@ -145,14 +138,6 @@ impl Last {
             true => " It wrote nothing.".to_owned(),
             false => format!(" The last that it wrote:\n  {}", self.written.join("\n  ")),
         }
-    }
-}
-
-/// The command under the limit of descriptors that a user's shell would give it.
-fn with_limit(command: &str) -> String {
-    match SOFT_LIMIT.get() {
-        Some(&u64::MAX) | None => command.to_owned(),
-        Some(limit) => format!("ulimit -S -n {limit}\n{command}"),
     }
 }
 

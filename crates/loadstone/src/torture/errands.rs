@@ -1,9 +1,9 @@
 //! Commands of the user that do something to the server: run by a shell in a process group of their
 //! own, while the load goes on.
 
+use crate::shell::shell;
 use rustix::process::{Pid, Signal, kill_process_group};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use torture::session::{Done, Errand};
 use units::{Nanos, show};
 
@@ -27,6 +27,7 @@ struct Running {
 
 impl Errands {
     pub(super) fn new(commands: Vec<(Errand, String)>) -> Errands {
+        crate::shell::remember_limit();
         Errands { commands, due: Vec::new(), running: Vec::new(), done: Vec::new() }
     }
 
@@ -95,10 +96,8 @@ impl Errands {
         }
         let known = self.commands.iter().find(|(known, _)| *known == errand);
         let Some((_, command)) = known else { return };
-        let mut shell = Command::new("sh");
-        // what it writes goes where our messages go
-        shell.arg("-c").arg(command).process_group(0).stdin(Stdio::null()).stdout(Stdio::null());
-        match shell.spawn() {
+        // what it writes as an error goes where our messages go
+        match shell(command).stdout(Stdio::null()).spawn() {
             Ok(child) => self.running.push(Running { errand, began: now, child }),
             Err(error) => {
                 self.note(errand, now, now, Some(format!("cannot be started: {error}")));

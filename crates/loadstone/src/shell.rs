@@ -1,0 +1,29 @@
+//! Commands of the user, as a shell runs them: in a process group of their own, without input, and
+//! under the limit of descriptors that his own shell would give them.
+
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+/// The limit of descriptors that this program was started with. It raises its own, which would
+/// otherwise be handed to every server but the first.
+static SOFT_LIMIT: OnceLock<u64> = OnceLock::new();
+
+/// To be called before the program raises its limit of descriptors.
+pub(crate) fn remember_limit() {
+    SOFT_LIMIT.get_or_init(|| host::limits::descriptors().soft);
+}
+
+/// `command` by `sh -c`. Where its output goes is the caller's.
+pub(crate) fn shell(command: &str) -> Command {
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(with_limit(command)).process_group(0).stdin(Stdio::null());
+    shell
+}
+
+fn with_limit(command: &str) -> String {
+    match SOFT_LIMIT.get() {
+        Some(&u64::MAX) | None => command.to_owned(),
+        Some(limit) => format!("ulimit -S -n {limit}\n{command}"),
+    }
+}
