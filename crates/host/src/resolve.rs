@@ -45,29 +45,35 @@ pub enum ResolveError {
     TimedOut { host: String, after: Nanos },
 }
 
-impl fmt::Display for ResolveError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl ResolveError {
+    /// What happened, without the way out.
+    pub fn why(&self) -> String {
         match self {
-            ResolveError::NotFound { host, why } => write!(
-                f,
-                "the name {} has no address: {why}; check its spelling, or give an address in its \
-                 place",
-                quoted(host)
-            ),
-            ResolveError::OtherFamily { host, family, found } => write!(
-                f,
-                "the name {} has no {}address, but {found}; leave -4 or -6 away",
-                quoted(host),
-                family.words()
-            ),
-            ResolveError::TimedOut { host, after } => write!(
-                f,
-                "no answer within {} about the name {}: is the name server reachable? An address \
-                 can stand in its place",
+            ResolveError::NotFound { host, why } => {
+                format!("the name {} has no address: {why}", quoted(host))
+            }
+            ResolveError::OtherFamily { host, family, found } => {
+                format!("the name {} has no {}address, but {found}", quoted(host), family.words())
+            }
+            ResolveError::TimedOut { host, after } => format!(
+                "no answer within {} about the name {}: is the name server reachable?",
                 units::show::duration(*after),
                 quoted(host)
             ),
         }
+    }
+}
+
+impl fmt::Display for ResolveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let way = match self {
+            ResolveError::NotFound { .. } => {
+                "; check its spelling, or give the address with --resolve"
+            }
+            ResolveError::OtherFamily { .. } => "; leave -4 or -6 away",
+            ResolveError::TimedOut { .. } => " The address can be given with --resolve",
+        };
+        write!(f, "{}{way}", self.why())
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) fn reach(args: &TortureArgs, url: &Url) -> Result<Reached, Failure> {
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or(80);
     let (found, _) = host::resolve(host, port, host::Family::Any)
-        .map_err(|error| Failure { code: Code::NoConnection, text: error.to_string() })?;
+        .map_err(|error| Failure { code: Code::NoConnection, text: nowhere(&error) })?;
     let first = *found.first().ok_or_else(|| Failure::usage(format!("{host} has no address")))?;
     let hosts: Vec<IpAddr> = found.iter().map(SocketAddr::ip).collect();
     let class = permit::classify(url, &hosts)?;
@@ -65,6 +65,10 @@ pub(super) fn reach(args: &TortureArgs, url: &Url) -> Result<Reached, Failure> {
         secrets: secrets(args),
     };
     Ok(Reached { target, hosts, addresses: found, class, run })
+}
+
+fn nowhere(error: &host::ResolveError) -> String {
+    format!("{}; check its spelling, or name an address in the URL", error.why())
 }
 
 /// Where a server's log may look up what this is.

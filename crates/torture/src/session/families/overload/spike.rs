@@ -48,10 +48,9 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         _ => Outcome::Degraded,
     };
     if word == Outcome::Degraded {
-        result.notes.push(match health.recovery {
-            Some(span) => format!("probes were as before only after {}", show::duration(span)),
-            None => format!("probes were not as before within {}", show::duration(GATE)),
-        });
+        // that they never were is said with the verdict
+        let late = health.recovery.map(show::duration);
+        result.notes.extend(late.map(|span| format!("probes were as before only after {span}")));
     }
     // while it lasts nobody need be served
     settle(&played, &step, verdict, &[Outcome::Leak, Outcome::Crashed], word, result);
