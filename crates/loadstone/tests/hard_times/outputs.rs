@@ -247,6 +247,7 @@ fn on_a_terminal(env: &[(&str, &str)], url: &str) -> String {
     let mut terminal = std::process::Command::new("script");
     terminal.args(["-qec", &line, "/dev/null"]).stdin(Stdio::null());
     terminal.env_remove("NO_COLOR").env("TERM", "xterm").env("LANG", "C.UTF-8");
+    terminal.env("LOADSTONE_STORE", "none");
     terminal.env_remove("LC_ALL").envs(env.iter().copied());
     finish(terminal, b"").expect(&[0, 4]).stdout
 }

@@ -123,6 +123,7 @@ fn a_terminal_that_is_closed_is_a_hangup() {
     let line =
         format!("exec '{binary}' run -d 10m --json '{}' {}", pipe.display(), site.url("/hw"));
     let mut script = Command::new("script");
+    script.env("LOADSTONE_STORE", "none");
     script.args(["-qec", &line, "/dev/null"]).stdin(std::process::Stdio::null());
     let running = Running::of(script);
     wait_for(&site, 50);

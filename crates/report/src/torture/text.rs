@@ -97,7 +97,9 @@ fn finding(page: &mut Page, report: &Report, case: &CaseResult) {
 fn exchange(page: &mut Page, report: &Report, case: &CaseResult, exchange: &ExchangeResult) {
     let judgement = &exchange.judgement;
     page.wrapped("  ", &format!("{}: {}", words::safe(&exchange.name), judgement.outcome.id()));
-    page.wrapped("    sent      ", &send::shown(&exchange.sent, SHOWN_MAX));
+    if !exchange.sent.is_empty() {
+        page.wrapped("    sent      ", &send::shown(&exchange.sent, SHOWN_MAX));
+    }
     page.wrapped("    came back ", &words::safe(&judgement.seen));
     if !exchange.received.is_empty() {
         page.wrapped("              ", &send::shown(&exchange.received, RECEIVED_MAX));

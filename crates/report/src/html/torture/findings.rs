@@ -80,7 +80,9 @@ fn exchange(report: &Report, case: &CaseResult, exchange: &ExchangeResult) -> Ma
     html! {
         h3 { (words::safe(&exchange.name)) " " (outcome(judgement.outcome)) }
         dl class="facts" {
-            dt { "Sent" } dd { pre class="bytes" { (send::lines(&exchange.sent, SHOWN_MAX)) } }
+            @if !exchange.sent.is_empty() {
+                dt { "Sent" } dd { pre class="bytes" { (send::lines(&exchange.sent, SHOWN_MAX)) } }
+            }
             dt { "Came back" } dd {
                 (words::safe(&judgement.seen))
                 @if !exchange.received.is_empty() {
