@@ -15,6 +15,8 @@ use subject::Subject;
 
 /// The page that is written.
 const PAGE: &str = "docs/truths.md";
+/// Runs without a defect before all servers are run.
+const CLEAN_RUNS: u32 = 100;
 /// The subjects' files.
 const FOLDER: &str = "xtask/truths";
 /// Cases that press: one server at a time.
@@ -30,9 +32,10 @@ pub(crate) struct Options {
     /// Only what ends soon, of the servers of continuous integration; the page is not written
     #[arg(long)]
     ci: bool,
-    /// First so many runs against the firing range without a defect, none of which may find anything
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    clean: u32,
+    /// First so many runs against the firing range without a defect, none of which may find anything:
+    /// 100 unless said, and none with --only or --ci
+    #[arg(long, value_name = "N")]
+    clean: Option<u32>,
     /// The program, instead of building it
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
@@ -41,7 +44,7 @@ pub(crate) struct Options {
 impl Options {
     /// As continuous integration runs it.
     pub(crate) fn ci() -> Options {
-        Options { only: Vec::new(), ci: true, clean: 0, binary: None }
+        Options { only: Vec::new(), ci: true, clean: None, binary: None }
     }
 }
 
@@ -63,7 +66,8 @@ struct Table {
 /// A row differs without an explanation; a clean run found something; a server does not start.
 pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let binary = binary(root, options)?;
-    clean(&binary, options.clean)?;
+    let usual = if options.only.is_empty() && !options.ci { CLEAN_RUNS } else { 0 };
+    clean(&binary, options.clean.unwrap_or(usual))?;
     let mut subjects = Subject::read_all(&root.join(FOLDER))?;
     let wanted = |subject: &Subject| {
         let name = subject.name.to_lowercase();
