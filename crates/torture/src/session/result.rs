@@ -138,6 +138,29 @@ pub struct Measure {
     pub note: String,
 }
 
+impl Measure {
+    /// A number without a bracket.
+    pub(crate) fn exact(what: impl Into<String>, value: f64, unit: Unit, note: String) -> Measure {
+        Measure { what: what.into(), low: Some(value), high: Some(value), unit, note }
+    }
+
+    /// The time until all was as before; `None`: it was not, for as long as was watched.
+    pub(crate) fn recovery(
+        what: &str,
+        time: Option<Nanos>,
+        watched: Nanos,
+        note: String,
+    ) -> Measure {
+        Measure {
+            what: what.to_owned(),
+            low: Some(time.unwrap_or(watched).as_secs_f64()),
+            high: time.map(Nanos::as_secs_f64),
+            unit: Unit::Spent,
+            note,
+        }
+    }
+}
+
 /// What polite clients felt while a case pressed. Shares are of time, 0 to 1, and sum to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Health {

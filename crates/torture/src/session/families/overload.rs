@@ -21,7 +21,7 @@ use crate::session::pressure::{LATE_GRAVE, Pressed, Verdict, health, outcome};
 use crate::session::{CaseResult, Health, Probe, ProbeKind, Runner};
 use knee::{Limit, Played};
 use steps::Step;
-use units::{Nanos, show};
+use units::Nanos;
 
 /// Every case of a load says how the knee is looked for.
 const SEARCH: [(&str, ParameterKind); 4] = [
@@ -143,13 +143,9 @@ const CUT_SHORT: &str = "the time was up before its end";
 
 /// Why a load that came out badly says nothing of the server.
 fn is_ours(played: &Played, step: &Step) -> Option<String> {
-    let late = || show::share(step.share(step.late));
-    match (played.cut_short, step.is_ours()) {
-        (true, _) => Some(CUT_SHORT.to_owned()),
-        (_, true) => {
-            Some(format!("{} of the requests were sent late: this machine was too busy", late()))
-        }
-        _ => None,
+    match played.cut_short {
+        true => Some(CUT_SHORT.to_owned()),
+        false => step.lateness().map(|late| format!("{late}: this machine was too busy")),
     }
 }
 

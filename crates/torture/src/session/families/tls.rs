@@ -232,13 +232,12 @@ fn handshakes(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mu
         for (part, word) in [(50, "median"), (99, "99th percentile")] {
             let rank = (times.len() * part).div_ceil(100).max(1);
             let Some(time) = times.get(rank - 1) else { continue };
-            result.measures.push(Measure {
-                what: format!("handshake at {rate:.0}/s, {word}"),
-                low: Some(time.as_secs_f64()),
-                high: Some(time.as_secs_f64()),
-                unit: Unit::Spent,
-                note: format!("{count} full handshakes, none resumed"),
-            });
+            result.measures.push(Measure::exact(
+                format!("handshake at {rate:.0}/s, {word}"),
+                time.as_secs_f64(),
+                Unit::Spent,
+                format!("{count} full handshakes, none resumed"),
+            ));
         }
     }
 }

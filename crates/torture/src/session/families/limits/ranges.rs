@@ -54,13 +54,12 @@ pub(super) fn ranges(
             }
         }
         let Some((share, note)) = worst else { continue };
-        result.measures.push(Measure {
-            what: format!("bytes for {kind} ranges"),
-            low: Some(share),
-            high: Some(share),
-            unit: Unit::Ratio,
-            note: format!("of those of the whole page; {note}"),
-        });
+        result.measures.push(Measure::exact(
+            format!("bytes for {kind} ranges"),
+            share,
+            Unit::Ratio,
+            format!("of those of the whole page; {note}"),
+        ));
     }
 }
 

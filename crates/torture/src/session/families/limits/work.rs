@@ -56,13 +56,12 @@ impl Runner<'_> {
                 show::duration(long)
             ),
         );
-        result.measures.push(Measure {
-            what: format!("time of ten times the {what}"),
-            low: Some(grown),
-            high: Some(grown),
-            unit: Unit::Ratio,
-            note: format!("medians of {ROUNDS}; up to {GROWTH_MAX} is as it should be"),
-        });
+        result.measures.push(Measure::exact(
+            format!("time of ten times the {what}"),
+            grown,
+            Unit::Ratio,
+            format!("medians of {ROUNDS}; up to {GROWTH_MAX} is as it should be"),
+        ));
     }
 
     /// From the last byte sent to the answer; `None` without one.

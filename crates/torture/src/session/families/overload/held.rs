@@ -30,17 +30,12 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     let (health, verdict) = felt(runner, &played, Nanos::ZERO);
     result.health = Some(health);
     let kept = step.goodput() / knee.peak.max(f64::MIN_POSITIVE);
-    result.measures.push(Measure {
-        what: format!("goodput at {factor:.1} knees"),
-        low: Some(step.goodput()),
-        high: Some(step.goodput()),
-        unit: Unit::PerSecond,
-        note: format!(
-            "{} offered, {} of the peak kept",
-            show::rate(step.offered()),
-            show::share(kept)
-        ),
-    });
+    result.measures.push(Measure::exact(
+        format!("goodput at {factor:.1} knees"),
+        step.goodput(),
+        Unit::PerSecond,
+        format!("{} offered, {} of the peak kept", show::rate(step.offered()), show::share(kept)),
+    ));
     result.notes.extend(said(kept, &step, factor));
     settle(&played, &step, verdict, &GRAVE, word(kept, &step), result);
 }

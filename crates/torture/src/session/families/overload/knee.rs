@@ -75,13 +75,12 @@ impl Knee {
             Some(limit) => format!("every rate was followed; {}", limit.words()),
             None => "every rate was followed".to_owned(),
         };
-        let peak = Measure {
-            what: "peak goodput".to_owned(),
-            low: Some(self.peak),
-            high: Some(self.peak),
-            unit: Unit::PerSecond,
-            note: "right answers a second".to_owned(),
-        };
+        let peak = Measure::exact(
+            "peak goodput",
+            self.peak,
+            Unit::PerSecond,
+            "right answers a second".to_owned(),
+        );
         let knee = Measure {
             what: "knee".to_owned(),
             low: self.low,
@@ -90,6 +89,18 @@ impl Knee {
             note,
         };
         [knee, peak]
+    }
+
+    /// The rate to look at after this one; `None`: nothing is to be found any more.
+    fn next(&self, rate: f64) -> Option<f64> {
+        match (self.low, self.high) {
+            (Some(low), Some(high)) if high <= low * NARROW => None,
+            (Some(low), Some(high)) => Some(between(low, high)),
+            (Some(low), None) if low >= self.most => None,
+            (Some(low), None) => Some((low * 2.0).min(self.most)),
+            (None, _) if rate <= RATE_LOW => None,
+            (None, _) => Some((rate / 2.0).max(RATE_LOW)),
+        }
     }
 
     /// Why nothing can be said of overload; `None` where the server can be overloaded.
@@ -243,17 +254,13 @@ impl Runner<'_> {
                 true => knee.low = Some(rate),
                 false => knee.high = Some(rate),
             }
-            match (knee.low, knee.high) {
-                (Some(low), Some(high)) if high <= low * NARROW => break,
-                (Some(low), Some(high)) => rate = between(low, high),
-                (Some(_), None) if rate >= most => {
-                    knee.limit = Some(most_is.clone());
-                    break;
-                }
-                (Some(low), None) => rate = (low * 2.0).min(most),
-                (None, _) if rate <= RATE_LOW => break,
-                (None, _) => rate = (rate / 2.0).max(RATE_LOW),
+            match knee.next(rate) {
+                Some(next) => rate = next,
+                None => break,
             }
+        }
+        if knee.high.is_none() && knee.low.is_some_and(|low| low >= most) {
+            knee.limit.get_or_insert(most_is);
         }
         if knee.limit == Some(Limit::Time) {
             knee.high = None;
@@ -271,9 +278,8 @@ impl Runner<'_> {
         if played.load.is_short() {
             return Some(Limit::Ourselves("descriptors or ports ran out".to_owned()));
         }
-        if step.is_ours() {
-            let late = show::share(step.share(step.late));
-            return Some(Limit::Ourselves(format!("{late} of the requests were sent late")));
+        if let Some(late) = step.lateness() {
+            return Some(Limit::Ourselves(late));
         }
         if let Some(share) = played.work.filter(|share| *share > CPU_MAX) {
             return Some(Limit::Ourselves(format!("it took {} of a core", show::share(share))));

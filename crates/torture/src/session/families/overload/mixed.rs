@@ -52,19 +52,18 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     let (health, verdict) = felt(runner, &played, ALONE);
     result.health = Some(health);
     let served = mixed.share(mixed.right);
-    result.measures.push(Measure {
-        what: "p99 of the cheap page beside it".to_owned(),
-        low: Some(mixed.p99.as_secs_f64()),
-        high: Some(mixed.p99.as_secs_f64()),
-        unit: Unit::Spent,
-        note: format!(
+    result.measures.push(Measure::exact(
+        "p99 of the cheap page beside it",
+        mixed.p99.as_secs_f64(),
+        Unit::Spent,
+        format!(
             "{} alone; {} of {} answered in time, with {} for {path}",
             show::duration(alone.p99),
             show::share(served),
             show::rate(mixed.offered()),
             show::rate(dear.offered()),
         ),
-    });
+    ));
     let word = match served {
         SERVED.. => Outcome::Held,
         SERVED_LITTLE.. => Outcome::Degraded,

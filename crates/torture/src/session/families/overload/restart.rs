@@ -153,21 +153,16 @@ pub(super) fn ran<'a>(
 }
 
 fn measure(toll: &Toll, command: &Done, easy: f64, result: &mut CaseResult) {
-    let count = |what: &str, count: u64, note: String| Measure {
-        what: what.to_owned(),
-        low: Some(count as f64),
-        high: Some(count as f64),
-        unit: Unit::Count,
-        note,
+    let count = |what: &str, count: u64, note: String| {
+        Measure::exact(what, count as f64, Unit::Count, note)
     };
     let took = show::duration(command.ended - command.began);
-    result.measures.push(Measure {
-        what: "refused by a restart".to_owned(),
-        low: Some(toll.refused_for.as_secs_f64()),
-        high: Some(toll.refused_for.as_secs_f64()),
-        unit: Unit::Spent,
-        note: format!("the command took {took}, at {}", show::rate(easy)),
-    });
+    result.measures.push(Measure::exact(
+        "refused by a restart",
+        toll.refused_for.as_secs_f64(),
+        Unit::Spent,
+        format!("the command took {took}, at {}", show::rate(easy)),
+    ));
     result.measures.push(count("lost to a restart", toll.lost(), toll.words()));
     let note = match toll.in_flight {
         0 => "none that could be cut off".to_owned(),

@@ -6,7 +6,7 @@ use super::steps::Step;
 use super::{felt, found, settle, unreached};
 use crate::case::{Case, Family};
 use crate::judge::Outcome;
-use crate::session::{CaseResult, GATE, Measure, Runner, Unit};
+use crate::session::{CaseResult, GATE, Measure, Runner};
 use units::{Nanos, show};
 
 /// What is offered while it lasts, and before and after it, in knees.
@@ -30,19 +30,17 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     let step = Step::of(played.load.calls(), 0, BEFORE, end);
     let (health, verdict) = felt(runner, &played, BEFORE);
     result.health = Some(health);
-    let seconds = |span: Nanos| span.as_secs_f64();
-    result.measures.push(Measure {
-        what: "recovery from a spike".to_owned(),
-        low: health.recovery.map(seconds).or(Some(seconds(GATE))),
-        high: health.recovery.map(seconds),
-        unit: Unit::Spent,
-        note: format!(
+    result.measures.push(Measure::recovery(
+        "recovery from a spike",
+        health.recovery,
+        GATE,
+        format!(
             "after {} of {}, {} before and after",
             show::duration(span),
             show::rate(step.offered()),
             show::rate(easy)
         ),
-    });
+    ));
     let word = match health.recovery {
         Some(span) if span <= BACK_HELD => Outcome::Held,
         _ => Outcome::Degraded,

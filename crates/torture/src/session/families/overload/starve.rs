@@ -7,7 +7,7 @@ use super::steps::{Call, Met};
 use super::{CUT_SHORT, felt, found};
 use crate::case::{Case, Family};
 use crate::judge::Outcome;
-use crate::session::{CaseResult, Errand, Measure, Runner, Unit};
+use crate::session::{CaseResult, Errand, GATE, Measure, Runner};
 use units::{Nanos, show};
 
 /// Before the command.
@@ -23,7 +23,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     runner.world.send_for(Errand::Starve, start + BEFORE);
     runner.world.send_for(Errand::Relieve, start + end);
     // the load goes on after the relief, which needs a moment
-    let flow = Flow::new(0, Nanos::ZERO, end + crate::session::GATE, easy);
+    let flow = Flow::new(0, Nanos::ZERO, end + GATE, easy);
     let route = runner.probed_route();
     let played = runner.play_load(case, family, Course::new(vec![route], vec![flow], end));
     let done = runner.world.errands();
@@ -34,13 +34,12 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     let trouble = starved.trouble.is_some() || relieved.trouble.is_some();
     let (from, until) = (starved.began - played.load.start(), relieved.began - played.load.start());
     let toll = Toll::of(played.load.calls(), from, until);
-    result.measures.push(Measure {
-        what: "recovery after starving".to_owned(),
-        low: health.recovery.map(Nanos::as_secs_f64).or(Some(0.0)),
-        high: health.recovery.map(Nanos::as_secs_f64),
-        unit: Unit::Spent,
-        note: format!("starved for {}: {}", show::duration(until - from), toll.words()),
-    });
+    result.measures.push(Measure::recovery(
+        "recovery after starving",
+        health.recovery,
+        GATE,
+        format!("starved for {}: {}", show::duration(until - from), toll.words()),
+    ));
     let grave = [Outcome::Crashed, Outcome::Leak];
     result.outcome = match verdict.outcome {
         _ if played.cut_short => {
@@ -100,7 +99,7 @@ impl Toll {
     fn words(&self) -> String {
         let count = show::count;
         format!(
-            "of {} requests {} answered as before, {} answered 5xx, {} not answered",
+            "of {} requests {} answered as before, {} answered otherwise, {} not answered",
             count(self.due),
             count(self.right),
             count(self.said),

@@ -129,9 +129,11 @@ impl Step {
         (self.served + 1) as f64 >= self.due as f64 * FOLLOWED
     }
 
-    /// Requests did not go out as they should, and that was our fault.
-    pub(crate) fn is_ours(&self) -> bool {
-        self.late >= SLOW_FEW as u64 && self.share(self.late) > LATE_SHARE
+    /// Requests did not go out as they should, and that was our fault: how many.
+    pub(crate) fn lateness(&self) -> Option<String> {
+        let ours = self.late >= SLOW_FEW as u64 && self.share(self.late) > LATE_SHARE;
+        let late = || units::show::share(self.share(self.late));
+        ours.then(|| format!("{} of the requests were sent late", late()))
     }
 
     /// Requests were not sent though the server is as quick as when it is quiet: the option whose
@@ -180,7 +182,7 @@ mod tests {
     fn a_step_counts_behind_its_beginning_and_what_was_served_meanwhile() {
         let quick = step(&calls(Met::Right, 5));
         assert_eq!((quick.due, quick.right, quick.served), (75, 75, 75));
-        assert!(quick.is_followed() && !quick.is_ours());
+        assert!(quick.is_followed() && quick.lateness().is_none());
         assert_eq!((quick.offered(), quick.goodput()), (100.0, 100.0));
         assert_eq!(quick.p99, ms(5));
         // each is answered, and a queue grows all the same: at twice what is served
@@ -208,9 +210,9 @@ mod tests {
     fn whose_fault_it_was() {
         let mut late = calls(Met::Right, 5);
         late.iter_mut().skip(90).for_each(|call| call.late = ms(51));
-        assert!(step(&late).is_ours());
+        assert!(step(&late).lateness().is_some());
         late.iter_mut().skip(93).for_each(|call| call.late = ms(50));
-        assert!(!step(&late).is_ours());
+        assert_eq!(step(&late).lateness(), None);
         let half = |met| {
             let mut calls = calls(Met::Right, 10);
             calls.iter_mut().step_by(2).for_each(|call| call.met = met);

@@ -6,7 +6,7 @@ use crate::case::{Case, Family};
 use crate::judge::Outcome;
 use crate::session::families::press::held;
 use crate::session::pressure::{Plan, Round};
-use crate::session::{CaseResult, GATE, Measure, Probe, Runner, Unit, habits};
+use crate::session::{CaseResult, GATE, Measure, Probe, Runner, habits};
 use crate::talk::{End, Move, Script};
 use sample::FailureClass;
 use units::{Nanos, Purpose, Seed, Stream, show};
@@ -36,18 +36,17 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     let round = runner.round_once(&case.id, &plan);
     let health = round.health;
     let died = died(&runner.probes[seen..], &round);
-    result.measures.push(Measure {
-        what: "recovery from a storm".to_owned(),
-        low: health.recovery.map(Nanos::as_secs_f64).or(Some(GATE.as_secs_f64())),
-        high: health.recovery.map(Nanos::as_secs_f64),
-        unit: Unit::Spent,
-        note: format!(
+    result.measures.push(Measure::recovery(
+        "recovery from a storm",
+        health.recovery,
+        GATE,
+        format!(
             "after {} of {} odd connections, seed {}; what was felt meanwhile is not judged",
             show::duration(span),
             show::count(count as u64),
             runner.settings.seed
         ),
-    });
+    ));
     result.health = Some(crate::session::Health { rounds: 0, ..health });
     let limit = limit(runner);
     if let Some(why) = died {

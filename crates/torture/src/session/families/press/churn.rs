@@ -98,17 +98,16 @@ pub(super) fn keep_alive(
     }
     let each = |span: Nanos, calls: u64| span.as_secs_f64() / calls as f64;
     let ratio = each(alone, single) / each(kept.over, done).max(1e-9);
-    result.measures.push(Measure {
-        what: "new connection against kept one".to_owned(),
-        low: Some(ratio),
-        high: Some(ratio),
-        unit: Unit::Ratio,
-        note: format!(
+    result.measures.push(Measure::exact(
+        "new connection against kept one",
+        ratio,
+        Unit::Ratio,
+        format!(
             "{} a request, {} on a kept connection",
             show::duration(Nanos::from_secs_f64(each(alone, single))),
             show::duration(Nanos::from_secs_f64(each(kept.over, done)))
         ),
-    });
+    ));
 }
 
 /// Nothing can be said of what polite clients feel.

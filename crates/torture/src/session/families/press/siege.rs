@@ -248,13 +248,12 @@ impl Siege<'_> {
         }
         let deadline = server_deadline(round);
         if let Some((span, count)) = deadline {
-            result.measures.push(Measure {
-                what: format!("{}, pressed", self.state),
-                low: Some(span.as_secs_f64()),
-                high: Some(span.as_secs_f64()),
-                unit: Unit::Seconds,
-                note: format!("the server ended {count} of {}", round.health.wanted),
-            });
+            result.measures.push(Measure::exact(
+                format!("{}, pressed", self.state),
+                span.as_secs_f64(),
+                Unit::Seconds,
+                format!("the server ended {count} of {}", round.health.wanted),
+            ));
         }
         if round.outcome != Outcome::Denied {
             return;
