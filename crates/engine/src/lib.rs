@@ -6,28 +6,28 @@
 //! can wait, [`Worker::handle`] takes one readiness event. [`drive`] is the loop around the two.
 #![forbid(unsafe_code)]
 
+mod arrivals;
 mod call;
 pub mod check;
 mod collect;
-mod conn;
+mod connection;
 pub mod crawl;
-mod due;
+mod deadlines;
 pub mod exchange;
-mod finish;
-mod flow;
-mod guided;
+mod guide;
 mod inspect;
-mod place;
+mod outcome;
+mod placement;
 pub mod ramp;
 mod render;
+mod response;
 mod script;
 mod setup;
 mod source;
-mod timers;
 mod worker;
 
 pub use collect::{Collector, Intention, Row};
-pub use guided::Directory;
+pub use guide::Directory;
 pub use render::{build_template, connect_request};
 pub use setup::{
     ANSWER_KEPT_MAX, Endpoint, Logging, Setup, SetupError, endpoint_key, open_options,

@@ -1,6 +1,6 @@
 //! A worker whose requests a script makes. Where there is none, nothing of this is touched.
 
-use crate::conn::Conn;
+use crate::connection::Conn;
 use crate::source::Source;
 use crate::worker::Worker;
 use conduit::{Peer, Slot};

@@ -72,7 +72,7 @@ pub struct Setup {
     status_ok: Box<[bool; 1000]>,
     pub logging: Logging,
     /// The plan's visits, call by call.
-    scripts: Vec<Vec<Step>>,
+    scripts: Vec<Vec<VisitStep>>,
 }
 
 /// What becomes of finished calls, beside being counted.
@@ -173,7 +173,7 @@ impl Setup {
 
     /// The step of session `id` that comes after `made` calls; `None` where sessions follow no visit.
     #[inline]
-    pub(crate) fn script(&self, id: u64, made: u64) -> Option<&Step> {
+    pub(crate) fn script(&self, id: u64, made: u64) -> Option<&VisitStep> {
         if self.scripts.is_empty() {
             return None;
         }
@@ -215,7 +215,7 @@ impl Setup {
 
 /// One call of a visit.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Step {
+pub(crate) struct VisitStep {
     pub(crate) target: u32,
     /// The first of its group, and the pause before that group.
     pub(crate) first: bool,
@@ -224,7 +224,7 @@ pub(crate) struct Step {
     pub(crate) rest: u32,
 }
 
-fn scripts(session: &SessionPlan) -> Vec<Vec<Step>> {
+fn scripts(session: &SessionPlan) -> Vec<Vec<VisitStep>> {
     let script = |visit: &Visit| {
         let mut steps = Vec::new();
         let mut pause = Nanos::ZERO;
@@ -233,7 +233,7 @@ fn scripts(session: &SessionPlan) -> Vec<Vec<Step>> {
                 let first = at == 0;
                 let rest = (group.targets.len() - at) as u32;
                 let pause = if first { pause } else { Nanos::ZERO };
-                steps.push(Step { target: *target, first, pause, rest });
+                steps.push(VisitStep { target: *target, first, pause, rest });
             }
             pause = group.think;
         }

@@ -1,12 +1,12 @@
 //! The worker: what it holds, its turn, and the loop that drives it.
 
 use crate::call::Call;
-use crate::conn::Conn;
-use crate::guided::Guided;
+use crate::connection::Conn;
+use crate::deadlines::Deadlines;
+use crate::guide::Guided;
 use crate::script::Scripted;
 use crate::setup::{Endpoint, Setup};
 use crate::source::{People, Source};
-use crate::timers::Timers;
 use conduit::{Io, Slot, TlsFactory};
 use sample::{CallRecord, Ends};
 use stats::{Recorder, Snapshot};
@@ -78,7 +78,7 @@ pub struct Worker {
     pub(crate) queues: Vec<VecDeque<Call>>,
     pub(crate) queued: u64,
     pub(crate) limits: Limits,
-    pub(crate) timers: Timers,
+    pub(crate) deadlines: Deadlines,
     pub(crate) recorder: Recorder,
     /// A clear snapshot for the next row.
     pub(crate) spare: Box<Snapshot>,
@@ -188,7 +188,7 @@ impl Worker {
             queues: vec![VecDeque::new(); endpoints],
             queued: 0,
             limits: Limits::of(&setup, id),
-            timers: Timers::default(),
+            deadlines: Deadlines::default(),
             recorder,
             spare,
             cache: HeadCache::new(),
@@ -285,7 +285,7 @@ impl Worker {
     fn wake(&self, now: Nanos) -> Nanos {
         let queues = self.queues.iter().filter_map(VecDeque::front);
         let oldest = queues.map(|call| call.intended).min().unwrap_or(Nanos::NEVER);
-        let wait = self.next_due.min(self.timers.next()).min(self.edge).min(now + NAP);
+        let wait = self.next_due.min(self.deadlines.next()).min(self.edge).min(now + NAP);
         wait.min(oldest + self.setup.plan.timeouts.call).min(self.cut)
     }
 

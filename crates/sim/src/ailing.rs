@@ -17,7 +17,7 @@ pub struct Limiter {
 
 /// A line of so many bytes a second.
 #[derive(Clone, Copy, Debug)]
-pub struct Line {
+pub struct SharedLine {
     pub bytes_per_s: f64,
     /// All answers share it; otherwise each has its own.
     pub shared: bool,
@@ -48,7 +48,7 @@ pub struct Ailments {
     /// Each call takes so much longer than the one before it.
     pub leak: Nanos,
     pub close_after: Option<u64>,
-    pub line: Option<Line>,
+    pub line: Option<SharedLine>,
     /// Contention and coherency of the universal scalability law.
     pub contention: Option<(f64, f64)>,
     /// A share of the calls is answered 504 after so long.

@@ -10,7 +10,7 @@ mod servers;
 pub mod torture;
 mod world;
 
-pub use ailing::{Ailing, Ailments, Limiter, Line};
+pub use ailing::{Ailing, Ailments, Limiter, SharedLine};
 pub use canned::{Answer, Canned, Keep, calls_against, canned_worker};
 pub use run::{
     Outcome, exchange, execute, execute_guided, execute_scripted, execute_with, plan_for,

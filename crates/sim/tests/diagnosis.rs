@@ -2,7 +2,7 @@
 //! and healthy ones, of which nothing is said. In virtual time, so that it is exact.
 
 use plan::{Load, Plan, Think};
-use sim::{Ailing, Ailments, Limiter, Line, Service, Stall, World, execute_with, plan_for};
+use sim::{Ailing, Ailments, Limiter, Service, SharedLine, Stall, World, execute_with, plan_for};
 use stats::Measurement;
 use stats::diagnosis::{Diagnosis, Evidence, of_ramp, of_run};
 use units::Nanos;
@@ -321,7 +321,7 @@ fn a_limit_of_calls_per_connection() {
 #[test]
 fn a_line_that_is_full() {
     let line = |shared| Ailments {
-        line: Some(Line { bytes_per_s: 1.25e6, shared, body: 20_000 }),
+        line: Some(SharedLine { bytes_per_s: 1.25e6, shared, body: 20_000 }),
         ..Ailments::default()
     };
     first("bandwidth-limit", line(true), &USERS);

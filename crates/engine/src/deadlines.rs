@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use units::Nanos;
 
 #[derive(Debug, Default)]
-pub(crate) struct Timers {
+pub(crate) struct Deadlines {
     heap: BinaryHeap<Reverse<(Nanos, Slot, u32)>>,
 }
 
@@ -22,7 +22,7 @@ pub(crate) struct Alarm {
     pub(crate) generation: u32,
 }
 
-impl Timers {
+impl Deadlines {
     pub(crate) fn push(&mut self, at: Nanos, slot: Slot, generation: u32) {
         self.heap.push(Reverse((at, slot, generation)));
     }
@@ -46,15 +46,15 @@ mod tests {
 
     #[test]
     fn alarms_come_in_order_and_not_before_their_time() {
-        let mut timers = Timers::default();
+        let mut deadlines = Deadlines::default();
         for (at, slot) in [(30, 3), (10, 1), (20, 2)] {
-            timers.push(Nanos(at), slot, 0);
+            deadlines.push(Nanos(at), slot, 0);
         }
-        assert_eq!(timers.next(), Nanos(10));
-        assert_eq!(timers.pop_until(Nanos(9)), None);
+        assert_eq!(deadlines.next(), Nanos(10));
+        assert_eq!(deadlines.pop_until(Nanos(9)), None);
         let slots: Vec<_> =
-            std::iter::from_fn(|| timers.pop_until(Nanos(25))).map(|a| a.slot).collect();
+            std::iter::from_fn(|| deadlines.pop_until(Nanos(25))).map(|a| a.slot).collect();
         assert_eq!(slots, [1, 2]);
-        assert_eq!(timers.next(), Nanos(30));
+        assert_eq!(deadlines.next(), Nanos(30));
     }
 }

@@ -11,7 +11,7 @@ use wire::answer::AnswerReader;
 
 /// Where a connection stands. Each state is entered at most once, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum State {
+pub(crate) enum ConnState {
     /// No socket.
     Closed,
     /// The transport is being connected.
@@ -26,7 +26,7 @@ pub(crate) enum State {
 
 #[derive(Debug)]
 pub(crate) struct Conn {
-    pub(crate) state: State,
+    pub(crate) state: ConnState,
     /// Counts openings of this slot.
     pub(crate) generation: u32,
     pub(crate) endpoint: u32,
@@ -78,7 +78,7 @@ pub(crate) struct Conn {
 impl Conn {
     pub(crate) fn new(keep_head: bool) -> Conn {
         Conn {
-            state: State::Closed,
+            state: ConnState::Closed,
             generation: 0,
             endpoint: 0,
             address: 0,
@@ -114,7 +114,7 @@ impl Conn {
 
     /// Makes the slot ready for a new connection; buffers keep their memory.
     pub(crate) fn renew(&mut self, endpoint: u32, user: u32, now: Nanos) {
-        self.state = State::Connecting;
+        self.state = ConnState::Connecting;
         self.generation = self.generation.wrapping_add(1);
         (self.endpoint, self.user) = (endpoint, user);
         (self.assigned, self.served, self.unflushed) = (0, 0, 0);
@@ -141,7 +141,7 @@ impl Conn {
     /// Whether one more call may be put on it.
     #[inline]
     pub(crate) fn takes(&self, depth: u32, calls_max: u32) -> bool {
-        self.state != State::Closed
+        self.state != ConnState::Closed
             && (self.calls.len() as u32) < depth
             && self.assigned < calls_max
     }
@@ -157,7 +157,7 @@ impl Conn {
     pub(crate) fn deadline(&self, limits: &Timeouts) -> Nanos {
         let Some(call) = self.calls.front() else { return Nanos::NEVER };
         let mut at = call.intended + limits.call;
-        if self.state < State::Open {
+        if self.state < ConnState::Open {
             return at.min(self.opened + limits.connect);
         }
         if let Some(span) = limits.first_byte

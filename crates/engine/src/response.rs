@@ -1,8 +1,8 @@
 //! Bytes coming in: from readiness to answers, and from answers to outcomes.
 
 use crate::call::{Call, End};
-use crate::conn::State;
-use crate::place::class_of;
+use crate::connection::ConnState;
+use crate::placement::class_of;
 use crate::render::build_template;
 use crate::script::keep_body;
 use crate::setup::{endpoint_key, redirect_method};
@@ -33,7 +33,7 @@ impl Worker {
 
     fn wants_to_write(&self, slot: Slot) -> bool {
         let conn = &self.conns[slot as usize];
-        conn.state != State::Closed && conn.out_at < conn.out.len()
+        conn.state != ConnState::Closed && conn.out_at < conn.out.len()
     }
 
     /// Reads until the socket is drained, or the connection is no more.
@@ -44,7 +44,7 @@ impl Worker {
         let mut now = Nanos::ZERO;
         loop {
             let conn = &self.conns[slot as usize];
-            if conn.state == State::Closed || conn.generation != generation {
+            if conn.state == ConnState::Closed || conn.generation != generation {
                 break;
             }
             let read = io.read(slot, &mut buffer);
@@ -77,12 +77,12 @@ impl Worker {
         let conn = &mut self.conns[slot as usize];
         conn.progress = now;
         match conn.state {
-            State::Open if conn.tls.is_none() => self.answers(io, slot, bytes, now),
-            State::Open | State::Handshake => self.receive_tls(io, slot, bytes, now),
-            State::Tunnel => self.receive_tunnel(io, slot, bytes, now),
+            ConnState::Open if conn.tls.is_none() => self.answers(io, slot, bytes, now),
+            ConnState::Open | ConnState::Handshake => self.receive_tls(io, slot, bytes, now),
+            ConnState::Tunnel => self.receive_tunnel(io, slot, bytes, now),
             // bytes before our first write went out: a server that speaks first is no HTTP server
-            State::Connecting => self.break_off(io, slot, FailureClass::Unasked, now),
-            State::Closed => {}
+            ConnState::Connecting => self.break_off(io, slot, FailureClass::Unasked, now),
+            ConnState::Closed => {}
         }
     }
 
@@ -93,7 +93,7 @@ impl Worker {
         plain.clear();
         let fed = tls.feed(bytes, &mut plain);
         tls.drain(&mut conn.out);
-        let ready = conn.state == State::Handshake && !tls.handshaking();
+        let ready = conn.state == ConnState::Handshake && !tls.handshaking();
         let facts = if ready { tls.facts() } else { None };
         if ready && fed.is_ok() {
             let took = now - conn.connected;
@@ -111,7 +111,7 @@ impl Worker {
         }
         self.plain = plain;
         let conn = &self.conns[slot as usize];
-        if conn.generation != generation || conn.state == State::Closed {
+        if conn.generation != generation || conn.state == ConnState::Closed {
             return;
         }
         if let Err(error) = fed {
@@ -143,7 +143,7 @@ impl Worker {
             return self.break_off(io, slot, FailureClass::Proxy, now);
         }
         conn.connected = now;
-        conn.state = State::Handshake;
+        conn.state = ConnState::Handshake;
         let end = self.endpoints[self.conns[slot as usize].endpoint as usize].clone();
         match &end.tls_name {
             Some(name) => match self.begin_tls(slot, name) {
@@ -184,7 +184,7 @@ impl Worker {
             if advance.done {
                 self.answered(io, slot, now);
                 let conn = &self.conns[slot as usize];
-                if conn.generation != generation || conn.state == State::Closed {
+                if conn.generation != generation || conn.state == ConnState::Closed {
                     return;
                 }
             } else if advance.consumed == 0 {
@@ -290,7 +290,7 @@ impl Worker {
     /// A connection with room takes a queued call, or is offered to the next.
     fn offer(&mut self, slot: Slot, now: Nanos) {
         let conn = &self.conns[slot as usize];
-        if conn.user != crate::call::NOBODY || conn.state != State::Open {
+        if conn.user != crate::call::NOBODY || conn.state != ConnState::Open {
             return;
         }
         let endpoint = conn.endpoint as usize;
@@ -397,10 +397,10 @@ impl Worker {
             conn.by_server = true;
             return self.close(io, slot, self.close_kind(), now);
         }
-        if conn.state != State::Open {
+        if conn.state != ConnState::Open {
             let class = match conn.state {
-                State::Tunnel => FailureClass::Proxy,
-                State::Handshake => FailureClass::Tls,
+                ConnState::Tunnel => FailureClass::Proxy,
+                ConnState::Handshake => FailureClass::Tls,
                 _ => FailureClass::ClosedEarly,
             };
             return self.break_off(io, slot, class, now);
@@ -421,8 +421,8 @@ impl Worker {
         now: Nanos,
     ) {
         let conn = &mut self.conns[slot as usize];
-        let stood = conn.state == State::Open;
-        if conn.state == State::Connecting && self.next_address(slot) {
+        let stood = conn.state == ConnState::Open;
+        if conn.state == ConnState::Connecting && self.next_address(slot) {
             self.strand(slot);
             self.close(io, slot, Close::Reset, now);
             return self.replace_stranded(io, now);

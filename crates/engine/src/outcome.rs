@@ -1,7 +1,7 @@
 //! Outcomes and ends: of a call, of a connection, of a run.
 
 use crate::call::{Call, End, NOBODY};
-use crate::conn::State;
+use crate::connection::ConnState;
 use crate::worker::Worker;
 use conduit::{Close, Io, Slot};
 use sample::{CallRecord, ConnectionRecord};
@@ -54,10 +54,10 @@ impl Worker {
     /// Ends a connection. Its calls have been taken off before.
     pub(crate) fn close<I: Io>(&mut self, io: &mut I, slot: Slot, how: Close, now: Nanos) {
         let conn = &mut self.conns[slot as usize];
-        if conn.state == State::Closed {
+        if conn.state == ConnState::Closed {
             return;
         }
-        let stood = conn.state == State::Open;
+        let stood = conn.state == ConnState::Open;
         if stood
             && how == Close::Orderly
             && let Some(tls) = &mut conn.tls
@@ -67,7 +67,7 @@ impl Worker {
             // a farewell: if the transport does not take it at once, it goes without
             io.write(slot, &conn.out[conn.out_at..]).ok();
         }
-        conn.state = State::Closed;
+        conn.state = ConnState::Closed;
         conn.tls = None;
         conn.inspect = None;
         let user = std::mem::replace(&mut conn.user, NOBODY);

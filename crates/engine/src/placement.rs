@@ -1,7 +1,7 @@
 //! Putting a call on a connection: an idle one, a new one, or the queue; and writing it out.
 
 use crate::call::{Call, End, NOBODY};
-use crate::conn::{Conn, State};
+use crate::connection::{Conn, ConnState};
 use crate::setup::open_options;
 use crate::worker::Worker;
 use conduit::{Close, Io, IoError, Slot};
@@ -278,7 +278,7 @@ impl Worker {
         } else {
             None
         };
-        let open = conn.state == State::Open;
+        let open = conn.state == ConnState::Open;
         let out = if conn.direct { &mut conn.out } else { &mut conn.held };
         let before = out.len();
         match &mut self.script {
@@ -336,7 +336,7 @@ impl Worker {
     #[inline]
     pub(crate) fn flush<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         let conn = &mut self.conns[slot as usize];
-        if conn.state == State::Open
+        if conn.state == ConnState::Open
             && !conn.held.is_empty()
             && let Some(tls) = &mut conn.tls
         {
@@ -352,8 +352,8 @@ impl Worker {
             Ok(count) => {
                 conn.out_at += count;
                 match conn.state {
-                    State::Open => conn.unflushed = 0,
-                    State::Connecting => self.connected(slot, now),
+                    ConnState::Open => conn.unflushed = 0,
+                    ConnState::Connecting => self.connected(slot, now),
                     _ => {}
                 }
                 self.flush_rest(io, slot, resumed);
@@ -393,10 +393,10 @@ impl Worker {
         conn.progress = at;
         let end = &self.endpoints[conn.endpoint as usize];
         if end.tunnel.is_some() {
-            conn.state = State::Tunnel;
+            conn.state = ConnState::Tunnel;
             conn.reader.start(wire::answer::Asked::Connect);
         } else if conn.tls.is_some() {
-            conn.state = State::Handshake;
+            conn.state = ConnState::Handshake;
         } else {
             self.opened(slot, None, at);
         }
@@ -405,7 +405,7 @@ impl Worker {
     /// Requests can go out: the connection and all before it is made.
     pub(crate) fn opened(&mut self, slot: Slot, tls: Option<Nanos>, now: Nanos) {
         let conn = &mut self.conns[slot as usize];
-        conn.state = State::Open;
+        conn.state = ConnState::Open;
         conn.unflushed = if tls.is_some() { conn.unflushed } else { 0 };
         let connect = conn.connected - conn.opened;
         self.address[conn.endpoint as usize].1 = true;

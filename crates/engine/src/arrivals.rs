@@ -2,7 +2,7 @@
 
 use crate::Row;
 use crate::call::{Call, End, NOBODY};
-use crate::conn::State;
+use crate::connection::ConnState;
 use crate::source::{Source, lanes};
 use crate::worker::{Link, Worker};
 use conduit::{Close, Io, Slot};
@@ -241,7 +241,7 @@ impl Worker {
 
     /// Deadlines that have passed: of connections, then of calls still in a queue.
     pub(crate) fn expire<I: Io>(&mut self, io: &mut I, now: Nanos) {
-        while let Some(alarm) = self.timers.pop_until(now) {
+        while let Some(alarm) = self.deadlines.pop_until(now) {
             let conn = &mut self.conns[alarm.slot as usize];
             if conn.generation != alarm.generation || conn.armed != alarm.at {
                 continue;
@@ -270,7 +270,7 @@ impl Worker {
         let at = conn.deadline(&self.setup.plan.timeouts);
         if at < conn.armed {
             conn.armed = at;
-            self.timers.push(at, slot, conn.generation);
+            self.deadlines.push(at, slot, conn.generation);
         }
     }
 
@@ -281,7 +281,7 @@ impl Worker {
         let Some(call) = conn.calls.pop_front() else { return };
         let class = if call.intended + limits.call <= now {
             FailureClass::ClientTimeout
-        } else if conn.state < State::Open {
+        } else if conn.state < ConnState::Open {
             FailureClass::ConnectTimeout
         } else if call.first_byte.is_zero() && limits.first_byte.is_some() {
             FailureClass::FirstByteTimeout
