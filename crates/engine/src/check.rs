@@ -86,7 +86,7 @@ pub fn run_check(
             break;
         }
         let done = match &runner.unreachable {
-            Some(_) => runner.skipped(step, "nobody is there"),
+            Some(_) => runner.skipped(step, "no connection"),
             None => runner.step(step),
         };
         if runner.world.interrupted() {

@@ -8,6 +8,7 @@ use crate::{files, progress};
 use engine::check::{rehearse, run_check};
 use plan::FileSource;
 use plan::check::{CheckPlan, CheckResult, Step};
+use record::check::CheckRecord;
 use std::fmt::Write as _;
 use std::path::Path;
 use world::Site;
@@ -27,7 +28,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Code, Failure> {
     if !plan.steps.iter().any(chosen) {
         let only = args.only.join(", ");
         return Err(Failure::usage(format!(
-            "--only {only}: no step has that in its name; see loadstone check --list"
+            "--only {only}: no step has this in its name; loadstone check --list prints the names"
         )));
     }
     if args.list {
@@ -46,20 +47,19 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Code, Failure> {
     if let Some(bar) = &bar {
         bar.finish_and_clear();
     }
-    let result = CheckResult { started_unix_s, ..result };
-    if let Some(why) = &result.unreachable {
-        crate::say(&format!("nobody is there: {why}"));
+    let record = CheckRecord::of(&CheckResult { started_unix_s, ..result });
+    if let Some(why) = &record.unreachable {
+        crate::say(&format!("no connection could be made: {why}"));
     }
-    write(&result, args)?;
-    Ok(exit_code(&result))
+    write(&record, args)?;
+    Ok(exit_code(&record))
 }
 
-fn exit_code(result: &CheckResult) -> Code {
-    let (_, failed, _) = result.counts();
-    match result {
-        CheckResult { unreachable: Some(_), .. } => Code::NoConnection,
-        CheckResult { interrupted: true, .. } => Code::Interrupted,
-        _ if failed > 0 => Code::Missed,
+fn exit_code(record: &CheckRecord) -> Code {
+    match record {
+        CheckRecord { unreachable: Some(_), .. } => Code::NoConnection,
+        CheckRecord { interrupted: true, .. } => Code::Interrupted,
+        _ if record.counts.failed > 0 => Code::Missed,
         _ => Code::Done,
     }
 }
@@ -68,7 +68,8 @@ fn read_plan(args: &CheckArgs) -> Result<CheckPlan, Failure> {
     let path = args.plan.as_deref().unwrap_or("-");
     let named = |why: String| Failure::usage(format!("{path}: {why}"));
     let bytes = Disk.read(path).map_err(Failure::usage)?;
-    let text = String::from_utf8(bytes).map_err(|_| named("it is not UTF-8 text".to_owned()))?;
+    let text =
+        String::from_utf8(bytes).map_err(|_| named("the file is not UTF-8 text".to_owned()))?;
     let plan = plan::check::from_toml(&text, &args.given(), &Disk);
     let plan = plan.map_err(|error| named(error.to_string()))?;
     rehearse(&plan).map_err(named)?;
@@ -91,7 +92,7 @@ fn init(file: &Path) -> Result<Code, Failure> {
     }
     if file.exists() {
         return Err(Failure::usage(format!(
-            "{} is there already; name another file with --init FILE",
+            "--init {}: the file exists; name another one",
             file.display()
         )));
     }
@@ -101,10 +102,10 @@ fn init(file: &Path) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// Writes all results; every one is tried, the first failure is told.
-fn write(result: &CheckResult, args: &CheckArgs) -> Result<(), Failure> {
-    let json = args.json.as_ref().map(|sink| (sink, report::check::json(result)));
-    let junit = args.junit.as_ref().map(|path| (path, report::check::junit(result)));
+/// Writes every result, also after one could not be written; the first error is reported.
+fn write(record: &CheckRecord, args: &CheckArgs) -> Result<(), Failure> {
+    let json = args.json.as_ref().map(|sink| (sink, report::check::json(record)));
+    let junit = args.junit.as_ref().map(|path| (path, report::check::junit(record)));
     let style = crate::run::output::style(args.quiet, false);
-    files::write_results(json, junit, || report::check::text(result, style))
+    files::write_results(json, junit, || report::check::text(record, style))
 }

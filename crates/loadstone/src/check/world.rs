@@ -11,9 +11,9 @@ use std::io::Read;
 use std::path::PathBuf;
 use units::Nanos;
 
-/// Bytes of a file that are looked at.
+/// Bytes of a file that are read at most.
 const FILE_MAX: u64 = 256 << 20;
-/// Names of a folder that are looked at.
+/// Names of a folder that are read at most.
 const ENTRIES_MAX: usize = 100_000;
 
 pub(super) struct Site {
@@ -23,11 +23,13 @@ pub(super) struct Site {
 
 impl Site {
     /// # Errors
-    /// A root that is no folder, certificates that cannot be used, no descriptor left.
+    /// A root that is not a folder, certificates that cannot be used, no descriptor left.
     pub(super) fn new(plan: &CheckPlan, args: &CheckArgs) -> Result<Site, Failure> {
         if let Some(root) = args.root.as_ref().filter(|root| !root.is_dir()) {
             let root = root.display();
-            return Err(Failure::usage(format!("--root {root} is no folder that can be read")));
+            return Err(Failure::usage(format!(
+                "--root {root}: not a folder, or it cannot be read"
+            )));
         }
         let ca = args.ca.as_deref().map(|path| Disk.read(path)).transpose();
         let ca = ca.map_err(|why| Failure::usage(format!("--ca: {why}")))?;
@@ -69,7 +71,7 @@ impl CheckWorld for Site {
         let place = self.place(path);
         // a pipe or a device could keep us waiting for ever
         if !std::fs::metadata(&place).map_err(fault)?.is_file() {
-            return Err(format!("{path} is no ordinary file"));
+            return Err(format!("{path} is not an ordinary file"));
         }
         let mut bytes = Vec::new();
         let file = std::fs::File::open(&place).map_err(fault)?;

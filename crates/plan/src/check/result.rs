@@ -68,16 +68,3 @@ impl State {
         matches!(self, State::Failed(_))
     }
 }
-
-impl CheckResult {
-    /// Steps that passed, failed and were skipped.
-    pub fn counts(&self) -> (usize, usize, usize) {
-        let count =
-            |of: fn(&State) -> bool| self.steps.iter().filter(|step| of(&step.state)).count();
-        (
-            count(|state| *state == State::Passed),
-            count(State::failed),
-            count(|state| matches!(state, State::Skipped(_))),
-        )
-    }
-}

@@ -1,21 +1,19 @@
 //! The XML that JUnit's tools write and build servers read: one suite, a case per step.
 
-use crate::words::timestamp;
 use crate::xml::escaped;
-use plan::check::{CheckResult, Difference, State, StepResult};
+use record::check::{CheckRecord, Mismatch, StepRecord};
 
-/// The result as XML, with a line feed at its end.
-pub fn junit(result: &CheckResult) -> String {
-    let (_, failed, skipped) = result.counts();
+/// The record as XML, with a line feed at its end.
+pub fn junit(record: &CheckRecord) -> String {
+    let counts = record.counts;
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let name = escaped(&result.name);
+    let name = escaped(&record.name);
     let totals = format!(
-        "tests=\"{}\" failures=\"{failed}\" errors=\"0\" skipped=\"{skipped}\" time=\"{:.6}\"",
-        result.steps.len(),
-        result.took.as_secs_f64()
+        "tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" time=\"{:.6}\"",
+        counts.steps, counts.failed, counts.skipped, record.elapsed_s
     );
     // ISO 8601 without a zone, as the tools expect it
-    let started = timestamp(result.started_unix_s).replace(" UTC", "").replace(' ', "T");
+    let started = record.started.replace(" UTC", "").replace(' ', "T");
     out.push_str(&format!("<testsuites name=\"{name}\" {totals}>\n"));
     out.push_str(&format!(
         "  <testsuite name=\"{name}\" {totals} timestamp=\"{}\">\n",
@@ -23,60 +21,53 @@ pub fn junit(result: &CheckResult) -> String {
     ));
     out.push_str(&format!(
         "    <properties>\n      <property name=\"base\" value=\"{}\"/>\n    </properties>\n",
-        escaped(&result.base)
+        escaped(&record.base)
     ));
-    for step in &result.steps {
-        case(&mut out, &result.name, step);
+    for step in &record.steps {
+        case(&mut out, &record.name, step);
     }
     out.push_str("  </testsuite>\n</testsuites>\n");
     out
 }
 
-fn case(out: &mut String, suite: &str, step: &StepResult) {
+fn case(out: &mut String, suite: &str, step: &StepRecord) {
     let head = format!(
         "    <testcase name=\"{}\" classname=\"{}\" time=\"{:.6}\"",
         escaped(&step.name),
         escaped(suite),
-        step.took.as_secs_f64()
+        step.elapsed_s
     );
-    match &step.state {
-        State::Passed => out.push_str(&format!("{head}/>\n")),
-        State::Skipped(why) => out.push_str(&format!(
-            "{head}>\n      <skipped message=\"{}\"/>\n    </testcase>\n",
-            escaped(why)
-        )),
-        State::Failed(difference) => {
-            let message = format!(
-                "{}: expected {}, got {}",
-                difference.what, difference.expected, difference.got
-            );
-            out.push_str(
-                &format!(
-                    "{head}>\n      <failure type=\"{}\" message=\"{}\">{}</failure>\n    </testcase>\n",
-                    escaped(&difference.what),
-                    escaped(&message),
-                    escaped(&account(step, difference))
-                ),
-            );
-        }
-    }
+    let inner = match (&step.difference, &step.reason) {
+        (Some(difference), _) => format!(
+            "<failure type=\"{}\" message=\"{}\">{}</failure>",
+            escaped(&difference.what),
+            escaped(&sentence(difference)),
+            escaped(&account(step, difference))
+        ),
+        (None, Some(why)) => format!("<skipped message=\"{}\"/>", escaped(why)),
+        (None, None) => return out.push_str(&format!("{head}/>\n")),
+    };
+    out.push_str(&format!("{head}>\n      {inner}\n    </testcase>\n"));
+}
+
+fn sentence(difference: &Mismatch) -> String {
+    let Mismatch { what, expected, got } = difference;
+    format!("{what}: expected {expected}, got {got}")
 }
 
 /// What was asked, the difference, and the state of every member.
-fn account(step: &StepResult, difference: &Difference) -> String {
+fn account(step: &StepRecord, difference: &Mismatch) -> String {
     let mut text = format!("line {} of the plan", step.line);
     if !step.asked.is_empty() {
         text.push_str(&format!("\n{}", step.asked));
     }
-    let Difference { what, expected, got } = difference;
+    let Mismatch { what, expected, got } = difference;
     text.push_str(&format!("\n{what}\n  expected {expected}\n  got      {got}"));
     for member in &step.members {
-        let state = match &member.state {
-            State::Passed => "passed".to_owned(),
-            State::Skipped(why) => why.clone(),
-            State::Failed(wrong) => {
-                format!("{}: expected {}, got {}", wrong.what, wrong.expected, wrong.got)
-            }
+        let state = match (&member.difference, &member.reason) {
+            (Some(difference), _) => sentence(difference),
+            (None, Some(why)) => why.clone(),
+            (None, None) => "passed".to_owned(),
         };
         text.push_str(&format!("\n{}: {state}", member.name));
     }

@@ -5,6 +5,7 @@ use crate::Style;
 use crate::check::{json, junit, text};
 use crate::text::WIDTH;
 use plan::check::{CheckResult, Difference, State, StepResult};
+use record::check::CheckRecord;
 use serde_json::Value;
 use units::Nanos;
 
@@ -26,7 +27,11 @@ fn wrong(what: &str, expected: &str, got: &str) -> State {
     State::Failed(Difference::new(what, expected, got))
 }
 
-fn mixed() -> CheckResult {
+fn mixed() -> CheckRecord {
+    CheckRecord::of(&mixed_result())
+}
+
+fn mixed_result() -> CheckResult {
     let mut group = step("two sleeps", 2_001, wrong("time", "at least 2.00 s", "1.00 s"));
     group.asked = String::new();
     group.members = vec![
@@ -52,10 +57,10 @@ fn mixed() -> CheckResult {
     }
 }
 
-fn unreachable() -> CheckResult {
+fn unreachable() -> CheckRecord {
     let steps = vec![step("welcome", 0, wrong("connection", "one", "connection refused"))];
     let why = Some("127.0.0.1:1: connection refused".to_owned());
-    CheckResult { steps, unreachable: why, interrupted: true, ..mixed() }
+    CheckRecord::of(&CheckResult { steps, unreachable: why, interrupted: true, ..mixed_result() })
 }
 
 #[test]
@@ -101,8 +106,9 @@ fn colour_changes_nothing_but_marks() {
 
 #[test]
 fn the_json_keeps_its_schema() {
-    for result in [mixed(), unreachable(), CheckResult::default()] {
+    for result in [mixed(), unreachable(), CheckRecord::of(&CheckResult::default())] {
         fits_its_schema("check", &json(&result));
+        assert_eq!(record::check::read(&json(&result)), Ok(result));
     }
     let validator = validator_of("check");
     let mut wrong: Value = serde_json::from_str(&json(&mixed())).unwrap();
@@ -116,19 +122,18 @@ fn the_json_keeps_its_schema() {
 #[test]
 fn the_xml_is_well_formed_and_counts_right() {
     insta::assert_snapshot!(junit(&mixed()));
-    for result in [mixed(), unreachable(), CheckResult::default()] {
+    for result in [mixed(), unreachable(), CheckRecord::of(&CheckResult::default())] {
         let text = junit(&result);
         let document = roxmltree::Document::parse(&text).unwrap();
         let suite = document.descendants().find(|node| node.has_tag_name("testsuite")).unwrap();
-        let (_, failed, skipped) = result.counts();
         let count = |name: &str| document.descendants().filter(|n| n.has_tag_name(name)).count();
         for (attribute, tag, expected) in [
-            ("tests", "testcase", result.steps.len()),
-            ("failures", "failure", failed),
-            ("skipped", "skipped", skipped),
+            ("tests", "testcase", result.counts.steps),
+            ("failures", "failure", result.counts.failed),
+            ("skipped", "skipped", result.counts.skipped),
         ] {
             assert_eq!(suite.attribute(attribute).unwrap(), expected.to_string());
-            assert_eq!(count(tag), expected);
+            assert_eq!(count(tag) as u64, expected);
         }
     }
     let document = junit(&mixed());

@@ -1,0 +1,143 @@
+//! `loadstone.check/1`: the result of a check. Every key is always present; times are in seconds.
+
+use crate::{document, timestamp};
+use plan::check::{CheckResult, Difference, State, StepResult};
+use serde::{Deserialize, Serialize};
+
+/// The schema that is written, and the only one that is read.
+pub const SCHEMA: &str = "loadstone.check/1";
+
+/// The result of a check.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CheckRecord {
+    pub schema: String,
+    /// Of the plan.
+    pub name: String,
+    /// The base of relative URLs, without a password.
+    pub base: String,
+    /// Date and time, UTC.
+    pub started: String,
+    pub started_unix_s: f64,
+    pub elapsed_s: f64,
+    /// Ended by a signal; the steps that are missing were not done.
+    pub interrupted: bool,
+    /// Why the first connection could not be made, which ended the check.
+    pub unreachable: Option<String>,
+    pub counts: StepCounts,
+    /// In the order of the plan.
+    pub steps: Vec<StepRecord>,
+}
+
+/// Steps by their state; the members of groups are not counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepCounts {
+    pub steps: u64,
+    pub passed: u64,
+    pub failed: u64,
+    pub skipped: u64,
+}
+
+/// A step, or the member of a group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepRecord {
+    pub name: String,
+    /// Of the plan file, from 1.
+    pub line: u64,
+    pub state: StepState,
+    /// The whole step; of a group's member, from the common start to the end of its response.
+    pub elapsed_s: f64,
+    /// Method and URL, or the path of a file; empty for a group.
+    pub asked: String,
+    /// Of the last response.
+    pub status: Option<u16>,
+    /// Why it was skipped.
+    pub reason: Option<String>,
+    /// The first thing that was not as expected, where it failed.
+    pub difference: Option<Mismatch>,
+    /// Of a group.
+    pub members: Vec<StepRecord>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StepState {
+    Passed,
+    Failed,
+    Skipped,
+}
+
+/// Something that was not as expected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mismatch {
+    /// `status`, `header Content-Type`, `body`, `time`, …
+    pub what: String,
+    pub expected: String,
+    pub got: String,
+}
+
+/// Reads a record from JSON.
+///
+/// # Errors
+/// What is not JSON, and JSON of another kind or of a newer version.
+pub fn read(text: &str) -> Result<CheckRecord, String> {
+    document::read(text, SCHEMA, "loadstone check --json")
+}
+
+impl CheckRecord {
+    /// The record of a check that has ended.
+    pub fn of(result: &CheckResult) -> CheckRecord {
+        let steps: Vec<StepRecord> = result.steps.iter().map(StepRecord::of).collect();
+        CheckRecord {
+            schema: SCHEMA.to_owned(),
+            name: result.name.clone(),
+            base: result.base.clone(),
+            started: timestamp(result.started_unix_s),
+            started_unix_s: result.started_unix_s,
+            elapsed_s: result.took.as_secs_f64(),
+            interrupted: result.interrupted,
+            unreachable: result.unreachable.clone(),
+            counts: StepCounts::of(&steps),
+            steps,
+        }
+    }
+}
+
+impl StepCounts {
+    fn of(steps: &[StepRecord]) -> StepCounts {
+        let count = |state| steps.iter().filter(|step| step.state == state).count() as u64;
+        StepCounts {
+            steps: steps.len() as u64,
+            passed: count(StepState::Passed),
+            failed: count(StepState::Failed),
+            skipped: count(StepState::Skipped),
+        }
+    }
+}
+
+impl StepRecord {
+    fn of(step: &StepResult) -> StepRecord {
+        let (state, reason, difference) = match &step.state {
+            State::Passed => (StepState::Passed, None, None),
+            State::Failed(wrong) => (StepState::Failed, None, Some(Mismatch::of(wrong))),
+            State::Skipped(why) => (StepState::Skipped, Some(why.clone()), None),
+        };
+        StepRecord {
+            name: step.name.clone(),
+            line: step.line as u64,
+            state,
+            elapsed_s: step.took.as_secs_f64(),
+            asked: step.asked.clone(),
+            status: step.status,
+            reason,
+            difference,
+            members: step.members.iter().map(StepRecord::of).collect(),
+        }
+    }
+}
+
+impl Mismatch {
+    fn of(difference: &Difference) -> Mismatch {
+        let Difference { what, expected, got } = difference;
+        Mismatch { what: what.clone(), expected: expected.clone(), got: got.clone() }
+    }
+}
