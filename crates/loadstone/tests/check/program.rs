@@ -108,7 +108,10 @@ fn when_nobody_is_there_it_ends_with_3() {
     let folder = tempfile::tempdir().unwrap();
     let base = format!("http://127.0.0.1:{}", free_port());
     let ran = check(folder.path(), HELLO, &["--base", &base]).expect(&[3]);
-    assert!(ran.stderr.contains("no connection could be made") && ran.stderr.contains("refused"), "{ran:?}");
+    assert!(
+        ran.stderr.contains("no connection could be made") && ran.stderr.contains("refused"),
+        "{ran:?}"
+    );
     let json = ran.json();
     assert_eq!(failed(&json).len(), 1);
     assert_eq!(text(&json, "/steps/1/reason"), "no connection");
