@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod earlier;
 mod keeps;
 mod killed;
 mod killed_compare;

@@ -1,0 +1,132 @@
+//! A store of schema 2, written by commit f80bb3b, is read, listed, shown and compared as that
+//! version did it. The store, what was printed of it, and the script that made both stand in
+//! `crates/store/tests/fixtures/schema-2`.
+
+use crate::keeps::data;
+use crate::support::run;
+use flate2::read::GzDecoder;
+use serde_json::{Map, Value};
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use tempfile::TempDir;
+
+const STORE: &[u8] = include_bytes!("../../../store/tests/fixtures/schema-2/results.db.gz");
+const PRINTED: &[u8] = include_bytes!("../../../store/tests/fixtures/schema-2/printed.json.gz");
+
+/// Results that came to their end: all that is printed of them was stored.
+const FINISHED: [&str; 10] = [
+    "closed",
+    "open",
+    "repeated",
+    "failing",
+    "sut",
+    "ramp",
+    "compare",
+    "demo",
+    "torture",
+    "interrupted",
+];
+/// Results whose program was killed: what is known of them is put together when they are read.
+const KILLED: [&str; 4] = ["killed-run", "killed-ramp", "killed-compare", "killed-torture"];
+
+fn unpacked(bytes: &[u8]) -> Vec<u8> {
+    let mut whole = Vec::new();
+    GzDecoder::new(bytes).read_to_end(&mut whole).unwrap();
+    whole
+}
+
+fn printed() -> Map<String, Value> {
+    serde_json::from_slice(&unpacked(PRINTED)).unwrap()
+}
+
+/// A folder with a copy of the store.
+fn earlier() -> TempDir {
+    let folder = data();
+    fs::write(folder.path().join("results.db"), unpacked(STORE)).unwrap();
+    folder
+}
+
+#[track_caller]
+fn on(folder: &Path, words: &[&str]) -> String {
+    let store = folder.join("results.db");
+    let words = [words, &["--store", store.to_str().unwrap()]].concat();
+    run(&words).expect(&[0, 1, 4]).stdout
+}
+
+/// That everything of `old` stands in `new`; what is new there may be more. Of a result that was
+/// put together from its parts, sentences are not compared: a later version may word them anew.
+#[track_caller]
+fn holds(path: &str, old: &Value, new: &Value, sentences: bool) {
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) => {
+            for (name, old) in old {
+                let path = format!("{path}.{name}");
+                let new = new.get(name).unwrap_or_else(|| panic!("{path} is missing"));
+                holds(&path, old, new, sentences);
+            }
+        }
+        (Value::Array(old), Value::Array(new)) => {
+            assert_eq!(old.len(), new.len(), "{path}: {new:?}");
+            for (index, (old, new)) in old.iter().zip(new).enumerate() {
+                holds(&format!("{path}[{index}]"), old, new, sentences);
+            }
+        }
+        (Value::String(old), Value::String(new)) if !sentences && old.contains(' ') => {
+            assert!(new.contains(' '), "{path}: {new:?} was {old:?}");
+        }
+        _ => assert_eq!(new, old, "{path}"),
+    }
+}
+
+#[test]
+fn an_earlier_store_prints_the_same_figures() {
+    let folder = earlier();
+    let printed = printed();
+    for name in FINISHED.into_iter().chain(KILLED) {
+        let finished = FINISHED.contains(&name);
+        let json = on(folder.path(), &["report", name, "-q", "--json", "-"]);
+        let json = serde_json::from_str(&json).unwrap();
+        holds(name, &printed[&format!("{name}.json")], &json, finished);
+        if let Some(csv) = printed.get(&format!("{name}.csv")) {
+            assert_eq!(on(folder.path(), &["report", name, "-q", "--csv", "-"]), *csv, "{name}");
+        }
+    }
+    let list = on(folder.path(), &["runs", "list", "--json", "-"]);
+    holds("list", &printed["list.json"], &serde_json::from_str(&list).unwrap(), true);
+}
+
+#[test]
+fn an_earlier_store_is_listed_shown_and_compared() {
+    let folder = earlier();
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("../../../store/tests/fixtures/schema-2/printed");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| {
+        insta::assert_snapshot!("list", on(folder.path(), &["runs", "list"]));
+        for name in FINISHED.into_iter().chain(KILLED) {
+            insta::assert_snapshot!(name, on(folder.path(), &["runs", "show", name]));
+        }
+        let compared = on(folder.path(), &["compare", "closed", "sut", "--force"]);
+        insta::assert_snapshot!("compared", compared);
+    });
+}
+
+#[test]
+fn an_earlier_result_is_exported_and_imported() {
+    let (folder, new) = (earlier(), data());
+    let file = folder.path().join("part.db");
+    let names = ["closed", "ramp", "torture"];
+    on(folder.path(), &[&["runs", "export", file.to_str().unwrap()], &names[..]].concat());
+    let store = new.path().join("new.db");
+    let store = ["--store", store.to_str().unwrap()];
+    let import = ["runs", "import", file.to_str().unwrap()];
+    run(&[&import[..], &store].concat()).expect(&[0]);
+    let printed = printed();
+    for name in names {
+        let words = [&["report", name, "-q", "--json", "-"][..], &store].concat();
+        let json = run(&words).expect(&[0, 1, 4]).json();
+        holds(name, &printed[&format!("{name}.json")], &json, true);
+    }
+}
