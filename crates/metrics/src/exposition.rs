@@ -2,7 +2,7 @@
 //! its protobuf with classic and native ones.
 
 use crate::exponential::SCHEMA;
-use crate::reading::{BOUNDS, Family, Kind, Reading, Times, Unit, Value};
+use crate::reading::{BOUNDS, MetricFamily, MetricKind, Reading, Times, Unit, Value};
 use anyhow::Context;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{
@@ -61,7 +61,7 @@ impl Collector for Shown {
 }
 
 fn one(
-    family: &Family,
+    family: &MetricFamily,
     encoder: &mut DescriptorEncoder<'_>,
     created: Option<SystemTime>,
 ) -> fmt::Result {
@@ -72,14 +72,14 @@ fn one(
         Unit::Ratio => Some(TheirUnit::Other("ratio".to_owned())),
     };
     let kind = match family.kind {
-        Kind::Counter => MetricType::Counter,
-        Kind::Gauge => MetricType::Gauge,
-        Kind::Histogram => MetricType::Histogram,
-        Kind::Info => MetricType::Info,
+        MetricKind::Counter => MetricType::Counter,
+        MetricKind::Gauge => MetricType::Gauge,
+        MetricKind::Histogram => MetricType::Histogram,
+        MetricKind::Info => MetricType::Info,
     };
     let mut metric = encoder.encode_descriptor(family.name, family.help, unit.as_ref(), kind)?;
     for sample in &family.samples {
-        if family.kind == Kind::Info {
+        if family.kind == MetricKind::Info {
             metric.encode_info(&sample.labels)?;
         } else if sample.labels.is_empty() {
             figure(&sample.value, family.kind, &mut metric, created)?;
@@ -93,15 +93,15 @@ fn one(
 
 fn figure(
     value: &Value,
-    kind: Kind,
+    kind: MetricKind,
     metric: &mut MetricEncoder<'_>,
     created: Option<SystemTime>,
 ) -> fmt::Result {
     match (value, kind) {
-        (Value::Count(count), Kind::Counter) => {
+        (Value::Count(count), MetricKind::Counter) => {
             metric.encode_counter::<NoLabelSet, u64, f64>(count, None)
         }
-        (Value::Number(number), Kind::Counter) => {
+        (Value::Number(number), MetricKind::Counter) => {
             metric.encode_counter::<NoLabelSet, f64, f64>(number, None)
         }
         (Value::Count(count), _) => metric.encode_gauge(&(*count as f64)),

@@ -2,7 +2,7 @@
 //! exponential histograms, cumulative since the start of the run, so that a lost push loses nothing.
 
 use crate::exponential::{Exponential, SCHEMA};
-use crate::reading::{Family, Kind, Reading, Sample, Times, Unit, Value};
+use crate::reading::{MetricFamily, MetricKind, Reading, Sample, Times, Unit, Value};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as AnyKind;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
@@ -17,14 +17,14 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 
 /// The request that carries a reading. `now_unix_s`: when it was taken, in seconds since 1970.
 pub fn message(reading: &Reading, now_unix_s: f64) -> ExportMetricsServiceRequest {
-    let span = Span { start: nanos(reading.run.started_unix_s), now: nanos(now_unix_s) };
+    let window = PushWindow { start: nanos(reading.run.started_unix_s), now: nanos(now_unix_s) };
     let scope = InstrumentationScope {
         name: "loadstone".into(),
         version: reading.run.version.clone(),
         ..Default::default()
     };
     let families = reading.families.iter().filter(|family| !family.samples.is_empty());
-    let metrics = families.map(|family| metric(family, span)).collect();
+    let metrics = families.map(|family| metric(family, window)).collect();
     let resource = Resource {
         attributes: vec![
             attribute("service.name", "loadstone"),
@@ -42,7 +42,7 @@ pub fn message(reading: &Reading, now_unix_s: f64) -> ExportMetricsServiceReques
 }
 
 #[derive(Clone, Copy)]
-struct Span {
+struct PushWindow {
     start: u64,
     now: u64,
 }
@@ -60,18 +60,18 @@ fn attributes(sample: &Sample) -> Vec<KeyValue> {
     sample.labels.iter().map(|(key, value)| attribute(key, value)).collect()
 }
 
-fn metric(family: &Family, span: Span) -> Metric {
+fn metric(family: &MetricFamily, window: PushWindow) -> Metric {
     let cumulative = AggregationTemporality::Cumulative as i32;
-    let numbers = || family.samples.iter().filter_map(|sample| number(sample, span)).collect();
+    let numbers = || family.samples.iter().filter_map(|sample| number(sample, window)).collect();
     let data = match family.kind {
-        Kind::Counter => Data::Sum(Sum {
+        MetricKind::Counter => Data::Sum(Sum {
             data_points: numbers(),
             aggregation_temporality: cumulative,
             is_monotonic: true,
         }),
-        Kind::Gauge | Kind::Info => Data::Gauge(Gauge { data_points: numbers() }),
-        Kind::Histogram => Data::ExponentialHistogram(ExponentialHistogram {
-            data_points: family.samples.iter().filter_map(|s| times(s, span)).collect(),
+        MetricKind::Gauge | MetricKind::Info => Data::Gauge(Gauge { data_points: numbers() }),
+        MetricKind::Histogram => Data::ExponentialHistogram(ExponentialHistogram {
+            data_points: family.samples.iter().filter_map(|s| times(s, window)).collect(),
             aggregation_temporality: cumulative,
         }),
     };
@@ -90,7 +90,7 @@ fn metric(family: &Family, span: Span) -> Metric {
     }
 }
 
-fn number(sample: &Sample, span: Span) -> Option<NumberDataPoint> {
+fn number(sample: &Sample, window: PushWindow) -> Option<NumberDataPoint> {
     let value = match &sample.value {
         Value::Count(count) => Number::AsInt(i64::try_from(*count).unwrap_or(i64::MAX)),
         Value::Number(number) => Number::AsDouble(*number),
@@ -98,20 +98,20 @@ fn number(sample: &Sample, span: Span) -> Option<NumberDataPoint> {
     };
     Some(NumberDataPoint {
         attributes: attributes(sample),
-        start_time_unix_nano: span.start,
-        time_unix_nano: span.now,
+        start_time_unix_nano: window.start,
+        time_unix_nano: window.now,
         value: Some(value),
         ..Default::default()
     })
 }
 
-fn times(sample: &Sample, span: Span) -> Option<ExponentialHistogramDataPoint> {
+fn times(sample: &Sample, window: PushWindow) -> Option<ExponentialHistogramDataPoint> {
     let Value::Times(times) = &sample.value else { return None };
     let Times { count, sum, native, .. } = &**times;
     Some(ExponentialHistogramDataPoint {
         attributes: attributes(sample),
-        start_time_unix_nano: span.start,
-        time_unix_nano: span.now,
+        start_time_unix_nano: window.start,
+        time_unix_nano: window.now,
         count: *count,
         sum: Some(*sum),
         scale: SCHEMA,

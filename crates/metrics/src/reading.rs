@@ -13,7 +13,7 @@ pub(crate) const BOUNDS: [f64; 18] = [
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     /// Only rises, within one run.
     Counter,
     Gauge,
@@ -74,16 +74,16 @@ pub struct Sample {
 
 /// All figures of one name.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Family {
+pub struct MetricFamily {
     /// Without prefix, unit and `_total`, which the formats add.
     pub name: &'static str,
     pub help: &'static str,
-    pub kind: Kind,
+    pub kind: MetricKind,
     pub unit: Unit,
     pub samples: Vec<Sample>,
 }
 
-impl Family {
+impl MetricFamily {
     /// The name that Prometheus keeps it under: `loadstone_received_bytes_total`.
     pub fn prometheus_name(&self) -> String {
         let unit = match self.unit {
@@ -93,9 +93,9 @@ impl Family {
             Unit::Ratio => "_ratio",
         };
         let end = match self.kind {
-            Kind::Counter => "_total",
-            Kind::Info => "_info",
-            Kind::Gauge | Kind::Histogram => "",
+            MetricKind::Counter => "_total",
+            MetricKind::Info => "_info",
+            MetricKind::Gauge | MetricKind::Histogram => "",
         };
         format!("loadstone_{}{unit}{end}", self.name)
     }
@@ -119,7 +119,7 @@ pub struct Run {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
     pub run: Run,
-    pub families: Vec<Family>,
+    pub families: Vec<MetricFamily>,
 }
 
 impl Reading {
@@ -134,17 +134,17 @@ impl Reading {
     }
 }
 
-fn info(run: &Run) -> Family {
+fn info(run: &Run) -> MetricFamily {
     let labels = vec![
         ("name", run.name.clone()),
         ("load", run.load.clone()),
         ("version", run.version.clone()),
         ("repeat", run.repeat.to_string()),
     ];
-    Family {
+    MetricFamily {
         name: "run",
         help: "The run that the figures are of",
-        kind: Kind::Info,
+        kind: MetricKind::Info,
         unit: Unit::None,
         samples: vec![Sample { labels, value: Value::Count(1) }],
     }
@@ -171,9 +171,9 @@ fn outcomes(counts: &Counts) -> Vec<Sample> {
 }
 
 /// Name, what it says, unit and samples of a counter.
-type Row = (&'static str, &'static str, Unit, Vec<Sample>);
+type CounterRow = (&'static str, &'static str, Unit, Vec<Sample>);
 
-fn counters(total: &Snapshot, intended: Option<u64>) -> Vec<Family> {
+fn counters(total: &Snapshot, intended: Option<u64>) -> Vec<MetricFamily> {
     let one = |count: u64| plain(Value::Count(count));
     let connections = &total.connections;
     let failures = |class: &FailureClass| Sample {
@@ -189,7 +189,7 @@ fn counters(total: &Snapshot, intended: Option<u64>) -> Vec<Family> {
         ("dropped", total.sessions.dropped),
     ];
     let sessions = sessions.map(|(name, count)| labelled("event", name, count));
-    let rows: [Row; 14] = [
+    let rows: [CounterRow; 14] = [
         (
             "calls_intended",
             "Arrivals that the plan of an open load wanted due by now; none in a closed loop",
@@ -225,12 +225,17 @@ fn counters(total: &Snapshot, intended: Option<u64>) -> Vec<Family> {
         ),
         ("sessions", "Sessions by what became of them", Unit::None, sessions.into()),
     ];
-    let family =
-        |(name, help, unit, samples)| Family { name, help, kind: Kind::Counter, unit, samples };
+    let family = |(name, help, unit, samples)| MetricFamily {
+        name,
+        help,
+        kind: MetricKind::Counter,
+        unit,
+        samples,
+    };
     rows.into_iter().map(family).collect()
 }
 
-fn gauges(second: &Second) -> Vec<Family> {
+fn gauges(second: &Second) -> Vec<MetricFamily> {
     let rows: [(&str, &str, Unit, f64); 5] = [
         (
             "calls_in_flight",
@@ -253,17 +258,17 @@ fn gauges(second: &Second) -> Vec<Family> {
         ),
         ("warm_up", "1 in the warm-up, then 0", Unit::None, f64::from(u8::from(second.warm_up))),
     ];
-    let family = |(name, help, unit, value)| Family {
+    let family = |(name, help, unit, value)| MetricFamily {
         name,
         help,
-        kind: Kind::Gauge,
+        kind: MetricKind::Gauge,
         unit,
         samples: plain(Value::Number(value)),
     };
     rows.into_iter().map(family).collect()
 }
 
-fn histograms(total: &Snapshot) -> Vec<Family> {
+fn histograms(total: &Snapshot) -> Vec<MetricFamily> {
     let response = total.response();
     let rows: [(&str, &str, &Hist); 8] = [
         (
@@ -279,10 +284,10 @@ fn histograms(total: &Snapshot) -> Vec<Family> {
         ("first_byte_time", "From the request to the answer's first byte", &total.first_byte),
         ("transfer_time", "From the answer's first byte to its end", &total.transfer),
     ];
-    let family = |(name, help, hist)| Family {
+    let family = |(name, help, hist)| MetricFamily {
         name,
         help,
-        kind: Kind::Histogram,
+        kind: MetricKind::Histogram,
         unit: Unit::Seconds,
         samples: plain(Value::Times(Box::new(Times::of(hist)))),
     };

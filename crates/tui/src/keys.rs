@@ -13,7 +13,7 @@ const READ_MAX: usize = 256;
 
 /// What keys ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum KeyAction {
     Stop,
     Help,
     NoHelp,
@@ -46,7 +46,7 @@ impl Keyboard {
     ///
     /// # Errors
     /// The terminal is gone.
-    pub(crate) fn look(&self, span: Duration) -> io::Result<Vec<Wanted>> {
+    pub(crate) fn look(&self, span: Duration) -> io::Result<Vec<KeyAction>> {
         self.with(|tty| {
             let mut polled = [PollFd::new(&tty, PollFlags::IN)];
             let span = Timespec { tv_sec: 0, tv_nsec: span.subsec_nanos().into() };
@@ -76,23 +76,23 @@ impl Keyboard {
 }
 
 /// What the bytes of some keys ask for. In raw mode Ctrl-C is a key like any other.
-pub(crate) fn wanted(mut bytes: &[u8]) -> Vec<Wanted> {
+pub(crate) fn wanted(mut bytes: &[u8]) -> Vec<KeyAction> {
     let mut all = Vec::new();
     while let Some((first, rest)) = bytes.split_first() {
         bytes = rest;
         match first {
-            b'q' | b'Q' | 0x03 => all.push(Wanted::Stop),
-            b'?' | b'h' => all.push(Wanted::Help),
+            b'q' | b'Q' | 0x03 => all.push(KeyAction::Stop),
+            b'?' | b'h' => all.push(KeyAction::Help),
             // a key that was held down is one wish
-            0x0c if all.last() == Some(&Wanted::Redraw) => {}
-            0x0c => all.push(Wanted::Redraw),
+            0x0c if all.last() == Some(&KeyAction::Redraw) => {}
+            0x0c => all.push(KeyAction::Redraw),
             0x1b => {
                 let sequence = sequence(rest);
                 bytes = &rest[sequence..];
                 match &rest[..sequence] {
-                    b"" => all.push(Wanted::NoHelp),
+                    b"" => all.push(KeyAction::NoHelp),
                     // F1 of xterm, of the VT220 and of the Linux console
-                    b"OP" | b"[11~" | b"[[A" => all.push(Wanted::Help),
+                    b"OP" | b"[11~" | b"[[A" => all.push(KeyAction::Help),
                     _ => {}
                 }
             }

@@ -11,7 +11,7 @@ mod screen;
 
 pub use draw::{Look, draw};
 pub use model::{Climb, HISTORY_MAX, Judged, Model, Subject};
-pub use screen::{Screen, Stop, restore};
+pub use screen::{Screen, StopCallback, restore};
 
 #[cfg(test)]
 mod tests;

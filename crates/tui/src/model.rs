@@ -46,7 +46,7 @@ pub struct Judged {
 
 /// One second of the graphs: rates per second, times in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Point {
+pub(crate) struct GraphPoint {
     /// End of the second, from the start of the measured part; negative in the warm-up.
     pub(crate) at_s: f64,
     pub(crate) due: f64,
@@ -57,7 +57,7 @@ pub(crate) struct Point {
 
 /// A histogram's figures for a row of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Times {
+pub(crate) struct TimesRow {
     pub(crate) count: u64,
     pub(crate) p50: Nanos,
     pub(crate) p90: Nanos,
@@ -65,9 +65,9 @@ pub(crate) struct Times {
     pub(crate) max: Nanos,
 }
 
-impl Times {
-    fn of(hist: &Hist) -> Times {
-        Times {
+impl TimesRow {
+    fn of(hist: &Hist) -> TimesRow {
+        TimesRow {
             count: hist.count(),
             p50: hist.quantile(0.5),
             p90: hist.quantile(0.9),
@@ -81,9 +81,9 @@ impl Times {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SoFar {
     pub(crate) counts: Counts,
-    pub(crate) response: Times,
+    pub(crate) response: TimesRow,
     /// Name and times of each phase that took place.
-    pub(crate) phases: Vec<(&'static str, Times)>,
+    pub(crate) phases: Vec<(&'static str, TimesRow)>,
     /// The most frequent first.
     pub(crate) failures: Vec<(FailureClass, u64)>,
     pub(crate) established: u64,
@@ -103,8 +103,8 @@ impl SoFar {
         failures.sort_by_key(|(class, count)| (std::cmp::Reverse(*count), *class));
         SoFar {
             counts: total.counts,
-            response: Times::of(&total.response()),
-            phases: phases.map(|(name, hist)| (name, Times::of(hist))).collect(),
+            response: TimesRow::of(&total.response()),
+            phases: phases.map(|(name, hist)| (name, TimesRow::of(hist))).collect(),
             failures,
             established: total.connections.established,
             received: total.bytes_received,
@@ -116,7 +116,7 @@ impl SoFar {
 #[derive(Clone, Debug, Default)]
 pub struct Model {
     pub(crate) subject: Subject,
-    pub(crate) history: VecDeque<Point>,
+    pub(crate) history: VecDeque<GraphPoint>,
     pub(crate) latest: Option<Second>,
     pub(crate) so_far: SoFar,
     pub(crate) judged: Option<Judged>,
@@ -135,7 +135,7 @@ impl Model {
         let counts = second.counts;
         let times = [second.p50, second.p90, second.p99];
         let answered = !second.max.is_zero() && !second.warm_up;
-        let point = Point {
+        let point = GraphPoint {
             at_s: second.at_s + second.span_s,
             due: counts.due as f64 / span,
             done: counts.done() as f64 / span,

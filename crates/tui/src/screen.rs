@@ -2,7 +2,7 @@
 //! draws and reads keys, so that a slow terminal delays nobody who measures.
 
 use crate::draw::{Look, draw};
-use crate::keys::{Keyboard, Wanted};
+use crate::keys::{KeyAction, Keyboard};
 use crate::model::{Judged, Model, Subject};
 use anyhow::Context;
 use ratatui::Terminal;
@@ -27,20 +27,20 @@ const REFRESH: Duration = Duration::from_millis(100);
 const GIVE_BACK_MAX: Duration = Duration::from_secs(5);
 
 /// What to do when the user asks for the end; called again when he asks again.
-pub type Stop = Box<dyn Fn() + Send>;
+pub type StopCallback = Box<dyn Fn() + Send>;
 
 type Out = Terminal<CrosstermBackend<BufWriter<Stderr>>>;
 
 /// What the measuring side and the drawing thread share.
 #[derive(Debug)]
-struct Shared {
+struct ScreenState {
     model: Mutex<Model>,
     /// Counts changes of the model.
     version: AtomicU64,
     over: AtomicBool,
 }
 
-impl Shared {
+impl ScreenState {
     fn model(&self) -> MutexGuard<'_, Model> {
         // a model is whole after each of its methods, whoever panicked meanwhile
         self.model.lock().unwrap_or_else(PoisonError::into_inner)
@@ -56,7 +56,7 @@ impl Shared {
 /// still takes anything.
 #[derive(Debug)]
 pub struct Screen {
-    shared: Arc<Shared>,
+    shared: Arc<ScreenState>,
     thread: Option<JoinHandle<()>>,
     /// Disconnected once the thread has left the terminal alone.
     left: Receiver<()>,
@@ -67,7 +67,7 @@ impl Screen {
     ///
     /// # Errors
     /// Standard error or the keyboard is no terminal, or it refuses to change its mode.
-    pub fn open(subject: Subject, look: Look, stop: Stop) -> anyhow::Result<Screen> {
+    pub fn open(subject: Subject, look: Look, stop: StopCallback) -> anyhow::Result<Screen> {
         restore_on_panic();
         let keyboard = Keyboard::open().context("there is no keyboard to read from")?;
         enable_raw_mode().context("the terminal cannot be switched to single keys")?;
@@ -81,7 +81,7 @@ impl Screen {
                 return Err(error).context("the terminal cannot show a whole screen");
             }
         };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ScreenState {
             model: Mutex::new(Model::new(subject)),
             version: AtomicU64::new(1),
             over: AtomicBool::new(false),
@@ -159,7 +159,13 @@ fn restore_on_panic() {
 }
 
 /// Draws until the run is over or the terminal is gone: the run goes on without it.
-fn show(mut terminal: Out, keyboard: Keyboard, shared: &Shared, mut look: Look, stop: &Stop) {
+fn show(
+    mut terminal: Out,
+    keyboard: Keyboard,
+    shared: &ScreenState,
+    mut look: Look,
+    stop: &StopCallback,
+) {
     let mut shown = 0;
     let mut size = keyboard.size();
     while !shared.over.load(Ordering::Acquire) {
@@ -184,15 +190,21 @@ fn show(mut terminal: Out, keyboard: Keyboard, shared: &Shared, mut look: Look, 
     }
 }
 
-fn act(wanted: Wanted, terminal: &mut Out, shared: &Shared, look: &mut Look, stop: &Stop) {
+fn act(
+    wanted: KeyAction,
+    terminal: &mut Out,
+    shared: &ScreenState,
+    look: &mut Look,
+    stop: &StopCallback,
+) {
     match wanted {
-        Wanted::Stop => {
+        KeyAction::Stop => {
             shared.change(Model::stopping);
             stop();
         }
-        Wanted::Help => look.help = !look.help,
-        Wanted::NoHelp => look.help = false,
-        Wanted::Redraw => {
+        KeyAction::Help => look.help = !look.help,
+        KeyAction::NoHelp => look.help = false,
+        KeyAction::Redraw => {
             // Terminal::clear asks where the cursor is and does nothing where nobody answers; an
             // empty picture has the next one drawn whole. An error shows at the next drawing.
             let emptied = terminal.backend_mut().clear();

@@ -1,4 +1,4 @@
-use crate::keys::{Wanted, wanted};
+use crate::keys::{KeyAction, wanted};
 use crate::model::HISTORY_MAX;
 use crate::{Climb, Judged, Look, Model, Subject, draw};
 use ratatui::Terminal;
@@ -238,7 +238,7 @@ fn a_name_cannot_speak_to_the_terminal() {
 
 #[test]
 fn keys() {
-    use Wanted::{Help, NoHelp, Redraw, Stop};
+    use KeyAction::{Help, NoHelp, Redraw, Stop};
     let said = |bytes: &str| wanted(bytes.as_bytes());
     for stop in ["q", "Q", "\u{3}"] {
         assert_eq!(said(stop), [Stop], "{stop:?}");

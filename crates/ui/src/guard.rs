@@ -1,6 +1,6 @@
 //! Who may ask what. Every request passes here before it reaches a page.
 
-use crate::refusal::Refusal;
+use crate::refusal::HttpRefusal;
 use crate::token::Token;
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
@@ -40,7 +40,7 @@ pub(crate) enum Ruling {
         value: String,
         to: String,
     },
-    Refuse(Refusal),
+    Refuse(HttpRefusal),
 }
 
 impl Guard {
@@ -77,7 +77,7 @@ impl Guard {
 }
 
 fn refuse(status: StatusCode, text: &str) -> Ruling {
-    Ruling::Refuse(Refusal::new(status, text))
+    Ruling::Refuse(HttpRefusal::new(status, text))
 }
 
 /// The only value of a header.

@@ -1,7 +1,7 @@
 //! The pages around the results, as templates. What a peer or a user wrote is text here: the template
 //! escapes it.
 
-use crate::refusal::Refusal;
+use crate::refusal::HttpRefusal;
 use maud::{DOCTYPE, Markup, html};
 use report::compare::Judgement;
 use store::{Entry, Kind, Progress, Stored};
@@ -15,7 +15,7 @@ pub(crate) const LIST_MAX: usize = 500;
 
 /// What the list was asked to show, as typed.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct ListQuery {
     pub(crate) name: String,
     pub(crate) tag: String,
     pub(crate) kind: String,
@@ -44,7 +44,7 @@ fn shown(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-pub(crate) fn refusal(refusal: &Refusal) -> Markup {
+pub(crate) fn refusal(refusal: &HttpRefusal) -> Markup {
     let body = html! {
         main {
             h1 { (refusal.status.canonical_reason().unwrap_or("No")) }
@@ -56,7 +56,12 @@ pub(crate) fn refusal(refusal: &Refusal) -> Markup {
 }
 
 /// The list. `note`: why there is nothing, where that is known.
-pub(crate) fn list(entries: &[Entry], wanted: &Wanted, store: &str, note: Option<&str>) -> Markup {
+pub(crate) fn list(
+    entries: &[Entry],
+    wanted: &ListQuery,
+    store: &str,
+    note: Option<&str>,
+) -> Markup {
     let filtered = !(wanted.name.is_empty() && wanted.tag.is_empty() && wanted.kind.is_empty());
     let body = html! {
         main {
@@ -80,7 +85,7 @@ pub(crate) fn list(entries: &[Entry], wanted: &Wanted, store: &str, note: Option
     page("Results", false, &body)
 }
 
-fn filter(wanted: &Wanted, filtered: bool) -> Markup {
+fn filter(wanted: &ListQuery, filtered: bool) -> Markup {
     html! {
         form action="/" method="get" class="filter" {
             label { "Name " input type="search" name="name" value=(wanted.name); }

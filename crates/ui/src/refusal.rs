@@ -6,19 +6,19 @@ use axum::response::{Html, IntoResponse, Response};
 use store::StoreError;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct HttpRefusal {
     pub(crate) status: StatusCode,
     pub(crate) text: String,
 }
 
-impl Refusal {
-    pub(crate) fn new(status: StatusCode, text: impl Into<String>) -> Refusal {
-        Refusal { status, text: text.into() }
+impl HttpRefusal {
+    pub(crate) fn new(status: StatusCode, text: impl Into<String>) -> HttpRefusal {
+        HttpRefusal { status, text: text.into() }
     }
 }
 
-impl From<StoreError> for Refusal {
-    fn from(error: StoreError) -> Refusal {
+impl From<StoreError> for HttpRefusal {
+    fn from(error: StoreError) -> HttpRefusal {
         let status = match &error {
             StoreError::Unknown { .. } | StoreError::Missing(_) => StatusCode::NOT_FOUND,
             StoreError::BadTag { .. } => StatusCode::BAD_REQUEST,
@@ -26,11 +26,11 @@ impl From<StoreError> for Refusal {
             StoreError::Locked(_) => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        Refusal::new(status, error.to_string())
+        HttpRefusal::new(status, error.to_string())
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for HttpRefusal {
     fn into_response(self) -> Response {
         (self.status, Html(pages::refusal(&self).into_string())).into_response()
     }

@@ -2,8 +2,8 @@
 
 use crate::guard::REPORT_POLICY;
 use crate::live;
-use crate::pages::{self, LIST_MAX, Wanted};
-use crate::refusal::Refusal;
+use crate::pages::{self, LIST_MAX, ListQuery};
+use crate::refusal::HttpRefusal;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Path, RawQuery, State};
@@ -44,7 +44,7 @@ impl Desk {
     async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, Refusal> {
+    ) -> Result<T, HttpRefusal> {
         let place = self.place.clone();
         off_the_loop(move || work(&Store::open_to_read(&place)?)).await
     }
@@ -52,7 +52,7 @@ impl Desk {
     async fn change<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Store) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, Refusal> {
+    ) -> Result<T, HttpRefusal> {
         let place = self.place.clone();
         // a store that is not there is not to be made by this
         off_the_loop(move || {
@@ -65,10 +65,10 @@ impl Desk {
 
 async fn off_the_loop<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, Refusal> {
+) -> Result<T, HttpRefusal> {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => Ok(done?),
-        Err(_) => Err(Refusal::new(
+        Err(_) => Err(HttpRefusal::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "reading the store panicked; this is a bug",
         )),
@@ -94,10 +94,10 @@ pub(crate) fn routes(desk: Desk) -> Router {
         .with_state(desk)
 }
 
-type Page = Result<Html<String>, Refusal>;
+type PageResult = Result<Html<String>, HttpRefusal>;
 
-async fn nowhere() -> Refusal {
-    Refusal::new(StatusCode::NOT_FOUND, "there is no such page")
+async fn nowhere() -> HttpRefusal {
+    HttpRefusal::new(StatusCode::NOT_FOUND, "there is no such page")
 }
 
 async fn style() -> impl IntoResponse {
@@ -118,10 +118,10 @@ fn field(text: &[u8], wanted: &str) -> String {
     fields(text, wanted).into_iter().next().unwrap_or_default().trim().to_owned()
 }
 
-async fn list(State(desk): State<Desk>, RawQuery(query): RawQuery) -> Page {
+async fn list(State(desk): State<Desk>, RawQuery(query): RawQuery) -> PageResult {
     let query = query.unwrap_or_default();
     let of = |name: &str| field(query.as_bytes(), name);
-    let wanted = Wanted { name: of("name"), tag: of("tag"), kind: of("kind") };
+    let wanted = ListQuery { name: of("name"), tag: of("tag"), kind: of("kind") };
     let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let filter = Filter {
         name: some(&wanted.name),
@@ -130,7 +130,7 @@ async fn list(State(desk): State<Desk>, RawQuery(query): RawQuery) -> Page {
         since_unix_s: None,
         count_max: Some(LIST_MAX),
     };
-    let file = desk.place.file().map_err(Refusal::from)?;
+    let file = desk.place.file().map_err(HttpRefusal::from)?;
     let file = file.map_or_else(String::new, |file| file.display().to_string());
     match desk.read(move |store| store.list(&filter)).await {
         Ok(entries) => Ok(Html(pages::list(&entries, &wanted, &file, None).into_string())),
@@ -143,12 +143,12 @@ async fn list(State(desk): State<Desk>, RawQuery(query): RawQuery) -> Page {
     }
 }
 
-async fn result(State(desk): State<Desk>, Path(id): Path<String>) -> Page {
+async fn result(State(desk): State<Desk>, Path(id): Path<String>) -> PageResult {
     let entry = desk.read(move |store| store.show(&id)).await?;
     Ok(Html(pages::result(&entry).into_string()))
 }
 
-async fn load(desk: &Desk, id: String) -> Result<Stored, Refusal> {
+async fn load(desk: &Desk, id: String) -> Result<Stored, HttpRefusal> {
     desk.read(move |store| store.load(&id)).await
 }
 
@@ -160,7 +160,7 @@ fn framed(page: String) -> Response {
 async fn result_page(
     State(desk): State<Desk>,
     Path(id): Path<String>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, HttpRefusal> {
     let stored = load(&desk, id).await?;
     Ok(framed(match &stored {
         Stored::Run(run) => report::html(run),
@@ -173,7 +173,7 @@ async fn result_page(
 async fn result_json(
     State(desk): State<Desk>,
     Path(id): Path<String>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, HttpRefusal> {
     let stored = load(&desk, id).await?;
     let text = match &stored {
         Stored::Run(run) => report::json(run),
@@ -185,7 +185,7 @@ async fn result_json(
 }
 
 /// The ids of a query, each once, in the order in which they were measured.
-fn ids(query: Option<String>) -> Result<Vec<String>, Refusal> {
+fn ids(query: Option<String>) -> Result<Vec<String>, HttpRefusal> {
     let mut ids = fields(query.unwrap_or_default().as_bytes(), "id");
     let mut seen = std::collections::BTreeSet::new();
     ids.retain(|id| seen.insert(id.clone()));
@@ -195,12 +195,12 @@ fn ids(query: Option<String>) -> Result<Vec<String>, Refusal> {
     ids.sort_by_key(|id| id.rsplit('-').next().and_then(|number| number.parse::<u64>().ok()));
     if !(2..=SIDE_BY_SIDE_MAX).contains(&ids.len()) {
         let text = format!("tick 2 to {SIDE_BY_SIDE_MAX} results to see them side by side");
-        return Err(Refusal::new(StatusCode::BAD_REQUEST, text));
+        return Err(HttpRefusal::new(StatusCode::BAD_REQUEST, text));
     }
     Ok(ids)
 }
 
-async fn compare(State(desk): State<Desk>, RawQuery(query): RawQuery) -> Page {
+async fn compare(State(desk): State<Desk>, RawQuery(query): RawQuery) -> PageResult {
     let ids = ids(query)?;
     // what cannot be shown is told here and not inside a frame
     together(&desk, &ids).await?;
@@ -210,12 +210,12 @@ async fn compare(State(desk): State<Desk>, RawQuery(query): RawQuery) -> Page {
 async fn compare_page(
     State(desk): State<Desk>,
     RawQuery(query): RawQuery,
-) -> Result<Response, Refusal> {
+) -> Result<Response, HttpRefusal> {
     Ok(framed(together(&desk, &ids(query)?).await?))
 }
 
 /// Several results on one page.
-async fn together(desk: &Desk, ids: &[String]) -> Result<String, Refusal> {
+async fn together(desk: &Desk, ids: &[String]) -> Result<String, HttpRefusal> {
     let (mut runs, mut ramps) = (Vec::new(), Vec::new());
     for id in ids {
         match load(desk, id.clone()).await? {
@@ -223,20 +223,20 @@ async fn together(desk: &Desk, ids: &[String]) -> Result<String, Refusal> {
             Stored::Ramp(ramp) => ramps.push((id.clone(), *ramp)),
             Stored::Compare(_) => {
                 let text = format!("{id} is a comparison already: tick runs, or ramps");
-                return Err(Refusal::new(StatusCode::BAD_REQUEST, text));
+                return Err(HttpRefusal::new(StatusCode::BAD_REQUEST, text));
             }
             Stored::Torture(_) => {
                 let text = format!(
                     "{id} is a torture: loadstone torture diff A B holds two against each other"
                 );
-                return Err(Refusal::new(StatusCode::BAD_REQUEST, text));
+                return Err(HttpRefusal::new(StatusCode::BAD_REQUEST, text));
             }
         }
     }
     let mixed = || {
         let text = "runs and ramps, or ramps over rates and over populations, have no axis in \
                     common: tick results of one kind";
-        Refusal::new(StatusCode::BAD_REQUEST, text)
+        HttpRefusal::new(StatusCode::BAD_REQUEST, text)
     };
     match (runs.is_empty(), ramps.is_empty()) {
         (false, true) => {
@@ -251,7 +251,7 @@ async fn together(desk: &Desk, ids: &[String]) -> Result<String, Refusal> {
     }
 }
 
-async fn live_page(State(desk): State<Desk>, Path(id): Path<String>) -> Page {
+async fn live_page(State(desk): State<Desk>, Path(id): Path<String>) -> PageResult {
     let known = move |store: &Store| Ok((store.show(&id)?, store.load(&id)?));
     let (entry, stored) = desk.read(known).await?;
     Ok(Html(pages::live(&entry, &stored).into_string()))
@@ -271,10 +271,10 @@ async fn events(
     State(desk): State<Desk>,
     Path(id): Path<String>,
     headers: HeaderMap,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, HttpRefusal> {
     let permit = desk.live.clone().try_acquire_owned().map_err(|_| {
         let text = format!("{LIVE_MAX} live views are open already: close one");
-        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, text)
+        HttpRefusal::new(StatusCode::SERVICE_UNAVAILABLE, text)
     })?;
     let name = id.clone();
     desk.read(move |store| store.show(&name)).await?;
@@ -313,11 +313,11 @@ async fn next(mut watching: Watching) -> Option<(Result<Event, Infallible>, Watc
     Some((Ok(event), watching))
 }
 
-async fn tag(desk: State<Desk>, id: Path<String>, body: Bytes) -> Result<Redirect, Refusal> {
+async fn tag(desk: State<Desk>, id: Path<String>, body: Bytes) -> Result<Redirect, HttpRefusal> {
     retag(desk, id, &body, |store, id, tag| store.tag(id, tag).map(drop)).await
 }
 
-async fn untag(desk: State<Desk>, id: Path<String>, body: Bytes) -> Result<Redirect, Refusal> {
+async fn untag(desk: State<Desk>, id: Path<String>, body: Bytes) -> Result<Redirect, HttpRefusal> {
     retag(desk, id, &body, |store, _, tag| store.untag(tag).map(drop)).await
 }
 
@@ -327,7 +327,7 @@ async fn retag(
     Path(id): Path<String>,
     body: &Bytes,
     change: fn(&mut Store, &RunId, &str) -> Result<(), StoreError>,
-) -> Result<Redirect, Refusal> {
+) -> Result<Redirect, HttpRefusal> {
     let tag = field(body, "tag");
     let back = desk.change(move |store| {
         let id = store.find(&id)?;
@@ -337,12 +337,12 @@ async fn retag(
     Ok(Redirect::to(&format!("/result/{}", back.await?)))
 }
 
-async fn confirm(State(desk): State<Desk>, Path(id): Path<String>) -> Page {
+async fn confirm(State(desk): State<Desk>, Path(id): Path<String>) -> PageResult {
     let entry = desk.read(move |store| store.show(&id)).await?;
     Ok(Html(pages::confirm_deletion(&entry).into_string()))
 }
 
-async fn delete(State(desk): State<Desk>, Path(id): Path<String>) -> Result<Redirect, Refusal> {
+async fn delete(State(desk): State<Desk>, Path(id): Path<String>) -> Result<Redirect, HttpRefusal> {
     desk.change(move |store| {
         let id = store.find(&id)?;
         store.delete(&[id])

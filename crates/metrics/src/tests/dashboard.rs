@@ -40,7 +40,7 @@ fn every_name_of_the_dashboard_is_on_the_endpoint() {
     let mut there: BTreeSet<String> =
         families.values().flat_map(|family| family.lines.iter().map(|l| l.name.clone())).collect();
     // native histograms have the family's name
-    there.extend(reading.families.iter().map(crate::Family::prometheus_name));
+    there.extend(reading.families.iter().map(crate::MetricFamily::prometheus_name));
     let mut asked = Vec::new();
     expressions(&dashboard, &mut asked);
     let wanted: BTreeSet<&str> = asked.iter().flat_map(|text| names(text)).collect();

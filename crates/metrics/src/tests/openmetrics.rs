@@ -11,7 +11,7 @@ pub(super) struct Line {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Family {
+pub(super) struct MetricFamily {
     pub(super) kind: String,
     unit: String,
     help: String,
@@ -30,9 +30,9 @@ fn suffixes(kind: &str) -> &'static [&'static str] {
 }
 
 /// Reads a whole exposition; panics at whatever breaks the format.
-pub(super) fn read(text: &str) -> BTreeMap<String, Family> {
+pub(super) fn read(text: &str) -> BTreeMap<String, MetricFamily> {
     let body = text.strip_suffix("# EOF\n").expect("ends in # EOF and a line feed");
-    let mut families: BTreeMap<String, Family> = BTreeMap::new();
+    let mut families: BTreeMap<String, MetricFamily> = BTreeMap::new();
     let mut current = String::new();
     let mut seen = BTreeSet::new();
     for line in body.lines() {
@@ -120,7 +120,7 @@ fn quoted(text: &str) -> (String, &str) {
 }
 
 /// Bounds rise, counts do not fall, the last bound is infinite and counts everything.
-fn histogram(name: &str, family: &Family) {
+fn histogram(name: &str, family: &MetricFamily) {
     let mut before = (f64::NEG_INFINITY, 0.0);
     for line in family.lines.iter().filter(|line| line.name.ends_with("_bucket")) {
         let bound = &line.labels["le"];

@@ -26,7 +26,7 @@ struct Curve<'a> {
 
 pub(super) fn rates(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
     let latest = model.history.back().copied().unwrap_or_default();
-    let of = |pick: fn(&crate::model::Point) -> f64| {
+    let of = |pick: fn(&crate::model::GraphPoint) -> f64| {
         model.history.iter().map(|point| (point.at_s, pick(point))).collect::<Vec<_>>()
     };
     let due = Curve {
@@ -53,7 +53,7 @@ pub(super) fn quantiles(frame: &mut Frame<'_>, area: Rect, model: &Model, look: 
     let names = [("p50", BLUE, '.'), ("p90", ORANGE, 'o'), ("p99", PURPLE, '#')];
     let mut curves = Vec::new();
     for (index, (name, color, ascii)) in names.into_iter().enumerate() {
-        let known = |point: &crate::model::Point| Some((point.at_s, point.quantiles?[index]));
+        let known = |point: &crate::model::GraphPoint| Some((point.at_s, point.quantiles?[index]));
         let points: Vec<(f64, f64)> = model.history.iter().filter_map(known).collect();
         let latest = points
             .last()

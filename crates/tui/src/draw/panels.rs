@@ -1,7 +1,7 @@
 //! Tables: the load, response times, failures and the phases of a call.
 
 use super::Look;
-use crate::model::{Climb, Model, Times};
+use crate::model::{Climb, Model, TimesRow};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -21,7 +21,7 @@ const STEPS_NAME: usize = 6;
 /// From here on the phases have a column of their own.
 const FOUR_COLUMNS: u16 = 120;
 
-type Row = [String; 3];
+type TableCells = [String; 3];
 
 /// `narrow`: the load and the times only, failures in one line below.
 pub(super) fn panels(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look, narrow: bool) {
@@ -61,7 +61,7 @@ pub(super) fn panels(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Loo
     }
 }
 
-fn load(model: &Model) -> Vec<Row> {
+fn load(model: &Model) -> Vec<TableCells> {
     let mut rows = vec![row("", "last s", "so far")];
     let Some(second) = &model.latest else { return rows };
     let (now, all) = (second.counts, model.so_far.counts);
@@ -81,7 +81,7 @@ fn load(model: &Model) -> Vec<Row> {
     rows
 }
 
-fn times(model: &Model) -> Vec<Row> {
+fn times(model: &Model) -> Vec<TableCells> {
     let mut rows = vec![row("", "last s", "so far")];
     let Some(second) = model.latest.filter(|second| !second.warm_up) else { return rows };
     let so_far = model.so_far.response;
@@ -102,8 +102,8 @@ fn time(value: Nanos, max: Nanos) -> String {
     if max.is_zero() { "-".to_owned() } else { show::duration(value) }
 }
 
-fn phases(model: &Model) -> Vec<Row> {
-    let line = |(name, times): &(&str, Times)| {
+fn phases(model: &Model) -> Vec<TableCells> {
+    let line = |(name, times): &(&str, TimesRow)| {
         [s(name), show::duration(times.p50), show::duration(times.p99)]
     };
     std::iter::once(row("", "p50", "p99")).chain(model.so_far.phases.iter().map(line)).collect()
@@ -171,7 +171,7 @@ fn s(text: &str) -> String {
     text.to_owned()
 }
 
-fn row(name: &str, second: &str, third: &str) -> Row {
+fn row(name: &str, second: &str, third: &str) -> TableCells {
     [s(name), s(second), s(third)]
 }
 
@@ -180,7 +180,7 @@ fn table(
     frame: &mut Frame<'_>,
     area: Rect,
     title: &str,
-    (name_width, rows): (usize, Vec<Row>),
+    (name_width, rows): (usize, Vec<TableCells>),
     look: Look,
 ) {
     let block = look.block(Line::from(format!(" {title} ")));
@@ -190,7 +190,12 @@ fn table(
 }
 
 /// A name, and two figures that end under each other.
-fn columns(rows: Vec<Row>, name_width: usize, inner: usize, look: Look) -> Vec<Line<'static>> {
+fn columns(
+    rows: Vec<TableCells>,
+    name_width: usize,
+    inner: usize,
+    look: Look,
+) -> Vec<Line<'static>> {
     let rest = inner.saturating_sub(name_width);
     let (first, second) = (rest - rest / 2, rest / 2);
     let mut lines = Vec::new();
