@@ -1,9 +1,16 @@
 //! Continuous integration: the cheapest check first, the same steps at the desk.
+//!
+//! Tests run twice: all of them on the dev profile, and those of the faces, of Lua and of torture on
+//! the release profile, because that is what people install.
 
 use crate::{licences, packages, shell, tidy, truths};
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
+
+/// What a step could not do on this machine without failing; the closing lines say it.
+static NOT_DONE: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 type Step = (&'static str, fn(&Path) -> anyhow::Result<()>);
 
@@ -16,7 +23,12 @@ const STEPS: &[Step] = &[
         let what = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
         shell::run(cargo(root).args(what))
     }),
-    ("deny", licences::run),
+    ("deny", |root| {
+        if let licences::Advisories::NotLookedUp(why) = licences::run(root)? {
+            NOT_DONE.lock().unwrap_or_else(PoisonError::into_inner).push(why);
+        }
+        Ok(())
+    }),
     ("test", |root| tests(root, &["--locked".to_owned()])),
     // real servers, the rows that end soon
     ("truths", |root| truths::run(root, &truths::Options::ci())),
@@ -41,6 +53,9 @@ pub(crate) fn all(root: &Path) -> anyhow::Result<()> {
         eprintln!("== {name}: done in {:.1} s", start.elapsed().as_secs_f64());
     }
     eprintln!("== all {} steps passed", STEPS.len());
+    for what in NOT_DONE.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        eprintln!("== not done: {what}");
+    }
     Ok(())
 }
 
@@ -53,11 +68,46 @@ pub(crate) fn test(root: &Path, args: &[String]) -> anyhow::Result<()> {
     tests(root, args)
 }
 
+/// The tests that run on the release profile too: what people install. They start the program, or a
+/// Lua state, and see it from outside.
+const RELEASE_TESTS: [&str; 14] = [
+    "--release",
+    "--no-fail-fast",
+    "-p",
+    "lua",
+    "-p",
+    "loadstone",
+    "--test",
+    "interface",
+    "--test",
+    "faces",
+    "--test",
+    "hard_times",
+    "--test",
+    "torture",
+];
+
+const ESTIMATE: &str = "\
+xtask: all tests on the dev profile, then those of the faces, of Lua and of torture on the release
+xtask: profile; from an empty build folder on two cores about 40 minutes, half of it compiling";
+
 fn tests(root: &Path, args: &[String]) -> anyhow::Result<()> {
     packages::install()?;
+    eprintln!("{ESTIMATE}");
+    // one failure must not hide the others: both runs go to their ends
+    let all = run_tests(root, &["--workspace", "--no-fail-fast"], args);
+    // with a filter of the caller's own, one profile is what is asked for
+    if args.iter().any(|arg| arg != "--locked") {
+        return all;
+    }
+    let release = run_tests(root, &RELEASE_TESTS, args);
+    all.and(release)
+}
+
+fn run_tests(root: &Path, what: &[&str], args: &[String]) -> anyhow::Result<()> {
     let mut test = cargo(root);
     packages::with_system_folders(&mut test);
-    shell::run(test.args(["test", "--workspace"]).args(args))
+    shell::run(test.arg("test").args(args).args(what))
 }
 
 /// `cargo xtask bless`: lets the snapshots say what the program says now. Read the diff.

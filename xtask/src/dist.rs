@@ -47,8 +47,6 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
 fn build(root: &Path) -> anyhow::Result<PathBuf> {
     let mut cargo = shell::cargo();
     cargo.current_dir(root).env("RUSTFLAGS", "-C target-feature=+crt-static");
-    // names stay for a backtrace; the lines are ten times the program
-    cargo.env("CARGO_PROFILE_RELEASE_STRIP", "debuginfo");
     cargo.args(["build", "--release", "--locked", "--package", "loadstone", "--target", TARGET]);
     shell::run(&mut cargo)?;
     let binary = shell::target_folder(root).join(TARGET).join("release/loadstone");

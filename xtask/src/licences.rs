@@ -7,11 +7,19 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 use std::path::Path;
 
+/// Whether the known vulnerabilities of the dependencies were looked up.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Advisories {
+    LookedUp,
+    /// Why not, as a sentence.
+    NotLookedUp(String),
+}
+
 /// `cargo xtask deny`.
 ///
 /// # Errors
 /// deny.toml or the metadata cannot be read, or a dependency is not allowed.
-pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
+pub(crate) fn run(root: &Path) -> anyhow::Result<Advisories> {
     let path = root.join("deny.toml");
     let text = std::fs::read_to_string(&path).context("reading deny.toml")?;
     let policy = Policy::parse(&text)?;
@@ -27,12 +35,31 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
         bail!("deny: {} of {count} dependencies are not allowed by deny.toml", found.len());
     }
     println!("deny: {count} dependencies, every licence and source allowed");
-    if shell::find("cargo-deny").is_some() {
-        let mut deny = shell::cargo();
-        return shell::run(deny.current_dir(root).args(["deny", "--all-features", "check"]));
+    let advisories = advisories(root)?;
+    if let Advisories::NotLookedUp(why) = &advisories {
+        println!("deny: {why}");
     }
-    println!("deny: cargo-deny is not installed; advisories were not looked up");
-    Ok(())
+    Ok(advisories)
+}
+
+/// Asks cargo-deny, which knows the advisories where it is installed and reaches their database.
+fn advisories(root: &Path) -> anyhow::Result<Advisories> {
+    let not = |why: &str| {
+        Ok(Advisories::NotLookedUp(format!("the advisories were not looked up: {why}")))
+    };
+    if shell::find("cargo-deny").is_none() {
+        return not("cargo-deny is not installed (cargo install cargo-deny)");
+    }
+    let deny = |args: &[&str]| {
+        let mut deny = shell::cargo();
+        shell::run(deny.current_dir(root).arg("deny").args(args))
+    };
+    deny(&["--all-features", "check", "bans", "licenses", "sources"])?;
+    if deny(&["fetch"]).is_err() {
+        return not("their database cannot be fetched from this machine");
+    }
+    deny(&["--all-features", "check", "--disable-fetch", "advisories"])?;
+    Ok(Advisories::LookedUp)
 }
 
 struct Policy {

@@ -82,7 +82,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Tidy => tidy::run(&root),
         Command::Ci => ci::all(&root),
         Command::Test { args } => ci::test(&root, &args),
-        Command::Deny => licences::run(&root),
+        Command::Deny => licences::run(&root).map(drop),
         Command::Bless { args } => ci::bless(&root, &args),
         Command::Bench(options) => bench::run(&root, &options),
         Command::Truth(options) => truth::run(&root, &options),

@@ -35,6 +35,9 @@ const NEEDS: &[(&str, &str)] = &[
 /// Debian asks this program before it starts a freshly installed server; 101 means no.
 const POLICY: &str = "/usr/sbin/policy-rc.d";
 
+/// Waits for another apt-get, which fresh machines run by themselves, instead of failing.
+const LOCK: [&str; 2] = ["-o", "DPkg::Lock::Timeout=600"];
+
 /// Installs what is missing.
 ///
 /// # Errors
@@ -55,9 +58,14 @@ pub(crate) fn install_these(needs: &[(&str, &str)]) -> anyhow::Result<()> {
     }
     let packages: Vec<&str> = absent.iter().map(|(_, package)| *package).collect();
     let Some(power) = Power::held() else { return Err(Missing(plea(&absent)).into()) };
+    eprintln!("xtask: installing Debian's {} (a few minutes)", packages.join(", "));
     let _kept = KeptFromStarting::new(power)?;
-    shell::run(power.command("apt-get").args(["-qq", "update"]))?;
+    if let Err(error) = shell::run(power.command("apt-get").args(["-qq", "update"])) {
+        // another apt-get may hold the lists; if they are too old, the installation says so
+        eprintln!("xtask: {error:#}; going on with the lists that are there");
+    }
     let mut install = power.command("apt-get");
+    install.args(LOCK);
     install.args(["-qq", "install", "--yes", "--no-install-recommends"]).args(&packages);
     shell::run(&mut install)?;
     match absent.iter().find(|(program, _)| !is_there(program)) {

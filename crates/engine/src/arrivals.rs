@@ -10,9 +10,9 @@ use plan::Think;
 use sample::FailureClass;
 use units::Nanos;
 
-/// A user of a closed loop whose connection failed waits at least this long before the next call,
-/// so that a dead server is asked a hundred times a second by each user and not a hundred thousand.
-const RETREAT: Nanos = Nanos::from_millis(10);
+/// Keeps the next call of a user whose call failed out of the turn in which it failed: a server that
+/// refuses at once must not be asked from within its own refusal.
+const NEXT_TURN: Nanos = Nanos(1);
 
 /// Connections opened for due calls before the next look at what can be read.
 const OPENS_MAX: u32 = 16;
@@ -178,7 +178,10 @@ impl Worker {
             pause = pause.max(script.pause());
         }
         if closed && failed && end.status == 0 {
-            pause = pause.max(RETREAT);
+            // no byte of the request was sent: there was no connection to send it on
+            let unopened = call.sent.is_zero();
+            let least = if unopened { self.setup.plan.connection.reconnect_pause } else { NEXT_TURN };
+            pause = pause.max(least).max(NEXT_TURN);
         }
         if pause.is_zero() {
             self.emit(io, user, count, now, now);

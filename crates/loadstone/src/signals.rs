@@ -20,7 +20,7 @@ pub(crate) fn install() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Installs the handler of SIGINT alone: all that the classic tools catch.
+/// Installs the handler of SIGINT alone: all that most classic tools catch.
 pub(crate) fn install_interrupt() -> std::io::Result<()> {
     catch(signal_hook::consts::SIGINT)
 }

@@ -98,6 +98,7 @@ impl Default for ConnectionPlan {
             recv_buffer: None,
             nodelay: true,
             reset_on_close: false,
+            reconnect_pause: Nanos::from_millis(10),
             proxy: None,
             prefer: AddressFamily::Any,
             addresses: AddressOrder::InTurn,

@@ -130,6 +130,10 @@ pub struct ConnectionPlan {
     pub recv_buffer: Option<u32>,
     pub nodelay: bool,
     pub reset_on_close: bool,
+    /// The least pause of a closed loop's user between a call whose connection could not be opened and
+    /// the next one, so that a dead server is not asked a hundred thousand times a second.
+    /// 0 to 1 h; 0 asks again at once.
+    pub reconnect_pause: Nanos,
     /// `http://host:port` of a proxy; https targets go through it by CONNECT.
     pub proxy: Option<url::Url>,
     pub prefer: AddressFamily,

@@ -3,6 +3,7 @@
 use crate::figures::Kind;
 use crate::words::{self, counted};
 use crate::{Figures, RunReport, figures};
+use sample::FailureClass;
 use stats::{Counts, Snapshot};
 use std::collections::BTreeMap;
 use units::{Nanos, show};
@@ -26,6 +27,35 @@ pub(crate) fn warm_up(report: &RunReport) -> Option<String> {
             "{} due, {} of them failed, timed out or were dropped; kept apart",
             counted(counts.due, "call"),
             show::count(counts.failed + counts.timed_out + counts.dropped)
+        )
+    })
+}
+
+/// Failures of a connection that was never usable.
+const UNOPENED: [FailureClass; 8] = [
+    FailureClass::Refused,
+    FailureClass::Unreachable,
+    FailureClass::ConnectTimeout,
+    FailureClass::FdUnavailable,
+    FailureClass::AddressUnavailable,
+    FailureClass::FileTableFull,
+    FailureClass::Tls,
+    FailureClass::Certificate,
+];
+
+/// The pause that shaped a closed load whose connections could not all be opened; `None` where no
+/// user paused.
+fn reconnect_pause(report: &RunReport) -> Option<String> {
+    let pause = report.plan.connection.reconnect_pause;
+    let failures = &report.measurement.total.failures;
+    let unopened: u64 = UNOPENED.iter().filter_map(|class| failures.get(class)).sum();
+    let closed = matches!(report.plan.load, plan::Load::Closed { .. });
+    (closed && !pause.is_zero() && unopened > 0).then(|| {
+        format!(
+            "after each of {} without a connection the user waited {} before the next call, which \
+             limits the throughput (--reconnect-pause)",
+            counted(unopened, "call"),
+            show::duration(pause)
         )
     })
 }
@@ -63,6 +93,7 @@ pub(crate) fn facts(report: &RunReport, figures: &Figures) -> Vec<(&'static str,
     facts.extend(tls(report).into_iter().map(|text| ("TLS", text)));
     facts.extend(tcp(report).map(|text| ("TCP", text)));
     facts.extend(report.sut.as_ref().map(|sut| ("Server", server(sut))));
+    facts.extend(reconnect_pause(report).map(|text| ("Pauses", text)));
     facts.push(("Client", client(report, figures)));
     facts.extend(dummy(report, figures).map(|text| ("", text)));
     facts

@@ -198,6 +198,40 @@ fn a_refused_connection_is_a_failure_and_no_success() {
     assert_eq!(run.measurement.total.failed.count(), 10);
 }
 
+/// Ten calls of one user, and how long they took. The link takes no time.
+fn ten_calls(server: Box<dyn Server>, pause: Option<Nanos>) -> (Vec<(FailureClass, u64)>, Nanos) {
+    let mut plan = count_only(1, 10);
+    plan.stop.duration = Some(Nanos::SECOND);
+    if let Some(pause) = pause {
+        plan.connection.reconnect_pause = pause;
+    }
+    let run = execute(plan, server, 1);
+    let first = run.calls.iter().map(|(sample, _)| sample.intended).min().unwrap();
+    let last = run.calls.iter().map(|(sample, _)| sample.done).max().unwrap();
+    (classes(&run), last - first)
+}
+
+#[test]
+fn a_user_pauses_only_where_no_connection_opened() {
+    let refuses = || -> Box<dyn Server> {
+        Box::new(Script { admit: Admission::Refuse, react: |_, _, _: &[u8]| Vec::new() })
+    };
+    let (refused, took) = ten_calls(refuses(), None);
+    assert_eq!(refused, [(FailureClass::Refused, 10)]);
+    assert!(took >= Nanos::from_millis(90), "nine pauses of 10 ms: {took:?}");
+    let (refused, took) = ten_calls(refuses(), Some(Nanos::from_millis(2)));
+    assert_eq!(refused, [(FailureClass::Refused, 10)]);
+    assert!(took >= Nanos::from_millis(18) && took < Nanos::from_millis(90), "nine pauses of 2 ms: {took:?}");
+    let (refused, took) = ten_calls(refuses(), Some(Nanos::ZERO));
+    assert_eq!(refused, [(FailureClass::Refused, 10)]);
+    assert!(took < Nanos::from_millis(9), "no pause: {took:?}");
+    // each call costs the server 1 ms; a pause after it would be the client's, not the server's
+    let resets = script(|now, _, _| vec![(now + Nanos::from_millis(1), Action::Reset)]);
+    let (reset, took) = ten_calls(resets, None);
+    assert_eq!(reset, [(FailureClass::Reset, 10)]);
+    assert!(took < Nanos::from_millis(20), "no pause after a reset: {took:?}");
+}
+
 /// What a bad server sends, and the class that names it.
 #[test]
 fn every_kind_of_bad_answer_has_its_class() {

@@ -55,6 +55,8 @@ pub(super) fn plan(options: &Options, files: &dyn Files) -> Result<Plan, Refusal
     let connection = &mut plan.connection;
     connection.calls = (!options.keep_alive).then_some(1);
     connection.addresses = AddressOrder::FirstThatAnswers;
+    // ab asks again at once; ten refusals in a row end it
+    connection.reconnect_pause = Nanos::ZERO;
     if options.window > 0 {
         let bytes = Some(options.window.unsigned_abs());
         (connection.send_buffer, connection.recv_buffer) = (bytes, bytes);

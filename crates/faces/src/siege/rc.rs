@@ -223,10 +223,11 @@ pub(super) fn add_header(config: &mut Config, line: &str) -> Result<(), Ending> 
     Ok(())
 }
 
-/// `90s`, `5M`, `1h`; minutes where no unit stands behind the number.
+/// `90s`, `5M`, `1h`; minutes where no unit stands anywhere behind the number. Digits after a point
+/// count for nothing, as in siege: `2.5S` is two seconds.
 pub(super) fn seconds(text: &str) -> i32 {
     let count = atoi(text).max(0);
-    let unit = text.trim().chars().find(|sign| !sign.is_ascii_digit());
+    let unit = text.trim().chars().find(|sign| sign.is_ascii_alphabetic());
     count.saturating_mul(match unit.map(|sign| sign.to_ascii_lowercase()) {
         Some('s') => 1,
         Some('h') => 3_600,

@@ -29,6 +29,8 @@ pub(super) fn plan(journey: &Journey, files: &dyn Files) -> Result<Plan, Ending>
     plan.measure.tcp_info_share = 0.0;
     plan.connection.calls = (!config.keep_alive).then_some(1);
     plan.connection.addresses = AddressOrder::FirstThatAnswers;
+    // siege asks again at once; its `failures` limit ends it
+    plan.connection.reconnect_pause = Nanos::ZERO;
     plan.tls = tls(config, files)?;
     if let Some(host) = &config.proxy_host {
         plan.connection.proxy = Some(proxy(config, host)?);

@@ -411,6 +411,7 @@ impl ConnectionArgs {
         set_some(&mut connection.recv_buffer, self.recv_buffer);
         connection.nodelay &= !self.no_nodelay;
         connection.reset_on_close |= self.reset;
+        set(&mut connection.reconnect_pause, self.reconnect_pause);
     }
 }
 

@@ -253,6 +253,9 @@ pub(super) struct ConnectionArgs {
     /// Close by a reset, so that no port waits in TIME_WAIT
     #[arg(long, hide_short_help = true)]
     pub(super) reset: bool,
+    /// Least pause of a user whose connection could not be opened [default: 10ms]
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration, hide_short_help = true)]
+    pub(super) reconnect_pause: Option<Nanos>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

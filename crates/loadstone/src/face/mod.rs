@@ -62,17 +62,17 @@ pub(crate) fn wear(wanted: &Wanted) -> ExitCode {
     match faces::read(wanted.tool, &wanted.program, &wanted.args, &Disk) {
         Reading::End(ending) => finish(ending, Extras::default()),
         Reading::Idle(kept) => idle::keep(&kept),
-        Reading::Run(job) => run(*job, utc_offset_s),
+        Reading::Run(job) => run(*job, wanted.tool, utc_offset_s),
     }
 }
 
-fn run(job: Job, utc_offset_s: i32) -> ExitCode {
+fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
     let Job { mut plan, needs, extras, script, guides, mut face } = job;
     if let Err(problems) = plan::validate(&plan) {
         let text: Vec<String> = problems.into_iter().map(|problem| problem.text).collect();
         return finish(face.cannot_start(&Trouble::Other(text.join("\n"))), extras);
     }
-    if let Err(error) = crate::signals::install_interrupt() {
+    if let Err(error) = install_signals(tool) {
         let text = format!("cannot catch signals: {error}");
         return finish(face.cannot_start(&Trouble::Other(text)), extras);
     }
@@ -125,6 +125,14 @@ fn run(job: Job, utc_offset_s: i32) -> ExitCode {
     match told {
         Ok(()) => code,
         Err(trouble) => finish(face.borrow_mut().cannot_start(&trouble), extras),
+    }
+}
+
+/// The signals that end a run with its statistics: siege waits for three, the other tools for SIGINT.
+fn install_signals(tool: Tool) -> std::io::Result<()> {
+    match tool {
+        Tool::Siege => crate::signals::install(),
+        _ => crate::signals::install_interrupt(),
     }
 }
 

@@ -193,7 +193,16 @@ fn statuses_count_as_there() {
     home.same(&["-r", "2", &gzip]);
     let refused = format!("http://127.0.0.1:{}/", free_port());
     home.same(&["-r", "3", &refused]);
-    home.same(&["-r", "2", "http://nowhere.invalid/"]);
+    // siege adds the text of an error number that the look-up of this machine may have left behind
+    let args = ["-r", "2", "http://nowhere.invalid/"];
+    let (theirs, ours) = (home.original(&args), home.ours(&args));
+    let left_behind = regex::Regex::new(
+        r"(?m)(the following error:|Name or service not known|Temporary failure in name resolution): [A-Z][a-z ]+$",
+    )
+    .unwrap();
+    assert_alike(&args, &theirs, &ours, |text| {
+        left_behind.replace_all(&masked(text), "$1").into_owned()
+    });
 }
 
 #[test]

@@ -333,6 +333,8 @@ fn read_connection(
     table.set_or_off("recv_buffer", connection.recv_buffer, &mut slot.recv_buffer, small_size)?;
     slot.nodelay = connection.nodelay.unwrap_or(slot.nodelay);
     slot.reset_on_close = connection.reset.unwrap_or(slot.reset_on_close);
+    let pause = &mut slot.reconnect_pause;
+    table.set("reconnect_pause", connection.reconnect_pause, pause, parse_duration)?;
     table.set_or_off("proxy", connection.proxy, &mut slot.proxy, parse_proxy)?;
     table.pick("family", connection.family, &mut slot.prefer, &FAMILIES)?;
     let addresses = connection.addresses.map(Scalar::Text);

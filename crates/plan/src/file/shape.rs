@@ -97,6 +97,7 @@ tables! {
         recv_buffer: Scalar,
         nodelay: bool,
         reset: bool,
+        reconnect_pause: Scalar,
         proxy: Scalar,
         /// `any`, `4` or `6`.
         family: Scalar,

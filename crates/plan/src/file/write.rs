@@ -149,6 +149,7 @@ fn connection_table(connection: &ConnectionPlan, secrets: Secrets) -> Connection
         recv_buffer: Scalar::or_off(connection.recv_buffer, number),
         nodelay: Some(connection.nodelay),
         reset: Some(connection.reset_on_close),
+        reconnect_pause: Some(span(connection.reconnect_pause)),
         proxy: Scalar::or_off(connection.proxy.as_ref(), proxy),
         family: Some(Scalar::Text(name_of(&FAMILIES, &connection.prefer))),
         addresses: Some(name_of(&ADDRESSES, &connection.addresses)),

@@ -3,7 +3,10 @@
 use super::Problems;
 use crate::{AddressFamily, ConnectionPlan, HttpVersion, Plan, TlsPlan, rules};
 use std::net::IpAddr;
-use units::quoted;
+use units::{Nanos, quoted};
+
+/// An hour: whoever waits longer measures nothing.
+const RECONNECT_PAUSE_MAX: Nanos = Nanos::from_secs(3_600);
 
 pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     check_calls(plan, problems);
@@ -60,6 +63,11 @@ fn check_calls(plan: &Plan, problems: &mut Problems) {
         );
         problems.add("--group", text);
     }
+    problems.add_if(
+        connection.reconnect_pause > RECONNECT_PAUSE_MAX,
+        "--reconnect-pause",
+        "--reconnect-pause is above 1h; give a duration from 0 to 1h",
+    );
     for (option, size) in
         [("--send-buffer", connection.send_buffer), ("--recv-buffer", connection.recv_buffer)]
     {

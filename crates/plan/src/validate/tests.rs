@@ -1,6 +1,6 @@
 use super::*;
 use crate::*;
-use units::Rate;
+use units::{Nanos, Rate};
 
 fn plan() -> Plan {
     Plan::for_url("http://h/".parse().unwrap())
@@ -171,6 +171,7 @@ fn connections_and_tls() {
             plan.connection.pipeline = 4;
         },
         |plan| plan.connection.recv_buffer = Some(0),
+        |plan| plan.connection.reconnect_pause = Nanos::from_secs(3_601),
         |plan| {
             plan.connection.unix = Some("/s".into());
             plan.connection.proxy = Some("http://p:3128".parse().unwrap());

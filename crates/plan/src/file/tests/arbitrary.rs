@@ -65,7 +65,8 @@ fn connection() -> impl Strategy<Value = ConnectionPlan> {
         prop_oneof![Just(AddressFamily::Any), Just(AddressFamily::V4), Just(AddressFamily::V6)];
     let counts = (any::<Option<u32>>(), any::<u32>(), any::<Option<u32>>());
     let order = prop_oneof![Just(AddressOrder::InTurn), Just(AddressOrder::FirstThatAnswers)];
-    let sockets = (any::<Option<u32>>(), any::<Option<u32>>(), any::<bool>(), any::<bool>(), order);
+    let flags = (any::<bool>(), any::<bool>());
+    let sockets = (any::<Option<u32>>(), any::<Option<u32>>(), flags, order, span());
     let again = (any::<u16>(), any::<bool>(), any::<Option<u32>>(), any::<u32>());
     let unix = option::of(any::<String>().prop_map(std::path::PathBuf::from));
     (counts, again, unix, vec(rule, 0..3), bind, sockets, proxy, family).prop_map(
@@ -82,11 +83,12 @@ fn connection() -> impl Strategy<Value = ConnectionPlan> {
             bind,
             send_buffer: sockets.0,
             recv_buffer: sockets.1,
-            nodelay: sockets.2,
-            reset_on_close: sockets.3,
+            nodelay: sockets.2.0,
+            reset_on_close: sockets.2.1,
+            reconnect_pause: sockets.4,
             proxy,
             prefer,
-            addresses: sockets.4,
+            addresses: sockets.3,
         },
     )
 }
