@@ -180,7 +180,8 @@ impl Worker {
         if closed && failed && end.status == 0 {
             // no byte of the request was sent: there was no connection to send it on
             let unopened = call.sent.is_zero();
-            let least = if unopened { self.setup.plan.connection.reconnect_pause } else { NEXT_TURN };
+            let least =
+                if unopened { self.setup.plan.connection.reconnect_pause } else { NEXT_TURN };
             pause = pause.max(least).max(NEXT_TURN);
         }
         if pause.is_zero() {

@@ -221,7 +221,10 @@ fn a_user_pauses_only_where_no_connection_opened() {
     assert!(took >= Nanos::from_millis(90), "nine pauses of 10 ms: {took:?}");
     let (refused, took) = ten_calls(refuses(), Some(Nanos::from_millis(2)));
     assert_eq!(refused, [(FailureClass::Refused, 10)]);
-    assert!(took >= Nanos::from_millis(18) && took < Nanos::from_millis(90), "nine pauses of 2 ms: {took:?}");
+    assert!(
+        took >= Nanos::from_millis(18) && took < Nanos::from_millis(90),
+        "nine pauses of 2 ms: {took:?}"
+    );
     let (refused, took) = ten_calls(refuses(), Some(Nanos::ZERO));
     assert_eq!(refused, [(FailureClass::Refused, 10)]);
     assert!(took < Nanos::from_millis(9), "no pause: {took:?}");
