@@ -7,7 +7,7 @@ use report::compare::CompareReport;
 use report::ramp::RampReport;
 use report::{Named, RunReport, Style};
 use std::path::Path;
-use store::{Filter, Place, Store, Stored};
+use store::{Filter, Store, StorePlace, Stored};
 
 /// What is to be shown: results of one kind, each with what it is called.
 enum Wanted {
@@ -77,7 +77,7 @@ fn exported(name: &str) -> Option<&Path> {
 
 /// Everything in a file, the oldest first.
 fn all_of(file: &Path) -> Result<Vec<(String, Stored)>, Failure> {
-    let store = Store::open_to_read(&Place::File(file.to_owned())).map_err(unreadable)?;
+    let store = Store::open_to_read(&StorePlace::File(file.to_owned())).map_err(unreadable)?;
     let mut entries = store.list(&Filter::default()).map_err(unreadable)?;
     entries.sort_by(|a, b| a.started_unix_s.total_cmp(&b.started_unix_s));
     if entries.is_empty() {
@@ -86,7 +86,7 @@ fn all_of(file: &Path) -> Result<Vec<(String, Stored)>, Failure> {
     let stem =
         file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let only = entries.len() == 1;
-    let load = |entry: &store::Entry| {
+    let load = |entry: &store::ListEntry| {
         let id = entry.id.to_string();
         let name = if only { stem.clone() } else { format!("{stem}:{id}") };
         Ok((name, store.load(&id).map_err(unreadable)?))

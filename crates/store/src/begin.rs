@@ -2,7 +2,7 @@
 
 use crate::hists::Shelf;
 use crate::tree::Pack;
-use crate::{Kind, RunId, Store, StoreError, alive};
+use crate::{ResultKind, RunId, Store, StoreError, alive};
 use plan::{Plan, Secrets};
 use rusqlite::{TransactionBehavior, params};
 use sample::Environment;
@@ -30,7 +30,7 @@ pub struct Beginning<'a> {
 }
 
 /// What the row of a result begins with.
-pub(crate) struct Row<'a> {
+pub(crate) struct FirstRow<'a> {
     pub(crate) name: &'a str,
     pub(crate) command_line: &'a str,
     /// Secrets masked; empty where no plan was followed.
@@ -46,14 +46,18 @@ impl Store {
     ///
     /// # Errors
     /// See [`StoreError`].
-    pub fn begin(&mut self, kind: Kind, beginning: &Beginning<'_>) -> Result<RunId, StoreError> {
+    pub fn begin(
+        &mut self,
+        kind: ResultKind,
+        beginning: &Beginning<'_>,
+    ) -> Result<RunId, StoreError> {
         let shelf = &mut Shelf::default();
         let body = json!({
             "labels": beginning.labels,
             "commands": beginning.commands,
             "axis": beginning.axis.pack(shelf),
         });
-        let row = Row {
+        let row = FirstRow {
             name: beginning.name,
             command_line: beginning.command_line,
             plan: &plan::to_toml(beginning.plan, Secrets::Masked),
@@ -64,7 +68,11 @@ impl Store {
         self.begin_row(kind, &row)
     }
 
-    pub(crate) fn begin_row(&mut self, kind: Kind, row: &Row<'_>) -> Result<RunId, StoreError> {
+    pub(crate) fn begin_row(
+        &mut self,
+        kind: ResultKind,
+        row: &FirstRow<'_>,
+    ) -> Result<RunId, StoreError> {
         let begun = self.in_transaction(TransactionBehavior::Immediate, |transaction| {
             transaction.execute(
                 "INSERT INTO result (uid, kind, state, writer, name, command_line, plan, environment, \

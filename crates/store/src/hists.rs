@@ -35,7 +35,7 @@ impl Shelf {
 
 /// The histograms of a stored tree by their paths.
 #[derive(Debug, Default)]
-pub(crate) struct Found(pub(crate) BTreeMap<String, Hist>);
+pub(crate) struct StoredHists(pub(crate) BTreeMap<String, Hist>);
 
 /// In the tree stands the path; nothing, when nothing was recorded.
 impl Pack for Hist {
@@ -48,7 +48,7 @@ impl Pack for Hist {
         Value::String(path)
     }
 
-    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         match value {
             Value::Null => Ok(Hist::new()),
             Value::String(path) => {

@@ -30,39 +30,40 @@ mod write;
 pub use begin::Beginning;
 pub use error::StoreError;
 pub use error::StoreError as OpenError;
-pub use list::{Entry, Filter, Progress, Tortured};
+pub use list::{Filter, ListEntry, Progress, Tortured};
 pub use load::Stored;
 pub use mask::{masked_command, masked_words};
 pub use open::Store;
-pub use place::{DEFAULT_FILE, Place};
-pub use recording::{Kept, Recording, Seconds};
+pub use place::{DEFAULT_FILE, StorePlace};
+pub use recording::{Recording, RecordingEnd, Seconds};
 pub use transfer::Imported;
 
 /// What a result is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ResultKind {
     Run,
     Ramp,
     Compare,
     Torture,
 }
 
-impl Kind {
-    pub const ALL: [Kind; 4] = [Kind::Run, Kind::Ramp, Kind::Compare, Kind::Torture];
+impl ResultKind {
+    pub const ALL: [ResultKind; 4] =
+        [ResultKind::Run, ResultKind::Ramp, ResultKind::Compare, ResultKind::Torture];
 
     /// Its stable name, with which ids begin.
     pub fn id(self) -> &'static str {
         match self {
-            Kind::Run => "run",
-            Kind::Ramp => "ramp",
-            Kind::Compare => "compare",
-            Kind::Torture => "torture",
+            ResultKind::Run => "run",
+            ResultKind::Ramp => "ramp",
+            ResultKind::Compare => "compare",
+            ResultKind::Torture => "torture",
         }
     }
 
     /// The kind with this name.
-    pub fn named(id: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.id() == id)
+    pub fn named(id: &str) -> Option<ResultKind> {
+        ResultKind::ALL.into_iter().find(|kind| kind.id() == id)
     }
 }
 
@@ -71,7 +72,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunId {
     pub(crate) number: i64,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ResultKind,
 }
 
 impl std::fmt::Display for RunId {

@@ -1,9 +1,9 @@
 //! What is stored, as a list.
 
-use crate::hists::Found;
+use crate::hists::StoredHists;
 use crate::rows::parse;
 use crate::tree::{Damage, Pack, record};
-use crate::{Kind, RunId, Store, StoreError, alive};
+use crate::{ResultKind, RunId, Store, StoreError, alive};
 use report::compare::{CompareReport, Judgement};
 use report::ramp::RampReport;
 use report::{Headline, RunReport};
@@ -42,9 +42,9 @@ impl Progress {
 
 /// A row of the list.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct ListEntry {
     pub id: RunId,
-    pub kind: Kind,
+    pub kind: ResultKind,
     pub name: String,
     /// In the order of the alphabet.
     pub tags: Vec<String>,
@@ -95,7 +95,7 @@ pub struct Filter {
     /// Part of the name, in any case.
     pub name: Option<String>,
     pub tag: Option<String>,
-    pub kind: Option<Kind>,
+    pub kind: Option<ResultKind>,
     /// Begun at or after this instant, in seconds since 1970-01-01 UTC.
     pub since_unix_s: Option<f64>,
     /// The last so many.
@@ -210,7 +210,7 @@ impl Store {
     ///
     /// # Errors
     /// A store that cannot be read.
-    pub fn list(&self, filter: &Filter) -> Result<Vec<Entry>, StoreError> {
+    pub fn list(&self, filter: &Filter) -> Result<Vec<ListEntry>, StoreError> {
         let statement = format!("{COLUMNS} ORDER BY number DESC");
         let rows = self.connection.prepare(&statement).and_then(|mut statement| {
             statement.query_map([], Listed::read)?.collect::<Result<Vec<_>, _>>()
@@ -232,14 +232,14 @@ impl Store {
     ///
     /// # Errors
     /// No such result; a store that cannot be read.
-    pub fn show(&self, wanted: &str) -> Result<Entry, StoreError> {
+    pub fn show(&self, wanted: &str) -> Result<ListEntry, StoreError> {
         let id = self.find(wanted)?;
         let statement = format!("{COLUMNS} WHERE number = ?1");
         let row = self.connection.query_row(&statement, [id.number], Listed::read);
         self.entry(self.told(row)?)
     }
 
-    fn entry(&self, row: Listed) -> Result<Entry, StoreError> {
+    fn entry(&self, row: Listed) -> Result<ListEntry, StoreError> {
         let id = self.id_of((row.number, row.kind.clone()))?;
         let progress = match row.state.as_str() {
             "finished" if row.interrupted => Progress::Interrupted,
@@ -248,14 +248,14 @@ impl Store {
             _ => Progress::Killed,
         };
         // one row that is spoilt must not hide the others
-        let (progress, figures) = match Figures::of(&row) {
+        let (progress, figures) = match ListFigures::of(&row) {
             Ok(figures) => (progress, figures),
-            Err(_) => (Progress::Damaged, Figures::nothing()),
+            Err(_) => (Progress::Damaged, ListFigures::nothing()),
         };
         let mut tags: Vec<String> =
             row.tags.iter().flat_map(|tags| tags.split('\n')).map(str::to_owned).collect();
         tags.sort();
-        Ok(Entry {
+        Ok(ListEntry {
             kind: id.kind,
             id,
             name: row.name,
@@ -274,27 +274,27 @@ impl Store {
 }
 
 /// What a row says of its result beyond what it is.
-struct Figures {
+struct ListFigures {
     summary: Summary,
     verdict: Option<State>,
     axis: Option<Axis>,
 }
 
-impl Figures {
-    fn nothing() -> Figures {
-        Figures { summary: Summary::nothing(), verdict: None, axis: None }
+impl ListFigures {
+    fn nothing() -> ListFigures {
+        ListFigures { summary: Summary::nothing(), verdict: None, axis: None }
     }
 
-    fn of(row: &Listed) -> Result<Figures, Damage> {
+    fn of(row: &Listed) -> Result<ListFigures, Damage> {
         fn named<T: Pack>(name: &Option<String>) -> Result<Option<T>, Damage> {
             let name = name.as_ref().map(|name| Value::String(name.clone()));
-            name.map(|name| T::unpack(&name, &mut Found::default())).transpose()
+            name.map(|name| T::unpack(&name, &mut StoredHists::default())).transpose()
         }
         let summary = match &row.summary {
             None => Summary::nothing(),
-            Some(text) => Summary::unpack(&parse(text)?, &mut Found::default())?,
+            Some(text) => Summary::unpack(&parse(text)?, &mut StoredHists::default())?,
         };
-        Ok(Figures { summary, verdict: named(&row.verdict)?, axis: named(&row.axis)? })
+        Ok(ListFigures { summary, verdict: named(&row.verdict)?, axis: named(&row.axis)? })
     }
 }
 
@@ -320,7 +320,7 @@ impl Listed {
 }
 
 impl Filter {
-    fn passes(&self, entry: &Entry) -> bool {
+    fn passes(&self, entry: &ListEntry) -> bool {
         let name = self.name.as_ref().map(|part| part.to_lowercase());
         name.is_none_or(|part| entry.name.to_lowercase().contains(&part))
             && self.tag.as_ref().is_none_or(|tag| entry.tags.contains(tag))

@@ -1,10 +1,10 @@
 //! A stored result as the report that it was; or, of one that never finished, what is known of it.
 
-use crate::partial::{self, Begun, Step as KnownStep};
+use crate::partial::{self, Begun, LiveTrial};
 use crate::rows::{self, CAUSES, FINDINGS, Owner, parse, put};
 use crate::tree::{Damage, Pack};
 use crate::write::{LIVE, RUN, SIDES, STEP};
-use crate::{Kind, RunId, Store, StoreError, alive};
+use crate::{ResultKind, RunId, Store, StoreError, alive};
 use report::RunReport;
 use report::compare::CompareReport;
 use report::ramp::{RampReport, Step};
@@ -21,12 +21,12 @@ pub enum Stored {
 }
 
 impl Stored {
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ResultKind {
         match self {
-            Stored::Run(_) => Kind::Run,
-            Stored::Ramp(_) => Kind::Ramp,
-            Stored::Compare(_) => Kind::Compare,
-            Stored::Torture(_) => Kind::Torture,
+            Stored::Run(_) => ResultKind::Run,
+            Stored::Ramp(_) => ResultKind::Ramp,
+            Stored::Compare(_) => ResultKind::Compare,
+            Stored::Torture(_) => ResultKind::Torture,
         }
     }
 }
@@ -74,7 +74,7 @@ impl Store {
     }
 
     pub(crate) fn id_of(&self, (number, kind): (i64, String)) -> Result<RunId, StoreError> {
-        let kind = Kind::named(&kind)
+        let kind = ResultKind::named(&kind)
             .ok_or_else(|| self.damaged(number, Damage::new(format!("{kind} is no kind"))))?;
         Ok(RunId { number, kind })
     }
@@ -111,14 +111,14 @@ impl Store {
         let ([state, writer, name, plan, environment, body], started_unix_s) = self.told(row)?;
         let damaged = |damage| self.damaged(id.number, damage);
         let mut body = parse(&body).map_err(damaged)?;
-        if id.kind == Kind::Torture {
+        if id.kind == ResultKind::Torture {
             let alive = alive::is_alive(&writer);
             return self.torture(id, &body, (state != "finished").then_some(alive));
         }
         if state == "finished" {
             return self.finished(id, &mut body);
         }
-        let mut nothing = crate::hists::Found::default();
+        let mut nothing = crate::hists::StoredHists::default();
         let environment = parse(&environment).map_err(damaged)?;
         let begun = Begun {
             alive: alive::is_alive(&writer),
@@ -136,14 +136,14 @@ impl Store {
 
     fn finished(&self, id: &RunId, body: &mut Value) -> Result<Stored, StoreError> {
         let damaged = |damage| self.damaged(id.number, damage);
-        let nothing = &mut crate::hists::Found::default();
-        if id.kind == Kind::Run {
+        let nothing = &mut crate::hists::StoredHists::default();
+        if id.kind == ResultKind::Run {
             let run = self.runs(id, RUN)?.pop();
             let run = run.ok_or_else(|| damaged(Damage::new("its measurement is missing")))?;
             return Ok(Stored::Run(Box::new(run)));
         }
         self.put_lists(body, Owner { result: id.number, trial: None })?;
-        if id.kind == Kind::Ramp {
+        if id.kind == ResultKind::Ramp {
             let mut ramp = RampReport::unpack(body, nothing).map_err(damaged)?;
             ramp.steps = self.steps(id)?;
             return Ok(Stored::Ramp(Box::new(ramp)));
@@ -168,16 +168,16 @@ impl Store {
             let seconds = self.told(rows::seconds(&self.connection, trial))?.map_err(damaged)?;
             let seconds = Vec::unpack(&Value::Array(seconds), &mut found).map_err(damaged)?;
             let total = Pack::unpack(&total, &mut found).map_err(damaged)?;
-            live.push(KnownStep { position, total, seconds });
+            live.push(LiveTrial { position, total, seconds });
         }
         Ok(match id.kind {
-            Kind::Run => Stored::Run(Box::new(partial::run(begun, live))),
-            Kind::Ramp => Stored::Ramp(Box::new(partial::ramp(begun, self.steps(id)?))),
-            Kind::Compare => {
+            ResultKind::Run => Stored::Run(Box::new(partial::run(begun, live))),
+            ResultKind::Ramp => Stored::Ramp(Box::new(partial::ramp(begun, self.steps(id)?))),
+            ResultKind::Compare => {
                 let sides = [self.runs(id, SIDES[0])?, self.runs(id, SIDES[1])?];
                 Stored::Compare(Box::new(partial::compare(begun, sides)))
             }
-            Kind::Torture => unreachable!("a torture is read by rows of its own"),
+            ResultKind::Torture => unreachable!("a torture is read by rows of its own"),
         })
     }
 
@@ -262,5 +262,5 @@ fn last(wanted: &str) -> Option<Option<u32>> {
 fn field<T: Pack>(tree: &Value, name: &str) -> Result<T, Damage> {
     let nothing = Map::new();
     let map = tree.as_object().unwrap_or(&nothing);
-    crate::tree::field(map, name, &mut crate::hists::Found::default())
+    crate::tree::field(map, name, &mut crate::hists::StoredHists::default())
 }

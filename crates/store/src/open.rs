@@ -2,7 +2,7 @@
 //! kept under another name, what is not ours is left alone.
 
 use crate::schema::{self, APPLICATION_ID, STEPS};
-use crate::{Place, StoreError};
+use crate::{StoreError, StorePlace};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read};
@@ -32,14 +32,14 @@ impl Store {
     /// # Errors
     /// See [`StoreError`]. A damaged store is none: it is set aside, a new one begun, and
     /// [`Store::notes`] says so.
-    pub fn open(place: &Place) -> Result<Store, StoreError> {
+    pub fn open(place: &StorePlace) -> Result<Store, StoreError> {
         Store::open_with(place, STEPS)
     }
 
-    fn open_with(place: &Place, steps: &[&str]) -> Result<Store, StoreError> {
+    fn open_with(place: &StorePlace, steps: &[&str]) -> Result<Store, StoreError> {
         let path = match place.file()? {
             Some(path) => path,
-            None if *place == Place::Memory => return Store::in_memory(),
+            None if *place == StorePlace::Memory => return Store::in_memory(),
             None => return Err(StoreError::Off),
         };
         make_folder(&path)?;
@@ -60,10 +60,10 @@ impl Store {
     ///
     /// # Errors
     /// See [`StoreError`].
-    pub fn open_to_read(place: &Place) -> Result<Store, StoreError> {
+    pub fn open_to_read(place: &StorePlace) -> Result<Store, StoreError> {
         let path = match place.file()? {
             Some(path) => path,
-            None if *place == Place::Memory => return Store::in_memory(),
+            None if *place == StorePlace::Memory => return Store::in_memory(),
             None => return Err(StoreError::Off),
         };
         match fs::metadata(&path) {
@@ -239,10 +239,10 @@ fn set_aside(path: &Path, steps: &[&str]) -> Result<Store, StoreError> {
 
 /// The default store is ours whatever is in it; another file when its head says so (the
 /// application id is bytes 68 to 71 of an SQLite file).
-fn is_ours(path: &Path, place: &Place) -> bool {
+fn is_ours(path: &Path, place: &StorePlace) -> bool {
     let mut head = [0; 72];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
-    *place == Place::Default || read.is_ok() && head[68..] == APPLICATION_ID.to_be_bytes()
+    *place == StorePlace::Default || read.is_ok() && head[68..] == APPLICATION_ID.to_be_bytes()
 }
 
 fn make_folder(path: &Path) -> Result<(), StoreError> {

@@ -1,6 +1,6 @@
 //! What is known of a result that never finished: its program was killed, or is still at work.
 
-use crate::hists::Found;
+use crate::hists::StoredHists;
 use crate::tree::{Damage, Pack, field, object};
 use plan::{Load, Plan};
 use report::compare::{CompareReport, Comparison, assemble};
@@ -38,7 +38,7 @@ impl Begun {
 }
 
 /// A measurement that was going on.
-pub(crate) struct Step {
+pub(crate) struct LiveTrial {
     /// The repeat of a run.
     pub(crate) position: usize,
     /// Everything that was counted up to its last stored second.
@@ -47,7 +47,7 @@ pub(crate) struct Step {
 }
 
 /// A run of which its seconds are known; of repeats, all together.
-pub(crate) fn run(mut begun: Begun, mut live: Vec<Step>) -> RunReport {
+pub(crate) fn run(mut begun: Begun, mut live: Vec<LiveTrial>) -> RunReport {
     live.sort_by_key(|step| step.position);
     let plan = &begun.plan;
     let mut all: Vec<Measurement> = live.into_iter().map(|step| measurement(plan, step)).collect();
@@ -77,8 +77,8 @@ pub(crate) fn run(mut begun: Begun, mut live: Vec<Step>) -> RunReport {
     }
 }
 
-fn measurement(plan: &Plan, step: Step) -> Measurement {
-    let Step { mut total, seconds, .. } = step;
+fn measurement(plan: &Plan, step: LiveTrial) -> Measurement {
+    let LiveTrial { mut total, seconds, .. } = step;
     let measured = seconds.iter().filter(|second| !second.warm_up);
     let end_s = measured.map(|second| second.at_s + second.span_s).fold(0.0, f64::max);
     let end = Nanos::from_secs_f64(end_s);
@@ -160,7 +160,7 @@ pub(crate) fn ramp(begun: Begun, steps: Vec<RampStep>) -> RampReport {
 /// A packed step with its run.
 pub(crate) fn step(step: &Value, run: RunReport) -> Result<RampStep, Damage> {
     let map = object(step)?;
-    let found = &mut Found::default();
+    let found = &mut StoredHists::default();
     Ok(RampStep {
         label: field(map, "label", found)?,
         purpose: field(map, "purpose", found)?,

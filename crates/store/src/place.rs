@@ -9,7 +9,7 @@ pub const DEFAULT_FILE: &str = "loadstone/runs.db";
 
 /// Where the store is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Place {
+pub enum StorePlace {
     /// [`DEFAULT_FILE`] in `$XDG_DATA_HOME`, or in `~/.local/share`.
     #[default]
     Default,
@@ -20,13 +20,13 @@ pub enum Place {
     None,
 }
 
-impl Place {
+impl StorePlace {
     /// `none`, `:memory:`, or a file.
-    pub fn named(text: &str) -> Place {
+    pub fn named(text: &str) -> StorePlace {
         match text {
-            "none" => Place::None,
-            ":memory:" => Place::Memory,
-            path => Place::File(path.into()),
+            "none" => StorePlace::None,
+            ":memory:" => StorePlace::Memory,
+            path => StorePlace::File(path.into()),
         }
     }
 
@@ -36,9 +36,9 @@ impl Place {
     /// There is no folder for the default store: neither `XDG_DATA_HOME` nor `HOME` names one.
     pub fn file(&self) -> Result<Option<PathBuf>, StoreError> {
         match self {
-            Place::File(path) => Ok(Some(path.clone())),
-            Place::Memory | Place::None => Ok(None),
-            Place::Default => {
+            StorePlace::File(path) => Ok(Some(path.clone())),
+            StorePlace::Memory | StorePlace::None => Ok(None),
+            StorePlace::Default => {
                 default_file(std::env::var_os("XDG_DATA_HOME"), std::env::var_os("HOME"))
                     .map(Some)
                     .ok_or(StoreError::NoHome)
@@ -74,8 +74,8 @@ mod tests {
 
     #[test]
     fn places_by_their_names() {
-        assert_eq!(Place::named("none"), Place::None);
-        assert_eq!(Place::named(":memory:"), Place::Memory);
-        assert_eq!(Place::named("a.db"), Place::File("a.db".into()));
+        assert_eq!(StorePlace::named("none"), StorePlace::None);
+        assert_eq!(StorePlace::named(":memory:"), StorePlace::Memory);
+        assert_eq!(StorePlace::named("a.db"), StorePlace::File("a.db".into()));
     }
 }

@@ -1,8 +1,8 @@
 //! A result that is written while it is measured: by a thread of its own, so that neither the workers
 //! nor the collector ever wait for a disk.
 
-use crate::write::Known;
-use crate::{Beginning, Kind, RunId, Store, StoreError};
+use crate::write::LiveSecond;
+use crate::{Beginning, ResultKind, RunId, Store, StoreError};
 use report::RunReport;
 use report::compare::CompareReport;
 use report::ramp::{RampReport, Step};
@@ -19,10 +19,10 @@ const QUEUE_MAX: usize = 64;
 /// are.
 const TOTAL_EVERY_S: f64 = 0.9;
 
-enum Job {
+enum WriteJob {
     Second {
         index: usize,
-        known: Box<Known>,
+        known: Box<LiveSecond>,
     },
     Step {
         index: usize,
@@ -45,7 +45,7 @@ enum Job {
 /// What is put into the queue of the thread that writes; may be cloned to whoever watches.
 #[derive(Clone, Debug)]
 struct Queue {
-    jobs: SyncSender<Job>,
+    jobs: SyncSender<WriteJob>,
     /// Seconds for which there was no room.
     left_out: Arc<AtomicU64>,
 }
@@ -60,7 +60,7 @@ pub struct Recording {
 
 /// What became of a result.
 #[derive(Clone, Debug)]
-pub struct Kept {
+pub struct RecordingEnd {
     pub id: RunId,
     /// Seconds, or cases, that could not be written while it ran: the store was too slow for them. The finished
     /// result has them.
@@ -76,7 +76,7 @@ impl Recording {
     /// See [`StoreError`].
     pub fn begin(
         mut store: Store,
-        kind: Kind,
+        kind: ResultKind,
         beginning: &Beginning<'_>,
     ) -> Result<Recording, StoreError> {
         let id = store.begin(kind, beginning)?;
@@ -121,17 +121,17 @@ impl Recording {
     /// A step of a ramp that is over. Waits for room in the queue: nothing is measured now.
     pub fn step(&self, index: usize, step: &Step) {
         // the thread lives as long as this does
-        self.queue.jobs.send(Job::Step { index, step: Box::new(step.clone()) }).ok();
+        self.queue.jobs.send(WriteJob::Step { index, step: Box::new(step.clone()) }).ok();
     }
 
     /// A run of one side (0 or 1) of a comparison that is over. Waits as [`Recording::step`] does.
     pub fn side(&self, side: usize, index: usize, run: &RunReport) {
-        self.queue.jobs.send(Job::Side { side, index, run: Box::new(run.clone()) }).ok();
+        self.queue.jobs.send(WriteJob::Side { side, index, run: Box::new(run.clone()) }).ok();
     }
 
     /// A case of a torture that is over. Never waits: the next one is measured already.
     pub fn case(&self, index: usize, result: &CaseResult) {
-        let job = Job::Case { index, result: Box::new(result.clone()) };
+        let job = WriteJob::Case { index, result: Box::new(result.clone()) };
         if self.queue.jobs.try_send(job).is_err() {
             self.queue.left_out.fetch_add(1, Ordering::Relaxed);
         }
@@ -139,25 +139,28 @@ impl Recording {
 
     /// # Errors
     /// The result could not be finished; what was written before still loads.
-    pub fn finish_run(self, report: &RunReport) -> Result<Kept, StoreError> {
+    pub fn finish_run(self, report: &RunReport) -> Result<RecordingEnd, StoreError> {
         self.finish(|store, id| store.finish_run(id, report))
     }
 
     /// # Errors
     /// As [`Recording::finish_run`].
-    pub fn finish_ramp(self, report: &RampReport) -> Result<Kept, StoreError> {
+    pub fn finish_ramp(self, report: &RampReport) -> Result<RecordingEnd, StoreError> {
         self.finish(|store, id| store.finish_ramp(id, report))
     }
 
     /// # Errors
     /// As [`Recording::finish_run`].
-    pub fn finish_compare(self, report: &CompareReport) -> Result<Kept, StoreError> {
+    pub fn finish_compare(self, report: &CompareReport) -> Result<RecordingEnd, StoreError> {
         self.finish(|store, id| store.finish_compare(id, report))
     }
 
     /// # Errors
     /// As [`Recording::finish_run`].
-    pub fn finish_torture(self, report: &report::torture::Report) -> Result<Kept, StoreError> {
+    pub fn finish_torture(
+        self,
+        report: &report::torture::Report,
+    ) -> Result<RecordingEnd, StoreError> {
         self.finish(|store, id| store.finish_torture(id, report))
     }
 
@@ -172,15 +175,15 @@ impl Recording {
     fn finish(
         self,
         finish: impl FnOnce(&mut Store, &RunId) -> Result<(), StoreError>,
-    ) -> Result<Kept, StoreError> {
+    ) -> Result<RecordingEnd, StoreError> {
         let Recording { id, queue, writer } = self;
         let late = queue.left_out.load(Ordering::Relaxed);
         // a thread that is gone has ended by a panic, which the join tells
-        queue.jobs.send(Job::End).ok();
+        queue.jobs.send(WriteJob::End).ok();
         let (mut store, trouble) =
             writer.join().expect("the thread that writes returns its errors and panics at none");
         finish(&mut store, &id)?;
-        Ok(Kept { id, late, trouble })
+        Ok(RecordingEnd { id, late, trouble })
     }
 }
 
@@ -197,8 +200,8 @@ impl Seconds {
     /// A second, and all that was counted so far. Never waits.
     pub fn second(&mut self, second: &Second, total: &Snapshot) {
         let due = second.at_s + second.span_s >= self.total_at_s + TOTAL_EVERY_S;
-        let known = Box::new(Known::new(second, due.then_some(total)));
-        match self.queue.jobs.try_send(Job::Second { index: self.index, known }) {
+        let known = Box::new(LiveSecond::new(second, due.then_some(total)));
+        match self.queue.jobs.try_send(WriteJob::Second { index: self.index, known }) {
             Ok(()) if due => self.total_at_s = second.at_s + second.span_s,
             Ok(()) => {}
             Err(_) => {
@@ -209,21 +212,21 @@ impl Seconds {
 }
 
 /// Writes what comes until the end; the first thing that went wrong.
-fn write(store: &mut Store, id: &RunId, inbox: &Receiver<Job>) -> Option<StoreError> {
+fn write(store: &mut Store, id: &RunId, inbox: &Receiver<WriteJob>) -> Option<StoreError> {
     let mut trouble = None;
     let mut waiting = None;
     while let Some(job) = waiting.take().or_else(|| inbox.recv().ok()) {
         let written = match job {
-            Job::End => break,
-            Job::Step { index, step } => store.step(id, index, &step),
-            Job::Side { side, index, run } => store.side(id, side, index, &run),
-            Job::Case { index, result } => store.torture_case(id, index, &result),
-            Job::Second { index, known } => {
+            WriteJob::End => break,
+            WriteJob::Step { index, step } => store.step(id, index, &step),
+            WriteJob::Side { side, index, run } => store.side(id, side, index, &run),
+            WriteJob::Case { index, result } => store.torture_case(id, index, &result),
+            WriteJob::Second { index, known } => {
                 // what has piled up goes in one transaction
                 let mut all = vec![*known];
                 while let Ok(next) = inbox.try_recv() {
                     match next {
-                        Job::Second { index: of, known } if of == index => all.push(*known),
+                        WriteJob::Second { index: of, known } if of == index => all.push(*known),
                         other => {
                             waiting = Some(other);
                             break;

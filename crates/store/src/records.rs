@@ -2,7 +2,7 @@
 //! these types adds its name here; results stored before it was there load with what
 //! [`Pack::absent`] says. A name once given stays.
 
-use crate::hists::{Found, Shelf};
+use crate::hists::{Shelf, StoredHists};
 use crate::tree::{Damage, Pack, field, named, object, record};
 use plan::{Plan, Secrets};
 use report::compare::{BoundResult, CompareReport, Difference, Judgement};
@@ -125,7 +125,7 @@ impl Pack for Plan {
         plan::to_toml(self, Secrets::Masked).into()
     }
 
-    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let text = value.as_str().ok_or_else(|| Damage::new("not a text"))?;
         plan::from_masked_toml(text).map_err(|error| Damage(error.0))
     }
@@ -136,7 +136,7 @@ impl Pack for Objective {
         self.text.as_str().into()
     }
 
-    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let text = value.as_str().ok_or_else(|| Damage::new("not a text"))?;
         Objective::parse(text).map_err(|error| Damage(error.0))
     }
@@ -147,7 +147,7 @@ impl Pack for FailureClass {
         self.id().into()
     }
 
-    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let known = FailureClass::ALL.iter().find(|class| Some(class.id()) == value.as_str());
         known.copied().ok_or_else(|| Damage::new(format!("{value} is no class of failures")))
     }
@@ -159,7 +159,7 @@ impl Pack for StatusTally {
         self.seen().collect::<Vec<_>>().pack(shelf)
     }
 
-    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         let mut tally = StatusTally::default();
         for (status, count) in Vec::<(u16, u64)>::unpack(value, found)? {
             tally.add_n(status, count);
@@ -178,7 +178,7 @@ impl Pack for Spread {
         self.iter().collect::<Vec<_>>().pack(shelf)
     }
 
-    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         Vec::<(usize, u64)>::unpack(value, found).map(Spread::from_counts)
     }
 
@@ -199,7 +199,7 @@ impl Pack for ServerTimings {
         Value::Object(map)
     }
 
-    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         let map = object(value)?;
         let named: Vec<(String, Hist)> = field(map, "named", found)?;
         let other = field(map, "other", found)?;
@@ -222,7 +222,7 @@ impl Pack for Beats {
         text.into()
     }
 
-    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let beat = |word: &str| {
             let (done, good) = word.split_once('/')?;
             Some((done.parse().ok()?, good.parse().ok()?))

@@ -1,6 +1,6 @@
 //! Parts of a tree that have rows of their own: seconds, causes, findings, histograms.
 
-use crate::hists::{Found, Shelf, decode};
+use crate::hists::{Shelf, StoredHists, decode};
 use crate::tree::{Damage, object};
 use rusqlite::types::{Value as Sql, ValueRef};
 use rusqlite::{Connection, Row, ToSql, params};
@@ -220,11 +220,11 @@ pub(crate) fn insert_histograms(
 pub(crate) fn histograms(
     connection: &Connection,
     trial: i64,
-) -> rusqlite::Result<Result<Found, Damage>> {
+) -> rusqlite::Result<Result<StoredHists, Damage>> {
     let mut statement =
         connection.prepare_cached("SELECT name, zeros, counts FROM histogram WHERE trial = ?1")?;
     let mut rows = statement.query([trial])?;
-    let mut found = Found::default();
+    let mut found = StoredHists::default();
     while let Some(row) = rows.next()? {
         let (name, zeros): (String, i64) = (row.get(0)?, row.get(1)?);
         let counts: Option<Vec<u8>> = row.get(2)?;

@@ -1,7 +1,7 @@
 //! Names that users give to results, and taking results away.
 
 use crate::list::Progress;
-use crate::{Kind, RunId, Store, StoreError};
+use crate::{ResultKind, RunId, Store, StoreError};
 use rusqlite::{TransactionBehavior, params};
 
 /// Characters of a tag at most.
@@ -68,8 +68,8 @@ impl Store {
 fn check(tag: &str) -> Result<(), StoreError> {
     let bad = |why| StoreError::BadTag { tag: tag.to_owned(), why };
     let allowed = |c: char| c.is_alphanumeric() || "-_.+/:@".contains(c);
-    let number_of = |kind: Kind| tag.strip_prefix(kind.id())?.strip_prefix('-');
-    let kind = Kind::ALL.into_iter().find_map(number_of);
+    let number_of = |kind: ResultKind| tag.strip_prefix(kind.id())?.strip_prefix('-');
+    let kind = ResultKind::ALL.into_iter().find_map(number_of);
     let number = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
     if tag.is_empty() || tag.chars().count() > TAG_CHARS_MAX {
         return Err(bad("it has 1 to 64 characters"));

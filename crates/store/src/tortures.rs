@@ -4,13 +4,13 @@
 
 mod records;
 
-use crate::begin::Row as Begun;
-use crate::hists::{Found, Shelf};
+use crate::begin::FirstRow;
+use crate::hists::{Shelf, StoredHists};
 use crate::list::Summary;
 use crate::rows::{parse, put, scalar, take};
 use crate::tree::{Damage, Pack, field};
-use crate::write::{BESIDE, Ending, Place, insert_run};
-use crate::{Kind, RunId, Store, StoreError, Stored};
+use crate::write::{BESIDE, Ending, TrialPlace, insert_run};
+use crate::{ResultKind, RunId, Store, StoreError, Stored};
 use report::torture::{Beside, Report};
 use rusqlite::types::{Value as Sql, ValueRef};
 use rusqlite::{Connection, Row, ToSql, TransactionBehavior};
@@ -60,7 +60,7 @@ impl Store {
         report: &Report,
         command_line: &str,
     ) -> Result<RunId, StoreError> {
-        let row = Begun {
+        let row = FirstRow {
             name: &report.target,
             command_line,
             plan: "",
@@ -68,7 +68,7 @@ impl Store {
             started_unix_s: report.started_unix_s,
             body: &body(report),
         };
-        self.begin_row(Kind::Torture, &row)
+        self.begin_row(ResultKind::Torture, &row)
     }
 
     /// A case, the `index`th of its run, that is over while the run goes on.
@@ -99,7 +99,7 @@ impl Store {
             match &report.beside {
                 None => Ok(()),
                 Some(beside) => {
-                    let place = Place { part: BESIDE, position: 0 };
+                    let place = TrialPlace { part: BESIDE, position: 0 };
                     insert_run(connection, id.number, place, &beside.run)
                 }
             }
@@ -115,7 +115,7 @@ impl Store {
         unfinished: Option<bool>,
     ) -> Result<Stored, StoreError> {
         let damaged = |damage| self.damaged(id.number, damage);
-        let found = &mut Found::default();
+        let found = &mut StoredHists::default();
         let mut report = Report::unpack(body, found).map_err(damaged)?;
         let cases = self.told(CASES.read(&self.connection, id.number))?.map_err(damaged)?;
         let probes = self.told(PROBES.read(&self.connection, id.number))?.map_err(damaged)?;

@@ -1,7 +1,7 @@
 //! Results from store to store. An exported file is a store itself: one file, to be opened by its
 //! name, imported elsewhere, or read with SQLite's own tools.
 
-use crate::{Place, RunId, Store, StoreError};
+use crate::{RunId, Store, StoreError, StorePlace};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use std::path::Path;
 
@@ -30,7 +30,7 @@ impl Store {
             let why = "what is in memory is gone with this program; name a file".to_owned();
             return Err(StoreError::Refused { path: path.to_owned(), why });
         }
-        let other = Store::open(&Place::File(path.to_owned()))?;
+        let other = Store::open(&StorePlace::File(path.to_owned()))?;
         // one file in the end, without the log beside it
         other.told(other.connection.query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(())))?;
         drop(other);
@@ -50,7 +50,7 @@ impl Store {
     /// # Errors
     /// A file that is no store, or cannot be read; a store here that cannot be written.
     pub fn import(&mut self, path: &Path) -> Result<Imported, StoreError> {
-        let there = Store::open_to_read(&Place::File(path.to_owned()))?;
+        let there = Store::open_to_read(&StorePlace::File(path.to_owned()))?;
         if there.schema()? != self.schema()? {
             return Err(StoreError::Foreign(path.to_owned()));
         }

@@ -2,7 +2,7 @@
 //! under the path they stand at. Every field is named once, in [`crate::records`], and a record that
 //! is not complete does not compile.
 
-use crate::hists::{Found, Shelf};
+use crate::hists::{Shelf, StoredHists};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -26,7 +26,7 @@ impl Damage {
 /// To a tree and back.
 pub(crate) trait Pack: Sized {
     fn pack(&self, shelf: &mut Shelf) -> Value;
-    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage>;
+    fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage>;
     /// What stands for it in a result that was stored before there was such a field.
     fn absent() -> Option<Self> {
         None
@@ -37,7 +37,7 @@ pub(crate) trait Pack: Sized {
 pub(crate) fn field<T: Pack>(
     map: &Map<String, Value>,
     name: &str,
-    found: &mut Found,
+    found: &mut StoredHists,
 ) -> Result<T, Damage> {
     let value = match map.get(name) {
         Some(value) => T::unpack(value, found),
@@ -71,7 +71,7 @@ macro_rules! record {
 
             fn unpack(
                 value: &serde_json::Value,
-                found: &mut $crate::hists::Found,
+                found: &mut $crate::hists::StoredHists,
             ) -> Result<Self, $crate::tree::Damage> {
                 let map = $crate::tree::object(value)?;
                 Ok($name { $($field: $crate::tree::field(map, stringify!($field), found)?),* })
@@ -79,7 +79,7 @@ macro_rules! record {
 
             fn absent() -> Option<Self> {
                 let nothing = serde_json::Value::Object(serde_json::Map::new());
-                Self::unpack(&nothing, &mut $crate::hists::Found::default()).ok()
+                Self::unpack(&nothing, &mut $crate::hists::StoredHists::default()).ok()
             }
         }
     )*};
@@ -100,7 +100,7 @@ macro_rules! named {
 
             fn unpack(
                 value: &serde_json::Value,
-                _: &mut $crate::hists::Found,
+                _: &mut $crate::hists::StoredHists,
             ) -> Result<Self, $crate::tree::Damage> {
                 let id = value.as_str().unwrap_or_default();
                 [($first_id, $name::$first), $(($id, $name::$value)),*]
@@ -125,7 +125,7 @@ macro_rules! whole {
                 Value::from(*self)
             }
 
-            fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+            fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
                 let whole = value.as_u64().map(i128::from).or(value.as_i64().map(i128::from));
                 let fits = whole.and_then(|number| <$number>::try_from(number).ok());
                 fits.ok_or_else(|| Damage::new(format!("{value} is no such number")))
@@ -145,7 +145,7 @@ impl Pack for u128 {
         self.to_string().into()
     }
 
-    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let read = value.as_str().and_then(|text| text.parse().ok());
         read.ok_or_else(|| Damage::new("not a number as text"))
     }
@@ -164,7 +164,7 @@ impl Pack for f64 {
         }
     }
 
-    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let text = || value.as_str().and_then(|text| text.parse().ok());
         value.as_f64().or_else(text).ok_or_else(|| Damage::new(format!("{value} is no number")))
     }
@@ -179,7 +179,7 @@ impl Pack for bool {
         Value::Bool(*self)
     }
 
-    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         value.as_bool().ok_or_else(|| Damage::new("neither true nor false"))
     }
 
@@ -193,7 +193,7 @@ impl Pack for String {
         Value::String(self.clone())
     }
 
-    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         value.as_str().map(str::to_owned).ok_or_else(|| Damage::new("not a text"))
     }
 
@@ -208,7 +208,7 @@ impl Pack for &'static str {
         (*self).into()
     }
 
-    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         value.as_str().map(interned).ok_or_else(|| Damage::new("not a text"))
     }
 
@@ -243,7 +243,7 @@ impl Pack for Nanos {
         self.0.pack(shelf)
     }
 
-    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         u64::unpack(value, found).map(Nanos)
     }
 
@@ -257,7 +257,7 @@ impl Pack for IpAddr {
         self.to_string().into()
     }
 
-    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let read = value.as_str().and_then(|text| text.parse().ok());
         read.ok_or_else(|| Damage::new("not an address"))
     }
@@ -273,7 +273,7 @@ impl<T: Pack> Pack for Option<T> {
         }
     }
 
-    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         match value {
             Value::Null => Ok(None),
             Value::Array(list) if **list == [Value::Null] => {
@@ -297,7 +297,7 @@ impl<T: Pack> Pack for Vec<T> {
         self.iter().enumerate().map(one).collect()
     }
 
-    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         let one = |(index, value): (usize, &Value)| {
             T::unpack(value, found).map_err(|damage| damage.within(&index.to_string()))
         };
@@ -316,7 +316,7 @@ impl<A: Pack, B: Pack> Pack for (A, B) {
         Value::Array(vec![first, second])
     }
 
-    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         match array(value)?.as_slice() {
             [first, second] => Ok((A::unpack(first, found)?, B::unpack(second, found)?)),
             _ => Err(Damage::new("not a pair")),
@@ -332,7 +332,7 @@ impl<T: Pack> Pack for [T; 2] {
         self.iter().enumerate().map(one).collect()
     }
 
-    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         let both: Vec<T> = Vec::unpack(value, found)?;
         both.try_into().map_err(|_| Damage::new("not two"))
     }
@@ -353,7 +353,7 @@ impl<K: Pack + Ord, V: Pack> Pack for BTreeMap<K, V> {
         self.iter().enumerate().map(pair).collect()
     }
 
-    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         let pairs: Vec<(K, V)> = Vec::unpack(value, found)?;
         Ok(pairs.into_iter().collect())
     }

@@ -16,25 +16,25 @@ use stats::{Second, Snapshot, State};
 /// What is known of a measurement that is going on, made on the collector's thread: it costs less
 /// than a copy of the snapshot.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct LiveSecond {
     second: Value,
     /// Of the whole measurement up to here; left out where the last one is fresh enough.
     total: Option<(Value, Shelf)>,
 }
 
-impl Known {
-    pub(crate) fn new(second: &Second, total: Option<&Snapshot>) -> Known {
+impl LiveSecond {
+    pub(crate) fn new(second: &Second, total: Option<&Snapshot>) -> LiveSecond {
         let pack = |total: &Snapshot| {
             let mut shelf = Shelf::default();
             (total.pack(&mut shelf), shelf)
         };
-        Known { second: second.pack(&mut Shelf::default()), total: total.map(pack) }
+        LiveSecond { second: second.pack(&mut Shelf::default()), total: total.map(pack) }
     }
 }
 
 /// A measurement's place among those of its result.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct TrialPlace<'a> {
     pub(crate) part: &'a str,
     pub(crate) position: usize,
 }
@@ -59,7 +59,7 @@ impl Store {
         second: &Second,
         total: &Snapshot,
     ) -> Result<(), StoreError> {
-        self.keep_known(id, index, vec![Known::new(second, Some(total))])
+        self.keep_known(id, index, vec![LiveSecond::new(second, Some(total))])
     }
 
     /// Several seconds at once.
@@ -67,7 +67,7 @@ impl Store {
         &mut self,
         id: &RunId,
         index: usize,
-        known: Vec<Known>,
+        known: Vec<LiveSecond>,
     ) -> Result<(), StoreError> {
         let kept = self.in_transaction(TransactionBehavior::Immediate, |transaction| {
             let trial = live_trial(transaction, id.number, index)?;
@@ -96,7 +96,7 @@ impl Store {
     /// # Errors
     /// See [`StoreError`].
     pub fn step(&mut self, id: &RunId, index: usize, step: &Step) -> Result<(), StoreError> {
-        let place = Place { part: STEP, position: index };
+        let place = TrialPlace { part: STEP, position: index };
         let kept = self.in_transaction(TransactionBehavior::Immediate, |transaction| {
             end_live(transaction, id.number, Some(index))?;
             let mut shelf = Shelf::default();
@@ -117,7 +117,7 @@ impl Store {
         index: usize,
         run: &RunReport,
     ) -> Result<(), StoreError> {
-        let place = Place { part: SIDES[side.min(1)], position: index };
+        let place = TrialPlace { part: SIDES[side.min(1)], position: index };
         let kept = self.in_transaction(TransactionBehavior::Immediate, |transaction| {
             end_live(transaction, id.number, None)?;
             insert_run(transaction, id.number, place, run)
@@ -133,7 +133,7 @@ impl Store {
             id,
             &Ending::new(Some(report.verdict.state), summary, &report.name),
             |connection| {
-                insert_run(connection, id.number, Place { part: RUN, position: 0 }, report)
+                insert_run(connection, id.number, TrialPlace { part: RUN, position: 0 }, report)
             },
         )
     }
@@ -149,7 +149,7 @@ impl Store {
             for (position, step) in report.steps.iter().enumerate() {
                 let mut shelf = Shelf::default();
                 let tree = step.pack(&mut shelf);
-                let place = Place { part: STEP, position };
+                let place = TrialPlace { part: STEP, position };
                 insert_trial(connection, id.number, place, split_run(tree), shelf)?;
             }
             Ok(())
@@ -167,7 +167,7 @@ impl Store {
         self.finish(id, &ending, |connection| {
             for (part, runs) in SIDES.into_iter().zip(&report.runs) {
                 for (position, run) in runs.iter().enumerate() {
-                    insert_run(connection, id.number, Place { part, position }, run)?;
+                    insert_run(connection, id.number, TrialPlace { part, position }, run)?;
                 }
             }
             Ok(())
@@ -260,7 +260,7 @@ fn end_live(connection: &Connection, result: i64, index: Option<usize>) -> rusql
 pub(crate) fn insert_run(
     connection: &Connection,
     result: i64,
-    place: Place<'_>,
+    place: TrialPlace<'_>,
     run: &RunReport,
 ) -> rusqlite::Result<()> {
     let mut shelf = Shelf::default();
@@ -279,7 +279,7 @@ fn split_run(mut step: Value) -> (Value, Value) {
 fn insert_trial(
     connection: &Connection,
     result: i64,
-    place: Place<'_>,
+    place: TrialPlace<'_>,
     (step, mut run): (Value, Value),
     shelf: Shelf,
 ) -> rusqlite::Result<()> {

@@ -15,7 +15,7 @@ use report::ramp::{self, RampReport};
 use report::{
     Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult, merged,
 };
-use store::{Beginning, Kind, Place, Store, Stored};
+use store::{Beginning, ResultKind, Store, StorePlace, Stored};
 
 fn style() -> report::Style {
     report::Style { unicode: true, color: true, quiet: false, percentiles: true }
@@ -110,7 +110,7 @@ fn ramps() -> Vec<(&'static str, RampReport)> {
 #[test]
 fn a_ramp_loads_as_it_was_stored() {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place::File(folder.path().join("runs.db"));
+    let place = StorePlace::File(folder.path().join("runs.db"));
     for (name, stored) in ramps() {
         let mut store = Store::open(&place).unwrap();
         let run = fixtures::valid();
@@ -121,7 +121,7 @@ fn a_ramp_loads_as_it_was_stored() {
             axis: stored.axis,
             ..beginning(&run)
         };
-        let id = store.begin(Kind::Ramp, &beginning).unwrap();
+        let id = store.begin(ResultKind::Ramp, &beginning).unwrap();
         assert_eq!(store.show("last").unwrap().axis, Some(stored.axis), "{name}, while it runs");
         // what was written on the way leaves nothing behind
         for (index, step) in stored.steps.iter().take(2).enumerate() {
@@ -160,12 +160,12 @@ fn comparisons() -> Vec<(&'static str, CompareReport)> {
 #[test]
 fn a_comparison_loads_as_it_was_stored() {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place::File(folder.path().join("runs.db"));
+    let place = StorePlace::File(folder.path().join("runs.db"));
     for (name, stored) in comparisons() {
         let mut store = Store::open(&place).unwrap();
         let run = fixtures::valid();
         let beginning = Beginning { name: &stored.name, labels: &stored.labels, ..beginning(&run) };
-        let id = store.begin(Kind::Compare, &beginning).unwrap();
+        let id = store.begin(ResultKind::Compare, &beginning).unwrap();
         for (side, runs) in stored.runs.iter().enumerate() {
             for (index, run) in runs.iter().take(2).enumerate() {
                 store.side(&id, side, index, run).unwrap();
@@ -183,10 +183,10 @@ fn a_comparison_loads_as_it_was_stored() {
 #[test]
 fn a_run_loads_as_it_was_stored() {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place::File(folder.path().join("runs.db"));
+    let place = StorePlace::File(folder.path().join("runs.db"));
     for (number, (name, stored)) in (1..).zip(fixtures()) {
         let mut store = Store::open(&place).unwrap();
-        let id = store.begin(Kind::Run, &beginning(&stored)).unwrap();
+        let id = store.begin(ResultKind::Run, &beginning(&stored)).unwrap();
         assert_eq!(id.to_string(), format!("run-{number}"));
         store.finish_run(&id, &stored).unwrap();
         drop(store);

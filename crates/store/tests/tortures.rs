@@ -27,7 +27,7 @@ use report::{
 use rusqlite::Connection;
 use sample::{Death, Ending, Process, ServerState};
 use std::path::Path;
-use store::{Filter, Kind, Place, Progress, Store, StoreError, Stored, Tortured};
+use store::{Filter, Progress, ResultKind, Store, StoreError, StorePlace, Stored, Tortured};
 use units::Nanos;
 
 /// Everything that a result may have beside its cases.
@@ -140,7 +140,7 @@ fn beginning(report: &Report) -> Report {
 #[test]
 fn a_torture_loads_as_it_was_stored() {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place::File(folder.path().join("runs.db"));
+    let place = StorePlace::File(folder.path().join("runs.db"));
     for (number, (name, stored)) in (1..).zip(all()) {
         let mut store = Store::open(&place).unwrap();
         let id = store.begin_torture(&beginning(&stored), "loadstone torture URL").unwrap();
@@ -158,13 +158,16 @@ fn a_torture_loads_as_it_was_stored() {
         assert_eq!(seen(&loaded), seen(&stored), "{name}");
         assert_eq!(loaded.result.cases[0].server, stored.result.cases[0].server, "{name}");
         let entry = store.show("last").unwrap();
-        assert_eq!((entry.kind, entry.name.as_str()), (Kind::Torture, stored.target.as_str()));
+        assert_eq!(
+            (entry.kind, entry.name.as_str()),
+            (ResultKind::Torture, stored.target.as_str())
+        );
         let findings = stored.findings().len() as u64;
         let told = entry.tortured.unwrap();
         assert_eq!((told.findings, told.worst >= judge::Outcome::Fail), (findings, true), "{name}");
     }
     let store = Store::open_to_read(&place).unwrap();
-    let kind = Some(Kind::Torture);
+    let kind = Some(ResultKind::Torture);
     assert_eq!(store.list(&Filter { kind, ..Filter::default() }).unwrap().len(), 5);
     let words = |cases, findings| Tortured { cases, findings, worst: judge::Outcome::Fail }.words();
     assert_eq!(
@@ -182,7 +185,7 @@ fn orphan(path: &Path) {
 fn of_a_killed_torture_the_cases_that_were_over_are_there() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
-    let mut store = Store::open(&Place::File(path.clone())).unwrap();
+    let mut store = Store::open(&StorePlace::File(path.clone())).unwrap();
     let whole = full();
     let id = store.begin_torture(&beginning(&whole), "").unwrap();
     for (index, case) in whole.result.cases.iter().take(2).enumerate() {
@@ -206,13 +209,13 @@ fn of_a_killed_torture_the_cases_that_were_over_are_there() {
 fn tortures_move_from_store_to_store_and_leave_no_rows_behind() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
-    let mut store = Store::open(&Place::File(path.clone())).unwrap();
+    let mut store = Store::open(&StorePlace::File(path.clone())).unwrap();
     let stored = tortures::accompanied();
     let id = store.begin_torture(&stored, "").unwrap();
     store.finish_torture(&id, &stored).unwrap();
     let file = folder.path().join("exported.db");
     store.export(&file, std::slice::from_ref(&id)).unwrap();
-    let mut other = Store::open(&Place::Memory).unwrap();
+    let mut other = Store::open(&StorePlace::Memory).unwrap();
     assert_eq!(other.import(&file).unwrap().taken.len(), 1);
     same("what was imported", &load(&other, "torture-1"), &stored);
     store.delete(&[id]).unwrap();
@@ -229,7 +232,7 @@ fn tortures_move_from_store_to_store_and_leave_no_rows_behind() {
 fn a_store_from_before_takes_tortures_too() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
-    let place = Place::File(path.clone());
+    let place = StorePlace::File(path.clone());
     let mut store = Store::open(&place).unwrap();
     let run = fixtures::valid();
     let beginning = store::Beginning {
@@ -242,7 +245,7 @@ fn a_store_from_before_takes_tortures_too() {
         commands: &[],
         axis: stats::curve::Axis::Rate,
     };
-    let id = store.begin(Kind::Run, &beginning).unwrap();
+    let id = store.begin(ResultKind::Run, &beginning).unwrap();
     store.finish_run(&id, &run).unwrap();
     drop(store);
     let file = Connection::open(&path).unwrap();
@@ -262,7 +265,7 @@ fn a_store_from_before_takes_tortures_too() {
 fn a_damaged_torture_is_said_to_be_and_hides_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
-    let mut store = Store::open(&Place::File(path.clone())).unwrap();
+    let mut store = Store::open(&StorePlace::File(path.clone())).unwrap();
     for stored in [tortures::mixed(), tortures::accompanied()] {
         let id = store.begin_torture(&stored, "").unwrap();
         store.finish_torture(&id, &stored).unwrap();

@@ -8,13 +8,15 @@ use sample::Environment;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use store::{Beginning, Entry, Filter, Kind, Place, Progress, RunId, Store, StoreError};
+use store::{
+    Beginning, Filter, ListEntry, Progress, ResultKind, RunId, Store, StoreError, StorePlace,
+};
 use tempfile::TempDir;
 
-fn folder() -> (TempDir, PathBuf, Place) {
+fn folder() -> (TempDir, PathBuf, StorePlace) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
-    let place = Place::File(path.clone());
+    let place = StorePlace::File(path.clone());
     (folder, path, place)
 }
 
@@ -32,12 +34,12 @@ fn begin(store: &mut Store, name: &str) -> RunId {
         commands: &[],
         axis: stats::curve::Axis::Rate,
     };
-    store.begin(Kind::Run, &beginning).unwrap()
+    store.begin(ResultKind::Run, &beginning).unwrap()
 }
 
 fn names(store: &Store) -> Vec<String> {
     let entries = store.list(&Filter::default()).unwrap();
-    entries.into_iter().map(|entry: Entry| entry.name).collect()
+    entries.into_iter().map(|entry: ListEntry| entry.name).collect()
 }
 
 fn files(folder: &Path) -> Vec<String> {
@@ -52,7 +54,7 @@ fn a_folder_that_is_missing_is_made_and_the_file_is_the_users_own() {
     use std::os::unix::fs::PermissionsExt;
     let (folder, ..) = folder();
     let path = folder.path().join("a/b/runs.db");
-    let mut store = Store::open(&Place::File(path.clone())).unwrap();
+    let mut store = Store::open(&StorePlace::File(path.clone())).unwrap();
     begin(&mut store, "one");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(store.notes.is_empty());
@@ -76,13 +78,13 @@ fn what_is_no_store_of_ours_is_left_alone() {
         }
         assert_eq!(fs::read(&path).unwrap(), before);
     }
-    let error = Store::open(&Place::File(own.path().to_owned())).unwrap_err();
+    let error = Store::open(&StorePlace::File(own.path().to_owned())).unwrap_err();
     assert!(matches!(error, StoreError::Foreign(_)), "a folder: {error:?}");
     let socket = own.path().join("socket");
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let device = Path::new("/dev/null");
     for special in [socket.as_path(), device] {
-        let error = Store::open(&Place::File(special.to_owned())).unwrap_err();
+        let error = Store::open(&StorePlace::File(special.to_owned())).unwrap_err();
         assert_eq!(error, StoreError::Foreign(special.to_owned()));
         let journal = format!("{}-journal", special.display());
         assert!(!Path::new(&journal).exists(), "nothing is made beside it");
@@ -167,7 +169,7 @@ fn a_store_that_another_program_holds_is_said_to_be_locked() {
         commands: &[],
         axis: stats::curve::Axis::Rate,
     };
-    let error = store.begin(Kind::Run, &beginning).unwrap_err();
+    let error = store.begin(ResultKind::Run, &beginning).unwrap_err();
     assert_eq!(error, StoreError::Locked(path));
     holder.execute_batch("ROLLBACK").unwrap();
     assert_eq!(begin(&mut store, "one").to_string(), "run-1");
@@ -178,18 +180,18 @@ fn a_name_that_cannot_be_made_is_refused_with_its_path() {
     let (folder, path, _place) = folder();
     fs::write(&path, "").unwrap();
     let below = path.join("runs.db");
-    let error = Store::open(&Place::File(below.clone())).unwrap_err();
+    let error = Store::open(&StorePlace::File(below.clone())).unwrap_err();
     assert!(error.to_string().contains(&*below.to_string_lossy()), "{error}");
-    let missing = Place::File(folder.path().join("gone.db"));
+    let missing = StorePlace::File(folder.path().join("gone.db"));
     let error = Store::open_to_read(&missing).unwrap_err();
     assert!(matches!(error, StoreError::Missing(_)), "{error:?}");
     assert_eq!(files(folder.path()), ["runs.db"], "looking makes no file");
-    assert_eq!(Store::open(&Place::None).unwrap_err(), StoreError::Off);
+    assert_eq!(Store::open(&StorePlace::None).unwrap_err(), StoreError::Off);
 }
 
 #[test]
 fn tags_name_one_result_each_and_are_no_ids() {
-    let mut store = Store::open(&Place::Memory).unwrap();
+    let mut store = Store::open(&StorePlace::Memory).unwrap();
     let (one, two) = (begin(&mut store, "one"), begin(&mut store, "two"));
     assert_eq!(store.tag(&one, "before/v1.2").unwrap(), None);
     assert_eq!(store.find("before/v1.2").unwrap(), one);
@@ -213,7 +215,7 @@ fn tags_name_one_result_each_and_are_no_ids() {
 
 #[test]
 fn lists_are_filtered() {
-    let mut store = Store::open(&Place::Memory).unwrap();
+    let mut store = Store::open(&StorePlace::Memory).unwrap();
     for name in ["http://a/x", "http://b/x", "http://a/Y"] {
         begin(&mut store, name);
     }
@@ -228,7 +230,7 @@ fn lists_are_filtered() {
     assert_eq!(list(&Filter { name: Some("A/".into()), ..all.clone() }), ["run-3", "run-1"]);
     assert_eq!(list(&Filter { tag: Some("t".into()), ..all.clone() }), ["run-2"]);
     assert_eq!(list(&Filter { count_max: Some(2), ..all.clone() }), ["run-3", "run-2"]);
-    assert!(list(&Filter { kind: Some(Kind::Ramp), ..all.clone() }).is_empty());
+    assert!(list(&Filter { kind: Some(ResultKind::Ramp), ..all.clone() }).is_empty());
     assert!(list(&Filter { since_unix_s: Some(1_795_235_591.0), ..all.clone() }).is_empty());
     assert_eq!(list(&Filter { since_unix_s: Some(1_795_235_590.0), ..all }).len(), 3);
 }
@@ -245,7 +247,7 @@ fn exported_results_are_taken_elsewhere_under_names_of_their_own() {
     assert!(store.export(Path::new(":memory:"), &ids).is_err(), "no file at all");
     assert!(!files(folder.path()).iter().any(|name| name.starts_with("some.db-")), "one file");
 
-    let mut other = Store::open(&Place::Memory).unwrap();
+    let mut other = Store::open(&StorePlace::Memory).unwrap();
     begin(&mut other, "own");
     let imported = other.import(&file).unwrap();
     let taken: Vec<String> =
@@ -257,7 +259,7 @@ fn exported_results_are_taken_elsewhere_under_names_of_their_own() {
     let again = other.import(&file).unwrap();
     assert_eq!((again.taken.len(), again.known.len()), (0, 2));
 
-    let mut third = Store::open(&Place::Memory).unwrap();
+    let mut third = Store::open(&StorePlace::Memory).unwrap();
     for number in 0..5 {
         begin(&mut third, &format!("own {number}"));
     }
@@ -277,7 +279,7 @@ fn a_file_made_by_others_is_not_imported() {
     let file = Connection::open(&path).unwrap();
     file.execute_batch("CREATE VIEW extra AS SELECT 1").unwrap();
     drop(file);
-    let mut store = Store::open(&Place::File(folder.path().join("own.db"))).unwrap();
+    let mut store = Store::open(&StorePlace::File(folder.path().join("own.db"))).unwrap();
     assert_eq!(store.import(&path).unwrap_err(), StoreError::Foreign(path));
 }
 

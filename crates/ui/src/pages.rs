@@ -4,7 +4,7 @@
 use crate::refusal::HttpRefusal;
 use maud::{DOCTYPE, Markup, html};
 use report::compare::Judgement;
-use store::{Entry, Kind, Progress, Stored};
+use store::{ListEntry, Progress, ResultKind, Stored};
 use units::{Nanos, show};
 
 pub(crate) const STYLE: &str = include_str!("style.css");
@@ -57,7 +57,7 @@ pub(crate) fn refusal(refusal: &HttpRefusal) -> Markup {
 
 /// The list. `note`: why there is nothing, where that is known.
 pub(crate) fn list(
-    entries: &[Entry],
+    entries: &[ListEntry],
     wanted: &ListQuery,
     store: &str,
     note: Option<&str>,
@@ -93,7 +93,7 @@ fn filter(wanted: &ListQuery, filtered: bool) -> Markup {
             label { "Kind "
                 select name="kind" {
                     option value="" { "all" }
-                    @for kind in Kind::ALL {
+                    @for kind in ResultKind::ALL {
                         option value=(kind.id()) selected[wanted.kind == kind.id()] { (kind.id()) }
                     }
                 }
@@ -104,7 +104,7 @@ fn filter(wanted: &ListQuery, filtered: bool) -> Markup {
     }
 }
 
-fn table(entries: &[Entry]) -> Markup {
+fn table(entries: &[ListEntry]) -> Markup {
     html! {
         div class="scroll" { table {
             thead { tr {
@@ -136,7 +136,7 @@ fn table(entries: &[Entry]) -> Markup {
 }
 
 /// Where a result is looked at.
-fn address(entry: &Entry) -> String {
+fn address(entry: &ListEntry) -> String {
     match entry.progress {
         Progress::Running => format!("/result/{}/live", entry.id),
         _ => format!("/result/{}", entry.id),
@@ -155,7 +155,7 @@ fn began(unix_s: f64) -> String {
     report::timestamp(unix_s).trim_end_matches(" UTC").to_owned()
 }
 
-fn figures(entry: &Entry) -> String {
+fn figures(entry: &ListEntry) -> String {
     if let Some(headline) = &entry.headline {
         let time = show::duration(Nanos::from_secs_f64(headline.p99_s.max(0.0)));
         return format!(
@@ -187,7 +187,7 @@ fn figures(entry: &Entry) -> String {
 }
 
 /// One result: what can be done with it, and its page in a frame.
-pub(crate) fn result(entry: &Entry) -> Markup {
+pub(crate) fn result(entry: &ListEntry) -> Markup {
     let id = entry.id.to_string();
     let at = |rest: &str| format!("/result/{id}/{rest}");
     let body = html! {
@@ -219,7 +219,7 @@ pub(crate) fn result(entry: &Entry) -> Markup {
 }
 
 /// Asks before something is gone for good.
-pub(crate) fn confirm_deletion(entry: &Entry) -> Markup {
+pub(crate) fn confirm_deletion(entry: &ListEntry) -> Markup {
     let id = entry.id.to_string();
     let body = html! {
         main {
@@ -250,7 +250,7 @@ pub(crate) fn side_by_side(ids: &[String]) -> Markup {
 
 /// A result while it is measured; the script fills it in each second. `known`: what the store knew
 /// when the page was asked for.
-pub(crate) fn live(entry: &Entry, stored: &Stored) -> Markup {
+pub(crate) fn live(entry: &ListEntry, stored: &Stored) -> Markup {
     let id = entry.id.to_string();
     let graph = |name: &str, title: &str, legend: &[&str]| {
         html! {

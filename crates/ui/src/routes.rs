@@ -16,7 +16,7 @@ use report::Named;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Filter, Kind, Place, Progress, RunId, Store, StoreError, Stored};
+use store::{Filter, Progress, ResultKind, RunId, Store, StoreError, StorePlace, Stored};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 use url::form_urlencoded;
@@ -31,12 +31,12 @@ const SIDE_BY_SIDE_MAX: usize = 8;
 /// What every handler knows.
 #[derive(Clone, Debug)]
 pub(crate) struct Desk {
-    pub(crate) place: Place,
+    pub(crate) place: StorePlace,
     live: Arc<Semaphore>,
 }
 
 impl Desk {
-    pub(crate) fn new(place: Place) -> Desk {
+    pub(crate) fn new(place: StorePlace) -> Desk {
         Desk { place, live: Arc::new(Semaphore::new(LIVE_MAX)) }
     }
 
@@ -126,7 +126,7 @@ async fn list(State(desk): State<Desk>, RawQuery(query): RawQuery) -> PageResult
     let filter = Filter {
         name: some(&wanted.name),
         tag: some(&wanted.tag),
-        kind: Kind::named(&wanted.kind),
+        kind: ResultKind::named(&wanted.kind),
         since_unix_s: None,
         count_max: Some(LIST_MAX),
     };

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use store::Place;
+use store::StorePlace;
 use tokio::sync::oneshot;
 
 /// Bytes of a form at most.
@@ -20,7 +20,7 @@ const FORM_MAX: usize = 16 << 10;
 #[derive(Clone, Debug)]
 pub struct Config {
     pub listen: SocketAddr,
-    pub place: Place,
+    pub place: StorePlace,
 }
 
 /// The running server; dropping it ends it.

@@ -3,7 +3,7 @@
 use super::UsageError;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use store::Place;
+use store::StorePlace;
 
 /// A file, or standard output.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ pub(crate) struct Outputs {
     /// Print the plan that the options make, and do nothing else.
     pub(crate) print_plan: bool,
     /// Where the result is kept; `None` where no option says it.
-    pub(crate) store: Option<Place>,
+    pub(crate) store: Option<StorePlace>,
 }
 
 impl Outputs {

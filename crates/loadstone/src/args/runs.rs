@@ -2,7 +2,7 @@
 
 use super::store::StoreArgs;
 use super::{Sink, UsageError, parse};
-use ::store::{Filter, Kind};
+use ::store::{Filter, ResultKind};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use time::{Date, Month, OffsetDateTime, Time};
@@ -135,10 +135,10 @@ impl ListArgs {
             name: self.name.clone(),
             tag: self.tag.clone(),
             kind: self.kind.map(|kind| match kind {
-                KindName::Run => Kind::Run,
-                KindName::Ramp => Kind::Ramp,
-                KindName::Compare => Kind::Compare,
-                KindName::Torture => Kind::Torture,
+                KindName::Run => ResultKind::Run,
+                KindName::Ramp => ResultKind::Ramp,
+                KindName::Compare => ResultKind::Compare,
+                KindName::Torture => ResultKind::Torture,
             }),
             since_unix_s: since?,
             count_max: self.count,

@@ -1,7 +1,7 @@
 //! Where results are kept: the option of every command that measures, or looks at what was measured.
 
 use clap::Args;
-use store::Place;
+use store::StorePlace;
 use units::ParseError;
 
 #[derive(Args, Clone, Debug, Default)]
@@ -9,12 +9,12 @@ pub(crate) struct StoreArgs {
     /// Where the result is kept: a file, :memory: or none [default: runs.db in the user's data
     /// directory, or $LOADSTONE_STORE]
     #[arg(long, value_name = "PLACE", value_parser = place, hide_short_help = true)]
-    pub(crate) store: Option<Place>,
+    pub(crate) store: Option<StorePlace>,
 }
 
-fn place(text: &str) -> Result<Place, ParseError> {
+fn place(text: &str) -> Result<StorePlace, ParseError> {
     if text.is_empty() {
         return Err(ParseError("it names no file; to keep nothing, write none".to_owned()));
     }
-    Ok(Place::named(text))
+    Ok(StorePlace::named(text))
 }

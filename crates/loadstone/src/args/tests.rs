@@ -294,7 +294,7 @@ fn outputs_go_where_they_are_sent() {
         metrics: None,
         otlp: None,
         sut: None,
-        store: Some(::store::Place::File("s.db".into())),
+        store: Some(::store::StorePlace::File("s.db".into())),
         percentiles: true,
         print_plan: true,
     };

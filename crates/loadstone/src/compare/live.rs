@@ -10,7 +10,7 @@ use crate::run::trial::{Change, Session};
 use report::RunReport;
 use report::compare::{Comparison, assemble};
 use stats::curve::Axis;
-use store::{Beginning, Kind};
+use store::{Beginning, ResultKind};
 use units::{Purpose, Seed};
 
 /// Why a comparison ended before its last block.
@@ -105,7 +105,7 @@ fn begun(
         commands: &[before.command.clone(), after.command.clone()],
         axis: Axis::Rate,
     };
-    keeper.begin(Kind::Compare, &beginning)
+    keeper.begin(ResultKind::Compare, &beginning)
 }
 
 fn interrupted() -> Failure {

@@ -16,7 +16,7 @@ use lane::{Lane, Outcome};
 use report::RunReport;
 use report::ramp::{RampReport, Step};
 use stats::State;
-use store::{Beginning, Kind};
+use store::{Beginning, ResultKind};
 
 /// Reaches the targets, runs their steps in turns, reports.
 pub(crate) fn ramp(args: RampArgs) -> Result<Code, Failure> {
@@ -97,7 +97,7 @@ fn keep(
         commands: &[],
         axis: first.course.axis,
     };
-    keeper.begin(Kind::Ramp, &beginning)
+    keeper.begin(ResultKind::Ramp, &beginning)
 }
 
 /// The lanes in turns, there and back, so that none is always first.

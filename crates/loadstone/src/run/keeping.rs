@@ -10,16 +10,18 @@ use report::ramp::{RampReport, Step};
 use sample::{CallRecord, Environment};
 use stats::curve::Axis;
 use stats::{Second, Snapshot};
-use store::{Beginning, Kept, Kind, Place, Recording, Seconds, Store, StoreError};
+use store::{
+    Beginning, Recording, RecordingEnd, ResultKind, Seconds, Store, StoreError, StorePlace,
+};
 use torture::session::CaseResult;
 
 /// Names the place of the store where no `--store` does.
 const STORE_VARIABLE: &str = "LOADSTONE_STORE";
 
 /// The place that was asked for, by the option or by the environment, in this order.
-pub(crate) fn wanted(option: Option<&Place>) -> Option<Place> {
+pub(crate) fn wanted(option: Option<&StorePlace>) -> Option<StorePlace> {
     let variable = || std::env::var(STORE_VARIABLE).ok().filter(|text| !text.is_empty());
-    option.cloned().or_else(|| variable().map(|text| Place::named(&text)))
+    option.cloned().or_else(|| variable().map(|text| StorePlace::named(&text)))
 }
 
 /// An open store, or none.
@@ -34,11 +36,11 @@ impl Keeper {
     ///
     /// # Errors
     /// A store that was asked for and cannot be opened: exit code 2.
-    pub(crate) fn open(option: Option<&Place>) -> Result<Keeper, Failure> {
+    pub(crate) fn open(option: Option<&StorePlace>) -> Result<Keeper, Failure> {
         let place = wanted(option);
         let wanted = place.is_some();
         let place = place.unwrap_or_default();
-        if place == Place::None {
+        if place == StorePlace::None {
             return Ok(Keeper { store: None, wanted: false });
         }
         match Store::open(&place) {
@@ -75,14 +77,18 @@ impl Keeper {
             commands: &[],
             axis: Axis::Rate,
         };
-        self.begin(Kind::Run, &beginning)
+        self.begin(ResultKind::Run, &beginning)
     }
 
     /// Makes room for a result and starts to write it.
     ///
     /// # Errors
     /// A store that was asked for and cannot be written: exit code 2.
-    pub(crate) fn begin(self, kind: Kind, beginning: &Beginning<'_>) -> Result<Keeping, Failure> {
+    pub(crate) fn begin(
+        self,
+        kind: ResultKind,
+        beginning: &Beginning<'_>,
+    ) -> Result<Keeping, Failure> {
         self.start(|store| Recording::begin(store, kind, beginning))
     }
 }
@@ -196,7 +202,7 @@ impl Keeping {
     fn finish(
         self,
         quiet: bool,
-        end: impl FnOnce(Recording) -> Result<Kept, StoreError>,
+        end: impl FnOnce(Recording) -> Result<RecordingEnd, StoreError>,
     ) -> Result<(), Failure> {
         let Some(recording) = self.recording else { return Ok(()) };
         let error = match end(recording) {
@@ -222,7 +228,7 @@ impl Keeping {
     }
 }
 
-fn tell(kept: &Kept, quiet: bool) {
+fn tell(kept: &RecordingEnd, quiet: bool) {
     if kept.late > 0 {
         crate::say(&format!(
             "the store was too slow for {} of the parts while they ran; what is kept now is whole",

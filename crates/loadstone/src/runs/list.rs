@@ -3,7 +3,7 @@
 use report::{printable, timestamp};
 use serde_json::{Value, json};
 use std::io::IsTerminal;
-use store::{Entry, Progress};
+use store::{ListEntry, Progress};
 use units::{Nanos, show};
 
 /// Columns for the text; `None` where lines may be as long as they are.
@@ -28,7 +28,7 @@ impl Width {
 }
 
 /// A line for each result under a line of headings.
-pub(super) fn text(entries: &[Entry], width: Width) -> String {
+pub(super) fn text(entries: &[ListEntry], width: Width) -> String {
     if entries.is_empty() {
         return "nothing is kept that fits\n".to_owned();
     }
@@ -61,7 +61,7 @@ pub(super) fn text(entries: &[Entry], width: Width) -> String {
 }
 
 /// One line above a report that is shown again.
-pub(super) fn heading(entry: &Entry) -> String {
+pub(super) fn heading(entry: &ListEntry) -> String {
     let progress = match entry.progress {
         Progress::Finished => String::new(),
         other => format!(", {}", other.id()),
@@ -88,14 +88,14 @@ fn fitted(name: &str, columns: Option<usize>) -> String {
 }
 
 /// `2026-11-22 02:31:05`, or `11-22 02:31`.
-fn started(entry: &Entry, narrow: bool) -> String {
+fn started(entry: &ListEntry, narrow: bool) -> String {
     let whole = timestamp(entry.started_unix_s);
     let whole = whole.trim_end_matches(" UTC");
     let short = whole.get(5..16).filter(|_| narrow);
     short.unwrap_or(whole).to_owned()
 }
 
-fn state(entry: &Entry) -> String {
+fn state(entry: &ListEntry) -> String {
     match (entry.verdict, entry.tortured, entry.progress) {
         (Some(verdict), ..) => verdict.id().to_owned(),
         (None, Some(tortured), Progress::Finished) => tortured.worst.id().to_owned(),
@@ -103,7 +103,7 @@ fn state(entry: &Entry) -> String {
     }
 }
 
-fn result(entry: &Entry) -> String {
+fn result(entry: &ListEntry) -> String {
     if let Some(run) = &entry.headline {
         let p99 = show::duration(Nanos::from_secs_f64(run.p99_s));
         let failed = match run.failure_share > 0.0 {
@@ -129,20 +129,20 @@ fn result(entry: &Entry) -> String {
     }
 }
 
-fn name(entry: &Entry) -> String {
+fn name(entry: &ListEntry) -> String {
     let name = printable(&entry.name, NAME_CHARS_MAX);
     let name = name.strip_prefix("http://").unwrap_or(&name).to_owned();
     if entry.tags.is_empty() { name } else { format!("[{}] {name}", entry.tags.join(" ")) }
 }
 
 /// The list as `docs/schema/runs.schema.json` has it.
-pub(super) fn json(entries: &[Entry]) -> String {
+pub(super) fn json(entries: &[ListEntry]) -> String {
     let results: Vec<Value> = entries.iter().map(entry_json).collect();
     let document = json!({ "schema": "loadstone.runs/1", "results": results });
     format!("{document:#}\n")
 }
 
-fn entry_json(entry: &Entry) -> Value {
+fn entry_json(entry: &ListEntry) -> Value {
     let run = entry.headline.as_ref();
     let capacities = entry.capacities.iter().map(|(label, capacity)| {
         // an end that is open is null

@@ -86,7 +86,7 @@ fn list(args: &ListArgs) -> Result<Code, Failure> {
 fn is_empty_default(option: &StoreArgs) -> bool {
     let place = keeping::wanted(option.store.as_ref());
     place.is_none()
-        && matches!(Store::open_to_read(&store::Place::Default), Err(StoreError::Missing(_)))
+        && matches!(Store::open_to_read(&store::StorePlace::Default), Err(StoreError::Missing(_)))
 }
 
 fn show(args: &ShowArgs) -> Result<Code, Failure> {

@@ -6,11 +6,11 @@ use proptest::prelude::*;
 use serde_json::Value;
 use std::path::Path;
 use std::process::Stdio;
-use store::{Filter, Place, Store};
+use store::{Filter, Store, StorePlace};
 
 /// Seconds of the measured phase that the store has of the last run; none before it began.
 fn seconds_kept(path: &Path) -> usize {
-    let Ok(store) = Store::open_to_read(&Place::File(path.to_owned())) else { return 0 };
+    let Ok(store) = Store::open_to_read(&StorePlace::File(path.to_owned())) else { return 0 };
     match store.load("last") {
         Ok(store::Stored::Run(run)) => run.measurement.series.len(),
         _ => 0,
@@ -33,7 +33,7 @@ fn killed_after(seconds: usize, options: &[&str]) -> (Value, usize) {
     child.kill().unwrap();
     child.wait().unwrap();
     let kept = seconds_kept(&path);
-    let store = Store::open_to_read(&Place::File(path)).unwrap();
+    let store = Store::open_to_read(&StorePlace::File(path)).unwrap();
     let entry = &store.list(&Filter::default()).unwrap()[0];
     assert_eq!(entry.progress.id(), "killed");
     let shown = keeping(data.path(), &["runs", "show", "last", "--json", "-"]).expect(&[0]);

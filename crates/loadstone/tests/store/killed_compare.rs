@@ -8,11 +8,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Stdio;
-use store::{Filter, Place, Progress, Store, Stored};
+use store::{Filter, Progress, Store, StorePlace, Stored};
 
 /// Whole blocks that the store has of the last comparison; `None` before it began.
 fn blocks_kept(path: &Path) -> Option<usize> {
-    let store = Store::open_to_read(&Place::File(path.to_owned())).ok()?;
+    let store = Store::open_to_read(&StorePlace::File(path.to_owned())).ok()?;
     match store.load("last").ok()? {
         Stored::Compare(compare) => Some(compare.order.split_whitespace().count()),
         _ => None,
@@ -43,7 +43,7 @@ fn ended_after(
     (0..turns).for_each(|_| std::thread::yield_now());
     kill_process(Pid::from_child(&child), signal).unwrap();
     child.wait().unwrap();
-    let store = Store::open_to_read(&Place::File(path.clone())).unwrap();
+    let store = Store::open_to_read(&StorePlace::File(path.clone())).unwrap();
     let entry = &store.list(&Filter::default()).unwrap()[0];
     assert_eq!(entry.progress, progress);
     let shown = |more: &[&str]| {

@@ -4,11 +4,11 @@ use crate::keeps::{data, keeping};
 use crate::support::{Site, number, program, text, whole};
 use std::path::Path;
 use std::process::Stdio;
-use store::{Filter, Place, Progress, Store, Stored};
+use store::{Filter, Progress, Store, StorePlace, Stored};
 
 /// Steps that the store has of the last ramp; none before it began.
 fn steps_kept(path: &Path) -> usize {
-    let Ok(store) = Store::open_to_read(&Place::File(path.to_owned())) else { return 0 };
+    let Ok(store) = Store::open_to_read(&StorePlace::File(path.to_owned())) else { return 0 };
     match store.load("last") {
         Ok(Stored::Ramp(ramp)) => ramp.steps.len(),
         _ => 0,
@@ -34,7 +34,7 @@ fn what_a_killed_ramp_finished_is_there_and_marked() {
 
     let kept = steps_kept(&path);
     assert!((3..300).contains(&kept), "{kept}");
-    let store = Store::open_to_read(&Place::File(path)).unwrap();
+    let store = Store::open_to_read(&StorePlace::File(path)).unwrap();
     let entry = &store.list(&Filter::default()).unwrap()[0];
     assert_eq!(entry.progress, Progress::Killed);
     let mark = format!("its program was killed after {kept} steps");

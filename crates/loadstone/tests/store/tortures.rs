@@ -4,7 +4,7 @@ use crate::keeps::{data, keeping};
 use crate::support::{Ran, Site, program, text};
 use std::path::Path;
 use std::process::Stdio;
-use store::{Place, Store, Stored};
+use store::{Store, StorePlace, Stored};
 
 /// A site that serves whatever has two Hosts.
 fn lax() -> Site {
@@ -128,7 +128,7 @@ fn of_a_killed_torture_the_cases_that_were_over_are_shown() {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let path = data.path().join("loadstone/runs.db");
     let known = || {
-        let Ok(store) = Store::open_to_read(&Place::File(path.clone())) else { return 0 };
+        let Ok(store) = Store::open_to_read(&StorePlace::File(path.clone())) else { return 0 };
         match store.load("last") {
             Ok(Stored::Torture(report)) => report.result.cases.len(),
             _ => 0,

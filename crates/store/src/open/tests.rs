@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Beginning, Kind};
+use crate::{Beginning, ResultKind};
 use plan::Plan;
 use sample::Environment;
 use stats::{Second, Snapshot};
@@ -15,7 +15,7 @@ fn begin(store: &mut Store, name: &str) -> Result<crate::RunId, StoreError> {
         commands: &[],
         axis: stats::curve::Axis::Rate,
     };
-    store.begin(Kind::Run, &beginning)
+    store.begin(ResultKind::Run, &beginning)
 }
 
 /// A later version of the schema, as a release to come may have it.
@@ -25,7 +25,7 @@ const NEXT: &[&str] = &[STEPS[0], STEPS[1], "ALTER TABLE result ADD COLUMN remar
 fn an_older_store_is_brought_up_to_date_after_a_copy_was_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
-    let place = Place::File(path.clone());
+    let place = StorePlace::File(path.clone());
     let mut store = Store::open(&place).unwrap();
     begin(&mut store, "from before").unwrap();
     drop(store);
@@ -41,7 +41,7 @@ fn an_older_store_is_brought_up_to_date_after_a_copy_was_kept() {
     store.connection.execute("UPDATE result SET remark = 'new'", []).unwrap();
     drop(store);
     // the copy is the store of the version that was; that version refuses the new one
-    let copy = Store::open_to_read(&Place::File(kept)).unwrap();
+    let copy = Store::open_to_read(&StorePlace::File(kept)).unwrap();
     assert_eq!(names(&copy), ["from before"]);
     assert_eq!(copy.recognise(STEPS), Ok(()));
     let error = Store::open(&place).unwrap_err();
@@ -51,7 +51,7 @@ fn an_older_store_is_brought_up_to_date_after_a_copy_was_kept() {
 #[test]
 fn a_step_that_fails_leaves_the_store_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place::File(folder.path().join("runs.db"));
+    let place = StorePlace::File(folder.path().join("runs.db"));
     let mut store = Store::open(&place).unwrap();
     begin(&mut store, "from before").unwrap();
     drop(store);
@@ -67,7 +67,7 @@ fn a_step_that_fails_leaves_the_store_as_it_was() {
 fn a_full_disk_is_said_and_what_was_written_before_still_loads() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
-    let mut store = Store::open(&Place::File(path.clone())).unwrap();
+    let mut store = Store::open(&StorePlace::File(path.clone())).unwrap();
     let id = begin(&mut store, "one").unwrap();
     let mut total = Snapshot::default();
     total.counts.due = 3;
@@ -90,7 +90,7 @@ fn a_store_in_a_read_only_folder_is_read_and_not_written() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
-    let place = Place::File(path.clone());
+    let place = StorePlace::File(path.clone());
     let mut store = Store::open(&place).unwrap();
     begin(&mut store, "one").unwrap();
     store.connection.query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(())).unwrap();

@@ -2,7 +2,7 @@
 //! for what is measured. Of a case itself is kept what reports say of it, not what it sends: results
 //! stay as they are when the catalogue moves on.
 
-use crate::hists::{Found, Shelf};
+use crate::hists::{Shelf, StoredHists};
 use crate::tree::{Damage, Pack, field, named, object, record};
 use report::torture::Report;
 use report::torture::waivers::{Applied, Day, State, Waiver};
@@ -84,7 +84,7 @@ impl Pack for report::torture::Beside {
         Value::Null
     }
 
-    fn unpack(_: &Value, _: &mut Found) -> Result<Self, Damage> {
+    fn unpack(_: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         Err(Damage::new("the load beside it is no part of this row"))
     }
 }
@@ -94,7 +94,7 @@ impl Pack for Outcome {
         self.id().into()
     }
 
-    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let found = Outcome::ALL.into_iter().find(|outcome| Some(outcome.id()) == value.as_str());
         found.ok_or_else(|| Damage::new(format!("{value} is no outcome")))
     }
@@ -110,7 +110,7 @@ impl Pack for Vec<u8> {
         written(self).into()
     }
 
-    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let text = value.as_str().ok_or_else(|| Damage::new("not a text"))?;
         text::bytes(text, &Values::default()).map_err(Damage::new)
     }
@@ -125,7 +125,7 @@ impl Pack for [u8; 32] {
         hex(self).into()
     }
 
-    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let digits = value.as_str().unwrap_or_default();
         let byte = |n: usize| u8::from_str_radix(digits.get(2 * n..2 * n + 2)?, 16).ok();
         let bytes: Option<Vec<u8>> = (0..32).map(byte).collect();
@@ -139,7 +139,7 @@ impl Pack for Day {
         self.to_string().into()
     }
 
-    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let day = value.as_str().and_then(Day::parse);
         day.ok_or_else(|| Damage::new(format!("{value} is no day")))
     }
@@ -151,7 +151,7 @@ impl Pack for Stop {
         json!([self.id(), self.why()])
     }
 
-    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         let (id, why) = <(String, String)>::unpack(value, found)?;
         let all = [Stop::Interrupted, Stop::Bound(why.clone()), Stop::Wish(why.clone())];
         let mut all = all.into_iter().chain([Stop::Permission(why)]);
@@ -170,7 +170,7 @@ impl Pack for Ending {
         }
     }
 
-    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let number = value[1].as_u64().and_then(|number| u8::try_from(number).ok());
         match (value[0].as_str(), number, value[2].as_bool()) {
             (Some("exit"), Some(code), _) => Ok(Ending::Exit(code)),
@@ -187,7 +187,7 @@ impl Pack for Kind {
         self.to_string().into()
     }
 
-    fn unpack(value: &Value, _: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let text = value.as_str().unwrap_or_default();
         let all = [Kind::Hang, Kind::NoHttp, Kind::OutOfStep, Kind::Lost, Kind::Answer];
         let named = all.into_iter().find(|kind| kind.to_string() == text);
@@ -211,7 +211,7 @@ impl Pack for Case {
         })
     }
 
-    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         let map = object(value)?;
         Ok(Case {
             id: field(map, "id", found)?,
@@ -248,7 +248,7 @@ impl Pack for Shrunk {
         Value::Object(map)
     }
 
-    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         let map = object(value)?;
         Ok(Shrunk {
             case: field(map, "case", found)?,
@@ -298,7 +298,7 @@ impl Pack for Move {
         }
     }
 
-    fn unpack(value: &Value, found: &mut Found) -> Result<Self, Damage> {
+    fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         let map = object(value)?;
         let (name, value) =
             map.iter().next().ok_or_else(|| Damage::new("a step without a name"))?;

@@ -3,11 +3,11 @@
 use crate::{Config, Ui};
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use store::Place;
+use store::StorePlace;
 use units::parse_listen;
 
 fn start(listen: &str) -> Ui {
-    let place = Place::File("/nonexistent/results.sqlite".into());
+    let place = StorePlace::File("/nonexistent/results.sqlite".into());
     Ui::start(Config { listen: parse_listen(listen).unwrap(), place }).unwrap()
 }
 
