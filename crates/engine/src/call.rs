@@ -1,5 +1,6 @@
 //! One arrival under way.
 
+use crate::intake::Intake;
 use sample::{FailureClass, Outcome, Sample};
 use units::Nanos;
 use wire::answer::{AnswerFacts, Asked};
@@ -9,7 +10,7 @@ use workload::Template;
 pub(crate) const NOBODY: u32 = u32::MAX;
 
 /// A call from its due instant to its outcome. Instants that have not come yet are zero.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) index: u64,
     pub(crate) target: u32,
@@ -18,10 +19,12 @@ pub(crate) struct Call {
     /// Connections it has been put on; bounds how often a call stranded by a close is put again.
     pub(crate) tries: u16,
     pub(crate) redirects: u16,
-    /// Answers still to come, where a script sends several requests as one call.
-    pub(crate) answers_due: u16,
-    /// A redirect's request, in place of the target's.
-    pub(crate) detour: Option<Box<Template>>,
+    /// Responses still to come, where a script sends several requests as one call.
+    pub(crate) responses_due: u16,
+    /// A request of its own in place of the target's: a redirect's, or a guide's.
+    pub(crate) request: Option<Box<Template>>,
+    /// What is gathered of its response, where somebody wants to see it.
+    pub(crate) intake: Option<Box<Intake>>,
     pub(crate) intended: Nanos,
     pub(crate) admitted: Nanos,
     pub(crate) issued: Nanos,
@@ -45,8 +48,9 @@ impl Call {
             asked,
             tries: 0,
             redirects: 0,
-            answers_due: 1,
-            detour: None,
+            responses_due: 1,
+            request: None,
+            intake: None,
             intended,
             admitted: Nanos::ZERO,
             issued: Nanos::ZERO,
@@ -66,7 +70,7 @@ impl Call {
         !self.issued.is_zero()
     }
 
-    /// Adds one answer's bytes.
+    /// Adds one response's bytes.
     #[inline]
     pub(crate) fn add(&mut self, facts: &AnswerFacts, decoded: u64) {
         self.bytes_received += facts.head_bytes + facts.body_bytes + facts.framing_bytes;
@@ -115,7 +119,7 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// A whole answer came; `class`: what was wrong with it.
+    /// A whole response came; `class`: what is wrong with it.
     #[inline]
     pub(crate) fn answered(facts: &AnswerFacts, class: Option<FailureClass>) -> End {
         let outcome = if class.is_none() { Outcome::Succeeded } else { Outcome::Failed };
@@ -123,18 +127,18 @@ impl End {
     }
 
     pub(crate) fn failed(class: FailureClass) -> End {
-        End::without_answer(Outcome::Failed, Some(class))
+        End::without_response(Outcome::Failed, Some(class))
     }
 
     pub(crate) fn timed_out(class: FailureClass) -> End {
-        End::without_answer(Outcome::TimedOut, Some(class))
+        End::without_response(Outcome::TimedOut, Some(class))
     }
 
     pub(crate) fn abandoned() -> End {
-        End::without_answer(Outcome::Abandoned, None)
+        End::without_response(Outcome::Abandoned, None)
     }
 
-    fn without_answer(outcome: Outcome, class: Option<FailureClass>) -> End {
+    fn without_response(outcome: Outcome, class: Option<FailureClass>) -> End {
         End { outcome, status: 0, class, persistent: false }
     }
 }

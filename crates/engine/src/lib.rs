@@ -6,24 +6,27 @@
 //! can wait, [`Worker::handle`] takes one readiness event. [`drive`] is the loop around the two.
 #![forbid(unsafe_code)]
 
-mod arrivals;
 mod call;
 pub mod check;
 mod collect;
 mod connection;
 pub mod crawl;
 mod deadlines;
+mod edges;
 pub mod exchange;
+mod feedback;
 mod guide;
 mod inspect;
-mod outcome;
-mod placement;
+mod intake;
+mod journal;
+mod pool;
 pub mod ramp;
 mod render;
-mod response;
 mod script;
 mod setup;
 mod source;
+mod speaker;
+mod transport;
 mod worker;
 
 pub use collect::{Collector, Intention, Row};

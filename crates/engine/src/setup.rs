@@ -3,6 +3,7 @@
 
 use crate::inspect::BodyTest;
 use crate::render::{build_template, raw_template};
+use crate::speaker::Protocol;
 use conduit::{OpenOptions, Peer};
 use plan::{Load, Plan, SessionPlan, Visit};
 use std::collections::BTreeMap;
@@ -71,6 +72,8 @@ pub struct Setup {
     pub(crate) keys: BTreeMap<String, u32>,
     status_ok: Box<[bool; 1000]>,
     pub logging: Logging,
+    /// What connections speak.
+    pub(crate) protocol: Protocol,
     /// The plan's visits, call by call.
     scripts: Vec<Vec<VisitStep>>,
 }
@@ -141,6 +144,7 @@ impl Setup {
             keys,
             status_ok,
             logging: Logging::default(),
+            protocol: Protocol::default(),
             scripts,
         })
     }

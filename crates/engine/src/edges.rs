@@ -1,0 +1,155 @@
+//! The instants at which a worker has to act of its own accord: the next due call, the end of the
+//! row and of the beat under way, the end of the run. Also how much there was to read in the turn
+//! before, which decides how a late worker spends its time.
+
+use crate::setup::Setup;
+use units::Nanos;
+
+/// Never wait longer, so that an order to stop is obeyed soon.
+const NAP: Nanos = Nanos::from_millis(50);
+
+#[derive(Debug)]
+pub(crate) struct Edges {
+    /// The earliest instant at which a call may fall due; zero: look at once.
+    next_due: Nanos,
+    /// Nothing more falls due.
+    stopping: bool,
+    /// From then on nothing more falls due: users and sessions that still think leave.
+    last_due: Nanos,
+    /// When calls under way are given up: the end of the measured phase, or never.
+    cut: Nanos,
+    row_start: Nanos,
+    row_end: Nanos,
+    interval: Nanos,
+    /// The end of the row or of the beat under way, whichever is first.
+    edge: Nanos,
+    /// Time spent spinning up to the end of the row before.
+    spun: Nanos,
+    /// Readiness events handled in the turn before this one, and so far in this one.
+    events_before: u32,
+    events: u32,
+}
+
+/// A row of the time series that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RowEnd {
+    pub(crate) start: Nanos,
+    /// The end that the plan sets; all workers have the same.
+    pub(crate) edge: Nanos,
+    /// Time spent spinning within the row.
+    pub(crate) spun: Nanos,
+}
+
+impl Edges {
+    pub(crate) fn new(setup: &Setup) -> Edges {
+        let interval = setup.plan.measure.interval.0.max(1);
+        let first = setup.plan.stop.warm_up.0 % interval;
+        let at_once = setup.plan.stop.at_once;
+        Edges {
+            next_due: setup.start,
+            stopping: false,
+            last_due: last_due(setup),
+            cut: if at_once { setup.measure_until() } else { Nanos::NEVER },
+            row_start: setup.start,
+            row_end: setup.start + Nanos(if first == 0 { interval } else { first }),
+            interval: Nanos(interval),
+            edge: setup.start,
+            spun: Nanos::ZERO,
+            events_before: 0,
+            events: 0,
+        }
+    }
+
+    pub(crate) fn start_turn(&mut self) {
+        self.events_before = std::mem::take(&mut self.events);
+    }
+
+    #[inline]
+    pub(crate) fn count_event(&mut self) {
+        self.events += 1;
+    }
+
+    /// Whether the turn before this one found something to read.
+    pub(crate) fn had_events(&self) -> bool {
+        self.events_before > 0
+    }
+
+    /// Nothing more falls due. False when that was so before.
+    pub(crate) fn stop(&mut self) -> bool {
+        let first = !self.stopping;
+        if first {
+            self.stopping = true;
+            // thinking users retire as they wake: wake them now
+            self.next_due = Nanos::ZERO;
+        }
+        first
+    }
+
+    #[inline]
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping
+    }
+
+    /// The last instant at which something may fall due has passed.
+    pub(crate) fn is_past_due(&self, now: Nanos) -> bool {
+        now >= self.last_due
+    }
+
+    /// What is under way is given up.
+    pub(crate) fn is_cut(&self, now: Nanos) -> bool {
+        now >= self.cut
+    }
+
+    #[inline]
+    pub(crate) fn is_due(&self, now: Nanos) -> bool {
+        now >= self.next_due
+    }
+
+    /// Everything due has been issued; the next falls due at `at`.
+    pub(crate) fn set_due(&mut self, at: Nanos) {
+        self.next_due = at;
+    }
+
+    /// One more call falls due at `at`.
+    pub(crate) fn add_due(&mut self, at: Nanos) {
+        self.next_due = self.next_due.min(at);
+    }
+
+    #[inline]
+    pub(crate) fn is_at_edge(&self, now: Nanos) -> bool {
+        now >= self.edge
+    }
+
+    pub(crate) fn is_row_over(&self, now: Nanos) -> bool {
+        now >= self.row_end
+    }
+
+    /// The beat under way ends at `at`.
+    pub(crate) fn set_beat(&mut self, at: Nanos) {
+        self.edge = at.min(self.row_end);
+    }
+
+    /// Ends the row under way and starts the next. `spun`: time spent spinning since the start.
+    pub(crate) fn end_row(&mut self, now: Nanos, spun: Nanos) -> RowEnd {
+        let over = RowEnd { start: self.row_start, edge: self.row_end, spun: spun - self.spun };
+        self.spun = spun;
+        self.row_start = now;
+        while self.row_end <= now {
+            self.row_end += self.interval;
+        }
+        over
+    }
+
+    /// Until when to wait, where connections have until `deadline` and queued calls until `queued`.
+    #[inline]
+    pub(crate) fn wake(&self, now: Nanos, deadline: Nanos, queued: Nanos) -> Nanos {
+        let wait = self.next_due.min(deadline).min(self.edge).min(now + NAP);
+        wait.min(queued).min(self.cut)
+    }
+}
+
+/// The end of the measured phase; sessions that began in it may go on for one timeout (law 4).
+fn last_due(setup: &Setup) -> Nanos {
+    let more = if setup.is_open() { setup.plan.timeouts.call } else { Nanos::ZERO };
+    setup.measure_until() + more
+}

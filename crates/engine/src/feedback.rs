@@ -1,0 +1,512 @@
+//! What comes next, from what came back: the source of calls, the people who make them, and the
+//! script or the guide that attends to their responses. Decides; the worker acts.
+
+use crate::Endpoint;
+use crate::call::{Call, End, NOBODY};
+use crate::guide::{Directory, Guided};
+use crate::script::Scripted;
+use crate::setup::Setup;
+use crate::source::{People, Source, lanes};
+use conduit::{Peer, Slot};
+use plan::Think;
+use sample::{Note, Outcome, Sample, SessionRecord};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use units::Nanos;
+use url::Url;
+use wire::answer::Asked;
+use wire::fields;
+use workload::{Errand, Guide, Script};
+
+/// Keeps the next call of a user whose call failed out of the turn in which it failed: a server that
+/// refuses at once must not be asked from within its own refusal.
+const NEXT_TURN: Nanos = Nanos(1);
+
+#[derive(Debug)]
+pub(crate) struct Feedback {
+    setup: Arc<Setup>,
+    source: Source,
+    people: People,
+    /// Failed calls of sessions, to be made again.
+    again: VecDeque<Call>,
+    /// Users make one call after the other, without pauses, groups or visits.
+    one_by_one: bool,
+    script: Option<Box<Scripted>>,
+    guided: Option<Box<Guided>>,
+    /// A script or a guide attends to each response.
+    attended: bool,
+}
+
+/// An arrival of an open load.
+#[derive(Debug)]
+pub(crate) enum Arrived {
+    Call(Call),
+    /// `count` calls of a new session's user.
+    Session {
+        user: u32,
+        count: u32,
+        intended: Nanos,
+    },
+}
+
+/// When a user's next calls fall due, after one has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// So many now.
+    Now(u32),
+    /// At that instant; the user thinks until then.
+    Later(Nanos),
+    /// The same call, with the next look at what is due.
+    Again,
+    /// None now, and perhaps none any more.
+    Nothing,
+}
+
+/// What a dropped call was to its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DroppedPart {
+    /// There is no session.
+    Nothing,
+    /// Its beginning: nothing of it took place.
+    All,
+    Rest,
+}
+
+/// A user who has left.
+#[derive(Debug)]
+pub(crate) struct Retired {
+    /// Of a session: its record, and its connections, which end with it.
+    pub(crate) session: Option<(SessionRecord, Vec<Slot>)>,
+}
+
+impl Feedback {
+    pub(crate) fn new(setup: &Arc<Setup>, worker: u32) -> Feedback {
+        let (source, people) = Source::new(setup, worker);
+        Feedback {
+            source,
+            people,
+            again: VecDeque::new(),
+            one_by_one: one_by_one(setup),
+            script: None,
+            guided: None,
+            attended: false,
+            setup: setup.clone(),
+        }
+    }
+
+    /// Requests are made by `script` from now on.
+    pub(crate) fn attend_by_script(&mut self, script: Box<dyn Script>) {
+        let mut scripted = Box::new(Scripted::new(script));
+        if scripted.makes_pauses() && matches!(self.source, Source::Closed { .. }) {
+            self.people.put_off(|| scripted.pause());
+        }
+        self.script = Some(scripted);
+        self.attended = true;
+    }
+
+    /// Users are guided from now on.
+    pub(crate) fn attend_by_guide(&mut self, guide: Box<dyn Guide>, directory: Box<dyn Directory>) {
+        let guided = Guided::new(guide, directory, &mut self.people, self.setup.start);
+        self.guided = Some(Box::new(guided));
+        self.attended = true;
+        self.one_by_one = false;
+    }
+
+    /// Nothing more falls due.
+    pub(crate) fn stop(&mut self) {
+        if let Source::Open(open) = &mut self.source {
+            open.stop();
+        }
+    }
+
+    /// The next instant at which a call falls due, repeated ones `now`.
+    pub(crate) fn next_due(&self, now: Nanos) -> Nanos {
+        let again = if self.again.is_empty() { Nanos::NEVER } else { now };
+        self.source.next_due().min(self.people.next_due()).min(again)
+    }
+
+    /// The instant of the next arrival of an open load; `NEVER` in a closed one.
+    pub(crate) fn next_arrival(&self) -> Nanos {
+        self.source.next_due()
+    }
+
+    /// No call will fall due and nobody is at it.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.people.active == 0 && self.source.next_due() == Nanos::NEVER
+    }
+
+    /// The next arrival of an open load.
+    pub(crate) fn arrive(&mut self) -> Option<Arrived> {
+        let Source::Open(open) = &mut self.source else { return None };
+        let (arrival, content) = open.take()?;
+        if open.session.is_some() {
+            let cookies = self.setup.plan.request.cookies;
+            let calls = self.setup.session_calls(arrival.index);
+            let user = self.people.admit(arrival.index, calls, cookies);
+            self.people.users[user as usize].started = arrival.intended;
+            let count = self.step(user).0;
+            return Some(Arrived::Session { user, count, intended: arrival.intended });
+        }
+        let row = self.setup.targets.pick(content)?;
+        let asked = self.setup.targets.template(row).asked;
+        Some(Arrived::Call(Call::new(arrival.index, row, NOBODY, arrival.intended, asked)))
+    }
+
+    /// A user who has thought enough by `until`: the instant, the user, the calls.
+    pub(crate) fn rouse(&mut self, until: Nanos) -> Option<(Nanos, u32, u32)> {
+        self.people.rouse(until)
+    }
+
+    /// A failed call that is to be made again.
+    pub(crate) fn take_again(&mut self) -> Option<Call> {
+        self.again.pop_front()
+    }
+
+    pub(crate) fn again_count(&self) -> usize {
+        self.again.len()
+    }
+
+    /// A guide decides what the users do next.
+    #[inline]
+    pub(crate) fn is_guided(&self) -> bool {
+        !self.one_by_one && self.guided.is_some()
+    }
+
+    /// The user's next call, due at `intended`; `None` when there is none to be made any more.
+    #[inline(always)]
+    pub(crate) fn next_call(&mut self, user: u32, intended: Nanos, warm_up: bool) -> Option<Call> {
+        let closed = matches!(self.source, Source::Closed { .. });
+        let left = self.people.users[user as usize].left;
+        if left == 0 || (closed && intended >= self.setup.measure_until()) {
+            return None;
+        }
+        let index = self.people.next_index(warm_up)?;
+        let row = if self.one_by_one {
+            self.setup.targets.pick(index)?
+        } else {
+            self.row_of(user, index)?
+        };
+        let person = &mut self.people.users[user as usize];
+        person.left = if left == u32::MAX { left } else { left - 1 };
+        person.outstanding += 1;
+        person.turns += 1;
+        let asked = self.setup.targets.template(row).asked;
+        Some(Call::new(index, row, user, intended, asked))
+    }
+
+    /// The guided user's call that falls due at `intended`, with its index; `None`: there is none.
+    pub(crate) fn next_errand(
+        &mut self,
+        user: u32,
+        intended: Nanos,
+        warm_up: bool,
+        stopping: bool,
+    ) -> Option<(Box<Errand>, u64)> {
+        let errand = self.guided.as_mut()?.take_errand(user);
+        let index = self.people.next_index(warm_up);
+        if stopping || intended >= self.setup.measure_until() {
+            return None;
+        }
+        let (errand, index) = (errand?, index?);
+        let person = &mut self.people.users[user as usize];
+        person.outstanding += 1;
+        person.turns += 1;
+        Some((errand, index))
+    }
+
+    /// The row of an endpoint that a guided user goes to. Where it was never met before, it is
+    /// looked for, and `add` gives it a row.
+    pub(crate) fn endpoint_of(
+        &mut self,
+        url: &Url,
+        add: impl FnOnce(Endpoint) -> u32,
+    ) -> Option<u32> {
+        self.guided.as_mut()?.endpoint_of(url, &self.setup, add)
+    }
+
+    /// The row of the target list that the user's next call goes to.
+    fn row_of(&self, user: u32, index: u64) -> Option<u32> {
+        let person = &self.people.users[user as usize];
+        match self.setup.script(person.id, person.turns) {
+            Some(step) => Some(step.target),
+            None => self.setup.targets.pick(index),
+        }
+    }
+
+    /// How many calls the user makes next, and the pause before them.
+    fn step(&self, user: u32) -> (u32, Nanos) {
+        let person = &self.people.users[user as usize];
+        if let Some(step) = self.setup.script(person.id, person.turns) {
+            let lead = step.first && self.source.leads();
+            return (if lead { 1 } else { step.rest }, step.pause);
+        }
+        let think = || match self.source.think() {
+            Think::None => Nanos::ZERO,
+            think => think.pause(self.setup.seed, person.id, person.turns),
+        };
+        if self.setup.plan.connection.group.is_none() {
+            let first = if person.turns == 0 { lanes(&self.setup) } else { 1 };
+            return (first.min(person.left), think());
+        }
+        let group = u64::from(lanes(&self.setup));
+        let into = person.turns % group;
+        if into > 0 {
+            // the response to the first is there: the rest of its group follows at once
+            return (((group - into) as u32).min(person.left), Nanos::ZERO);
+        }
+        let count = if self.source.leads() { 1 } else { group as u32 };
+        (count.min(person.left), think())
+    }
+
+    /// A call of a user has ended: when does the next one fall due? `warm_up`: a call that falls
+    /// due now is of the warm-up.
+    #[inline]
+    pub(crate) fn follow(&mut self, call: &Call, end: &End, warm_up: bool, now: Nanos) -> Next {
+        let user = call.user;
+        let closed = matches!(self.source, Source::Closed { .. });
+        let group = self.setup.plan.connection.group;
+        let failed = end.outcome != Outcome::Succeeded;
+        let Some(person) = self.people.user(user) else { return Next::Nothing };
+        person.answers += u32::from(end.status != 0);
+        if failed && end.outcome == Outcome::Failed && self.source.retries(person) {
+            person.retries += 1;
+            self.repeat(call, warm_up, now);
+            return Next::Again;
+        }
+        person.outstanding -= 1;
+        if failed && !closed {
+            person.failed = true;
+            person.left = 0;
+        }
+        let whole_group =
+            (group.is_none() && !self.source.is_scripted()) || person.outstanding == 0;
+        if person.left == 0 || !whole_group {
+            return Next::Nothing;
+        }
+        let (count, mut pause) = if self.one_by_one {
+            (1, Nanos::ZERO)
+        } else if let Some(guided) = &mut self.guided {
+            match guided.pause(user, person, now) {
+                Some(wait) => (1, wait),
+                None => return Next::Nothing,
+            }
+        } else {
+            self.step(user)
+        };
+        if closed && let Some(script) = &mut self.script {
+            pause = pause.max(script.pause());
+        }
+        if closed && failed && end.status == 0 {
+            // no byte of the request was sent: there was no connection to send it on
+            let unopened = call.sent.is_zero();
+            let least =
+                if unopened { self.setup.plan.connection.reconnect_pause } else { NEXT_TURN };
+            pause = pause.max(least).max(NEXT_TURN);
+        }
+        if pause.is_zero() {
+            return Next::Now(count);
+        }
+        self.people.think(now + pause, user, count);
+        Next::Later(now + pause)
+    }
+
+    /// A session's failed call falls due again with the next look at what is due: a server that
+    /// refuses at once must not be asked from within its own refusal. It stays outstanding.
+    fn repeat(&mut self, call: &Call, warm_up: bool, now: Nanos) {
+        let index = self.people.next_index(warm_up).unwrap_or(call.index);
+        let asked = self.setup.targets.template(call.target).asked;
+        self.again.push_back(Call::new(index, call.target, call.user, now, asked));
+    }
+}
+
+/// Users and sessions: who goes on, who leaves, and by which connection.
+impl Feedback {
+    /// The user has nothing outstanding.
+    #[inline]
+    pub(crate) fn is_idle(&self, user: u32) -> bool {
+        self.people.users[user as usize].outstanding == 0
+    }
+
+    /// A user with nothing outstanding and nothing to come leaves.
+    pub(crate) fn retire_if_idle(&mut self, user: u32, now: Nanos) -> Option<Retired> {
+        let person = &mut self.people.users[user as usize];
+        if !person.active || person.outstanding + person.thinking > 0 {
+            return None;
+        }
+        let (first, mut conns) = (person.conn.take(), std::mem::take(&mut person.more));
+        let mut session = None;
+        if let Source::Open(open) = &mut self.source {
+            open.session_over(now);
+            if let Some(slot) = first {
+                conns.insert(0, slot);
+            }
+            session = Some((person.record(now), conns));
+        }
+        self.people.retire(user);
+        Some(Retired { session })
+    }
+
+    /// A call of the user was dropped: a session ends with that.
+    pub(crate) fn drop_call(&mut self, user: u32) -> DroppedPart {
+        let Some(person) = self.people.user(user) else { return DroppedPart::Nothing };
+        person.outstanding -= 1;
+        person.left = 0;
+        person.failed = true;
+        if person.turns == 1 && person.outstanding == 0 {
+            self.people.retire(user);
+            return DroppedPart::All;
+        }
+        DroppedPart::Rest
+    }
+
+    /// A call of the user has failed on its connection: a session ends with that.
+    pub(crate) fn fail_session(&mut self, user: u32) {
+        self.people.fail_session(user, &self.source);
+    }
+
+    /// As [`Feedback::fail_session`], unless the call will be made again.
+    pub(crate) fn fail_session_unless_repeated(&mut self, user: u32) {
+        if let Some(person) = self.people.user(user)
+            && !self.source.retries(person)
+        {
+            self.people.fail_session(user, &self.source);
+        }
+    }
+
+    pub(crate) fn has_failed(&mut self, user: u32) -> bool {
+        self.people.user(user).is_some_and(|person| person.failed)
+    }
+
+    /// The user's number across all workers; `None` for nobody.
+    pub(crate) fn user_id(&mut self, user: u32) -> Option<u64> {
+        self.people.user(user).map(|person| person.id)
+    }
+
+    /// The connection that the user's calls go out on.
+    #[inline]
+    pub(crate) fn connection_of(&mut self, user: u32) -> Option<Slot> {
+        self.people.user(user)?.conn
+    }
+
+    /// The user's further connections.
+    pub(crate) fn further_connections_of(&mut self, user: u32) -> &[Slot] {
+        self.people.user(user).map_or(&[], |person| &person.more)
+    }
+
+    /// A connection was opened for the user; `several`: beside those that there are.
+    pub(crate) fn give_connection(&mut self, user: u32, slot: Slot, several: bool) {
+        if let Some(person) = self.people.user(user) {
+            person.connections += 1;
+            match person.conn {
+                Some(_) if several => person.more.push(slot),
+                _ => person.conn = Some(slot),
+            }
+        }
+    }
+
+    /// The user leaves the connection, which goes on.
+    pub(crate) fn part_from_connection(&mut self, user: u32) {
+        if let Some(person) = self.people.user(user) {
+            person.conn = None;
+        }
+    }
+
+    /// The user's connection is no more.
+    pub(crate) fn lose_connection(&mut self, user: u32, slot: Slot) {
+        let Some(person) = self.people.user(user) else { return };
+        if person.conn == Some(slot) {
+            person.conn = person.more.pop();
+            self.source.connection_over(person);
+        } else {
+            person.more.retain(|other| *other != slot);
+        }
+    }
+
+    /// The value of the Cookie field that the user sends to `url`.
+    pub(crate) fn cookie(&self, user: u32, url: &Url) -> Option<String> {
+        let person = self.people.users.get(user as usize)?;
+        match &person.cookie {
+            Some(last) => Some(last.to_string()),
+            None => person.jar.as_ref()?.header(url),
+        }
+    }
+
+    /// Takes the cookies of a response's head into the user's jar.
+    pub(crate) fn take_cookies(&mut self, user: u32, url: &Url, head: &[u8]) {
+        let last_alone = self.setup.plan.request.last_cookie;
+        let Some(person) = self.people.user(user) else { return };
+        if last_alone && let Some(value) = fields::set_cookies(head).last() {
+            let pair = value.split(|byte| *byte == b';').next().unwrap_or_default();
+            person.cookie = Some(String::from_utf8_lossy(pair).trim().into());
+        } else if let Some(jar) = &mut person.jar {
+            for value in fields::set_cookies(head) {
+                jar.absorb(url, value);
+            }
+        }
+    }
+}
+
+/// The script's and the guide's part.
+impl Feedback {
+    #[inline]
+    pub(crate) fn is_attended(&self) -> bool {
+        self.attended
+    }
+
+    #[inline]
+    pub(crate) fn is_scripted(&self) -> bool {
+        self.script.is_some()
+    }
+
+    /// The script's next request goes to `out`; what was asked, and how many responses come.
+    pub(crate) fn scripted_request(&mut self, out: &mut Vec<u8>) -> (Asked, u16) {
+        self.script.as_mut().map_or((Asked::Ordinary, 1), |script| script.request(out))
+    }
+
+    /// The address that the script chose for the next connection.
+    pub(crate) fn scripted_peer(&mut self) -> Option<Peer> {
+        self.script.as_mut()?.peer()
+    }
+
+    /// What went wrong with the script, once.
+    pub(crate) fn script_failure(&mut self) -> Option<String> {
+        self.script.as_mut()?.take_failure()
+    }
+
+    /// A script or a guide wants to see bodies.
+    pub(crate) fn wants_bodies(&self) -> bool {
+        self.script.as_ref().is_some_and(|script| script.wants_responses())
+            || self.guided.as_ref().is_some_and(|guided| guided.keeps_bodies())
+    }
+
+    pub(crate) fn wants_heads(&self) -> bool {
+        self.wants_bodies() || self.guided.is_some()
+    }
+
+    /// Shows a response to the script. True when the script wants the run to end.
+    pub(crate) fn show_script(&mut self, status: u16, head: &[u8], body: &[u8]) -> bool {
+        let Some(script) = &mut self.script else { return false };
+        script.take_response(status, head, body);
+        script.stopped()
+    }
+
+    /// Keeps a response for the guide, until its call is concluded.
+    pub(crate) fn keep_for_guide(&mut self, head: &[u8], body: impl FnOnce(&mut Vec<u8>)) {
+        if let Some(guided) = &mut self.guided {
+            guided.keep(head, body);
+        }
+    }
+
+    /// Tells the guide what came of a user's call.
+    pub(crate) fn tell_guide(&mut self, sample: &Sample, outcome: Outcome) -> Option<Note> {
+        self.guided.as_mut()?.tell(sample, outcome)
+    }
+}
+
+/// Whether the users of a closed loop just make one call after the other.
+fn one_by_one(setup: &Setup) -> bool {
+    let plain = |think: &Think, session: &Option<plan::SessionPlan>| {
+        *think == Think::None && session.is_none() && setup.plan.connection.group.is_none()
+    };
+    matches!(&setup.plan.load, plan::Load::Closed { think, session, .. } if plain(think, session))
+}

@@ -1,0 +1,293 @@
+//! What a worker writes down: the recorder of the interval under way, finished calls and ended
+//! connections where they are logged, and the beginnings of responses that are kept.
+
+use crate::Row;
+use crate::call::{Call, End};
+use crate::edges::RowEnd;
+use crate::setup::{Logging, Setup};
+use crate::worker::Link;
+use sample::{
+    CallRecord, ConnectionRecord, Ends, FailureClass, Note, Sample, SessionRecord, SocketFacts,
+    TlsFacts,
+};
+use stats::lives::Life;
+use stats::{Recorder, Snapshot};
+use units::Nanos;
+use wire::timing::{Malformed, Timing};
+
+/// Records are handed over when this many are there.
+const LOG_BATCH: usize = 4096;
+
+#[derive(Debug)]
+pub(crate) struct Journal {
+    recorder: Recorder,
+    /// A clear snapshot for the next row.
+    spare: Box<Snapshot>,
+    logging: Logging,
+    log: Vec<CallRecord>,
+    /// The log holds a failure that is not to be kept back.
+    log_urgent: bool,
+    ends: Ends,
+    /// Responses whose beginning is still to be kept.
+    responses_left: u64,
+    /// Bytes received with finished calls, and how many end the run.
+    received: u64,
+    received_max: u64,
+    last_done: Nanos,
+    /// TCP_INFO samples that are due by the plan's share.
+    facts_owed: f64,
+    facts_share: f64,
+    /// Connections open now, and at most within the row.
+    open_count: u32,
+    open_peak: u32,
+}
+
+impl Journal {
+    /// `received_max`: bytes received by this worker that end the run.
+    pub(crate) fn new(setup: &Setup, received_max: u64) -> Journal {
+        let window = (setup.measure_from(), setup.measure_until());
+        let mut recorder = Recorder::new(setup.targets.len(), window);
+        let mut spare = Box::new(Snapshot::prepared(setup.targets.len()));
+        if setup.is_open() {
+            recorder.now.expect_slip();
+            spare.expect_slip();
+        }
+        Journal {
+            recorder,
+            spare,
+            logging: setup.logging,
+            log: Vec::new(),
+            log_urgent: false,
+            ends: Ends::default(),
+            responses_left: setup.logging.answers,
+            received: 0,
+            received_max,
+            last_done: setup.start,
+            facts_owed: 1.0,
+            facts_share: setup.plan.measure.tcp_info_share,
+            open_count: 0,
+            open_peak: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn in_warm_up(&self, intended: Nanos) -> bool {
+        self.recorder.in_warm_up(intended)
+    }
+
+    /// Calls in flight.
+    pub(crate) fn flight(&self) -> u64 {
+        self.recorder.flight()
+    }
+
+    #[inline]
+    pub(crate) fn due(&mut self, intended: Nanos) {
+        self.recorder.due(intended);
+    }
+
+    /// The call is issued now, unless it was before.
+    #[inline]
+    pub(crate) fn issue(&mut self, call: &mut Call, now: Nanos) {
+        if !call.is_issued() {
+            if call.admitted.is_zero() {
+                call.admitted = call.intended;
+            }
+            call.issued = now.max(call.intended);
+            self.recorder.issued(call.intended, call.issued);
+        }
+    }
+
+    /// A due call finds no connection and no room in the queue.
+    pub(crate) fn drop_call(&mut self, intended: Nanos) {
+        self.recorder.dropped(intended, FailureClass::ConnectionLimit);
+    }
+
+    /// Counts a finished call. True when the run has received all it was to receive.
+    #[inline]
+    pub(crate) fn finish(&mut self, sample: &Sample, end: &End, issued: bool) -> bool {
+        self.recorder.done(sample, end.outcome, issued);
+        self.last_done = sample.done;
+        self.received = self.received.saturating_add(sample.bytes_received);
+        self.received >= self.received_max
+    }
+
+    /// A response to a call that has more to come.
+    pub(crate) fn response_before_last(&mut self, status: u16, now: Nanos) {
+        self.recorder.answer_before_last(status, now);
+    }
+
+    #[inline]
+    pub(crate) fn logs_calls(&self) -> bool {
+        self.logging.calls
+    }
+
+    pub(crate) fn log_call(
+        &mut self,
+        sample: Sample,
+        end: &End,
+        response: Vec<u8>,
+        note: Option<Note>,
+    ) {
+        self.log_urgent |= self.logging.failures_at_once && sample.class.is_some();
+        self.log.push(CallRecord { sample, outcome: end.outcome, answer: response, note });
+    }
+
+    /// Whether the beginning of the response under way is to be kept.
+    #[inline]
+    pub(crate) fn keeps_responses(&self) -> bool {
+        self.responses_left > 0
+    }
+
+    /// One more response is kept.
+    pub(crate) fn count_kept(&mut self) {
+        self.responses_left -= 1;
+    }
+
+    pub(crate) fn count_failure(&mut self, class: FailureClass) {
+        *self.recorder.now.failures.entry(class).or_default() += 1;
+    }
+
+    /// What the server says of its own work.
+    pub(crate) fn count_timings<'a>(
+        &mut self,
+        timings: impl Iterator<Item = Result<Timing<'a>, Malformed>>,
+    ) {
+        let counted = &mut self.recorder.now.server_timings;
+        for timing in timings {
+            match timing {
+                Ok(Timing { name, duration: Some(duration) }) => counted.record(name, duration),
+                Ok(Timing { duration: None, .. }) => {}
+                Err(Malformed) => counted.count_malformed(),
+            }
+        }
+    }
+
+    pub(crate) fn session_started(&mut self) {
+        self.recorder.now.sessions.started += 1;
+    }
+
+    pub(crate) fn session_dropped(&mut self) {
+        self.recorder.now.sessions.dropped += 1;
+    }
+
+    pub(crate) fn session_ended(&mut self, record: SessionRecord) {
+        let sessions = &mut self.recorder.now.sessions;
+        if record.failed {
+            sessions.failed += 1;
+        } else {
+            sessions.completed += 1;
+        }
+        if self.logging.ends {
+            self.ends.sessions.push(record);
+        }
+    }
+
+    pub(crate) fn connection_attempted(&mut self) {
+        self.recorder.now.connections.attempted += 1;
+    }
+
+    /// A connection has a socket.
+    pub(crate) fn connection_begun(&mut self) {
+        self.open_count += 1;
+        self.open_peak = self.open_peak.max(self.open_count);
+    }
+
+    /// Requests can go out, `connect` after the opening and, with TLS, `tls` after that.
+    pub(crate) fn connection_established(&mut self, connect: Nanos, tls: Option<Nanos>) {
+        self.recorder.connection_opened(connect, tls);
+    }
+
+    pub(crate) fn count_tls(&mut self, facts: TlsFacts) {
+        *self.recorder.now.connections.tls.entry(facts).or_default() += 1;
+    }
+
+    /// The first response on a connection came, `took` after its request was sent.
+    pub(crate) fn connection_answered(&mut self, took: Nanos) {
+        self.recorder.connection_answered(took);
+    }
+
+    pub(crate) fn connection_closed(&mut self) {
+        self.open_count -= 1;
+    }
+
+    /// Whether the kernel is to be asked about a connection that is being closed after `responses`:
+    /// that costs a system call, so of those with one response only the plan's share is asked.
+    pub(crate) fn wants_facts(&mut self, responses: u32) -> bool {
+        let share = self.facts_share;
+        let asks = share > 0.0 && (responses > 1 || self.facts_owed >= 1.0);
+        self.facts_owed += if asks { share - self.facts_owed.min(1.0) } else { share };
+        asks
+    }
+
+    /// A connection that stood is closed.
+    pub(crate) fn connection_lived(
+        &mut self,
+        life: &Life,
+        facts: Option<SocketFacts>,
+        conforming: Option<bool>,
+    ) {
+        self.recorder.connection_closed(facts, conforming);
+        self.recorder.connection_lived(life);
+    }
+
+    pub(crate) fn logs_ends(&self) -> bool {
+        self.logging.ends
+    }
+
+    pub(crate) fn log_connection(&mut self, record: ConnectionRecord) {
+        self.ends.connections.push(record);
+    }
+
+    /// Counts the beat that is over; gives back the end of the one under way.
+    pub(crate) fn beat(&mut self, now: Nanos) -> Nanos {
+        self.recorder.beat(now)
+    }
+
+    /// Hands over what has gathered, where it is much or urgent.
+    #[inline]
+    pub(crate) fn hand_over(&mut self, link: &mut dyn Link) {
+        if self.log.len() >= LOG_BATCH || self.log_urgent {
+            self.log_urgent = false;
+            link.log(&mut self.log);
+        }
+        if self.ends.len() >= LOG_BATCH {
+            link.ends(&mut self.ends);
+        }
+    }
+
+    /// Ends a row of the time series: hands it over, with everything that was logged.
+    pub(crate) fn end_row(
+        &mut self,
+        link: &mut dyn Link,
+        worker: u32,
+        row: &RowEnd,
+        now: Nanos,
+        last: bool,
+    ) {
+        self.recorder.now.spin += row.spun;
+        let clear = std::mem::take(&mut self.spare);
+        let snapshot = self.recorder.swap(now, clear);
+        let row = Row {
+            worker,
+            start: row.start,
+            end: now,
+            edge: row.edge,
+            snapshot,
+            open_connections: u64::from(self.open_count),
+            in_flight: self.recorder.flight(),
+            last_done: self.last_done,
+            connections_peak: u64::from(self.open_peak),
+            cpu: Nanos::ZERO,
+            passed: Nanos::ZERO,
+            last,
+        };
+        self.open_peak = self.open_count;
+        self.spare = link.row(row);
+        if !self.log.is_empty() {
+            link.log(&mut self.log);
+        }
+        if !self.ends.is_empty() {
+            link.ends(&mut self.ends);
+        }
+    }
+}

@@ -1,0 +1,494 @@
+//! A worker's connections: which are open, which can take a call, what waits for one, when each must
+//! have moved, and where new ones go to. Knows calls only as what waits or is outstanding.
+
+use crate::call::{Call, NOBODY};
+use crate::connection::Conn;
+use crate::deadlines::Deadlines;
+use crate::setup::{Endpoint, Setup, open_options};
+use conduit::{Close, Io, IoError, Peer, Slot, TlsFactory, TlsSession};
+use plan::AddressOrder;
+use sample::FailureClass;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use units::Nanos;
+
+#[derive(Debug)]
+pub(crate) struct Pool {
+    setup: Arc<Setup>,
+    worker: u32,
+    limits: Limits,
+    slots: Vec<PoolSlot>,
+    free: Vec<Slot>,
+    open_count: u32,
+    opened_count: u64,
+    opens_this_turn: u32,
+    /// The plan's, and behind them those that a guide's users have met.
+    endpoints: Vec<EndpointState>,
+    /// Calls in the endpoints' queues.
+    queued: u64,
+    /// Calls taken off their connections, to be put on others.
+    stranded: Vec<Call>,
+    /// Connections with bytes to write out.
+    dirty: Vec<Slot>,
+    deadlines: Deadlines,
+    tls: Option<Tls>,
+    keeps_heads: bool,
+}
+
+#[derive(Debug)]
+struct PoolSlot {
+    conn: Conn,
+    /// It stands in the list of connections with bytes to write.
+    dirty: bool,
+    /// It stands in its endpoint's list of connections that can take a call.
+    listed: bool,
+}
+
+#[derive(Debug)]
+struct EndpointState {
+    endpoint: Arc<Endpoint>,
+    /// Connections that can take a call, the latest used last.
+    ready: Vec<(Slot, u32)>,
+    /// Calls that wait for a connection, in order of their due instants.
+    queue: VecDeque<Call>,
+    /// Where addresses are tried in order: the one that is tried now, and whether one took a
+    /// connection.
+    address: usize,
+    reached: bool,
+}
+
+/// The worker's parts of the plan's limits.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    connections: u32,
+    queue: u64,
+    /// Requests outstanding on one connection; calls one connection carries.
+    depth: u32,
+    calls: u32,
+    /// Connections that one user may have.
+    per_user: u32,
+}
+
+/// The factory, with a Debug that says nothing of keys.
+struct Tls(Box<dyn TlsFactory + Send>);
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tls")
+    }
+}
+
+impl Limits {
+    fn of(setup: &Setup, worker: u32) -> Limits {
+        let share = |total: u64| setup.share(total, worker);
+        let connection = &setup.plan.connection;
+        let (connections, queue) = match &setup.plan.load {
+            plan::Load::Closed { .. } => (u64::from(u32::MAX), u64::MAX),
+            plan::Load::Open { connections_max, queue_max, .. } => (
+                connections_max.map_or(u64::from(u32::MAX), |total| share(u64::from(total))),
+                queue_max.map_or(u64::MAX, share),
+            ),
+        };
+        let together =
+            crate::source::lanes(setup).max(connection.pipeline).max(setup.widest_group());
+        Limits {
+            connections: u32::try_from(connections).unwrap_or(u32::MAX),
+            queue,
+            depth: connection.depth.unwrap_or(u32::MAX).min(together),
+            calls: connection.calls.unwrap_or(u32::MAX),
+            per_user: connection.per_user,
+        }
+    }
+}
+
+impl EndpointState {
+    fn new(endpoint: Endpoint) -> EndpointState {
+        EndpointState {
+            endpoint: Arc::new(endpoint),
+            ready: Vec::new(),
+            queue: VecDeque::new(),
+            address: 0,
+            reached: false,
+        }
+    }
+}
+
+impl Pool {
+    /// Of worker `worker`; `tls` is needed where an endpoint has TLS.
+    pub(crate) fn new(
+        setup: &Arc<Setup>,
+        worker: u32,
+        tls: Option<Box<dyn TlsFactory + Send>>,
+    ) -> Pool {
+        Pool {
+            setup: setup.clone(),
+            worker,
+            limits: Limits::of(setup, worker),
+            slots: Vec::new(),
+            free: Vec::new(),
+            open_count: 0,
+            opened_count: 0,
+            opens_this_turn: 0,
+            endpoints: setup.endpoints.iter().cloned().map(EndpointState::new).collect(),
+            queued: 0,
+            stranded: Vec::new(),
+            dirty: Vec::new(),
+            deadlines: Deadlines::default(),
+            tls: tls.map(Tls),
+            keeps_heads: setup.keeps_heads(),
+        }
+    }
+
+    /// Connections opened from now on keep the heads of responses.
+    pub(crate) fn keep_heads(&mut self) {
+        self.keeps_heads = true;
+    }
+
+    pub(crate) fn start_turn(&mut self) {
+        self.opens_this_turn = 0;
+    }
+
+    #[inline]
+    pub(crate) fn conn(&self, slot: Slot) -> &Conn {
+        &self.slots[slot as usize].conn
+    }
+
+    #[inline]
+    pub(crate) fn conn_mut(&mut self, slot: Slot) -> &mut Conn {
+        &mut self.slots[slot as usize].conn
+    }
+
+    /// Every slot that was ever used.
+    pub(crate) fn slots(&self) -> std::ops::Range<Slot> {
+        0..self.slots.len() as Slot
+    }
+
+    pub(crate) fn opens_this_turn(&self) -> u32 {
+        self.opens_this_turn
+    }
+
+    /// Calls that one connection carries.
+    #[inline]
+    pub(crate) fn calls_max(&self) -> u32 {
+        self.limits.calls
+    }
+
+    /// A user may have more than one connection.
+    #[inline]
+    pub(crate) fn has_several_per_user(&self) -> bool {
+        self.limits.per_user > 1
+    }
+}
+
+/// Connections that can take a call.
+impl Pool {
+    /// The connection can take one more call to `endpoint`.
+    #[inline]
+    pub(crate) fn fits(&self, slot: Slot, endpoint: u32) -> bool {
+        let conn = self.conn(slot);
+        conn.endpoint() == endpoint && conn.takes(self.limits.depth, self.limits.calls)
+    }
+
+    /// Of a user who may have several connections, and whose first is full: another one, or that
+    /// one after all when there are no more to be had. `None` when one more is to be opened.
+    pub(crate) fn another(
+        &self,
+        first: Option<Slot>,
+        more: &[Slot],
+        endpoint: u32,
+    ) -> Option<Slot> {
+        let full = more.len() as u64 + 1 >= u64::from(self.limits.per_user);
+        let fitting = more.iter().find(|slot| self.fits(**slot, endpoint)).copied();
+        fitting.or(first.filter(|_| full))
+    }
+
+    /// The latest used connection to `endpoint` that can take a call and belongs to nobody.
+    pub(crate) fn listed(&mut self, endpoint: u32) -> Option<Slot> {
+        let list = &mut self.endpoints[endpoint as usize].ready;
+        while let Some(&(slot, generation)) = list.last() {
+            let entry = &mut self.slots[slot as usize];
+            let conn = &entry.conn;
+            let fits = conn.takes(self.limits.depth, self.limits.calls) && conn.user() == NOBODY;
+            if conn.generation() == generation && fits {
+                return Some(slot);
+            }
+            if conn.generation() == generation {
+                entry.listed = false;
+            }
+            list.pop();
+        }
+        None
+    }
+
+    pub(crate) fn has_listed(&mut self) -> bool {
+        (0..self.endpoints.len() as u32).any(|endpoint| self.listed(endpoint).is_some())
+    }
+
+    /// Offers a connection to whoever comes next.
+    pub(crate) fn list(&mut self, slot: Slot) {
+        let entry = &mut self.slots[slot as usize];
+        let conn = &entry.conn;
+        let fits = conn.user() == NOBODY && conn.takes(self.limits.depth, self.limits.calls);
+        if !entry.listed && fits {
+            entry.listed = true;
+            let place = (slot, conn.generation());
+            self.endpoints[conn.endpoint() as usize].ready.push(place);
+        }
+    }
+
+    /// An idle connection to another endpoint, which may make room.
+    pub(crate) fn idle_elsewhere(&mut self, endpoint: u32) -> Option<Slot> {
+        let others = (0..self.endpoints.len() as u32).filter(|other| *other != endpoint);
+        for other in others {
+            if let Some(slot) = self.listed(other)
+                && self.conn(slot).is_idle()
+            {
+                return Some(slot);
+            }
+        }
+        None
+    }
+}
+
+/// Calls that wait for a connection.
+impl Pool {
+    /// Puts a call into the queue; gives it back when the queue is full.
+    pub(crate) fn enqueue(&mut self, call: Call, endpoint: u32) -> Option<Call> {
+        if self.queued >= self.limits.queue {
+            return Some(call);
+        }
+        self.queued += 1;
+        self.endpoints[endpoint as usize].queue.push_back(call);
+        None
+    }
+
+    /// The first queued call that this connection can take now.
+    #[inline]
+    pub(crate) fn dequeue_for(&mut self, slot: Slot) -> Option<Call> {
+        let conn = &self.slots[slot as usize].conn;
+        if !conn.takes(self.limits.depth, self.limits.calls) {
+            return None;
+        }
+        let call = self.endpoints[conn.endpoint() as usize].queue.pop_front()?;
+        self.queued -= 1;
+        Some(call)
+    }
+
+    /// A queued call whose time is up.
+    pub(crate) fn dequeue_expired(&mut self, now: Nanos) -> Option<Call> {
+        let limit = self.setup.plan.timeouts.call;
+        let over = |call: &Call| call.intended + limit <= now;
+        let queues = self.endpoints.iter_mut().map(|endpoint| &mut endpoint.queue);
+        let call =
+            queues.filter(|queue| queue.front().is_some_and(over)).find_map(VecDeque::pop_front)?;
+        self.queued -= 1;
+        Some(call)
+    }
+
+    /// All calls that wait for anything.
+    pub(crate) fn drain_waiting(&mut self) -> Vec<Call> {
+        let mut calls = std::mem::take(&mut self.stranded);
+        for endpoint in &mut self.endpoints {
+            calls.extend(endpoint.queue.drain(..));
+        }
+        self.queued = 0;
+        calls
+    }
+
+    pub(crate) fn has_queued(&self) -> bool {
+        self.queued > 0
+    }
+
+    /// When the oldest queued call is given up; `NEVER` when none waits.
+    #[inline]
+    pub(crate) fn queue_deadline(&self) -> Nanos {
+        let oldest = self.endpoints.iter().filter_map(|endpoint| endpoint.queue.front());
+        let oldest = oldest.map(|call| call.intended).min().unwrap_or(Nanos::NEVER);
+        oldest + self.setup.plan.timeouts.call
+    }
+
+    /// Takes the calls off a connection that cannot answer them any more.
+    pub(crate) fn strand(&mut self, slot: Slot) {
+        self.stranded.extend(self.slots[slot as usize].conn.drain());
+    }
+
+    pub(crate) fn strand_call(&mut self, call: Call) {
+        self.stranded.push(call);
+    }
+
+    pub(crate) fn take_stranded(&mut self) -> Vec<Call> {
+        std::mem::take(&mut self.stranded)
+    }
+
+    pub(crate) fn has_stranded(&self) -> bool {
+        !self.stranded.is_empty()
+    }
+}
+
+/// What is to be written, and by when.
+impl Pool {
+    #[inline]
+    pub(crate) fn mark_dirty(&mut self, slot: Slot) {
+        let entry = &mut self.slots[slot as usize];
+        if !entry.dirty {
+            entry.dirty = true;
+            self.dirty.push(slot);
+        }
+    }
+
+    /// A connection with bytes to write out.
+    #[inline]
+    pub(crate) fn take_dirty(&mut self) -> Option<Slot> {
+        while let Some(slot) = self.dirty.pop() {
+            let entry = &mut self.slots[slot as usize];
+            if std::mem::take(&mut entry.dirty) {
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    /// Makes sure that the connection is looked at by its deadline.
+    #[inline]
+    pub(crate) fn arm(&mut self, slot: Slot) {
+        let conn = &mut self.slots[slot as usize].conn;
+        if let Some(at) = conn.arm(&self.setup.plan.timeouts) {
+            self.deadlines.push(at, slot, conn.generation());
+        }
+    }
+
+    #[inline]
+    pub(crate) fn next_deadline(&self) -> Nanos {
+        self.deadlines.next()
+    }
+
+    /// A connection whose deadline has passed.
+    pub(crate) fn pop_expired(&mut self, now: Nanos) -> Option<Slot> {
+        while let Some(alarm) = self.deadlines.pop_until(now) {
+            let conn = &mut self.slots[alarm.slot as usize].conn;
+            if !conn.disarm(alarm.generation, alarm.at) {
+                continue;
+            }
+            if conn.deadline(&self.setup.plan.timeouts) <= now {
+                return Some(alarm.slot);
+            }
+            self.arm(alarm.slot);
+        }
+        None
+    }
+}
+
+/// Opening and closing.
+impl Pool {
+    /// One more connection may be open.
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        self.open_count < self.limits.connections
+    }
+
+    /// Starts a connection for `user`, to `peer` or to the endpoint's next address; the first write
+    /// follows with the next flush.
+    ///
+    /// # Errors
+    /// Not even a socket could be had.
+    pub(crate) fn open<I: Io>(
+        &mut self,
+        io: &mut I,
+        endpoint: u32,
+        user: u32,
+        peer: Option<&Peer>,
+        now: Nanos,
+    ) -> Result<Slot, FailureClass> {
+        let slot = self.free.pop().unwrap_or_else(|| self.add_slot());
+        let plan = &self.setup.plan;
+        let turn = self.opened_count * u64::from(self.setup.workers) + u64::from(self.worker);
+        self.opened_count += 1;
+        self.opens_this_turn += 1;
+        let place = &self.endpoints[endpoint as usize];
+        let end = &place.endpoint;
+        let address = match plan.connection.addresses {
+            AddressOrder::InTurn => (turn % end.peers.len() as u64) as usize,
+            AddressOrder::FirstThatAnswers => place.address,
+        };
+        let options = open_options(plan, turn);
+        if let Err(error) = io.open(slot, peer.unwrap_or(&end.peers[address]), &options) {
+            self.free.push(slot);
+            return Err(class_of(error));
+        }
+        let entry = &mut self.slots[slot as usize];
+        (entry.dirty, entry.listed) = (false, false);
+        entry.conn.renew(endpoint, address, user, now);
+        let direct = end.tunnel.is_none() && end.tls_name.is_none();
+        entry.conn.begin(direct, self.limits.depth, io.now());
+        self.open_count += 1;
+        Ok(slot)
+    }
+
+    fn add_slot(&mut self) -> Slot {
+        let conn = Conn::new(self.setup.protocol, self.keeps_heads);
+        self.slots.push(PoolSlot { conn, dirty: false, listed: false });
+        self.slots.len() as Slot - 1
+    }
+
+    /// A TLS session for a connection to `name`.
+    ///
+    /// # Errors
+    /// A name that cannot be checked, or there is no TLS.
+    pub(crate) fn tls_session(&mut self, name: &str) -> Result<Box<dyn TlsSession>, FailureClass> {
+        let Some(factory) = &mut self.tls else { return Err(FailureClass::Tls) };
+        factory.0.session(name).map_err(|error| error.class)
+    }
+
+    /// The socket goes; the slot can be used again.
+    pub(crate) fn close<I: Io>(&mut self, io: &mut I, slot: Slot, how: Close) {
+        io.close(slot, how);
+        self.open_count -= 1;
+        self.free.push(slot);
+    }
+}
+
+/// Endpoints and their addresses.
+impl Pool {
+    pub(crate) fn endpoint(&self, row: u32) -> &Arc<Endpoint> {
+        &self.endpoints[row as usize].endpoint
+    }
+
+    /// One that the plan does not name; its row.
+    pub(crate) fn add_endpoint(&mut self, endpoint: Endpoint) -> u32 {
+        self.endpoints.push(EndpointState::new(endpoint));
+        self.endpoints.len() as u32 - 1
+    }
+
+    /// The address that is tried now.
+    pub(crate) fn address(&self, endpoint: u32) -> usize {
+        self.endpoints[endpoint as usize].address
+    }
+
+    /// The endpoint took a connection.
+    pub(crate) fn mark_reached(&mut self, endpoint: u32) {
+        self.endpoints[endpoint as usize].reached = true;
+    }
+
+    /// Where addresses are tried in order and none has taken a connection yet: goes on from
+    /// `address` to the next one. False when there is none.
+    pub(crate) fn give_up_address(&mut self, endpoint: u32, address: usize) -> bool {
+        if self.setup.plan.connection.addresses != AddressOrder::FirstThatAnswers {
+            return false;
+        }
+        let place = &mut self.endpoints[endpoint as usize];
+        let none_left = place.address == address && address + 1 >= place.endpoint.peers.len();
+        if place.reached || none_left {
+            return false;
+        }
+        place.address = place.address.max(address + 1);
+        true
+    }
+}
+
+pub(crate) fn class_of(error: IoError) -> FailureClass {
+    match error {
+        IoError::Failed(class) => class,
+        // `open` and `read` of an ended connection never say this
+        IoError::WouldBlock => FailureClass::OtherIo,
+    }
+}

@@ -1,0 +1,218 @@
+//! What speaks on a connection: the protocol between the bytes of a transport and the calls that
+//! were put on it. Bytes and calls go in; bytes and, for each call, what came of it come out. No
+//! I/O, no clock, no counting: pool, deadlines and journal do not know which protocol it is.
+//!
+//! A speaker names a call by its place among those outstanding on its connection, in the order in
+//! which they were put there: 0 is the oldest. When a call is done, refused, failed or withdrawn its
+//! place is gone, and those behind it move up by one, here and in the connection alike.
+//! docs/decisions/0020-what-speaks-on-a-connection.md says how another protocol is added.
+
+mod http1;
+#[cfg(test)]
+pub(crate) mod numbered;
+
+use crate::call::Call;
+use http1::Http1;
+#[cfg(test)]
+use numbered::Numbered;
+use sample::FailureClass;
+use std::collections::VecDeque;
+use std::ops::Range;
+use wire::answer::{AnswerFacts, HeadCache};
+use wire::timing::{Malformed, Timing};
+use workload::Template;
+
+/// Which protocol a run's connections speak.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    #[default]
+    Http1,
+    /// A multiplexed protocol for the tests of this seam.
+    #[cfg(test)]
+    Numbered,
+}
+
+/// One connection's protocol state. An enum: calls of it are on the hot path, and inlined.
+#[derive(Debug)]
+pub(crate) enum Speaker {
+    Http1(Http1),
+    #[cfg(test)]
+    Numbered(Numbered),
+}
+
+/// What all connections of a worker share in reading.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    heads: HeadCache,
+}
+
+/// A call's request, rendered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request<'a> {
+    pub(crate) template: &'a Template,
+    /// It is the last that the connection carries.
+    pub(crate) last: bool,
+    /// The value of a Cookie field.
+    pub(crate) cookie: Option<&'a str>,
+}
+
+/// The calls put on a connection that have no outcome yet, oldest first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outstanding<'a> {
+    calls: &'a VecDeque<Call>,
+    /// The newest of them, whose bytes have not gone out.
+    unsent: usize,
+}
+
+impl<'a> Outstanding<'a> {
+    #[inline]
+    pub(crate) fn new(calls: &'a VecDeque<Call>, unsent: usize) -> Outstanding<'a> {
+        Outstanding { calls, unsent }
+    }
+
+    /// The oldest call, if its request has gone out.
+    #[inline]
+    fn first_sent(&self) -> Option<&'a Call> {
+        if self.calls.len() > self.unsent { self.calls.front() } else { None }
+    }
+
+    /// Calls whose requests have gone out.
+    #[cfg(test)]
+    fn sent(&self) -> usize {
+        self.calls.len().saturating_sub(self.unsent)
+    }
+}
+
+/// What a piece of the input was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Heard {
+    /// Bytes of the input that are used up. None, and no event: more input is needed.
+    pub(crate) consumed: usize,
+    pub(crate) event: Event,
+}
+
+/// What a piece of input means to a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// Nothing: it was the connection's own business.
+    #[cfg_attr(not(test), expect(dead_code, reason = "HTTP/1 has no frames of the connection"))]
+    Connection,
+    /// Part of a response, of which `body` is content within the input; `done`: its end.
+    Response { call: usize, body: Range<usize>, done: bool },
+    /// The peer has not processed the call and will not: it may be put on another connection.
+    #[cfg_attr(not(test), expect(dead_code, reason = "an HTTP/1 server cannot say this"))]
+    Refused { call: usize },
+    /// The peer gives this call up; the connection goes on.
+    #[cfg_attr(not(test), expect(dead_code, reason = "in HTTP/1 the connection ends with it"))]
+    Failed { call: usize, class: FailureClass },
+}
+
+/// Why the connection cannot be used any further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Bytes that no request had asked for. No call suffers for them.
+    Unasked,
+    /// What came cannot be understood; `call`: whose response it was to be.
+    Broken { call: Option<usize>, class: FailureClass },
+}
+
+/// Calls the same method of whichever protocol it is.
+macro_rules! each {
+    ($speaker:expr, $protocol:ident => $call:expr) => {
+        match $speaker {
+            Speaker::Http1($protocol) => $call,
+            #[cfg(test)]
+            Speaker::Numbered($protocol) => $call,
+        }
+    };
+}
+
+impl Speaker {
+    /// `keeps_heads`: the head of a response can be had when it is done.
+    pub(crate) fn new(protocol: Protocol, keeps_heads: bool) -> Speaker {
+        match protocol {
+            Protocol::Http1 => Speaker::Http1(Http1::new(keeps_heads)),
+            #[cfg(test)]
+            Protocol::Numbered => Speaker::Numbered(Numbered::default()),
+        }
+    }
+
+    /// A new connection begins; what has to be said before the first request goes into `out`.
+    pub(crate) fn start(&mut self, out: &mut Vec<u8>) {
+        each!(self, protocol => protocol.start(out));
+    }
+
+    /// Calls that may be outstanding at once, where the plan allows `depth`. It may change with
+    /// what the peer says; zero: no further call.
+    #[inline]
+    pub(crate) fn capacity(&self, depth: u32) -> u32 {
+        each!(self, protocol => protocol.capacity(depth))
+    }
+
+    /// Responses may come in any order: each call has deadlines of its own, and the connection
+    /// outlives a call that is given up.
+    #[inline]
+    pub(crate) fn is_multiplexed(&self) -> bool {
+        match self {
+            Speaker::Http1(_) => false,
+            #[cfg(test)]
+            Speaker::Numbered(_) => true,
+        }
+    }
+
+    /// Asks: the call takes the place behind those outstanding.
+    #[inline]
+    pub(crate) fn ask(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
+        each!(self, protocol => protocol.ask(request, out));
+    }
+
+    /// Takes plaintext in, one event's worth at a time: call again with the rest while anything was
+    /// consumed. Replies of the protocol itself go into `out`.
+    #[inline]
+    pub(crate) fn hear(
+        &mut self,
+        shared: &mut Shared,
+        outstanding: Outstanding<'_>,
+        input: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Heard, Fault> {
+        each!(self, protocol => protocol.hear(shared, outstanding, input, out))
+    }
+
+    /// The peer has ended its side with calls outstanding. `Ok`: that was the end of the oldest
+    /// call's response.
+    pub(crate) fn hear_end(&mut self) -> Result<(), FailureClass> {
+        each!(self, protocol => protocol.hear_end())
+    }
+
+    /// The call is given up by our side. True when the connection goes on without it.
+    pub(crate) fn withdraw(&mut self, call: usize, out: &mut Vec<u8>) -> bool {
+        each!(self, protocol => protocol.withdraw(call, out))
+    }
+
+    /// Of the response that is done, from its last event until the next.
+    #[inline]
+    pub(crate) fn facts(&self) -> AnswerFacts {
+        each!(self, protocol => protocol.facts())
+    }
+
+    /// The bytes of its head, where heads are kept; of one under way, what is there.
+    pub(crate) fn head(&self) -> &[u8] {
+        each!(self, protocol => protocol.head())
+    }
+
+    /// What the server says in it of its own work.
+    pub(crate) fn timings(&self) -> impl Iterator<Item = Result<Timing<'_>, Malformed>> {
+        let http1 = match self {
+            Speaker::Http1(http1) => Some(http1.timings()),
+            #[cfg(test)]
+            Speaker::Numbered(_) => None,
+        };
+        http1.into_iter().flatten()
+    }
+
+    /// What has come of a call's response that is not whole; `None` before its first byte.
+    pub(crate) fn partial(&self, call: usize) -> Option<AnswerFacts> {
+        each!(self, protocol => protocol.partial(call))
+    }
+}

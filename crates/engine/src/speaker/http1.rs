@@ -1,0 +1,112 @@
+//! HTTP/1.x: responses come in the order of the requests, so every event is of the oldest call.
+
+use super::{Event, Fault, Heard, Outstanding, Request, Shared};
+use sample::FailureClass;
+use wire::answer::{AnswerError, AnswerFacts, AnswerReader};
+use wire::timing::{Malformed, Timing};
+
+#[derive(Debug)]
+pub(crate) struct Http1 {
+    reader: AnswerReader,
+    /// The reader is set to the oldest call. It is set when that call's first byte is there, so
+    /// that the facts and the head of the response before stay until then.
+    reading: bool,
+}
+
+impl Http1 {
+    pub(super) fn new(keeps_heads: bool) -> Http1 {
+        Http1 { reader: AnswerReader::new(keeps_heads), reading: false }
+    }
+
+    pub(super) fn start(&mut self, _out: &mut Vec<u8>) {
+        self.reading = false;
+    }
+
+    /// Requests of a pipeline.
+    #[inline]
+    pub(super) fn capacity(&self, depth: u32) -> u32 {
+        depth
+    }
+
+    #[inline]
+    pub(super) fn ask(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
+        let template = request.template;
+        let (bytes, at) = if request.last {
+            (&template.last, template.cookie_at_last)
+        } else {
+            (&template.bytes, template.cookie_at)
+        };
+        let Some(cookie) = request.cookie else { return out.extend_from_slice(bytes) };
+        let (head, rest) = bytes.split_at(at);
+        out.extend_from_slice(head);
+        out.extend_from_slice(b"Cookie: ");
+        out.extend_from_slice(cookie.as_bytes());
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(rest);
+    }
+
+    #[inline]
+    pub(super) fn hear(
+        &mut self,
+        shared: &mut Shared,
+        outstanding: Outstanding<'_>,
+        input: &[u8],
+        _out: &mut Vec<u8>,
+    ) -> Result<Heard, Fault> {
+        let Some(call) = outstanding.first_sent() else { return Err(Fault::Unasked) };
+        if !self.reading {
+            self.reading = true;
+            self.reader.start(call.asked);
+        }
+        match self.reader.advance(&mut shared.heads, input) {
+            Ok(advance) => {
+                self.reading = !advance.done;
+                let event = Event::Response { call: 0, body: advance.body, done: advance.done };
+                Ok(Heard { consumed: advance.consumed, event })
+            }
+            Err(error) => Err(Fault::Broken { call: Some(0), class: class_of(&error) }),
+        }
+    }
+
+    pub(super) fn hear_end(&mut self) -> Result<(), FailureClass> {
+        if !std::mem::take(&mut self.reading) {
+            return Err(FailureClass::ClosedEarly);
+        }
+        let ended = self.reader.end_of_input();
+        // of a response that is cut short, what has come still counts
+        self.reading = ended.is_err();
+        ended.map_err(|error| class_of(&error))
+    }
+
+    /// The response would come all the same, before those of the calls behind.
+    pub(super) fn withdraw(&mut self, _call: usize, _out: &mut Vec<u8>) -> bool {
+        false
+    }
+
+    #[inline]
+    pub(super) fn facts(&self) -> AnswerFacts {
+        self.reader.facts()
+    }
+
+    pub(super) fn head(&self) -> &[u8] {
+        self.reader.head()
+    }
+
+    pub(super) fn timings(&self) -> impl Iterator<Item = Result<Timing<'_>, Malformed>> {
+        self.reader.server_timings()
+    }
+
+    pub(super) fn partial(&self, call: usize) -> Option<AnswerFacts> {
+        let begun = call == 0 && self.reading && self.reader.begun();
+        begun.then(|| self.reader.facts())
+    }
+}
+
+fn class_of(error: &AnswerError) -> FailureClass {
+    match error {
+        AnswerError::NotHttp => FailureClass::NotHttp,
+        AnswerError::BadFraming(_) | AnswerError::HeadTooLarge => FailureClass::BadFraming,
+        AnswerError::ClosedEarly => FailureClass::ClosedEarly,
+        AnswerError::Truncated => FailureClass::Truncated,
+    }
+}

@@ -1,0 +1,176 @@
+//! What falls due: arrivals, users who have thought enough, deadlines.
+
+use super::Worker;
+use crate::call::{Call, End};
+use crate::feedback::{Arrived, Next};
+use conduit::{Close, Io, Slot};
+use sample::FailureClass;
+use units::Nanos;
+use workload::Errand;
+
+/// Connections opened for due calls before the next look at what can be read.
+const OPENS_MAX: u32 = 16;
+
+/// A worker is late when what falls due has waited so long.
+const LATE: Nanos = Nanos::from_millis(1);
+
+impl Worker {
+    /// Issues everything whose instant has come.
+    pub(super) fn fall_due<I: Io>(&mut self, io: &mut I, now: Nanos) {
+        while self.feedback.next_arrival() <= now && self.may_issue(now) {
+            self.arrive(io, now);
+            self.flush_dirty(io, now);
+        }
+        let until = if self.edges.is_stopping() { Nanos::NEVER } else { now };
+        while let Some((at, user, count)) = self.feedback.rouse(until) {
+            self.emit(io, user, count, at, now);
+        }
+        self.place_repeated(io, now);
+        self.edges.set_due(self.feedback.next_due(now));
+    }
+
+    /// Whether the next due call may be issued now. A late worker has many calls due at once. Opening
+    /// a connection for each would make it and the server later still, as an open costs both about ten
+    /// times a call, while responses that free connections wait to be read; that can feed on itself
+    /// until no descriptor is left. So a late worker opens only when the latest look found nothing to
+    /// read. What is due stays due, and its wait counts as lag.
+    fn may_issue(&mut self, now: Nanos) -> bool {
+        let late = now - self.feedback.next_arrival() > LATE;
+        let opens_max = match (late, self.edges.had_events()) {
+            (false, _) => OPENS_MAX,
+            (true, false) => 1,
+            (true, true) => 0,
+        };
+        self.pool.opens_this_turn() < opens_max || self.pool.has_listed()
+    }
+
+    /// One arrival of an open load: a call, or the first of a session's.
+    fn arrive<I: Io>(&mut self, io: &mut I, now: Nanos) {
+        match self.feedback.arrive() {
+            Some(Arrived::Call(call)) => {
+                self.journal.due(call.intended);
+                self.place(io, call, now);
+            }
+            Some(Arrived::Session { user, count, intended }) => {
+                self.journal.session_started();
+                self.emit(io, user, count, intended, now);
+            }
+            None => {}
+        }
+    }
+
+    /// `count` calls of a user fall due at `intended`.
+    #[inline(always)]
+    pub(super) fn emit<I: Io>(
+        &mut self,
+        io: &mut I,
+        user: u32,
+        count: u32,
+        intended: Nanos,
+        now: Nanos,
+    ) {
+        if self.feedback.is_guided() {
+            return self.emit_errand(io, user, intended, now);
+        }
+        for _ in 0..count {
+            let warm_up = self.journal.in_warm_up(intended);
+            if self.edges.is_stopping() {
+                break;
+            }
+            let Some(call) = self.feedback.next_call(user, intended, warm_up) else { break };
+            self.journal.due(intended);
+            self.place(io, call, now);
+        }
+        // nearly always false, and then the call is saved
+        if self.feedback.is_idle(user) {
+            self.retire_if_idle(io, user, now);
+        }
+    }
+
+    /// The guided user's call falls due.
+    fn emit_errand<I: Io>(&mut self, io: &mut I, user: u32, intended: Nanos, now: Nanos) {
+        let warm_up = self.journal.in_warm_up(intended);
+        let stopping = self.edges.is_stopping();
+        let Some((errand, index)) = self.feedback.next_errand(user, intended, warm_up, stopping)
+        else {
+            return self.retire_if_idle(io, user, now);
+        };
+        let Errand { row, mut template, .. } = *errand;
+        let pool = &mut self.pool;
+        let endpoint = self.feedback.endpoint_of(&template.url, |met| pool.add_endpoint(met));
+        template.endpoint = endpoint.unwrap_or(0);
+        let mut call = Call::new(index, row, user, intended, template.asked);
+        call.request = Some(Box::new(template));
+        self.journal.due(intended);
+        match endpoint {
+            Some(_) => self.place(io, call, now),
+            None => self.conclude(io, call, End::failed(FailureClass::WorkloadEnd), now),
+        }
+    }
+
+    /// A user with nothing outstanding and nothing to come leaves.
+    pub(super) fn retire_if_idle<I: Io>(&mut self, io: &mut I, user: u32, now: Nanos) {
+        let Some(retired) = self.feedback.retire_if_idle(user, now) else { return };
+        let Some((record, conns)) = retired.session else { return };
+        self.edges.add_due(self.feedback.next_arrival());
+        self.journal.session_ended(record);
+        for slot in conns {
+            self.close(io, slot, self.close_kind(), now);
+        }
+    }
+
+    /// A call of a user has ended: the next one is issued, or falls due later.
+    pub(super) fn follow<I: Io>(&mut self, io: &mut I, call: &Call, end: &End, now: Nanos) {
+        let user = call.user;
+        let warm_up = self.journal.in_warm_up(now);
+        match self.feedback.follow(call, end, warm_up, now) {
+            Next::Now(count) => self.emit(io, user, count, now, now),
+            Next::Later(at) => self.edges.add_due(at),
+            Next::Again => self.edges.set_due(Nanos::ZERO),
+            Next::Nothing => self.retire_if_idle(io, user, now),
+        }
+    }
+
+    fn place_repeated<I: Io>(&mut self, io: &mut I, now: Nanos) {
+        for _ in 0..self.feedback.again_count() {
+            let Some(call) = self.feedback.take_again() else { break };
+            self.journal.due(call.intended);
+            self.place(io, call, now);
+        }
+    }
+
+    /// Deadlines that have passed: of connections, then of calls still in a queue.
+    pub(super) fn expire<I: Io>(&mut self, io: &mut I, now: Nanos) {
+        while let Some(slot) = self.pool.pop_expired(now) {
+            self.time_out(io, slot, now);
+        }
+        while let Some(call) = self.pool.dequeue_expired(now) {
+            self.conclude(io, call, End::timed_out(FailureClass::QueueTimeout), now);
+        }
+    }
+
+    /// A limit passed on a connection: the call that it was for has timed out. Unless the protocol
+    /// can take one call back, the connection cannot be used any more.
+    fn time_out<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        let generation = self.pool.conn(slot).generation();
+        loop {
+            let conn = self.pool.conn_mut(slot);
+            let Some((row, class)) = conn.expired(&self.setup.plan.timeouts, now) else { break };
+            let Some((call, goes_on)) = conn.withdraw(row, now) else { break };
+            self.feedback.fail_session(call.user);
+            if !goes_on {
+                self.pool.conn_mut(slot).break_with(class);
+                self.pool.strand(slot);
+                self.close(io, slot, Close::Reset, now);
+                self.replace_stranded(io, now);
+            }
+            self.conclude(io, call, End::timed_out(class), now);
+            if !goes_on || !self.pool.conn(slot).is_still(generation) {
+                return;
+            }
+            self.pool.mark_dirty(slot);
+        }
+        self.offer(slot, now);
+        self.pool.arm(slot);
+    }
+}

@@ -1,0 +1,117 @@
+//! Outcomes and ends: of a call, of a connection, of a run.
+
+use super::Worker;
+use crate::call::{Call, End, NOBODY};
+use conduit::{Close, Io, Slot};
+use units::Nanos;
+
+impl Worker {
+    pub(super) fn conclude<I: Io>(&mut self, io: &mut I, call: Call, end: End, now: Nanos) {
+        self.conclude_with(io, call, end, now, None);
+    }
+
+    /// A call's outcome is known: it becomes a sample, and its user goes on.
+    #[inline(always)]
+    pub(super) fn conclude_with<I: Io>(
+        &mut self,
+        io: &mut I,
+        mut call: Call,
+        end: End,
+        now: Nanos,
+        setup: Option<(Nanos, Option<Nanos>)>,
+    ) {
+        let mut sample = call.sample(now, &end);
+        if let Some((connect, tls)) = setup {
+            sample.connect = Some(connect);
+            sample.tls = tls;
+            self.journal.connection_answered(now - call.sent);
+        }
+        if self.journal.finish(&sample, &end, call.is_issued()) {
+            self.stop();
+        }
+        if self.journal.logs_calls() {
+            sample.user = self.feedback.user_id(call.user);
+            let response = call.intake.as_mut().map(|intake| intake.take_kept());
+            let note = if self.feedback.is_attended() {
+                self.feedback.tell_guide(&sample, end.outcome)
+            } else {
+                None
+            };
+            self.journal.log_call(sample, &end, response.unwrap_or_default(), note);
+        }
+        self.reclaim(&mut call);
+        if call.user != NOBODY {
+            self.follow(io, &call, &end, now);
+        }
+    }
+
+    pub(super) fn close_kind(&self) -> Close {
+        if self.setup.plan.connection.reset_on_close { Close::Reset } else { Close::Orderly }
+    }
+
+    /// Ends a connection. Its calls have been taken off before.
+    pub(super) fn close<I: Io>(&mut self, io: &mut I, slot: Slot, how: Close, now: Nanos) {
+        let conn = self.pool.conn_mut(slot);
+        if conn.is_closed() {
+            return;
+        }
+        let stood = conn.is_open();
+        if stood && how == Close::Orderly {
+            conn.say_goodbye(io, slot);
+        }
+        conn.close();
+        let user = conn.release();
+        let id = self.feedback.user_id(user);
+        self.feedback.lose_connection(user, slot);
+        if self.journal.logs_ends() {
+            self.journal.log_connection(self.pool.conn(slot).record(id, now));
+        }
+        if stood {
+            self.judge_connection(io, slot, now);
+        }
+        self.pool.close(io, slot, how);
+        self.journal.connection_closed();
+    }
+
+    /// Conformity, and what the kernel saw.
+    fn judge_connection<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        let conn = self.pool.conn_mut(slot);
+        let life = conn.life(now);
+        let threshold = self.setup.plan.measure.conforming_bps;
+        let conforming = conn.bandwidth().map(|bandwidth| bandwidth > threshold);
+        let facts = if self.journal.wants_facts(life.answers) { io.facts(slot) } else { None };
+        self.journal.connection_lived(&life, facts, conforming);
+    }
+
+    /// Whether nothing more can happen in this run.
+    pub(super) fn is_finished(&self, now: Nanos) -> bool {
+        let quiet = self.journal.flight() == 0 && !self.pool.has_queued();
+        if !quiet || !self.feedback.is_exhausted() {
+            return false;
+        }
+        let counted = self.setup.requests_max().is_some();
+        self.edges.is_stopping() || counted || now >= self.setup.measure_until()
+    }
+
+    pub(super) fn close_all<I: Io>(&mut self, io: &mut I, now: Nanos) {
+        for slot in self.pool.slots() {
+            self.close(io, slot, self.close_kind(), now);
+        }
+    }
+
+    /// Gives up all that is due or under way.
+    pub(super) fn abandon<I: Io>(&mut self, io: &mut I, now: Nanos) {
+        self.stop();
+        for slot in self.pool.slots() {
+            self.pool.strand(slot);
+            self.close(io, slot, Close::Reset, now);
+        }
+        for mut call in self.pool.drain_waiting() {
+            // its user goes with it, and what had come of its response
+            call.user = NOBODY;
+            self.reclaim(&mut call);
+            self.conclude(io, call, End::abandoned(), now);
+        }
+        assert_eq!(self.journal.flight(), 0, "an abandoned run has nothing in flight");
+    }
+}

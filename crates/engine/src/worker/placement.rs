@@ -1,0 +1,219 @@
+//! Putting a call on a connection: an idle one, a new one, or the queue.
+
+use super::Worker;
+use crate::call::{Call, End};
+use crate::feedback::DroppedPart;
+use crate::speaker::Request;
+use conduit::{Close, Io, Slot};
+use sample::{ConnectionRecord, FailureClass};
+use units::Nanos;
+use workload::Template;
+
+impl Worker {
+    /// Finds a connection for a due call, or queues it, or drops it.
+    #[inline(always)]
+    pub(super) fn place<I: Io>(&mut self, io: &mut I, call: Call, now: Nanos) {
+        let endpoint = self.template_of(&call).endpoint;
+        if let Some(slot) = self.usable(io, &call, endpoint, now) {
+            return self.assign(slot, call, now);
+        }
+        if self.pool.has_room() || self.evict(io, endpoint, now) {
+            return self.place_on_new(io, call, endpoint, now);
+        }
+        if let Some(call) = self.pool.enqueue(call, endpoint) {
+            self.drop_call(io, &call, now);
+        }
+    }
+
+    fn template_of<'a>(&'a self, call: &'a Call) -> &'a Template {
+        match &call.request {
+            Some(template) => template,
+            None => self.setup.targets.template(call.target),
+        }
+    }
+
+    /// An open connection that can take the call.
+    #[inline(always)]
+    fn usable<I: Io>(
+        &mut self,
+        io: &mut I,
+        call: &Call,
+        endpoint: u32,
+        now: Nanos,
+    ) -> Option<Slot> {
+        if let Some(slot) = self.feedback.connection_of(call.user) {
+            if self.pool.fits(slot, endpoint) {
+                return Some(slot);
+            }
+            let conn = self.pool.conn(slot);
+            if self.pool.has_several_per_user()
+                && conn.endpoint() == endpoint
+                && !conn.is_used_up(self.pool.calls_max())
+            {
+                let more = self.feedback.further_connections_of(call.user);
+                return self.pool.another(Some(slot), more, endpoint);
+            }
+            self.part(io, call.user, slot, endpoint, now);
+        }
+        self.pool.listed(endpoint)
+    }
+
+    /// A user leaves a connection that does not serve the next call: it is full, or goes elsewhere.
+    fn part<I: Io>(&mut self, io: &mut I, user: u32, slot: Slot, endpoint: u32, now: Nanos) {
+        let conn = self.pool.conn(slot);
+        let used_up = conn.is_used_up(self.pool.calls_max());
+        if conn.endpoint() == endpoint && !conn.is_idle() && !used_up {
+            return;
+        }
+        let spent = conn.is_idle() && used_up;
+        self.pool.conn_mut(slot).release();
+        self.feedback.part_from_connection(user);
+        if spent {
+            self.close(io, slot, self.close_kind(), now);
+        } else {
+            self.pool.list(slot);
+        }
+    }
+
+    /// Closes an idle connection to another endpoint to make room. False when there is none.
+    fn evict<I: Io>(&mut self, io: &mut I, endpoint: u32, now: Nanos) -> bool {
+        let Some(slot) = self.pool.idle_elsewhere(endpoint) else { return false };
+        self.close(io, slot, self.close_kind(), now);
+        true
+    }
+
+    fn place_on_new<I: Io>(&mut self, io: &mut I, mut call: Call, endpoint: u32, now: Nanos) {
+        // connecting is work on this call: its lag ends before it
+        self.journal.issue(&mut call, now);
+        loop {
+            self.journal.connection_attempted();
+            let address = self.pool.address(endpoint);
+            match self.open(io, endpoint, call.user, now) {
+                Ok(slot) => return self.assign(slot, call, now),
+                Err(_) if self.pool.give_up_address(endpoint, address) => {}
+                Err(class) => {
+                    self.record_unopened(call.user, class, now);
+                    return self.conclude(io, call, End::failed(class), now);
+                }
+            }
+        }
+    }
+
+    fn record_unopened(&mut self, user: u32, class: FailureClass, now: Nanos) {
+        if self.journal.logs_ends() {
+            let user = self.feedback.user_id(user);
+            let class = Some(class);
+            let (opened, closed) = (now, now);
+            let record = ConnectionRecord { user, opened, closed, class, ..Default::default() };
+            self.journal.log_connection(record);
+        }
+    }
+
+    /// Starts a connection for `user`; the first write follows with the next flush.
+    fn open<I: Io>(
+        &mut self,
+        io: &mut I,
+        endpoint: u32,
+        user: u32,
+        now: Nanos,
+    ) -> Result<Slot, FailureClass> {
+        let chosen = self.feedback.scripted_peer();
+        let slot = self.pool.open(io, endpoint, user, chosen.as_ref(), now)?;
+        self.journal.connection_begun();
+        let end = self.pool.endpoint(endpoint).clone();
+        if let Some(request) = &end.tunnel {
+            self.pool.conn_mut(slot).send_connect(request);
+        } else if let Some(name) = &end.tls_name
+            && let Err(class) = self.start_tls(slot, name)
+        {
+            self.close(io, slot, Close::Reset, now);
+            return Err(class);
+        }
+        self.feedback.give_connection(user, slot, self.pool.has_several_per_user());
+        Ok(slot)
+    }
+
+    /// Puts a TLS session on the connection and its first flight on the way.
+    pub(super) fn start_tls(&mut self, slot: Slot, name: &str) -> Result<(), FailureClass> {
+        let session = self.pool.tls_session(name)?;
+        self.pool.conn_mut(slot).start_tls(session);
+        Ok(())
+    }
+
+    /// Puts a call on a connection that can take it.
+    #[inline(always)]
+    pub(super) fn assign(&mut self, slot: Slot, mut call: Call, now: Nanos) {
+        self.journal.issue(&mut call, now);
+        call.tries += 1;
+        let calls_max = self.pool.calls_max();
+        let conn = self.pool.conn_mut(slot);
+        let written = if self.feedback.is_scripted() {
+            let feedback = &mut self.feedback;
+            let (said, written) = conn.ask_as_written(|out| feedback.scripted_request(out));
+            (call.asked, call.responses_due) = said;
+            written
+        } else {
+            let template = match &call.request {
+                Some(template) => template,
+                None => self.setup.targets.template(call.target),
+            };
+            let cookies = self.setup.plan.request.cookies;
+            let cookie =
+                if cookies { self.feedback.cookie(call.user, &template.url) } else { None };
+            let last = conn.is_last(calls_max);
+            conn.ask(&Request { template, last, cookie: cookie.as_deref() })
+        };
+        call.bytes_sent += written;
+        conn.put(call, now);
+        self.pool.mark_dirty(slot);
+        self.pool.arm(slot);
+    }
+
+    fn drop_call<I: Io>(&mut self, io: &mut I, call: &Call, now: Nanos) {
+        self.journal.drop_call(call.intended);
+        match self.feedback.drop_call(call.user) {
+            DroppedPart::Nothing => {}
+            DroppedPart::All => self.journal.session_dropped(),
+            DroppedPart::Rest => self.retire_if_idle(io, call.user, now),
+        }
+    }
+
+    /// Puts stranded calls on other connections; what was put too often has failed.
+    pub(super) fn replace_stranded<I: Io>(&mut self, io: &mut I, now: Nanos) {
+        if !self.pool.has_stranded() {
+            return;
+        }
+        for mut call in self.pool.take_stranded() {
+            call.first_byte = Nanos::ZERO;
+            call.sent = Nanos::ZERO;
+            let over = self.feedback.has_failed(call.user);
+            if over || call.tries >= self.setup.plan.connection.tries {
+                self.conclude(io, call, End::failed(FailureClass::ClosedEarly), now);
+            } else {
+                self.place_again(io, call, now);
+            }
+        }
+    }
+
+    /// As `place`, for a call that is in flight already: it is never queued or dropped.
+    pub(super) fn place_again<I: Io>(&mut self, io: &mut I, call: Call, now: Nanos) {
+        let endpoint = self.template_of(&call).endpoint;
+        match self.usable(io, &call, endpoint, now) {
+            Some(slot) => self.assign(slot, call, now),
+            None => self.place_on_new(io, call, endpoint, now),
+        }
+    }
+
+    /// A connection with room takes a queued call, or is offered to the next.
+    pub(super) fn offer(&mut self, slot: Slot, now: Nanos) {
+        let conn = self.pool.conn(slot);
+        if conn.user() != crate::call::NOBODY || !conn.is_open() {
+            return;
+        }
+        while let Some(mut call) = self.pool.dequeue_for(slot) {
+            call.admitted = now;
+            self.assign(slot, call, now);
+        }
+        self.pool.list(slot);
+    }
+}

@@ -1,0 +1,297 @@
+//! From a response to its call's outcome: what is gathered of it, how it is judged, and what
+//! becomes of the calls of a connection that breaks.
+
+use super::Worker;
+use crate::call::{Call, End};
+use crate::connection::ConnState;
+use crate::intake::Intake;
+use crate::render::build_template;
+use crate::setup::{endpoint_key, redirect_method};
+use conduit::{Close, Io, Slot};
+use sample::FailureClass;
+use units::Nanos;
+use wire::answer::{AnswerFacts, Asked};
+use wire::fields;
+use workload::Template;
+
+impl Worker {
+    /// A piece of a call's response, as it came and without its framing, for whoever wants to see
+    /// it.
+    #[inline]
+    pub(super) fn gather(&mut self, slot: Slot, row: usize, piece: &[u8], body: &[u8]) {
+        if self.looks || self.journal.keeps_responses() {
+            self.gather_piece(slot, row, piece, body);
+        }
+    }
+
+    fn gather_piece(&mut self, slot: Slot, row: usize, piece: &[u8], body: &[u8]) {
+        let conn = self.pool.conn_mut(slot);
+        let mut intake = conn.take_intake(row).unwrap_or_else(|| fresh(&mut self.intakes));
+        if self.journal.keeps_responses() {
+            intake.keep(piece);
+        }
+        if self.looks && !body.is_empty() {
+            if self.feedback.wants_bodies() {
+                intake.gather(body);
+            }
+            if self.setup.body.looks() {
+                let encoding = fields::content_encoding(conn.speaker().head());
+                intake.inspect(&self.setup.body, encoding, body);
+            }
+        }
+        conn.give_intake(row, Some(intake));
+    }
+
+    /// A call has its whole response.
+    #[inline]
+    pub(super) fn responded<I: Io>(&mut self, io: &mut I, slot: Slot, row: usize, now: Nanos) {
+        let facts = self.pool.conn(slot).facts();
+        if facts.timed {
+            self.count_timings(slot, row);
+        }
+        if self.feedback.is_attended() && self.attend_to(slot, row, &facts, now) {
+            return;
+        }
+        let heads = self.setup.plan.measure.conforming_counts_heads;
+        let received = facts.body_bytes + if heads { facts.head_bytes } else { 0 };
+        let conn = self.pool.conn_mut(slot);
+        let Some(mut call) = conn.take_served(row, received, now) else { return };
+        let setup_times = conn.take_setup_times();
+        let (decoded, wrong) = self.judge_body(&mut call, &facts);
+        // the connection ends before the other responses to a script's call
+        let wrong = wrong.or((call.responses_due > 1).then_some(FailureClass::ClosedEarly));
+        call.add(&facts, decoded);
+        let redirect = if (300..400).contains(&facts.status) || self.setup.plan.request.cookies {
+            self.read_head(slot, &call, &facts)
+        } else {
+            Ok(None)
+        };
+        self.count_kept(&mut call);
+        let calls_max = self.pool.calls_max();
+        if self.pool.conn_mut(slot).is_over(facts.persistent, calls_max) {
+            self.pool.strand(slot);
+            self.close(io, slot, self.close_kind(), now);
+            // before the user's next call, so that none waits behind newer ones for ever
+            self.replace_stranded(io, now);
+        }
+        match redirect {
+            Ok(Some(template)) => self.redirect(io, call, template, now),
+            Ok(None) => {
+                let end = self.judge(&facts, wrong);
+                self.conclude_with(io, call, end, now, setup_times);
+            }
+            Err(class) => {
+                let end = End::answered(&facts, Some(class));
+                self.conclude_with(io, call, end, now, setup_times);
+            }
+        }
+        self.offer(slot, now);
+    }
+
+    /// Of the responses whose beginning is kept this is one; or no more are kept.
+    #[inline]
+    fn count_kept(&mut self, call: &mut Call) {
+        if self.journal.keeps_responses() {
+            self.journal.count_kept();
+        } else if let Some(intake) = &mut call.intake {
+            intake.take_kept();
+        }
+    }
+
+    /// Shows a response to the script or to the guide. True when more responses to the call are to
+    /// come.
+    fn attend_to(&mut self, slot: Slot, row: usize, facts: &AnswerFacts, now: Nanos) -> bool {
+        let conn = self.pool.conn_mut(slot);
+        let mut intake = conn.take_intake(row);
+        let head = conn.speaker().head();
+        if !self.feedback.is_scripted() {
+            self.feedback.keep_for_guide(head, |body| {
+                if let Some(intake) = &mut intake {
+                    intake.swap_body(body);
+                }
+            });
+            conn.give_intake(row, intake);
+            return false;
+        }
+        let body = intake.as_ref().map_or(&[][..], |intake| intake.body());
+        let stopped = self.feedback.show_script(facts.status, head, body);
+        if let Some(intake) = &mut intake {
+            intake.clear_body();
+        }
+        conn.give_intake(row, intake);
+        let more = conn.take_one_of_many(row, facts);
+        if more {
+            self.journal.response_before_last(facts.status, now);
+        }
+        if stopped {
+            self.stop();
+        }
+        more
+    }
+
+    /// What the server says of its own work, of calls of the measured phase.
+    #[inline(never)]
+    fn count_timings(&mut self, slot: Slot, row: usize) {
+        let conn = self.pool.conn(slot);
+        if conn.call(row).is_some_and(|call| !self.journal.in_warm_up(call.intended)) {
+            self.journal.count_timings(conn.speaker().timings());
+        }
+    }
+
+    /// The length of a body after decoding, and what is wrong with it.
+    #[inline]
+    fn judge_body(&mut self, call: &mut Call, facts: &AnswerFacts) -> (u64, Option<FailureClass>) {
+        let test = &self.setup.body;
+        if !test.looks() {
+            return (facts.body_bytes, test.judge_length(facts.body_bytes));
+        }
+        let mut intake = call.intake.take().unwrap_or_else(|| fresh(&mut self.intakes));
+        let verdict = intake.judge(test);
+        call.intake = Some(intake);
+        // a response without content by rule (HEAD, 204, 304) cannot have the expected body
+        let bodiless = call.asked != Asked::Ordinary || matches!(facts.status, 204 | 304);
+        if bodiless { (0, None) } else { verdict }
+    }
+
+    #[inline]
+    fn judge(&self, facts: &AnswerFacts, wrong: Option<FailureClass>) -> End {
+        let class =
+            if self.setup.status_ok(facts.status) { wrong } else { Some(FailureClass::Status) };
+        End::answered(facts, class)
+    }
+
+    /// Cookies for the user's jar, and the request that a redirect asks for.
+    fn read_head(
+        &mut self,
+        slot: Slot,
+        call: &Call,
+        facts: &AnswerFacts,
+    ) -> Result<Option<Template>, FailureClass> {
+        let setup = &*self.setup;
+        let head = self.pool.conn(slot).speaker().head();
+        let from = call.request.as_deref().unwrap_or_else(|| setup.targets.template(call.target));
+        self.feedback.take_cookies(call.user, &from.url, head);
+        if setup.plan.request.follow_max == 0 {
+            return Ok(None);
+        }
+        let Some(next) = redirect_method(facts.status, &from.method) else { return Ok(None) };
+        let Some(location) = fields::location(head) else { return Ok(None) };
+        if call.redirects >= setup.plan.request.follow_max {
+            return Err(FailureClass::Redirects);
+        }
+        let location = std::str::from_utf8(location).map_err(|_| FailureClass::Redirects)?;
+        let url = from.url.join(location).map_err(|_| FailureClass::Redirects)?;
+        let Some(endpoint) = setup.keys.get(&endpoint_key(&url)).copied() else {
+            return Err(FailureClass::Redirects);
+        };
+        let target = &setup.plan.targets[call.target as usize];
+        let body = target.body.as_deref().or(setup.plan.request.body.as_deref());
+        let body = body.filter(|_| next == from.method);
+        let absolute = setup.endpoints[endpoint as usize].absolute;
+        let template = build_template(&setup.plan, &url, next, body, endpoint, absolute);
+        template.map(Some).map_err(|_| FailureClass::Redirects)
+    }
+
+    /// A redirect's request takes the call's place.
+    fn redirect<I: Io>(&mut self, io: &mut I, mut call: Call, template: Template, now: Nanos) {
+        call.redirects += 1;
+        call.tries = 0;
+        call.asked = template.asked;
+        call.first_byte = Nanos::ZERO;
+        call.request = Some(Box::new(template));
+        self.reclaim(&mut call);
+        self.place_again(io, call, now);
+    }
+
+    /// What was gathered of the call's response is no longer needed.
+    pub(super) fn reclaim(&mut self, call: &mut Call) {
+        if let Some(mut intake) = call.intake.take() {
+            intake.renew();
+            self.intakes.push(intake);
+        }
+    }
+
+    /// Bytes that no request had asked for: the connection cannot be trusted any further.
+    pub(super) fn unasked<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        self.journal.count_failure(FailureClass::Unasked);
+        self.pool.conn_mut(slot).break_with(FailureClass::Unasked);
+        self.pool.strand(slot);
+        self.close(io, slot, Close::Reset, now);
+        self.replace_stranded(io, now);
+    }
+
+    /// The peer will not process the call, which may be put elsewhere.
+    pub(super) fn refused<I: Io>(&mut self, io: &mut I, slot: Slot, row: usize, now: Nanos) {
+        let Some(call) = self.pool.conn_mut(slot).take_failed(row, now) else { return };
+        self.pool.strand_call(call);
+        self.replace_stranded(io, now);
+        self.offer(slot, now);
+    }
+
+    /// The peer gives one call up; the connection goes on.
+    pub(super) fn failed<I: Io>(
+        &mut self,
+        io: &mut I,
+        slot: Slot,
+        row: usize,
+        class: FailureClass,
+        now: Nanos,
+    ) {
+        let Some(call) = self.pool.conn_mut(slot).take_failed(row, now) else { return };
+        self.feedback.fail_session_unless_repeated(call.user);
+        self.conclude(io, call, End::failed(class), now);
+        self.offer(slot, now);
+    }
+
+    /// The connection is no more. Before it stood, all its calls fail for that reason; after, those
+    /// being answered do, and the others are put on another connection.
+    pub(super) fn break_off<I: Io>(
+        &mut self,
+        io: &mut I,
+        slot: Slot,
+        class: FailureClass,
+        now: Nanos,
+    ) {
+        let conn = self.pool.conn(slot);
+        let (endpoint, address) = (conn.endpoint(), conn.address());
+        if conn.state() == ConnState::Connecting && self.pool.give_up_address(endpoint, address) {
+            self.pool.strand(slot);
+            self.close(io, slot, Close::Reset, now);
+            return self.replace_stranded(io, now);
+        }
+        let conn = self.pool.conn_mut(slot);
+        let stood = conn.is_open();
+        conn.break_with(class);
+        let unbegun = conn.is_unanswered();
+        if unbegun && matches!(class, FailureClass::ClosedEarly | FailureClass::Reset) {
+            conn.end_by_server();
+        }
+        let resend = stood && unbegun && conn.has_served() && self.setup.plan.connection.resend;
+        let first = if resend { None } else { conn.take_hit() };
+        let others = conn.take_begun();
+        for call in first.iter().chain(&others) {
+            self.feedback.fail_session_unless_repeated(call.user);
+        }
+        self.pool.strand(slot);
+        self.close(io, slot, Close::Reset, now);
+        if stood {
+            self.replace_stranded(io, now);
+        }
+        let end = End::failed(class);
+        for call in first.into_iter().chain(others) {
+            self.conclude(io, call, end, now);
+        }
+        for call in self.pool.take_stranded() {
+            self.conclude(io, call, end, now);
+        }
+    }
+}
+
+/// An intake for another call.
+fn fresh(intakes: &mut Vec<Box<Intake>>) -> Box<Intake> {
+    intakes.pop().unwrap_or_else(|| {
+        let mut intake = Box::<Intake>::default();
+        intake.renew();
+        intake
+    })
+}

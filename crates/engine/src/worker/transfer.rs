@@ -1,0 +1,216 @@
+//! Bytes out and bytes in: from readiness to the speaker of a connection, through TLS where there
+//! is any.
+
+use super::Worker;
+use crate::connection::ConnState;
+use crate::pool::class_of;
+use crate::speaker::{Event, Fault};
+use conduit::{Io, IoError, Ready, Slot};
+use sample::FailureClass;
+use units::Nanos;
+
+impl Worker {
+    /// Does what readiness allows; gives back the instant of the last clock reading.
+    #[inline]
+    pub(super) fn progress<I: Io>(&mut self, io: &mut I, ready: Ready) -> Nanos {
+        let slot = ready.slot;
+        let mut now = Nanos::ZERO;
+        if ready.writable && self.pool.conn(slot).wants_to_write() {
+            now = io.now();
+            self.flush(io, slot, now);
+        }
+        if ready.readable {
+            now = self.read_all(io, slot, ready.ended);
+        }
+        if now.is_zero() { io.now() } else { now }
+    }
+
+    /// Writes out what waits on the connections touched since the last flush.
+    #[inline]
+    pub(super) fn flush_dirty<I: Io>(&mut self, io: &mut I, now: Nanos) {
+        while let Some(slot) = self.pool.take_dirty() {
+            self.flush(io, slot, now);
+        }
+    }
+
+    /// Writes out one connection's bytes, as far as the transport takes them.
+    #[inline]
+    fn flush<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        match self.pool.conn_mut(slot).flush(io, slot, now) {
+            Ok(false) => {}
+            Ok(true) => self.connected(slot, now),
+            Err(error) => self.break_off(io, slot, class_of(error), now),
+        }
+    }
+
+    /// The transport stands: the first bytes were taken.
+    fn connected(&mut self, slot: Slot, now: Nanos) {
+        let endpoint = self.pool.conn(slot).endpoint();
+        let tunnelled = self.pool.endpoint(endpoint).tunnel.is_some();
+        let conn = self.pool.conn_mut(slot);
+        let at = conn.connect(tunnelled, now);
+        if conn.state() == ConnState::Connecting {
+            self.established(slot, None, at);
+        }
+    }
+
+    /// Requests can go out: the connection and all before it is made.
+    fn established(&mut self, slot: Slot, tls: Option<Nanos>, now: Nanos) {
+        let conn = self.pool.conn_mut(slot);
+        let connect = conn.establish(tls, now);
+        let endpoint = conn.endpoint();
+        self.pool.mark_reached(endpoint);
+        self.journal.connection_established(connect, tls);
+        // what is waited for now may have less time than the connect had
+        self.pool.arm(slot);
+    }
+
+    /// Reads until the socket is drained, or the connection is no more.
+    #[inline]
+    fn read_all<I: Io>(&mut self, io: &mut I, slot: Slot, ended: bool) -> Nanos {
+        let generation = self.pool.conn(slot).generation();
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut now = Nanos::ZERO;
+        while self.pool.conn(slot).is_still(generation) {
+            let read = io.read(slot, &mut buffer);
+            now = io.now();
+            match read {
+                Ok(0) => {
+                    self.input_ended(io, slot, now);
+                    break;
+                }
+                Ok(count) => {
+                    self.receive(io, slot, &buffer[..count], now);
+                    if count < buffer.len() && !ended {
+                        break;
+                    }
+                }
+                Err(IoError::WouldBlock) => break,
+                Err(error) => {
+                    self.break_off(io, slot, class_of(error), now);
+                    break;
+                }
+            }
+        }
+        self.buffer = buffer;
+        now
+    }
+
+    /// Bytes off the transport.
+    #[inline]
+    fn receive<I: Io>(&mut self, io: &mut I, slot: Slot, bytes: &[u8], now: Nanos) {
+        let conn = self.pool.conn_mut(slot);
+        conn.touch(now);
+        match conn.state() {
+            ConnState::Open if !conn.is_encrypted() => self.hear(io, slot, bytes, now),
+            ConnState::Open | ConnState::Handshake => self.receive_tls(io, slot, bytes, now),
+            ConnState::Tunnel => self.receive_tunnel(io, slot, bytes, now),
+            // bytes before our first write went out: a server that speaks first is no HTTP server
+            ConnState::Connecting => self.break_off(io, slot, FailureClass::Unasked, now),
+            ConnState::Closed => {}
+        }
+    }
+
+    fn receive_tls<I: Io>(&mut self, io: &mut I, slot: Slot, bytes: &[u8], now: Nanos) {
+        let mut plain = std::mem::take(&mut self.plain);
+        plain.clear();
+        let conn = self.pool.conn_mut(slot);
+        let fed = conn.decrypt(bytes, &mut plain);
+        if fed.is_ok()
+            && let Some((took, facts)) = conn.take_handshake(now)
+        {
+            if let Some(facts) = facts {
+                self.journal.count_tls(facts);
+            }
+            self.established(slot, Some(took), now);
+        }
+        if fed.is_ok() && self.pool.conn(slot).has_output() {
+            self.flush(io, slot, now);
+        }
+        let generation = self.pool.conn(slot).generation();
+        if !plain.is_empty() {
+            self.hear(io, slot, &plain, now);
+        }
+        self.plain = plain;
+        let conn = self.pool.conn(slot);
+        if !conn.is_still(generation) {
+            return;
+        }
+        if let Err(error) = fed {
+            // the alert, if there is one, goes out as far as the transport takes it
+            self.flush(io, slot, now);
+            self.break_off(io, slot, error.class, now);
+        } else if conn.is_tls_closed() {
+            // close_notify ends the stream, whether or not TCP's end comes with it (RFC 8446 §6.1)
+            self.input_ended(io, slot, now);
+        }
+    }
+
+    /// The proxy's response to CONNECT.
+    fn receive_tunnel<I: Io>(&mut self, io: &mut I, slot: Slot, bytes: &[u8], now: Nanos) {
+        let conn = self.pool.conn_mut(slot);
+        match conn.hear_proxy(bytes, now) {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(class) => return self.break_off(io, slot, class, now),
+        }
+        let end = self.pool.endpoint(self.pool.conn(slot).endpoint()).clone();
+        match &end.tls_name {
+            Some(name) => match self.start_tls(slot, name) {
+                Ok(()) => self.flush(io, slot, now),
+                Err(class) => self.break_off(io, slot, class, now),
+            },
+            None => self.break_off(io, slot, FailureClass::Proxy, now),
+        }
+    }
+
+    /// Plaintext: the speaker says what it means to which call.
+    #[inline]
+    fn hear<I: Io>(&mut self, io: &mut I, slot: Slot, input: &[u8], now: Nanos) {
+        let generation = self.pool.conn(slot).generation();
+        let mut at = 0;
+        while at < input.len() {
+            let conn = self.pool.conn_mut(slot);
+            let heard = match conn.hear(&mut self.shared, &input[at..], now) {
+                Ok(heard) => heard,
+                Err(Fault::Unasked) => return self.unasked(io, slot, now),
+                Err(Fault::Broken { class, .. }) => return self.break_off(io, slot, class, now),
+            };
+            let piece = &input[at..at + heard.consumed];
+            let mut waits = heard.consumed == 0;
+            match heard.event {
+                Event::Response { call, body, done } => {
+                    self.gather(slot, call, piece, &input[at + body.start..at + body.end]);
+                    if done {
+                        waits = false;
+                        self.responded(io, slot, call, now);
+                    }
+                }
+                Event::Connection => {}
+                Event::Refused { call } => self.refused(io, slot, call, now),
+                Event::Failed { call, class } => self.failed(io, slot, call, class, now),
+            }
+            at += heard.consumed;
+            if waits || !self.pool.conn(slot).is_still(generation) {
+                return;
+            }
+        }
+        // what the protocol itself replied
+        if self.pool.conn(slot).speaker().is_multiplexed() && self.pool.conn(slot).has_output() {
+            self.pool.mark_dirty(slot);
+        }
+    }
+
+    /// The server ended its side.
+    fn input_ended<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        let conn = self.pool.conn_mut(slot);
+        if conn.is_idle() {
+            conn.end_by_server();
+            return self.close(io, slot, self.close_kind(), now);
+        }
+        match conn.hear_end() {
+            Ok(()) => self.responded(io, slot, 0, now),
+            Err(class) => self.break_off(io, slot, class, now),
+        }
+    }
+}
