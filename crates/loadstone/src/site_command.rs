@@ -2,10 +2,10 @@
 
 use crate::args::{NormTask, SiteTask};
 use crate::exit::{Code, Failure};
+use faulty::Defect;
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
-use torture::range::Defect;
 
 /// How often a signal is looked for.
 const LOOK: Duration = Duration::from_millis(50);

@@ -41,8 +41,8 @@ pub use crate::words::timestamp;
 
 use sample::Environment;
 use std::net::IpAddr;
+use torture::result::{CaseResult, RunResult};
 use torture::safety::Class;
-use torture::session::{CaseResult, RunResult};
 
 /// A torture that is over.
 #[derive(Clone, Debug)]

@@ -3,18 +3,18 @@
 
 use crate::run::drive_ready;
 use crate::world::{Action, Admission, Client, Server, SimIo, World};
+use campaign::{Done, Errand, Target};
 use conduit::Io;
 use conduit::Peer;
+use dialogue::governor::Governor;
+use dialogue::talk::{Director, Stage, play};
+use dialogue::text::Values;
+use faulty::{Act, Defects, Entry};
 use sample::{Death, ServerState};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::rc::Rc;
-use torture::range::{self, Act, Defects, Entry};
-use torture::safety::Governor;
-use torture::session::{self, Done, Errand, Target};
-use torture::talk::{Director, Stage, play};
-use torture::text::Values;
 use units::Nanos;
 
 /// The range as a torture's target, with the page that takes bodies.
@@ -23,9 +23,9 @@ pub fn target() -> Target {
         peer: Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 80))),
         tls_name: None,
         values: Values {
-            path: range::PATH.into(),
+            path: faulty::PATH.into(),
             host: "127.0.0.1".into(),
-            post: range::POST.into(),
+            post: faulty::POST.into(),
             marker: String::new(),
             fields: String::new(),
         },
@@ -38,7 +38,7 @@ pub fn target() -> Target {
 /// The firing range as a server of the made-up world.
 #[derive(Debug)]
 pub struct Range {
-    range: range::Range,
+    range: faulty::Range,
     clients: BTreeMap<u64, Client>,
     ids: BTreeMap<Client, u64>,
     next: u64,
@@ -53,7 +53,7 @@ pub struct Errands(Rc<RefCell<VecDeque<(Nanos, Errand)>>>);
 impl Range {
     pub fn new(defects: &Defects) -> Range {
         Range {
-            range: range::Range::new(defects),
+            range: faulty::Range::new(defects),
             clients: BTreeMap::new(),
             ids: BTreeMap::new(),
             next: 0,
@@ -165,7 +165,7 @@ pub struct Field {
 }
 
 /// Whether the run is to stop, and why.
-pub type Outside = Box<dyn FnMut(Nanos) -> Option<session::Stop>>;
+pub type Outside = Box<dyn FnMut(Nanos) -> Option<dialogue::governor::Stop>>;
 
 /// How long a reason to stop may go unnoticed: as long as in the real world.
 const LOOK_EVERY: Nanos = Nanos::from_millis(50);
@@ -205,7 +205,7 @@ impl Field {
     }
 }
 
-impl session::World for Field {
+impl campaign::World for Field {
     fn now(&mut self) -> Nanos {
         self.world.borrow().now()
     }
@@ -251,7 +251,7 @@ impl session::World for Field {
         std::mem::take(&mut self.sent_for)
     }
 
-    fn stopped(&self) -> Option<session::Stop> {
+    fn stopped(&self) -> Option<dialogue::governor::Stop> {
         self.governor.stopped().cloned()
     }
 }

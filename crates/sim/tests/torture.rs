@@ -1,13 +1,14 @@
 //! The catalogue against the firing range: a server without a defect passes every case, and every
 //! case that can fail is turned red by a defect.
 
+use campaign::{Errand, Settings, Unwatched, run};
+use faulty::{Defect, Defects, Kind};
 use sim::World;
 use sim::torture::{Errands, Field, Range, target};
 use std::collections::{BTreeMap, BTreeSet};
 use torture::case::{Case, FOUND, Need, Parameter};
 use torture::catalogue;
-use torture::range::{self, Defect, Defects, Kind};
-use torture::session::{Errand, RunResult, Settings, Unwatched, run};
+use torture::result::RunResult;
 use units::Nanos;
 
 /// Bytes on their way to a client that does not read.
@@ -18,10 +19,10 @@ fn settings() -> Settings {
         seed: 1,
         executions_max: 25,
         baseline: Nanos::SECOND,
-        big: Some(range::BIG.into()),
-        pages: vec![range::PATH.into(), "/other?x=1".into()],
+        big: Some(faulty::BIG.into()),
+        pages: vec![faulty::PATH.into(), "/other?x=1".into()],
         soak: Some(Nanos::from_secs(24)),
-        expensive: Some(range::COSTLY.into()),
+        expensive: Some(faulty::COSTLY.into()),
         errands: vec![Errand::Restart, Errand::Starve, Errand::Relieve],
         ..Settings::default()
     }
@@ -40,7 +41,7 @@ fn against(defects: &[Defect], cases: &[Case]) -> RunResult {
 /// Cases that did not pass, with what was seen.
 fn red(result: &RunResult) -> BTreeMap<String, String> {
     let bad = result.cases.iter().filter(|case| !case.outcome.is_well());
-    let row = |case: &torture::session::CaseResult| {
+    let row = |case: &torture::result::CaseResult| {
         let all = case.exchanges.iter().filter(|one| !one.judgement.outcome.is_well());
         let said: Vec<String> = all
             .map(|one| {

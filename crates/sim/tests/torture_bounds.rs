@@ -3,7 +3,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
+use campaign::probes::Probing;
+use campaign::{Settings, Target, Unwatched, World as _};
 use conduit::{OpenOptions, Peer};
+use dialogue::governor::Stop;
+use dialogue::governor::{Bounds, Governor};
+use dialogue::talk::{End, Move, Script};
+use dialogue::text::Values;
+use faulty::Defects;
 use proptest::prelude::*;
 use sim::World;
 use sim::torture::{Field, Range};
@@ -13,14 +20,10 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use torture::catalogue;
-use torture::range::{self, Defects};
+use torture::result::RunResult;
 use torture::safety::permit::Vigil;
 use torture::safety::proof::{Claim, Sources, find};
-use torture::safety::{Asked, Bounds, Class, Governor};
-use torture::session::probes::Probing;
-use torture::session::{self, RunResult, Settings, Stop, Target, Unwatched, World as _};
-use torture::talk::{End, Move, Script};
-use torture::text::Values;
+use torture::safety::{Asked, Class};
 use units::Nanos;
 
 const LATENCY: Nanos = Nanos::from_millis(1);
@@ -205,8 +208,8 @@ proptest! {
     fn no_options_and_no_scripts_exceed_the_bounds(
         class in any_class(), asked in any_asked(), scripts in any_scripts(), answers in any::<bool>()
     ) {
-        let bounds = Bounds::choose(class, &asked, None).unwrap();
-        let ceiling = Bounds::ceiling(class);
+        let bounds = asked.bounds(class, None).unwrap();
+        let ceiling = class.ceiling();
         let answer = answers.then_some("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
         let (world, books, _) = counted(answer);
         let mut field = Field::governed(world, Governor::new(bounds.clone(), vec![address()], true));
@@ -246,13 +249,13 @@ proptest! {
             message_max: Some(numbers[4]),
             ..Asked::default()
         };
-        let top = Bounds::ceiling(class);
+        let top = class.ceiling();
         let over = numbers[0] > top.connections_max
             || numbers[1] > top.opens_max
             || top.requests_max.is_some_and(|max| numbers[2] > max)
             || top.bytes_max.is_some_and(|max| numbers[3] > max)
             || numbers[4] > top.message_max;
-        match Bounds::choose(class, &asked, None) {
+        match asked.bounds(class, None) {
             Ok(_) => prop_assert!(!over && !numbers.contains(&0)),
             Err(why) => prop_assert!((over || numbers.contains(&0)) && why.starts_with("--")),
         }
@@ -264,9 +267,9 @@ fn target() -> Target {
         peer: Peer::Tcp(address()),
         tls_name: None,
         values: Values {
-            path: range::PATH.into(),
+            path: faulty::PATH.into(),
             host: "www.example.org".into(),
-            post: range::POST.into(),
+            post: faulty::POST.into(),
             marker: String::new(),
             fields: String::new(),
         },
@@ -290,11 +293,11 @@ fn run(field: &mut Field, only: &[&str]) -> RunResult {
         search: None,
         ..Settings::default()
     };
-    session::run(&target(), &settings, &cases, field, &mut Unwatched)
+    campaign::run(&target(), &settings, &cases, field, &mut Unwatched)
 }
 
 fn governor(class: Class) -> Governor {
-    Governor::new(Bounds::usual(class), vec![address()], false)
+    Governor::new(class.usual(), vec![address()], false)
 }
 
 /// A made-up internet, whose proof is gone from an instant on.
@@ -415,7 +418,7 @@ fn the_servers_log_is_told_what_the_odd_traffic_is() {
 #[test]
 fn a_run_ends_at_its_bound() {
     let (world, books, _) = counted(Some(RIGHT));
-    let bounds = Bounds { run_max: Some(Nanos::from_secs(40)), ..Bounds::usual(Class::Local) };
+    let bounds = Bounds { run_max: Some(Nanos::from_secs(40)), ..Class::Local.usual() };
     let mut field = Field::governed(world, Governor::new(bounds, vec![address()], true));
     let cases: Vec<String> = (1..10).map(|number| format!("F-0{number}")).collect();
     let result = run(&mut field, &cases.iter().map(String::as_str).collect::<Vec<_>>());

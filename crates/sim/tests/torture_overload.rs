@@ -1,13 +1,16 @@
 //! Overload in virtual time: servers whose capacity is known, and what is said of them.
 
+use campaign::{Errand, Settings, Unwatched, run};
+use dialogue::governor::Stop;
+use dialogue::governor::{Bounds, Governor};
+use faulty::{CAPACITY, COSTLY, Defect, Defects};
 use sim::World;
 use sim::torture::{Errands, Field, Range, target};
 use torture::case::{Case, Parameter};
 use torture::catalogue;
 use torture::judge::Outcome;
-use torture::range::{CAPACITY, COSTLY, Defect, Defects};
-use torture::safety::{Bounds, Class, Governor};
-use torture::session::{CaseResult, Errand, RunResult, Settings, Stop, Unwatched, run};
+use torture::result::{CaseResult, RunResult};
+use torture::safety::Class;
 use units::{Nanos, show};
 
 /// Requests under way at once: as many as the range answers within a probe's deadline.
@@ -72,7 +75,7 @@ fn of(defect: Defect, ids: &[&str], bounds: &Bounds) -> String {
 
 /// The usual bounds of this machine.
 fn usual() -> Bounds {
-    Bounds::usual(Class::Local)
+    Class::Local.usual()
 }
 
 #[test]

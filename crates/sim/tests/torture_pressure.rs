@@ -1,15 +1,17 @@
 //! Pressure in virtual time: servers whose slots and deadlines are known, and what is said of them.
 
+use campaign::{Settings, Target, Unwatched, run};
 use conduit::Peer;
+use dialogue::governor::{Bounds, Governor};
+use dialogue::text::Values;
 use sim::torture::Field;
 use sim::{Action, Admission, Client, Server, World};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use torture::catalogue;
 use torture::judge::Outcome;
-use torture::safety::{Bounds, Class, Governor};
-use torture::session::{CaseResult, RunResult, Settings, Target, Unwatched, run};
-use torture::text::Values;
+use torture::result::{CaseResult, RunResult};
+use torture::safety::Class;
 use units::{Nanos, show};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n";
@@ -196,7 +198,7 @@ impl Server for Prefork {
 }
 
 fn pressed(server: impl Server + 'static, ids: &[&str], connections_max: u64) -> RunResult {
-    let bounds = Bounds { connections_max, ..Bounds::usual(Class::Local) };
+    let bounds = Bounds { connections_max, ..Class::Local.usual() };
     governed(server, ids, Governor::new(bounds, Vec::new(), false))
 }
 
@@ -342,7 +344,7 @@ fn a_burst_is_as_large_as_the_bounds_let_be_open() {
         (1_000, 1_000, 512, "all found a place at once"),
     ] {
         let requests_max = Some(connections_max * 2);
-        let usual = Bounds::usual(Class::Local);
+        let usual = Class::Local.usual();
         let bounds = Bounds { connections_max, opens_max, requests_max, ..usual };
         let governor = Governor::new(bounds, Vec::new(), false);
         let result = governed(Prefork::of(600), &["C-07"], governor);
@@ -357,7 +359,7 @@ fn a_burst_is_as_large_as_the_bounds_let_be_open() {
 #[test]
 fn what_must_not_be_repeated_is_not() {
     for (repeats, rounds) in [(true, 2), (false, 1)] {
-        let mut governor = Governor::new(Bounds::usual(Class::Local), Vec::new(), false);
+        let mut governor = Governor::new(Class::Local.usual(), Vec::new(), false);
         if !repeats {
             governor.forbid_repeats();
         }

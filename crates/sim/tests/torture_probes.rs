@@ -1,13 +1,14 @@
 //! Probes of a server's health, in virtual time: on their schedule whatever the server does.
 
+use campaign::probes::{Pattern, Probed, Probes, Probing};
+use campaign::{Unwatched, World as _};
 use conduit::{OpenOptions, Peer};
+use dialogue::talk::{Director, Move, Script, Stage, Talk, Wake};
 use sim::torture::Field;
 use sim::{Action, Admission, Client, Server, World};
 use std::net::SocketAddr;
 use torture::judge::Plain;
-use torture::session::probes::{Pattern, Probed, Probes, Probing};
-use torture::session::{Probe, ProbeKind, Seen, Unwatched, World as _};
-use torture::talk::{Director, Move, Script, Stage, Talk, Wake};
+use torture::result::{Probe, ProbeKind, Seen};
 use units::{Nanos, show};
 
 const START: Nanos = Nanos::from_secs(100);
@@ -17,6 +18,8 @@ const BUSY: &[u8] = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n";
 
 /// Nothing of its own, for so long.
 struct Nothing(Nanos);
+
+impl campaign::probes::ProbeListener for Nothing {}
 
 impl Director for Nothing {
     fn direct(&mut self, now: Nanos, _: &mut Stage<'_>, _: Vec<(usize, Talk)>) -> Wake {

@@ -2,18 +2,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
+use campaign::shrink::Budget;
+use campaign::{Failure, Settings, Timing, Unwatched, Watcher};
+use faulty::{Defect, Defects};
 use sim::torture::{Field, Range, target};
 use sim::{Action, Admission, Client, Server, World};
 use torture::case::Case;
 use torture::catalogue;
 use torture::judge::{Kind, Outcome, Plain};
-use torture::range::{self, Defect, Defects};
-use torture::record::{self, Run, Transcript};
-use torture::session::{
-    self, Execution, Failure, ReplayResult, RunResult, Settings, Timing, Unwatched, Verdict,
-    Watcher,
-};
-use torture::shrink::Budget;
+use torture::record;
+use torture::record::Execution;
+use torture::record::{Run, Transcript};
+use torture::result::{ReplayResult, RunResult, Verdict};
 use units::Nanos;
 
 fn settings() -> Settings {
@@ -41,7 +41,7 @@ fn defective(defects: &[Defect]) -> Field {
 }
 
 fn tested(mut world: Field, ids: &[&str]) -> RunResult {
-    session::run(&target(), &settings(), &only(ids), &mut world, &mut Unwatched)
+    campaign::run(&target(), &settings(), &only(ids), &mut world, &mut Unwatched)
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_hang_shrinks_to_a_whole_request_that_hangs() {
     let [one] = &result.shrunk[..] else { panic!("{:?}", result.shrunk) };
     assert_eq!(one.kind, Kind::Hang);
     let bytes = one.bytes();
-    assert!(range::reacts(&bytes), "half a request: {}", bytes.escape_ascii());
+    assert!(faulty::reacts(&bytes), "half a request: {}", bytes.escape_ascii());
     assert!(bytes.len() < 60 && one.from > 60, "{}", bytes.escape_ascii());
 }
 
@@ -146,7 +146,7 @@ impl Watcher for Failed {
 /// Failures of a server, as they are after they were written and read.
 fn failures(defect: Defect, cases: &[Case]) -> Vec<Failure> {
     let mut failed = Failed::default();
-    session::run(&target(), &settings(), cases, &mut defective(&[defect]), &mut failed);
+    campaign::run(&target(), &settings(), cases, &mut defective(&[defect]), &mut failed);
     let again = |kept: Transcript| {
         let transcript = record::read(&record::write(&kept)).unwrap();
         let case = cases.iter().find(|case| case.id == kept.case).unwrap().clone();
@@ -157,7 +157,7 @@ fn failures(defect: Defect, cases: &[Case]) -> Vec<Failure> {
 
 fn replayed(failures: &[Failure], mut world: Field) -> ReplayResult {
     let settings = Settings::default();
-    session::replay(&target(), &settings, failures, (3, Timing::Kept), &mut world, &mut Unwatched)
+    campaign::replay(&target(), &settings, failures, (3, Timing::Kept), &mut world, &mut Unwatched)
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn a_failure_replays_as_a_failure_and_as_fixed_once_it_is() {
     let now_and_then = [Defect::FailsNowAndThen, Defect::CrashesOnThirdNul];
     let sampled = Defect::ALL
         .iter()
-        .filter(|defect| defect.kind() == range::Kind::Syntax && !now_and_then.contains(defect));
+        .filter(|defect| defect.kind() == faulty::Kind::Syntax && !now_and_then.contains(defect));
     let mut replays = 0;
     for defect in sampled.step_by(4) {
         let kept = failures(*defect, &cases);
@@ -193,7 +193,7 @@ fn a_failure_that_comes_and_goes_is_flaky() {
     let kept = failures(Defect::FailsOnEncodedNul, &only(&["F-09"]));
     // every tenth connection fails, and most of the others do not
     let settings = Settings::default();
-    let result = session::replay(
+    let result = campaign::replay(
         &target(),
         &settings,
         &kept[..1],

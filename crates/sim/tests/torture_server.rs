@@ -1,6 +1,9 @@
 //! The server's own processes in virtual time: crashes by their signal, workers that are called so,
 //! and what does not come back.
 
+use campaign::shrink::Budget;
+use campaign::{Settings, Unwatched, run};
+use faulty::{Defect, Defects};
 use sample::{Death, Ending, Process, ServerState};
 use sim::torture::{Field, Range, target};
 use sim::{Action, Admission, Client, Server, World};
@@ -8,9 +11,7 @@ use std::collections::BTreeSet;
 use torture::case::Case;
 use torture::catalogue;
 use torture::judge::Outcome;
-use torture::range::{self, Defect, Defects};
-use torture::session::{CaseResult, ExchangeResult, RunResult, Settings, Unwatched, run};
-use torture::shrink::Budget;
+use torture::result::{CaseResult, ExchangeResult, RunResult};
 use units::Nanos;
 
 fn cases(ids: &[&str]) -> Vec<Case> {
@@ -25,7 +26,7 @@ fn against(server: impl Server + 'static, ids: &[&str]) -> RunResult {
         seed: 1,
         executions_max: 25,
         baseline: Nanos::SECOND,
-        big: Some(range::BIG.into()),
+        big: Some(faulty::BIG.into()),
         search: Some(Budget { executions: 200, span: Nanos::from_secs(600) }),
         ..Settings::default()
     };

@@ -1,12 +1,13 @@
 //! How many conversations are under way at once changes neither a byte that is sent nor a word that is
 //! said of what came back.
 
+use campaign::{Settings, Watcher, run};
+use faulty::{Defect, Defects};
 use sim::World;
 use sim::torture::{Field, Range, target};
 use torture::case::Case;
 use torture::catalogue;
-use torture::range::{Defect, Defects};
-use torture::session::{Execution, Settings, Watcher, run};
+use torture::record::Execution;
 use units::Nanos;
 
 /// Everything that was sent and judged, in order, as text.
@@ -29,7 +30,7 @@ fn heard(defects: &[Defect], workers: usize, cases: &[Case]) -> (Vec<String>, St
     let mut heard = Heard::default();
     let result = run(&target(), &settings, cases, &mut Field::new(world), &mut heard);
     assert_eq!(result.ended_early, None);
-    let row = |case: &torture::session::CaseResult| {
+    let row = |case: &torture::result::CaseResult| {
         let each: Vec<String> = case
             .exchanges
             .iter()

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use torture::range::{Defect, Defects};
+use faulty::{Defect, Defects};
 use units::{Seed, parse_size};
 
 use crate::faults::{self, Misbehaviour, Stall, TimeLaw, WrongLength};
@@ -215,7 +215,7 @@ impl Config {
     /// Connections that the kernel is to queue.
     pub(crate) fn backlog(&self) -> u32 {
         let short = self.range.as_ref().is_some_and(|range| range.contains(&Defect::ShortBacklog));
-        if short { torture::range::BACKLOG as u32 } else { self.backlog }
+        if short { faulty::BACKLOG as u32 } else { self.backlog }
     }
 
     /// What only the whole can tell.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
-use torture::session::CaseResult;
+use torture::result::CaseResult;
 
 /// Seconds that may wait for the disk; what comes when so many wait is left out, and counted.
 const QUEUE_MAX: usize = 64;

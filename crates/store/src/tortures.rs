@@ -15,7 +15,7 @@ use report::torture::{Beside, Report};
 use rusqlite::types::{Value as Sql, ValueRef};
 use rusqlite::{Connection, Row, ToSql, TransactionBehavior};
 use serde_json::{Value, json};
-use torture::session::{CaseResult, RunResult};
+use torture::result::{CaseResult, RunResult};
 use units::Nanos;
 
 /// Parts of a torture with rows of their own: the table, and for each column but the last its path

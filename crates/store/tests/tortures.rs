@@ -13,11 +13,12 @@ mod fixtures;
 mod tortures;
 
 // the names that the fixtures, written for `report` itself, look for at the root
-use ::torture::case::Awaited;
 use ::torture::judge;
-use ::torture::session::{Kept, Meanwhile, ServerRow, ServerSeen, Shrunk, Stop};
-use ::torture::shrink::Boundary;
-use ::torture::talk::{Move, Script};
+use ::torture::result::Boundary;
+use ::torture::result::{Kept, Meanwhile, ServerRow, ServerSeen, Shrunk};
+use dialogue::governor::Stop;
+use dialogue::talk::Awaited;
+use dialogue::talk::{Move, Script};
 use report::torture::Report;
 use report::torture::waivers::{Applied, Day, State, Waiver};
 use report::{
@@ -133,7 +134,7 @@ fn load(store: &Store, wanted: &str) -> Report {
 
 /// What is known before anything is sent.
 fn beginning(report: &Report) -> Report {
-    let (result, beside) = (::torture::session::RunResult::default(), None);
+    let (result, beside) = (::torture::result::RunResult::default(), None);
     Report { result, waivers: Vec::new(), beside, ..report.clone() }
 }
 

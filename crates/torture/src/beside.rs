@@ -2,7 +2,7 @@
 //! against the time before the first case.
 
 use crate::judge::Outcome;
-use crate::session::CaseResult;
+use crate::result::CaseResult;
 use units::{Nanos, show};
 
 /// A call of the load. Instants are of the clock of the machine that tests.
@@ -107,7 +107,7 @@ impl Interval {
 }
 
 /// Nearest rank of sorted times.
-pub(crate) fn quantile(sorted: &[Nanos], share: f64) -> Nanos {
+pub fn quantile(sorted: &[Nanos], share: f64) -> Nanos {
     let rank = (sorted.len() as f64 * share).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
 }

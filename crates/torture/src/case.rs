@@ -8,6 +8,7 @@ pub use read::{read_case, read_own};
 
 use crate::fuzz::Place;
 use crate::judge::Class;
+use dialogue::talk::Awaited;
 use std::sync::Arc;
 use units::Nanos;
 
@@ -183,7 +184,7 @@ pub struct Exchange {
     pub in_step: bool,
 }
 
-/// One step of a conversation. Bytes are still [text](crate::text): the run gives the values.
+/// One step of a conversation. Bytes are still [text](dialogue::text): the run gives the values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// One write.
@@ -202,15 +203,4 @@ pub enum Step {
     /// What comes is left in the kernel; taken up again.
     StopReading,
     Read,
-}
-
-/// What a step waits for; the end of the connection ends the wait too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Awaited {
-    /// An interim answer, or the head of a final one.
-    Interim,
-    /// One more whole answer.
-    Answer,
-    /// The end of the connection.
-    End,
 }

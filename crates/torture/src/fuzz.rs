@@ -4,10 +4,11 @@
 mod make;
 
 use crate::case::Fuzz;
-use crate::judge::{self, Judgement, Outcome, Plain};
-use crate::replies::Answer;
-use crate::talk::{End, Move, Talk};
-use crate::text::Values;
+use crate::judge;
+use crate::judge::{Judgement, Outcome, Plain};
+use dialogue::replies::Answer;
+use dialogue::talk::{End, Move, Talk};
+use dialogue::text::Values;
 use units::{Purpose, Seed, Stream};
 
 /// Version of the cases F-01 to F-04.

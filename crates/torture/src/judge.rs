@@ -4,14 +4,15 @@
 mod again;
 mod class;
 mod kind;
+pub mod renegotiation;
 
 pub use again::{again, random};
 pub use class::Class;
 pub use kind::Kind;
 
 use crate::case::{Exchange, Level};
-use crate::replies::Answer;
-use crate::talk::{End, Talk};
+use dialogue::replies::Answer;
+use dialogue::talk::{End, Talk};
 use units::show;
 
 /// What the probed page answers to a plain GET.
@@ -118,7 +119,7 @@ impl Outcome {
 }
 
 /// What came back where nothing did.
-pub(crate) const NOTHING: &str = "closed without a byte";
+pub const NOTHING: &str = "closed without a byte";
 
 /// A judgement with its reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -170,10 +171,10 @@ fn outcome(exchange: &Exchange, level: Level, talk: &Talk, plain: &Plain) -> (Ou
 }
 
 /// Why nothing was learned where the governor ended it.
-pub(crate) const BOUNDED: &str = "a bound on what may be sent, or for how long, ended it";
+pub const BOUNDED: &str = "a bound on what may be sent, or for how long, ended it";
 
 /// 5xx that no request may cause: all but 501, 503 and 505.
-pub(crate) fn broken_server(talk: &Talk) -> Option<String> {
+pub fn broken_server(talk: &Talk) -> Option<String> {
     let broken = |answer: &&Answer| {
         (500..600).contains(&answer.status) && !matches!(answer.status, 501 | 503 | 505)
     };
@@ -186,7 +187,7 @@ fn is_hang(talk: &Talk) -> bool {
 }
 
 /// The valid request that followed did not get its one right answer.
-pub(crate) fn out_of_step(talk: &Talk, plain: &Plain) -> Option<String> {
+pub fn out_of_step(talk: &Talk, plain: &Plain) -> Option<String> {
     let before = talk.before_follow_up?;
     let after = &talk.replies.answers[before.min(talk.replies.answers.len())..];
     match after {

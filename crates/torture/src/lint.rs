@@ -2,7 +2,7 @@
 //! every message. Nothing is sent for it; every answer of a run is looked at.
 
 use crate::case::Level;
-use crate::replies::Answer;
+use dialogue::replies::Answer;
 use httpdate::HttpDate;
 
 /// A rule that an answer breaks.

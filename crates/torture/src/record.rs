@@ -7,13 +7,13 @@ mod tests;
 
 pub use read::read;
 
-use crate::case::Awaited;
+use crate::case::Case;
 use crate::judge::{Judgement, Plain};
-use crate::replies::Answer;
-use crate::session::Execution;
-use crate::talk::{End, Move, Script, Talk, What};
-use crate::text::written;
 use conduit::Peer;
+use dialogue::replies::Answer;
+use dialogue::talk::Awaited;
+use dialogue::talk::{End, Move, Script, Talk, What};
+use dialogue::text::written;
 use std::fmt::{Display, Write};
 
 /// The first line of a transcript.
@@ -40,6 +40,19 @@ pub struct Transcript {
     pub script: Script,
     pub talk: Talk,
     pub judgement: Judgement,
+}
+
+/// One conversation of a case, with everything that a judgement rests on.
+#[derive(Clone, Copy, Debug)]
+pub struct Execution<'a> {
+    pub case: &'a Case,
+    /// Which exchange, or which random data.
+    pub name: &'a str,
+    /// From 1.
+    pub attempt: u32,
+    pub script: &'a Script,
+    pub talk: &'a Talk,
+    pub judgement: &'a Judgement,
 }
 
 /// What all conversations of a run share.

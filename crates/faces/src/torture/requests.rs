@@ -95,9 +95,9 @@ fn request(options: &Options, url: &Url, data: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dialogue::talk::Move;
+    use dialogue::text::Values;
     use torture::catalogue;
-    use torture::talk::Move;
-    use torture::text::Values;
 
     #[test]
     fn the_data_is_that_of_the_torture_suite() {

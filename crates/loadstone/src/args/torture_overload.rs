@@ -1,8 +1,8 @@
 //! The options of `torture` that overload needs.
 
 use super::torture::path;
+use campaign::Errand;
 use clap::Args;
-use torture::session::Errand;
 use units::Nanos;
 
 /// What overload needs to know of the server.

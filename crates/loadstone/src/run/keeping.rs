@@ -13,7 +13,7 @@ use stats::{Second, Snapshot};
 use store::{
     Beginning, Recording, RecordingEnd, ResultKind, Seconds, Store, StoreError, StorePlace,
 };
-use torture::session::CaseResult;
+use torture::result::CaseResult;
 
 /// Names the place of the store where no `--store` does.
 const STORE_VARIABLE: &str = "LOADSTONE_STORE";

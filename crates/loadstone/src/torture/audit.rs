@@ -2,6 +2,7 @@
 //! for each other (`torture::safety::chain`), appended to one file per user, whoever runs at the same
 //! time.
 
+use campaign::Watcher;
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Map, Value, json};
 use std::cell::RefCell;
@@ -11,10 +12,11 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use torture::case::Case;
-use torture::safety::chain::{self, Link};
+use torture::result::{CaseResult, RunResult};
+use torture::safety::chain;
+use torture::safety::chain::Link;
 use torture::safety::permit::Ledger;
 use torture::safety::proof::Found;
-use torture::session::{CaseResult, RunResult, Watcher};
 
 pub(super) const FILE: &str = "torture-audit.jsonl";
 /// Beside the log: the link of its last line.

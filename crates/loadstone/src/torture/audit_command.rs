@@ -4,12 +4,13 @@ use super::audit::{FILE, head_of};
 use crate::args::AuditAsk;
 use crate::exit::{Code, Failure};
 use crate::files;
+use dialogue::governor::Spent;
 use serde_json::Value;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use torture::safety::Spent;
-use torture::safety::chain::{self, Link};
+use torture::safety::chain;
+use torture::safety::chain::Link;
 use units::show;
 
 /// The largest log that is read, in bytes.

@@ -5,6 +5,7 @@ use crate::args::{Disk, TortureArgs, beside_plan};
 use crate::exit::{Code, Failure};
 use crate::run::threads;
 use crate::run::trial::{Change, Reached, Session, reach};
+use campaign::Watcher;
 use engine::{Order, Setup};
 use plan::{Load, Plan, ResolveRule};
 use report::RunReport;
@@ -19,8 +20,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use torture::beside::{Call, Span, felt};
 use torture::case::Case;
-use torture::safety::{Asked, Bounds, Class};
-use torture::session::{CaseResult, Watcher};
+use torture::result::CaseResult;
+use torture::safety::{Asked, Class};
 use units::{Nanos, show};
 use url::Url;
 
@@ -106,7 +107,7 @@ pub(super) fn left(asked: Asked, class: Class, load: Option<&Planned>) -> Result
 
 /// `rate`: of the load; `None` where it has none.
 fn left_beside(asked: Asked, class: Class, rate: Option<f64>) -> Result<Asked, String> {
-    let (usual, top) = (Bounds::usual(class).requests_max, Bounds::ceiling(class).requests_max);
+    let (usual, top) = (class.usual().requests_max, class.ceiling().requests_max);
     let too_high = asked.requests_max.zip(top).is_some_and(|(asked, top)| asked > top);
     let Some(bound) = asked.requests_max.or(top).filter(|_| !too_high) else { return Ok(asked) };
     let named = match asked.requests_max {
@@ -224,7 +225,7 @@ fn too_much(plan: &Plan, class: Class) -> Option<String> {
     if class == Class::Public {
         return Some("no proof of permission covers a load; leave it out on public servers".into());
     }
-    let most = Bounds::ceiling(class).requests_max?;
+    let most = class.ceiling().requests_max?;
     let Some(rate) = rate(plan) else {
         return Some(format!("it has no rate of its own; give a rate of at most {most}/s"));
     };

@@ -2,12 +2,12 @@
 
 use crate::args::{Disk, TortureArgs, TortureWhat};
 use crate::exit::Failure;
+use campaign::Settings;
+use campaign::probes::Probing;
+use campaign::shrink::Budget;
 use plan::FileSource;
 use torture::case::{Case, Need, OWN};
 use torture::safety::Class;
-use torture::session::Settings;
-use torture::session::probes::Probing;
-use torture::shrink::Budget;
 use units::Nanos;
 use url::{Position, Url};
 

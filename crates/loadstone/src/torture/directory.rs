@@ -6,6 +6,7 @@ mod failure;
 
 use crate::exit::Failure;
 use anyhow::{Context, Result};
+use campaign::{Target, Watcher};
 use report::torture::{PROBES_HEAD, Report, RunEnd, execution_line, probe_line, run_file};
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
@@ -13,8 +14,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use torture::case::Case;
 use torture::judge::{Outcome, Plain};
-use torture::record::{self, Run, Transcript};
-use torture::session::{CaseResult, Execution, Kept, Probe, Shrunk, Target, Watcher};
+use torture::record;
+use torture::record::Execution;
+use torture::record::{Run, Transcript};
+use torture::result::{CaseResult, Kept, Probe, Shrunk};
 use units::Nanos;
 
 /// Executions before a failure whose transcripts are kept with it.

@@ -2,9 +2,9 @@
 //! own, while the load goes on.
 
 use crate::shell::shell;
+use campaign::{Done, Errand};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::process::{Child, ExitStatus, Stdio};
-use torture::session::{Done, Errand};
 use units::{Nanos, show};
 
 /// A command that has not ended by then is ended.

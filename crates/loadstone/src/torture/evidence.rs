@@ -13,8 +13,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use torture::case::{Case, OWN};
-use torture::record::{self, TRANSCRIPT_MAX, Transcript};
-use torture::session::{self, RunResult};
+use torture::record;
+use torture::record::{TRANSCRIPT_MAX, Transcript};
+use torture::result::RunResult;
 use units::quoted;
 use url::Url;
 
@@ -75,7 +76,7 @@ pub(super) fn text(path: &Path, most: u64) -> Result<String, Failure> {
 /// A failure that is to be sent again.
 pub(super) struct Kept {
     pub(super) folder: PathBuf,
-    pub(super) failure: session::Failure,
+    pub(super) failure: campaign::Failure,
     /// What is worth a word: of other versions.
     pub(super) notes: Vec<String>,
 }
@@ -133,7 +134,7 @@ fn read_one(folder: &Path, cases: &[Case]) -> Result<Kept, Failure> {
             report::printable(&transcript.loadstone, VERSION_MAX)
         ));
     }
-    Ok(Kept { folder: folder.to_owned(), failure: session::Failure { transcript, case }, notes })
+    Ok(Kept { folder: folder.to_owned(), failure: campaign::Failure { transcript, case }, notes })
 }
 
 /// The server, permitted, and the way there.

@@ -31,6 +31,7 @@ use crate::files;
 use crate::run::keeping::{Keeper, Keeping};
 use audit::Writer;
 use beside::Planned;
+use campaign::{Watcher, Watchers, World};
 use directory::Recorder;
 use errands::Errands;
 use permit::Permit;
@@ -39,7 +40,7 @@ use report::torture::Report;
 use report::torture::waivers::{Day, Waiver};
 use torture::case::Case;
 use torture::judge::Outcome;
-use torture::session::{self, CaseResult, RunResult, Watcher, Watchers, World};
+use torture::result::{CaseResult, RunResult};
 use url::Url;
 use world::Sockets;
 
@@ -124,7 +125,7 @@ fn run(
     watchers.0.extend(recorder.iter_mut().map(|one| one as &mut dyn Watcher));
     let mut writer = audit.clone().map(Writer);
     watchers.0.extend(writer.iter_mut().map(|one| one as &mut dyn Watcher));
-    report.result = session::run(target, &settings, &cases, &mut sockets, &mut watchers);
+    report.result = campaign::run(target, &settings, &cases, &mut sockets, &mut watchers);
     drop(watchers);
     progress.finish();
     // a load that went wrong is told when the rest is written

@@ -4,9 +4,9 @@ use super::directory::Recorder;
 use crate::args::TortureOutputs;
 use crate::exit::Failure;
 use crate::files;
+use campaign::Target;
 use report::torture::Report;
 use torture::case::Case;
-use torture::session::Target;
 use units::Nanos;
 
 /// Before anything is sent: that every result can be written.

@@ -3,6 +3,7 @@
 
 use super::audit::Audit;
 use super::sources::Internet;
+use dialogue::governor::Stop;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -10,7 +11,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use torture::safety::permit::Vigil;
 use torture::safety::proof::{Claim, Found};
-use torture::session::Stop;
 
 /// How often the vigil looks at the clock; at the proof it looks every minute.
 const VIGIL_EVERY: Duration = Duration::from_millis(500);

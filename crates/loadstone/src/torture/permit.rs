@@ -8,6 +8,9 @@ use super::sources::{Internet, Nowhere};
 use super::target::Reached;
 use crate::args::{Disk, TortureArgs, TortureSafety};
 use crate::exit::Failure;
+use campaign::Settings;
+use dialogue::governor::Stop;
+use dialogue::governor::{Bounds, Governor};
 use plan::FileSource;
 use report::torture::{DryRun, Report};
 use rustix::fs::{FlockOperation, flock};
@@ -18,10 +21,11 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use torture::case::Case;
-use torture::safety::permit::{self as rules, Grounds, Refusal};
+use torture::safety;
+use torture::safety::permit as rules;
+use torture::safety::permit::{Grounds, Refusal};
 use torture::safety::proof::{Claim, FILE_PATH, Found, Sources, txt_name};
-use torture::safety::{self, Asked, Bounds, Class, Governor, Ranges};
-use torture::session::{Settings, Stop};
+use torture::safety::{Asked, Class, Ranges};
 use url::Url;
 
 /// The class of a target that is not refused at once.
@@ -65,7 +69,7 @@ pub(super) fn permit(
     let class = reached.class;
     // what is wrong with the options is said before anything is written
     let ranges = ranges(&args.safety)?;
-    let bounds = Bounds::choose(class, asked, None).map_err(Failure::usage)?;
+    let bounds = asked.bounds(class, None).map_err(Failure::usage)?;
     if class != Class::Public {
         check_asked_for(args, cases, &grounds(reached, &args.safety, None, &ranges))?;
     }
@@ -103,7 +107,7 @@ pub(super) fn permit(
     if class == Class::Public {
         check_asked_for(args, cases, &grounds)?;
     }
-    let bounds = Bounds::choose(class, asked, proof).map_err(Failure::usage)?;
+    let bounds = asked.bounds(class, proof).map_err(Failure::usage)?;
     let mut governor = Governor::new(bounds, reached.addresses.clone(), grounds.permits_writes());
     if !grounds.permits_repeats(args.safety.confirm) {
         governor.forbid_repeats();
@@ -134,7 +138,7 @@ pub(super) fn dry_run(
     asked: &Asked,
 ) -> Result<String, Failure> {
     let class = reached.class;
-    let bounds = Bounds::choose(class, asked, None).map_err(Failure::usage)?;
+    let bounds = asked.bounds(class, None).map_err(Failure::usage)?;
     let ranges = ranges(&args.safety)?;
     let grounds = grounds(reached, &args.safety, None, &ranges);
     let skipped = |case: &Case| match class {
@@ -266,8 +270,10 @@ fn beginning(
     reached: &Reached,
     bounds: &Bounds,
 ) -> Map<String, Value> {
-    let bounds: Map<String, Value> =
-        bounds.rows().into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+    let bounds: Map<String, Value> = safety::bounds::rows(bounds)
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.into()))
+        .collect();
     let machine = rustix::system::uname();
     let node = machine.nodename().to_bytes();
     let fields = json!({

@@ -1,9 +1,10 @@
 //! Which case is under way, on a terminal.
 
+use campaign::Watcher;
 use indicatif::ProgressBar;
 use std::time::Duration;
 use torture::case::Case;
-use torture::session::{CaseResult, Watcher};
+use torture::result::CaseResult;
 
 /// A case may take minutes: the time goes on meanwhile.
 const TICK: Duration = Duration::from_millis(500);

@@ -6,14 +6,14 @@ use crate::args::ProveArgs;
 use crate::exit::{Code, Failure};
 use crate::files;
 use std::io::Write;
+use torture::safety::Class;
 use torture::safety::proof::{Day, FILE_PATH, Proof, txt_name};
-use torture::safety::{Bounds, Class};
 
 /// The longest string of a TXT record (RFC 1035 section 3.3).
 const STRING_MAX: usize = 255;
 
 pub(super) fn prove(args: &ProveArgs) -> Result<Code, Failure> {
-    let usual = Bounds::usual(Class::Public);
+    let usual = Class::Public.usual();
     let today = crate::wall_clock::unix_seconds() as i64;
     let not_after = Day::of(today, i64::from(args.days))
         .ok_or_else(|| Failure::usage("the clock of this machine shows no day of a proof"))?;

@@ -4,9 +4,10 @@ use super::evidence;
 use crate::args::ReplayArgs;
 use crate::exit::{Code, Failure};
 use crate::files;
+use campaign::{Settings, Timing, Watcher, Watchers};
 use report::torture::{Replay, ReplayRow, replay_json, replay_text};
 use torture::case::Case;
-use torture::session::{self, ReplayResult, Settings, Timing, Verdict, Watcher, Watchers};
+use torture::result::{ReplayResult, Verdict};
 
 /// # Errors
 /// What cannot be read; a server that may not be tortured.
@@ -16,11 +17,11 @@ pub(super) fn replay(args: &ReplayArgs, cases: &[Case]) -> Result<Code, Failure>
     let kept = evidence::read(&folders, cases)?;
     let mut scene = evidence::scene(&args.again, &kept)?;
     let timing = if args.timing == "asap" { Timing::Asap } else { Timing::Kept };
-    let failures: Vec<session::Failure> = kept.iter().map(|one| one.failure.clone()).collect();
+    let failures: Vec<campaign::Failure> = kept.iter().map(|one| one.failure.clone()).collect();
     let mut writer = scene.writer();
     let mut watchers = Watchers::default();
     watchers.0.extend(writer.iter_mut().map(|one| one as &mut dyn Watcher));
-    let result = session::replay(
+    let result = campaign::replay(
         &scene.reached.target,
         &Settings::default(),
         &failures,

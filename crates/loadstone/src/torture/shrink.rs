@@ -5,14 +5,17 @@ use super::print;
 use crate::args::ShrinkArgs;
 use crate::exit::{Code, Failure};
 use crate::files;
+use campaign::shrink::Budget;
+use campaign::{Settings, Watcher, Watchers, World};
 use report::torture::shrunk_text;
 use std::path::Path;
 use torture::case::Case;
 use torture::judge::Plain;
-use torture::record::{self, Run, Transcript};
+use torture::record;
+use torture::record::Execution;
+use torture::record::{Run, Transcript};
+use torture::result::Shrunk;
 use torture::safety::Class;
-use torture::session::{self, Execution, Settings, Shrunk, Watcher, Watchers, World};
-use torture::shrink::Budget;
 
 /// # Errors
 /// What cannot be read or written; a server that may not be tortured; one of somebody else.
@@ -50,12 +53,12 @@ pub(super) fn shrink(args: &ShrinkArgs, cases: &[Case]) -> Result<Code, Failure>
         kept: &kept,
         done: Ok(()),
     };
-    let failures: Vec<session::Failure> = kept.iter().map(|one| one.failure.clone()).collect();
+    let failures: Vec<campaign::Failure> = kept.iter().map(|one| one.failure.clone()).collect();
     let mut log = scene.writer();
     let mut watchers = Watchers(vec![&mut writer]);
     watchers.0.extend(log.iter_mut().map(|one| one as &mut dyn Watcher));
     let (target, sockets) = (&scene.reached.target, &mut scene.sockets);
-    let found = session::shrink_failures(target, &settings, &failures, sockets, &mut watchers);
+    let found = campaign::shrink_failures(target, &settings, &failures, sockets, &mut watchers);
     drop(watchers);
     let code = match &found {
         _ if crate::signals::caught() > 0 => Code::Interrupted,
@@ -76,7 +79,7 @@ pub(super) fn shrink(args: &ShrinkArgs, cases: &[Case]) -> Result<Code, Failure>
 
 /// Random data, or what was accused of making the server fail.
 fn is_random(kept: &Kept) -> bool {
-    kept.failure.case.fuzz.is_some() || kept.failure.transcript.name.starts_with(session::CULPRIT)
+    kept.failure.case.fuzz.is_some() || kept.failure.transcript.name.starts_with(campaign::CULPRIT)
 }
 
 /// Writes what is left into the folder of the failure.

@@ -4,11 +4,11 @@
 use super::permit;
 use crate::args::TortureArgs;
 use crate::exit::{Code, Failure};
+use campaign::Target;
 use conduit::Peer;
+use dialogue::text::Values;
 use std::net::{IpAddr, SocketAddr};
 use torture::safety::{Class, proof};
-use torture::session::Target;
-use torture::text::Values;
 use url::Url;
 
 pub(super) fn tls_for(args: &TortureArgs, url: &Url) -> Result<Option<tls::Factory>, Failure> {

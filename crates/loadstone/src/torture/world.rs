@@ -3,12 +3,13 @@
 use super::errands::Errands;
 use super::server::Seen;
 use crate::exit::Failure;
+use campaign::{Done, Errand, World};
 use conduit::{Io, TlsFactory};
+use dialogue::governor::Governor;
+use dialogue::governor::Stop;
+use dialogue::talk::{Director, Stage, play};
 use reactor::Reactor;
 use sample::{Death, ServerState};
-use torture::safety::Governor;
-use torture::session::{Done, Errand, Stop, World};
-use torture::talk::{Director, Stage, play};
 use units::Nanos;
 
 /// How long a reason to stop may go unnoticed.

@@ -132,7 +132,7 @@ fn weaknesses() {
     let both = [&mut first, &mut second].map(|stream| stream.read(&mut [0; 4096]).unwrap());
     assert!(both.iter().all(|count| *count > 0));
     assert!(before.elapsed() >= ms(160), "{:?}", before.elapsed());
-    let range = Server::start(&["--range", "no-date"]).get(torture::range::PATH);
+    let range = Server::start(&["--range", "no-date"]).get(faulty::PATH);
     assert!(range.starts_with("HTTP/1.1 200 ") && !range.contains("\r\nDate:"), "{range}");
     let limited = Server::start(&["--rate-limit", "0.01/s:2:503"]);
     let statuses = [(); 3].map(|()| limited.get("/hw")[9..12].to_owned());

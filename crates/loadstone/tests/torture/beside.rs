@@ -7,7 +7,7 @@ use support::{Site, run, text};
 /// The result of three cases beside a hundred calls a second.
 fn beside(switches: &str, code: i32) -> Value {
     let site = Site::start(&[("range", switches)]);
-    let url = site.url(torture::range::PATH);
+    let url = site.url(faulty::PATH);
     let only = ["torture", "--quick", "--no-shrink", "--only", "F-09,S-01"];
     let load = ["--beside-rate", "100/s", "--json", "-"];
     run(&[&only[..], &load[..], &[&url]].concat()).expect(&[code]).json()

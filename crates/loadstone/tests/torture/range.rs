@@ -8,8 +8,8 @@ use support::{Site, run};
 /// The cases that are findings.
 fn findings(switches: &str, only: &str) -> (i32, BTreeSet<String>) {
     let site = Site::start(&[("range", switches)]);
-    let url = site.url(torture::range::PATH);
-    let post = torture::range::POST;
+    let url = site.url(faulty::PATH);
+    let post = faulty::POST;
     let arguments = ["torture", "--quick", "--only", only, "--post", post, "--json", "-", &url];
     let ran = run(&arguments);
     let bad = |(id, outcome): (String, String)| {
@@ -45,7 +45,7 @@ fn switches_turn_their_cases_red() {
 #[test]
 fn the_switches_are_listed() {
     let list = run(&["site", "--range", "list"]).expect(&[0]).stdout;
-    assert_eq!(list.lines().count(), torture::range::Defect::ALL.len());
+    assert_eq!(list.lines().count(), faulty::Defect::ALL.len());
     let wrong = run(&["site", "--range", "x"]).expect(&[2]);
     assert!(wrong.stderr.contains("`loadstone site --range list` prints them all"), "{wrong:?}");
 }

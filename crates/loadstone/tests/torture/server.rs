@@ -63,7 +63,7 @@ fn a_server_that_aborts_and_is_started_anew_has_crashed_by_signal_6() {
         free_port()
     );
     let server = Apart::start(behind(&["sh", "-c", &script]));
-    let url = format!("{}{}", server.said, torture::range::PATH);
+    let url = format!("{}{}", server.said, faulty::PATH);
     let document = run(&[&FUZZ[..], &[&url]].concat()).expect(&[1]).json();
     assert_eq!(outcome(&document, "F-09"), "crashed", "{document:#}");
     let notes = notes(&document, "F-09");
@@ -133,7 +133,7 @@ fn a_worker_that_dies_is_called_a_worker() {
 #[test]
 fn a_sound_server_is_watched_and_nothing_is_said_of_it() {
     let server = Apart::site("none");
-    let url = format!("{}{}", server.said, torture::range::PATH);
+    let url = format!("{}{}", server.said, faulty::PATH);
     let only = ["torture", "--only", "S-01,S-08", "--json", "-"];
     let pid = server.child.id().to_string();
     for named in [&[][..], &["--sut", &pid]] {

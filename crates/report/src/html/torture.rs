@@ -13,7 +13,7 @@ use crate::torture::{Report, words};
 use crate::words::{printable, timestamp};
 use maud::{Markup, html};
 use torture::judge::Outcome;
-use torture::session::{CaseResult, Health, ProbeKind, RunResult};
+use torture::result::{CaseResult, Health, ProbeKind, RunResult};
 use units::{Nanos, show};
 
 /// The page.

@@ -370,7 +370,7 @@ fn the_page_of_a_torture_says_what_was_found() {
     let lost = there(3).iter().filter(|lost| **lost).count();
     assert!((140..160).contains(&lost), "{lost}");
     let well = crate::torture::html(&crate::torture::Report {
-        result: torture::session::RunResult {
+        result: torture::result::RunResult {
             cases: vec![tortures::result("S-01", Default::default())],
             ..Default::default()
         },

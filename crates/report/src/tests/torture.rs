@@ -4,10 +4,10 @@ use super::tortures::{accompanied, case, lost, mixed, pressed, watched};
 use super::{fits_its_schema, validator_of};
 use crate::Style;
 use crate::torture::{DryRun, dry_run, explain, json, junit, list, read, text};
+use campaign::{Settings, Target};
+use dialogue::text::Values;
 use serde_json::Value;
-use torture::safety::{Bounds, Class};
-use torture::session::{Settings, Target};
-use torture::text::Values;
+use torture::safety::Class;
 use units::Nanos;
 
 #[test]
@@ -89,7 +89,7 @@ fn cases_are_listed_and_explained() {
     };
     let settings =
         Settings { seed: 1, executions_max: 50, baseline: Nanos::SECOND, ..Settings::default() };
-    let bounds = Bounds::usual(Class::Public);
+    let bounds = Class::Public.usual();
     let barred = Some("the proof does not name the group limits".to_owned());
     let cases = [(first.clone(), None), (fuzz.clone(), None), (case("F-02"), barred)];
     let plan = DryRun {

@@ -4,13 +4,14 @@ use super::fits_its_schema;
 use crate::torture::{
     Rejudged, Replay, ReplayRow, case_file, rejudged_json, rejudged_text, replay_json, replay_text,
 };
+use dialogue::talk::Awaited;
+use dialogue::talk::{End, Move, Script, Talk};
 use serde_json::Value;
-use torture::case::{Awaited, read_own};
+use torture::case::read_own;
 use torture::judge::{Judgement, Outcome, Plain};
 use torture::record::Transcript;
+use torture::result::{ReplayResult, Replayed, Verdict};
 use torture::safety::Class;
-use torture::session::{ReplayResult, Replayed, Verdict};
-use torture::talk::{End, Move, Script, Talk};
 use units::Nanos;
 
 fn judgement(outcome: Outcome, why: &str) -> Judgement {
@@ -24,7 +25,7 @@ fn kept(name: &str) -> Transcript {
         connected: None,
         over: Nanos::ZERO,
         end: End::Closed,
-        replies: torture::replies::Replies::new(&["GET".to_owned()]),
+        replies: dialogue::replies::Replies::new(&["GET".to_owned()]),
         before_follow_up: None,
         sent: 0,
         received: 0,

@@ -8,7 +8,7 @@ use crate::torture::waivers::{self, Day};
 use crate::torture::{Document, Report, html, json, junit, text};
 use serde_json::Value;
 use torture::judge::Outcome;
-use torture::session::{CaseResult, Unit};
+use torture::result::{CaseResult, Unit};
 
 fn unicode() -> Style {
     Style { unicode: true, ..Style::default() }

@@ -7,11 +7,11 @@ use torture::beside::{CaseFelt, Felt, Interval};
 use torture::case::Case;
 use torture::catalogue;
 use torture::judge::{Judgement, Outcome, Plain};
-use torture::safety::Class;
-use torture::session::{
+use torture::result::{
     Baseline, CaseResult, ExchangeResult, Habits, Health, Meanwhile, Measure, Probe, ProbeKind,
     RunResult, Seen, ServerRow, ServerSeen, Unit,
 };
+use torture::safety::Class;
 use units::Nanos;
 
 pub(super) fn case(id: &str) -> Case {

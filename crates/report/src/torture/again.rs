@@ -6,8 +6,8 @@ use crate::words::counted;
 use serde::Serialize;
 use torture::judge::Judgement;
 use torture::record::Transcript;
+use torture::result::{ReplayResult, Replayed, Shrunk, Verdict};
 use torture::safety::Class;
-use torture::session::{ReplayResult, Replayed, Shrunk, Verdict};
 
 /// Characters of a version that are shown.
 const VERSION_MAX: usize = 40;

@@ -2,11 +2,12 @@
 
 use super::words::safe;
 use crate::words::timestamp;
-use torture::case::{Awaited, Case, Exchange, read_own};
+use dialogue::talk::Awaited;
+use dialogue::talk::Move;
+use dialogue::text::written;
+use torture::case::{Case, Exchange, read_own};
 use torture::judge::Class;
 use torture::record::Transcript;
-use torture::talk::Move;
-use torture::text::written;
 use units::Nanos;
 use url::{Position, Url};
 

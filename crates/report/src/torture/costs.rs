@@ -2,8 +2,9 @@
 
 use super::words;
 use crate::text::layout::Page;
-use torture::session::RunResult;
-use torture::session::cost::{self, Cost};
+use torture::cost;
+use torture::cost::Cost;
+use torture::result::RunResult;
 use units::show;
 
 /// Cost of denial, a line for each deadline that was measured.

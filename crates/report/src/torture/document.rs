@@ -8,12 +8,12 @@ use super::{Report, words};
 use crate::words::timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use torture::cost;
 use torture::judge::Outcome;
-use torture::session::{
-    Baseline, CaseResult, ExchangeResult, Health, Kept, Measure, ProbeKind, RunResult, Shrunk,
-    Unit, cost,
+use torture::result::Boundary;
+use torture::result::{
+    Baseline, CaseResult, ExchangeResult, Health, Kept, Measure, ProbeKind, RunResult, Shrunk, Unit,
 };
-use torture::shrink::Boundary;
 use units::Nanos;
 
 /// The version of the format that is written, and the only one that is read.

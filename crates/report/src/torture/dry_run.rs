@@ -2,10 +2,11 @@
 
 use super::Report;
 use crate::text::layout::Page;
+use campaign::{Settings, Target, worst};
+use dialogue::governor::{Bounds, Spent};
 use std::net::IpAddr;
 use torture::case::Case;
-use torture::safety::{Bounds, Spent, class};
-use torture::session::{Settings, Target, worst};
+use torture::safety::class;
 use units::show;
 
 /// What a run would do.
@@ -43,7 +44,7 @@ pub fn dry_run(plan: &DryRun<'_>) -> String {
     }
     page.blank();
     page.wrapped("", "Bounds in force:");
-    for (name, value) in bounds.rows() {
+    for (name, value) in torture::safety::bounds::rows(bounds) {
         page.wrapped(&format!("  {name:<26} "), &value);
     }
     page.blank();

@@ -9,8 +9,8 @@ mod sh;
 pub use capture::capture;
 
 use super::words::safe;
+use dialogue::talk::Move;
 use torture::record::Transcript;
-use torture::talk::Move;
 use url::Url;
 
 /// A form that is text.

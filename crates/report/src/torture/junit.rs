@@ -4,7 +4,7 @@ use super::{Report, words};
 use crate::words::timestamp;
 use crate::xml::escaped;
 use torture::judge::Outcome;
-use torture::session::{Baseline, CaseResult};
+use torture::result::{Baseline, CaseResult};
 
 /// The report as XML, with a line feed at its end.
 pub fn junit(report: &Report) -> String {
@@ -64,7 +64,7 @@ fn is_untested(outcome: Outcome) -> bool {
 /// What came back where it should not have, and what polite clients felt.
 fn account(case: &CaseResult, base: Option<&Baseline>) -> String {
     let bad = case.exchanges.iter().filter(|exchange| exchange.judgement.outcome == case.outcome);
-    let one = |exchange: &torture::session::ExchangeResult| {
+    let one = |exchange: &torture::result::ExchangeResult| {
         let judgement = &exchange.judgement;
         format!("{}: {}; expected {}", exchange.name, judgement.seen, judgement.expected)
     };

@@ -3,7 +3,7 @@
 use super::{Report, words};
 use crate::markdown::{plain, table};
 use crate::words::{printable, timestamp};
-use torture::session::CaseResult;
+use torture::result::CaseResult;
 
 /// Characters of a line that came from elsewhere.
 const LINE_MAX: usize = 400;
@@ -43,7 +43,7 @@ pub fn markdown(report: &Report) -> String {
         || result.cases.iter().flat_map(|case| case.measures.iter().map(move |m| (case, m)));
     if measured().next().is_some() {
         let heads = ["case", "limit or deadline", "value", "note"].map(str::to_owned);
-        let row = |(case, one): (&CaseResult, &torture::session::Measure)| {
+        let row = |(case, one): (&CaseResult, &torture::result::Measure)| {
             let texts =
                 [case.case.id.clone(), one.what.clone(), words::measure(one), one.note.clone()];
             texts.map(|text| words::safe(&text)).to_vec()

@@ -1,7 +1,7 @@
 //! Probes of the server's health as CSV: a line per probe, in the order in which they ended.
 
 use crate::csv::quoted;
-use torture::session::{Probe, ProbeKind, Seen};
+use torture::result::{Probe, ProbeKind, Seen};
 use units::Nanos;
 
 /// The first line of the file.

@@ -3,10 +3,12 @@
 use super::{Report, send, words};
 use crate::text::layout::Page;
 use crate::words::timestamp;
+use campaign::Target;
 use serde::Serialize;
 use torture::case::Case;
+use torture::record::Execution;
 use torture::record::{Transcript, digest};
-use torture::session::{CaseResult, ExchangeResult, Execution, Target};
+use torture::result::{CaseResult, ExchangeResult};
 use units::Nanos;
 
 /// The version of `run.json` that is written.

@@ -7,7 +7,7 @@ use crate::words::counted;
 use sample::{Death, ServerState};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use torture::session::{CaseResult, Meanwhile, ServerSeen};
+use torture::result::{CaseResult, Meanwhile, ServerSeen};
 use units::{Nanos, show};
 
 /// Heads of the table, after the row's own.

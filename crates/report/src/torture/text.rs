@@ -5,7 +5,7 @@ use crate::Style;
 use crate::text::layout::Page;
 use crate::text::{WIDTH, ascii};
 use torture::judge::Outcome;
-use torture::session::{CaseResult, ExchangeResult, RunResult};
+use torture::result::{CaseResult, ExchangeResult, RunResult};
 use units::{Nanos, show};
 
 /// Bytes of an exchange that are shown.

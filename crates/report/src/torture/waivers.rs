@@ -6,7 +6,7 @@ use std::fmt;
 use time::{Date, Month, OffsetDateTime};
 use torture::case::Case;
 use torture::judge::Outcome;
-use torture::session::CaseResult;
+use torture::result::CaseResult;
 use units::quoted;
 
 /// Bytes of the file, and waivers in it, at most.

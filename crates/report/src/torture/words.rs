@@ -4,11 +4,11 @@ use super::Report;
 use crate::words::{counted, figure, seconds};
 use torture::case::{FOUND, OWN};
 use torture::judge::Outcome;
-use torture::safety::Class;
-use torture::session::{
+use torture::result::Boundary;
+use torture::result::{
     Baseline, CaseResult, Health, Measure, ProbeKind, RunResult, Seen, Shrunk, Unit,
 };
-use torture::shrink::Boundary;
+use torture::safety::Class;
 use units::{Nanos, show};
 
 /// Text that may hold what a server sent, fit for a terminal and a page: control characters and
@@ -246,7 +246,7 @@ pub(crate) fn baseline(base: &Baseline) -> String {
 /// Probes of a kind, by what they met.
 pub(crate) fn probes_seen(result: &RunResult, kind: ProbeKind) -> [u64; 3] {
     let count = |seen: Seen| {
-        let own = |probe: &&torture::session::Probe| {
+        let own = |probe: &&torture::result::Probe| {
             probe.kind == kind && probe.seen == seen && !probe.ours
         };
         result.probes.iter().filter(own).count() as u64

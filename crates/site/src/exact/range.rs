@@ -6,10 +6,10 @@ use std::fs::File;
 use std::io;
 use std::time::Duration;
 
+use faulty::{Act, Defects, Entry, Range};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, Shutdown, send, shutdown, sockopt};
-use torture::range::{Act, Defects, Entry, Range};
 use units::Nanos;
 
 use super::poller::{Interest, Poller, Wake};

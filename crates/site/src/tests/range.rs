@@ -12,7 +12,7 @@ fn first_line(text: &str) -> &str {
 fn it_answers_as_in_simulations_and_counts() {
     let site = site(&[("range", "none")]);
     let page = ask(&site, last("GET /page"));
-    assert!(page.ends_with(torture::range::PAGE), "{page}");
+    assert!(page.ends_with(faulty::PAGE), "{page}");
     assert_eq!(first_line(&ask(&site, "GET /page HTTP/1.1\r\n\r\n")), "HTTP/1.1 400 Bad Request");
     let mut client = Client::new(&site);
     let half = client.send("GET /page HTTP/1.1\r\nHo");
@@ -35,12 +35,12 @@ fn what_a_client_does_not_take_waits_and_arrives_whole() {
     let mut rest = Vec::new();
     client.0.read_to_end(&mut rest).unwrap();
     let head = rest.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
-    assert_eq!(rest.len() - head - 4, torture::range::BIG_LEN);
+    assert_eq!(rest.len() - head - 4, faulty::BIG_LEN);
 }
 
 #[test]
 fn refusals_arrive_though_the_client_still_sends_unless_they_are_to_be_lost() {
-    let body = torture::range::BODY_MAX as usize + 1;
+    let body = faulty::BODY_MAX as usize + 1;
     let head = format!("POST /post HTTP/1.1\r\nHost: h\r\nContent-Length: {body}\r\n\r\n");
     for (switches, seen) in
         [("none", &["HTTP/1.1 413 Content Too Large"][..]), ("lost-error", &["", "[reset]"])]

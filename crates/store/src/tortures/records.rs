@@ -4,22 +4,26 @@
 
 use crate::hists::{Shelf, StoredHists};
 use crate::tree::{Damage, Pack, field, named, object, record};
+use dialogue::governor::Spent;
+use dialogue::governor::Stop;
+use dialogue::talk::Awaited;
+use dialogue::talk::{Move, Script};
+use dialogue::text;
+use dialogue::text::{Values, written};
 use report::torture::Report;
 use report::torture::waivers::{Applied, Day, State, Waiver};
 use sample::{Death, Ending, Process, ServerState};
 use serde_json::{Map, Value, json};
 use torture::beside::{CaseFelt, Felt, Interval};
-use torture::case::{Awaited, Case, Level};
+use torture::case::{Case, Level};
 use torture::judge::{Judgement, Kind, Outcome, Plain};
 use torture::record::hex;
-use torture::safety::{Class, Spent};
-use torture::session::{
+use torture::result::Boundary;
+use torture::result::{
     Baseline, CaseResult, ExchangeResult, Habits, Health, Kept, Meanwhile, Measure, Probe,
-    ProbeKind, RunResult, Seen, ServerRow, ServerSeen, Shrunk, Stop, Unit,
+    ProbeKind, RunResult, Seen, ServerRow, ServerSeen, Shrunk, Unit,
 };
-use torture::shrink::Boundary;
-use torture::talk::{Move, Script};
-use torture::text::{self, Values, written};
+use torture::safety::Class;
 
 record! {
     Report {

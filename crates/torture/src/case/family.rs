@@ -1,7 +1,6 @@
 //! The part of a case's file that gives code its parameters.
 
 use super::read::Wrong;
-use crate::session::families;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use units::{Nanos, parse_duration, parse_size, quoted};
@@ -32,6 +31,209 @@ pub enum ParameterKind {
     Span,
     Text,
 }
+
+/// Every family, and what its file must give it.
+pub(super) const FAMILIES: &[(&str, &[(&str, ParameterKind)])] = &[
+    (
+        "connection.bytes",
+        &[
+            ("short", ParameterKind::Size),
+            ("long", ParameterKind::Size),
+            ("rounds", ParameterKind::Number),
+        ],
+    ),
+    ("connection.same-port", &[("connections", ParameterKind::Number)]),
+    (
+        "connection.splits",
+        &[
+            ("splits", ParameterKind::Number),
+            ("together", ParameterKind::Number),
+            ("pause", ParameterKind::Span),
+        ],
+    ),
+    (
+        "escalate",
+        &[
+            ("levels", ParameterKind::Number),
+            ("length", ParameterKind::Size),
+            ("gap", ParameterKind::Span),
+            ("hold", ParameterKind::Span),
+            ("waiting", ParameterKind::Number),
+        ],
+    ),
+    ("limit.body", &[("most", ParameterKind::Size)]),
+    ("limit.chunks", &[("most", ParameterKind::Size), ("number", ParameterKind::Number)]),
+    ("limit.deadlines", &[]),
+    ("limit.declared", &[("most", ParameterKind::Size)]),
+    ("limit.fields", &[("most", ParameterKind::Number)]),
+    ("limit.head", &[("most", ParameterKind::Size)]),
+    ("limit.method", &[("most", ParameterKind::Size)]),
+    ("limit.name", &[("most", ParameterKind::Size)]),
+    ("limit.pairs", &[("most", ParameterKind::Number)]),
+    ("limit.pipeline", &[("most", ParameterKind::Number)]),
+    ("limit.ranges", &[("most", ParameterKind::Number)]),
+    ("limit.requests", &[("most", ParameterKind::Number)]),
+    ("limit.target", &[("most", ParameterKind::Size)]),
+    ("limit.trailers", &[("most", ParameterKind::Size), ("number", ParameterKind::Number)]),
+    ("limit.value", &[("most", ParameterKind::Size)]),
+    ("lint", &[]),
+    (
+        "overload.held",
+        &[
+            ("from", ParameterKind::Number),
+            ("ceiling", ParameterKind::Number),
+            ("step", ParameterKind::Span),
+            ("waiting", ParameterKind::Number),
+            ("hold", ParameterKind::Span),
+        ],
+    ),
+    (
+        "overload.mixed",
+        &[
+            ("from", ParameterKind::Number),
+            ("ceiling", ParameterKind::Number),
+            ("step", ParameterKind::Span),
+            ("waiting", ParameterKind::Number),
+            ("hold", ParameterKind::Span),
+        ],
+    ),
+    (
+        "overload.restart",
+        &[
+            ("from", ParameterKind::Number),
+            ("ceiling", ParameterKind::Number),
+            ("step", ParameterKind::Span),
+            ("waiting", ParameterKind::Number),
+            ("watch", ParameterKind::Span),
+        ],
+    ),
+    (
+        "overload.soak",
+        &[
+            ("from", ParameterKind::Number),
+            ("ceiling", ParameterKind::Number),
+            ("step", ParameterKind::Span),
+            ("waiting", ParameterKind::Number),
+            ("window", ParameterKind::Span),
+            ("odd", ParameterKind::Number),
+        ],
+    ),
+    (
+        "overload.spike",
+        &[
+            ("from", ParameterKind::Number),
+            ("ceiling", ParameterKind::Number),
+            ("step", ParameterKind::Span),
+            ("waiting", ParameterKind::Number),
+            ("spike", ParameterKind::Span),
+        ],
+    ),
+    (
+        "overload.starve",
+        &[
+            ("from", ParameterKind::Number),
+            ("ceiling", ParameterKind::Number),
+            ("step", ParameterKind::Span),
+            ("waiting", ParameterKind::Number),
+            ("starve", ParameterKind::Span),
+        ],
+    ),
+    ("overload.storm", &[("storm", ParameterKind::Span), ("connections", ParameterKind::Number)]),
+    (
+        "pages",
+        &[
+            ("each", ParameterKind::Number),
+            ("length", ParameterKind::Size),
+            ("pages", ParameterKind::Number),
+        ],
+    ),
+    (
+        "press.burst",
+        &[
+            ("connections", ParameterKind::Number),
+            ("within", ParameterKind::Span),
+            ("silence", ParameterKind::Span),
+        ],
+    ),
+    (
+        "press.ends",
+        &[
+            ("connections", ParameterKind::Number),
+            ("within", ParameterKind::Span),
+            ("horizon", ParameterKind::Span),
+        ],
+    ),
+    (
+        "press.held",
+        &[
+            ("state", ParameterKind::Text),
+            ("connections", ParameterKind::Number),
+            ("hold", ParameterKind::Span),
+        ],
+    ),
+    (
+        "press.honest",
+        &[
+            ("connections", ParameterKind::Number),
+            ("rate", ParameterKind::Size),
+            ("size", ParameterKind::Size),
+        ],
+    ),
+    ("press.keep-alive", &[("requests", ParameterKind::Number)]),
+    ("press.rate", &[("rate", ParameterKind::Number), ("span", ParameterKind::Span)]),
+    (
+        "press.resets",
+        &[
+            ("connections", ParameterKind::Number),
+            ("rate", ParameterKind::Number),
+            ("rounds", ParameterKind::Number),
+        ],
+    ),
+    ("slow.body", &[("horizon", ParameterKind::Span), ("soon", ParameterKind::Span)]),
+    (
+        "slow.body-dripped",
+        &[
+            ("horizon", ParameterKind::Span),
+            ("soon", ParameterKind::Span),
+            ("every", ParameterKind::Span),
+        ],
+    ),
+    ("slow.handshake", &[("horizon", ParameterKind::Span), ("soon", ParameterKind::Span)]),
+    ("slow.head", &[("horizon", ParameterKind::Span), ("soon", ParameterKind::Span)]),
+    (
+        "slow.head-dripped",
+        &[
+            ("horizon", ParameterKind::Span),
+            ("soon", ParameterKind::Span),
+            ("every", ParameterKind::Span),
+        ],
+    ),
+    ("slow.idle", &[("horizon", ParameterKind::Span), ("soon", ParameterKind::Span)]),
+    ("slow.silent", &[("horizon", ParameterKind::Span), ("soon", ParameterKind::Span)]),
+    (
+        "slow.sipped",
+        &[
+            ("horizon", ParameterKind::Span),
+            ("soon", ParameterKind::Span),
+            ("least", ParameterKind::Size),
+            ("buffer", ParameterKind::Size),
+        ],
+    ),
+    (
+        "slow.unread",
+        &[
+            ("horizon", ParameterKind::Span),
+            ("soon", ParameterKind::Span),
+            ("least", ParameterKind::Size),
+            ("buffer", ParameterKind::Size),
+        ],
+    ),
+    ("tls.again", &[("connections", ParameterKind::Number), ("wait", ParameterKind::Span)]),
+    ("tls.handshakes", &[("rate", ParameterKind::Number), ("hold", ParameterKind::Span)]),
+    ("tls.pieces", &[("wait", ParameterKind::Span)]),
+    ("tls.records", &[("wait", ParameterKind::Span)]),
+    ("tls.silent", &[("horizon", ParameterKind::Span), ("soon", ParameterKind::Span)]),
+];
 
 impl Family {
     /// The number or size; 0 when there is none, which the reader of cases excludes.
@@ -76,21 +278,25 @@ pub(super) struct FamilyText {
 /// Every parameter of the code is given, in its kind, and no other.
 pub(super) fn family(read: FamilyText) -> Result<Family, Wrong> {
     let (at, run) = (read.run.span().start, read.run.into_inner());
-    let Some(member) = families::named(&run) else {
-        let why = format!("{} is no family: {} are", quoted(&run), families::names().join(", "));
+    let Some((_, parameters)) = FAMILIES.iter().find(|(name, _)| *name == run) else {
+        let why = format!(
+            "{} is no family: {} are",
+            quoted(&run),
+            FAMILIES.iter().map(|(name, _)| *name).collect::<Vec<&str>>().join(", ")
+        );
         return Err(Wrong { at, why });
     };
     let mut with = BTreeMap::new();
     for (name, given) in read.with {
         let at = given.span().start;
-        let known = member.parameters.iter().find(|(known, _)| *known == name);
+        let known = parameters.iter().find(|(known, _)| *known == name);
         let Some((_, kind)) = known else {
             return Err(Wrong { at, why: format!("{run} has no parameter {}", quoted(&name)) });
         };
         let value = parameter(*kind, given.into_inner()).map_err(|why| Wrong { at, why })?;
         with.insert(name, value);
     }
-    match member.parameters.iter().find(|(name, _)| !with.contains_key(*name)) {
+    match parameters.iter().find(|(name, _)| !with.contains_key(*name)) {
         Some((name, _)) => Err(Wrong { at, why: format!("{run} needs the parameter `{name}`") }),
         None => Ok(Family { run, with }),
     }

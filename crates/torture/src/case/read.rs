@@ -4,7 +4,7 @@ use super::family::{FamilyText, family};
 use super::{Awaited, Case, Exchange, FOUND, Fuzz, Level, Need, OWN, Step};
 use crate::fuzz::Place;
 use crate::judge::Class;
-use crate::text;
+use dialogue::text;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use units::{Nanos, parse_duration, quoted};

@@ -2,8 +2,8 @@
 
 use super::{Place, Shot, classic, escaped};
 use crate::case::Fuzz;
-use crate::talk::Move;
-use crate::text::Values;
+use dialogue::talk::Move;
+use dialogue::text::Values;
 use units::Stream;
 
 /// Lengths around which [`Place::Edges`] looks: 2 to this power at most.

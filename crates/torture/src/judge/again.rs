@@ -1,10 +1,10 @@
 //! Judging a conversation by what its case says now, whoever had it and whenever.
 
-use super::{Judgement, Plain, judge};
+use super::{Judgement, Plain, judge, renegotiation};
 use crate::case::Case;
-use crate::fuzz::{self, Shot};
-use crate::session::families;
-use crate::talk::{Script, Talk};
+use crate::fuzz;
+use crate::fuzz::Shot;
+use dialogue::talk::{Script, Talk};
 
 /// Judges the exchange of this name; `None` where the case judges by code, or has no such exchange.
 pub fn again(
@@ -18,8 +18,8 @@ pub fn again(
         return Some(judge(exchange, case.level, talk, plain));
     }
     // what came of a wish for a new handshake stands in the conversation alone
-    if case.family.as_ref().is_some_and(|family| family.run == families::WISH) {
-        return Some(families::wish(talk));
+    if case.family.as_ref().is_some_and(|family| family.run == renegotiation::FAMILY) {
+        return Some(renegotiation::Wish::of(talk).judgement(true));
     }
     case.fuzz.as_ref().map(|_| random(script, talk, plain))
 }

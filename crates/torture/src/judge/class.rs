@@ -1,8 +1,8 @@
 //! Classes of what may come back: the words of `accept`, `also` and `advise`.
 
 use super::Plain;
-use crate::replies::Answer;
-use crate::talk::{End, Talk};
+use dialogue::replies::Answer;
+use dialogue::talk::{End, Talk};
 use units::{Nanos, quoted};
 
 /// A conjunction of words: `400 close` holds when both do.
@@ -186,7 +186,7 @@ fn rejected(talk: &Talk, _: &Plain) -> bool {
 }
 
 fn prompt(talk: &Talk, _: &Plain) -> bool {
-    use crate::talk::What;
+    use dialogue::talk::What;
     let asked = talk.events.iter().find(|event| matches!(event.what, What::Sent(_)));
     let heard = talk.events.iter().find(|event| matches!(event.what, What::Received(_)));
     match (asked, heard) {

@@ -1,7 +1,7 @@
 //! In which way a conversation failed: two failures of one kind may have one cause.
 
 use super::{Plain, broken_server, out_of_step};
-use crate::talk::{End, Talk};
+use dialogue::talk::{End, Talk};
 
 /// A way to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,13 +1,13 @@
 use super::*;
 use crate::case::Exchange;
-use crate::replies::Replies;
+use dialogue::replies::Replies;
 use sample::FailureClass;
 use units::Nanos;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 const BAD: &str = "HTTP/1.1 400 No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 
-fn talk(bytes: &str, end: End, follow_up_after: Option<usize>) -> Talk {
+pub(super) fn talk(bytes: &str, end: End, follow_up_after: Option<usize>) -> Talk {
     let mut replies = Replies::new(&["GET".to_owned()]);
     replies.take(bytes.as_bytes());
     if end == End::Closed {

@@ -1,12 +1,13 @@
 //! Transcripts, read again. A line that is not understood is named; nothing is guessed.
 
 use super::{FIRST_LINE, TRANSCRIPT_MAX, Transcript};
-use crate::case::Awaited;
 use crate::judge::{Judgement, Outcome, Plain};
-use crate::replies::{Answer, Replies};
-use crate::talk::{End, Event, Move, Script, Talk, What};
-use crate::text::{self, Values};
 use conduit::{OpenOptions, Peer};
+use dialogue::replies::{Answer, Replies};
+use dialogue::talk::Awaited;
+use dialogue::talk::{End, Event, Move, Script, Talk, What};
+use dialogue::text;
+use dialogue::text::Values;
 use sample::FailureClass;
 use std::net::SocketAddr;
 use units::{Nanos, quoted, show};

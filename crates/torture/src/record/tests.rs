@@ -1,8 +1,8 @@
 use super::*;
 use crate::judge::Outcome;
-use crate::replies::Replies;
-use crate::talk::Event;
 use conduit::OpenOptions;
+use dialogue::replies::Replies;
+use dialogue::talk::Event;
 use sample::FailureClass;
 use units::Nanos;
 

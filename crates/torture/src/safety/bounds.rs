@@ -2,26 +2,8 @@
 //! in, and the ceilings of a proof. What is asked for can only go up to the ceiling.
 
 use super::{Class, Proof};
+use dialogue::governor::Bounds;
 use units::{Nanos, show};
-
-/// The bounds in force. `None`: none.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bounds {
-    /// Connections open at once, those of probes too.
-    pub connections_max: u64,
-    /// New connections in any second, those of probes too.
-    pub opens_max: u64,
-    /// Requests begun in any second, probes not counted.
-    pub requests_max: Option<u64>,
-    /// Bytes handed over in any second.
-    pub bytes_max: Option<u64>,
-    /// Bytes said on a connection before an answer came.
-    pub message_max: u64,
-    pub case_max: Nanos,
-    pub run_max: Option<Nanos>,
-    /// How long probes may stay without a right answer before the run stops.
-    pub lost_max: Option<Nanos>,
-}
 
 /// What the command line asks for; `None`: the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,10 +34,10 @@ const NAMES: [(&str, &str); 7] = [
     ("the time of a run", "--duration"),
 ];
 
-impl Bounds {
+impl Class {
     /// What holds where nothing is asked for.
-    pub fn usual(class: Class) -> Bounds {
-        match class {
+    pub fn usual(self) -> Bounds {
+        match self {
             Class::Local => Bounds {
                 connections_max: 256,
                 opens_max: 200,
@@ -90,9 +72,9 @@ impl Bounds {
     }
 
     /// What no option exceeds. To raise it is to build another program.
-    pub fn ceiling(class: Class) -> Bounds {
-        let usual = Bounds::usual(class);
-        match class {
+    pub fn ceiling(self) -> Bounds {
+        let usual = self.usual();
+        match self {
             Class::Local => Bounds {
                 connections_max: 20_000,
                 opens_max: 20_000,
@@ -125,14 +107,17 @@ impl Bounds {
             },
         }
     }
+}
 
+impl Asked {
     /// The bounds of a run: what is asked for, else the default, and never more than a proof
     /// permits.
     ///
     /// # Errors
     /// Something asked for lies above its ceiling, or is nothing at all; the option is named.
-    pub fn choose(class: Class, asked: &Asked, proof: Option<&Proof>) -> Result<Bounds, String> {
-        let (usual, top) = (Bounds::usual(class), Bounds::ceiling(class));
+    pub fn bounds(&self, class: Class, proof: Option<&Proof>) -> Result<Bounds, String> {
+        let asked = self;
+        let (usual, top) = (class.usual(), class.ceiling());
         let must = |at: usize, asked: Option<u64>, usual: u64, top: u64, shown: Shown| {
             pick(at, class, asked, Some(usual), Some(top), shown)
                 .map(|found| found.unwrap_or(usual))
@@ -166,21 +151,21 @@ impl Bounds {
         }
         Ok(bounds)
     }
+}
 
-    /// The bounds in words: a name and a value each.
-    pub fn rows(&self) -> Vec<(&'static str, String)> {
-        let or_none = |text: Option<String>| text.unwrap_or_else(|| "no bound".to_owned());
-        vec![
-            (NAMES[0].0, show::count(self.connections_max)),
-            (NAMES[1].0, show::count(self.opens_max)),
-            (NAMES[2].0, or_none(self.requests_max.map(show::count))),
-            (NAMES[3].0, or_none(self.bytes_max.map(show::bytes))),
-            (NAMES[4].0, show::bytes(self.message_max)),
-            (NAMES[5].0, show::duration(self.case_max)),
-            (NAMES[6].0, or_none(self.run_max.map(show::duration))),
-            ("probes without an answer", or_none(self.lost_max.map(show::duration))),
-        ]
-    }
+/// The bounds in words: a name and a value each.
+pub fn rows(bounds: &Bounds) -> Vec<(&'static str, String)> {
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| "no bound".to_owned());
+    vec![
+        (NAMES[0].0, show::count(bounds.connections_max)),
+        (NAMES[1].0, show::count(bounds.opens_max)),
+        (NAMES[2].0, or_none(bounds.requests_max.map(show::count))),
+        (NAMES[3].0, or_none(bounds.bytes_max.map(show::bytes))),
+        (NAMES[4].0, show::bytes(bounds.message_max)),
+        (NAMES[5].0, show::duration(bounds.case_max)),
+        (NAMES[6].0, or_none(bounds.run_max.map(show::duration))),
+        ("probes without an answer", or_none(bounds.lost_max.map(show::duration))),
+    ]
 }
 
 /// Public targets: the run has stopped within three seconds of the first probe that was lost; what

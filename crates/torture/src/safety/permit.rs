@@ -3,7 +3,7 @@
 use super::proof::{self, Behind, Claim, Found, Group, RECHECK, Sources};
 use super::{Class, Proof, Ranges};
 use crate::case::Case;
-use crate::session::Stop;
+use dialogue::governor::Stop;
 use std::net::IpAddr;
 use units::Nanos;
 

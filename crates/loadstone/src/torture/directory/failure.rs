@@ -5,8 +5,9 @@ use report::torture::Form;
 use std::fs;
 use std::path::{Path, PathBuf};
 use torture::case::Case;
-use torture::record::{self, Transcript, digest};
-use torture::session::ExchangeResult;
+use torture::record;
+use torture::record::{Transcript, digest};
+use torture::result::ExchangeResult;
 
 /// Digits of a digest in a folder's name.
 const DIGITS: usize = 12;

@@ -5,7 +5,7 @@ use crate::torture::{Report, send, words};
 use crate::words::counted;
 use maud::{Markup, html};
 use torture::judge::Outcome;
-use torture::session::{CaseResult, ExchangeResult};
+use torture::result::{CaseResult, ExchangeResult};
 
 /// Bytes of an exchange that are shown; all of them are in the JSON.
 const SHOWN_MAX: usize = 4_000;

@@ -3,8 +3,8 @@
 
 use crate::torture::{costs, words};
 use maud::{Markup, html};
-use torture::session::RunResult;
-use torture::session::cost;
+use torture::cost;
+use torture::result::RunResult;
 
 pub(super) fn limits(result: &RunResult) -> Markup {
     let all = || result.cases.iter().flat_map(|case| case.measures.iter().map(move |m| (case, m)));

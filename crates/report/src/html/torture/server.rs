@@ -4,7 +4,7 @@ use super::super::chart::{Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone,
 use super::super::page::Plots;
 use crate::torture::{Report, server, words};
 use maud::{Markup, html};
-use torture::session::{ServerRow, ServerSeen};
+use torture::result::{ServerRow, ServerSeen};
 
 const MEBIBYTE: f64 = 1_048_576.0;
 

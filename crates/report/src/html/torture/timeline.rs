@@ -8,7 +8,7 @@ use super::super::page::Plots;
 use crate::torture::words;
 use maud::{Markup, html};
 use torture::judge::Outcome;
-use torture::session::{Probe, ProbeKind, RunResult, Seen};
+use torture::result::{Probe, ProbeKind, RunResult, Seen};
 
 /// Cases that are marked, the longest first.
 const BANDS_MAX: usize = 60;

@@ -2,9 +2,9 @@
 //! Addresses and ports of the client, sequence numbers and acknowledgements are not what they were;
 //! behind TLS it holds what was said, not what went over the wire.
 
+use dialogue::talk::{Event, What};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use torture::record::Transcript;
-use torture::talk::{Event, What};
 
 /// Magic number of captures with nanoseconds, as the pcap format has it.
 const MAGIC: u32 = 0xa1b2_3c4d;

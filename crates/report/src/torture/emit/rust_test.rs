@@ -1,9 +1,9 @@
 //! A test in Rust that needs the standard library alone.
 
 use super::{account, place};
+use dialogue::talk::{End, Move};
 use std::fmt::Write;
 use torture::record::Transcript;
-use torture::talk::{End, Move};
 
 /// Bytes of one literal.
 const PIECE: usize = 96;

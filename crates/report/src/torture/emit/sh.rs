@@ -2,9 +2,9 @@
 
 use super::{account, only_bytes, place};
 use crate::torture::send::printf_quoted;
-use torture::case::Awaited;
+use dialogue::talk::Awaited;
+use dialogue::talk::Move;
 use torture::record::Transcript;
-use torture::talk::Move;
 use units::Nanos;
 
 /// Bytes of one printf.

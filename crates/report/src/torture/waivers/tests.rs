@@ -1,7 +1,7 @@
 use super::*;
 use torture::catalogue;
 use torture::judge::Judgement;
-use torture::session::ExchangeResult;
+use torture::result::ExchangeResult;
 use units::Nanos;
 
 fn cases() -> Vec<Case> {

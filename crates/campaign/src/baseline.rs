@@ -1,0 +1,84 @@
+//! What probes meet before anything is done to the server.
+
+use super::{Runner, families};
+use crate::probes::ProbeListener;
+use dialogue::talk::{Director, Stage, Talk, Wake};
+use torture::case::Case;
+use torture::result::{Baseline, Probe, Seen};
+use torture::result::{NOISE_FACTOR, NOISE_FLOOR};
+use units::Nanos;
+
+/// How long the quiet server is probed at least where cases press: those of the usual run, and those
+/// that are asked for.
+const BEFORE_C: Nanos = Nanos::from_secs(5);
+const BEFORE_PRESS: Nanos = Nanos::from_secs(10);
+
+/// Lets the probes be for a while.
+#[derive(Debug)]
+pub(crate) struct Idle {
+    span: Nanos,
+    end: Option<Nanos>,
+}
+
+impl Idle {
+    pub(crate) fn new(span: Nanos) -> Idle {
+        Idle { span, end: None }
+    }
+}
+
+impl Director for Idle {
+    fn direct(&mut self, now: Nanos, _: &mut Stage<'_>, _: Vec<(usize, Talk)>) -> Wake {
+        let end = *self.end.get_or_insert(now + self.span);
+        if now < end { Wake::At(end) } else { Wake::Done }
+    }
+}
+
+impl ProbeListener for Idle {}
+
+impl Runner<'_> {
+    /// Probes alone. The deadline of all further ones follows from it.
+    pub(super) fn baseline(&mut self) -> Baseline {
+        let presses = |case: &&Case| families::presses(case);
+        let least = match self.cases.iter().filter(presses).map(|case| case.press).max() {
+            None => Nanos::ZERO,
+            Some(false) => BEFORE_C,
+            Some(true) => BEFORE_PRESS,
+        };
+        let span = self.settings.baseline.max(least);
+        let felt = self.play_probed("", &mut Idle::new(span));
+        let mut found = baseline(&felt);
+        if found.failed > 0 && self.probing.keep && !self.is_stopped() {
+            // a server of one thread is kept busy by the kept connection itself
+            self.probing.keep = false;
+            let alone = self.play_probed("", &mut Idle::new(span));
+            match baseline(&alone) {
+                second if second.failed == 0 => found = second,
+                _ => self.probing.keep = true,
+            }
+        }
+        self.probing.settle(found.p99);
+        found
+    }
+}
+
+fn baseline(probes: &[Probe]) -> Baseline {
+    let failed = probes.iter().filter(|probe| probe.seen != Seen::Correct).count();
+    let p50 = percentile(probes, 50);
+    let bound = (p50 * NOISE_FACTOR).max(NOISE_FLOOR);
+    Baseline {
+        probes: probes.len() as u64,
+        failed: failed as u64,
+        slow: probes.iter().filter(|probe| probe.over > bound).count() as u64,
+        p50,
+        p99: percentile(probes, 99),
+    }
+}
+
+/// Of the response times, the smallest that `percent` of the probes do not exceed; a lost probe
+/// counts with the time that was waited for it. Zero without probes.
+pub(crate) fn percentile(probes: &[Probe], percent: usize) -> Nanos {
+    let mut times: Vec<Nanos> = probes.iter().map(|probe| probe.over).collect();
+    times.sort_unstable();
+    let rank = (times.len() * percent).div_ceil(100).max(1);
+    times.get(rank - 1).copied().unwrap_or(Nanos::ZERO)
+}

@@ -1,0 +1,71 @@
+//! Cases that are code: what needs time, many connections or a search. Their parameters are in the
+//! same files as those of all other cases.
+
+mod connection;
+mod escalate;
+mod limits;
+mod overload;
+mod pages;
+mod press;
+mod slow;
+mod tls;
+
+pub(super) use overload::Knee;
+pub(super) use slow::Meter;
+
+use super::Runner;
+use torture::case::{Case, Family};
+use torture::result::CaseResult;
+
+/// A family of cases: what its file calls it, what its file must give it, and its code.
+pub(crate) struct Member {
+    pub(crate) name: &'static str,
+    pub(crate) run: Run,
+}
+
+/// Carries a case out, and says in the result what came of it.
+pub(crate) type Run = fn(&mut Runner<'_>, &Case, &Family, &mut CaseResult);
+
+/// Every family, a list per file.
+const ALL: &[&[Member]] = &[
+    connection::MEMBERS,
+    escalate::MEMBERS,
+    limits::MEMBERS,
+    overload::MEMBERS,
+    pages::MEMBERS,
+    press::MEMBERS,
+    slow::MEMBERS,
+    tls::MEMBERS,
+    LINT,
+];
+
+const LINT: &[Member] =
+    &[Member { name: LINT_NAME, run: |runner, _, _, result| runner.linted(result) }];
+const LINT_NAME: &str = "lint";
+
+/// What can be said only when all else has been: what every answer looked like.
+pub(super) fn is_last(case: &Case) -> bool {
+    case.family.as_ref().is_some_and(|family| family.run == LINT_NAME)
+}
+
+/// It holds what polite clients feel against the quiet server.
+pub(super) fn presses(case: &Case) -> bool {
+    let run = case.family.as_ref().map(|family| family.run.as_str());
+    let pressing = || press::MEMBERS.iter().chain(overload::MEMBERS);
+    run.is_some_and(|run| pressing().any(|member| member.name == run))
+}
+
+/// The family of this name.
+pub(crate) fn named(name: &str) -> Option<&'static Member> {
+    ALL.iter().flat_map(|list| list.iter()).find(|member| member.name == name)
+}
+
+pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    // the reader of cases knows every name
+    if let Some(member) = named(&family.run) {
+        (member.run)(runner, case, family, result);
+        if presses(case) {
+            runner.look_for_leak(case, result);
+        }
+    }
+}

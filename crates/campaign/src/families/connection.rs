@@ -1,0 +1,206 @@
+//! How a connection is used: a request in pieces, in single bytes, from a port that is used again.
+
+use super::Member;
+use crate::{PLAIN_DEADLINE, Runner, TRIES, habits, spoken};
+use dialogue::talk::{End, Move, Script, Talk};
+use torture::case::{Case, Family};
+use torture::judge;
+use torture::judge::{Judgement, Outcome};
+use torture::record::Execution;
+use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
+use units::Nanos;
+
+pub(super) const MEMBERS: &[Member] = &[
+    Member { name: "connection.splits", run: splits },
+    Member { name: "connection.bytes", run: single_bytes },
+    Member { name: "connection.same-port", run: same_port },
+];
+
+/// Failures of which everything is kept.
+const KEPT_MAX: usize = 5;
+/// Bytes of a field that only fills up.
+const FIELD: usize = 500;
+/// Time may grow so many times faster than the bytes do; what is over sooner is nobody's worry.
+const GROWTH_MAX: f64 = 2.0;
+const LONG_MIN: Nanos = Nanos::from_millis(50);
+
+/// A valid request cut in two at every place: the parser's state outlives a read.
+fn splits(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let request = habits::plain_request(runner.target, "Connection: close\r\n");
+    let step = request.len().div_ceil(family.count("splits").max(1) as usize).max(1);
+    let places: Vec<usize> = (1..request.len()).step_by(step).collect();
+    let pause = family.span("pause");
+    let cut = |at: usize| {
+        let (first, second) = request.split_at(at);
+        vec![Move::Send(first.to_vec()), Move::Pause(pause), Move::Send(second.to_vec())]
+    };
+    for group in places.chunks(family.count("together").max(1) as usize) {
+        if runner.is_stopped() || result.exchanges.len() >= KEPT_MAX {
+            return;
+        }
+        let scripts: Vec<Script> =
+            group.iter().map(|at| runner.bare(cut(*at), PLAIN_DEADLINE)).collect();
+        let talks = runner.together(scripts.clone());
+        for ((at, script), talk) in group.iter().zip(&scripts).zip(talks) {
+            let name = format!("cut after byte {at}");
+            plainly(runner, case, &name, script, talk, result);
+        }
+    }
+}
+
+/// Requests in single bytes, as fast as they go, short ones and long ones: the cost of a byte does
+/// not grow with their number.
+fn single_bytes(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let requests = ["short", "long"].map(|size| padded(runner, family.count(size) as usize));
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..family.count("rounds") {
+        for (request, times) in requests.iter().zip(&mut times) {
+            if runner.is_stopped() || result.exchanges.len() >= KEPT_MAX {
+                return;
+            }
+            let moves = request.iter().map(|byte| Move::Send(vec![*byte])).collect();
+            let script = runner.bare(moves, PLAIN_DEADLINE * 4);
+            let talk = runner.hold(script.clone());
+            times.push(talk.over);
+            let name = format!("{} single bytes", request.len());
+            plainly(runner, case, &name, &script, talk, result);
+        }
+    }
+    let medians = times.map(|mut times| {
+        times.sort_unstable();
+        times.get(times.len() / 2).copied().unwrap_or_default()
+    });
+    for (request, median) in requests.iter().zip(medians) {
+        let seconds = Some(median.as_secs_f64());
+        result.measures.push(Measure {
+            what: format!("a request of {} single bytes", request.len()),
+            low: seconds,
+            high: seconds,
+            unit: Unit::Spent,
+            note: format!("median of {}", family.count("rounds")),
+        });
+    }
+    let longer = requests[1].len() as f64 / requests[0].len() as f64;
+    let (short, long) = (medians[0].as_secs_f64(), medians[1].as_secs_f64());
+    if long > short * longer * GROWTH_MAX && long > LONG_MIN.as_secs_f64() {
+        result.outcome = result.outcome.max(Outcome::Degraded);
+        result.notes.push(format!(
+            "{longer:.1} times the bytes took {:.1} times as long: the work of a read grows with \
+             what was read before",
+            long / short
+        ));
+    }
+}
+
+/// A plain request, filled up to about a length with fields of 500 bytes at most.
+fn padded(runner: &Runner<'_>, length: usize) -> Vec<u8> {
+    let bare = habits::plain_request(runner.target, "").len();
+    let mut fields = String::new();
+    while bare + fields.len() + FIELD < length {
+        fields.push_str(&format!("X-Loadstone: {}\r\n", "a".repeat(FIELD - 15)));
+    }
+    habits::plain_request(runner.target, &fields)
+}
+
+/// Connections one after the other from one port, which the server may still remember.
+fn same_port(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let request = habits::plain_request(runner.target, "Connection: close\r\n");
+    // a port of our own choice, out of the range from which the kernel takes its own
+    let port = 20_000 + (runner.settings.seed % 10_000) as u16;
+    let (mut made, mut refused) = (0_u64, None);
+    for _ in 0..family.count("connections") {
+        if runner.is_stopped() {
+            return;
+        }
+        // both sides end the connection at about the same time
+        let moves = vec![Move::Send(request.clone()), Move::HalfClose];
+        let mut script = runner.bare(moves, PLAIN_DEADLINE);
+        script.options.port = Some(port);
+        let talk = runner.hold(script.clone());
+        if let End::Unconnected(class) = talk.end {
+            refused = Some(class.explain());
+            break;
+        }
+        made += 1;
+        plainly(runner, case, "one more from the same port", &script, talk, result);
+    }
+    let note = match refused {
+        Some(why) => format!("then no connection: {why}"),
+        None => "every one that was tried".to_owned(),
+    };
+    result.measures.push(Measure {
+        what: "connections from one port, one after the other".to_owned(),
+        low: Some(made as f64),
+        high: None,
+        unit: Unit::Connections,
+        note,
+    });
+}
+
+/// Nothing but plain answers may come; what fails is tried again.
+fn plainly(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    name: &str,
+    script: &Script,
+    talk: Talk,
+    result: &mut CaseResult,
+) {
+    let mut kept: Option<ExchangeResult> = None;
+    let mut talk = Some(talk);
+    for attempt in 1..=TRIES {
+        let talk = talk.take().unwrap_or_else(|| {
+            let again = Script { start: runner.world.now(), ..script.clone() };
+            runner.hold(again)
+        });
+        let judgement = judgement(runner, &talk);
+        let outcome = judgement.outcome;
+        runner.watcher.execution(&Execution {
+            case,
+            name,
+            attempt,
+            script,
+            talk: &talk,
+            judgement: &judgement,
+        });
+        if outcome == Outcome::Pass && kept.is_none() {
+            return;
+        }
+        let kept = kept.get_or_insert_with(|| ExchangeResult {
+            name: name.to_owned(),
+            judgement,
+            tries: 0,
+            failed: 0,
+            sent: spoken(&script.steps),
+            received: talk.raw,
+            took: talk.over,
+        });
+        kept.tries = attempt;
+        kept.failed += u32::from(outcome != Outcome::Pass);
+    }
+    if let Some(mut kept) = kept {
+        if kept.failed < kept.tries {
+            kept.judgement.outcome = Outcome::Flaky;
+        }
+        result.outcome = result.outcome.max(kept.judgement.outcome);
+        result.exchanges.push(kept);
+    }
+}
+
+fn judgement(runner: &Runner<'_>, talk: &Talk) -> Judgement {
+    let answers = &talk.replies.answers;
+    let right = !answers.is_empty() && answers.iter().all(|answer| runner.plain.is(answer));
+    let outcome = match talk.end {
+        _ if right => Outcome::Pass,
+        // what we ended ourselves says nothing of the server
+        End::Unconnected(_) | End::Bounded | End::Ours => Outcome::Inconclusive,
+        _ => Outcome::Fail,
+    };
+    let why = if right { "" } else { "a valid request did not get the plain answer" };
+    Judgement {
+        outcome,
+        seen: judge::seen(talk),
+        expected: "plain".to_owned(),
+        why: why.to_owned(),
+    }
+}

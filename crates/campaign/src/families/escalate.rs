@@ -1,0 +1,223 @@
+//! torture.pl's own way: random data grows and the gaps shrink until polite clients are lost, or a
+//! bound is reached. What was reached is the result.
+
+use super::Member;
+use crate::probes::ProbeListener;
+use crate::{PLAIN_DEADLINE, Runner, spoken};
+use dialogue::talk::{Director, Script, Stage, Talk, Wake};
+use std::collections::BTreeMap;
+use torture::case::{Case, Family, Fuzz};
+use torture::fuzz;
+use torture::fuzz::{Place, Shot};
+use torture::judge::{Judgement, Outcome, Plain};
+use torture::record::Execution;
+use torture::result::{CaseResult, ExchangeResult, Measure, Probe, Seen, Unit};
+use units::{Nanos, show};
+
+pub(super) const MEMBERS: &[Member] = &[Member { name: "escalate", run }];
+
+/// Faults of the server of which everything is kept.
+const KEPT_MAX: usize = 5;
+/// A gap is no shorter than this.
+const GAP_MIN: Nanos = Nanos::from_micros(100);
+
+/// Each level doubles the length and halves the gap of the one before.
+fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let mut reached: Option<Level> = None;
+    let mut lost: Option<(Level, String)> = None;
+    for number in 0..family.count("levels").min(30) {
+        if runner.is_stopped() || lost.is_some() || result.outcome == Outcome::Fail {
+            break;
+        }
+        let mut level = Level {
+            length: family.count("length") << number,
+            gap: Nanos(family.span("gap").0 >> number).max(GAP_MIN),
+            ..Level::default()
+        };
+        let probes = hold(runner, case, family, number, &mut level, result);
+        match probes.iter().find(|probe| probe.seen == Seen::Lost && !probe.ours) {
+            Some(probe) => lost = Some((level, probe.said.clone())),
+            None => reached = Some(level),
+        }
+    }
+    let end = match &lost {
+        Some((level, said)) => format!("at {} a probe was lost: {said}", level.name()),
+        None if runner.is_stopped() => "then the run ended".to_owned(),
+        None if result.outcome == Outcome::Fail => "then an answer was a fault".to_owned(),
+        None => "the last level; every probe was answered".to_owned(),
+    };
+    if lost.is_some() {
+        result.outcome = result.outcome.max(Outcome::Degraded);
+        result.notes.push(end.clone());
+    } else if result.outcome == Outcome::Pass {
+        result.outcome = Outcome::Held;
+    }
+    for (what, unit, value) in [
+        ("random data borne", Unit::Bytes, (|level| level.length as f64) as fn(&Level) -> f64),
+        ("requests with it", Unit::PerSecond, |level| level.sent as f64 / level.took.as_secs_f64()),
+    ] {
+        result.measures.push(Measure {
+            what: what.to_owned(),
+            low: reached.as_ref().map(value),
+            high: lost.as_ref().map(|(level, _)| value(level)),
+            unit,
+            note: end.clone(),
+        });
+    }
+}
+
+/// How long and how often, and what came of it.
+#[derive(Clone, Debug, Default)]
+struct Level {
+    length: u64,
+    gap: Nanos,
+    sent: u64,
+    took: Nanos,
+}
+
+impl Level {
+    fn name(&self) -> String {
+        let gap = show::duration(self.gap);
+        format!("up to {} each {gap}", show::bytes(self.length))
+    }
+}
+
+/// One level, with probes beside it.
+fn hold(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    family: &Family,
+    number: u64,
+    level: &mut Level,
+    result: &mut CaseResult,
+) -> Vec<Probe> {
+    let start = runner.world.now();
+    let count = (family.span("hold").0 / level.gap.0).max(1);
+    let (target, seed, plain) = (runner.target, runner.settings.seed, runner.plain.clone());
+    let make = |turn: u64| {
+        let place = match turn % 4 {
+            0 => Place::Query,
+            1 => Place::Path,
+            2 if target.takes_bodies => Place::Body,
+            _ => Place::Raw,
+        };
+        let random = Fuzz { place, count, length: level.length };
+        let index = number << 32 | turn;
+        fuzz::shot(seed, &case.id, case.version, &random, index, &target.values, &target.fields)
+    };
+    let mut rain = Rain {
+        make: &make,
+        plain: &plain,
+        pattern: runner.bare(Vec::new(), PLAIN_DEADLINE),
+        gap: level.gap,
+        start,
+        next: 0,
+        count,
+        waiting: BTreeMap::new(),
+        waiting_max: family.count("waiting").max(1) as usize,
+        sent: 0,
+        tally: BTreeMap::new(),
+        faults: Vec::new(),
+    };
+    let probes = runner.play_probed(&case.id, &mut rain);
+    let Rain { sent, tally, faults, .. } = rain;
+    (level.sent, level.took) = (sent, runner.world.now() - start);
+    for (row, count) in tally {
+        *result.tally.entry(row).or_default() += count;
+    }
+    for fault in faults {
+        keep(runner, case, fault, result);
+    }
+    probes
+}
+
+/// An answer that no request may cause.
+struct Fault {
+    script: Script,
+    talk: Talk,
+    judgement: Judgement,
+}
+
+fn keep(runner: &mut Runner<'_>, case: &Case, fault: Fault, result: &mut CaseResult) {
+    let name = "while it escalated";
+    let (script, talk, judgement) = (&fault.script, &fault.talk, &fault.judgement);
+    let execution = Execution { case, name, attempt: 1, script, talk, judgement };
+    runner.watcher.execution(&execution);
+    result.outcome = result.outcome.max(Outcome::Fail);
+    if result.exchanges.len() < KEPT_MAX {
+        result.exchanges.push(ExchangeResult {
+            name: name.to_owned(),
+            judgement: fault.judgement,
+            tries: 1,
+            failed: 1,
+            sent: spoken(&fault.script.steps),
+            received: fault.talk.raw,
+            took: fault.talk.over,
+        });
+    }
+}
+
+/// Random requests at a fixed gap, each on a connection of its own. They are made when they are due:
+/// a whole level of them would not fit into memory.
+struct Rain<'a> {
+    make: &'a dyn Fn(u64) -> Shot,
+    plain: &'a Plain,
+    pattern: Script,
+    gap: Nanos,
+    start: Nanos,
+    next: u64,
+    count: u64,
+    waiting: BTreeMap<usize, (Shot, Script)>,
+    waiting_max: usize,
+    sent: u64,
+    tally: BTreeMap<String, u64>,
+    /// The first of them.
+    faults: Vec<Fault>,
+}
+
+impl Rain<'_> {
+    fn due(&self) -> Nanos {
+        self.start + self.gap * self.next
+    }
+}
+
+impl ProbeListener for Rain<'_> {}
+
+impl Director for Rain<'_> {
+    fn direct(&mut self, now: Nanos, stage: &mut Stage<'_>, over: Vec<(usize, Talk)>) -> Wake {
+        self.curtain(over);
+        while self.next < self.count && self.due() <= now {
+            let (turn, due) = (self.next, self.due());
+            self.next += 1;
+            // what would wait behind too many others is left out, not saved up
+            if self.waiting.len() >= self.waiting_max {
+                continue;
+            }
+            let shot = (self.make)(turn);
+            let mut script = Script { start: due, ..self.pattern.clone() };
+            script.steps.clone_from(&shot.moves);
+            script.methods.clone_from(&shot.methods);
+            let place = stage.add(script.clone());
+            self.waiting.insert(place, (shot, script));
+            self.sent += 1;
+        }
+        match self.next < self.count {
+            true => Wake::At(self.due()),
+            false if self.waiting.is_empty() => Wake::Done,
+            false => Wake::WhenOver,
+        }
+    }
+
+    fn curtain(&mut self, over: Vec<(usize, Talk)>) {
+        for (place, talk) in over {
+            let Some((shot, script)) = self.waiting.remove(&place) else { continue };
+            *self.tally.entry(fuzz::tallied(&shot, &talk)).or_default() += 1;
+            let judgement = fuzz::judge(&shot, &talk, self.plain);
+            // a server that is too slow is what is looked for; a fault of its own is a finding
+            let fault = judgement.outcome == Outcome::Fail && !talk.replies.answers.is_empty();
+            if fault && self.faults.len() < KEPT_MAX {
+                self.faults.push(Fault { script, talk, judgement });
+            }
+        }
+    }
+}

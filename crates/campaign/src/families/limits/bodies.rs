@@ -1,0 +1,142 @@
+//! What grows in a body: its length, declared and real, its chunks, its trailers.
+
+use super::growth::{Growth, NUMBER_LEAST, Shot};
+use crate::{Runner, Target};
+use dialogue::talk::Awaited;
+use dialogue::talk::Move;
+use torture::case::{Case, Family};
+use torture::judge::Outcome;
+use torture::result::{CaseResult, Unit};
+use units::Nanos;
+
+/// A declared length grows faster: it costs nothing.
+const DECLARED_FACTOR: u64 = 16;
+/// How long a server may think about 100-continue.
+const PATIENCE: Nanos = Nanos::SECOND;
+/// Numbers of chunks whose work is compared with a tenth of them, where so many are taken.
+const CHUNKS: [u64; 2] = [2_000, 20_000];
+
+fn posted(target: &Target, fields: &str) -> String {
+    let (path, host, ours) = (&target.values.post, &target.values.host, &target.fields);
+    format!("POST {path} HTTP/1.1\r\nHost: {host}\r\n{ours}{fields}\r\n")
+}
+
+/// The body is withheld: the server says at once what it thinks of its length, or waits.
+pub(super) fn declared(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    family: &Family,
+    result: &mut CaseResult,
+) {
+    let target = runner.target;
+    let shot = |size: u64| {
+        let head = posted(target, &format!("Content-Length: {size}\r\nExpect: 100-continue\r\n"));
+        let await_word = Move::Await(Awaited::Interim);
+        Shot {
+            steps: vec![Move::Send(head.into_bytes()), await_word, Move::Close],
+            methods: vec!["POST".to_owned()],
+            deadline: PATIENCE,
+        }
+    };
+    let growth = Growth {
+        counted: "Content-Length",
+        is_sent: false,
+        factor: DECLARED_FACTOR,
+        wanted: &[413],
+        ..Growth::of_bytes("declared body", family.count("most"), &shot)
+    };
+    runner.grow(case, &growth, result);
+}
+
+pub(super) fn body(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let target = runner.target;
+    let shot = |size: u64| {
+        let mut bytes = posted(target, &format!("Content-Length: {size}\r\n")).into_bytes();
+        bytes.resize(bytes.len() + usize::try_from(size).unwrap_or(0), b'a');
+        Shot::of("POST", bytes)
+    };
+    let growth = Growth {
+        counted: "its content",
+        wanted: &[413],
+        endless: Outcome::Pass,
+        ..Growth::of_bytes("body", family.count("most"), &shot)
+    };
+    runner.grow(case, &growth, result);
+}
+
+fn chunked(target: &Target, rest: &str) -> Shot {
+    let head = posted(target, "Transfer-Encoding: chunked\r\n");
+    Shot::of("POST", (head + rest).into_bytes())
+}
+
+pub(super) fn chunks(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    family: &Family,
+    result: &mut CaseResult,
+) {
+    let target = runner.target;
+    let extended = |size: u64| {
+        let extension = "a".repeat(usize::try_from(size).unwrap_or(0).saturating_sub(1));
+        chunked(target, &format!("1;{extension}\r\na\r\n0\r\n\r\n"))
+    };
+    let mut growth = Growth {
+        counted: "from the semicolon to the CRLF",
+        wanted: &[400, 413, 431],
+        ..Growth::of_bytes("chunk extension", family.count("most"), &extended)
+    };
+    runner.grow(case, &growth, result);
+    let tiny = |count: u64| {
+        let chunks = "1\r\na\r\n".repeat(usize::try_from(count).unwrap_or(0));
+        chunked(target, &format!("{chunks}0\r\n\r\n"))
+    };
+    growth = Growth {
+        what: "chunks of one byte",
+        counted: "",
+        unit: Unit::Count,
+        is_sent: true,
+        least: NUMBER_LEAST,
+        most: family.count("number"),
+        endless: Outcome::Pass,
+        shot: &tiny,
+        ..growth
+    };
+    let taken = runner.grow(case, &growth, result).unwrap_or(0);
+    for count in CHUNKS.into_iter().filter(|count| *count <= taken) {
+        runner.compare_work(case, &growth, count, result);
+    }
+}
+
+pub(super) fn trailers(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    family: &Family,
+    result: &mut CaseResult,
+) {
+    let target = runner.target;
+    let long = |size: u64| {
+        let value = "a".repeat(usize::try_from(size).unwrap_or(0).saturating_sub(5));
+        chunked(target, &format!("1\r\na\r\n0\r\nX: {value}\r\n\r\n"))
+    };
+    let mut growth = Growth {
+        counted: "its line with its CRLF",
+        wanted: &[400, 413, 431],
+        ..Growth::of_bytes("trailer", family.count("most"), &long)
+    };
+    runner.grow(case, &growth, result);
+    let many = |count: u64| {
+        let lines = "a: 1\r\n".repeat(usize::try_from(count).unwrap_or(0));
+        chunked(target, &format!("1\r\na\r\n0\r\n{lines}\r\n"))
+    };
+    growth = Growth {
+        what: "trailers",
+        counted: "their lines",
+        unit: Unit::Fields,
+        is_sent: true,
+        least: NUMBER_LEAST,
+        most: family.count("number"),
+        shot: &many,
+        ..growth
+    };
+    runner.grow(case, &growth, result);
+}

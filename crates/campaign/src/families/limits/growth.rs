@@ -1,0 +1,395 @@
+//! Something of a request grows until it is refused.
+
+use super::search::{Found, search};
+use crate::{Runner, TRIES, spoken};
+use dialogue::talk::{End, Move, Script, Talk};
+use std::collections::BTreeMap;
+use torture::case::{Case, Need};
+use torture::judge;
+use torture::judge::{Judgement, Outcome};
+use torture::record::Execution;
+use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
+use units::{Nanos, show};
+
+/// Where a search by bytes, and one by number, begins.
+const BYTES_LEAST: u64 = 1_024;
+pub(super) const NUMBER_LEAST: u64 = 10;
+/// Time for one request.
+const TIME: Nanos = Nanos::from_secs(10);
+/// Of the bytes that may be said on a connection, so many are left for what does not grow.
+const SPARE: u64 = 4 << 10;
+/// Sizes up to here are said to the byte.
+const EXACT_MAX: u64 = 16 << 20;
+
+/// A request of some size.
+pub(super) struct Shot {
+    pub(super) steps: Vec<Move>,
+    pub(super) methods: Vec<String>,
+    pub(super) deadline: Nanos,
+}
+
+impl Shot {
+    /// One write, one answer.
+    pub(super) fn of(method: &str, bytes: Vec<u8>) -> Shot {
+        Shot { steps: vec![Move::Send(bytes)], methods: vec![method.to_owned()], deadline: TIME }
+    }
+}
+
+/// What grows, how far, and what is expected of the server.
+pub(super) struct Growth<'a> {
+    /// What it is called on the page of limits, and what is counted of it.
+    pub(super) what: &'a str,
+    pub(super) counted: &'a str,
+    pub(super) unit: Unit,
+    /// It goes over the wire: what may be said on a connection bounds it.
+    pub(super) is_sent: bool,
+    pub(super) least: u64,
+    pub(super) most: u64,
+    pub(super) factor: u64,
+    /// Statuses of a proper refusal; empty: any.
+    pub(super) wanted: &'a [u16],
+    /// What is to be said where nothing is refused.
+    pub(super) endless: Outcome,
+    pub(super) shot: &'a dyn Fn(u64) -> Shot,
+}
+
+impl<'a> Growth<'a> {
+    /// Bytes that go over the wire, twice as many each time.
+    pub(super) fn of_bytes(what: &'a str, most: u64, shot: &'a dyn Fn(u64) -> Shot) -> Growth<'a> {
+        Growth {
+            what,
+            counted: "",
+            unit: Unit::Bytes,
+            is_sent: true,
+            least: BYTES_LEAST,
+            most,
+            factor: 2,
+            wanted: &[],
+            endless: Outcome::Advisory,
+            shot,
+        }
+    }
+
+    /// A number of things that go over the wire, twice as many each time.
+    pub(super) fn of_number(what: &'a str, most: u64, shot: &'a dyn Fn(u64) -> Shot) -> Growth<'a> {
+        let least = NUMBER_LEAST;
+        Growth { unit: Unit::Count, least, ..Growth::of_bytes(what, most, shot) }
+    }
+
+    /// `8,193 bytes`, `101`.
+    fn quantity(&self, amount: u64) -> String {
+        match self.unit {
+            Unit::Bytes if amount > EXACT_MAX => show::bytes(amount),
+            Unit::Bytes => format!("{} bytes", show::count(amount)),
+            _ => show::count(amount),
+        }
+    }
+}
+
+/// Where something is refused that was taken before.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Boundary {
+    pub(super) low: u64,
+    pub(super) high: u64,
+    /// What the smallest amount was answered.
+    pub(super) base: Option<u16>,
+}
+
+/// What an answer says of the amount.
+enum Verdict {
+    Taken(u16),
+    Refused(Refusal),
+    /// 5xx or a hang: why.
+    Bad(String),
+    /// Nothing was learned: why.
+    Unclear(String),
+}
+
+#[derive(Clone)]
+struct Refusal {
+    status: Option<u16>,
+    reset: bool,
+}
+
+/// `base`: what the smallest amount was answered.
+fn verdict(talk: &Talk, base: Option<u16>) -> Verdict {
+    if let End::Unconnected(class) = talk.end {
+        return Verdict::Unclear(format!("no connection: {}", class.explain()));
+    }
+    if let Some(why) = judge::broken_server(talk) {
+        return Verdict::Bad(why);
+    }
+    let answer = talk.replies.answers.first().map(|answer| answer.status);
+    let refused = |status| Refusal { status, reset: matches!(talk.end, End::Broken(_)) };
+    match (answer, talk.end) {
+        (Some(503), _) => Verdict::Unclear("the server answered 503: it has too much to do".into()),
+        (Some(status), _) if base.is_none_or(|base| base == status) || status < 400 => {
+            Verdict::Taken(status)
+        }
+        (Some(status), _) => Verdict::Refused(refused(Some(status))),
+        (None, _) if talk.replies.interim.contains(&100) => Verdict::Taken(100),
+        (None, End::Closed | End::Broken(_)) => Verdict::Refused(refused(None)),
+        (None, End::Silent) => Verdict::Bad("nothing came back, and the connection stands".into()),
+        (None, _) => Verdict::Unclear("a bound of ours, or its end, came first".into()),
+    }
+}
+
+impl Refusal {
+    fn text(&self) -> String {
+        match (self.status, self.reset) {
+            (Some(status), _) => status.to_string(),
+            (None, true) => "reset without a byte".to_owned(),
+            (None, false) => "closed without a byte".to_owned(),
+        }
+    }
+
+    /// What is wrong with it.
+    fn fault(&self, wanted: &[u16]) -> Option<String> {
+        match (self.status, self.reset) {
+            (Some(status), _) if wanted.is_empty() || wanted.contains(&status) => None,
+            (Some(status), _) => {
+                let wanted: Vec<String> = wanted.iter().map(u16::to_string).collect();
+                Some(format!("it was answered {status} in place of {}", wanted.join(" or ")))
+            }
+            (None, true) => Some("lost error: a reset came in place of the answer".to_owned()),
+            (None, false) => Some("it was closed without a word".to_owned()),
+        }
+    }
+}
+
+/// What a search met.
+#[derive(Default)]
+struct Met {
+    base: Option<u16>,
+    refusals: BTreeMap<u64, Refusal>,
+    bad: Option<(u64, String)>,
+    unclear: Option<String>,
+}
+
+impl Runner<'_> {
+    /// Looks for the boundary, and says in the result what it is. Gives the largest amount that was
+    /// taken.
+    pub(super) fn grow(
+        &mut self,
+        case: &Case,
+        growth: &Growth<'_>,
+        result: &mut CaseResult,
+    ) -> Option<u64> {
+        let mut most = growth.most;
+        if growth.unit == Unit::Bytes && growth.is_sent {
+            most = most.min(self.world.governor().message_max().saturating_sub(SPARE));
+        }
+        let mut met = Met::default();
+        let found = search(growth.least, most, growth.factor, &mut |amount| {
+            if self.is_stopped() {
+                return None;
+            }
+            self.ask_amount(case, growth, amount, &mut met)
+        });
+        if case.needs.contains(&Need::Post) && met.base.is_some_and(|base| base >= 400) {
+            let base = met.base.unwrap_or_default();
+            result.note(Outcome::Inconclusive, format!("the page of --post answered {base}"));
+            return None;
+        }
+        if let Some((amount, why)) = &met.bad {
+            self.bad_again(case, growth, *amount, why, result);
+        }
+        if let Some(why) = &met.unclear {
+            result.note(Outcome::Inconclusive, format!("{}: {why}", growth.what));
+        }
+        if found.low.is_none() && met.bad.is_none() && met.unclear.is_none() && !self.is_stopped() {
+            let least = growth.quantity(growth.least);
+            let why = format!("{}: already {least} was refused", growth.what);
+            result.note(Outcome::Inconclusive, why);
+        }
+        self.tell(growth, most, &found, &met, result);
+        found.low
+    }
+
+    /// Looks for the boundary and says nothing of it: the largest amount that was taken, the smallest
+    /// that was refused, and what the smallest of all was answered. `None` where there is no boundary,
+    /// or none that can be relied on.
+    pub(super) fn boundary(&mut self, case: &Case, growth: &Growth<'_>) -> Option<Boundary> {
+        let most = growth.most.min(self.world.governor().message_max().saturating_sub(SPARE));
+        let mut met = Met::default();
+        let found = search(growth.least, most, growth.factor, &mut |amount| {
+            (!self.is_stopped()).then(|| self.ask_amount(case, growth, amount, &mut met))?
+        });
+        let sure = !found.cut && found.stray.is_none() && met.bad.is_none();
+        let (low, high) = (found.low?, found.high?);
+        sure.then_some(Boundary { low, high, base: met.base })
+    }
+
+    /// What one more request of a search says: that it is taken, or how it is refused. `None` where
+    /// nothing was learned.
+    pub(super) fn taken(
+        &mut self,
+        case: &Case,
+        name: &str,
+        shot: Shot,
+        base: Option<u16>,
+    ) -> Option<Result<(), String>> {
+        let (script, talk) = self.shoot(shot);
+        let verdict = verdict(&talk, base);
+        self.noted(case, name, 1, &script, &talk, Outcome::Pass, String::new());
+        match verdict {
+            Verdict::Taken(_) => Some(Ok(())),
+            Verdict::Refused(refusal) => Some(Err(refusal.text())),
+            Verdict::Bad(why) => Some(Err(why)),
+            Verdict::Unclear(_) => None,
+        }
+    }
+
+    fn ask_amount(
+        &mut self,
+        case: &Case,
+        growth: &Growth<'_>,
+        amount: u64,
+        met: &mut Met,
+    ) -> Option<bool> {
+        let (script, talk) = self.shoot((growth.shot)(amount));
+        let verdict = verdict(&talk, met.base);
+        let (outcome, why) = match &verdict {
+            Verdict::Bad(why) => (Outcome::Fail, why.clone()),
+            Verdict::Unclear(why) => (Outcome::Inconclusive, why.clone()),
+            _ => (Outcome::Pass, String::new()),
+        };
+        self.noted(case, &named(growth, amount), 1, &script, &talk, outcome, why);
+        match verdict {
+            Verdict::Taken(status) => {
+                met.base.get_or_insert(status);
+                Some(true)
+            }
+            Verdict::Refused(refusal) => {
+                met.refusals.insert(amount, refusal);
+                Some(false)
+            }
+            Verdict::Bad(why) => {
+                met.bad.get_or_insert((amount, why));
+                // a hang costs the whole time each time
+                (talk.end != End::Silent).then_some(false)
+            }
+            Verdict::Unclear(why) => {
+                met.unclear = Some(why);
+                None
+            }
+        }
+    }
+
+    /// Sends a request.
+    pub(super) fn shoot(&mut self, shot: Shot) -> (Script, Talk) {
+        let mut script = self.bare(shot.steps, shot.deadline);
+        script.methods = shot.methods;
+        let talk = self.hold(script.clone());
+        (script, talk)
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "they are the parts of an execution")]
+    pub(super) fn noted(
+        &mut self,
+        case: &Case,
+        name: &str,
+        attempt: u32,
+        script: &Script,
+        talk: &Talk,
+        outcome: Outcome,
+        why: String,
+    ) -> Judgement {
+        let judgement =
+            Judgement { outcome, seen: judge::seen(talk), expected: String::new(), why };
+        let judged = &judgement;
+        self.told(&Execution { case, name, attempt, script, talk, judgement: judged });
+        judgement
+    }
+
+    /// What does not come back is no finding.
+    fn bad_again(
+        &mut self,
+        case: &Case,
+        growth: &Growth<'_>,
+        amount: u64,
+        why: &str,
+        result: &mut CaseResult,
+    ) {
+        let name = named(growth, amount);
+        let (mut tries, mut failed, mut kept) = (1, 1, None);
+        while tries < TRIES && !self.is_stopped() {
+            let (script, talk) = self.shoot((growth.shot)(amount));
+            let bad = matches!(verdict(&talk, None), Verdict::Bad(_));
+            let outcome = if bad { Outcome::Fail } else { Outcome::Pass };
+            tries += 1;
+            failed += u32::from(bad);
+            let judgement = self.noted(case, &name, tries, &script, &talk, outcome, why.to_owned());
+            if bad || kept.is_none() {
+                kept = Some((script, talk, judgement));
+            }
+        }
+        let outcome = if failed * 2 > tries { Outcome::Fail } else { Outcome::Flaky };
+        result.outcome = result.outcome.max(outcome);
+        let Some((script, talk, judgement)) = kept else { return };
+        let expected = "an answer that is no 5xx, or an end".to_owned();
+        result.exchanges.push(ExchangeResult {
+            name,
+            judgement: Judgement { outcome, expected, ..judgement },
+            tries,
+            failed,
+            sent: spoken(&script.steps),
+            received: talk.raw,
+            took: talk.over,
+        });
+    }
+
+    /// The boundary as a number, and what is wrong with it.
+    fn tell(
+        &mut self,
+        growth: &Growth<'_>,
+        most: u64,
+        found: &Found,
+        met: &Met,
+        result: &mut CaseResult,
+    ) {
+        let what = growth.what;
+        let refusal = found.high.and_then(|high| met.refusals.get(&high));
+        if let Some(stray) = found.stray {
+            let why = format!("{what}: {} lies on the wrong side", growth.quantity(stray));
+            result.note(Outcome::Advisory, why);
+        }
+        // the farther beyond, the more is still to be sent when the error comes
+        for (amount, refusal) in &met.refusals {
+            if let Some(fault) = refusal.fault(growth.wanted) {
+                let why = format!("{what} of {}: {fault}", growth.quantity(*amount));
+                result.note(Outcome::Advisory, why);
+                break;
+            }
+        }
+        if found.low == Some(most) && found.high.is_none() && growth.endless != Outcome::Pass {
+            result
+                .note(growth.endless, format!("{what}: no bound up to {}", growth.quantity(most)));
+        }
+        let bad = met.bad.as_ref().map(|(amount, _)| *amount).filter(|_| found.high.is_none());
+        let Some(low) = found.low.filter(|_| found.high.is_some() || bad.is_some() || !found.cut)
+        else {
+            return;
+        };
+        let beyond = match refusal {
+            Some(refusal) => refusal.text(),
+            None if met.bad.is_some() => "what is beyond is not refused in order".to_owned(),
+            None => "no bound".to_owned(),
+        };
+        let note = match growth.counted {
+            "" => beyond,
+            counted => format!("{beyond}; counted: {counted}"),
+        };
+        result.measures.push(Measure {
+            what: what.to_owned(),
+            low: Some(low as f64),
+            high: found.high.or(bad).map(|high| high as f64),
+            unit: growth.unit,
+            note,
+        });
+    }
+}
+
+fn named(growth: &Growth<'_>, amount: u64) -> String {
+    format!("{} of {}", growth.what, growth.quantity(amount))
+}

@@ -1,0 +1,181 @@
+//! What grows in a head.
+
+use super::growth::{Growth, NUMBER_LEAST, Shot};
+use crate::{Runner, Target};
+use std::fmt::Write;
+use torture::case::{Case, Family};
+use torture::judge::Outcome;
+use torture::result::{CaseResult, Unit};
+
+/// Bytes of a field line, its end included, of which a long head is made.
+const LINE: usize = 1_000;
+
+/// A request line and what every request of ours holds; the empty line is still to come.
+pub(super) fn begun(target: &Target, method: &str, path: &str) -> String {
+    let (host, ours) = (&target.values.host, &target.fields);
+    format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n{ours}")
+}
+
+pub(super) fn ended(mut head: String) -> Shot {
+    head.push_str("\r\n");
+    Shot::of("GET", head.into_bytes())
+}
+
+/// As many letters as are missing to `size` bytes.
+pub(super) fn filler(size: u64, known: usize) -> String {
+    "a".repeat(usize::try_from(size).unwrap_or(usize::MAX).saturating_sub(known))
+}
+
+/// The path, and what joins a further parameter to it.
+pub(super) fn joined(path: &str) -> String {
+    format!("{path}{}", if path.contains('?') { '&' } else { '?' })
+}
+
+pub(super) fn target(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    family: &Family,
+    result: &mut CaseResult,
+) {
+    let target = runner.target;
+    let path = joined(&target.values.path);
+    let shot = |size: u64| {
+        let line = format!("GET {path} HTTP/1.1\r\n");
+        ended(begun(target, "GET", &format!("{path}{}", filler(size, line.len()))))
+    };
+    let growth = Growth {
+        counted: "the line with its CRLF",
+        wanted: &[414],
+        ..Growth::of_bytes("request line", family.count("most"), &shot)
+    };
+    runner.grow(case, &growth, result);
+}
+
+/// A field line that grows.
+fn line(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    family: &Family,
+    result: &mut CaseResult,
+    what: &str,
+    made: &dyn Fn(u64) -> String,
+) {
+    let target = runner.target;
+    let path = &target.values.path;
+    let shot = |size: u64| ended(begun(target, "GET", path) + &made(size));
+    let growth = Growth {
+        counted: "the field line with its CRLF",
+        wanted: &[431, 400, 413],
+        ..Growth::of_bytes(what, family.count("most"), &shot)
+    };
+    runner.grow(case, &growth, result);
+}
+
+pub(super) fn value(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    family: &Family,
+    result: &mut CaseResult,
+) {
+    let made = |size| format!("X-Loadstone: {}\r\n", filler(size, "X-Loadstone: \r\n".len()));
+    line(runner, case, family, result, "field value", &made);
+}
+
+pub(super) fn name(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let made = |size| format!("X-{}: a\r\n", filler(size, "X-: a\r\n".len()));
+    line(runner, case, family, result, "field name", &made);
+}
+
+pub(super) fn fields(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    family: &Family,
+    result: &mut CaseResult,
+) {
+    let target = runner.target;
+    let path = &target.values.path;
+    let own = 1 + target.fields.matches('\n').count() as u64;
+    let same = |_: u64| "a: 1\r\n".to_owned();
+    let distinct = |number: u64| format!("a{number:x}: 1\r\n");
+    let kinds: [(&str, &dyn Fn(u64) -> String); 2] =
+        [("fields of one name", &same), ("fields", &distinct)];
+    for (what, field) in kinds {
+        let shot = |count: u64| {
+            let lines: String = (own..count).map(field).collect();
+            ended(begun(target, "GET", path) + &lines)
+        };
+        let growth = Growth {
+            counted: "all field lines, Host and ours too",
+            unit: Unit::Fields,
+            least: NUMBER_LEAST.max(own),
+            wanted: &[431, 400, 413],
+            ..Growth::of_number(what, family.count("most"), &shot)
+        };
+        if let Some(taken) = runner.grow(case, &growth, result) {
+            runner.compare_work(case, &growth, taken, result);
+        }
+    }
+}
+
+pub(super) fn head(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let target = runner.target;
+    let path = &target.values.path;
+    let shot = |size: u64| {
+        let mut head = begun(target, "GET", path);
+        // the empty line counts as well; every name is another, as servers join what is of one name
+        let mut left = usize::try_from(size).unwrap_or(0).saturating_sub(head.len() + 2);
+        for number in 0.. {
+            let name = format!("X{number:04}: ");
+            let known = name.len() + 2;
+            let length = if left >= LINE + known { LINE } else { left };
+            if length < known {
+                break;
+            }
+            head.push_str(&format!("{name}{}\r\n", "a".repeat(length - known)));
+            left -= length;
+        }
+        ended(head)
+    };
+    let growth = Growth {
+        counted: "all bytes to the empty line, in fields of 1,000",
+        wanted: &[431, 400, 413],
+        ..Growth::of_bytes("whole head", family.count("most"), &shot)
+    };
+    runner.grow(case, &growth, result);
+}
+
+pub(super) fn pairs(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    family: &Family,
+    result: &mut CaseResult,
+) {
+    let target = runner.target;
+    let path = &target.values.path;
+    let cookies = |count: u64| {
+        let pairs = vec!["a=1"; usize::try_from(count).unwrap_or(0)].join("; ");
+        ended(begun(target, "GET", path) + &format!("Cookie: {pairs}\r\n"))
+    };
+    let query = |count: u64| {
+        let pairs = vec!["a=1"; usize::try_from(count).unwrap_or(0)].join("&");
+        ended(begun(target, "GET", &(joined(path) + &pairs)))
+    };
+    let segments = |count: u64| {
+        let mut made = String::new();
+        for _ in 0..count {
+            write!(made, "/a").expect("a String takes all text");
+        }
+        ended(begun(target, "GET", &made))
+    };
+    let kinds: [(&str, &dyn Fn(u64) -> Shot); 3] =
+        [("cookie pairs", &cookies), ("query pairs", &query), ("path segments", &segments)];
+    for (what, shot) in kinds {
+        let growth = Growth {
+            endless: Outcome::Pass,
+            ..Growth::of_number(what, family.count("most"), shot)
+        };
+        if let Some(taken) = runner.grow(case, &growth, result) {
+            runner.compare_work(case, &growth, taken, result);
+        }
+    }
+}

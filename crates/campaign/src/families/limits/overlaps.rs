@@ -1,0 +1,119 @@
+//! Which bound is met first: a long method may meet that of the request line, a long line or field
+//! that of the whole head. Told, not judged.
+
+use super::growth::{Boundary, Growth, Shot};
+use super::heads::{begun, ended, filler, joined};
+use crate::{Runner, Target};
+use torture::case::{Case, Family};
+use torture::judge::Outcome;
+use torture::result::{CaseResult, Measure, Unit};
+use units::show;
+
+/// Bytes that are added elsewhere to what is just taken.
+const MORE: u64 = 1_000;
+/// Where the searches for methods and versions begin.
+const LEAST: u64 = 8;
+
+pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let most = family.count("most");
+    tokens(runner, case, most, result);
+    let target = runner.target;
+    let lines = |size: u64, more: u64| long_line(target, size, more);
+    overlap(runner, case, most, ("request line", "the whole head", &lines), result);
+    let fields = |size: u64, more: u64| long_field(target, size, more);
+    overlap(runner, case, most, ("field line", "the whole head", &fields), result);
+    let methods = |size: u64, more: u64| long_method(target, size, more);
+    overlap(runner, case, most, ("method", "the request line", &methods), result);
+}
+
+/// A method and a version that nobody knows are refused; from some length on, in another way.
+fn tokens(runner: &mut Runner<'_>, case: &Case, most: u64, result: &mut CaseResult) {
+    let target = runner.target;
+    let method = |size: u64| long_method(target, size, 0);
+    let version = |size: u64| {
+        let (path, host, ours) = (&target.values.path, &target.values.host, &target.fields);
+        let version = format!("HTTP/1.1{}", "1".repeat(size as usize));
+        ended(format!("GET {path} {version}\r\nHost: {host}\r\n{ours}"))
+    };
+    let kinds = [
+        Growth {
+            counted: "the method alone; it is refused in another way beyond",
+            ..Growth::of_bytes("method", most, &method)
+        },
+        Growth {
+            counted: "digits too many; it is refused in another way beyond",
+            ..Growth::of_bytes("version", most, &version)
+        },
+    ];
+    for growth in kinds {
+        let growth = Growth { least: LEAST, endless: Outcome::Pass, ..growth };
+        runner.grow(case, &growth, result);
+    }
+}
+
+/// Something that grows, with so many bytes more in another place of what may bound it.
+type Grown<'a> = &'a dyn Fn(u64, u64) -> Shot;
+
+fn long_line(target: &Target, size: u64, more: u64) -> Shot {
+    let path = joined(&target.values.path);
+    let line = format!("GET {path} HTTP/1.1\r\n");
+    let head = begun(target, "GET", &format!("{path}{}", filler(size, line.len())));
+    ended(head + &field("X-More", more))
+}
+
+fn long_field(target: &Target, size: u64, more: u64) -> Shot {
+    let head = begun(target, "GET", &target.values.path) + &field("X-Loadstone", size);
+    ended(head + &field("X-More", more))
+}
+
+fn long_method(target: &Target, size: u64, more: u64) -> Shot {
+    let method = filler(size, 0).to_uppercase();
+    let path = match more {
+        0 => target.values.path.clone(),
+        more => joined(&target.values.path) + &filler(more, 0),
+    };
+    ended(begun(target, &method, &path))
+}
+
+/// A field line of so many bytes with its end; none for none.
+fn field(name: &str, size: u64) -> String {
+    match size {
+        0 => String::new(),
+        size => format!("{name}: {}\r\n", filler(size, name.len() + 4)),
+    }
+}
+
+/// Whose bound it is that something meets: `what` grows to its bound; then bytes are added to
+/// `around` it, elsewhere.
+fn overlap(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    most: u64,
+    (what, around, grown): (&str, &str, Grown<'_>),
+    result: &mut CaseResult,
+) {
+    let alone = |size: u64| grown(size, 0);
+    let least = if what == "method" { LEAST } else { Growth::of_bytes(what, most, &alone).least };
+    let growth = Growth { least, ..Growth::of_bytes(what, most, &alone) };
+    if runner.is_stopped() {
+        return;
+    }
+    let Some(Boundary { low, high, base }) = runner.boundary(case, &growth) else { return };
+    let mut ask = |size: u64| {
+        let name = format!("{what} of {}, and {MORE} more", show::count(size));
+        runner.taken(case, &name, grown(size, MORE), base)
+    };
+    // what is added must be welcome in itself
+    let (Some(Ok(())), Some(at_bound)) = (ask(least), ask(low)) else { return };
+    let more = format!("{} bytes more around it", show::count(MORE));
+    result.measures.push(Measure {
+        what: format!("bound a {what} meets"),
+        low: Some(low as f64),
+        high: Some(high as f64),
+        unit: Unit::Bytes,
+        note: match at_bound {
+            Ok(()) => format!("its own: taken with {more}"),
+            Err(said) => format!("that of {around}: refused with {more} ({said})"),
+        },
+    });
+}

@@ -1,0 +1,134 @@
+//! How many requests a connection carries: all at once, and one after the other.
+
+use super::growth::Shot;
+use crate::{Runner, habits, spoken};
+use dialogue::replies::ANSWERS_MAX;
+use dialogue::talk::Awaited;
+use dialogue::talk::{End, Move, Talk};
+use torture::case::{Case, Family};
+use torture::judge;
+use torture::judge::{Judgement, Outcome};
+use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
+use units::{Nanos, show};
+
+/// Time for all answers on one connection.
+const TIME: Nanos = Nanos::from_secs(60);
+/// The first depth; each further one is ten times as deep.
+const DEPTH: u64 = 10;
+/// Bytes of what was sent that are kept as evidence.
+const SENT_MAX: usize = 64 << 10;
+
+/// Plain requests in one go.
+pub(super) fn depth(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    family: &Family,
+    result: &mut CaseResult,
+) {
+    let request = habits::plain_request(runner.target, "");
+    let most = family.count("most").min(ANSWERS_MAX as u64 - 1);
+    let mut measure = None;
+    let mut count = DEPTH.min(most);
+    loop {
+        if runner.is_stopped() {
+            break;
+        }
+        let bytes = request.repeat(usize::try_from(count).unwrap_or(0));
+        let methods = vec!["GET".to_owned(); usize::try_from(count).unwrap_or(0)];
+        let shot = Shot { methods, deadline: TIME, ..Shot::of("GET", bytes) };
+        let (script, talk) = runner.shoot(shot);
+        let right = talk.replies.answers.iter().filter(|one| runner.plain.is(one)).count() as u64;
+        let (outcome, why) = judged(&talk, right, count);
+        let name = format!("{} requests at once", show::count(count));
+        let judgement = runner.noted(case, &name, 1, &script, &talk, outcome, why);
+        let closed = right < count;
+        if outcome.is_well() {
+            let note = if closed { "closed behind them" } else { "all answered in order" };
+            let beyond = closed.then_some(right as f64 + 1.0);
+            measure = Some((right as f64, beyond, note.to_owned()));
+        } else {
+            let mut sent = spoken(&script.steps);
+            sent.truncate(SENT_MAX);
+            let expected = "an answer to each, or an end".to_owned();
+            result.outcome = result.outcome.max(outcome);
+            result.exchanges.push(ExchangeResult {
+                name,
+                judgement: Judgement { expected, ..judgement },
+                tries: 1,
+                failed: 1,
+                sent,
+                received: talk.raw,
+                took: talk.over,
+            });
+        }
+        if !outcome.is_well() || closed || count == most {
+            break;
+        }
+        count = (count * 10).min(most);
+    }
+    if let Some((low, high, note)) = measure {
+        let what = "pipelined requests".to_owned();
+        result.measures.push(Measure { what, low: Some(low), high, unit: Unit::Requests, note });
+    }
+}
+
+fn judged(talk: &Talk, right: u64, count: u64) -> (Outcome, String) {
+    let answers = talk.replies.answers.len() as u64;
+    if let Some(why) = judge::broken_server(talk) {
+        return (Outcome::Fail, why);
+    }
+    let wrong = talk.replies.answers.iter().filter(|one| one.complete).count() as u64 - right;
+    match talk.end {
+        End::Unconnected(class) => {
+            (Outcome::Inconclusive, format!("no connection: {}", class.explain()))
+        }
+        _ if wrong > 0 => {
+            (Outcome::Fail, format!("{} answers were not that of the page", show::count(wrong)))
+        }
+        _ if right == count => (Outcome::Pass, String::new()),
+        End::Closed | End::Broken(_) if right > 0 => (Outcome::Pass, String::new()),
+        End::Silent => {
+            let why = format!("{} of {} were answered, and then nothing came", answers, count);
+            (Outcome::Fail, why)
+        }
+        End::Bounded | End::Ours => (Outcome::Inconclusive, "a bound of ours came first".into()),
+        _ => (Outcome::Advisory, "it was closed without an answer".to_owned()),
+    }
+}
+
+/// Plain requests one after the other.
+pub(super) fn requests(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    family: &Family,
+    result: &mut CaseResult,
+) {
+    let request = habits::plain_request(runner.target, "");
+    let most = family.count("most").min(ANSWERS_MAX as u64 - 1);
+    let mut steps = Vec::new();
+    for _ in 0..most {
+        steps.extend([Move::Send(request.clone()), Move::Await(Awaited::Answer)]);
+    }
+    let methods = vec!["GET".to_owned(); usize::try_from(most).unwrap_or(0)];
+    let (script, talk) = runner.shoot(Shot { steps, methods, deadline: TIME });
+    runner.noted(case, "one after the other", 1, &script, &talk, Outcome::Pass, String::new());
+    let answers = &talk.replies.answers;
+    let count = answers.iter().filter(|one| one.complete).count() as u64;
+    if let End::Unconnected(_) | End::Bounded | End::Ours = talk.end {
+        result.note(Outcome::Inconclusive, judge::seen(&talk));
+        return;
+    }
+    let announced = answers.last().is_some_and(|last| !last.persistent);
+    let (high, note) = match (count < most, announced) {
+        (false, false) => (None, "the connection stays"),
+        (_, true) => (Some(count as f64 + 1.0), "the last answer announced the end"),
+        (true, false) => (Some(count as f64 + 1.0), "the end was not announced"),
+    };
+    result.measures.push(Measure {
+        what: "requests a connection".to_owned(),
+        low: Some(count as f64),
+        high,
+        unit: Unit::Requests,
+        note: note.to_owned(),
+    });
+}

@@ -1,0 +1,149 @@
+//! Many ranges of one page: the answer may not be much longer than the page.
+
+use super::growth::Shot;
+use crate::{Runner, spoken};
+use dialogue::talk::{End, Talk};
+use torture::case::{Case, Family};
+use torture::judge;
+use torture::judge::{Judgement, Outcome};
+use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
+use units::show;
+
+/// Bytes of an answer for each byte of the page: more is a tenth too many, more is too many.
+const SHARE_HELD: f64 = 1.1;
+const SHARE_MAX: f64 = 4.0;
+/// What the parts of a multipart answer may cost in all, so that a short page is no finding.
+const PARTS: u64 = 1 << 10;
+/// Ranges of a first and of a second request of each kind.
+const FEW: u64 = 5;
+
+/// The list of ranges of a kind: so many, of a page of so many bytes.
+type Kind = fn(u64, u64) -> String;
+
+const KINDS: [(&str, Kind); 3] = [
+    ("disjoint", |count, length| {
+        let step = (length / count).max(2);
+        list(count, |at| format!("{}-{}", at * step, at * step))
+    }),
+    ("overlapping", |count, _| list(count, |at| format!("{at}-"))),
+    ("reversed", |count, length| {
+        let step = (length / count).max(2);
+        list(count, |at| format!("{}-{}", (count - at) * step, (count - at) * step + 1))
+    }),
+];
+
+fn list(count: u64, one: impl Fn(u64) -> String) -> String {
+    (0..count).map(one).collect::<Vec<_>>().join(",")
+}
+
+pub(super) fn ranges(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    family: &Family,
+    result: &mut CaseResult,
+) {
+    for (kind, made) in KINDS {
+        let mut worst: Option<(f64, String)> = None;
+        for count in [FEW, family.count("most")] {
+            if runner.is_stopped() {
+                return;
+            }
+            let name = format!("{} {kind} ranges", show::count(count));
+            let list = made(count, runner.plain.body_len);
+            let (share, seen) = ask(runner, case, &name, &list, result);
+            if let Some(share) = share.filter(|share| worst.as_ref().is_none_or(|w| w.0 < *share)) {
+                worst = Some((share, format!("{name}: {seen}")));
+            }
+        }
+        let Some((share, note)) = worst else { continue };
+        result.measures.push(Measure::exact(
+            format!("bytes for {kind} ranges"),
+            share,
+            Unit::Ratio,
+            format!("of those of the whole page; {note}"),
+        ));
+    }
+}
+
+/// Bytes that came for each byte of the page, and what came.
+fn ask(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    name: &str,
+    list: &str,
+    result: &mut CaseResult,
+) -> (Option<f64>, String) {
+    let values = &runner.target.values;
+    let (path, host, ours) = (&values.path, &values.host, &runner.target.fields);
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{ours}Range: bytes={list}\r\n\r\n");
+    let (script, talk) = runner.shoot(Shot::of("GET", request.into_bytes()));
+    let length = runner.plain.body_len.max(1);
+    let came = talk.replies.answers.first().map(|answer| answer.body_len);
+    let share = came.map(|came| came as f64 / length as f64);
+    let (outcome, why) = judged(&talk, came, length);
+    let judgement = runner.noted(case, name, 1, &script, &talk, outcome, why);
+    let seen = judgement.seen.clone();
+    if !outcome.is_well() {
+        result.outcome = result.outcome.max(outcome);
+        result.exchanges.push(ExchangeResult {
+            name: name.to_owned(),
+            judgement: Judgement { expected: expected(), ..judgement },
+            tries: 1,
+            failed: 1,
+            sent: spoken(&script.steps),
+            received: talk.raw,
+            took: talk.over,
+        });
+    }
+    (share, seen)
+}
+
+fn expected() -> String {
+    format!("200, 206 or 416 with at most {SHARE_HELD} times the bytes of the page")
+}
+
+fn judged(talk: &Talk, came: Option<u64>, length: u64) -> (Outcome, String) {
+    if let End::Unconnected(class) = talk.end {
+        return (Outcome::Inconclusive, format!("no connection: {}", class.explain()));
+    }
+    if let Some(why) = judge::broken_server(talk) {
+        return (Outcome::Fail, why);
+    }
+    let Some(came) = came else {
+        return match talk.end {
+            End::Silent => (Outcome::Fail, "nothing came back, and the connection stands".into()),
+            End::Bounded | End::Ours => {
+                (Outcome::Inconclusive, "a bound of ours came first".into())
+            }
+            // refusing so many is a way to answer
+            _ => (Outcome::Pass, String::new()),
+        };
+    };
+    let share = came.saturating_sub(PARTS) as f64 / length as f64;
+    let said = format!("{} for a page of {}", show::bytes(came), show::bytes(length));
+    match share {
+        SHARE_MAX.. => (Outcome::Fail, format!("{said}: a short request costs the server much")),
+        SHARE_HELD.. => (Outcome::Degraded, format!("{said}: more than the page itself")),
+        _ => (Outcome::Pass, String::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_ranges() {
+        let table = [
+            ("disjoint", 3, 30, "0-0,10-10,20-20"),
+            ("overlapping", 3, 30, "0-,1-,2-"),
+            ("reversed", 3, 30, "30-31,20-21,10-11"),
+            ("disjoint", 3, 1, "0-0,2-2,4-4"),
+        ];
+        for (name, count, length, expected) in table {
+            let (_, made) = KINDS.iter().find(|(kind, _)| *kind == name).unwrap();
+            assert_eq!(made(count, length), expected);
+        }
+    }
+}

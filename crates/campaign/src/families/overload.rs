@@ -1,0 +1,129 @@
+//! More than a server can serve: where it no longer follows, what it does beyond, and how it comes
+//! back. The load is open: requests fall due whether those before were answered or not.
+
+mod held;
+mod knee;
+mod load;
+mod mixed;
+mod restart;
+mod soak;
+mod spike;
+mod starve;
+mod steps;
+mod storm;
+
+pub(crate) use knee::Knee;
+
+use super::Member;
+use crate::Runner;
+use crate::pressure::{LATE_GRAVE, Pressed, Verdict, health, outcome};
+use knee::{Limit, Played};
+use steps::Step;
+use torture::case::Case;
+use torture::judge::Outcome;
+use torture::result::{CaseResult, Health, Probe, ProbeKind};
+use units::Nanos;
+
+pub(super) const MEMBERS: &[Member] = &[
+    Member { name: "overload.held", run: held::run },
+    Member { name: "overload.spike", run: spike::run },
+    Member { name: "overload.mixed", run: mixed::run },
+    Member { name: "overload.soak", run: soak::run },
+    Member { name: "overload.storm", run: storm::run },
+    Member { name: "overload.restart", run: restart::run },
+    Member { name: "overload.starve", run: starve::run },
+];
+
+/// What polite clients felt of a load, and the word for it; instants count from the load's beginning.
+fn felt(runner: &Runner<'_>, played: &Played, from: Nanos) -> (Health, Verdict) {
+    let (load, origin) = (&played.load, runner.start);
+    let own = |at: Nanos| at - origin;
+    // the kept probe asks once it has been answered: where every answer is late it would wait for
+    // itself, and tell of nobody else
+    let new: Vec<Probe> =
+        played.probes.iter().filter(|probe| probe.kind == ProbeKind::New).cloned().collect();
+    let pressed = Pressed {
+        base: runner.quiet,
+        every: runner.probing.every,
+        probes: &new,
+        armed_at: own(load.start() + from),
+        released_at: own(load.released_at()),
+        over_at: own(load.over_at()),
+        back_at: load.back_at(),
+        wanted: load.stood(),
+        armed: load.stood(),
+        short: load.is_short(),
+        broken_at: load.broken_at().iter().map(|at| own(*at)).collect(),
+    };
+    let felt = health(&pressed);
+    let verdict = outcome(&pressed, &felt);
+    // there is one round, and nothing that it could follow
+    (Health { rounds: 0, ..felt }, verdict)
+}
+
+/// Where the server no longer follows, with its measures in the result the first time. `None`: the
+/// result says why nothing can be said.
+fn found(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) -> Option<Knee> {
+    let family = case.family.as_ref()?;
+    if let Some(why) = runner.noise() {
+        result.outcome = Outcome::Inconclusive;
+        result.notes.push(why);
+        return None;
+    }
+    let known = runner.knee.is_some();
+    let knee = runner.knee(case, family);
+    if !known {
+        result.measures.extend(knee.measures());
+    }
+    if let Some(why) = &knee.crashed {
+        result.outcome = Outcome::Crashed;
+        result.notes.push(why.clone());
+        return None;
+    }
+    Some(knee)
+}
+
+/// The server was not overloaded: the result says so, and what would change that.
+fn unreached(knee: &Knee, result: &mut CaseResult) -> bool {
+    let Some(why) = knee.unreached() else { return false };
+    let ours = matches!(knee.limit, Some(Limit::Ourselves(_) | Limit::Time));
+    let word = if ours { Outcome::Inconclusive } else { Outcome::Unseen };
+    result.outcome = result.outcome.max(word);
+    result.notes.insert(0, why);
+    true
+}
+
+const CUT_SHORT: &str = "the time was up before its end";
+
+/// Why a load that came out badly says nothing of the server.
+fn is_ours(played: &Played, step: &Step) -> Option<String> {
+    match played.cut_short {
+        true => Some(CUT_SHORT.to_owned()),
+        false => step.lateness().map(|late| format!("{late}: this machine was too busy")),
+    }
+}
+
+/// What polite clients felt that is worse than any word for goodput or recovery.
+const GRAVE: [Outcome; 3] = [Outcome::Denied, Outcome::Leak, Outcome::Crashed];
+
+/// The outcome of a load: of what polite clients felt and of what was served the worse, as far as it
+/// is not our fault. In an overload late answers are no fault of the server's either.
+fn settle(
+    played: &Played,
+    step: &Step,
+    felt: Verdict,
+    grave: &[Outcome],
+    word: Outcome,
+    result: &mut CaseResult,
+) {
+    let worst = if grave.contains(&felt.outcome) { felt.outcome } else { word };
+    let late = || played.probes.iter().any(|probe| probe.late > LATE_GRAVE);
+    let sick = felt.outcome == Outcome::Inconclusive && (played.load.is_short() || late());
+    let bad = worst.is_finding() || played.cut_short;
+    let ours = is_ours(played, step).filter(|_| bad);
+    if sick || grave.contains(&felt.outcome) {
+        result.notes.splice(0..0, felt.notes);
+    }
+    result.notes.splice(0..0, ours.clone());
+    result.outcome = if sick || ours.is_some() { Outcome::Inconclusive } else { worst };
+}

@@ -1,0 +1,436 @@
+//! An open load of good requests on connections that are kept: each falls due at an instant that was
+//! computed beforehand, and counts from it. What would wait behind too many is not sent, and counts
+//! as not served.
+
+use super::steps::{Call, Met};
+use crate::GATE;
+use crate::pressure::Calm;
+use crate::probes::ProbeListener;
+use conduit::Close;
+use dialogue::replies::Answer;
+use dialogue::talk::{Director, End, Move, Script, Stage, Talk, Wake};
+use sample::{Blame, FailureClass};
+use std::collections::{BTreeMap, VecDeque};
+use torture::judge::Plain;
+use torture::result::Probe;
+use units::Nanos;
+
+/// Requests of one connection; then a new one is opened, so that what is kept of it stays small, and
+/// servers that end connections after a hundred requests are not surprised.
+const CALLS_MAX: usize = 100;
+/// No server keeps a connection that long.
+const LIFE: Nanos = Nanos::from_secs(86_400);
+/// A connection that is not needed for so long is closed: it may hold a slot.
+const IDLE_MAX: Nanos = Nanos::from_secs(1);
+/// Connections wait for their turn to be opened within this.
+const SECOND: Nanos = Nanos::SECOND;
+
+/// A page that is asked for, and what it answers when all is well.
+#[derive(Clone, Debug)]
+pub(super) struct Route {
+    pub(super) request: Vec<u8>,
+    pub(super) plain: Plain,
+    /// Time for each request from when it was due.
+    pub(super) deadline: Nanos,
+    /// Requests of it that are under way at once, as a share of all.
+    pub(super) share: f64,
+}
+
+/// So many requests a second of a route, for so long.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Flow {
+    pub(super) route: usize,
+    /// From the beginning of the load.
+    pub(super) from: Nanos,
+    pub(super) until: Nanos,
+    /// Between two requests.
+    pub(super) gap: Nanos,
+}
+
+impl Flow {
+    pub(super) fn new(route: usize, from: Nanos, span: Nanos, rate: f64) -> Flow {
+        let gap = Nanos::from_secs_f64(1.0 / rate.max(RATE_MIN));
+        Flow { route, from, until: from + span, gap: gap.max(Nanos(1)) }
+    }
+}
+
+/// Requests a second at least.
+const RATE_MIN: f64 = 0.1;
+
+/// What is offered.
+#[derive(Clone, Debug)]
+pub(super) struct Offer {
+    pub(super) routes: Vec<Route>,
+    pub(super) flows: Vec<Flow>,
+    /// Conversations of another kind, in the order of their beginnings; what comes of them is of no
+    /// concern here.
+    pub(super) odd: Vec<(Nanos, Script)>,
+    /// A conversation with this server: its steps are replaced.
+    pub(super) pattern: Script,
+    /// A request on a connection that the server ended instead of answering is sent once more.
+    pub(super) resends: bool,
+    /// Requests that are under way at once, and new connections in a second.
+    pub(super) waiting_max: usize,
+    pub(super) opens_max: u64,
+    /// From here on probes are watched until all is as before, [`GATE`] at most; the flows end then.
+    pub(super) released: Nanos,
+    pub(super) calm: Calm,
+    /// The start of the run, from which probes count.
+    pub(super) origin: Nanos,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    flow: usize,
+    due: Nanos,
+    late: Nanos,
+    again: bool,
+}
+
+/// A connection of ours.
+#[derive(Debug)]
+struct Line {
+    /// Answers that were taken.
+    answered: usize,
+    call: Option<Wanted>,
+    idle_since: Nanos,
+    /// It is being ended by us.
+    dropped: bool,
+}
+
+/// Plays an offer.
+#[derive(Debug)]
+pub(super) struct Load {
+    offer: Offer,
+    start: Option<Nanos>,
+    /// The next of each flow, by its number; those of another kind that were begun.
+    next: Vec<u64>,
+    odd_begun: usize,
+    lines: BTreeMap<usize, Line>,
+    /// Idle connections, the last used at the end.
+    idle: Vec<usize>,
+    /// Sent again, as the server had closed the idle connection meanwhile.
+    again: VecDeque<Wanted>,
+    opened: VecDeque<Nanos>,
+    calls: Vec<Call>,
+    /// The most connections that stood at once.
+    stood: usize,
+    /// When connections were broken by the server.
+    broken_at: Vec<Nanos>,
+    short: bool,
+    /// A bound ended it.
+    cut_off: bool,
+    over_at: Nanos,
+}
+
+impl Load {
+    pub(super) fn new(offer: Offer) -> Load {
+        Load {
+            next: vec![0; offer.flows.len()],
+            odd_begun: 0,
+            offer,
+            start: None,
+            lines: BTreeMap::new(),
+            idle: Vec::new(),
+            again: VecDeque::new(),
+            opened: VecDeque::new(),
+            calls: Vec::new(),
+            stood: 0,
+            broken_at: Vec::new(),
+            short: false,
+            cut_off: false,
+            over_at: Nanos::ZERO,
+        }
+    }
+
+    /// Everything that fell due, in the order in which it was over; instants count from the load's
+    /// beginning.
+    pub(super) fn calls(&self) -> &[Call] {
+        &self.calls
+    }
+
+    pub(super) fn start(&self) -> Nanos {
+        self.start.unwrap_or_default()
+    }
+
+    pub(super) fn released_at(&self) -> Nanos {
+        self.start() + self.offer.released
+    }
+
+    pub(super) fn over_at(&self) -> Nanos {
+        self.over_at
+    }
+
+    pub(super) fn back_at(&self) -> Option<Nanos> {
+        self.offer.calm.back_at()
+    }
+
+    pub(super) fn stood(&self) -> u64 {
+        self.stood as u64
+    }
+
+    pub(super) fn broken_at(&self) -> &[Nanos] {
+        &self.broken_at
+    }
+
+    pub(super) fn is_short(&self) -> bool {
+        self.short
+    }
+
+    /// Requests that may be under way at once.
+    pub(super) fn waiting_max(&self) -> usize {
+        self.offer.waiting_max
+    }
+
+    pub(super) fn is_cut_off(&self) -> bool {
+        self.cut_off
+    }
+
+    fn note(&mut self, wanted: Wanted, met: Met, now: Nanos) {
+        let flow = &self.offer.flows[wanted.flow];
+        self.calls.push(Call {
+            route: flow.route,
+            due: wanted.due - self.start(),
+            late: wanted.late,
+            over: now - wanted.due,
+            met,
+        });
+    }
+
+    fn ended(&mut self, now: Nanos, place: usize, talk: &Talk) {
+        let Some(line) = self.lines.remove(&place) else { return };
+        self.idle.retain(|idle| *idle != place);
+        match talk.end {
+            End::Broken(_) => self.broken_at.push(talk.start + talk.over),
+            End::Unconnected(class) if class.blame() == Blame::Driver => self.short = true,
+            End::Bounded => self.cut_off = true,
+            _ => {}
+        }
+        let Some(wanted) = line.call else { return };
+        let answer = talk.replies.answers.get(line.answered);
+        let met = match answer {
+            Some(answer) if answer.complete => self.judged(wanted, answer),
+            // closed between two requests: any client asks again on a new connection
+            None if line.answered > 0 && !wanted.again && self.resends(talk.end) => {
+                self.again.push_back(Wanted { again: true, ..wanted });
+                return;
+            }
+            Some(_) => Met::Short,
+            None => without(talk.end),
+        };
+        self.note(wanted, met, now);
+    }
+
+    fn resends(&self, end: End) -> bool {
+        self.offer.resends && matches!(end, End::Closed | End::Broken(_))
+    }
+
+    fn route(&self, wanted: Wanted) -> &Route {
+        &self.offer.routes[self.offer.flows[wanted.flow].route]
+    }
+
+    fn judged(&self, wanted: Wanted, answer: &Answer) -> Met {
+        match answer.status {
+            _ if self.route(wanted).plain.is(answer) => Met::Right,
+            429 | 503 => Met::Shed,
+            500.. => Met::Fault,
+            _ => Met::Wrong,
+        }
+    }
+
+    /// Takes the answers that have come, and gives up what is too late.
+    fn hear(&mut self, now: Nanos, stage: &mut Stage<'_>) {
+        let busy: Vec<usize> =
+            self.lines.iter().filter(|(_, line)| line.call.is_some()).map(|(at, _)| *at).collect();
+        for place in busy {
+            let line = &self.lines[&place];
+            let Some(wanted) = line.call else { continue };
+            let answer = stage.replies(place).and_then(|all| all.answers.get(line.answered));
+            let whole = answer.filter(|answer| answer.complete);
+            let met = match whole {
+                Some(answer) => self.judged(wanted, answer),
+                None if wanted.due + self.route(wanted).deadline <= now => Met::Silent,
+                None => continue,
+            };
+            let stays = whole.is_some_and(|answer| answer.persistent);
+            self.note(wanted, met, now);
+            let Some(line) = self.lines.get_mut(&place) else { continue };
+            line.call = None;
+            line.answered += 1;
+            line.idle_since = now;
+            line.dropped = !stays || line.answered >= CALLS_MAX;
+            match line.dropped {
+                true => stage.end(place, Close::Orderly),
+                false => self.idle.push(place),
+            }
+        }
+    }
+
+    /// Sends what has fallen due; the instant of the next.
+    fn begin(&mut self, now: Nanos, stage: &mut Stage<'_>) -> Nanos {
+        while let Some(wanted) = self.again.pop_front() {
+            self.send(now, wanted, stage);
+        }
+        let start = self.start.unwrap_or(now);
+        let mut soonest = self.begin_odd(now, start, stage);
+        for flow in 0..self.offer.flows.len() {
+            loop {
+                let one = self.offer.flows[flow];
+                let due = start + one.from + one.gap * self.next[flow];
+                if due >= start + one.until {
+                    break;
+                }
+                if due > now {
+                    soonest = soonest.min(due);
+                    break;
+                }
+                self.next[flow] += 1;
+                self.send(now, Wanted { flow, due, late: now - due, again: false }, stage);
+            }
+        }
+        soonest
+    }
+
+    fn begin_odd(&mut self, now: Nanos, start: Nanos, stage: &mut Stage<'_>) -> Nanos {
+        while let Some((from, script)) = self.offer.odd.get(self.odd_begun) {
+            if start + *from > now {
+                return start + *from;
+            }
+            stage.add(Script { start: now, ..script.clone() });
+            self.odd_begun += 1;
+        }
+        Nanos::NEVER
+    }
+
+    fn send(&mut self, now: Nanos, wanted: Wanted, stage: &mut Stage<'_>) {
+        if self.is_crowded(wanted) {
+            return self.note(wanted, Met::Unsent, now);
+        }
+        let step = Move::Send(self.route(wanted).request.clone());
+        let idle = if wanted.again { None } else { self.idle.pop() };
+        if let Some(place) = idle {
+            stage.say(place, vec![step]);
+            if let Some(line) = self.lines.get_mut(&place) {
+                line.call = Some(wanted);
+            }
+            return;
+        }
+        while self.opened.front().is_some_and(|at| *at + SECOND <= now) {
+            self.opened.pop_front();
+        }
+        let full = self.lines.len() >= self.offer.waiting_max;
+        let hasty = self.opened.len() as u64 >= self.offer.opens_max;
+        if full || hasty {
+            return self.note(wanted, if full { Met::Unsent } else { Met::Unopened }, now);
+        }
+        self.opened.push_back(now);
+        let script = Script {
+            start: now,
+            steps: vec![step],
+            deadline: LIFE,
+            hold: true,
+            ..self.offer.pattern.clone()
+        };
+        let place = stage.add(script);
+        stage.watch(place);
+        let line = Line { answered: 0, call: Some(wanted), idle_since: now, dropped: false };
+        self.lines.insert(place, line);
+    }
+
+    /// As many requests of its route are under way as may be.
+    fn is_crowded(&self, wanted: Wanted) -> bool {
+        let (flows, share) = (&self.offer.flows, self.route(wanted).share);
+        if share >= 1.0 {
+            return false;
+        }
+        let own = |one: &Wanted| flows[one.flow].route == flows[wanted.flow].route;
+        let calls = self.lines.values().filter_map(|line| line.call.as_ref());
+        calls.filter(|call| own(call)).count() as f64 >= self.offer.waiting_max as f64 * share
+    }
+
+    /// Closes what is not needed.
+    fn tidy(&mut self, now: Nanos, stage: &mut Stage<'_>) {
+        let lines = &mut self.lines;
+        self.idle.retain(|place| {
+            let Some(line) = lines.get_mut(place) else { return false };
+            if line.idle_since + IDLE_MAX > now {
+                return true;
+            }
+            line.dropped = true;
+            stage.end(*place, Close::Orderly);
+            false
+        });
+    }
+
+    /// When the first of what is under way has waited long enough, or is idle long enough.
+    fn expiry(&self) -> Nanos {
+        let each = self.lines.values().filter(|line| !line.dropped);
+        let at = each.map(|line| match line.call {
+            Some(wanted) => wanted.due + self.route(wanted).deadline,
+            None => line.idle_since + IDLE_MAX,
+        });
+        at.min().unwrap_or(Nanos::NEVER)
+    }
+
+    /// A bound ended it, or all that was offered before the release is over and all is as before.
+    fn is_through(&self, now: Nanos) -> bool {
+        let released = self.released_at();
+        let pressing = |line: &Line| line.call.is_some_and(|wanted| wanted.due < released);
+        let over = now >= released && !self.lines.values().any(pressing);
+        self.cut_off || now >= released + GATE || over && self.offer.calm.is_calm()
+    }
+}
+
+impl Director for Load {
+    fn direct(&mut self, now: Nanos, stage: &mut Stage<'_>, over: Vec<(usize, Talk)>) -> Wake {
+        if self.start.is_none() {
+            self.start = Some(now);
+            self.offer.calm.release(now + self.offer.released - self.offer.origin);
+        }
+        for (place, talk) in &over {
+            self.ended(now, *place, talk);
+        }
+        self.hear(now, stage);
+        let next = self.begin(now, stage);
+        self.tidy(now, stage);
+        let open = self.lines.values().filter(|line| !line.dropped).count();
+        self.stood = self.stood.max(open);
+        if self.is_through(now) {
+            self.over_at = now;
+            return Wake::Done;
+        }
+        let released = self.released_at();
+        let end = if now < released { released } else { released + GATE };
+        Wake::At(next.min(self.expiry()).min(end))
+    }
+
+    fn watches(&self) -> bool {
+        true
+    }
+
+    fn curtain(&mut self, over: Vec<(usize, Talk)>) {
+        for (_, talk) in over {
+            if matches!(talk.end, End::Broken(_)) {
+                self.broken_at.push(talk.start + talk.over);
+            }
+        }
+    }
+}
+
+impl ProbeListener for Load {
+    fn probed(&mut self, probe: &Probe) {
+        self.offer.calm.felt(probe);
+    }
+}
+
+/// What a request met that got no byte of an answer.
+fn without(end: End) -> Met {
+    match end {
+        End::Unconnected(FailureClass::Refused) => Met::Refused,
+        End::Unconnected(class) if class.blame() == Blame::Driver => Met::Ours,
+        End::Unconnected(_) | End::Silent | End::Open => Met::Silent,
+        End::Closed => Met::Closed,
+        End::Broken(_) => Met::Reset,
+        End::Bounded | End::Ours => Met::Ours,
+    }
+}

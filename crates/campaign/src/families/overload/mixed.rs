@@ -1,0 +1,113 @@
+//! a page that costs much is asked for far more often than it can be served, and one that costs
+//! little as often as it easily can.
+
+use super::knee::{Course, Knee};
+use super::load::{Flow, Route};
+use super::steps::Step;
+use super::{GRAVE, felt, found, settle, unreached};
+use crate::{PLAIN_DEADLINE, Runner};
+use torture::case::{Case, Family};
+use torture::judge;
+use torture::judge::{Outcome, Plain};
+use torture::result::{CaseResult, Measure, Unit};
+use units::{Nanos, show};
+
+/// What is asked of the page that costs much, in its knees, and of the other.
+const FACTOR: f64 = 2.0;
+const EASY: f64 = 0.3;
+/// Requests of the page that costs much hold no more than this share of the connections: the others
+/// find one at any time, and what they wait for is the server.
+const SHARE: f64 = 0.75;
+/// The page that costs much may take so many times what it takes alone.
+const PATIENCE: u64 = 10;
+/// Alone, before the other page is asked for.
+const ALONE: Nanos = Nanos::from_secs(3);
+/// Starved: less than this share of the cheap requests is answered in time; denied, less than that.
+const SERVED: f64 = 0.95;
+const SERVED_LITTLE: f64 = 0.5;
+
+pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let Some(path) = runner.settings.expensive.clone() else { return };
+    let Some(knee) = found(runner, case, result) else { return };
+    let costly = match costly(runner, &path) {
+        Ok(route) => route,
+        Err(why) => {
+            result.outcome = Outcome::Inconclusive;
+            result.notes.push(why);
+            return;
+        }
+    };
+    let own = runner.find_knee(case, family, costly.clone());
+    result.measures.push(measure_knee(&own, &path));
+    if unreached(&own, result) {
+        return;
+    }
+    let (rate, easy) = (own.times(FACTOR), knee.easy(EASY));
+    let end = ALONE + family.span("hold");
+    let flows =
+        vec![Flow::new(0, Nanos::ZERO, end, easy), Flow::new(1, ALONE, family.span("hold"), rate)];
+    let routes = vec![runner.probed_route(), costly];
+    let played = runner.play_load(case, family, Course::new(routes, flows, end));
+    let alone = Step::of(played.load.calls(), 0, Nanos::ZERO, ALONE);
+    let mixed = Step::of(played.load.calls(), 0, ALONE, end);
+    let dear = Step::of(played.load.calls(), 1, ALONE, end);
+    let (health, verdict) = felt(runner, &played, ALONE);
+    result.health = Some(health);
+    let served = mixed.share(mixed.right);
+    result.measures.push(Measure::exact(
+        "p99 of the cheap page beside it",
+        mixed.p99.as_secs_f64(),
+        Unit::Spent,
+        format!(
+            "{} alone; {} of {} answered in time, with {} for {path}",
+            show::duration(alone.p99),
+            show::share(served),
+            show::rate(mixed.offered()),
+            show::rate(dear.offered()),
+        ),
+    ));
+    let word = match served {
+        SERVED.. => Outcome::Held,
+        SERVED_LITTLE.. => Outcome::Degraded,
+        _ => Outcome::Denied,
+    };
+    if word != Outcome::Held {
+        result.notes.push(format!(
+            "the cheap page starves: {} of its requests were answered in time while {path} was asked for {} a second",
+            show::share(served),
+            show::rate(dear.offered()).trim_end_matches("/s"),
+        ));
+    }
+    settle(&played, &mixed, verdict, &GRAVE, word, result);
+}
+
+fn measure_knee(knee: &Knee, path: &str) -> Measure {
+    let [measure, _] = knee.measures();
+    Measure { what: format!("knee of {path}"), ..measure }
+}
+
+/// The page that costs much, and what it answers.
+fn costly(runner: &mut Runner<'_>, path: &str) -> Result<Route, String> {
+    let (host, ours) = (&runner.target.values.host, &runner.target.fields);
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{ours}\r\n").into_bytes();
+    let mut plain: Option<Plain> = None;
+    let mut slowest = Nanos::ZERO;
+    for _ in 0..2 {
+        let talk = runner.ask(&request);
+        let whole = talk.replies.answers.first().filter(|answer| answer.complete);
+        let Some(answer) = whole.filter(|answer| (200..400).contains(&answer.status)) else {
+            return Err(format!("{path} was answered badly: {}", judge::seen(&talk)));
+        };
+        slowest = slowest.max(talk.over);
+        // a page that changes: its status alone is held against the answers
+        let same = plain.as_ref().is_none_or(|before| before.digest == Some(answer.digest));
+        plain = Some(Plain {
+            status: answer.status,
+            body_len: answer.body_len,
+            digest: same.then_some(answer.digest),
+        });
+    }
+    let plain = plain.ok_or_else(|| format!("{path} was not asked for"))?;
+    let deadline = runner.probing.deadline.max(slowest * PATIENCE).min(PLAIN_DEADLINE);
+    Ok(Route { request, plain, deadline, share: SHARE })
+}

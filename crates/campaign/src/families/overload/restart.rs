@@ -1,0 +1,207 @@
+//! the server is started anew while polite clients go on.
+
+use super::knee::{Course, Knee};
+use super::load::Flow;
+use super::steps::{Call, Met};
+use super::{CUT_SHORT, felt, found};
+use crate::{Done, Errand, Runner};
+use torture::case::{Case, Family};
+use torture::judge::Outcome;
+use torture::result::{CaseResult, Measure, Unit};
+use units::{Nanos, show};
+
+/// The load that goes on, in knees.
+const EASY: f64 = 0.3;
+/// Before the command.
+const BEFORE: Nanos = Nanos::from_secs(2);
+
+/// What a restart did to the requests of a load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Toll {
+    /// Requests that were under way when the command began.
+    in_flight: u64,
+    /// Cut off: reset, or half an answer.
+    cut: u64,
+    /// The connection was closed in order, without a byte of an answer.
+    closed: u64,
+    refused: u64,
+    /// No answer in time.
+    silent: u64,
+    /// 503 or 429; another answer than before.
+    shed: u64,
+    wrong: u64,
+    due: u64,
+    /// From the first request that nobody listened to until the first that was served again.
+    refused_for: Nanos,
+}
+
+impl Toll {
+    /// Of the calls of a load, where the command began at this instant of it.
+    fn of(calls: &[Call], at: Nanos) -> Toll {
+        let mut toll = Toll::default();
+        let mut refused: Option<(Nanos, Nanos)> = None;
+        for call in calls {
+            let end = call.due + call.over;
+            toll.due += 1;
+            toll.in_flight += u64::from(
+                call.due <= at && end > at && !matches!(call.met, Met::Unsent | Met::Unopened),
+            );
+            match call.met {
+                Met::Reset | Met::Short => toll.cut += 1,
+                Met::Closed => toll.closed += 1,
+                Met::Refused => {
+                    toll.refused += 1;
+                    let (first, last) = refused.unwrap_or((call.due, call.due));
+                    refused = Some((first.min(call.due), last.max(call.due)));
+                }
+                Met::Silent => toll.silent += 1,
+                Met::Shed => toll.shed += 1,
+                Met::Wrong | Met::Fault => toll.wrong += 1,
+                Met::Right | Met::Unsent | Met::Unopened | Met::Ours => {}
+            }
+        }
+        if let Some((first, last)) = refused {
+            let right = calls.iter().filter(|call| call.met == Met::Right && call.due > last);
+            let again = right.map(|call| call.due).min().unwrap_or(last);
+            toll.refused_for = again - first;
+        }
+        toll
+    }
+
+    fn lost(&self) -> u64 {
+        self.cut + self.closed + self.refused + self.silent + self.shed + self.wrong
+    }
+
+    fn words(&self) -> String {
+        let parts = [
+            (self.cut, "cut off"),
+            (self.closed, "closed without an answer"),
+            (self.refused, "refused"),
+            (self.silent, "not answered in time"),
+            (self.shed, "shed"),
+            (self.wrong, "answered otherwise"),
+        ];
+        let named: Vec<String> = parts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{} {what}", show::count(*count)))
+            .collect();
+        if named.is_empty() { "all were answered as before".to_owned() } else { named.join(", ") }
+    }
+}
+
+pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let Some(knee) = found(runner, case, result) else { return };
+    let (span, easy) = (family.span("watch"), easy(&knee));
+    let at = runner.now() + BEFORE;
+    runner.expect_deaths();
+    runner.world.send_for(Errand::Restart, at);
+    let end = BEFORE + span;
+    let flow = Flow::new(0, Nanos::ZERO, end, easy);
+    let route = runner.probed_route();
+    let course = Course { resends: false, ..Course::new(vec![route], vec![flow], end) };
+    let played = runner.play_load(case, family, course);
+    let done = runner.world.errands();
+    let (health, verdict) = felt(runner, &played, BEFORE);
+    result.health = Some(health);
+    let Some(command) = ran(&done, Errand::Restart, result) else { return };
+    let began = command.began - played.load.start();
+    let toll = Toll::of(played.load.calls(), began);
+    measure(&toll, command, easy, result);
+    let lost = toll.cut + toll.silent;
+    if lost > 0 {
+        result.notes.push(format!(
+            "cut off or not answered: {} of {} requests",
+            show::count(lost),
+            show::count(toll.due),
+        ));
+    }
+    if played.cut_short {
+        result.outcome = Outcome::Inconclusive;
+        result.notes.push(CUT_SHORT.to_owned());
+    } else if health.recovery.is_none() || verdict.outcome == Outcome::Leak {
+        result.outcome = Outcome::Crashed;
+        result.notes.push("the server did not come back".to_owned());
+    } else if command.trouble.is_some() {
+        result.outcome = Outcome::Inconclusive;
+    } else {
+        result.outcome = if lost > 0 { Outcome::Degraded } else { Outcome::Held };
+    }
+}
+
+/// A rate that the server follows easily, whatever is known of its knee.
+pub(super) fn easy(knee: &Knee) -> f64 {
+    knee.easy(EASY)
+}
+
+/// The command was run; where it was not, or did not end well, the result says so.
+pub(super) fn ran<'a>(
+    done: &'a [Done],
+    errand: Errand,
+    result: &mut CaseResult,
+) -> Option<&'a Done> {
+    let found = done.iter().find(|one| one.errand == errand);
+    let option = errand.option();
+    match found.map(|one| &one.trouble) {
+        None => {
+            result.outcome = Outcome::Inconclusive;
+            result.notes.push(format!("{option} was not run"));
+        }
+        Some(Some(trouble)) => result.notes.push(format!("{option}: {trouble}")),
+        Some(None) => {}
+    }
+    found
+}
+
+fn measure(toll: &Toll, command: &Done, easy: f64, result: &mut CaseResult) {
+    let count = |what: &str, count: u64, note: String| {
+        Measure::exact(what, count as f64, Unit::Count, note)
+    };
+    let took = show::duration(command.ended - command.began);
+    result.measures.push(Measure::exact(
+        "refused by a restart",
+        toll.refused_for.as_secs_f64(),
+        Unit::Spent,
+        format!("the command took {took}, at {}", show::rate(easy)),
+    ));
+    result.measures.push(count("lost to a restart", toll.lost(), toll.words()));
+    let note = match toll.in_flight {
+        0 => "none that could be cut off".to_owned(),
+        _ if toll.cut == 0 => "none of all requests was cut off".to_owned(),
+        _ => format!("{} of all requests were cut off", show::count(toll.cut)),
+    };
+    result.measures.push(count("in flight at a restart", toll.in_flight, note));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_restart_has_its_toll() {
+        let ms = Nanos::from_millis;
+        let call = |due: u64, over: u64, met| Call {
+            route: 0,
+            due: ms(due),
+            late: Nanos::ZERO,
+            over: ms(over),
+            met,
+        };
+        let calls = [
+            call(900, 50, Met::Right),
+            call(990, 20, Met::Right),
+            call(995, 10, Met::Reset),
+            call(999, 10, Met::Closed),
+            call(1_100, 0, Met::Refused),
+            call(1_200, 0, Met::Refused),
+            call(1_300, 5, Met::Right),
+            call(1_400, 5, Met::Shed),
+        ];
+        let toll = Toll::of(&calls, ms(1_000));
+        assert_eq!((toll.in_flight, toll.cut, toll.closed, toll.refused), (3, 1, 1, 2));
+        assert_eq!((toll.refused_for, toll.lost(), toll.due), (ms(200), 5, 8));
+        assert_eq!(toll.words(), "1 cut off, 1 closed without an answer, 2 refused, 1 shed");
+        let none = Toll::of(&calls[..1], ms(1_000));
+        assert_eq!((none.words(), none.refused_for), ("all were answered as before".into(), ms(0)));
+    }
+}

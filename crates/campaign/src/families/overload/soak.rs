@@ -1,0 +1,169 @@
+//! odd requests again and again for as long as was asked for, a polite load beneath them, and
+//! whether anything of the server drifts.
+
+mod drift;
+
+use super::found;
+use super::knee::Course;
+use super::load::Flow;
+use super::steps::Step;
+use super::{felt, is_ours};
+use crate::families;
+use crate::families::press;
+use crate::{GRACE, LINGER, PLAIN_DEADLINE, Runner};
+use dialogue::talk::Script;
+use drift::{ROWS_MAX, ROWS_MIN, ROWS_WANTED, Row};
+use torture::case::{Case, Exchange, Family, Fuzz};
+use torture::judge::Outcome;
+use torture::result::CaseResult;
+use torture::{catalogue, fuzz};
+use units::{Nanos, show};
+
+/// The polite load, in knees.
+const EASY: f64 = 0.3;
+/// A window is no shorter.
+const WINDOW_MIN: Nanos = Nanos::from_secs(2);
+/// The search for the knee, and what follows a window, come on top of the span.
+const MARGIN: Nanos = Nanos::from_secs(300);
+/// Odd requests begin no later before the end of a window.
+const LAST: f64 = 0.8;
+
+/// What is sent again and again.
+enum Odd {
+    Exchange(Exchange),
+    Random(Case, Fuzz),
+}
+
+pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let Some(span) = runner.settings.soak else { return };
+    runner.world.governor().lengthen_case(span + MARGIN);
+    let Some(knee) = found(runner, case, result) else { return };
+    let easy = knee.easy(EASY);
+    let cases = cases(runner);
+    let (odd, between) = (odd(&cases), between(&cases));
+    let (began, mut turn, mut rows) = (runner.now(), 0, Vec::new());
+    while runner.now() - began < span && rows.len() < ROWS_MAX {
+        let window = window(family, span);
+        let flow = Flow::new(0, Nanos::ZERO, window, easy);
+        let scripts = scripts(runner, family, &odd, window, &mut turn);
+        let course =
+            Course { odd: scripts, ..Course::new(vec![runner.probed_route()], vec![flow], window) };
+        let at = runner.now() - began;
+        let played = runner.play_load(case, family, course);
+        let step = Step::of(played.load.calls(), 0, Nanos::ZERO, window);
+        let (health, verdict) = felt(runner, &played, Nanos::ZERO);
+        if runner.is_stopped() || runner.case_is_over() {
+            break;
+        }
+        if verdict.outcome == Outcome::Crashed || health.recovery.is_none() {
+            let after = show::duration(at);
+            result.outcome = verdict.outcome.max(Outcome::Leak);
+            result.notes.push(format!("after {after} of it:"));
+            result.notes.extend(verdict.notes);
+            break;
+        }
+        // what is ours is no row
+        if is_ours(&played, &step).is_none() {
+            let server = runner.world.server().filter(|state| state.machine.is_empty());
+            rows.push(Row::of(at, &step, server.as_ref()));
+        }
+        if let Some(one) = between.get(rows.len() % between.len().max(1)) {
+            let mut scratch = CaseResult::of(one);
+            if let Some(family) = &one.family {
+                families::run(runner, one, family, &mut scratch);
+            }
+            runner.gate();
+        }
+    }
+    judge(runner, &rows, span, result);
+}
+
+fn judge(runner: &mut Runner<'_>, rows: &[Row], span: Nanos, result: &mut CaseResult) {
+    let cut = runner.is_stopped() || runner.case_is_over();
+    let drifts = drift::drifts(rows);
+    result.measures.extend(drifts.iter().map(|one| one.measure(rows.len())));
+    for one in drifts.iter().filter(|one| one.is_found()) {
+        result.notes.push(one.words());
+    }
+    let word = match drifts.iter().any(drift::Drift::is_found) {
+        true => Outcome::Degraded,
+        false if rows.len() < ROWS_MIN || cut => {
+            let (rows, span) = (show::count(rows.len() as u64), show::duration(span));
+            result.notes.push(format!(
+                "too short to tell of a drift: {rows} windows of {span}, and {ROWS_MIN} are needed"
+            ));
+            Outcome::Inconclusive
+        }
+        false => Outcome::Held,
+    };
+    result.outcome = result.outcome.max(word);
+}
+
+/// So long that there are enough of them, and not too many.
+fn window(family: &Family, span: Nanos) -> Nanos {
+    let most = family.span("window").max(Nanos(span.0 / ROWS_MAX as u64));
+    Nanos(span.0 / ROWS_WANTED).clamp(WINDOW_MIN, most.max(WINDOW_MIN))
+}
+
+/// Cases of syntax, random data and connections: of those that were asked for, or of the catalogue,
+/// where none was.
+fn cases(runner: &Runner<'_>) -> Vec<Case> {
+    let own = |case: &&Case| matches!(case.group(), 'F' | 'S' | 'C') && runner.is_given(case);
+    let asked: Vec<Case> = runner.cases.iter().filter(own).cloned().collect();
+    if !asked.is_empty() {
+        return asked;
+    }
+    // the catalogue is read by its tests
+    let known = catalogue::cases().unwrap_or_default();
+    known.iter().filter(|case| !case.press).filter(own).cloned().collect()
+}
+
+/// What is one conversation.
+fn odd(cases: &[Case]) -> Vec<Odd> {
+    let of = |case: &Case| {
+        let exchanges = case.exchanges.iter().cloned().map(Odd::Exchange);
+        let random = case.fuzz.clone().map(|fuzz| Odd::Random(case.clone(), fuzz));
+        exchanges.chain(random).collect::<Vec<Odd>>()
+    };
+    cases.iter().flat_map(of).collect()
+}
+
+/// Cases of connections that are code and do not press: one after each window.
+fn between(cases: &[Case]) -> Vec<Case> {
+    let presses = |case: &Case| {
+        let run = case.family.as_ref().map(|family| family.run.as_str());
+        run.is_none_or(|run| press::MEMBERS.iter().any(|member| member.name == run))
+    };
+    let own = |case: &&Case| case.group() == 'C' && !presses(case);
+    cases.iter().filter(own).cloned().collect()
+}
+
+fn scripts(
+    runner: &mut Runner<'_>,
+    family: &Family,
+    odd: &[Odd],
+    window: Nanos,
+    turn: &mut u64,
+) -> Vec<(Nanos, Script)> {
+    let rate = family.number("odd").max(f64::MIN_POSITIVE);
+    let count = if odd.is_empty() { 0 } else { (window.as_secs_f64() * LAST * rate) as u64 };
+    let mut all = Vec::new();
+    for n in 0..count {
+        let script = match &odd[(*turn % odd.len() as u64) as usize] {
+            Odd::Exchange(exchange) => runner.script(exchange),
+            Odd::Random(case, random) => shot(runner, case, random, *turn),
+        };
+        *turn += 1;
+        all.push((Nanos::from_secs_f64(n as f64 / rate), script));
+    }
+    all
+}
+
+fn shot(runner: &mut Runner<'_>, case: &Case, random: &Fuzz, index: u64) -> Script {
+    let (target, seed) = (runner.target, runner.settings.seed);
+    let index = index % random.count.max(1);
+    let shot =
+        fuzz::shot(seed, &case.id, case.version, random, index, &target.values, &target.fields);
+    let script = runner.bare(shot.moves, PLAIN_DEADLINE);
+    Script { methods: shot.methods, grace: GRACE, linger: LINGER, ..script }
+}

@@ -1,0 +1,212 @@
+//! Whether figures of a soak drift: a trend by the Mann-Kendall test, its size by the slope of Theil
+//! and Sen. Both have to be there: in a long soak a trend too small to matter is significant.
+
+use super::super::steps::Step;
+use sample::ServerState;
+use stats::steady::{mann_kendall, theil_sen};
+use torture::result::{Measure, Unit};
+use units::{Nanos, show};
+
+/// Windows that are wanted; fewer than the least tell nothing; more than the most are not made.
+pub(super) const ROWS_WANTED: u64 = 30;
+pub(super) const ROWS_MIN: usize = 8;
+pub(super) const ROWS_MAX: usize = 500;
+/// Largest p-value of a trend that counts.
+const P_MAX: f64 = 0.01;
+/// A figure has to grow by this share of what it was at first, and by its own least.
+const GROWTH: f64 = 0.25;
+const HOUR_S: f64 = 3_600.0;
+
+/// What one window showed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Row {
+    /// From the beginning of the soak.
+    pub(super) at: Nanos,
+    p99_s: f64,
+    /// Polite requests that were not answered rightly, of a thousand.
+    lost: f64,
+    /// Resident bytes, descriptors, threads, where they are seen.
+    server: Option<[f64; 3]>,
+}
+
+impl Row {
+    pub(super) fn of(at: Nanos, step: &Step, server: Option<&ServerState>) -> Row {
+        let seen = |state: &ServerState| {
+            [state.memory_bytes, state.descriptors, state.threads].map(|count| count as f64)
+        };
+        Row {
+            at,
+            p99_s: step.p99.as_secs_f64(),
+            lost: 1_000.0 * (1.0 - step.share(step.right)),
+            server: server.map(seen),
+        }
+    }
+}
+
+/// A figure, and what it has to grow by to matter at all.
+#[derive(Clone, Copy, Debug)]
+struct Figure {
+    what: &'static str,
+    unit: Unit,
+    least: f64,
+    of: fn(&Row) -> Option<f64>,
+}
+
+const FIGURES: [Figure; 5] = [
+    Figure { what: "p99 of a soak", unit: Unit::Spent, least: 0.005, of: |row| Some(row.p99_s) },
+    Figure {
+        what: "lost of 1,000 in a soak",
+        unit: Unit::Count,
+        least: 10.0,
+        of: |row| Some(row.lost),
+    },
+    Figure {
+        what: "memory in a soak",
+        unit: Unit::Bytes,
+        least: 4_194_304.0,
+        of: |row| row.server.map(|[bytes, _, _]| bytes),
+    },
+    Figure {
+        what: "descriptors in a soak",
+        unit: Unit::Count,
+        least: 8.0,
+        of: |row| row.server.map(|[_, count, _]| count),
+    },
+    Figure {
+        what: "threads in a soak",
+        unit: Unit::Count,
+        least: 4.0,
+        of: |row| row.server.map(|[_, _, count]| count),
+    },
+];
+
+/// What a figure did.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Drift {
+    figure: Figure,
+    low: f64,
+    high: f64,
+    /// At the beginning, by the line through all; growth over the whole; growth in an hour.
+    first: f64,
+    growth: f64,
+    an_hour: f64,
+    /// Without a trend a score so far from none has this probability; 1 where all are equal.
+    p_value: f64,
+}
+
+/// Of every figure that was seen in all rows.
+pub(super) fn drifts(rows: &[Row]) -> Vec<Drift> {
+    FIGURES.iter().filter_map(|figure| drift(*figure, rows)).collect()
+}
+
+fn drift(figure: Figure, rows: &[Row]) -> Option<Drift> {
+    let x = |row: &Row| row.at.as_secs_f64() / HOUR_S;
+    let points: Option<Vec<(f64, f64)>> =
+        rows.iter().map(|row| (figure.of)(row).map(|y| (x(row), y))).collect();
+    let points = points.filter(|points| points.len() >= ROWS_MIN)?;
+    let values: Vec<f64> = points.iter().map(|(_, y)| *y).collect();
+    let an_hour = theil_sen(&points)?;
+    let third = points.len() / 3;
+    let mut first = values[..third].to_vec();
+    first.sort_by(f64::total_cmp);
+    let span = points.last().map_or(0.0, |(x, _)| *x) - points.first().map_or(0.0, |(x, _)| *x);
+    Some(Drift {
+        figure,
+        low: values.iter().copied().fold(f64::INFINITY, f64::min),
+        high: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        first: first[first.len() / 2],
+        growth: an_hour * span,
+        an_hour,
+        p_value: mann_kendall(&values).map_or(1.0, |trend| trend.p_value),
+    })
+}
+
+impl Drift {
+    /// It grows, surely and by more than is anybody's.
+    pub(super) fn is_found(&self) -> bool {
+        let enough = self.growth >= self.figure.least && self.growth >= self.first * GROWTH;
+        enough && self.p_value <= P_MAX
+    }
+
+    pub(super) fn words(&self) -> String {
+        let what = self.figure.what.split(" in a soak").next().unwrap_or_default();
+        format!(
+            "{} drifts: {} an hour, {}",
+            what.split(" of a soak").next().unwrap_or_default(),
+            self.amount(self.an_hour),
+            p_words(self.p_value)
+        )
+    }
+
+    pub(super) fn measure(&self, rows: usize) -> Measure {
+        let (an_hour, p) = (self.amount(self.an_hour), p_words(self.p_value));
+        Measure {
+            what: self.figure.what.to_owned(),
+            low: Some(self.low),
+            high: Some(self.high),
+            unit: self.figure.unit,
+            note: format!("{an_hour} an hour, {p}, {} windows", show::count(rows as u64)),
+        }
+    }
+
+    fn amount(&self, value: f64) -> String {
+        let sign = if value < 0.0 { "-" } else { "+" };
+        let size = value.abs();
+        let shown = match self.figure.unit {
+            Unit::Spent => show::duration(Nanos::from_secs_f64(size)),
+            Unit::Bytes => show::bytes(size as u64),
+            _ => format!("{size:.1}"),
+        };
+        format!("{sign}{shown}")
+    }
+}
+
+fn p_words(p: f64) -> String {
+    if p < 0.0001 { "p < 0.0001".to_owned() } else { format!("p = {p:.4}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A row each ten seconds; `p99` in ms.
+    fn rows(count: u64, p99: impl Fn(u64) -> f64, memory: impl Fn(u64) -> f64) -> Vec<Row> {
+        let row = |n: u64| Row {
+            at: Nanos::from_secs(n * 10),
+            p99_s: p99(n) / 1e3,
+            lost: 0.0,
+            server: Some([memory(n), 20.0, 4.0]),
+        };
+        (0..count).map(row).collect()
+    }
+
+    fn found(rows: &[Row]) -> Vec<String> {
+        drifts(rows).iter().filter(|one| one.is_found()).map(Drift::words).collect()
+    }
+
+    #[test]
+    fn what_grows_is_found_and_what_trembles_is_not() {
+        const MIB: f64 = 1_048_576.0;
+        let steady = rows(30, |n| 2.0 + (n * 7 % 5) as f64, |n| (50 + n % 3) as f64 * MIB);
+        assert_eq!(found(&steady), Vec::<String>::new());
+        assert_eq!(drifts(&steady).len(), FIGURES.len());
+        // significant, and far too small to matter
+        let little = rows(30, |n| 100.0 + n as f64 / 100.0, |_| 50.0 * MIB);
+        assert_eq!(found(&little), Vec::<String>::new());
+        let slower = rows(30, |n| 10.0 + n as f64, |_| 50.0 * MIB);
+        assert_eq!(found(&slower), ["p99 drifts: +360 ms an hour, p < 0.0001"]);
+        let bigger = rows(30, |_| 10.0, |n| (50 + n) as f64 * MIB);
+        assert_eq!(found(&bigger), ["memory drifts: +360 MiB an hour, p < 0.0001"]);
+        // what shrinks is no finding
+        assert_eq!(found(&rows(30, |n| 100.0 - n as f64, |_| 1.0)), Vec::<String>::new());
+        assert!(drifts(&slower[..7]).is_empty());
+    }
+
+    #[test]
+    fn what_is_not_seen_is_not_told() {
+        let mut rows = rows(10, |_| 1.0, |_| 1.0);
+        rows[4].server = None;
+        let names: Vec<&str> = drifts(&rows).iter().map(|one| one.figure.what).collect();
+        assert_eq!(names, ["p99 of a soak", "lost of 1,000 in a soak"]);
+    }
+}

@@ -1,0 +1,59 @@
+//! a spike far beyond what the server follows, and how long it takes to get over it.
+
+use super::knee::Course;
+use super::load::Flow;
+use super::steps::Step;
+use super::{felt, found, settle, unreached};
+use crate::{GATE, Runner};
+use torture::case::{Case, Family};
+use torture::judge::Outcome;
+use torture::result::{CaseResult, Measure};
+use units::{Nanos, show};
+
+/// What is offered while it lasts, and before and after it, in knees.
+const FACTOR: f64 = 5.0;
+const EASY: f64 = 0.3;
+const BEFORE: Nanos = Nanos::from_secs(2);
+/// Held: probes are as before so soon after the spike.
+const BACK_HELD: Nanos = Nanos::from_secs(5);
+
+pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let Some(knee) = found(runner, case, result) else { return };
+    let (rate, easy, span) = (knee.times(FACTOR), knee.easy(EASY), family.span("spike"));
+    let end = BEFORE + span;
+    let flows = vec![
+        Flow::new(0, Nanos::ZERO, BEFORE, easy),
+        Flow::new(0, BEFORE, span, rate),
+        Flow::new(0, end, GATE, easy),
+    ];
+    let route = runner.probed_route();
+    let played = runner.play_load(case, family, Course::new(vec![route], flows, end));
+    let step = Step::of(played.load.calls(), 0, BEFORE, end);
+    let (health, verdict) = felt(runner, &played, BEFORE);
+    result.health = Some(health);
+    result.measures.push(Measure::recovery(
+        "recovery from a spike",
+        health.recovery,
+        GATE,
+        format!(
+            "after {} of {}, {} before and after",
+            show::duration(span),
+            show::rate(step.offered()),
+            show::rate(easy)
+        ),
+    ));
+    let word = match health.recovery {
+        Some(span) if span <= BACK_HELD => Outcome::Held,
+        _ => Outcome::Degraded,
+    };
+    if word == Outcome::Degraded {
+        // that they never were is said with the verdict
+        let late = health.recovery.map(show::duration);
+        result.notes.extend(late.map(|span| format!("probes were as before only after {span}")));
+    }
+    // while it lasts nobody need be served
+    settle(&played, &step, verdict, &[Outcome::Leak, Outcome::Crashed], word, result);
+    if result.outcome == Outcome::Held {
+        unreached(&knee, result);
+    }
+}

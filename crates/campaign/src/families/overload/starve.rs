@@ -1,0 +1,132 @@
+//! the user's command takes something from the server that it needs, and gives it back.
+
+use super::knee::Course;
+use super::load::Flow;
+use super::restart::{easy, ran};
+use super::steps::{Call, Met};
+use super::{CUT_SHORT, felt, found};
+use crate::{Errand, GATE, Runner};
+use torture::case::{Case, Family};
+use torture::judge::Outcome;
+use torture::result::{CaseResult, Measure};
+use units::{Nanos, show};
+
+/// Before the command.
+const BEFORE: Nanos = Nanos::from_secs(2);
+/// More than this share of the requests without an answer: it should rather say that it cannot.
+const SILENT_MAX: f64 = 0.05;
+
+pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let Some(knee) = found(runner, case, result) else { return };
+    let (span, easy) = (family.span("starve"), easy(&knee));
+    let end = BEFORE + span;
+    let start = runner.now();
+    runner.world.send_for(Errand::Starve, start + BEFORE);
+    runner.world.send_for(Errand::Relieve, start + end);
+    // the load goes on after the relief, which needs a moment
+    let flow = Flow::new(0, Nanos::ZERO, end + GATE, easy);
+    let route = runner.probed_route();
+    let played = runner.play_load(case, family, Course::new(vec![route], vec![flow], end));
+    let done = runner.world.errands();
+    let (health, verdict) = felt(runner, &played, BEFORE);
+    result.health = Some(health);
+    let Some(starved) = ran(&done, Errand::Starve, result) else { return };
+    let Some(relieved) = ran(&done, Errand::Relieve, result) else { return };
+    let trouble = starved.trouble.is_some() || relieved.trouble.is_some();
+    let (from, until) = (starved.began - played.load.start(), relieved.began - played.load.start());
+    let toll = Toll::of(played.load.calls(), from, until);
+    result.measures.push(Measure::recovery(
+        "recovery after starving",
+        health.recovery,
+        GATE,
+        format!("starved for {}: {}", show::duration(until - from), toll.words()),
+    ));
+    let grave = [Outcome::Crashed, Outcome::Leak];
+    result.outcome = match verdict.outcome {
+        _ if played.cut_short => {
+            result.notes.insert(0, CUT_SHORT.to_owned());
+            Outcome::Inconclusive
+        }
+        _ if trouble => Outcome::Inconclusive,
+        word if grave.contains(&word) => {
+            result.notes.extend(verdict.notes);
+            word
+        }
+        _ if toll.unanswered as f64 > toll.due as f64 * SILENT_MAX => {
+            let (lost, due) = (show::count(toll.unanswered), show::count(toll.due));
+            result.notes.push(format!(
+                "while it starved {lost} of {due} requests got no answer: it did not say that it cannot"
+            ));
+            Outcome::Degraded
+        }
+        _ if toll.right == toll.due => {
+            result
+                .notes
+                .push("the starving was not felt: nothing is said of what it would do".to_owned());
+            Outcome::Unseen
+        }
+        _ => Outcome::Held,
+    };
+}
+
+/// What became of requests that fell due while the server starved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Toll {
+    due: u64,
+    right: u64,
+    /// 503 or 429, or another fault that was said.
+    said: u64,
+    /// Nothing, or not all of it; in any form.
+    unanswered: u64,
+}
+
+impl Toll {
+    fn of(calls: &[Call], from: Nanos, until: Nanos) -> Toll {
+        let mut toll = Toll::default();
+        for call in calls.iter().filter(|call| call.due >= from && call.due < until) {
+            toll.due += 1;
+            match call.met {
+                Met::Right => toll.right += 1,
+                Met::Shed | Met::Fault | Met::Wrong => toll.said += 1,
+                Met::Short | Met::Closed | Met::Reset | Met::Refused | Met::Silent => {
+                    toll.unanswered += 1;
+                }
+                Met::Unsent | Met::Unopened | Met::Ours => toll.due -= 1,
+            }
+        }
+        toll
+    }
+
+    fn words(&self) -> String {
+        let count = show::count;
+        format!(
+            "of {} requests {} answered as before, {} answered otherwise, {} not answered",
+            count(self.due),
+            count(self.right),
+            count(self.said),
+            count(self.unanswered)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fell_due_while_it_starved_is_counted() {
+        let ms = Nanos::from_millis;
+        let met = [Met::Right, Met::Shed, Met::Fault, Met::Reset, Met::Silent, Met::Unsent];
+        let call = |(n, met): (usize, &Met)| Call {
+            route: 0,
+            due: ms(n as u64 * 100),
+            late: Nanos::ZERO,
+            over: ms(1),
+            met: *met,
+        };
+        let calls: Vec<Call> = met.iter().enumerate().map(call).collect();
+        let all = Toll::of(&calls, ms(0), ms(1_000));
+        assert_eq!(all, Toll { due: 5, right: 1, said: 2, unanswered: 2 });
+        assert_eq!(Toll::of(&calls, ms(100), ms(200)).due, 1);
+    }
+}

@@ -1,0 +1,54 @@
+//! Random data for every page of a list: pages behind one front are often made by several programs.
+
+use super::Member;
+use crate::Runner;
+use dialogue::text::Values;
+use torture::case::{Case, Family, Fuzz};
+use torture::fuzz;
+use torture::fuzz::Place;
+use torture::judge::Outcome;
+use torture::result::CaseResult;
+
+pub(super) const MEMBERS: &[Member] = &[Member { name: "pages", run }];
+
+/// Failures after which a page is sent no more: the point is made.
+const FAILURES_MAX: u64 = 3;
+
+/// Random data in query, path, body and not escaped, in turn.
+fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let all = &runner.settings.pages;
+    let most = family.count("pages") as usize;
+    if all.len() > most {
+        result.notes.push(format!("of {} pages the first {most} were tried", all.len()));
+    }
+    let each = family.count("each").min(runner.settings.executions_max);
+    for (number, page) in all.iter().take(most).enumerate() {
+        let values = Values { path: page.clone(), ..runner.target.values.clone() };
+        let mut failures = 0;
+        for turn in 0..each {
+            if runner.is_stopped() || failures == FAILURES_MAX {
+                break;
+            }
+            let index = number as u64 * each + turn;
+            let random = Fuzz {
+                place: place(index, !values.post.is_empty()),
+                count: each,
+                length: family.count("length"),
+            };
+            let (seed, fields) = (runner.settings.seed, &runner.target.fields);
+            let shot = fuzz::shot(seed, &case.id, case.version, &random, index, &values, fields);
+            let name = format!("{page}, number {index}, seed {seed}");
+            let outcome = runner.execution(case, name, &shot, &format!("{page} "), result);
+            failures += u64::from(outcome == Outcome::Fail);
+        }
+    }
+}
+
+fn place(index: u64, takes_bodies: bool) -> Place {
+    match index % 4 {
+        0 => Place::Query,
+        1 => Place::Path,
+        2 if takes_bodies => Place::Body,
+        _ => Place::Raw,
+    }
+}

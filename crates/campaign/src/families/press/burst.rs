@@ -1,0 +1,143 @@
+//! Connections that come at the same instant: how long the accept queue is, and who waits.
+
+use super::churn::noisy;
+use crate::pressure::{Plan, Round};
+use crate::{Runner, habits};
+use dialogue::talk::{Move, Script};
+use torture::case::{Case, Family};
+use torture::judge::Outcome;
+use torture::result::{CaseResult, Measure, Unit};
+use units::{Nanos, show};
+
+/// A connection attempt that takes this long was lost once and repeated (RFC 6298 section 2: the
+/// first retransmission comes after one second).
+const REPEATED: Nanos = Nanos::from_millis(900);
+/// Time for every connection of a burst.
+const DEADLINE: Nanos = Nanos::from_secs(10);
+/// What may be opened in a second comes at once, and the rest a second later, and so on.
+const WAVE: Nanos = Nanos::from_millis(1_100);
+
+pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    if noisy(runner, result) {
+        return;
+    }
+    let count = runner.connections_max(family.count("connections"));
+    let at_once = runner.opens_max(count);
+    let at_once = runner.requests_max(at_once);
+    let round = burst(runner, case, (count, at_once), Nanos::ZERO);
+    if round.outcome == Outcome::Inconclusive {
+        result.outcome = Outcome::Inconclusive;
+        result.notes.extend(round.notes);
+        return;
+    }
+    let within = family.span("within");
+    let fast = fast(&round);
+    let served = round.ended.iter().filter(|one| one.right).count() as u64;
+    let slow = round.ended.iter().filter(|one| one.right && one.over > within).count() as u64;
+    let failed = count - served;
+    let waves = match at_once < count {
+        true => format!("; {at_once} a second, as the bounds have it"),
+        false => String::new(),
+    };
+    result.measures.push(Measure {
+        what: "connections at once".to_owned(),
+        low: Some(fast as f64),
+        high: (fast < count).then_some(fast as f64 + 1.0),
+        unit: Unit::Connections,
+        note: match fast < count {
+            true => format!(
+                "the others waited {} or more: the accept queue was full{waves}",
+                show::duration(REPEATED)
+            ),
+            false => format!("all found a place at once{waves}"),
+        },
+    });
+    if slow > 0 || failed > 0 {
+        result.notes.push(format!(
+            "of {count} connections at the same instant {served} were served, {slow} of them after more than {}",
+            show::duration(within)
+        ));
+    }
+    result.outcome = match (failed, slow) {
+        (0, 0) => Outcome::Held,
+        _ => Outcome::Advisory,
+    };
+    result.health = Some(round.health);
+    // what lasts is worse than what a burst does to itself
+    if matches!(round.outcome, Outcome::Leak | Outcome::Crashed) {
+        result.outcome = round.outcome;
+        result.notes.extend(round.notes);
+        return;
+    }
+    if !runner.is_stopped() {
+        queue(runner, case, at_once, family.span("silence"), result);
+    }
+}
+
+/// The queue behind workers that are taken: clients that say nothing for a while after they have
+/// connected. Whoever reads one request at a time accepts nobody else meanwhile.
+fn queue(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    count: u64,
+    silence: Nanos,
+    result: &mut CaseResult,
+) {
+    let round = burst(runner, case, (count, count), silence);
+    // the kept probe had a worker of its own
+    let fast = fast(&round) + u64::from(round.kept);
+    if round.outcome == Outcome::Inconclusive || fast >= count {
+        return;
+    }
+    let slots = runner.settings.slots.or(runner.slots).filter(|slots| *slots <= fast);
+    let (what, of) = match slots {
+        Some(slots) => ("accept queue", format!(", beside {slots} that are served")),
+        None => ("workers and accept queue", String::new()),
+    };
+    let low = (fast - slots.unwrap_or(0)) as f64;
+    result.measures.push(Measure {
+        what: what.to_owned(),
+        low: Some(low),
+        high: Some(low + 1.0),
+        unit: Unit::Connections,
+        note: format!(
+            "clients that are silent for {}{of}: more of them waited {} or longer for a connection",
+            show::duration(silence),
+            show::duration(REPEATED)
+        ),
+    });
+    result.outcome = result.outcome.max(Outcome::Advisory);
+}
+
+/// So many connections, so many of them a second, that speak after a while.
+fn burst(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    (count, at_once): (u64, u64),
+    silence: Nanos,
+) -> Round {
+    let request = habits::plain_request(runner.target, "Connection: close\r\n");
+    let mut steps = vec![Move::Send(request)];
+    if silence > Nanos::ZERO {
+        steps.insert(0, Move::Pause(silence));
+    }
+    let script = runner.bare(steps, DEADLINE + silence);
+    // between two probes, which would take places of their own
+    let first = Nanos(runner.probing.every.0 / 4);
+    let at = |index: u64| first + WAVE * (index / at_once.max(1));
+    let scripts: Vec<(Nanos, Script)> =
+        (0..count).map(|index| (at(index), script.clone())).collect();
+    let plan = Plan {
+        scripts,
+        until_over: true,
+        armed_early: true,
+        ..Plan::paced(Vec::new(), Nanos::ZERO, DEADLINE + silence)
+    };
+    runner.round(&case.id, &plan)
+}
+
+/// How many were connected at the first attempt.
+fn fast(round: &Round) -> u64 {
+    let at_once = |span: Option<Nanos>| span.is_some_and(|span| span < REPEATED);
+    round.ended.iter().filter(|one| at_once(one.connected)).count() as u64
+}

@@ -1,0 +1,126 @@
+//! Connections that come and go: at a rate, and one for each request.
+
+use super::{OPENS, pace};
+use crate::pressure::Plan;
+use crate::{Runner, habits};
+use dialogue::talk::Awaited;
+use dialogue::talk::{End, Move};
+use torture::case::{Case, Family};
+use torture::judge::Outcome;
+use torture::result::{CaseResult, Measure, Unit};
+use units::{Nanos, show};
+
+/// Steps of the rate up to the most.
+const STEPS: u64 = 4;
+const CALL_DEADLINE: Nanos = Nanos::from_secs(30);
+
+/// Connections that are closed at once, ever more a second; at the most for the whole span.
+pub(super) fn rate(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    if noisy(runner, result) {
+        return;
+    }
+    let (most, span) = (runner.opens_max(family.count("rate")), family.span("span"));
+    let mut borne = 0;
+    for step in 1..=STEPS {
+        let rate = (most * step / STEPS).max(1);
+        let lasts = if step == STEPS { span } else { Nanos(span.0 / STEPS) };
+        let count = (lasts.as_secs_f64() * rate as f64).ceil() as u64;
+        let scripts = (0..count).map(|_| runner.bare(vec![Move::Close], CALL_DEADLINE)).collect();
+        let plan = Plan { until_over: true, ..Plan::paced(scripts, pace(rate), Nanos::SECOND) };
+        // it presses while they are begun
+        let plan = Plan { armed_early: true, ..plan };
+        let round = runner.round(&case.id, &plan);
+        let refused = round.ended.iter().filter(|one| one.connected.is_none()).count();
+        let bound = round.is_bound();
+        result.outcome = result.outcome.max(round.outcome);
+        result.health = Some(round.health);
+        result.notes.extend(round.notes);
+        if refused > 0 {
+            result.notes.push(format!("at {rate}/s {refused} of {count} found no connection"));
+        }
+        if bound || runner.is_stopped() {
+            return measure_rate(result, borne, Some(rate));
+        }
+        borne = rate;
+    }
+    measure_rate(result, borne, None);
+}
+
+fn measure_rate(result: &mut CaseResult, low: u64, high: Option<u64>) {
+    result.measures.push(Measure {
+        what: "connections opened and closed".to_owned(),
+        low: Some(low as f64),
+        high: high.map(|high| high as f64),
+        unit: Unit::PerSecond,
+        note: match high {
+            Some(_) => "polite clients felt it".to_owned(),
+            None => "no end within the bound".to_owned(),
+        },
+    });
+}
+
+/// The same requests on one connection, and each on one of its own.
+pub(super) fn keep_alive(
+    runner: &mut Runner<'_>,
+    _: &Case,
+    family: &Family,
+    result: &mut CaseResult,
+) {
+    let count = family.count("requests").max(1);
+    let request = habits::plain_request(runner.target, "");
+    let call = [Move::Send(request), Move::Await(Awaited::Answer)];
+    let mut steps: Vec<Move> = (0..count).flat_map(|_| call.clone()).collect();
+    steps.push(Move::Close);
+    let script = runner.bare(steps, CALL_DEADLINE);
+    let kept = runner.hold(script);
+    let done = kept.replies.answers.iter().filter(|one| one.complete).count() as u64;
+    if done < count {
+        result.notes.push(format!(
+            "of {count} requests on one connection {done} were answered: {}",
+            torture::judge::seen(&kept)
+        ));
+    }
+    let start = runner.now();
+    let closing = habits::plain_request(runner.target, "Connection: close\r\n");
+    let (mut single, gap) = (0, pace(runner.opens_max(OPENS)));
+    for _ in 0..count {
+        single += u64::from(!runner.ask(&closing).replies.answers.is_empty());
+        // never faster than connections may be opened
+        runner.world.pause(gap);
+        if runner.is_stopped() {
+            result.outcome = Outcome::Inconclusive;
+            return;
+        }
+    }
+    let pauses = gap * count;
+    let alone = (runner.now() - start) - pauses;
+    if done == 0 || single == 0 {
+        result.outcome = Outcome::Inconclusive;
+        return;
+    }
+    let each = |span: Nanos, calls: u64| span.as_secs_f64() / calls as f64;
+    let ratio = each(alone, single) / each(kept.over, done).max(1e-9);
+    result.measures.push(Measure::exact(
+        "new connection against kept one",
+        ratio,
+        Unit::Ratio,
+        format!(
+            "{} a request, {} on a kept connection",
+            show::duration(Nanos::from_secs_f64(each(alone, single))),
+            show::duration(Nanos::from_secs_f64(each(kept.over, done)))
+        ),
+    ));
+}
+
+/// Nothing can be said of what polite clients feel.
+pub(super) fn noisy(runner: &Runner<'_>, result: &mut CaseResult) -> bool {
+    let Some(why) = runner.noise() else { return false };
+    result.outcome = Outcome::Inconclusive;
+    result.notes.push(why);
+    true
+}
+
+/// How many were ended by the server.
+pub(super) fn is_by_server(end: End) -> bool {
+    matches!(end, End::Closed | End::Broken(_))
+}

@@ -1,0 +1,141 @@
+//! States that are held: the conversations of each.
+
+use super::siege::Siege;
+use crate::{Runner, habits};
+use dialogue::talk::{Move, Script};
+use torture::case::{Case, Family};
+use torture::judge::Outcome;
+use torture::result::CaseResult;
+use units::{Nanos, show};
+
+/// How long a connection would stay if nobody ended it.
+const LIFE: Nanos = Nanos::from_secs(600);
+/// Between two drips.
+const DRIP: Nanos = Nanos::from_secs(5);
+const DRIPS: usize = 120;
+/// Bytes of a body that is promised.
+const BODY: u64 = 100_000;
+/// Bytes that the kernels may hold between the server and a client that does not read.
+const BUFFERS: u64 = 16 << 20;
+const SMALL_BUFFER: u32 = 4_096;
+
+/// The states and what they are called.
+const STATES: [(&str, &str); 5] = [
+    ("half-head", "half a head"),
+    ("dripped-head", "a dripped head"),
+    ("dripped-body", "a dripped body"),
+    ("unread", "an answer that is not read"),
+    ("idle", "an idle connection"),
+];
+
+pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let named = family.text("state");
+    let Some((state, words)) = STATES.into_iter().find(|(state, _)| *state == named) else {
+        result.outcome = Outcome::Inconclusive;
+        result.notes.push(format!("{} is no state", units::quoted(named)));
+        return;
+    };
+    let make: &dyn Fn(&mut Runner<'_>) -> Script = match state {
+        "half-head" => &half_head,
+        "dripped-head" => &dripped_head,
+        "dripped-body" => &dripped_body,
+        "unread" if case.press && size_of_page(runner) < BUFFERS => {
+            result.outcome = Outcome::Skipped;
+            let least = show::bytes(BUFFERS);
+            result.skipped =
+                Some(format!("no page of {least}, which no buffer takes, is named (--big PATH)"));
+            return;
+        }
+        "unread" if case.press => &unread,
+        "unread" => &abandoned,
+        _ => &idle,
+    };
+    let polite: &dyn Fn(&mut Runner<'_>) -> Script = &idle;
+    let siege = Siege {
+        case,
+        state: words,
+        make,
+        control: (state != "idle").then_some(polite),
+        most: family.count("connections"),
+        hold: family.span("hold"),
+    };
+    siege.run(runner, result);
+}
+
+fn held(runner: &mut Runner<'_>, steps: Vec<Move>) -> Script {
+    Script { hold: true, ..runner.bare(steps, LIFE) }
+}
+
+/// A request without its last line.
+fn beginning(runner: &Runner<'_>) -> Vec<u8> {
+    let mut head = habits::plain_request(runner.target, "");
+    head.truncate(head.len() - 2);
+    head
+}
+
+pub(in crate::families) fn half_head(runner: &mut Runner<'_>) -> Script {
+    let head = beginning(runner);
+    held(runner, vec![Move::Send(head)])
+}
+
+fn drips(first: Vec<u8>, drop: &[u8]) -> Vec<Move> {
+    let mut steps = vec![Move::Send(first)];
+    for _ in 0..DRIPS {
+        steps.extend([Move::Pause(DRIP), Move::Send(drop.to_vec())]);
+    }
+    steps
+}
+
+pub(in crate::families) fn dripped_head(runner: &mut Runner<'_>) -> Script {
+    let steps = drips(beginning(runner), b"X-Drip: a\r\n");
+    held(runner, steps)
+}
+
+pub(in crate::families) fn dripped_body(runner: &mut Runner<'_>) -> Script {
+    let head = post_head(runner, BODY);
+    let script = held(runner, drips(head, b"a"));
+    Script { methods: vec!["POST".to_owned()], ..script }
+}
+
+pub(super) fn post_head(runner: &Runner<'_>, length: u64) -> Vec<u8> {
+    let target = runner.target;
+    let (path, host, ours) = (&target.values.post, &target.values.host, &target.fields);
+    format!("POST {path} HTTP/1.1\r\nHost: {host}\r\n{ours}Content-Length: {length}\r\n\r\n")
+        .into_bytes()
+}
+
+/// Bytes of the page that is not read.
+fn size_of_page(runner: &mut Runner<'_>) -> u64 {
+    let Some(path) = runner.settings.big.clone() else { return runner.plain.body_len };
+    let request = get(runner, &path);
+    let answers = runner.ask(&request).replies.answers;
+    answers.first().filter(|first| first.status < 300).map_or(0, |first| first.body_len)
+}
+
+fn get(runner: &Runner<'_>, path: &str) -> Vec<u8> {
+    let (host, ours) = (&runner.target.values.host, &runner.target.fields);
+    format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{ours}\r\n").into_bytes()
+}
+
+fn unread(runner: &mut Runner<'_>) -> Script {
+    let path = runner.settings.big.clone().unwrap_or_else(|| runner.target.values.path.clone());
+    let request = get(runner, &path);
+    not_reading(runner, request)
+}
+
+/// The same with the plain page: whatever it is, it goes to nobody.
+pub(in crate::families) fn abandoned(runner: &mut Runner<'_>) -> Script {
+    let request = habits::plain_request(runner.target, "");
+    not_reading(runner, request)
+}
+
+fn not_reading(runner: &mut Runner<'_>, request: Vec<u8>) -> Script {
+    let mut script = held(runner, vec![Move::StopReading, Move::Send(request)]);
+    script.options.recv_buffer = Some(SMALL_BUFFER);
+    script
+}
+
+pub(in crate::families) fn idle(runner: &mut Runner<'_>) -> Script {
+    let request = habits::plain_request(runner.target, "");
+    held(runner, vec![Move::Send(request)])
+}

@@ -1,0 +1,90 @@
+//! Slow and honest: many clients at a modem's speed, each of which ends its request.
+
+use super::churn::noisy;
+use super::held::post_head;
+use super::{OPENS, pace};
+use crate::pressure::Plan;
+use crate::{Runner, habits};
+use dialogue::talk::{Move, Script};
+use torture::case::{Case, Family};
+use torture::judge::Outcome;
+use torture::result::CaseResult;
+use units::{Nanos, show};
+
+/// Pieces a second.
+const PIECES: u64 = 4;
+/// Time for the answer after the last piece.
+const ANSWER: Nanos = Nanos::from_secs(10);
+/// Bytes of one field that fills a head.
+const FILLER: usize = 500;
+
+pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    if noisy(runner, result) {
+        return;
+    }
+    let (rate, size) = (family.count("rate").max(PIECES), family.count("size"));
+    let count = runner.connections_max(family.count("connections"));
+    let head = slowly(long_head(runner, size), rate);
+    let body = slowly(long_body(runner, size), rate);
+    let takes = runner.target.takes_bodies;
+    let lasts = Nanos::from_secs_f64(size as f64 / rate as f64 + 1.0) + ANSWER;
+    let scripts: Vec<Script> = (0..count)
+        .map(|turn| match takes && turn % 2 == 1 {
+            true => Script { methods: vec!["POST".to_owned()], ..runner.bare(body.clone(), lasts) },
+            false => runner.bare(head.clone(), lasts),
+        })
+        .collect();
+    let plan =
+        Plan { until_over: true, ..Plan::paced(scripts, pace(runner.opens_max(OPENS)), lasts) };
+    let round = runner.round(&case.id, &plan);
+    result.outcome = round.outcome;
+    result.notes.extend(round.notes.iter().cloned());
+    result.health = Some(round.health);
+    if round.outcome == Outcome::Inconclusive {
+        return;
+    }
+    let served = |index: usize, right: bool, status: Option<u16>| match takes && index % 2 == 1 {
+        true => status.is_some_and(|status| status < 400),
+        false => right,
+    };
+    let cut: Vec<_> =
+        round.ended.iter().filter(|one| !served(one.index, one.right, one.status)).collect();
+    if cut.is_empty() {
+        return;
+    }
+    let longest = cut.iter().map(|one| one.over).max().unwrap_or_default();
+    result.outcome = result.outcome.max(Outcome::Advisory);
+    result.notes.push(format!(
+        "{} of {count} clients that sent {} a second were not served, the last after {}: a deadline is too strict for a slow line, or they were too many",
+        cut.len(),
+        show::bytes(rate),
+        show::duration(longest)
+    ));
+}
+
+/// A valid request with a head of about this size.
+fn long_head(runner: &Runner<'_>, size: u64) -> Vec<u8> {
+    let lines = size as usize / FILLER;
+    let fields: String = (0..lines)
+        .map(|index| format!("X-Slow-{index}: {}\r\n", "a".repeat(FILLER - 13)))
+        .collect();
+    habits::plain_request(runner.target, &format!("{fields}Connection: close\r\n"))
+}
+
+fn long_body(runner: &Runner<'_>, size: u64) -> Vec<u8> {
+    let mut bytes = post_head(runner, size);
+    bytes.resize(bytes.len() + size as usize, b'a');
+    bytes
+}
+
+/// The same bytes at this many a second.
+fn slowly(bytes: Vec<u8>, rate: u64) -> Vec<Move> {
+    let mut steps = Vec::new();
+    for piece in bytes.chunks((rate / PIECES) as usize) {
+        if !steps.is_empty() {
+            steps.push(Move::Pause(pace(PIECES)));
+        }
+        steps.push(Move::Send(piece.to_vec()));
+    }
+    steps
+}

@@ -1,0 +1,153 @@
+//! Clients that leave: by a reset before the answer, or by their end in the middle of a request.
+
+use super::churn::{is_by_server, noisy};
+use super::held::post_head;
+use super::refill::{fill, places, refill};
+use super::{OPENS, pace};
+use crate::pressure::{BACK_WITHIN, Plan, Round};
+use crate::{Runner, habits};
+use dialogue::talk::{Move, Script};
+use torture::case::{Case, Family};
+use torture::judge::Outcome;
+use torture::result::{CaseResult, Measure, Unit};
+use units::{Nanos, show};
+
+/// Whole requests, reset before the answer, in rounds: what a server does not get back adds up.
+pub(super) fn resets(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    family: &Family,
+    result: &mut CaseResult,
+) {
+    if noisy(runner, result) {
+        return;
+    }
+    let (count, rate) = (family.count("connections"), family.count("rate"));
+    let rounds = family.count("rounds").max(1);
+    let request = habits::plain_request(runner.target, "");
+    let former = places(runner, case);
+    let mut slowest = Nanos::ZERO;
+    for turn in 1..=rounds {
+        let steps = vec![Move::Send(request.clone()), Move::Reset];
+        let scripts = (0..count).map(|_| runner.bare(steps.clone(), LIFE)).collect();
+        let plan = Plan {
+            until_over: true,
+            armed_early: true,
+            ..Plan::paced(scripts, pace(runner.opens_max(rate)), Nanos::SECOND)
+        };
+        let round = runner.round(&case.id, &plan);
+        let back = round.health.recovery;
+        slowest = slowest.max(back.unwrap_or_default());
+        lasting(result, &round, turn, rounds);
+        result.health = Some(round.health);
+        if back.is_none() || runner.is_stopped() {
+            break;
+        }
+    }
+    if let Some(former) = former {
+        refill(runner, result, former, &|runner, hold| fill(runner, case, former, hold));
+    }
+    if slowest > BACK_WITHIN && result.outcome < Outcome::Degraded {
+        result.outcome = Outcome::Degraded;
+        result.notes.push(format!(
+            "after resets it took {} until all was as before",
+            show::duration(slowest)
+        ));
+    }
+}
+
+/// The effect of a round that outlives it, or was there while it lasted.
+fn lasting(result: &mut CaseResult, round: &Round, turn: u64, rounds: u64) {
+    result.outcome = result.outcome.max(round.outcome);
+    let lasts = matches!(round.outcome, Outcome::Leak | Outcome::Crashed);
+    if lasts {
+        result.notes.push(format!("in round {turn} of {rounds}:"));
+    }
+    for note in round.notes.iter().filter(|_| round.outcome > Outcome::Held) {
+        if !result.notes.contains(note) {
+            result.notes.push(note.clone());
+        }
+    }
+}
+
+/// The client's end in the middle of a head, or of a body: nothing more can come.
+pub(super) fn ends(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    if noisy(runner, result) {
+        return;
+    }
+    let (within, horizon) = (family.span("within"), family.span("horizon"));
+    let mut parts = vec![("head", half_head(runner, horizon))];
+    if runner.target.takes_bodies {
+        parts.push(("body", half_body(runner, horizon)));
+    }
+    let count = runner.connections_max(family.count("connections"));
+    let gap = pace(runner.opens_max(OPENS));
+    let former = places(runner, case);
+    for (part, script) in parts {
+        let scripts = (0..count).map(|_| runner.bare(script.steps.clone(), horizon));
+        let scripts = scripts.map(|one| Script { hold: true, ..one }).collect();
+        let plan =
+            Plan { until_over: true, armed_early: true, ..Plan::paced(scripts, gap, horizon) };
+        let round = runner.round(&case.id, &plan);
+        if round.outcome == Outcome::Inconclusive || runner.is_stopped() {
+            result.outcome = result.outcome.max(Outcome::Inconclusive);
+            result.notes.extend(round.notes);
+            return;
+        }
+        judge_ends(result, part, &round, within, horizon);
+        if round.is_bound() {
+            result.outcome = result.outcome.max(round.outcome);
+            result.notes.extend(round.notes);
+        }
+        result.health = Some(round.health);
+    }
+    if let Some(former) = former {
+        refill(runner, result, former, &|runner, hold| fill(runner, case, former, hold));
+    }
+}
+
+fn judge_ends(result: &mut CaseResult, part: &str, round: &Round, within: Nanos, horizon: Nanos) {
+    let mut spans: Vec<Nanos> =
+        round.ended.iter().filter(|one| is_by_server(one.end)).map(|one| one.over).collect();
+    spans.sort_unstable();
+    let left = round.ended.len() - spans.len();
+    let last = spans.last().copied();
+    result.measures.push(Measure {
+        what: format!("the client's end inside a {part}"),
+        low: Some(last.unwrap_or(horizon).as_secs_f64()),
+        high: last.filter(|_| left == 0).map(Nanos::as_secs_f64),
+        unit: Unit::Spent,
+        note: match left {
+            0 => format!("the server closed all {}", spans.len()),
+            _ => format!("{left} of {} stood after {}", round.ended.len(), show::duration(horizon)),
+        },
+    });
+    if left > 0 {
+        result.outcome = result.outcome.max(Outcome::Unbounded);
+        result.notes.push(format!(
+            "{left} of {} connections whose client had ended inside a {part} stood after {}",
+            round.ended.len(),
+            show::duration(horizon)
+        ));
+    } else if let Some(last) = last.filter(|last| *last > within) {
+        result.outcome = result.outcome.max(Outcome::Advisory);
+        result.notes.push(format!(
+            "a connection whose client had ended inside a {part} was closed after {} only",
+            show::duration(last)
+        ));
+    }
+}
+
+const LIFE: Nanos = Nanos::from_secs(10);
+
+fn half_head(runner: &mut Runner<'_>, horizon: Nanos) -> Script {
+    let mut head = habits::plain_request(runner.target, "");
+    head.truncate(head.len() - 2);
+    runner.bare(vec![Move::Send(head), Move::HalfClose], horizon)
+}
+
+fn half_body(runner: &mut Runner<'_>, horizon: Nanos) -> Script {
+    let mut bytes = post_head(runner, 10_000);
+    bytes.extend_from_slice(&[b'a'; 100]);
+    runner.bare(vec![Move::Send(bytes), Move::HalfClose], horizon)
+}

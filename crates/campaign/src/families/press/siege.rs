@@ -1,0 +1,362 @@
+//! The search for the number of connections at which polite clients are no longer served, the second
+//! look, and the control arm.
+
+use super::refill::{enough, refill};
+use super::{OPENS, pace};
+use crate::Runner;
+use crate::pressure::{Plan, Round};
+use dialogue::talk::Script;
+use torture::case::Case;
+use torture::cost::SLOTS;
+use torture::judge::Outcome;
+use torture::result::{CaseResult, Measure, Unit};
+use units::{Nanos, show};
+
+/// The number of connections grows so many times until something gives.
+const GROWTH: u64 = 4;
+/// How long the second look lasts at most, where the server may come back while it is pressed ...
+const LONG: Nanos = Nanos::from_secs(30);
+/// ... and for how long it must have served again to be let go.
+const SERVED_AGAIN: Nanos = Nanos::from_secs(3);
+/// Of a round, besides the time that it presses.
+const ROUND: Nanos = Nanos::from_secs(4);
+
+/// Beyond a probe's deadline, so that enough of them are over.
+const PROBE_WAIT_MORE: Nanos = Nanos::SECOND;
+
+/// What presses: the conversation of one connection.
+pub(super) type Make<'m> = &'m dyn Fn(&mut Runner<'_>) -> Script;
+
+/// What is held, by how many, and how long.
+pub(super) struct Siege<'m> {
+    pub(super) case: &'m Case,
+    /// In words: `half a head`.
+    pub(super) state: &'m str,
+    pub(super) make: Make<'m>,
+    /// The polite form of it; `None` where it is polite itself.
+    pub(super) control: Option<Make<'m>>,
+    pub(super) most: u64,
+    /// How long the most are held when nothing gave before.
+    pub(super) hold: Nanos,
+}
+
+/// The bracket: the most connections that polite clients did not feel, and the fewest that they did.
+#[derive(Default)]
+struct Bracket {
+    good: Option<(u64, Round)>,
+    bad: Option<(u64, Round)>,
+    /// Rounds in which the effect showed at the upper end.
+    seen: u32,
+}
+
+impl Siege<'_> {
+    pub(super) fn run(&self, runner: &mut Runner<'_>, result: &mut CaseResult) {
+        if let Some(why) = runner.noise() {
+            result.outcome = Outcome::Inconclusive;
+            result.notes.push(why);
+            return;
+        }
+        if runner.settings.probing.keep && !runner.probing.keep {
+            result.notes.push(
+                "one kept connection alone keeps others from being served: probes came on new ones only"
+                    .to_owned(),
+            );
+        }
+        let start = runner.now();
+        let most = runner.connections_max(self.most);
+        let mut bracket = Bracket::default();
+        if let Some(round) = self.climb(runner, most, &mut bracket) {
+            return conclude(result, round);
+        }
+        while self.narrow(runner, start, &mut bracket) {}
+        let former = bracket.good.as_ref().map(|(count, _)| *count);
+        // polite connections that had no effect have nothing to be held against
+        let former =
+            former.filter(|_| bracket.bad.is_some() || self.control.is_some() && !self.case.press);
+        self.concluded(runner, result, bracket);
+        if let Some(former) = former.filter(|_| runner.may_repeat()) {
+            refill(runner, result, former, &|runner, hold| self.find_places(runner, former, hold));
+        }
+    }
+
+    /// Of `former` connections in this state, which polite clients did not feel before, how many they
+    /// do not feel now: all that count, or none.
+    fn find_places(&self, runner: &mut Runner<'_>, former: u64, hold: Nanos) -> Option<u64> {
+        let count = enough(former);
+        let round = self.round(runner, count, hold.max(dwell(runner)));
+        match round.outcome {
+            Outcome::Inconclusive => None,
+            // more workers were started for them
+            _ if round.served_again => Some(count),
+            _ if round.is_bound() => Some(0),
+            _ => Some(count),
+        }
+    }
+
+    fn concluded(&self, runner: &mut Runner<'_>, result: &mut CaseResult, mut bracket: Bracket) {
+        match (bracket.bad.take(), bracket.good.take()) {
+            (Some((count, first)), good) => {
+                runner.slots = slots(result, good.as_ref(), Some((count, &first))).or(runner.slots);
+                self.again(runner, result, count, first, bracket.seen);
+            }
+            (None, Some((count, round))) => {
+                slots(result, Some(&(count, round.clone())), None);
+                self.confirm(runner, result, count, round);
+            }
+            (None, None) => result.outcome = Outcome::Inconclusive,
+        }
+    }
+
+    /// Ever more connections until something gives; a round of which nothing can be said ends it.
+    fn climb(&self, runner: &mut Runner<'_>, most: u64, bracket: &mut Bracket) -> Option<Round> {
+        let mut count = 1;
+        loop {
+            let hold = if count == most { self.hold } else { dwell(runner) };
+            let round = self.round(runner, count, hold);
+            if round.outcome == Outcome::Inconclusive || runner.is_stopped() {
+                return Some(Round { outcome: Outcome::Inconclusive, ..round });
+            }
+            if bracket.place(count, round) || count == most {
+                return None;
+            }
+            count = (count * GROWTH).min(most);
+        }
+    }
+
+    /// One round in the middle; false when there is nothing more to learn.
+    fn narrow(&self, runner: &mut Runner<'_>, start: Nanos, bracket: &mut Bracket) -> bool {
+        let Some((bad, _)) = &bracket.bad else { return false };
+        let good = bracket.good.as_ref().map_or(0, |(count, _)| *count);
+        let hold = dwell(runner);
+        if bad - good <= 1
+            || runner.now() + hold + ROUND > start + runner.rounds_max()
+            || runner.is_stopped()
+        {
+            return false;
+        }
+        let middle = good + (bad - good) / 2;
+        let round = self.round(runner, middle, hold);
+        if round.outcome == Outcome::Inconclusive {
+            return false;
+        }
+        bracket.place(middle, round);
+        true
+    }
+
+    fn round(&self, runner: &mut Runner<'_>, count: u64, hold: Nanos) -> Round {
+        self.press(runner, self.make, count, hold, None)
+    }
+
+    fn press(
+        &self,
+        runner: &mut Runner<'_>,
+        make: Make<'_>,
+        count: u64,
+        hold: Nanos,
+        until_served: Option<Nanos>,
+    ) -> Round {
+        let scripts = (0..count).map(|_| make(runner)).collect();
+        let plan =
+            Plan { until_served, ..Plan::paced(scripts, pace(runner.opens_max(OPENS)), hold) };
+        runner.round(&self.case.id, &plan)
+    }
+
+    /// Nothing gave. What was slow is looked at again: chance does not come twice.
+    fn confirm(
+        &self,
+        runner: &mut Runner<'_>,
+        result: &mut CaseResult,
+        count: u64,
+        mut round: Round,
+    ) {
+        if round.outcome == Outcome::Degraded {
+            let second = self.round(runner, count, self.hold);
+            round.health.rounds = 2;
+            round.health.followed = 1 + u32::from(second.outcome >= Outcome::Degraded);
+            if round.health.followed == 1 {
+                let kept = (round.health.rounds, round.health.followed);
+                round = second;
+                (round.health.rounds, round.health.followed) = kept;
+                round.notes.push("polite clients were slow in one of two rounds".to_owned());
+            }
+        }
+        if let Some(note) = unarmed(&round) {
+            round.notes.push(note);
+        }
+        conclude(result, round);
+    }
+
+    /// The pressure once more, longer, and the same number of polite connections.
+    fn again(
+        &self,
+        runner: &mut Runner<'_>,
+        result: &mut CaseResult,
+        count: u64,
+        first: Round,
+        seen: u32,
+    ) {
+        if !runner.may_repeat() {
+            let mut only = first;
+            (only.health.rounds, only.health.followed) = (seen, seen);
+            only.notes.push("not tried once more, to spare the server (--confirm)".to_owned());
+            return conclude(result, only);
+        }
+        let mut second = match first.outcome {
+            Outcome::Denied if self.case.press => {
+                self.press(runner, self.make, count, LONG, Some(SERVED_AGAIN))
+            }
+            _ => self.round(runner, count, dwell(runner)),
+        };
+        if second.outcome == Outcome::Inconclusive {
+            // what was seen before stands on its own
+            second = first.clone();
+        }
+        let followed = u32::from(second.is_bound());
+        second.health.rounds = seen + 1;
+        second.health.followed = seen + followed;
+        if followed == 0 {
+            second.outcome = Outcome::Flaky;
+            let some = connections(count);
+            second.notes.push(format!("{some} had an effect in {seen} of {} rounds", seen + 1));
+            if runner.has_other_workers() {
+                let said =
+                    "workers of the server came and went meanwhile, and its places with them";
+                second.notes.push(said.to_owned());
+            }
+            return conclude(result, second);
+        }
+        self.under_pressure(&mut second, result);
+        if let Some(control) = self.control.filter(|_| second.outcome != Outcome::Shed) {
+            let polite = self.press(runner, control, count, dwell(runner), None);
+            let denied = polite.is_bound();
+            second.health.control_denied = Some(denied);
+            let (some, state) = (polite_connections(count), self.state);
+            second.notes.push(match (denied, second.outcome) {
+                (true, Outcome::Denied) => {
+                    format!("with {some} it is the same: this is a limit on connections (C-01), not on {state}")
+                }
+                (true, _) => format!("with {some} it is the same: it is their number, not {state}"),
+                (false, _) => format!("with {some} it is not so: {state} does it"),
+            });
+        }
+        conclude(result, second);
+    }
+
+    /// What the server did while it was pressed.
+    fn under_pressure(&self, round: &mut Round, result: &mut CaseResult) {
+        if round.outcome == Outcome::Crashed {
+            return;
+        }
+        let deadline = server_deadline(round);
+        if let Some((span, count)) = deadline {
+            result.measures.push(Measure::exact(
+                format!("{}, pressed", self.state),
+                span.as_secs_f64(),
+                Unit::Seconds,
+                format!("the server ended {count} of {}", round.health.wanted),
+            ));
+        }
+        if round.outcome != Outcome::Denied {
+            return;
+        }
+        let span = show::duration(round.denied_for);
+        round.notes.push(match (round.came_back, deadline) {
+            (true, Some((held, count))) => format!(
+                "denied for {span}, then served again while pressed: the server had ended {} after {}",
+                connections(count as u64),
+                show::duration(held)
+            ),
+            (true, None) => format!("denied for {span}, then served again while pressed"),
+            (false, _) => format!("denied for {span}, as long as the pressure stood"),
+        });
+    }
+}
+
+fn connections(count: u64) -> String {
+    format!("{count} connection{}", if count == 1 { "" } else { "s" })
+}
+
+fn polite_connections(count: u64) -> String {
+    format!("{count} polite connection{}", if count == 1 { "" } else { "s" })
+}
+
+impl Bracket {
+    /// Takes a round in; whether it is one that was felt.
+    fn place(&mut self, count: u64, round: Round) -> bool {
+        let felt = round.is_bound();
+        if felt {
+            self.seen = 1;
+            self.bad = Some((count, round));
+        } else {
+            self.good = Some((count, round));
+        }
+        felt
+    }
+}
+
+/// How long a round presses that only asks whether polite clients are served: a probe's deadline, and
+/// enough probes besides.
+fn dwell(runner: &Runner<'_>) -> Nanos {
+    runner.probing.deadline + PROBE_WAIT_MORE
+}
+
+fn conclude(result: &mut CaseResult, round: Round) {
+    result.outcome = result.outcome.max(round.outcome);
+    result.health = Some(round.health);
+    result.notes.extend(round.notes);
+}
+
+/// Not as many stood as were meant to, and that was the server's doing.
+fn unarmed(round: &Round) -> Option<String> {
+    let (armed, wanted) = (round.health.armed, round.health.wanted);
+    (!round.is_armed()).then(|| format!("no more than {armed} of {wanted} connections stood at once: the server ended or refused the others"))
+}
+
+/// The median time for which the server bore the connections that it ended, and how many they are;
+/// `None` where it ended fewer than half.
+fn server_deadline(round: &Round) -> Option<(Nanos, usize)> {
+    use dialogue::talk::End;
+    let by_server = |end: End| matches!(end, End::Closed | End::Broken(_));
+    let mut spans: Vec<Nanos> =
+        round.ended.iter().filter(|one| by_server(one.end)).map(|one| one.over).collect();
+    spans.sort_unstable();
+    let enough = !spans.is_empty() && spans.len() * 2 >= round.ended.len();
+    enough.then(|| (spans[spans.len() / 2], spans.len()))
+}
+
+/// Slots: those that pressed, and the kept probe's where it had one. Where they all were served, so
+/// was one new probe beside them.
+/// The bracket of the slots as a measure, and the slots where they were exhausted.
+fn slots(
+    result: &mut CaseResult,
+    good: Option<&(u64, Round)>,
+    bad: Option<(u64, &Round)>,
+) -> Option<u64> {
+    let kept = |round: &Round| u64::from(round.kept);
+    let high = bad.map(|(count, round)| count + kept(round));
+    let low = match good {
+        Some((_, round)) if !round.is_armed() => round.health.armed,
+        Some((count, round)) => count + kept(round) + 1,
+        None => 1,
+    };
+    let low = high.map_or(low, |high| low.min(high));
+    let note = match (bad, high) {
+        (Some((_, round)), Some(_)) => format!("beyond them polite clients are {}", word(round)),
+        _ => "no end within the bound".to_owned(),
+    };
+    result.measures.push(Measure {
+        what: SLOTS.to_owned(),
+        low: Some(low as f64),
+        high: high.map(|high| high as f64),
+        unit: Unit::Connections,
+        note,
+    });
+    high.map(|_| low)
+}
+
+fn word(round: &Round) -> &'static str {
+    match round.outcome {
+        Outcome::Shed => "answered 503 or 429",
+        _ => "not served",
+    }
+}

@@ -1,0 +1,137 @@
+//! The deadline meter: how long the server bears a connection that is unfinished, one connection for
+//! each state. All states are held together where the server has room for them, and one after the
+//! other where it has not.
+
+mod meter;
+mod states;
+mod verdict;
+
+pub(crate) use meter::Meter;
+pub(super) use states::State;
+
+use super::Member;
+use crate::Runner;
+use torture::case::{Case, Family};
+use torture::judge::Outcome;
+use torture::record::Execution;
+use torture::result::{CaseResult, ExchangeResult, Measure};
+use verdict::Held;
+
+pub(super) const MEMBERS: &[Member] = &[
+    Member { name: "slow.silent", run },
+    Member { name: "slow.head", run },
+    Member { name: "slow.head-dripped", run },
+    Member { name: "slow.body", run },
+    Member { name: "slow.body-dripped", run },
+    Member { name: "slow.unread", run },
+    Member { name: "slow.sipped", run },
+    Member { name: "slow.idle", run },
+    Member { name: "slow.handshake", run },
+    Member { name: "limit.deadlines", run: summary },
+];
+
+fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let Some(state) = State::named(&family.run) else { return };
+    if let Some(why) = runner.hold_states(case) {
+        result.outcome = Outcome::Skipped;
+        result.skipped = Some(why);
+        return;
+    }
+    let others = state.without_drops().map_or(Vec::new(), |other| runner.meter.of(other));
+    let held = runner.meter.of(state);
+    if held.is_empty() {
+        result.outcome = Outcome::Inconclusive;
+        result.notes.push("the run ended before it was seen".to_owned());
+        return;
+    }
+    if held.iter().all(|held| held.was_answered_early(state)) {
+        let said = held.first().map(Held::seen).unwrap_or_default();
+        result.outcome = Outcome::Skipped;
+        result.skipped = Some(format!("answered early, before the body was there: {said}"));
+        return;
+    }
+    for held in held.iter().filter(|held| !held.was_answered_early(state)) {
+        let steady = others.iter().find(|one| one.is_as(held));
+        let (judgement, measure) = held.judged(state, family, steady);
+        runner.told(&Execution {
+            case,
+            name: &held.name,
+            attempt: 1,
+            script: &held.script,
+            talk: &held.talk,
+            judgement: &judgement,
+        });
+        result.outcome = result.outcome.max(judgement.outcome);
+        result.measures.extend(measure);
+        if runner.meter.is_serial() {
+            let note =
+                "the server has too few slots for all states at once: one was held at a time";
+            result.notes = vec![note.to_owned()];
+        }
+        result.exchanges.push(ExchangeResult {
+            name: held.name.clone(),
+            judgement,
+            tries: 1,
+            failed: 0,
+            // the first of it: drops without their pauses are another request
+            sent: held.first_said(),
+            received: held.talk.raw.clone(),
+            took: held.talk.over,
+        });
+    }
+}
+
+/// The deadlines that an operator sets, each with the states that it has to end.
+const DEADLINES: [(&str, &[State]); 3] = [
+    ("keep-alive", &[State::Idle]),
+    ("head", &[State::Head, State::HeadDripped]),
+    ("body", &[State::Body, State::BodyDripped]),
+];
+
+/// For each deadline the longest that a connection really lasted: what the group of slow clients
+/// measures, on the page of limits.
+fn summary(runner: &mut Runner<'_>, _: &Case, _: &Family, result: &mut CaseResult) {
+    for (what, states) in DEADLINES {
+        let mut longest: Option<Measure> = None;
+        for state in states {
+            for measure in runner.measured(*state) {
+                let endless = longest.as_ref().is_some_and(|known| known.high.is_none());
+                let longer = measure.high.is_none()
+                    || longest.as_ref().is_none_or(|known| known.high < measure.high);
+                if longer && !endless {
+                    let note = format!("{}: {}", measure.what, measure.note);
+                    longest = Some(Measure { what: what.to_owned(), note, ..measure });
+                }
+            }
+        }
+        let Some(measure) = longest else { continue };
+        if measure.high.is_none() {
+            result.outcome = result.outcome.max(Outcome::Advisory);
+            result.notes.push(format!("nothing ends it: {what}"));
+        }
+        result.measures.push(measure);
+    }
+    if result.measures.is_empty() {
+        result.outcome = Outcome::Inconclusive;
+        result.notes.push("no deadline could be measured".to_owned());
+    }
+}
+
+impl Runner<'_> {
+    /// The numbers of a state, which is held now where it has not been.
+    fn measured(&mut self, state: State) -> Vec<Measure> {
+        let Some(case) = self.case_of(state) else { return Vec::new() };
+        let Some(family) = case.family.clone() else { return Vec::new() };
+        if self.hold_states(&case).is_some() {
+            return Vec::new();
+        }
+        let held = self.meter.of(state);
+        let others = state.without_drops().map_or(Vec::new(), |other| self.meter.of(other));
+        let waited = held.iter().filter(|held| !held.was_answered_early(state));
+        let measure = |held: &Held| {
+            let steady = others.iter().find(|one| one.is_as(held));
+            held.judged(state, &family, steady).1
+        };
+        waited.filter_map(measure).collect()
+    }
+}

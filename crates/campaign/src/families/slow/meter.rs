@@ -1,0 +1,306 @@
+//! Holds the states: all of them on one stage with probes of the server's health beside them, so
+//! that a server with few slots is noticed.
+
+use super::states::State;
+use super::verdict::Held;
+use crate::probes::ProbeListener;
+use crate::{PLAIN_DEADLINE, Runner};
+use conduit::Peer;
+use dialogue::talk::{Director, End, Move, Script, Stage, Talk, Wake};
+use torture::case::{Case, Family, Need};
+use torture::catalogue;
+use torture::result::{Probe, ProbeKind, Seen};
+use torture::safety;
+use torture::safety::Class;
+use units::{Nanos, show};
+
+/// How long is waited for the end of a state of a server that is not on this machine, and where
+/// states are held one after the other.
+const HORIZON_ELSEWHERE: Nanos = Nanos::from_secs(75);
+const HORIZON_SERIAL: Nanos = Nanos::from_secs(75);
+/// Time for the rest of an answer that was not read for long.
+const DRAIN: Nanos = Nanos::from_secs(60);
+/// The time of a case leaves room for its beginning and its end.
+const MARGIN: Nanos = Nanos::from_secs(5);
+/// New connections that get no answer, one after the other, until the server is taken to be full.
+const LOST_MAX: u32 = 2;
+
+/// What was seen of the states so far.
+#[derive(Debug, Default)]
+pub(crate) struct Meter {
+    held: Vec<(State, Held)>,
+    /// The states that were tried.
+    tried: Vec<State>,
+    serial: bool,
+}
+
+impl Meter {
+    /// What became of a state; nothing when it was not held.
+    pub(crate) fn of(&self, state: State) -> Vec<Held> {
+        let own = self.held.iter().filter(|(known, _)| *known == state);
+        own.map(|(_, held)| held.clone()).collect()
+    }
+
+    /// The longest that the server bore a state before it ended it.
+    pub(crate) fn longest(&self) -> Option<Nanos> {
+        let ended = |held: &&Held| matches!(held.talk.end, End::Closed | End::Broken(_));
+        self.held.iter().map(|(_, held)| held).filter(ended).map(|held| held.talk.over).max()
+    }
+
+    pub(super) fn is_serial(&self) -> bool {
+        self.serial
+    }
+}
+
+/// A conversation that is to be held.
+struct Wanted {
+    state: State,
+    name: String,
+    script: Script,
+    horizon: Nanos,
+}
+
+impl Runner<'_> {
+    /// Sees to it that the states of this case, and with them those of every further case, have been
+    /// held. Says why where this one cannot be.
+    pub(crate) fn hold_states(&mut self, case: &Case) -> Option<String> {
+        let state = State::named(&case.family.as_ref()?.run)?;
+        if let Some(why) = self.cannot_hold(state, case.family.as_ref()?) {
+            return Some(why);
+        }
+        if !self.meter.tried.contains(&state) && !self.meter.serial {
+            let wanted = self.wanted(&self.all_slow(case));
+            self.hold_together(&case.id, wanted);
+        }
+        if !self.meter.tried.contains(&state) {
+            let wanted = self.wanted(std::slice::from_ref(case));
+            self.hold_in_turn(wanted);
+        }
+        None
+    }
+
+    /// This case, those that were asked for, and those whose comparison is needed.
+    fn all_slow(&self, case: &Case) -> Vec<Case> {
+        let mut all = vec![case.clone()];
+        let state = |case: &Case| case.family.as_ref().and_then(|one| State::named(&one.run));
+        let asked = self.cases.iter().filter(|one| !one.press && state(one).is_some());
+        all.extend(asked.cloned());
+        // the catalogue is read by its tests
+        let known = catalogue::cases().unwrap_or_default();
+        let partners: Vec<State> =
+            all.iter().filter_map(|one| state(one)?.without_drops()).collect();
+        all.extend(
+            known.into_iter().filter(|one| state(one).is_some_and(|s| partners.contains(&s))),
+        );
+        let mut seen: Vec<State> = self.meter.tried.clone();
+        all.retain(|one| {
+            let fresh = state(one).filter(|state| !seen.contains(state));
+            seen.extend(fresh);
+            fresh.is_some()
+        });
+        all.retain(|one| self.is_given(one));
+        all
+    }
+
+    /// The case that holds a state, where what it needs is there: of those that were asked for, or
+    /// of the catalogue.
+    pub(super) fn case_of(&self, state: State) -> Option<Case> {
+        let holds = |case: &&Case| {
+            case.family.as_ref().and_then(|one| State::named(&one.run)) == Some(state)
+        };
+        let known = catalogue::cases().unwrap_or_default();
+        let case = self.cases.iter().find(holds).or_else(|| known.iter().find(holds))?.clone();
+        self.is_given(&case).then_some(case)
+    }
+
+    pub(crate) fn is_given(&self, case: &Case) -> bool {
+        case.needs.iter().all(|need| match need {
+            Need::Post => self.target.takes_bodies,
+            Need::Tls => self.target.tls_name.is_some(),
+            _ => false,
+        })
+    }
+
+    /// Why this state cannot be reached.
+    fn cannot_hold(&mut self, state: State, family: &Family) -> Option<String> {
+        if !state.needs_big() {
+            return None;
+        }
+        self.big_page(family.count("least")).err()
+    }
+
+    /// The page that is longer than all buffers, and its length.
+    fn big_page(&mut self, least: u64) -> Result<(String, u64), String> {
+        let enough = show::bytes(least);
+        let Some(path) = self.settings.big.clone() else {
+            let own = self.plain.body_len;
+            return match own >= least {
+                true => Ok((self.target.values.path.clone(), own)),
+                false => Err(format!("no page of {enough} or more is named (--big PATH)")),
+            };
+        };
+        let (host, ours) = (&self.target.values.host, &self.target.fields);
+        let head =
+            format!("HEAD {path} HTTP/1.1\r\nHost: {host}\r\n{ours}Connection: close\r\n\r\n");
+        let mut script = self.bare(vec![Move::Send(head.into_bytes())], PLAIN_DEADLINE);
+        script.methods = vec!["HEAD".to_owned()];
+        script.probe = true;
+        let talk = self.hold(script);
+        let answer = talk.replies.answers.first().filter(|answer| answer.status == 200);
+        let length = answer.and_then(|answer| answer.field("content-length").next()?.parse().ok());
+        match length {
+            Some(length) if length >= least => Ok((path, length)),
+            Some(length) => {
+                let length = show::bytes(length);
+                Err(format!("the page of --big is too short: {length}, and {enough} are needed"))
+            }
+            None => {
+                let seen = torture::judge::seen(&talk);
+                Err(format!("HEAD of the page of --big gave no length: {seen}"))
+            }
+        }
+    }
+
+    /// How long is waited, within what is permitted here.
+    fn horizon(&mut self, state: State, family: &Family) -> Nanos {
+        let local = match &self.target.peer {
+            Peer::Tcp(address) => safety::strictest(&[address.ip()]) == Class::Local,
+            Peer::Unix(_) => true,
+        };
+        let mut horizon = family.span("horizon");
+        if !local {
+            horizon = horizon.min(HORIZON_ELSEWHERE);
+        }
+        if self.meter.serial {
+            horizon = horizon.min(HORIZON_SERIAL);
+        }
+        let permitted = self.world.governor().bounds().map(|bounds| bounds.case_max);
+        let room = permitted.map_or(Nanos::NEVER, |most| match state.needs_big() {
+            // what was not read has to be counted within the time of the case
+            true => most - DRAIN.min(Nanos(most.0 / 2)),
+            false => most - MARGIN,
+        });
+        horizon.min(room)
+    }
+
+    fn wanted(&mut self, cases: &[Case]) -> Vec<Wanted> {
+        let mut wanted = Vec::new();
+        for case in cases {
+            let Some(family) = &case.family else { continue };
+            let Some(state) = State::named(&family.run) else { continue };
+            let horizon = self.horizon(state, family);
+            let mut big = String::new();
+            if state.needs_big() {
+                match self.big_page(family.count("least")) {
+                    Ok((path, _)) => big = path,
+                    Err(_) => continue,
+                }
+            }
+            self.meter.tried.push(state);
+            for (name, steps) in state.conversations(self.target, family, horizon, &big) {
+                let mut script = self.bare(steps, horizon);
+                script.hold = !state.needs_big();
+                if state.is_body() {
+                    script.methods = vec!["POST".to_owned()];
+                }
+                if state.needs_big() {
+                    script.deadline = horizon + DRAIN;
+                    script.options.recv_buffer = u32::try_from(family.count("buffer")).ok();
+                }
+                if state == State::Handshake {
+                    script.tls_name = None;
+                }
+                wanted.push(Wanted { state, name, script, horizon });
+            }
+        }
+        wanted
+    }
+
+    /// All at once. Where the server turns out to be full with them, nothing was learned.
+    fn hold_together(&mut self, case: &str, mut wanted: Vec<Wanted>) {
+        let now = self.world.now();
+        wanted.iter_mut().for_each(|one| one.script.start = now);
+        let scripts: Vec<Script> = wanted.iter().map(|one| one.script.clone()).collect();
+        let mut together = Together::new(scripts);
+        self.play_probed(case, &mut together);
+        if together.is_full {
+            self.meter.serial = true;
+            self.meter.tried.clear();
+            return;
+        }
+        for (one, talk) in wanted.into_iter().zip(together.talks) {
+            self.keep(one, talk);
+        }
+    }
+
+    fn hold_in_turn(&mut self, wanted: Vec<Wanted>) {
+        for mut one in wanted {
+            if self.is_stopped() {
+                return;
+            }
+            one.script.start = self.world.now();
+            let talk = self.hold(one.script.clone());
+            self.keep(one, Some(talk));
+        }
+    }
+
+    fn keep(&mut self, one: Wanted, talk: Option<Talk>) {
+        let Wanted { state, name, script, horizon } = one;
+        // a bound came first: the case of this state may have the time
+        let talk = talk.filter(|talk| !matches!(talk.end, End::Bounded | End::Ours));
+        if talk.is_none() {
+            self.meter.tried.retain(|tried| *tried != state);
+        }
+        if let Some(talk) = talk {
+            self.meter.held.push((state, Held { name, script, talk, horizon }));
+        }
+    }
+}
+
+/// Has all conversations at once, and notices when nobody else is served beside them.
+struct Together {
+    scripts: Vec<Script>,
+    places: Vec<usize>,
+    talks: Vec<Option<Talk>>,
+    lost: u32,
+    is_full: bool,
+}
+
+impl Together {
+    fn new(scripts: Vec<Script>) -> Together {
+        let talks = scripts.iter().map(|_| None).collect();
+        Together { scripts, places: Vec::new(), talks, lost: 0, is_full: false }
+    }
+}
+
+impl Director for Together {
+    fn direct(&mut self, _: Nanos, stage: &mut Stage<'_>, over: Vec<(usize, Talk)>) -> Wake {
+        let scripts = std::mem::take(&mut self.scripts);
+        self.places.extend(scripts.into_iter().map(|script| stage.add(script)));
+        self.curtain(over);
+        let all_over = self.talks.iter().all(Option::is_some);
+        if all_over || self.is_full { Wake::Done } else { Wake::WhenOver }
+    }
+
+    fn curtain(&mut self, over: Vec<(usize, Talk)>) {
+        for (place, talk) in over {
+            // a place is used again by a probe only once its conversation is over
+            let free =
+                |(at, known): &(usize, &usize)| **known == place && self.talks[*at].is_none();
+            let found = self.places.iter().enumerate().find(free).map(|(at, _)| at);
+            if let Some(at) = found {
+                self.talks[at] = Some(talk);
+            }
+        }
+    }
+}
+
+impl ProbeListener for Together {
+    fn probed(&mut self, probe: &Probe) {
+        if probe.kind != ProbeKind::New || probe.ours {
+            return;
+        }
+        self.lost = if probe.seen == Seen::Correct { 0 } else { self.lost + 1 };
+        self.is_full |= self.lost >= LOST_MAX;
+    }
+}

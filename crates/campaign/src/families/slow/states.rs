@@ -1,0 +1,167 @@
+//! The states that a connection can be left in, and what is sent to get there.
+
+use crate::{Target, habits};
+use dialogue::talk::Awaited;
+use dialogue::talk::Move;
+use torture::case::Family;
+use units::Nanos;
+
+/// A state in which a server waits for its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum State {
+    Silent,
+    Head,
+    HeadDripped,
+    Body,
+    BodyDripped,
+    Unread,
+    Sipped,
+    Idle,
+    Handshake,
+}
+
+/// Bytes that a body declares and does not send.
+const DECLARED: u64 = 1_000;
+/// How often, and how much, is read of an answer that is read slowly.
+const SIP_EVERY: Nanos = Nanos::SECOND;
+const SIP: usize = 1_024;
+
+impl State {
+    const ALL: [(&'static str, State); 9] = [
+        ("slow.silent", State::Silent),
+        ("slow.head", State::Head),
+        ("slow.head-dripped", State::HeadDripped),
+        ("slow.body", State::Body),
+        ("slow.body-dripped", State::BodyDripped),
+        ("slow.unread", State::Unread),
+        ("slow.sipped", State::Sipped),
+        ("slow.idle", State::Idle),
+        ("slow.handshake", State::Handshake),
+    ];
+
+    /// The state that this code of a case's file holds.
+    pub(crate) fn named(run: &str) -> Option<State> {
+        State::ALL.iter().find(|(name, _)| *name == run).map(|(_, state)| *state)
+    }
+
+    /// What it is called on the page of limits.
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            State::Silent => "silent",
+            State::Head => "half a head",
+            State::HeadDripped => "head, dripped",
+            State::Body => "half a body",
+            State::BodyDripped => "body, dripped",
+            State::Unread => "answer not read",
+            State::Sipped => "answer read at 1 KiB/s",
+            State::Idle => "idle after an answer",
+            State::Handshake => "half a TLS handshake",
+        }
+    }
+
+    /// The same without drops: only the two together tell whether a deadline is absolute.
+    pub(super) fn without_drops(self) -> Option<State> {
+        match self {
+            State::HeadDripped => Some(State::Head),
+            State::BodyDripped => Some(State::Body),
+            _ => None,
+        }
+    }
+
+    /// The server waits for a body.
+    pub(super) fn is_body(self) -> bool {
+        matches!(self, State::Body | State::BodyDripped)
+    }
+
+    /// It needs a page that is longer than all buffers.
+    pub(super) fn needs_big(self) -> bool {
+        matches!(self, State::Unread | State::Sipped)
+    }
+
+    /// Names and steps of the conversations that lead there. `big`: the long page.
+    pub(super) fn conversations(
+        self,
+        target: &Target,
+        family: &Family,
+        horizon: Nanos,
+        big: &str,
+    ) -> Vec<(String, Vec<Move>)> {
+        let one = |steps: Vec<Move>| vec![(self.text().to_owned(), steps)];
+        let (path, host, ours) = (&target.values.path, &target.values.host, &target.fields);
+        let half = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{ours}");
+        match self {
+            State::Silent => one(Vec::new()),
+            State::Head => one(vec![send(half)]),
+            State::HeadDripped => {
+                let drop = |number| format!("X-Loadstone-{number}: a\r\n");
+                one(dripped(send(half), horizon, family.span("every"), drop))
+            }
+            State::Body | State::BodyDripped => self.bodies(target, family, horizon),
+            State::Unread => {
+                let get = send(get(big, target));
+                one(vec![Move::StopReading, get, Move::Pause(horizon), Move::Read])
+            }
+            State::Sipped => {
+                let mut steps = vec![Move::StopReading, send(get(big, target))];
+                for _ in 0..horizon.0 / SIP_EVERY.0 {
+                    steps.extend([Move::Pause(SIP_EVERY), Move::Sip(SIP)]);
+                }
+                steps.push(Move::Read);
+                one(steps)
+            }
+            State::Idle => {
+                let plain = habits::plain_request(target, "");
+                one(vec![Move::Send(plain), Move::Await(Awaited::Answer)])
+            }
+            State::Handshake => one(vec![Move::Send(half_hello())]),
+        }
+    }
+
+    /// A body is read by its length by other code than by chunks.
+    fn bodies(self, target: &Target, family: &Family, horizon: Nanos) -> Vec<(String, Vec<Move>)> {
+        let (path, host, ours) = (&target.values.post, &target.values.host, &target.fields);
+        let length = format!("Content-Length: {DECLARED}");
+        let kinds = [
+            ("Content-Length", length.as_str(), "a", "a"),
+            ("chunked", "Transfer-Encoding: chunked", "1\r\na\r\n", "1\r\na\r\n"),
+        ];
+        let conversation = |(name, field, first, drop): (&str, &str, &str, &str)| {
+            let head =
+                format!("POST {path} HTTP/1.1\r\nHost: {host}\r\n{ours}{field}\r\n\r\n{first}");
+            let steps = match self {
+                State::BodyDripped => {
+                    dripped(send(head), horizon, family.span("every"), |_| drop.to_owned())
+                }
+                _ => vec![send(head)],
+            };
+            (format!("{}, {name}", self.text()), steps)
+        };
+        kinds.map(conversation).to_vec()
+    }
+}
+
+fn send(text: String) -> Move {
+    Move::Send(text.into_bytes())
+}
+
+fn get(path: &str, target: &Target) -> String {
+    let (host, ours) = (&target.values.host, &target.fields);
+    format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{ours}\r\n")
+}
+
+/// A drop after each pause, until the time is up.
+fn dripped(first: Move, horizon: Nanos, every: Nanos, drop: impl Fn(u64) -> String) -> Vec<Move> {
+    let mut steps = vec![first];
+    for number in 0..horizon.0 / every.0.max(Nanos::SECOND.0) {
+        steps.extend([Move::Pause(every), send(drop(number))]);
+    }
+    steps
+}
+
+/// The beginning of a ClientHello (RFC 8446 section 4.1.2): a record of 512 bytes is announced, its
+/// version and half of its random value are sent.
+fn half_hello() -> Vec<u8> {
+    let mut hello = vec![0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03];
+    hello.extend([0x5a; 16]);
+    hello
+}

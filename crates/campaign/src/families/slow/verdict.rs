@@ -1,0 +1,266 @@
+//! What became of a state that was held, as an outcome and a number.
+
+use super::states::State;
+use dialogue::talk::{End, Event, Move, Script, Talk, What};
+use torture::case::Family;
+use torture::judge;
+use torture::judge::{Judgement, Outcome};
+use torture::result::{Measure, Unit};
+use units::{Nanos, show};
+
+/// A final answer within this time, though the body was not there, is no deadline.
+const EARLY: Nanos = Nanos::from_secs(2);
+/// The answer to the request before a connection idles comes within this time.
+const ANSWER: Nanos = Nanos::from_secs(5);
+/// A deadline of 60 s is kept by a server whose timer is as much too late: a tenth.
+const LATE: f64 = 1.1;
+/// A dripped message that lasts longer than so many times one that does not drip has a deadline that
+/// each drop renews.
+const PER_READ: u64 = 2;
+
+/// A state that was held, and what came of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    pub(super) name: String,
+    pub(super) script: Script,
+    pub(super) talk: Talk,
+    pub(super) horizon: Nanos,
+}
+
+/// How a state ended.
+enum Ended {
+    After(Nanos),
+    /// It stood as long as was waited.
+    Never,
+    /// Nothing was learned, and why.
+    Unseen(String),
+}
+
+impl Held {
+    /// What came back, in a few words.
+    pub(super) fn seen(&self) -> String {
+        judge::seen(&self.talk)
+    }
+
+    /// What was sent before the first pause.
+    pub(super) fn first_said(&self) -> Vec<u8> {
+        let mut said = self.script.steps.iter().filter_map(|step| match step {
+            Move::Send(bytes) => Some(bytes.clone()),
+            _ => None,
+        });
+        said.next().unwrap_or_default()
+    }
+
+    /// How it ended, without what was asked for before.
+    fn parting(&self, state: State) -> String {
+        let said = self.talk.replies.answers.len() > 1 || self.talk.replies.junk.is_some();
+        match self.talk.end {
+            End::Closed if state == State::Idle && !said => "closed without a byte".to_owned(),
+            End::Broken(_) if state == State::Idle && !said => "reset without a byte".to_owned(),
+            _ => self.seen(),
+        }
+    }
+
+    /// The same conversation, but for the drops: by length, or by chunks.
+    pub(super) fn is_as(&self, other: &Held) -> bool {
+        let kind = |held: &Held| held.name.rsplit_once(", ").map(|(_, kind)| kind.to_owned());
+        let chunked = |held: &Held| kind(held).is_some_and(|kind| kind == "chunked");
+        chunked(self) == chunked(other)
+    }
+
+    /// The server has answered without waiting for the body.
+    pub(super) fn was_answered_early(&self, state: State) -> bool {
+        let timed_out = |status| matches!(status, 408 | 504);
+        let answered = self.talk.replies.answers.first().is_some_and(|one| !timed_out(one.status));
+        state.is_body() && answered && self.first_byte().is_some_and(|at| at < EARLY)
+    }
+
+    fn received(&self) -> impl DoubleEndedIterator<Item = Nanos> {
+        let came = self.talk.events.iter().filter(|one| matches!(one.what, What::Received(_)));
+        came.map(|event| event.at)
+    }
+
+    /// Of what was said after TLS had come to stand.
+    fn first_byte(&self) -> Option<Nanos> {
+        let secure = self.talk.events.iter().find(|event| event.what == What::Secure);
+        let since = secure.map_or(Nanos::ZERO, |event| event.at);
+        self.received().find(|at| *at >= since)
+    }
+
+    /// When the server began to wait.
+    fn since(&self, state: State) -> Nanos {
+        let connected = self.talk.connected.unwrap_or_default();
+        if state != State::Idle {
+            return connected;
+        }
+        self.received().rfind(|at| *at <= connected + ANSWER).unwrap_or(connected)
+    }
+
+    /// When its word that it waits no longer came, or else its end.
+    fn ended(&self, state: State) -> Ended {
+        let talk = &self.talk;
+        let since = self.since(state);
+        let ends = |event: &&Event| matches!(event.what, What::Ended | What::Broken(_));
+        let end = talk.events.iter().find(ends).map(|event| event.at);
+        let asked = usize::from(state == State::Idle);
+        let word = match self.script.tls_name {
+            // the records of TLS itself are no words
+            Some(_) if talk.replies.answers.len() > asked => self.received().next_back(),
+            Some(_) => None,
+            None => self.received().find(|at| *at > since),
+        };
+        match (talk.end, word.into_iter().chain(end).min()) {
+            (End::Unconnected(class), _) => {
+                Ended::Unseen(format!("no connection: {}", class.explain()))
+            }
+            (_, Some(at)) if !state.needs_big() => Ended::After(at - since),
+            (End::Closed | End::Broken(_), _) => Ended::After(talk.over - since),
+            (End::Silent | End::Open, _) => Ended::Never,
+            (End::Bounded | End::Ours, _) => {
+                Ended::Unseen("a bound of ours, or its end, came first".to_owned())
+            }
+        }
+    }
+
+    /// `steady`: the same without drops.
+    pub(super) fn judged(
+        &self,
+        state: State,
+        family: &Family,
+        steady: Option<&Held>,
+    ) -> (Judgement, Option<Measure>) {
+        let ended = self.ended(state);
+        if let Ended::Unseen(why) = ended {
+            return (self.judgement(Outcome::Inconclusive, String::new(), why), None);
+        }
+        if state.needs_big() {
+            return self.read(state);
+        }
+        let soon = family.span("soon");
+        let expected = format!("an end within {}", seconds(soon));
+        let shape = steady.and_then(|steady| self.shape(state, steady));
+        let (outcome, why) = match (&ended, &shape) {
+            (Ended::After(_), Some(Shape::PerRead)) => (
+                Outcome::Advisory,
+                "each drop renews the deadline: it is no deadline for the whole".into(),
+            ),
+            (Ended::After(span), _) if span.as_secs_f64() > soon.as_secs_f64() * LATE => {
+                (Outcome::Advisory, format!("it ended only after {}", seconds(*span)))
+            }
+            (Ended::After(_), _) => (Outcome::Pass, String::new()),
+            (_, Some(Shape::PerRead)) => {
+                let span = seconds(self.horizon);
+                (
+                    Outcome::Unbounded,
+                    format!("each drop renews the deadline: nothing ended it within {span}"),
+                )
+            }
+            _ => (Outcome::Unbounded, format!("nothing ended it within {}", seconds(self.horizon))),
+        };
+        let how = match (&ended, &shape) {
+            (Ended::After(_), Some(Shape::Absolute)) => {
+                format!("absolute; {}", self.parting(state))
+            }
+            (Ended::After(_), Some(Shape::PerRead)) => {
+                format!("between reads; {}", self.parting(state))
+            }
+            (Ended::After(_), None) => self.parting(state),
+            (_, Some(Shape::PerRead)) => {
+                format!("between reads: none within {} of drops", seconds(self.horizon))
+            }
+            _ => format!("none within {}", seconds(self.horizon)),
+        };
+        let measure = match ended {
+            Ended::After(span) => {
+                let span = span.as_secs_f64();
+                self.measure(Some(span), Some(span), how)
+            }
+            _ => self.measure(Some(self.horizon.as_secs_f64()), None, how),
+        };
+        (self.judgement(outcome, expected, why), Some(measure))
+    }
+
+    /// Only the two together tell: without drops it ended, and with them about then, or much later.
+    fn shape(&self, state: State, steady: &Held) -> Option<Shape> {
+        let Ended::After(still) = steady.ended(state.without_drops()?) else { return None };
+        match self.ended(state) {
+            Ended::After(span) if span <= still * PER_READ => Some(Shape::Absolute),
+            Ended::After(_) | Ended::Never => Some(Shape::PerRead),
+            Ended::Unseen(_) => None,
+        }
+    }
+
+    /// An answer that was not read, or slowly: what is left of it is counted at the end.
+    fn read(&self, state: State) -> (Judgement, Option<Measure>) {
+        let Some(answer) = self.talk.replies.answers.first() else {
+            return self.gave_up(state, 0, None);
+        };
+        let whole = answer.field("content-length").next().and_then(|text| text.parse().ok());
+        if answer.complete {
+            return self.read_whole(state, answer.body_len);
+        }
+        match self.talk.end {
+            End::Closed | End::Broken(_) => self.gave_up(state, answer.body_len, whole),
+            _ => {
+                let why = "what was left of it did not come within the time for it".to_owned();
+                (self.judgement(Outcome::Inconclusive, String::new(), why), None)
+            }
+        }
+    }
+
+    fn read_whole(&self, state: State, length: u64) -> (Judgement, Option<Measure>) {
+        let (span, all) = (seconds(self.horizon), show::bytes(length));
+        let (outcome, expected, why) = match state {
+            State::Sipped => (Outcome::Pass, String::new(), String::new()),
+            _ => {
+                let why = format!("all {all} came, though nothing was read for {span}");
+                (Outcome::Unbounded, "an answer that is cut short".to_owned(), why)
+            }
+        };
+        let note = format!("none within {span}: all {all} came then");
+        let measure = self.measure(Some(self.horizon.as_secs_f64()), None, note);
+        (self.judgement(outcome, expected, why), Some(measure))
+    }
+
+    /// The server has given up. A client that does not read cannot see when: the end is seen only
+    /// behind what the buffers hold.
+    fn gave_up(&self, state: State, came: u64, whole: Option<u64>) -> (Judgement, Option<Measure>) {
+        let of = whole.map_or(String::new(), |whole| format!(" of {}", show::bytes(whole)));
+        let cut = format!("{}{of} came, {}", show::bytes(came), self.how());
+        let measure = self.measure(None, Some(self.horizon.as_secs_f64()), cut);
+        let expected = match state {
+            State::Sipped => String::new(),
+            _ => "an answer that is cut short".to_owned(),
+        };
+        (self.judgement(Outcome::Pass, expected, String::new()), Some(measure))
+    }
+
+    fn how(&self) -> &'static str {
+        match self.talk.end {
+            End::Broken(_) => "then it was reset",
+            _ => "then it was closed",
+        }
+    }
+
+    fn judgement(&self, outcome: Outcome, expected: String, why: String) -> Judgement {
+        let seen = format!("{}, after {}", self.seen(), seconds(self.talk.over));
+        Judgement { outcome, seen, expected, why }
+    }
+
+    fn measure(&self, low: Option<f64>, high: Option<f64>, note: String) -> Measure {
+        Measure { what: self.name.clone(), low, high, unit: Unit::Seconds, note }
+    }
+}
+
+enum Shape {
+    Absolute,
+    PerRead,
+}
+
+/// `60 s`, `20.1 s`: seconds stay seconds, as deadlines are compared.
+fn seconds(span: Nanos) -> String {
+    match span.0 % Nanos::SECOND.0 {
+        0 => format!("{} s", span.0 / Nanos::SECOND.0),
+        _ => format!("{:.1} s", span.as_secs_f64()),
+    }
+}

@@ -1,0 +1,382 @@
+//! What happens before HTTP: records and handshakes that no TLS library sends, and the cost of those
+//! that all send.
+
+mod again;
+
+use super::Member;
+use crate::{PLAIN_DEADLINE, Runner, spoken};
+use dialogue::hello::{ALERT, HANDSHAKE, Hello, name_of, record};
+use dialogue::talk::{All, End, Move, Script, Talk, What};
+use torture::case::{Case, Family};
+use torture::judge::{Judgement, Outcome, renegotiation};
+use torture::record::Execution;
+use torture::result::{CaseResult, ExchangeResult, Measure, Seen, Unit};
+use units::{Nanos, show};
+
+pub(super) const MEMBERS: &[Member] = &[
+    Member { name: "tls.silent", run: silent },
+    Member { name: "tls.pieces", run: pieces },
+    Member { name: "tls.records", run: records },
+    Member { name: "tls.handshakes", run: handshakes },
+    Member { name: renegotiation::FAMILY, run: again::run },
+];
+
+/// What a server says to bytes that begin a handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reply {
+    /// It goes on with the handshake.
+    Hello,
+    /// It says what is wrong: the alert's description (RFC 8446 section 6).
+    Alert(u8),
+    /// It speaks HTTP, not TLS.
+    Plain,
+    Ended,
+    /// Bytes that are none of these.
+    Other,
+    Nothing,
+    Unconnected,
+    /// We ended it before it said anything: a bound of ours, or the user's wish.
+    Cut,
+}
+
+impl Reply {
+    fn of(talk: &Talk) -> Reply {
+        match (talk.raw.as_slice(), talk.end) {
+            (_, End::Unconnected(_)) => Reply::Unconnected,
+            ([HANDSHAKE, ..], _) => Reply::Hello,
+            ([ALERT, _, _, _, _, _, description, ..], _) => Reply::Alert(*description),
+            (raw, _) if raw.starts_with(b"HTTP/") => Reply::Plain,
+            ([], End::Closed | End::Broken(_)) => Reply::Ended,
+            ([], End::Bounded | End::Ours) => Reply::Cut,
+            ([], _) => Reply::Nothing,
+            _ => Reply::Other,
+        }
+    }
+
+    fn said(self) -> String {
+        match self {
+            Reply::Hello => "the handshake goes on".to_owned(),
+            Reply::Alert(description) => format!("alert {description}"),
+            Reply::Plain => "an answer in plain HTTP".to_owned(),
+            Reply::Ended => "closed without a byte".to_owned(),
+            Reply::Other => "bytes that are no TLS".to_owned(),
+            Reply::Nothing => "nothing, and the connection stands".to_owned(),
+            Reply::Unconnected => "no connection".to_owned(),
+            Reply::Cut => "ended by us".to_owned(),
+        }
+    }
+}
+
+/// What is sent, and which replies to it are as they should be.
+struct Trial {
+    name: &'static str,
+    moves: Vec<Move>,
+    expected: &'static str,
+    judge: fn(Reply) -> Outcome,
+}
+
+/// Refusing is right, and nothing else is.
+fn refused(reply: Reply) -> Outcome {
+    match reply {
+        Reply::Alert(_) | Reply::Ended | Reply::Plain => Outcome::Pass,
+        Reply::Unconnected | Reply::Cut => Outcome::Inconclusive,
+        Reply::Hello | Reply::Other | Reply::Nothing => Outcome::Fail,
+    }
+}
+
+/// Refusing and going on are both right; saying nothing is not.
+fn answered(reply: Reply) -> Outcome {
+    if reply == Reply::Hello { Outcome::Pass } else { refused(reply) }
+}
+
+/// RFC 7301 section 3.2: who supports the extension refuses; who does not goes on.
+fn no_protocol(reply: Reply) -> Outcome {
+    if reply == Reply::Hello { Outcome::Alternative } else { refused(reply) }
+}
+
+/// RFC 8446 section 5.1 permits it, so that it must be understood; refusing harms few.
+fn understood(reply: Reply) -> Outcome {
+    match reply {
+        Reply::Hello => Outcome::Pass,
+        Reply::Unconnected | Reply::Cut => Outcome::Inconclusive,
+        other => refused(other).max(Outcome::Advisory),
+    }
+}
+
+/// A connection to the TLS port on which nothing is ever said.
+fn silent(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let horizon = family.span("horizon");
+    let mut script = plain(runner, Vec::new(), horizon);
+    script.hold = true;
+    let talk = runner.hold(script.clone());
+    let over = talk.over.as_secs_f64();
+    let ended = matches!(talk.end, End::Closed | End::Broken(_));
+    let note = match ended {
+        true => Reply::of(&talk).said(),
+        false => format!("none within {}", show::duration(horizon)),
+    };
+    let outcome = match talk.end {
+        End::Unconnected(_) | End::Bounded | End::Ours => Outcome::Inconclusive,
+        _ if !ended => Outcome::Unbounded,
+        _ if talk.over > family.span("soon") => Outcome::Advisory,
+        _ => Outcome::Pass,
+    };
+    let seen = format!("{note} after {}", show::duration(talk.over));
+    let expected = format!("an end within {}", show::duration(family.span("soon")));
+    let judgement = Judgement { outcome, seen, expected, why: String::new() };
+    keep(runner, case, "silent from the beginning", &script, &talk, judgement, result);
+    result.measures.push(Measure {
+        what: "silent before TLS".to_owned(),
+        low: Some(over),
+        high: ended.then_some(over),
+        unit: Unit::Seconds,
+        note,
+    });
+}
+
+/// A valid ClientHello, a byte a record.
+fn pieces(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let hello = Hello { name: name(runner), ..Hello::default() };
+    let records: Vec<u8> =
+        hello.message().iter().flat_map(|byte| record(HANDSHAKE, &[*byte])).collect();
+    let trials = vec![
+        Trial {
+            name: "whole",
+            moves: vec![Move::Send(hello.record())],
+            expected: "the handshake goes on",
+            judge: understood,
+        },
+        Trial {
+            name: "in records of one byte",
+            moves: vec![Move::Send(records)],
+            expected: "the handshake goes on",
+            judge: understood,
+        },
+    ];
+    tried(runner, case, family, trials, result);
+}
+
+/// Records that are none, and hellos that few send.
+fn records(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let own = name(runner);
+    let send = |bytes: Vec<u8>| vec![Move::Send(bytes)];
+    let with = |name: Option<&[u8]>| {
+        let hello = Hello { name: name.map(<[u8]>::to_vec), ..Hello::default() };
+        send(hello.record())
+    };
+    let usual = Hello { name: own.clone(), ..Hello::default() };
+    let foreign = Hello { name: own, protocol: Some(b"loadstone/0".to_vec()), ..Hello::default() };
+    let empty_first = [record(HANDSHAKE, &[]), usual.record()].concat();
+    let long = [vec![b'a'; 63], vec![b'.'], vec![b'b'; 63], vec![b'.'], vec![b'c'; 63]].concat();
+    let long = [long, b".".to_vec(), vec![b'd'; 63]].concat();
+    let refusal = "an alert, or an end";
+    let either = "the handshake goes on, an alert, or an end";
+    let row = |name, moves, expected, judge| Trial { name, moves, expected, judge };
+    let trials = vec![
+        row("a record longer than any", send(record(HANDSHAKE, &[1; 65_535])), refusal, refused),
+        row("an empty record, then a hello", send(empty_first), either, answered),
+        row("a record of unknown type", send(record(99, &[0; 32])), refusal, refused),
+        row("bytes that are no record", send(vec![0xff; 512]), refusal, refused),
+        row("plain HTTP", send(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n".to_vec()), refusal, refused),
+        row("an unknown protocol by ALPN", send(foreign.record()), refusal, no_protocol),
+        row("no name", with(None), either, answered),
+        row("an unknown name", with(Some(b"loadstone.invalid")), either, answered),
+        row("an empty name", with(Some(b"")), either, answered),
+        row("a name of 255 bytes", with(Some(&long)), either, answered),
+    ];
+    tried(runner, case, family, trials, result);
+}
+
+/// Full handshakes, a connection each, at half the rate and at the rate.
+fn handshakes(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    result.outcome = Outcome::Held;
+    for rate in [family.number("rate") / 2.0, family.number("rate")] {
+        if runner.is_stopped() || result.outcome != Outcome::Held {
+            return;
+        }
+        let start = runner.world.now();
+        let count = (rate * family.span("hold").as_secs_f64()).max(1.0) as u64;
+        let at = |number: u64| start + Nanos::from_secs_f64(number as f64 / rate);
+        let scripts = (0..count).map(|number| {
+            let bare = runner.bare(vec![Move::Close], PLAIN_DEADLINE);
+            Script { start: at(number), ..bare }
+        });
+        let mut all = All::new(scripts.collect());
+        let probes = runner.play_probed(&case.id, &mut all);
+        let mut times: Vec<Nanos> = all.into_talks().iter().filter_map(handshake).collect();
+        times.sort_unstable();
+        let failed = count - times.len() as u64;
+        let lost = probes.iter().filter(|probe| probe.seen == Seen::Lost && !probe.ours).count();
+        if failed > 0 || lost > 0 {
+            result.outcome = if lost > 0 { Outcome::Denied } else { Outcome::Degraded };
+            result.notes.push(format!(
+                "at {rate:.0} handshakes a second {failed} of {count} failed, and {lost} of {} \
+                 probes were lost",
+                probes.len()
+            ));
+        }
+        for (part, word) in [(50, "median"), (99, "99th percentile")] {
+            let rank = (times.len() * part).div_ceil(100).max(1);
+            let Some(time) = times.get(rank - 1) else { continue };
+            result.measures.push(Measure::exact(
+                format!("handshake at {rate:.0}/s, {word}"),
+                time.as_secs_f64(),
+                Unit::Spent,
+                format!("{count} full handshakes, none resumed"),
+            ));
+        }
+    }
+}
+
+/// From the connection to the end of the handshake.
+fn handshake(talk: &Talk) -> Option<Nanos> {
+    let secure = talk.events.iter().find(|event| event.what == What::Secure)?;
+    Some(secure.at - talk.connected?)
+}
+
+/// Has all trials at once and judges them.
+fn tried(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    family: &Family,
+    trials: Vec<Trial>,
+    result: &mut CaseResult,
+) {
+    let wait = family.span("wait");
+    let scripts: Vec<Script> =
+        trials.iter().map(|trial| plain(runner, trial.moves.clone(), wait)).collect();
+    let talks = runner.together(scripts.clone());
+    for ((trial, script), talk) in trials.iter().zip(&scripts).zip(talks) {
+        let reply = Reply::of(&talk);
+        let outcome = (trial.judge)(reply);
+        let why = match (outcome, reply) {
+            (Outcome::Fail, Reply::Nothing) => "it waits for what will never come",
+            (Outcome::Fail, _) => "it goes on with what it cannot have understood",
+            _ => "",
+        };
+        let judgement = Judgement {
+            outcome,
+            seen: reply.said(),
+            expected: trial.expected.to_owned(),
+            why: why.to_owned(),
+        };
+        keep(runner, case, trial.name, script, &talk, judgement, result);
+    }
+}
+
+fn keep(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    name: &str,
+    script: &Script,
+    talk: &Talk,
+    judgement: Judgement,
+    result: &mut CaseResult,
+) {
+    let execution = Execution { case, name, attempt: 1, script, talk, judgement: &judgement };
+    runner.watcher.execution(&execution);
+    result.outcome = result.outcome.max(judgement.outcome);
+    result.exchanges.push(ExchangeResult {
+        name: name.to_owned(),
+        judgement,
+        tries: 1,
+        failed: 1,
+        sent: spoken(&script.steps),
+        received: talk.raw.clone(),
+        took: talk.over,
+    });
+}
+
+/// A conversation below TLS.
+fn plain(runner: &mut Runner<'_>, moves: Vec<Move>, deadline: Nanos) -> Script {
+    Script { tls_name: None, ..runner.bare(moves, deadline) }
+}
+
+fn name(runner: &Runner<'_>) -> Option<Vec<u8>> {
+    runner.target.tls_name.as_deref().and_then(name_of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dialogue::replies::Replies;
+    use sample::FailureClass;
+
+    pub(super) fn talk(raw: &[u8], end: End) -> Talk {
+        Talk {
+            start: Nanos::ZERO,
+            connected: Some(Nanos::ZERO),
+            over: Nanos::SECOND,
+            end,
+            replies: Replies::new(&[]),
+            steps: Vec::new(),
+            before_follow_up: None,
+            sent: 0,
+            received: raw.len() as u64,
+            raw: raw.to_vec(),
+            events: Vec::new(),
+            all_sent: true,
+        }
+    }
+
+    #[test]
+    fn each_reply_is_told_and_judged() {
+        let table: [(&[u8], End, &str, [Outcome; 4]); 7] = [
+            (
+                &[22, 3, 3, 0, 4, 2],
+                End::Silent,
+                "the handshake goes on",
+                [Outcome::Fail, Outcome::Pass, Outcome::Alternative, Outcome::Pass],
+            ),
+            (
+                &[21, 3, 3, 0, 2, 2, 120],
+                End::Closed,
+                "alert 120",
+                [Outcome::Pass, Outcome::Pass, Outcome::Pass, Outcome::Advisory],
+            ),
+            (
+                &[],
+                End::Closed,
+                "closed without a byte",
+                [Outcome::Pass, Outcome::Pass, Outcome::Pass, Outcome::Advisory],
+            ),
+            (
+                b"HTTP/1.1 400 Bad Request\r\n",
+                End::Closed,
+                "an answer in plain HTTP",
+                [Outcome::Pass, Outcome::Pass, Outcome::Pass, Outcome::Advisory],
+            ),
+            (&[], End::Silent, "nothing, and the connection stands", [Outcome::Fail; 4]),
+            (&[21, 3], End::Closed, "bytes that are no TLS", [Outcome::Fail; 4]),
+            (
+                &[],
+                End::Unconnected(FailureClass::Refused),
+                "no connection",
+                [
+                    Outcome::Inconclusive,
+                    Outcome::Inconclusive,
+                    Outcome::Inconclusive,
+                    Outcome::Inconclusive,
+                ],
+            ),
+        ];
+        for (raw, end, said, outcomes) in table {
+            let reply = Reply::of(&talk(raw, end));
+            assert_eq!(reply.said(), said);
+            let judged = [refused, answered, no_protocol, understood].map(|judge| judge(reply));
+            assert_eq!(judged, outcomes, "{said}");
+        }
+    }
+
+    #[test]
+    fn a_hello_has_the_lengths_that_it_says() {
+        let hello =
+            Hello { name: Some(b"h.example".to_vec()), protocol: Some(b"x".to_vec()), again: None };
+        let record = hello.record();
+        let count = |at: usize| usize::from(record[at]) << 8 | usize::from(record[at + 1]);
+        assert_eq!(count(3), record.len() - 5);
+        assert_eq!((record[0], record[5], count(7)), (22, 1, record.len() - 9));
+        let bare = Hello::default().record();
+        assert_eq!(record.len() - bare.len(), 4 + 2 + 3 + 9 + 4 + 2 + 1 + 1);
+    }
+}

@@ -1,0 +1,51 @@
+//! What this server does with plain requests and with harmless oddities, before anything is judged.
+
+use super::Target;
+use dialogue::talk::Talk;
+use torture::case::Need;
+
+/// Harmless oddities: their names, their methods and their [text](dialogue::text).
+pub const ODDITIES: [(&str, &str, &str); 6] = [
+    (
+        "a page that is not there",
+        "GET",
+        r"GET /loadstone-nothing-here HTTP/1.1\r\nHost: {host}\r\n\r\n",
+    ),
+    (
+        "a method that nobody knows",
+        "LOADSTONE",
+        r"LOADSTONE {path} HTTP/1.1\r\nHost: {host}\r\n\r\n",
+    ),
+    ("a version of the future", "GET", r"GET {path} HTTP/1.9\r\nHost: {host}\r\n\r\n"),
+    ("a line of junk", "GET", r"loadstone\r\n\r\n"),
+    ("a field that is none", "GET", r"GET {path} HTTP/1.1\r\nHost: {host}\r\nloadstone\r\n\r\n"),
+    ("HEAD", "HEAD", r"HEAD {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"),
+];
+
+/// A valid GET of the probed page, with these field lines.
+pub(super) fn plain_request(target: &Target, fields: &str) -> Vec<u8> {
+    plain_request_of(target, &format!("{}{fields}", target.fields))
+}
+
+/// A valid GET of the probed page, with these field lines and none of ours.
+pub(super) fn plain_request_of(target: &Target, fields: &str) -> Vec<u8> {
+    let (path, host) = (&target.values.path, &target.values.host);
+    format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n").into_bytes()
+}
+
+/// What the probed page can do: of a plain answer and of an answer to a range.
+pub(super) fn offers(plain: &Talk, ranged: &Talk) -> Vec<Need> {
+    let mut found = Vec::new();
+    if ranged.replies.answers.first().is_some_and(|answer| answer.status == 206) {
+        found.push(Need::Ranges);
+    }
+    let validated = plain
+        .replies
+        .answers
+        .first()
+        .is_some_and(|answer| answer.has_field("etag") || answer.has_field("last-modified"));
+    if validated {
+        found.push(Need::Validators);
+    }
+    found
+}

@@ -1,0 +1,151 @@
+//! Whether the server gets back what pressure took of it, where its processes are seen: descriptors and
+//! memory that stay up, and grow with each further round. A pool that is filled once, a heap that found
+//! its size: they stay up too, and do not go on growing. Where workers come and go, nothing is said.
+
+use super::Runner;
+use sample::ServerState;
+use torture::case::Case;
+use torture::judge::Outcome;
+use torture::result::CaseResult;
+use units::{Nanos, show};
+
+/// So much more than before is looked into ...
+const GROWN: f64 = 1.2;
+/// ... and no less than this: below, it is anybody's noise.
+const DESCRIPTORS_GROWN: u64 = 32;
+const MEMORY_GROWN: u64 = 16 << 20;
+/// Each of the further rounds adds at least this part of that ...
+const STEP: u64 = 4;
+/// ... and the second at least this part of what the first did: otherwise it levels out.
+const STEADY: u64 = 2;
+/// After a round the server has so long to put in order what it holds.
+const SETTLE: Nanos = Nanos::from_secs(2);
+/// Rounds that are to add to it.
+const ROUNDS: usize = 2;
+
+/// Something that a server holds.
+struct Held {
+    what: &'static str,
+    least: u64,
+    of: fn(&ServerState) -> u64,
+    words: fn(u64) -> String,
+}
+
+const HELD: [Held; 2] = [
+    Held {
+        what: "open descriptors",
+        least: DESCRIPTORS_GROWN,
+        of: |state| state.descriptors,
+        words: show::count,
+    },
+    Held {
+        what: "resident memory",
+        least: MEMORY_GROWN,
+        of: |state| state.memory_bytes,
+        words: show::bytes,
+    },
+];
+
+impl Held {
+    fn has_grown(&self, before: u64, after: u64) -> bool {
+        after as f64 > before as f64 * GROWN && after.saturating_sub(before) > self.least
+    }
+
+    /// Before the case, after it, and after each further round.
+    fn leaks(&self, levels: &[u64]) -> bool {
+        let [before, first, second, third] = levels else { return false };
+        let (one, other) = (second.saturating_sub(*first), third.saturating_sub(*second));
+        let step = self.least / STEP;
+        self.has_grown(*before, *third) && one >= step && other >= step && other >= one / STEADY
+    }
+}
+
+impl Runner<'_> {
+    /// After a case that pressed: presses on where the server holds much more than before.
+    pub(super) fn look_for_leak(&mut self, case: &Case, result: &mut CaseResult) {
+        let settled = !matches!(result.outcome, Outcome::Inconclusive | Outcome::Skipped);
+        let Some(before) = self.life_before().cloned().filter(|_| settled && !self.life.gone)
+        else {
+            return;
+        };
+        // a whole machine grows for reasons of its own
+        if !before.machine.is_empty() || !self.has_grown(&before) || !self.may_repeat() {
+            return;
+        }
+        self.world.pause(SETTLE);
+        let Some(plan) = self.pressed.clone().filter(|_| self.has_grown(&before)) else { return };
+        let mut levels = vec![before];
+        levels.extend(self.world.server());
+        for _ in 0..ROUNDS {
+            if self.is_stopped() || self.case_is_over() {
+                return;
+            }
+            self.round(&case.id, &plan);
+            self.world.pause(SETTLE);
+            levels.extend(self.world.server());
+        }
+        // workers that were started hold something each
+        let same = |state: &ServerState| state.workers.len() == levels[0].workers.len();
+        if self.life.gone || !levels.iter().all(same) {
+            return;
+        }
+        for held in HELD {
+            let all: Vec<u64> = levels.iter().map(held.of).collect();
+            if held.leaks(&all) {
+                result.outcome = result.outcome.max(Outcome::Leak);
+                result.notes.push(leaked(&held, &all));
+            }
+        }
+    }
+
+    fn has_grown(&mut self, before: &ServerState) -> bool {
+        let Some(now) = self.world.server() else { return false };
+        HELD.iter().any(|held| held.has_grown((held.of)(before), (held.of)(&now)))
+    }
+}
+
+fn leaked(held: &Held, levels: &[u64]) -> String {
+    let said: Vec<String> = levels.iter().map(|level| (held.words)(*level)).collect();
+    let (before, rest) = said.split_first().expect("it was looked at before the case");
+    format!(
+        "{} of the server: {before} before the case, {} after it and after each of two more such \
+         rounds: what a round takes does not come back",
+        held.what,
+        rest.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_on_growing_leaks_and_what_finds_its_size_does_not() {
+        let [descriptors, memory] = HELD;
+        let mib = |levels: [u64; 4]| levels.map(|level| level << 20);
+        for (levels, leaks) in [
+            ([10, 40, 70, 100], true),
+            // a fifth of much is more than the floor
+            ([1_000, 1_080, 1_140, 1_190], false),
+            // filled once
+            ([10, 100, 100, 100], false),
+            // levels out
+            ([10, 60, 80, 85], false),
+            // too little to say
+            ([10, 20, 30, 40], false),
+            ([10, 40, 44, 48], false),
+            ([100, 40, 70, 60], false),
+        ] {
+            assert_eq!(descriptors.leaks(&levels), leaks, "{levels:?}");
+        }
+        for (levels, leaks) in [
+            ([20, 40, 60, 80], true),
+            ([20, 60, 61, 62], false),
+            ([20, 60, 75, 76], false),
+            ([500, 550, 560, 570], false),
+        ] {
+            assert_eq!(memory.leaks(&mib(levels)), leaks, "{levels:?}");
+        }
+        assert!(!memory.leaks(&[1, 2]));
+    }
+}

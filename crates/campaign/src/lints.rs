@@ -1,0 +1,88 @@
+//! Every answer of a run, held against the rules that bind whoever sends one.
+
+use super::{Runner, spoken};
+use dialogue::talk::{Move, Talk};
+use std::collections::BTreeMap;
+use torture::case::Level;
+use torture::judge::{Judgement, Outcome};
+use torture::lint::{Rule, lint};
+use torture::result::{CaseResult, ExchangeResult};
+
+/// Rules that were broken, how often, and by which answer first.
+#[derive(Debug, Default)]
+pub(crate) struct Lints {
+    answers: u64,
+    broken: BTreeMap<Rule, Example>,
+}
+
+#[derive(Debug)]
+struct Example {
+    count: u64,
+    sent: Vec<u8>,
+    head: Vec<u8>,
+}
+
+impl Lints {
+    /// Looks at every answer of a conversation; nothing is copied but the first example of a breach.
+    pub(crate) fn see(&mut self, talk: &Talk) {
+        for (index, answer) in talk.replies.answers.iter().enumerate() {
+            self.answers += 1;
+            // further requests of the same connection may be of another version
+            for rule in lint(answer, index == 0 && asks_in_10(&talk.steps)) {
+                let example = self.broken.entry(rule).or_insert_with(|| Example {
+                    count: 0,
+                    sent: spoken(&talk.steps),
+                    head: answer.head.clone(),
+                });
+                example.count += 1;
+            }
+        }
+    }
+
+    /// What another saw, after what this one saw.
+    pub(crate) fn add(&mut self, other: Lints) {
+        self.answers += other.answers;
+        for (rule, example) in other.broken {
+            match self.broken.get_mut(&rule) {
+                Some(known) => known.count += example.count,
+                None => {
+                    self.broken.insert(rule, example);
+                }
+            }
+        }
+    }
+}
+
+/// The first request line is of HTTP/1.0, as far as its first piece tells.
+fn asks_in_10(steps: &[Move]) -> bool {
+    let first = steps.iter().find_map(|step| match step {
+        Move::Send(bytes) => bytes.split(|byte| *byte == b'\n').next(),
+        _ => None,
+    });
+    first.is_some_and(|line| line.trim_ascii_end().ends_with(b"HTTP/1.0"))
+}
+
+impl Runner<'_> {
+    /// Says what is wrong with the answers of the whole run.
+    pub(super) fn linted(&mut self, result: &mut CaseResult) {
+        let answers = self.lints.answers;
+        for (rule, example) in std::mem::take(&mut self.lints.broken) {
+            let outcome = if rule.level == Level::Must { Outcome::Fail } else { Outcome::Advisory };
+            result.outcome = result.outcome.max(outcome);
+            result.exchanges.push(ExchangeResult {
+                name: rule.text.to_owned(),
+                judgement: Judgement {
+                    outcome,
+                    seen: format!("{} of {answers} answers", example.count),
+                    expected: format!("{}, {}", rule.reference, rule.level.id()),
+                    why: String::new(),
+                },
+                tries: 1,
+                failed: 1,
+                sent: example.sent,
+                received: example.head,
+                took: units::Nanos::ZERO,
+            });
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! When probes are as before again, once what pressed is let go.
+
+use torture::result::{Probe, ProbeKind, Seen};
+use units::Nanos;
+
+/// Watches probes of both kinds. Instants count from the start of the run.
+#[derive(Clone, Debug)]
+pub(crate) struct Calm {
+    /// A probe from this on is not as before.
+    slow_from: Nanos,
+    /// Between two probes of a kind.
+    every: Nanos,
+    /// As before for so long.
+    span: Nanos,
+    released_at: Nanos,
+    /// Of new connections and the kept one.
+    tracks: [Track; 2],
+}
+
+/// Probes of a kind after the release: when the last fell due that was not as before, and when those
+/// since then fell due and were answered.
+#[derive(Clone, Debug, Default)]
+struct Track {
+    /// Such probes are sent at all.
+    used: bool,
+    bad_at: Option<Nanos>,
+    good: Vec<(Nanos, Nanos)>,
+}
+
+impl Track {
+    /// All was as before for so long, and no probe of that time is still under way.
+    fn is_calm(&self, calm: Nanos, every: Nanos) -> bool {
+        let dues = || self.good.iter().map(|(due, _)| *due);
+        let (Some(first), Some(last)) = (dues().min(), dues().max()) else { return !self.used };
+        let span = last - first;
+        span >= calm && self.good.len() as u64 > span.0 / every.0.max(1)
+    }
+
+    fn back_at(&self) -> Option<Nanos> {
+        self.good.iter().min().map(|(_, answered)| *answered)
+    }
+
+    fn felt(&mut self, probe: &Probe, as_before: bool) {
+        if as_before && self.bad_at.is_none_or(|bad| probe.due > bad) {
+            self.good.push((probe.due, probe.due + probe.over));
+        } else if !as_before {
+            self.bad_at = Some(self.bad_at.map_or(probe.due, |bad| bad.max(probe.due)));
+            self.good.retain(|(due, _)| *due > probe.due);
+        }
+    }
+}
+
+impl Calm {
+    pub(crate) fn new(slow_from: Nanos, every: Nanos, span: Nanos) -> Calm {
+        Calm { slow_from, every, span, released_at: Nanos::NEVER, tracks: Default::default() }
+    }
+
+    /// What pressed is let go: probes that fall due from now on count.
+    pub(crate) fn release(&mut self, at: Nanos) {
+        self.released_at = at;
+    }
+
+    pub(crate) fn felt(&mut self, probe: &Probe) {
+        let track = &mut self.tracks[usize::from(probe.kind == ProbeKind::Keep)];
+        track.used = true;
+        if probe.due >= self.released_at {
+            track.felt(probe, probe.seen == Seen::Correct && probe.over <= self.slow_from);
+        }
+    }
+
+    pub(crate) fn is_calm(&self) -> bool {
+        self.tracks.iter().all(|track| track.is_calm(self.span, self.every))
+    }
+
+    /// From when on all probes were as before; `None`: they are not.
+    pub(crate) fn back_at(&self) -> Option<Nanos> {
+        let back = || self.tracks.iter().filter_map(Track::back_at).max();
+        if self.is_calm() { back() } else { None }
+    }
+}

@@ -1,0 +1,290 @@
+//! The director of one round: lead, arm, press, release, watch.
+
+use super::{Calm, PRESS_MIN, Plan, Pressed};
+use crate::GATE;
+use crate::lints::Lints;
+use crate::probes::ProbeListener;
+use conduit::Close;
+use dialogue::talk::{Director, End, Stage, Standing, Talk, Wake};
+use sample::Blame;
+use std::collections::{BTreeMap, VecDeque};
+use torture::judge::Plain;
+use torture::result::{Baseline, Probe, Seen};
+use units::Nanos;
+
+/// What became of one of the conversations that pressed.
+#[derive(Clone, Debug)]
+pub(crate) struct Ended {
+    /// Which of them, by its place in the plan.
+    pub(crate) index: usize,
+    pub(crate) end: End,
+    /// From when it was to begin.
+    pub(crate) connected: Option<Nanos>,
+    pub(crate) over: Nanos,
+    /// Answers came, all of them whole and as a plain GET gets them.
+    pub(crate) right: bool,
+    /// The status of the first, where there is one.
+    pub(crate) status: Option<u16>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Lead,
+    Arm,
+    Press,
+    Watch,
+    Over,
+}
+
+#[derive(Debug)]
+pub(crate) struct Volley {
+    plan: Plan,
+    plain: Plain,
+    /// The start of the run, from which probes count.
+    origin: Nanos,
+    phase: Phase,
+    lead: Nanos,
+    /// When the first begins; which are to be begun still.
+    first_at: Option<Nanos>,
+    to_come: VecDeque<usize>,
+    places: BTreeMap<usize, usize>,
+    ended: Vec<Ended>,
+    broken_at: Vec<Nanos>,
+    /// What is wrong with the answers that came.
+    lints: Lints,
+    short: bool,
+    armed: u64,
+    armed_at: Nanos,
+    pressed_from: Nanos,
+    released_at: Nanos,
+    over_at: Nanos,
+    back_at: Option<Nanos>,
+    /// Due instants: of the last probe that was lost while it pressed, of the first of those that
+    /// were right since.
+    lost_at: Option<Nanos>,
+    served_from: Option<Nanos>,
+    served_to: Nanos,
+    /// After the release.
+    calm: Calm,
+    every: Nanos,
+}
+
+impl Volley {
+    pub(crate) fn new(
+        plan: Plan,
+        plain: &Plain,
+        lead: Nanos,
+        slow_from: Nanos,
+        origin: Nanos,
+        every: Nanos,
+    ) -> Volley {
+        Volley {
+            to_come: (0..plan.scripts.len()).collect(),
+            calm: Calm::new(slow_from, every, plan.calm),
+            plan,
+            plain: plain.clone(),
+            origin,
+            phase: Phase::Lead,
+            lead,
+            first_at: None,
+            places: BTreeMap::new(),
+            ended: Vec::new(),
+            broken_at: Vec::new(),
+            lints: Lints::default(),
+            short: false,
+            armed: 0,
+            armed_at: Nanos::NEVER,
+            pressed_from: Nanos::NEVER,
+            released_at: Nanos::NEVER,
+            over_at: Nanos::NEVER,
+            back_at: None,
+            lost_at: None,
+            served_from: None,
+            served_to: Nanos::ZERO,
+            every,
+        }
+    }
+
+    /// The round as the outcome sees it.
+    pub(crate) fn pressed<'a>(
+        &self,
+        base: Baseline,
+        probes: &'a [Probe],
+        wanted: u64,
+    ) -> Pressed<'a> {
+        let own = |at: Nanos| if at == Nanos::NEVER { at } else { at - self.origin };
+        Pressed {
+            base,
+            every: self.every,
+            probes,
+            armed_at: own(self.armed_at),
+            released_at: own(self.released_at),
+            over_at: own(self.over_at),
+            back_at: self.back_at,
+            wanted,
+            armed: self.stood(),
+            short: self.short,
+            broken_at: self.broken_at.iter().map(|at| own(*at)).collect(),
+        }
+    }
+
+    /// The most that stood at once; where none is to stay, those that stood at all.
+    fn stood(&self) -> u64 {
+        let stood = self.ended.iter().filter(|one| one.connected.is_some()).count() as u64;
+        if self.plan.armed_early { stood } else { self.armed }
+    }
+
+    pub(crate) fn into_ended(self) -> (Vec<Ended>, Lints) {
+        (self.ended, self.lints)
+    }
+
+    fn note(&mut self, over: Vec<(usize, Talk)>) {
+        for (place, talk) in over {
+            let Some(index) = self.places.remove(&place) else { continue };
+            self.lints.see(&talk);
+            match talk.end {
+                End::Broken(_) => self.broken_at.push(talk.start + talk.over),
+                End::Unconnected(class) if class.blame() == Blame::Driver => self.short = true,
+                _ => {}
+            }
+            let answers = &talk.replies.answers;
+            self.ended.push(Ended {
+                index,
+                end: talk.end,
+                connected: talk.connected,
+                over: talk.over,
+                right: !answers.is_empty() && answers.iter().all(|one| self.plain.is(one)),
+                status: answers.first().map(|first| first.status),
+            });
+        }
+    }
+
+    /// Begins what is due; the instant of the next.
+    fn arm(&mut self, now: Nanos, stage: &mut Stage<'_>) -> Option<Nanos> {
+        let first = *self.first_at.get_or_insert(now);
+        while let Some(index) = self.to_come.front().copied() {
+            let (offset, script) = &self.plan.scripts[index];
+            let at = first + *offset;
+            if at > now {
+                return Some(at);
+            }
+            let mut script = script.clone();
+            script.start = at;
+            self.places.insert(stage.add(script), index);
+            self.to_come.pop_front();
+        }
+        None
+    }
+
+    fn count(&mut self, stage: &Stage<'_>) {
+        let open = |place: &&usize| stage.standing(**place) == Standing::Open;
+        self.armed = self.armed.max(self.places.keys().filter(open).count() as u64);
+    }
+
+    fn press(&mut self, now: Nanos, stage: &mut Stage<'_>) -> Wake {
+        self.count(stage);
+        let end = self.pressed_from + self.plan.hold;
+        let least = self.pressed_from + PRESS_MIN.min(self.plan.hold);
+        let through = self.plan.until_over && self.places.is_empty() && now >= least;
+        if now < end && !through && !self.is_served_again() {
+            return Wake::At(if now < least { least } else { end });
+        }
+        for place in self.places.keys() {
+            stage.end(*place, Close::Orderly);
+        }
+        self.released_at = now;
+        self.calm.release(now - self.origin);
+        self.phase = Phase::Watch;
+        Wake::At(now + GATE)
+    }
+
+    /// The server ended some of what pressed, as far as that can be seen: if not, a slot that came
+    /// free was the kept probe's.
+    pub(crate) fn gave_way(&self) -> bool {
+        let by_server = |one: &Ended| matches!(one.end, End::Closed | End::Broken(_));
+        !self.plan.sees_ends() || self.ended.iter().any(by_server)
+    }
+
+    /// Denied, and then served again long enough.
+    fn is_served_again(&self) -> bool {
+        if !self.gave_way() {
+            return false;
+        }
+        match (self.plan.until_served, self.lost_at, self.served_from) {
+            (Some(span), Some(_), Some(from)) => self.served_to - from >= span,
+            _ => false,
+        }
+    }
+
+    fn watch(&mut self, now: Nanos) -> Wake {
+        if !self.calm.is_calm() && now < self.released_at + GATE {
+            return Wake::At(self.released_at + GATE);
+        }
+        self.back_at = self.calm.back_at();
+        self.over_at = now;
+        self.phase = Phase::Over;
+        Wake::Done
+    }
+
+    fn felt_pressed(&mut self, probe: &Probe) {
+        if probe.seen == Seen::Lost {
+            self.lost_at = Some(self.lost_at.map_or(probe.due, |at| at.max(probe.due)));
+            if self.served_from.is_some_and(|from| from <= probe.due) {
+                self.served_from = None;
+            }
+        } else if self.lost_at.is_some_and(|lost| probe.due > lost) {
+            self.served_from = Some(self.served_from.map_or(probe.due, |at| at.min(probe.due)));
+            self.served_to = self.served_to.max(probe.due);
+        }
+    }
+}
+
+impl Director for Volley {
+    fn direct(&mut self, now: Nanos, stage: &mut Stage<'_>, over: Vec<(usize, Talk)>) -> Wake {
+        if self.first_at.is_none() && self.phase == Phase::Lead {
+            self.first_at = Some(now + self.lead);
+        }
+        // counted before those that ended at this instant are taken out
+        if self.phase == Phase::Press || self.phase == Phase::Arm {
+            self.count(stage);
+        }
+        self.note(over);
+        let first = self.first_at.unwrap_or(now);
+        if self.phase == Phase::Lead {
+            if now < first {
+                return Wake::At(first);
+            }
+            self.phase = Phase::Arm;
+        }
+        if self.phase == Phase::Arm {
+            if let Some(next) = self.arm(now, stage) {
+                return Wake::At(next);
+            }
+            self.armed_at = if self.plan.armed_early { first } else { now };
+            self.pressed_from = now;
+            self.phase = Phase::Press;
+            return Wake::At((now + self.plan.hold).min(now + COUNT_AFTER));
+        }
+        match self.phase {
+            Phase::Press => self.press(now, stage),
+            Phase::Watch => self.watch(now),
+            _ => Wake::Done,
+        }
+    }
+
+    fn curtain(&mut self, over: Vec<(usize, Talk)>) {
+        self.note(over);
+    }
+}
+
+impl ProbeListener for Volley {
+    fn probed(&mut self, probe: &Probe) {
+        self.calm.felt(probe);
+        if self.phase == Phase::Press && probe.due >= self.armed_at - self.origin {
+            self.felt_pressed(probe);
+        }
+    }
+}
+
+/// By then connections that can be opened are.
+const COUNT_AFTER: Nanos = Nanos::from_millis(100);

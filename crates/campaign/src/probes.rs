@@ -1,0 +1,297 @@
+//! Probes of the server's health: polite requests on a schedule of their own, whatever else goes on.
+//! A late answer does not delay the next probe, and each has a deadline of its own.
+
+mod beside;
+mod kept;
+
+pub use beside::{ProbeListener, Probed};
+
+use dialogue::replies::Answer;
+use dialogue::talk::{End, Script, Stage, Talk, What};
+use kept::Keeper;
+use sample::{Blame, FailureClass};
+use std::collections::BTreeMap;
+use torture::judge;
+use torture::judge::Plain;
+use torture::result::{Probe, ProbeKind, Seen};
+use units::{Nanos, show};
+
+/// Time for a probe, unless the server is slower than that: see [`Probing::settle`].
+pub const PROBE_DEADLINE: Nanos = Nanos::from_secs(2);
+/// A probe's deadline is at least so many times the 99th percentile of the quiet server.
+pub const DEADLINE_FACTOR: u64 = 10;
+/// Probes that wait for an answer at once; one that falls due beyond is lost.
+pub const WAITING_MAX: usize = 256;
+
+/// How the server's health is probed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probing {
+    /// Between two probes of a kind.
+    pub every: Nanos,
+    /// Time for each.
+    pub deadline: Nanos,
+    /// Also on a connection that is kept.
+    pub keep: bool,
+}
+
+impl Default for Probing {
+    /// Five a second of each kind: for servers on this machine.
+    fn default() -> Probing {
+        Probing { every: Nanos::from_millis(200), deadline: PROBE_DEADLINE, keep: true }
+    }
+}
+
+impl Probing {
+    /// No shorter deadline than ten times the quiet server's 99th percentile.
+    pub fn settle(&mut self, p99: Nanos) {
+        self.deadline = self.deadline.max(p99 * DEADLINE_FACTOR);
+    }
+}
+
+/// What a probe is made of.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    /// On a connection of its own; the deadline and the instants are the probes'.
+    pub new: Script,
+    /// The request that is sent on the kept connection.
+    pub keep: Vec<u8>,
+    /// What is answered to either when all is well.
+    pub plain: Plain,
+    /// The start of the run.
+    pub origin: Nanos,
+    /// The case that is under way.
+    pub case: String,
+}
+
+const CUT_OFF: &str = "an answer that was cut off";
+
+/// When a probe fell due, and how much later it was sent.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    due: Nanos,
+    late: Nanos,
+}
+
+/// The probes of both kinds, as a part of whoever directs.
+#[derive(Debug)]
+pub struct Probes {
+    probing: Probing,
+    pattern: Pattern,
+    /// When the next of either kind falls due; `None` before the first.
+    next: Option<[Nanos; 2]>,
+    stopped: bool,
+    new: BTreeMap<usize, Call>,
+    keeper: Keeper,
+    over: Vec<Probe>,
+}
+
+impl Probes {
+    pub fn new(probing: &Probing, pattern: Pattern) -> Probes {
+        Probes {
+            probing: probing.clone(),
+            keeper: Keeper::default(),
+            pattern,
+            next: None,
+            stopped: false,
+            new: BTreeMap::new(),
+            over: Vec::new(),
+        }
+    }
+
+    /// Takes its own conversations out of those that are over, and gives back the others. To be
+    /// called before any conversation is begun.
+    pub fn absorb(&mut self, now: Nanos, over: Vec<(usize, Talk)>) -> Vec<(usize, Talk)> {
+        let mut others = Vec::new();
+        for (place, talk) in over {
+            if let Some(call) = self.new.remove(&place) {
+                self.over.extend(of_new(&self.pattern, call, &talk, self.probing.deadline));
+            } else if !self.keeper.owns(place) {
+                others.push((place, talk));
+            } else if let Some(found) = self.keeper.ended(now, place, &talk) {
+                self.note_kept(found);
+            }
+        }
+        others
+    }
+
+    /// Begins what has fallen due. Gives the instant at which it wants to be called again.
+    pub fn begin(&mut self, now: Nanos, stage: &mut Stage<'_>) -> Nanos {
+        let half = Nanos(self.probing.every.0 / 2);
+        let [mut new, mut keep] = *self.next.get_or_insert([now, now + half]);
+        while !self.stopped && new <= now {
+            self.begin_new(now, new, stage);
+            new += self.probing.every;
+        }
+        while !self.stopped && self.probing.keep && keep <= now {
+            self.begin_kept(keep);
+            keep += self.probing.every;
+        }
+        self.next = Some([new, keep]);
+        for found in self.keeper.turn(now, stage, &self.pattern, self.probing.deadline) {
+            self.note_kept(found);
+        }
+        let due = match (self.stopped, self.probing.keep) {
+            (true, _) => Nanos::NEVER,
+            (false, true) => new.min(keep),
+            (false, false) => new,
+        };
+        due.min(self.keeper.expiry(self.probing.deadline))
+    }
+
+    /// Begins no further ones.
+    pub fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    /// Whether every probe that was begun is over.
+    pub fn is_idle(&self) -> bool {
+        self.new.is_empty() && self.keeper.is_idle()
+    }
+
+    /// Its conversations that are under way.
+    pub fn count(&self) -> usize {
+        self.new.len() + self.keeper.count()
+    }
+
+    /// The probe's own connection stands beside all others.
+    pub fn keeps_one(&self) -> bool {
+        self.keeper.stands()
+    }
+
+    /// Probes that are over since this was asked last.
+    pub fn take(&mut self) -> Vec<Probe> {
+        std::mem::take(&mut self.over)
+    }
+
+    fn begin_new(&mut self, now: Nanos, due: Nanos, stage: &mut Stage<'_>) {
+        if self.new.len() == WAITING_MAX {
+            let probe = crowded(&self.pattern, ProbeKind::New, due);
+            self.over.push(probe);
+            return;
+        }
+        let (mut script, deadline) = (self.pattern.new.clone(), self.probing.deadline);
+        (script.start, script.deadline) = (due, deadline);
+        self.new.insert(stage.add(script), Call { due, late: now - due });
+    }
+
+    fn begin_kept(&mut self, due: Nanos) {
+        if !self.keeper.queue(due, WAITING_MAX) {
+            let probe = crowded(&self.pattern, ProbeKind::Keep, due);
+            self.over.push(probe);
+        }
+    }
+
+    fn note_kept(&mut self, found: kept::Found) {
+        let (pattern, deadline) = (&self.pattern, self.probing.deadline);
+        let (seen, said, ours) = match &found.met {
+            kept::Met::Answer(answer) => {
+                let (seen, said) = judged(&pattern.plain, answer);
+                (seen, said, false)
+            }
+            kept::Met::Half => (Seen::Lost, CUT_OFF.to_owned(), false),
+            kept::Met::Nothing => (Seen::Lost, no_answer(deadline), false),
+            kept::Met::End(end) => (Seen::Lost, without(*end, deadline), is_ours(*end)),
+        };
+        let refused = matches!(&found.met, kept::Met::End(end) if is_refused(*end));
+        self.over.push(Probe {
+            kind: ProbeKind::Keep,
+            due: found.call.due - pattern.origin,
+            late: found.call.late,
+            connected: found.connected,
+            first_byte: found.first_byte,
+            over: found.over,
+            seen,
+            said,
+            ours,
+            refused,
+            case: pattern.case.clone(),
+        });
+    }
+}
+
+fn crowded(pattern: &Pattern, kind: ProbeKind, due: Nanos) -> Probe {
+    Probe {
+        kind,
+        due: due - pattern.origin,
+        late: Nanos::ZERO,
+        connected: None,
+        first_byte: None,
+        over: Nanos::ZERO,
+        seen: Seen::Lost,
+        said: format!("not sent: {WAITING_MAX} wait for an answer"),
+        ours: false,
+        refused: false,
+        case: pattern.case.clone(),
+    }
+}
+
+/// What a probe on a connection of its own met; nothing where it was cut short by us.
+fn of_new(pattern: &Pattern, call: Call, talk: &Talk, deadline: Nanos) -> Option<Probe> {
+    let answer = talk.replies.answers.first();
+    let whole = answer.filter(|answer| answer.complete);
+    if matches!(talk.end, End::Ours | End::Bounded) && whole.is_none() {
+        return None;
+    }
+    let (seen, said, ours) = match whole {
+        Some(answer) => {
+            let (seen, said) = judged(&pattern.plain, answer);
+            (seen, said, false)
+        }
+        None if answer.is_some() && talk.end == End::Silent => {
+            (Seen::Lost, format!("no whole answer in {}", show::duration(deadline)), false)
+        }
+        None if answer.is_some() => (Seen::Lost, CUT_OFF.to_owned(), false),
+        None => (Seen::Lost, without(talk.end, deadline), is_ours(talk.end)),
+    };
+    let came = talk.events.iter().find(|event| matches!(event.what, What::Received(_)));
+    Some(Probe {
+        kind: ProbeKind::New,
+        due: call.due - pattern.origin,
+        late: call.late,
+        connected: talk.connected,
+        first_byte: came.map(|event| event.at),
+        over: talk.over,
+        seen,
+        said,
+        ours,
+        refused: is_refused(talk.end),
+        case: pattern.case.clone(),
+    })
+}
+
+fn judged(plain: &Plain, answer: &Answer) -> (Seen, String) {
+    let status = answer.status;
+    if plain.is(answer) {
+        return (Seen::Correct, status.to_string());
+    }
+    match status {
+        429 | 503 => (Seen::Shed, status.to_string()),
+        _ if status == plain.status => (Seen::Lost, format!("{status} with another body")),
+        _ => (Seen::Lost, status.to_string()),
+    }
+}
+
+fn no_answer(deadline: Nanos) -> String {
+    format!("no answer in {}", show::duration(deadline))
+}
+
+fn without(end: End, deadline: Nanos) -> String {
+    match end {
+        End::Unconnected(FailureClass::ConnectTimeout) => {
+            format!("no connection in {}", show::duration(deadline))
+        }
+        End::Unconnected(class) => format!("no connection: {}", class.explain()),
+        End::Closed => judge::NOTHING.to_owned(),
+        End::Broken(_) => "reset".to_owned(),
+        End::Open | End::Silent | End::Bounded | End::Ours => no_answer(deadline),
+    }
+}
+
+/// Out of descriptors or ports: that tells nothing of the server.
+fn is_ours(end: End) -> bool {
+    matches!(end, End::Unconnected(class) if class.blame() == Blame::Driver)
+}
+
+fn is_refused(end: End) -> bool {
+    end == End::Unconnected(FailureClass::Refused)
+}

@@ -1,0 +1,229 @@
+//! Probes on one connection that is kept: one call at a time, each counted from when it was due.
+
+use super::{Call, Pattern};
+use conduit::Close;
+use dialogue::replies::Answer;
+use dialogue::talk::{End, Move, Script, Stage, Talk};
+use std::collections::{BTreeSet, VecDeque};
+use units::Nanos;
+
+/// Calls of one connection; then a new one is opened, so that what is kept of it stays small.
+const CALLS_MAX: usize = 500;
+/// No server keeps a connection that long.
+const LIFE: Nanos = Nanos::from_secs(86_400);
+
+/// What a call met.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) call: Call,
+    pub(super) met: Met,
+    /// Counted from when it was due; the connection only where it was opened for this call.
+    pub(super) connected: Option<Nanos>,
+    pub(super) first_byte: Option<Nanos>,
+    pub(super) over: Nanos,
+}
+
+#[derive(Debug)]
+pub(super) enum Met {
+    Answer(Box<Answer>),
+    /// The beginning of an answer.
+    Half,
+    /// The deadline.
+    Nothing,
+    /// The connection ended, or never was.
+    End(End),
+}
+
+/// The call that is under way.
+#[derive(Clone, Copy, Debug)]
+struct Current {
+    call: Call,
+    /// When its connection was begun, where it was for this call.
+    opened_at: Option<Nanos>,
+    connected: Option<Nanos>,
+    first_byte: Option<Nanos>,
+    /// It was sent a second time, because the server had closed the idle connection meanwhile.
+    again: bool,
+}
+
+impl Current {
+    fn new(call: Call, again: bool) -> Current {
+        Current { call, opened_at: None, connected: None, first_byte: None, again }
+    }
+
+    /// `span`: from the beginning of its connection until that stood.
+    fn connect(&mut self, span: Option<Nanos>) {
+        if let (Some(at), Some(span)) = (self.opened_at, span) {
+            self.connected = Some(at + span - self.call.due);
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    due: Nanos,
+    /// For the answer to the call before, which is the server's slowness and not ours.
+    behind: bool,
+    again: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Keeper {
+    /// The connection, and the calls that were answered on it.
+    place: Option<usize>,
+    answered: usize,
+    current: Option<Current>,
+    /// Due and not yet sent.
+    waiting: VecDeque<Waiting>,
+    /// Connections that we gave up and that are not over yet.
+    dropped: BTreeSet<usize>,
+}
+
+impl Keeper {
+    /// A call has fallen due; false when there is no room for it.
+    pub(super) fn queue(&mut self, due: Nanos, room: usize) -> bool {
+        let free = self.waiting.len() < room;
+        if free {
+            let behind = !self.is_idle();
+            self.waiting.push_back(Waiting { due, behind, again: false });
+        }
+        free
+    }
+
+    pub(super) fn owns(&self, place: usize) -> bool {
+        self.place == Some(place) || self.dropped.contains(&place)
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.current.is_none() && self.waiting.is_empty()
+    }
+
+    pub(super) fn stands(&self) -> bool {
+        self.place.is_some() && self.answered > 0
+    }
+
+    pub(super) fn count(&self) -> usize {
+        usize::from(self.place.is_some()) + self.dropped.len()
+    }
+
+    /// When the first of the calls that wait has waited long enough.
+    pub(super) fn expiry(&self, deadline: Nanos) -> Nanos {
+        let current = self.current.map(|current| current.call.due);
+        let first = self.waiting.front().map(|waiting| waiting.due);
+        match current.into_iter().chain(first).min() {
+            Some(due) => due + deadline,
+            None => Nanos::NEVER,
+        }
+    }
+
+    /// Its connection is over: what the call that was under way met.
+    pub(super) fn ended(&mut self, now: Nanos, place: usize, talk: &Talk) -> Option<Found> {
+        if self.dropped.remove(&place) {
+            return None;
+        }
+        self.place = None;
+        let mut current = self.current.take()?;
+        current.connect(talk.connected);
+        let answer = talk.replies.answers.get(self.answered);
+        current.first_byte = current.first_byte.or(answer.map(|_| now - current.call.due));
+        let met = match answer {
+            Some(answer) if answer.complete => Met::Answer(Box::new(answer.clone())),
+            // closed between two calls: any client asks again on a new connection
+            None if self.answered > 0 && !current.again && talk.end != End::Ours => {
+                let due = current.call.due;
+                self.waiting.push_front(Waiting { due, behind: true, again: true });
+                return None;
+            }
+            _ if talk.end == End::Ours => return None,
+            Some(_) => Met::Half,
+            _ => Met::End(talk.end),
+        };
+        Some(found(current, met, now))
+    }
+
+    /// Hears what has come, gives up what came too late, and sends what waits.
+    pub(super) fn turn(
+        &mut self,
+        now: Nanos,
+        stage: &mut Stage<'_>,
+        pattern: &Pattern,
+        deadline: Nanos,
+    ) -> Vec<Found> {
+        let mut all = Vec::new();
+        all.extend(self.hear(now, stage));
+        all.extend(self.expire(now, stage, deadline));
+        if self.current.is_none()
+            && let Some(Waiting { due, behind, again }) = self.waiting.pop_front()
+        {
+            let late = if behind { Nanos::ZERO } else { now - due };
+            let call = Call { due, late };
+            self.send(now, Current::new(call, again), stage, pattern);
+        }
+        all
+    }
+
+    fn hear(&mut self, now: Nanos, stage: &mut Stage<'_>) -> Option<Found> {
+        let (place, current) = (self.place?, self.current.as_mut()?);
+        current.connect(stage.connected(place));
+        let answer = stage.replies(place)?.answers.get(self.answered)?;
+        current.first_byte.get_or_insert(now - current.call.due);
+        if !answer.complete {
+            return None;
+        }
+        let (answer, current) = (answer.clone(), self.current.take()?);
+        self.answered += 1;
+        if !answer.persistent || self.answered >= CALLS_MAX {
+            self.drop_connection(stage);
+        }
+        Some(found(current, Met::Answer(Box::new(answer)), now))
+    }
+
+    fn expire(&mut self, now: Nanos, stage: &mut Stage<'_>, deadline: Nanos) -> Vec<Found> {
+        let mut all = Vec::new();
+        let late = |due: Nanos| due + deadline <= now;
+        if let Some(current) = self.current.take_if(|current| late(current.call.due)) {
+            self.drop_connection(stage);
+            all.push(found(current, Met::Nothing, now));
+        }
+        while let Some(waiting) = self.waiting.pop_front_if(|waiting| late(waiting.due)) {
+            let call = Call { due: waiting.due, late: Nanos::ZERO };
+            all.push(found(Current::new(call, waiting.again), Met::Nothing, now));
+        }
+        all
+    }
+
+    fn send(&mut self, now: Nanos, mut current: Current, stage: &mut Stage<'_>, pattern: &Pattern) {
+        let step = Move::Send(pattern.keep.clone());
+        match self.place {
+            Some(place) => stage.say(place, vec![step]),
+            None => {
+                let script = Script {
+                    start: now,
+                    steps: vec![step],
+                    deadline: LIFE,
+                    hold: true,
+                    ..pattern.new.clone()
+                };
+                let place = stage.add(script);
+                stage.watch(place);
+                self.place = Some(place);
+                self.answered = 0;
+                current.opened_at = Some(now);
+            }
+        }
+        self.current = Some(current);
+    }
+
+    fn drop_connection(&mut self, stage: &mut Stage<'_>) {
+        if let Some(place) = self.place.take() {
+            stage.end(place, Close::Orderly);
+            self.dropped.insert(place);
+        }
+    }
+}
+
+fn found(current: Current, met: Met, now: Nanos) -> Found {
+    let over = now - current.call.due;
+    let Current { call, connected, first_byte, .. } = current;
+    Found { call, met, connected, first_byte, over }
+}

@@ -1,0 +1,160 @@
+//! Random data: many executions, of which those that fail are tried again.
+
+use super::search::Finding;
+use super::{PLAIN_DEADLINE, Runner, TRIES, spoken};
+use dialogue::talk::{End, Script, Talk};
+use torture::case::{Case, Fuzz};
+use torture::fuzz;
+use torture::fuzz::Shot;
+use torture::judge;
+use torture::judge::{Judgement, Kind, Outcome};
+use torture::record::Execution;
+use torture::result::{CaseResult, ExchangeResult};
+
+/// Executions that did not pass of which everything is kept.
+pub(super) const KEPT_MAX: usize = 20;
+/// Failures after which no more is sent: the point is made.
+const FAILURES_MAX: u64 = 50;
+
+impl Runner<'_> {
+    pub(super) fn random(&mut self, case: &Case, fuzz: &Fuzz, result: &mut CaseResult) {
+        let mut failures = 0;
+        let count = fuzz.count.min(self.settings.executions_max);
+        // a sample is spread over the whole
+        let mut indices = (0..count).map(|turn| turn * fuzz.count / count);
+        while failures < FAILURES_MAX
+            && !self.is_stopped()
+            && !self.case_is_over()
+            && !self.life.gone
+        {
+            let batch: Vec<u64> = indices.by_ref().take(self.settings.workers.max(1)).collect();
+            if batch.is_empty() {
+                break;
+            }
+            let shots: Vec<Shot> = batch.iter().map(|one| self.shot(case, fuzz, *one)).collect();
+            let scripts: Vec<Script> = shots.iter().map(|shot| self.shot_script(shot)).collect();
+            let talks = self.together(scripts.clone());
+            // judged in the order of their numbers, however many were under way at once
+            for (at, talk) in talks.into_iter().enumerate().take(shots.len()) {
+                if failures == FAILURES_MAX || self.is_stopped() {
+                    break;
+                }
+                let name = format!("number {}, seed {}", batch[at], self.settings.seed);
+                let (shot, script) = (&shots[at], scripts[at].clone());
+                let fired = self.assess(case, &name, shot, 1, script, talk);
+                let outcome = self.book(case, name, shot, "", fired, result);
+                failures += u64::from(outcome == Outcome::Fail);
+            }
+        }
+    }
+
+    /// Sends random data, again when it did not pass, and keeps what came of it. `page` is what the
+    /// tally's row begins with.
+    pub(super) fn execution(
+        &mut self,
+        case: &Case,
+        name: String,
+        shot: &Shot,
+        page: &str,
+        result: &mut CaseResult,
+    ) -> Outcome {
+        let fired = self.fire(case, &name, shot, 1);
+        self.book(case, name, shot, page, fired, result)
+    }
+
+    /// Keeps what did not pass, once it was tried again.
+    fn book(
+        &mut self,
+        case: &Case,
+        name: String,
+        shot: &Shot,
+        page: &str,
+        (talk, judgement): (Talk, Judgement),
+        result: &mut CaseResult,
+    ) -> Outcome {
+        let row = format!("{page}{}", fuzz::tallied(shot, &talk));
+        *result.tally.entry(row).or_default() += 1;
+        // what we ended ourselves, for a bound of ours, says nothing of the server
+        if judgement.outcome.is_well() || talk.end == End::Bounded {
+            return Outcome::Pass;
+        }
+        let kind = Kind::of(&talk, &self.plain);
+        let mut kept = ExchangeResult {
+            name,
+            judgement,
+            tries: 1,
+            failed: 1,
+            sent: spoken(&shot.moves),
+            received: talk.raw,
+            took: talk.over,
+        };
+        self.again(case, shot, &mut kept);
+        let outcome = kept.judgement.outcome;
+        if outcome == Outcome::Fail {
+            let mut script = self.shot_script(shot);
+            if kind == Kind::OutOfStep {
+                script.grace = super::GRACE;
+            }
+            let (case, name) = (case.clone(), kept.name.clone());
+            self.trail.found(Finding { case, name, script, kind });
+        }
+        result.outcome = result.outcome.max(outcome);
+        if result.exchanges.len() < KEPT_MAX {
+            result.exchanges.push(kept);
+        }
+        outcome
+    }
+
+    fn shot(&self, case: &Case, fuzz: &Fuzz, index: u64) -> Shot {
+        let (values, fields) = (&self.target.values, &self.target.fields);
+        fuzz::shot(self.settings.seed, &case.id, case.version, fuzz, index, values, fields)
+    }
+
+    fn shot_script(&mut self, shot: &Shot) -> Script {
+        let mut script = self.bare(shot.moves.clone(), PLAIN_DEADLINE);
+        script.methods.clone_from(&shot.methods);
+        // the answer that follows shows whether the two sides still agree where messages end
+        script.follow_up = (!shot.valid).then(|| super::habits::plain_request(self.target, ""));
+        script
+    }
+
+    fn fire(&mut self, case: &Case, name: &str, shot: &Shot, attempt: u32) -> (Talk, Judgement) {
+        let script = self.shot_script(shot);
+        let talk = self.hold(script.clone());
+        self.assess(case, name, shot, attempt, script, talk)
+    }
+
+    fn assess(
+        &mut self,
+        case: &Case,
+        name: &str,
+        shot: &Shot,
+        attempt: u32,
+        mut script: Script,
+        mut talk: Talk,
+    ) -> (Talk, Judgement) {
+        if judge::out_of_step(&talk, &self.plain).is_some() {
+            // an answer to something surplus may have crossed the request that followed: this time
+            // it is waited for
+            script.grace = super::GRACE;
+            talk = self.hold(script.clone());
+        }
+        let judgement = fuzz::judge(shot, &talk, &self.plain);
+        let (script, judged) = (&script, &judgement);
+        let execution = Execution { case, name, attempt, script, talk: &talk, judgement: judged };
+        self.told(&execution);
+        (talk, judgement)
+    }
+
+    /// What does not come back is no finding.
+    fn again(&mut self, case: &Case, shot: &Shot, kept: &mut ExchangeResult) {
+        while kept.tries < TRIES && !self.is_stopped() && !self.life.gone {
+            kept.tries += 1;
+            let (_, judgement) = self.fire(case, &kept.name, shot, kept.tries);
+            kept.failed += u32::from(!judgement.outcome.is_well());
+        }
+        if kept.failed < kept.tries.div_ceil(2) + 1 && kept.judgement.outcome == Outcome::Fail {
+            kept.judgement.outcome = Outcome::Flaky;
+        }
+    }
+}

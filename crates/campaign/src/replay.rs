@@ -1,0 +1,184 @@
+//! What failed before, sent again: is it fixed?
+
+use super::search::{CULPRIT, Finding};
+use super::{Runner, Settings, Target, Watcher, World};
+use dialogue::governor::Stop;
+use dialogue::talk::{Move, Script, Talk};
+use torture::case::Case;
+use torture::judge;
+use torture::judge::{Judgement, Kind, Outcome, Plain};
+use torture::record::Execution;
+use torture::record::Transcript;
+use torture::result::Shrunk;
+use torture::result::{ReplayResult, Replayed, Verdict};
+
+/// A failure that was kept, and the case that it is judged by.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    pub transcript: Transcript,
+    pub case: Case,
+}
+
+/// How pauses are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timing {
+    Kept,
+    /// As soon as possible: pauses are left out.
+    Asap,
+}
+
+/// Sends each failure again, so many times.
+pub fn replay(
+    target: &Target,
+    settings: &Settings,
+    failures: &[Failure],
+    (times, timing): (u32, Timing),
+    world: &mut dyn World,
+    watcher: &mut dyn Watcher,
+) -> ReplayResult {
+    let mut result = ReplayResult::default();
+    let mut runner = Runner::new(target, settings, &[], world, watcher);
+    match runner.preconditions() {
+        Ok(plain) => runner.be_ready(plain),
+        Err(why) => {
+            result.ended_early = Some(why);
+            return result;
+        }
+    }
+    for failure in failures {
+        if runner.is_stopped() {
+            break;
+        }
+        let (row, lost) = runner.replay_one(failure, times, timing);
+        result.rows.push(row);
+        if lost {
+            let span = units::show::duration(super::GATE);
+            result.ended_early =
+                Some(format!("no plain request was answered as before within {span}"));
+            break;
+        }
+    }
+    match runner.world.stopped() {
+        Some(Stop::Interrupted) => result.interrupted = true,
+        Some(stop) => result.ended_early = Some(stop.why().to_owned()),
+        None => {}
+    }
+    result
+}
+
+/// Shrinks each failure within the budget of the settings; a place is empty where it failed no more.
+///
+/// # Errors
+/// Why plain requests are not answered.
+pub fn shrink_failures(
+    target: &Target,
+    settings: &Settings,
+    failures: &[Failure],
+    world: &mut dyn World,
+    watcher: &mut dyn Watcher,
+) -> Result<Vec<Option<Shrunk>>, String> {
+    let mut runner = Runner::new(target, settings, &[], world, watcher);
+    let plain = runner.preconditions()?;
+    runner.be_ready(plain);
+    let mut all = Vec::new();
+    for failure in failures {
+        if runner.is_stopped() {
+            break;
+        }
+        runner.renew_budget();
+        let finding = Finding {
+            case: failure.case.clone(),
+            name: failure.transcript.name.clone(),
+            script: again(target, &failure.transcript.script),
+            kind: kind(&failure.transcript),
+        };
+        all.push(runner.shrink_one(&finding));
+    }
+    Ok(all)
+}
+
+/// In which way it failed.
+fn kind(kept: &Transcript) -> Kind {
+    let judged = judge::random(&kept.script, &kept.talk, &kept.plain);
+    // it was accused of what came after it
+    if judged.outcome.is_well() { Kind::Lost } else { Kind::of(&kept.talk, &kept.plain) }
+}
+
+/// The script, for the server that is tested now: its page is what the follow-up asks for.
+fn again(target: &Target, script: &Script) -> Script {
+    Script {
+        peer: target.peer.clone(),
+        tls_name: target.tls_name.clone(),
+        follow_up: script.follow_up.as_ref().map(|_| super::habits::plain_request(target, "")),
+        ..script.clone()
+    }
+}
+
+/// Of a conversation that no rule of its case judges: what made the server fail is judged by how
+/// plain requests fare after it, and what a case judges by code is judged only while that runs.
+fn unjudged(failure: &Failure, talk: &Talk) -> Judgement {
+    let kept = &failure.transcript;
+    let accused = kept.name.starts_with(CULPRIT);
+    let by_code = || format!("{} judges by code, which judges only while it runs", failure.case.id);
+    Judgement {
+        outcome: if accused { Outcome::Pass } else { Outcome::Inconclusive },
+        seen: judge::seen(talk),
+        expected: kept.judgement.expected.clone(),
+        why: if accused { String::new() } else { by_code() },
+    }
+}
+
+impl Runner<'_> {
+    pub(super) fn be_ready(&mut self, plain: Plain) {
+        self.plain = plain;
+        self.watcher.ready(&self.plain);
+    }
+
+    /// What became of it, and whether the server is lost.
+    fn replay_one(&mut self, failure: &Failure, times: u32, timing: Timing) -> (Replayed, bool) {
+        let kept = &failure.transcript;
+        let mut script = again(self.target, &kept.script);
+        if timing == Timing::Asap {
+            script.steps.retain(|step| !matches!(step, Move::Pause(_)));
+        }
+        let (mut learned, mut failed, mut lost) = (0, 0, false);
+        let mut worst: Option<Judgement> = None;
+        let mut tries = 0;
+        while tries < times && !lost && !self.is_stopped() {
+            tries += 1;
+            script.start = self.world.now();
+            let talk = self.hold(script.clone());
+            let judged = judge::again(&failure.case, &kept.name, &script, &talk, &self.plain);
+            let mut judgement = judged.unwrap_or_else(|| unjudged(failure, &talk));
+            let gate = self.gate();
+            lost = gate == Some(None);
+            if let Some((outcome, why)) = self.hear_deaths().judged() {
+                judgement.outcome = judgement.outcome.max(outcome);
+                why.clone_into(&mut judgement.why);
+            } else if gate.is_some() {
+                judgement.outcome = judgement.outcome.max(Outcome::Fail);
+                "plain requests were not answered as before at once".clone_into(&mut judgement.why);
+            }
+            self.watcher.execution(&Execution {
+                case: &failure.case,
+                name: &kept.name,
+                attempt: tries,
+                script: &script,
+                talk: &talk,
+                judgement: &judgement,
+            });
+            learned += u32::from(judgement.outcome != Outcome::Inconclusive);
+            failed += u32::from(judgement.outcome.is_finding());
+            if worst.as_ref().is_none_or(|worst| worst.outcome < judgement.outcome) {
+                worst = Some(judgement);
+            }
+        }
+        let verdict = match (learned, failed) {
+            (0, _) => Verdict::Unlearned,
+            (_, 0) => Verdict::Fixed,
+            (learned, failed) if learned == failed => Verdict::Failing,
+            _ => Verdict::Flaky,
+        };
+        (Replayed { verdict, tries, failed, judgement: worst.unwrap_or_default() }, lost)
+    }
+}

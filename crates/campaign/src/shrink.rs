@@ -1,0 +1,215 @@
+//! The shortest thing that still fails: delta debugging (Zeller and Hildebrandt, 2002) over requests,
+//! lines and bytes, then lengths by bisection, then the simplest values, then the pauses. Pure: who
+//! calls it says whether a candidate fails.
+
+mod cut;
+#[cfg(test)]
+mod tests;
+
+use cut::Unit;
+use dialogue::talk::Move;
+use std::collections::BTreeMap;
+use torture::record::digest;
+use torture::result::Boundary;
+use units::Nanos;
+
+/// What a search may cost. It ends with the shortest that it has found until then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Conversations.
+    pub executions: u64,
+    pub span: Nanos,
+}
+
+impl Budget {
+    pub const USUAL: Budget = Budget { executions: 500, span: Nanos::from_secs(60) };
+}
+
+/// What a search came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    pub moves: Vec<Move>,
+    pub boundaries: Vec<Boundary>,
+    /// Candidates that were asked about.
+    pub candidates: u64,
+    /// It came to its end; otherwise the budget did.
+    pub finished: bool,
+}
+
+/// Says whether these steps still fail, in the same way; `None` ends the search.
+pub type Fails<'f> = &'f mut dyn FnMut(&[Move]) -> Option<bool>;
+
+/// Looks for the shortest steps that still fail; `moves` are known to.
+pub fn shrink(moves: &[Move], fails: Fails<'_>) -> Found {
+    let mut search = Search {
+        best: moves.to_vec(),
+        fixes_length: cut::length_is_right(moves),
+        fails,
+        known: BTreeMap::new(),
+        candidates: 0,
+        over: false,
+    };
+    search.reduce(cut::moves);
+    search.reduce(cut::requests);
+    search.reduce(cut::lines);
+    let boundaries = search.lengths();
+    search.reduce(cut::tokens);
+    search.simplest_words();
+    search.shortest_pauses();
+    Found { moves: search.best, boundaries, candidates: search.candidates, finished: !search.over }
+}
+
+/// The shortest list of things of which none can be left out, by delta debugging: `all` is known to
+/// fail. The order stays.
+pub fn fewest<T: Clone>(all: &[T], fails: &mut dyn FnMut(&[T]) -> Option<bool>) -> Vec<T> {
+    let mut kept = all.to_vec();
+    let mut parts = 2;
+    while !kept.is_empty() {
+        let size = kept.len().div_ceil(parts);
+        let mut at = 0;
+        let mut removed = false;
+        while at < kept.len() {
+            let end = (at + size).min(kept.len());
+            let rest = [&kept[..at], &kept[end..]].concat();
+            match fails(&rest) {
+                None => return kept,
+                Some(true) => {
+                    kept = rest;
+                    removed = true;
+                }
+                Some(false) => at = end,
+            }
+        }
+        if size == 1 && !removed {
+            break;
+        }
+        if size > 1 {
+            parts = kept.len().div_ceil(size.div_ceil(2)).max(2);
+        }
+    }
+    kept
+}
+
+struct Search<'f> {
+    best: Vec<Move>,
+    /// Content-Length was right, and is to stay so.
+    fixes_length: bool,
+    fails: Fails<'f>,
+    /// What was asked before, by its digest.
+    known: BTreeMap<String, bool>,
+    candidates: u64,
+    over: bool,
+}
+
+impl Search<'_> {
+    /// Asks about a candidate, and takes it when it fails.
+    fn try_moves(&mut self, moves: Vec<Move>) -> Option<bool> {
+        let moves = if self.fixes_length { cut::with_right_length(moves) } else { moves };
+        let key = digest(format!("{moves:?}").as_bytes());
+        if self.over {
+            return None;
+        }
+        let fails = match self.known.get(&key) {
+            Some(known) => *known,
+            None => {
+                let Some(fails) = (self.fails)(&moves) else {
+                    self.over = true;
+                    return None;
+                };
+                self.candidates += 1;
+                self.known.insert(key, fails);
+                fails
+            }
+        };
+        if fails {
+            self.best = moves;
+        }
+        Some(fails)
+    }
+
+    /// Leaves out what can be left out of these units.
+    fn reduce(&mut self, units: fn(&[Move]) -> Vec<Unit>) {
+        let all = units(&self.best);
+        if all.len() < 2 {
+            return;
+        }
+        fewest(&all, &mut |kept| {
+            if kept.is_empty() { Some(false) } else { self.try_moves(cut::built(kept)) }
+        });
+    }
+
+    /// Long words become one letter repeated where that fails too, as few as still fail.
+    fn lengths(&mut self) -> Vec<Boundary> {
+        let mut found = Vec::new();
+        let mut place = 0;
+        while let Some(stretch) = cut::stretches(&self.best).into_iter().nth(place) {
+            place += 1;
+            let before = self.best.clone();
+            if self.try_moves(cut::filled(&before, &stretch, stretch.len())) != Some(true) {
+                continue;
+            }
+            let (mut passes, mut fails) = (None, stretch.len());
+            let mut low = 0;
+            while low < fails {
+                let middle = low + (fails - low) / 2;
+                match self.try_moves(cut::filled(&before, &stretch, middle)) {
+                    Some(true) => fails = middle,
+                    Some(false) => {
+                        passes = Some(middle);
+                        low = middle + 1;
+                    }
+                    None => return found,
+                }
+            }
+            if !cut::is_long(fails) {
+                // it is in the list no more: another one has its place
+                place -= 1;
+            }
+            if let Some(passes) = passes.filter(|passes| passes + 1 == fails) {
+                found.push(Boundary { what: stretch.what, passes, fails });
+            }
+        }
+        found
+    }
+
+    /// Every word becomes `a`, or as many of them as it has letters.
+    fn simplest_words(&mut self) {
+        let mut place = 0;
+        while let Some(word) = cut::words(&self.best).into_iter().nth(place) {
+            let before = self.best.clone();
+            for length in [1, word.len()] {
+                let candidate = cut::filled(&before, &word, length);
+                if candidate == before || self.try_moves(candidate) != Some(false) {
+                    break;
+                }
+            }
+            place += 1;
+        }
+    }
+
+    /// Pauses are left out, or halved as long as that fails.
+    fn shortest_pauses(&mut self) {
+        let mut place = 0;
+        while place < self.best.len() {
+            let Move::Pause(span) = self.best[place] else {
+                place += 1;
+                continue;
+            };
+            let mut without = self.best.clone();
+            without.remove(place);
+            if self.try_moves(without) == Some(true) {
+                continue;
+            }
+            let mut span = span.0 / 2;
+            while span > 0 {
+                let mut shorter = self.best.clone();
+                shorter[place] = Move::Pause(Nanos(span));
+                if self.try_moves(shorter) != Some(true) {
+                    break;
+                }
+                span /= 2;
+            }
+            place += 1;
+        }
+    }
+}

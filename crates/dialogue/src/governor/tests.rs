@@ -1,0 +1,236 @@
+use super::*;
+use crate::replies::Replies;
+
+const MIB: u64 = 1 << 20;
+
+/// Bounds of the size that public, private and local targets have.
+fn narrow() -> Bounds {
+    Bounds {
+        connections_max: 32,
+        opens_max: 5,
+        requests_max: Some(10),
+        bytes_max: Some(256 << 10),
+        message_max: MIB,
+        case_max: Nanos::from_secs(75),
+        run_max: Some(Nanos::from_secs(1_800)),
+        lost_max: Some(ms(2_500)),
+    }
+}
+
+fn medium() -> Bounds {
+    Bounds {
+        connections_max: 128,
+        opens_max: 50,
+        requests_max: Some(100),
+        bytes_max: Some(2 * MIB),
+        message_max: 4 * MIB,
+        case_max: Nanos::from_secs(120),
+        run_max: Some(Nanos::from_secs(3_600)),
+        lost_max: Some(Nanos::from_secs(15)),
+    }
+}
+
+fn wide() -> Bounds {
+    Bounds {
+        connections_max: 256,
+        opens_max: 200,
+        requests_max: Some(500),
+        bytes_max: Some(8 * MIB),
+        message_max: 16 * MIB,
+        case_max: Nanos::from_secs(180),
+        run_max: None,
+        lost_max: None,
+    }
+}
+
+fn governor(bounds: Bounds) -> Governor {
+    Governor::new(bounds, Vec::new(), false)
+}
+
+fn peer() -> Peer {
+    Peer::Tcp("203.0.113.1:80".parse().unwrap())
+}
+
+const fn ms(count: u64) -> Nanos {
+    Nanos::from_millis(count)
+}
+
+fn talk(head: &str, end: End, at: Nanos) -> Talk {
+    let mut replies = Replies::new(&["GET".to_owned()]);
+    replies.take(head.as_bytes());
+    Talk {
+        start: Nanos::ZERO,
+        connected: None,
+        over: at,
+        end,
+        replies,
+        steps: Vec::new(),
+        before_follow_up: None,
+        sent: 0,
+        received: 0,
+        raw: Vec::new(),
+        events: Vec::new(),
+        all_sent: true,
+    }
+}
+
+#[test]
+fn new_connections_keep_within_any_second_and_leave_room_for_probes() {
+    let mut one = governor(narrow());
+    for _ in 0..3 {
+        assert_eq!(one.admit(ms(100), &peer(), false), Admission::Now);
+    }
+    assert_eq!(one.admit(ms(600), &peer(), false), Admission::At(ms(1_100)));
+    for _ in 0..2 {
+        assert_eq!(one.admit(ms(600), &peer(), true), Admission::Now);
+    }
+    assert_eq!(one.admit(ms(600), &peer(), true), Admission::At(ms(1_100)));
+    assert_eq!(one.admit(ms(1_100), &peer(), false), Admission::Now);
+}
+
+#[test]
+fn open_connections_are_counted_until_they_are_closed() {
+    let mut one = governor(Bounds { connections_max: 8, ..wide() });
+    for _ in 0..4 {
+        assert_eq!(one.admit(ms(1), &peer(), false), Admission::Now);
+    }
+    assert_eq!(one.admit(ms(1), &peer(), false), Admission::At(ms(11)));
+    assert_eq!(one.admit(ms(1), &peer(), true), Admission::Now);
+    one.closed();
+    one.closed();
+    assert_eq!(one.admit(ms(1), &peer(), false), Admission::Now);
+    assert_eq!((one.open(), one.spent().connections), (4, 6));
+}
+
+#[test]
+fn bytes_and_requests_wait_for_room() {
+    let mut one = governor(Bounds { requests_max: Some(2), bytes_max: Some(1_000), ..medium() });
+    assert_eq!(one.request(ms(0), false), Ok(()));
+    assert_eq!(one.request(ms(10), false), Ok(()));
+    assert_eq!(one.request(ms(20), false), Err(ms(1_000)));
+    assert_eq!(one.request(ms(20), true), Ok(()), "probes are not counted");
+    assert_eq!(one.grant(ms(0), 5_000, false), Ok(750), "a quarter is kept for probes");
+    one.sent(ms(0), 750);
+    assert_eq!(one.grant(ms(1), 5_000, false), Err(ms(1_000)));
+    assert_eq!(one.grant(ms(1), 100, true), Ok(100));
+    assert_eq!(one.grant(ms(1_000), 5_000, false), Ok(750));
+}
+
+#[test]
+fn only_the_pinned_addresses_are_reached() {
+    let pinned = vec!["203.0.113.1:80".parse().unwrap()];
+    let mut one = Governor::new(narrow(), pinned, false);
+    assert_eq!(one.admit(ms(0), &peer(), false), Admission::Now);
+    let other = Peer::Tcp("203.0.113.2:80".parse().unwrap());
+    assert_eq!(one.admit(ms(0), &other, false), Admission::Never);
+    let why = one.stopped().unwrap();
+    assert_eq!(why.id(), "permission");
+    assert!(why.why().contains("203.0.113.2:80, which nobody permitted"), "{why:?}");
+    assert_eq!(one.admit(ms(0), &peer(), true), Admission::Never, "nothing goes out after a stop");
+}
+
+#[test]
+fn the_target_may_ask_us_to_stop() {
+    for (head, id) in [
+        ("HTTP/1.1 200 OK\r\nLoadstone-Torture: Stop\r\nContent-Length: 0\r\n\r\n", Some("wish")),
+        ("HTTP/1.1 429 No\r\nRetry-After: 9\r\nContent-Length: 0\r\n\r\n", Some("wish")),
+        ("HTTP/1.1 429 No\r\nContent-Length: 0\r\n\r\n", None),
+        ("HTTP/1.1 503 No\r\nRetry-After: 9\r\nContent-Length: 0\r\n\r\n", None),
+        ("HTTP/1.1 200 OK\r\nLoadstone-Torture: go on\r\nContent-Length: 0\r\n\r\n", None),
+    ] {
+        let mut one = governor(wide());
+        one.heard(&talk(head, End::Open, ms(3)));
+        assert_eq!(one.stopped().map(Stop::id), id, "{head}");
+    }
+}
+
+#[test]
+fn lost_probes_stop_a_public_run_within_three_seconds() {
+    let right = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let mut one = governor(narrow());
+    one.admit(ms(0), &peer(), true);
+    one.heard(&talk("", End::Silent, ms(2_000)));
+    one.heard(&talk(right, End::Open, ms(2_100)));
+    one.look(ms(10_000));
+    assert_eq!(one.stopped(), None, "one that is answered again is no window");
+    one.heard(&talk("", End::Silent, ms(12_000)));
+    one.heard(&talk("", End::Closed, ms(13_000)));
+    assert_eq!(one.due(), Some(ms(14_500)));
+    one.look(ms(14_499));
+    assert_eq!(one.stopped(), None);
+    one.look(ms(14_500));
+    assert_eq!(one.stopped(), Some(&Stop::Bound("no probe was answered for 2.50 s".into())));
+}
+
+#[test]
+fn a_run_has_an_end() {
+    let mut one = governor(Bounds { run_max: Some(ms(5_000)), ..wide() });
+    one.look(ms(9_000));
+    assert_eq!(one.stopped(), None, "it begins with its first connection");
+    one.admit(ms(10_000), &peer(), false);
+    one.look(ms(14_999));
+    assert_eq!((one.stopped(), one.due()), (None, Some(ms(15_000))));
+    one.look(ms(15_000));
+    assert!(one.stopped().unwrap().why().contains("time of a run, 5.00 s, was reached"));
+}
+
+#[test]
+fn machines_of_others_in_front_bar_what_presses() {
+    let mut one = governor(narrow());
+    one.bar_in_front(vec!["W-01".into()]);
+    let plain = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    one.heard(&talk(plain, End::Open, ms(3)));
+    assert_eq!(one.barred("W-01"), None);
+    let fronted = "HTTP/1.1 200 OK\r\nCF-Ray: 8\r\nContent-Length: 0\r\n\r\n";
+    one.heard(&talk(fronted, End::Open, ms(3)));
+    assert!(one.barred("W-01").unwrap().starts_with("Cloudflare answers in front"));
+    assert_eq!(one.barred("F-01"), None);
+}
+
+#[test]
+fn a_run_whose_way_to_the_server_is_lost_stops() {
+    let right = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let refused = talk("", End::Unconnected(FailureClass::Refused), ms(1));
+    for end in [End::Unconnected, End::Broken].map(|end| end(FailureClass::Unreachable)) {
+        let mut one = governor(medium());
+        // nobody was ever reached: that is said in another place
+        one.heard(&talk("", end, ms(1)));
+        assert_eq!(one.stopped(), None);
+        one.heard(&talk(right, End::Open, ms(2)));
+        one.heard(&refused);
+        assert_eq!(one.stopped(), None, "it is there, and refuses");
+        one.heard(&talk("", end, ms(3)));
+        assert_eq!(one.stopped().map(Stop::id), Some("bound"));
+        assert!(one.stopped().unwrap().why().contains("our own way to the server is lost"));
+        assert_eq!(one.admit(ms(4), &peer(), true), Admission::Never);
+    }
+}
+
+#[test]
+fn a_request_that_goes_out_a_moment_after_it_was_granted_counts_once() {
+    let bounds = Bounds { requests_max: Some(3), ..wide() };
+    let mut one = governor(bounds);
+    let us = Nanos::from_micros;
+    assert_eq!(one.request(us(10), false), Ok(()));
+    assert_eq!(one.renew(us(10), us(40), 1, false), Ok(()));
+    assert_eq!(one.request(us(50), false), Ok(()));
+    // too late to be the same: it counts again
+    assert_eq!(one.renew(us(50), us(1_010), 1, false), Ok(()));
+    assert_eq!(one.request(us(1_020), false), Err(us(1_000_050)));
+    // what was moved is forgotten from its new instant on
+    assert_eq!(one.request(us(1_000_049), false), Err(us(1_000_050)));
+    assert_eq!(one.request(us(1_000_050), false), Ok(()));
+}
+
+#[test]
+fn a_case_whose_span_was_asked_for_has_it() {
+    let mut one = governor(wide());
+    one.begin_case();
+    one.lengthen_case(Nanos::from_secs(3_600));
+    assert_eq!(one.admit(ms(5), &peer(), false), Admission::Now);
+    assert_eq!(one.case_ends(), Some(ms(5) + Nanos::from_secs(3_600)));
+    one.end_case();
+    one.begin_case();
+    assert_eq!(one.admit(ms(6), &peer(), false), Admission::Now);
+    assert_eq!(one.case_ends(), Some(ms(6) + Nanos::from_secs(180)));
+}

@@ -1,0 +1,105 @@
+//! A ClientHello, byte by byte: what a TLS library would never send has to be made by hand.
+
+/// What varies between hellos. The rest is what every server of today can answer to: TLS 1.3 and
+/// 1.2, X25519, the usual suites.
+#[derive(Clone, Debug, Default)]
+pub struct Hello {
+    /// Name for SNI; the extension is left out when `None`.
+    pub name: Option<Vec<u8>>,
+    /// The one protocol offered by ALPN; the extension is left out when `None`.
+    pub protocol: Option<Vec<u8>>,
+    /// Said within a session of TLS 1.2: the verify_data of our Finished (RFC 5746 section 3.5).
+    pub again: Option<Vec<u8>>,
+}
+
+const SUITES_13: [u16; 3] = [0x1301, 0x1302, 0x1303];
+const SUITES: [u16; 8] = [0xc02b, 0xc02f, 0xc02c, 0xc030, 0xcca9, 0xcca8, 0xc013, 0x009c];
+const SIGNATURES: [u16; 8] = [0x0403, 0x0804, 0x0401, 0x0503, 0x0805, 0x0501, 0x0806, 0x0601];
+/// Record types (RFC 8446 section 5.1).
+pub const ALERT: u8 = 21;
+pub const HANDSHAKE: u8 = 22;
+
+impl Hello {
+    /// The handshake message (RFC 8446 section 4.1.2), without a record around it.
+    pub fn message(&self) -> Vec<u8> {
+        let newest = self.again.is_none();
+        let suites: Vec<u16> = SUITES_13.into_iter().filter(|_| newest).chain(SUITES).collect();
+        let session: &[u8] = if newest { &[0xa5; 32] } else { &[] };
+        let mut body = vec![3, 3];
+        body.extend([0x5a; 32]);
+        body.extend(counted::<1>(session));
+        body.extend(counted::<2>(&words(&suites)));
+        body.extend([1, 0]);
+        body.extend(counted::<2>(&self.extensions()));
+        let mut message = vec![1];
+        message.extend(counted::<3>(&body));
+        message
+    }
+
+    /// The message in one record.
+    pub fn record(&self) -> Vec<u8> {
+        record(HANDSHAKE, &self.message())
+    }
+
+    fn extensions(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut put = |kind: u16, content: &[u8]| {
+            out.extend(kind.to_be_bytes());
+            out.extend(counted::<2>(content));
+        };
+        if let Some(name) = &self.name {
+            let mut entry = vec![0];
+            entry.extend(counted::<2>(name));
+            put(0, &counted::<2>(&entry));
+        }
+        put(10, &counted::<2>(&words(&[0x001d, 0x0017, 0x0018])));
+        put(11, &[1, 0]);
+        put(13, &counted::<2>(&words(&SIGNATURES)));
+        if let Some(protocol) = &self.protocol {
+            put(16, &counted::<2>(&counted::<1>(protocol)));
+        }
+        // the extended master secret, which a session that had it must have again (RFC 7627)
+        put(23, &[]);
+        if self.again.is_none() {
+            put(43, &counted::<1>(&words(&[0x0304, 0x0303])));
+            put(45, &[1, 1]);
+            put(51, &counted::<2>(&key_share()));
+        }
+        put(0xff01, &counted::<1>(self.again.as_deref().unwrap_or_default()));
+        out
+    }
+}
+
+/// The name for SNI; an address is none (RFC 6066 section 3).
+pub fn name_of(host: &str) -> Option<Vec<u8>> {
+    let is_address = host.parse::<std::net::IpAddr>().is_ok();
+    (!is_address).then(|| host.as_bytes().to_vec())
+}
+
+/// X25519's base point: a key that is valid and that nobody will use.
+fn key_share() -> Vec<u8> {
+    let mut key = [0; 32];
+    key[0] = 9;
+    let mut share = vec![0x00, 0x1d];
+    share.extend(counted::<2>(&key));
+    share
+}
+
+/// A record around a fragment.
+pub fn record(kind: u8, fragment: &[u8]) -> Vec<u8> {
+    let mut out = vec![kind, 3, 1];
+    out.extend(counted::<2>(fragment));
+    out
+}
+
+/// Bytes behind their length, in `N` bytes.
+fn counted<const N: usize>(bytes: &[u8]) -> Vec<u8> {
+    let length = (bytes.len() as u64).to_be_bytes();
+    let mut out = length[8 - N..].to_vec();
+    out.extend_from_slice(bytes);
+    out
+}
+
+fn words(words: &[u16]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_be_bytes()).collect()
+}

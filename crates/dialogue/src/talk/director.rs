@@ -1,0 +1,105 @@
+//! Who decides, while conversations are under way, what begins and what ends: probes on their
+//! schedule, connections that press until they are let go.
+
+use super::{Pause, Stage, Talk};
+use crate::governor::Governor;
+use conduit::{Io, Ready};
+use units::Nanos;
+
+/// When a director wants to be heard next. It is heard in any case when a conversation is over, and
+/// when an answer of a watched one begins or ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wake {
+    At(Nanos),
+    /// When a conversation is over, and not before.
+    WhenOver,
+    /// It is all over: what still stands is ended.
+    Done,
+}
+
+/// Decides what begins and what ends.
+pub trait Director {
+    /// Heard at the beginning, whenever conversations are over, and when it asked to be. It begins
+    /// conversations with [`Stage::add`] and ends them with [`Stage::end`].
+    fn direct(&mut self, now: Nanos, stage: &mut Stage<'_>, over: Vec<(usize, Talk)>) -> Wake;
+
+    /// It watches conversations of its own: where probes run beside it, it is heard of news too.
+    fn watches(&self) -> bool {
+        false
+    }
+
+    /// What was ended because it is all over, or because the run is to end.
+    fn curtain(&mut self, _over: Vec<(usize, Talk)>) {}
+}
+
+/// Plays to the end, or until the governor stops the run. `wait` waits for sockets until an instant
+/// at most, and gives what became ready; it may stop the run.
+pub fn play<I: Io>(
+    io: &mut I,
+    stage: &mut Stage<'_>,
+    director: &mut dyn Director,
+    wait: &mut dyn FnMut(&mut I, Nanos, &mut Governor) -> Vec<Ready>,
+) {
+    let mut wake = director.direct(io.now(), stage, Vec::new());
+    while wake != Wake::Done {
+        let pause = stage.turn(io);
+        let (over, news, now) = (stage.finished(), stage.take_news(), io.now());
+        if stage.governor().stopped().is_some() {
+            director.curtain(over);
+            break;
+        }
+        if !over.is_empty() || news || matches!(wake, Wake::At(at) if at <= now) {
+            wake = director.direct(now, stage, over);
+            continue;
+        }
+        let until = match (pause, wake) {
+            (Pause::Until(turn), Wake::At(at)) => turn.min(at),
+            (Pause::Until(turn), _) => turn,
+            (Pause::Over, Wake::At(at)) => at,
+            (Pause::Over, _) => break,
+        };
+        for event in wait(io, until, stage.governor()) {
+            stage.handle(io, event);
+        }
+    }
+    stage.abandon(io);
+    director.curtain(stage.finished());
+}
+
+/// Has every conversation of a list, all at once.
+#[derive(Debug)]
+pub struct All {
+    scripts: Vec<super::Script>,
+    places: Vec<usize>,
+    talks: Vec<Option<Talk>>,
+}
+
+impl All {
+    pub fn new(scripts: Vec<super::Script>) -> All {
+        All { places: Vec::new(), talks: scripts.iter().map(|_| None).collect(), scripts }
+    }
+
+    /// The conversations that were had, in the order of the scripts.
+    pub fn into_talks(self) -> Vec<Talk> {
+        self.talks.into_iter().flatten().collect()
+    }
+}
+
+impl Director for All {
+    fn direct(&mut self, _: Nanos, stage: &mut Stage<'_>, over: Vec<(usize, Talk)>) -> Wake {
+        // all are taken on before one can be over: no place is used twice
+        let scripts = std::mem::take(&mut self.scripts);
+        self.places.extend(scripts.into_iter().map(|script| stage.add(script)));
+        self.curtain(over);
+        Wake::WhenOver
+    }
+
+    fn curtain(&mut self, over: Vec<(usize, Talk)>) {
+        for (place, talk) in over {
+            let known = self.places.iter().position(|known| *known == place);
+            if let Some(slot) = known.and_then(|at| self.talks.get_mut(at)) {
+                *slot = Some(talk);
+            }
+        }
+    }
+}

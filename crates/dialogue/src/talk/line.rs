@@ -1,0 +1,673 @@
+//! One conversation.
+
+use super::{EVENTS_MAX, End, Event, Move, RECEIVED_MAX, Script, Standing, Talk, What};
+use crate::governor::{Admission, Governor, Leave, Requests};
+use crate::hello::{HANDSHAKE, Hello, name_of};
+use crate::replies::Replies;
+use crate::talk::Awaited;
+use conduit::{Close, Io, IoError, Slot, TlsFactory, TlsSession};
+use sample::FailureClass;
+use units::Nanos;
+
+/// Bytes taken off a socket at a time.
+const READ_SIZE: usize = 64 << 10;
+/// Bytes that are made ready to go out at a time.
+const PIECE_SIZE: usize = 256 << 10;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Waiting,
+    Connecting,
+    Handshake,
+    Talking,
+    /// Everything is said.
+    Listening,
+    Over,
+}
+
+/// What had come when a step began to wait.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    interim: usize,
+    begun: usize,
+    whole: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Line {
+    script: Script,
+    stage: Stage,
+    /// It counts among the governor's open connections.
+    admitted: bool,
+    /// The next step; what of its bytes is not encrypted yet, from `plain_at` on.
+    step: usize,
+    plain: Vec<u8>,
+    plain_at: usize,
+    /// Requests among the bytes, and bytes since the last answer: both are bounded.
+    requests: Requests,
+    /// Requests that were granted and of which no byte has gone, and when they were.
+    fresh: u64,
+    fresh_at: Nanos,
+    unanswered: u64,
+    /// The governor lets nothing out before.
+    held_until: Option<Nanos>,
+    /// Bytes, encrypted where need be, of which `out_at` are gone.
+    out: Vec<u8>,
+    out_at: usize,
+    /// The pause of the current step ends.
+    paused_until: Option<Nanos>,
+    mark: Option<Mark>,
+    reading: bool,
+    session: Option<Box<dyn TlsSession>>,
+    replies: Replies,
+    before_follow_up: Option<usize>,
+    /// When the last byte came.
+    heard_at: Nanos,
+    /// Nothing more can be written; what the server said before may still be there.
+    deaf: Option<FailureClass>,
+    connected: Option<Nanos>,
+    over: Nanos,
+    end: Option<End>,
+    sent: u64,
+    received: u64,
+    raw: Vec<u8>,
+    events: Vec<Event>,
+    /// Steps were added: there is something to do now.
+    prompted: bool,
+    /// Whoever directs is to hear of answers that begin or end; one did.
+    watched: bool,
+    news: bool,
+}
+
+impl Line {
+    pub(super) fn new(script: Script) -> Line {
+        Line {
+            stage: Stage::Waiting,
+            admitted: false,
+            step: 0,
+            plain: Vec::new(),
+            plain_at: 0,
+            requests: Requests::default(),
+            fresh: 0,
+            fresh_at: Nanos::ZERO,
+            unanswered: 0,
+            held_until: None,
+            out: Vec::new(),
+            out_at: 0,
+            paused_until: None,
+            mark: None,
+            reading: true,
+            session: None,
+            replies: Replies::new(&script.methods),
+            before_follow_up: None,
+            heard_at: Nanos::ZERO,
+            deaf: None,
+            connected: None,
+            over: Nanos::ZERO,
+            end: None,
+            sent: 0,
+            received: 0,
+            raw: Vec::new(),
+            events: Vec::new(),
+            prompted: false,
+            watched: false,
+            news: false,
+            script,
+        }
+    }
+
+    /// When there is something to do without an event.
+    pub(super) fn due(&self) -> Nanos {
+        let end = self.script.start + self.script.deadline;
+        let end = self.held_until.map_or(end, |until| until.min(end));
+        match self.stage {
+            Stage::Talking if self.prompted => Nanos::ZERO,
+            Stage::Waiting => self.script.start,
+            Stage::Talking => self.paused_until.map_or(end, |until| until.min(end)),
+            Stage::Listening => self.settled_at().map_or(end, |at| at.min(end)),
+            Stage::Connecting | Stage::Handshake => end,
+            Stage::Over => Nanos::ZERO,
+        }
+    }
+
+    /// More to say; nothing where it is over.
+    pub(super) fn say_more(&mut self, steps: Vec<Move>) {
+        self.script.steps.extend(steps);
+        if self.stage == Stage::Listening {
+            self.stage = Stage::Talking;
+        }
+        self.prompted = true;
+    }
+
+    pub(super) fn watch(&mut self) {
+        self.watched = true;
+    }
+
+    /// An answer began or ended since this was asked last. What a probe was told is told on.
+    pub(super) fn take_news(&mut self, governor: &mut Governor) -> bool {
+        let news = std::mem::take(&mut self.news);
+        if let Some(answer) = self.replies.answers.last().filter(|_| news && self.script.probe) {
+            governor.told(answer);
+        }
+        news
+    }
+
+    pub(super) fn replies(&self) -> &Replies {
+        &self.replies
+    }
+
+    /// How it ends says whether the server still answers: it is a probe on its own connection.
+    pub(super) fn is_sign(&self) -> bool {
+        self.script.probe && !self.watched
+    }
+
+    pub(super) fn was_admitted(&self) -> bool {
+        self.admitted
+    }
+
+    /// The time of its case is up.
+    pub(super) fn cut_off(&mut self, now: Nanos) {
+        if !self.script.probe {
+            self.finish(End::Bounded, now);
+        }
+    }
+
+    pub(super) fn connected(&self) -> Option<Nanos> {
+        self.connected
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.stage == Stage::Over
+    }
+
+    pub(super) fn standing(&self) -> Standing {
+        match self.stage {
+            Stage::Waiting => Standing::Waiting,
+            Stage::Connecting | Stage::Handshake => Standing::Connecting,
+            Stage::Talking | Stage::Listening => Standing::Open,
+            Stage::Over => Standing::Over,
+        }
+    }
+
+    pub(super) fn turn(
+        &mut self,
+        io: &mut impl Io,
+        slot: Slot,
+        tls: &mut Option<&mut dyn TlsFactory>,
+        governor: &mut Governor,
+    ) {
+        let now = io.now();
+        self.prompted = false;
+        if self.stage == Stage::Waiting {
+            return self.open(io, slot, tls, governor);
+        }
+        if now >= self.script.start + self.script.deadline {
+            return self.time_is_up(now);
+        }
+        self.held_until = self.held_until.filter(|until| now < *until);
+        if self.paused_until.is_some_and(|until| now >= until) {
+            self.paused_until = None;
+            self.step += 1;
+        }
+        self.go_on(io, slot, governor);
+    }
+
+    pub(super) fn ready(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
+        if matches!(self.stage, Stage::Waiting | Stage::Over) {
+            return;
+        }
+        if self.stage == Stage::Connecting {
+            match io.write(slot, &[]) {
+                Ok(_) => self.stands(io.now()),
+                Err(IoError::WouldBlock) => return,
+                Err(IoError::Failed(class)) => {
+                    return self.finish(End::Unconnected(class), io.now());
+                }
+            }
+        }
+        self.flush(io, slot, governor);
+        self.listen(io, slot, governor);
+        self.go_on(io, slot, governor);
+    }
+
+    pub(super) fn give_up(&mut self, io: &mut impl Io, slot: Slot, how: Close) {
+        let what = if how == Close::Reset { What::ResetByUs } else { What::ClosedByUs };
+        let now = io.now();
+        self.note(now, what);
+        io.close(slot, how);
+        self.finish(End::Ours, now);
+    }
+
+    pub(super) fn into_talk(self) -> Talk {
+        Talk {
+            start: self.script.start,
+            connected: self.connected,
+            over: self.over,
+            end: self.end.unwrap_or_default(),
+            all_sent: self.step >= self.script.steps.len() && !self.has_unsaid(),
+            replies: self.replies,
+            steps: self.script.steps,
+            before_follow_up: self.before_follow_up,
+            sent: self.sent,
+            received: self.received,
+            raw: self.raw,
+            events: self.events,
+        }
+    }
+
+    fn open(
+        &mut self,
+        io: &mut impl Io,
+        slot: Slot,
+        tls: &mut Option<&mut dyn TlsFactory>,
+        governor: &mut Governor,
+    ) {
+        let now = io.now();
+        match governor.admit(now, &self.script.peer, self.script.probe) {
+            Admission::Now => self.admitted = true,
+            // its time begins when it may
+            Admission::At(at) => {
+                self.script.start = at.max(now + Nanos(1));
+                return;
+            }
+            Admission::Never => return self.finish(End::Bounded, now),
+        }
+        self.stage = Stage::Connecting;
+        if let Some(name) = &self.script.tls_name {
+            let open = self.script.steps.contains(&Move::Renegotiate);
+            let session = tls.as_mut().map(|factory| match open {
+                true => factory.laid_open(name),
+                false => factory.session(name),
+            });
+            match session {
+                Some(Ok(session)) => self.session = Some(session),
+                Some(Err(error)) => return self.finish(End::Unconnected(error.class), io.now()),
+                None => return self.finish(End::Unconnected(FailureClass::Tls), io.now()),
+            }
+        }
+        if let Err(error) = io.open(slot, &self.script.peer, &self.script.options) {
+            let class = match error {
+                IoError::Failed(class) => class,
+                IoError::WouldBlock => FailureClass::OtherIo,
+            };
+            return self.finish(End::Unconnected(class), io.now());
+        }
+        // a writable event follows where the connect is pending
+        match io.write(slot, &[]) {
+            Ok(_) => {
+                self.stands(io.now());
+                self.go_on(io, slot, governor);
+            }
+            Err(IoError::WouldBlock) => {}
+            Err(IoError::Failed(class)) => self.finish(End::Unconnected(class), io.now()),
+        }
+    }
+
+    fn stands(&mut self, now: Nanos) {
+        self.connected = Some(now - self.script.start);
+        self.note(now, What::Connected);
+        self.stage = match &mut self.session {
+            Some(session) => {
+                session.drain(&mut self.out);
+                Stage::Handshake
+            }
+            None => Stage::Talking,
+        };
+    }
+
+    /// Says what can be said, and sees whether everything is over.
+    fn go_on(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
+        loop {
+            self.flush(io, slot, governor);
+            if self.has_unsaid() && self.deaf.is_none() {
+                return;
+            }
+            if self.stage != Stage::Talking || self.paused_until.is_some() {
+                break;
+            }
+            if !self.take_step(io, slot, governor) {
+                break;
+            }
+        }
+        if self.stage == Stage::Listening {
+            self.see_the_end(io, slot, governor);
+        }
+    }
+
+    /// Does the next step; false when it has to wait.
+    fn take_step(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) -> bool {
+        let Some(step) = self.script.steps.get(self.step) else {
+            self.stage = Stage::Listening;
+            self.heard_at = self.heard_at.max(io.now());
+            return false;
+        };
+        match step {
+            Move::Send(bytes) => self.plain.extend_from_slice(bytes),
+            Move::Pause(span) => {
+                self.paused_until = Some(io.now() + *span);
+                return false;
+            }
+            Move::Await(what) => {
+                if !self.has_come(*what) {
+                    return false;
+                }
+                self.mark = None;
+            }
+            Move::Urgent => io.urgent(slot, b'!'),
+            Move::HalfClose => {
+                io.shut(slot);
+                self.note(io.now(), What::HalfClosed);
+            }
+            Move::Reset => {
+                self.give_up(io, slot, Close::Reset);
+                return false;
+            }
+            Move::Close => {
+                self.give_up(io, slot, Close::Orderly);
+                return false;
+            }
+            Move::StopReading => self.reading = false,
+            Move::Renegotiate => {
+                if !self.ask_again() {
+                    self.finish(End::Ours, io.now());
+                    return false;
+                }
+            }
+            Move::Sip(bytes) => {
+                let most = *bytes;
+                self.step += 1;
+                self.sip(most, io, slot, governor);
+                return self.stage == Stage::Talking;
+            }
+            Move::Read => {
+                self.reading = true;
+                self.step += 1;
+                self.listen(io, slot, governor);
+                return self.stage == Stage::Talking;
+            }
+        }
+        self.step += 1;
+        true
+    }
+
+    /// Asks for a new handshake within the session; false where there is none that can be asked.
+    fn ask_again(&mut self) -> bool {
+        let Some(session) = &mut self.session else { return false };
+        let Some(finished) = session.finished() else { return false };
+        let name = self.script.tls_name.as_deref().and_then(name_of);
+        let hello = Hello { name, again: Some(finished), ..Hello::default() };
+        let asked = session.send_record(HANDSHAKE, &hello.message());
+        session.drain(&mut self.out);
+        asked
+    }
+
+    fn has_come(&mut self, what: Awaited) -> bool {
+        let now = Mark {
+            interim: self.replies.interim.len(),
+            begun: self.replies.answers.len(),
+            whole: self.replies.whole(),
+        };
+        let mark = *self.mark.get_or_insert(now);
+        match what {
+            Awaited::Interim => now.interim > mark.interim || now.begun > mark.begun,
+            Awaited::Answer => now.whole > mark.whole,
+            // the end is seen where bytes are read
+            Awaited::End => false,
+        }
+    }
+
+    /// Bytes that were to be said already are still here.
+    fn has_unsaid(&self) -> bool {
+        self.out_at < self.out.len() || self.plain_at < self.plain.len()
+    }
+
+    /// Hands over what may go out.
+    fn flush(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
+        let before = self.sent;
+        while self.deaf.is_none() && self.stage != Stage::Over {
+            // one write wherever one will do: servers are to meet the pieces that a case says
+            while self.out.len() - self.out_at < PIECE_SIZE && self.make_ready(io.now(), governor) {
+            }
+            self.hand_over(io, slot, governor);
+            let stuck = self.out_at < self.out.len() || self.held_until.is_some();
+            if stuck || !self.has_unsaid() {
+                break;
+            }
+        }
+        let count = self.sent - before;
+        if count > 0 {
+            self.note(io.now(), What::Sent(usize::try_from(count).unwrap_or(usize::MAX)));
+        }
+    }
+
+    fn hand_over(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
+        while self.deaf.is_none() && self.out_at < self.out.len() && self.held_until.is_none() {
+            let now = io.now();
+            // what was granted at another instant is to go out at this one
+            if self.fresh > 0 && self.fresh_at != now {
+                match governor.renew(self.fresh_at, now, self.fresh, self.script.probe) {
+                    Ok(()) => self.fresh_at = now,
+                    Err(at) => return self.wait_for_leave(now, at),
+                }
+            }
+            let rest = &self.out[self.out_at..];
+            let granted = match governor.grant(now, rest.len(), self.script.probe) {
+                Ok(count) => count,
+                Err(at) => return self.wait_for_leave(now, at),
+            };
+            match io.write(slot, &rest[..granted]) {
+                Ok(count) => {
+                    self.out_at += count;
+                    self.sent += count as u64;
+                    if self.fresh <= 1 || self.out_at == self.out.len() {
+                        self.fresh = 0;
+                    }
+                    governor.sent(now, count);
+                }
+                Err(IoError::WouldBlock) => break,
+                Err(IoError::Failed(class)) => self.deaf = Some(class),
+            }
+        }
+        if self.out_at == self.out.len() {
+            self.out.clear();
+            self.out_at = 0;
+        }
+    }
+
+    /// Encrypts the next piece of what is to be said; false when there is none, or it may not yet.
+    fn make_ready(&mut self, now: Nanos, governor: &mut Governor) -> bool {
+        if self.plain_at == self.plain.len() {
+            self.plain.clear();
+            self.plain_at = 0;
+            return false;
+        }
+        if self.held_until.is_some() {
+            return false;
+        }
+        let room = governor.message_max().saturating_sub(self.unanswered);
+        let room = usize::try_from(room).unwrap_or(usize::MAX).min(PIECE_SIZE);
+        let end = self.plain.len().min(self.plain_at + room);
+        let piece = &self.plain[self.plain_at..end];
+        if piece.is_empty() {
+            self.finish(End::Bounded, now);
+            return false;
+        }
+        match self.requests.leave(piece, governor.writes()) {
+            Leave::Bytes(count) => {
+                let piece = &piece[..count];
+                match &mut self.session {
+                    Some(session) => {
+                        session.send(piece);
+                        session.drain(&mut self.out);
+                    }
+                    None => self.out.extend_from_slice(piece),
+                }
+                self.plain_at += count;
+                self.unanswered += count as u64;
+                true
+            }
+            Leave::Ask if self.fresh > 0 && self.fresh_at != now => false,
+            Leave::Ask => match governor.request(now, self.script.probe) {
+                Ok(()) => {
+                    self.requests.grant();
+                    self.fresh += 1;
+                    self.fresh_at = now;
+                    true
+                }
+                Err(at) => {
+                    self.wait_for_leave(now, at);
+                    false
+                }
+            },
+            Leave::Writes => {
+                self.finish(End::Bounded, now);
+                false
+            }
+        }
+    }
+
+    /// What a bound takes of the time is given back.
+    fn wait_for_leave(&mut self, now: Nanos, at: Nanos) {
+        let at = at.max(now + Nanos(1));
+        self.script.deadline += at - now;
+        self.held_until = Some(at);
+    }
+
+    /// Reads until there is nothing more.
+    fn listen(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
+        let mut buffer = vec![0; READ_SIZE];
+        while self.reading && self.stage != Stage::Over {
+            match io.read(slot, &mut buffer) {
+                Ok(0) => return self.ended(io.now(), None),
+                Ok(count) => self.hear(&buffer[..count], io, slot, governor),
+                Err(IoError::WouldBlock) => return,
+                Err(IoError::Failed(class)) => {
+                    return self.ended(io.now(), Some(self.deaf.unwrap_or(class)));
+                }
+            }
+        }
+    }
+
+    /// Reads once, `most` bytes at most.
+    fn sip(&mut self, most: usize, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
+        let mut buffer = vec![0; most.clamp(1, READ_SIZE)];
+        match io.read(slot, &mut buffer) {
+            Ok(0) => self.ended(io.now(), None),
+            Ok(count) => self.hear(&buffer[..count], io, slot, governor),
+            Err(IoError::WouldBlock) => {}
+            Err(IoError::Failed(class)) => self.ended(io.now(), Some(class)),
+        }
+    }
+
+    fn hear(&mut self, bytes: &[u8], io: &mut impl Io, slot: Slot, governor: &mut Governor) {
+        let now = io.now();
+        self.heard_at = now;
+        self.received += bytes.len() as u64;
+        self.note(now, What::Received(bytes.len()));
+        let Some(session) = &mut self.session else { return self.understand(bytes) };
+        let mut plain = Vec::new();
+        let fed = session.feed(bytes, &mut plain);
+        session.drain(&mut self.out);
+        let (shaking, closed) = (session.handshaking(), session.closed());
+        self.flush(io, slot, governor);
+        self.understand(&plain);
+        if let Err(error) = fed {
+            let end = match self.stage {
+                Stage::Handshake => End::Unconnected(error.class),
+                _ => End::Broken(error.class),
+            };
+            return self.finish(end, now);
+        }
+        if self.stage == Stage::Handshake && !shaking {
+            self.stage = Stage::Talking;
+            self.note(now, What::Secure);
+        }
+        if closed {
+            self.ended(now, None);
+        }
+    }
+
+    fn understand(&mut self, plain: &[u8]) {
+        let room = RECEIVED_MAX.saturating_sub(self.raw.len()).min(plain.len());
+        self.raw.extend_from_slice(&plain[..room]);
+        let before = (self.replies.answers.len(), self.replies.whole());
+        self.replies.take(plain);
+        let after = (self.replies.answers.len(), self.replies.whole());
+        self.news |= self.watched && (before != after || self.replies.junk.is_some());
+        if after.1 > before.1 {
+            self.unanswered = 0;
+        }
+    }
+
+    /// The server's side is over.
+    fn ended(&mut self, now: Nanos, broken: Option<FailureClass>) {
+        self.replies.end();
+        let (what, end) = match broken {
+            _ if self.stage == Stage::Handshake => {
+                let class = broken.unwrap_or(FailureClass::Tls);
+                (What::Broken(class), End::Unconnected(class))
+            }
+            Some(class) => (What::Broken(class), End::Broken(class)),
+            None => (What::Ended, End::Closed),
+        };
+        self.note(now, what);
+        self.finish(end, now);
+    }
+
+    /// When nothing more is expected of a connection on which everything is said.
+    fn settled_at(&self) -> Option<Nanos> {
+        if self.script.hold || !self.reading {
+            return None;
+        }
+        let wanted = match self.before_follow_up {
+            Some(before) => before + 1,
+            None => self.script.methods.len(),
+        };
+        let enough = self.replies.whole() >= wanted && !self.replies.unfinished();
+        let last = self.replies.answers.last()?;
+        let parting = last.complete && !last.persistent;
+        match (enough, parting) {
+            (_, true) => Some(self.heard_at + self.script.linger),
+            (true, false) => Some(self.heard_at + self.script.grace),
+            (false, false) => None,
+        }
+    }
+
+    fn see_the_end(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
+        let now = io.now();
+        if self.settled_at().is_none_or(|at| now < at) {
+            return;
+        }
+        let goes_on = self.replies.answers.last().is_some_and(|last| last.persistent);
+        let follow_up = self.script.follow_up.take().filter(|_| goes_on && self.deaf.is_none());
+        let Some(bytes) = follow_up else { return self.finish(End::Open, now) };
+        self.before_follow_up = Some(self.replies.answers.len());
+        self.replies.expect("GET");
+        self.heard_at = now;
+        self.plain.extend_from_slice(&bytes);
+        self.flush(io, slot, governor);
+    }
+
+    fn time_is_up(&mut self, now: Nanos) {
+        let end = match self.stage {
+            Stage::Connecting => End::Unconnected(FailureClass::ConnectTimeout),
+            Stage::Handshake => End::Unconnected(FailureClass::ClientTimeout),
+            _ => End::Silent,
+        };
+        self.finish(end, now);
+    }
+
+    fn finish(&mut self, end: End, now: Nanos) {
+        if self.end.is_none() {
+            self.end = Some(end);
+            self.over = now - self.script.start;
+        }
+        self.stage = Stage::Over;
+    }
+
+    fn note(&mut self, now: Nanos, what: What) {
+        if self.events.len() < EVENTS_MAX {
+            self.events.push(Event { at: now - self.script.start, what });
+        }
+    }
+}

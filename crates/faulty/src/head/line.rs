@@ -1,0 +1,134 @@
+//! The request line.
+
+use super::{Defect, Defects, Refusal};
+
+/// The form of a target (RFC 9112 section 3.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Form {
+    #[default]
+    Origin,
+    Absolute,
+    Authority,
+    Asterisk,
+}
+
+/// A request line that can be served.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RequestLine {
+    pub(super) method: String,
+    pub(super) target: Vec<u8>,
+    pub(super) form: Form,
+    /// Of the absolute form.
+    pub(super) authority: Option<Vec<u8>>,
+    pub(super) minor: u8,
+}
+
+const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "CONNECT"];
+
+/// The line without its end, which must be CRLF.
+pub(super) fn ended_well<'l>(line: &'l [u8], defects: &Defects) -> Result<&'l [u8], Refusal> {
+    match line.strip_suffix(b"\r\n") {
+        Some(text) => Ok(text),
+        None if defects.contains(&Defect::HangsOnLfLines) => Err(Refusal::Hang),
+        None => Err(Refusal::Status(400)),
+    }
+}
+
+pub(super) fn read(line: &[u8], defects: &Defects) -> Result<RequestLine, Refusal> {
+    let has = |defect| defects.contains(&defect);
+    let refused = Refusal::Status(400);
+    let printable = line.first().is_some_and(u8::is_ascii_graphic);
+    if !printable && has(Defect::HangsOnGarbage) {
+        return Err(Refusal::Hang);
+    }
+    let first = line.iter().position(|byte| *byte == b' ').ok_or(refused)?;
+    let last = line.iter().rposition(|byte| *byte == b' ').ok_or(refused)?;
+    if first == last {
+        // a line without a version
+        return Err(if has(Defect::HangsOnHttp09) { Refusal::Hang } else { refused });
+    }
+    let (method, target, version) = (&line[..first], &line[first + 1..last], &line[last + 1..]);
+    let minor = read_version(version, defects)?;
+    let method = read_method(method, defects)?;
+    let (form, authority, target) = read_target(&method, target, defects)?;
+    Ok(RequestLine { method, target, form, authority, minor })
+}
+
+fn read_version(version: &[u8], defects: &Defects) -> Result<u8, Refusal> {
+    let has = |defect| defects.contains(&defect);
+    match version {
+        [b'H', b'T', b'T', b'P', b'/', b'1', b'.', digit @ b'0'..=b'9'] => match digit - b'0' {
+            minor @ 0..=1 => Ok(minor),
+            _ if has(Defect::RefusesMinorVersions) => Err(Refusal::Status(505)),
+            _ => Ok(1),
+        },
+        [b'H', b'T', b'T', b'P', b'/', b'0'..=b'9', b'.', b'0'..=b'9'] => {
+            let hangs = has(Defect::HangsOnMajorVersions);
+            Err(if hangs { Refusal::Hang } else { Refusal::Status(505) })
+        }
+        _ if has(Defect::TakesAnyVersion) => Ok(1),
+        _ => Err(Refusal::Status(400)),
+    }
+}
+
+fn read_method(method: &[u8], defects: &Defects) -> Result<String, Refusal> {
+    let token = !method.is_empty() && method.iter().all(|byte| is_token(*byte));
+    let text = String::from_utf8_lossy(method).into_owned();
+    if defects.contains(&Defect::TakesAnyMethod) && !METHODS.contains(&text.as_str()) {
+        return Ok("GET".to_owned());
+    }
+    match token {
+        false => Err(Refusal::Status(400)),
+        true if METHODS.contains(&text.as_str()) => Ok(text),
+        true => Err(Refusal::Status(501)),
+    }
+}
+
+type Target = (Form, Option<Vec<u8>>, Vec<u8>);
+
+fn read_target(method: &str, target: &[u8], defects: &Defects) -> Result<Target, Refusal> {
+    let has = |defect| defects.contains(&defect);
+    let refused = Refusal::Status(400);
+    let high = target.iter().any(|byte| *byte >= 0x80);
+    if high && has(Defect::FailsOnHighBytes) {
+        return Err(Refusal::Status(500));
+    }
+    let odd = |byte: &u8| !byte.is_ascii_graphic() && *byte < 0x80 || *byte == b'#';
+    let mut kept = target.to_vec();
+    if target.iter().any(odd) {
+        if !has(Defect::TakesAnyTarget) {
+            return Err(refused);
+        }
+        // silent repair: what follows the first odd byte is cut
+        kept.truncate(target.iter().position(odd).unwrap_or(0));
+    }
+    let own = |form| Ok((form, None, kept.clone()));
+    match (method, kept.as_slice()) {
+        ("CONNECT", authority) => connect(authority, defects),
+        ("OPTIONS", b"*") if has(Defect::FailsOnAsterisk) => Err(Refusal::Status(500)),
+        ("OPTIONS", b"*") => own(Form::Asterisk),
+        (_, [b'/', ..]) => own(Form::Origin),
+        (_, [b'h', b't', b't', b'p', b':', b'/', b'/', rest @ ..]) => {
+            if has(Defect::KnowsNoAbsoluteForm) {
+                return Err(Refusal::Status(404));
+            }
+            let slash = rest.iter().position(|byte| *byte == b'/').ok_or(refused)?;
+            Ok((Form::Absolute, Some(rest[..slash].to_vec()), rest[slash..].to_vec()))
+        }
+        _ if has(Defect::TakesAnyForm) => Ok((Form::Origin, None, super::super::PATH.into())),
+        _ => Err(refused),
+    }
+}
+
+/// No proxy: CONNECT goes nowhere.
+fn connect(authority: &[u8], defects: &Defects) -> Result<Target, Refusal> {
+    match defects.contains(&Defect::ConnectsAnywhere) {
+        true => Ok((Form::Authority, Some(authority.to_vec()), Vec::new())),
+        false => Err(Refusal::Status(400)),
+    }
+}
+
+/// RFC 9110 section 5.6.2.
+pub(super) fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}

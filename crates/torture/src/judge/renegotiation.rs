@@ -1,0 +1,148 @@
+//! Judges a wish for a new handshake within a session of TLS up to 1.2.
+
+use super::{Judgement, Outcome};
+use dialogue::hello::{ALERT, HANDSHAKE};
+use dialogue::talk::{End, Talk};
+use sample::FailureClass;
+
+/// What case files call the family.
+pub const FAMILY: &str = "tls.again";
+const APPLICATION: u8 = 23;
+/// Handshake messages (RFC 5246 section 7.4).
+const SERVER_HELLO: u8 = 2;
+/// Alerts (RFC 5246 section 7.2).
+const CLOSE_NOTIFY: u8 = 0;
+const NO_RENEGOTIATION: u8 = 100;
+
+/// What came of the wish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// A ServerHello came: the new handshake has begun.
+    Granted,
+    /// An alert: its description.
+    Refused(u8),
+    /// A plain request behind it was answered as if it had not been.
+    Ignored,
+    Ended,
+    /// Nothing came, and the connection stands.
+    Unanswered,
+    /// There was no session of TLS 1.2 to ask it in.
+    NoSession,
+    /// No connection, or it was ended by us.
+    Unasked,
+}
+
+impl Wish {
+    pub fn of(talk: &Talk) -> Wish {
+        let first = records(&talk.raw).find_map(|(kind, fragment)| match (kind, fragment) {
+            (HANDSHAKE, [SERVER_HELLO, ..]) => Some(Wish::Granted),
+            (ALERT, [_, CLOSE_NOTIFY]) => Some(Wish::Ended),
+            (ALERT, [_, description]) => Some(Wish::Refused(*description)),
+            (APPLICATION, _) => Some(Wish::Ignored),
+            _ => None,
+        });
+        first.unwrap_or(match talk.end {
+            End::Unconnected(FailureClass::Tls) => Wish::NoSession,
+            End::Unconnected(_) | End::Bounded | End::Ours => Wish::Unasked,
+            End::Closed | End::Broken(_) => Wish::Ended,
+            End::Open | End::Silent => Wish::Unanswered,
+        })
+    }
+
+    pub fn said(self) -> String {
+        match self {
+            Wish::Granted => "a new handshake begins".to_owned(),
+            Wish::Refused(NO_RENEGOTIATION) => "alert no_renegotiation".to_owned(),
+            Wish::Refused(description) => format!("alert {description}"),
+            Wish::Ignored => "ignored, and the next request is answered".to_owned(),
+            Wish::Ended => "closed".to_owned(),
+            Wish::Unanswered => "nothing, and the connection stands".to_owned(),
+            Wish::NoSession => "no session of TLS 1.2".to_owned(),
+            Wish::Unasked => "not asked".to_owned(),
+        }
+    }
+
+    /// `always`: it was granted on every connection.
+    pub fn judge(self, always: bool) -> Outcome {
+        match self {
+            Wish::Granted if always => Outcome::Fail,
+            Wish::Granted | Wish::Unanswered => Outcome::Advisory,
+            Wish::Refused(_) | Wish::Ignored | Wish::Ended => Outcome::Pass,
+            Wish::NoSession | Wish::Unasked => Outcome::Inconclusive,
+        }
+    }
+
+    pub fn judgement(self, always: bool) -> Judgement {
+        Judgement {
+            outcome: self.judge(always),
+            seen: self.said(),
+            expected: "alert no_renegotiation, or an end".to_owned(),
+            why: self.why(always).to_owned(),
+        }
+    }
+
+    pub fn why(self, always: bool) -> &'static str {
+        match self {
+            Wish::Granted if always => "every connection may ask for handshakes without end",
+            Wish::Granted => "it is granted now and then",
+            Wish::Unanswered => "the wish is neither granted nor refused",
+            _ => "",
+        }
+    }
+}
+
+/// Whole records: their types, and what stands behind their headers.
+fn records(mut stream: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
+    std::iter::from_fn(move || {
+        let [kind, _, _, high, low, rest @ ..] = stream else { return None };
+        let (fragment, rest) =
+            rest.split_at_checked(usize::from(u16::from_be_bytes([*high, *low])))?;
+        stream = rest;
+        Some((*kind, fragment))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::talk;
+    use super::*;
+
+    fn heard(raw: &[u8], end: End) -> Talk {
+        Talk { raw: raw.to_vec(), ..talk("", end, None) }
+    }
+
+    #[test]
+    fn each_wish_is_told_and_judged() {
+        let warning = [21, 3, 3, 0, 2, 1, 100];
+        let answer = [23, 3, 3, 0, 4, b'H', b'T', b'T', b'P'];
+        let both = [warning.as_slice(), &answer].concat();
+        let hello = [22, 3, 3, 0, 4, 2, 0, 0, 0];
+        let table: [(&[u8], End, &str, [Outcome; 2]); 9] = [
+            (&both, End::Closed, "alert no_renegotiation", [Outcome::Pass; 2]),
+            (&[21, 3, 3, 0, 2, 2, 10], End::Closed, "alert 10", [Outcome::Pass; 2]),
+            (&[21, 3, 3, 0, 2, 1, 0], End::Closed, "closed", [Outcome::Pass; 2]),
+            (&answer, End::Closed, "ignored, and the next request is answered", [Outcome::Pass; 2]),
+            (&[], End::Closed, "closed", [Outcome::Pass; 2]),
+            (&hello, End::Silent, "a new handshake begins", [Outcome::Advisory, Outcome::Fail]),
+            // a record that has not come whole, nothing at all
+            (
+                &hello[..7],
+                End::Silent,
+                "nothing, and the connection stands",
+                [Outcome::Advisory; 2],
+            ),
+            (
+                &[],
+                End::Unconnected(FailureClass::Tls),
+                "no session of TLS 1.2",
+                [Outcome::Inconclusive; 2],
+            ),
+            (&[], End::Unconnected(FailureClass::Refused), "not asked", [Outcome::Inconclusive; 2]),
+        ];
+        for (raw, end, said, outcomes) in table {
+            let wish = Wish::of(&heard(raw, end));
+            assert_eq!(wish.said(), said);
+            assert_eq!([wish.judge(false), wish.judge(true)], outcomes, "{said}");
+        }
+    }
+}
