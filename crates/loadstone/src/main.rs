@@ -35,7 +35,8 @@ fn main() -> ExitCode {
     if let Some(wanted) = face::wanted(std::env::args_os()) {
         return face::wear(&wanted);
     }
-    let cli = match Cli::try_parse() {
+    let argv = args::spelt_out(std::env::args_os().collect());
+    let cli = match Cli::try_parse_from(argv) {
         Ok(cli) => cli,
         Err(error) => return tell_usage(&error),
     };
@@ -91,12 +92,18 @@ fn print(bytes: &[u8]) -> Result<Code, Failure> {
 
 /// Help and version go to standard output and are no failure; everything else is usage.
 fn tell_usage(error: &clap::Error) -> ExitCode {
+    if let Some(hint) = args::hint(error) {
+        say(&hint);
+        return Code::Usage.into();
+    }
     let told = error.print();
     if error.use_stderr() {
         return Code::Usage.into();
     }
     match told {
         Ok(()) => Code::Done.into(),
+        // `--help | head`: whoever reads has read enough
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Code::Done.into(),
         Err(error) => {
             say(&format!("cannot write to standard output: {error}"));
             Code::NotWritten.into()

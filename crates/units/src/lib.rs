@@ -9,7 +9,7 @@ pub mod show;
 
 pub use nanos::Nanos;
 pub use parse::{
-    DURATION_MAX, ParseError, Rate, RateSpan, parse_duration, parse_listen, parse_rate,
-    parse_rate_span, parse_size, quoted,
+    DURATION_MAX, ParseError, Rate, RateSpan, parse_count, parse_duration, parse_listen,
+    parse_rate, parse_rate_span, parse_size, quoted,
 };
 pub use seed::{Purpose, Seed, Stream};

@@ -116,6 +116,33 @@ pub fn parse_size(text: &str) -> Result<u64, ParseError> {
     u64::try_from(number.times(1_u64 << shift)).map_err(|_| bad("it is too large"))
 }
 
+/// A count of things: `500`, `10k`, `2.5M` (powers of 1000), thousands may be grouped (`10,000`).
+///
+/// # Errors
+/// What is no number, has a fraction of one thing, or is above 2⁶⁴ − 1.
+pub fn parse_count(text: &str) -> Result<u64, ParseError> {
+    let bad = |why: &str| {
+        ParseError(format!("{} is not a count: {why}; write one like {COUNTS}", quoted(text)))
+    };
+    let trimmed = text.trim();
+    if trimmed.is_empty() {
+        return Err(bad("it is empty"));
+    }
+    let (number, suffix) = Decimal::take(trimmed).map_err(|why| bad(&why))?;
+    let times = match suffix {
+        "" => 1,
+        "k" | "K" => 1_000,
+        "m" | "M" => 1_000_000,
+        "g" | "G" => 1_000_000_000,
+        _ => return Err(bad(&format!("{} is not understood", quoted(suffix)))),
+    };
+    if !(u128::from(number.fraction) * u128::from(times)).is_multiple_of(FRACTION_ONE.into()) {
+        return Err(bad("it is not whole"));
+    }
+    u64::try_from(number.times(times)).map_err(|_| bad("it is too large"))
+}
+
+const COUNTS: &str = "500, 10k or 2M";
 const DURATIONS: &str = "500ms, 10s or 1m30s (units ns us ms s m h d)";
 const RATES: &str = "2000/s, 2k/s or 120/m (units s m h d)";
 const SIZES: &str = "512, 64k or 1M (units k M G T)";

@@ -38,10 +38,11 @@ pub(super) fn names(text: &str) -> Result<List<String>, Infallible> {
     Ok(List(text.split(',').map(|name| name.trim().to_owned()).collect()))
 }
 
-pub(super) fn count<T: std::str::FromStr>(text: &str) -> Result<T, ParseError> {
-    let bits = size_of::<T>() * 8;
-    let why = format!("{} is not a whole number of at most {bits} bits", units::quoted(text));
-    text.parse().map_err(|_| ParseError(why))
+/// A count that fits into `T`.
+pub(super) fn count<T: TryFrom<u64>>(text: &str) -> Result<T, ParseError> {
+    let count = units::parse_count(text)?;
+    let most = u64::MAX >> (64 - 8 * size_of::<T>());
+    T::try_from(count).map_err(|_| ParseError(format!("{} is above {most}", units::quoted(text))))
 }
 
 pub(super) fn small_size(text: &str) -> Result<u32, ParseError> {

@@ -354,6 +354,7 @@ const VALUES: &[(&str, &str)] = &[
     ("proxy", "p:1"),
     ("send-buffer", "9k"),
     ("recv-buffer", "9k"),
+    ("reconnect-pause", "20ms"),
     ("ca", "x.pem"),
     ("cert", "x.pem --key x.pem"),
     ("key", "x.pem --cert b.bin"),

@@ -7,7 +7,6 @@ use super::{ADDRESSES, FAMILIES, GAPS, HTTP_VERSIONS, MASK, ORDERS, TLS_VERSIONS
 use crate::*;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use std::str::FromStr;
 use units::{Nanos, ParseError, Rate, quoted};
 use units::{parse_duration, parse_rate, parse_rate_span, parse_size};
 
@@ -538,7 +537,7 @@ fn read_driver(driver: DriverTable, slot: &mut DriverPlan) -> Result<(), ParseEr
     let table = Table("driver");
     table.set_or_off("threads", driver.threads, &mut slot.threads, whole)?;
     slot.cpus = driver.cpus.unwrap_or_default();
-    table.set_or_off("nice", driver.nice, &mut slot.nice, whole)?;
+    table.set_or_off("nice", driver.nice, &mut slot.nice, priority)?;
     table.set::<Nanos>("spin", driver.spin, &mut slot.spin, parse_duration)
 }
 
@@ -546,9 +545,15 @@ fn text(text: &str) -> Result<String, ParseError> {
     Ok(text.to_owned())
 }
 
-fn whole<T: FromStr>(text: &str) -> Result<T, ParseError> {
-    let bits = size_of::<T>() * 8;
-    let why = || format!("{} is not a whole number of at most {bits} bits", quoted(text));
+fn whole<T: TryFrom<u64>>(text: &str) -> Result<T, ParseError> {
+    let count = units::parse_count(text)?;
+    let most = u64::MAX >> (64 - 8 * size_of::<T>());
+    T::try_from(count).map_err(|_| ParseError(format!("{} is above {most}", quoted(text))))
+}
+
+/// A whole number that may be negative; validation knows the bounds.
+fn priority(text: &str) -> Result<i32, ParseError> {
+    let why = || format!("{} is not a whole number from -20 to 19", quoted(text));
     text.parse().map_err(|_| ParseError(why()))
 }
 

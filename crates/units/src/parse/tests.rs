@@ -194,3 +194,22 @@ proptest! {
         prop_assert_eq!(parse_duration(&text), Ok(Nanos(ns)));
     }
 }
+
+#[test]
+fn counts_are_whole_and_have_decimal_suffixes() {
+    for (text, count) in [
+        ("0", 0),
+        ("500", 500),
+        ("1k", 1_000),
+        ("2.5M", 2_500_000),
+        ("10,000", 10_000),
+        (" 3G ", 3_000_000_000),
+    ] {
+        assert_eq!(parse_count(text), Ok(count), "{text}");
+    }
+    assert_eq!(parse_count("18446744073709551615"), Ok(u64::MAX));
+    for text in ["", "1.5", "-1", "k", "1x", "18446744073709551616", "99999999999G", "1 k k"] {
+        let message = message(parse_count(text));
+        assert!(message.contains("is not a count: "), "{text}: {message}");
+    }
+}

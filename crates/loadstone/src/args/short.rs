@@ -1,0 +1,50 @@
+//! Command lines without a command: `loadstone URL` runs `run`, `loadstone help run` is `loadstone run --help`.
+
+use super::Cli;
+use clap::CommandFactory;
+use std::ffi::{OsStr, OsString};
+
+/// The same words with the command that they leave out; `argv[0]` is the program.
+pub(crate) fn spelt_out(mut argv: Vec<OsString>) -> Vec<OsString> {
+    let Some(first) = argv.get(1) else { return argv };
+    if first == "help" {
+        argv.remove(1);
+        argv.push("--help".into());
+    } else if !is_command(first) && argv[1..].iter().any(|word| is_url(word)) {
+        argv.insert(1, "run".into());
+    }
+    argv
+}
+
+fn is_command(word: &OsStr) -> bool {
+    Cli::command().get_subcommands().any(|command| word == command.get_name())
+}
+
+/// `http://…`, as nobody would write anything else; a bare host may be a misspelt command.
+fn is_url(word: &OsStr) -> bool {
+    let text = word.to_string_lossy();
+    text.starts_with("http://") || text.starts_with("https://")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_is_put_in() {
+        for (typed, meant) in [
+            ("loadstone", "loadstone"),
+            ("loadstone --help", "loadstone --help"),
+            ("loadstone help", "loadstone --help"),
+            ("loadstone help run", "loadstone run --help"),
+            ("loadstone http://h/", "loadstone run http://h/"),
+            ("loadstone -c 5 https://h/ -d 1s", "loadstone run -c 5 https://h/ -d 1s"),
+            ("loadstone ramp http://h/", "loadstone ramp http://h/"),
+            ("loadstone rum", "loadstone rum"),
+            ("loadstone --version", "loadstone --version"),
+        ] {
+            let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+            assert_eq!(spelt_out(words(typed)), words(meant), "{typed}");
+        }
+    }
+}
