@@ -27,6 +27,16 @@ pub struct Plan {
     pub seed: u64,
 }
 
+impl Plan {
+    /// Whether some targets are to be drawn more often than others.
+    pub fn has_weights(&self) -> bool {
+        // bits: what is no number differs from everything, and validation has its own word for it
+        self.targets
+            .iter()
+            .any(|target| target.weight.to_bits() != self.targets[0].weight.to_bits())
+    }
+}
+
 /// One line of a URL list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TargetPlan {

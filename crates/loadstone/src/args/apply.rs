@@ -194,7 +194,9 @@ impl RequestArgs {
         from_file: bool,
         files: &dyn FileSource,
     ) -> Result<(), UsageError> {
-        if self.random {
+        // weights in a list mean nothing but to be drawn by
+        let weighted = self.urls.is_some() && plan.has_weights() && plan.sequence.is_empty();
+        if self.random || weighted {
             plan.order = Order::Random;
         }
         if self.once {

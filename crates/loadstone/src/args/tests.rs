@@ -18,8 +18,9 @@ fn files() -> Texts {
         think = '1s'\nconnections_max = 9\n[stop]\nduration = '7s'\nrequests = 70\n\
         [measure]\nslo = ['p99<1s']\n";
     let bodied = b"version = 1\nurl = 'h'\n[request]\nmethod = 'PUT'\nbody_file = 'b.bin'\n";
-    let files: [(&str, &[u8]); 11] = [
-        ("list.txt", b"http://a/\nhttp://b/ weight=2\n"),
+    let files: [(&str, &[u8]); 12] = [
+        ("list.txt", b"http://a/\nhttp://b/\n"),
+        ("weights.txt", b"http://a/\nhttp://b/ weight=2\n"),
         ("paths.txt", b"/a\nPUT /b body=x\n/c body=y\n"),
         ("empty.txt", b"# nothing\n"),
         ("-", b"http://stdin/\n"),
@@ -146,6 +147,8 @@ fn loads_and_ends() {
         -d 5s -n 9 --bytes-max 1G h
         --urls list.txt --once
         --urls list.txt --once -d 5s
+        --urls weights.txt
+        --urls weights.txt --once
         --warmup 2s --abort-if 'failures>50% for 5s' --repeat 3 --seed 7 h"
     ));
 }

@@ -81,7 +81,7 @@ fn random_draws_by_weight_and_by_seed() {
 fn a_line_has_its_own_method_and_body() {
     let server = Recorder::plain();
     let lines = format!(
-        "GET {a}\nPOST {b} weight=2 body=x=1&y=two words\nDELETE {c}\n/relative\n",
+        "GET {a}\nPOST {b} body=x=1&y=two words\nDELETE {c}\n/relative\n",
         a = server.url("/a"),
         b = server.url("/b"),
         c = server.url("/c")

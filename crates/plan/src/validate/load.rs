@@ -49,6 +49,11 @@ fn check_sequence(plan: &Plan, problems: &mut Problems) {
         "sequence",
         "sequence says the order of the targets, and --random draws it; drop one",
     );
+    problems.add_if(
+        plan.order != Order::Random && plan.has_weights(),
+        "weight",
+        "weights are for a random order; write order = \"random\" (--random), or drop them",
+    );
     problems.add_if(plan.sequence.len() > TRACE_MAX, "sequence", "sequence has over 10000000 rows");
 }
 

@@ -113,6 +113,10 @@ fn requests_and_expectations() {
         |plan| plan.targets[0].url = "ftp://h/".parse().unwrap(),
         |plan| plan.targets[0].url = "http://fred:secret@h/".parse().unwrap(),
         |plan| plan.targets[0].weight = f64::NAN,
+        |plan| {
+            plan.targets.push(plan.targets[0].clone());
+            plan.targets[1].weight = 2.0;
+        },
         |plan| plan.targets[0].method = Some("CONNECT".into()),
         |plan| plan.request.method = "A B".into(),
         |plan| plan.request.headers.push(("X".into(), "a\nb".into())),
