@@ -197,7 +197,7 @@ impl Wanted {
                 titled(ramps.iter().map(text).collect())
             }
             Wanted::Comparison(compare) => report::compare::text(compare, style),
-            Wanted::Torture(torture) => report::torture::text(torture, style),
+            Wanted::Torture(torture) => report::torture::text(&torture.record(), style),
         }
     }
 
@@ -208,7 +208,7 @@ impl Wanted {
                 joined(ramps).as_ref().map_or_else(String::new, report::ramp::html)
             }
             Wanted::Comparison(compare) => report::compare::html(compare),
-            Wanted::Torture(torture) => report::torture::html(torture),
+            Wanted::Torture(torture) => report::torture::html(&torture.record()),
         }
     }
 
@@ -221,7 +221,7 @@ impl Wanted {
                 list(&ramps.iter().map(|(_, ramp)| report::ramp::json(ramp)).collect::<Vec<_>>())
             }
             Wanted::Comparison(compare) => report::compare::json(compare),
-            Wanted::Torture(torture) => report::torture::json(torture),
+            Wanted::Torture(torture) => report::torture::json(&torture.record()),
         }
     }
 
@@ -241,14 +241,14 @@ impl Wanted {
                 joined(ramps).as_ref().map_or_else(String::new, report::markdown_of_ramp)
             }
             Wanted::Comparison(compare) => report::markdown_of_compare(compare),
-            Wanted::Torture(torture) => report::torture::markdown(torture),
+            Wanted::Torture(torture) => report::torture::markdown(&torture.record()),
         }
     }
 
     /// Empty for what has no cases, which is refused before.
     fn junit(&self) -> String {
         match self {
-            Wanted::Torture(torture) => report::torture::junit(torture),
+            Wanted::Torture(torture) => report::torture::junit(&torture.record()),
             _ => String::new(),
         }
     }

@@ -6,5 +6,6 @@
 pub mod check;
 pub mod document;
 mod instant;
+pub mod torture;
 
 pub use instant::timestamp;

@@ -1,4 +1,4 @@
-//! What came of a torture: one line a group, then the findings with the bytes to send again, then
+//! The record of a torture: one line a group, then the findings with the bytes to send again, then
 //! numbers, limits and habits; as text, as a page, as JSON (`loadstone.torture/1`) and as JUnit's XML.
 
 mod again;
@@ -6,85 +6,105 @@ pub(crate) mod beside;
 mod case_file;
 pub(crate) mod costs;
 pub mod diff;
-pub(crate) mod document;
 mod dry_run;
 mod emit;
 mod explain;
 mod junit;
 mod markdown;
 mod probes;
-mod record;
+mod run_file;
 pub(crate) mod send;
 pub(crate) mod server;
 mod text;
-pub mod waivers;
 pub(crate) mod words;
 
 pub use again::{
     Rejudged, Replay, ReplayRow, rejudged_json, rejudged_text, replay_json, replay_text,
     shrunk_text,
 };
-pub use beside::Beside;
 pub use case_file::case_file;
-pub use document::{Document, json, read};
 pub use dry_run::{DryRun, dry_run};
 pub use emit::{Form, capture, emit};
 pub use explain::{explain, list};
 pub use junit::junit;
 pub use markdown::markdown;
 pub use probes::{PROBES_HEAD, probe_line, probes_csv};
-pub use record::{CaseOutcome, RunEnd, execution_line, failure_text, run_file};
+pub use run_file::{CaseOutcome, RunEnd, execution_line, failure_text, run_file};
 pub use text::text;
 
 pub use crate::html::torture::html;
 pub use crate::words::timestamp;
 
+use record::torture::{Applied, Source, Torture};
 use sample::Environment;
 use std::net::IpAddr;
+use torture::beside::Felt;
 use torture::result::{CaseResult, RunResult};
 use torture::safety::Class;
 
-/// A torture that is over.
+/// The record as JSON, indented, with a line feed at its end.
+pub fn json(torture: &Torture) -> String {
+    record::document::printed(&torture.record)
+}
+
+/// A torture as the program has it, from before its first case to its end.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The URL as typed.
     pub target: String,
-    /// Where its name leads; the first is the one that was tested.
+    /// Addresses of its name; the first is the one that is tested.
     pub addresses: Vec<IpAddr>,
     pub class: Class,
     /// In seconds since 1970-01-01 UTC.
     pub started_unix_s: f64,
     /// Of everything random.
     pub seed: u64,
-    /// The machine that tested.
+    /// The machine that tests.
     pub environment: Environment,
     pub result: RunResult,
-    /// What is known and put up with, held against the result.
-    pub waivers: Vec<waivers::Applied>,
-    /// The load that went on meanwhile.
+    /// The waivers, compared with the result.
+    pub waivers: Vec<Applied>,
+    /// The background load.
     pub beside: Option<Beside>,
 }
 
+/// A background load that went on during a torture.
+#[derive(Clone, Debug)]
+pub struct Beside {
+    pub felt: Felt,
+    /// Its own measurement, from before the first case to after the last.
+    pub run: crate::RunReport,
+}
+
 impl Report {
+    /// What is published of it, and what stands beside that.
+    pub fn record(&self) -> Torture {
+        let run = self.beside.as_ref().map(|beside| crate::json::value(&beside.run));
+        Torture::of(&Source {
+            target: &self.target,
+            addresses: &self.addresses,
+            class: self.class,
+            started_unix_s: self.started_unix_s,
+            seed: self.seed,
+            environment: &self.environment,
+            result: &self.result,
+            waivers: &self.waivers,
+            load: self.beside.as_ref().map(|beside| &beside.felt).zip(run.as_ref()),
+        })
+    }
+
     /// Cases that count against the server, the worst first: findings that are not waived.
     pub fn findings(&self) -> Vec<&CaseResult> {
-        let counts =
-            |case: &&CaseResult| case.outcome.is_finding() && self.waived(&case.case.id).is_none();
-        let mut all: Vec<&CaseResult> = self.result.cases.iter().filter(counts).collect();
+        let waived = |case: &CaseResult| {
+            let used = |one: &Applied| {
+                one.state == record::torture::WaiverState::Used && one.waiver.case == case.case.id
+            };
+            self.waivers.iter().any(used)
+        };
+        let cases = self.result.cases.iter();
+        let mut all: Vec<&CaseResult> =
+            cases.filter(|case| case.outcome.is_finding() && !waived(case)).collect();
         all.sort_by_key(|case| std::cmp::Reverse(case.outcome));
         all
-    }
-
-    /// The waiver by which this case does not count.
-    pub(crate) fn waived(&self, id: &str) -> Option<&waivers::Applied> {
-        let holds =
-            |one: &&waivers::Applied| one.waiver.case == id && one.state == waivers::State::Used;
-        self.waivers.iter().find(holds)
-    }
-
-    fn waived_count(&self) -> u64 {
-        let waived =
-            |case: &&CaseResult| case.outcome.is_finding() && self.waived(&case.case.id).is_some();
-        self.result.cases.iter().filter(waived).count() as u64
     }
 }

@@ -19,8 +19,8 @@ use ::torture::result::{Kept, Meanwhile, ServerRow, ServerSeen, Shrunk};
 use dialogue::governor::Stop;
 use dialogue::talk::Awaited;
 use dialogue::talk::{Move, Script};
+use record::torture::waivers::{Applied, Day, Waiver, WaiverState};
 use report::torture::Report;
-use report::torture::waivers::{Applied, Day, State, Waiver};
 use report::{
     Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult, merged, ramp,
     torture,
@@ -70,9 +70,9 @@ fn full() -> Report {
         reason: "known: ä".into(),
         until: Day::parse("2027-01-31").unwrap(),
     };
-    report.waivers.push(Applied { waiver: waiver.clone(), state: State::Used });
+    report.waivers.push(Applied { waiver: waiver.clone(), state: WaiverState::Used });
     let waiver = Waiver { exchange: None, outcome: None, case: "S-01".into(), ..waiver };
-    report.waivers.push(Applied { waiver, state: State::Unneeded });
+    report.waivers.push(Applied { waiver, state: WaiverState::Unneeded });
     let process = |pid, name: &str| Process { pid, started: 4_711, name: name.into() };
     let state = ServerState {
         listeners: vec![process(7, "nginx")],
@@ -109,12 +109,12 @@ fn all() -> Vec<(&'static str, Report)> {
 fn outputs(report: &Report) -> [(&'static str, String); 6] {
     let style = report::Style { unicode: true, color: true, quiet: false, percentiles: true };
     [
-        ("text", torture::text(report, style)),
-        ("JSON", torture::json(report)),
-        ("JUnit", torture::junit(report)),
+        ("text", torture::text(&report.record(), style)),
+        ("JSON", torture::json(&report.record())),
+        ("JUnit", torture::junit(&report.record())),
         ("probes", torture::probes_csv(&report.result.probes)),
-        ("Markdown", torture::markdown(report)),
-        ("page", torture::html(report)),
+        ("Markdown", torture::markdown(&report.record())),
+        ("page", torture::html(&report.record())),
     ]
 }
 
@@ -202,7 +202,7 @@ fn of_a_killed_torture_the_cases_that_were_over_are_there() {
     assert!(known.result.interrupted);
     let ids: Vec<&str> = known.result.cases.iter().map(|case| case.case.id.as_str()).collect();
     assert_eq!(ids, ["F-01", "S-07"]);
-    let text = torture::text(&known, report::Style::default());
+    let text = torture::text(&known.record(), report::Style::default());
     assert!(text.contains("its program was killed after 2 cases"), "{text}");
 }
 

@@ -166,7 +166,7 @@ async fn result_page(
         Stored::Run(run) => report::html(run),
         Stored::Ramp(ramp) => report::ramp::html(ramp),
         Stored::Compare(compare) => report::compare::html(compare),
-        Stored::Torture(torture) => report::torture::html(torture),
+        Stored::Torture(torture) => report::torture::html(&torture.record()),
     }))
 }
 
@@ -179,7 +179,7 @@ async fn result_json(
         Stored::Run(run) => report::json(run),
         Stored::Ramp(ramp) => report::ramp::json(ramp),
         Stored::Compare(compare) => report::compare::json(compare),
-        Stored::Torture(torture) => report::torture::json(torture),
+        Stored::Torture(torture) => report::torture::json(&torture.record()),
     };
     Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }

@@ -48,7 +48,7 @@ const PLACES: &[Place] = &[
     only("host", 4, &[]),
     only("netpath", 4, &["wan"]),
     only("fleet", 4, &["plan", "stats"]),
-    only("store", 4, &["plan", "stats", "report", "dialogue", "torture"]),
+    only("store", 4, &["plan", "stats", "record", "report", "dialogue", "torture"]),
     only("metrics", 4, &["stats"]),
     only("site", 4, &["reactor", "faulty"]),
     only("norm", 4, &[]),

@@ -117,7 +117,7 @@ fn text(stored: &Stored, style: Style) -> String {
         Stored::Run(run) => report::text(run, style),
         Stored::Ramp(ramp) => report::ramp::text(ramp, style),
         Stored::Compare(compare) => report::compare::text(compare, style),
-        Stored::Torture(torture) => report::torture::text(torture, style),
+        Stored::Torture(torture) => report::torture::text(&torture.record(), style),
     }
 }
 
@@ -126,7 +126,7 @@ fn json(stored: &Stored) -> String {
         Stored::Run(run) => report::json(run),
         Stored::Ramp(ramp) => report::ramp::json(ramp),
         Stored::Compare(compare) => report::compare::json(compare),
-        Stored::Torture(torture) => report::torture::json(torture),
+        Stored::Torture(torture) => report::torture::json(&torture.record()),
     }
 }
 

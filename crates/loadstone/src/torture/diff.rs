@@ -4,7 +4,8 @@ use crate::args::{Disk, TortureDiff};
 use crate::exit::{Code, Failure};
 use crate::{files, runs};
 use plan::FileSource;
-use report::torture::{Document, diff};
+use record::torture::TortureRecord;
+use report::torture::diff;
 use std::path::Path;
 use store::Stored;
 
@@ -20,14 +21,14 @@ pub(super) fn diff(args: &TortureDiff) -> Result<Code, Failure> {
     Ok(if diff.worse > 0 { Code::Missed } else { Code::Done })
 }
 
-fn document(name: &str, args: &TortureDiff) -> Result<Document, Failure> {
+fn document(name: &str, args: &TortureDiff) -> Result<TortureRecord, Failure> {
     if !is_file(name) {
         return stored(name, args);
     }
     let bytes = Disk.read(name).map_err(Failure::usage)?;
     let text = String::from_utf8(bytes)
         .map_err(|_| Failure::usage(format!("{name} is no JSON: it is not UTF-8 text")))?;
-    report::torture::read(&text).map_err(|why| Failure::usage(format!("{name} {why}")))
+    record::torture::read(&text).map_err(|why| Failure::usage(format!("{name} {why}")))
 }
 
 /// Ids have neither a slash nor a dot; a tag that a file is called by is the file.
@@ -35,13 +36,13 @@ fn is_file(name: &str) -> bool {
     name == "-" || name.contains(['/', '.']) || Path::new(name).is_file()
 }
 
-fn stored(name: &str, args: &TortureDiff) -> Result<Document, Failure> {
+fn stored(name: &str, args: &TortureDiff) -> Result<TortureRecord, Failure> {
     let store = runs::to_read(&args.store).map_err(|failure| Failure {
         text: format!("{name} is no file, and to look for a result of this name: {}", failure.text),
         ..failure
     })?;
     match store.load(name)? {
-        Stored::Torture(report) => Ok(Document::of(&report)),
+        Stored::Torture(report) => Ok(report.record().record),
         other => {
             let kind = other.kind().id();
             Err(Failure::usage(format!("{name} is a {kind}; torture diff takes tortures")))

@@ -139,7 +139,7 @@ impl Recorder {
     /// What could not be written, now or before.
     pub(super) fn finish(mut self, report: &Report) -> Result<(), Failure> {
         let failures = self.kept.iter().map(|kept| kept.folder.clone()).collect();
-        let end = RunEnd::of(report, self.executions, failures);
+        let end = RunEnd::of(&report.record().record, self.executions, failures);
         let trouble = self.trouble.take();
         let done = match trouble {
             Some(error) => Err(error.context(format!(

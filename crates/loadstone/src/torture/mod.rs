@@ -36,8 +36,8 @@ use directory::Recorder;
 use errands::Errands;
 use permit::Permit;
 use progress::Progress;
+use record::torture::waivers::{Day, Waiver};
 use report::torture::Report;
-use report::torture::waivers::{Day, Waiver};
 use torture::case::Case;
 use torture::judge::Outcome;
 use torture::result::{CaseResult, RunResult};
@@ -132,7 +132,7 @@ fn run(
     let felt = load.map(|load| load.end(&spans, &mut report.result.cases)).transpose();
     let felt = felt.map(|beside| report.beside = beside);
     let today = Day::of_unix(report.started_unix_s);
-    report.waivers = report::torture::waivers::apply(waivers, &report.result.cases, today);
+    report.waivers = record::torture::waivers::apply(waivers, &report.result.cases, today);
     report.result.kept = recorder.as_ref().map(Recorder::kept).unwrap_or_default();
     let recorded = recorder.map_or(Ok(()), |recorder| recorder.finish(&report));
     let code = exit_code(args, &report);

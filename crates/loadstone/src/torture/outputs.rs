@@ -31,14 +31,15 @@ pub(super) fn recorder(
     parent.map(|parent| Recorder::new(parent, target, cases, report, now)).transpose()
 }
 
-/// Writes all results; every one is tried, the first failure is told.
+/// Writes every result, also after one could not be written; the first error is reported.
 pub(super) fn write(outputs: &TortureOutputs, report: &Report) -> Result<(), Failure> {
-    let json = outputs.json.as_ref().map(|sink| (sink, report::torture::json(report)));
-    let html = outputs.html.as_ref().map(|path| (path, report::torture::html(report)));
-    let junit = outputs.junit.as_ref().map(|path| (path, report::torture::junit(report)));
+    let torture = report.record();
+    let json = outputs.json.as_ref().map(|sink| (sink, report::torture::json(&torture)));
+    let html = outputs.html.as_ref().map(|path| (path, report::torture::html(&torture)));
+    let junit = outputs.junit.as_ref().map(|path| (path, report::torture::junit(&torture)));
     let probes = || report::torture::probes_csv(&report.result.probes);
     let probes = outputs.probes.as_ref().map(|path| (path, probes()));
     let others = [html, junit, probes].into_iter().flatten();
     let style = crate::run::output::style(outputs.quiet, false);
-    files::write_results(json, others, || report::torture::text(report, style))
+    files::write_results(json, others, || report::torture::text(&torture, style))
 }

@@ -3,7 +3,7 @@
 use crate::args::{Disk, TortureOutputs};
 use crate::exit::Failure;
 use plan::FileSource;
-use report::torture::waivers::{self, Waiver};
+use record::torture::waivers::{self, Waiver};
 use torture::case::Case;
 
 /// Before anything is sent: the waivers that `--expect` names. `catalogue` is every case there is.

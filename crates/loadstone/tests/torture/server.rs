@@ -148,7 +148,7 @@ fn a_sound_server_is_watched_and_nothing_is_said_of_it() {
     let none = run(&[&only[..], &["--sut", "none", &url]].concat()).expect(&[0]).json();
     assert_eq!((&none["server"], &none["cases"][0]["server"]), (&Value::Null, &Value::Null));
     let said = run(&["torture", "--only", "S-01", &url]).expect(&[0]).stdout;
-    assert!(said.contains("The server meanwhile\n  loadstone (pid "), "{said}");
+    assert!(said.contains("The server during the torture\n  loadstone (pid "), "{said}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The page of a torture: the verdict, each finding with its bytes, what polite clients felt over
-//! time, limits and deadlines as an operator pins them up, every case.
+//! The page of a torture: the verdict, each finding with its bytes, what well-behaved clients
+//! observed over time, limits and deadlines, every case.
 
 mod findings;
 mod limits;
@@ -8,71 +8,70 @@ mod timeline;
 
 use super::page::{self, Plots};
 use super::sections;
-use crate::torture::beside::HEADS;
-use crate::torture::{Report, words};
-use crate::words::{printable, timestamp};
+use crate::torture::{beside, words};
+use crate::words::printable;
 use maud::{Markup, html};
+use record::torture::{CaseRecord, HealthRecord, Torture, TortureRecord};
 use torture::judge::Outcome;
-use torture::result::{CaseResult, Health, ProbeKind, RunResult};
-use units::{Nanos, show};
+use units::show;
 
 /// The page.
-pub fn html(report: &Report) -> String {
+pub fn html(torture: &Torture) -> String {
     let mut plots = Plots::default();
-    let body = body(report, &mut plots);
-    let found = report.findings().len();
-    let target = printable(&report.target, 200);
-    let title = match found {
+    let body = body(torture, &mut plots);
+    let target = printable(&torture.record.target, 200);
+    let title = match torture.record.findings {
         0 => format!("Torture of {target}"),
-        _ => format!("{}: torture of {target}", crate::words::counted(found as u64, "finding")),
+        found => format!("{}: torture of {target}", crate::words::counted(found, "finding")),
     };
     page::page(&title, &body, plots)
 }
 
-fn body(report: &Report, plots: &mut Plots) -> Markup {
-    let result = &report.result;
+fn body(torture: &Torture, plots: &mut Plots) -> Markup {
+    let record = &torture.record;
     html! {
         header {
             p class="kicker" { "Torture of a web server" }
-            h1 { (printable(&report.target, 400)) }
-            p class="soft" { (done(report)) }
+            h1 { (printable(&record.target, 400)) }
+            p class="soft" { (done(record)) }
         }
-        (verdict(report))
-        p class="answer" { (words::summary(report)) }
-        (groups(result))
-        (places(result))
-        (findings::findings(report))
-        (pressed(report, plots))
-        (beside(report))
-        (server::section(report, plots))
-        (limits::limits(result))
-        (limits::costs(result))
-        (habits(result))
-        (tallies(result))
-        (cases(report))
-        (waivers(report))
+        (verdict(record))
+        p class="answer" { (words::summary(record)) }
+        (groups(record))
+        (places(torture))
+        (findings::findings(torture))
+        (pressed(torture, plots))
+        (load(record))
+        (server::section(torture, plots))
+        (limits::limits(record))
+        (limits::costs(record))
+        (habits(record))
+        (tallies(record))
+        (cases(record))
+        (waivers(record))
         h2 { "Not ruled out" }
-        ul { @for one in words::not_ruled_out(report) { li { (one) } } }
-        (details(report))
-        (sections::footer(report.started_unix_s, &report.environment))
+        ul { @for one in words::not_ruled_out(torture) { li { (one) } } }
+        (details(record))
+        @if let Some(environment) = &torture.details.environment {
+            (sections::footer(record.started_unix_s, environment))
+        }
     }
 }
 
-fn done(report: &Report) -> String {
-    let took = show::duration(report.result.took);
-    format!("{} · {} · {took}", report.class.id(), timestamp(report.started_unix_s))
+fn done(record: &TortureRecord) -> String {
+    let elapsed = words::duration(record.elapsed_s);
+    format!("{} · {} · {elapsed}", record.class.id(), record.started)
 }
 
 /// In a word, with each finding named.
-fn verdict(report: &Report) -> Markup {
-    let result = &report.result;
-    let found = report.findings();
-    let cut = result.interrupted || result.ended_early.is_some();
-    let nothing = result.cases.iter().all(|case| case.skipped.is_some());
-    let (state, word, meaning) = match (found.len(), cut, nothing) {
-        (0, _, true) => ("degraded", "NOTHING TESTED".to_owned(), "Nothing is known of it."),
+fn verdict(result: &TortureRecord) -> Markup {
+    let found = result.counted_findings();
+    let (state, word, meaning) = match (found.len(), result.is_cut(), !result.is_tested()) {
+        (0, _, true) => {
+            ("degraded", "NOTHING TESTED".to_owned(), "Nothing is known of this server.")
+        }
         (0, true, _) => ("degraded", "CUT SHORT".to_owned(), "What was tested gave no finding."),
-        (0, false, _) => ("valid", "NO FINDING".to_owned(), "What was tested, the server stood."),
+        (0, false, _) => ("valid", "NO FINDING".to_owned(), "The server passed what was tested."),
         (1, ..) => ("invalid", "1 FINDING".to_owned(), "The worst first:"),
         (n, ..) => ("invalid", format!("{n} FINDINGS"), "The worst first:"),
     };
@@ -81,14 +80,14 @@ fn verdict(report: &Report) -> Markup {
             p class="word" { strong { (word) } " " (meaning) }
             ul {
                 @if let Some(why) = &result.ended_early { li { "Ended early: " (words::safe(why)) "." } }
-                @if result.interrupted { li { "Interrupted before its end." } }
+                @if result.interrupted { li { "Interrupted before the end." } }
                 @if let Some(seen) = &result.post_trouble {
                     li { "The page named by --post took no body: " (words::safe(seen)) "." }
                 }
                 @for case in found {
                     li {
-                        a href=(format!("#{}", case.case.id)) { (case.case.id) } " "
-                        (outcome(case.outcome)) " " (case.case.title)
+                        a href=(format!("#{}", case.id)) { (case.id) } " "
+                        (outcome(case.outcome)) " " (case.title)
                     }
                 }
             }
@@ -107,7 +106,7 @@ fn outcome(outcome: Outcome) -> Markup {
     html! { span class=(format!("badge {state}")) { (outcome.id()) } }
 }
 
-fn groups(result: &RunResult) -> Markup {
+fn groups(result: &TortureRecord) -> Markup {
     let groups = words::groups(result);
     html! {
         @if !groups.is_empty() {
@@ -126,14 +125,14 @@ fn groups(result: &RunResult) -> Markup {
 }
 
 /// Ways to the parts that are there; a page with many findings is long.
-fn places(result: &RunResult) -> Markup {
-    let any = |is: fn(&CaseResult) -> bool| result.cases.iter().any(is);
+fn places(torture: &Torture) -> Markup {
+    let result = &torture.record;
     let parts = [
-        ("findings", "Findings", any(|case| case.outcome >= Outcome::Advisory)),
-        ("felt", "What polite clients felt", !result.probes.is_empty()),
-        ("server", "The server meanwhile", result.server.is_some()),
-        ("limits", "Limits and deadlines", any(|case| !case.measures.is_empty())),
-        ("habits", "Habits", !result.habits.seen.is_empty()),
+        ("findings", "Findings", result.cases.iter().any(CaseRecord::is_notable)),
+        ("felt", "Well-behaved clients", !torture.details.probes.is_empty()),
+        ("server", "The server", result.server.is_some()),
+        ("limits", "Limits and deadlines", !result.limits.is_empty()),
+        ("habits", "Habits", !result.habits.is_empty()),
         ("cases", "All cases", !result.cases.is_empty()),
     ];
     html! {
@@ -146,52 +145,49 @@ fn places(result: &RunResult) -> Markup {
     }
 }
 
-/// Probes over time, and a row a case that pressed.
-fn pressed(report: &Report, plots: &mut Plots) -> Markup {
-    let result = &report.result;
-    let chart = timeline::timeline(result, plots);
-    let rows: Vec<(&CaseResult, &Health)> =
-        result.cases.iter().filter_map(|case| Some((case, case.health.as_ref()?))).collect();
+/// Probes over time, and a row for each case that applied pressure.
+fn pressed(torture: &Torture, plots: &mut Plots) -> Markup {
+    let record = &torture.record;
+    let chart = timeline::timeline(torture, plots);
+    let rows: Vec<(&CaseRecord, &HealthRecord)> =
+        record.cases.iter().filter_map(|case| Some((case, case.health.as_ref()?))).collect();
     if chart.is_none() && rows.is_empty() {
         return html! {};
     }
     html! {
-        h2 id="felt" { "What polite clients felt" }
-        @if let Some(base) = &result.baseline {
-            p { "Before anything pressed: " (words::baseline(base)) "." }
+        h2 id="felt" { "What well-behaved clients observed" }
+        @if let Some(base) = &record.baseline {
+            p { "Before any pressure: " (words::baseline(base)) "." }
         }
         @if let Some(chart) = chart { (chart) }
         @if !rows.is_empty() {
             div class="wide" { table {
                 tr {
                     th { "Case" } th class="word" { "" } th { "correct" } th { "shed" } th { "lost" }
-                    th { "p99" } th { "back after" } th { "stood" } th { "followed" }
-                    th class="word" { "polite control" }
+                    th { "p99" } th { "recovery" } th { "established" } th { "followed" }
+                    th class="word" { "control" }
                 }
                 @for (case, health) in rows { (health_row(case, health)) }
             } }
             p class="note" {
-                "Shares of the time in which probes were answered as before, politely turned away, or \
-                 not. Stood: connections that pressed, of those wanted. Followed: rounds in which the \
-                 effect came with the pressure. The control is as many polite connections."
+                "Correct, shed, lost: shares of the time in which the responses to probes were as \
+                 before, well-formed refusals, or neither. Established: connections that applied \
+                 pressure, of those wanted. Followed: rounds in which the effect came with the \
+                 pressure. Control: the result of as many well-behaved connections."
             }
         }
     }
 }
 
-fn health_row(case: &CaseResult, health: &Health) -> Markup {
-    let back = match health.recovery {
-        Some(Nanos::ZERO) => "at once".to_owned(),
-        Some(span) => show::duration(span),
-        None => "never".to_owned(),
-    };
+fn health_row(case: &CaseRecord, health: &HealthRecord) -> Markup {
     let control =
         health.control_denied.map_or("-", |denied| if denied { "denied" } else { "held" });
     html! {
         tr {
-            td { (case.case.id) } td class="word" { (outcome(case.outcome)) }
+            td { (case.id) } td class="word" { (outcome(case.outcome)) }
             td { (show::share(health.correct)) } td { (show::share(health.shed)) }
-            td { (show::share(health.lost)) } td { (show::duration(health.p99)) } td { (back) }
+            td { (show::share(health.lost)) } td { (words::duration(health.p99_s)) }
+            td { (words::recovery(health.recovery_s)) }
             td { (health.armed) "/" (health.wanted) }
             td { (words::followed(health)) }
             td class="word" { (control) }
@@ -199,48 +195,50 @@ fn health_row(case: &CaseResult, health: &Health) -> Markup {
     }
 }
 
-/// What a load felt that went on beside the cases.
-fn beside(report: &Report) -> Markup {
-    let Some(beside) = &report.beside else { return html! {} };
-    let rows = beside.rows();
+/// What the background load observed.
+fn load(record: &TortureRecord) -> Markup {
+    let Some(load) = &record.beside else { return html! {} };
+    let rows = beside::rows(load);
     html! {
-        h2 { "Good users beside it" }
-        p { (words::safe(&beside.head())) }
+        h2 { "Background load" }
+        p { (words::safe(&beside::head(load))) }
         @if !rows.is_empty() {
             div class="wide" { table {
-                tr { th { "Case" } @for head in HEADS { th { (head) } } }
+                tr { th { "Case" } @for head in beside::HEADS { th { (head) } } }
                 @for (case, cells) in rows {
                     tr { td { (case) } @for cell in cells { td { (cell) } } }
                 }
             } }
         }
-        @if let Some(said) = beside.unfelt() { p class="note" { (said) } }
+        @if let Some(said) = beside::without_impact(load) { p class="note" { (said) } }
     }
 }
 
-fn habits(result: &RunResult) -> Markup {
+fn habits(result: &TortureRecord) -> Markup {
     html! {
-        @if !result.habits.seen.is_empty() {
+        @if !result.habits.is_empty() {
             h2 id="habits" { "Habits of this server" }
             dl class="facts" {
-                @for (name, seen) in &result.habits.seen { dt { (name) } dd { (words::safe(seen)) } }
+                @for habit in &result.habits {
+                    dt { (words::safe(&habit.name)) } dd { (words::safe(&habit.seen)) }
+                }
             }
         }
     }
 }
 
-fn tallies(result: &RunResult) -> Markup {
-    let tallied: Vec<&CaseResult> =
+fn tallies(result: &TortureRecord) -> Markup {
+    let tallied: Vec<&CaseRecord> =
         result.cases.iter().filter(|case| !case.tally.is_empty()).collect();
     html! {
         @if !tallied.is_empty() {
-            h2 { "What random data got" }
+            h2 { "Responses to random data" }
             div class="wide" { table {
-                tr { th { "Case" } th class="text" { "" } th class="text" { "Answers" } }
+                tr { th { "Case" } th class="text" { "" } th class="text" { "Responses" } }
                 @for case in tallied {
                     tr {
-                        td { (case.case.id) }
-                        td class="text" { (case.case.title) }
+                        td { (case.id) }
+                        td class="text" { (case.title) }
                         td class="text" {
                             @for (n, (what, count)) in case.tally.iter().enumerate() {
                                 @if n > 0 { ", " }
@@ -254,8 +252,8 @@ fn tallies(result: &RunResult) -> Markup {
     }
 }
 
-/// What is put up with, until when and why.
-fn waivers(report: &Report) -> Markup {
+/// Until when and why each finding is waived.
+fn waivers(report: &TortureRecord) -> Markup {
     html! {
         @if !report.waivers.is_empty() {
             h2 { "Waivers" }
@@ -268,60 +266,56 @@ fn waivers(report: &Report) -> Markup {
     }
 }
 
-fn cases(report: &Report) -> Markup {
-    let result = &report.result;
+fn cases(result: &TortureRecord) -> Markup {
     html! {
         @if !result.cases.is_empty() {
             h2 id="cases" { "All cases" }
             div class="wide" { table class="sortable filtered" {
                 tr {
                     th { "Case" } th class="text" { "" } th class="word" { "Outcome" }
-                    th class="word" { "Level" } th { "Took" } th class="text" { "Rests on" }
+                    th class="word" { "Level" } th { "Duration" } th class="text" { "Rests on" }
                 }
-                @for case in &result.cases { (case_row(report, case)) }
+                @for case in &result.cases { (case_row(case)) }
             } }
         }
     }
 }
 
-fn case_row(report: &Report, case: &CaseResult) -> Markup {
-    let found = &case.case;
+fn case_row(case: &CaseRecord) -> Markup {
     html! {
         tr data-outcome=(case.outcome.id()) {
             td {
-                @if case.outcome >= Outcome::Advisory {
-                    a href=(format!("#{}", found.id)) { (found.id) }
-                } @else { (found.id) }
+                @if case.is_notable() {
+                    a href=(format!("#{}", case.id)) { (case.id) }
+                } @else { (case.id) }
             }
             td class="text" {
-                (found.title)
+                (case.title)
                 @if let Some(why) = words::untested(case) { div class="soft" { (why) } }
-                @if report.waived(&found.id).is_some() { div class="soft" { "waived" } }
+                @if case.waived.is_some() { div class="soft" { "waived" } }
             }
             td class="word" { (outcome(case.outcome)) }
-            td class="word" { (found.level.id()) }
-            td data-v=(case.took.0) { (show::duration(case.took)) }
-            td class="text soft" { (found.reference) }
+            td class="word" { (case.level.id()) }
+            td data-v=(case.elapsed().0) { (show::duration(case.elapsed())) }
+            td class="text soft" { (case.reference) }
         }
     }
 }
 
-fn details(report: &Report) -> Markup {
-    let result = &report.result;
-    let addresses: Vec<String> = report.addresses.iter().map(ToString::to_string).collect();
-    let plain = &result.plain;
+fn details(record: &TortureRecord) -> Markup {
+    let plain = record.plain;
     let mut facts = vec![
-        ("Addresses", addresses.join(", ")),
-        ("Class", report.class.id().to_owned()),
-        ("Seed", report.seed.to_string()),
+        ("Addresses", record.addresses.join(", ")),
+        ("Class", record.class.id().to_owned()),
+        ("Seed", record.seed.to_string()),
     ];
     if plain.status > 0 {
-        facts.push(("Probed page", format!("{}, {}", plain.status, show::bytes(plain.body_len))));
+        facts.push(("Probed page", format!("{}, {}", plain.status, show::bytes(plain.body_bytes))));
     }
-    for (label, kind) in [("New", ProbeKind::New), ("Kept", ProbeKind::Keep)] {
-        let [correct, shed, lost] = words::probes_seen(result, kind).map(show::count);
-        if [&correct, &shed, &lost].iter().any(|count| *count != "0") {
-            let label = if label == "New" { "New probes" } else { "Kept probes" };
+    for (label, probes) in [("New probes", record.probes.new), ("Kept probes", record.probes.keep)]
+    {
+        if probes.sum() > 0 {
+            let [correct, shed, lost] = [probes.correct, probes.shed, probes.lost].map(show::count);
             facts.push((label, format!("{correct} correct, {shed} shed, {lost} lost")));
         }
     }

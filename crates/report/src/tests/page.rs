@@ -31,7 +31,7 @@ static PAGES: LazyLock<Vec<String>> = LazyLock::new(|| {
     let compared = [sessions::session(1.07, 0.96, &["p99 +5%"]), sessions::single()];
     let compared = compared.map(|report| crate::compare::html(&report));
     let tortures = [tortures::mixed(), tortures::lost(), tortures::watched()];
-    let tortured = tortures.map(|report| crate::torture::html(&report));
+    let tortured = tortures.map(|report| crate::torture::html(&report.record()));
     let seen = RunReport { sut: Some(watched(1.9)), ..fixtures::valid() };
     let runs = all.iter().chain([&seen]).map(html);
     runs.chain(ramps).chain([several]).chain(compared).chain(tortured).collect()
@@ -335,7 +335,7 @@ fn a_tortured_servers_bytes_are_text() {
     report.result.cases[4].measures[0].note = hostile.clone();
     report.result.probes[0].case = hostile.clone();
     report.environment.host = hostile;
-    let page = crate::torture::html(&report);
+    let page = crate::torture::html(&report.record());
     let (rest, _) = apart(&page, "<script>", "</script>");
     assert!(!rest.contains("<b onload") && !rest.contains("</pre><b"), "{rest}");
     assert!(rest.matches("&lt;b onload").count() >= 8, "{rest}");
@@ -345,10 +345,10 @@ fn a_tortured_servers_bytes_are_text() {
 
 #[test]
 fn the_page_of_a_torture_says_what_was_found() {
-    let page = crate::torture::html(&tortures::pressed());
+    let page = crate::torture::html(&tortures::pressed().record());
     let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
     assert!(at("<strong>4 FINDINGS</strong>") < at("4 findings in 8 cases: 1 denied service"));
-    assert!(at(">Findings and advice</h2>") < at(">What polite clients felt</h2>"));
+    assert!(at(">Findings and advice</h2>") < at(">What well-behaved clients observed</h2>"));
     assert!(
         page.contains("<details id=\"W-10\" open>") && page.contains("GET /\\&#39;\\x00")
             || page.contains("GET /\\'\\x00"),
@@ -369,13 +369,14 @@ fn the_page_of_a_torture_says_what_was_found() {
     assert!(there(0).iter().zip(there(3)).all(|(answered, lost)| *answered != lost));
     let lost = there(3).iter().filter(|lost| **lost).count();
     assert!((140..160).contains(&lost), "{lost}");
-    let well = crate::torture::html(&crate::torture::Report {
+    let well = crate::torture::Report {
         result: torture::result::RunResult {
             cases: vec![tortures::result("S-01", Default::default())],
             ..Default::default()
         },
         ..tortures::mixed()
-    });
+    };
+    let well = crate::torture::html(&well.record());
     assert!(well.contains("<strong>NO FINDING</strong>") && !well.contains("<figure"), "{well}");
 }
 

@@ -3,9 +3,10 @@
 use super::tortures::{accompanied, case, lost, mixed, pressed, watched};
 use super::{fits_its_schema, validator_of};
 use crate::Style;
-use crate::torture::{DryRun, dry_run, explain, json, junit, list, read, text};
+use crate::torture::{DryRun, dry_run, explain, json, junit, list, text};
 use campaign::{Settings, Target};
 use dialogue::text::Values;
+use record::torture::read;
 use serde_json::Value;
 use torture::safety::Class;
 use units::Nanos;
@@ -13,28 +14,28 @@ use units::Nanos;
 #[test]
 fn the_text_says_what_was_found() {
     let style = Style { unicode: true, ..Style::default() };
-    insta::assert_snapshot!("torture_text", text(&mixed(), style));
-    let quiet = text(&mixed(), Style { quiet: true, ..style });
+    insta::assert_snapshot!("torture_text", text(&mixed().record(), style));
+    let quiet = text(&mixed().record(), Style { quiet: true, ..style });
     assert!(quiet.contains("S-07 fail") && !quiet.contains("Habits"), "{quiet}");
-    assert!(text(&mixed(), Style::default()).is_ascii());
-    insta::assert_snapshot!("torture_text_of_pressure", text(&pressed(), style));
-    let lost = text(&lost(), style);
+    assert!(text(&mixed().record(), Style::default()).is_ascii());
+    insta::assert_snapshot!("torture_text_of_pressure", text(&pressed().record(), style));
+    let lost = text(&lost().record(), style);
     for said in ["It ended early: ", "; interrupted", "took no body: 405", "any more"] {
         assert!(lost.contains(said), "{said:?}: {lost}");
     }
 }
 
 #[test]
-fn what_good_users_felt_is_told() {
+fn the_background_load_is_reported() {
     let style = Style { unicode: true, ..Style::default() };
-    let whole = text(&accompanied(), style);
-    let start = whole.find("Good users beside it").unwrap();
-    let end = whole.find("What random data got").unwrap();
+    let whole = text(&accompanied().record(), style);
+    let start = whole.find("Background load").unwrap();
+    let end = whole.find("Responses to random data").unwrap();
     insta::assert_snapshot!("torture_text_of_good_users", &whole[start..end]);
-    assert!(!text(&mixed(), style).contains("Good users"));
-    let page = crate::torture::html(&accompanied());
-    assert!(page.contains("Good users beside it") && page.contains("too many"), "{page}");
-    let document = read(&json(&accompanied())).unwrap();
+    assert!(!text(&mixed().record(), style).contains("Background load"));
+    let page = crate::torture::html(&accompanied().record());
+    assert!(page.contains("Background load") && page.contains("Too many"), "{page}");
+    let document = read(&json(&accompanied().record())).unwrap();
     let beside = document.beside.unwrap();
     assert_eq!(beside.run["schema"], "loadstone.run/1");
     assert_eq!(
@@ -45,34 +46,37 @@ fn what_good_users_felt_is_told() {
 
 #[test]
 fn the_markdown_says_what_counts_and_the_limits() {
-    insta::assert_snapshot!("torture_markdown", crate::torture::markdown(&pressed()));
-    let lost = crate::torture::markdown(&lost());
+    insta::assert_snapshot!("torture_markdown", crate::torture::markdown(&pressed().record()));
+    let lost = crate::torture::markdown(&lost().record());
     assert!(lost.contains("It ended early: no plain request was answered"), "{lost}");
     let mut passed = mixed();
     passed.result.cases.retain(|case| case.case.id == "S-01");
-    assert!(crate::torture::markdown(&passed).starts_with("### ✅ No finding in 1 case"));
+    assert!(crate::torture::markdown(&passed.record()).starts_with("### ✅ No finding in 1 case"));
     passed.result.interrupted = true;
-    assert!(crate::torture::markdown(&passed).starts_with("### ⚠️ No finding in 1 case"));
+    assert!(crate::torture::markdown(&passed.record()).starts_with("### ⚠️ No finding in 1 case"));
     passed.result.cases.clear();
-    assert!(crate::torture::markdown(&passed).starts_with("### ⚠️ Nothing was tested"));
+    assert!(crate::torture::markdown(&passed.record()).starts_with("### ⚠️ Nothing was tested"));
 }
 
 #[test]
 fn what_became_of_the_server_is_told() {
     let style = Style { unicode: true, ..Style::default() };
-    let whole = text(&watched(), style);
-    let start = whole.find("The server meanwhile").unwrap();
+    let whole = text(&watched().record(), style);
+    let start = whole.find("The server during the torture").unwrap();
     let end = whole.find("Limits and deadlines").unwrap();
     insta::assert_snapshot!("torture_text_of_the_server", &whole[start..end]);
-    assert!(!text(&pressed(), style).contains("The server meanwhile"));
-    let page = crate::torture::html(&watched());
-    for said in ["The server meanwhile", "Memory of the server, in MiB", "exit code 3"] {
+    assert!(!text(&pressed().record(), style).contains("The server during the torture"));
+    let page = crate::torture::html(&watched().record());
+    for said in ["The server during the torture", "Memory of the server, in MiB", "exit code 3"] {
         assert!(page.contains(said), "{said}");
     }
-    let document = read(&json(&watched())).unwrap();
+    let document = read(&json(&watched().record())).unwrap();
     let case = document.cases.iter().find(|case| case.id == "W-10").unwrap();
     let deaths = &case.server.as_ref().unwrap().deaths;
-    assert_eq!((deaths.len(), deaths[0].how.as_str()), (3, "signal 11 (SIGSEGV), core dumped"));
+    assert_eq!(
+        (deaths.len(), deaths[0].how.to_string()),
+        (3, "signal 11 (SIGSEGV), core dumped".to_owned())
+    );
 }
 
 #[test]
@@ -111,17 +115,17 @@ fn conduit_peer() -> conduit::Peer {
 #[test]
 fn the_json_keeps_its_schema() {
     for report in [mixed(), lost(), pressed(), accompanied(), watched()] {
-        fits_its_schema("torture", &json(&report));
+        fits_its_schema("torture", &json(&report.record()));
     }
     let validator = validator_of("torture");
-    let mut wrong: Value = serde_json::from_str(&json(&mixed())).unwrap();
+    let mut wrong: Value = serde_json::from_str(&json(&mixed().record())).unwrap();
     wrong["cases"][0]["outcome"] = "fine".into();
     assert!(!validator.is_valid(&wrong));
 }
 
 #[test]
 fn the_xml_is_well_formed_and_counts_right() {
-    let text = junit(&lost());
+    let text = junit(&lost().record());
     let document = roxmltree::Document::parse(&text).unwrap();
     let suite = document.descendants().find(|node| node.has_tag_name("testsuite")).unwrap();
     let count = |name: &str| document.descendants().filter(|n| n.has_tag_name(name)).count();
@@ -137,20 +141,24 @@ fn the_xml_is_well_formed_and_counts_right() {
 #[test]
 fn the_json_is_read_back() {
     for report in [mixed(), lost(), pressed(), accompanied(), watched()] {
-        let written = json(&report);
+        let written = json(&report.record());
         let again = serde_json::to_string_pretty(&read(&written).unwrap()).unwrap();
         assert_eq!(again + "\n", written);
+        assert_eq!(read(&written).unwrap(), report.record().record);
     }
     for (text, said) in [
         ("{\"schema\": \"loadstone.run/1\"}", "is \"loadstone.run/1\", not loadstone.torture/1"),
-        ("{}", "has no \"schema\""),
-        ("[1]", "has no \"schema\""),
-        ("{\"schema\": \"loadstone.tor", "is damaged or no JSON: "),
-        ("{\"schema\": \"loadstone.torture/1\"}", "is not loadstone.torture/1: missing field"),
+        ("{}", "names no schema"),
+        ("[1]", "names no schema"),
+        ("{\"schema\": \"loadstone.tor", "is damaged or not JSON: "),
+        (
+            "{\"schema\": \"loadstone.torture/1\"}",
+            "is not a valid loadstone.torture/1: missing field",
+        ),
     ] {
         let error = read(text).unwrap_err();
         assert!(error.contains(said), "{text}: {error}");
     }
-    let wrong = json(&mixed()).replace("\"outcome\": \"flaky\"", "\"outcome\": \"fine\"");
-    assert!(read(&wrong).unwrap_err().contains("\"fine\" is no outcome at line"));
+    let wrong = json(&mixed().record()).replace("\"outcome\": \"flaky\"", "\"outcome\": \"fine\"");
+    assert!(read(&wrong).unwrap_err().contains("\"fine\" is not an outcome at line"));
 }

@@ -4,8 +4,9 @@ use super::tortures::{case, mixed, pressed, result};
 use super::validator_of;
 use crate::Style;
 use crate::torture::diff::{self, Diff, Kind, compare};
-use crate::torture::waivers::{self, Day};
-use crate::torture::{Document, Report, html, json, junit, text};
+use crate::torture::{Report, html, json, junit, text};
+use record::torture::TortureRecord;
+use record::torture::waivers::{self, Day};
 use serde_json::Value;
 use torture::judge::Outcome;
 use torture::result::{CaseResult, Unit};
@@ -43,8 +44,8 @@ fn later() -> Report {
     report
 }
 
-fn documents() -> [Document; 2] {
-    [Document::of(&pressed()), Document::of(&later())]
+fn documents() -> [TortureRecord; 2] {
+    [pressed().record().record, later().record().record]
 }
 
 fn kinds(diff: &Diff) -> Vec<(&str, Kind)> {
@@ -92,7 +93,7 @@ fn another_exchange_that_fails_is_worse() {
         let mut other = failed.exchanges[0].clone();
         (other.name, other.judgement.outcome) = ("tab".into(), second);
         failed.exchanges.push(other);
-        Document::of(&report)
+        report.record().record
     };
     let (one, both) = (two(Outcome::Pass), two(Outcome::Fail));
     let at = |diff: &Diff| {
@@ -111,7 +112,7 @@ fn numbers_that_moved() {
         let mut report = pressed();
         let measure = &mut report.result.cases[6].measures[0];
         (measure.unit, measure.low, measure.high) = (unit, Some(low), high);
-        Document::of(&report)
+        report.record().record
     };
     for (unit, (a_low, a_high), (b_low, b_high), moved) in [
         (Unit::Bytes, (8_190.0, 8_191.0), (8_190.0, 8_191.0), false),
@@ -164,27 +165,27 @@ fn what_is_waived_is_shown_and_does_not_count() {
     let found: Vec<&str> =
         report.findings().iter().map(|one: &&CaseResult| one.case.id.as_str()).collect();
     assert_eq!(found, ["W-10", "W-02", "F-01"]);
-    let said = text(&report, unicode());
+    let said = text(&report.record(), unicode());
     for part in [
         "3 findings in 8 cases",
         "1 of them waived",
         "waived    until 2099-01-01: the old",
-        "W-10, until 2020-01-01: until the move (its day is over: what it names counts again)",
-        "S-01, until 2099-01-01: never seen (what it names did not fail: it can go)",
+        "W-10, until 2020-01-01: until the move (it has expired: the finding counts again)",
+        "S-01, until 2099-01-01: never seen (nothing it names failed: remove it)",
     ] {
         let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
         let part = part.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(flat.contains(&part), "{part}\n{said}");
     }
-    let document: Value = serde_json::from_str(&json(&report)).unwrap();
+    let document: Value = serde_json::from_str(&json(&report.record())).unwrap();
     assert!(validator_of("torture").is_valid(&document));
     assert_eq!(
         (&document["findings"], &document["waivers"][1]["state"]),
         (&3.into(), &"expired".into())
     );
-    let page = html(&report);
+    let page = html(&report.record());
     assert!(page.contains("3 FINDINGS") && page.contains("the old &lt;i&gt;proxy"), "{page}");
-    let xml = junit(&report);
+    let xml = junit(&report.record());
     let suite = roxmltree::Document::parse(&xml).unwrap();
     let count = |tag: &str| suite.descendants().filter(|node| node.has_tag_name(tag)).count();
     assert_eq!((count("failure"), count("skipped")), (3, 2), "{xml}");
@@ -196,9 +197,9 @@ fn a_waived_finding_is_not_worse() {
     let without = {
         let mut report = pressed();
         report.result.cases[1].outcome = Outcome::Pass;
-        Document::of(&report)
+        report.record().record
     };
-    let (plain, waived) = (Document::of(&pressed()), Document::of(&waived(WAIVERS)));
+    let (plain, waived) = (pressed().record().record, waived(WAIVERS).record().record);
     assert_eq!(compare(&without, &plain).worse, 1);
     let diff = compare(&without, &waived);
     assert_eq!((diff.worse, diff.changes[0].kind), (0, Kind::New));

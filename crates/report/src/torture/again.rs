@@ -3,6 +3,7 @@
 use super::words;
 use crate::text::layout::Page;
 use crate::words::counted;
+use record::torture::ShrunkRecord;
 use serde::Serialize;
 use torture::judge::Judgement;
 use torture::record::Transcript;
@@ -58,7 +59,7 @@ pub fn replay_text(replay: &Replay<'_>) -> String {
         page.wrapped("", &format!("It ended early: {}.", words::safe(why)));
     }
     if result.interrupted {
-        page.wrapped("", "Interrupted before its end.");
+        page.wrapped("", "Interrupted before the end.");
     }
     if !rows.is_empty() {
         page.blank();
@@ -177,16 +178,16 @@ pub fn rejudged_text(rows: &[Rejudged]) -> String {
     let mut left = String::new();
     if code > 0 {
         let many = counted(code, "conversation");
-        left += &format!("; {many} by code, which judges only while it sends");
+        left += &format!("; not judged: {many} of cases that are judged by code while they send");
     }
     if gone > 0 {
         let many = counted(gone, "conversation");
-        left += &format!("; {many} of cases that this program does not have");
+        left += &format!("; not judged: {many} of cases that this version does not have");
     }
     page.wrapped(
         "",
         &format!(
-            "{} judged again: {} as before, {otherwise} otherwise{left}.",
+            "{} judged again: {} unchanged, {otherwise} changed{left}.",
             counted(judged, "conversation"),
             judged - otherwise
         ),
@@ -299,8 +300,8 @@ pub fn shrunk_text(folders: &[String], found: &[Option<Shrunk>]) -> String {
     let mut page = Page::default();
     for (folder, shrunk) in folders.iter().zip(found) {
         let said = match shrunk {
-            Some(shrunk) => words::shrunk(shrunk),
-            None => "it fails no more, or the budget was too small".to_owned(),
+            Some(shrunk) => words::shrunk(&ShrunkRecord::of(shrunk)),
+            None => "it does not fail any more, or the budget was too small".to_owned(),
         };
         page.wrapped(&format!("{}  ", words::safe(folder)), &said);
     }
@@ -310,9 +311,6 @@ pub fn shrunk_text(folders: &[String], found: &[Option<Shrunk>]) -> String {
     buckets.dedup();
     page.blank();
     let buckets = counted(buckets.len() as u64, "cause");
-    page.wrapped(
-        "",
-        &format!("{} shrunk: {buckets}, as far as can be seen.", counted(all, "failure")),
-    );
+    page.wrapped("", &format!("{} shrunk: {buckets} at most.", counted(all, "failure")));
     page.finish()
 }

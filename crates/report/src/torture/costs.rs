@@ -2,30 +2,28 @@
 
 use super::words;
 use crate::text::layout::Page;
-use torture::cost;
-use torture::cost::Cost;
-use torture::result::RunResult;
+use record::torture::{CostRecord, TortureRecord};
 use units::show;
 
 /// Cost of denial, a line for each deadline that was measured.
-pub(super) fn costs(page: &mut Page, result: &RunResult) {
-    let all = cost::costs(result);
+pub(super) fn costs(page: &mut Page, record: &TortureRecord) {
+    let all = &record.costs;
     if all.is_empty() {
         return;
     }
     page.heading("Cost of denial: what keeps every slot of the server busy");
     let width = all.iter().map(|one| one.what.chars().count()).max().unwrap_or(0).min(30);
     for one in all {
-        let what = words::safe(one.what);
-        page.wrapped(&format!("  {} {what:<width$}  ", one.case), &price(&one));
+        let what = words::safe(&one.what);
+        page.wrapped(&format!("  {} {what:<width$}  ", one.case), &price(one));
     }
 }
 
 /// In words: `7.5/s new connections keep 150 slots busy for 20 s each`.
-pub(crate) fn price(cost: &Cost<'_>) -> String {
+pub(crate) fn price(cost: &CostRecord) -> String {
     // a count of connections: below zero and beyond the range it saturates
     let whole = |number: f64| show::count(number as u64);
-    match (cost.slots, cost.deadline_s, cost.per_second) {
+    match (cost.slots, cost.deadline_s, cost.connections_per_s) {
         (Some(slots), None, _) => format!("{} connections, once: nothing ended them", whole(slots)),
         (None, None, _) => "as many connections as there are slots, once".to_owned(),
         (Some(slots), Some(deadline), Some(rate)) => {
@@ -47,8 +45,9 @@ mod tests {
 
     #[test]
     fn the_cost_of_denial_is_said_in_words() {
-        let say = |slots, deadline_s, per_second| {
-            price(&Cost { case: "W-02", what: "half a head", slots, deadline_s, per_second })
+        let say = |slots, deadline_s, connections_per_s| {
+            let (case, what) = ("W-02".to_owned(), "half a head".to_owned());
+            price(&CostRecord { case, what, slots, deadline_s, connections_per_s })
         };
         let with = "7.50/s new connections keep 150 slots busy for 20 s each";
         let without = "n slots are kept busy by n ÷ 60.0 new connections a second";

@@ -7,7 +7,7 @@ mod show;
 pub use compare::compare;
 pub use show::{json, markdown, text};
 
-use super::document::{Document, Limit};
+use record::torture::{LimitRecord, TortureRecord};
 use serde::Serialize;
 
 /// What became of a case from A to B.
@@ -92,8 +92,8 @@ impl Change {
 pub struct LimitChange {
     pub case: String,
     pub what: String,
-    pub a: Option<Limit>,
-    pub b: Option<Limit>,
+    pub a: Option<LimitRecord>,
+    pub b: Option<LimitRecord>,
 }
 
 /// Something that the server does otherwise.
@@ -116,7 +116,7 @@ pub struct Side {
 }
 
 impl Side {
-    fn of(document: &Document) -> Side {
+    fn of(document: &TortureRecord) -> Side {
         Side {
             target: document.target.clone(),
             started: document.started.clone(),

@@ -1,12 +1,12 @@
 //! The report for people at a terminal.
 
-use super::{Report, beside, costs, send, server, words};
+use super::{beside, costs, send, server, words};
 use crate::Style;
 use crate::text::layout::Page;
 use crate::text::{WIDTH, ascii};
+use record::torture::{CaseRecord, ExchangeRecord, Torture, TortureRecord};
 use torture::judge::Outcome;
-use torture::result::{CaseResult, ExchangeResult, RunResult};
-use units::{Nanos, show};
+use units::show;
 
 /// Bytes of an exchange that are shown.
 const SHOWN_MAX: usize = 400;
@@ -16,39 +16,34 @@ const RECEIVED_MAX: usize = 160;
 /// Characters beside a number that its note needs, at least.
 const NOTE_WIDTH_MIN: usize = 24;
 
-/// The report as text, with a line feed at its end.
-pub fn text(report: &Report, style: Style) -> String {
+/// The record as text, with a line feed at its end.
+pub fn text(torture: &Torture, style: Style) -> String {
     let mut page = Page::default();
-    let result = &report.result;
-    page.wrapped(
-        "",
-        &format!("Torture of {} ({})", words::safe(&report.target), report.class.id()),
-    );
+    let record = &torture.record;
+    let head = format!("Torture of {} ({})", words::safe(&record.target), record.class.id());
+    page.wrapped("", &head);
     page.blank();
-    page.wrapped("", &words::summary(report));
-    if let Some(why) = &result.ended_early {
+    page.wrapped("", &words::summary(record));
+    if let Some(why) = &record.ended_early {
         page.wrapped("", &format!("It ended early: {}.", words::safe(why)));
     }
-    if let Some(seen) = &result.post_trouble {
+    if let Some(seen) = &record.post_trouble {
         page.wrapped("", &format!("The page named by --post took no body: {}.", words::safe(seen)));
     }
-    groups(&mut page, result);
-    let mut found: Vec<&CaseResult> = result.cases.iter().collect();
-    found.retain(|case| case.outcome >= Outcome::Advisory);
-    found.sort_by_key(|case| std::cmp::Reverse(case.outcome));
-    found.into_iter().for_each(|case| finding(&mut page, report, case));
-    waivers(&mut page, report);
+    groups(&mut page, record);
+    record.notable().into_iter().for_each(|case| finding(&mut page, record, case));
+    waivers(&mut page, record);
     if !style.quiet {
-        beside::text(&mut page, report);
-        pressed(&mut page, result);
-        server::text(&mut page, report);
-        limits(&mut page, result);
-        costs::costs(&mut page, result);
-        tallies(&mut page, result);
-        habits(&mut page, result);
-        untested(&mut page, result);
+        beside::text(&mut page, torture);
+        pressed(&mut page, record);
+        server::text(&mut page, torture);
+        limits(&mut page, record);
+        costs::costs(&mut page, record);
+        tallies(&mut page, record);
+        habits(&mut page, record);
+        untested(&mut page, record);
         page.heading("Not ruled out");
-        words::not_ruled_out(report).iter().for_each(|one| page.wrapped("  - ", one));
+        words::not_ruled_out(torture).iter().for_each(|one| page.wrapped("  - ", one));
     }
     let text = page.finish();
     let text = if style.unicode { text } else { ascii(&text) };
@@ -56,7 +51,7 @@ pub fn text(report: &Report, style: Style) -> String {
 }
 
 /// One line a group, the worst first.
-fn groups(page: &mut Page, result: &RunResult) {
+fn groups(page: &mut Page, result: &TortureRecord) {
     for (row, group) in words::groups(result).iter().enumerate() {
         if row == 0 {
             page.blank();
@@ -66,12 +61,11 @@ fn groups(page: &mut Page, result: &RunResult) {
     }
 }
 
-fn finding(page: &mut Page, report: &Report, case: &CaseResult) {
-    let found = &case.case;
+fn finding(page: &mut Page, record: &TortureRecord, case: &CaseRecord) {
     page.blank();
-    let head = format!("{} {} ", found.id, case.outcome.id());
-    page.wrapped(&head, &format!("{} ({}, {})", found.title, found.level.id(), found.reference));
-    if let Some(waived) = report.waived(&found.id) {
+    let head = format!("{} {} ", case.id, case.outcome.id());
+    page.wrapped(&head, &format!("{} ({}, {})", case.title, case.level.id(), case.reference));
+    if let Some(waived) = record.waiver_of(&case.id) {
         let said = format!("until {}: {}", waived.waiver.until, waived.waiver.reason);
         page.wrapped("    waived    ", &words::safe(&said));
     }
@@ -79,117 +73,111 @@ fn finding(page: &mut Page, report: &Report, case: &CaseResult) {
         page.wrapped("    because   ", &words::safe(note));
     }
     if let Some(health) = &case.health {
-        for (label, said) in words::felt(health, report.result.baseline.as_ref()) {
+        for (label, said) in words::impact(health, record.baseline.as_ref()) {
             page.wrapped(&format!("    {label:<10}"), &said);
         }
     }
-    for one in &case.measures {
+    for one in record.limits_of(&case.id) {
         let said = format!("{} {} ({})", one.what, words::measure(one), one.note);
         page.wrapped("    measured  ", &words::safe(&said));
     }
-    if let Some(recovery) = case.recovery {
+    if let Some(recovery) = case.recovery_s {
         page.wrapped("    then      ", &words::afterwards(recovery));
     }
-    let bad = |exchange: &&ExchangeResult| exchange.judgement.outcome >= Outcome::Advisory;
-    case.exchanges.iter().filter(bad).for_each(|one| exchange(page, report, case, one));
+    let bad = |exchange: &&ExchangeRecord| exchange.outcome >= Outcome::Advisory;
+    case.exchanges.iter().filter(bad).for_each(|one| exchange(page, record, case, one));
 }
 
-fn exchange(page: &mut Page, report: &Report, case: &CaseResult, exchange: &ExchangeResult) {
-    let judgement = &exchange.judgement;
-    page.wrapped("  ", &format!("{}: {}", words::safe(&exchange.name), judgement.outcome.id()));
-    if !exchange.sent.is_empty() {
-        page.wrapped("    sent      ", &send::shown(&exchange.sent, SHOWN_MAX));
+fn exchange(page: &mut Page, record: &TortureRecord, case: &CaseRecord, exchange: &ExchangeRecord) {
+    let (sent, received) = (&exchange.sent.0, &exchange.received.0);
+    page.wrapped("  ", &format!("{}: {}", words::safe(&exchange.name), exchange.outcome.id()));
+    if !sent.is_empty() {
+        page.wrapped("    sent      ", &send::shown(sent, SHOWN_MAX));
     }
-    page.wrapped("    came back ", &words::safe(&judgement.seen));
-    if !exchange.received.is_empty() {
-        page.wrapped("              ", &send::shown(&exchange.received, RECEIVED_MAX));
+    page.wrapped("    came back ", &words::safe(&exchange.seen));
+    if !received.is_empty() {
+        page.wrapped("              ", &send::shown(received, RECEIVED_MAX));
     }
-    if !judgement.expected.is_empty() {
-        page.wrapped("    expected  ", &words::safe(&judgement.expected));
+    if !exchange.expected.is_empty() {
+        page.wrapped("    expected  ", &words::safe(&exchange.expected));
     }
-    if !judgement.why.is_empty() {
-        page.wrapped("    why       ", &words::safe(&judgement.why));
+    if !exchange.why.is_empty() {
+        page.wrapped("    why       ", &words::safe(&exchange.why));
     }
     if exchange.tries > 1 {
         let often = format!("{} of {} tries", exchange.failed, exchange.tries);
         page.wrapped("    failed in ", &often);
     }
-    if judgement.outcome.is_finding()
-        && let Some(line) = send::shell_line(&report.target, &exchange.sent)
+    if exchange.outcome.is_finding()
+        && let Some(line) = send::shell_line(&record.target, sent)
     {
         // not wrapped: it is there to be copied
         page.line(&format!("    again     {line}"));
     }
-    if let Some(shrunk) = report.result.shrunk_of(&case.case.id, &exchange.name) {
+    if let Some(shrunk) = record.shrunk_of(&case.id, &exchange.name) {
         page.wrapped("    shrunk    ", &words::shrunk(shrunk));
     }
-    if let Some(folder) = report.result.kept_folder(&case.case.id, &exchange.name) {
+    if let Some(folder) = record.kept_folder(&case.id, &exchange.name) {
         page.line(&format!("    replay    loadstone torture replay {}", send::word(folder)));
     }
 }
 
-/// Waivers that did not do what they were written for.
-fn waivers(page: &mut Page, report: &Report) {
-    let told = report.waivers.iter().filter_map(|one| Some((one, one.word()?)));
+/// Waivers that need attention.
+fn waivers(page: &mut Page, record: &TortureRecord) {
+    let told = record.waivers.iter().filter_map(|one| Some((one, one.word()?)));
     for (row, (one, word)) in told.enumerate() {
         if row == 0 {
-            page.heading("Waivers to look at");
+            page.heading("Waivers that need attention");
         }
         page.wrapped("  ", &words::safe(&format!("{} ({word})", one.what())));
     }
 }
 
-/// What polite clients felt, a row a case that pressed.
-fn pressed(page: &mut Page, result: &RunResult) {
+/// What well-behaved clients observed, a row for each case that applied pressure.
+fn pressed(page: &mut Page, result: &TortureRecord) {
     let rows: Vec<Vec<String>> = result.cases.iter().filter_map(pressed_row).collect();
     if rows.is_empty() {
         return;
     }
-    page.heading("Polite clients while a case pressed");
+    page.heading("Well-behaved clients under pressure");
     if let Some(base) = &result.baseline {
         page.wrapped("  ", &format!("Before: {}.", words::baseline(base)));
     }
-    let heads = ["", "correct", "shed", "lost", "p99", "back after", "stood", "followed"];
+    let heads = ["", "correct", "shed", "lost", "p99", "recovery", "established", "followed"];
     let mut table = vec![heads.map(str::to_owned).to_vec()];
     table.extend(rows);
     page.table(&table);
 }
 
-fn pressed_row(case: &CaseResult) -> Option<Vec<String>> {
+fn pressed_row(case: &CaseRecord) -> Option<Vec<String>> {
     let health = case.health.as_ref()?;
-    let back = match health.recovery {
-        Some(Nanos::ZERO) => "at once".to_owned(),
-        Some(span) => show::duration(span),
-        None => "never".to_owned(),
-    };
     Some(vec![
-        format!("{} {}", case.case.id, case.outcome.id()),
+        format!("{} {}", case.id, case.outcome.id()),
         show::share(health.correct),
         show::share(health.shed),
         show::share(health.lost),
-        show::duration(health.p99),
-        back,
+        words::duration(health.p99_s),
+        words::recovery(health.recovery_s),
         format!("{}/{}", health.armed, health.wanted),
         words::followed(health),
     ])
 }
 
-/// The numbers that an operator pins up, whether all is well or not.
-fn limits(page: &mut Page, result: &RunResult) {
-    let measured =
-        || result.cases.iter().flat_map(|case| case.measures.iter().map(move |m| (case, m)));
-    if measured().next().is_none() {
+/// Limits and deadlines, whether there is a finding or not: an operator needs them in any case.
+fn limits(page: &mut Page, record: &TortureRecord) {
+    let measured = &record.limits;
+    if measured.is_empty() {
         return;
     }
     page.heading("Limits and deadlines");
-    let width = measured().map(|(_, one)| one.what.chars().count()).max().unwrap_or(0).min(30);
-    let values = measured().map(|(_, one)| words::measure(one).chars().count());
+    let width = measured.iter().map(|one| one.what.chars().count()).max().unwrap_or(0).min(30);
+    let values = measured.iter().map(|one| words::measure(one).chars().count());
     let room = values.max().unwrap_or(0).min(26);
-    for (case, one) in measured() {
+    for one in measured {
         let what = words::safe(&one.what);
-        let head = format!("  {} {what:<width$}  {:<room$}  ", case.case.id, words::measure(one));
+        let head = format!("  {} {what:<width$}  {:<room$}  ", one.case, words::measure(one));
         let note = words::safe(&one.note);
-        // a narrow column of notes is read by nobody
+        // nobody reads a narrow column of notes
         if head.chars().count() + NOTE_WIDTH_MIN <= WIDTH || note.chars().count() < NOTE_WIDTH_MIN {
             page.wrapped(&head, &note);
         } else {
@@ -200,38 +188,38 @@ fn limits(page: &mut Page, result: &RunResult) {
 }
 
 /// torture.pl's whole report: what random data got, by status.
-fn tallies(page: &mut Page, result: &RunResult) {
-    let tallied = |case: &&CaseResult| !case.tally.is_empty();
+fn tallies(page: &mut Page, result: &TortureRecord) {
+    let tallied = |case: &&CaseRecord| !case.tally.is_empty();
     for (row, case) in result.cases.iter().filter(tallied).enumerate() {
         if row == 0 {
-            page.heading("What random data got");
+            page.heading("Responses to random data");
         }
         let each = |(what, count): (&String, &u64)| {
             format!("{} × {}", words::safe(what), show::count(*count))
         };
         let list: Vec<String> = case.tally.iter().map(each).collect();
-        page.wrapped(&format!("  {} {:<46} ", case.case.id, case.case.title), &list.join(", "));
+        page.wrapped(&format!("  {} {:<46} ", case.id, case.title), &list.join(", "));
     }
 }
 
-fn habits(page: &mut Page, result: &RunResult) {
-    if result.habits.seen.is_empty() {
+fn habits(page: &mut Page, result: &TortureRecord) {
+    if result.habits.is_empty() {
         return;
     }
     page.heading("Habits of this server");
-    for (name, seen) in &result.habits.seen {
-        page.wrapped(&format!("  {name:<30}"), &words::safe(seen));
+    for habit in &result.habits {
+        page.wrapped(&format!("  {:<30}", words::safe(&habit.name)), &words::safe(&habit.seen));
     }
 }
 
-/// What was skipped or taught nothing, and why; cases of one reason together.
-fn untested(page: &mut Page, result: &RunResult) {
+/// What was skipped or inconclusive, and why; cases of one reason together.
+fn untested(page: &mut Page, result: &TortureRecord) {
     let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
     for case in &result.cases {
         let Some(why) = words::untested(case) else { continue };
         match reasons.iter_mut().find(|(known, _)| *known == why) {
-            Some((_, ids)) => ids.push(&case.case.id),
-            None => reasons.push((why, vec![&case.case.id])),
+            Some((_, ids)) => ids.push(&case.id),
+            None => reasons.push((why, vec![&case.id])),
         }
     }
     if !reasons.is_empty() {

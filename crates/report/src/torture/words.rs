@@ -1,13 +1,13 @@
 //! Words that the text and the page share.
 
-use super::Report;
 use crate::words::{counted, figure, seconds};
+use record::torture::{
+    BaselineRecord, BoundaryRecord, CaseRecord, HealthRecord, LimitRecord, Recovery, ShrunkRecord,
+    Torture, TortureRecord,
+};
 use torture::case::{FOUND, OWN};
 use torture::judge::Outcome;
-use torture::result::Boundary;
-use torture::result::{
-    Baseline, CaseResult, Health, Measure, ProbeKind, RunResult, Seen, Shrunk, Unit,
-};
+use torture::result::Unit;
 use torture::safety::Class;
 use units::{Nanos, show};
 
@@ -62,7 +62,7 @@ fn happened(outcome: Outcome) -> &'static str {
 /// A group of cases by outcome, the worst first.
 pub(crate) struct Group<'a> {
     pub(crate) letter: char,
-    pub(crate) by_outcome: Vec<(Outcome, Vec<&'a CaseResult>)>,
+    pub(crate) by_outcome: Vec<(Outcome, Vec<&'a CaseRecord>)>,
 }
 
 impl Group<'_> {
@@ -72,12 +72,12 @@ impl Group<'_> {
 
     /// `1 failed: S-07; 2 advisory; 30 passed`: findings are named.
     pub(crate) fn line(&self) -> String {
-        let part = |(outcome, cases): &(Outcome, Vec<&CaseResult>)| {
+        let part = |(outcome, cases): &(Outcome, Vec<&CaseRecord>)| {
             let count = format!("{} {}", show::count(cases.len() as u64), happened(*outcome));
             if !outcome.is_finding() {
                 return count;
             }
-            let ids: Vec<&str> = cases.iter().map(|case| case.case.id.as_str()).collect();
+            let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
             format!("{count}: {}", ids.join(" "))
         };
         let parts: Vec<String> = self.by_outcome.iter().map(part).collect();
@@ -86,16 +86,16 @@ impl Group<'_> {
 }
 
 /// The groups that were run, the worst first.
-pub(crate) fn groups(result: &RunResult) -> Vec<Group<'_>> {
+pub(crate) fn groups(result: &TortureRecord) -> Vec<Group<'_>> {
     let mut letters: Vec<char> = Vec::new();
     for case in &result.cases {
-        if !letters.contains(&case.case.group()) {
-            letters.push(case.case.group());
+        if !letters.contains(&case.group()) {
+            letters.push(case.group());
         }
     }
     let group = |letter: &char| {
         let of = |outcome: &Outcome| {
-            let own = |case: &&CaseResult| case.case.group() == *letter && case.outcome == *outcome;
+            let own = |case: &&CaseRecord| case.group() == *letter && case.outcome == *outcome;
             (*outcome, result.cases.iter().filter(own).collect::<Vec<_>>())
         };
         let all = Outcome::ALL.iter().rev().map(of);
@@ -107,11 +107,10 @@ pub(crate) fn groups(result: &RunResult) -> Vec<Group<'_>> {
 }
 
 /// One sentence on the whole.
-pub(crate) fn summary(report: &Report) -> String {
-    let result = &report.result;
-    let found = report.findings().len() as u64;
+pub(crate) fn summary(result: &TortureRecord) -> String {
+    let found = result.findings;
     let verdict = match found {
-        _ if result.cases.iter().all(|case| case.skipped.is_some()) => "Nothing was tested".into(),
+        _ if !result.is_tested() => "Nothing was tested".into(),
         0 => "No finding".to_owned(),
         _ => counted(found, "finding"),
     };
@@ -122,26 +121,40 @@ pub(crate) fn summary(report: &Report) -> String {
             parts.push(format!("{} {}", show::count(count), happened(outcome)));
         }
     }
-    match report.waived_count() {
+    match result.waived_count() {
         0 => {}
         n => parts.push(format!("{} of them waived", show::count(n))),
     }
     let cases = counted(result.cases.len() as u64, "case");
     let list = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
-    let cut = if result.interrupted { "; interrupted before its end" } else { "" };
-    format!("{verdict} in {cases}{list}, in {}{cut}.", show::duration(result.took))
+    let cut = if result.interrupted { "; interrupted before the end" } else { "" };
+    format!("{verdict} in {cases}{list}, in {}{cut}.", duration(result.elapsed_s))
 }
 
-/// How plain requests fared after a case.
-pub(crate) fn afterwards(recovery: Option<Nanos>) -> String {
-    match recovery {
-        Some(span) => format!("plain requests were right again after {}", show::duration(span)),
+/// A number of seconds as a duration.
+pub(crate) fn duration(seconds: f64) -> String {
+    show::duration(Nanos::from_secs_f64(seconds))
+}
+
+/// The responses to plain requests after a case.
+pub(crate) fn afterwards(recovery: Recovery) -> String {
+    match recovery.duration() {
+        Some(time) => format!("plain requests were right again after {}", show::duration(time)),
         None => "plain requests were not answered as before any more".to_owned(),
     }
 }
 
+/// A recovery as a cell of a table.
+pub(crate) fn recovery(recovery: Recovery) -> String {
+    match recovery.duration() {
+        Some(Nanos::ZERO) => "at once".to_owned(),
+        Some(time) => show::duration(time),
+        None => "never".to_owned(),
+    }
+}
+
 /// `8,190 B`, `60.0 s to 60.5 s`, `over 180 s`.
-pub(crate) fn measure(measure: &Measure) -> String {
+pub(crate) fn measure(measure: &LimitRecord) -> String {
     let one = |value: f64| amount(value, measure.unit);
     let whole =
         !matches!(measure.unit, Unit::Seconds | Unit::Spent | Unit::PerSecond | Unit::Ratio);
@@ -185,36 +198,40 @@ pub(crate) fn deadline(value: f64) -> String {
     format!("{} s", figure.strip_suffix(".0").unwrap_or(&figure))
 }
 
-/// What polite clients felt, a line each: label and words.
-pub(crate) fn felt(health: &Health, base: Option<&Baseline>) -> Vec<(&'static str, String)> {
+/// What well-behaved clients observed, a line each: label and words.
+pub(crate) fn impact(
+    health: &HealthRecord,
+    base: Option<&BaselineRecord>,
+) -> Vec<(&'static str, String)> {
     let share = |share: f64| show::share(share);
     let mut lines = vec![(
-        "felt",
+        "impact",
         format!(
-            "{} of the time answered as before, {} shed, {} lost, by {}",
+            "{} of the time correct, {} shed, {} lost, by {}",
             share(health.correct),
             share(health.shed),
             share(health.lost),
             counted(health.probes, "probe")
         ),
     )];
-    let before = base.map(|base| format!(", {} before", show::duration(base.p99)));
-    let p99 = format!("p99 {} pressed{}", show::duration(health.p99), before.unwrap_or_default());
-    lines.push(("response", p99));
-    lines.push(("pressed", format!("{} of {} connections stood", health.armed, health.wanted)));
-    let back = match health.recovery {
+    let before = base.map(|base| format!(", {} before it", duration(base.p99_s)));
+    let before = before.unwrap_or_default();
+    lines.push(("response", format!("p99 {} under pressure{before}", duration(health.p99_s))));
+    let connections = format!("{} of {} connections established", health.armed, health.wanted);
+    lines.push(("pressure", connections));
+    let recovered = match health.recovery_s.duration() {
         Some(Nanos::ZERO) => "at once after the release".to_owned(),
-        Some(span) => format!("{} after the release", show::duration(span)),
+        Some(time) => format!("{} after the release", show::duration(time)),
         None => "never".to_owned(),
     };
-    lines.push(("back", back));
+    lines.push(("recovery", recovered));
     if health.rounds > 0 {
         lines.push(("followed", format!("{} of {} rounds", health.followed, health.rounds)));
     }
     if let Some(denied) = health.control_denied {
         let said = match denied {
-            true => "as many polite connections denied service too: a limit on connections",
-            false => "as many polite connections did no harm: it is the slowness",
+            true => "as many well-behaved connections denied service too: a limit on connections",
+            false => "as many well-behaved connections did no harm: slowness is the cause",
         };
         lines.push(("control", said.to_owned()));
     }
@@ -222,92 +239,73 @@ pub(crate) fn felt(health: &Health, base: Option<&Baseline>) -> Vec<(&'static st
 }
 
 /// Rounds in which the effect came with the pressure; a dash where there was no effect to follow.
-pub(crate) fn followed(health: &Health) -> String {
+pub(crate) fn followed(health: &HealthRecord) -> String {
     match health.followed {
         0 => "-".to_owned(),
         n => format!("{n} of {}", health.rounds),
     }
 }
 
-/// What probes met before anything pressed.
-pub(crate) fn baseline(base: &Baseline) -> String {
+/// What probes observed before any pressure.
+pub(crate) fn baseline(base: &BaselineRecord) -> String {
     let failed = match base.failed {
         0 => String::new(),
         n => format!(", {} of them failed", show::count(n)),
     };
-    format!(
-        "p50 {}, p99 {} by {}{failed}",
-        show::duration(base.p50),
-        show::duration(base.p99),
-        counted(base.probes, "probe")
-    )
+    let (p50, p99) = (duration(base.p50_s), duration(base.p99_s));
+    format!("p50 {p50}, p99 {p99} by {}{failed}", counted(base.probes, "probe"))
 }
 
-/// Probes of a kind, by what they met.
-pub(crate) fn probes_seen(result: &RunResult, kind: ProbeKind) -> [u64; 3] {
-    let count = |seen: Seen| {
-        let own = |probe: &&torture::result::Probe| {
-            probe.kind == kind && probe.seen == seen && !probe.ours
-        };
-        result.probes.iter().filter(own).count() as u64
-    };
-    [Seen::Correct, Seen::Shed, Seen::Lost].map(count)
-}
-
-/// What else could explain it: of the usual suspects those that fit this run.
-pub(crate) fn not_ruled_out(report: &Report) -> Vec<String> {
-    let result = &report.result;
+/// Other explanations of the result: of the usual ones those that fit this run.
+pub(crate) fn not_ruled_out(torture: &Torture) -> Vec<String> {
+    let record = &torture.record;
     let mut list: Vec<&str> = Vec::new();
-    let timed = |case: &CaseResult| {
-        case.health.is_some()
-            || case
-                .measures
-                .iter()
-                .any(|measure| matches!(measure.unit, Unit::Seconds | Unit::Spent))
-    };
-    let turned_away = |case: &CaseResult| {
+    let is_time = |limit: &LimitRecord| matches!(limit.unit, Unit::Seconds | Unit::Spent);
+    let timed =
+        record.cases.iter().any(|case| case.health.is_some()) || record.limits.iter().any(is_time);
+    let turned_away = |case: &CaseRecord| {
         matches!(case.outcome, Outcome::Shed | Outcome::Degraded | Outcome::Denied)
             || case.tally.contains_key("503")
             || case.tally.contains_key("429")
-            || matches!(case.recovery, Some(None))
+            || case.recovery_s.is_some_and(|recovery| recovery.duration().is_none())
     };
-    if report.class == Class::Local {
-        if result.cases.iter().any(timed) {
-            list.push("client and server share this machine's CPUs: what was late may be ours");
+    if record.class == Class::Local {
+        if timed {
+            list.push("client and server share this machine's CPUs: delays may be the client's");
         }
-        list.push("a proxy before the server that answered in its place");
+        list.push("a proxy in front of the server that responded in its place");
     } else {
         list.push("loss and delay on the path");
-        list.push("a proxy, firewall or CDN that answered in the server's place");
+        list.push("a proxy, firewall or CDN that responded in the server's place");
     }
-    if report.class != Class::Local || result.cases.iter().any(turned_away) {
-        list.push("a limit on rate or connections that was aimed at us alone");
+    if record.class != Class::Local || record.cases.iter().any(turned_away) {
+        list.push("a limit on rate or connections that applied to us alone");
     }
-    if result.plain.status > 0 && result.plain.digest.is_none() {
+    if torture.details.page_changes {
         list.push("wrong bodies: the probed page changes from call to call, so only its status was compared");
     }
-    if result.interrupted || result.ended_early.is_some() {
-        list.push("anything that the cases left out would have shown");
+    if record.is_cut() {
+        list.push("whatever the cases that were left out would have shown");
     }
-    list.push("another answer at another time, as this was one run");
+    list.push("another result at another time: this was one run");
     list.into_iter().map(str::to_owned).collect()
 }
 
 /// Why a case says nothing about the server.
-pub(crate) fn untested(case: &CaseResult) -> Option<String> {
+pub(crate) fn untested(case: &CaseRecord) -> Option<String> {
     if let Some(why) = &case.skipped {
         return Some(safe(why));
     }
     if !matches!(case.outcome, Outcome::Inconclusive | Outcome::Unseen) {
         return None;
     }
-    let exchange = case.exchanges.iter().find(|one| one.judgement.outcome == case.outcome);
-    let judged = exchange.map(|one| one.judgement.why.clone()).filter(|why| !why.is_empty());
+    let exchange = case.exchanges.iter().find(|one| one.outcome == case.outcome);
+    let judged = exchange.map(|one| one.why.clone()).filter(|why| !why.is_empty());
     let why = case.notes.first().cloned().or(judged);
     Some(format!(
         "{}: {}",
         case.outcome.id(),
-        safe(&why.unwrap_or_else(|| "no reason kept".into()))
+        safe(&why.unwrap_or_else(|| "no reason was kept".into()))
     ))
 }
 
@@ -315,20 +313,20 @@ pub(crate) fn untested(case: &CaseResult) -> Option<String> {
 const SHRUNK_MAX: usize = 400;
 
 /// What random data shrank to.
-pub(crate) fn shrunk(shrunk: &Shrunk) -> String {
-    let bytes = shrunk.bytes();
+pub(crate) fn shrunk(shrunk: &ShrunkRecord) -> String {
+    let bytes = &shrunk.sent.0;
     let cut = if shrunk.finished { "" } else { "; the search was cut short" };
     let sides: String = shrunk.boundaries.iter().map(boundary).collect();
     format!(
         "{} ({} of {} bytes, in {} conversations{cut}{sides}; bucket {})",
-        super::send::shown(&bytes, SHRUNK_MAX),
+        super::send::shown(bytes, SHRUNK_MAX),
         bytes.len(),
-        shrunk.from,
+        shrunk.from_bytes,
         shrunk.executions,
-        shrunk.bucket()
+        shrunk.bucket
     )
 }
 
-fn boundary(one: &Boundary) -> String {
+fn boundary(one: &BoundaryRecord) -> String {
     format!("; {}: {} bytes pass, {} fail", one.what, one.passes, one.fails)
 }

@@ -10,8 +10,8 @@ use dialogue::talk::Awaited;
 use dialogue::talk::{Move, Script};
 use dialogue::text;
 use dialogue::text::{Values, written};
+use record::torture::waivers::{Applied, Day, Waiver, WaiverState};
 use report::torture::Report;
-use report::torture::waivers::{Applied, Day, State, Waiver};
 use sample::{Death, Ending, Process, ServerState};
 use serde_json::{Map, Value, json};
 use torture::beside::{CaseFelt, Felt, Interval};
@@ -76,7 +76,7 @@ named! {
     Seen { Correct = "correct", Shed = "shed", Lost = "lost" }
     Class { Local = "local", Private = "private", Public = "public", Never = "refused" }
     Level { Must = "MUST", Should = "SHOULD", May = "MAY", Opinion = "opinion" }
-    State {
+    WaiverState {
         Used = "used", Expired = "expired", Unneeded = "unneeded", Exceeded = "exceeded",
         Untested = "untested",
     }

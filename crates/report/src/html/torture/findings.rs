@@ -1,42 +1,42 @@
 //! Findings and advice: what was sent, what came back, what was expected, how to send it again.
 
 use super::outcome;
-use crate::torture::{Report, send, words};
+use crate::torture::{send, words};
 use crate::words::counted;
 use maud::{Markup, html};
+use record::torture::{CaseRecord, ExchangeRecord, Torture, TortureRecord};
 use torture::judge::Outcome;
-use torture::result::{CaseResult, ExchangeResult};
 
 /// Bytes of an exchange that are shown; all of them are in the JSON.
 const SHOWN_MAX: usize = 4_000;
 /// Exchanges of one case that are shown.
 const EXCHANGES_MAX: usize = 24;
 
-pub(super) fn findings(report: &Report) -> Markup {
-    let mut shown: Vec<&CaseResult> = report.result.cases.iter().collect();
-    shown.retain(|case| case.outcome >= Outcome::Advisory);
-    shown.sort_by_key(|case| std::cmp::Reverse(case.outcome));
+pub(super) fn findings(torture: &Torture) -> Markup {
+    let shown = torture.record.notable();
     html! {
         @if !shown.is_empty() {
             h2 id="findings" { "Findings and advice" }
-            @for case in shown { (finding(report, case)) }
+            @for case in shown { (finding(torture, case)) }
         }
     }
 }
 
-fn finding(report: &Report, case: &CaseResult) -> Markup {
-    let found = &case.case;
-    let bad = |exchange: &&ExchangeResult| exchange.judgement.outcome >= Outcome::Advisory;
-    let exchanges: Vec<&ExchangeResult> = case.exchanges.iter().filter(bad).collect();
+fn finding(torture: &Torture, case: &CaseRecord) -> Markup {
+    let record = &torture.record;
+    let bad = |exchange: &&ExchangeRecord| exchange.outcome >= Outcome::Advisory;
+    let exchanges: Vec<&ExchangeRecord> = case.exchanges.iter().filter(bad).collect();
     let left_out = exchanges.len().saturating_sub(EXCHANGES_MAX);
     html! {
-        details id=(found.id) open[case.outcome.is_finding()] {
-            summary { strong { (found.id) } " " (outcome(case.outcome)) " " (found.title) }
+        details id=(case.id) open[case.outcome.is_finding()] {
+            summary { strong { (case.id) } " " (outcome(case.outcome)) " " (case.title) }
             div {
-                p class="soft" { (found.level.id()) ", " (found.reference) }
-                p { (crate::words::sentence(&found.why)) }
-                (numbers(report, case))
-                @for one in exchanges.iter().take(EXCHANGES_MAX) { (exchange(report, case, one)) }
+                p class="soft" { (case.level.id()) ", " (case.reference) }
+                @if let Some(why) = torture.details.reasons.get(&case.id) {
+                    p { (crate::words::sentence(why)) }
+                }
+                (numbers(record, case))
+                @for one in exchanges.iter().take(EXCHANGES_MAX) { (exchange(record, case, one)) }
                 @if left_out > 0 {
                     p class="note" { (counted(left_out as u64, "exchange")) " more in the JSON." }
                 }
@@ -46,21 +46,21 @@ fn finding(report: &Report, case: &CaseResult) -> Markup {
 }
 
 /// What belongs to the case as a whole.
-fn numbers(report: &Report, case: &CaseResult) -> Markup {
+fn numbers(record: &TortureRecord, case: &CaseRecord) -> Markup {
     let mut facts: Vec<(&str, String)> = Vec::new();
-    if let Some(one) = report.waived(&case.case.id) {
+    if let Some(one) = record.waiver_of(&case.id) {
         let said = format!("until {}: {}", one.waiver.until, one.waiver.reason);
         facts.push(("Waived", words::safe(&said)));
     }
     facts.extend(case.notes.iter().map(|note| ("Because", words::safe(note))));
     if let Some(health) = &case.health {
-        facts.extend(words::felt(health, report.result.baseline.as_ref()));
+        facts.extend(words::impact(health, record.baseline.as_ref()));
     }
-    for one in &case.measures {
+    for one in record.limits_of(&case.id) {
         let said = format!("{}: {} ({})", one.what, words::measure(one), one.note);
         facts.push(("Measured", words::safe(&said)));
     }
-    facts.extend(case.recovery.map(|recovery| ("Afterwards", words::afterwards(recovery))));
+    facts.extend(case.recovery_s.map(|recovery| ("Afterwards", words::afterwards(recovery))));
     html! {
         @if !facts.is_empty() {
             dl class="facts" {
@@ -72,31 +72,31 @@ fn numbers(report: &Report, case: &CaseResult) -> Markup {
     }
 }
 
-fn exchange(report: &Report, case: &CaseResult, exchange: &ExchangeResult) -> Markup {
-    let judgement = &exchange.judgement;
-    let again = judgement.outcome.is_finding();
-    let again = again.then(|| send::shell_line(&report.target, &exchange.sent)).flatten();
-    let kept = report.result.kept_folder(&case.case.id, &exchange.name);
+fn exchange(record: &TortureRecord, case: &CaseRecord, exchange: &ExchangeRecord) -> Markup {
+    let (sent, received) = (&exchange.sent.0, &exchange.received.0);
+    let again = exchange.outcome.is_finding();
+    let again = again.then(|| send::shell_line(&record.target, sent)).flatten();
+    let kept = record.kept_folder(&case.id, &exchange.name);
     html! {
-        h3 { (words::safe(&exchange.name)) " " (outcome(judgement.outcome)) }
+        h3 { (words::safe(&exchange.name)) " " (outcome(exchange.outcome)) }
         dl class="facts" {
-            @if !exchange.sent.is_empty() {
-                dt { "Sent" } dd { pre class="bytes" { (send::lines(&exchange.sent, SHOWN_MAX)) } }
+            @if !sent.is_empty() {
+                dt { "Sent" } dd { pre class="bytes" { (send::lines(sent, SHOWN_MAX)) } }
             }
             dt { "Came back" } dd {
-                (words::safe(&judgement.seen))
-                @if !exchange.received.is_empty() {
-                    pre class="bytes" { (send::lines(&exchange.received, SHOWN_MAX)) }
+                (words::safe(&exchange.seen))
+                @if !received.is_empty() {
+                    pre class="bytes" { (send::lines(received, SHOWN_MAX)) }
                 }
             }
-            @if !judgement.expected.is_empty() {
-                dt { "Expected" } dd { (words::safe(&judgement.expected)) }
+            @if !exchange.expected.is_empty() {
+                dt { "Expected" } dd { (words::safe(&exchange.expected)) }
             }
-            @if !judgement.why.is_empty() { dt { "Why" } dd { (words::safe(&judgement.why)) } }
+            @if !exchange.why.is_empty() { dt { "Why" } dd { (words::safe(&exchange.why)) } }
             @if exchange.tries > 1 {
                 dt { "Failed in" } dd { (exchange.failed) " of " (exchange.tries) " tries" }
             }
-            @if let Some(shrunk) = report.result.shrunk_of(&case.case.id, &exchange.name) {
+            @if let Some(shrunk) = record.shrunk_of(&case.id, &exchange.name) {
                 dt { "Shrunk" } dd { (words::shrunk(shrunk)) }
             }
             @if let Some(folder) = kept {

@@ -1,45 +1,42 @@
-//! What an operator pins up: limits, deadlines, and what each of them means for whoever wants to keep
-//! the server busy.
+//! Limits, deadlines, and what each of them costs whoever wants to keep the server busy.
 
 use crate::torture::{costs, words};
 use maud::{Markup, html};
-use torture::cost;
-use torture::result::RunResult;
+use record::torture::TortureRecord;
 
-pub(super) fn limits(result: &RunResult) -> Markup {
-    let all = || result.cases.iter().flat_map(|case| case.measures.iter().map(move |m| (case, m)));
+pub(super) fn limits(record: &TortureRecord) -> Markup {
     html! {
-        @if all().next().is_some() {
+        @if !record.limits.is_empty() {
             h2 id="limits" { "Limits and deadlines" }
             div class="wide" { table {
                 tr {
                     th { "What" } th { "Number" } th class="text" { "What happens there" }
                     th class="word" { "Case" }
                 }
-                @for (case, one) in all() {
+                @for one in &record.limits {
                     tr {
                         td { (words::safe(&one.what)) }
                         td { strong { (words::measure(one)) } }
                         td class="text" { (words::safe(&one.note)) }
-                        td class="word soft" { (case.case.id) }
+                        td class="word soft" { (one.case) }
                     }
                 }
             } }
-            p class="note" { "Two numbers are the bracket that was measured: the true one lies between." }
+            p class="note" { "Of two numbers the true one lies between them." }
         }
     }
 }
 
-pub(super) fn costs(result: &RunResult) -> Markup {
-    let all = cost::costs(result);
+pub(super) fn costs(record: &TortureRecord) -> Markup {
+    let all = &record.costs;
     html! {
         @if !all.is_empty() {
             h2 { "Cost of denial" }
             div class="wide" { table {
                 tr { th { "What" } th class="text" { "Keeps every slot busy" } th class="word" { "Case" } }
-                @for one in &all {
+                @for one in all {
                     tr {
-                        td { (words::safe(one.what)) }
+                        td { (words::safe(&one.what)) }
                         td class="text" { (costs::price(one)) }
                         td class="word soft" { (one.case) }
                     }

@@ -1,30 +1,31 @@
-//! The server meanwhile: what its own machine showed of it, from case to case.
+//! The server during the torture: what its own machine showed of it, from case to case.
 
 use super::super::chart::{Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone, Unit, Values};
 use super::super::page::Plots;
-use crate::torture::{Report, server, words};
+use crate::torture::{server, words};
 use maud::{Markup, html};
+use record::torture::Torture;
 use torture::result::{ServerRow, ServerSeen};
 
 const MEBIBYTE: f64 = 1_048_576.0;
 
-/// Nothing where the server was not seen.
-pub(super) fn section(report: &Report, plots: &mut Plots) -> Markup {
-    let Some(seen) = &report.result.server else { return html! {} };
-    let events = server::events(report);
+/// Nothing where the server was not observed.
+pub(super) fn section(torture: &Torture, plots: &mut Plots) -> Markup {
+    let Some(seen) = &torture.record.server else { return html! {} };
+    let events = server::events(torture);
     html! {
-        h2 id="server" { "The server meanwhile" }
+        h2 id="server" { "The server during the torture" }
         p { (server::head(seen)) }
-        (charts(seen, plots))
+        @if let Some(seen) = &torture.details.server { (charts(seen, plots)) }
         div class="wide" { table {
             tr { th { "" } @for head in server::HEADS { th { (head) } } }
-            @for (name, cells) in server::rows(report) {
+            @for (name, cells) in server::rows(torture) {
                 tr { td { (name) } @for cell in cells { td { (cell) } } }
             }
         } }
         p class="note" {
-            "Rows of cases are those in which something changed. CPU is what was spent in the case, and \
-             at the end in all cases together."
+            "Cases in which nothing changed have no row. CPU is the time spent in the case, in the last \
+             row the time spent in all cases together."
         }
         @if !events.is_empty() {
             ul { @for (case, said) in events { li { (case) ": " (words::safe(&said)) } } }
@@ -32,7 +33,7 @@ pub(super) fn section(report: &Report, plots: &mut Plots) -> Markup {
     }
 }
 
-/// Two charts along the run; nothing for fewer than two looks.
+/// Two charts along the run; nothing for fewer than two observations.
 fn charts(seen: &ServerSeen, plots: &mut Plots) -> Markup {
     let step = seen.rows.len().div_ceil(POINTS_MAX).max(1);
     let rows: Vec<&ServerRow> = seen.rows.iter().step_by(step).collect();

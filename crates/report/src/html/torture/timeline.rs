@@ -7,15 +7,17 @@ use super::super::chart::{
 use super::super::page::Plots;
 use crate::torture::words;
 use maud::{Markup, html};
+use record::torture::{Torture, TortureRecord};
 use torture::judge::Outcome;
-use torture::result::{Probe, ProbeKind, RunResult, Seen};
+use torture::result::{Probe, ProbeKind, Seen};
 
 /// Cases that are marked, the longest first.
 const BANDS_MAX: usize = 60;
 
 /// `None` where nobody probed.
-pub(super) fn timeline(result: &RunResult, plots: &mut Plots) -> Option<Markup> {
-    let mut probes: Vec<&Probe> = result.probes.iter().filter(|probe| !probe.ours).collect();
+pub(super) fn timeline(torture: &Torture, plots: &mut Plots) -> Option<Markup> {
+    let all = &torture.details.probes;
+    let mut probes: Vec<&Probe> = all.iter().filter(|probe| !probe.ours).collect();
     probes.sort_by_key(|probe| probe.due);
     let (first, last) = (probes.first()?, probes.last()?);
     let (low, high) = (first.due.as_secs_f64(), last.due.as_secs_f64());
@@ -51,8 +53,8 @@ pub(super) fn timeline(result: &RunResult, plots: &mut Plots) -> Option<Markup> 
             chart.lines.push(Line::new(name, tone, seen(which)).dotted(Dots::Alone));
         }
     }
-    if let Some(base) = &result.baseline {
-        let values = vec![Some(base.p99.as_secs_f64()); count];
+    if let Some(base) = &torture.record.baseline {
+        let values = vec![Some(base.p99_s); count];
         let line = Line::new("p99 before", Tone::Soft, values);
         chart.lines.push(line.dashed(Dash::Short).thin());
     }
@@ -64,17 +66,16 @@ pub(super) fn timeline(result: &RunResult, plots: &mut Plots) -> Option<Markup> 
         .flatten()
         .fold(0.0, |most, one| one.max(most))
         * 1.2;
-    chart.ranges = bands(result, &probes);
+    chart.ranges = bands(&torture.record, &probes);
     chart.under = Some("case");
     let figure = plots.figure(&chart);
     Some(html! {
         (figure)
         p class="note" {
-            "Of several probes in one place the slowest is drawn; a lost one at the time it was given. \
-             Bands are the cases that were under way. Probes go on before the first case and while a \
-             case presses; beside random data and single exchanges (groups F and S) there are none, \
-             because there a plain request after each case tells whether the server is as before: \
-             where it was not, the case says so."
+            "Of several probes at one place the slowest is drawn; a lost probe at its timeout. Bands are \
+             the cases that were under way. Probes are sent before the first case and while a case \
+             applies pressure. Groups F and S have none: a plain request after each of their cases \
+             tests whether the server responds as before, and the case says where it did not."
         }
         (super::super::sections::how_to_look())
     })
@@ -89,7 +90,7 @@ fn places(probes: &[&Probe]) -> usize {
 }
 
 /// When each case was under way, as far as probes tell.
-fn bands(result: &RunResult, probes: &[&Probe]) -> Vec<Range> {
+fn bands(result: &TortureRecord, probes: &[&Probe]) -> Vec<Range> {
     let mut bands: Vec<(&str, f64, f64)> = Vec::new();
     for probe in probes {
         let at = probe.due.as_secs_f64();
@@ -102,7 +103,7 @@ fn bands(result: &RunResult, probes: &[&Probe]) -> Vec<Range> {
     bands.sort_by(|(_, a, b), (_, c, d)| (d - c).total_cmp(&(b - a)));
     bands.truncate(BANDS_MAX);
     let tone = |case: &str| {
-        let found = result.cases.iter().find(|one| one.case.id == case);
+        let found = result.cases.iter().find(|one| one.id == case);
         match found.map(|one| one.outcome) {
             Some(bad) if bad.is_finding() => Tone::Red,
             Some(Outcome::Advisory | Outcome::Shed) => Tone::Orange,

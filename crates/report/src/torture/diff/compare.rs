@@ -1,8 +1,8 @@
 //! What differs.
 
 use super::{Change, Diff, HabitChange, Kind, LimitChange, Side};
-use crate::torture::document::{CaseRow, Document, Limit};
-use torture::judge::Outcome;
+use record::torture::{CaseRecord, LimitRecord, TortureRecord, is_untested};
+use torture::result::Unit;
 
 /// Numbers of time move by themselves: less than this, as a share, is no difference.
 const TIME_MOVES: f64 = 0.05;
@@ -12,12 +12,12 @@ const TIME_MOVES_S: f64 = 0.5;
 const RATE_MOVES: f64 = 0.2;
 
 /// Holds B against A.
-pub fn compare(a: &Document, b: &Document) -> Diff {
+pub fn compare(a: &TortureRecord, b: &TortureRecord) -> Diff {
     let mut changes: Vec<Change> =
         a.cases.iter().filter_map(|row| change(row, find(b, row))).collect();
     changes.extend(b.cases.iter().filter(|row| find(a, row).is_none()).map(only_b));
     changes.sort_by_key(|change| change.kind);
-    let same = |row: &&CaseRow| find(b, row).is_some() && change(row, find(b, row)).is_none();
+    let same = |row: &&CaseRecord| find(b, row).is_some() && change(row, find(b, row)).is_none();
     Diff {
         schema: "loadstone.torture-diff/1",
         a: Side::of(a),
@@ -31,16 +31,16 @@ pub fn compare(a: &Document, b: &Document) -> Diff {
     }
 }
 
-fn find<'a>(document: &'a Document, row: &CaseRow) -> Option<&'a CaseRow> {
+fn find<'a>(document: &'a TortureRecord, row: &CaseRecord) -> Option<&'a CaseRecord> {
     document.cases.iter().find(|other| other.id == row.id)
 }
 
-fn is_tested(row: &CaseRow) -> bool {
-    !matches!(row.outcome, Outcome::Skipped | Outcome::Inconclusive | Outcome::Unseen)
+fn is_tested(row: &CaseRecord) -> bool {
+    !is_untested(row.outcome)
 }
 
 /// `None` where there is nothing to say.
-fn change(a: &CaseRow, b: Option<&CaseRow>) -> Option<Change> {
+fn change(a: &CaseRecord, b: Option<&CaseRecord>) -> Option<Change> {
     let Some(b) = b else {
         return Some(Change {
             case: a.id.clone(),
@@ -59,7 +59,7 @@ fn change(a: &CaseRow, b: Option<&CaseRow>) -> Option<Change> {
     Some(Change { case, title, kind, a: outcomes.0, b: outcomes.1, detail, waived })
 }
 
-fn only_b(row: &CaseRow) -> Change {
+fn only_b(row: &CaseRecord) -> Change {
     Change {
         case: row.id.clone(),
         title: row.title.clone(),
@@ -71,7 +71,7 @@ fn only_b(row: &CaseRow) -> Change {
     }
 }
 
-fn verdict(a: &CaseRow, b: &CaseRow) -> Option<(Kind, String)> {
+fn verdict(a: &CaseRecord, b: &CaseRecord) -> Option<(Kind, String)> {
     if a.version != b.version {
         let versions = format!("version {} in A, {} in B: not compared", a.version, b.version);
         return Some((Kind::Version, versions));
@@ -102,13 +102,13 @@ fn verdict(a: &CaseRow, b: &CaseRow) -> Option<(Kind, String)> {
             return Some((kind, parts.into_iter().flatten().collect::<Vec<_>>().join("; ")));
         }
     };
-    Some((kind, felt(a, b)))
+    Some((kind, impact(a, b)))
 }
 
 /// Exchanges that fail in `b` and did not in `a`. Those of random data have names of their own each
 /// time and say nothing here.
-fn gained<'a>(a: &CaseRow, b: &'a CaseRow) -> Vec<&'a str> {
-    let fails = |row: &CaseRow, name: &str| {
+fn gained<'a>(a: &CaseRecord, b: &'a CaseRecord) -> Vec<&'a str> {
+    let fails = |row: &CaseRecord, name: &str| {
         row.exchanges.iter().any(|one| one.name == name && one.outcome.is_finding())
     };
     if !a.tally.is_empty() || !b.tally.is_empty() {
@@ -118,25 +118,25 @@ fn gained<'a>(a: &CaseRow, b: &'a CaseRow) -> Vec<&'a str> {
     names.filter(|name| fails(b, name) && !fails(a, name)).collect()
 }
 
-/// What polite clients lost, where both sides pressed.
-fn felt(a: &CaseRow, b: &CaseRow) -> String {
+/// What well-behaved clients lost, where both sides applied pressure.
+fn impact(a: &CaseRecord, b: &CaseRecord) -> String {
     match (&a.health, &b.health) {
         (Some(a), Some(b)) => {
             let share = units::show::share;
-            format!("polite clients lost {}, now {}", share(a.lost), share(b.lost))
+            format!("well-behaved clients lost {}, now {}", share(a.lost), share(b.lost))
         }
         _ => String::new(),
     }
 }
 
-fn limits(a: &Document, b: &Document) -> Vec<LimitChange> {
-    let comparable = |limit: &&Limit| {
-        let version = |document: &Document| {
+fn limits(a: &TortureRecord, b: &TortureRecord) -> Vec<LimitChange> {
+    let comparable = |limit: &&LimitRecord| {
+        let version = |document: &TortureRecord| {
             document.cases.iter().find(|row| row.id == limit.case).map(|row| row.version)
         };
         version(a) == version(b)
     };
-    let named = |all: &[Limit], limit: &Limit| -> Option<Limit> {
+    let named = |all: &[LimitRecord], limit: &LimitRecord| -> Option<LimitRecord> {
         all.iter().find(|other| other.case == limit.case && other.what == limit.what).cloned()
     };
     let mut moved: Vec<LimitChange> = Vec::new();
@@ -158,11 +158,11 @@ fn limits(a: &Document, b: &Document) -> Vec<LimitChange> {
 
 /// The brackets have nothing in common, by more than such numbers move by themselves; or the same
 /// size is refused otherwise.
-fn is_moved(a: &Limit, b: &Limit) -> bool {
+fn is_moved(a: &LimitRecord, b: &LimitRecord) -> bool {
     if a.unit != b.unit {
         return true;
     }
-    let ends = |limit: &Limit| {
+    let ends = |limit: &LimitRecord| {
         (limit.low.unwrap_or(f64::NEG_INFINITY), limit.high.unwrap_or(f64::INFINITY))
     };
     let ((a_low, a_high), (b_low, b_high)) = (ends(a), ends(b));
@@ -171,16 +171,16 @@ fn is_moved(a: &Limit, b: &Limit) -> bool {
         .into_iter()
         .flatten()
         .fold(0.0_f64, |most, one| most.max(one.abs()));
-    let allowed = match a.unit.as_str() {
-        "seconds" => (size * TIME_MOVES).max(TIME_MOVES_S),
-        "per_second" | "ratio" => size * RATE_MOVES,
+    let allowed = match a.unit {
+        Unit::Seconds => (size * TIME_MOVES).max(TIME_MOVES_S),
+        Unit::PerSecond | Unit::Ratio => size * RATE_MOVES,
         _ => 0.0,
     };
-    let exact = matches!(a.unit.as_str(), "bytes" | "fields");
+    let exact = matches!(a.unit, Unit::Bytes | Unit::Fields);
     gap > allowed || exact && a.note != b.note
 }
 
-fn habits(a: &Document, b: &Document) -> Vec<HabitChange> {
+fn habits(a: &TortureRecord, b: &TortureRecord) -> Vec<HabitChange> {
     let mut all = Vec::new();
     for habit in &a.habits {
         let now = b.habits.iter().find(|other| other.name == habit.name);
@@ -192,7 +192,7 @@ fn habits(a: &Document, b: &Document) -> Vec<HabitChange> {
     all
 }
 
-fn cautions(a: &Document, b: &Document) -> Vec<String> {
+fn cautions(a: &TortureRecord, b: &TortureRecord) -> Vec<String> {
     let mut all = Vec::new();
     let mut differ = |what: &str, a: String, b: String| {
         if a != b {
@@ -202,7 +202,7 @@ fn cautions(a: &Document, b: &Document) -> Vec<String> {
     differ("targets", a.target.clone(), b.target.clone());
     differ("versions of loadstone", a.version.clone(), b.version.clone());
     differ("seeds, and so random data", a.seed.to_string(), b.seed.to_string());
-    let page = |document: &Document| {
+    let page = |document: &TortureRecord| {
         format!("{} with {}", document.plain.status, units::show::bytes(document.plain.body_bytes))
     };
     differ("probed pages", page(a), page(b));

@@ -5,9 +5,9 @@ use crate::Style;
 use crate::markdown::{plain, table};
 use crate::text::ascii;
 use crate::text::layout::Page;
-use crate::torture::document::Limit;
 use crate::torture::words::{measure, safe};
 use crate::words::{counted, printable};
+use record::torture::LimitRecord;
 use units::show;
 
 /// `loadstone.torture-diff/1`, indented, with a line feed at its end.
@@ -114,9 +114,9 @@ fn told(change: &Change) -> String {
     safe(&parts.join("; "))
 }
 
-fn number(limit: Option<&Limit>) -> String {
+fn number(limit: Option<&LimitRecord>) -> String {
     let Some(limit) = limit else { return "not measured".to_owned() };
-    let number = limit.measure().map_or_else(|| "-".to_owned(), |one| measure(&one));
+    let number = measure(limit);
     if limit.note.is_empty() { number } else { format!("{number} ({})", limit.note) }
 }
 

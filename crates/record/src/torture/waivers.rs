@@ -1,7 +1,7 @@
-//! What is known and put up with for a time: a file of cases whose findings do not count, each with
-//! its reason and the day until which it is so.
+//! Findings that are known and waived for a time: a file of cases whose findings do not count, each
+//! with a reason and the last day on which it holds.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use time::{Date, Month, OffsetDateTime};
 use torture::case::Case;
@@ -15,13 +15,14 @@ const WAIVERS_MAX: usize = 1_000;
 /// Characters of a reason at most.
 const REASON_MAX: usize = 400;
 
-/// One finding that is put up with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One finding that is waived.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiver {
     pub case: String,
     /// Only this exchange of the case; `None`: the case, whatever fails of it.
     pub exchange: Option<String>,
     /// Nothing worse than this; `None`: whatever it is.
+    #[serde(with = "super::ids::outcome_or_none")]
     pub outcome: Option<Outcome>,
     pub reason: String,
     /// The last day on which it holds, in UTC.
@@ -31,6 +32,20 @@ pub struct Waiver {
 /// A day of the calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Day(Date);
+
+impl Serialize for Day {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Day {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Day, D::Error> {
+        let text = String::deserialize(from)?;
+        let wrong = || serde::de::Error::custom(format!("{} is not a day", quoted(&text)));
+        Day::parse(&text).ok_or_else(wrong)
+    }
+}
 
 impl Day {
     /// The day in UTC, of seconds since 1970-01-01; the first of all days for what is no instant.
@@ -80,7 +95,7 @@ type Wrong = (usize, String);
 /// The waivers of a file's text. `catalogue` is every case that there is.
 ///
 /// # Errors
-/// What is no TOML, an unknown key, case, exchange or outcome, a missing reason, a date that is none:
+/// What is not TOML, an unknown key, case, exchange or outcome, a missing reason, an invalid date:
 /// one sentence with the line.
 pub fn read(text: &str, catalogue: &[Case]) -> Result<Vec<Waiver>, String> {
     let fault = |(at, why): Wrong| {
@@ -88,7 +103,7 @@ pub fn read(text: &str, catalogue: &[Case]) -> Result<Vec<Waiver>, String> {
         format!("line {line}: {}", why.trim_end())
     };
     if text.len() > BYTES_MAX {
-        return Err("longer than 1 MiB".to_owned());
+        return Err("the file is longer than 1 MiB".to_owned());
     }
     let file: FileText = toml::from_str(text).map_err(|error| {
         fault((error.span().map_or(0, |span| span.start), error.message().to_owned()))
@@ -113,16 +128,18 @@ fn waiver(text: WaiverText, catalogue: &[Case]) -> Result<Waiver, Wrong> {
     let at = text.case.span().start;
     let id = text.case.into_inner();
     let case = catalogue.iter().find(|case| case.id == id);
-    let unknown = || (at, format!("{} is no case; see loadstone torture list", quoted(&id)));
+    let unknown =
+        || (at, format!("{} is not a case; loadstone torture list prints them", quoted(&id)));
     let case = case.ok_or_else(unknown)?;
     let exchange = text.exchange.map(|name| exchange(name, case)).transpose()?;
     let outcome = text.outcome.map(outcome).transpose()?;
     let (at, reason) = (text.reason.span().start, text.reason.into_inner());
     if reason.trim().is_empty() || reason.chars().count() > REASON_MAX {
-        return Err((at, format!("a waiver needs a reason, of at most {REASON_MAX} characters")));
+        return Err((at, format!("reason: write why, in 1 to {REASON_MAX} characters")));
     }
     let (at, until) = (text.until.span().start, text.until.into_inner());
-    let until = day(&until).ok_or_else(|| (at, format!("{until} is no day: write 2027-01-31")))?;
+    let until = day(&until)
+        .ok_or_else(|| (at, format!("{until} is not a day; write it like 2027-01-31")))?;
     Ok(Waiver { case: case.id.clone(), exchange, outcome, reason, until })
 }
 
@@ -132,7 +149,7 @@ fn exchange(name: toml::Spanned<String>, case: &Case) -> Result<String, Wrong> {
     match names.contains(&name.as_str()) {
         true => Ok(name),
         false if names.is_empty() => {
-            Err((at, format!("{} has no exchanges of a name: waive it as a whole", case.id)))
+            Err((at, format!("{} has no named exchanges; leave the key exchange out", case.id)))
         }
         false => {
             let list = names.join(", ");
@@ -145,7 +162,8 @@ fn outcome(id: toml::Spanned<String>) -> Result<Outcome, Wrong> {
     let (at, id) = (id.span().start, id.into_inner());
     let findings = || Outcome::ALL.into_iter().filter(|outcome| outcome.is_finding());
     let ids: Vec<&str> = findings().map(Outcome::id).collect();
-    let wrong = || (at, format!("{} is no finding; they are {}", quoted(&id), ids.join(", ")));
+    let wrong =
+        || (at, format!("{} is not a finding; findings are {}", quoted(&id), ids.join(", ")));
     findings().find(|outcome| outcome.id() == id).ok_or_else(wrong)
 }
 
@@ -155,51 +173,59 @@ fn day(given: &toml::value::Datetime) -> Option<Day> {
     Date::from_calendar_date(i32::from(date.year), month, date.day).ok().map(Day)
 }
 
-/// What came of a waiver in a run.
+/// Whether a waiver held in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
-    /// It holds, and what it names failed.
+pub enum WaiverState {
+    /// It holds, and the finding occurred.
     Used,
-    /// Its day is over: what it names counts again.
+    /// It has expired: the finding counts again.
     Expired,
-    /// What it names was tested and did not fail: it can go.
+    /// What it names was tested and did not fail: remove it.
     Unneeded,
-    /// What it names is worse than it puts up with, or failed in another way too.
+    /// The finding is worse than the waiver permits, or the case failed in another way too.
     Exceeded,
     /// What it names was not tested.
     Untested,
 }
 
-/// A waiver, and what came of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A waiver, and whether it held.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Applied {
+    #[serde(flatten)]
     pub waiver: Waiver,
-    pub state: State,
+    pub state: WaiverState,
 }
 
 impl Applied {
     /// `S-07 tab, until 2027-01-31: reason`.
-    pub(crate) fn what(&self) -> String {
+    pub fn what(&self) -> String {
         let waiver = &self.waiver;
         let exchange = waiver.exchange.as_ref().map(|name| format!(" {name}"));
         let exchange = exchange.unwrap_or_default();
         format!("{}{exchange}, until {}: {}", waiver.case, waiver.until, waiver.reason)
     }
 
-    /// What became of it, where that is worth a word.
-    pub(crate) fn word(&self) -> Option<&'static str> {
+    /// Why it needs attention; `None` where it did what it was written for.
+    pub fn word(&self) -> Option<&'static str> {
         match self.state {
-            State::Used => None,
-            State::Expired => Some("its day is over: what it names counts again"),
-            State::Unneeded => Some("what it names did not fail: it can go"),
-            State::Exceeded => Some("it is worse than that: it counts"),
-            State::Untested => Some("what it names was not tested"),
+            WaiverState::Used => None,
+            WaiverState::Expired => Some("it has expired: the finding counts again"),
+            WaiverState::Unneeded => Some("nothing it names failed: remove it"),
+            WaiverState::Exceeded => {
+                Some("the finding is worse than the waiver permits: it counts")
+            }
+            WaiverState::Untested => Some("the case was not tested"),
         }
     }
 }
 
-/// Holds the waivers against what came of the cases.
+/// The waiver by which this case does not count.
+pub(super) fn used<'a>(all: &'a [Applied], case: &str) -> Option<&'a Applied> {
+    all.iter().find(|one| one.waiver.case == case && one.state == WaiverState::Used)
+}
+
+/// Compares the waivers with the results of the cases.
 pub fn apply(waivers: &[Waiver], cases: &[CaseResult], today: Day) -> Vec<Applied> {
     let one = |waiver: &Waiver| {
         let case = cases.iter().find(|case| case.case.id == waiver.case);
@@ -208,11 +234,10 @@ pub fn apply(waivers: &[Waiver], cases: &[CaseResult], today: Day) -> Vec<Applie
     waivers.iter().map(one).collect()
 }
 
-fn state(waiver: &Waiver, all: &[Waiver], case: Option<&CaseResult>, today: Day) -> State {
-    let untested = |outcome: Outcome| {
-        matches!(outcome, Outcome::Skipped | Outcome::Inconclusive | Outcome::Unseen)
+fn state(waiver: &Waiver, all: &[Waiver], case: Option<&CaseResult>, today: Day) -> WaiverState {
+    let Some(case) = case.filter(|case| !super::is_untested(case.outcome)) else {
+        return WaiverState::Untested;
     };
-    let Some(case) = case.filter(|case| !untested(case.outcome)) else { return State::Untested };
     let found = match &waiver.exchange {
         None => Some(case.outcome),
         Some(name) => {
@@ -221,16 +246,16 @@ fn state(waiver: &Waiver, all: &[Waiver], case: Option<&CaseResult>, today: Day)
         }
     };
     match found {
-        None => State::Untested,
-        Some(outcome) if !outcome.is_finding() => State::Unneeded,
-        Some(_) if waiver.until < today => State::Expired,
-        Some(outcome) if waiver.outcome.is_some_and(|most| outcome > most) => State::Exceeded,
-        Some(_) if covered(case, all, today) => State::Used,
-        Some(_) => State::Exceeded,
+        None => WaiverState::Untested,
+        Some(outcome) if !outcome.is_finding() => WaiverState::Unneeded,
+        Some(_) if waiver.until < today => WaiverState::Expired,
+        Some(outcome) if waiver.outcome.is_some_and(|most| outcome > most) => WaiverState::Exceeded,
+        Some(_) if covered(case, all, today) => WaiverState::Used,
+        Some(_) => WaiverState::Exceeded,
     }
 }
 
-/// Whether waivers that hold put up with everything that is bad about a case.
+/// Whether valid waivers cover every finding of a case.
 fn covered(case: &CaseResult, all: &[Waiver], today: Day) -> bool {
     let holds = |waiver: &&Waiver| waiver.case == case.case.id && today <= waiver.until;
     let bears = |waiver: &Waiver, outcome| waiver.outcome.is_none_or(|most| outcome <= most);

@@ -4,11 +4,12 @@ use super::{Report, send, words};
 use crate::text::layout::Page;
 use crate::words::timestamp;
 use campaign::Target;
+use record::torture::{CaseRecord, TortureRecord};
 use serde::Serialize;
 use torture::case::Case;
 use torture::record::Execution;
 use torture::record::{Transcript, digest};
-use torture::result::{CaseResult, ExchangeResult};
+use torture::result::ExchangeResult;
 use units::Nanos;
 
 /// The version of `run.json` that is written.
@@ -61,7 +62,7 @@ pub struct RunEnd {
     pub executions: u64,
     /// Cases that count against the server.
     pub findings: u64,
-    /// What each case came to in the end, with what a load beside it lost.
+    /// The outcome of each case, with what the background load observed.
     pub outcomes: Vec<CaseOutcome>,
     /// Folders below `failures`.
     pub failures: Vec<String>,
@@ -80,21 +81,20 @@ pub struct CaseOutcome {
 
 impl RunEnd {
     /// The end of this run: `executions` conversations, failures kept in these folders.
-    pub fn of(report: &Report, executions: u64, failures: Vec<String>) -> RunEnd {
-        let result = &report.result;
-        let outcome = |case: &CaseResult| CaseOutcome {
-            case: case.case.id.clone(),
+    pub fn of(record: &TortureRecord, executions: u64, failures: Vec<String>) -> RunEnd {
+        let outcome = |case: &CaseRecord| CaseOutcome {
+            case: case.id.clone(),
             outcome: case.outcome.id(),
-            waived: report.waived(&case.case.id).map(|one| one.waiver.reason.clone()),
+            waived: case.waived.clone(),
         };
         RunEnd {
-            elapsed_s: result.took.as_secs_f64(),
+            elapsed_s: record.elapsed_s,
             executions,
-            findings: report.findings().len() as u64,
-            outcomes: result.cases.iter().map(outcome).collect(),
+            findings: record.findings,
+            outcomes: record.cases.iter().map(outcome).collect(),
             failures,
-            interrupted: result.interrupted,
-            ended_early: result.ended_early.clone(),
+            interrupted: record.interrupted,
+            ended_early: record.ended_early.clone(),
         }
     }
 }

@@ -33,7 +33,7 @@ fn blanks(space: Outcome, tab: Outcome) -> CaseResult {
 /// 2026-11-22.
 const TODAY: f64 = 1_795_340_000.0;
 
-fn states(file: &str, result: &CaseResult) -> Vec<State> {
+fn states(file: &str, result: &CaseResult) -> Vec<WaiverState> {
     let waivers = read(file, &cases()).unwrap();
     let applied = apply(&waivers, std::slice::from_ref(result), Day::of_unix(TODAY));
     applied.into_iter().map(|one| one.state).collect()
@@ -45,50 +45,53 @@ const WHOLE: &str = "[[waive]]\ncase = \"S-07\"\nreason = \"old proxy\"\nuntil =
 fn a_waiver_holds_to_the_end_of_its_day() {
     assert_eq!(Day::of_unix(TODAY).to_string(), "2026-11-22");
     let (fail, pass) = (Outcome::Fail, Outcome::Pass);
-    assert_eq!(states(WHOLE, &blanks(fail, pass)), [State::Used]);
-    assert_eq!(states(WHOLE, &blanks(pass, pass)), [State::Unneeded]);
+    assert_eq!(states(WHOLE, &blanks(fail, pass)), [WaiverState::Used]);
+    assert_eq!(states(WHOLE, &blanks(pass, pass)), [WaiverState::Unneeded]);
     let old = WHOLE.replace("11-22", "11-21");
-    assert_eq!(states(&old, &blanks(fail, pass)), [State::Expired]);
-    assert_eq!(states(WHOLE, &CaseResult::of(&case("S-01"))), [State::Untested]);
+    assert_eq!(states(&old, &blanks(fail, pass)), [WaiverState::Expired]);
+    assert_eq!(states(WHOLE, &CaseResult::of(&case("S-01"))), [WaiverState::Untested]);
     let skipped = CaseResult { outcome: Outcome::Skipped, ..blanks(fail, pass) };
-    assert_eq!(states(WHOLE, &skipped), [State::Untested]);
+    assert_eq!(states(WHOLE, &skipped), [WaiverState::Untested]);
 }
 
 #[test]
 fn a_waiver_puts_up_with_what_it_names_and_no_more() {
     let (fail, pass, flaky) = (Outcome::Fail, Outcome::Pass, Outcome::Flaky);
     let mild = format!("{WHOLE}outcome = \"flaky\"\n");
-    assert_eq!(states(&mild, &blanks(flaky, pass)), [State::Used]);
-    assert_eq!(states(&mild, &blanks(fail, pass)), [State::Exceeded]);
+    assert_eq!(states(&mild, &blanks(flaky, pass)), [WaiverState::Used]);
+    assert_eq!(states(&mild, &blanks(fail, pass)), [WaiverState::Exceeded]);
     let space = format!("{WHOLE}exchange = \"space\"\n");
-    assert_eq!(states(&space, &blanks(fail, pass)), [State::Used]);
-    assert_eq!(states(&space, &blanks(fail, fail)), [State::Exceeded]);
-    assert_eq!(states(&space, &blanks(pass, fail)), [State::Unneeded]);
+    assert_eq!(states(&space, &blanks(fail, pass)), [WaiverState::Used]);
+    assert_eq!(states(&space, &blanks(fail, fail)), [WaiverState::Exceeded]);
+    assert_eq!(states(&space, &blanks(pass, fail)), [WaiverState::Unneeded]);
     let both = format!("{space}{WHOLE}exchange = \"tab\"\n");
-    assert_eq!(states(&both, &blanks(fail, fail)), [State::Used, State::Used]);
+    assert_eq!(states(&both, &blanks(fail, fail)), [WaiverState::Used, WaiverState::Used]);
     // the exchanges are borne, the silence after them is not
     let silent = CaseResult { recovery: Some(None), ..blanks(fail, pass) };
-    assert_eq!(states(&space, &silent), [State::Exceeded]);
-    assert_eq!(states(WHOLE, &silent), [State::Used]);
+    assert_eq!(states(&space, &silent), [WaiverState::Exceeded]);
+    assert_eq!(states(WHOLE, &silent), [WaiverState::Used]);
 }
 
 #[test]
 fn what_is_wrong_in_the_file_is_said_with_its_line() {
     let whole = |from: &str, to: &str| WHOLE.replace(from, to);
     for (file, said) in [
-        (whole("S-07", "S-99"), "line 2: \"S-99\" is no case"),
+        (whole("S-07", "S-99"), "line 2: \"S-99\" is not a case"),
         (whole("until", "till"), "line 4: unknown field `till`"),
         (whole("2026-11-22", "2026-02-30"), "line 4: "),
-        (whole("2026-11-22", "2026-11-22T10:00:00Z"), "line 4: 2026-11-22T10:00:00Z is no day"),
+        (whole("2026-11-22", "2026-11-22T10:00:00Z"), "line 4: 2026-11-22T10:00:00Z is not a day"),
         (whole("2026-11-22", "\"soon\""), "line 4: "),
-        (whole("old proxy", " "), "line 3: a waiver needs a reason"),
+        (whole("old proxy", " "), "line 3: reason: write why"),
         (whole("reason = \"old proxy\"\n", ""), "line 1: missing field `reason`"),
         (
             format!("{WHOLE}exchange = \"x\"\n"),
             "line 5: S-07 has no exchange \"x\"; it has space, tab",
         ),
-        (whole("S-07\"", "F-01\"\nexchange = \"x\""), "line 3: F-01 has no exchanges of a name"),
-        (format!("{WHOLE}outcome = \"pass\"\n"), "line 5: \"pass\" is no finding; they are flaky,"),
+        (whole("S-07\"", "F-01\"\nexchange = \"x\""), "line 3: F-01 has no named exchanges"),
+        (
+            format!("{WHOLE}outcome = \"pass\"\n"),
+            "line 5: \"pass\" is not a finding; findings are flaky,",
+        ),
         (format!("{WHOLE}{WHOLE}"), "line 5: S-07 is waived twice"),
         ("waive = 3".to_owned(), "line 1: "),
         ("[[waive".to_owned(), "line 1: "),

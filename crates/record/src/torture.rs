@@ -1,0 +1,379 @@
+//! `loadstone.torture/1`: the result of a torture. Every key is always present; times are in seconds;
+//! bytes are escaped as in a string of C. [`Details`] stand beside the record: what charts and CSV
+//! need, and the published JSON does not have.
+
+mod bytes;
+mod case;
+mod ids;
+mod load;
+mod server;
+pub mod waivers;
+
+pub use bytes::WireBytes;
+pub use case::{
+    BoundaryRecord, CaseRecord, ExchangeRecord, HealthRecord, KeptRecord, LimitRecord, Never,
+    Recovery, ShrunkRecord,
+};
+pub use load::{IntervalRecord, LoadRecord, LoadedCase};
+pub use server::{DeathRecord, ProcessRecord, ServerCaseRecord, ServerRecord, StateRecord};
+pub use waivers::{Applied, Day, Waiver, WaiverState};
+
+use crate::{document, timestamp};
+use sample::Environment;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use torture::beside::Felt;
+use torture::cost::{self, Cost};
+use torture::judge::Outcome;
+use torture::result::{Baseline, Measure, Probe, ProbeKind, RunResult, Seen, ServerSeen};
+use torture::safety::Class;
+
+/// The schema that is written, and the only one that is read.
+pub const SCHEMA: &str = "loadstone.torture/1";
+
+/// A record, and what stands beside it.
+#[derive(Clone, Debug)]
+pub struct Torture {
+    pub record: TortureRecord,
+    /// Empty where only the record is known.
+    pub details: Details,
+}
+
+/// What charts, CSV and explanations need beside the record.
+#[derive(Clone, Debug, Default)]
+pub struct Details {
+    /// The machine that tested.
+    pub environment: Option<Environment>,
+    /// Why each case matters, by its id.
+    pub reasons: BTreeMap<String, String>,
+    /// Each probe of the server's health, in the order in which they ended.
+    pub probes: Vec<Probe>,
+    /// The server at each moment at which it was observed.
+    pub server: Option<ServerSeen>,
+    /// The server before each case, by the id of the case.
+    pub before: BTreeMap<String, StateRecord>,
+    /// Two plain requests had different bodies: only the status of the probed page was compared.
+    pub page_changes: bool,
+}
+
+/// The result of a torture.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TortureRecord {
+    pub schema: String,
+    /// The URL as typed.
+    pub target: String,
+    /// Addresses of its name; the first is the one that was tested.
+    pub addresses: Vec<String>,
+    #[serde(with = "ids::class")]
+    pub class: Class,
+    /// Date and time, UTC.
+    pub started: String,
+    pub started_unix_s: f64,
+    pub elapsed_s: f64,
+    pub interrupted: bool,
+    /// Why nothing, or not everything, was tested.
+    pub ended_early: Option<String>,
+    /// Of everything random.
+    #[serde(default)]
+    pub seed: u64,
+    /// Of the program that wrote it.
+    #[serde(default)]
+    pub version: String,
+    /// Cases that count against the server: findings that are not waived.
+    #[serde(default)]
+    pub findings: u64,
+    pub plain: PlainPage,
+    /// Why the page named for bodies could not be used, where it took none.
+    pub post_trouble: Option<String>,
+    pub habits: Vec<HabitRecord>,
+    #[serde(default)]
+    pub baseline: Option<BaselineRecord>,
+    #[serde(default)]
+    pub probes: ProbeCounts,
+    #[serde(default)]
+    pub limits: Vec<LimitRecord>,
+    /// For each deadline that was measured.
+    #[serde(default)]
+    pub costs: Vec<CostRecord>,
+    #[serde(default)]
+    pub waivers: Vec<Applied>,
+    pub cases: Vec<CaseRecord>,
+    /// The shortest that fails, of random data that failed.
+    #[serde(default)]
+    pub shrunk: Vec<ShrunkRecord>,
+    /// Failures of which a folder was kept.
+    #[serde(default)]
+    pub kept: Vec<KeptRecord>,
+    /// The background load, and what it observed.
+    #[serde(default)]
+    pub beside: Option<LoadRecord>,
+    /// What the server's own machine showed.
+    #[serde(default)]
+    pub server: Option<ServerRecord>,
+}
+
+/// The response of the probed page to a plain GET.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlainPage {
+    pub status: u16,
+    pub body_bytes: u64,
+}
+
+/// Something that a server may do either way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HabitRecord {
+    pub name: String,
+    pub seen: String,
+}
+
+/// Response times of the probes before the first case.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BaselineRecord {
+    pub probes: u64,
+    pub failed: u64,
+    pub p50_s: f64,
+    pub p99_s: f64,
+}
+
+/// Probes by their outcome: on connections of their own, and on one that is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProbeCounts {
+    pub new: ProbeOutcomes,
+    pub keep: ProbeOutcomes,
+}
+
+/// Probes of one kind; those that our own machine could not send are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProbeOutcomes {
+    pub correct: u64,
+    /// 503 or 429, well-formed, in time.
+    pub shed: u64,
+    pub lost: u64,
+}
+
+/// How many connections in one state keep every slot of the server busy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CostRecord {
+    pub case: String,
+    pub what: String,
+    /// Connections that the server serves at once, where known.
+    pub slots: Option<f64>,
+    /// How long the server keeps a connection in this state; null: nothing ended it.
+    pub deadline_s: Option<f64>,
+    /// `slots / deadline_s`; null where either is unknown.
+    pub connections_per_s: Option<f64>,
+}
+
+/// What a record is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// The URL as typed.
+    pub target: &'a str,
+    pub addresses: &'a [IpAddr],
+    pub class: Class,
+    /// In seconds since 1970-01-01 UTC.
+    pub started_unix_s: f64,
+    pub seed: u64,
+    pub environment: &'a Environment,
+    pub result: &'a RunResult,
+    pub waivers: &'a [Applied],
+    /// What the background load observed, and its own `loadstone.run/1`.
+    pub load: Option<(&'a Felt, &'a serde_json::Value)>,
+}
+
+/// Reads a record from JSON. Keys that a newer version added are ignored; keys that an older version
+/// did not have are empty.
+///
+/// # Errors
+/// What is not JSON, and JSON of another kind: where, and what it is.
+pub fn read(text: &str) -> Result<TortureRecord, String> {
+    document::read(text, SCHEMA, "loadstone torture --json")
+}
+
+impl Torture {
+    /// The record of a torture and what stands beside it.
+    pub fn of(source: &Source<'_>) -> Torture {
+        Torture { record: TortureRecord::of(source), details: Details::of(source) }
+    }
+
+    /// A record without details.
+    pub fn bare(record: TortureRecord) -> Torture {
+        Torture { record, details: Details::default() }
+    }
+}
+
+impl Details {
+    fn of(source: &Source<'_>) -> Details {
+        let result = source.result;
+        let before = |case: &torture::result::CaseResult| {
+            let before = StateRecord::of(&case.server.as_ref()?.before);
+            Some((case.case.id.clone(), before))
+        };
+        let reason =
+            |case: &torture::result::CaseResult| (case.case.id.clone(), case.case.why.clone());
+        Details {
+            environment: Some(source.environment.clone()),
+            reasons: result.cases.iter().map(reason).collect(),
+            probes: result.probes.clone(),
+            server: result.server.clone(),
+            before: result.cases.iter().filter_map(before).collect(),
+            page_changes: result.plain.status > 0 && result.plain.digest.is_none(),
+        }
+    }
+}
+
+impl TortureRecord {
+    fn of(source: &Source<'_>) -> TortureRecord {
+        let result = source.result;
+        let cases: Vec<CaseRecord> =
+            result.cases.iter().map(|case| CaseRecord::of(case, source.waivers)).collect();
+        TortureRecord {
+            schema: SCHEMA.to_owned(),
+            target: source.target.to_owned(),
+            addresses: source.addresses.iter().map(ToString::to_string).collect(),
+            class: source.class,
+            started: timestamp(source.started_unix_s),
+            started_unix_s: source.started_unix_s,
+            elapsed_s: result.took.as_secs_f64(),
+            interrupted: result.interrupted,
+            ended_early: result.ended_early.clone(),
+            seed: source.seed,
+            version: source.environment.version.clone(),
+            findings: cases.iter().filter(|case| case.counts()).count() as u64,
+            plain: PlainPage { status: result.plain.status, body_bytes: result.plain.body_len },
+            post_trouble: result.post_trouble.clone(),
+            habits: habits(result),
+            baseline: result.baseline.as_ref().map(BaselineRecord::of),
+            probes: ProbeCounts::of(&result.probes),
+            limits: limits(result),
+            costs: cost::costs(result).iter().map(CostRecord::of).collect(),
+            waivers: source.waivers.to_vec(),
+            cases,
+            shrunk: result.shrunk.iter().map(ShrunkRecord::of).collect(),
+            kept: result.kept.iter().map(KeptRecord::of).collect(),
+            beside: source.load.map(|(felt, run)| LoadRecord::of(felt, run)),
+            server: result.server.as_ref().and_then(ServerRecord::of),
+        }
+    }
+
+    /// Cases that count against the server, the worst first: findings that are not waived.
+    pub fn counted_findings(&self) -> Vec<&CaseRecord> {
+        let mut all: Vec<&CaseRecord> = self.cases.iter().filter(|case| case.counts()).collect();
+        all.sort_by_key(|case| std::cmp::Reverse(case.outcome));
+        all
+    }
+
+    /// Findings and advice, the worst first; waived ones too.
+    pub fn notable(&self) -> Vec<&CaseRecord> {
+        let mut all: Vec<&CaseRecord> =
+            self.cases.iter().filter(|case| case.is_notable()).collect();
+        all.sort_by_key(|case| std::cmp::Reverse(case.outcome));
+        all
+    }
+
+    /// How many findings do not count because they are waived.
+    pub fn waived_count(&self) -> u64 {
+        let waived = |case: &&CaseRecord| case.outcome.is_finding() && case.waived.is_some();
+        self.cases.iter().filter(waived).count() as u64
+    }
+
+    /// Whether any case was carried out.
+    pub fn is_tested(&self) -> bool {
+        self.cases.iter().any(|case| case.skipped.is_none())
+    }
+
+    /// Whether cases are missing: it was interrupted, or ended before its end.
+    pub fn is_cut(&self) -> bool {
+        self.interrupted || self.ended_early.is_some()
+    }
+
+    /// The waiver by which this case does not count.
+    pub fn waiver_of(&self, case: &str) -> Option<&Applied> {
+        waivers::used(&self.waivers, case)
+    }
+
+    /// The numbers that a case measured.
+    pub fn limits_of<'a>(&'a self, case: &'a str) -> impl Iterator<Item = &'a LimitRecord> {
+        self.limits.iter().filter(move |limit| limit.case == case)
+    }
+
+    /// What an exchange of random data shrank to.
+    pub fn shrunk_of(&self, case: &str, name: &str) -> Option<&ShrunkRecord> {
+        self.shrunk.iter().find(|shrunk| shrunk.case == case && shrunk.name == name)
+    }
+
+    /// The folder of an exchange that was kept.
+    pub fn kept_folder(&self, case: &str, name: &str) -> Option<&str> {
+        let found = self.kept.iter().find(|kept| kept.case == case && kept.name == name);
+        found.map(|kept| kept.folder.as_str())
+    }
+}
+
+fn habits(result: &RunResult) -> Vec<HabitRecord> {
+    let one = |(name, seen): &(&str, String)| HabitRecord {
+        name: (*name).to_owned(),
+        seen: seen.clone(),
+    };
+    result.habits.seen.iter().map(one).collect()
+}
+
+fn limits(result: &RunResult) -> Vec<LimitRecord> {
+    let of = |case: &torture::result::CaseResult| -> Vec<LimitRecord> {
+        let one = |measure: &Measure| LimitRecord::of(&case.case.id, measure);
+        case.measures.iter().map(one).collect()
+    };
+    result.cases.iter().flat_map(of).collect()
+}
+
+impl BaselineRecord {
+    fn of(base: &Baseline) -> BaselineRecord {
+        BaselineRecord {
+            probes: base.probes,
+            failed: base.failed,
+            p50_s: base.p50.as_secs_f64(),
+            p99_s: base.p99.as_secs_f64(),
+        }
+    }
+}
+
+impl ProbeCounts {
+    fn of(probes: &[Probe]) -> ProbeCounts {
+        let of = |kind: ProbeKind| {
+            let count = |seen: Seen| {
+                let own = |probe: &&Probe| probe.kind == kind && probe.seen == seen && !probe.ours;
+                probes.iter().filter(own).count() as u64
+            };
+            ProbeOutcomes {
+                correct: count(Seen::Correct),
+                shed: count(Seen::Shed),
+                lost: count(Seen::Lost),
+            }
+        };
+        ProbeCounts { new: of(ProbeKind::New), keep: of(ProbeKind::Keep) }
+    }
+}
+
+impl ProbeOutcomes {
+    /// Probes of any outcome.
+    pub fn sum(self) -> u64 {
+        self.correct + self.shed + self.lost
+    }
+}
+
+impl CostRecord {
+    fn of(cost: &Cost<'_>) -> CostRecord {
+        CostRecord {
+            case: cost.case.to_owned(),
+            what: cost.what.to_owned(),
+            slots: cost.slots,
+            deadline_s: cost.deadline_s,
+            connections_per_s: cost.per_second,
+        }
+    }
+}
+
+/// Whether an outcome says that nothing was learned of the server.
+pub fn is_untested(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Skipped | Outcome::Inconclusive | Outcome::Unseen)
+}

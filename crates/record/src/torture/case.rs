@@ -1,0 +1,286 @@
+//! What a case, an exchange, a measured limit came to.
+
+use super::bytes::WireBytes;
+use super::ids;
+use super::server::ServerCaseRecord;
+use super::waivers::{self, Applied};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use torture::case::Level;
+use torture::judge::{Kind, Outcome};
+use torture::result::Boundary;
+use torture::result::{CaseResult, ExchangeResult, Health, Kept, Measure, Shrunk, Unit};
+use units::Nanos;
+
+/// The result of a case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CaseRecord {
+    pub id: String,
+    pub version: u32,
+    pub title: String,
+    #[serde(with = "ids::level")]
+    pub level: Level,
+    /// The text that it rests on.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    #[serde(with = "ids::outcome")]
+    pub outcome: Outcome,
+    /// Why it does not count, where it is waived.
+    #[serde(default)]
+    pub waived: Option<String>,
+    pub skipped: Option<String>,
+    /// Reasons of the outcome where no exchange has them; a sentence each.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// Until plain requests were right again; null when they were at once.
+    pub recovery_s: Option<Recovery>,
+    #[serde(default)]
+    pub elapsed_s: f64,
+    #[serde(default)]
+    pub health: Option<HealthRecord>,
+    /// The server after the case, as its own machine showed it.
+    #[serde(default)]
+    pub server: Option<ServerCaseRecord>,
+    /// Executions of random data by what came back: a status, or how it ended.
+    pub tally: BTreeMap<String, u64>,
+    pub exchanges: Vec<ExchangeRecord>,
+}
+
+/// The result of an exchange.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExchangeRecord {
+    pub name: String,
+    #[serde(with = "ids::outcome")]
+    pub outcome: Outcome,
+    /// What came back, in a few words.
+    pub seen: String,
+    pub expected: String,
+    /// Why the outcome is not a pass.
+    pub why: String,
+    pub tries: u32,
+    pub failed: u32,
+    pub elapsed_s: f64,
+    /// The bytes that were sent, without pauses.
+    pub sent: WireBytes,
+    /// The beginning of what came back.
+    pub received: WireBytes,
+}
+
+/// What well-behaved clients observed while a case applied pressure. The shares are of time, 0 to 1,
+/// and sum to 1.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HealthRecord {
+    pub correct: f64,
+    pub shed: f64,
+    pub lost: f64,
+    pub probes: u64,
+    pub p99_s: f64,
+    pub recovery_s: Recovery,
+    /// Connections that were meant to press, and the most that were established at once.
+    pub wanted: u64,
+    pub armed: u64,
+    /// In how many rounds the effect followed the pressure, and of how many.
+    pub followed: u32,
+    pub rounds: u32,
+    /// The same number of well-behaved connections denied service too; null where it was not tried.
+    pub control_denied: Option<bool>,
+}
+
+/// Seconds, or `"never"`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Recovery {
+    Seconds(f64),
+    Never(Never),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Never {
+    #[serde(rename = "never")]
+    Never,
+}
+
+/// A number that was measured. It lies between `low` and `high`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LimitRecord {
+    pub case: String,
+    pub what: String,
+    /// The largest value that was still accepted.
+    pub low: Option<f64>,
+    /// The smallest value that was refused; null: none was, up to `low`.
+    pub high: Option<f64>,
+    #[serde(with = "ids::unit")]
+    pub unit: Unit,
+    /// What happens there.
+    pub note: String,
+}
+
+/// The shortest random data that fails in one way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShrunkRecord {
+    pub case: String,
+    pub name: String,
+    /// In which way it fails.
+    #[serde(with = "ids::kind")]
+    pub kind: Kind,
+    /// The same for failures of one kind that shrink to the same bytes.
+    pub bucket: String,
+    pub from_bytes: u64,
+    pub sent: WireBytes,
+    pub executions: u64,
+    /// The search ended by itself, not by its budget.
+    pub finished: bool,
+    pub boundaries: Vec<BoundaryRecord>,
+}
+
+/// A length at which the outcome changes, in bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoundaryRecord {
+    pub what: String,
+    pub passes: u64,
+    pub fails: u64,
+}
+
+/// An exchange that failed, kept to be replayed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptRecord {
+    pub case: String,
+    pub name: String,
+    /// Path of its folder.
+    pub folder: String,
+}
+
+impl CaseRecord {
+    pub(super) fn of(row: &CaseResult, waivers: &[Applied]) -> CaseRecord {
+        let case = &row.case;
+        CaseRecord {
+            id: case.id.clone(),
+            version: case.version,
+            title: case.title.clone(),
+            level: case.level,
+            reference: case.reference.clone(),
+            outcome: row.outcome,
+            waived: waivers::used(waivers, &case.id).map(|one| one.waiver.reason.clone()),
+            skipped: row.skipped.clone(),
+            notes: row.notes.clone(),
+            recovery_s: row.recovery.map(Recovery::of),
+            elapsed_s: row.took.as_secs_f64(),
+            health: row.health.as_ref().map(HealthRecord::of),
+            server: row.server.as_ref().map(ServerCaseRecord::of),
+            tally: row.tally.clone(),
+            exchanges: row.exchanges.iter().map(ExchangeRecord::of).collect(),
+        }
+    }
+
+    /// The letter of its group.
+    pub fn group(&self) -> char {
+        self.id.chars().next().unwrap_or('?')
+    }
+
+    /// Whether it counts against the server: a finding that is not waived.
+    pub fn counts(&self) -> bool {
+        self.outcome.is_finding() && self.waived.is_none()
+    }
+
+    /// Whether it is a finding or advice.
+    pub fn is_notable(&self) -> bool {
+        self.outcome >= Outcome::Advisory
+    }
+
+    pub fn elapsed(&self) -> Nanos {
+        Nanos::from_secs_f64(self.elapsed_s)
+    }
+}
+
+impl HealthRecord {
+    fn of(health: &Health) -> HealthRecord {
+        HealthRecord {
+            correct: health.correct,
+            shed: health.shed,
+            lost: health.lost,
+            probes: health.probes,
+            p99_s: health.p99.as_secs_f64(),
+            recovery_s: Recovery::of(health.recovery),
+            wanted: health.wanted,
+            armed: health.armed,
+            followed: health.followed,
+            rounds: health.rounds,
+            control_denied: health.control_denied,
+        }
+    }
+}
+
+impl Recovery {
+    pub(super) fn of(duration: Option<Nanos>) -> Recovery {
+        let never = Recovery::Never(Never::Never);
+        duration.map_or(never, |duration| Recovery::Seconds(duration.as_secs_f64()))
+    }
+
+    /// `None`: never.
+    pub fn duration(self) -> Option<Nanos> {
+        match self {
+            Recovery::Seconds(seconds) => Some(Nanos::from_secs_f64(seconds)),
+            Recovery::Never(Never::Never) => None,
+        }
+    }
+}
+
+impl LimitRecord {
+    pub(super) fn of(case: &str, one: &Measure) -> LimitRecord {
+        // JSON has no number for what is not finite
+        let finite = |value: Option<f64>| value.filter(|value| value.is_finite());
+        LimitRecord {
+            case: case.to_owned(),
+            what: one.what.clone(),
+            low: finite(one.low),
+            high: finite(one.high),
+            unit: one.unit,
+            note: one.note.clone(),
+        }
+    }
+}
+
+impl ShrunkRecord {
+    pub fn of(row: &Shrunk) -> ShrunkRecord {
+        let boundary = |one: &Boundary| BoundaryRecord {
+            what: one.what.to_owned(),
+            passes: one.passes as u64,
+            fails: one.fails as u64,
+        };
+        ShrunkRecord {
+            case: row.case.clone(),
+            name: row.name.clone(),
+            kind: row.kind,
+            bucket: row.bucket(),
+            from_bytes: row.from as u64,
+            sent: WireBytes(row.bytes()),
+            executions: row.executions,
+            finished: row.finished,
+            boundaries: row.boundaries.iter().map(boundary).collect(),
+        }
+    }
+}
+
+impl KeptRecord {
+    pub(super) fn of(row: &Kept) -> KeptRecord {
+        let (case, name, folder) = (row.case.clone(), row.name.clone(), row.folder.clone());
+        KeptRecord { case, name, folder }
+    }
+}
+
+impl ExchangeRecord {
+    fn of(row: &ExchangeResult) -> ExchangeRecord {
+        ExchangeRecord {
+            name: row.name.clone(),
+            outcome: row.judgement.outcome,
+            seen: row.judgement.seen.clone(),
+            expected: row.judgement.expected.clone(),
+            why: row.judgement.why.clone(),
+            tries: row.tries,
+            failed: row.failed,
+            elapsed_s: row.took.as_secs_f64(),
+            sent: WireBytes(row.sent.clone()),
+            received: WireBytes(row.received.clone()),
+        }
+    }
+}

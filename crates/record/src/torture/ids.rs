@@ -1,0 +1,106 @@
+//! Enums of the torture crate, written and read as their stable ids.
+
+use torture::case::Level;
+use torture::judge::{Kind, Outcome};
+use torture::result::Unit;
+use torture::safety::Class;
+
+const CLASSES: [Class; 4] = [Class::Local, Class::Private, Class::Public, Class::Never];
+const LEVELS: [Level; 4] = [Level::Must, Level::Should, Level::May, Level::Opinion];
+const UNITS: [Unit; 9] = [
+    Unit::Bytes,
+    Unit::Fields,
+    Unit::Seconds,
+    Unit::Spent,
+    Unit::Connections,
+    Unit::Requests,
+    Unit::PerSecond,
+    Unit::Ratio,
+    Unit::Count,
+];
+
+fn unit_id(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Bytes => "bytes",
+        Unit::Fields => "fields",
+        Unit::Seconds => "seconds",
+        Unit::Spent => "spent_seconds",
+        Unit::Connections => "connections",
+        Unit::Requests => "requests",
+        Unit::PerSecond => "per_second",
+        Unit::Ratio => "ratio",
+        Unit::Count => "count",
+    }
+}
+
+/// A module for serde's `with`: `$all` are the values, `$id` gives the id of one.
+macro_rules! by_id {
+    ($module:ident, $type:ty, $all:expr, $id:expr, $what:literal) => {
+        pub(super) mod $module {
+            use super::*;
+            use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+            pub(crate) fn serialize<S: Serializer>(one: &$type, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_str($id(*one))
+            }
+
+            pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+                from: D,
+            ) -> Result<$type, D::Error> {
+                let id = String::deserialize(from)?;
+                let found = $all.into_iter().find(|one| $id(*one) == id);
+                found.ok_or_else(|| {
+                    D::Error::custom(format!(concat!("{} is not ", $what), units::quoted(&id)))
+                })
+            }
+        }
+    };
+}
+
+by_id!(outcome, Outcome, Outcome::ALL, Outcome::id, "an outcome");
+by_id!(class, Class, CLASSES, Class::id, "a class of addresses");
+by_id!(level, Level, LEVELS, Level::id, "a level");
+by_id!(unit, Unit, UNITS, unit_id, "a unit");
+
+/// An outcome that may be missing.
+pub(super) mod outcome_or_none {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use torture::judge::Outcome;
+
+    #[derive(Serialize, Deserialize)]
+    struct ById(#[serde(with = "super::outcome")] Outcome);
+
+    pub(crate) fn serialize<S: Serializer>(
+        one: &Option<Outcome>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        one.map(ById).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Outcome>, D::Error> {
+        Ok(Option::<ById>::deserialize(from)?.map(|ById(outcome)| outcome))
+    }
+}
+
+/// A way to fail, as it is shown: `hang`, `500`.
+pub(super) mod kind {
+    use super::Kind;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    const NAMED: [Kind; 5] = [Kind::Hang, Kind::NoHttp, Kind::OutOfStep, Kind::Lost, Kind::Answer];
+
+    pub(crate) fn serialize<S: Serializer>(one: &Kind, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(one)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Kind, D::Error> {
+        let text = String::deserialize(from)?;
+        let named = NAMED.into_iter().find(|kind| kind.to_string() == text);
+        let found = named.or_else(|| text.parse().ok().map(Kind::Status));
+        found.ok_or_else(|| {
+            D::Error::custom(format!("{} is not a kind of failure", units::quoted(&text)))
+        })
+    }
+}

@@ -1,0 +1,75 @@
+//! The background load: what it observed of each case.
+
+use super::case::Recovery;
+use serde::{Deserialize, Serialize};
+use torture::beside::{CaseFelt, Felt, Interval};
+
+/// `beside` of a torture.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoadRecord {
+    /// Calls that fell due before the first case.
+    pub base: IntervalRecord,
+    pub cases: Vec<LoadedCase>,
+    /// Calls that belong to no case here: there were too many.
+    pub left_out: u64,
+    /// The load's own measurement: `loadstone.run/1`.
+    pub run: serde_json::Value,
+}
+
+/// Calls that fell due while a case was under way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoadedCase {
+    pub case: String,
+    /// More calls were lost, or they were slower, than before the first case.
+    pub felt: bool,
+    #[serde(flatten)]
+    pub during: IntervalRecord,
+    /// Until the first second that was as before.
+    pub recovery_s: Recovery,
+}
+
+/// Calls of one part of the run. The response times are of those that were answered; zero without.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IntervalRecord {
+    pub due: u64,
+    pub answered: u64,
+    pub lost: u64,
+    pub p50_s: f64,
+    pub p99_s: f64,
+    pub max_s: f64,
+}
+
+impl IntervalRecord {
+    fn of(found: &Interval) -> IntervalRecord {
+        IntervalRecord {
+            due: found.due,
+            answered: found.answered(),
+            lost: found.lost,
+            p50_s: found.p50.as_secs_f64(),
+            p99_s: found.p99.as_secs_f64(),
+            max_s: found.max.as_secs_f64(),
+        }
+    }
+
+    /// Of all calls that fell due, 0 to 1.
+    pub fn lost_share(&self) -> f64 {
+        if self.due == 0 { 0.0 } else { self.lost as f64 / self.due as f64 }
+    }
+}
+
+impl LoadRecord {
+    pub(super) fn of(felt: &Felt, run: &serde_json::Value) -> LoadRecord {
+        let case = |one: &CaseFelt| LoadedCase {
+            case: one.case.clone(),
+            felt: felt.is_felt(one),
+            during: IntervalRecord::of(&one.during),
+            recovery_s: Recovery::of(one.recovery),
+        };
+        LoadRecord {
+            base: IntervalRecord::of(&felt.base),
+            cases: felt.cases.iter().map(case).collect(),
+            left_out: felt.left_out,
+            run: run.clone(),
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The server as its own machine showed it.
+
+use sample::{Death, Ending, Process, ServerState};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use torture::result::{Meanwhile, ServerSeen};
+use units::Nanos;
+
+/// States of sockets that hold nothing of the server's any more.
+const OVER: [&str; 2] = ["time-wait", "closed"];
+
+/// `server` of a torture: before the first case, at the end, and what ended before the first case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServerRecord {
+    pub before: StateRecord,
+    pub after: StateRecord,
+    pub deaths: Vec<DeathRecord>,
+}
+
+/// `server` of a case: after it, and what ended in the course of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServerCaseRecord {
+    pub after: StateRecord,
+    pub deaths: Vec<DeathRecord>,
+}
+
+/// The server at one moment. What is not known is zero.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StateRecord {
+    /// The figures are of a whole machine, by its exporter's URL; null: of the server's processes.
+    pub machine: Option<String>,
+    pub listeners: Vec<ProcessRecord>,
+    /// How many; those that end are named.
+    pub workers: u64,
+    pub threads: u64,
+    pub descriptors: u64,
+    pub memory_bytes: u64,
+    /// Spent so far.
+    pub cpu_s: f64,
+    /// Its connections by state.
+    pub sockets: BTreeMap<String, u64>,
+    pub accept_queue: u64,
+    pub accept_queue_max: u64,
+    pub half_open: u64,
+    /// Since the machine's start, of all its servers.
+    pub listen_overflows: u64,
+    pub syn_cookies: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessRecord {
+    pub pid: u32,
+    /// In clock ticks since the machine's start.
+    pub started: u64,
+    pub name: String,
+}
+
+/// The end of a process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeathRecord {
+    pub process: ProcessRecord,
+    /// The server itself, and not one of its workers.
+    pub whole: bool,
+    /// `signal 11 (SIGSEGV), core dumped`.
+    #[serde(with = "ending")]
+    pub how: Ending,
+}
+
+/// How a process ended, as it is shown.
+mod ending {
+    use sample::Ending;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(how: &Ending, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(how)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Ending, D::Error> {
+        let text = String::deserialize(from)?;
+        let signals = (0..=u8::MAX)
+            .flat_map(|number| [false, true].map(|core| Ending::Signal { number, core }));
+        let mut all =
+            (0..=u8::MAX).map(Ending::Exit).chain(signals).chain(std::iter::once(Ending::Unseen));
+        let found = all.find(|how| how.to_string() == text);
+        let wrong = || format!("{} is not the end of a process", units::quoted(&text));
+        found.ok_or_else(|| D::Error::custom(wrong()))
+    }
+}
+
+impl fmt::Display for ProcessRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (pid {})", self.name, self.pid)
+    }
+}
+
+impl ServerRecord {
+    pub(super) fn of(seen: &ServerSeen) -> Option<ServerRecord> {
+        let (first, last) = (seen.rows.first()?, seen.rows.last()?);
+        Some(ServerRecord {
+            before: StateRecord::of(&first.state),
+            after: StateRecord::of(&last.state),
+            deaths: seen.deaths.iter().map(DeathRecord::of).collect(),
+        })
+    }
+}
+
+impl ServerCaseRecord {
+    pub(super) fn of(seen: &Meanwhile) -> ServerCaseRecord {
+        ServerCaseRecord {
+            after: StateRecord::of(&seen.after),
+            deaths: seen.deaths.iter().map(DeathRecord::of).collect(),
+        }
+    }
+}
+
+impl StateRecord {
+    pub(super) fn of(state: &ServerState) -> StateRecord {
+        let sockets = state.sockets.iter().map(|(name, count)| ((*name).to_owned(), *count));
+        StateRecord {
+            machine: Some(&state.machine).filter(|name| !name.is_empty()).cloned(),
+            listeners: state.listeners.iter().map(ProcessRecord::of).collect(),
+            workers: state.workers.len() as u64,
+            threads: state.threads,
+            descriptors: state.descriptors,
+            memory_bytes: state.memory_bytes,
+            cpu_s: state.cpu.as_secs_f64(),
+            sockets: sockets.collect(),
+            accept_queue: state.accept_queue,
+            accept_queue_max: state.accept_queue_max,
+            half_open: state.half_open,
+            listen_overflows: state.overflows,
+            syn_cookies: state.cookies,
+        }
+    }
+
+    /// Connections on the server's side that are not over.
+    pub fn connections(&self) -> u64 {
+        let live = self.sockets.iter().filter(|(name, _)| !OVER.contains(&name.as_str()));
+        live.map(|(_, count)| count).sum()
+    }
+
+    /// CPU time from `before` to now; `None` for another server, whose account is its own.
+    pub fn cpu_since(&self, before: &StateRecord) -> Option<Nanos> {
+        let (before_cpu, cpu) =
+            (Nanos::from_secs_f64(before.cpu_s), Nanos::from_secs_f64(self.cpu_s));
+        let same = before.listeners == self.listeners;
+        same.then(|| Nanos(cpu.0.saturating_sub(before_cpu.0)))
+    }
+}
+
+impl ProcessRecord {
+    fn of(process: &Process) -> ProcessRecord {
+        ProcessRecord { pid: process.pid, started: process.started, name: process.name.clone() }
+    }
+}
+
+impl DeathRecord {
+    fn of(death: &Death) -> DeathRecord {
+        let process = ProcessRecord::of(&death.process);
+        DeathRecord { process, whole: death.whole, how: death.how }
+    }
+
+    /// Whether it was a loss: a worker that leaves in order is none.
+    pub fn is_loss(&self) -> bool {
+        self.whole || !self.how.is_orderly()
+    }
+
+    /// As the measuring crates have it.
+    pub fn death(&self) -> Death {
+        let ProcessRecord { pid, started, ref name } = self.process;
+        let process = Process { pid, started, name: name.clone() };
+        Death { process, whole: self.whole, how: self.how }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_end_of_a_process_is_read_back() {
+        let signal = |core| Ending::Signal { number: 11, core };
+        for how in [Ending::Exit(3), signal(true), signal(false), Ending::Unseen] {
+            let process = ProcessRecord { pid: 7, started: 1, name: "httpd".into() };
+            let death = DeathRecord { process, whole: true, how };
+            let text = serde_json::to_string(&death).unwrap();
+            assert_eq!(serde_json::from_str::<DeathRecord>(&text).unwrap(), death, "{text}");
+        }
+    }
+}
