@@ -2,7 +2,7 @@
 //! script or the guide that attends to their responses. Decides; the worker acts.
 
 use crate::Endpoint;
-use crate::call::{Call, End, NOBODY};
+use crate::call::{Call, NOBODY};
 use crate::guide::{Directory, Guided};
 use crate::script::Scripted;
 use crate::setup::Setup;
@@ -47,6 +47,20 @@ pub(crate) enum Arrived {
         count: u32,
         intended: Nanos,
     },
+}
+
+/// A call of a user that has ended, as far as it decides what comes next. Small, and passed by value:
+/// the call itself then never has to stand in memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EndedCall {
+    pub(crate) user: u32,
+    pub(crate) target: u32,
+    pub(crate) index: u64,
+    /// No byte of the request was sent: there was no connection to send it on.
+    pub(crate) unopened: bool,
+    pub(crate) outcome: Outcome,
+    /// Zero: there was no response.
+    pub(crate) status: u16,
 }
 
 /// When a user's next calls fall due, after one has ended.
@@ -261,16 +275,16 @@ impl Feedback {
     /// A call of a user has ended: when does the next one fall due? `warm_up`: a call that falls
     /// due now is of the warm-up.
     #[inline]
-    pub(crate) fn follow(&mut self, call: &Call, end: &End, warm_up: bool, now: Nanos) -> Next {
-        let user = call.user;
+    pub(crate) fn follow(&mut self, ended: EndedCall, warm_up: bool, now: Nanos) -> Next {
+        let user = ended.user;
         let closed = matches!(self.source, Source::Closed { .. });
         let group = self.setup.plan.connection.group;
-        let failed = end.outcome != Outcome::Succeeded;
+        let failed = ended.outcome != Outcome::Succeeded;
         let Some(person) = self.people.user(user) else { return Next::Nothing };
-        person.answers += u32::from(end.status != 0);
-        if failed && end.outcome == Outcome::Failed && self.source.retries(person) {
+        person.answers += u32::from(ended.status != 0);
+        if failed && ended.outcome == Outcome::Failed && self.source.retries(person) {
             person.retries += 1;
-            self.repeat(call, warm_up, now);
+            self.repeat(ended, warm_up, now);
             return Next::Again;
         }
         person.outstanding -= 1;
@@ -296,11 +310,9 @@ impl Feedback {
         if closed && let Some(script) = &mut self.script {
             pause = pause.max(script.pause());
         }
-        if closed && failed && end.status == 0 {
-            // no byte of the request was sent: there was no connection to send it on
-            let unopened = call.sent.is_zero();
+        if closed && failed && ended.status == 0 {
             let least =
-                if unopened { self.setup.plan.connection.reconnect_pause } else { NEXT_TURN };
+                if ended.unopened { self.setup.plan.connection.reconnect_pause } else { NEXT_TURN };
             pause = pause.max(least).max(NEXT_TURN);
         }
         if pause.is_zero() {
@@ -312,10 +324,10 @@ impl Feedback {
 
     /// A session's failed call falls due again with the next look at what is due: a server that
     /// refuses at once must not be asked from within its own refusal. It stays outstanding.
-    fn repeat(&mut self, call: &Call, warm_up: bool, now: Nanos) {
-        let index = self.people.next_index(warm_up).unwrap_or(call.index);
-        let asked = self.setup.targets.template(call.target).asked;
-        self.again.push_back(Call::new(index, call.target, call.user, now, asked));
+    fn repeat(&mut self, ended: EndedCall, warm_up: bool, now: Nanos) {
+        let index = self.people.next_index(warm_up).unwrap_or(ended.index);
+        let asked = self.setup.targets.template(ended.target).asked;
+        self.again.push_back(Call::new(index, ended.target, ended.user, now, asked));
     }
 }
 

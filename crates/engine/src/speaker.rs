@@ -5,7 +5,7 @@
 //! A speaker names a call by its place among those outstanding on its connection, in the order in
 //! which they were put there: 0 is the oldest. When a call is done, refused, failed or withdrawn its
 //! place is gone, and those behind it move up by one, here and in the connection alike.
-//! docs/decisions/0020-what-speaks-on-a-connection.md says how another protocol is added.
+//! docs/decisions/0021-what-speaks-on-a-connection.md says how another protocol is added.
 
 mod http1;
 #[cfg(test)]
@@ -94,7 +94,7 @@ pub(crate) struct Heard {
 /// What a piece of input means to a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// Nothing: it was the connection's own business.
+    /// Nothing: it was the connection's own business, and may have been replied to.
     #[cfg_attr(not(test), expect(dead_code, reason = "HTTP/1 has no frames of the connection"))]
     Connection,
     /// Part of a response, of which `body` is content within the input; `done`: its end.
@@ -167,8 +167,8 @@ impl Speaker {
     }
 
     /// Takes plaintext in, one event's worth at a time: call again with the rest while anything was
-    /// consumed. Replies of the protocol itself go into `out`.
-    #[inline]
+    /// consumed. Replies of the protocol itself go into `out`, with [`Event::Connection`].
+    #[inline(always)]
     pub(crate) fn hear(
         &mut self,
         shared: &mut Shared,

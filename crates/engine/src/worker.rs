@@ -223,3 +223,6 @@ pub fn drive<I: Io>(worker: &mut Worker, io: &mut I, link: &mut dyn Link) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

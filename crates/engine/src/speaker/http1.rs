@@ -45,7 +45,7 @@ impl Http1 {
         out.extend_from_slice(rest);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn hear(
         &mut self,
         shared: &mut Shared,

@@ -2,7 +2,7 @@
 
 use super::Worker;
 use crate::call::{Call, End};
-use crate::feedback::{Arrived, Next};
+use crate::feedback::{Arrived, EndedCall, Next};
 use conduit::{Close, Io, Slot};
 use sample::FailureClass;
 use units::Nanos;
@@ -120,10 +120,10 @@ impl Worker {
     }
 
     /// A call of a user has ended: the next one is issued, or falls due later.
-    pub(super) fn follow<I: Io>(&mut self, io: &mut I, call: &Call, end: &End, now: Nanos) {
-        let user = call.user;
+    pub(super) fn follow<I: Io>(&mut self, io: &mut I, ended: EndedCall, now: Nanos) {
+        let user = ended.user;
         let warm_up = self.journal.in_warm_up(now);
-        match self.feedback.follow(call, end, warm_up, now) {
+        match self.feedback.follow(ended, warm_up, now) {
             Next::Now(count) => self.emit(io, user, count, now, now),
             Next::Later(at) => self.edges.add_due(at),
             Next::Again => self.edges.set_due(Nanos::ZERO),

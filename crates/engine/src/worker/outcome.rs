@@ -2,12 +2,13 @@
 
 use super::Worker;
 use crate::call::{Call, End, NOBODY};
+use crate::feedback::EndedCall;
 use conduit::{Close, Io, Slot};
 use units::Nanos;
 
 impl Worker {
-    pub(super) fn conclude<I: Io>(&mut self, io: &mut I, call: Call, end: End, now: Nanos) {
-        self.conclude_with(io, call, end, now, None);
+    pub(super) fn conclude<I: Io>(&mut self, io: &mut I, mut call: Call, end: End, now: Nanos) {
+        self.conclude_with(io, &mut call, &end, now, None);
     }
 
     /// A call's outcome is known: it becomes a sample, and its user goes on.
@@ -15,18 +16,18 @@ impl Worker {
     pub(super) fn conclude_with<I: Io>(
         &mut self,
         io: &mut I,
-        mut call: Call,
-        end: End,
+        call: &mut Call,
+        end: &End,
         now: Nanos,
         setup: Option<(Nanos, Option<Nanos>)>,
     ) {
-        let mut sample = call.sample(now, &end);
+        let mut sample = call.sample(now, end);
         if let Some((connect, tls)) = setup {
             sample.connect = Some(connect);
             sample.tls = tls;
             self.journal.connection_answered(now - call.sent);
         }
-        if self.journal.finish(&sample, &end, call.is_issued()) {
+        if self.journal.finish(&sample, end, call.is_issued()) {
             self.stop();
         }
         if self.journal.logs_calls() {
@@ -37,11 +38,21 @@ impl Worker {
             } else {
                 None
             };
-            self.journal.log_call(sample, &end, response.unwrap_or_default(), note);
+            self.journal.log_call(sample, end, response.unwrap_or_default(), note);
         }
-        self.reclaim(&mut call);
+        if let Some(intake) = call.intake.take() {
+            self.reclaim(intake);
+        }
         if call.user != NOBODY {
-            self.follow(io, &call, &end, now);
+            let ended = EndedCall {
+                user: call.user,
+                target: call.target,
+                index: call.index,
+                unopened: call.sent.is_zero(),
+                outcome: end.outcome,
+                status: end.status,
+            };
+            self.follow(io, ended, now);
         }
     }
 
@@ -109,7 +120,7 @@ impl Worker {
         for mut call in self.pool.drain_waiting() {
             // its user goes with it, and what had come of its response
             call.user = NOBODY;
-            self.reclaim(&mut call);
+            call.intake = None;
             self.conclude(io, call, End::abandoned(), now);
         }
         assert_eq!(self.journal.flight(), 0, "an abandoned run has nothing in flight");

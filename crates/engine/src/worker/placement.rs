@@ -1,7 +1,7 @@
 //! Putting a call on a connection: an idle one, a new one, or the queue.
 
 use super::Worker;
-use crate::call::{Call, End};
+use crate::call::{Call, End, NOBODY};
 use crate::feedback::DroppedPart;
 use crate::speaker::Request;
 use conduit::{Close, Io, Slot};
@@ -164,6 +164,9 @@ impl Worker {
             conn.ask(&Request { template, last, cookie: cookie.as_deref() })
         };
         call.bytes_sent += written;
+        if conn.is_open() {
+            call.sent = now;
+        }
         conn.put(call, now);
         self.pool.mark_dirty(slot);
         self.pool.arm(slot);
@@ -205,11 +208,15 @@ impl Worker {
     }
 
     /// A connection with room takes a queued call, or is offered to the next.
+    #[inline]
     pub(super) fn offer(&mut self, slot: Slot, now: Nanos) {
         let conn = self.pool.conn(slot);
-        if conn.user() != crate::call::NOBODY || !conn.is_open() {
-            return;
+        if conn.user() == NOBODY && conn.is_open() {
+            self.offer_to_all(slot, now);
         }
+    }
+
+    fn offer_to_all(&mut self, slot: Slot, now: Nanos) {
         while let Some(mut call) = self.pool.dequeue_for(slot) {
             call.admitted = now;
             self.assign(slot, call, now);

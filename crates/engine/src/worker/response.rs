@@ -57,12 +57,19 @@ impl Worker {
         let conn = self.pool.conn_mut(slot);
         let Some(mut call) = conn.take_served(row, received, now) else { return };
         let setup_times = conn.take_setup_times();
-        let (decoded, wrong) = self.judge_body(&mut call, &facts);
+        let (decoded, wrong) = if self.setup.body.looks() {
+            let (intake, verdict) = self.judge_body(call.intake.take(), call.asked, &facts);
+            call.intake = Some(intake);
+            verdict
+        } else {
+            (facts.body_bytes, self.setup.body.judge_length(facts.body_bytes))
+        };
         // the connection ends before the other responses to a script's call
         let wrong = wrong.or((call.responses_due > 1).then_some(FailureClass::ClosedEarly));
         call.add(&facts, decoded);
         let redirect = if (300..400).contains(&facts.status) || self.setup.plan.request.cookies {
-            self.read_head(slot, &call, &facts)
+            let own = call.request.as_deref();
+            self.read_head(slot, own, (call.user, call.target, call.redirects), facts.status)
         } else {
             Ok(None)
         };
@@ -78,11 +85,11 @@ impl Worker {
             Ok(Some(template)) => self.redirect(io, call, template, now),
             Ok(None) => {
                 let end = self.judge(&facts, wrong);
-                self.conclude_with(io, call, end, now, setup_times);
+                self.conclude_with(io, &mut call, &end, now, setup_times);
             }
             Err(class) => {
                 let end = End::answered(&facts, Some(class));
-                self.conclude_with(io, call, end, now, setup_times);
+                self.conclude_with(io, &mut call, &end, now, setup_times);
             }
         }
         self.offer(slot, now);
@@ -139,18 +146,17 @@ impl Worker {
     }
 
     /// The length of a body after decoding, and what is wrong with it.
-    #[inline]
-    fn judge_body(&mut self, call: &mut Call, facts: &AnswerFacts) -> (u64, Option<FailureClass>) {
-        let test = &self.setup.body;
-        if !test.looks() {
-            return (facts.body_bytes, test.judge_length(facts.body_bytes));
-        }
-        let mut intake = call.intake.take().unwrap_or_else(|| fresh(&mut self.intakes));
-        let verdict = intake.judge(test);
-        call.intake = Some(intake);
+    fn judge_body(
+        &mut self,
+        intake: Option<Box<Intake>>,
+        asked: Asked,
+        facts: &AnswerFacts,
+    ) -> (Box<Intake>, (u64, Option<FailureClass>)) {
+        let mut intake = intake.unwrap_or_else(|| fresh(&mut self.intakes));
+        let verdict = intake.judge(&self.setup.body);
         // a response without content by rule (HEAD, 204, 304) cannot have the expected body
-        let bodiless = call.asked != Asked::Ordinary || matches!(facts.status, 204 | 304);
-        if bodiless { (0, None) } else { verdict }
+        let bodiless = asked != Asked::Ordinary || matches!(facts.status, 204 | 304);
+        (intake, if bodiless { (0, None) } else { verdict })
     }
 
     #[inline]
@@ -160,23 +166,25 @@ impl Worker {
         End::answered(facts, class)
     }
 
-    /// Cookies for the user's jar, and the request that a redirect asks for.
+    /// Cookies for the user's jar, and the request that a redirect asks for. `own`: the call's
+    /// request, where it is not its target's.
     fn read_head(
         &mut self,
         slot: Slot,
-        call: &Call,
-        facts: &AnswerFacts,
+        own: Option<&Template>,
+        (user, target, redirects): (u32, u32, u16),
+        status: u16,
     ) -> Result<Option<Template>, FailureClass> {
         let setup = &*self.setup;
         let head = self.pool.conn(slot).speaker().head();
-        let from = call.request.as_deref().unwrap_or_else(|| setup.targets.template(call.target));
-        self.feedback.take_cookies(call.user, &from.url, head);
+        let from = own.unwrap_or_else(|| setup.targets.template(target));
+        self.feedback.take_cookies(user, &from.url, head);
         if setup.plan.request.follow_max == 0 {
             return Ok(None);
         }
-        let Some(next) = redirect_method(facts.status, &from.method) else { return Ok(None) };
+        let Some(next) = redirect_method(status, &from.method) else { return Ok(None) };
         let Some(location) = fields::location(head) else { return Ok(None) };
-        if call.redirects >= setup.plan.request.follow_max {
+        if redirects >= setup.plan.request.follow_max {
             return Err(FailureClass::Redirects);
         }
         let location = std::str::from_utf8(location).map_err(|_| FailureClass::Redirects)?;
@@ -184,7 +192,7 @@ impl Worker {
         let Some(endpoint) = setup.keys.get(&endpoint_key(&url)).copied() else {
             return Err(FailureClass::Redirects);
         };
-        let target = &setup.plan.targets[call.target as usize];
+        let target = &setup.plan.targets[target as usize];
         let body = target.body.as_deref().or(setup.plan.request.body.as_deref());
         let body = body.filter(|_| next == from.method);
         let absolute = setup.endpoints[endpoint as usize].absolute;
@@ -199,16 +207,16 @@ impl Worker {
         call.asked = template.asked;
         call.first_byte = Nanos::ZERO;
         call.request = Some(Box::new(template));
-        self.reclaim(&mut call);
+        if let Some(intake) = call.intake.take() {
+            self.reclaim(intake);
+        }
         self.place_again(io, call, now);
     }
 
     /// What was gathered of the call's response is no longer needed.
-    pub(super) fn reclaim(&mut self, call: &mut Call) {
-        if let Some(mut intake) = call.intake.take() {
-            intake.renew();
-            self.intakes.push(intake);
-        }
+    pub(super) fn reclaim(&mut self, mut intake: Box<Intake>) {
+        intake.renew();
+        self.intakes.push(intake);
     }
 
     /// Bytes that no request had asked for: the connection cannot be trusted any further.

@@ -186,7 +186,7 @@ impl Worker {
                         self.responded(io, slot, call, now);
                     }
                 }
-                Event::Connection => {}
+                Event::Connection => self.flush_later(slot),
                 Event::Refused { call } => self.refused(io, slot, call, now),
                 Event::Failed { call, class } => self.failed(io, slot, call, class, now),
             }
@@ -195,8 +195,11 @@ impl Worker {
                 return;
             }
         }
-        // what the protocol itself replied
-        if self.pool.conn(slot).speaker().is_multiplexed() && self.pool.conn(slot).has_output() {
+    }
+
+    /// The protocol itself may have replied.
+    fn flush_later(&mut self, slot: Slot) {
+        if self.pool.conn(slot).has_output() {
             self.pool.mark_dirty(slot);
         }
     }

@@ -1,0 +1,290 @@
+//! The worker above a multiplexed protocol: what pool, deadlines and journal make of responses that
+//! do not come in the order of their requests.
+
+use super::*;
+use crate::speaker::Protocol;
+use crate::speaker::numbered::{STREAMS_MAX, frame};
+use crate::{Endpoint, Row, endpoint_key};
+use conduit::{Close, IoError, OpenOptions, Peer, Ready, Slot};
+use plan::{Load, Plan, Think};
+use sample::{FailureClass, Outcome, SocketFacts};
+use std::collections::VecDeque;
+use url::Url;
+
+const START: Nanos = Nanos::from_secs(1_000);
+
+/// A stream that a client asked for: connection, number.
+type Asked = (Slot, u8);
+
+/// Hears every frame at once and says what comes back on that connection, and when.
+type Peers = Box<dyn FnMut(&mut Vec<Asked>, Slot, &[u8]) -> Vec<(u64, Vec<u8>)>>;
+
+/// One server behind connections that take no time. Milliseconds from the start.
+struct Pipes {
+    now: Nanos,
+    peer: Peers,
+    asked: Vec<Asked>,
+    /// What comes, when, and on which connection.
+    coming: Vec<(Nanos, Slot, Vec<u8>)>,
+    arrived: VecDeque<(Slot, Vec<u8>)>,
+    /// Everything that was sent, frame by frame.
+    sent: Vec<(Slot, u8, u8)>,
+    opened: u32,
+}
+
+impl Pipes {
+    fn new(peer: Peers) -> Pipes {
+        Pipes {
+            now: START,
+            peer,
+            asked: Vec::new(),
+            coming: Vec::new(),
+            arrived: VecDeque::new(),
+            sent: Vec::new(),
+            opened: 0,
+        }
+    }
+}
+
+impl Io for Pipes {
+    fn now(&mut self) -> Nanos {
+        self.now
+    }
+
+    fn open(&mut self, _: Slot, _: &Peer, _: &OpenOptions) -> Result<(), IoError> {
+        self.opened += 1;
+        Ok(())
+    }
+
+    fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
+        let mut rest = bytes;
+        while let [number, kind, length, _, ..] = *rest {
+            self.sent.push((slot, number, kind));
+            if kind == b'?' {
+                self.asked.push((slot, number));
+            }
+            let whole = 4 + usize::from(length);
+            for (after, frames) in (self.peer)(&mut self.asked, slot, &rest[..whole]) {
+                self.coming.push((START + Nanos::from_millis(after), slot, frames));
+            }
+            rest = &rest[whole..];
+        }
+        Ok(bytes.len())
+    }
+
+    fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
+        let at = self.arrived.iter().position(|(of, _)| *of == slot);
+        let Some((_, bytes)) = at.and_then(|at| self.arrived.remove(at)) else {
+            return Err(IoError::WouldBlock);
+        };
+        buffer[..bytes.len()].copy_from_slice(&bytes);
+        Ok(bytes.len())
+    }
+
+    fn close(&mut self, slot: Slot, _: Close) {
+        self.coming.retain(|(_, of, _)| *of != slot);
+        self.arrived.retain(|(of, _)| *of != slot);
+    }
+
+    fn shut(&mut self, _: Slot) {}
+
+    fn facts(&mut self, _: Slot) -> Option<SocketFacts> {
+        None
+    }
+
+    fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
+        ready.clear();
+        let next = self.coming.iter().map(|(at, ..)| *at).min().unwrap_or(Nanos::NEVER);
+        self.now = self.now.max(next.min(until));
+        let now = self.now;
+        for (_, slot, bytes) in self.coming.extract_if(.., |(at, ..)| *at <= now) {
+            self.arrived.push_back((slot, bytes));
+            ready.push(Ready { slot, readable: true, writable: false, ended: false });
+        }
+    }
+}
+
+/// Keeps every call.
+#[derive(Default)]
+struct Notes {
+    total: Snapshot,
+    calls: Vec<CallRecord>,
+}
+
+impl Link for Notes {
+    fn order(&mut self) -> Order {
+        Order::Go
+    }
+
+    fn row(&mut self, row: Row) -> Box<Snapshot> {
+        self.total.merge(&row.snapshot);
+        Box::new(Snapshot::prepared(1))
+    }
+
+    fn log(&mut self, calls: &mut Vec<CallRecord>) {
+        self.calls.append(calls);
+    }
+
+    fn broken(&mut self, text: String) {
+        panic!("there is no script: {text}");
+    }
+}
+
+/// `users` users share what connections there are, `depth` calls on each; `calls` in all.
+fn plan_of(users: u32, depth: u32, calls: u64) -> Plan {
+    let mut plan = Plan::for_url(Url::parse("http://peer.example/").unwrap());
+    plan.load = Load::Closed { users, think: Think::None, session: None };
+    plan.connection.pipeline = depth;
+    plan.stop.duration = None;
+    plan.stop.requests = Some(calls);
+    plan.timeouts.call = Nanos::from_millis(100);
+    plan
+}
+
+fn run(plan: Plan, peer: Peers) -> (Notes, Pipes) {
+    let key = endpoint_key(&plan.targets[0].url);
+    let peers = vec![Peer::Tcp(([127, 0, 0, 1], 1).into())];
+    let endpoint = Endpoint { key, peers, tls_name: None, tunnel: None, absolute: false };
+    let mut setup = Setup::new(plan, vec![endpoint], 1, START).unwrap();
+    setup.protocol = Protocol::Numbered;
+    setup.logging.calls = true;
+    let (mut notes, mut io) = (Notes::default(), Pipes::new(peer));
+    drive(&mut Worker::new(Arc::new(setup), 0, None), &mut io, &mut notes);
+    notes.total.counts.conserved().unwrap();
+    (notes, io)
+}
+
+/// Of each call, by index: milliseconds from its due instant to its first byte and to its end, the
+/// bytes of its body, and its outcome.
+fn outcomes(notes: &Notes) -> Vec<(u64, u64, u64, u64, Outcome)> {
+    let since = |at: Nanos, from: Nanos| if at.is_zero() { 0 } else { (at - from).0 / 1_000_000 };
+    let mut rows: Vec<_> = notes
+        .calls
+        .iter()
+        .map(|call| {
+            let sample = &call.sample;
+            let (first, done) = (sample.first_byte, sample.done);
+            let from = sample.intended;
+            (sample.index, since(first, from), since(done, from), sample.body_bytes, call.outcome)
+        })
+        .collect();
+    rows.sort_by_key(|row| row.0);
+    rows
+}
+
+/// Answers once both streams are there: the second first, and the first in two pieces around it.
+fn swapped() -> Peers {
+    Box::new(|asked, _, _| {
+        if asked.len() < 2 {
+            return Vec::new();
+        }
+        let ((_, one), (_, two)) = (asked[0], asked[1]);
+        asked.clear();
+        vec![
+            (10, frame(one, b'.', b"abc")),
+            (20, frame(two, b'!', b"hello")),
+            (30, frame(one, b'!', b"de")),
+        ]
+    })
+}
+
+#[test]
+fn calls_that_finish_in_swapped_order_are_counted_right() {
+    let (notes, io) = run(plan_of(1, 2, 2), swapped());
+    let done = Outcome::Succeeded;
+    assert_eq!(outcomes(&notes), [(0, 10, 30, 5, done), (1, 20, 20, 5, done)]);
+    assert_eq!((io.opened, notes.total.counts.succeeded), (1, 2));
+    assert_eq!(notes.total.body_bytes, 10);
+    assert_eq!(notes.total.connections.lives.answered, 1, "both on one connection");
+}
+
+#[test]
+fn bodies_of_interleaved_responses_are_judged_apart() {
+    let mut plan = plan_of(1, 2, 2);
+    plan.expect.body = Some(plan::BodyRule::Exact(b"abcde".to_vec()));
+    let (notes, _) = run(plan, swapped());
+    let wrong: Vec<_> = outcomes(&notes).iter().map(|row| (row.0, row.4)).collect();
+    assert_eq!(wrong, [(0, Outcome::Succeeded), (1, Outcome::Failed)]);
+    assert_eq!(notes.total.failures.get(&FailureClass::Body), Some(&1));
+}
+
+#[test]
+fn a_call_that_times_out_takes_no_other_with_it() {
+    let peer: Peers = Box::new(|asked, _, _| {
+        // the first stream is never answered, the others at once
+        asked.extract_if(.., |(_, number)| *number != 1).fold(Vec::new(), |mut all, (_, number)| {
+            all.push((5, frame(number, b'!', b"hello")));
+            all
+        })
+    });
+    let (notes, io) = run(plan_of(1, 2, 2), peer);
+    assert_eq!(
+        outcomes(&notes),
+        [(0, 0, 100, 0, Outcome::TimedOut), (1, 5, 5, 5, Outcome::Succeeded)]
+    );
+    assert_eq!(io.opened, 1, "the connection goes on");
+    assert!(io.sent.contains(&(0, 1, b'x')), "the stream was withdrawn: {:?}", io.sent);
+}
+
+#[test]
+fn a_refused_call_is_put_on_another_connection() {
+    let peer: Peers = Box::new(|asked, slot, _| {
+        let Some((_, number)) = asked.pop() else { return Vec::new() };
+        if slot == 0 && number == 2 {
+            return vec![(5, [frame(0, b'g', b""), frame(2, b'r', b"")].concat())];
+        }
+        vec![(20, frame(number, b'!', b"hello"))]
+    });
+    let (notes, io) = run(plan_of(1, 2, 2), peer);
+    assert_eq!(notes.total.counts.succeeded, 2);
+    assert_eq!(io.opened, 2, "the first takes no more streams");
+}
+
+#[test]
+fn a_stream_that_the_server_gives_up_fails_alone() {
+    let peer: Peers = Box::new(|asked, _, _| {
+        let Some((_, number)) = asked.pop() else { return Vec::new() };
+        let kind = if number == 1 { b'x' } else { b'!' };
+        vec![(10, frame(number, kind, b""))]
+    });
+    let (notes, io) = run(plan_of(1, 2, 2), peer);
+    let ends: Vec<_> = outcomes(&notes).iter().map(|row| row.4).collect();
+    assert_eq!(ends, [Outcome::Failed, Outcome::Succeeded]);
+    assert_eq!((io.opened, notes.total.failures.get(&FailureClass::Reset)), (1, Some(&1)));
+}
+
+#[test]
+fn the_peer_limits_the_streams_and_is_replied_to() {
+    let peer: Peers = Box::new(|asked, _, heard| match heard[1] {
+        b'h' => vec![(0, frame(9, b'p', b""))],
+        b'?' => {
+            let (_, number) = asked[asked.len() - 1];
+            vec![(10, frame(number, b'!', b""))]
+        }
+        _ => Vec::new(),
+    });
+    let (notes, io) = run(plan_of(1, 20, 20), peer);
+    assert_eq!(notes.total.counts.succeeded, 20);
+    assert!(io.sent.contains(&(0, 9, b'P')), "the protocol's own reply went out");
+    let on_first = io.asked.iter().filter(|(slot, _)| *slot == 0).count();
+    assert_eq!(on_first, STREAMS_MAX as usize, "then another connection was opened");
+}
+
+#[test]
+fn a_break_fails_what_had_begun_and_repeats_the_rest() {
+    let mut broken = false;
+    let peer: Peers = Box::new(move |asked, _, _| {
+        if asked.len() == 3 && !broken {
+            broken = true;
+            let begun = [asked[0].1, asked[2].1].map(|number| frame(number, b'.', b"ab"));
+            // no frame at all
+            return vec![(10, begun.concat()), (20, vec![0])];
+        }
+        let answers = asked.iter().filter(|_| broken);
+        answers.map(|(_, number)| (40, frame(*number, b'!', b""))).collect()
+    });
+    let (notes, _) = run(plan_of(1, 3, 3), peer);
+    let ends: Vec<_> = outcomes(&notes).iter().map(|row| (row.0, row.4)).collect();
+    let (failed, done) = (Outcome::Failed, Outcome::Succeeded);
+    assert_eq!(ends, [(0, failed), (1, done), (2, failed)]);
+}
