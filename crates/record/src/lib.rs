@@ -4,8 +4,15 @@
 #![forbid(unsafe_code)]
 
 pub mod check;
+pub mod compare;
+mod diagnosis;
 pub mod document;
+pub mod figures;
 mod instant;
+pub mod ramp;
+pub mod run;
 pub mod torture;
+pub mod words;
 
+pub use diagnosis::{findings, ramp_findings};
 pub use instant::timestamp;

@@ -1,6 +1,6 @@
 //! One-line facts that the text and the page share: connections, bytes, the client and the like.
 
-use crate::figures::Kind;
+use crate::figures::FigureKind;
 use crate::words::{self, counted};
 use crate::{Figures, RunReport, figures};
 use sample::FailureClass;
@@ -199,7 +199,7 @@ fn concurrency(report: &RunReport, figures: &Figures) -> Option<String> {
 fn bytes(report: &RunReport) -> String {
     let (total, window) = (&report.measurement.total, report.measurement.window);
     let flow = |n: u64| {
-        let per_s = Figures::per_second(n, window);
+        let per_s = record::run::per_second(n, window);
         format!("{} ({}/s)", show::bytes(n), show::bytes(per_s as u64))
     };
     let mut text = format!(
@@ -235,7 +235,7 @@ fn conforming(report: &RunReport, figures: &Figures) -> Option<String> {
         "{} of {} ({}) {}",
         show::count(connections.conforming),
         counted(connections.judged, "connection"),
-        Kind::Share.show(figures.conforming_share),
+        FigureKind::Share.show(figures.conforming_share),
         words::conforming_rule(&report.plan)
     ))
 }

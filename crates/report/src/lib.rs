@@ -4,31 +4,24 @@
 //! sent is made printable before it reaches a terminal or a page.
 #![forbid(unsafe_code)]
 
-mod across;
 pub mod check;
 pub mod compare;
 mod csv;
 mod curve_words;
-mod diagnosis;
 mod facts;
-mod figures;
 mod hdr;
 mod html;
 mod json;
 mod log;
 mod many;
 mod markdown;
-mod model;
 pub mod ramp;
 mod text;
 pub mod torture;
 mod words;
 mod xml;
 
-pub use across::{Headline, merged};
 pub use csv::csv;
-pub use diagnosis::{findings, ramp_findings};
-pub use figures::{Figures, QuantileRow};
 pub use hdr::hdr_log;
 pub use html::html;
 pub use html::many::html_of_many;
@@ -36,7 +29,12 @@ pub use json::json;
 pub use log::{LOG_HEADER, log_line};
 pub use many::{Named, together};
 pub use markdown::{markdown, markdown_of_compare, markdown_of_many, markdown_of_ramp};
-pub use model::{Driver, DummyRun, Finding, FirstCall, Resolved, RunReport, SloResult};
+pub(crate) use record::figures;
+pub use record::figures::{Figures, QuantileRow};
+pub use record::run::{
+    Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult, merged,
+};
+pub use record::{findings, ramp_findings};
 pub use text::{Style, text};
 pub use words::{load as load_in_words, printable, timestamp};
 

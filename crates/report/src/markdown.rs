@@ -4,7 +4,7 @@
 use crate::compare::{
     COMMAND_CHARS_MAX, CompareReport, Difference, Judgement, amount, answer, interval,
 };
-use crate::figures::Kind;
+use crate::figures::FigureKind;
 use crate::many::Named;
 use crate::ramp::RampReport;
 use crate::{Figures, Finding, Headline, RunReport, curve_words, figures, words};
@@ -155,7 +155,7 @@ pub fn markdown_of_compare(report: &CompareReport) -> String {
 
 fn difference(one: &Difference) -> Vec<String> {
     let kind = figures::RUN_FIGURES.iter().find(|(figure, ..)| *figure == one.figure);
-    let kind = kind.map_or(Kind::Time, |(.., kind)| *kind);
+    let kind = kind.map_or(FigureKind::Time, |(.., kind)| *kind);
     let shown = |value: f64| if value.is_finite() { kind.show(value) } else { "-".to_owned() };
     let word = match one.judgement {
         Judgement::Better => "better",

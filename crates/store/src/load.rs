@@ -5,9 +5,9 @@ use crate::rows::{self, CAUSES, FINDINGS, Owner, parse, put};
 use crate::tree::{Damage, Pack};
 use crate::write::{LIVE, RUN, SIDES, STEP};
 use crate::{ResultKind, RunId, Store, StoreError, alive};
-use report::RunReport;
-use report::compare::CompareReport;
-use report::ramp::{RampReport, Step};
+use record::compare::CompareReport;
+use record::ramp::{RampReport, RampStep};
+use record::run::RunReport;
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Map, Value};
 
@@ -202,7 +202,7 @@ impl Store {
         trials.into_iter().map(|(trial, _)| Ok(self.trial(id, trial)?.1)).collect()
     }
 
-    fn steps(&self, id: &RunId) -> Result<Vec<Step>, StoreError> {
+    fn steps(&self, id: &RunId) -> Result<Vec<RampStep>, StoreError> {
         let mut steps = Vec::new();
         for (trial, _) in self.trials(id, STEP)? {
             let (step, run) = self.trial(id, trial)?;

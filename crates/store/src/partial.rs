@@ -3,9 +3,9 @@
 use crate::hists::StoredHists;
 use crate::tree::{Damage, Pack, field, object};
 use plan::{Load, Plan};
-use report::compare::{CompareReport, Comparison, assemble};
-use report::ramp::{RampReport, Step as RampStep};
-use report::{Driver, RunReport, SloResult};
+use record::compare::{CompareReport, Comparison, assemble};
+use record::ramp::{RampReport, RampStep};
+use record::run::{Driver, RunReport, SloResult, merged};
 use sample::Environment;
 use serde_json::Value;
 use stats::curve::{Axis, curve};
@@ -53,7 +53,7 @@ pub(crate) fn run(mut begun: Begun, mut live: Vec<LiveTrial>) -> RunReport {
     let mut all: Vec<Measurement> = live.into_iter().map(|step| measurement(plan, step)).collect();
     let measurement = match all.len() {
         0 | 1 => all.pop().unwrap_or_default(),
-        _ => report::merged(&all),
+        _ => merged(&all),
     };
     let measurement = Measurement { interrupted: true, ..measurement };
     let count = measurement.total.response().count();

@@ -3,9 +3,9 @@
 
 use crate::write::LiveSecond;
 use crate::{Beginning, ResultKind, RunId, Store, StoreError};
-use report::RunReport;
-use report::compare::CompareReport;
-use report::ramp::{RampReport, Step};
+use record::compare::CompareReport;
+use record::ramp::{RampReport, RampStep};
+use record::run::RunReport;
 use stats::{Second, Snapshot};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +26,7 @@ enum WriteJob {
     },
     Step {
         index: usize,
-        step: Box<Step>,
+        step: Box<RampStep>,
     },
     Side {
         side: usize,
@@ -119,7 +119,7 @@ impl Recording {
     }
 
     /// A step of a ramp that is over. Waits for room in the queue: nothing is measured now.
-    pub fn step(&self, index: usize, step: &Step) {
+    pub fn step(&self, index: usize, step: &RampStep) {
         // the thread lives as long as this does
         self.queue.jobs.send(WriteJob::Step { index, step: Box::new(step.clone()) }).ok();
     }

@@ -5,9 +5,9 @@
 use crate::hists::{Shelf, StoredHists};
 use crate::tree::{Damage, Pack, field, named, object, record};
 use plan::{Plan, Secrets};
-use report::compare::{BoundResult, CompareReport, Difference, Judgement};
-use report::ramp::{RampReport, Step};
-use report::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
+use record::compare::{BoundResult, CompareReport, Difference, Judgement};
+use record::ramp::{RampReport, RampStep};
+use record::run::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use sample::{Environment, FailureClass, SutRow, SutSeries, TlsFacts};
 use serde_json::{Map, Value};
 use stats::curve::{
@@ -86,7 +86,7 @@ record! {
     Curve {
         peak, knee, kneedle, power_at, capacity, overload, usl, hysteresis, predicted_per_s, notes,
     }
-    Step { label, purpose, repeat, point, settled_s, run }
+    RampStep { label, purpose, repeat, point, settled_s, run }
     RampReport {
         name, axis, labels, plan, plan_toml, started_unix_s, environment, steps, curves, verdict,
         ended_early, findings,

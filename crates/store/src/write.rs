@@ -6,9 +6,9 @@ use crate::list::Summary;
 use crate::rows::{self, CAUSES, FINDINGS, Owner, take};
 use crate::tree::Pack;
 use crate::{RunId, Store, StoreError};
-use report::RunReport;
-use report::compare::CompareReport;
-use report::ramp::{RampReport, Step};
+use record::compare::CompareReport;
+use record::ramp::{RampReport, RampStep};
+use record::run::RunReport;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use serde_json::{Map, Value, json};
 use stats::{Second, Snapshot, State};
@@ -95,7 +95,7 @@ impl Store {
     ///
     /// # Errors
     /// See [`StoreError`].
-    pub fn step(&mut self, id: &RunId, index: usize, step: &Step) -> Result<(), StoreError> {
+    pub fn step(&mut self, id: &RunId, index: usize, step: &RampStep) -> Result<(), StoreError> {
         let place = TrialPlace { part: STEP, position: index };
         let kept = self.in_transaction(TransactionBehavior::Immediate, |transaction| {
             end_live(transaction, id.number, Some(index))?;

@@ -4,7 +4,7 @@ use super::lane::Lane;
 use crate::args::{RampTarget, RampTask};
 use crate::run::trial::Session;
 use engine::ramp::Range;
-use report::ramp::{RampReport, Step};
+use report::ramp::{RampReport, RampStep};
 use stats::curve::Axis;
 use units::show;
 
@@ -12,7 +12,7 @@ pub(super) fn assemble(
     task: &RampTask,
     session: &Session,
     lanes: Vec<Lane>,
-    steps: Vec<Step>,
+    steps: Vec<RampStep>,
     started_unix_s: f64,
 ) -> RampReport {
     let (mut curves, mut ended) = (Vec::new(), Vec::new());

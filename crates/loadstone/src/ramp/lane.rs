@@ -11,7 +11,7 @@ use engine::Setup;
 use engine::ramp::{Agenda, Errand};
 use plan::{Load, Plan};
 use report::RunReport;
-use report::ramp::{Purpose, Step};
+use report::ramp::{Purpose, RampStep};
 use sample::FailureClass;
 use stats::Objective;
 use stats::curve::{Axis, Curve, Point, as_before};
@@ -92,7 +92,7 @@ impl Lane {
     pub(super) fn step(
         &mut self,
         session: &Session,
-        steps: &mut Vec<Step>,
+        steps: &mut Vec<RampStep>,
     ) -> Result<Outcome, Failure> {
         if crate::signals::caught() > 0 {
             return Ok(Outcome::Interrupted);
@@ -132,7 +132,7 @@ impl Lane {
     }
 
     /// Seconds until the target was at rest; `None` when the step is not to be run.
-    fn settle(&mut self, errand: &Errand, steps: &[Step]) -> Result<Option<f64>, Failure> {
+    fn settle(&mut self, errand: &Errand, steps: &[RampStep]) -> Result<Option<f64>, Failure> {
         if errand.purpose == Purpose::Recovery {
             return Ok(Some(0.0));
         }
@@ -155,7 +155,7 @@ impl Lane {
     }
 
     /// The step that the target died at: the last one, if connections already failed in it.
-    fn death(&self, why: &str, steps: &[Step]) -> String {
+    fn death(&self, why: &str, steps: &[RampStep]) -> String {
         let last = steps.iter().rev().find(|step| step.label == self.row);
         let refused = [FailureClass::Refused, FailureClass::Reset];
         let already = last.is_some_and(|step| {
@@ -267,7 +267,7 @@ impl Lane {
         format!("{name}step {}{of}  {purpose}{gap}{load}  ", self.steps + 1)
     }
 
-    fn take(&mut self, errand: &Errand, run: RunReport, settled_s: f64, steps: &mut Vec<Step>) {
+    fn take(&mut self, errand: &Errand, run: RunReport, settled_s: f64, steps: &mut Vec<RampStep>) {
         let sessions = self.target.plan.load.session().is_some();
         let (measurement, verdict) = (&run.measurement, &run.verdict);
         let point = Point::of(errand.level, measurement, verdict, sessions, &self.objectives);
@@ -279,7 +279,7 @@ impl Lane {
             self.remember(errand, &run, &point);
         }
         let (label, purpose, repeat) = (self.row, errand.purpose, errand.repeat);
-        steps.push(Step { label, purpose, repeat, point, settled_s, run });
+        steps.push(RampStep { label, purpose, repeat, point, settled_s, run });
     }
 
     fn remember(&mut self, errand: &Errand, run: &RunReport, point: &Point) {

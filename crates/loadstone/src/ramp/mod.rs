@@ -14,7 +14,7 @@ use crate::run::trial::{Reached, Session, reach};
 use crate::run::view::{self, View};
 use lane::{Lane, Outcome};
 use report::RunReport;
-use report::ramp::{RampReport, Step};
+use report::ramp::{RampReport, RampStep};
 use stats::State;
 use store::{Beginning, ResultKind};
 
@@ -101,7 +101,7 @@ fn keep(
 }
 
 /// The lanes in turns, there and back, so that none is always first.
-fn climb(session: &Session, lanes: &mut [Lane]) -> Result<Vec<Step>, Failure> {
+fn climb(session: &Session, lanes: &mut [Lane]) -> Result<Vec<RampStep>, Failure> {
     let mut steps = Vec::new();
     let mut kept = 0;
     let mut order: Vec<usize> = (0..lanes.len()).collect();

@@ -6,7 +6,7 @@ use crate::exit::{Code, Failure};
 use plan::Plan;
 use report::RunReport;
 use report::compare::CompareReport;
-use report::ramp::{RampReport, Step};
+use report::ramp::{RampReport, RampStep};
 use sample::{CallRecord, Environment};
 use stats::curve::Axis;
 use stats::{Second, Snapshot};
@@ -144,7 +144,7 @@ impl Keeping {
     }
 
     /// A step of a ramp that is over.
-    pub(crate) fn step(&self, index: usize, step: &Step) {
+    pub(crate) fn step(&self, index: usize, step: &RampStep) {
         if let Some(recording) = &self.recording {
             recording.step(index, step);
         }

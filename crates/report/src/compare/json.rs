@@ -1,11 +1,11 @@
 //! `loadstone.compare/1`. Every key is always there; times are in seconds, rates per second, shares
 //! 0..=1; a figure that cannot be had is null.
 
-use super::assemble::headlines;
 use super::{CompareReport, text};
 use crate::Headline;
 use crate::json::parts::Run;
 use crate::words;
+use record::compare::headlines;
 use serde::Serialize;
 
 /// The comparison as JSON, indented, with a line feed at its end.

@@ -1,12 +1,12 @@
 //! The comparison for people at a terminal: at most 80 columns, the answer first.
 
-use super::assemble::headlines;
 use super::{CompareReport, Difference, Judgement};
 use crate::Style;
-use crate::figures::{Kind, RUN_FIGURES};
+use crate::figures::{FigureKind, RUN_FIGURES};
 use crate::text::ascii;
 use crate::text::layout::Page;
 use crate::words::{self, counted, printable};
+use record::compare::{amount, headlines, interval, unsigned};
 
 /// Characters shown of a command that starts a server.
 pub(crate) const COMMAND_CHARS_MAX: usize = 1_000;
@@ -68,51 +68,6 @@ pub fn sentence(one: &Difference) -> String {
 /// The end of the interval that lies further from no difference.
 fn wider(one: &Difference) -> f64 {
     if one.low.abs() > one.high.abs() { one.low } else { one.high }
-}
-
-/// `+7.1 %`, `-0.3 points`; `-` where there is none.
-pub(crate) fn amount(change: f64, points: bool) -> String {
-    if !change.is_finite() {
-        return "-".to_owned();
-    }
-    let text = number(change);
-    let sign = match text.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) {
-        true if change < 0.0 => "-",
-        true => "+",
-        false => "",
-    };
-    format!("{sign}{text} {}", unit(points))
-}
-
-fn unsigned(change: f64, points: bool) -> String {
-    match change.is_finite() {
-        true => format!("{} {}", number(change), unit(points)),
-        false => "-".to_owned(),
-    }
-}
-
-fn unit(points: bool) -> &'static str {
-    if points { "points" } else { "%" }
-}
-
-/// Percent without a sign.
-fn number(change: f64) -> String {
-    let percent = (change * 100.0).abs();
-    match percent {
-        100.0.. => units::show::count(percent.round() as u64),
-        10.0.. => format!("{percent:.1}"),
-        _ => format!("{percent:.2}"),
-    }
-}
-
-/// `+5.9 to +8.2 %`.
-pub(crate) fn interval(one: &Difference) -> String {
-    if !one.low.is_finite() || !one.high.is_finite() {
-        return "-".to_owned();
-    }
-    let low = amount(one.low, one.points);
-    let low = low.rsplit_once(' ').map_or("", |(number, _)| number);
-    format!("{low} to {}", amount(one.high, one.points))
 }
 
 /// The comparison as text, with a line feed at its end. Quiet: the answer, the bounds and what
@@ -190,7 +145,7 @@ fn noise_floor(report: &CompareReport) -> String {
 
 fn row(one: &Difference) -> Vec<String> {
     let kind = RUN_FIGURES.iter().find(|(figure, ..)| *figure == one.figure);
-    let kind = kind.map_or(Kind::Time, |(_, _, kind)| *kind);
+    let kind = kind.map_or(FigureKind::Time, |(_, _, kind)| *kind);
     let show = |value: f64| match value.is_finite() {
         true => kind.show(value),
         false => "-".to_owned(),

@@ -50,7 +50,7 @@ pub(super) fn time_axis(report: &RunReport) -> Option<Horizontal> {
 pub(super) fn over_time(report: &RunReport, plots: &mut Plots) -> Option<Markup> {
     let along = Along::of(report)?;
     let length = words::span(Nanos::from_secs_f64(along.buckets[0].span_s));
-    let joined = figures::in_window(&report.measurement).count() > along.buckets.len();
+    let joined = record::run::in_window(&report.measurement).count() > along.buckets.len();
     Some(html! {
         (plots.figure(&throughput(&along, intended(report))))
         (plots.figure(&quantiles(&along)))

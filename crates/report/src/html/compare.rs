@@ -9,7 +9,7 @@ use super::sections;
 use crate::compare::{
     COMMAND_CHARS_MAX, CompareReport, Difference, Judgement, amount, answer, headlines, interval,
 };
-use crate::figures::{Kind, RUN_FIGURES};
+use crate::figures::{FigureKind, RUN_FIGURES};
 use crate::{Headline, words};
 use maud::{Markup, html};
 use stats::Hist;
@@ -223,7 +223,7 @@ fn table(report: &CompareReport) -> Markup {
 
 fn table_row(one: &Difference) -> Markup {
     let kind = RUN_FIGURES.iter().find(|(figure, ..)| *figure == one.figure);
-    let kind = kind.map_or(Kind::Time, |(.., kind)| *kind);
+    let kind = kind.map_or(FigureKind::Time, |(.., kind)| *kind);
     let shown = |value: f64| if value.is_finite() { kind.show(value) } else { "-".to_owned() };
     let p = match one.p_value {
         p if !p.is_finite() => "-".to_owned(),

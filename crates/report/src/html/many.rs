@@ -5,7 +5,7 @@ use super::chart::{Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone, Unit, 
 use super::charts::{Distribution, by_quantile, few_samples};
 use super::page::{self, Plots};
 use super::sections;
-use crate::figures::{self, Bucket, Kind, RUN_FIGURES};
+use crate::figures::{self, Bucket, FigureKind, RUN_FIGURES};
 use crate::many::Named;
 use crate::{Figures, Headline, text, words};
 use maud::{Markup, html};
@@ -89,8 +89,12 @@ fn table(runs: &[Named<'_>]) -> Markup {
 }
 
 /// A time of a run without an answer is no time.
-fn shown(kind: Kind, value: f64, headline: &Headline) -> String {
-    if kind == Kind::Time && headline.max_s <= 0.0 { "-".to_owned() } else { kind.show(value) }
+fn shown(kind: FigureKind, value: f64, headline: &Headline) -> String {
+    if kind == FigureKind::Time && headline.max_s <= 0.0 {
+        "-".to_owned()
+    } else {
+        kind.show(value)
+    }
 }
 
 fn distributions(runs: &[Named<'_>], plots: &mut Plots) -> Markup {

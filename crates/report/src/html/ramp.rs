@@ -4,7 +4,7 @@ use super::chart::{Chart, Dash, Dots, Horizontal, Line, Range, Tone, Unit, Value
 use super::page::{self, Plots};
 use super::sections;
 use super::server::{self, Watched};
-use crate::ramp::{RampReport, Step};
+use crate::ramp::{RampReport, RampStep};
 use crate::{Figures, curve_words, facts, words};
 use maud::{Markup, html};
 use stats::curve::{Axis, Level, Purpose, levels};
@@ -96,7 +96,7 @@ fn done(report: &RampReport) -> String {
 
 /// The steps of a label by level, those of the given purposes.
 fn points(report: &RampReport, label: usize, of: &[Purpose]) -> Vec<Level> {
-    let mine = |step: &&Step| step.label == label && of.contains(&step.purpose);
+    let mine = |step: &&RampStep| step.label == label && of.contains(&step.purpose);
     levels(report.steps.iter().filter(mine).map(|step| &step.point))
 }
 
@@ -145,7 +145,7 @@ fn placed(at: &[f64], levels: &[Level], value: impl Fn(&Level) -> Option<f64>) -
 }
 
 /// Points that the client limited.
-fn limited(report: &RampReport, label: usize, at: &[f64], of: fn(&Step) -> f64) -> Values {
+fn limited(report: &RampReport, label: usize, at: &[f64], of: fn(&RampStep) -> f64) -> Values {
     let there = |place: &f64| {
         let mut steps = report.steps.iter().filter(|step| step.label == label);
         steps.find(|step| step.point.client_limited && same(step.point.level, *place))
@@ -247,7 +247,7 @@ fn ranges(report: &RampReport, x: Horizontal) -> Vec<Range> {
 /// Response times of the repeats of a level together: histograms add, quantiles do not.
 fn together(report: &RampReport, label: usize, level: f64) -> Hist {
     let mut all = Hist::new();
-    let there = |step: &&Step| {
+    let there = |step: &&RampStep| {
         step.label == label
             && WHOLE.contains(&step.purpose)
             && !step.point.client_limited
@@ -439,7 +439,7 @@ fn steps_table(report: &RampReport) -> Markup {
     }
 }
 
-fn step_row(report: &RampReport, n: usize, step: &Step) -> Markup {
+fn step_row(report: &RampReport, n: usize, step: &RampStep) -> Markup {
     let point = &step.point;
     let total = &step.run.measurement.total;
     let response = total.response();
@@ -484,7 +484,7 @@ fn details(report: &RampReport, plots: &mut Plots) -> Markup {
     }
 }
 
-fn detail(report: &RampReport, n: usize, step: &Step, plots: &mut Plots) -> Markup {
+fn detail(report: &RampReport, n: usize, step: &RampStep, plots: &mut Plots) -> Markup {
     plots.part(format!("step-{}-", n + 1));
     let run = &step.run;
     let figures = Figures::new(run);

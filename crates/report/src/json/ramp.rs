@@ -4,7 +4,7 @@
 
 use super::parts::{Environment, Finding, Verdict};
 use super::{Document, document, known, plan_value};
-use crate::ramp::{RampReport, Step};
+use crate::ramp::{RampReport, RampStep};
 use crate::words;
 use serde::Serialize;
 use stats::curve::{CapacityEnd, Curve, OverloadShape, Span};
@@ -240,7 +240,7 @@ impl CurveOf {
 }
 
 impl StepOf {
-    fn of(step: &Step, at: usize, report: &RampReport) -> StepOf {
+    fn of(step: &RampStep, at: usize, report: &RampReport) -> StepOf {
         let point = &step.point;
         StepOf {
             step: at,

@@ -1,6 +1,6 @@
 //! A row per step, in the order they were run.
 
-use super::{RampReport, Step};
+use super::{RampReport, RampStep};
 use crate::csv::quoted;
 use sample::Blame;
 use std::fmt::Write;
@@ -24,7 +24,7 @@ pub fn csv(report: &RampReport) -> String {
     out
 }
 
-fn row(step: &Step) -> String {
+fn row(step: &RampStep) -> String {
     let (point, measurement) = (&step.point, &step.run.measurement);
     let total = &measurement.total;
     let counts = &total.counts;

@@ -1,6 +1,6 @@
 //! How far a ramp as a whole can be believed: the verdicts of the steps that it was made from.
 
-use super::{Purpose, RampReport, Step};
+use super::{Purpose, RampReport, RampStep};
 use stats::curve::{CapacityEnd, Curve, OF_THE_CLIENT};
 use stats::{Cause, State, Verdict};
 
@@ -11,9 +11,9 @@ const BEYOND_THE_KNEE: [&str; 3] = ["drift", "few-samples", "all-failed"];
 /// Over all targets. `died`: a sentence for each target that ended before its last step because
 /// nobody answered any more. Steps that the client limited are used in no figure and so count only
 /// where no other is left.
-pub fn verdict(steps: &[Step], curves: &[Curve], died: &[&str], interrupted: bool) -> Verdict {
-    let whole = |step: &&Step| !step.run.measurement.interrupted;
-    let used: Vec<&Step> =
+pub fn verdict(steps: &[RampStep], curves: &[Curve], died: &[&str], interrupted: bool) -> Verdict {
+    let whole = |step: &&RampStep| !step.run.measurement.interrupted;
+    let used: Vec<&RampStep> =
         steps.iter().filter(whole).filter(|step| !step.point.client_limited).collect();
     let mut causes: Vec<Cause> = died.iter().map(|why| death(why)).collect();
     if used.is_empty() && !interrupted {
@@ -22,7 +22,7 @@ pub fn verdict(steps: &[Step], curves: &[Curve], died: &[&str], interrupted: boo
         causes.extend(merged(&used, &|_, cause| cause.id == "all-failed"));
     }
     let mut state = if causes.is_empty() { State::Valid } else { State::Invalid };
-    let of_the_load = |step: &Step, cause: &Cause| {
+    let of_the_load = |step: &RampStep, cause: &Cause| {
         let curve = curves.get(step.label);
         let knee = curve.and_then(|curve| curve.knee.as_ref()).map(|knee| knee.at.at);
         let past = knee.is_some_and(|knee| step.point.level >= knee);
@@ -50,7 +50,7 @@ pub fn verdict(steps: &[Step], curves: &[Curve], died: &[&str], interrupted: boo
     Verdict { state, causes }
 }
 
-fn failed(step: &Step) -> bool {
+fn failed(step: &RampStep) -> bool {
     step.run.verdict.causes.iter().any(|cause| cause.id == "all-failed")
 }
 
@@ -84,10 +84,10 @@ pub(super) fn untold_below(report: &RampReport, row: usize, level: f64) -> bool 
 }
 
 /// What kept steps from being used, beside others that could be.
-fn left_out(steps: &[Step]) -> Vec<Cause> {
-    let limited: Vec<&Step> = steps.iter().filter(|step| step.point.client_limited).collect();
+fn left_out(steps: &[RampStep]) -> Vec<Cause> {
+    let limited: Vec<&RampStep> = steps.iter().filter(|step| step.point.client_limited).collect();
     let count = limited.len();
-    let invalid = |_: &Step, cause: &Cause| OF_THE_CLIENT.contains(&cause.id);
+    let invalid = |_: &RampStep, cause: &Cause| OF_THE_CLIENT.contains(&cause.id);
     let told = |cause: Cause| Cause {
         text: format!("{count} of {} steps cannot be used; {}", steps.len(), cause.text),
         ..cause
@@ -96,13 +96,13 @@ fn left_out(steps: &[Step]) -> Vec<Cause> {
 }
 
 /// No step can be used: the causes of all.
-fn unusable(steps: &[Step]) -> Vec<Cause> {
-    let all: Vec<&Step> = steps.iter().collect();
+fn unusable(steps: &[RampStep]) -> Vec<Cause> {
+    let all: Vec<&RampStep> = steps.iter().collect();
     merged(&all, &|_, cause| cause.id != "interrupted")
 }
 
 /// Each cause once, at its worst, with the number of steps that have it.
-fn merged(steps: &[&Step], wanted: &dyn Fn(&Step, &Cause) -> bool) -> Vec<Cause> {
+fn merged(steps: &[&RampStep], wanted: &dyn Fn(&RampStep, &Cause) -> bool) -> Vec<Cause> {
     let mut found: Vec<(Cause, usize)> = Vec::new();
     for step in steps {
         for cause in step.run.verdict.causes.iter().filter(|cause| wanted(step, cause)) {

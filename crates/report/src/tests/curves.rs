@@ -2,7 +2,7 @@
 
 use super::fixtures::{self, answered};
 use crate::RunReport;
-use crate::ramp::{Purpose, RampReport, Step};
+use crate::ramp::{Purpose, RampReport, RampStep};
 use plan::{Arrivals, Load};
 use sample::{FailureClass, Outcome};
 use stats::curve::{Axis, Point, curve};
@@ -50,7 +50,7 @@ pub(crate) fn held(rate: f64, service_us: f64, seed: u64) -> RunReport {
     fixtures::bare(plan, measurement)
 }
 
-fn step(label: usize, (purpose, level): (Purpose, f64), repeat: u32, service_us: f64) -> Step {
+fn step(label: usize, (purpose, level): (Purpose, f64), repeat: u32, service_us: f64) -> RampStep {
     let seed = level as u64 + 7 * u64::from(repeat) + purpose as u64;
     let mut run = held(level, service_us, seed);
     if level > 850.0 {
@@ -66,7 +66,7 @@ fn step(label: usize, (purpose, level): (Purpose, f64), repeat: u32, service_us:
     }
     let objectives = &run.plan.measure.slo;
     let point = Point::of(level, &run.measurement, &run.verdict, false, objectives);
-    Step { label, purpose, repeat, point, settled_s: 0.25, run }
+    RampStep { label, purpose, repeat, point, settled_s: 0.25, run }
 }
 
 /// A staircase of 100 to 900 calls a second at servers of about 500 and 370 a second, each level

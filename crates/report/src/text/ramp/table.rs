@@ -1,7 +1,7 @@
 //! The steps as a table.
 
 use super::super::layout::Page;
-use crate::ramp::{Purpose, RampReport, Step, blamed, load};
+use crate::ramp::{Purpose, RampReport, RampStep, blamed, load};
 use crate::words::{self, printable};
 use sample::Blame;
 use stats::curve::{Axis, CapacityEnd, OverloadShape};
@@ -24,14 +24,14 @@ const BLAMES: [Blame; 4] = [Blame::Server, Blame::Path, Blame::Driver, Blame::Pl
 pub(super) fn steps(page: &mut Page, report: &RampReport, row: usize) {
     let mut limited = Vec::new();
     for (name, purposes) in SECTIONS {
-        let of = |step: &&Step| step.label == row && purposes.contains(&step.purpose);
-        let mut steps: Vec<&Step> = report.steps.iter().filter(of).collect();
+        let of = |step: &&RampStep| step.label == row && purposes.contains(&step.purpose);
+        let mut steps: Vec<&RampStep> = report.steps.iter().filter(of).collect();
         if steps.is_empty() {
             continue;
         }
         // in the table by load; the order they were run in is that of the JSON
         steps.sort_by(|a, b| {
-            let later = |step: &Step| step.purpose == Purpose::Recovery;
+            let later = |step: &RampStep| step.purpose == Purpose::Recovery;
             let order = later(a).cmp(&later(b));
             order.then(a.point.level.total_cmp(&b.point.level))
         });
@@ -41,7 +41,7 @@ pub(super) fn steps(page: &mut Page, report: &RampReport, row: usize) {
     legend(page, report, row, &limited);
 }
 
-fn section(page: &mut Page, report: &RampReport, row: usize, name: &str, steps: &[&Step]) {
+fn section(page: &mut Page, report: &RampReport, row: usize, name: &str, steps: &[&RampStep]) {
     let label = match report.labels.len() > 1 {
         true => format!("  {}", printable(&report.labels[row], 50)),
         false => String::new(),
@@ -86,7 +86,7 @@ fn line(mark: &str, level: &str, cells: [&str; 6], failed: &str) -> String {
 }
 
 /// `*` where the client set the limit; else whether the objectives were kept.
-fn mark(step: &Step) -> &'static str {
+fn mark(step: &RampStep) -> &'static str {
     match (step.point.client_limited, step.point.met) {
         (true, _) => "*",
         (false, Some(true)) => "✓",
@@ -114,7 +114,7 @@ fn quantile(hist: &Hist, q: f64) -> String {
 }
 
 /// `12 server`, one for each who is to blame.
-fn failures(step: &Step) -> Vec<String> {
+fn failures(step: &RampStep) -> Vec<String> {
     let told = |blame: Blame| match blamed(step, blame) {
         0 => None,
         count => Some(format!("{} {}", show::count(count), blame.id())),
@@ -122,8 +122,8 @@ fn failures(step: &Step) -> Vec<String> {
     BLAMES.into_iter().filter_map(told).collect()
 }
 
-fn legend(page: &mut Page, report: &RampReport, row: usize, limited: &[&Step]) {
-    let of = |step: &&Step| step.label == row;
+fn legend(page: &mut Page, report: &RampReport, row: usize, limited: &[&RampStep]) {
+    let of = |step: &&RampStep| step.label == row;
     if report.steps.iter().filter(of).any(|step| step.point.met.is_some()) {
         page.line("  ✓ objectives kept   ✗ missed");
     }

@@ -1,9 +1,8 @@
-//! Everything the outputs need, as plain data handed in by the caller.
+//! A run as it was measured, with its plan and its verdict: what every output of a run is made of.
 
-use crate::Headline;
 use plan::Plan;
 use sample::{Environment, FailureClass, SutSeries};
-use stats::{Measurement, Metric, Objective, Verdict};
+use stats::{Measurement, Metric, Objective, Second, State, Verdict};
 use std::net::IpAddr;
 use units::Nanos;
 
@@ -19,7 +18,7 @@ pub struct RunReport {
     /// When the measured phase began, in seconds since 1970-01-01 UTC.
     pub started_unix_s: f64,
     pub environment: Environment,
-    /// The only run; with repeats, all runs [merged](crate::merged).
+    /// The only run; with repeats, all runs [merged].
     pub measurement: Measurement,
     pub verdict: Verdict,
     pub driver: Driver,
@@ -130,4 +129,77 @@ pub struct Finding {
     pub evidence: String,
     /// What to try: JSON's `try`.
     pub advice: String,
+}
+
+/// The headline figures of one run of several. Times in seconds, rates per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Headline {
+    pub state: State,
+    pub throughput_per_s: f64,
+    pub goodput_per_s: f64,
+    /// (failed + timed out + dropped) / due, 0..=1.
+    pub failure_share: f64,
+    pub mean_s: f64,
+    pub p50_s: f64,
+    pub p90_s: f64,
+    pub p99_s: f64,
+    pub p99_9_s: f64,
+    pub max_s: f64,
+}
+
+impl Headline {
+    pub fn of(measurement: &Measurement, state: State) -> Headline {
+        let total = &measurement.total;
+        let response = total.response().summary();
+        Headline {
+            state,
+            throughput_per_s: per_second(total.in_window, measurement.window),
+            goodput_per_s: per_second(total.good_in_window, measurement.window),
+            failure_share: total.counts.failure_share(),
+            mean_s: response.mean.as_secs_f64(),
+            p50_s: response.p50.as_secs_f64(),
+            p90_s: response.p90.as_secs_f64(),
+            p99_s: response.p99.as_secs_f64(),
+            p99_9_s: response.p99_9.as_secs_f64(),
+            max_s: response.max.as_secs_f64(),
+        }
+    }
+}
+
+/// Runs of one plan added up: histograms and counts are summed, peaks are the highest, windows and
+/// the rows of the series inside them are put one after the other. Nothing is averaged (law 6).
+pub fn merged(runs: &[Measurement]) -> Measurement {
+    let mut all = Measurement::default();
+    for run in runs {
+        let offset = all.window.as_secs_f64();
+        let shift = |row: &Second| Second { at_s: row.at_s + offset, ..*row };
+        all.series.extend(in_window(run).map(shift));
+        all.total.merge(&run.total);
+        all.intended_span = Some(all.due_span() + run.due_span());
+        all.window += run.window;
+        all.elapsed += run.elapsed;
+        all.intended = match (all.intended, run.intended) {
+            (Some(before), Some(now)) => Some(before + now),
+            (before, now) => before.or(now),
+        };
+        all.connections_peak = all.connections_peak.max(run.connections_peak);
+        all.interrupted |= run.interrupted;
+        all.aborted = all.aborted.take().or_else(|| run.aborted.clone());
+    }
+    all
+}
+
+/// A count over the length of a window; zero for a window of no length.
+pub fn per_second(count: u64, window: Nanos) -> f64 {
+    if window.is_zero() { 0.0 } else { count as f64 / window.as_secs_f64() }
+}
+
+/// Rows inside the measured window: neither of the warm-up nor of the time after it, in which what
+/// was due is only followed to its outcome.
+pub fn in_window(measurement: &Measurement) -> impl Iterator<Item = &Second> {
+    let end_s = measurement.window.as_secs_f64();
+    measurement.series.iter().filter(move |row| {
+        // A row begins at a multiple of the interval; half a microsecond is rounding.
+        !row.warm_up && row.span_s > 0.0 && row.at_s < end_s - 5e-7
+    })
 }

@@ -1,7 +1,7 @@
 //! From finished runs to findings: what of a report the diagnosis needs.
 
-use crate::ramp::Step;
-use crate::{Finding, RunReport};
+use crate::ramp::RampStep;
+use crate::run::{Finding, RunReport};
 use plan::{Load, Plan, Think};
 use stats::curve::Curve;
 use stats::diagnosis::{Diagnosis, Evidence, of_ramp, of_run};
@@ -15,10 +15,10 @@ pub fn findings(report: &RunReport) -> Vec<Finding> {
 
 /// What limits each target of a ramp, by all of its steps, the surest first. With several targets
 /// each finding's evidence names its own; `labels`, `curves`: one for each target, or empty.
-pub fn ramp_findings(steps: &[Step], labels: &[String], curves: &[Curve]) -> Vec<Finding> {
+pub fn ramp_findings(steps: &[RampStep], labels: &[String], curves: &[Curve]) -> Vec<Finding> {
     let targets = steps.iter().map(|step| step.label + 1).max().unwrap_or(0);
     let of_target = |label: usize| -> Vec<Finding> {
-        let mut own: Vec<&Step> = steps.iter().filter(|step| step.label == label).collect();
+        let mut own: Vec<&RampStep> = steps.iter().filter(|step| step.label == label).collect();
         own.sort_by(|a, b| a.point.level.total_cmp(&b.point.level));
         let evidence: Vec<Evidence<'_>> = own.iter().map(|step| evidence(&step.run)).collect();
         let usl = curves.get(label).and_then(|curve| curve.usl.as_ref());

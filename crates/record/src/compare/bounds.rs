@@ -1,8 +1,8 @@
 //! The rules of `--fail-if`: a figure and how far it may move, `p99 +5%`.
 
-use super::text::{amount, interval};
+use super::amount::{amount, interval};
 use super::{BoundResult, Difference, Judgement};
-use crate::figures::{Kind, RUN_FIGURES};
+use crate::figures::{FigureKind, RUN_FIGURES};
 use units::{ParseError, quoted};
 
 /// How far one figure may move before the comparison fails.
@@ -44,7 +44,7 @@ impl FailIf {
         let percent: Option<f64> = plain.then(|| digits.parse().ok()).flatten();
         let percent =
             percent.ok_or_else(|| bad(&format!("{} is no percentage", quoted(digits))))?;
-        let grows_worse = *kind == Kind::Time || *figure == "failures";
+        let grows_worse = *kind == FigureKind::Time || *figure == "failures";
         if (sign > 0.0) != grows_worse {
             let other = if grows_worse { '+' } else { '-' };
             let why = format!("a server that got better would cross it; did you mean {other}?");

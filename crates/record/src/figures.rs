@@ -1,6 +1,6 @@
-//! The figures that every output prints, derived once.
+//! The figures of a run that every output prints, derived once.
 
-use crate::{Headline, RunReport};
+use crate::run::{Headline, RunReport, in_window, per_second};
 use plan::Plan;
 use stats::webmark::{Weighted, weighted_response};
 use stats::{
@@ -53,6 +53,7 @@ pub struct QuantileRow {
 }
 
 impl Figures {
+    /// The figures of a run, from its measurement and plan.
     pub fn new(report: &RunReport) -> Figures {
         let measurement = &report.measurement;
         let (total, window) = (&measurement.total, measurement.window);
@@ -64,7 +65,7 @@ impl Figures {
         let cpu_s = driver.cpu_user_s + driver.cpu_system_s - driver.spin_s;
         let connections = &total.connections;
         let due_span = measurement.due_span();
-        let intended = measurement.intended.map(|count| Figures::per_second(count, due_span));
+        let intended = measurement.intended.map(|count| per_second(count, due_span));
         // the calls of a session fall due long after it: only its beginning is on the schedule
         let (intended, sessions_intended, offered_span) = match has_sessions(&report.plan) {
             true => (None, intended, window),
@@ -73,9 +74,9 @@ impl Figures {
         // Connections are counted over the whole run, so the calls of the warm-up belong here too.
         let carried = (issued + total.warm_up.done()) as f64;
         Figures {
-            throughput: Figures::per_second(total.in_window, window),
-            goodput: Figures::per_second(total.good_in_window, window),
-            offered: Figures::per_second(stats::offered(total), offered_span),
+            throughput: per_second(total.in_window, window),
+            goodput: per_second(total.good_in_window, window),
+            offered: per_second(stats::offered(total), offered_span),
             intended,
             sessions_intended,
             calls_per_connection: ratio(carried, connections.established as f64),
@@ -94,14 +95,10 @@ impl Figures {
             issued,
         }
     }
-
-    /// Zero for a window of no length.
-    pub fn per_second(count: u64, window: Nanos) -> f64 {
-        if window.is_zero() { 0.0 } else { count as f64 / window.as_secs_f64() }
-    }
 }
 
-pub(crate) fn has_sessions(plan: &Plan) -> bool {
+/// Whether the plan asks for sessions rather than calls.
+pub fn has_sessions(plan: &Plan) -> bool {
     plan.load.session().is_some()
 }
 
@@ -117,60 +114,52 @@ fn quantiles(wanted: &[f64], response: &Hist, service: &Hist) -> Vec<QuantileRow
 }
 
 /// NaN when there is no whole.
-pub(crate) fn ratio(part: f64, whole: f64) -> f64 {
+pub fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { f64::NAN }
 }
 
-/// Rows inside the measured window: neither of the warm-up nor of the time after it, in which what
-/// was due is only followed to its outcome.
-pub(crate) fn in_window(measurement: &Measurement) -> impl Iterator<Item = &Second> {
-    let end_s = measurement.window.as_secs_f64();
-    measurement.series.iter().filter(move |row| {
-        // A row begins at a multiple of the interval; half a microsecond is rounding.
-        !row.warm_up && row.span_s > 0.0 && row.at_s < end_s - 5e-7
-    })
-}
-
 /// Rows after the window.
-pub(crate) fn after_window(measurement: &Measurement) -> impl Iterator<Item = &Second> {
+pub fn after_window(measurement: &Measurement) -> impl Iterator<Item = &Second> {
     let end_s = measurement.window.as_secs_f64();
     measurement.series.iter().filter(move |row| !row.warm_up && row.at_s >= end_s - 5e-7)
 }
 
-pub(crate) fn completions_per_s(second: &Second) -> f64 {
+/// Calls that ended in a second of the series, by its length.
+pub fn completions_per_s(second: &Second) -> f64 {
     second.counts.done() as f64 / second.span_s
 }
 
 /// Some neighbouring rows of the series as one point of a chart.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Bucket {
-    pub(crate) at_s: f64,
-    pub(crate) span_s: f64,
-    pub(crate) due: u64,
-    pub(crate) done: u64,
+pub struct Bucket {
+    pub at_s: f64,
+    pub span_s: f64,
+    pub due: u64,
+    pub done: u64,
     /// Failed, timed out or dropped.
-    pub(crate) bad: u64,
+    pub bad: u64,
     /// From here the highest of the rows: quantiles have no mean.
-    pub(crate) p50: Nanos,
-    pub(crate) p90: Nanos,
-    pub(crate) p99: Nanos,
-    pub(crate) max: Nanos,
-    pub(crate) slip_p99: Nanos,
-    pub(crate) in_flight: u64,
-    pub(crate) open_connections: u64,
+    pub p50: Nanos,
+    pub p90: Nanos,
+    pub p99: Nanos,
+    pub max: Nanos,
+    pub slip_p99: Nanos,
+    pub in_flight: u64,
+    pub open_connections: u64,
     /// Share of its core that a worker was busy, 0..=1.
-    pub(crate) driver_cpu: f64,
-    pub(crate) spread: Spread,
+    pub driver_cpu: f64,
+    pub spread: Spread,
 }
 
 impl Bucket {
-    pub(crate) fn per_s(&self, count: u64) -> f64 {
+    /// A count of the bucket per second.
+    pub fn per_s(&self, count: u64) -> f64 {
         ratio(count as f64, self.span_s)
     }
 }
 
 /// The window in at most `count_max` buckets of equally many rows (the last may have fewer).
-pub(crate) fn buckets(measurement: &Measurement, count_max: usize) -> Vec<Bucket> {
+pub fn buckets(measurement: &Measurement, count_max: usize) -> Vec<Bucket> {
     let rows: Vec<&Second> = in_window(measurement).collect();
     let size = rows.len().div_ceil(count_max).max(1);
     let bucket = |rows: &[&Second]| {
@@ -197,28 +186,29 @@ pub(crate) fn buckets(measurement: &Measurement, count_max: usize) -> Vec<Bucket
 }
 
 /// What the server said of its own work: a row per name, names beyond the bound in one.
-pub(crate) fn server_timings(total: &Snapshot) -> Vec<(&str, &Hist)> {
+pub fn server_timings(total: &Snapshot) -> Vec<(&str, &Hist)> {
     let timings = &total.server_timings;
     // no name can be this: parentheses are no characters of a token
     let other = [("(other)", timings.other())].into_iter().filter(|(_, hist)| !hist.is_empty());
     timings.named().chain(other).collect()
 }
 
-/// One row per target, the most called first.
-pub(crate) struct UrlRow {
+/// The calls of one target.
+#[derive(Clone, Debug)]
+pub struct UrlRow {
     /// Its row in the list of targets, from 0; the per-call log names it.
-    pub(crate) target: usize,
-    pub(crate) url: String,
-    pub(crate) count: u64,
-    pub(crate) succeeded: u64,
-    pub(crate) failed: u64,
-    pub(crate) timed_out: u64,
-    pub(crate) body_bytes: u64,
-    pub(crate) response: Hist,
+    pub target: usize,
+    pub url: String,
+    pub count: u64,
+    pub succeeded: u64,
+    pub failed: u64,
+    pub timed_out: u64,
+    pub body_bytes: u64,
+    pub response: Hist,
 }
 
-/// Empty with a single target.
-pub(crate) fn url_rows(report: &RunReport) -> Vec<UrlRow> {
+/// One row per target, the most called first; empty with a single target.
+pub fn url_rows(report: &RunReport) -> Vec<UrlRow> {
     let tallies = &report.measurement.total.targets;
     let shared_row = report.plan.targets.len() > tallies.len();
     let row = |(index, tally): (usize, &stats::TargetTally)| {
@@ -244,38 +234,44 @@ pub(crate) fn url_rows(report: &RunReport) -> Vec<UrlRow> {
 }
 
 /// What is shown of several runs: name, the figure of one run, and whether it is a rate.
-pub(crate) type RunFigure = (&'static str, fn(&Headline) -> f64, Kind);
+pub type RunFigure = (&'static str, fn(&Headline) -> f64, FigureKind);
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+/// What a figure of several runs is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FigureKind {
+    /// Per second.
     Rate,
+    /// 0..=1.
     Share,
+    /// Seconds.
     Time,
 }
 
-pub(crate) const RUN_FIGURES: [RunFigure; 8] = [
-    ("throughput", |run| run.throughput_per_s, Kind::Rate),
-    ("goodput", |run| run.goodput_per_s, Kind::Rate),
-    ("failures", |run| run.failure_share, Kind::Share),
-    ("mean", |run| run.mean_s, Kind::Time),
-    ("p50", |run| run.p50_s, Kind::Time),
-    ("p90", |run| run.p90_s, Kind::Time),
-    ("p99", |run| run.p99_s, Kind::Time),
-    ("p99.9", |run| run.p99_9_s, Kind::Time),
+/// In the order in which they are printed.
+pub const RUN_FIGURES: [RunFigure; 8] = [
+    ("throughput", |run| run.throughput_per_s, FigureKind::Rate),
+    ("goodput", |run| run.goodput_per_s, FigureKind::Rate),
+    ("failures", |run| run.failure_share, FigureKind::Share),
+    ("mean", |run| run.mean_s, FigureKind::Time),
+    ("p50", |run| run.p50_s, FigureKind::Time),
+    ("p90", |run| run.p90_s, FigureKind::Time),
+    ("p99", |run| run.p99_s, FigureKind::Time),
+    ("p99.9", |run| run.p99_9_s, FigureKind::Time),
 ];
 
-impl Kind {
-    pub(crate) fn show(self, value: f64) -> String {
+impl FigureKind {
+    /// The figure with its unit.
+    pub fn show(self, value: f64) -> String {
         match self {
-            Kind::Rate => units::show::rate(value.max(0.0)),
-            Kind::Share => units::show::share(value.clamp(0.0, 1.0)),
-            Kind::Time => units::show::duration(Nanos::from_secs_f64(value)),
+            FigureKind::Rate => units::show::rate(value.max(0.0)),
+            FigureKind::Share => units::show::share(value.clamp(0.0, 1.0)),
+            FigureKind::Time => units::show::duration(Nanos::from_secs_f64(value)),
         }
     }
 }
 
 /// Means across runs with their intervals; empty below two runs.
-pub(crate) fn estimates(runs: &[Headline]) -> Vec<(&'static str, Estimate, Kind)> {
+pub fn estimates(runs: &[Headline]) -> Vec<(&'static str, Estimate, FigureKind)> {
     let estimate = |(name, figure, kind): &RunFigure| {
         let values: Vec<f64> = runs.iter().map(figure).collect();
         interval::t_mean(&values).map(|estimate| (*name, estimate, *kind))
@@ -287,10 +283,7 @@ pub(crate) fn estimates(runs: &[Headline]) -> Vec<(&'static str, Estimate, Kind)
 /// waiting for a connection, our own lateness, and the phases, each with the number of its colour.
 /// They add up to the mean time of issued calls, but for calls without a first byte and what follows
 /// the first byte of those that did not succeed.
-pub(crate) fn composition(
-    report: &RunReport,
-    figures: &Figures,
-) -> Vec<(usize, &'static str, f64)> {
+pub fn composition(report: &RunReport, figures: &Figures) -> Vec<(usize, &'static str, f64)> {
     let total = &report.measurement.total;
     let parts = [
         ("wait", &total.wait),

@@ -1,9 +1,9 @@
 //! From runs to differences.
 
 use super::{BoundResult, CompareReport, Difference, FailIf, Judgement};
-use crate::figures::{Kind, RUN_FIGURES, RunFigure};
+use crate::figures::{FigureKind, RUN_FIGURES, RunFigure};
+use crate::run::{Headline, RunReport};
 use crate::words::counted;
-use crate::{Headline, RunReport};
 use stats::compare::{BLOCKS_MIN, Block, Compared, RUNS_MIN, Scale, Series};
 use stats::interval::CONFIDENCE;
 use stats::{State, samples_needed};
@@ -76,7 +76,7 @@ pub fn assemble(comparison: Comparison) -> CompareReport {
 }
 
 /// Every run of its own: repeats are several.
-pub(crate) fn headlines(runs: &[RunReport]) -> Vec<Headline> {
+pub fn headlines(runs: &[RunReport]) -> Vec<Headline> {
     let of = |run: &RunReport| match run.runs.is_empty() {
         true => vec![Headline::of(&run.measurement, run.verdict.state)],
         false => run.runs.clone(),
@@ -92,10 +92,10 @@ fn in_blocks(before: Vec<f64>, after: Vec<f64>, interleaved: bool) -> Vec<Block>
     pairs.map(|(before, after)| Block { before: before.to_vec(), after: after.to_vec() }).collect()
 }
 
-fn scale(kind: Kind) -> Scale {
+fn scale(kind: FigureKind) -> Scale {
     match kind {
-        Kind::Share => Scale::Points,
-        Kind::Rate | Kind::Time => Scale::Ratio,
+        FigureKind::Share => Scale::Points,
+        FigureKind::Rate | FigureKind::Time => Scale::Ratio,
     }
 }
 
@@ -110,8 +110,8 @@ fn enough_calls(figure: &str, runs: &[Vec<RunReport>; 2]) -> bool {
     runs.iter().flatten().all(|run| calls(run) >= needed)
 }
 
-fn difference(figure: &str, kind: Kind, found: Compared) -> Difference {
-    let rose_is_worse = kind == Kind::Time || figure == "failures";
+fn difference(figure: &str, kind: FigureKind, found: Compared) -> Difference {
+    let rose_is_worse = kind == FigureKind::Time || figure == "failures";
     let judgement = match found {
         Compared { enough: false, .. } => Judgement::TooFew,
         Compared { different: false, .. } => Judgement::NoneShown,
@@ -125,7 +125,7 @@ fn difference(figure: &str, kind: Kind, found: Compared) -> Difference {
         relative: found.change,
         low: found.low,
         high: found.high,
-        points: kind == Kind::Share,
+        points: kind == FigureKind::Share,
         noise: found.noise,
         detectable: found.detectable,
         effect: found.effect,

@@ -1,0 +1,49 @@
+//! Changes in words: percent, or points of a share.
+
+use super::Difference;
+
+/// `+7.1 %`, `-0.3 points`; `-` where there is none.
+pub fn amount(change: f64, points: bool) -> String {
+    if !change.is_finite() {
+        return "-".to_owned();
+    }
+    let text = number(change);
+    let sign = match text.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) {
+        true if change < 0.0 => "-",
+        true => "+",
+        false => "",
+    };
+    format!("{sign}{text} {}", unit(points))
+}
+
+/// `+5.9 to +8.2 %`.
+pub fn interval(one: &Difference) -> String {
+    if !one.low.is_finite() || !one.high.is_finite() {
+        return "-".to_owned();
+    }
+    let low = amount(one.low, one.points);
+    let low = low.rsplit_once(' ').map_or("", |(number, _)| number);
+    format!("{low} to {}", amount(one.high, one.points))
+}
+
+/// A share or a difference of shares, without its sign.
+pub fn unsigned(change: f64, points: bool) -> String {
+    match change.is_finite() {
+        true => format!("{} {}", number(change), unit(points)),
+        false => "-".to_owned(),
+    }
+}
+
+fn unit(points: bool) -> &'static str {
+    if points { "points" } else { "%" }
+}
+
+/// Percent without a sign.
+fn number(change: f64) -> String {
+    let percent = (change * 100.0).abs();
+    match percent {
+        100.0.. => units::show::count(percent.round() as u64),
+        10.0.. => format!("{percent:.1}"),
+        _ => format!("{percent:.2}"),
+    }
+}

@@ -1,0 +1,46 @@
+//! A ramp as it was measured: its steps in the order in which they ran, and what they say together.
+
+use crate::run::{Finding, RunReport};
+use plan::Plan;
+use sample::Environment;
+use stats::Verdict;
+use stats::curve::{Axis, Curve, Point, Purpose};
+
+/// A finished ramp, of one target or of several in one session.
+#[derive(Clone, Debug)]
+pub struct RampReport {
+    /// As [`RunReport::name`].
+    pub name: String,
+    pub axis: Axis,
+    /// What each target is called, in the order given: its label, or its URL.
+    pub labels: Vec<String>,
+    /// The plan that every step shares (of the first target), and it as TOML with secrets masked.
+    pub plan: Plan,
+    pub plan_toml: String,
+    /// In seconds since 1970-01-01 UTC.
+    pub started_unix_s: f64,
+    pub environment: Environment,
+    /// In the order they were run.
+    pub steps: Vec<RampStep>,
+    /// One for each label.
+    pub curves: Vec<Curve>,
+    /// Of the ramp as a whole: the verdicts of the steps that were used.
+    pub verdict: Verdict,
+    /// Why it ended before its last step: interrupted, the target died at step 7 of 20.
+    pub ended_early: Option<String>,
+    pub findings: Vec<Finding>,
+}
+
+/// One load held, measured as `run` measures.
+#[derive(Clone, Debug)]
+pub struct RampStep {
+    /// Its row in [`RampReport::labels`].
+    pub label: usize,
+    pub purpose: Purpose,
+    /// From 0, among the steps of the same label, purpose and level.
+    pub repeat: u32,
+    pub point: Point,
+    /// Seconds that the target needed to come to rest before it.
+    pub settled_s: f64,
+    pub run: RunReport,
+}

@@ -1,0 +1,149 @@
+//! Names of what was measured, fit for one line: without secrets, and printable.
+
+use plan::{Arrivals, Gaps, Load, Plan, SessionPlan, Think};
+use std::cmp::Ordering;
+use units::{Nanos, show};
+
+/// What a peer or a user typed, fit for one line of a terminal: control characters, bidirectional
+/// overrides and everything else outside printable ASCII is written as an escape, and what is
+/// longer than `chars_max` ends in `...`.
+pub fn printable(text: &str, chars_max: usize) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        let piece = match c {
+            ' '..='~' => c.to_string(),
+            other => other.escape_default().to_string(),
+        };
+        if out.len() + piece.len() > chars_max {
+            out.truncate(chars_max.saturating_sub(3));
+            out.push_str("...");
+            break;
+        }
+        out.push_str(&piece);
+    }
+    out
+}
+
+/// A URL with its user name and password masked.
+pub fn shown_url(url: &url::Url) -> String {
+    if url.username().is_empty() && url.password().is_none() {
+        return url.as_str().to_owned();
+    }
+    let mut masked = url.clone();
+    let done = masked.set_username("***").is_ok() && masked.set_password(None).is_ok();
+    if done { masked.into() } else { format!("{}://***", url.scheme()) }
+}
+
+/// What a run is called, on one line and without a password: its name, or its first target.
+pub fn name(name: &str, plan: &Plan) -> String {
+    if name.is_empty() {
+        return target(plan);
+    }
+    match url::Url::parse(name) {
+        Ok(url) if !url.username().is_empty() || url.password().is_some() => shown_url(&url),
+        _ => printable(name, 200),
+    }
+}
+
+/// The first target, and how many more there are.
+pub fn target(plan: &Plan) -> String {
+    let Some(first) = plan.targets.first() else { return "no target".to_owned() };
+    let url = shown_url(&first.url);
+    match plan.targets.len() {
+        1 => url,
+        n => format!("{url} and {} more", show::count(n as u64 - 1)),
+    }
+}
+
+/// `closed loop of 64 users, 10 s`.
+pub fn load(plan: &Plan) -> String {
+    let mut parts = Vec::new();
+    match &plan.load {
+        Load::Closed { users, think, .. } => {
+            parts.push(format!("closed loop of {}", counted(u64::from(*users), "user")));
+            parts.extend(think_words(*think));
+        }
+        Load::Open { arrivals, session, .. } => {
+            parts.push(arrival_words(arrivals, session.is_some()));
+        }
+    }
+    if let Some(session) = plan.load.session() {
+        parts.extend(session_words(&plan.load, session));
+    }
+    let stop = &plan.stop;
+    parts.extend(stop.duration.map(span));
+    parts.extend(stop.requests.map(|n| match &plan.load {
+        load if load.session().is_some() => counted(n, "session"),
+        _ => counted(n, "call"),
+    }));
+    parts.extend(stop.bytes.map(|n| format!("{} received", show::bytes(n))));
+    if !stop.warm_up.is_zero() {
+        parts.push(format!("after {} of warm-up", span(stop.warm_up)));
+    }
+    if plan.measure.repeat > 1 {
+        parts.push(format!("{} runs", plan.measure.repeat));
+    }
+    parts.join(", ")
+}
+
+fn session_words(load: &Load, session: &SessionPlan) -> Vec<String> {
+    let mut parts = Vec::new();
+    if matches!(load, Load::Closed { .. }) {
+        parts.push("sessions one after another".to_owned());
+    }
+    parts.push(match session.visits.len() {
+        0 => format!("{} each", counted(u64::from(session.calls), "call")),
+        visits => format!("{} in turn", counted(visits as u64, "visit")),
+    });
+    parts.extend(think_words(session.think));
+    parts
+}
+
+fn arrival_words(arrivals: &Arrivals, sessions: bool) -> String {
+    let what = if sessions { "partly open: sessions at " } else { "open loop at " };
+    let (from, to) = (show::rate(arrivals.from.0), show::rate(arrivals.to.0));
+    let rate = match arrivals.from.0.total_cmp(&arrivals.to.0) {
+        Ordering::Equal => from,
+        Ordering::Less => format!("{from} rising to {to}"),
+        Ordering::Greater => format!("{from} falling to {to}"),
+    };
+    let gaps = match arrivals.gaps {
+        Gaps::Constant => "constant gaps",
+        Gaps::Poisson => "Poisson arrivals",
+        Gaps::Uniform => "uniform gaps",
+    };
+    let burst = match arrivals.burst {
+        0 | 1 => String::new(),
+        n => format!(", bursts of {n}"),
+    };
+    format!("{what}{rate}, {gaps}{burst}")
+}
+
+fn think_words(think: Think) -> Option<String> {
+    Some(match think {
+        Think::None => return None,
+        Think::Fixed(pause) => format!("think time {}", span(pause)),
+        Think::Uniform(low, high) => {
+            format!("think time {} to {}", span(low), span(high))
+        }
+        Think::Exponential(mean) => {
+            format!("think time exponential, mean {}", span(mean))
+        }
+    })
+}
+
+/// `1 call`, `2,000 calls`.
+pub fn counted(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", show::count(n), if n == 1 { "" } else { "s" })
+}
+
+/// A length that somebody chose: `10 s` where a measured one would be `10.0 s`.
+pub fn span(length: Nanos) -> String {
+    let text = show::duration(length);
+    match text.split_once(' ') {
+        Some((number, unit)) if number.contains('.') => {
+            format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
+        }
+        _ => text,
+    }
+}
