@@ -1,8 +1,12 @@
-//! `loadstone report`: stored results again, in whatever form.
+//! `loadstone report`: renders stored results, and records from JSON files, in any form.
+
+mod recorded;
 
 use crate::args::{ReportArgs, Sink};
 use crate::exit::{Code, Failure};
 use crate::{files, run};
+use record::check::CheckRecord;
+use record::torture::Torture;
 use report::compare::CompareReport;
 use report::ramp::RampReport;
 use report::{Named, RunReport, Style};
@@ -14,12 +18,16 @@ enum Wanted {
     Runs(Vec<(String, RunReport)>),
     Ramps(Vec<(String, RampReport)>),
     Comparison(Box<CompareReport>),
-    Torture(Box<report::torture::Report>),
+    Torture(Box<Torture>),
+    Check(Box<CheckRecord>),
 }
 
 pub(crate) fn report(args: &ReportArgs) -> Result<Code, Failure> {
     args.check()?;
-    let wanted = of_one_kind(load(args)?)?;
+    let wanted = match recorded::only(&args.results)? {
+        Some(wanted) => wanted,
+        None => of_one_kind(load(args)?)?,
+    };
     let wanted = one_picture(wanted, args)?;
     if !args.has_outputs() {
         let style = run::output::style(args.quiet, args.percentiles);
@@ -102,8 +110,8 @@ fn of_one_kind(stored: Vec<(String, Stored)>) -> Result<Wanted, Failure> {
         let kind = one.kind().id();
         if let Some((other, before)) = first.as_ref().filter(|(_, before)| *before != kind) {
             return Err(Failure::usage(format!(
-                "{other} is of the kind {before} and {name} of the kind {kind}: side by side go \
-                 results of one kind; ask for one kind at a time"
+                "{other} is a {before} and {name} is a {kind}: only results of one kind can be shown \
+                 together"
             )));
         }
         first.get_or_insert((name.clone(), kind));
@@ -119,12 +127,12 @@ fn of_one_kind(stored: Vec<(String, Stored)>) -> Result<Wanted, Failure> {
     }
     if tortures.len() > 1 {
         return Err(Failure::usage(
-            "tortures are shown one at a time; loadstone torture diff A B holds two against each other",
+            "tortures are shown one at a time; loadstone torture diff A B compares two",
         ));
     }
     Ok(match (comparisons.pop(), tortures.pop()) {
         (Some(compare), _) => Wanted::Comparison(compare),
-        (None, Some(torture)) => Wanted::Torture(torture),
+        (None, Some(torture)) => Wanted::Torture(Box::new(torture.record())),
         (None, None) if ramps.is_empty() => Wanted::Runs(runs),
         (None, None) => Wanted::Ramps(ramps),
     })
@@ -135,10 +143,25 @@ fn one_picture(wanted: Wanted, args: &ReportArgs) -> Result<Wanted, Failure> {
     let count = match &wanted {
         Wanted::Runs(runs) => runs.len(),
         Wanted::Ramps(ramps) => ramps.len(),
-        Wanted::Comparison(_) | Wanted::Torture(_) => 1,
+        Wanted::Comparison(_) | Wanted::Torture(_) | Wanted::Check(_) => 1,
     };
-    if args.junit.is_some() && !matches!(wanted, Wanted::Torture(_)) {
-        return Err(Failure::usage("--junit is for tortures: other results have no cases"));
+    if args.junit.is_some() && !matches!(wanted, Wanted::Torture(_) | Wanted::Check(_)) {
+        return Err(Failure::usage(
+            "--junit is for tortures and checks: other results have no cases",
+        ));
+    }
+    if matches!(wanted, Wanted::Check(_))
+        && (args.html.is_some() || args.csv.is_some() || args.md.is_some())
+    {
+        return Err(Failure::usage("a check is rendered as text, --json or --junit only"));
+    }
+    if let Wanted::Torture(torture) = &wanted
+        && args.csv.is_some()
+        && torture.is_bare()
+    {
+        return Err(Failure::usage(
+            "--csv: the JSON of a torture does not contain its probes; name a result of the store",
+        ));
     }
     if count > 1 && args.csv.is_some() {
         return Err(Failure::usage("--csv takes one result; give one, or take --json for several"));
@@ -177,6 +200,7 @@ fn list(documents: &[String]) -> String {
     }
 }
 
+/// A form that a check does not have is empty here: [`one_picture`] refuses it.
 impl Wanted {
     fn text(&self, style: Style) -> String {
         let titled = |texts: Vec<(String, String)>| match &texts[..] {
@@ -197,7 +221,8 @@ impl Wanted {
                 titled(ramps.iter().map(text).collect())
             }
             Wanted::Comparison(compare) => report::compare::text(compare, style),
-            Wanted::Torture(torture) => report::torture::text(&torture.record(), style),
+            Wanted::Torture(torture) => report::torture::text(torture, style),
+            Wanted::Check(check) => report::check::text(check, style),
         }
     }
 
@@ -208,7 +233,8 @@ impl Wanted {
                 joined(ramps).as_ref().map_or_else(String::new, report::ramp::html)
             }
             Wanted::Comparison(compare) => report::compare::html(compare),
-            Wanted::Torture(torture) => report::torture::html(&torture.record()),
+            Wanted::Torture(torture) => report::torture::html(torture),
+            Wanted::Check(_) => String::new(),
         }
     }
 
@@ -221,7 +247,8 @@ impl Wanted {
                 list(&ramps.iter().map(|(_, ramp)| report::ramp::json(ramp)).collect::<Vec<_>>())
             }
             Wanted::Comparison(compare) => report::compare::json(compare),
-            Wanted::Torture(torture) => report::torture::json(&torture.record()),
+            Wanted::Torture(torture) => report::torture::json(torture),
+            Wanted::Check(check) => report::check::json(check),
         }
     }
 
@@ -230,7 +257,8 @@ impl Wanted {
             Wanted::Runs(runs) => runs.iter().map(|(_, run)| report::csv(run)).collect(),
             Wanted::Ramps(ramps) => ramps.iter().map(|(_, ramp)| report::ramp::csv(ramp)).collect(),
             Wanted::Comparison(compare) => report::compare::csv(compare),
-            Wanted::Torture(torture) => report::torture::probes_csv(&torture.result.probes),
+            Wanted::Torture(torture) => report::torture::probes_csv(&torture.details.probes),
+            Wanted::Check(_) => String::new(),
         }
     }
 
@@ -241,14 +269,16 @@ impl Wanted {
                 joined(ramps).as_ref().map_or_else(String::new, report::markdown_of_ramp)
             }
             Wanted::Comparison(compare) => report::markdown_of_compare(compare),
-            Wanted::Torture(torture) => report::torture::markdown(&torture.record()),
+            Wanted::Torture(torture) => report::torture::markdown(torture),
+            Wanted::Check(_) => String::new(),
         }
     }
 
     /// Empty for what has no cases, which is refused before.
     fn junit(&self) -> String {
         match self {
-            Wanted::Torture(torture) => report::torture::junit(&torture.record()),
+            Wanted::Torture(torture) => report::torture::junit(torture),
+            Wanted::Check(check) => report::check::junit(check),
             _ => String::new(),
         }
     }

@@ -197,6 +197,11 @@ impl Torture {
         Torture { record: TortureRecord::of(source), details: Details::of(source) }
     }
 
+    /// Whether only the record is known.
+    pub fn is_bare(&self) -> bool {
+        self.details.environment.is_none()
+    }
+
     /// A record without details.
     pub fn bare(record: TortureRecord) -> Torture {
         Torture { record, details: Details::default() }

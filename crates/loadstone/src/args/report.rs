@@ -20,7 +20,7 @@ Examples:
   loadstone report last --md - | gh pr comment -F -
   loadstone report colleague.db --json -         what another machine exported")]
 pub(crate) struct ReportArgs {
-    /// Results of the store, or files with exported ones
+    /// Results of the store, files with exported ones, or the JSON of a torture or a check
     #[arg(value_name = "RESULT|FILE", required = true)]
     pub(crate) results: Vec<String>,
     /// One page, without network, with and without script
@@ -36,7 +36,7 @@ pub(crate) struct ReportArgs {
     /// Markdown for a pull request; - is standard output
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) md: Option<Sink>,
-    /// The cases of a torture as JUnit's XML
+    /// The cases of a torture, or the steps of a check, as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
     /// Verdict and headline only

@@ -1,0 +1,91 @@
+//! Records that are given as JSON files: they need no store.
+
+use super::Wanted;
+use crate::args::Disk;
+use crate::exit::Failure;
+use plan::FileSource;
+use record::torture::Torture;
+use record::{check, document, torture};
+use std::fs::File;
+use std::io::Read;
+
+/// What a file of the store begins with.
+const SQLITE: &[u8] = b"SQLite format 3\0";
+
+/// The record, where a single JSON file is named; `None` where results of a store are.
+///
+/// # Errors
+/// A file that is not JSON, of another schema or of a newer version; a record among other results.
+pub(super) fn only(names: &[String]) -> Result<Option<Wanted>, Failure> {
+    let Some(name) = names.iter().find(|name| is_json(name)) else { return Ok(None) };
+    if names.len() > 1 {
+        return Err(Failure::usage(format!("{name} is a record in JSON: name it alone")));
+    }
+    let bytes = Disk.read(name).map_err(Failure::usage)?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Failure::usage(format!("{name} is not JSON: it is not UTF-8 text")))?;
+    let wanted = read(&text).map_err(|why| Failure::usage(format!("{name} {why}")))?;
+    Ok(Some(wanted))
+}
+
+/// Whether the name is that of a file that can be read and is not a store.
+fn is_json(name: &str) -> bool {
+    if super::exported(name).is_none() {
+        return false;
+    }
+    let mut start = Vec::new();
+    let file = File::open(name).and_then(|file| file.take(16).read_to_end(&mut start));
+    file.is_ok() && !start.is_empty() && start != SQLITE
+}
+
+fn read(text: &str) -> Result<Wanted, String> {
+    match document::schema_of(text)?.as_str() {
+        torture::SCHEMA => {
+            torture::read(text).map(|record| Wanted::Torture(Box::new(Torture::bare(record))))
+        }
+        check::SCHEMA => check::read(text).map(|record| Wanted::Check(Box::new(record))),
+        other => Err(format!(
+            "is {}: only {} and {} can be rendered from JSON; other results are read from the \
+             store, or from a file that loadstone runs export wrote",
+            units::quoted(other),
+            torture::SCHEMA,
+            check::SCHEMA
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::check::CheckRecord;
+
+    fn refused(names: &[String]) -> String {
+        only(names).map(drop).unwrap_err().text
+    }
+
+    #[test]
+    fn a_record_is_read_without_a_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let result = plan::check::CheckResult { name: "front page".into(), ..Default::default() };
+        let record = CheckRecord::of(&result);
+        let good = file("check.json", &report::check::json(&record));
+        let Some(Wanted::Check(read)) = only(std::slice::from_ref(&good)).unwrap() else {
+            panic!("not a check")
+        };
+        assert_eq!(*read, record);
+        assert!(refused(&[good, "last".into()]).contains("name it alone"));
+        let run = file("run.json", "{\"schema\": \"loadstone.run/1\"}");
+        assert!(refused(&[run]).contains("is \"loadstone.run/1\": only loadstone.torture/1 and"));
+        let newer = file("newer.json", "{\"schema\": \"loadstone.torture/2\"}");
+        assert!(refused(&[newer]).contains("is \"loadstone.torture/2\": only"));
+        assert!(refused(&[file("cut.json", "{\"sche")]).contains("is damaged or not JSON"));
+        for other in [file("empty.db", ""), "missing.db".to_owned(), "last".to_owned()] {
+            assert!(only(&[other]).unwrap().is_none());
+        }
+    }
+}
