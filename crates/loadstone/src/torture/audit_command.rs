@@ -27,8 +27,9 @@ fn log(file: Option<&PathBuf>) -> Result<PathBuf, Failure> {
     if let Some(file) = file {
         return Ok(file.clone());
     }
-    let folder = host::state_dir()
-        .ok_or_else(|| Failure::usage("neither XDG_STATE_HOME nor HOME is set: name the log"))?;
+    let folder = host::state_dir().ok_or_else(|| {
+        Failure::usage("the log has no folder: name the file, or set XDG_STATE_HOME or HOME")
+    })?;
     Ok(folder.join(FILE))
 }
 
@@ -39,7 +40,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
             return Err(failed(format!("it is larger than {}", show::bytes(LOG_MAX))));
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            return Err(failed("there is no such log: nothing was tortured yet".to_owned()));
+            return Err(failed("the log does not exist: nothing has been tested yet".to_owned()));
         }
         _ => {}
     }
@@ -57,7 +58,7 @@ fn verify(path: &Path) -> Result<Code, Failure> {
     let (said, code) = match chain::verify(&text, head.as_ref()) {
         Ok(sound) => {
             let mut said = format!(
-                "{}: {} lines, each as it was written",
+                "{}: {} lines, all unchanged",
                 path.display(),
                 show::count(sound.last.line)
             );
@@ -85,7 +86,7 @@ fn show_log(path: &Path, json: bool) -> Result<Code, Failure> {
             Ok(value) => out.push_str(&format!("{}\n", in_words(&value))),
             // what a crash left
             Err(_) if json => {}
-            Err(_) => out.push_str("  a line that is cut off\n"),
+            Err(_) => out.push_str("  an incomplete line\n"),
         }
     }
     files::write_stdout(&out).map_err(|error| Failure::not_written(&error))?;

@@ -76,7 +76,7 @@ pub(super) struct Planned {
 impl Planned {
     /// What would go on beside the cases, in a line.
     pub(super) fn in_words(&self) -> String {
-        format!("\nBeside them: {} on {}\n", report::load_in_words(&self.plan), self.name)
+        format!("\nBackground load: {} on {}\n", report::load_in_words(&self.plan), self.name)
     }
 }
 
@@ -102,7 +102,7 @@ pub(super) fn planned(args: &TortureArgs, url: &Url) -> Result<Option<Planned>, 
 pub(super) fn left(asked: Asked, class: Class, load: Option<&Planned>) -> Result<Asked, Failure> {
     let Some(Planned { plan, name }) = load else { return Ok(asked) };
     left_beside(asked, class, rate(plan))
-        .map_err(|why| Failure::usage(format!("the load beside it, {name}: {why}")))
+        .map_err(|why| Failure::usage(format!("the background load, {name}: {why}")))
 }
 
 /// `rate`: of the load; `None` where it has none.
@@ -112,16 +112,15 @@ fn left_beside(asked: Asked, class: Class, rate: Option<f64>) -> Result<Asked, S
     let Some(bound) = asked.requests_max.or(top).filter(|_| !too_high) else { return Ok(asked) };
     let named = match asked.requests_max {
         Some(_) => format!("--requests-max {bound}/s"),
-        None => format!("the {bound} requests a second that {} servers get at most", class.id()),
+        None => format!("the bound of {bound} requests a second for {} servers", class.id()),
     };
     let Some(rate) = rate else {
-        return Err(format!("it has no rate of its own, and could exceed {named}; give a rate"));
+        return Err(format!("it has no rate and could exceed {named}: give it one with --rate"));
     };
     match bound.checked_sub(rate.ceil() as u64) {
-        None | Some(0) => Err(format!(
-            "{} leaves nothing of {named} to the cases; make it smaller",
-            show::rate(rate)
-        )),
+        None | Some(0) => {
+            Err(format!("{} leaves nothing of {named} for the cases: lower it", show::rate(rate)))
+        }
         Some(rest) => {
             let own = asked.requests_max.or(usual).unwrap_or(rest);
             Ok(Asked { requests_max: Some(own.min(rest)), ..asked })
@@ -173,11 +172,11 @@ fn run(plan: &Plan, name: &str, shared: &Arc<Shared>) -> Result<RunReport, Failu
     let target = match reach(plan, name, &session.environment)? {
         Reached::Target(target) => target,
         Reached::Nobody(report) => {
-            let text = format!("the load beside it: {}", crate::run::no_connection(&report));
+            let text = format!("the background load: {}", crate::run::no_connection(&report));
             return Err(Failure { code: Code::NoConnection, text });
         }
         Reached::Interrupted => {
-            let text = "interrupted before the load beside it began".to_owned();
+            let text = "interrupted before the background load started".to_owned();
             return Err(Failure { code: Code::Interrupted, text });
         }
     };
@@ -190,13 +189,13 @@ fn run(plan: &Plan, name: &str, shared: &Arc<Shared>) -> Result<RunReport, Failu
 /// That every target may be tested, and the rate is no more than torture itself may send; from now
 /// on the names of the targets lead where they lead now.
 fn permit(plan: &mut Plan, name: &str) -> Result<(), Failure> {
-    let refused = |why: &str| Err(Failure::usage(format!("the load beside it, {name}: {why}")));
+    let refused = |why: &str| Err(Failure::usage(format!("the background load, {name}: {why}")));
     let around = &plan.connection;
     if plan.script.is_some() || plan.request.follow_max > 0 {
-        return refused("leave out scripts and redirects: both lead to servers that are not named");
+        return refused("scripts and redirects are not supported: both can lead to other servers");
     }
     if around.proxy.is_some() || around.unix.is_some() || !around.resolve.is_empty() {
-        return refused("leave out proxies, sockets and addresses of one's own for a name");
+        return refused("proxies, Unix sockets and --resolve are not supported");
     }
     let mut rules: Vec<ResolveRule> = Vec::new();
     for target in &plan.targets {
@@ -212,7 +211,7 @@ fn permit(plan: &mut Plan, name: &str) -> Result<(), Failure> {
         if let Some(why) = too_much(plan, class) {
             return refused(&why);
         }
-        let Some(address) = addresses.first() else { return refused("a name without an address") };
+        let Some(address) = addresses.first() else { return refused("the name has no address") };
         rules.push(ResolveRule { host: host.to_owned(), port, address: *address });
     }
     rules.retain(|rule| rule.host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_err());
@@ -223,15 +222,17 @@ fn permit(plan: &mut Plan, name: &str) -> Result<(), Failure> {
 /// Why this load is more than servers of that class get.
 fn too_much(plan: &Plan, class: Class) -> Option<String> {
     if class == Class::Public {
-        return Some("no proof of permission covers a load; leave it out on public servers".into());
+        return Some(
+            "public servers permit no background load: no proof of permission covers it".into(),
+        );
     }
     let most = class.ceiling().requests_max?;
     let Some(rate) = rate(plan) else {
-        return Some(format!("it has no rate of its own; give a rate of at most {most}/s"));
+        return Some(format!("it has no rate: give one of at most {most}/s"));
     };
     let above = rate > most as f64;
     let said = show::rate(rate);
-    above.then(|| format!("{said} is above {most}/s, which {} servers get at most", class.id()))
+    above.then(|| format!("{said} exceeds {most}/s, the bound for {} servers", class.id()))
 }
 
 /// Hears of the load's calls, and tells it when to end.
@@ -279,7 +280,7 @@ impl Running {
     }
 
     fn join(self) -> Result<RunReport, Failure> {
-        let gone = || Failure::usage("the thread of the load beside it panicked; this is a bug");
+        let gone = || Failure::usage("the thread of the background load panicked; this is a bug");
         self.thread.join().map_err(|_| gone())?
     }
 
@@ -339,10 +340,10 @@ mod tests {
             (Some(100), Class::Local, Some(99.0), Ok(Some(1))),
             (Some(100), Class::Local, Some(100.0), Err("leaves nothing of --requests-max 100/s")),
             (Some(100), Class::Local, Some(500.0), Err("leaves nothing")),
-            (Some(100), Class::Local, None, Err("no rate of its own")),
+            (Some(100), Class::Local, None, Err("it has no rate and could exceed")),
             (None, Class::Private, Some(50.0), Ok(Some(100))),
             (None, Class::Private, Some(1_950.0), Ok(Some(50))),
-            (None, Class::Private, Some(2_000.0), Err("the 2000 requests a second")),
+            (None, Class::Private, Some(2_000.0), Err("the bound of 2000 requests a second")),
             // too high in itself: the bounds say so
             (Some(3_000), Class::Private, Some(50.0), Ok(Some(3_000))),
         ];

@@ -12,7 +12,10 @@ use units::Nanos;
 use url::{Position, Url};
 
 pub(super) fn unknown(id: &str) -> Failure {
-    Failure::usage(format!("{} is no case; see loadstone torture list", units::quoted(id)))
+    Failure::usage(format!(
+        "{} is not a case; loadstone torture list prints them",
+        units::quoted(id)
+    ))
 }
 
 /// What `--escalate` is.
@@ -46,7 +49,7 @@ pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Fai
     let chosen: Vec<Case> = all.into_iter().filter(wanted).collect();
     if let Some(name) = what.only.iter().find(|name| !chosen.iter().any(|case| named(case, name))) {
         return Err(Failure::usage(format!(
-            "no case is left of {}: --press adds those that press, and --quick is F and S only",
+            "{} selects no case: cases that apply pressure need --press, and --quick runs F and S only",
             units::quoted(name)
         )));
     }
@@ -112,11 +115,14 @@ fn pages(what: &TortureWhat, url: &Url) -> Result<Vec<String>, Failure> {
     let Some(name) = &what.pages else { return Ok(Vec::new()) };
     let wrong = |why: &dyn std::fmt::Display| Failure::usage(format!("--pages {name}: {why}"));
     let bytes = Disk.read(name).map_err(|error| wrong(&error))?;
-    let text = String::from_utf8(bytes).map_err(|_| wrong(&"it is no UTF-8 text"))?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong(&"it is not UTF-8 text"))?;
     let list = plan::parse_url_list(&text, Some(url)).map_err(|error| wrong(&error))?;
     let path = |page: &Url| page[Position::BeforePath..Position::AfterQuery].to_owned();
     if let Some(other) = list.iter().find(|target| target.url.origin() != url.origin()) {
-        return Err(wrong(&format!("{} is another server: its own run is needed", other.url)));
+        return Err(wrong(&format!(
+            "{} is on another server: test that one in a run of its own",
+            other.url
+        )));
     }
     Ok(list.iter().map(|target| path(&target.url)).collect())
 }

@@ -1,4 +1,4 @@
-//! `loadstone torture diff`: two results held against each other.
+//! `loadstone torture diff`: compares two results.
 
 use crate::args::{Disk, TortureDiff};
 use crate::exit::{Code, Failure};
@@ -27,7 +27,7 @@ fn document(name: &str, args: &TortureDiff) -> Result<TortureRecord, Failure> {
     }
     let bytes = Disk.read(name).map_err(Failure::usage)?;
     let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::usage(format!("{name} is no JSON: it is not UTF-8 text")))?;
+        .map_err(|_| Failure::usage(format!("{name} is not JSON: it is not UTF-8 text")))?;
     record::torture::read(&text).map_err(|why| Failure::usage(format!("{name} {why}")))
 }
 
@@ -38,14 +38,17 @@ fn is_file(name: &str) -> bool {
 
 fn stored(name: &str, args: &TortureDiff) -> Result<TortureRecord, Failure> {
     let store = runs::to_read(&args.store).map_err(|failure| Failure {
-        text: format!("{name} is no file, and to look for a result of this name: {}", failure.text),
+        text: format!(
+            "{name} is not a file, and the store cannot be searched for a result of this name: {}",
+            failure.text
+        ),
         ..failure
     })?;
     match store.load(name)? {
         Stored::Torture(report) => Ok(report.record().record),
         other => {
             let kind = other.kind().id();
-            Err(Failure::usage(format!("{name} is a {kind}; torture diff takes tortures")))
+            Err(Failure::usage(format!("{name} is a {kind}; torture diff compares tortures")))
         }
     }
 }

@@ -143,7 +143,7 @@ impl Recorder {
         let trouble = self.trouble.take();
         let done = match trouble {
             Some(error) => Err(error.context(format!(
-                "the evidence in {} is not whole: it ends where this happened",
+                "the evidence in {} is incomplete: it ends at this error",
                 self.root.display()
             ))),
             None => self.write_run(Some(&end)),
@@ -296,7 +296,7 @@ fn own_folder(parent: &Path, started_unix_s: f64) -> Result<(PathBuf, String)> {
             }
         }
     }
-    anyhow::bail!("{} has {NAMES_MAX} runs of this second", parent.display())
+    anyhow::bail!("{} already has {NAMES_MAX} runs of this second", parent.display())
 }
 
 fn open(path: &Path) -> Result<File> {

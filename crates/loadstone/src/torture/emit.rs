@@ -45,7 +45,7 @@ fn as_case(
 ) -> Result<Code, Failure> {
     let ([folder], [transcript]) = (folders, kept) else {
         return Err(Failure::usage(format!(
-            "{} has {} failures, and a case is a file of its own: name one of them",
+            "{} contains {} failures, and a case file holds one: name the folder of one failure",
             args.folder.display(),
             kept.len()
         )));
@@ -60,7 +60,7 @@ fn file(folder: &Path, shrunk: bool) -> Result<PathBuf, Failure> {
     if shrunk && !path.is_file() {
         let folder = folder.display();
         return Err(Failure::usage(format!(
-            "{folder} was not shrunk: loadstone torture shrink {folder} does that"
+            "{folder} has not been shrunk: run loadstone torture shrink {folder} first"
         )));
     }
     Ok(path)

@@ -45,7 +45,7 @@ impl Errands {
                 Ok(None) if now < one.began + ERRAND_MAX => self.running.push(one),
                 Ok(None) => {
                     let span = show::duration(ERRAND_MAX);
-                    self.put_to_an_end(one, now, Some(format!("had not ended after {span}")));
+                    self.put_to_an_end(one, now, Some(format!("had not exited after {span}")));
                 }
                 Ok(Some(status)) => self.note(one.errand, one.began, now, trouble(status)),
                 Err(error) => self.note(one.errand, one.began, now, Some(error.to_string())),
@@ -127,7 +127,7 @@ impl Drop for Errands {
 }
 
 fn trouble(status: ExitStatus) -> Option<String> {
-    (!status.success()).then(|| format!("ended with {status}"))
+    (!status.success()).then(|| format!("exited with {status}"))
 }
 
 #[cfg(test)]
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(
             said,
             [
-                (Errand::Restart, Some("ended with exit status: 3")),
+                (Errand::Restart, Some("exited with exit status: 3")),
                 (Errand::Starve, None),
                 (Errand::Relieve, None),
             ]

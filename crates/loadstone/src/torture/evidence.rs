@@ -39,7 +39,7 @@ pub(super) fn folders(named: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut found = entries(folder)?;
     found.retain(|path| path.join("wire.lsw").is_file());
     if found.is_empty() {
-        let text = format!("{} has no failures: there is nothing to send again", named.display());
+        let text = format!("{} contains no failures: nothing can be replayed", named.display());
         return Err(Failure { code: Code::NoConnection, text });
     }
     Ok(found)
@@ -106,7 +106,7 @@ pub(super) fn rule(
     }
     let id = &transcript.case;
     let known = cases.iter().find(|case| case.id == *id).cloned();
-    known.ok_or_else(|| Failure::usage(format!("{} is no case of this program", quoted(id))))
+    known.ok_or_else(|| Failure::usage(format!("{} is not a case of this version", quoted(id))))
 }
 
 fn read_one(folder: &Path, cases: &[Case]) -> Result<Kept, Failure> {
@@ -124,13 +124,13 @@ fn read_one(folder: &Path, cases: &[Case]) -> Result<Kept, Failure> {
         Some(_) => {}
         // what a user brought lies beside its failure
         None if case.group() == OWN => {}
-        None => notes.push(format!("{id} is no case of this program: judged as it was kept")),
+        None => notes.push(format!("{id} is not a case of this version: judged as it was kept")),
     }
     let ours = env!("CARGO_PKG_VERSION");
     if transcript.loadstone != ours {
         notes.push(format!(
-            "kept by loadstone {}, this is {ours}: the bytes are those of then, the judgement is this \
-             program's",
+            "kept by loadstone {}, this is {ours}: the bytes are unchanged, the judgement is that of this \
+             version",
             report::printable(&transcript.loadstone, VERSION_MAX)
         ));
     }
@@ -196,10 +196,10 @@ fn of_run(kept: &[Kept]) -> Result<Url, Failure> {
     targets.dedup();
     let [target] = targets[..] else {
         return Err(Failure::usage(
-            "these failures are of several servers: name one with --to, or replay them one by one",
+            "these failures are of several servers: name a server with --to, or replay them one by one",
         ));
     };
     Url::parse(target).map_err(|error| {
-        Failure::usage(format!("the kept target {} is no URL: {error}", quoted(target)))
+        Failure::usage(format!("the kept target {} is not a URL: {error}", quoted(target)))
     })
 }

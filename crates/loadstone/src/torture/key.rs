@@ -15,15 +15,12 @@ const TEXT_LEN: usize = 2 * SECRET_LEN + 1;
 
 /// Where this user's state is kept, made when it is missing.
 pub(super) fn folder() -> Result<PathBuf, Failure> {
-    let folder = host::state_dir().ok_or_else(|| {
-        Failure::usage(
-            "neither XDG_STATE_HOME nor HOME is set: there is no place for the audit log",
-        )
-    })?;
+    let folder = host::state_dir()
+        .ok_or_else(|| Failure::usage("the audit log has no folder: set XDG_STATE_HOME or HOME"))?;
     fs::create_dir_all(&folder).map_err(|error| {
         Failure::usage(format!(
-            "cannot make {}, where the audit log goes: {error}; name another folder by \
-             XDG_STATE_HOME (for a target on this machine --no-audit will do)",
+            "cannot make {} for the audit log: {error}; name another folder by XDG_STATE_HOME (targets \
+             on this machine can be tested with --no-audit)",
             folder.display()
         ))
     })?;
@@ -39,7 +36,9 @@ pub(super) fn fingerprint(folder: &Path) -> Result<String, Failure> {
     }
     let mode = fs::metadata(&path).map_err(|error| failed(error.to_string()))?.permissions().mode();
     if mode & 0o077 != 0 {
-        return Err(failed("others may read it: chmod 600, or delete it to make another".into()));
+        return Err(failed(
+            "other users may read it: set chmod 600, or delete it to have a new one made".into(),
+        ));
     }
     let mut text = String::new();
     fs::File::open(&path)
@@ -47,7 +46,7 @@ pub(super) fn fingerprint(folder: &Path) -> Result<String, Failure> {
         .map_err(|error| failed(error.to_string()))?;
     let digits = text.trim_end();
     if digits.len() != 2 * SECRET_LEN || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err(failed("it holds no key: delete it to make another".to_owned()));
+        return Err(failed("it contains no key: delete it to have a new one made".to_owned()));
     }
     Ok(proof::fingerprint(digits.as_bytes()))
 }
@@ -98,6 +97,6 @@ mod tests {
         assert!(fingerprint(folder.path()).unwrap_err().text.contains("chmod 600"));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         fs::write(&path, "short").unwrap();
-        assert!(fingerprint(folder.path()).unwrap_err().text.contains("it holds no key"));
+        assert!(fingerprint(folder.path()).unwrap_err().text.contains("it contains no key"));
     }
 }

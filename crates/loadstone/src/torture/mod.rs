@@ -63,9 +63,9 @@ pub(crate) fn torture(args: &TortureArgs) -> Result<Code, Failure> {
             let waivers = waivers::read(&args.outputs, &cases)?;
             run(args, url, choice::cases(cases, args)?, &waivers)
         }
-        (None, None) => {
-            Err(Failure::usage("whom to torture? loadstone torture URL, or --help for all"))
-        }
+        (None, None) => Err(Failure::usage(
+            "torture needs a URL: loadstone torture URL; --help lists the options",
+        )),
     }
 }
 

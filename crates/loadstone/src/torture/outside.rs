@@ -57,7 +57,7 @@ fn watch(
 ) -> Option<Stop> {
     let mut sources = match sources() {
         Ok(sources) => sources,
-        Err(why) => return Some(Stop::Permission(format!("the proof cannot be looked at: {why}"))),
+        Err(why) => return Some(Stop::Permission(format!("the proof cannot be read: {why}"))),
     };
     let mut vigil = Vigil::new(sources.now(), claim, proof);
     while is_over.recv_timeout(VIGIL_EVERY) == Err(RecvTimeoutError::Timeout) {

@@ -22,7 +22,9 @@ pub(super) fn with_own(mut cases: Vec<Case>, places: &[PathBuf]) -> Result<Vec<C
         let case = read_own(&name, &evidence::text(&file, FILE_MAX)?).map_err(Failure::usage)?;
         if let Some((_, other)) = known.iter().find(|(id, _)| *id == case.id) {
             let (id, other) = (&case.id, other.display());
-            return Err(Failure::usage(format!("{name}: {id} stands in {other} too")));
+            return Err(Failure::usage(format!(
+                "{name}: {id} is also defined in {other}; rename one of them"
+            )));
         }
         known.push((case.id.clone(), file));
         cases.push(case);
@@ -45,10 +47,13 @@ fn folder(place: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut found = evidence::entries(place)?;
     found.retain(|path| path.extension().is_some_and(|kind| kind == "toml"));
     match found.len() {
-        0 => Err(Failure::usage(format!("{} has no case: no .toml file", place.display()))),
+        0 => Err(Failure::usage(format!(
+            "{} contains no case: there is no .toml file",
+            place.display()
+        ))),
         n if n > FILES_MAX => {
             let most = show::count(FILES_MAX as u64);
-            Err(Failure::usage(format!("{} has more than {most} cases", place.display())))
+            Err(Failure::usage(format!("{} contains more than {most} cases", place.display())))
         }
         _ => Ok(found),
     }

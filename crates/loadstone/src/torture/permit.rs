@@ -31,16 +31,21 @@ use url::Url;
 /// The class of a target that is not refused at once.
 ///
 /// # Errors
-/// A port of another protocol, or an address that is nobody's to torture.
+/// A port of another protocol, or a reserved address.
 pub(super) fn classify(url: &Url, addresses: &[IpAddr]) -> Result<Class, Failure> {
     let port = url.port_or_known_default().unwrap_or(80);
     if safety::PORTS_REFUSED.contains(&port) {
-        return Err(Failure::usage(format!("port {port} is another protocol's: refused")));
+        return Err(Failure::usage(format!(
+            "port {port} belongs to another protocol: refused; name the port of a web server"
+        )));
     }
     match safety::strictest(addresses) {
         Class::Never => {
             let list: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
-            Err(Failure::usage(format!("{} is nobody's to torture: refused", list.join(", "))))
+            Err(Failure::usage(format!(
+                "{} is a reserved address (metadata, multicast or unspecified): refused; name a server that you own",
+                list.join(", ")
+            )))
         }
         class => Ok(class),
     }
@@ -158,8 +163,9 @@ pub(super) fn dry_run(
 fn watch(url: &Url, reached: &Reached, claim: Claim, found: Found) -> Result<Watch, Failure> {
     let (url, target) = (url.clone(), &reached.target);
     let (host, fields) = (target.values.host.clone(), target.fields.clone());
-    Watch::start(move || Internet::new(&url, &host, &fields), claim, found)
-        .map_err(|error| Failure::usage(format!("no thread to look at the proof: {error}")))
+    Watch::start(move || Internet::new(&url, &host, &fields), claim, found).map_err(|error| {
+        Failure::usage(format!("cannot start the thread that watches the proof: {error}"))
+    })
 }
 
 fn grounds<'a>(
@@ -202,7 +208,7 @@ fn check_asked_for(
     match cases.first() {
         Some(case) if !left => {
             let why = grounds.permits(case).err().unwrap_or_default();
-            Err(Failure::usage(format!("no case is permitted; of {}: {why}", case.id)))
+            Err(Failure::usage(format!("no case is permitted; {}, for one: {why}", case.id)))
         }
         _ => Ok(()),
     }
@@ -226,7 +232,7 @@ fn refused(refusal: Refusal, class: Class, url: &Url, claim: &Claim) -> Failure 
     let host = url.host_str().unwrap_or_default();
     match refusal {
         Refusal::Unwritten(why) if class == Class::Local => Failure::usage(format!(
-            "the audit log cannot be written: {why} (--no-audit does without, on this machine)"
+            "the audit log cannot be written: {why} (targets on this machine can be tested with --no-audit)"
         )),
         Refusal::Unwritten(why) => Failure::usage(format!(
             "the audit log cannot be written: {why}; name another folder by XDG_STATE_HOME"
@@ -235,7 +241,7 @@ fn refused(refusal: Refusal, class: Class, url: &Url, claim: &Claim) -> Failure 
             let list: Vec<String> =
                 claim.addresses.iter().map(|address| address.ip().to_string()).collect();
             Failure::usage(format!(
-                "{} is public, and no proof of permission was found: {why}\nits owner publishes \
+                "{} is public, and no proof of permission was found: {why}\nits owner must publish \
                  what \"loadstone torture prove {url}\" prints, at {FILE_PATH} on every address, \
                  or as TXT at {}",
                 list.join(", "),
@@ -256,8 +262,8 @@ fn alone(folder: &Path) -> Result<File, Failure> {
         .map_err(|error| failed(error.to_string()))?;
     flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
         failed(
-            "another torture of a server that is not on this machine is under way: two would \
-             exceed the bounds of one; wait for its end"
+            "another torture of a remote server is running, and two would exceed the bounds of \
+             one: wait until it ends"
                 .to_owned(),
         )
     })?;

@@ -16,7 +16,7 @@ pub(super) fn prove(args: &ProveArgs) -> Result<Code, Failure> {
     let usual = Class::Public.usual();
     let today = crate::wall_clock::unix_seconds() as i64;
     let not_after = Day::of(today, i64::from(args.days))
-        .ok_or_else(|| Failure::usage("the clock of this machine shows no day of a proof"))?;
+        .ok_or_else(|| Failure::usage("the clock of this machine shows no valid date"))?;
     let proof = Proof {
         tester: key::fingerprint(&key::folder()?)?,
         host: permit::host_of(&args.url),
@@ -34,7 +34,7 @@ pub(super) fn prove(args: &ProveArgs) -> Result<Code, Failure> {
     // what cannot be read again is no proof
     let text = proof.to_file();
     Proof::parse(text.as_bytes())
-        .map_err(|error| Failure::usage(format!("this makes no proof: {error}")))?;
+        .map_err(|error| Failure::usage(format!("no proof can be made: {error}")))?;
     let host = args.url.host_str().unwrap_or_default();
     let text = if args.txt { zone_line(host, &proof.to_txt()) } else { text };
     files::write_stdout(&text).map_err(|error| Failure::not_written(&error))?;

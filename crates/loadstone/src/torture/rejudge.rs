@@ -50,7 +50,7 @@ fn transcripts(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut found = if wire.is_dir() { evidence::entries(&wire)? } else { Vec::new() };
     found.retain(|path| path.extension().is_some_and(|kind| kind == "lsw"));
     if found.is_empty() {
-        let text = format!("{} has no transcripts: name a run directory", folder.display());
+        let text = format!("{} contains no transcripts: name a run directory", folder.display());
         return Err(Failure { code: Code::NoConnection, text });
     }
     Ok(found)

@@ -27,8 +27,7 @@ pub(super) fn shrink(args: &ShrinkArgs, cases: &[Case]) -> Result<Code, Failure>
         return Err(Failure {
             code: Code::NoConnection,
             text:
-                "there is nothing to shrink: only random data and what made a server fail are, and \
-                   the other cases are as short as they can be"
+                "nothing to shrink: only random data is shrunk; the other cases are as short as they can be"
                     .to_owned(),
         });
     }
@@ -36,8 +35,7 @@ pub(super) fn shrink(args: &ShrinkArgs, cases: &[Case]) -> Result<Code, Failure>
     let url = &scene.url;
     if !matches!(scene.reached.class, Class::Local | Class::Private) {
         return Err(Failure::usage(format!(
-            "{url} is not local: shrinking sends what fails again and again, which is not for public \
-             servers"
+            "{url} is not local: shrinking sends failing data many times, which public servers do not permit"
         )));
     }
     let search = Some(Budget { executions: args.executions, span: args.time });

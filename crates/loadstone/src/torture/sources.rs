@@ -109,10 +109,10 @@ impl Sources for Nowhere {
     }
 
     fn file(&mut self, _: SocketAddr) -> Result<Vec<u8>, String> {
-        Err("no proof is looked for".to_owned())
+        Err("no proof is searched for".to_owned())
     }
 
     fn txt(&mut self, _: &str) -> Result<Vec<Vec<u8>>, String> {
-        Err("no proof is looked for".to_owned())
+        Err("no proof is searched for".to_owned())
     }
 }

@@ -71,7 +71,7 @@ fn two_kept_tortures_are_held_against_each_other_by_their_names() {
     let site = Site::start(&[]);
     keeping(path, &["run", "-n", "5", "-c", "1", &site.url("/hw")]).expect(&[0, 4]);
     let run = keeping(path, &["torture", "diff", "1", "last"]).expect(&[2]);
-    assert!(run.stderr.contains("last is a run; torture diff takes tortures"), "{run:#?}");
+    assert!(run.stderr.contains("last is a run; torture diff compares tortures"), "{run:#?}");
     let junit = keeping(path, &["report", "last", "--junit", "x.xml"]).expect(&[2]);
     assert!(junit.stderr.contains("--junit is for tortures"), "{junit:#?}");
     let none = keeping(path, &["torture", "diff", "1", "nobody"]).expect(&[2]);

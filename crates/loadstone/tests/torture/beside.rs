@@ -60,7 +60,7 @@ fn a_plan_goes_on_as_long_as_the_cases() {
     assert!(refused.stderr.contains("good.toml"), "{refused:?}");
     let dry = ["torture", "--dry-run", "--beside-rate", "50/s", &site.url("/hw")];
     let said = run(&dry).expect(&[0]).stdout;
-    assert!(said.contains("Beside them: open loop at 50/s"), "{said}");
+    assert!(said.contains("Background load: open loop at 50/s"), "{said}");
 }
 
 #[test]

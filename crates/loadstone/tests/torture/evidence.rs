@@ -99,7 +99,7 @@ fn a_full_disk_is_said_once_and_the_run_goes_on() {
     let done = behind(&["sh", "-c", limit]).args(arguments).output().unwrap();
     let said = String::from_utf8(done.stderr).unwrap();
     assert_eq!(done.status.code(), Some(5), "{said}");
-    assert_eq!(said.matches("is not whole: it ends where this happened").count(), 1, "{said}");
+    assert_eq!(said.matches("is incomplete: it ends at this error").count(), 1, "{said}");
     let report = String::from_utf8(done.stdout).unwrap();
     assert!(report.contains("2 cases"), "{report}");
     let root = parent.path().join(&names(parent.path())[0]);
@@ -230,7 +230,9 @@ fn what_cannot_be_replayed_is_said() {
         let ran = run(&["torture", command, path]).expect(&[3]);
         assert!(ran.stderr.contains("has no failures"), "{ran:?}");
     }
-    assert!(run(&["torture", "judge", path]).expect(&[3]).stderr.contains("has no transcripts"));
+    assert!(
+        run(&["torture", "judge", path]).expect(&[3]).stderr.contains("contains no transcripts")
+    );
     let gone = run(&["torture", "replay", "/nowhere"]).expect(&[2]);
     assert!(gone.stderr.contains("cannot read the folder /nowhere"), "{gone:?}");
     let damaged = empty.path().join("wire.lsw");

@@ -37,7 +37,7 @@ fn transcripts_that_no_longer_fit_end_the_evidence_and_not_the_run() {
     for part in ["in 3 cases", "exit 5", "parts 0", "\"end\": null", "judge 1", full] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    assert_eq!(said.matches("is not whole: it ends where this happened").count(), 1, "{said}");
+    assert_eq!(said.matches("is incomplete: it ends at this error").count(), 1, "{said}");
     assert!(!said.contains("\nhalf ") && !said.contains("panicked"), "{said}");
 }
 

@@ -120,11 +120,11 @@ fn who_may_not_be_tortured_is_refused_and_nothing_is_sent() {
         ("http://[::ffff:8.8.8.8]/", "this one is public"),
         ("http://010.8.8.8/", "this one is public"),
         ("http://0x0a000001/", "this one is private"),
-        ("http://169.254.169.254/", "is nobody's to torture: refused"),
-        ("http://2852039166/", "169.254.169.254 is nobody's to torture: refused"),
-        ("http://[64:ff9b::a9fe:a9fe]/", "is nobody's to torture: refused"),
-        ("http://0.0.0.0/", "is nobody's to torture"),
-        ("http://127.0.0.1:22/", "port 22 is another protocol's: refused"),
+        ("http://169.254.169.254/", "is a reserved address"),
+        ("http://2852039166/", "169.254.169.254 is a reserved address"),
+        ("http://[64:ff9b::a9fe:a9fe]/", "is a reserved address"),
+        ("http://0.0.0.0/", "is a reserved address"),
+        ("http://127.0.0.1:22/", "port 22 belongs to another protocol: refused"),
     ] {
         // with --no-audit what is not this machine is refused before a packet could leave
         let ran = run(&["torture", "--no-audit", url]).expect(&[2]);
@@ -145,11 +145,11 @@ fn what_is_wrong_is_said_with_the_way_out() {
     let gone = run(&["torture", &site.url("/none")]).expect(&[3]);
     assert!(gone.stdout.contains("a plain GET was answered 404: name a page that is there"));
     for (arguments, part) in [
-        (vec!["torture"], "whom to torture?"),
+        (vec!["torture"], "torture needs a URL"),
         (vec!["torture", "ftp://h/"], "write it as http://host"),
-        (vec!["torture", "--only", "S-99", "http://127.0.0.1/"], "\"S-99\" is no case"),
-        (vec!["torture", "--only", "S-01,R", "http://127.0.0.1/"], "no case is left of \"R\""),
-        (vec!["torture", "explain", "S-99"], "\"S-99\" is no case"),
+        (vec!["torture", "--only", "S-99", "http://127.0.0.1/"], "\"S-99\" is not a case"),
+        (vec!["torture", "--only", "S-01,R", "http://127.0.0.1/"], "\"R\" selects no case"),
+        (vec!["torture", "explain", "S-99"], "\"S-99\" is not a case"),
         (vec!["torture", "--post", "x", "http://127.0.0.1/"], "write it as /path"),
     ] {
         let ran = run(&arguments).expect(&[2]);

@@ -76,11 +76,16 @@ fn what_is_wrong_in_a_case_of_ones_own_is_said_with_file_and_line_and_nothing_is
     let cases = folder.path().join("cases");
     fs::create_dir(&cases).unwrap();
     let name = cases.display().to_string();
-    assert!(torture(&name, &[&url]).expect(&[2]).stderr.contains("has no case: no .toml file"));
+    assert!(
+        torture(&name, &[&url])
+            .expect(&[2])
+            .stderr
+            .contains("contains no case: there is no .toml file")
+    );
     written(&cases, "one.toml", CASE);
     written(&cases, "two.toml", CASE);
     let twice = torture(&name, &[&url]).expect(&[2]);
-    assert!(twice.stderr.contains("X-07 stands in") && twice.stderr.contains("one.toml"));
+    assert!(twice.stderr.contains("X-07 is also defined in") && twice.stderr.contains("one.toml"));
     let waiver = written(
         folder.path(),
         "expect",

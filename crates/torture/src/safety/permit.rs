@@ -46,7 +46,7 @@ pub fn permit(
     match class {
         Class::Local | Class::Private => Ok(None),
         Class::Never => {
-            let why = "such an address is nobody's to torture".to_owned();
+            let why = "this is a reserved address (metadata, multicast or unspecified)".to_owned();
             ledger.refused(&why).map_err(Refusal::Unwritten)?;
             Err(Refusal::NotPermitted(why))
         }
@@ -105,7 +105,9 @@ impl Grounds<'_> {
         let writes = methods.any(|method| WRITING.contains(&method.as_str()));
         match self.class {
             Class::Local => Ok(()),
-            Class::Never => Err("such an address is nobody's to torture".to_owned()),
+            Class::Never => {
+                Err("this is a reserved address (metadata, multicast or unspecified)".to_owned())
+            }
             _ if LOCAL_ONLY.contains(&case.id.as_str()) => {
                 Err("it is for servers on this machine".to_owned())
             }
