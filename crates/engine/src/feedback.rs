@@ -35,6 +35,8 @@ pub(crate) struct Feedback {
     guided: Option<Box<Guided>>,
     /// A script or a guide attends to each response.
     attended: bool,
+    /// The end of the measured phase.
+    until: Nanos,
 }
 
 /// An arrival of an open load.
@@ -104,6 +106,7 @@ impl Feedback {
             script: None,
             guided: None,
             attended: false,
+            until: setup.measure_until(),
             setup: setup.clone(),
         }
     }
@@ -191,7 +194,7 @@ impl Feedback {
     pub(crate) fn next_call(&mut self, user: u32, intended: Nanos, warm_up: bool) -> Option<Call> {
         let closed = matches!(self.source, Source::Closed { .. });
         let left = self.people.users[user as usize].left;
-        if left == 0 || (closed && intended >= self.setup.measure_until()) {
+        if left == 0 || (closed && intended >= self.until) {
             return None;
         }
         let index = self.people.next_index(warm_up)?;
@@ -218,7 +221,7 @@ impl Feedback {
     ) -> Option<(Box<Errand>, u64)> {
         let errand = self.guided.as_mut()?.take_errand(user);
         let index = self.people.next_index(warm_up);
-        if stopping || intended >= self.setup.measure_until() {
+        if stopping || intended >= self.until {
             return None;
         }
         let (errand, index) = (errand?, index?);
@@ -277,6 +280,12 @@ impl Feedback {
     #[inline]
     pub(crate) fn follow(&mut self, ended: EndedCall, warm_up: bool, now: Nanos) -> Next {
         let user = ended.user;
+        if self.one_by_one && !self.attended && ended.outcome == Outcome::Succeeded {
+            let person = &mut self.people.users[user as usize];
+            person.answers += 1;
+            person.outstanding -= 1;
+            return Next::Now(1);
+        }
         let closed = matches!(self.source, Source::Closed { .. });
         let group = self.setup.plan.connection.group;
         let failed = ended.outcome != Outcome::Succeeded;

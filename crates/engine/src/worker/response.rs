@@ -15,16 +15,14 @@ use wire::fields;
 use workload::Template;
 
 impl Worker {
-    /// A piece of a call's response, as it came and without its framing, for whoever wants to see
-    /// it.
+    /// Somebody wants to see more of responses than their length.
     #[inline]
-    pub(super) fn gather(&mut self, slot: Slot, row: usize, piece: &[u8], body: &[u8]) {
-        if self.looks || self.journal.keeps_responses() {
-            self.gather_piece(slot, row, piece, body);
-        }
+    pub(super) fn gathers(&self) -> bool {
+        self.looks || self.journal.keeps_responses()
     }
 
-    fn gather_piece(&mut self, slot: Slot, row: usize, piece: &[u8], body: &[u8]) {
+    /// Gathers a piece of a call's response, as it came and its content.
+    pub(super) fn gather(&mut self, slot: Slot, row: usize, piece: &[u8], body: &[u8]) {
         let conn = self.pool.conn_mut(slot);
         let mut intake = conn.take_intake(row).unwrap_or_else(|| fresh(&mut self.intakes));
         if self.journal.keeps_responses() {
@@ -73,7 +71,9 @@ impl Worker {
         } else {
             Ok(None)
         };
-        self.count_kept(&mut call);
+        if let Some(intake) = &mut call.intake {
+            self.count_kept(intake);
+        }
         let calls_max = self.pool.calls_max();
         if self.pool.conn_mut(slot).is_over(facts.persistent, calls_max) {
             self.pool.strand(slot);
@@ -96,11 +96,11 @@ impl Worker {
     }
 
     /// Of the responses whose beginning is kept this is one; or no more are kept.
-    #[inline]
-    fn count_kept(&mut self, call: &mut Call) {
+    #[cold]
+    fn count_kept(&mut self, intake: &mut Intake) {
         if self.journal.keeps_responses() {
             self.journal.count_kept();
-        } else if let Some(intake) = &mut call.intake {
+        } else {
             intake.take_kept();
         }
     }

@@ -176,11 +176,13 @@ impl Worker {
                 Err(Fault::Unasked) => return self.unasked(io, slot, now),
                 Err(Fault::Broken { class, .. }) => return self.break_off(io, slot, class, now),
             };
-            let piece = &input[at..at + heard.consumed];
             let mut waits = heard.consumed == 0;
             match heard.event {
                 Event::Response { call, body, done } => {
-                    self.gather(slot, call, piece, &input[at + body.start..at + body.end]);
+                    if self.gathers() {
+                        let piece = &input[at..at + heard.consumed];
+                        self.gather(slot, call, piece, &piece[body]);
+                    }
                     if done {
                         waits = false;
                         self.responded(io, slot, call, now);
