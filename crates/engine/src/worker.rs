@@ -92,6 +92,10 @@ pub struct Worker {
     buffer: Box<[u8]>,
     plain: Vec<u8>,
     /// Intakes of concluded calls, to be used again.
+    #[expect(
+        clippy::vec_box,
+        reason = "a call holds its intake in a box, which goes back as it is"
+    )]
     intakes: Vec<Box<Intake>>,
 }
 

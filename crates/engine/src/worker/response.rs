@@ -296,6 +296,7 @@ impl Worker {
 }
 
 /// An intake for another call.
+#[expect(clippy::vec_box, reason = "a call holds its intake in a box, which goes back as it is")]
 fn fresh(intakes: &mut Vec<Box<Intake>>) -> Box<Intake> {
     intakes.pop().unwrap_or_else(|| {
         let mut intake = Box::<Intake>::default();
