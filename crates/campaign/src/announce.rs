@@ -3,9 +3,9 @@
 
 use super::{PLAIN_DEADLINE, Runner, habits};
 use dialogue::governor::Spent;
-use dialogue::talk::{Move, Script};
+use dialogue::talk::{Move, TalkScript};
 use torture::case::Case;
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::CaseResult;
 use units::show;
 
@@ -36,7 +36,7 @@ impl Runner<'_> {
         let template = format!("during {}: {}", case.id, dialogue::governor::SPENT);
         let bytes = self.remarking(&template, "Connection: close\r\n");
         let beacon = self.bare(vec![Move::Send(bytes)], PLAIN_DEADLINE);
-        let beacon = Script { probe: true, ..beacon };
+        let beacon = TalkScript { probe: true, ..beacon };
         let governor = self.world.governor();
         governor.begin_case();
         governor.set_beacon(now, Some(beacon));
@@ -58,7 +58,7 @@ impl Runner<'_> {
             let span = show::duration(bound);
             result.notes.push(format!("cut off by the bound on the time of a case, {span}"));
             if result.case.exchanges.len() > result.exchanges.len() {
-                result.outcome = result.outcome.max(Outcome::Inconclusive);
+                result.outcome = result.outcome.max(TestOutcome::Inconclusive);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{Runner, families};
 use crate::probes::ProbeListener;
-use dialogue::talk::{Director, Stage, Talk, Wake};
+use dialogue::talk::{Conversations, Director, Talk, Wake};
 use torture::case::Case;
 use torture::result::{Baseline, Probe, Seen};
 use torture::result::{NOISE_FACTOR, NOISE_FLOOR};
@@ -27,7 +27,7 @@ impl Idle {
 }
 
 impl Director for Idle {
-    fn direct(&mut self, now: Nanos, _: &mut Stage<'_>, _: Vec<(usize, Talk)>) -> Wake {
+    fn direct(&mut self, now: Nanos, _: &mut Conversations<'_>, _: Vec<(usize, Talk)>) -> Wake {
         let end = *self.end.get_or_insert(now + self.span);
         if now < end { Wake::At(end) } else { Wake::Done }
     }

@@ -5,7 +5,7 @@ use units::Nanos;
 
 /// What a command of the user does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Errand {
+pub enum ServerCommand {
     /// Starts the server anew.
     Restart,
     /// Takes something from the server that it needs; gives it back.
@@ -13,13 +13,13 @@ pub enum Errand {
     Relieve,
 }
 
-impl Errand {
+impl ServerCommand {
     /// The option that names the command.
     pub fn option(self) -> &'static str {
         match self {
-            Errand::Restart => "--restart-command",
-            Errand::Starve => "--starve-command",
-            Errand::Relieve => "--relieve-command",
+            ServerCommand::Restart => "--restart-command",
+            ServerCommand::Starve => "--starve-command",
+            ServerCommand::Relieve => "--relieve-command",
         }
     }
 }
@@ -27,7 +27,7 @@ impl Errand {
 /// A command that was run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
-    pub errand: Errand,
+    pub errand: ServerCommand,
     /// By the world's clock.
     pub began: Nanos,
     pub ended: Nanos,

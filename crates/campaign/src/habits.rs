@@ -1,6 +1,6 @@
 //! What this server does with plain requests and with harmless oddities, before anything is judged.
 
-use super::Target;
+use super::TestTarget;
 use dialogue::talk::Talk;
 use torture::case::Need;
 
@@ -23,12 +23,12 @@ pub const ODDITIES: [(&str, &str, &str); 6] = [
 ];
 
 /// A valid GET of the probed page, with these field lines.
-pub(super) fn plain_request(target: &Target, fields: &str) -> Vec<u8> {
+pub(super) fn plain_request(target: &TestTarget, fields: &str) -> Vec<u8> {
     plain_request_of(target, &format!("{}{fields}", target.fields))
 }
 
 /// A valid GET of the probed page, with these field lines and none of ours.
-pub(super) fn plain_request_of(target: &Target, fields: &str) -> Vec<u8> {
+pub(super) fn plain_request_of(target: &TestTarget, fields: &str) -> Vec<u8> {
     let (path, host) = (&target.values.path, &target.values.host);
     format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n").into_bytes()
 }

@@ -5,7 +5,7 @@
 use super::Runner;
 use sample::ServerState;
 use torture::case::Case;
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::CaseResult;
 use units::{Nanos, show};
 
@@ -63,7 +63,7 @@ impl Held {
 impl Runner<'_> {
     /// After a case that pressed: presses on where the server holds much more than before.
     pub(super) fn look_for_leak(&mut self, case: &Case, result: &mut CaseResult) {
-        let settled = !matches!(result.outcome, Outcome::Inconclusive | Outcome::Skipped);
+        let settled = !matches!(result.outcome, TestOutcome::Inconclusive | TestOutcome::Skipped);
         let Some(before) = self.life_before().cloned().filter(|_| settled && !self.life.gone)
         else {
             return;
@@ -92,7 +92,7 @@ impl Runner<'_> {
         for held in HELD {
             let all: Vec<u64> = levels.iter().map(held.of).collect();
             if held.leaks(&all) {
-                result.outcome = result.outcome.max(Outcome::Leak);
+                result.outcome = result.outcome.max(TestOutcome::Leak);
                 result.notes.push(leaked(&held, &all));
             }
         }

@@ -19,7 +19,7 @@ pub mod shrink;
 mod watcher;
 mod worst;
 
-pub use errands::{Done, Errand};
+pub use errands::{Done, ServerCommand};
 pub use habits::ODDITIES;
 pub use replay::{Failure, Timing, replay, shrink_failures};
 pub use search::{CULPRIT, TAIL_MAX};
@@ -30,7 +30,7 @@ use crate::shrink::Budget;
 use conduit::{OpenOptions, Peer};
 use dialogue::governor::Governor;
 use dialogue::governor::Stop;
-use dialogue::talk::{All, Director, End, Move, Script, Talk};
+use dialogue::talk::{All, Director, Move, Talk, TalkEnd, TalkScript};
 use dialogue::text;
 use dialogue::text::Values;
 use life::{Life, Struck};
@@ -40,9 +40,9 @@ use probes::ProbeListener;
 use probes::{Pattern, Probed, Probes, Probing};
 use sample::{Death, FailureClass, ServerState};
 use search::Trail;
-use torture::case::{Case, Exchange, Need, Step};
+use torture::case::{Case, Exchange, Need, ScriptStep};
 use torture::judge;
-use torture::judge::{Judgement, Outcome, Plain};
+use torture::judge::{Judgement, Plain, TestOutcome};
 use torture::record::Execution;
 use torture::result::{Baseline, CaseResult, ExchangeResult, Habits, Probe, RunResult};
 use units::Nanos;
@@ -96,14 +96,14 @@ pub struct Settings {
     /// Path and query of a page that costs the server much more than the probed one.
     pub expensive: Option<String>,
     /// The commands that the user gave.
-    pub errands: Vec<Errand>,
+    pub errands: Vec<ServerCommand>,
     /// How long odd requests go on and on.
     pub soak: Option<Nanos>,
 }
 
 /// Who is tested.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct TestTarget {
     pub peer: Peer,
     /// Name for SNI; `None` without TLS.
     pub tls_name: Option<String>,
@@ -126,7 +126,7 @@ pub trait World {
     fn play(&mut self, director: &mut dyn Director);
 
     /// Has these conversations, all at once, and gives them back in their order.
-    fn talk(&mut self, scripts: Vec<Script>) -> Vec<Talk> {
+    fn talk(&mut self, scripts: Vec<TalkScript>) -> Vec<Talk> {
         let mut all = All::new(scripts);
         self.play(&mut all);
         all.into_talks()
@@ -154,7 +154,7 @@ pub trait World {
     }
 
     /// Has a command of the user's run from this instant on, while the next director plays.
-    fn send_for(&mut self, _errand: Errand, _at: Nanos) {}
+    fn send_for(&mut self, _errand: ServerCommand, _at: Nanos) {}
 
     /// What became of the commands that were sent for, in the order of their beginnings. Waits for
     /// those that go on; those that never began are begun, where the server needs them.
@@ -168,7 +168,7 @@ pub trait World {
 
 /// Runs the cases, in their order. `watcher` hears of everything as it happens.
 pub fn run(
-    target: &Target,
+    target: &TestTarget,
     settings: &Settings,
     cases: &[Case],
     world: &mut dyn World,
@@ -205,7 +205,7 @@ pub fn run(
 }
 
 pub(crate) struct Runner<'a> {
-    target: &'a Target,
+    target: &'a TestTarget,
     settings: &'a Settings,
     world: &'a mut dyn World,
     watcher: &'a mut dyn Watcher,
@@ -236,7 +236,7 @@ pub(crate) struct Runner<'a> {
 
 impl<'a> Runner<'a> {
     fn new(
-        target: &'a Target,
+        target: &'a TestTarget,
         settings: &'a Settings,
         cases: &'a [Case],
         world: &'a mut dyn World,
@@ -290,11 +290,11 @@ impl Runner<'_> {
         if self.settings.soak.is_some() {
             has.push(Need::Soak);
         }
-        let gives = |errand: &Errand| self.settings.errands.contains(errand);
-        if gives(&Errand::Restart) {
+        let gives = |errand: &ServerCommand| self.settings.errands.contains(errand);
+        if gives(&ServerCommand::Restart) {
             has.push(Need::Restart);
         }
-        if gives(&Errand::Starve) && gives(&Errand::Relieve) {
+        if gives(&ServerCommand::Starve) && gives(&ServerCommand::Relieve) {
             has.push(Need::Starve);
         }
         has
@@ -329,7 +329,7 @@ impl Runner<'_> {
         let mut plain: Option<Plain> = None;
         for _ in 0..PLAIN_CALLS {
             let talk = self.ask(&habits::plain_request(self.target, ""));
-            if let End::Unconnected(class) = talk.end {
+            if let TalkEnd::Unconnected(class) = talk.end {
                 let hint = match (class, &self.target.tls_name) {
                     (FailureClass::Tls, Some(_)) => ": does it speak TLS? try http://",
                     _ => "",
@@ -431,12 +431,12 @@ impl Runner<'_> {
             _ => has.contains(need),
         };
         if let Some(need) = case.needs.iter().find(|need| !given(need)) {
-            result.outcome = Outcome::Skipped;
+            result.outcome = TestOutcome::Skipped;
             result.skipped = Some(need.missing().to_owned());
             return result;
         }
         if let Some(why) = self.world.governor().barred(&case.id) {
-            result.outcome = Outcome::Skipped;
+            result.outcome = TestOutcome::Skipped;
             result.skipped = Some(why.to_owned());
             return result;
         }
@@ -458,7 +458,7 @@ impl Runner<'_> {
         self.conclude(before, &mut result);
         result.recovery = self.gate();
         if result.recovery.is_some() {
-            result.outcome = result.outcome.max(Outcome::Fail);
+            result.outcome = result.outcome.max(TestOutcome::Fail);
         }
         let struck = self.judge_life(&mut result);
         let late = result.recovery.is_some() || self.trail.lost_touch() || struck != Struck::Nobody;
@@ -480,7 +480,7 @@ impl Runner<'_> {
             let script = self.script(exchange);
             let sent = spoken(&script.steps);
             let talk = self.hold(script.clone());
-            if talk.end == End::Ours && self.is_stopped() {
+            if talk.end == TalkEnd::Ours && self.is_stopped() {
                 // it was cut short: that says nothing of the server
                 break;
             }
@@ -499,10 +499,13 @@ impl Runner<'_> {
             self.told_of(&execution, struck);
             let bad = matches!(
                 judgement.outcome,
-                Outcome::Fail | Outcome::Inconclusive | Outcome::Crashed
+                TestOutcome::Fail | TestOutcome::Inconclusive | TestOutcome::Crashed
             );
             failed += u32::from(bad);
-            if kept.as_ref().is_none_or(|kept| bad && kept.judgement.outcome != Outcome::Crashed) {
+            if kept
+                .as_ref()
+                .is_none_or(|kept| bad && kept.judgement.outcome != TestOutcome::Crashed)
+            {
                 kept = Some(ExchangeResult {
                     name: exchange.name.clone(),
                     judgement,
@@ -519,21 +522,21 @@ impl Runner<'_> {
         }
         let mut result = kept.unwrap_or_else(|| ExchangeResult {
             name: exchange.name.clone(),
-            judgement: Judgement { outcome: Outcome::Inconclusive, ..Judgement::default() },
+            judgement: Judgement { outcome: TestOutcome::Inconclusive, ..Judgement::default() },
             tries: 0,
             failed: 0,
             sent: Vec::new(),
             received: Vec::new(),
             took: Nanos::ZERO,
         });
-        if failed > 0 && failed < tries && result.judgement.outcome != Outcome::Crashed {
-            result.judgement.outcome = Outcome::Flaky;
+        if failed > 0 && failed < tries && result.judgement.outcome != TestOutcome::Crashed {
+            result.judgement.outcome = TestOutcome::Flaky;
         }
         (result.tries, result.failed) = (tries, failed);
         result
     }
 
-    fn script(&mut self, exchange: &Exchange) -> Script {
+    fn script(&mut self, exchange: &Exchange) -> TalkScript {
         self.serial += 1;
         let values = Values { marker: format!("m{}", self.serial), ..self.target.values.clone() };
         let steps = exchange.steps.iter().map(|step| compile(step, &values)).collect();
@@ -546,8 +549,8 @@ impl Runner<'_> {
         script
     }
 
-    fn bare(&mut self, steps: Vec<Move>, deadline: Nanos) -> Script {
-        Script {
+    fn bare(&mut self, steps: Vec<Move>, deadline: Nanos) -> TalkScript {
+        TalkScript {
             peer: self.target.peer.clone(),
             options: OpenOptions { nodelay: true, ..OpenOptions::default() },
             tls_name: self.target.tls_name.clone(),
@@ -582,7 +585,7 @@ impl Runner<'_> {
 
     fn pattern(&mut self, case: &str) -> Pattern {
         let new = habits::plain_request(self.target, "Connection: close\r\n");
-        let new = Script { probe: true, ..self.bare(vec![Move::Send(new)], PLAIN_DEADLINE) };
+        let new = TalkScript { probe: true, ..self.bare(vec![Move::Send(new)], PLAIN_DEADLINE) };
         Pattern {
             new,
             keep: habits::plain_request(self.target, ""),
@@ -598,13 +601,13 @@ impl Runner<'_> {
         self.hold(script)
     }
 
-    fn hold(&mut self, script: Script) -> Talk {
+    fn hold(&mut self, script: TalkScript) -> Talk {
         let mut talks = self.together(vec![script]);
         talks.pop().expect("a world gives back a talk for each script")
     }
 
     /// Has conversations all at once; every answer is looked at.
-    fn together(&mut self, scripts: Vec<Script>) -> Vec<Talk> {
+    fn together(&mut self, scripts: Vec<TalkScript>) -> Vec<Talk> {
         let odd = scripts.iter().any(|script| !script.probe);
         let talks = self.world.talk(scripts);
         talks.iter().for_each(|talk| self.lints.see(talk));
@@ -650,8 +653,8 @@ fn accuse(
 ) {
     let Some((outcome, why)) = struck.judged() else { return };
     let guilty = match (talk.end, earlier) {
-        (End::Unconnected(_), None) => return,
-        (End::Unconnected(_), Some(earlier)) => &mut earlier.judgement,
+        (TalkEnd::Unconnected(_), None) => return,
+        (TalkEnd::Unconnected(_), Some(earlier)) => &mut earlier.judgement,
         _ => judgement,
     };
     guilty.outcome = outcome;
@@ -660,7 +663,7 @@ fn accuse(
 
 /// Nothing came back: the server may be gone.
 fn gave_no_sign(talk: &Talk) -> bool {
-    matches!(talk.end, End::Silent | End::Unconnected(_)) && talk.replies.answers.is_empty()
+    matches!(talk.end, TalkEnd::Silent | TalkEnd::Unconnected(_)) && talk.replies.answers.is_empty()
 }
 
 /// What to do where the probed page gives this.
@@ -673,18 +676,18 @@ fn way_out(status: u16) -> &'static str {
     }
 }
 
-fn compile(step: &Step, values: &Values) -> Move {
+fn compile(step: &ScriptStep, values: &Values) -> Move {
     match step {
         // the reader of cases has tried it
-        Step::Send(text) => Move::Send(text::bytes(text, values).unwrap_or_default()),
-        Step::Pause(span) => Move::Pause(*span),
-        Step::Await(what) => Move::Await(*what),
-        Step::Urgent => Move::Urgent,
-        Step::HalfClose => Move::HalfClose,
-        Step::Reset => Move::Reset,
-        Step::Close => Move::Close,
-        Step::StopReading => Move::StopReading,
-        Step::Read => Move::Read,
+        ScriptStep::Send(text) => Move::Send(text::bytes(text, values).unwrap_or_default()),
+        ScriptStep::Pause(span) => Move::Pause(*span),
+        ScriptStep::Await(what) => Move::Await(*what),
+        ScriptStep::Urgent => Move::Urgent,
+        ScriptStep::HalfClose => Move::HalfClose,
+        ScriptStep::Reset => Move::Reset,
+        ScriptStep::Close => Move::Close,
+        ScriptStep::StopReading => Move::StopReading,
+        ScriptStep::Read => Move::Read,
     }
 }
 

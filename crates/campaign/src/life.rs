@@ -4,7 +4,7 @@
 
 use super::Runner;
 use sample::{Death, ServerState, together};
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::CaseResult;
 use torture::result::{Meanwhile, ServerRow, ServerSeen};
 
@@ -44,11 +44,11 @@ impl Struck {
     }
 
     /// What the conversation is that did it, and why.
-    pub(super) fn judged(self) -> Option<(Outcome, &'static str)> {
+    pub(super) fn judged(self) -> Option<(TestOutcome, &'static str)> {
         match self {
             Struck::Nobody => None,
-            Struck::Worker => Some((Outcome::Fail, "a worker of the server died of a fault")),
-            Struck::Server => Some((Outcome::Crashed, "the server's process ended")),
+            Struck::Worker => Some((TestOutcome::Fail, "a worker of the server died of a fault")),
+            Struck::Server => Some((TestOutcome::Crashed, "the server's process ended")),
         }
     }
 }
@@ -135,7 +135,7 @@ impl Runner<'_> {
         self.look(&result.case.id);
         let after = self.life.last().cloned();
         let Some((before, after)) = before.zip(after) else { return };
-        if result.health.is_some() && result.outcome >= Outcome::Advisory {
+        if result.health.is_some() && result.outcome >= TestOutcome::Advisory {
             let grown = |of: fn(&ServerState) -> u64| of(&after).saturating_sub(of(&before));
             let said = overflow_words(grown(|one| one.overflows), grown(|one| one.cookies));
             result.notes.extend(said);
@@ -163,12 +163,12 @@ fn overflow_words(overflows: u64, cookies: u64) -> Option<String> {
 /// What the ends of processes in the course of a case come to, where `now` is the server after it, and
 /// polite clients were lost or not. A worker that leaves in order, missed by nobody, is no finding:
 /// many servers renew theirs.
-fn judge(deaths: &[Death], now: &ServerState, lost: bool) -> (Outcome, Vec<String>) {
-    let mut outcome = Outcome::Pass;
+fn judge(deaths: &[Death], now: &ServerState, lost: bool) -> (TestOutcome, Vec<String>) {
+    let mut outcome = TestOutcome::Pass;
     let mut notes = Vec::new();
     let server: Vec<&Death> = deaths.iter().filter(|death| death.whole).collect();
     if let Some(first) = server.first() {
-        outcome = Outcome::Crashed;
+        outcome = TestOutcome::Crashed;
         let again = match server.len() {
             1 => String::new(),
             n => format!(", {n} times in all"),
@@ -181,8 +181,8 @@ fn judge(deaths: &[Death], now: &ServerState, lost: bool) -> (Outcome, Vec<Strin
     }
     for (first, count) in together(deaths).into_iter().filter(|(first, _)| !first.whole) {
         if first.how.is_fault() {
-            outcome = outcome.max(Outcome::Fail);
-        } else if first.how.is_orderly() && !lost && outcome == Outcome::Pass {
+            outcome = outcome.max(TestOutcome::Fail);
+        } else if first.how.is_orderly() && !lost && outcome == TestOutcome::Pass {
             continue;
         }
         notes.push(match count {

@@ -3,16 +3,16 @@
 use super::{Runner, spoken};
 use dialogue::talk::{Move, Talk};
 use std::collections::BTreeMap;
-use torture::case::Level;
-use torture::judge::{Judgement, Outcome};
-use torture::lint::{Rule, lint};
+use torture::case::RequirementLevel;
+use torture::judge::{Judgement, TestOutcome};
+use torture::lint::{LintRule, lint};
 use torture::result::{CaseResult, ExchangeResult};
 
 /// Rules that were broken, how often, and by which answer first.
 #[derive(Debug, Default)]
 pub(crate) struct Lints {
     answers: u64,
-    broken: BTreeMap<Rule, Example>,
+    broken: BTreeMap<LintRule, Example>,
 }
 
 #[derive(Debug)]
@@ -67,7 +67,11 @@ impl Runner<'_> {
     pub(super) fn linted(&mut self, result: &mut CaseResult) {
         let answers = self.lints.answers;
         for (rule, example) in std::mem::take(&mut self.lints.broken) {
-            let outcome = if rule.level == Level::Must { Outcome::Fail } else { Outcome::Advisory };
+            let outcome = if rule.level == RequirementLevel::Must {
+                TestOutcome::Fail
+            } else {
+                TestOutcome::Advisory
+            };
             result.outcome = result.outcome.max(outcome);
             result.exchanges.push(ExchangeResult {
                 name: rule.text.to_owned(),

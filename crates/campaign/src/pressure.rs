@@ -8,15 +8,15 @@ mod volley;
 pub(crate) use calm::Calm;
 pub use outcome::{
     ARMED, BACK_WITHIN, CORRECT_HELD, DENIED_SHARE, DENIED_WINDOW, LATE_GRAVE, LATE_MAX, LOST_SHED,
-    P99_FACTOR, P99_MORE, Pressed, REFUSED_MAX, SERVED_DEGRADED, SHED_SHARE, SLOW_FEW, Verdict,
-    health, outcome, slow_from,
+    P99_FACTOR, P99_MORE, Pressed, PressureVerdict, REFUSED_MAX, SERVED_DEGRADED, SHED_SHARE,
+    SLOW_FEW, health, outcome, slow_from,
 };
 pub(crate) use volley::{Ended, Volley};
 
 use super::Runner;
 use super::life::Struck;
-use dialogue::talk::{Move, Script};
-use torture::judge::Outcome;
+use dialogue::talk::{Move, TalkScript};
+use torture::judge::TestOutcome;
 use torture::result::{Health, Probe, Seen};
 use units::{Nanos, show};
 
@@ -34,7 +34,7 @@ const PRESS_MIN: Nanos = Nanos::SECOND;
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     /// The conversations, and when each begins after the first.
-    pub(crate) scripts: Vec<(Nanos, Script)>,
+    pub(crate) scripts: Vec<(Nanos, TalkScript)>,
     /// From the last one's beginning to the release of all.
     pub(crate) hold: Nanos,
     /// Released as soon as every conversation is over, and [`PRESS_MIN`] has passed.
@@ -50,12 +50,12 @@ pub(crate) struct Plan {
 impl Plan {
     /// The server's end of a connection shows only where it is read.
     fn sees_ends(&self) -> bool {
-        let deaf = |(_, script): &(Nanos, Script)| script.steps.contains(&Move::StopReading);
+        let deaf = |(_, script): &(Nanos, TalkScript)| script.steps.contains(&Move::StopReading);
         !self.scripts.iter().any(deaf)
     }
 
     /// These conversations, a `pace` apart.
-    pub(crate) fn paced(scripts: Vec<Script>, pace: Nanos, hold: Nanos) -> Plan {
+    pub(crate) fn paced(scripts: Vec<TalkScript>, pace: Nanos, hold: Nanos) -> Plan {
         let at = |index: usize| pace * index as u64;
         Plan {
             scripts: scripts.into_iter().enumerate().map(|(i, script)| (at(i), script)).collect(),
@@ -71,7 +71,7 @@ impl Plan {
 /// A round that is over.
 #[derive(Clone, Debug)]
 pub(crate) struct Round {
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: TestOutcome,
     pub(crate) notes: Vec<String>,
     pub(crate) health: Health,
     /// What became of the conversations that pressed.
@@ -94,7 +94,10 @@ impl Round {
 
     /// Polite clients were not all served.
     pub(crate) fn is_bound(&self) -> bool {
-        matches!(self.outcome, Outcome::Denied | Outcome::Crashed | Outcome::Leak | Outcome::Shed)
+        matches!(
+            self.outcome,
+            TestOutcome::Denied | TestOutcome::Crashed | TestOutcome::Leak | TestOutcome::Shed
+        )
     }
 }
 
@@ -108,7 +111,7 @@ impl Runner<'_> {
         let mut tries = 1;
         loop {
             let round = self.round_once(case, plan);
-            let sick = round.outcome == Outcome::Inconclusive;
+            let sick = round.outcome == TestOutcome::Inconclusive;
             if !sick || tries == SICK_TRIES || self.is_stopped() {
                 return round;
             }
@@ -130,15 +133,15 @@ impl Runner<'_> {
         let felt = health(&pressed);
         let mut verdict = outcome(&pressed, &felt);
         let busy = work.filter(|share| *share > CPU_MAX);
-        if let Some(share) = busy.filter(|_| verdict.outcome == Outcome::Degraded) {
+        if let Some(share) = busy.filter(|_| verdict.outcome == TestOutcome::Degraded) {
             let percent = show::share(share);
-            verdict = Verdict {
-                outcome: Outcome::Inconclusive,
+            verdict = PressureVerdict {
+                outcome: TestOutcome::Inconclusive,
                 notes: vec![format!("our own work took {percent} of a core")],
             };
         }
         if self.hear_deaths() == Struck::Server {
-            verdict.outcome = Outcome::Crashed;
+            verdict.outcome = TestOutcome::Crashed;
         }
         let (denied_for, served_again) = denial(&pressed);
         let (kept, gave_way) = (pressed.kept_served(), volley.gave_way());

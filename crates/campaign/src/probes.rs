@@ -6,8 +6,8 @@ mod kept;
 
 pub use beside::{ProbeListener, Probed};
 
-use dialogue::replies::Answer;
-use dialogue::talk::{End, Script, Stage, Talk, What};
+use dialogue::replies::Response;
+use dialogue::talk::{Conversations, Talk, TalkEnd, TalkScript, What};
 use kept::Keeper;
 use sample::{Blame, FailureClass};
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ impl Probing {
 #[derive(Clone, Debug)]
 pub struct Pattern {
     /// On a connection of its own; the deadline and the instants are the probes'.
-    pub new: Script,
+    pub new: TalkScript,
     /// The request that is sent on the kept connection.
     pub keep: Vec<u8>,
     /// What is answered to either when all is well.
@@ -67,7 +67,7 @@ const CUT_OFF: &str = "an answer that was cut off";
 
 /// When a probe fell due, and how much later it was sent.
 #[derive(Clone, Copy, Debug)]
-struct Call {
+struct ProbeCall {
     due: Nanos,
     late: Nanos,
 }
@@ -80,7 +80,7 @@ pub struct Probes {
     /// When the next of either kind falls due; `None` before the first.
     next: Option<[Nanos; 2]>,
     stopped: bool,
-    new: BTreeMap<usize, Call>,
+    new: BTreeMap<usize, ProbeCall>,
     keeper: Keeper,
     over: Vec<Probe>,
 }
@@ -115,7 +115,7 @@ impl Probes {
     }
 
     /// Begins what has fallen due. Gives the instant at which it wants to be called again.
-    pub fn begin(&mut self, now: Nanos, stage: &mut Stage<'_>) -> Nanos {
+    pub fn begin(&mut self, now: Nanos, stage: &mut Conversations<'_>) -> Nanos {
         let half = Nanos(self.probing.every.0 / 2);
         let [mut new, mut keep] = *self.next.get_or_insert([now, now + half]);
         while !self.stopped && new <= now {
@@ -163,7 +163,7 @@ impl Probes {
         std::mem::take(&mut self.over)
     }
 
-    fn begin_new(&mut self, now: Nanos, due: Nanos, stage: &mut Stage<'_>) {
+    fn begin_new(&mut self, now: Nanos, due: Nanos, stage: &mut Conversations<'_>) {
         if self.new.len() == WAITING_MAX {
             let probe = crowded(&self.pattern, ProbeKind::New, due);
             self.over.push(probe);
@@ -171,7 +171,7 @@ impl Probes {
         }
         let (mut script, deadline) = (self.pattern.new.clone(), self.probing.deadline);
         (script.start, script.deadline) = (due, deadline);
-        self.new.insert(stage.add(script), Call { due, late: now - due });
+        self.new.insert(stage.add(script), ProbeCall { due, late: now - due });
     }
 
     fn begin_kept(&mut self, due: Nanos) {
@@ -181,7 +181,7 @@ impl Probes {
         }
     }
 
-    fn note_kept(&mut self, found: kept::Found) {
+    fn note_kept(&mut self, found: kept::KeptReading) {
         let (pattern, deadline) = (&self.pattern, self.probing.deadline);
         let (seen, said, ours) = match &found.met {
             kept::Met::Answer(answer) => {
@@ -226,10 +226,10 @@ fn crowded(pattern: &Pattern, kind: ProbeKind, due: Nanos) -> Probe {
 }
 
 /// What a probe on a connection of its own met; nothing where it was cut short by us.
-fn of_new(pattern: &Pattern, call: Call, talk: &Talk, deadline: Nanos) -> Option<Probe> {
+fn of_new(pattern: &Pattern, call: ProbeCall, talk: &Talk, deadline: Nanos) -> Option<Probe> {
     let answer = talk.replies.answers.first();
     let whole = answer.filter(|answer| answer.complete);
-    if matches!(talk.end, End::Ours | End::Bounded) && whole.is_none() {
+    if matches!(talk.end, TalkEnd::Ours | TalkEnd::Bounded) && whole.is_none() {
         return None;
     }
     let (seen, said, ours) = match whole {
@@ -237,7 +237,7 @@ fn of_new(pattern: &Pattern, call: Call, talk: &Talk, deadline: Nanos) -> Option
             let (seen, said) = judged(&pattern.plain, answer);
             (seen, said, false)
         }
-        None if answer.is_some() && talk.end == End::Silent => {
+        None if answer.is_some() && talk.end == TalkEnd::Silent => {
             (Seen::Lost, format!("no whole answer in {}", show::duration(deadline)), false)
         }
         None if answer.is_some() => (Seen::Lost, CUT_OFF.to_owned(), false),
@@ -259,7 +259,7 @@ fn of_new(pattern: &Pattern, call: Call, talk: &Talk, deadline: Nanos) -> Option
     })
 }
 
-fn judged(plain: &Plain, answer: &Answer) -> (Seen, String) {
+fn judged(plain: &Plain, answer: &Response) -> (Seen, String) {
     let status = answer.status;
     if plain.is(answer) {
         return (Seen::Correct, status.to_string());
@@ -275,23 +275,23 @@ fn no_answer(deadline: Nanos) -> String {
     format!("no answer in {}", show::duration(deadline))
 }
 
-fn without(end: End, deadline: Nanos) -> String {
+fn without(end: TalkEnd, deadline: Nanos) -> String {
     match end {
-        End::Unconnected(FailureClass::ConnectTimeout) => {
+        TalkEnd::Unconnected(FailureClass::ConnectTimeout) => {
             format!("no connection in {}", show::duration(deadline))
         }
-        End::Unconnected(class) => format!("no connection: {}", class.explain()),
-        End::Closed => judge::NOTHING.to_owned(),
-        End::Broken(_) => "reset".to_owned(),
-        End::Open | End::Silent | End::Bounded | End::Ours => no_answer(deadline),
+        TalkEnd::Unconnected(class) => format!("no connection: {}", class.explain()),
+        TalkEnd::Closed => judge::NOTHING.to_owned(),
+        TalkEnd::Broken(_) => "reset".to_owned(),
+        TalkEnd::Open | TalkEnd::Silent | TalkEnd::Bounded | TalkEnd::Ours => no_answer(deadline),
     }
 }
 
 /// Out of descriptors or ports: that tells nothing of the server.
-fn is_ours(end: End) -> bool {
-    matches!(end, End::Unconnected(class) if class.blame() == Blame::Driver)
+fn is_ours(end: TalkEnd) -> bool {
+    matches!(end, TalkEnd::Unconnected(class) if class.blame() == Blame::Driver)
 }
 
-fn is_refused(end: End) -> bool {
-    end == End::Unconnected(FailureClass::Refused)
+fn is_refused(end: TalkEnd) -> bool {
+    end == TalkEnd::Unconnected(FailureClass::Refused)
 }

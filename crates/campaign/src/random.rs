@@ -2,12 +2,12 @@
 
 use super::search::Finding;
 use super::{PLAIN_DEADLINE, Runner, TRIES, spoken};
-use dialogue::talk::{End, Script, Talk};
+use dialogue::talk::{Talk, TalkEnd, TalkScript};
 use torture::case::{Case, Fuzz};
 use torture::fuzz;
 use torture::fuzz::Shot;
 use torture::judge;
-use torture::judge::{Judgement, Kind, Outcome};
+use torture::judge::{FailureKind, Judgement, TestOutcome};
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult};
 
@@ -32,7 +32,8 @@ impl Runner<'_> {
                 break;
             }
             let shots: Vec<Shot> = batch.iter().map(|one| self.shot(case, fuzz, *one)).collect();
-            let scripts: Vec<Script> = shots.iter().map(|shot| self.shot_script(shot)).collect();
+            let scripts: Vec<TalkScript> =
+                shots.iter().map(|shot| self.shot_script(shot)).collect();
             let talks = self.together(scripts.clone());
             // judged in the order of their numbers, however many were under way at once
             for (at, talk) in talks.into_iter().enumerate().take(shots.len()) {
@@ -43,7 +44,7 @@ impl Runner<'_> {
                 let (shot, script) = (&shots[at], scripts[at].clone());
                 let fired = self.assess(case, &name, shot, 1, script, talk);
                 let outcome = self.book(case, name, shot, "", fired, result);
-                failures += u64::from(outcome == Outcome::Fail);
+                failures += u64::from(outcome == TestOutcome::Fail);
             }
         }
     }
@@ -57,7 +58,7 @@ impl Runner<'_> {
         shot: &Shot,
         page: &str,
         result: &mut CaseResult,
-    ) -> Outcome {
+    ) -> TestOutcome {
         let fired = self.fire(case, &name, shot, 1);
         self.book(case, name, shot, page, fired, result)
     }
@@ -71,14 +72,14 @@ impl Runner<'_> {
         page: &str,
         (talk, judgement): (Talk, Judgement),
         result: &mut CaseResult,
-    ) -> Outcome {
+    ) -> TestOutcome {
         let row = format!("{page}{}", fuzz::tallied(shot, &talk));
         *result.tally.entry(row).or_default() += 1;
         // what we ended ourselves, for a bound of ours, says nothing of the server
-        if judgement.outcome.is_well() || talk.end == End::Bounded {
-            return Outcome::Pass;
+        if judgement.outcome.is_well() || talk.end == TalkEnd::Bounded {
+            return TestOutcome::Pass;
         }
-        let kind = Kind::of(&talk, &self.plain);
+        let kind = FailureKind::of(&talk, &self.plain);
         let mut kept = ExchangeResult {
             name,
             judgement,
@@ -90,9 +91,9 @@ impl Runner<'_> {
         };
         self.again(case, shot, &mut kept);
         let outcome = kept.judgement.outcome;
-        if outcome == Outcome::Fail {
+        if outcome == TestOutcome::Fail {
             let mut script = self.shot_script(shot);
-            if kind == Kind::OutOfStep {
+            if kind == FailureKind::OutOfStep {
                 script.grace = super::GRACE;
             }
             let (case, name) = (case.clone(), kept.name.clone());
@@ -110,7 +111,7 @@ impl Runner<'_> {
         fuzz::shot(self.settings.seed, &case.id, case.version, fuzz, index, values, fields)
     }
 
-    fn shot_script(&mut self, shot: &Shot) -> Script {
+    fn shot_script(&mut self, shot: &Shot) -> TalkScript {
         let mut script = self.bare(shot.moves.clone(), PLAIN_DEADLINE);
         script.methods.clone_from(&shot.methods);
         // the answer that follows shows whether the two sides still agree where messages end
@@ -130,7 +131,7 @@ impl Runner<'_> {
         name: &str,
         shot: &Shot,
         attempt: u32,
-        mut script: Script,
+        mut script: TalkScript,
         mut talk: Talk,
     ) -> (Talk, Judgement) {
         if judge::out_of_step(&talk, &self.plain).is_some() {
@@ -153,8 +154,8 @@ impl Runner<'_> {
             let (_, judgement) = self.fire(case, &kept.name, shot, kept.tries);
             kept.failed += u32::from(!judgement.outcome.is_well());
         }
-        if kept.failed < kept.tries.div_ceil(2) + 1 && kept.judgement.outcome == Outcome::Fail {
-            kept.judgement.outcome = Outcome::Flaky;
+        if kept.failed < kept.tries.div_ceil(2) + 1 && kept.judgement.outcome == TestOutcome::Fail {
+            kept.judgement.outcome = TestOutcome::Flaky;
         }
     }
 }

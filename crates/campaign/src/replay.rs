@@ -1,16 +1,16 @@
 //! What failed before, sent again: is it fixed?
 
 use super::search::{CULPRIT, Finding};
-use super::{Runner, Settings, Target, Watcher, World};
+use super::{Runner, Settings, TestTarget, Watcher, World};
 use dialogue::governor::Stop;
-use dialogue::talk::{Move, Script, Talk};
+use dialogue::talk::{Move, Talk, TalkScript};
 use torture::case::Case;
 use torture::judge;
-use torture::judge::{Judgement, Kind, Outcome, Plain};
+use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
 use torture::record::Execution;
 use torture::record::Transcript;
 use torture::result::Shrunk;
-use torture::result::{ReplayResult, Replayed, Verdict};
+use torture::result::{ReplayResult, ReplayVerdict, Replayed};
 
 /// A failure that was kept, and the case that it is judged by.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub enum Timing {
 
 /// Sends each failure again, so many times.
 pub fn replay(
-    target: &Target,
+    target: &TestTarget,
     settings: &Settings,
     failures: &[Failure],
     (times, timing): (u32, Timing),
@@ -71,7 +71,7 @@ pub fn replay(
 /// # Errors
 /// Why plain requests are not answered.
 pub fn shrink_failures(
-    target: &Target,
+    target: &TestTarget,
     settings: &Settings,
     failures: &[Failure],
     world: &mut dyn World,
@@ -98,15 +98,19 @@ pub fn shrink_failures(
 }
 
 /// In which way it failed.
-fn kind(kept: &Transcript) -> Kind {
+fn kind(kept: &Transcript) -> FailureKind {
     let judged = judge::random(&kept.script, &kept.talk, &kept.plain);
     // it was accused of what came after it
-    if judged.outcome.is_well() { Kind::Lost } else { Kind::of(&kept.talk, &kept.plain) }
+    if judged.outcome.is_well() {
+        FailureKind::Lost
+    } else {
+        FailureKind::of(&kept.talk, &kept.plain)
+    }
 }
 
 /// The script, for the server that is tested now: its page is what the follow-up asks for.
-fn again(target: &Target, script: &Script) -> Script {
-    Script {
+fn again(target: &TestTarget, script: &TalkScript) -> TalkScript {
+    TalkScript {
         peer: target.peer.clone(),
         tls_name: target.tls_name.clone(),
         follow_up: script.follow_up.as_ref().map(|_| super::habits::plain_request(target, "")),
@@ -121,7 +125,7 @@ fn unjudged(failure: &Failure, talk: &Talk) -> Judgement {
     let accused = kept.name.starts_with(CULPRIT);
     let by_code = || format!("{} judges by code, which judges only while it runs", failure.case.id);
     Judgement {
-        outcome: if accused { Outcome::Pass } else { Outcome::Inconclusive },
+        outcome: if accused { TestOutcome::Pass } else { TestOutcome::Inconclusive },
         seen: judge::seen(talk),
         expected: kept.judgement.expected.clone(),
         why: if accused { String::new() } else { by_code() },
@@ -156,7 +160,7 @@ impl Runner<'_> {
                 judgement.outcome = judgement.outcome.max(outcome);
                 why.clone_into(&mut judgement.why);
             } else if gate.is_some() {
-                judgement.outcome = judgement.outcome.max(Outcome::Fail);
+                judgement.outcome = judgement.outcome.max(TestOutcome::Fail);
                 "plain requests were not answered as before at once".clone_into(&mut judgement.why);
             }
             self.watcher.execution(&Execution {
@@ -167,17 +171,17 @@ impl Runner<'_> {
                 talk: &talk,
                 judgement: &judgement,
             });
-            learned += u32::from(judgement.outcome != Outcome::Inconclusive);
+            learned += u32::from(judgement.outcome != TestOutcome::Inconclusive);
             failed += u32::from(judgement.outcome.is_finding());
             if worst.as_ref().is_none_or(|worst| worst.outcome < judgement.outcome) {
                 worst = Some(judgement);
             }
         }
         let verdict = match (learned, failed) {
-            (0, _) => Verdict::Unlearned,
-            (_, 0) => Verdict::Fixed,
-            (learned, failed) if learned == failed => Verdict::Failing,
-            _ => Verdict::Flaky,
+            (0, _) => ReplayVerdict::Unlearned,
+            (_, 0) => ReplayVerdict::Fixed,
+            (learned, failed) if learned == failed => ReplayVerdict::Failing,
+            _ => ReplayVerdict::Flaky,
         };
         (Replayed { verdict, tries, failed, judgement: worst.unwrap_or_default() }, lost)
     }

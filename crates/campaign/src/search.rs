@@ -3,12 +3,12 @@
 use super::life::Struck;
 use super::{Runner, TRIES, spoken};
 use crate::shrink::{Budget, fewest, shrink};
-use dialogue::talk::{End, Move, Script, Talk};
+use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
 use sample::Blame;
 use std::collections::VecDeque;
 use torture::case::Case;
 use torture::judge;
-use torture::judge::{Judgement, Kind, Outcome, Plain};
+use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
 use torture::record::Execution;
 use torture::record::sent;
 use torture::result::CaseResult;
@@ -36,7 +36,7 @@ pub const CULPRIT: &str = "culprit: ";
 struct Suspect {
     case: String,
     name: String,
-    script: Script,
+    script: TalkScript,
 }
 
 /// Random data that failed.
@@ -44,8 +44,8 @@ struct Suspect {
 pub(super) struct Finding {
     pub(super) case: Case,
     pub(super) name: String,
-    pub(super) script: Script,
-    pub(super) kind: Kind,
+    pub(super) script: TalkScript,
+    pub(super) kind: FailureKind,
 }
 
 /// What has been said lately, and what failed.
@@ -71,7 +71,7 @@ impl Trail {
 
     fn add(&mut self, execution: &Execution<'_>) {
         let ours = |class: sample::FailureClass| class.blame() == Blame::Driver;
-        if let End::Unconnected(class) = execution.talk.end {
+        if let TalkEnd::Unconnected(class) = execution.talk.end {
             if !ours(class) {
                 self.lose();
             }
@@ -143,7 +143,7 @@ impl Runner<'_> {
         for suspect in suspects {
             self.left()?;
             self.trail.executions += 1;
-            let script = Script { start: self.world.now(), ..suspect.script.clone() };
+            let script = TalkScript { start: self.world.now(), ..suspect.script.clone() };
             self.hold(script);
         }
         self.is_lost()
@@ -218,7 +218,7 @@ impl Runner<'_> {
         result.exchanges.push(ExchangeResult {
             name: format!("the last before: {}", last.name),
             judgement: Judgement {
-                outcome: Outcome::Crashed,
+                outcome: TestOutcome::Crashed,
                 why: "the server's process ended after it, and was not started again".to_owned(),
                 ..Judgement::default()
             },
@@ -254,14 +254,14 @@ impl Runner<'_> {
 
     /// One conversation did it: once more, to be kept and to be shrunk.
     fn accuse(&mut self, case: &Case, guilty: &Suspect, result: &mut CaseResult) {
-        let script = Script { start: self.world.now(), ..guilty.script.clone() };
+        let script = TalkScript { start: self.world.now(), ..guilty.script.clone() };
         let talk = self.hold(script.clone());
         let name = match guilty.case == case.id {
             true => format!("{CULPRIT}{}", guilty.name),
             false => format!("{CULPRIT}{} {}", guilty.case, guilty.name),
         };
         let judgement = Judgement {
-            outcome: Outcome::Fail,
+            outcome: TestOutcome::Fail,
             seen: judge::seen(&talk),
             expected: "plain requests answered as before".to_owned(),
             why: "plain requests fail after it by itself".to_owned(),
@@ -279,9 +279,9 @@ impl Runner<'_> {
             case: case.clone(),
             name: name.clone(),
             script: script.clone(),
-            kind: Kind::Lost,
+            kind: FailureKind::Lost,
         });
-        result.outcome = result.outcome.max(Outcome::Fail);
+        result.outcome = result.outcome.max(TestOutcome::Fail);
         result.exchanges.push(ExchangeResult {
             name,
             judgement,
@@ -319,16 +319,16 @@ impl Runner<'_> {
         let pauses = Nanos(pauses.fold(0, u64::saturating_add));
         // half a message is waited for: no server need answer it
         let complete = faulty::reacts(&sent(whole));
-        let span = if finding.kind == Kind::Hang { HANG_SPAN } else { took.max(SPAN_MIN) };
+        let span = if finding.kind == FailureKind::Hang { HANG_SPAN } else { took.max(SPAN_MIN) };
         let deadline = (span + pauses).min(finding.script.deadline);
-        let hasty = Script { deadline, ..finding.script.clone() };
+        let hasty = TalkScript { deadline, ..finding.script.clone() };
         let mut found = shrink(whole, &mut |moves| {
             if complete && !faulty::reacts(&sent(moves)) {
                 return Some(false);
             }
             self.mostly(|runner| runner.fails(finding, &hasty, moves))
         });
-        if finding.kind == Kind::Hang {
+        if finding.kind == FailureKind::Hang {
             let moves = found.moves.clone();
             let sure = self.mostly(|runner| runner.fails(finding, &finding.script, &moves));
             if sure != Some(true) {
@@ -336,7 +336,7 @@ impl Runner<'_> {
                 found.finished = false;
             }
         }
-        let script = Script { steps: found.moves, ..finding.script.clone() };
+        let script = TalkScript { steps: found.moves, ..finding.script.clone() };
         let shrunk = Shrunk {
             case: finding.case.id.clone(),
             name: finding.name.clone(),
@@ -352,18 +352,18 @@ impl Runner<'_> {
     }
 
     /// Whether these steps fail in the way of the finding.
-    fn fails(&mut self, finding: &Finding, script: &Script, moves: &[Move]) -> Option<bool> {
+    fn fails(&mut self, finding: &Finding, script: &TalkScript, moves: &[Move]) -> Option<bool> {
         self.left()?;
         self.trail.executions += 1;
         let start = self.world.now();
-        let script = Script { steps: moves.to_vec(), start, ..script.clone() };
+        let script = TalkScript { steps: moves.to_vec(), start, ..script.clone() };
         let talk = self.hold(script.clone());
         let lost = self.is_lost()?;
-        if finding.kind == Kind::Lost || lost {
-            return Some(lost && finding.kind == Kind::Lost);
+        if finding.kind == FailureKind::Lost || lost {
+            return Some(lost && finding.kind == FailureKind::Lost);
         }
-        let same = Kind::of(&talk, &self.plain) == finding.kind;
-        Some(same && judged(&script, &talk, &self.plain).outcome == Outcome::Fail)
+        let same = FailureKind::of(&talk, &self.plain) == finding.kind;
+        Some(same && judged(&script, &talk, &self.plain).outcome == TestOutcome::Fail)
     }
 
     /// Has the shortest conversation once more, for whoever looks on.
@@ -371,7 +371,7 @@ impl Runner<'_> {
         if self.is_stopped() {
             return;
         }
-        let script = Script { start: self.world.now(), ..shrunk.script.clone() };
+        let script = TalkScript { start: self.world.now(), ..shrunk.script.clone() };
         let talk = self.hold(script.clone());
         let judgement = judged(&script, &talk, &self.plain);
         self.gate();
@@ -387,6 +387,6 @@ impl Runner<'_> {
     }
 }
 
-fn judged(script: &Script, talk: &Talk, plain: &Plain) -> Judgement {
+fn judged(script: &TalkScript, talk: &Talk, plain: &Plain) -> Judgement {
     judge::random(script, talk, plain)
 }

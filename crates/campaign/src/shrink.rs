@@ -27,7 +27,7 @@ impl Budget {
 
 /// What a search came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct Shortest {
     pub moves: Vec<Move>,
     pub boundaries: Vec<Boundary>,
     /// Candidates that were asked about.
@@ -40,7 +40,7 @@ pub struct Found {
 pub type Fails<'f> = &'f mut dyn FnMut(&[Move]) -> Option<bool>;
 
 /// Looks for the shortest steps that still fail; `moves` are known to.
-pub fn shrink(moves: &[Move], fails: Fails<'_>) -> Found {
+pub fn shrink(moves: &[Move], fails: Fails<'_>) -> Shortest {
     let mut search = Search {
         best: moves.to_vec(),
         fixes_length: cut::length_is_right(moves),
@@ -56,7 +56,12 @@ pub fn shrink(moves: &[Move], fails: Fails<'_>) -> Found {
     search.reduce(cut::tokens);
     search.simplest_words();
     search.shortest_pauses();
-    Found { moves: search.best, boundaries, candidates: search.candidates, finished: !search.over }
+    Shortest {
+        moves: search.best,
+        boundaries,
+        candidates: search.candidates,
+        finished: !search.over,
+    }
 }
 
 /// The shortest list of things of which none can be left out, by delta debugging: `all` is known to

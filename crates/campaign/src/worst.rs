@@ -1,6 +1,6 @@
 //! How much goes out for a case at most, before any of it does.
 
-use super::{Settings, TRIES, Target, compile, habits, spoken};
+use super::{Settings, TRIES, TestTarget, compile, habits, spoken};
 use dialogue::governor::{Bounds, Spent};
 use dialogue::text::Values;
 use torture::case::{Case, Need};
@@ -9,7 +9,7 @@ use units::Nanos;
 
 /// What a case may send if every try of it fails. Cases that are code are held by the bounds alone;
 /// the bounds hold all others too. Plain requests before, after and beside it are not counted.
-pub fn worst(case: &Case, target: &Target, settings: &Settings, bounds: &Bounds) -> Spent {
+pub fn worst(case: &Case, target: &TestTarget, settings: &Settings, bounds: &Bounds) -> Spent {
     let soak = settings.soak.filter(|_| case.needs.contains(&Need::Soak)).unwrap_or_default();
     let by_bounds = by_bounds(bounds, bounds.case_max.max(soak));
     if case.family.is_some() {

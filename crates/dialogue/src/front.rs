@@ -1,6 +1,6 @@
 //! Machines of others in front of the server, as far as they name themselves in an answer.
 
-use crate::replies::Answer;
+use crate::replies::Response;
 
 /// Response fields that only one provider's machines add.
 const FIELDS: [(&str, &str); 12] = [
@@ -27,7 +27,7 @@ const SERVERS: [(&str, &str); 5] = [
 ];
 
 /// The provider whose machines answered. A heuristic: that none is seen proves nothing.
-pub fn front(answer: &Answer) -> Option<&'static str> {
+pub fn front(answer: &Response) -> Option<&'static str> {
     let by_field = FIELDS.iter().find(|(name, _)| answer.has_field(name));
     let named = |(name, _): &&(&str, &str)| {
         answer.field("server").any(|server| server.to_ascii_lowercase().starts_with(name))

@@ -9,8 +9,8 @@ mod window;
 pub use requests::{Leave, Requests};
 
 use crate::front::front;
-use crate::replies::Answer;
-use crate::talk::{End, Move, Script, Talk};
+use crate::replies::Response;
+use crate::talk::{Move, Talk, TalkEnd, TalkScript};
 use conduit::Peer;
 use sample::FailureClass;
 use std::collections::BTreeMap;
@@ -154,7 +154,7 @@ pub struct Governor {
 /// what went out since it was set.
 #[derive(Clone, Debug)]
 struct Beacon {
-    script: Script,
+    script: TalkScript,
     due: Nanos,
     before: Spent,
 }
@@ -273,17 +273,17 @@ impl Governor {
     }
 
     /// What is sent every [`BEACON_EVERY`] from now on, beside whatever is under way.
-    pub fn set_beacon(&mut self, now: Nanos, script: Option<Script>) {
+    pub fn set_beacon(&mut self, now: Nanos, script: Option<TalkScript>) {
         let (due, before) = (now + BEACON_EVERY, self.spent);
         self.beacon = script.map(|script| Beacon { script, due, before });
     }
 
     /// The beacon that is due.
-    pub fn beacon(&mut self, now: Nanos) -> Option<Script> {
+    pub fn beacon(&mut self, now: Nanos) -> Option<TalkScript> {
         let beacon = self.beacon.as_mut().filter(|beacon| beacon.due <= now)?;
         beacon.due = now + BEACON_EVERY;
         let said = self.spent.since(beacon.before).words();
-        let mut script = Script { start: now, probe: true, ..beacon.script.clone() };
+        let mut script = TalkScript { start: now, probe: true, ..beacon.script.clone() };
         for step in &mut script.steps {
             if let Move::Send(bytes) = step {
                 *bytes = String::from_utf8_lossy(bytes).replace(SPENT, &said).into_bytes();
@@ -449,7 +449,9 @@ impl Governor {
     pub fn heard(&mut self, talk: &Talk) {
         talk.replies.answers.iter().for_each(|answer| self.told(answer));
         let unreachable = match talk.end {
-            End::Unconnected(class) | End::Broken(class) => class == FailureClass::Unreachable,
+            TalkEnd::Unconnected(class) | TalkEnd::Broken(class) => {
+                class == FailureClass::Unreachable
+            }
             _ => false,
         };
         // to go on would be to come back later, when nobody expects it
@@ -460,13 +462,13 @@ impl Governor {
         if talk.replies.answers.iter().any(|answer| answer.complete) {
             self.lost_since = None;
             self.answered = true;
-        } else if !matches!(talk.end, End::Ours | End::Bounded) {
+        } else if !matches!(talk.end, TalkEnd::Ours | TalkEnd::Bounded) {
             self.lost_since.get_or_insert(talk.start + talk.over);
         }
     }
 
     /// What a polite request was answered may ask us to stop.
-    pub fn told(&mut self, answer: &Answer) {
+    pub fn told(&mut self, answer: &Response) {
         if !self.in_front.is_empty()
             && let Some(provider) = front(answer)
         {

@@ -14,7 +14,7 @@ const JUNK_MAX: usize = 1 << 10;
 
 /// One answer, as far as it came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct Response {
     pub status: u16,
     pub minor_version: u8,
     /// As it stood on the wire, the closing empty line included.
@@ -28,7 +28,7 @@ pub struct Answer {
     pub persistent: bool,
 }
 
-impl Answer {
+impl Response {
     /// Values of a field, in order.
     pub fn field<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
         let name = name.to_ascii_lowercase();
@@ -51,18 +51,18 @@ pub struct Replies {
     /// What is not read yet.
     buffer: Vec<u8>,
     methods: Vec<String>,
-    state: State,
+    state: ReadState,
     digest: Sha256,
     /// Interim answers, in order; 101 ends HTTP and counts as final.
     pub interim: Vec<u16>,
     /// The last may be incomplete.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<Response>,
     /// The beginning of bytes that are no answer, and why they are none.
     pub junk: Option<(String, Vec<u8>)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ReadState {
     Head,
     /// Bytes of content still to come.
     Length(u64),
@@ -81,7 +81,7 @@ impl Replies {
         Replies {
             buffer: Vec::new(),
             methods: methods.to_vec(),
-            state: State::Head,
+            state: ReadState::Head,
             digest: Sha256::new(),
             interim: Vec::new(),
             answers: Vec::new(),
@@ -92,10 +92,10 @@ impl Replies {
     /// What was read before, as it was kept; nothing further is read.
     pub fn kept(
         interim: Vec<u16>,
-        answers: Vec<Answer>,
+        answers: Vec<Response>,
         junk: Option<(String, Vec<u8>)>,
     ) -> Replies {
-        Replies { state: State::Lost, interim, answers, junk, ..Replies::new(&[]) }
+        Replies { state: ReadState::Lost, interim, answers, junk, ..Replies::new(&[]) }
     }
 
     /// The next answer is to this method, whatever was said before.
@@ -112,7 +112,7 @@ impl Replies {
 
     /// A head has begun that is not over, or an answer that is not.
     pub fn unfinished(&self) -> bool {
-        !self.buffer.is_empty() || self.state != State::Head
+        !self.buffer.is_empty() || self.state != ReadState::Head
     }
 
     pub fn take(&mut self, bytes: &[u8]) {
@@ -123,8 +123,8 @@ impl Replies {
     /// The connection is over: a body without a length is complete now, anything else is cut off.
     pub fn end(&mut self) {
         match self.state {
-            State::UntilEnd => self.complete(),
-            State::Head if !self.buffer.is_empty() => self.lose("it ends inside a head"),
+            ReadState::UntilEnd => self.complete(),
+            ReadState::Head if !self.buffer.is_empty() => self.lose("it ends inside a head"),
             _ => {}
         }
     }
@@ -132,24 +132,24 @@ impl Replies {
     /// One step forward; false when more is needed.
     fn step(&mut self) -> bool {
         match self.state {
-            State::Head => self.head(),
-            State::Length(left) => {
+            ReadState::Head => self.head(),
+            ReadState::Length(left) => {
                 let count = self.content(left);
-                self.state = State::Length(left - count);
+                self.state = ReadState::Length(left - count);
                 if left == count {
                     self.complete();
                     return !self.buffer.is_empty();
                 }
                 false
             }
-            State::ChunkSize => self.chunk_size(),
-            State::Chunk(left) => self.chunk(left),
-            State::Trailers => self.trailers(),
-            State::UntilEnd => {
+            ReadState::ChunkSize => self.chunk_size(),
+            ReadState::Chunk(left) => self.chunk(left),
+            ReadState::Trailers => self.trailers(),
+            ReadState::UntilEnd => {
                 self.content(u64::MAX);
                 false
             }
-            State::Lost => {
+            ReadState::Lost => {
                 self.keep_junk();
                 false
             }
@@ -172,12 +172,12 @@ impl Replies {
         if let Some(answer) = self.answers.last_mut() {
             answer.complete = true;
             answer.digest = digest.into();
-            self.state = if answer.persistent { State::Head } else { State::Lost };
+            self.state = if answer.persistent { ReadState::Head } else { ReadState::Lost };
         }
     }
 
     fn lose(&mut self, why: &str) {
-        self.state = State::Lost;
+        self.state = ReadState::Lost;
         if self.junk.is_none() && !self.buffer.is_empty() {
             self.junk = Some((why.to_owned(), Vec::new()));
         }
@@ -246,14 +246,14 @@ impl Replies {
         let method = self.methods.get(index).or(self.methods.last()).map_or("GET", String::as_str);
         let framing = facts.framing(status, method);
         let persistent = facts.keep_alive && framing.is_some() && status != 101;
-        let answer = Answer { status, minor_version, head, persistent, ..Answer::default() };
+        let answer = Response { status, minor_version, head, persistent, ..Response::default() };
         self.answers.push(answer);
         self.digest = Sha256::new();
         match framing {
             Some(Framing::Length(0)) => self.complete(),
-            Some(Framing::Length(length)) => self.state = State::Length(length),
-            Some(Framing::Chunked) => self.state = State::ChunkSize,
-            None => self.state = State::UntilEnd,
+            Some(Framing::Length(length)) => self.state = ReadState::Length(length),
+            Some(Framing::Chunked) => self.state = ReadState::ChunkSize,
+            None => self.state = ReadState::UntilEnd,
         }
     }
 
@@ -278,9 +278,9 @@ impl Replies {
         let text = String::from_utf8_lossy(&line);
         let digits = text.split(';').next().unwrap_or_default().trim();
         match u64::from_str_radix(digits, 16) {
-            Ok(0) => self.state = State::Trailers,
+            Ok(0) => self.state = ReadState::Trailers,
             // the line end of the chunk counts as part of it
-            Ok(size) if size < u64::MAX - 2 => self.state = State::Chunk(size + 2),
+            Ok(size) if size < u64::MAX - 2 => self.state = ReadState::Chunk(size + 2),
             _ => {
                 self.buffer.splice(..0, line);
                 self.lose("a chunk's size cannot be read");
@@ -293,13 +293,13 @@ impl Replies {
     fn chunk(&mut self, left: u64) -> bool {
         if left > 2 {
             let count = self.content(left - 2);
-            self.state = State::Chunk(left - count);
+            self.state = ReadState::Chunk(left - count);
             return count > 0;
         }
         let count = (left as usize).min(self.buffer.len());
         self.buffer.drain(..count);
         let left = left - count as u64;
-        self.state = if left == 0 { State::ChunkSize } else { State::Chunk(left) };
+        self.state = if left == 0 { ReadState::ChunkSize } else { ReadState::Chunk(left) };
         count > 0
     }
 

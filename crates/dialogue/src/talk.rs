@@ -1,6 +1,6 @@
 //! Conversations: what a case says, said on connections of their own, and everything that came of
 //! it. Many at once, each from an instant of its own: a case, the probes beside it and the
-//! connections that press are all lines of one [`Stage`].
+//! connections that press are all lines of one [`Conversations`].
 
 mod director;
 mod line;
@@ -10,7 +10,7 @@ pub use director::{All, Director, Wake, play};
 use crate::governor::Governor;
 use crate::replies::Replies;
 use conduit::{Close, Io, OpenOptions, Peer, Ready, Slot, TlsFactory};
-use line::Line;
+use line::Conversation;
 use sample::FailureClass;
 use units::Nanos;
 
@@ -21,7 +21,7 @@ pub const EVENTS_MAX: usize = 4_096;
 
 /// What one connection is to say.
 #[derive(Clone, Debug)]
-pub struct Script {
+pub struct TalkScript {
     pub peer: Peer,
     pub options: OpenOptions,
     /// Name for SNI; `None`: what is sent goes out as it is.
@@ -47,10 +47,10 @@ pub struct Script {
     pub probe: bool,
 }
 
-impl Script {
+impl TalkScript {
     /// These steps, of which it is not known to whom they were said.
-    pub fn of(steps: Vec<Move>) -> Script {
-        Script {
+    pub fn of(steps: Vec<Move>) -> TalkScript {
+        TalkScript {
             peer: Peer::Unix(std::path::PathBuf::new()),
             options: OpenOptions::default(),
             tls_name: None,
@@ -100,7 +100,7 @@ pub enum Awaited {
 
 /// What happened, in order; times count from the line's start.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct TalkEvent {
     pub at: Nanos,
     pub what: What,
 }
@@ -124,7 +124,7 @@ pub enum What {
 
 /// How a conversation ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum End {
+pub enum TalkEnd {
     /// No connection came to be.
     Unconnected(FailureClass),
     /// The server ended it in order; broke it.
@@ -148,7 +148,7 @@ pub struct Talk {
     /// Counted from the start.
     pub connected: Option<Nanos>,
     pub over: Nanos,
-    pub end: End,
+    pub end: TalkEnd,
     /// What was to be said; empty where it is known from elsewhere.
     pub steps: Vec<Move>,
     pub replies: Replies,
@@ -158,7 +158,7 @@ pub struct Talk {
     pub received: u64,
     /// The first [`RECEIVED_MAX`] bytes that came, after TLS.
     pub raw: Vec<u8>,
-    pub events: Vec<Event>,
+    pub events: Vec<TalkEvent>,
     /// Every byte of the script was handed over.
     pub all_sent: bool,
 }
@@ -182,8 +182,8 @@ pub enum Pause {
 }
 
 /// Conversations under way.
-pub struct Stage<'t> {
-    lines: Vec<Option<Line>>,
+pub struct Conversations<'t> {
+    lines: Vec<Option<Conversation>>,
     free: Vec<usize>,
     done: Vec<(usize, Talk)>,
     /// Conversations to be ended at the next turn.
@@ -197,16 +197,19 @@ pub struct Stage<'t> {
     beacons: Vec<usize>,
 }
 
-impl std::fmt::Debug for Stage<'_> {
+impl std::fmt::Debug for Conversations<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Stage").field("lines", &self.lines.len()).finish_non_exhaustive()
     }
 }
 
-impl<'t> Stage<'t> {
+impl<'t> Conversations<'t> {
     /// `tls` must be there when a script has a `tls_name`.
-    pub fn new(tls: Option<&'t mut dyn TlsFactory>, governor: &'t mut Governor) -> Stage<'t> {
-        Stage {
+    pub fn new(
+        tls: Option<&'t mut dyn TlsFactory>,
+        governor: &'t mut Governor,
+    ) -> Conversations<'t> {
+        Conversations {
             lines: Vec::new(),
             free: Vec::new(),
             done: Vec::new(),
@@ -224,8 +227,8 @@ impl<'t> Stage<'t> {
     }
 
     /// Takes a conversation on; the number tells it from the others that are under way.
-    pub fn add(&mut self, script: Script) -> usize {
-        let line = Some(Line::new(script));
+    pub fn add(&mut self, script: TalkScript) -> usize {
+        let line = Some(Conversation::new(script));
         match self.free.pop() {
             Some(place) => {
                 self.lines[place] = line;
@@ -298,12 +301,12 @@ impl<'t> Stage<'t> {
 
     /// What has come in a conversation that is under way.
     pub fn replies(&self, slot: usize) -> Option<&Replies> {
-        self.lines.get(slot).and_then(Option::as_ref).map(Line::replies)
+        self.lines.get(slot).and_then(Option::as_ref).map(Conversation::replies)
     }
 
     /// How long the connection of a conversation under way took to stand.
     pub fn connected(&self, slot: usize) -> Option<Nanos> {
-        self.lines.get(slot).and_then(Option::as_ref).and_then(Line::connected)
+        self.lines.get(slot).and_then(Option::as_ref).and_then(Conversation::connected)
     }
 
     /// Ends a conversation at the next turn, in order or by a reset.
@@ -326,7 +329,7 @@ impl<'t> Stage<'t> {
     }
 
     pub fn standing(&self, slot: usize) -> Standing {
-        self.lines.get(slot).and_then(Option::as_ref).map_or(Standing::Over, Line::standing)
+        self.lines.get(slot).and_then(Option::as_ref).map_or(Standing::Over, Conversation::standing)
     }
 
     /// Conversations that are under way, those among them that have yet to begin.
@@ -365,7 +368,7 @@ impl<'t> Stage<'t> {
         match self.beacons.iter().position(|place| *place == slot) {
             Some(at) => {
                 self.beacons.swap_remove(at);
-                if talk.end == End::Ours {
+                if talk.end == TalkEnd::Ours {
                     self.governor.repeat_beacon();
                 }
             }

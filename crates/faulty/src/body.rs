@@ -1,13 +1,13 @@
 //! Request bodies, read strictly and thrown away.
 
-use super::head::{Head, Refusal};
+use super::head::{Head, HeadRefusal};
 use super::{BODY_MAX, BUFFER_MAX, Defect, Defects, EXTENSIONS_MAX, TRAILERS_MAX};
 use units::Nanos;
 
 /// A body that is being read.
 #[derive(Clone, Debug)]
 pub(super) struct Body {
-    part: Part,
+    part: BodyPart,
     /// Bytes that it has, or will have, as far as is known.
     length: u64,
     chunks: u64,
@@ -18,7 +18,7 @@ pub(super) struct Body {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Part {
+enum BodyPart {
     Length(u64),
     Size,
     /// Bytes of the chunk still to come.
@@ -38,10 +38,10 @@ impl Body {
     pub(super) fn of(head: &Head, defects: &Defects) -> Body {
         let left = head.method == "GET" && defects.contains(&Defect::LeavesBodies);
         let part = match head.length {
-            _ if left => Part::Done,
-            _ if head.chunked => Part::Size,
-            Some(length) => Part::Length(length),
-            None => Part::Done,
+            _ if left => BodyPart::Done,
+            _ if head.chunked => BodyPart::Size,
+            Some(length) => BodyPart::Length(length),
+            None => BodyPart::Done,
         };
         let too_long = head.too_long;
         Body { part, length: 0, chunks: 0, extensions: 0, trailers: 0, too_long }
@@ -59,61 +59,61 @@ impl Body {
         &mut self,
         buffer: &mut Vec<u8>,
         defects: &Defects,
-    ) -> Result<Taken, Refusal> {
+    ) -> Result<Taken, HeadRefusal> {
         loop {
             match &mut self.part {
-                Part::Done if self.too_long => return Err(Refusal::Limit(413)),
-                Part::Done => return Ok(Taken::Done),
-                Part::Length(left) => {
+                BodyPart::Done if self.too_long => return Err(HeadRefusal::Limit(413)),
+                BodyPart::Done => return Ok(Taken::Done),
+                BodyPart::Length(left) => {
                     if buffer.contains(&0) && defects.contains(&Defect::FailsOnBodyNul) {
-                        return Err(Refusal::Status(500));
+                        return Err(HeadRefusal::Status(500));
                     }
                     *left -= drop_front(buffer, *left);
                     if *left > 0 {
                         return Ok(Taken::More);
                     }
-                    self.part = Part::Done;
+                    self.part = BodyPart::Done;
                 }
-                Part::Chunk(left) => {
+                BodyPart::Chunk(left) => {
                     *left -= drop_front(buffer, *left);
                     if *left > 0 {
                         return Ok(Taken::More);
                     }
-                    self.part = Part::LineEnd;
+                    self.part = BodyPart::LineEnd;
                 }
-                Part::LineEnd => {
+                BodyPart::LineEnd => {
                     if buffer.len() < 2 {
                         return Ok(Taken::More);
                     }
                     if buffer.starts_with(b"\r\n") {
                         buffer.drain(..2);
                     } else if !defects.contains(&Defect::ReadsSizesFreely) {
-                        return Err(Refusal::Status(400));
+                        return Err(HeadRefusal::Status(400));
                     }
-                    self.part = Part::Size;
+                    self.part = BodyPart::Size;
                 }
-                Part::Size => match line(buffer)? {
+                BodyPart::Size => match line(buffer)? {
                     None => return Ok(Taken::More),
                     Some(line) => self.size(&line, defects)?,
                 },
-                Part::Trailers => match line(buffer)? {
+                BodyPart::Trailers => match line(buffer)? {
                     None => return Ok(Taken::More),
-                    Some(line) if line.is_empty() => self.part = Part::Done,
+                    Some(line) if line.is_empty() => self.part = BodyPart::Done,
                     Some(line) => self.trailer(&line, defects)?,
                 },
             }
         }
     }
 
-    fn size(&mut self, line: &[u8], defects: &Defects) -> Result<(), Refusal> {
+    fn size(&mut self, line: &[u8], defects: &Defects) -> Result<(), HeadRefusal> {
         let has = |defect| defects.contains(&defect);
         let extension = line.iter().position(|byte| *byte == b';').map(|at| line.len() - at);
         if extension.is_some() && has(Defect::RefusesExtensions) {
-            return Err(Refusal::Status(400));
+            return Err(HeadRefusal::Status(400));
         }
         self.extensions += extension.unwrap_or(0);
         if self.extensions > EXTENSIONS_MAX && !has(Defect::AnyExtensions) {
-            return Err(Refusal::Limit(413));
+            return Err(HeadRefusal::Limit(413));
         }
         let size = size(line, defects)?;
         self.chunks += 1;
@@ -121,25 +121,25 @@ impl Body {
         if self.length > BODY_MAX && !has(Defect::BodyOfAnyLength) {
             self.too_long = has(Defect::ReadsTooLongBodies);
             if !self.too_long {
-                return Err(Refusal::Limit(413));
+                return Err(HeadRefusal::Limit(413));
             }
         }
-        self.part = if size == 0 { Part::Trailers } else { Part::Chunk(size) };
+        self.part = if size == 0 { BodyPart::Trailers } else { BodyPart::Chunk(size) };
         Ok(())
     }
 
-    fn trailer(&mut self, line: &[u8], defects: &Defects) -> Result<(), Refusal> {
+    fn trailer(&mut self, line: &[u8], defects: &Defects) -> Result<(), HeadRefusal> {
         let has = |defect| defects.contains(&defect);
         self.trailers += line.len() + 2;
         if self.trailers > TRAILERS_MAX && !has(Defect::AnyTrailers) {
-            return Err(Refusal::Limit(431));
+            return Err(HeadRefusal::Limit(431));
         }
         if has(Defect::RefusesTrailers) {
-            return Err(Refusal::Status(500));
+            return Err(HeadRefusal::Status(500));
         }
         let merged = line.to_ascii_lowercase().starts_with(b"host:");
         match merged && has(Defect::MergesTrailers) {
-            true => Err(Refusal::Status(500)),
+            true => Err(HeadRefusal::Status(500)),
             false => Ok(()),
         }
     }
@@ -152,20 +152,20 @@ fn drop_front(buffer: &mut Vec<u8>, most: u64) -> u64 {
 }
 
 /// A line off the front, its CRLF cut; a bare LF is none.
-fn line(buffer: &mut Vec<u8>) -> Result<Option<Vec<u8>>, Refusal> {
+fn line(buffer: &mut Vec<u8>) -> Result<Option<Vec<u8>>, HeadRefusal> {
     let Some(end) = buffer.iter().position(|byte| *byte == b'\n') else {
         let long = buffer.len() > BUFFER_MAX;
-        return if long { Err(Refusal::Limit(413)) } else { Ok(None) };
+        return if long { Err(HeadRefusal::Limit(413)) } else { Ok(None) };
     };
     let line: Vec<u8> = buffer.drain(..=end).collect();
     match line.strip_suffix(b"\r\n") {
         Some(text) => Ok(Some(text.to_vec())),
-        None => Err(Refusal::Status(400)),
+        None => Err(HeadRefusal::Status(400)),
     }
 }
 
 /// The number that a chunk's line begins with.
-fn size(line: &[u8], defects: &Defects) -> Result<u64, Refusal> {
+fn size(line: &[u8], defects: &Defects) -> Result<u64, HeadRefusal> {
     let has = |defect| defects.contains(&defect);
     let text = String::from_utf8_lossy(line).into_owned();
     let digits = text.split(';').next().unwrap_or_default();
@@ -183,5 +183,5 @@ fn size(line: &[u8], defects: &Defects) -> Result<u64, Refusal> {
         }
         false => None,
     };
-    number.ok_or(Refusal::Status(400))
+    number.ok_or(HeadRefusal::Status(400))
 }

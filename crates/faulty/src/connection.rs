@@ -1,7 +1,7 @@
 //! One connection of the range.
 
 use super::body::{Body, Taken};
-use super::head::{self, Head, Refusal};
+use super::head::{self, Head, HeadRefusal};
 use super::{Act, Defect, Defects, page, worker};
 use super::{BODY, HEAD, IDLE, SEND, SILENT};
 use units::Nanos;
@@ -17,7 +17,7 @@ const COST_MAX: Nanos = Nanos::from_secs(5);
 pub(super) struct Connection {
     defects: Defects,
     buffer: Vec<u8>,
-    state: State,
+    state: ReadPhase,
     acts: Vec<Act>,
     served: u32,
     /// When the current wait began: connected, first byte of the head, head read, answered.
@@ -39,7 +39,7 @@ pub(super) struct Connection {
 }
 
 #[derive(Debug)]
-enum State {
+enum ReadPhase {
     Head,
     Body(Box<(Head, Body)>),
     /// Nothing further is read: closed, or hanging.
@@ -51,7 +51,7 @@ impl Connection {
         Connection {
             defects: defects.clone(),
             buffer: Vec::new(),
-            state: State::Head,
+            state: ReadPhase::Head,
             acts: Vec::new(),
             served: 0,
             since: at,
@@ -68,8 +68,8 @@ impl Connection {
 
     /// Bytes have come.
     pub(super) fn receive(&mut self, at: Nanos, bytes: &[u8]) -> Vec<Act> {
-        if !matches!(self.state, State::Over) {
-            if matches!(self.state, State::Head) && self.buffer.is_empty() {
+        if !matches!(self.state, ReadPhase::Over) {
+            if matches!(self.state, ReadPhase::Head) && self.buffer.is_empty() {
                 self.since = at;
                 self.reads = 0;
             }
@@ -80,9 +80,9 @@ impl Connection {
             }
             self.buffer.extend_from_slice(bytes);
             let before = self.served;
-            let split = self.reads > 1 && matches!(self.state, State::Head);
+            let split = self.reads > 1 && matches!(self.state, ReadPhase::Head);
             if split && self.has(Defect::RefusesSplitHeads) {
-                self.refuse(Refusal::Status(400));
+                self.refuse(HeadRefusal::Status(400));
             }
             while self.step(at, before) {}
         }
@@ -91,15 +91,15 @@ impl Connection {
 
     /// The client has ended its side.
     pub(super) fn ended(&mut self) -> Vec<Act> {
-        let half = !self.buffer.is_empty() || matches!(self.state, State::Body(_));
+        let half = !self.buffer.is_empty() || matches!(self.state, ReadPhase::Body(_));
         match &self.state {
-            State::Over => {}
-            State::Body(parts) if self.has(Defect::ServesHalfBodies) => {
+            ReadPhase::Over => {}
+            ReadPhase::Body(parts) if self.has(Defect::ServesHalfBodies) => {
                 let answer = page::answer(&parts.0, &self.defects, true);
                 self.acts.push(Act::Send(answer));
                 self.close();
             }
-            _ if half && self.has(Defect::ForgetsHalfClosed) => self.state = State::Over,
+            _ if half && self.has(Defect::ForgetsHalfClosed) => self.state = ReadPhase::Over,
             _ => self.close(),
         }
         std::mem::take(&mut self.acts)
@@ -129,15 +129,15 @@ impl Connection {
             };
         }
         let (span, endless, per_read) = match (&self.state, self.buffer.is_empty()) {
-            (State::Over, _) => return Nanos::NEVER,
-            (State::Body(_), _) => (BODY, Defect::WaitsForBodies, Defect::BodyPerRead),
-            (State::Head, false) => (HEAD, Defect::WaitsForHeads, Defect::HeadPerRead),
-            (State::Head, true) if self.served == 0 => {
+            (ReadPhase::Over, _) => return Nanos::NEVER,
+            (ReadPhase::Body(_), _) => (BODY, Defect::WaitsForBodies, Defect::BodyPerRead),
+            (ReadPhase::Head, false) => (HEAD, Defect::WaitsForHeads, Defect::HeadPerRead),
+            (ReadPhase::Head, true) if self.served == 0 => {
                 (SILENT, Defect::WaitsForSilent, Defect::WaitsForSilent)
             }
-            (State::Head, true) => (IDLE, Defect::WaitsForIdle, Defect::WaitsForIdle),
+            (ReadPhase::Head, true) => (IDLE, Defect::WaitsForIdle, Defect::WaitsForIdle),
         };
-        let message = !self.buffer.is_empty() || matches!(self.state, State::Body(_));
+        let message = !self.buffer.is_empty() || matches!(self.state, ReadPhase::Body(_));
         match self.has(endless) {
             true => Nanos::NEVER,
             _ if message && self.has(Defect::TooStrict) => self.since + STRICT,
@@ -148,23 +148,23 @@ impl Connection {
 
     /// Its time is up.
     pub(super) fn wake(&mut self) -> Vec<Act> {
-        let message = !self.buffer.is_empty() || matches!(self.state, State::Body(_));
+        let message = !self.buffer.is_empty() || matches!(self.state, ReadPhase::Body(_));
         if self.unsent.take().is_some() {
             self.gave_up = true;
             self.acts.push(Act::GiveUp);
-        } else if message && !matches!(self.state, State::Over) {
+        } else if message && !matches!(self.state, ReadPhase::Over) {
             self.acts.push(Act::Send(page::error(408, true, &self.defects)));
             self.acts.push(Act::Close);
         } else {
             self.acts.push(Act::Close);
         }
-        self.state = State::Over;
+        self.state = ReadPhase::Over;
         std::mem::take(&mut self.acts)
     }
 
     /// Between requests: nothing has come of the next one.
     pub(super) fn is_idle(&self) -> bool {
-        matches!(self.state, State::Head) && self.buffer.is_empty()
+        matches!(self.state, ReadPhase::Head) && self.buffer.is_empty()
     }
 
     /// Requests that were answered.
@@ -187,15 +187,15 @@ impl Connection {
 
     fn close(&mut self) {
         self.acts.push(Act::Close);
-        self.state = State::Over;
+        self.state = ReadPhase::Over;
     }
 
     /// One step forward; false when more is needed. `before`: served before these bytes came.
     fn step(&mut self, at: Nanos, before: u32) -> bool {
-        match std::mem::replace(&mut self.state, State::Over) {
-            State::Over => false,
-            State::Head => self.read_head(at),
-            State::Body(parts) => self.read_body(at, before, parts),
+        match std::mem::replace(&mut self.state, ReadPhase::Over) {
+            ReadPhase::Over => false,
+            ReadPhase::Head => self.read_head(at),
+            ReadPhase::Body(parts) => self.read_body(at, before, parts),
         }
     }
 
@@ -203,7 +203,7 @@ impl Connection {
         let behind = self.served > 0 && self.has(Defect::HangsAfterGarbage);
         match head::read(&mut self.buffer, &self.defects) {
             Ok(None) => {
-                self.state = State::Head;
+                self.state = ReadPhase::Head;
                 false
             }
             Ok(Some(head)) => {
@@ -213,7 +213,7 @@ impl Connection {
                 self.spend(head.cost(&self.defects));
                 let body = Body::of(&head, &self.defects);
                 self.since = at;
-                self.state = State::Body(Box::new((head, body)));
+                self.state = ReadPhase::Body(Box::new((head, body)));
                 true
             }
             Err(_) if behind => false,
@@ -225,7 +225,7 @@ impl Connection {
         let body = &mut parts.1;
         match body.take(&mut self.buffer, &self.defects) {
             Ok(Taken::More) => {
-                self.state = State::Body(parts);
+                self.state = ReadPhase::Body(parts);
                 false
             }
             Ok(Taken::Done) => {
@@ -270,7 +270,7 @@ impl Connection {
             self.close();
             return false;
         }
-        self.state = State::Head;
+        self.state = ReadPhase::Head;
         true
     }
 
@@ -295,18 +295,18 @@ impl Connection {
         self.has(Defect::DiesOnEncodedNul) || self.has(Defect::AbortsOnEncodedNul)
     }
 
-    fn refuse(&mut self, refusal: Refusal) -> bool {
+    fn refuse(&mut self, refusal: HeadRefusal) -> bool {
         let status = match refusal {
-            Refusal::Hang => return false,
-            Refusal::Limit(_) if self.has(Defect::HangsAtLimits) => return false,
-            Refusal::Limit(_) if self.has(Defect::LosesErrors) => {
+            HeadRefusal::Hang => return false,
+            HeadRefusal::Limit(_) if self.has(Defect::HangsAtLimits) => return false,
+            HeadRefusal::Limit(_) if self.has(Defect::LosesErrors) => {
                 self.acts.push(Act::Reset);
-                self.state = State::Over;
+                self.state = ReadPhase::Over;
                 return false;
             }
-            Refusal::Limit(_) if self.has(Defect::FailsAtLimits) => 500,
-            Refusal::Limit(_) if self.has(Defect::SaysBadRequestAtLimits) => 400,
-            Refusal::Limit(status) | Refusal::Status(status) => status,
+            HeadRefusal::Limit(_) if self.has(Defect::FailsAtLimits) => 500,
+            HeadRefusal::Limit(_) if self.has(Defect::SaysBadRequestAtLimits) => 400,
+            HeadRefusal::Limit(status) | HeadRefusal::Status(status) => status,
         };
         if self.has(Defect::HangsInsteadOfRefusing) {
             return false;
@@ -316,7 +316,7 @@ impl Connection {
         } else if self.has(Defect::StaysAfterRefusing) {
             self.acts.push(Act::Send(page::error(status, false, &self.defects)));
             self.buffer.clear();
-            self.state = State::Head;
+            self.state = ReadPhase::Head;
             return false;
         } else if !self.has(Defect::RefusesWithoutAWord) {
             self.acts.push(Act::Send(page::error(status, true, &self.defects)));

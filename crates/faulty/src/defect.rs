@@ -2,7 +2,7 @@
 
 /// What kind of case shows a defect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum DefectKind {
     /// Malformed syntax and random data: S and F.
     Syntax,
     /// L.
@@ -38,8 +38,8 @@ macro_rules! defects {
             }
 
             /// What shows it.
-            pub fn kind(self) -> Kind {
-                match self { $($(Defect::$name => Kind::$kind,)*)* }
+            pub fn kind(self) -> DefectKind {
+                match self { $($(Defect::$name => DefectKind::$kind,)*)* }
             }
 
             /// The switch of this name.
@@ -53,7 +53,7 @@ macro_rules! defects {
 impl Defect {
     /// Requests are work, and there is one worker.
     pub(super) fn limits_rate(self) -> bool {
-        self.kind() == Kind::Overload
+        self.kind() == DefectKind::Overload
     }
 }
 

@@ -12,7 +12,7 @@ const PAIRS_MAX: u64 = 500;
 
 /// Why a request is not served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum HeadRefusal {
     Status(u16),
     /// Something is longer than is taken.
     Limit(u16),
@@ -100,11 +100,11 @@ impl Head {
 }
 
 /// Takes a head off the front; `None` while it is not whole.
-pub(super) fn read(buffer: &mut Vec<u8>, defects: &Defects) -> Result<Option<Head>, Refusal> {
+pub(super) fn read(buffer: &mut Vec<u8>, defects: &Defects) -> Result<Option<Head>, HeadRefusal> {
     let has = |defect| defects.contains(&defect);
     if buffer.starts_with(b"\r\n") {
         if has(Defect::TakesNoEmptyLine) {
-            return Err(Refusal::Status(400));
+            return Err(HeadRefusal::Status(400));
         }
         buffer.drain(..2);
     }
@@ -114,10 +114,10 @@ pub(super) fn read(buffer: &mut Vec<u8>, defects: &Defects) -> Result<Option<Hea
     };
     let line_max = most(&[Defect::LineOfAnyLength], LINE_MAX);
     let Some(end) = buffer.iter().position(|byte| *byte == b'\n') else {
-        return if buffer.len() > line_max { Err(Refusal::Limit(414)) } else { Ok(None) };
+        return if buffer.len() > line_max { Err(HeadRefusal::Limit(414)) } else { Ok(None) };
     };
     if end + 1 > line_max {
-        return Err(Refusal::Limit(414));
+        return Err(HeadRefusal::Limit(414));
     }
     let text = line::ended_well(&buffer[..=end], defects)?.to_vec();
     let request = line::read(&text, defects)?;
@@ -128,7 +128,7 @@ pub(super) fn read(buffer: &mut Vec<u8>, defects: &Defects) -> Result<Option<Hea
     };
     let all = [Defect::HeadOfAnyLength, Defect::FieldOfAnyLength, Defect::AnyFields];
     if length.unwrap_or(rest.len()) > most(&all, HEAD_MAX) {
-        return Err(Refusal::Limit(431));
+        return Err(HeadRefusal::Limit(431));
     }
     let Some(length) = length else { return Ok(None) };
     let block = rest[..length].to_vec();
@@ -137,12 +137,12 @@ pub(super) fn read(buffer: &mut Vec<u8>, defects: &Defects) -> Result<Option<Hea
     let field_max = most(&[Defect::HeadOfAnyLength, Defect::FieldOfAnyLength], FIELD_MAX);
     let fields_max = most(&[Defect::HeadOfAnyLength, Defect::AnyFields], FIELDS_MAX);
     if lengths().any(|length| length > field_max) || lengths().count() > fields_max + 1 {
-        return Err(Refusal::Limit(431));
+        return Err(HeadRefusal::Limit(431));
     }
     let fields = fields::read(&block, defects)?;
     let head = fields::understand(request, fields, defects)?;
     if head.pairs() > PAIRS_MAX && has(Defect::FailsOnManyPairs) {
-        return Err(Refusal::Status(500));
+        return Err(HeadRefusal::Status(500));
     }
     Ok(Some(head))
 }

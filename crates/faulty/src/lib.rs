@@ -14,11 +14,11 @@ mod process;
 mod whole;
 mod worker;
 
-pub use defect::{Defect, Kind};
+pub use defect::{Defect, DefectKind};
 pub use page::{BIG, BIG_LEN, COSTLY, PAGE, PATH, POST};
 pub use pool::{HELD_POOL, LEAKY_POOL, POOL};
 pub use whole::{
-    ACCEPT_EVERY, BACKLOG, Entry, MANY, RECOVERY, RENEWAL, RESTART, RETRANSMIT, Range,
+    ACCEPT_EVERY, BACKLOG, Entry, FaultyServer, MANY, RECOVERY, RENEWAL, RESTART, RETRANSMIT,
 };
 pub use worker::{CAPACITY, COSTLY_FACTOR, ENOUGH, HANGOVER, SHED_BEYOND};
 

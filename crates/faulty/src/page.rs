@@ -19,24 +19,24 @@ const DATE: &str = "Thu, 01 Jan 2026 00:00:00 GMT";
 const TAG: &str = "\"range\"";
 
 /// Everything but the status line and what frames it.
-struct Answer {
+struct PageAnswer {
     status: u16,
     fields: Vec<String>,
     body: Vec<u8>,
 }
 
-impl Answer {
-    fn new(status: u16) -> Answer {
-        Answer { status, fields: Vec::new(), body: Vec::new() }
+impl PageAnswer {
+    fn new(status: u16) -> PageAnswer {
+        PageAnswer { status, fields: Vec::new(), body: Vec::new() }
     }
 
-    fn with(mut self, field: impl Into<String>) -> Answer {
+    fn with(mut self, field: impl Into<String>) -> PageAnswer {
         self.fields.push(field.into());
         self
     }
 
-    fn page(status: u16) -> Answer {
-        let mut answer = Answer::new(status)
+    fn page(status: u16) -> PageAnswer {
+        let mut answer = PageAnswer::new(status)
             .with(format!("ETag: {TAG}"))
             .with(format!("Last-Modified: {DATE}"))
             .with("Accept-Ranges: bytes");
@@ -91,81 +91,81 @@ pub(super) fn answer(head: &Head, defects: &Defects, closes: bool) -> Vec<u8> {
 
 /// An answer to what could not be read.
 pub(super) fn error(status: u16, closes: bool, defects: &Defects) -> Vec<u8> {
-    let mut answer = Answer::new(status);
+    let mut answer = PageAnswer::new(status);
     answer.body = format!("{status} {}\n", phrase(status)).into_bytes();
     answer.rendered(&Head { minor: 1, ..Head::default() }, defects, closes)
 }
 
-fn chosen(head: &Head, defects: &Defects) -> Answer {
+fn chosen(head: &Head, defects: &Defects) -> PageAnswer {
     if matches!(head.form, Form::Asterisk | Form::Authority) {
-        return Answer::new(200);
+        return PageAnswer::new(200);
     }
     let path = head.target.split(|byte| *byte == b'?').next().unwrap_or_default();
     match (head.method.as_str(), path) {
-        ("POST", path) if path == POST.as_bytes() => Answer::page(200),
+        ("POST", path) if path == POST.as_bytes() => PageAnswer::page(200),
         ("GET" | "HEAD", path) if path == PATH.as_bytes() || path == POST.as_bytes() => {
             get(head, defects)
         }
-        ("GET" | "HEAD", path) if path == COSTLY.as_bytes() => Answer::page(200),
+        ("GET" | "HEAD", path) if path == COSTLY.as_bytes() => PageAnswer::page(200),
         ("GET" | "HEAD", path) if path == BIG.as_bytes() => big(),
         (_, path) if path == PATH.as_bytes() => {
-            let answer = Answer::new(405);
+            let answer = PageAnswer::new(405);
             match defects.contains(&Defect::NamesNoMethods) {
                 true => answer,
                 false => answer.with("Allow: GET, HEAD"),
             }
         }
-        _ => Answer::new(404),
+        _ => PageAnswer::new(404),
     }
 }
 
-fn big() -> Answer {
-    let mut answer = Answer::new(200);
+fn big() -> PageAnswer {
+    let mut answer = PageAnswer::new(200);
     answer.body = PAGE.as_bytes().repeat(BIG_LEN / PAGE.len() + 1);
     answer.body.truncate(BIG_LEN);
     answer
 }
 
 /// Conditions (RFC 9110 section 13), then ranges (section 14).
-fn get(head: &Head, defects: &Defects) -> Answer {
+fn get(head: &Head, defects: &Defects) -> PageAnswer {
     if let Some(tags) = head.field("if-none-match") {
         let text = String::from_utf8_lossy(tags);
         if text == "*" || text.split(',').any(|tag| tag.trim() == TAG) {
-            return Answer::new(304).with(format!("ETag: {TAG}"));
+            return PageAnswer::new(304).with(format!("ETag: {TAG}"));
         }
     } else if let Some(date) = head.field("if-modified-since") {
         let is_date = date.ends_with(b" GMT");
         if is_date || defects.contains(&Defect::BelievesBadDates) {
-            return Answer::new(304).with(format!("ETag: {TAG}"));
+            return PageAnswer::new(304).with(format!("ETag: {TAG}"));
         }
     }
     match head.field("range") {
         Some(ranges) if head.method == "GET" => ranged(&String::from_utf8_lossy(ranges), defects),
-        _ => Answer::page(200),
+        _ => PageAnswer::page(200),
     }
 }
 
-fn ranged(text: &str, defects: &Defects) -> Answer {
+fn ranged(text: &str, defects: &Defects) -> PageAnswer {
     let has = |defect| defects.contains(&defect);
-    let Some(list) = text.strip_prefix("bytes=") else { return Answer::page(200) };
+    let Some(list) = text.strip_prefix("bytes=") else { return PageAnswer::page(200) };
     let mut found = Vec::new();
     for one in list.split(',') {
         match range(one.trim(), defects) {
             Ok(Some(range)) => found.push(range),
             Ok(None) => {}
-            Err(()) if has(Defect::OverflowsRanges) => return Answer::new(500),
-            Err(()) => return Answer::page(200),
+            Err(()) if has(Defect::OverflowsRanges) => return PageAnswer::new(500),
+            Err(()) => return PageAnswer::page(200),
         }
     }
     if found.len() > RANGES_MAX && !has(Defect::MultipliesRanges) {
-        return Answer::page(200);
+        return PageAnswer::page(200);
     }
     let whole = PAGE.len();
     match found.as_slice() {
-        [] => Answer::new(416).with(format!("Content-Range: bytes */{whole}")),
+        [] => PageAnswer::new(416).with(format!("Content-Range: bytes */{whole}")),
         [(first, last)] => {
             let field = format!("Content-Range: bytes {first}-{last}/{whole}");
-            let mut answer = Answer::page(206).with(field);
+            let mut answer = PageAnswer::page(206).with(field);
             answer.body = PAGE.as_bytes()[*first..=*last].to_vec();
             answer
         }
@@ -198,8 +198,9 @@ fn range(text: &str, defects: &Defects) -> Result<Option<(usize, usize)>, ()> {
     }
 }
 
-fn multipart(ranges: &[(usize, usize)]) -> Answer {
-    let mut answer = Answer::page(206).with("Content-Type: multipart/byteranges; boundary=range");
+fn multipart(ranges: &[(usize, usize)]) -> PageAnswer {
+    let mut answer =
+        PageAnswer::page(206).with("Content-Type: multipart/byteranges; boundary=range");
     answer.body.clear();
     for (first, last) in ranges {
         let head = format!("--range\r\nContent-Range: bytes {first}-{last}/{}\r\n\r\n", PAGE.len());

@@ -6,7 +6,7 @@ const SECOND: Nanos = Nanos::SECOND;
 
 /// The range, and what it did: seconds since the start, whose connection, what.
 struct Yard {
-    range: Range,
+    range: FaultyServer,
     seen: Vec<(f64, u64, String)>,
     now: Nanos,
 }
@@ -16,7 +16,7 @@ const START: Nanos = Nanos::from_secs(100);
 impl Yard {
     fn new(defects: &[Defect]) -> Yard {
         let defects: Defects = defects.iter().copied().collect();
-        Yard { range: Range::new(&defects), seen: Vec::new(), now: START }
+        Yard { range: FaultyServer::new(&defects), seen: Vec::new(), now: START }
     }
 
     fn connect(&mut self, id: u64) -> Entry {

@@ -47,7 +47,7 @@ pub enum Entry {
 
 /// A server of many connections.
 #[derive(Debug)]
-pub struct Range {
+pub struct FaultyServer {
     defects: Defects,
     pool: Pool,
     /// Where requests are work.
@@ -90,9 +90,9 @@ struct Seat {
     parting: bool,
 }
 
-impl Range {
-    pub fn new(defects: &Defects) -> Range {
-        Range {
+impl FaultyServer {
+    pub fn new(defects: &Defects) -> FaultyServer {
+        FaultyServer {
             defects: defects.clone(),
             pool: Pool::new(defects),
             worker: defects.iter().any(|defect| defect.limits_rate()).then(|| Worker::new(defects)),

@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use torture::beside::Felt;
 use torture::cost::{self, Cost};
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::{Baseline, Measure, Probe, ProbeKind, RunResult, Seen, ServerSeen};
 use torture::safety::Class;
 
@@ -379,6 +379,6 @@ impl CostRecord {
 }
 
 /// Whether an outcome says that nothing was learned of the server.
-pub fn is_untested(outcome: Outcome) -> bool {
-    matches!(outcome, Outcome::Skipped | Outcome::Inconclusive | Outcome::Unseen)
+pub fn is_untested(outcome: TestOutcome) -> bool {
+    matches!(outcome, TestOutcome::Skipped | TestOutcome::Inconclusive | TestOutcome::Unseen)
 }

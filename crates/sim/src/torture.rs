@@ -3,11 +3,11 @@
 
 use crate::run::drive_ready;
 use crate::world::{Action, Admission, Client, Server, SimIo, World};
-use campaign::{Done, Errand, Target};
+use campaign::{Done, ServerCommand, TestTarget};
 use conduit::Io;
 use conduit::Peer;
 use dialogue::governor::Governor;
-use dialogue::talk::{Director, Stage, play};
+use dialogue::talk::{Conversations, Director, play};
 use dialogue::text::Values;
 use faulty::{Act, Defects, Entry};
 use sample::{Death, ServerState};
@@ -18,8 +18,8 @@ use std::rc::Rc;
 use units::Nanos;
 
 /// The range as a torture's target, with the page that takes bodies.
-pub fn target() -> Target {
-    Target {
+pub fn target() -> TestTarget {
+    TestTarget {
         peer: Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 80))),
         tls_name: None,
         values: Values {
@@ -38,7 +38,7 @@ pub fn target() -> Target {
 /// The firing range as a server of the made-up world.
 #[derive(Debug)]
 pub struct Range {
-    range: faulty::Range,
+    range: faulty::FaultyServer,
     clients: BTreeMap<u64, Client>,
     ids: BTreeMap<Client, u64>,
     next: u64,
@@ -48,12 +48,12 @@ pub struct Range {
 /// Commands of the user that wait to be run against the range, by their instants: an outbox of the
 /// field, and an inbox of the server.
 #[derive(Clone, Debug, Default)]
-pub struct Errands(Rc<RefCell<VecDeque<(Nanos, Errand)>>>);
+pub struct Errands(Rc<RefCell<VecDeque<(Nanos, ServerCommand)>>>);
 
 impl Range {
     pub fn new(defects: &Defects) -> Range {
         Range {
-            range: faulty::Range::new(defects),
+            range: faulty::FaultyServer::new(defects),
             clients: BTreeMap::new(),
             ids: BTreeMap::new(),
             next: 0,
@@ -71,9 +71,9 @@ impl Range {
         let mut waiting = self.errands.0.borrow_mut();
         while let Some((at, errand)) = waiting.pop_front_if(|(at, _)| *at <= now) {
             match errand {
-                Errand::Restart => self.range.restart(at),
-                Errand::Starve => self.range.starve(true),
-                Errand::Relieve => self.range.starve(false),
+                ServerCommand::Restart => self.range.restart(at),
+                ServerCommand::Starve => self.range.starve(true),
+                ServerCommand::Relieve => self.range.starve(false),
             }
         }
     }
@@ -214,7 +214,7 @@ impl campaign::World for Field {
         let mut io = SimIo { world: self.world.clone(), worker: 0 };
         let world = self.world.clone();
         let outside = &mut self.outside;
-        let mut stage = Stage::new(None, &mut self.governor);
+        let mut stage = Conversations::new(None, &mut self.governor);
         play(&mut io, &mut stage, director, &mut |io, until, governor| {
             let now = io.now();
             let Some(outside) = outside else { return drive_ready(&world, until) };
@@ -242,7 +242,7 @@ impl campaign::World for Field {
         &mut self.governor
     }
 
-    fn send_for(&mut self, errand: Errand, at: Nanos) {
+    fn send_for(&mut self, errand: ServerCommand, at: Nanos) {
         self.errands.0.borrow_mut().push_back((at, errand));
         self.sent_for.push(Done { errand, began: at, ended: at, trouble: None });
     }

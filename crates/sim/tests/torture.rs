@@ -1,8 +1,8 @@
 //! The catalogue against the firing range: a server without a defect passes every case, and every
 //! case that can fail is turned red by a defect.
 
-use campaign::{Errand, Settings, Unwatched, run};
-use faulty::{Defect, Defects, Kind};
+use campaign::{ServerCommand, Settings, Unwatched, run};
+use faulty::{Defect, DefectKind, Defects};
 use sim::World;
 use sim::torture::{Errands, Field, Range, target};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ fn settings() -> Settings {
         pages: vec![faulty::PATH.into(), "/other?x=1".into()],
         soak: Some(Nanos::from_secs(24)),
         expensive: Some(faulty::COSTLY.into()),
-        errands: vec![Errand::Restart, Errand::Starve, Errand::Relieve],
+        errands: vec![ServerCommand::Restart, ServerCommand::Starve, ServerCommand::Relieve],
         ..Settings::default()
     }
 }
@@ -120,18 +120,18 @@ fn a_server_without_a_defect_passes_every_case() {
 
 /// Whether a case is there to show defects of this kind. A defect is tried with those only: all
 /// with all would take most of an hour.
-fn shows(kind: Kind, case: &Case) -> bool {
+fn shows(kind: DefectKind, case: &Case) -> bool {
     match kind {
-        Kind::Syntax => matches!(case.group(), 'F' | 'S' | FOUND) || case.id == "L-12",
-        Kind::Limit => matches!(case.group(), 'L' | FOUND) && case.id != "L-15",
-        Kind::Deadline => case.group() == 'W' && !case.press || case.id == "L-15",
-        Kind::Connection => case.group() == 'C' && !case.press,
+        DefectKind::Syntax => matches!(case.group(), 'F' | 'S' | FOUND) || case.id == "L-12",
+        DefectKind::Limit => matches!(case.group(), 'L' | FOUND) && case.id != "L-15",
+        DefectKind::Deadline => case.group() == 'W' && !case.press || case.id == "L-15",
+        DefectKind::Connection => case.group() == 'C' && !case.press,
         // the long page takes most of a run's time, and shows nothing of pools
-        Kind::Pressure => {
+        DefectKind::Pressure => {
             case.press && case.group() != 'R'
                 || matches!(case.group(), 'C' | 'W') && !LONG_PAGE.contains(&case.id.as_str())
         }
-        Kind::Overload => is_overload(case),
+        DefectKind::Overload => is_overload(case),
     }
 }
 
@@ -173,7 +173,7 @@ fn every_case_that_can_fail_is_turned_red_by_a_defect() {
     // a kind of which the catalogue has no case yet shows nothing
     let known = |defect: &Defect| match defect.kind() {
         _ if *defect == SOUND => false,
-        Kind::Pressure => cases.iter().any(|case| case.press && case.group() != 'F'),
+        DefectKind::Pressure => cases.iter().any(|case| case.press && case.group() != 'F'),
         kind => cases.iter().any(|case| shows(kind, case)),
     };
     let silent = matrix.iter().filter(|(defect, ids)| ids.is_empty() && known(defect));

@@ -4,11 +4,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
 use campaign::probes::Probing;
-use campaign::{Settings, Target, Unwatched, World as _};
+use campaign::{Settings, TestTarget, Unwatched, World as _};
 use conduit::{OpenOptions, Peer};
 use dialogue::governor::Stop;
 use dialogue::governor::{Bounds, Governor};
-use dialogue::talk::{End, Move, Script};
+use dialogue::talk::{Move, TalkEnd, TalkScript};
 use dialogue::text::Values;
 use faulty::Defects;
 use proptest::prelude::*;
@@ -147,8 +147,8 @@ fn ones(of: &[Nanos]) -> Vec<(Nanos, u64)> {
     of.iter().map(|at| (*at, 1)).collect()
 }
 
-fn script(start: Nanos, steps: Vec<Move>, probe: bool) -> Script {
-    Script {
+fn script(start: Nanos, steps: Vec<Move>, probe: bool) -> TalkScript {
+    TalkScript {
         peer: Peer::Tcp(address()),
         options: OpenOptions::default(),
         tls_name: None,
@@ -195,7 +195,7 @@ fn any_step() -> impl Strategy<Value = Move> {
     ]
 }
 
-fn any_scripts() -> impl Strategy<Value = Vec<Script>> {
+fn any_scripts() -> impl Strategy<Value = Vec<TalkScript>> {
     let one = (0_u64..4_000, proptest::collection::vec(any_step(), 0..6), any::<bool>())
         .prop_map(|(at, steps, probe)| script(Nanos::from_millis(at), steps, probe));
     proptest::collection::vec(one, 1..60)
@@ -235,7 +235,7 @@ proptest! {
         }
         prop_assert_eq!(field.governor().open(), 0, "every connection is accounted for");
         if field.stopped().is_none() {
-            prop_assert!(talks.iter().all(|talk| talk.end != End::Ours));
+            prop_assert!(talks.iter().all(|talk| talk.end != TalkEnd::Ours));
         }
     }
 
@@ -262,8 +262,8 @@ proptest! {
     }
 }
 
-fn target() -> Target {
-    Target {
+fn target() -> TestTarget {
+    TestTarget {
         peer: Peer::Tcp(address()),
         tls_name: None,
         values: Values {

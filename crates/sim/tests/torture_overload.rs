@@ -1,6 +1,6 @@
 //! Overload in virtual time: servers whose capacity is known, and what is said of them.
 
-use campaign::{Errand, Settings, Unwatched, run};
+use campaign::{ServerCommand, Settings, Unwatched, run};
 use dialogue::governor::Stop;
 use dialogue::governor::{Bounds, Governor};
 use faulty::{CAPACITY, COSTLY, Defect, Defects};
@@ -8,7 +8,7 @@ use sim::World;
 use sim::torture::{Errands, Field, Range, target};
 use torture::case::{Case, Parameter};
 use torture::catalogue;
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::{CaseResult, RunResult};
 use torture::safety::Class;
 use units::{Nanos, show};
@@ -31,7 +31,7 @@ fn settings() -> Settings {
         baseline: Nanos::SECOND,
         soak: Some(Nanos::from_secs(60)),
         expensive: Some(COSTLY.into()),
-        errands: vec![Errand::Restart, Errand::Starve, Errand::Relieve],
+        errands: vec![ServerCommand::Restart, ServerCommand::Starve, ServerCommand::Relieve],
         ..Settings::default()
     }
 }
@@ -88,7 +88,7 @@ fn the_knee_of_a_server_of_known_capacity_is_found() {
     // and probes take ten requests a second of it
     let least = CAPACITY as f64 - 10.0;
     assert!(low <= followed && high >= least && high <= low * 1.3, "{low} to {high}");
-    assert_eq!(result.cases[0].outcome, Outcome::Held);
+    assert_eq!(result.cases[0].outcome, TestOutcome::Held);
 }
 
 #[test]
@@ -187,6 +187,6 @@ fn what_is_interrupted_is_no_finding() {
         let result = run(&target(), &settings(), &cases(&[id]), &mut field, &mut Unwatched);
         assert!(result.interrupted, "{id} was over");
         let outcome = result.cases[0].outcome;
-        assert_eq!(outcome, Outcome::Inconclusive, "{id}: {}", shown(&result.cases[0]));
+        assert_eq!(outcome, TestOutcome::Inconclusive, "{id}: {}", shown(&result.cases[0]));
     }
 }

@@ -1,6 +1,6 @@
 //! Pressure in virtual time: servers whose slots and deadlines are known, and what is said of them.
 
-use campaign::{Settings, Target, Unwatched, run};
+use campaign::{Settings, TestTarget, Unwatched, run};
 use conduit::Peer;
 use dialogue::governor::{Bounds, Governor};
 use dialogue::text::Values;
@@ -9,7 +9,7 @@ use sim::{Action, Admission, Client, Server, World};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use torture::catalogue;
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::{CaseResult, RunResult};
 use torture::safety::Class;
 use units::{Nanos, show};
@@ -203,7 +203,7 @@ fn pressed(server: impl Server + 'static, ids: &[&str], connections_max: u64) ->
 }
 
 fn governed(server: impl Server + 'static, ids: &[&str], governor: Governor) -> RunResult {
-    let target = Target {
+    let target = TestTarget {
         peer: Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 80))),
         tls_name: None,
         values: Values {
@@ -308,7 +308,7 @@ fn a_pool_that_grows_and_shrinks_as_needed_loses_nothing() {
     let server = Prefork { grows_to: Some(150), started: 1, ..Prefork::of(5) };
     let result = pressed(server, &["C-01", "C-02", "C-03", "C-05", "C-06", "W-10", "W-14"], 256);
     for case in &result.cases {
-        assert!(case.outcome < Outcome::Leak, "{}", shown(case));
+        assert!(case.outcome < TestOutcome::Leak, "{}", shown(case));
     }
 }
 
@@ -321,8 +321,8 @@ fn a_server_that_the_kept_probe_alone_keeps_busy_is_probed_without() {
 fn a_baseline_that_fails_makes_everything_inconclusive() {
     let server = Prefork { fails_each: Some(20), ..Prefork::of(400) };
     let result = pressed(server, &["W-10", "C-01", "C-02", "C-03", "C-05"], 256);
-    let outcomes: Vec<Outcome> = result.cases.iter().map(|case| case.outcome).collect();
-    assert_eq!(outcomes, [Outcome::Inconclusive; 5], "{:?}", result.ended_early);
+    let outcomes: Vec<TestOutcome> = result.cases.iter().map(|case| case.outcome).collect();
+    assert_eq!(outcomes, [TestOutcome::Inconclusive; 5], "{:?}", result.ended_early);
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn the_accept_queue_of_a_server_that_is_busy_is_counted() {
     let ends = full.map(|one| (one.low, one.high));
     // the one worker, and the queue of a backlog of 5
     assert_eq!(ends, Some((Some(7.0), Some(8.0))), "{}", shown(case));
-    assert_eq!(case.outcome, Outcome::Advisory);
+    assert_eq!(case.outcome, TestOutcome::Advisory);
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn a_burst_is_as_large_as_the_bounds_let_be_open() {
         let governor = Governor::new(bounds, Vec::new(), false);
         let result = governed(Prefork::of(600), &["C-07"], governor);
         let case = &result.cases[0];
-        assert_eq!(case.outcome, Outcome::Held, "{}", shown(case));
+        assert_eq!(case.outcome, TestOutcome::Held, "{}", shown(case));
         assert_eq!(case.measures[0].low, Some(f64::from(standing)), "{}", shown(case));
         assert!(case.measures[0].note.ends_with(note), "{}", shown(case));
         assert_eq!(case.measures.len(), 1, "no queue was full: {}", shown(case));
@@ -367,7 +367,7 @@ fn what_must_not_be_repeated_is_not() {
         let result = governed(server, &["W-10"], governor);
         let case = &result.cases[0];
         let health = case.health.expect("it pressed");
-        assert_eq!((case.outcome, health.rounds), (Outcome::Denied, rounds), "{}", shown(case));
+        assert_eq!((case.outcome, health.rounds), (TestOutcome::Denied, rounds), "{}", shown(case));
         let spared = case.notes.iter().any(|note| note.contains("to spare the server (--confirm)"));
         assert_eq!(spared, !repeats, "{}", shown(case));
         assert_eq!(health.control_denied.is_some(), repeats, "the control arm is pressure too");

@@ -3,7 +3,7 @@
 use campaign::probes::{Pattern, Probed, Probes, Probing};
 use campaign::{Unwatched, World as _};
 use conduit::{OpenOptions, Peer};
-use dialogue::talk::{Director, Move, Script, Stage, Talk, Wake};
+use dialogue::talk::{Conversations, Director, Move, Talk, TalkScript, Wake};
 use sim::torture::Field;
 use sim::{Action, Admission, Client, Server, World};
 use std::net::SocketAddr;
@@ -22,7 +22,7 @@ struct Nothing(Nanos);
 impl campaign::probes::ProbeListener for Nothing {}
 
 impl Director for Nothing {
-    fn direct(&mut self, now: Nanos, _: &mut Stage<'_>, _: Vec<(usize, Talk)>) -> Wake {
+    fn direct(&mut self, now: Nanos, _: &mut Conversations<'_>, _: Vec<(usize, Talk)>) -> Wake {
         if now < self.0 { Wake::At(self.0) } else { Wake::Done }
     }
 }
@@ -30,7 +30,7 @@ impl Director for Nothing {
 fn pattern() -> Pattern {
     let request = |fields: &str| format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n").into_bytes();
     Pattern {
-        new: Script {
+        new: TalkScript {
             peer: Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 80))),
             options: OpenOptions::default(),
             tls_name: None,

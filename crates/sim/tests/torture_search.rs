@@ -9,11 +9,11 @@ use sim::torture::{Field, Range, target};
 use sim::{Action, Admission, Client, Server, World};
 use torture::case::Case;
 use torture::catalogue;
-use torture::judge::{Kind, Outcome, Plain};
+use torture::judge::{FailureKind, Plain, TestOutcome};
 use torture::record;
 use torture::record::Execution;
 use torture::record::{Run, Transcript};
-use torture::result::{ReplayResult, RunResult, Verdict};
+use torture::result::{ReplayResult, ReplayVerdict, RunResult};
 use units::Nanos;
 
 fn settings() -> Settings {
@@ -65,7 +65,7 @@ fn random_data_shrinks_to_the_byte_that_fails() {
 fn a_hang_shrinks_to_a_whole_request_that_hangs() {
     let result = tested(defective(&[Defect::HangsOnEncodedNul]), &["F-01"]);
     let [one] = &result.shrunk[..] else { panic!("{:?}", result.shrunk) };
-    assert_eq!(one.kind, Kind::Hang);
+    assert_eq!(one.kind, FailureKind::Hang);
     let bytes = one.bytes();
     assert!(faulty::reacts(&bytes), "half a request: {}", bytes.escape_ascii());
     assert!(bytes.len() < 60 && one.from > 60, "{}", bytes.escape_ascii());
@@ -104,11 +104,11 @@ impl Server for Supervised {
 fn what_crashes_a_server_is_named_and_shrunk() {
     let result = tested(field(Box::new(Supervised { back: Nanos::ZERO })), &["F-09"]);
     let case = &result.cases[0];
-    assert_eq!((case.outcome, &case.notes[..]), (Outcome::Fail, &[][..]));
+    assert_eq!((case.outcome, &case.notes[..]), (TestOutcome::Fail, &[][..]));
     let found = case.exchanges.iter().find(|one| one.name.starts_with("culprit: number"));
     let culprit = found.unwrap_or_else(|| panic!("{:#?}", case.exchanges));
     assert!(culprit.sent.windows(3).any(|three| three == b"%00"));
-    let lost: Vec<_> = result.shrunk.iter().filter(|one| one.kind == Kind::Lost).collect();
+    let lost: Vec<_> = result.shrunk.iter().filter(|one| one.kind == FailureKind::Lost).collect();
     let [one] = &lost[..] else { panic!("{:?}", result.shrunk) };
     // nothing that a right server would wait for the rest of
     assert_eq!(one.bytes().escape_ascii().to_string(), r"%00\n");
@@ -137,7 +137,7 @@ impl Watcher for Failed {
 
     fn execution(&mut self, execution: &Execution<'_>) {
         let known = |one: &Transcript| one.case == execution.case.id && one.name == execution.name;
-        if execution.judgement.outcome == Outcome::Fail && !self.kept.iter().any(known) {
+        if execution.judgement.outcome == TestOutcome::Fail && !self.kept.iter().any(known) {
             self.kept.push(Transcript::of(&self.run, execution));
         }
     }
@@ -169,21 +169,21 @@ fn a_failure_replays_as_a_failure_and_as_fixed_once_it_is() {
         .collect();
     // one switch in four, of those that fail requests one by one and always
     let now_and_then = [Defect::FailsNowAndThen, Defect::CrashesOnThirdNul];
-    let sampled = Defect::ALL
-        .iter()
-        .filter(|defect| defect.kind() == faulty::Kind::Syntax && !now_and_then.contains(defect));
+    let sampled = Defect::ALL.iter().filter(|defect| {
+        defect.kind() == faulty::DefectKind::Syntax && !now_and_then.contains(defect)
+    });
     let mut replays = 0;
     for defect in sampled.step_by(4) {
         let kept = failures(*defect, &cases);
-        let verdicts = |result: ReplayResult| -> Vec<Verdict> {
+        let verdicts = |result: ReplayResult| -> Vec<ReplayVerdict> {
             assert_eq!(result.ended_early, None, "{}", defect.id());
             result.rows.iter().map(|row| row.verdict).collect()
         };
         replays += kept.len();
         let failing = verdicts(replayed(&kept, defective(&[*defect])));
-        assert_eq!(failing, vec![Verdict::Failing; kept.len()], "{}", defect.id());
+        assert_eq!(failing, vec![ReplayVerdict::Failing; kept.len()], "{}", defect.id());
         let fixed = verdicts(replayed(&kept, defective(&[])));
-        assert_eq!(fixed, vec![Verdict::Fixed; kept.len()], "{}", defect.id());
+        assert_eq!(fixed, vec![ReplayVerdict::Fixed; kept.len()], "{}", defect.id());
     }
     assert!(replays > 30, "{replays}");
 }
@@ -202,7 +202,7 @@ fn a_failure_that_comes_and_goes_is_flaky() {
         &mut Unwatched,
     );
     let row = &result.rows[0];
-    assert_eq!(row.verdict, Verdict::Flaky);
+    assert_eq!(row.verdict, ReplayVerdict::Flaky);
     assert!(row.failed > 0 && row.failed < row.tries, "{} of {}", row.failed, row.tries);
 }
 

@@ -10,7 +10,7 @@ use sim::{Action, Admission, Client, Server, World};
 use std::collections::BTreeSet;
 use torture::case::Case;
 use torture::catalogue;
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::{CaseResult, ExchangeResult, RunResult};
 use units::Nanos;
 
@@ -147,17 +147,17 @@ impl Server for Forking {
 #[test]
 fn workers_that_come_and_go_are_no_finding_and_one_that_dies_of_a_fault_is() {
     for (how, outcome) in [
-        (Ending::Exit(0), Outcome::Pass),
-        (Ending::Exit(1), Outcome::Pass),
-        (Ending::Signal { number: 9, core: false }, Outcome::Pass),
-        (Ending::Signal { number: 11, core: false }, Outcome::Fail),
+        (Ending::Exit(0), TestOutcome::Pass),
+        (Ending::Exit(1), TestOutcome::Pass),
+        (Ending::Signal { number: 9, core: false }, TestOutcome::Pass),
+        (Ending::Signal { number: 11, core: false }, TestOutcome::Fail),
     ] {
         let result = against(Forking::of(how), &["F-09"]);
         let case = &result.cases[0];
         assert_eq!(case.outcome, outcome, "{how}: {}", all(&result));
         assert!(case.notes[0].contains("worker"), "{}", all(&result));
         let culprit = case.exchanges.iter().find(|one| one.name.starts_with("culprit: number"));
-        assert_eq!(culprit.is_some(), outcome == Outcome::Fail, "{}", all(&result));
+        assert_eq!(culprit.is_some(), outcome == TestOutcome::Fail, "{}", all(&result));
         let has_nul = |one: &ExchangeResult| one.sent.windows(3).any(|three| three == b"%00");
         assert!(culprit.is_none_or(has_nul), "{}", all(&result));
     }

@@ -11,7 +11,7 @@ use rusqlite::Row;
 use serde_json::Value;
 use stats::State;
 use stats::curve::{Axis, Span};
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 
 /// How far a result came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub struct Tortured {
     /// Those that count against the server.
     pub findings: u64,
     /// The worst of them all; what is waived counts here.
-    pub worst: Outcome,
+    pub worst: TestOutcome,
 }
 
 impl Tortured {

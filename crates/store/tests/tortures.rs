@@ -18,7 +18,7 @@ use ::torture::result::Boundary;
 use ::torture::result::{Kept, Meanwhile, ServerRow, ServerSeen, Shrunk};
 use dialogue::governor::Stop;
 use dialogue::talk::Awaited;
-use dialogue::talk::{Move, Script};
+use dialogue::talk::{Move, TalkScript};
 use record::torture::waivers::{Applied, Day, Waiver, WaiverState};
 use report::torture::Report;
 use report::{
@@ -48,13 +48,15 @@ fn full() -> Report {
         Move::Reset,
         Move::Close,
     ];
-    for (name, kind) in [("one", judge::Kind::Status(502)), ("two", judge::Kind::NoHttp)] {
+    for (name, kind) in
+        [("one", judge::FailureKind::Status(502)), ("two", judge::FailureKind::NoHttp)]
+    {
         report.result.shrunk.push(Shrunk {
             case: "F-01".into(),
             name: name.into(),
             kind,
             from: 4_000,
-            script: Script::of(steps.clone()),
+            script: TalkScript::of(steps.clone()),
             boundaries: vec![Boundary { what: "a line", passes: 199, fails: 200 }],
             executions: 77,
             finished: name == "one",
@@ -66,7 +68,7 @@ fn full() -> Report {
     let waiver = Waiver {
         case: "S-07".into(),
         exchange: Some("space".into()),
-        outcome: Some(judge::Outcome::Fail),
+        outcome: Some(judge::TestOutcome::Fail),
         reason: "known: ä".into(),
         until: Day::parse("2027-01-31").unwrap(),
     };
@@ -165,12 +167,17 @@ fn a_torture_loads_as_it_was_stored() {
         );
         let findings = stored.findings().len() as u64;
         let told = entry.tortured.unwrap();
-        assert_eq!((told.findings, told.worst >= judge::Outcome::Fail), (findings, true), "{name}");
+        assert_eq!(
+            (told.findings, told.worst >= judge::TestOutcome::Fail),
+            (findings, true),
+            "{name}"
+        );
     }
     let store = Store::open_to_read(&place).unwrap();
     let kind = Some(ResultKind::Torture);
     assert_eq!(store.list(&Filter { kind, ..Filter::default() }).unwrap().len(), 5);
-    let words = |cases, findings| Tortured { cases, findings, worst: judge::Outcome::Fail }.words();
+    let words =
+        |cases, findings| Tortured { cases, findings, worst: judge::TestOutcome::Fail }.words();
     assert_eq!(
         (words(1, 0), words(2, 1)),
         ("no findings in 1 case".into(), "1 finding in 2 cases".into())

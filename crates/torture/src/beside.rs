@@ -1,13 +1,13 @@
 //! What a load felt that went on beside the cases: calls by the case in which they fell due, held
 //! against the time before the first case.
 
-use crate::judge::Outcome;
+use crate::judge::TestOutcome;
 use crate::result::CaseResult;
 use units::{Nanos, show};
 
 /// A call of the load. Instants are of the clock of the machine that tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct LoadCall {
     pub due: Nanos,
     /// From the instant it was due until its outcome was known.
     pub response: Nanos,
@@ -17,7 +17,7 @@ pub struct Call {
 
 /// When a case was under way, its gate included.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct CaseSpan {
     pub case: String,
     pub from: Nanos,
     pub until: Nanos,
@@ -68,7 +68,7 @@ pub const P99_MORE: Nanos = Nanos::from_millis(20);
 
 impl Interval {
     /// Of calls in any order.
-    pub fn of<'a>(calls: impl Iterator<Item = &'a Call>) -> Interval {
+    pub fn of<'a>(calls: impl Iterator<Item = &'a LoadCall>) -> Interval {
         let mut found = Interval::default();
         let mut times = Vec::new();
         for call in calls {
@@ -100,7 +100,7 @@ impl Interval {
         self.lost_share() <= base.lost_share() + AS_BEFORE && self.p99 <= slow
     }
 
-    fn between(sorted: &[Call], from: Nanos, until: Nanos) -> Interval {
+    fn between(sorted: &[LoadCall], from: Nanos, until: Nanos) -> Interval {
         let at = |instant: Nanos| sorted.partition_point(|call| call.due < instant);
         Interval::of(sorted[at(from)..at(until.max(from))].iter())
     }
@@ -113,10 +113,10 @@ pub fn quantile(sorted: &[Nanos], share: f64) -> Nanos {
 }
 
 /// What the calls say of each case. `base`: the span in which nothing else was sent.
-pub fn felt(mut calls: Vec<Call>, spans: &[Span], base: (Nanos, Nanos)) -> Felt {
+pub fn felt(mut calls: Vec<LoadCall>, spans: &[CaseSpan], base: (Nanos, Nanos)) -> Felt {
     calls.sort_by_key(|call| call.due);
     let base = Interval::between(&calls, base.0, base.1);
-    let one = |span: &Span| CaseFelt {
+    let one = |span: &CaseSpan| CaseFelt {
         case: span.case.clone(),
         during: Interval::between(&calls, span.from, span.until),
         recovery: recovery(&calls, &base, span.until),
@@ -125,7 +125,7 @@ pub fn felt(mut calls: Vec<Call>, spans: &[Span], base: (Nanos, Nanos)) -> Felt 
 }
 
 /// How long after `end` the first second began that was as before, whatever else ran meanwhile.
-fn recovery(sorted: &[Call], base: &Interval, end: Nanos) -> Option<Nanos> {
+fn recovery(sorted: &[LoadCall], base: &Interval, end: Nanos) -> Option<Nanos> {
     let last = sorted.last()?.due;
     let mut from = end;
     while from <= last {
@@ -155,7 +155,7 @@ impl Felt {
             }
             let known = cases.iter_mut().find(|case| case.case.id == felt.case);
             let Some(case) = known.filter(|case| case.skipped.is_none()) else { continue };
-            let word = if share > DENIED { Outcome::Denied } else { Outcome::Degraded };
+            let word = if share > DENIED { TestOutcome::Denied } else { TestOutcome::Degraded };
             case.outcome = case.outcome.max(word);
             case.notes.push(format!(
                 "the load beside it lost {} of {} calls ({}), against {} before",
@@ -178,17 +178,17 @@ mod tests {
     }
 
     /// A call each 10 ms for ten seconds; lost from 4 s to 6 s, slow until 7.5 s.
-    fn calls() -> Vec<Call> {
+    fn calls() -> Vec<LoadCall> {
         let one = |n: u64| {
             let lost = (400..600).contains(&n);
             let response = if (600..750).contains(&n) { ms(300) } else { ms(1 + n % 2) };
-            Call { due: ms(n * 10), response, lost }
+            LoadCall { due: ms(n * 10), response, lost }
         };
         (0..1_000).rev().map(one).collect()
     }
 
-    fn span(case: &str, from: u64, until: u64) -> Span {
-        Span { case: case.into(), from: ms(from), until: ms(until) }
+    fn span(case: &str, from: u64, until: u64) -> CaseSpan {
+        CaseSpan { case: case.into(), from: ms(from), until: ms(until) }
     }
 
     #[test]
@@ -234,15 +234,15 @@ mod tests {
         felt(two, Interval::default()).judge(&mut cases);
         assert_eq!(
             cases.each_ref().map(|case| case.outcome),
-            [Outcome::Denied, Outcome::Pass, Outcome::Pass]
+            [TestOutcome::Denied, TestOutcome::Pass, TestOutcome::Pass]
         );
         assert_eq!(cases[0].notes.len(), 1);
         felt(vec![lost("S-01", 100, 6)], Interval::default()).judge(&mut cases);
-        assert_eq!(cases[1].outcome, Outcome::Degraded);
+        assert_eq!(cases[1].outcome, TestOutcome::Degraded);
         // the load alone was too much already
         let mut again = [case("S-01")];
         let worn = Interval { due: 100, lost: 40, ..Interval::default() };
         felt(vec![lost("S-01", 100, 44)], worn).judge(&mut again);
-        assert_eq!(again[0].outcome, Outcome::Pass);
+        assert_eq!(again[0].outcome, TestOutcome::Pass);
     }
 }

@@ -6,7 +6,7 @@ mod read;
 pub use family::{Family, Parameter, ParameterKind};
 pub use read::{read_case, read_own};
 
-use crate::fuzz::Place;
+use crate::fuzz::FuzzPlace;
 use crate::judge::Class;
 use dialogue::talk::Awaited;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct Case {
     /// Raised when what is sent or accepted changes; results of different versions are not compared.
     pub version: u32,
     pub title: String,
-    pub level: Level,
+    pub level: RequirementLevel,
     /// The text that it rests on: `RFC 9112 section 5.1`.
     pub reference: String,
     /// Why a server should care.
@@ -47,7 +47,7 @@ pub const OWN: char = 'X';
 /// Random data, judged by what no request may cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fuzz {
-    pub place: Place,
+    pub place: FuzzPlace,
     /// Executions.
     pub count: u64,
     /// Random bytes of one execution: fewer than this.
@@ -63,7 +63,7 @@ impl Case {
 
 /// How binding the text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum RequirementLevel {
     /// What is in neither list of an exchange is a failure.
     Must,
     /// It is an advisory.
@@ -74,13 +74,13 @@ pub enum Level {
     Opinion,
 }
 
-impl Level {
+impl RequirementLevel {
     pub fn id(self) -> &'static str {
         match self {
-            Level::Must => "MUST",
-            Level::Should => "SHOULD",
-            Level::May => "MAY",
-            Level::Opinion => "opinion",
+            RequirementLevel::Must => "MUST",
+            RequirementLevel::Should => "SHOULD",
+            RequirementLevel::May => "MAY",
+            RequirementLevel::Opinion => "opinion",
         }
     }
 }
@@ -170,7 +170,7 @@ impl Need {
 pub struct Exchange {
     /// Tells it from the others of its case.
     pub name: String,
-    pub steps: Vec<Step>,
+    pub steps: Vec<ScriptStep>,
     /// The methods that the server is taken to answer to, in order; the last stands for all further.
     pub methods: Vec<String>,
     /// Time for everything.
@@ -186,7 +186,7 @@ pub struct Exchange {
 
 /// One step of a conversation. Bytes are still [text](dialogue::text): the run gives the values.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ScriptStep {
     /// One write.
     Send(String),
     Pause(Nanos),

@@ -5,9 +5,9 @@ mod make;
 
 use crate::case::Fuzz;
 use crate::judge;
-use crate::judge::{Judgement, Outcome, Plain};
-use dialogue::replies::Answer;
-use dialogue::talk::{End, Move, Talk};
+use crate::judge::{Judgement, Plain, TestOutcome};
+use dialogue::replies::Response;
+use dialogue::talk::{Move, Talk, TalkEnd};
 use dialogue::text::Values;
 use units::{Purpose, Seed, Stream};
 
@@ -25,7 +25,7 @@ pub struct Shot {
 
 /// Where random data goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum FuzzPlace {
     Query,
     Path,
     Body,
@@ -42,23 +42,23 @@ pub enum Place {
     Sequence,
 }
 
-impl Place {
-    pub const ALL: [(&'static str, Place); 10] = [
-        ("query", Place::Query),
-        ("path", Place::Path),
-        ("body", Place::Body),
-        ("raw", Place::Raw),
-        ("edges", Place::Edges),
-        ("fields", Place::Fields),
-        ("start-line", Place::StartLine),
-        ("mutate", Place::Mutate),
-        ("encodings", Place::Encodings),
-        ("sequence", Place::Sequence),
+impl FuzzPlace {
+    pub const ALL: [(&'static str, FuzzPlace); 10] = [
+        ("query", FuzzPlace::Query),
+        ("path", FuzzPlace::Path),
+        ("body", FuzzPlace::Body),
+        ("raw", FuzzPlace::Raw),
+        ("edges", FuzzPlace::Edges),
+        ("fields", FuzzPlace::Fields),
+        ("start-line", FuzzPlace::StartLine),
+        ("mutate", FuzzPlace::Mutate),
+        ("encodings", FuzzPlace::Encodings),
+        ("sequence", FuzzPlace::Sequence),
     ];
 
     /// The place of this name.
-    pub fn named(name: &str) -> Option<Place> {
-        Place::ALL.iter().find(|(known, _)| *known == name).map(|(_, place)| *place)
+    pub fn named(name: &str) -> Option<FuzzPlace> {
+        FuzzPlace::ALL.iter().find(|(known, _)| *known == name).map(|(_, place)| *place)
     }
 }
 
@@ -114,14 +114,14 @@ pub fn escaped(data: &[u8]) -> String {
 pub fn tallied(shot: &Shot, talk: &Talk) -> String {
     match (talk.replies.answers.first(), talk.end) {
         (Some(answer), _) => answer.status.to_string(),
-        (None, End::Closed) if talk.replies.junk.is_some() && is_http_09(shot) => {
+        (None, TalkEnd::Closed) if talk.replies.junk.is_some() && is_http_09(shot) => {
             "HTTP/0.9".to_owned()
         }
-        (None, End::Closed) if talk.replies.junk.is_some() => "no HTTP".to_owned(),
-        (None, End::Closed) => "closed".to_owned(),
-        (None, End::Broken(_)) => "reset".to_owned(),
-        (None, End::Unconnected(_)) => "no connection".to_owned(),
-        (None, End::Bounded) => "held back".to_owned(),
+        (None, TalkEnd::Closed) if talk.replies.junk.is_some() => "no HTTP".to_owned(),
+        (None, TalkEnd::Closed) => "closed".to_owned(),
+        (None, TalkEnd::Broken(_)) => "reset".to_owned(),
+        (None, TalkEnd::Unconnected(_)) => "no connection".to_owned(),
+        (None, TalkEnd::Bounded) => "held back".to_owned(),
         (None, _) => "nothing".to_owned(),
     }
 }
@@ -133,33 +133,33 @@ pub fn judge(shot: &Shot, talk: &Talk, plain: &Plain) -> Judgement {
     Judgement { outcome, seen: judge::seen(talk), expected, why }
 }
 
-fn found(shot: &Shot, talk: &Talk, plain: &Plain) -> (Outcome, String) {
-    if let End::Unconnected(class) = talk.end {
-        return (Outcome::Inconclusive, format!("no connection: {}", class.explain()));
+fn found(shot: &Shot, talk: &Talk, plain: &Plain) -> (TestOutcome, String) {
+    if let TalkEnd::Unconnected(class) = talk.end {
+        return (TestOutcome::Inconclusive, format!("no connection: {}", class.explain()));
     }
     if let Some(why) = judge::broken_server(talk) {
-        return (Outcome::Fail, why);
+        return (TestOutcome::Fail, why);
     }
-    if talk.end == End::Bounded {
-        return (Outcome::Inconclusive, judge::BOUNDED.to_owned());
+    if talk.end == TalkEnd::Bounded {
+        return (TestOutcome::Inconclusive, judge::BOUNDED.to_owned());
     }
-    if talk.replies.answers.is_empty() && talk.end == End::Silent && talk.all_sent {
+    if talk.replies.answers.is_empty() && talk.end == TalkEnd::Silent && talk.all_sent {
         let why = "everything was sent, nothing came back, and the connection stands";
-        return (Outcome::Fail, why.to_owned());
+        return (TestOutcome::Fail, why.to_owned());
     }
     if talk.replies.answers.is_empty() && talk.replies.junk.is_some() && !is_http_09(shot) {
-        return (Outcome::Fail, "what came back is no HTTP".to_owned());
+        return (TestOutcome::Fail, "what came back is no HTTP".to_owned());
     }
     if let Some(why) = judge::out_of_step(talk, plain) {
-        return (Outcome::Fail, why);
+        return (TestOutcome::Fail, why);
     }
     if shot.valid && !answered(shot, &talk.replies.answers, plain) {
-        return (Outcome::Fail, "valid requests were not answered in order".to_owned());
+        return (TestOutcome::Fail, "valid requests were not answered in order".to_owned());
     }
     if talk.replies.answers.first().is_some_and(|answer| answer.status == 503) {
-        return (Outcome::Advisory, "the server says that it has too much to do".to_owned());
+        return (TestOutcome::Advisory, "the server says that it has too much to do".to_owned());
     }
-    (Outcome::Pass, String::new())
+    (TestOutcome::Pass, String::new())
 }
 
 /// The first line has no version: a page without a head answers it (RFC 1945 section 6).
@@ -172,7 +172,7 @@ fn is_http_09(shot: &Shot) -> bool {
 }
 
 /// The valid requests of a sequence are answered right until the connection ends.
-fn answered(shot: &Shot, answers: &[Answer], plain: &Plain) -> bool {
+fn answered(shot: &Shot, answers: &[Response], plain: &Plain) -> bool {
     let pairs = shot.methods.iter().zip(answers);
     pairs.into_iter().all(|(method, answer)| match method.as_str() {
         "GET" => plain.is(answer) || !answer.complete,

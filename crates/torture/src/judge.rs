@@ -8,11 +8,11 @@ pub mod renegotiation;
 
 pub use again::{again, random};
 pub use class::Class;
-pub use kind::Kind;
+pub use kind::FailureKind;
 
-use crate::case::{Exchange, Level};
-use dialogue::replies::Answer;
-use dialogue::talk::{End, Talk};
+use crate::case::{Exchange, RequirementLevel};
+use dialogue::replies::Response;
+use dialogue::talk::{Talk, TalkEnd};
 use units::show;
 
 /// What the probed page answers to a plain GET.
@@ -26,7 +26,7 @@ pub struct Plain {
 
 impl Plain {
     /// Whether this is what a plain GET gets.
-    pub fn is(&self, answer: &Answer) -> bool {
+    pub fn is(&self, answer: &Response) -> bool {
         let same_body = self.digest.is_none_or(|digest| digest == answer.digest);
         answer.complete && answer.status == self.status && same_body
     }
@@ -34,7 +34,7 @@ impl Plain {
 
 /// What came of an exchange, a case, a run: the later, the worse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Outcome {
+pub enum TestOutcome {
     /// As it should be.
     #[default]
     Pass,
@@ -67,54 +67,54 @@ pub enum Outcome {
     Crashed,
 }
 
-impl Outcome {
+impl TestOutcome {
     /// Every outcome, the best first.
-    pub const ALL: [Outcome; 15] = [
-        Outcome::Pass,
-        Outcome::Held,
-        Outcome::Alternative,
-        Outcome::Skipped,
-        Outcome::Unseen,
-        Outcome::Inconclusive,
-        Outcome::Advisory,
-        Outcome::Shed,
-        Outcome::Flaky,
-        Outcome::Degraded,
-        Outcome::Unbounded,
-        Outcome::Fail,
-        Outcome::Denied,
-        Outcome::Leak,
-        Outcome::Crashed,
+    pub const ALL: [TestOutcome; 15] = [
+        TestOutcome::Pass,
+        TestOutcome::Held,
+        TestOutcome::Alternative,
+        TestOutcome::Skipped,
+        TestOutcome::Unseen,
+        TestOutcome::Inconclusive,
+        TestOutcome::Advisory,
+        TestOutcome::Shed,
+        TestOutcome::Flaky,
+        TestOutcome::Degraded,
+        TestOutcome::Unbounded,
+        TestOutcome::Fail,
+        TestOutcome::Denied,
+        TestOutcome::Leak,
+        TestOutcome::Crashed,
     ];
 
     pub fn id(self) -> &'static str {
         match self {
-            Outcome::Pass => "pass",
-            Outcome::Held => "held",
-            Outcome::Alternative => "pass-alternative",
-            Outcome::Skipped => "skipped",
-            Outcome::Unseen => "unseen",
-            Outcome::Inconclusive => "inconclusive",
-            Outcome::Advisory => "advisory",
-            Outcome::Shed => "shed",
-            Outcome::Flaky => "flaky",
-            Outcome::Degraded => "degraded",
-            Outcome::Unbounded => "unbounded",
-            Outcome::Fail => "fail",
-            Outcome::Denied => "denied",
-            Outcome::Leak => "leak",
-            Outcome::Crashed => "crashed",
+            TestOutcome::Pass => "pass",
+            TestOutcome::Held => "held",
+            TestOutcome::Alternative => "pass-alternative",
+            TestOutcome::Skipped => "skipped",
+            TestOutcome::Unseen => "unseen",
+            TestOutcome::Inconclusive => "inconclusive",
+            TestOutcome::Advisory => "advisory",
+            TestOutcome::Shed => "shed",
+            TestOutcome::Flaky => "flaky",
+            TestOutcome::Degraded => "degraded",
+            TestOutcome::Unbounded => "unbounded",
+            TestOutcome::Fail => "fail",
+            TestOutcome::Denied => "denied",
+            TestOutcome::Leak => "leak",
+            TestOutcome::Crashed => "crashed",
         }
     }
 
     /// Something was tested, and it is well.
     pub fn is_well(self) -> bool {
-        self <= Outcome::Alternative
+        self <= TestOutcome::Alternative
     }
 
     /// Something was tested, and it is bad: the run ends with 1.
     pub fn is_finding(self) -> bool {
-        self >= Outcome::Flaky
+        self >= TestOutcome::Flaky
     }
 }
 
@@ -124,7 +124,7 @@ pub const NOTHING: &str = "closed without a byte";
 /// A judgement with its reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
-    pub outcome: Outcome,
+    pub outcome: TestOutcome,
     /// What came back, in a few words.
     pub seen: String,
     /// What is as it should be.
@@ -134,38 +134,51 @@ pub struct Judgement {
 }
 
 /// Judges one conversation.
-pub fn judge(exchange: &Exchange, level: Level, talk: &Talk, plain: &Plain) -> Judgement {
+pub fn judge(
+    exchange: &Exchange,
+    level: RequirementLevel,
+    talk: &Talk,
+    plain: &Plain,
+) -> Judgement {
     let (outcome, why) = outcome(exchange, level, talk, plain);
     let expected: Vec<String> = exchange.accept.iter().map(Class::to_string).collect();
     Judgement { outcome, seen: seen(talk), expected: expected.join(" or "), why }
 }
 
-fn outcome(exchange: &Exchange, level: Level, talk: &Talk, plain: &Plain) -> (Outcome, String) {
-    if let End::Unconnected(class) = talk.end {
-        return (Outcome::Inconclusive, format!("no connection: {}", class.explain()));
+fn outcome(
+    exchange: &Exchange,
+    level: RequirementLevel,
+    talk: &Talk,
+    plain: &Plain,
+) -> (TestOutcome, String) {
+    if let TalkEnd::Unconnected(class) = talk.end {
+        return (TestOutcome::Inconclusive, format!("no connection: {}", class.explain()));
     }
     if let Some(broken) = broken_server(talk) {
-        return (Outcome::Fail, broken);
+        return (TestOutcome::Fail, broken);
     }
-    if talk.end == End::Bounded {
-        return (Outcome::Inconclusive, BOUNDED.to_owned());
+    if talk.end == TalkEnd::Bounded {
+        return (TestOutcome::Inconclusive, BOUNDED.to_owned());
     }
     let holds = |classes: &[Class]| classes.iter().any(|class| class.holds(talk, plain));
     let found = if holds(&exchange.accept) {
-        (Outcome::Pass, String::new())
+        (TestOutcome::Pass, String::new())
     } else if holds(&exchange.also) {
-        (Outcome::Alternative, String::new())
+        (TestOutcome::Alternative, String::new())
     } else if holds(&exchange.advise) {
-        (Outcome::Advisory, "permitted by no text, harmful to nobody we know of".to_owned())
+        (TestOutcome::Advisory, "permitted by no text, harmful to nobody we know of".to_owned())
     } else if is_hang(talk) {
-        (Outcome::Fail, "everything was sent, nothing came back, and the connection stands".into())
-    } else if level == Level::Must {
-        (Outcome::Fail, "the text demands otherwise".to_owned())
+        (
+            TestOutcome::Fail,
+            "everything was sent, nothing came back, and the connection stands".into(),
+        )
+    } else if level == RequirementLevel::Must {
+        (TestOutcome::Fail, "the text demands otherwise".to_owned())
     } else {
-        (Outcome::Advisory, "the text recommends otherwise".to_owned())
+        (TestOutcome::Advisory, "the text recommends otherwise".to_owned())
     };
     match out_of_step(talk, plain) {
-        Some(why) if found.0 != Outcome::Fail => (Outcome::Fail, why),
+        Some(why) if found.0 != TestOutcome::Fail => (TestOutcome::Fail, why),
         _ => found,
     }
 }
@@ -175,7 +188,7 @@ pub const BOUNDED: &str = "a bound on what may be sent, or for how long, ended i
 
 /// 5xx that no request may cause: all but 501, 503 and 505.
 pub fn broken_server(talk: &Talk) -> Option<String> {
-    let broken = |answer: &&Answer| {
+    let broken = |answer: &&Response| {
         (500..600).contains(&answer.status) && !matches!(answer.status, 501 | 503 | 505)
     };
     let answer = talk.replies.answers.iter().find(broken)?;
@@ -183,7 +196,7 @@ pub fn broken_server(talk: &Talk) -> Option<String> {
 }
 
 fn is_hang(talk: &Talk) -> bool {
-    talk.end == End::Silent && talk.all_sent && talk.replies.answers.is_empty()
+    talk.end == TalkEnd::Silent && talk.all_sent && talk.replies.answers.is_empty()
 }
 
 /// The valid request that followed did not get its one right answer.
@@ -193,7 +206,7 @@ pub fn out_of_step(talk: &Talk, plain: &Plain) -> Option<String> {
     match after {
         [one] if plain.is(one) && talk.replies.junk.is_none() => None,
         // closing instead of answering is safe
-        [] if matches!(talk.end, End::Closed | End::Broken(_)) => None,
+        [] if matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_)) => None,
         [] => Some("a valid request on the same connection got no answer".to_owned()),
         [one] => Some(format!(
             "a valid request on the same connection got {} with {} in place of {} with {}",
@@ -219,7 +232,7 @@ pub fn seen(talk: &Talk) -> String {
     let answers = &talk.replies.answers;
     let shown = talk.before_follow_up.unwrap_or(answers.len()).min(answers.len());
     if shown > 0 {
-        let word = |answer: &Answer| {
+        let word = |answer: &Response| {
             let cut = if answer.complete { "" } else { " (cut off)" };
             format!("{}{cut}", answer.status)
         };
@@ -231,16 +244,16 @@ pub fn seen(talk: &Talk) -> String {
         parts.push(format!("bytes that are no answer ({why})"));
     }
     let end = match talk.end {
-        End::Unconnected(_) => "no connection",
-        End::Closed if parts.is_empty() => NOTHING,
-        End::Closed => "closed",
-        End::Broken(_) if parts.is_empty() => "reset without a byte",
-        End::Broken(_) => "reset",
-        End::Open => "the connection stands",
-        End::Silent if parts.is_empty() => "nothing, and the connection stands",
-        End::Silent => "no more, and the connection stands",
-        End::Bounded => "ended by a bound of ours",
-        End::Ours => "ended by us",
+        TalkEnd::Unconnected(_) => "no connection",
+        TalkEnd::Closed if parts.is_empty() => NOTHING,
+        TalkEnd::Closed => "closed",
+        TalkEnd::Broken(_) if parts.is_empty() => "reset without a byte",
+        TalkEnd::Broken(_) => "reset",
+        TalkEnd::Open => "the connection stands",
+        TalkEnd::Silent if parts.is_empty() => "nothing, and the connection stands",
+        TalkEnd::Silent => "no more, and the connection stands",
+        TalkEnd::Bounded => "ended by a bound of ours",
+        TalkEnd::Ours => "ended by us",
     };
     parts.push(end.to_owned());
     parts.join(", ")

@@ -1,14 +1,14 @@
 //! What is wrong with an answer whatever it answers to: RFC 9110 and RFC 9112 bind the sender of
 //! every message. Nothing is sent for it; every answer of a run is looked at.
 
-use crate::case::Level;
-use dialogue::replies::Answer;
+use crate::case::RequirementLevel;
+use dialogue::replies::Response;
 use httpdate::HttpDate;
 
 /// A rule that an answer breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rule {
-    pub level: Level,
+pub struct LintRule {
+    pub level: RequirementLevel,
     /// What is wrong.
     pub text: &'static str,
     /// The text that says so.
@@ -32,35 +32,46 @@ const SINGLE: [&str; 9] = [
 const DATES: [&str; 2] = ["date", "last-modified"];
 
 /// The rules that an answer breaks. `http_10`: the request was of HTTP/1.0.
-pub fn lint(answer: &Answer, http_10: bool) -> Vec<Rule> {
+pub fn lint(answer: &Response, http_10: bool) -> Vec<LintRule> {
     let mut found = Vec::new();
-    let mut say = |broken: bool, level: Level, text: &'static str, reference: &'static str| {
-        if broken {
-            found.push(Rule { level, text, reference });
-        }
-    };
+    let mut say =
+        |broken: bool, level: RequirementLevel, text: &'static str, reference: &'static str| {
+            if broken {
+                found.push(LintRule { level, text, reference });
+            }
+        };
     let lines = lines(&answer.head);
     let status = answer.status;
     let has = |name: &str| answer.has_field(name);
     let bare = lines.iter().any(|line| !line.ends_with(b"\r\n"));
-    say(bare, Level::Must, "a line of the head does not end with CRLF", "RFC 9112 section 2.1");
+    say(
+        bare,
+        RequirementLevel::Must,
+        "a line of the head does not end with CRLF",
+        "RFC 9112 section 2.1",
+    );
     let first = lines.first().copied().unwrap_or_default();
     let text = "the status line is not version, space, three digits, space, reason";
-    say(!is_status_line(content(first)), Level::Must, text, "RFC 9112 section 4");
+    say(!is_status_line(content(first)), RequirementLevel::Must, text, "RFC 9112 section 4");
     let rest = || lines.iter().skip(1).map(|line| content(line));
     let fields = || rest().filter(|line| !line.is_empty());
     let folded = fields().any(|line| matches!(line[0], b' ' | b'\t'));
-    say(folded, Level::Must, "a field is folded", "RFC 9112 section 5.2");
+    say(folded, RequirementLevel::Must, "a field is folded", "RFC 9112 section 5.2");
     let misnamed = fields().any(|line| !matches!(line[0], b' ' | b'\t') && !is_named(line));
-    say(misnamed, Level::Must, "a field line has no valid name", "RFC 9112 section 5.1");
+    say(misnamed, RequirementLevel::Must, "a field line has no valid name", "RFC 9112 section 5.1");
     let dirty = fields().any(|line| line.iter().any(|byte| is_control(*byte)));
-    say(dirty, Level::Must, "a field has a control character", "RFC 9110 section 5.5");
+    say(dirty, RequirementLevel::Must, "a field has a control character", "RFC 9110 section 5.5");
     let twice = SINGLE.iter().any(|name| answer.field(name).count() > 1);
-    say(twice, Level::Must, "a field that is no list is there twice", "RFC 9110 section 5.3");
+    say(
+        twice,
+        RequirementLevel::Must,
+        "a field that is no list is there twice",
+        "RFC 9110 section 5.3",
+    );
     framing(answer, http_10, &mut say);
     dates(answer, &mut say);
     let text = "206 has neither Content-Range nor multipart/byteranges";
-    say(status == 206 && !is_part(answer), Level::Must, text, "RFC 9110 section 15.3.7");
+    say(status == 206 && !is_part(answer), RequirementLevel::Must, text, "RFC 9110 section 15.3.7");
     let demands = [
         (401, "www-authenticate", "401 has no WWW-Authenticate", "RFC 9110 section 15.5.2"),
         (405, "allow", "405 has no Allow", "RFC 9110 section 15.5.6"),
@@ -68,55 +79,68 @@ pub fn lint(answer: &Answer, http_10: bool) -> Vec<Rule> {
         (426, "upgrade", "426 has no Upgrade", "RFC 9110 section 15.5.22"),
     ];
     for (code, field, text, reference) in demands {
-        say(status == code && !has(field), Level::Must, text, reference);
+        say(status == code && !has(field), RequirementLevel::Must, text, reference);
     }
     let moved = matches!(status, 301 | 302 | 303 | 307 | 308) && !has("location");
-    say(moved, Level::Should, "a redirection has no Location", "RFC 9110 section 15.4");
+    say(moved, RequirementLevel::Should, "a redirection has no Location", "RFC 9110 section 15.4");
     let unranged = status == 416 && !has("content-range");
-    say(unranged, Level::Should, "416 has no Content-Range", "RFC 9110 section 15.5.17");
+    say(unranged, RequirementLevel::Should, "416 has no Content-Range", "RFC 9110 section 15.5.17");
     let untyped = answer.body_len > 0 && !has("content-type");
-    say(untyped, Level::Should, "content has no Content-Type", "RFC 9110 section 8.3");
+    say(untyped, RequirementLevel::Should, "content has no Content-Type", "RFC 9110 section 8.3");
     found
 }
 
 /// What the fields say of the message's end.
 fn framing(
-    answer: &Answer,
+    answer: &Response,
     http_10: bool,
-    say: &mut impl FnMut(bool, Level, &'static str, &'static str),
+    say: &mut impl FnMut(bool, RequirementLevel, &'static str, &'static str),
 ) {
     let (coded, sized) =
         (answer.has_field("transfer-encoding"), answer.has_field("content-length"));
     let text = "Content-Length and Transfer-Encoding are both there";
-    say(coded && sized, Level::Must, text, "RFC 9112 section 6.2");
+    say(coded && sized, RequirementLevel::Must, text, "RFC 9112 section 6.2");
     let number = |value: &str| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     let bad = answer.field("content-length").any(|value| !number(value));
-    say(bad, Level::Must, "Content-Length is no number", "RFC 9110 section 8.6");
+    say(bad, RequirementLevel::Must, "Content-Length is no number", "RFC 9110 section 8.6");
     let bare = answer.status == 204;
-    say(bare && sized, Level::Must, "204 has a Content-Length", "RFC 9110 section 8.6");
-    say(bare && coded, Level::Must, "204 has a Transfer-Encoding", "RFC 9112 section 6.1");
+    say(bare && sized, RequirementLevel::Must, "204 has a Content-Length", "RFC 9110 section 8.6");
+    say(
+        bare && coded,
+        RequirementLevel::Must,
+        "204 has a Transfer-Encoding",
+        "RFC 9112 section 6.1",
+    );
     let text = "the answer to HTTP/1.0 has a Transfer-Encoding";
-    say(http_10 && coded, Level::Must, text, "RFC 9112 section 6.1");
+    say(http_10 && coded, RequirementLevel::Must, text, "RFC 9112 section 6.1");
 }
 
-fn dates(answer: &Answer, say: &mut impl FnMut(bool, Level, &'static str, &'static str)) {
+fn dates(
+    answer: &Response,
+    say: &mut impl FnMut(bool, RequirementLevel, &'static str, &'static str),
+) {
     let dated = matches!(answer.status, 200..=499);
     say(
         dated && !answer.has_field("date"),
-        Level::Must,
+        RequirementLevel::Must,
         "there is no Date",
         "RFC 9110 section 6.6.1",
     );
     let wrong = DATES.iter().any(|name| answer.field(name).any(|value| !is_date(value)));
-    say(wrong, Level::Must, "a date is not in the form that is demanded", "RFC 9110 section 5.6.7");
+    say(
+        wrong,
+        RequirementLevel::Must,
+        "a date is not in the form that is demanded",
+        "RFC 9110 section 5.6.7",
+    );
     let instant = |name| answer.field(name).next().and_then(|value| value.parse::<HttpDate>().ok());
     let (changed, now) = (instant("last-modified"), instant("date"));
     let ahead = changed.zip(now).is_some_and(|(changed, now)| changed > now);
     let text = "Last-Modified is later than Date";
-    say(ahead, Level::Must, text, "RFC 9110 section 8.8.2.1");
+    say(ahead, RequirementLevel::Must, text, "RFC 9110 section 8.8.2.1");
 }
 
-fn is_part(answer: &Answer) -> bool {
+fn is_part(answer: &Response) -> bool {
     let kind = |value: &str| value.to_ascii_lowercase().starts_with("multipart/byteranges");
     answer.has_field("content-range") || answer.field("content-type").any(kind)
 }
@@ -170,11 +194,11 @@ mod tests {
 
     fn broken(head: &str, body_len: u64, http_10: bool) -> Vec<&'static str> {
         let status = head.split(' ').nth(1).and_then(|text| text.get(..3)?.parse().ok());
-        let answer = Answer {
+        let answer = Response {
             status: status.unwrap_or(200),
             head: head.as_bytes().to_vec(),
             body_len,
-            ..Answer::default()
+            ..Response::default()
         };
         lint(&answer, http_10).into_iter().map(|rule| rule.text).collect()
     }
@@ -246,7 +270,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn no_head_panics(head: Vec<u8>, status: u16) {
-            lint(&Answer { status, head, ..Answer::default() }, true);
+            lint(&Response { status, head, ..Response::default() }, true);
         }
     }
 }

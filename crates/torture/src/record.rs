@@ -10,9 +10,9 @@ pub use read::read;
 use crate::case::Case;
 use crate::judge::{Judgement, Plain};
 use conduit::Peer;
-use dialogue::replies::Answer;
+use dialogue::replies::Response;
 use dialogue::talk::Awaited;
-use dialogue::talk::{End, Move, Script, Talk, What};
+use dialogue::talk::{Move, Talk, TalkEnd, TalkScript, What};
 use dialogue::text::written;
 use std::fmt::{Display, Write};
 
@@ -37,7 +37,7 @@ pub struct Transcript {
     pub began_unix_ns: u64,
     /// What a plain GET of the probed page was answered then.
     pub plain: Plain,
-    pub script: Script,
+    pub script: TalkScript,
     pub talk: Talk,
     pub judgement: Judgement,
 }
@@ -50,7 +50,7 @@ pub struct Execution<'a> {
     pub name: &'a str,
     /// From 1.
     pub attempt: u32,
-    pub script: &'a Script,
+    pub script: &'a TalkScript,
     pub talk: &'a Talk,
     pub judgement: &'a Judgement,
 }
@@ -142,7 +142,7 @@ fn origin(out: &mut Lines, kept: &Transcript) {
     out.put("plain", format!("{} {} {digest}", kept.plain.status, kept.plain.body_len));
 }
 
-fn script(out: &mut Lines, script: &Script) {
+fn script(out: &mut Lines, script: &TalkScript) {
     match &script.peer {
         Peer::Tcp(address) => out.put("peer", address),
         Peer::Unix(path) => out.put("unix", written(path.as_os_str().as_encoded_bytes())),
@@ -209,13 +209,13 @@ fn events(out: &mut Lines, kept: &Transcript) {
         out.put("plaintext", written(rest));
     }
     let end = match talk.end {
-        End::Unconnected(class) => format!("unconnected {}", class.id()),
-        End::Closed => "closed".to_owned(),
-        End::Broken(class) => format!("broken {}", class.id()),
-        End::Open => "open".to_owned(),
-        End::Silent => "silent".to_owned(),
-        End::Bounded => "bounded".to_owned(),
-        End::Ours => "ours".to_owned(),
+        TalkEnd::Unconnected(class) => format!("unconnected {}", class.id()),
+        TalkEnd::Closed => "closed".to_owned(),
+        TalkEnd::Broken(class) => format!("broken {}", class.id()),
+        TalkEnd::Open => "open".to_owned(),
+        TalkEnd::Silent => "silent".to_owned(),
+        TalkEnd::Bounded => "bounded".to_owned(),
+        TalkEnd::Ours => "ours".to_owned(),
     };
     out.put("over", format!("{} {end}", talk.over.0));
     out.put("bytes", format!("{} {}", talk.sent, talk.received));
@@ -229,7 +229,7 @@ fn replies(out: &mut Lines, talk: &Talk) {
     }
     talk.replies.interim.iter().for_each(|status| out.put("interim", status));
     for answer in &talk.replies.answers {
-        let Answer { status, minor_version, body_len, complete, persistent, .. } = answer;
+        let Response { status, minor_version, body_len, complete, persistent, .. } = answer;
         let whole = if *complete { "whole" } else { "cut" };
         let stays = if *persistent { "stays" } else { "parts" };
         let digest = hex(&answer.digest);

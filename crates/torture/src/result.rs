@@ -2,12 +2,12 @@
 //! and the probes of the server's health.
 
 use crate::case::Case;
-use crate::judge::Kind;
-use crate::judge::{Judgement, Outcome, Plain};
+use crate::judge::FailureKind;
+use crate::judge::{Judgement, Plain, TestOutcome};
 use crate::record::{digest, sent};
 use dialogue::governor::Spent;
 use dialogue::governor::Stop;
-use dialogue::talk::Script;
+use dialogue::talk::TalkScript;
 use sample::{Death, ServerState};
 use std::collections::BTreeMap;
 use units::{Nanos, show};
@@ -31,7 +31,7 @@ pub struct ExchangeResult {
 #[derive(Clone, Debug)]
 pub struct CaseResult {
     pub case: Case,
-    pub outcome: Outcome,
+    pub outcome: TestOutcome,
     /// Why it was skipped.
     pub skipped: Option<String>,
     /// Of random data only what did not pass, the first of it.
@@ -95,7 +95,7 @@ impl CaseResult {
     pub fn of(case: &Case) -> CaseResult {
         CaseResult {
             case: case.clone(),
-            outcome: Outcome::Pass,
+            outcome: TestOutcome::Pass,
             skipped: None,
             exchanges: Vec::new(),
             tally: BTreeMap::new(),
@@ -366,10 +366,10 @@ pub struct Meanwhile {
 pub struct Shrunk {
     pub case: String,
     pub name: String,
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// Bytes of the conversation that failed first.
     pub from: usize,
-    pub script: Script,
+    pub script: TalkScript,
     pub boundaries: Vec<Boundary>,
     /// Conversations that the search took.
     pub executions: u64,
@@ -401,7 +401,7 @@ pub struct Boundary {
 
 /// What became of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ReplayVerdict {
     /// It failed in no try.
     Fixed,
     /// In every one.
@@ -411,23 +411,23 @@ pub enum Verdict {
     Unlearned,
 }
 
-impl Verdict {
+impl ReplayVerdict {
     /// Its stable name.
     pub fn id(self) -> &'static str {
         match self {
-            Verdict::Fixed => "fixed",
-            Verdict::Failing => "failing",
-            Verdict::Flaky => "flaky",
-            Verdict::Unlearned => "unlearned",
+            ReplayVerdict::Fixed => "fixed",
+            ReplayVerdict::Failing => "failing",
+            ReplayVerdict::Flaky => "flaky",
+            ReplayVerdict::Unlearned => "unlearned",
         }
     }
 
     pub fn text(self) -> &'static str {
         match self {
-            Verdict::Fixed => "fixed",
-            Verdict::Failing => "still failing",
-            Verdict::Flaky => "flaky",
-            Verdict::Unlearned => "nothing learned",
+            ReplayVerdict::Fixed => "fixed",
+            ReplayVerdict::Failing => "still failing",
+            ReplayVerdict::Flaky => "flaky",
+            ReplayVerdict::Unlearned => "nothing learned",
         }
     }
 }
@@ -435,7 +435,7 @@ impl Verdict {
 /// A failure that was sent again.
 #[derive(Clone, Debug)]
 pub struct Replayed {
-    pub verdict: Verdict,
+    pub verdict: ReplayVerdict,
     pub tries: u32,
     pub failed: u32,
     /// Of the worst try.
@@ -453,7 +453,7 @@ pub struct ReplayResult {
 
 impl CaseResult {
     /// A reason of the outcome, which is as bad as this or worse.
-    pub fn note(&mut self, outcome: Outcome, why: String) {
+    pub fn note(&mut self, outcome: TestOutcome, why: String) {
         self.outcome = self.outcome.max(outcome);
         self.notes.push(why);
     }

@@ -9,5 +9,5 @@ mod ranges;
 
 pub use address::{Class, PORTS_REFUSED, class, strictest};
 pub use bounds::{Asked, LOST_PUBLIC_MAX};
-pub use proof::{Group, Proof};
+pub use proof::{CaseGroup, Proof};
 pub use ranges::{RANGES_MAX, Ranges};

@@ -2,10 +2,10 @@
 
 use super::Member;
 use crate::{PLAIN_DEADLINE, Runner, TRIES, habits, spoken};
-use dialogue::talk::{End, Move, Script, Talk};
+use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
 use torture::case::{Case, Family};
 use torture::judge;
-use torture::judge::{Judgement, Outcome};
+use torture::judge::{Judgement, TestOutcome};
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::Nanos;
@@ -38,7 +38,7 @@ fn splits(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut Ca
         if runner.is_stopped() || result.exchanges.len() >= KEPT_MAX {
             return;
         }
-        let scripts: Vec<Script> =
+        let scripts: Vec<TalkScript> =
             group.iter().map(|at| runner.bare(cut(*at), PLAIN_DEADLINE)).collect();
         let talks = runner.together(scripts.clone());
         for ((at, script), talk) in group.iter().zip(&scripts).zip(talks) {
@@ -83,7 +83,7 @@ fn single_bytes(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &
     let longer = requests[1].len() as f64 / requests[0].len() as f64;
     let (short, long) = (medians[0].as_secs_f64(), medians[1].as_secs_f64());
     if long > short * longer * GROWTH_MAX && long > LONG_MIN.as_secs_f64() {
-        result.outcome = result.outcome.max(Outcome::Degraded);
+        result.outcome = result.outcome.max(TestOutcome::Degraded);
         result.notes.push(format!(
             "{longer:.1} times the bytes took {:.1} times as long: the work of a read grows with \
              what was read before",
@@ -117,7 +117,7 @@ fn same_port(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut
         let mut script = runner.bare(moves, PLAIN_DEADLINE);
         script.options.port = Some(port);
         let talk = runner.hold(script.clone());
-        if let End::Unconnected(class) = talk.end {
+        if let TalkEnd::Unconnected(class) = talk.end {
             refused = Some(class.explain());
             break;
         }
@@ -142,7 +142,7 @@ fn plainly(
     runner: &mut Runner<'_>,
     case: &Case,
     name: &str,
-    script: &Script,
+    script: &TalkScript,
     talk: Talk,
     result: &mut CaseResult,
 ) {
@@ -150,7 +150,7 @@ fn plainly(
     let mut talk = Some(talk);
     for attempt in 1..=TRIES {
         let talk = talk.take().unwrap_or_else(|| {
-            let again = Script { start: runner.world.now(), ..script.clone() };
+            let again = TalkScript { start: runner.world.now(), ..script.clone() };
             runner.hold(again)
         });
         let judgement = judgement(runner, &talk);
@@ -163,7 +163,7 @@ fn plainly(
             talk: &talk,
             judgement: &judgement,
         });
-        if outcome == Outcome::Pass && kept.is_none() {
+        if outcome == TestOutcome::Pass && kept.is_none() {
             return;
         }
         let kept = kept.get_or_insert_with(|| ExchangeResult {
@@ -176,11 +176,11 @@ fn plainly(
             took: talk.over,
         });
         kept.tries = attempt;
-        kept.failed += u32::from(outcome != Outcome::Pass);
+        kept.failed += u32::from(outcome != TestOutcome::Pass);
     }
     if let Some(mut kept) = kept {
         if kept.failed < kept.tries {
-            kept.judgement.outcome = Outcome::Flaky;
+            kept.judgement.outcome = TestOutcome::Flaky;
         }
         result.outcome = result.outcome.max(kept.judgement.outcome);
         result.exchanges.push(kept);
@@ -191,10 +191,10 @@ fn judgement(runner: &Runner<'_>, talk: &Talk) -> Judgement {
     let answers = &talk.replies.answers;
     let right = !answers.is_empty() && answers.iter().all(|answer| runner.plain.is(answer));
     let outcome = match talk.end {
-        _ if right => Outcome::Pass,
+        _ if right => TestOutcome::Pass,
         // what we ended ourselves says nothing of the server
-        End::Unconnected(_) | End::Bounded | End::Ours => Outcome::Inconclusive,
-        _ => Outcome::Fail,
+        TalkEnd::Unconnected(_) | TalkEnd::Bounded | TalkEnd::Ours => TestOutcome::Inconclusive,
+        _ => TestOutcome::Fail,
     };
     let why = if right { "" } else { "a valid request did not get the plain answer" };
     Judgement {

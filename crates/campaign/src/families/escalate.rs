@@ -4,12 +4,12 @@
 use super::Member;
 use crate::probes::ProbeListener;
 use crate::{PLAIN_DEADLINE, Runner, spoken};
-use dialogue::talk::{Director, Script, Stage, Talk, Wake};
+use dialogue::talk::{Conversations, Director, Talk, TalkScript, Wake};
 use std::collections::BTreeMap;
 use torture::case::{Case, Family, Fuzz};
 use torture::fuzz;
-use torture::fuzz::{Place, Shot};
-use torture::judge::{Judgement, Outcome, Plain};
+use torture::fuzz::{FuzzPlace, Shot};
+use torture::judge::{Judgement, Plain, TestOutcome};
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure, Probe, Seen, Unit};
 use units::{Nanos, show};
@@ -23,16 +23,16 @@ const GAP_MIN: Nanos = Nanos::from_micros(100);
 
 /// Each level doubles the length and halves the gap of the one before.
 fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
-    let mut reached: Option<Level> = None;
-    let mut lost: Option<(Level, String)> = None;
+    let mut reached: Option<RainLevel> = None;
+    let mut lost: Option<(RainLevel, String)> = None;
     for number in 0..family.count("levels").min(30) {
-        if runner.is_stopped() || lost.is_some() || result.outcome == Outcome::Fail {
+        if runner.is_stopped() || lost.is_some() || result.outcome == TestOutcome::Fail {
             break;
         }
-        let mut level = Level {
+        let mut level = RainLevel {
             length: family.count("length") << number,
             gap: Nanos(family.span("gap").0 >> number).max(GAP_MIN),
-            ..Level::default()
+            ..RainLevel::default()
         };
         let probes = hold(runner, case, family, number, &mut level, result);
         match probes.iter().find(|probe| probe.seen == Seen::Lost && !probe.ours) {
@@ -43,17 +43,17 @@ fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseR
     let end = match &lost {
         Some((level, said)) => format!("at {} a probe was lost: {said}", level.name()),
         None if runner.is_stopped() => "then the run ended".to_owned(),
-        None if result.outcome == Outcome::Fail => "then an answer was a fault".to_owned(),
+        None if result.outcome == TestOutcome::Fail => "then an answer was a fault".to_owned(),
         None => "the last level; every probe was answered".to_owned(),
     };
     if lost.is_some() {
-        result.outcome = result.outcome.max(Outcome::Degraded);
+        result.outcome = result.outcome.max(TestOutcome::Degraded);
         result.notes.push(end.clone());
-    } else if result.outcome == Outcome::Pass {
-        result.outcome = Outcome::Held;
+    } else if result.outcome == TestOutcome::Pass {
+        result.outcome = TestOutcome::Held;
     }
     for (what, unit, value) in [
-        ("random data borne", Unit::Bytes, (|level| level.length as f64) as fn(&Level) -> f64),
+        ("random data borne", Unit::Bytes, (|level| level.length as f64) as fn(&RainLevel) -> f64),
         ("requests with it", Unit::PerSecond, |level| level.sent as f64 / level.took.as_secs_f64()),
     ] {
         result.measures.push(Measure {
@@ -68,14 +68,14 @@ fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseR
 
 /// How long and how often, and what came of it.
 #[derive(Clone, Debug, Default)]
-struct Level {
+struct RainLevel {
     length: u64,
     gap: Nanos,
     sent: u64,
     took: Nanos,
 }
 
-impl Level {
+impl RainLevel {
     fn name(&self) -> String {
         let gap = show::duration(self.gap);
         format!("up to {} each {gap}", show::bytes(self.length))
@@ -88,7 +88,7 @@ fn hold(
     case: &Case,
     family: &Family,
     number: u64,
-    level: &mut Level,
+    level: &mut RainLevel,
     result: &mut CaseResult,
 ) -> Vec<Probe> {
     let start = runner.world.now();
@@ -96,10 +96,10 @@ fn hold(
     let (target, seed, plain) = (runner.target, runner.settings.seed, runner.plain.clone());
     let make = |turn: u64| {
         let place = match turn % 4 {
-            0 => Place::Query,
-            1 => Place::Path,
-            2 if target.takes_bodies => Place::Body,
-            _ => Place::Raw,
+            0 => FuzzPlace::Query,
+            1 => FuzzPlace::Path,
+            2 if target.takes_bodies => FuzzPlace::Body,
+            _ => FuzzPlace::Raw,
         };
         let random = Fuzz { place, count, length: level.length };
         let index = number << 32 | turn;
@@ -133,7 +133,7 @@ fn hold(
 
 /// An answer that no request may cause.
 struct Fault {
-    script: Script,
+    script: TalkScript,
     talk: Talk,
     judgement: Judgement,
 }
@@ -143,7 +143,7 @@ fn keep(runner: &mut Runner<'_>, case: &Case, fault: Fault, result: &mut CaseRes
     let (script, talk, judgement) = (&fault.script, &fault.talk, &fault.judgement);
     let execution = Execution { case, name, attempt: 1, script, talk, judgement };
     runner.watcher.execution(&execution);
-    result.outcome = result.outcome.max(Outcome::Fail);
+    result.outcome = result.outcome.max(TestOutcome::Fail);
     if result.exchanges.len() < KEPT_MAX {
         result.exchanges.push(ExchangeResult {
             name: name.to_owned(),
@@ -162,12 +162,12 @@ fn keep(runner: &mut Runner<'_>, case: &Case, fault: Fault, result: &mut CaseRes
 struct Rain<'a> {
     make: &'a dyn Fn(u64) -> Shot,
     plain: &'a Plain,
-    pattern: Script,
+    pattern: TalkScript,
     gap: Nanos,
     start: Nanos,
     next: u64,
     count: u64,
-    waiting: BTreeMap<usize, (Shot, Script)>,
+    waiting: BTreeMap<usize, (Shot, TalkScript)>,
     waiting_max: usize,
     sent: u64,
     tally: BTreeMap<String, u64>,
@@ -184,7 +184,12 @@ impl Rain<'_> {
 impl ProbeListener for Rain<'_> {}
 
 impl Director for Rain<'_> {
-    fn direct(&mut self, now: Nanos, stage: &mut Stage<'_>, over: Vec<(usize, Talk)>) -> Wake {
+    fn direct(
+        &mut self,
+        now: Nanos,
+        stage: &mut Conversations<'_>,
+        over: Vec<(usize, Talk)>,
+    ) -> Wake {
         self.curtain(over);
         while self.next < self.count && self.due() <= now {
             let (turn, due) = (self.next, self.due());
@@ -194,7 +199,7 @@ impl Director for Rain<'_> {
                 continue;
             }
             let shot = (self.make)(turn);
-            let mut script = Script { start: due, ..self.pattern.clone() };
+            let mut script = TalkScript { start: due, ..self.pattern.clone() };
             script.steps.clone_from(&shot.moves);
             script.methods.clone_from(&shot.methods);
             let place = stage.add(script.clone());
@@ -214,7 +219,7 @@ impl Director for Rain<'_> {
             *self.tally.entry(fuzz::tallied(&shot, &talk)).or_default() += 1;
             let judgement = fuzz::judge(&shot, &talk, self.plain);
             // a server that is too slow is what is looked for; a fault of its own is a finding
-            let fault = judgement.outcome == Outcome::Fail && !talk.replies.answers.is_empty();
+            let fault = judgement.outcome == TestOutcome::Fail && !talk.replies.answers.is_empty();
             if fault && self.faults.len() < KEPT_MAX {
                 self.faults.push(Fault { script, talk, judgement });
             }

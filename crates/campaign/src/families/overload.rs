@@ -16,11 +16,11 @@ pub(crate) use knee::Knee;
 
 use super::Member;
 use crate::Runner;
-use crate::pressure::{LATE_GRAVE, Pressed, Verdict, health, outcome};
+use crate::pressure::{LATE_GRAVE, Pressed, PressureVerdict, health, outcome};
 use knee::{Limit, Played};
-use steps::Step;
+use steps::LoadStep;
 use torture::case::Case;
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Health, Probe, ProbeKind};
 use units::Nanos;
 
@@ -35,7 +35,7 @@ pub(super) const MEMBERS: &[Member] = &[
 ];
 
 /// What polite clients felt of a load, and the word for it; instants count from the load's beginning.
-fn felt(runner: &Runner<'_>, played: &Played, from: Nanos) -> (Health, Verdict) {
+fn felt(runner: &Runner<'_>, played: &Played, from: Nanos) -> (Health, PressureVerdict) {
     let (load, origin) = (&played.load, runner.start);
     let own = |at: Nanos| at - origin;
     // the kept probe asks once it has been answered: where every answer is late it would wait for
@@ -66,7 +66,7 @@ fn felt(runner: &Runner<'_>, played: &Played, from: Nanos) -> (Health, Verdict) 
 fn found(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) -> Option<Knee> {
     let family = case.family.as_ref()?;
     if let Some(why) = runner.noise() {
-        result.outcome = Outcome::Inconclusive;
+        result.outcome = TestOutcome::Inconclusive;
         result.notes.push(why);
         return None;
     }
@@ -76,7 +76,7 @@ fn found(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) -> Optio
         result.measures.extend(knee.measures());
     }
     if let Some(why) = &knee.crashed {
-        result.outcome = Outcome::Crashed;
+        result.outcome = TestOutcome::Crashed;
         result.notes.push(why.clone());
         return None;
     }
@@ -87,7 +87,7 @@ fn found(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) -> Optio
 fn unreached(knee: &Knee, result: &mut CaseResult) -> bool {
     let Some(why) = knee.unreached() else { return false };
     let ours = matches!(knee.limit, Some(Limit::Ourselves(_) | Limit::Time));
-    let word = if ours { Outcome::Inconclusive } else { Outcome::Unseen };
+    let word = if ours { TestOutcome::Inconclusive } else { TestOutcome::Unseen };
     result.outcome = result.outcome.max(word);
     result.notes.insert(0, why);
     true
@@ -96,7 +96,7 @@ fn unreached(knee: &Knee, result: &mut CaseResult) -> bool {
 const CUT_SHORT: &str = "the time was up before its end";
 
 /// Why a load that came out badly says nothing of the server.
-fn is_ours(played: &Played, step: &Step) -> Option<String> {
+fn is_ours(played: &Played, step: &LoadStep) -> Option<String> {
     match played.cut_short {
         true => Some(CUT_SHORT.to_owned()),
         false => step.lateness().map(|late| format!("{late}: this machine was too busy")),
@@ -104,26 +104,26 @@ fn is_ours(played: &Played, step: &Step) -> Option<String> {
 }
 
 /// What polite clients felt that is worse than any word for goodput or recovery.
-const GRAVE: [Outcome; 3] = [Outcome::Denied, Outcome::Leak, Outcome::Crashed];
+const GRAVE: [TestOutcome; 3] = [TestOutcome::Denied, TestOutcome::Leak, TestOutcome::Crashed];
 
 /// The outcome of a load: of what polite clients felt and of what was served the worse, as far as it
 /// is not our fault. In an overload late answers are no fault of the server's either.
 fn settle(
     played: &Played,
-    step: &Step,
-    felt: Verdict,
-    grave: &[Outcome],
-    word: Outcome,
+    step: &LoadStep,
+    felt: PressureVerdict,
+    grave: &[TestOutcome],
+    word: TestOutcome,
     result: &mut CaseResult,
 ) {
     let worst = if grave.contains(&felt.outcome) { felt.outcome } else { word };
     let late = || played.probes.iter().any(|probe| probe.late > LATE_GRAVE);
-    let sick = felt.outcome == Outcome::Inconclusive && (played.load.is_short() || late());
+    let sick = felt.outcome == TestOutcome::Inconclusive && (played.load.is_short() || late());
     let bad = worst.is_finding() || played.cut_short;
     let ours = is_ours(played, step).filter(|_| bad);
     if sick || grave.contains(&felt.outcome) {
         result.notes.splice(0..0, felt.notes);
     }
     result.notes.splice(0..0, ours.clone());
-    result.outcome = if sick || ours.is_some() { Outcome::Inconclusive } else { worst };
+    result.outcome = if sick || ours.is_some() { TestOutcome::Inconclusive } else { worst };
 }

@@ -5,8 +5,8 @@ use crate::Runner;
 use dialogue::text::Values;
 use torture::case::{Case, Family, Fuzz};
 use torture::fuzz;
-use torture::fuzz::Place;
-use torture::judge::Outcome;
+use torture::fuzz::FuzzPlace;
+use torture::judge::TestOutcome;
 use torture::result::CaseResult;
 
 pub(super) const MEMBERS: &[Member] = &[Member { name: "pages", run }];
@@ -39,16 +39,16 @@ fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseR
             let shot = fuzz::shot(seed, &case.id, case.version, &random, index, &values, fields);
             let name = format!("{page}, number {index}, seed {seed}");
             let outcome = runner.execution(case, name, &shot, &format!("{page} "), result);
-            failures += u64::from(outcome == Outcome::Fail);
+            failures += u64::from(outcome == TestOutcome::Fail);
         }
     }
 }
 
-fn place(index: u64, takes_bodies: bool) -> Place {
+fn place(index: u64, takes_bodies: bool) -> FuzzPlace {
     match index % 4 {
-        0 => Place::Query,
-        1 => Place::Path,
-        2 if takes_bodies => Place::Body,
-        _ => Place::Raw,
+        0 => FuzzPlace::Query,
+        1 => FuzzPlace::Path,
+        2 if takes_bodies => FuzzPlace::Body,
+        _ => FuzzPlace::Raw,
     }
 }

@@ -7,12 +7,12 @@ mod states;
 mod verdict;
 
 pub(crate) use meter::Meter;
-pub(super) use states::State;
+pub(super) use states::SlowState;
 
 use super::Member;
 use crate::Runner;
 use torture::case::{Case, Family};
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure};
 use verdict::Held;
@@ -31,22 +31,22 @@ pub(super) const MEMBERS: &[Member] = &[
 ];
 
 fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
-    let Some(state) = State::named(&family.run) else { return };
+    let Some(state) = SlowState::named(&family.run) else { return };
     if let Some(why) = runner.hold_states(case) {
-        result.outcome = Outcome::Skipped;
+        result.outcome = TestOutcome::Skipped;
         result.skipped = Some(why);
         return;
     }
     let others = state.without_drops().map_or(Vec::new(), |other| runner.meter.of(other));
     let held = runner.meter.of(state);
     if held.is_empty() {
-        result.outcome = Outcome::Inconclusive;
+        result.outcome = TestOutcome::Inconclusive;
         result.notes.push("the run ended before it was seen".to_owned());
         return;
     }
     if held.iter().all(|held| held.was_answered_early(state)) {
         let said = held.first().map(Held::seen).unwrap_or_default();
-        result.outcome = Outcome::Skipped;
+        result.outcome = TestOutcome::Skipped;
         result.skipped = Some(format!("answered early, before the body was there: {said}"));
         return;
     }
@@ -82,10 +82,10 @@ fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseR
 }
 
 /// The deadlines that an operator sets, each with the states that it has to end.
-const DEADLINES: [(&str, &[State]); 3] = [
-    ("keep-alive", &[State::Idle]),
-    ("head", &[State::Head, State::HeadDripped]),
-    ("body", &[State::Body, State::BodyDripped]),
+const DEADLINES: [(&str, &[SlowState]); 3] = [
+    ("keep-alive", &[SlowState::Idle]),
+    ("head", &[SlowState::Head, SlowState::HeadDripped]),
+    ("body", &[SlowState::Body, SlowState::BodyDripped]),
 ];
 
 /// For each deadline the longest that a connection really lasted: what the group of slow clients
@@ -106,20 +106,20 @@ fn summary(runner: &mut Runner<'_>, _: &Case, _: &Family, result: &mut CaseResul
         }
         let Some(measure) = longest else { continue };
         if measure.high.is_none() {
-            result.outcome = result.outcome.max(Outcome::Advisory);
+            result.outcome = result.outcome.max(TestOutcome::Advisory);
             result.notes.push(format!("nothing ends it: {what}"));
         }
         result.measures.push(measure);
     }
     if result.measures.is_empty() {
-        result.outcome = Outcome::Inconclusive;
+        result.outcome = TestOutcome::Inconclusive;
         result.notes.push("no deadline could be measured".to_owned());
     }
 }
 
 impl Runner<'_> {
     /// The numbers of a state, which is held now where it has not been.
-    fn measured(&mut self, state: State) -> Vec<Measure> {
+    fn measured(&mut self, state: SlowState) -> Vec<Measure> {
         let Some(case) = self.case_of(state) else { return Vec::new() };
         let Some(family) = case.family.clone() else { return Vec::new() };
         if self.hold_states(&case).is_some() {

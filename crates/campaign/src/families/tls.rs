@@ -6,9 +6,9 @@ mod again;
 use super::Member;
 use crate::{PLAIN_DEADLINE, Runner, spoken};
 use dialogue::hello::{ALERT, HANDSHAKE, Hello, name_of, record};
-use dialogue::talk::{All, End, Move, Script, Talk, What};
+use dialogue::talk::{All, Move, Talk, TalkEnd, TalkScript, What};
 use torture::case::{Case, Family};
-use torture::judge::{Judgement, Outcome, renegotiation};
+use torture::judge::{Judgement, TestOutcome, renegotiation};
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure, Seen, Unit};
 use units::{Nanos, show};
@@ -42,12 +42,12 @@ enum Reply {
 impl Reply {
     fn of(talk: &Talk) -> Reply {
         match (talk.raw.as_slice(), talk.end) {
-            (_, End::Unconnected(_)) => Reply::Unconnected,
+            (_, TalkEnd::Unconnected(_)) => Reply::Unconnected,
             ([HANDSHAKE, ..], _) => Reply::Hello,
             ([ALERT, _, _, _, _, _, description, ..], _) => Reply::Alert(*description),
             (raw, _) if raw.starts_with(b"HTTP/") => Reply::Plain,
-            ([], End::Closed | End::Broken(_)) => Reply::Ended,
-            ([], End::Bounded | End::Ours) => Reply::Cut,
+            ([], TalkEnd::Closed | TalkEnd::Broken(_)) => Reply::Ended,
+            ([], TalkEnd::Bounded | TalkEnd::Ours) => Reply::Cut,
             ([], _) => Reply::Nothing,
             _ => Reply::Other,
         }
@@ -72,34 +72,34 @@ struct Trial {
     name: &'static str,
     moves: Vec<Move>,
     expected: &'static str,
-    judge: fn(Reply) -> Outcome,
+    judge: fn(Reply) -> TestOutcome,
 }
 
 /// Refusing is right, and nothing else is.
-fn refused(reply: Reply) -> Outcome {
+fn refused(reply: Reply) -> TestOutcome {
     match reply {
-        Reply::Alert(_) | Reply::Ended | Reply::Plain => Outcome::Pass,
-        Reply::Unconnected | Reply::Cut => Outcome::Inconclusive,
-        Reply::Hello | Reply::Other | Reply::Nothing => Outcome::Fail,
+        Reply::Alert(_) | Reply::Ended | Reply::Plain => TestOutcome::Pass,
+        Reply::Unconnected | Reply::Cut => TestOutcome::Inconclusive,
+        Reply::Hello | Reply::Other | Reply::Nothing => TestOutcome::Fail,
     }
 }
 
 /// Refusing and going on are both right; saying nothing is not.
-fn answered(reply: Reply) -> Outcome {
-    if reply == Reply::Hello { Outcome::Pass } else { refused(reply) }
+fn answered(reply: Reply) -> TestOutcome {
+    if reply == Reply::Hello { TestOutcome::Pass } else { refused(reply) }
 }
 
 /// RFC 7301 section 3.2: who supports the extension refuses; who does not goes on.
-fn no_protocol(reply: Reply) -> Outcome {
-    if reply == Reply::Hello { Outcome::Alternative } else { refused(reply) }
+fn no_protocol(reply: Reply) -> TestOutcome {
+    if reply == Reply::Hello { TestOutcome::Alternative } else { refused(reply) }
 }
 
 /// RFC 8446 section 5.1 permits it, so that it must be understood; refusing harms few.
-fn understood(reply: Reply) -> Outcome {
+fn understood(reply: Reply) -> TestOutcome {
     match reply {
-        Reply::Hello => Outcome::Pass,
-        Reply::Unconnected | Reply::Cut => Outcome::Inconclusive,
-        other => refused(other).max(Outcome::Advisory),
+        Reply::Hello => TestOutcome::Pass,
+        Reply::Unconnected | Reply::Cut => TestOutcome::Inconclusive,
+        other => refused(other).max(TestOutcome::Advisory),
     }
 }
 
@@ -110,16 +110,16 @@ fn silent(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut Ca
     script.hold = true;
     let talk = runner.hold(script.clone());
     let over = talk.over.as_secs_f64();
-    let ended = matches!(talk.end, End::Closed | End::Broken(_));
+    let ended = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_));
     let note = match ended {
         true => Reply::of(&talk).said(),
         false => format!("none within {}", show::duration(horizon)),
     };
     let outcome = match talk.end {
-        End::Unconnected(_) | End::Bounded | End::Ours => Outcome::Inconclusive,
-        _ if !ended => Outcome::Unbounded,
-        _ if talk.over > family.span("soon") => Outcome::Advisory,
-        _ => Outcome::Pass,
+        TalkEnd::Unconnected(_) | TalkEnd::Bounded | TalkEnd::Ours => TestOutcome::Inconclusive,
+        _ if !ended => TestOutcome::Unbounded,
+        _ if talk.over > family.span("soon") => TestOutcome::Advisory,
+        _ => TestOutcome::Pass,
     };
     let seen = format!("{note} after {}", show::duration(talk.over));
     let expected = format!("an end within {}", show::duration(family.span("soon")));
@@ -189,9 +189,9 @@ fn records(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut C
 
 /// Full handshakes, a connection each, at half the rate and at the rate.
 fn handshakes(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
-    result.outcome = Outcome::Held;
+    result.outcome = TestOutcome::Held;
     for rate in [family.number("rate") / 2.0, family.number("rate")] {
-        if runner.is_stopped() || result.outcome != Outcome::Held {
+        if runner.is_stopped() || result.outcome != TestOutcome::Held {
             return;
         }
         let start = runner.world.now();
@@ -199,7 +199,7 @@ fn handshakes(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mu
         let at = |number: u64| start + Nanos::from_secs_f64(number as f64 / rate);
         let scripts = (0..count).map(|number| {
             let bare = runner.bare(vec![Move::Close], PLAIN_DEADLINE);
-            Script { start: at(number), ..bare }
+            TalkScript { start: at(number), ..bare }
         });
         let mut all = All::new(scripts.collect());
         let probes = runner.play_probed(&case.id, &mut all);
@@ -208,7 +208,7 @@ fn handshakes(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mu
         let failed = count - times.len() as u64;
         let lost = probes.iter().filter(|probe| probe.seen == Seen::Lost && !probe.ours).count();
         if failed > 0 || lost > 0 {
-            result.outcome = if lost > 0 { Outcome::Denied } else { Outcome::Degraded };
+            result.outcome = if lost > 0 { TestOutcome::Denied } else { TestOutcome::Degraded };
             result.notes.push(format!(
                 "at {rate:.0} handshakes a second {failed} of {count} failed, and {lost} of {} \
                  probes were lost",
@@ -243,15 +243,15 @@ fn tried(
     result: &mut CaseResult,
 ) {
     let wait = family.span("wait");
-    let scripts: Vec<Script> =
+    let scripts: Vec<TalkScript> =
         trials.iter().map(|trial| plain(runner, trial.moves.clone(), wait)).collect();
     let talks = runner.together(scripts.clone());
     for ((trial, script), talk) in trials.iter().zip(&scripts).zip(talks) {
         let reply = Reply::of(&talk);
         let outcome = (trial.judge)(reply);
         let why = match (outcome, reply) {
-            (Outcome::Fail, Reply::Nothing) => "it waits for what will never come",
-            (Outcome::Fail, _) => "it goes on with what it cannot have understood",
+            (TestOutcome::Fail, Reply::Nothing) => "it waits for what will never come",
+            (TestOutcome::Fail, _) => "it goes on with what it cannot have understood",
             _ => "",
         };
         let judgement = Judgement {
@@ -268,7 +268,7 @@ fn keep(
     runner: &mut Runner<'_>,
     case: &Case,
     name: &str,
-    script: &Script,
+    script: &TalkScript,
     talk: &Talk,
     judgement: Judgement,
     result: &mut CaseResult,
@@ -288,8 +288,8 @@ fn keep(
 }
 
 /// A conversation below TLS.
-fn plain(runner: &mut Runner<'_>, moves: Vec<Move>, deadline: Nanos) -> Script {
-    Script { tls_name: None, ..runner.bare(moves, deadline) }
+fn plain(runner: &mut Runner<'_>, moves: Vec<Move>, deadline: Nanos) -> TalkScript {
+    TalkScript { tls_name: None, ..runner.bare(moves, deadline) }
 }
 
 fn name(runner: &Runner<'_>) -> Option<Vec<u8>> {
@@ -302,7 +302,7 @@ mod tests {
     use dialogue::replies::Replies;
     use sample::FailureClass;
 
-    pub(super) fn talk(raw: &[u8], end: End) -> Talk {
+    pub(super) fn talk(raw: &[u8], end: TalkEnd) -> Talk {
         Talk {
             start: Nanos::ZERO,
             connected: Some(Nanos::ZERO),
@@ -321,42 +321,42 @@ mod tests {
 
     #[test]
     fn each_reply_is_told_and_judged() {
-        let table: [(&[u8], End, &str, [Outcome; 4]); 7] = [
+        let table: [(&[u8], TalkEnd, &str, [TestOutcome; 4]); 7] = [
             (
                 &[22, 3, 3, 0, 4, 2],
-                End::Silent,
+                TalkEnd::Silent,
                 "the handshake goes on",
-                [Outcome::Fail, Outcome::Pass, Outcome::Alternative, Outcome::Pass],
+                [TestOutcome::Fail, TestOutcome::Pass, TestOutcome::Alternative, TestOutcome::Pass],
             ),
             (
                 &[21, 3, 3, 0, 2, 2, 120],
-                End::Closed,
+                TalkEnd::Closed,
                 "alert 120",
-                [Outcome::Pass, Outcome::Pass, Outcome::Pass, Outcome::Advisory],
+                [TestOutcome::Pass, TestOutcome::Pass, TestOutcome::Pass, TestOutcome::Advisory],
             ),
             (
                 &[],
-                End::Closed,
+                TalkEnd::Closed,
                 "closed without a byte",
-                [Outcome::Pass, Outcome::Pass, Outcome::Pass, Outcome::Advisory],
+                [TestOutcome::Pass, TestOutcome::Pass, TestOutcome::Pass, TestOutcome::Advisory],
             ),
             (
                 b"HTTP/1.1 400 Bad Request\r\n",
-                End::Closed,
+                TalkEnd::Closed,
                 "an answer in plain HTTP",
-                [Outcome::Pass, Outcome::Pass, Outcome::Pass, Outcome::Advisory],
+                [TestOutcome::Pass, TestOutcome::Pass, TestOutcome::Pass, TestOutcome::Advisory],
             ),
-            (&[], End::Silent, "nothing, and the connection stands", [Outcome::Fail; 4]),
-            (&[21, 3], End::Closed, "bytes that are no TLS", [Outcome::Fail; 4]),
+            (&[], TalkEnd::Silent, "nothing, and the connection stands", [TestOutcome::Fail; 4]),
+            (&[21, 3], TalkEnd::Closed, "bytes that are no TLS", [TestOutcome::Fail; 4]),
             (
                 &[],
-                End::Unconnected(FailureClass::Refused),
+                TalkEnd::Unconnected(FailureClass::Refused),
                 "no connection",
                 [
-                    Outcome::Inconclusive,
-                    Outcome::Inconclusive,
-                    Outcome::Inconclusive,
-                    Outcome::Inconclusive,
+                    TestOutcome::Inconclusive,
+                    TestOutcome::Inconclusive,
+                    TestOutcome::Inconclusive,
+                    TestOutcome::Inconclusive,
                 ],
             ),
         ];

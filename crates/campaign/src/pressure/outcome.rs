@@ -1,7 +1,7 @@
 //! What pressure did to polite clients, in one word and its figures: a pure function over the probes
 //! of a round. Every threshold is a constant here, and the report prints them.
 
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::{Baseline, Health, Probe, ProbeKind, Seen};
 use units::{Nanos, show};
 
@@ -64,8 +64,8 @@ pub struct Pressed<'a> {
 
 /// One word and its reasons.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
-    pub outcome: Outcome,
+pub struct PressureVerdict {
+    pub outcome: TestOutcome,
     pub notes: Vec<String>,
 }
 
@@ -211,8 +211,9 @@ pub fn health(pressed: &Pressed<'_>) -> Health {
 }
 
 /// The word, and why.
-pub fn outcome(pressed: &Pressed<'_>, health: &Health) -> Verdict {
-    let nothing = |why: String| Verdict { outcome: Outcome::Inconclusive, notes: vec![why] };
+pub fn outcome(pressed: &Pressed<'_>, health: &Health) -> PressureVerdict {
+    let nothing =
+        |why: String| PressureVerdict { outcome: TestOutcome::Inconclusive, notes: vec![why] };
     if pressed.is_short() {
         return nothing("descriptors or ports of ours ran out".to_owned());
     }
@@ -221,21 +222,21 @@ pub fn outcome(pressed: &Pressed<'_>, health: &Health) -> Verdict {
     }
     let found = found(pressed, health);
     match (pressed.lateness(), found.outcome) {
-        (Some((_, why)), Outcome::Degraded) => nothing(why),
+        (Some((_, why)), TestOutcome::Degraded) => nothing(why),
         (Some((worst, why)), word) if worst > LATE_GRAVE && word.is_finding() => nothing(why),
         _ => found,
     }
 }
 
-fn found(pressed: &Pressed<'_>, health: &Health) -> Verdict {
-    let verdict = |outcome, notes| Verdict { outcome, notes };
+fn found(pressed: &Pressed<'_>, health: &Health) -> PressureVerdict {
+    let verdict = |outcome, notes| PressureVerdict { outcome, notes };
     let mut notes = Vec::new();
     if let Some(at) = pressed.restarted() {
         let span = show::duration(at - pressed.armed_at.min(at));
         notes.push(format!(
             "the server was gone {span} after the pressure stood: connections were reset and new ones refused at the same time"
         ));
-        return verdict(Outcome::Crashed, notes);
+        return verdict(TestOutcome::Crashed, notes);
     }
     let refused = pressed.refused_after();
     if refused > REFUSED_MAX {
@@ -243,7 +244,7 @@ fn found(pressed: &Pressed<'_>, health: &Health) -> Verdict {
             "new connections were refused until {} after the release",
             show::duration(refused)
         ));
-        return verdict(Outcome::Crashed, notes);
+        return verdict(TestOutcome::Crashed, notes);
     }
     notes.extend(signature(pressed));
     if health.recovery.is_none() {
@@ -253,24 +254,24 @@ fn found(pressed: &Pressed<'_>, health: &Health) -> Verdict {
         ));
     }
     match pressed.is_lost_for_good() {
-        true => verdict(Outcome::Leak, notes),
+        true => verdict(TestOutcome::Leak, notes),
         false => verdict(word(pressed, health), notes),
     }
 }
 
-fn word(pressed: &Pressed<'_>, health: &Health) -> Outcome {
+fn word(pressed: &Pressed<'_>, health: &Health) -> TestOutcome {
     let denied = [ProbeKind::New, ProbeKind::Keep]
         .into_iter()
         .any(|kind| pressed.lost_in_window(kind) > DENIED_SHARE);
     let back = health.recovery.is_some_and(|span| span <= BACK_WITHIN);
     match health {
-        _ if denied => Outcome::Denied,
-        Health { lost, shed, .. } if *lost < LOST_SHED && *shed > SHED_SHARE => Outcome::Shed,
+        _ if denied => TestOutcome::Denied,
+        Health { lost, shed, .. } if *lost < LOST_SHED && *shed > SHED_SHARE => TestOutcome::Shed,
         Health { correct, .. } if *correct >= CORRECT_HELD && !is_slow(pressed) && back => {
-            Outcome::Held
+            TestOutcome::Held
         }
-        Health { correct, shed, .. } if correct + shed >= SERVED_DEGRADED => Outcome::Degraded,
-        _ => Outcome::Denied,
+        Health { correct, shed, .. } if correct + shed >= SERVED_DEGRADED => TestOutcome::Degraded,
+        _ => TestOutcome::Denied,
     }
 }
 

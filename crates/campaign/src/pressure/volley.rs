@@ -5,7 +5,7 @@ use crate::GATE;
 use crate::lints::Lints;
 use crate::probes::ProbeListener;
 use conduit::Close;
-use dialogue::talk::{Director, End, Stage, Standing, Talk, Wake};
+use dialogue::talk::{Conversations, Director, Standing, Talk, TalkEnd, Wake};
 use sample::Blame;
 use std::collections::{BTreeMap, VecDeque};
 use torture::judge::Plain;
@@ -17,7 +17,7 @@ use units::Nanos;
 pub(crate) struct Ended {
     /// Which of them, by its place in the plan.
     pub(crate) index: usize,
-    pub(crate) end: End,
+    pub(crate) end: TalkEnd,
     /// From when it was to begin.
     pub(crate) connected: Option<Nanos>,
     pub(crate) over: Nanos,
@@ -143,8 +143,8 @@ impl Volley {
             let Some(index) = self.places.remove(&place) else { continue };
             self.lints.see(&talk);
             match talk.end {
-                End::Broken(_) => self.broken_at.push(talk.start + talk.over),
-                End::Unconnected(class) if class.blame() == Blame::Driver => self.short = true,
+                TalkEnd::Broken(_) => self.broken_at.push(talk.start + talk.over),
+                TalkEnd::Unconnected(class) if class.blame() == Blame::Driver => self.short = true,
                 _ => {}
             }
             let answers = &talk.replies.answers;
@@ -160,7 +160,7 @@ impl Volley {
     }
 
     /// Begins what is due; the instant of the next.
-    fn arm(&mut self, now: Nanos, stage: &mut Stage<'_>) -> Option<Nanos> {
+    fn arm(&mut self, now: Nanos, stage: &mut Conversations<'_>) -> Option<Nanos> {
         let first = *self.first_at.get_or_insert(now);
         while let Some(index) = self.to_come.front().copied() {
             let (offset, script) = &self.plan.scripts[index];
@@ -176,12 +176,12 @@ impl Volley {
         None
     }
 
-    fn count(&mut self, stage: &Stage<'_>) {
+    fn count(&mut self, stage: &Conversations<'_>) {
         let open = |place: &&usize| stage.standing(**place) == Standing::Open;
         self.armed = self.armed.max(self.places.keys().filter(open).count() as u64);
     }
 
-    fn press(&mut self, now: Nanos, stage: &mut Stage<'_>) -> Wake {
+    fn press(&mut self, now: Nanos, stage: &mut Conversations<'_>) -> Wake {
         self.count(stage);
         let end = self.pressed_from + self.plan.hold;
         let least = self.pressed_from + PRESS_MIN.min(self.plan.hold);
@@ -201,7 +201,7 @@ impl Volley {
     /// The server ended some of what pressed, as far as that can be seen: if not, a slot that came
     /// free was the kept probe's.
     pub(crate) fn gave_way(&self) -> bool {
-        let by_server = |one: &Ended| matches!(one.end, End::Closed | End::Broken(_));
+        let by_server = |one: &Ended| matches!(one.end, TalkEnd::Closed | TalkEnd::Broken(_));
         !self.plan.sees_ends() || self.ended.iter().any(by_server)
     }
 
@@ -240,7 +240,12 @@ impl Volley {
 }
 
 impl Director for Volley {
-    fn direct(&mut self, now: Nanos, stage: &mut Stage<'_>, over: Vec<(usize, Talk)>) -> Wake {
+    fn direct(
+        &mut self,
+        now: Nanos,
+        stage: &mut Conversations<'_>,
+        over: Vec<(usize, Talk)>,
+    ) -> Wake {
         if self.first_at.is_none() && self.phase == Phase::Lead {
             self.first_at = Some(now + self.lead);
         }

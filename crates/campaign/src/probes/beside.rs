@@ -2,7 +2,7 @@
 
 use super::Probes;
 use crate::Watcher;
-use dialogue::talk::{All, Director, Stage, Talk, Wake};
+use dialogue::talk::{All, Conversations, Director, Talk, Wake};
 use torture::result::Probe;
 use units::Nanos;
 
@@ -58,7 +58,7 @@ impl<'a> Probed<'a> {
     }
 
     /// Whether the other has nothing more to do.
-    fn is_done(&self, stage: &Stage<'_>) -> bool {
+    fn is_done(&self, stage: &Conversations<'_>) -> bool {
         match self.wake {
             Some(Wake::Done) => true,
             Some(Wake::WhenOver) => stage.count() == self.probes.count(),
@@ -68,7 +68,12 @@ impl<'a> Probed<'a> {
 }
 
 impl Director for Probed<'_> {
-    fn direct(&mut self, now: Nanos, stage: &mut Stage<'_>, over: Vec<(usize, Talk)>) -> Wake {
+    fn direct(
+        &mut self,
+        now: Nanos,
+        stage: &mut Conversations<'_>,
+        over: Vec<(usize, Talk)>,
+    ) -> Wake {
         let rest = self.probes.absorb(now, over);
         let mut told = self.tell();
         // its answers are read before the other decides, and what fell due is sent before it works

@@ -1,9 +1,9 @@
 //! Probes on one connection that is kept: one call at a time, each counted from when it was due.
 
-use super::{Call, Pattern};
+use super::{Pattern, ProbeCall};
 use conduit::Close;
-use dialogue::replies::Answer;
-use dialogue::talk::{End, Move, Script, Stage, Talk};
+use dialogue::replies::Response;
+use dialogue::talk::{Conversations, Move, Talk, TalkEnd, TalkScript};
 use std::collections::{BTreeSet, VecDeque};
 use units::Nanos;
 
@@ -14,8 +14,8 @@ const LIFE: Nanos = Nanos::from_secs(86_400);
 
 /// What a call met.
 #[derive(Debug)]
-pub(super) struct Found {
-    pub(super) call: Call,
+pub(super) struct KeptReading {
+    pub(super) call: ProbeCall,
     pub(super) met: Met,
     /// Counted from when it was due; the connection only where it was opened for this call.
     pub(super) connected: Option<Nanos>,
@@ -25,19 +25,19 @@ pub(super) struct Found {
 
 #[derive(Debug)]
 pub(super) enum Met {
-    Answer(Box<Answer>),
+    Answer(Box<Response>),
     /// The beginning of an answer.
     Half,
     /// The deadline.
     Nothing,
     /// The connection ended, or never was.
-    End(End),
+    End(TalkEnd),
 }
 
 /// The call that is under way.
 #[derive(Clone, Copy, Debug)]
 struct Current {
-    call: Call,
+    call: ProbeCall,
     /// When its connection was begun, where it was for this call.
     opened_at: Option<Nanos>,
     connected: Option<Nanos>,
@@ -47,7 +47,7 @@ struct Current {
 }
 
 impl Current {
-    fn new(call: Call, again: bool) -> Current {
+    fn new(call: ProbeCall, again: bool) -> Current {
         Current { call, opened_at: None, connected: None, first_byte: None, again }
     }
 
@@ -117,7 +117,7 @@ impl Keeper {
     }
 
     /// Its connection is over: what the call that was under way met.
-    pub(super) fn ended(&mut self, now: Nanos, place: usize, talk: &Talk) -> Option<Found> {
+    pub(super) fn ended(&mut self, now: Nanos, place: usize, talk: &Talk) -> Option<KeptReading> {
         if self.dropped.remove(&place) {
             return None;
         }
@@ -129,12 +129,12 @@ impl Keeper {
         let met = match answer {
             Some(answer) if answer.complete => Met::Answer(Box::new(answer.clone())),
             // closed between two calls: any client asks again on a new connection
-            None if self.answered > 0 && !current.again && talk.end != End::Ours => {
+            None if self.answered > 0 && !current.again && talk.end != TalkEnd::Ours => {
                 let due = current.call.due;
                 self.waiting.push_front(Waiting { due, behind: true, again: true });
                 return None;
             }
-            _ if talk.end == End::Ours => return None,
+            _ if talk.end == TalkEnd::Ours => return None,
             Some(_) => Met::Half,
             _ => Met::End(talk.end),
         };
@@ -145,10 +145,10 @@ impl Keeper {
     pub(super) fn turn(
         &mut self,
         now: Nanos,
-        stage: &mut Stage<'_>,
+        stage: &mut Conversations<'_>,
         pattern: &Pattern,
         deadline: Nanos,
-    ) -> Vec<Found> {
+    ) -> Vec<KeptReading> {
         let mut all = Vec::new();
         all.extend(self.hear(now, stage));
         all.extend(self.expire(now, stage, deadline));
@@ -156,13 +156,13 @@ impl Keeper {
             && let Some(Waiting { due, behind, again }) = self.waiting.pop_front()
         {
             let late = if behind { Nanos::ZERO } else { now - due };
-            let call = Call { due, late };
+            let call = ProbeCall { due, late };
             self.send(now, Current::new(call, again), stage, pattern);
         }
         all
     }
 
-    fn hear(&mut self, now: Nanos, stage: &mut Stage<'_>) -> Option<Found> {
+    fn hear(&mut self, now: Nanos, stage: &mut Conversations<'_>) -> Option<KeptReading> {
         let (place, current) = (self.place?, self.current.as_mut()?);
         current.connect(stage.connected(place));
         let answer = stage.replies(place)?.answers.get(self.answered)?;
@@ -178,7 +178,12 @@ impl Keeper {
         Some(found(current, Met::Answer(Box::new(answer)), now))
     }
 
-    fn expire(&mut self, now: Nanos, stage: &mut Stage<'_>, deadline: Nanos) -> Vec<Found> {
+    fn expire(
+        &mut self,
+        now: Nanos,
+        stage: &mut Conversations<'_>,
+        deadline: Nanos,
+    ) -> Vec<KeptReading> {
         let mut all = Vec::new();
         let late = |due: Nanos| due + deadline <= now;
         if let Some(current) = self.current.take_if(|current| late(current.call.due)) {
@@ -186,18 +191,24 @@ impl Keeper {
             all.push(found(current, Met::Nothing, now));
         }
         while let Some(waiting) = self.waiting.pop_front_if(|waiting| late(waiting.due)) {
-            let call = Call { due: waiting.due, late: Nanos::ZERO };
+            let call = ProbeCall { due: waiting.due, late: Nanos::ZERO };
             all.push(found(Current::new(call, waiting.again), Met::Nothing, now));
         }
         all
     }
 
-    fn send(&mut self, now: Nanos, mut current: Current, stage: &mut Stage<'_>, pattern: &Pattern) {
+    fn send(
+        &mut self,
+        now: Nanos,
+        mut current: Current,
+        stage: &mut Conversations<'_>,
+        pattern: &Pattern,
+    ) {
         let step = Move::Send(pattern.keep.clone());
         match self.place {
             Some(place) => stage.say(place, vec![step]),
             None => {
-                let script = Script {
+                let script = TalkScript {
                     start: now,
                     steps: vec![step],
                     deadline: LIFE,
@@ -214,7 +225,7 @@ impl Keeper {
         self.current = Some(current);
     }
 
-    fn drop_connection(&mut self, stage: &mut Stage<'_>) {
+    fn drop_connection(&mut self, stage: &mut Conversations<'_>) {
         if let Some(place) = self.place.take() {
             stage.end(place, Close::Orderly);
             self.dropped.insert(place);
@@ -222,8 +233,8 @@ impl Keeper {
     }
 }
 
-fn found(current: Current, met: Met, now: Nanos) -> Found {
+fn found(current: Current, met: Met, now: Nanos) -> KeptReading {
     let over = now - current.call.due;
     let Current { call, connected, first_byte, .. } = current;
-    Found { call, met, connected, first_byte, over }
+    KeptReading { call, met, connected, first_byte, over }
 }

@@ -2,7 +2,7 @@ use super::*;
 use torture::record::sent;
 
 /// Shrinks one write; what is left, and how many candidates that took.
-fn shrunk(bytes: &[u8], fails: impl Fn(&[u8]) -> bool) -> (String, Found) {
+fn shrunk(bytes: &[u8], fails: impl Fn(&[u8]) -> bool) -> (String, Shortest) {
     let moves = vec![Move::Send(bytes.to_vec())];
     let found = shrink(&moves, &mut |moves| Some(fails(&sent(moves))));
     (sent(&found.moves).escape_ascii().to_string(), found)

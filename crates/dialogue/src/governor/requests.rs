@@ -18,14 +18,14 @@ pub struct Requests {
     /// Something other than line ends was said.
     text: bool,
     /// Where in `LF [CR] LF` the bytes stand.
-    line: Line,
+    line: LineKind,
     /// The first word of what may be a request.
     word: Vec<u8>,
     word_over: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Line {
+enum LineKind {
     /// At the beginning of a line.
     #[default]
     Start,
@@ -55,7 +55,7 @@ impl Requests {
     pub fn leave(&mut self, bytes: &[u8], writes: bool) -> Leave {
         for (at, byte) in bytes.iter().enumerate() {
             let first = self.used == 0;
-            let ends_head = *byte == b'\n' && self.line != Line::Within && self.heads > 0;
+            let ends_head = *byte == b'\n' && self.line != LineKind::Within && self.heads > 0;
             if (first || ends_head) && self.used == self.granted {
                 return if at == 0 { Leave::Ask } else { Leave::Bytes(at) };
             }
@@ -77,11 +77,11 @@ impl Requests {
     }
 
     fn pass(&mut self, byte: u8) {
-        let empty = byte == b'\n' && self.line != Line::Within;
+        let empty = byte == b'\n' && self.line != LineKind::Within;
         self.line = match (byte, self.line) {
-            (b'\n', _) => Line::Start,
-            (b'\r', Line::Start) => Line::StartCr,
-            _ => Line::Within,
+            (b'\n', _) => LineKind::Start,
+            (b'\r', LineKind::Start) => LineKind::StartCr,
+            _ => LineKind::Within,
         };
         if empty {
             // empty lines before a request are no heads, but what follows may be a request too

@@ -55,7 +55,7 @@ const fn ms(count: u64) -> Nanos {
     Nanos::from_millis(count)
 }
 
-fn talk(head: &str, end: End, at: Nanos) -> Talk {
+fn talk(head: &str, end: TalkEnd, at: Nanos) -> Talk {
     let mut replies = Replies::new(&["GET".to_owned()]);
     replies.take(head.as_bytes());
     Talk {
@@ -139,7 +139,7 @@ fn the_target_may_ask_us_to_stop() {
         ("HTTP/1.1 200 OK\r\nLoadstone-Torture: go on\r\nContent-Length: 0\r\n\r\n", None),
     ] {
         let mut one = governor(wide());
-        one.heard(&talk(head, End::Open, ms(3)));
+        one.heard(&talk(head, TalkEnd::Open, ms(3)));
         assert_eq!(one.stopped().map(Stop::id), id, "{head}");
     }
 }
@@ -149,12 +149,12 @@ fn lost_probes_stop_a_public_run_within_three_seconds() {
     let right = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     let mut one = governor(narrow());
     one.admit(ms(0), &peer(), true);
-    one.heard(&talk("", End::Silent, ms(2_000)));
-    one.heard(&talk(right, End::Open, ms(2_100)));
+    one.heard(&talk("", TalkEnd::Silent, ms(2_000)));
+    one.heard(&talk(right, TalkEnd::Open, ms(2_100)));
     one.look(ms(10_000));
     assert_eq!(one.stopped(), None, "one that is answered again is no window");
-    one.heard(&talk("", End::Silent, ms(12_000)));
-    one.heard(&talk("", End::Closed, ms(13_000)));
+    one.heard(&talk("", TalkEnd::Silent, ms(12_000)));
+    one.heard(&talk("", TalkEnd::Closed, ms(13_000)));
     assert_eq!(one.due(), Some(ms(14_500)));
     one.look(ms(14_499));
     assert_eq!(one.stopped(), None);
@@ -179,10 +179,10 @@ fn machines_of_others_in_front_bar_what_presses() {
     let mut one = governor(narrow());
     one.bar_in_front(vec!["W-01".into()]);
     let plain = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-    one.heard(&talk(plain, End::Open, ms(3)));
+    one.heard(&talk(plain, TalkEnd::Open, ms(3)));
     assert_eq!(one.barred("W-01"), None);
     let fronted = "HTTP/1.1 200 OK\r\nCF-Ray: 8\r\nContent-Length: 0\r\n\r\n";
-    one.heard(&talk(fronted, End::Open, ms(3)));
+    one.heard(&talk(fronted, TalkEnd::Open, ms(3)));
     assert!(one.barred("W-01").unwrap().starts_with("Cloudflare answers in front"));
     assert_eq!(one.barred("F-01"), None);
 }
@@ -190,13 +190,13 @@ fn machines_of_others_in_front_bar_what_presses() {
 #[test]
 fn a_run_whose_way_to_the_server_is_lost_stops() {
     let right = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-    let refused = talk("", End::Unconnected(FailureClass::Refused), ms(1));
-    for end in [End::Unconnected, End::Broken].map(|end| end(FailureClass::Unreachable)) {
+    let refused = talk("", TalkEnd::Unconnected(FailureClass::Refused), ms(1));
+    for end in [TalkEnd::Unconnected, TalkEnd::Broken].map(|end| end(FailureClass::Unreachable)) {
         let mut one = governor(medium());
         // nobody was ever reached: that is said in another place
         one.heard(&talk("", end, ms(1)));
         assert_eq!(one.stopped(), None);
-        one.heard(&talk(right, End::Open, ms(2)));
+        one.heard(&talk(right, TalkEnd::Open, ms(2)));
         one.heard(&refused);
         assert_eq!(one.stopped(), None, "it is there, and refuses");
         one.heard(&talk("", end, ms(3)));

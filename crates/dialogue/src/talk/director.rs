@@ -1,7 +1,7 @@
 //! Who decides, while conversations are under way, what begins and what ends: probes on their
 //! schedule, connections that press until they are let go.
 
-use super::{Pause, Stage, Talk};
+use super::{Conversations, Pause, Talk};
 use crate::governor::Governor;
 use conduit::{Io, Ready};
 use units::Nanos;
@@ -20,8 +20,13 @@ pub enum Wake {
 /// Decides what begins and what ends.
 pub trait Director {
     /// Heard at the beginning, whenever conversations are over, and when it asked to be. It begins
-    /// conversations with [`Stage::add`] and ends them with [`Stage::end`].
-    fn direct(&mut self, now: Nanos, stage: &mut Stage<'_>, over: Vec<(usize, Talk)>) -> Wake;
+    /// conversations with [`Conversations::add`] and ends them with [`Conversations::end`].
+    fn direct(
+        &mut self,
+        now: Nanos,
+        stage: &mut Conversations<'_>,
+        over: Vec<(usize, Talk)>,
+    ) -> Wake;
 
     /// It watches conversations of its own: where probes run beside it, it is heard of news too.
     fn watches(&self) -> bool {
@@ -36,7 +41,7 @@ pub trait Director {
 /// at most, and gives what became ready; it may stop the run.
 pub fn play<I: Io>(
     io: &mut I,
-    stage: &mut Stage<'_>,
+    stage: &mut Conversations<'_>,
     director: &mut dyn Director,
     wait: &mut dyn FnMut(&mut I, Nanos, &mut Governor) -> Vec<Ready>,
 ) {
@@ -69,13 +74,13 @@ pub fn play<I: Io>(
 /// Has every conversation of a list, all at once.
 #[derive(Debug)]
 pub struct All {
-    scripts: Vec<super::Script>,
+    scripts: Vec<super::TalkScript>,
     places: Vec<usize>,
     talks: Vec<Option<Talk>>,
 }
 
 impl All {
-    pub fn new(scripts: Vec<super::Script>) -> All {
+    pub fn new(scripts: Vec<super::TalkScript>) -> All {
         All { places: Vec::new(), talks: scripts.iter().map(|_| None).collect(), scripts }
     }
 
@@ -86,7 +91,12 @@ impl All {
 }
 
 impl Director for All {
-    fn direct(&mut self, _: Nanos, stage: &mut Stage<'_>, over: Vec<(usize, Talk)>) -> Wake {
+    fn direct(
+        &mut self,
+        _: Nanos,
+        stage: &mut Conversations<'_>,
+        over: Vec<(usize, Talk)>,
+    ) -> Wake {
         // all are taken on before one can be over: no place is used twice
         let scripts = std::mem::take(&mut self.scripts);
         self.places.extend(scripts.into_iter().map(|script| stage.add(script)));

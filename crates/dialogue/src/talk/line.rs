@@ -1,6 +1,6 @@
 //! One conversation.
 
-use super::{EVENTS_MAX, End, Event, Move, RECEIVED_MAX, Script, Standing, Talk, What};
+use super::{EVENTS_MAX, Move, RECEIVED_MAX, Standing, Talk, TalkEnd, TalkEvent, TalkScript, What};
 use crate::governor::{Admission, Governor, Leave, Requests};
 use crate::hello::{HANDSHAKE, Hello, name_of};
 use crate::replies::Replies;
@@ -15,7 +15,7 @@ const READ_SIZE: usize = 64 << 10;
 const PIECE_SIZE: usize = 256 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum LinePhase {
     Waiting,
     Connecting,
     Handshake,
@@ -34,9 +34,9 @@ struct Mark {
 }
 
 #[derive(Debug)]
-pub(super) struct Line {
-    script: Script,
-    stage: Stage,
+pub(super) struct Conversation {
+    script: TalkScript,
+    stage: LinePhase,
     /// It counts among the governor's open connections.
     admitted: bool,
     /// The next step; what of its bytes is not encrypted yet, from `plain_at` on.
@@ -67,11 +67,11 @@ pub(super) struct Line {
     deaf: Option<FailureClass>,
     connected: Option<Nanos>,
     over: Nanos,
-    end: Option<End>,
+    end: Option<TalkEnd>,
     sent: u64,
     received: u64,
     raw: Vec<u8>,
-    events: Vec<Event>,
+    events: Vec<TalkEvent>,
     /// Steps were added: there is something to do now.
     prompted: bool,
     /// Whoever directs is to hear of answers that begin or end; one did.
@@ -79,10 +79,10 @@ pub(super) struct Line {
     news: bool,
 }
 
-impl Line {
-    pub(super) fn new(script: Script) -> Line {
-        Line {
-            stage: Stage::Waiting,
+impl Conversation {
+    pub(super) fn new(script: TalkScript) -> Conversation {
+        Conversation {
+            stage: LinePhase::Waiting,
             admitted: false,
             step: 0,
             plain: Vec::new(),
@@ -121,20 +121,20 @@ impl Line {
         let end = self.script.start + self.script.deadline;
         let end = self.held_until.map_or(end, |until| until.min(end));
         match self.stage {
-            Stage::Talking if self.prompted => Nanos::ZERO,
-            Stage::Waiting => self.script.start,
-            Stage::Talking => self.paused_until.map_or(end, |until| until.min(end)),
-            Stage::Listening => self.settled_at().map_or(end, |at| at.min(end)),
-            Stage::Connecting | Stage::Handshake => end,
-            Stage::Over => Nanos::ZERO,
+            LinePhase::Talking if self.prompted => Nanos::ZERO,
+            LinePhase::Waiting => self.script.start,
+            LinePhase::Talking => self.paused_until.map_or(end, |until| until.min(end)),
+            LinePhase::Listening => self.settled_at().map_or(end, |at| at.min(end)),
+            LinePhase::Connecting | LinePhase::Handshake => end,
+            LinePhase::Over => Nanos::ZERO,
         }
     }
 
     /// More to say; nothing where it is over.
     pub(super) fn say_more(&mut self, steps: Vec<Move>) {
         self.script.steps.extend(steps);
-        if self.stage == Stage::Listening {
-            self.stage = Stage::Talking;
+        if self.stage == LinePhase::Listening {
+            self.stage = LinePhase::Talking;
         }
         self.prompted = true;
     }
@@ -168,7 +168,7 @@ impl Line {
     /// The time of its case is up.
     pub(super) fn cut_off(&mut self, now: Nanos) {
         if !self.script.probe {
-            self.finish(End::Bounded, now);
+            self.finish(TalkEnd::Bounded, now);
         }
     }
 
@@ -177,15 +177,15 @@ impl Line {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.stage == Stage::Over
+        self.stage == LinePhase::Over
     }
 
     pub(super) fn standing(&self) -> Standing {
         match self.stage {
-            Stage::Waiting => Standing::Waiting,
-            Stage::Connecting | Stage::Handshake => Standing::Connecting,
-            Stage::Talking | Stage::Listening => Standing::Open,
-            Stage::Over => Standing::Over,
+            LinePhase::Waiting => Standing::Waiting,
+            LinePhase::Connecting | LinePhase::Handshake => Standing::Connecting,
+            LinePhase::Talking | LinePhase::Listening => Standing::Open,
+            LinePhase::Over => Standing::Over,
         }
     }
 
@@ -198,7 +198,7 @@ impl Line {
     ) {
         let now = io.now();
         self.prompted = false;
-        if self.stage == Stage::Waiting {
+        if self.stage == LinePhase::Waiting {
             return self.open(io, slot, tls, governor);
         }
         if now >= self.script.start + self.script.deadline {
@@ -213,15 +213,15 @@ impl Line {
     }
 
     pub(super) fn ready(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
-        if matches!(self.stage, Stage::Waiting | Stage::Over) {
+        if matches!(self.stage, LinePhase::Waiting | LinePhase::Over) {
             return;
         }
-        if self.stage == Stage::Connecting {
+        if self.stage == LinePhase::Connecting {
             match io.write(slot, &[]) {
                 Ok(_) => self.stands(io.now()),
                 Err(IoError::WouldBlock) => return,
                 Err(IoError::Failed(class)) => {
-                    return self.finish(End::Unconnected(class), io.now());
+                    return self.finish(TalkEnd::Unconnected(class), io.now());
                 }
             }
         }
@@ -235,7 +235,7 @@ impl Line {
         let now = io.now();
         self.note(now, what);
         io.close(slot, how);
-        self.finish(End::Ours, now);
+        self.finish(TalkEnd::Ours, now);
     }
 
     pub(super) fn into_talk(self) -> Talk {
@@ -270,9 +270,9 @@ impl Line {
                 self.script.start = at.max(now + Nanos(1));
                 return;
             }
-            Admission::Never => return self.finish(End::Bounded, now),
+            Admission::Never => return self.finish(TalkEnd::Bounded, now),
         }
-        self.stage = Stage::Connecting;
+        self.stage = LinePhase::Connecting;
         if let Some(name) = &self.script.tls_name {
             let open = self.script.steps.contains(&Move::Renegotiate);
             let session = tls.as_mut().map(|factory| match open {
@@ -281,8 +281,10 @@ impl Line {
             });
             match session {
                 Some(Ok(session)) => self.session = Some(session),
-                Some(Err(error)) => return self.finish(End::Unconnected(error.class), io.now()),
-                None => return self.finish(End::Unconnected(FailureClass::Tls), io.now()),
+                Some(Err(error)) => {
+                    return self.finish(TalkEnd::Unconnected(error.class), io.now());
+                }
+                None => return self.finish(TalkEnd::Unconnected(FailureClass::Tls), io.now()),
             }
         }
         if let Err(error) = io.open(slot, &self.script.peer, &self.script.options) {
@@ -290,7 +292,7 @@ impl Line {
                 IoError::Failed(class) => class,
                 IoError::WouldBlock => FailureClass::OtherIo,
             };
-            return self.finish(End::Unconnected(class), io.now());
+            return self.finish(TalkEnd::Unconnected(class), io.now());
         }
         // a writable event follows where the connect is pending
         match io.write(slot, &[]) {
@@ -299,7 +301,7 @@ impl Line {
                 self.go_on(io, slot, governor);
             }
             Err(IoError::WouldBlock) => {}
-            Err(IoError::Failed(class)) => self.finish(End::Unconnected(class), io.now()),
+            Err(IoError::Failed(class)) => self.finish(TalkEnd::Unconnected(class), io.now()),
         }
     }
 
@@ -309,9 +311,9 @@ impl Line {
         self.stage = match &mut self.session {
             Some(session) => {
                 session.drain(&mut self.out);
-                Stage::Handshake
+                LinePhase::Handshake
             }
-            None => Stage::Talking,
+            None => LinePhase::Talking,
         };
     }
 
@@ -322,14 +324,14 @@ impl Line {
             if self.has_unsaid() && self.deaf.is_none() {
                 return;
             }
-            if self.stage != Stage::Talking || self.paused_until.is_some() {
+            if self.stage != LinePhase::Talking || self.paused_until.is_some() {
                 break;
             }
             if !self.take_step(io, slot, governor) {
                 break;
             }
         }
-        if self.stage == Stage::Listening {
+        if self.stage == LinePhase::Listening {
             self.see_the_end(io, slot, governor);
         }
     }
@@ -337,7 +339,7 @@ impl Line {
     /// Does the next step; false when it has to wait.
     fn take_step(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) -> bool {
         let Some(step) = self.script.steps.get(self.step) else {
-            self.stage = Stage::Listening;
+            self.stage = LinePhase::Listening;
             self.heard_at = self.heard_at.max(io.now());
             return false;
         };
@@ -369,7 +371,7 @@ impl Line {
             Move::StopReading => self.reading = false,
             Move::Renegotiate => {
                 if !self.ask_again() {
-                    self.finish(End::Ours, io.now());
+                    self.finish(TalkEnd::Ours, io.now());
                     return false;
                 }
             }
@@ -377,13 +379,13 @@ impl Line {
                 let most = *bytes;
                 self.step += 1;
                 self.sip(most, io, slot, governor);
-                return self.stage == Stage::Talking;
+                return self.stage == LinePhase::Talking;
             }
             Move::Read => {
                 self.reading = true;
                 self.step += 1;
                 self.listen(io, slot, governor);
-                return self.stage == Stage::Talking;
+                return self.stage == LinePhase::Talking;
             }
         }
         self.step += 1;
@@ -424,7 +426,7 @@ impl Line {
     /// Hands over what may go out.
     fn flush(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
         let before = self.sent;
-        while self.deaf.is_none() && self.stage != Stage::Over {
+        while self.deaf.is_none() && self.stage != LinePhase::Over {
             // one write wherever one will do: servers are to meet the pieces that a case says
             while self.out.len() - self.out_at < PIECE_SIZE && self.make_ready(io.now(), governor) {
             }
@@ -489,7 +491,7 @@ impl Line {
         let end = self.plain.len().min(self.plain_at + room);
         let piece = &self.plain[self.plain_at..end];
         if piece.is_empty() {
-            self.finish(End::Bounded, now);
+            self.finish(TalkEnd::Bounded, now);
             return false;
         }
         match self.requests.leave(piece, governor.writes()) {
@@ -520,7 +522,7 @@ impl Line {
                 }
             },
             Leave::Writes => {
-                self.finish(End::Bounded, now);
+                self.finish(TalkEnd::Bounded, now);
                 false
             }
         }
@@ -536,7 +538,7 @@ impl Line {
     /// Reads until there is nothing more.
     fn listen(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
         let mut buffer = vec![0; READ_SIZE];
-        while self.reading && self.stage != Stage::Over {
+        while self.reading && self.stage != LinePhase::Over {
             match io.read(slot, &mut buffer) {
                 Ok(0) => return self.ended(io.now(), None),
                 Ok(count) => self.hear(&buffer[..count], io, slot, governor),
@@ -573,13 +575,13 @@ impl Line {
         self.understand(&plain);
         if let Err(error) = fed {
             let end = match self.stage {
-                Stage::Handshake => End::Unconnected(error.class),
-                _ => End::Broken(error.class),
+                LinePhase::Handshake => TalkEnd::Unconnected(error.class),
+                _ => TalkEnd::Broken(error.class),
             };
             return self.finish(end, now);
         }
-        if self.stage == Stage::Handshake && !shaking {
-            self.stage = Stage::Talking;
+        if self.stage == LinePhase::Handshake && !shaking {
+            self.stage = LinePhase::Talking;
             self.note(now, What::Secure);
         }
         if closed {
@@ -603,12 +605,12 @@ impl Line {
     fn ended(&mut self, now: Nanos, broken: Option<FailureClass>) {
         self.replies.end();
         let (what, end) = match broken {
-            _ if self.stage == Stage::Handshake => {
+            _ if self.stage == LinePhase::Handshake => {
                 let class = broken.unwrap_or(FailureClass::Tls);
-                (What::Broken(class), End::Unconnected(class))
+                (What::Broken(class), TalkEnd::Unconnected(class))
             }
-            Some(class) => (What::Broken(class), End::Broken(class)),
-            None => (What::Ended, End::Closed),
+            Some(class) => (What::Broken(class), TalkEnd::Broken(class)),
+            None => (What::Ended, TalkEnd::Closed),
         };
         self.note(now, what);
         self.finish(end, now);
@@ -640,7 +642,7 @@ impl Line {
         }
         let goes_on = self.replies.answers.last().is_some_and(|last| last.persistent);
         let follow_up = self.script.follow_up.take().filter(|_| goes_on && self.deaf.is_none());
-        let Some(bytes) = follow_up else { return self.finish(End::Open, now) };
+        let Some(bytes) = follow_up else { return self.finish(TalkEnd::Open, now) };
         self.before_follow_up = Some(self.replies.answers.len());
         self.replies.expect("GET");
         self.heard_at = now;
@@ -650,24 +652,24 @@ impl Line {
 
     fn time_is_up(&mut self, now: Nanos) {
         let end = match self.stage {
-            Stage::Connecting => End::Unconnected(FailureClass::ConnectTimeout),
-            Stage::Handshake => End::Unconnected(FailureClass::ClientTimeout),
-            _ => End::Silent,
+            LinePhase::Connecting => TalkEnd::Unconnected(FailureClass::ConnectTimeout),
+            LinePhase::Handshake => TalkEnd::Unconnected(FailureClass::ClientTimeout),
+            _ => TalkEnd::Silent,
         };
         self.finish(end, now);
     }
 
-    fn finish(&mut self, end: End, now: Nanos) {
+    fn finish(&mut self, end: TalkEnd, now: Nanos) {
         if self.end.is_none() {
             self.end = Some(end);
             self.over = now - self.script.start;
         }
-        self.stage = Stage::Over;
+        self.stage = LinePhase::Over;
     }
 
     fn note(&mut self, now: Nanos, what: What) {
         if self.events.len() < EVENTS_MAX {
-            self.events.push(Event { at: now - self.script.start, what });
+            self.events.push(TalkEvent { at: now - self.script.start, what });
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use super::super::BODY_MAX;
 use super::line::{RequestLine, is_token};
-use super::{Defect, Defects, Form, Head, Refusal};
+use super::{Defect, Defects, Form, Head, HeadRefusal};
 
 type Fields = Vec<(String, Vec<u8>)>;
 
 /// `block`: field lines, each with its CRLF.
-pub(super) fn read(block: &[u8], defects: &Defects) -> Result<Fields, Refusal> {
+pub(super) fn read(block: &[u8], defects: &Defects) -> Result<Fields, HeadRefusal> {
     let has = |defect| defects.contains(&defect);
     let mut fields = Fields::new();
     let mut rest = block;
@@ -16,9 +16,9 @@ pub(super) fn read(block: &[u8], defects: &Defects) -> Result<Fields, Refusal> {
         rest = &rest[end + 2..];
         if line.first().is_some_and(|byte| matches!(byte, b' ' | b'\t')) {
             return Err(match fields.is_empty() {
-                true if has(Defect::HangsOnLeadingBlank) => Refusal::Hang,
-                false if has(Defect::MistakesFolds) => Refusal::Status(302),
-                _ => Refusal::Status(400),
+                true if has(Defect::HangsOnLeadingBlank) => HeadRefusal::Hang,
+                false if has(Defect::MistakesFolds) => HeadRefusal::Status(302),
+                _ => HeadRefusal::Status(400),
             });
         }
         if let Some(field) = field(line, defects)? {
@@ -28,9 +28,9 @@ pub(super) fn read(block: &[u8], defects: &Defects) -> Result<Fields, Refusal> {
     Ok(fields)
 }
 
-fn field(line: &[u8], defects: &Defects) -> Result<Option<(String, Vec<u8>)>, Refusal> {
+fn field(line: &[u8], defects: &Defects) -> Result<Option<(String, Vec<u8>)>, HeadRefusal> {
     let has = |defect| defects.contains(&defect);
-    let refused = Refusal::Status(400);
+    let refused = HeadRefusal::Status(400);
     let any = has(Defect::TakesAnyLine);
     let Some(colon) = line.iter().position(|byte| *byte == b':') else {
         return if any { Ok(None) } else { Err(refused) };
@@ -49,7 +49,7 @@ fn field(line: &[u8], defects: &Defects) -> Result<Option<(String, Vec<u8>)>, Re
             b'\n' => Defect::FailsOnBareLf,
             _ => Defect::FailsOnControls,
         };
-        return Err(if has(fails) { Refusal::Status(500) } else { refused });
+        return Err(if has(fails) { HeadRefusal::Status(500) } else { refused });
     }
     let name = String::from_utf8_lossy(name).to_ascii_lowercase();
     Ok(Some((name, value.trim_ascii().to_vec())))
@@ -60,7 +60,7 @@ pub(super) fn understand(
     line: RequestLine,
     fields: Fields,
     defects: &Defects,
-) -> Result<Head, Refusal> {
+) -> Result<Head, HeadRefusal> {
     let has = |defect| defects.contains(&defect);
     host(&line, &fields, defects)?;
     let mut head = Head {
@@ -79,10 +79,10 @@ pub(super) fn understand(
     lengths(&mut head, defects)?;
     let expects = head.field("expect").is_some();
     if expects && head.minor >= 1 && !head.says("expect", "100-continue") {
-        return Err(Refusal::Status(417));
+        return Err(HeadRefusal::Status(417));
     }
     if has(Defect::Upgrades) && head.field("upgrade").is_some() {
-        return Err(Refusal::Status(101));
+        return Err(HeadRefusal::Status(101));
     }
     Ok(head)
 }
@@ -92,13 +92,13 @@ fn names(list: &[u8], option: &[u8]) -> bool {
     list.split(|byte| *byte == b',').any(|one| one.trim_ascii() == option)
 }
 
-fn host(line: &RequestLine, fields: &Fields, defects: &Defects) -> Result<(), Refusal> {
+fn host(line: &RequestLine, fields: &Fields, defects: &Defects) -> Result<(), HeadRefusal> {
     let has = |defect| defects.contains(&defect);
-    let refused = Refusal::Status(400);
+    let refused = HeadRefusal::Status(400);
     let own = |(name, value): &(String, Vec<u8>)| (name == "host").then(|| value.clone());
     let hosts: Vec<Vec<u8>> = fields.iter().filter_map(own).collect();
     match hosts.as_slice() {
-        [] if line.minor == 0 && has(Defect::FailsWithoutHostIn10) => Err(Refusal::Status(500)),
+        [] if line.minor == 0 && has(Defect::FailsWithoutHostIn10) => Err(HeadRefusal::Status(500)),
         [] if line.minor == 0 || has(Defect::NeedsNoHost) => Ok(()),
         [] => Err(refused),
         [one] => {
@@ -107,7 +107,7 @@ fn host(line: &RequestLine, fields: &Fields, defects: &Defects) -> Result<(), Re
             }
             let other = line.authority.as_ref().is_some_and(|authority| authority != one);
             match other && line.form == Form::Absolute && has(Defect::ListensToHost) {
-                true => Err(Refusal::Status(404)),
+                true => Err(HeadRefusal::Status(404)),
                 false => Ok(()),
             }
         }
@@ -130,7 +130,7 @@ fn is_host(value: &[u8]) -> bool {
     port.bytes().all(|byte| byte.is_ascii_digit()) && name.bytes().all(letter)
 }
 
-fn lengths(head: &mut Head, defects: &Defects) -> Result<(), Refusal> {
+fn lengths(head: &mut Head, defects: &Defects) -> Result<(), HeadRefusal> {
     let has = |defect| defects.contains(&defect);
     let values = |name: &str| -> Vec<Vec<u8>> {
         let own = head.fields.iter().filter(|(found, _)| found == name);
@@ -143,7 +143,7 @@ fn lengths(head: &mut Head, defects: &Defects) -> Result<(), Refusal> {
     if head.length.is_some_and(|length| length > BODY_MAX) && !has(Defect::BodyOfAnyLength) {
         head.too_long = has(Defect::ReadsTooLongBodies);
         if !head.too_long {
-            return Err(Refusal::Limit(413));
+            return Err(HeadRefusal::Limit(413));
         }
     }
     if codings.is_empty() {
@@ -154,7 +154,7 @@ fn lengths(head: &mut Head, defects: &Defects) -> Result<(), Refusal> {
         return Ok(());
     }
     if head.both_lengths && !has(Defect::AnswersTwice) {
-        return Err(Refusal::Status(400));
+        return Err(HeadRefusal::Status(400));
     }
     head.faulty_framing = head.minor == 0;
     head.chunked = true;
@@ -163,16 +163,16 @@ fn lengths(head: &mut Head, defects: &Defects) -> Result<(), Refusal> {
     let count = codings.iter().filter(chunked).count();
     let last = codings.last().is_some_and(|coding| coding.as_slice() == b"chunked");
     if codings.iter().any(|coding| !matches!(coding.as_slice(), b"chunked" | b"gzip")) {
-        return if has(Defect::TakesAnyCoding) { Ok(()) } else { Err(Refusal::Status(501)) };
+        return if has(Defect::TakesAnyCoding) { Ok(()) } else { Err(HeadRefusal::Status(501)) };
     }
     if (count != 1 || !last) && !has(Defect::TakesChunkedAnywhere) {
-        return Err(Refusal::Status(400));
+        return Err(HeadRefusal::Status(400));
     }
     Ok(())
 }
 
 /// Content-Length: digits, and where it is there more than once the same each time.
-fn length(values: &[Vec<u8>], defects: &Defects) -> Result<Option<u64>, Refusal> {
+fn length(values: &[Vec<u8>], defects: &Defects) -> Result<Option<u64>, HeadRefusal> {
     let has = |defect| defects.contains(&defect);
     let mut found = Vec::new();
     for value in values {
@@ -188,20 +188,20 @@ fn length(values: &[Vec<u8>], defects: &Defects) -> Result<Option<u64>, Refusal>
                 let front: String = bare.chars().take_while(char::is_ascii_digit).collect();
                 Some(front.parse().unwrap_or(0))
             }
-            false => return Err(Refusal::Status(400)),
+            false => return Err(HeadRefusal::Status(400)),
         };
-        found.push(number.ok_or(Refusal::Limit(413))?);
+        found.push(number.ok_or(HeadRefusal::Limit(413))?);
     }
     match found.as_slice() {
         [] => Ok(None),
         [one] => Ok(Some(*one)),
         [one, rest @ ..] if rest.iter().all(|other| other == one) => {
             match has(Defect::RefusesEqualLengths) {
-                true => Err(Refusal::Status(500)),
+                true => Err(HeadRefusal::Status(500)),
                 false => Ok(Some(*one)),
             }
         }
         [.., last] if has(Defect::TakesLastLength) => Ok(Some(*last)),
-        _ => Err(Refusal::Status(400)),
+        _ => Err(HeadRefusal::Status(400)),
     }
 }

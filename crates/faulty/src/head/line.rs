@@ -1,6 +1,6 @@
 //! The request line.
 
-use super::{Defect, Defects, Refusal};
+use super::{Defect, Defects, HeadRefusal};
 
 /// The form of a target (RFC 9112 section 3.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,26 +26,26 @@ pub(super) struct RequestLine {
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "CONNECT"];
 
 /// The line without its end, which must be CRLF.
-pub(super) fn ended_well<'l>(line: &'l [u8], defects: &Defects) -> Result<&'l [u8], Refusal> {
+pub(super) fn ended_well<'l>(line: &'l [u8], defects: &Defects) -> Result<&'l [u8], HeadRefusal> {
     match line.strip_suffix(b"\r\n") {
         Some(text) => Ok(text),
-        None if defects.contains(&Defect::HangsOnLfLines) => Err(Refusal::Hang),
-        None => Err(Refusal::Status(400)),
+        None if defects.contains(&Defect::HangsOnLfLines) => Err(HeadRefusal::Hang),
+        None => Err(HeadRefusal::Status(400)),
     }
 }
 
-pub(super) fn read(line: &[u8], defects: &Defects) -> Result<RequestLine, Refusal> {
+pub(super) fn read(line: &[u8], defects: &Defects) -> Result<RequestLine, HeadRefusal> {
     let has = |defect| defects.contains(&defect);
-    let refused = Refusal::Status(400);
+    let refused = HeadRefusal::Status(400);
     let printable = line.first().is_some_and(u8::is_ascii_graphic);
     if !printable && has(Defect::HangsOnGarbage) {
-        return Err(Refusal::Hang);
+        return Err(HeadRefusal::Hang);
     }
     let first = line.iter().position(|byte| *byte == b' ').ok_or(refused)?;
     let last = line.iter().rposition(|byte| *byte == b' ').ok_or(refused)?;
     if first == last {
         // a line without a version
-        return Err(if has(Defect::HangsOnHttp09) { Refusal::Hang } else { refused });
+        return Err(if has(Defect::HangsOnHttp09) { HeadRefusal::Hang } else { refused });
     }
     let (method, target, version) = (&line[..first], &line[first + 1..last], &line[last + 1..]);
     let minor = read_version(version, defects)?;
@@ -54,44 +54,44 @@ pub(super) fn read(line: &[u8], defects: &Defects) -> Result<RequestLine, Refusa
     Ok(RequestLine { method, target, form, authority, minor })
 }
 
-fn read_version(version: &[u8], defects: &Defects) -> Result<u8, Refusal> {
+fn read_version(version: &[u8], defects: &Defects) -> Result<u8, HeadRefusal> {
     let has = |defect| defects.contains(&defect);
     match version {
         [b'H', b'T', b'T', b'P', b'/', b'1', b'.', digit @ b'0'..=b'9'] => match digit - b'0' {
             minor @ 0..=1 => Ok(minor),
-            _ if has(Defect::RefusesMinorVersions) => Err(Refusal::Status(505)),
+            _ if has(Defect::RefusesMinorVersions) => Err(HeadRefusal::Status(505)),
             _ => Ok(1),
         },
         [b'H', b'T', b'T', b'P', b'/', b'0'..=b'9', b'.', b'0'..=b'9'] => {
             let hangs = has(Defect::HangsOnMajorVersions);
-            Err(if hangs { Refusal::Hang } else { Refusal::Status(505) })
+            Err(if hangs { HeadRefusal::Hang } else { HeadRefusal::Status(505) })
         }
         _ if has(Defect::TakesAnyVersion) => Ok(1),
-        _ => Err(Refusal::Status(400)),
+        _ => Err(HeadRefusal::Status(400)),
     }
 }
 
-fn read_method(method: &[u8], defects: &Defects) -> Result<String, Refusal> {
+fn read_method(method: &[u8], defects: &Defects) -> Result<String, HeadRefusal> {
     let token = !method.is_empty() && method.iter().all(|byte| is_token(*byte));
     let text = String::from_utf8_lossy(method).into_owned();
     if defects.contains(&Defect::TakesAnyMethod) && !METHODS.contains(&text.as_str()) {
         return Ok("GET".to_owned());
     }
     match token {
-        false => Err(Refusal::Status(400)),
+        false => Err(HeadRefusal::Status(400)),
         true if METHODS.contains(&text.as_str()) => Ok(text),
-        true => Err(Refusal::Status(501)),
+        true => Err(HeadRefusal::Status(501)),
     }
 }
 
-type Target = (Form, Option<Vec<u8>>, Vec<u8>);
+type SplitTarget = (Form, Option<Vec<u8>>, Vec<u8>);
 
-fn read_target(method: &str, target: &[u8], defects: &Defects) -> Result<Target, Refusal> {
+fn read_target(method: &str, target: &[u8], defects: &Defects) -> Result<SplitTarget, HeadRefusal> {
     let has = |defect| defects.contains(&defect);
-    let refused = Refusal::Status(400);
+    let refused = HeadRefusal::Status(400);
     let high = target.iter().any(|byte| *byte >= 0x80);
     if high && has(Defect::FailsOnHighBytes) {
-        return Err(Refusal::Status(500));
+        return Err(HeadRefusal::Status(500));
     }
     let odd = |byte: &u8| !byte.is_ascii_graphic() && *byte < 0x80 || *byte == b'#';
     let mut kept = target.to_vec();
@@ -105,12 +105,12 @@ fn read_target(method: &str, target: &[u8], defects: &Defects) -> Result<Target,
     let own = |form| Ok((form, None, kept.clone()));
     match (method, kept.as_slice()) {
         ("CONNECT", authority) => connect(authority, defects),
-        ("OPTIONS", b"*") if has(Defect::FailsOnAsterisk) => Err(Refusal::Status(500)),
+        ("OPTIONS", b"*") if has(Defect::FailsOnAsterisk) => Err(HeadRefusal::Status(500)),
         ("OPTIONS", b"*") => own(Form::Asterisk),
         (_, [b'/', ..]) => own(Form::Origin),
         (_, [b'h', b't', b't', b'p', b':', b'/', b'/', rest @ ..]) => {
             if has(Defect::KnowsNoAbsoluteForm) {
-                return Err(Refusal::Status(404));
+                return Err(HeadRefusal::Status(404));
             }
             let slash = rest.iter().position(|byte| *byte == b'/').ok_or(refused)?;
             Ok((Form::Absolute, Some(rest[..slash].to_vec()), rest[slash..].to_vec()))
@@ -121,10 +121,10 @@ fn read_target(method: &str, target: &[u8], defects: &Defects) -> Result<Target,
 }
 
 /// No proxy: CONNECT goes nowhere.
-fn connect(authority: &[u8], defects: &Defects) -> Result<Target, Refusal> {
+fn connect(authority: &[u8], defects: &Defects) -> Result<SplitTarget, HeadRefusal> {
     match defects.contains(&Defect::ConnectsAnywhere) {
         true => Ok((Form::Authority, Some(authority.to_vec()), Vec::new())),
-        false => Err(Refusal::Status(400)),
+        false => Err(HeadRefusal::Status(400)),
     }
 }
 

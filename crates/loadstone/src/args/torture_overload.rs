@@ -1,7 +1,7 @@
 //! The options of `torture` that overload needs.
 
 use super::torture::path;
-use campaign::Errand;
+use campaign::ServerCommand;
 use clap::Args;
 use units::Nanos;
 
@@ -29,11 +29,11 @@ pub(crate) struct TortureOverload {
 
 impl TortureOverload {
     /// The commands that were given.
-    pub(crate) fn commands(&self) -> Vec<(Errand, String)> {
+    pub(crate) fn commands(&self) -> Vec<(ServerCommand, String)> {
         let all = [
-            (Errand::Restart, &self.restart_command),
-            (Errand::Starve, &self.starve_command),
-            (Errand::Relieve, &self.relieve_command),
+            (ServerCommand::Restart, &self.restart_command),
+            (ServerCommand::Starve, &self.starve_command),
+            (ServerCommand::Relieve, &self.relieve_command),
         ];
         all.into_iter().filter_map(|(errand, text)| Some((errand, text.clone()?))).collect()
     }

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use torture::safety::Asked;
-use torture::safety::proof::Group;
+use torture::safety::proof::CaseGroup;
 use units::Nanos;
 use url::Url;
 
@@ -111,7 +111,7 @@ pub(crate) struct ProveArgs {
         default_value = "fuzz,syntax,limits,slow",
         value_parser = group
     )]
-    pub(crate) groups: Vec<Group>,
+    pub(crate) groups: Vec<CaseGroup>,
     /// For how many days from today
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u8).range(0..=31))]
     pub(crate) days: u8,
@@ -143,10 +143,10 @@ pub(crate) enum AuditAsk {
     },
 }
 
-fn group(text: &str) -> Result<Group, String> {
-    let found = Group::ALL.into_iter().find(|group| group.id() == text);
+fn group(text: &str) -> Result<CaseGroup, String> {
+    let found = CaseGroup::ALL.into_iter().find(|group| group.id() == text);
     found.ok_or_else(|| {
-        let all: Vec<&str> = Group::ALL.iter().map(|group| group.id()).collect();
+        let all: Vec<&str> = CaseGroup::ALL.iter().map(|group| group.id()).collect();
         format!("it is no group; write some of {}", all.join(", "))
     })
 }

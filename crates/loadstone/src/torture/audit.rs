@@ -14,9 +14,9 @@ use std::rc::Rc;
 use torture::case::Case;
 use torture::result::{CaseResult, RunResult};
 use torture::safety::chain;
-use torture::safety::chain::Link;
+use torture::safety::chain::ChainLink;
 use torture::safety::permit::Ledger;
-use torture::safety::proof::Found;
+use torture::safety::proof::FoundProof;
 
 pub(super) const FILE: &str = "torture-audit.jsonl";
 /// Beside the log: the link of its last line.
@@ -78,7 +78,7 @@ impl Audit {
         let (last, torn) = last_of(&mut log)?;
         let mut known = String::new();
         head.read_to_string(&mut known).map_err(said)?;
-        check_end(&last, Link::parse(&known).as_ref())?;
+        check_end(&last, ChainLink::parse(&known).as_ref())?;
         let (line, link) = chain::seal(&last, torn.as_deref(), fields);
         let between = if torn.is_some() { "\n" } else { "" };
         log.write_all(format!("{between}{line}\n").as_bytes()).map_err(said)?;
@@ -121,7 +121,7 @@ fn open(path: &Path) -> std::io::Result<File> {
 }
 
 /// The last line's link and what a crash left behind it; the file stands at its end afterwards.
-fn last_of(log: &mut File) -> Result<(Link, Option<Vec<u8>>), String> {
+fn last_of(log: &mut File) -> Result<(ChainLink, Option<Vec<u8>>), String> {
     let said = |error: std::io::Error| error.to_string();
     let length = log.seek(SeekFrom::End(0)).map_err(said)?;
     let from = length.saturating_sub(4 * LINE_MAX as u64);
@@ -129,7 +129,7 @@ fn last_of(log: &mut File) -> Result<(Link, Option<Vec<u8>>), String> {
     let mut tail = Vec::new();
     log.read_to_end(&mut tail).map_err(said)?;
     if length == 0 {
-        return Ok((Link::start(), None));
+        return Ok((ChainLink::start(), None));
     }
     chain::last(&tail, from == 0).ok_or_else(|| {
         "its end is no line of an audit log; loadstone torture audit verify says more, and when it \
@@ -139,7 +139,7 @@ fn last_of(log: &mut File) -> Result<(Link, Option<Vec<u8>>), String> {
 }
 
 /// The end of the log is the one that was written last.
-fn check_end(last: &Link, head: Option<&Link>) -> Result<(), String> {
+fn check_end(last: &ChainLink, head: Option<&ChainLink>) -> Result<(), String> {
     let fits = match head {
         Some(head) if head.line == last.line => head.hash == last.hash,
         // a crash came between the line and the head
@@ -177,7 +177,7 @@ impl Ledger for Audit {
         self.append("begin", self.beginning.clone())
     }
 
-    fn proved(&mut self, found: &Found) -> Result<(), String> {
+    fn proved(&mut self, found: &FoundProof) -> Result<(), String> {
         let mut fields = Map::new();
         fields.insert("place".into(), found.place.id().into());
         fields.insert("digest".into(), found.digest.clone().into());
@@ -220,7 +220,7 @@ impl Ledger for Unwritten {
     fn begun(&mut self) -> Result<(), String> {
         Ok(())
     }
-    fn proved(&mut self, _: &Found) -> Result<(), String> {
+    fn proved(&mut self, _: &FoundProof) -> Result<(), String> {
         Ok(())
     }
     fn refused(&mut self, _: &str) -> Result<(), String> {
@@ -241,7 +241,7 @@ mod tests {
     fn verify(folder: &Path) -> Result<chain::Sound, chain::Breach> {
         let log = folder.join(FILE);
         let head = fs::read_to_string(head_of(&log)).ok();
-        chain::verify(&fs::read(log).unwrap(), head.as_deref().and_then(Link::parse).as_ref())
+        chain::verify(&fs::read(log).unwrap(), head.as_deref().and_then(ChainLink::parse).as_ref())
     }
 
     #[test]

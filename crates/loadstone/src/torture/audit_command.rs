@@ -10,7 +10,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use torture::safety::chain;
-use torture::safety::chain::Link;
+use torture::safety::chain::ChainLink;
 use units::show;
 
 /// The largest log that is read, in bytes.
@@ -54,7 +54,7 @@ fn verify(path: &Path) -> Result<Code, Failure> {
         (false, Some(_)) => Vec::new(),
         _ => read(path)?,
     };
-    let head = head.as_deref().and_then(Link::parse);
+    let head = head.as_deref().and_then(ChainLink::parse);
     let (said, code) = match chain::verify(&text, head.as_ref()) {
         Ok(sound) => {
             let mut said = format!(

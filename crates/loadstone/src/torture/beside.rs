@@ -18,7 +18,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use torture::beside::{Call, Span, felt};
+use torture::beside::{CaseSpan, LoadCall, felt};
 use torture::case::Case;
 use torture::result::CaseResult;
 use torture::safety::{Asked, Class};
@@ -57,7 +57,7 @@ struct Shared {
 struct Heard {
     /// When the measured phase began, or will.
     from: Option<Nanos>,
-    calls: Vec<Call>,
+    calls: Vec<LoadCall>,
     left_out: u64,
 }
 
@@ -256,7 +256,7 @@ impl threads::Watcher for Ears {
             }
             let response = sample.done.max(sample.intended) - sample.intended;
             let lost = *outcome != Outcome::Succeeded;
-            heard.calls.push(Call { due: sample.intended, response, lost });
+            heard.calls.push(LoadCall { due: sample.intended, response, lost });
         }
         Ok(())
     }
@@ -310,7 +310,7 @@ impl Running {
 #[derive(Default)]
 pub(super) struct Spans {
     begun: Nanos,
-    over: Vec<Span>,
+    over: Vec<CaseSpan>,
 }
 
 impl Watcher for Spans {
@@ -321,7 +321,7 @@ impl Watcher for Spans {
     fn case(&mut self, result: &CaseResult) {
         if result.skipped.is_none() {
             let (case, from) = (result.case.id.clone(), self.begun);
-            self.over.push(Span { case, from, until: reactor::monotonic() });
+            self.over.push(CaseSpan { case, from, until: reactor::monotonic() });
         }
     }
 }

@@ -6,14 +6,14 @@ mod failure;
 
 use crate::exit::Failure;
 use anyhow::{Context, Result};
-use campaign::{Target, Watcher};
+use campaign::{TestTarget, Watcher};
 use report::torture::{PROBES_HEAD, Report, RunEnd, execution_line, probe_line, run_file};
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use torture::case::Case;
-use torture::judge::{Outcome, Plain};
+use torture::judge::{Plain, TestOutcome};
 use torture::record;
 use torture::record::Execution;
 use torture::record::{Run, Transcript};
@@ -35,7 +35,7 @@ const NAMES_MAX: u32 = 1_000;
 #[derive(Debug)]
 struct Facts {
     arguments: Vec<String>,
-    target: Target,
+    target: TestTarget,
     cases: Vec<Case>,
     report: Report,
 }
@@ -69,7 +69,7 @@ impl Recorder {
     /// It cannot be made or written to.
     pub(super) fn new(
         parent: &Path,
-        target: &Target,
+        target: &TestTarget,
         cases: &[Case],
         report: &Report,
         now: Nanos,
@@ -80,7 +80,7 @@ impl Recorder {
 
     fn make(
         parent: &Path,
-        target: &Target,
+        target: &TestTarget,
         cases: &[Case],
         report: &Report,
         now: Nanos,
@@ -204,7 +204,7 @@ impl Recorder {
             self.remember(number, text);
             return Ok(());
         }
-        if outcome.is_finding() || outcome == Outcome::Inconclusive {
+        if outcome.is_finding() || outcome == TestOutcome::Inconclusive {
             self.keep_tail()?;
         }
         self.wire(number, &text)?;

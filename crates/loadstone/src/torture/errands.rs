@@ -2,7 +2,7 @@
 //! own, while the load goes on.
 
 use crate::shell::shell;
-use campaign::{Done, Errand};
+use campaign::{Done, ServerCommand};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::process::{Child, ExitStatus, Stdio};
 use units::{Nanos, show};
@@ -12,32 +12,32 @@ pub(super) const ERRAND_MAX: Nanos = Nanos::from_secs(60);
 /// The commands, those that are due, and those that go on.
 #[derive(Debug)]
 pub(super) struct Errands {
-    commands: Vec<(Errand, String)>,
-    due: Vec<(Nanos, Errand)>,
+    commands: Vec<(ServerCommand, String)>,
+    due: Vec<(Nanos, ServerCommand)>,
     running: Vec<Running>,
     done: Vec<Done>,
 }
 
 #[derive(Debug)]
 struct Running {
-    errand: Errand,
+    errand: ServerCommand,
     began: Nanos,
     child: Child,
 }
 
 impl Errands {
-    pub(super) fn new(commands: Vec<(Errand, String)>) -> Errands {
+    pub(super) fn new(commands: Vec<(ServerCommand, String)>) -> Errands {
         crate::shell::remember_limit();
         Errands { commands, due: Vec::new(), running: Vec::new(), done: Vec::new() }
     }
 
-    pub(super) fn send_for(&mut self, errand: Errand, at: Nanos) {
+    pub(super) fn send_for(&mut self, errand: ServerCommand, at: Nanos) {
         self.due.push((at, errand));
     }
 
     /// Begins what is due, and takes note of what has ended.
     pub(super) fn look(&mut self, now: Nanos) {
-        let due: Vec<Errand> = self.take_due(|at, _| at <= now);
+        let due: Vec<ServerCommand> = self.take_due(|at, _| at <= now);
         due.into_iter().for_each(|errand| self.begin(errand, now));
         let running = std::mem::take(&mut self.running);
         for mut one in running {
@@ -56,9 +56,10 @@ impl Errands {
     /// Nothing more is played: the relief is begun if it was not, and what starves has to end.
     pub(super) fn conclude(&mut self, now: Nanos) {
         let begun = self.running.iter().map(|one| one.errand);
-        let starves =
-            begun.chain(self.done.iter().map(|one| one.errand)).any(|one| one == Errand::Starve);
-        let relief = self.take_due(|_, errand| errand == Errand::Relieve);
+        let starves = begun
+            .chain(self.done.iter().map(|one| one.errand))
+            .any(|one| one == ServerCommand::Starve);
+        let relief = self.take_due(|_, errand| errand == ServerCommand::Relieve);
         self.due.clear();
         if starves {
             relief.into_iter().for_each(|errand| self.begin(errand, now));
@@ -76,20 +77,20 @@ impl Errands {
         done
     }
 
-    fn take_due(&mut self, wanted: impl Fn(Nanos, Errand) -> bool) -> Vec<Errand> {
-        let taken = |(at, errand): &(Nanos, Errand)| wanted(*at, *errand);
+    fn take_due(&mut self, wanted: impl Fn(Nanos, ServerCommand) -> bool) -> Vec<ServerCommand> {
+        let taken = |(at, errand): &(Nanos, ServerCommand)| wanted(*at, *errand);
         let due = self.due.iter().filter(|one| taken(one)).map(|(_, errand)| *errand).collect();
         self.due.retain(|one| !taken(one));
         due
     }
 
-    fn begin(&mut self, errand: Errand, now: Nanos) {
-        if errand == Errand::Relieve {
+    fn begin(&mut self, errand: ServerCommand, now: Nanos) {
+        if errand == ServerCommand::Relieve {
             let running = std::mem::take(&mut self.running);
             for one in running {
                 match one.errand {
                     // to hold something may be the way to starve a server of it
-                    Errand::Starve => self.put_to_an_end(one, now, None),
+                    ServerCommand::Starve => self.put_to_an_end(one, now, None),
                     _ => self.running.push(one),
                 }
             }
@@ -112,7 +113,7 @@ impl Errands {
         self.note(one.errand, one.began, now, trouble);
     }
 
-    fn note(&mut self, errand: Errand, began: Nanos, ended: Nanos, trouble: Option<String>) {
+    fn note(&mut self, errand: ServerCommand, began: Nanos, ended: Nanos, trouble: Option<String>) {
         self.done.push(Done { errand, began, ended, trouble });
     }
 }
@@ -135,13 +136,13 @@ mod tests {
     use super::*;
 
     /// Runs to the end, whatever the clock says.
-    fn run(commands: &[(Errand, &str)]) -> Vec<Done> {
+    fn run(commands: &[(ServerCommand, &str)]) -> Vec<Done> {
         let commands =
             commands.iter().map(|(errand, text)| (*errand, (*text).to_owned())).collect();
         let mut errands = Errands::new(commands);
-        errands.send_for(Errand::Restart, Nanos(5));
-        errands.send_for(Errand::Starve, Nanos(6));
-        errands.send_for(Errand::Relieve, Nanos::NEVER);
+        errands.send_for(ServerCommand::Restart, Nanos(5));
+        errands.send_for(ServerCommand::Starve, Nanos(6));
+        errands.send_for(ServerCommand::Relieve, Nanos::NEVER);
         errands.look(Nanos(4));
         assert!(errands.is_over());
         errands.look(Nanos(6));
@@ -156,19 +157,19 @@ mod tests {
     #[test]
     fn what_was_sent_for_is_run_and_relief_comes_in_any_case() {
         let mut done = run(&[
-            (Errand::Restart, "exit 3"),
+            (ServerCommand::Restart, "exit 3"),
             // what holds something is ended by the relief
-            (Errand::Starve, "exec sleep 1000"),
-            (Errand::Relieve, "true"),
+            (ServerCommand::Starve, "exec sleep 1000"),
+            (ServerCommand::Relieve, "true"),
         ]);
         done.sort_by_key(|one| one.errand);
         let said: Vec<_> = done.iter().map(|one| (one.errand, one.trouble.as_deref())).collect();
         assert_eq!(
             said,
             [
-                (Errand::Restart, Some("exited with exit status: 3")),
-                (Errand::Starve, None),
-                (Errand::Relieve, None),
+                (ServerCommand::Restart, Some("exited with exit status: 3")),
+                (ServerCommand::Starve, None),
+                (ServerCommand::Relieve, None),
             ]
         );
         assert_eq!(run(&[]), []);

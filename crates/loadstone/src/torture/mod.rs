@@ -39,7 +39,7 @@ use progress::Progress;
 use record::torture::waivers::{Day, Waiver};
 use report::torture::Report;
 use torture::case::Case;
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::{CaseResult, RunResult};
 use url::Url;
 use world::Sockets;
@@ -180,7 +180,7 @@ fn exit_code(args: &TortureArgs, report: &Report) -> Code {
         (_, None) => Code::NoConnection,
         (RunResult { ended_early: Some(_), .. }, _) => Code::Invalid,
         _ if bad && !args.outputs.report_only => Code::Missed,
-        (_, Some(Outcome::Inconclusive)) => Code::NoConnection,
+        (_, Some(TestOutcome::Inconclusive)) => Code::NoConnection,
         _ => Code::Done,
     }
 }

@@ -4,7 +4,7 @@ use super::directory::Recorder;
 use crate::args::TortureOutputs;
 use crate::exit::Failure;
 use crate::files;
-use campaign::Target;
+use campaign::TestTarget;
 use report::torture::Report;
 use torture::case::Case;
 use units::Nanos;
@@ -22,7 +22,7 @@ pub(super) fn check(outputs: &TortureOutputs) -> Result<(), Failure> {
 /// Its folder cannot be made.
 pub(super) fn recorder(
     outputs: &TortureOutputs,
-    target: &Target,
+    target: &TestTarget,
     cases: &[Case],
     report: &Report,
     now: Nanos,

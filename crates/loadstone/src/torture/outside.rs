@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use torture::safety::permit::Vigil;
-use torture::safety::proof::{Claim, Found};
+use torture::safety::proof::{Claim, FoundProof};
 
 /// How often the vigil looks at the clock; at the proof it looks every minute.
 const VIGIL_EVERY: Duration = Duration::from_millis(500);
@@ -30,7 +30,7 @@ impl Watch {
     pub(super) fn start(
         sources: impl FnOnce() -> Result<Internet, String> + Send + 'static,
         claim: Claim,
-        proof: Found,
+        proof: FoundProof,
     ) -> std::io::Result<Watch> {
         let found = Arc::new(Mutex::new(None));
         let (tell, (over, is_over)) = (Arc::clone(&found), channel());
@@ -52,7 +52,7 @@ impl Watch {
 fn watch(
     sources: impl FnOnce() -> Result<Internet, String>,
     claim: Claim,
-    proof: Found,
+    proof: FoundProof,
     is_over: &Receiver<()>,
 ) -> Option<Stop> {
     let mut sources = match sources() {

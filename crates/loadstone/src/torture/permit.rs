@@ -23,8 +23,8 @@ use std::rc::Rc;
 use torture::case::Case;
 use torture::safety;
 use torture::safety::permit as rules;
-use torture::safety::permit::{Grounds, Refusal};
-use torture::safety::proof::{Claim, FILE_PATH, Found, Sources, txt_name};
+use torture::safety::permit::{Grounds, PermitRefusal};
+use torture::safety::proof::{Claim, FILE_PATH, FoundProof, Sources, txt_name};
 use torture::safety::{Asked, Class, Ranges};
 use url::Url;
 
@@ -160,7 +160,7 @@ pub(super) fn dry_run(
     Ok(report::torture::dry_run(&plan))
 }
 
-fn watch(url: &Url, reached: &Reached, claim: Claim, found: Found) -> Result<Watch, Failure> {
+fn watch(url: &Url, reached: &Reached, claim: Claim, found: FoundProof) -> Result<Watch, Failure> {
     let (url, target) = (url.clone(), &reached.target);
     let (host, fields) = (target.values.host.clone(), target.fields.clone());
     Watch::start(move || Internet::new(&url, &host, &fields), claim, found).map_err(|error| {
@@ -228,16 +228,16 @@ pub(super) fn host_of(url: &Url) -> String {
     format!("{host}:{}", url.port_or_known_default().unwrap_or(80))
 }
 
-fn refused(refusal: Refusal, class: Class, url: &Url, claim: &Claim) -> Failure {
+fn refused(refusal: PermitRefusal, class: Class, url: &Url, claim: &Claim) -> Failure {
     let host = url.host_str().unwrap_or_default();
     match refusal {
-        Refusal::Unwritten(why) if class == Class::Local => Failure::usage(format!(
+        PermitRefusal::Unwritten(why) if class == Class::Local => Failure::usage(format!(
             "the audit log cannot be written: {why} (targets on this machine can be tested with --no-audit)"
         )),
-        Refusal::Unwritten(why) => Failure::usage(format!(
+        PermitRefusal::Unwritten(why) => Failure::usage(format!(
             "the audit log cannot be written: {why}; name another folder by XDG_STATE_HOME"
         )),
-        Refusal::NotPermitted(why) => {
+        PermitRefusal::NotPermitted(why) => {
             let list: Vec<String> =
                 claim.addresses.iter().map(|address| address.ip().to_string()).collect();
             Failure::usage(format!(

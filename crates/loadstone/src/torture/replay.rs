@@ -7,7 +7,7 @@ use crate::files;
 use campaign::{Settings, Timing, Watcher, Watchers};
 use report::torture::{Replay, ReplayRow, replay_json, replay_text};
 use torture::case::Case;
-use torture::result::{ReplayResult, Verdict};
+use torture::result::{ReplayResult, ReplayVerdict};
 
 /// # Errors
 /// What cannot be read; a server that may not be tortured.
@@ -52,13 +52,13 @@ pub(super) fn replay(args: &ReplayArgs, cases: &[Case]) -> Result<Code, Failure>
 }
 
 fn exit_code(result: &ReplayResult) -> Code {
-    let is = |verdict: Verdict| result.rows.iter().any(|row| row.verdict == verdict);
+    let is = |verdict: ReplayVerdict| result.rows.iter().any(|row| row.verdict == verdict);
     match result {
         ReplayResult { interrupted: true, .. } => Code::Interrupted,
         ReplayResult { rows, .. } if rows.is_empty() => Code::NoConnection,
         ReplayResult { ended_early: Some(_), .. } => Code::Invalid,
-        _ if is(Verdict::Failing) || is(Verdict::Flaky) => Code::Missed,
-        _ if is(Verdict::Unlearned) => Code::NoConnection,
+        _ if is(ReplayVerdict::Failing) || is(ReplayVerdict::Flaky) => Code::Missed,
+        _ if is(ReplayVerdict::Unlearned) => Code::NoConnection,
         _ => Code::Done,
     }
 }

@@ -4,7 +4,7 @@
 use super::permit;
 use crate::args::TortureArgs;
 use crate::exit::{Code, Failure};
-use campaign::Target;
+use campaign::TestTarget;
 use conduit::Peer;
 use dialogue::text::Values;
 use std::net::{IpAddr, SocketAddr};
@@ -24,7 +24,7 @@ pub(super) fn tls_for(args: &TortureArgs, url: &Url) -> Result<Option<tls::Facto
 /// A target with where its name leads to.
 #[derive(Debug)]
 pub(super) struct Reached {
-    pub(super) target: Target,
+    pub(super) target: TestTarget,
     /// The first is the one that is tested.
     pub(super) hosts: Vec<IpAddr>,
     pub(super) addresses: Vec<SocketAddr>,
@@ -50,7 +50,7 @@ pub(super) fn reach(args: &TortureArgs, url: &Url) -> Result<Reached, Failure> {
         None => host.to_owned(),
     };
     let path = url[url::Position::BeforePath..url::Position::AfterQuery].to_owned();
-    let target = Target {
+    let target = TestTarget {
         peer: Peer::Tcp(first),
         tls_name: (url.scheme() == "https").then(|| host.trim_matches(['[', ']']).to_owned()),
         values: Values {

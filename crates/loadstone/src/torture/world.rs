@@ -3,11 +3,11 @@
 use super::errands::Errands;
 use super::server::Seen;
 use crate::exit::Failure;
-use campaign::{Done, Errand, World};
+use campaign::{Done, ServerCommand, World};
 use conduit::{Io, TlsFactory};
 use dialogue::governor::Governor;
 use dialogue::governor::Stop;
-use dialogue::talk::{Director, Stage, play};
+use dialogue::talk::{Conversations, Director, play};
 use reactor::Reactor;
 use sample::{Death, ServerState};
 use units::Nanos;
@@ -80,7 +80,7 @@ impl World for Sockets {
     fn play(&mut self, director: &mut dyn Director) {
         self.look();
         let factory = self.tls.as_mut().map(|factory| factory as &mut dyn TlsFactory);
-        let mut stage = Stage::new(factory, &mut self.governor);
+        let mut stage = Conversations::new(factory, &mut self.governor);
         let (outside, errands) = (&mut self.outside, &mut self.errands);
         play(&mut self.reactor, &mut stage, director, &mut |io, until, governor| {
             let (mut ready, nap) = (Vec::new(), io.now() + LOOK_EVERY);
@@ -120,7 +120,7 @@ impl World for Sockets {
         self.server.as_mut().map(Seen::deaths).unwrap_or_default()
     }
 
-    fn send_for(&mut self, errand: Errand, at: Nanos) {
+    fn send_for(&mut self, errand: ServerCommand, at: Nanos) {
         self.errands.send_for(errand, at);
     }
 

@@ -6,8 +6,8 @@ use super::server::ServerCaseRecord;
 use super::waivers::{self, Applied};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use torture::case::Level;
-use torture::judge::{Kind, Outcome};
+use torture::case::RequirementLevel;
+use torture::judge::{FailureKind, TestOutcome};
 use torture::result::Boundary;
 use torture::result::{CaseResult, ExchangeResult, Health, Kept, Measure, Shrunk, Unit};
 use units::Nanos;
@@ -19,12 +19,12 @@ pub struct CaseRecord {
     pub version: u32,
     pub title: String,
     #[serde(with = "ids::level")]
-    pub level: Level,
+    pub level: RequirementLevel,
     /// The text that it rests on.
     #[serde(rename = "ref")]
     pub reference: String,
     #[serde(with = "ids::outcome")]
-    pub outcome: Outcome,
+    pub outcome: TestOutcome,
     /// Why it does not count, where it is waived.
     #[serde(default)]
     pub waived: Option<String>,
@@ -51,7 +51,7 @@ pub struct CaseRecord {
 pub struct ExchangeRecord {
     pub name: String,
     #[serde(with = "ids::outcome")]
-    pub outcome: Outcome,
+    pub outcome: TestOutcome,
     /// What came back, in a few words.
     pub seen: String,
     pub expected: String,
@@ -122,7 +122,7 @@ pub struct ShrunkRecord {
     pub name: String,
     /// In which way it fails.
     #[serde(with = "ids::kind")]
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// The same for failures of one kind that shrink to the same bytes.
     pub bucket: String,
     pub from_bytes: u64,
@@ -184,7 +184,7 @@ impl CaseRecord {
 
     /// Whether it is a finding or advice.
     pub fn is_notable(&self) -> bool {
-        self.outcome >= Outcome::Advisory
+        self.outcome >= TestOutcome::Advisory
     }
 
     pub fn elapsed(&self) -> Nanos {

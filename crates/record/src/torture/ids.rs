@@ -1,12 +1,17 @@
 //! Enums of the torture crate, written and read as their stable ids.
 
-use torture::case::Level;
-use torture::judge::{Kind, Outcome};
+use torture::case::RequirementLevel;
+use torture::judge::{FailureKind, TestOutcome};
 use torture::result::Unit;
 use torture::safety::Class;
 
 const CLASSES: [Class; 4] = [Class::Local, Class::Private, Class::Public, Class::Never];
-const LEVELS: [Level; 4] = [Level::Must, Level::Should, Level::May, Level::Opinion];
+const LEVELS: [RequirementLevel; 4] = [
+    RequirementLevel::Must,
+    RequirementLevel::Should,
+    RequirementLevel::May,
+    RequirementLevel::Opinion,
+];
 const UNITS: [Unit; 9] = [
     Unit::Bytes,
     Unit::Fields,
@@ -57,21 +62,21 @@ macro_rules! by_id {
     };
 }
 
-by_id!(outcome, Outcome, Outcome::ALL, Outcome::id, "an outcome");
+by_id!(outcome, TestOutcome, TestOutcome::ALL, TestOutcome::id, "an outcome");
 by_id!(class, Class, CLASSES, Class::id, "a class of addresses");
-by_id!(level, Level, LEVELS, Level::id, "a level");
+by_id!(level, RequirementLevel, LEVELS, RequirementLevel::id, "a level");
 by_id!(unit, Unit, UNITS, unit_id, "a unit");
 
 /// An outcome that may be missing.
 pub(super) mod outcome_or_none {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use torture::judge::Outcome;
+    use torture::judge::TestOutcome;
 
     #[derive(Serialize, Deserialize)]
-    struct ById(#[serde(with = "super::outcome")] Outcome);
+    struct ById(#[serde(with = "super::outcome")] TestOutcome);
 
     pub(crate) fn serialize<S: Serializer>(
-        one: &Option<Outcome>,
+        one: &Option<TestOutcome>,
         to: S,
     ) -> Result<S::Ok, S::Error> {
         one.map(ById).serialize(to)
@@ -79,26 +84,32 @@ pub(super) mod outcome_or_none {
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
-    ) -> Result<Option<Outcome>, D::Error> {
+    ) -> Result<Option<TestOutcome>, D::Error> {
         Ok(Option::<ById>::deserialize(from)?.map(|ById(outcome)| outcome))
     }
 }
 
 /// A way to fail, as it is shown: `hang`, `500`.
 pub(super) mod kind {
-    use super::Kind;
+    use super::FailureKind;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    const NAMED: [Kind; 5] = [Kind::Hang, Kind::NoHttp, Kind::OutOfStep, Kind::Lost, Kind::Answer];
+    const NAMED: [FailureKind; 5] = [
+        FailureKind::Hang,
+        FailureKind::NoHttp,
+        FailureKind::OutOfStep,
+        FailureKind::Lost,
+        FailureKind::Answer,
+    ];
 
-    pub(crate) fn serialize<S: Serializer>(one: &Kind, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(one: &FailureKind, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(one)
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Kind, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<FailureKind, D::Error> {
         let text = String::deserialize(from)?;
         let named = NAMED.into_iter().find(|kind| kind.to_string() == text);
-        let found = named.or_else(|| text.parse().ok().map(Kind::Status));
+        let found = named.or_else(|| text.parse().ok().map(FailureKind::Status));
         found.ok_or_else(|| {
             D::Error::custom(format!("{} is not a kind of failure", units::quoted(&text)))
         })

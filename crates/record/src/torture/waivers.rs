@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use time::{Date, Month, OffsetDateTime};
 use torture::case::Case;
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::CaseResult;
 use units::quoted;
 
@@ -23,7 +23,7 @@ pub struct Waiver {
     pub exchange: Option<String>,
     /// Nothing worse than this; `None`: whatever it is.
     #[serde(with = "super::ids::outcome_or_none")]
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<TestOutcome>,
     pub reason: String,
     /// The last day on which it holds, in UTC.
     pub until: Day,
@@ -158,10 +158,10 @@ fn exchange(name: toml::Spanned<String>, case: &Case) -> Result<String, Wrong> {
     }
 }
 
-fn outcome(id: toml::Spanned<String>) -> Result<Outcome, Wrong> {
+fn outcome(id: toml::Spanned<String>) -> Result<TestOutcome, Wrong> {
     let (at, id) = (id.span().start, id.into_inner());
-    let findings = || Outcome::ALL.into_iter().filter(|outcome| outcome.is_finding());
-    let ids: Vec<&str> = findings().map(Outcome::id).collect();
+    let findings = || TestOutcome::ALL.into_iter().filter(|outcome| outcome.is_finding());
+    let ids: Vec<&str> = findings().map(TestOutcome::id).collect();
     let wrong =
         || (at, format!("{} is not a finding; findings are {}", quoted(&id), ids.join(", ")));
     findings().find(|outcome| outcome.id() == id).ok_or_else(wrong)

@@ -12,7 +12,7 @@ use crate::torture::{beside, words};
 use crate::words::printable;
 use maud::{Markup, html};
 use record::torture::{CaseRecord, HealthRecord, Torture, TortureRecord};
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use units::show;
 
 /// The page.
@@ -96,11 +96,11 @@ fn verdict(result: &TortureRecord) -> Markup {
 }
 
 /// An outcome in the colour of how bad it is; its word says the same.
-fn outcome(outcome: Outcome) -> Markup {
+fn outcome(outcome: TestOutcome) -> Markup {
     let state = match outcome {
         bad if bad.is_finding() => "invalid",
         well if well.is_well() => "valid",
-        Outcome::Advisory | Outcome::Shed => "degraded",
+        TestOutcome::Advisory | TestOutcome::Shed => "degraded",
         _ => "unknown",
     };
     html! { span class=(format!("badge {state}")) { (outcome.id()) } }

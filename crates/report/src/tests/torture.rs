@@ -4,7 +4,7 @@ use super::tortures::{accompanied, case, lost, mixed, pressed, watched};
 use super::{fits_its_schema, validator_of};
 use crate::Style;
 use crate::torture::{DryRun, dry_run, explain, json, junit, list, text};
-use campaign::{Settings, Target};
+use campaign::{Settings, TestTarget};
 use dialogue::text::Values;
 use record::torture::read;
 use serde_json::Value;
@@ -83,7 +83,7 @@ fn what_became_of_the_server_is_told() {
 fn cases_are_listed_and_explained() {
     let (first, fuzz) = (case("S-50"), case("F-01"));
     insta::assert_snapshot!("torture_explain", explain(&first) + "\n" + &explain(&fuzz));
-    let target = Target {
+    let target = TestTarget {
         peer: conduit_peer(),
         tls_name: None,
         values: Values { path: "/".into(), ..Values::default() },

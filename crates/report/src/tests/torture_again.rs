@@ -5,16 +5,16 @@ use crate::torture::{
     Rejudged, Replay, ReplayRow, case_file, rejudged_json, rejudged_text, replay_json, replay_text,
 };
 use dialogue::talk::Awaited;
-use dialogue::talk::{End, Move, Script, Talk};
+use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
 use serde_json::Value;
 use torture::case::read_own;
-use torture::judge::{Judgement, Outcome, Plain};
+use torture::judge::{Judgement, Plain, TestOutcome};
 use torture::record::Transcript;
-use torture::result::{ReplayResult, Replayed, Verdict};
+use torture::result::{ReplayResult, ReplayVerdict, Replayed};
 use torture::safety::Class;
 use units::Nanos;
 
-fn judgement(outcome: Outcome, why: &str) -> Judgement {
+fn judgement(outcome: TestOutcome, why: &str) -> Judgement {
     Judgement { outcome, seen: "200, closed".into(), expected: "400".into(), why: why.into() }
 }
 
@@ -24,7 +24,7 @@ fn kept(name: &str) -> Transcript {
         start: Nanos::ZERO,
         connected: None,
         over: Nanos::ZERO,
-        end: End::Closed,
+        end: TalkEnd::Closed,
         replies: dialogue::replies::Replies::new(&["GET".to_owned()]),
         before_follow_up: None,
         sent: 0,
@@ -42,9 +42,9 @@ fn kept(name: &str) -> Transcript {
         attempt: 1,
         began_unix_ns: 0,
         plain: Plain::default(),
-        script: Script::of(Vec::new()),
+        script: TalkScript::of(Vec::new()),
         talk,
-        judgement: judgement(Outcome::Fail, "the text demands otherwise"),
+        judgement: judgement(TestOutcome::Fail, "the text demands otherwise"),
     }
 }
 
@@ -55,8 +55,12 @@ fn what_became_of_failures_is_told() {
     let by_code = "C-04 judges by code, which judges only while it runs";
     let result = ReplayResult {
         rows: vec![
-            replayed(Verdict::Flaky, 2, judgement(Outcome::Fail, "the text demands otherwise")),
-            replayed(Verdict::Unlearned, 0, judgement(Outcome::Inconclusive, by_code)),
+            replayed(
+                ReplayVerdict::Flaky,
+                2,
+                judgement(TestOutcome::Fail, "the text demands otherwise"),
+            ),
+            replayed(ReplayVerdict::Unlearned, 0, judgement(TestOutcome::Inconclusive, by_code)),
         ],
         ended_early: Some("no plain request was answered as before within 30 s".into()),
         interrupted: false,
@@ -87,19 +91,19 @@ fn what_became_of_failures_is_told() {
 #[test]
 fn what_is_judged_otherwise_is_told_with_the_versions() {
     let row =
-        |case: &str, kept_by: &str, now_version: Option<u32>, now: Option<Outcome>| Rejudged {
+        |case: &str, kept_by: &str, now_version: Option<u32>, now: Option<TestOutcome>| Rejudged {
             file: format!("wire/{case}.lsw"),
             kept_by: kept_by.into(),
             case: case.into(),
             name: "different".into(),
             versions: (1, now_version),
-            then: judgement(Outcome::Pass, ""),
+            then: judgement(TestOutcome::Pass, ""),
             now: now.map(|outcome| judgement(outcome, "the text demands otherwise")),
         };
     let ours = env!("CARGO_PKG_VERSION");
     let rows = [
-        row("S-01", ours, Some(1), Some(Outcome::Pass)),
-        row("S-02", "9.1.0", Some(2), Some(Outcome::Fail)),
+        row("S-01", ours, Some(1), Some(TestOutcome::Pass)),
+        row("S-02", "9.1.0", Some(2), Some(TestOutcome::Fail)),
         row("C-04", ours, Some(1), None),
         row("X-01", ours, None, None),
     ];

@@ -8,7 +8,7 @@ use crate::torture::{Report, html, json, junit, text};
 use record::torture::TortureRecord;
 use record::torture::waivers::{self, Day};
 use serde_json::Value;
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Unit};
 
 fn unicode() -> Style {
@@ -23,21 +23,21 @@ fn later() -> Report {
         report.result.cases.iter().position(|one| one.case.id == id).unwrap()
     };
     let at = find(&mut report, "S-07");
-    report.result.cases[at].outcome = Outcome::Pass;
+    report.result.cases[at].outcome = TestOutcome::Pass;
     report.result.cases[at].exchanges.clear();
     let at = find(&mut report, "S-01");
-    report.result.cases[at].outcome = Outcome::Fail;
+    report.result.cases[at].outcome = TestOutcome::Fail;
     let at = find(&mut report, "W-10");
-    report.result.cases[at].outcome = Outcome::Crashed;
+    report.result.cases[at].outcome = TestOutcome::Crashed;
     let at = find(&mut report, "F-01");
     report.result.cases[at].case.version += 1;
     let at = find(&mut report, "W-02");
-    report.result.cases[at].outcome = Outcome::Skipped;
+    report.result.cases[at].outcome = TestOutcome::Skipped;
     report.result.cases[at].skipped = Some("no time".into());
     let at = find(&mut report, "L-01");
     report.result.cases[at].measures[0].high = Some(4_097.0);
     report.result.cases[at].measures[0].low = Some(4_096.0);
-    report.result.cases.push(result("S-55", Outcome::Fail));
+    report.result.cases.push(result("S-55", TestOutcome::Fail));
     report.result.habits.seen[0].1 = "reset <b>\u{202e}|".into();
     report.seed = 7;
     report.result.interrupted = true;
@@ -87,7 +87,7 @@ fn what_is_new_and_what_is_gone() {
 /// Each exchange counts: a case that fails in one more way is worse.
 #[test]
 fn another_exchange_that_fails_is_worse() {
-    let two = |second: Outcome| {
+    let two = |second: TestOutcome| {
         let mut report = mixed();
         let failed = &mut report.result.cases[1];
         let mut other = failed.exchanges[0].clone();
@@ -95,7 +95,7 @@ fn another_exchange_that_fails_is_worse() {
         failed.exchanges.push(other);
         report.record().record
     };
-    let (one, both) = (two(Outcome::Pass), two(Outcome::Fail));
+    let (one, both) = (two(TestOutcome::Pass), two(TestOutcome::Fail));
     let at = |diff: &Diff| {
         let found = diff.changes.iter().find(|change| change.case == "S-07").unwrap();
         (found.kind, found.detail.clone())
@@ -196,7 +196,7 @@ fn what_is_waived_is_shown_and_does_not_count() {
 fn a_waived_finding_is_not_worse() {
     let without = {
         let mut report = pressed();
-        report.result.cases[1].outcome = Outcome::Pass;
+        report.result.cases[1].outcome = TestOutcome::Pass;
         report.record().record
     };
     let (plain, waived) = (pressed().record().record, waived(WAIVERS).record().record);

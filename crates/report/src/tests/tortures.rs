@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use torture::beside::{CaseFelt, Felt, Interval};
 use torture::case::Case;
 use torture::catalogue;
-use torture::judge::{Judgement, Outcome, Plain};
+use torture::judge::{Judgement, Plain, TestOutcome};
 use torture::result::{
     Baseline, CaseResult, ExchangeResult, Habits, Health, Meanwhile, Measure, Probe, ProbeKind,
     RunResult, Seen, ServerRow, ServerSeen, Unit,
@@ -18,11 +18,11 @@ pub(super) fn case(id: &str) -> Case {
     catalogue::cases().unwrap().into_iter().find(|case| case.id == id).unwrap()
 }
 
-pub(super) fn result(id: &str, outcome: Outcome) -> CaseResult {
+pub(super) fn result(id: &str, outcome: TestOutcome) -> CaseResult {
     CaseResult { outcome, ..CaseResult::of(&case(id)) }
 }
 
-fn exchange(name: &str, outcome: Outcome, sent: &[u8]) -> ExchangeResult {
+fn exchange(name: &str, outcome: TestOutcome, sent: &[u8]) -> ExchangeResult {
     ExchangeResult {
         name: name.into(),
         judgement: Judgement {
@@ -41,16 +41,16 @@ fn exchange(name: &str, outcome: Outcome, sent: &[u8]) -> ExchangeResult {
 
 /// Random data that came and went, a breach, a case that could not be tested, a pass.
 pub(super) fn mixed() -> Report {
-    let mut failed = result("S-07", Outcome::Fail);
+    let mut failed = result("S-07", TestOutcome::Fail);
     let request = b"GET /'\x00 HTTP/1.1\r\nHost : h\r\n\r\n";
-    failed.exchanges.push(exchange("space", Outcome::Fail, request));
+    failed.exchanges.push(exchange("space", TestOutcome::Fail, request));
     failed.recovery = Some(Some(Nanos::from_millis(1_200)));
-    let mut skipped = result("S-30", Outcome::Skipped);
+    let mut skipped = result("S-30", TestOutcome::Skipped);
     skipped.skipped = Some("no page that takes bodies is named (--post PATH)".into());
-    let mut random = result("F-01", Outcome::Flaky);
+    let mut random = result("F-01", TestOutcome::Flaky);
     random.tally = BTreeMap::from([("200".into(), 900), ("414".into(), 100)]);
-    random.exchanges.push(exchange("number 42, seed 1", Outcome::Flaky, &[b'a'; 3_000]));
-    let cases = vec![random, failed, skipped, result("S-01", Outcome::Pass)];
+    random.exchanges.push(exchange("number 42, seed 1", TestOutcome::Flaky, &[b'a'; 3_000]));
+    let cases = vec![random, failed, skipped, result("S-01", TestOutcome::Pass)];
     Report {
         target: "http://127.0.0.1:8080/".into(),
         addresses: vec!["127.0.0.1".parse().unwrap()],
@@ -81,7 +81,7 @@ pub(super) fn lost() -> Report {
 }
 
 /// A case that the catalogue need not have.
-fn made_up(id: &str, title: &str, outcome: Outcome) -> CaseResult {
+fn made_up(id: &str, title: &str, outcome: TestOutcome) -> CaseResult {
     let mut case = case("S-07");
     (case.id, case.title) = (id.into(), title.into());
     case.reference = "RFC 9110 section 15.5.9".into();
@@ -96,7 +96,7 @@ fn measure(what: &str, (low, high): (Option<f64>, Option<f64>), unit: Unit, note
 /// A prefork server of 4 workers without a deadline: slow heads deny service.
 pub(super) fn pressed() -> Report {
     let mut report = mixed();
-    let mut slow = made_up("W-10", "half heads, many at once", Outcome::Denied);
+    let mut slow = made_up("W-10", "half heads, many at once", TestOutcome::Denied);
     slow.notes =
         vec!["new connections were not served, the kept one was: no worker was free".into()];
     slow.health = Some(Health {
@@ -114,7 +114,7 @@ pub(super) fn pressed() -> Report {
     });
     let slots = (Some(4.0), Some(4.0));
     slow.measures.push(measure("slots", slots, Unit::Connections, "half heads held at once"));
-    let mut held = made_up("C-03", "request and reset", Outcome::Held);
+    let mut held = made_up("C-03", "request and reset", TestOutcome::Held);
     held.health = Some(Health {
         correct: 1.0,
         probes: 60,
@@ -124,14 +124,14 @@ pub(super) fn pressed() -> Report {
         armed: 100,
         ..Health::default()
     });
-    let mut unread = made_up("W-02", "a head that never ends", Outcome::Unbounded);
+    let mut unread = made_up("W-02", "a head that never ends", TestOutcome::Unbounded);
     unread.measures.push(measure(
         "half a head",
         (Some(180.0), None),
         Unit::Seconds,
         "none within 180 s",
     ));
-    let mut line = made_up("L-01", "length of the request target", Outcome::Pass);
+    let mut line = made_up("L-01", "length of the request target", TestOutcome::Pass);
     let ends = (Some(8_190.0), Some(8_191.0));
     line.measures.push(measure("request line", ends, Unit::Bytes, "414; counted without its CRLF"));
     report.result.cases.extend([slow, held, unread, line]);

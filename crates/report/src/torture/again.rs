@@ -7,7 +7,7 @@ use record::torture::ShrunkRecord;
 use serde::Serialize;
 use torture::judge::Judgement;
 use torture::record::Transcript;
-use torture::result::{ReplayResult, Replayed, Shrunk, Verdict};
+use torture::result::{ReplayResult, ReplayVerdict, Replayed, Shrunk};
 use torture::safety::Class;
 
 /// Characters of a version that are shown.
@@ -43,7 +43,12 @@ pub fn replay_text(replay: &Replay<'_>) -> String {
     let rows: Vec<(&ReplayRow<'_>, &Replayed)> =
         rows.iter().filter_map(|row| Some((row, row.row?))).collect();
     let mut page = Page::default();
-    let all = [Verdict::Failing, Verdict::Flaky, Verdict::Fixed, Verdict::Unlearned];
+    let all = [
+        ReplayVerdict::Failing,
+        ReplayVerdict::Flaky,
+        ReplayVerdict::Fixed,
+        ReplayVerdict::Unlearned,
+    ];
     let counts: Vec<String> = all
         .into_iter()
         .filter_map(|verdict| {
@@ -67,7 +72,7 @@ pub fn replay_text(replay: &Replay<'_>) -> String {
     for (ReplayRow { folder, kept, .. }, row) in rows {
         let head = format!("  {:<15} {}  ", row.verdict.text(), words::safe(folder));
         let judgement = &row.judgement;
-        let unlearned = row.verdict == Verdict::Unlearned && !judgement.why.is_empty();
+        let unlearned = row.verdict == ReplayVerdict::Unlearned && !judgement.why.is_empty();
         let seen = words::safe(if unlearned { &judgement.why } else { &judgement.seen });
         let tries = format!("failed in {} of {}", row.failed, row.tries);
         page.wrapped(&head, &format!("{}: {tries}; {seen}", words::safe(&kept.name)));

@@ -2,7 +2,7 @@
 
 use super::Report;
 use crate::text::layout::Page;
-use campaign::{Settings, Target, worst};
+use campaign::{Settings, TestTarget, worst};
 use dialogue::governor::{Bounds, Spent};
 use std::net::IpAddr;
 use torture::case::Case;
@@ -13,7 +13,7 @@ use units::show;
 #[derive(Clone, Copy, Debug)]
 pub struct DryRun<'a> {
     pub report: &'a Report,
-    pub target: &'a Target,
+    pub target: &'a TestTarget,
     pub settings: &'a Settings,
     pub bounds: &'a Bounds,
     /// The cases, and why one of them would be skipped.

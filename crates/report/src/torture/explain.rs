@@ -3,8 +3,8 @@
 use super::words;
 use crate::text::layout::Page;
 use crate::words::counted;
-use torture::case::{Case, Need, Parameter, Step};
-use torture::fuzz::Place;
+use torture::case::{Case, Need, Parameter, ScriptStep};
+use torture::fuzz::FuzzPlace;
 use units::show;
 
 /// The list of cases, a line each.
@@ -41,7 +41,7 @@ pub fn explain(case: &Case) -> String {
     }
     page.wrapped("  version  ", &case.version.to_string());
     if let Some(fuzz) = &case.fuzz {
-        let place = Place::ALL.iter().find(|(_, place)| *place == fuzz.place);
+        let place = FuzzPlace::ALL.iter().find(|(_, place)| *place == fuzz.place);
         let place = place.map_or("", |(name, _)| name);
         let count = counted(fuzz.count, "execution");
         page.wrapped("  random   ", &format!("{place}: {count}"));
@@ -77,16 +77,16 @@ pub fn explain(case: &Case) -> String {
     page.finish()
 }
 
-fn step_text(step: &Step) -> String {
+fn step_text(step: &ScriptStep) -> String {
     match step {
-        Step::Send(text) => format!("send   {text}"),
-        Step::Pause(span) => format!("pause  {}", show::duration(*span)),
-        Step::Await(what) => format!("await  {what:?}").to_lowercase(),
-        Step::Urgent => "one byte of urgent data".to_owned(),
-        Step::HalfClose => "end our side".to_owned(),
-        Step::Reset => "reset".to_owned(),
-        Step::Close => "close".to_owned(),
-        Step::StopReading => "stop reading".to_owned(),
-        Step::Read => "read again".to_owned(),
+        ScriptStep::Send(text) => format!("send   {text}"),
+        ScriptStep::Pause(span) => format!("pause  {}", show::duration(*span)),
+        ScriptStep::Await(what) => format!("await  {what:?}").to_lowercase(),
+        ScriptStep::Urgent => "one byte of urgent data".to_owned(),
+        ScriptStep::HalfClose => "end our side".to_owned(),
+        ScriptStep::Reset => "reset".to_owned(),
+        ScriptStep::Close => "close".to_owned(),
+        ScriptStep::StopReading => "stop reading".to_owned(),
+        ScriptStep::Read => "read again".to_owned(),
     }
 }

@@ -3,7 +3,7 @@
 use super::{Report, send, words};
 use crate::text::layout::Page;
 use crate::words::timestamp;
-use campaign::Target;
+use campaign::TestTarget;
 use record::torture::{CaseRecord, TortureRecord};
 use serde::Serialize;
 use torture::case::Case;
@@ -20,7 +20,7 @@ const SCHEMA: &str = "loadstone.torture-run/1";
 pub fn run_file(
     id: &str,
     arguments: &[String],
-    target: &Target,
+    target: &TestTarget,
     cases: &[Case],
     report: &Report,
     end: Option<&RunEnd>,

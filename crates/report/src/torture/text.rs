@@ -5,7 +5,7 @@ use crate::Style;
 use crate::text::layout::Page;
 use crate::text::{WIDTH, ascii};
 use record::torture::{CaseRecord, ExchangeRecord, Torture, TortureRecord};
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use units::show;
 
 /// Bytes of an exchange that are shown.
@@ -84,7 +84,7 @@ fn finding(page: &mut Page, record: &TortureRecord, case: &CaseRecord) {
     if let Some(recovery) = case.recovery_s {
         page.wrapped("    then      ", &words::afterwards(recovery));
     }
-    let bad = |exchange: &&ExchangeRecord| exchange.outcome >= Outcome::Advisory;
+    let bad = |exchange: &&ExchangeRecord| exchange.outcome >= TestOutcome::Advisory;
     case.exchanges.iter().filter(bad).for_each(|one| exchange(page, record, case, one));
 }
 
@@ -237,7 +237,7 @@ fn coloured(text: &str) -> String {
         let (Some(id), Some(word), Some(rest)) = (words.next(), words.next(), words.next()) else {
             return format!("{line}\n");
         };
-        let outcome = Outcome::ALL.into_iter().find(|outcome| outcome.id() == word);
+        let outcome = TestOutcome::ALL.into_iter().find(|outcome| outcome.id() == word);
         match outcome {
             Some(outcome) if id.get(1..2) == Some("-") => {
                 let code = if outcome.is_finding() { "1;31" } else { "33" };

@@ -6,7 +6,7 @@ use record::torture::{
     Torture, TortureRecord,
 };
 use torture::case::{FOUND, OWN};
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::Unit;
 use torture::safety::Class;
 use units::{Nanos, show};
@@ -39,40 +39,40 @@ pub(crate) fn group_name(letter: char) -> &'static str {
 }
 
 /// What happened to so many cases: `3 failed`.
-fn happened(outcome: Outcome) -> &'static str {
+fn happened(outcome: TestOutcome) -> &'static str {
     match outcome {
-        Outcome::Pass => "passed",
-        Outcome::Held => "held",
-        Outcome::Alternative => "passed another way",
-        Outcome::Skipped => "skipped",
-        Outcome::Unseen => "unseen",
-        Outcome::Inconclusive => "inconclusive",
-        Outcome::Advisory => "advisory",
-        Outcome::Shed => "shed",
-        Outcome::Flaky => "came and went",
-        Outcome::Degraded => "degraded",
-        Outcome::Unbounded => "unbounded",
-        Outcome::Fail => "failed",
-        Outcome::Denied => "denied service",
-        Outcome::Leak => "leaked",
-        Outcome::Crashed => "crashed",
+        TestOutcome::Pass => "passed",
+        TestOutcome::Held => "held",
+        TestOutcome::Alternative => "passed another way",
+        TestOutcome::Skipped => "skipped",
+        TestOutcome::Unseen => "unseen",
+        TestOutcome::Inconclusive => "inconclusive",
+        TestOutcome::Advisory => "advisory",
+        TestOutcome::Shed => "shed",
+        TestOutcome::Flaky => "came and went",
+        TestOutcome::Degraded => "degraded",
+        TestOutcome::Unbounded => "unbounded",
+        TestOutcome::Fail => "failed",
+        TestOutcome::Denied => "denied service",
+        TestOutcome::Leak => "leaked",
+        TestOutcome::Crashed => "crashed",
     }
 }
 
 /// A group of cases by outcome, the worst first.
 pub(crate) struct Group<'a> {
     pub(crate) letter: char,
-    pub(crate) by_outcome: Vec<(Outcome, Vec<&'a CaseRecord>)>,
+    pub(crate) by_outcome: Vec<(TestOutcome, Vec<&'a CaseRecord>)>,
 }
 
 impl Group<'_> {
-    pub(crate) fn worst(&self) -> Outcome {
+    pub(crate) fn worst(&self) -> TestOutcome {
         self.by_outcome.first().map(|(outcome, _)| *outcome).unwrap_or_default()
     }
 
     /// `1 failed: S-07; 2 advisory; 30 passed`: findings are named.
     pub(crate) fn line(&self) -> String {
-        let part = |(outcome, cases): &(Outcome, Vec<&CaseRecord>)| {
+        let part = |(outcome, cases): &(TestOutcome, Vec<&CaseRecord>)| {
             let count = format!("{} {}", show::count(cases.len() as u64), happened(*outcome));
             if !outcome.is_finding() {
                 return count;
@@ -94,11 +94,11 @@ pub(crate) fn groups(result: &TortureRecord) -> Vec<Group<'_>> {
         }
     }
     let group = |letter: &char| {
-        let of = |outcome: &Outcome| {
+        let of = |outcome: &TestOutcome| {
             let own = |case: &&CaseRecord| case.group() == *letter && case.outcome == *outcome;
             (*outcome, result.cases.iter().filter(own).collect::<Vec<_>>())
         };
-        let all = Outcome::ALL.iter().rev().map(of);
+        let all = TestOutcome::ALL.iter().rev().map(of);
         Group { letter: *letter, by_outcome: all.filter(|(_, own)| !own.is_empty()).collect() }
     };
     let mut groups: Vec<Group<'_>> = letters.iter().map(group).collect();
@@ -115,7 +115,7 @@ pub(crate) fn summary(result: &TortureRecord) -> String {
         _ => counted(found, "finding"),
     };
     let mut parts = Vec::new();
-    for outcome in Outcome::ALL.into_iter().rev() {
+    for outcome in TestOutcome::ALL.into_iter().rev() {
         let count = result.cases.iter().filter(|case| case.outcome == outcome).count() as u64;
         if count > 0 {
             parts.push(format!("{} {}", show::count(count), happened(outcome)));
@@ -264,7 +264,7 @@ pub(crate) fn not_ruled_out(torture: &Torture) -> Vec<String> {
     let timed =
         record.cases.iter().any(|case| case.health.is_some()) || record.limits.iter().any(is_time);
     let turned_away = |case: &CaseRecord| {
-        matches!(case.outcome, Outcome::Shed | Outcome::Degraded | Outcome::Denied)
+        matches!(case.outcome, TestOutcome::Shed | TestOutcome::Degraded | TestOutcome::Denied)
             || case.tally.contains_key("503")
             || case.tally.contains_key("429")
             || case.recovery_s.is_some_and(|recovery| recovery.duration().is_none())
@@ -296,7 +296,7 @@ pub(crate) fn untested(case: &CaseRecord) -> Option<String> {
     if let Some(why) = &case.skipped {
         return Some(safe(why));
     }
-    if !matches!(case.outcome, Outcome::Inconclusive | Outcome::Unseen) {
+    if !matches!(case.outcome, TestOutcome::Inconclusive | TestOutcome::Unseen) {
         return None;
     }
     let exchange = case.exchanges.iter().find(|one| one.outcome == case.outcome);

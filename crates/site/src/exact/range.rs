@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::time::Duration;
 
-use faulty::{Act, Defects, Entry, Range};
+use faulty::{Act, Defects, Entry, FaultyServer};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, Shutdown, send, shutdown, sockopt};
@@ -31,7 +31,7 @@ pub(super) fn serve(
     shared: Shared,
 ) -> io::Result<()> {
     let mut server = Server {
-        range: Range::new(defects),
+        range: FaultyServer::new(defects),
         lines: Slab::new(),
         lingering: VecDeque::new(),
         address: address(&poller)?,
@@ -52,7 +52,7 @@ pub(super) fn serve(
 struct Server {
     poller: Poller,
     shared: Shared,
-    range: Range,
+    range: FaultyServer,
     lines: Slab<Line>,
     /// Connections that we have ended, in the order of their last instants.
     lingering: VecDeque<(Nanos, Id)>,

@@ -7,7 +7,7 @@ use crate::tree::{Damage, Pack, field, named, object, record};
 use dialogue::governor::Spent;
 use dialogue::governor::Stop;
 use dialogue::talk::Awaited;
-use dialogue::talk::{Move, Script};
+use dialogue::talk::{Move, TalkScript};
 use dialogue::text;
 use dialogue::text::{Values, written};
 use record::torture::waivers::{Applied, Day, Waiver, WaiverState};
@@ -15,8 +15,8 @@ use report::torture::Report;
 use sample::{Death, Ending, Process, ServerState};
 use serde_json::{Map, Value, json};
 use torture::beside::{CaseFelt, Felt, Interval};
-use torture::case::{Case, Level};
-use torture::judge::{Judgement, Kind, Outcome, Plain};
+use torture::case::{Case, RequirementLevel};
+use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
 use torture::record::hex;
 use torture::result::Boundary;
 use torture::result::{
@@ -75,7 +75,7 @@ named! {
     ProbeKind { New = "new", Keep = "keep" }
     Seen { Correct = "correct", Shed = "shed", Lost = "lost" }
     Class { Local = "local", Private = "private", Public = "public", Never = "refused" }
-    Level { Must = "MUST", Should = "SHOULD", May = "MAY", Opinion = "opinion" }
+    RequirementLevel { Must = "MUST", Should = "SHOULD", May = "MAY", Opinion = "opinion" }
     WaiverState {
         Used = "used", Expired = "expired", Unneeded = "unneeded", Exceeded = "exceeded",
         Untested = "untested",
@@ -93,18 +93,19 @@ impl Pack for report::torture::Beside {
     }
 }
 
-impl Pack for Outcome {
+impl Pack for TestOutcome {
     fn pack(&self, _: &mut Shelf) -> Value {
         self.id().into()
     }
 
     fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
-        let found = Outcome::ALL.into_iter().find(|outcome| Some(outcome.id()) == value.as_str());
+        let found =
+            TestOutcome::ALL.into_iter().find(|outcome| Some(outcome.id()) == value.as_str());
         found.ok_or_else(|| Damage::new(format!("{value} is no outcome")))
     }
 
     fn absent() -> Option<Self> {
-        Some(Outcome::default())
+        Some(TestOutcome::default())
     }
 }
 
@@ -186,16 +187,22 @@ impl Pack for Ending {
 }
 
 /// As it is shown.
-impl Pack for Kind {
+impl Pack for FailureKind {
     fn pack(&self, _: &mut Shelf) -> Value {
         self.to_string().into()
     }
 
     fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let text = value.as_str().unwrap_or_default();
-        let all = [Kind::Hang, Kind::NoHttp, Kind::OutOfStep, Kind::Lost, Kind::Answer];
+        let all = [
+            FailureKind::Hang,
+            FailureKind::NoHttp,
+            FailureKind::OutOfStep,
+            FailureKind::Lost,
+            FailureKind::Answer,
+        ];
         let named = all.into_iter().find(|kind| kind.to_string() == text);
-        let found = named.or_else(|| text.parse().ok().map(Kind::Status));
+        let found = named.or_else(|| text.parse().ok().map(FailureKind::Status));
         found.ok_or_else(|| Damage::new(format!("{value} is no way to fail")))
     }
 }
@@ -259,7 +266,7 @@ impl Pack for Shrunk {
             name: field(map, "name", found)?,
             kind: field(map, "kind", found)?,
             from: field(map, "from", found)?,
-            script: Script::of(field(map, "steps", found)?),
+            script: TalkScript::of(field(map, "steps", found)?),
             boundaries: field(map, "boundaries", found)?,
             executions: field(map, "executions", found)?,
             finished: field(map, "finished", found)?,

@@ -1,6 +1,6 @@
 //! The part of a case's file that gives code its parameters.
 
-use super::read::Wrong;
+use super::read::CaseFault;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use units::{Nanos, parse_duration, parse_size, quoted};
@@ -276,7 +276,7 @@ pub(super) struct FamilyText {
 }
 
 /// Every parameter of the code is given, in its kind, and no other.
-pub(super) fn family(read: FamilyText) -> Result<Family, Wrong> {
+pub(super) fn family(read: FamilyText) -> Result<Family, CaseFault> {
     let (at, run) = (read.run.span().start, read.run.into_inner());
     let Some((_, parameters)) = FAMILIES.iter().find(|(name, _)| *name == run) else {
         let why = format!(
@@ -284,20 +284,22 @@ pub(super) fn family(read: FamilyText) -> Result<Family, Wrong> {
             quoted(&run),
             FAMILIES.iter().map(|(name, _)| *name).collect::<Vec<&str>>().join(", ")
         );
-        return Err(Wrong { at, why });
+        return Err(CaseFault { at, why });
     };
     let mut with = BTreeMap::new();
     for (name, given) in read.with {
         let at = given.span().start;
         let known = parameters.iter().find(|(known, _)| *known == name);
         let Some((_, kind)) = known else {
-            return Err(Wrong { at, why: format!("{run} has no parameter {}", quoted(&name)) });
+            return Err(CaseFault { at, why: format!("{run} has no parameter {}", quoted(&name)) });
         };
-        let value = parameter(*kind, given.into_inner()).map_err(|why| Wrong { at, why })?;
+        let value = parameter(*kind, given.into_inner()).map_err(|why| CaseFault { at, why })?;
         with.insert(name, value);
     }
     match parameters.iter().find(|(name, _)| !with.contains_key(*name)) {
-        Some((name, _)) => Err(Wrong { at, why: format!("{run} needs the parameter `{name}`") }),
+        Some((name, _)) => {
+            Err(CaseFault { at, why: format!("{run} needs the parameter `{name}`") })
+        }
         None => Ok(Family { run, with }),
     }
 }

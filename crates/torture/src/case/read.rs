@@ -1,8 +1,8 @@
 //! TOML → case. Every message names the line.
 
 use super::family::{FamilyText, family};
-use super::{Awaited, Case, Exchange, FOUND, Fuzz, Level, Need, OWN, Step};
-use crate::fuzz::Place;
+use super::{Awaited, Case, Exchange, FOUND, Fuzz, Need, OWN, RequirementLevel, ScriptStep};
+use crate::fuzz::FuzzPlace;
 use crate::judge::Class;
 use dialogue::text;
 use serde::Deserialize;
@@ -84,7 +84,7 @@ fn yes() -> bool {
 }
 
 /// Where in the file, and what is wrong there.
-pub(super) struct Wrong {
+pub(super) struct CaseFault {
     pub(super) at: usize,
     pub(super) why: String,
 }
@@ -117,9 +117,9 @@ pub fn read_own(name: &str, file: &str) -> Result<Case, String> {
 }
 
 /// What else must hold of a case.
-type Rule<'r> = &'r dyn Fn(&Case) -> Result<(), String>;
+type CaseRule<'r> = &'r dyn Fn(&Case) -> Result<(), String>;
 
-fn read_with(name: &str, file: &str, rule: Rule<'_>) -> Result<Case, String> {
+fn read_with(name: &str, file: &str, rule: CaseRule<'_>) -> Result<Case, String> {
     let fault = |at: usize, why: &str| {
         let line = file.get(..at).unwrap_or(file).matches('\n').count() + 1;
         format!("{name}: line {line}: {}", why.trim_end())
@@ -136,9 +136,9 @@ fn read_with(name: &str, file: &str, rule: Rule<'_>) -> Result<Case, String> {
     Ok(case)
 }
 
-fn case(read: CaseText) -> Result<Case, Wrong> {
+fn case(read: CaseText) -> Result<Case, CaseFault> {
     let id_at = read.id.span().start;
-    let at_id = |why: &str| Wrong { at: id_at, why: why.to_owned() };
+    let at_id = |why: &str| CaseFault { at: id_at, why: why.to_owned() };
     let id = read.id.into_inner();
     if !is_id(&id) {
         return Err(at_id(&format!("{} is no id: write one like S-07", quoted(&id))));
@@ -154,13 +154,13 @@ fn case(read: CaseText) -> Result<Case, Wrong> {
         return Err(at_id("`found` is missing: the server's name and version, and the day"));
     }
     let level = level(&read.level)?;
-    let needs = read.needs.iter().map(need).collect::<Result<Vec<Need>, Wrong>>()?;
+    let needs = read.needs.iter().map(need).collect::<Result<Vec<Need>, CaseFault>>()?;
     let mut names = BTreeSet::new();
     let mut exchanges = Vec::new();
     for exchange in read.exchange {
         let (at, name) = (exchange.name.span().start, exchange.name.get_ref().clone());
         if !names.insert(name.clone()) {
-            return Err(Wrong { at, why: format!("{} is there twice", quoted(&name)) });
+            return Err(CaseFault { at, why: format!("{} is there twice", quoted(&name)) });
         }
         exchanges.push(self::exchange(exchange)?);
     }
@@ -182,17 +182,17 @@ fn case(read: CaseText) -> Result<Case, Wrong> {
     })
 }
 
-fn fuzz(read: &FuzzText) -> Result<Fuzz, Wrong> {
+fn fuzz(read: &FuzzText) -> Result<Fuzz, CaseFault> {
     let (at, name) = (read.place.span().start, read.place.get_ref());
-    let names: Vec<&str> = Place::ALL.iter().map(|(name, _)| *name).collect();
-    let place = Place::named(name).ok_or_else(|| Wrong {
+    let names: Vec<&str> = FuzzPlace::ALL.iter().map(|(name, _)| *name).collect();
+    let place = FuzzPlace::named(name).ok_or_else(|| CaseFault {
         at,
         why: format!("{} is no place for random data: {} are", quoted(name), names.join(", ")),
     })?;
     let count = *read.count.get_ref();
     if count == 0 || count > COUNT_MAX {
         let why = format!("count is 1 to {COUNT_MAX}");
-        return Err(Wrong { at: read.count.span().start, why });
+        return Err(CaseFault { at: read.count.span().start, why });
     }
     Ok(Fuzz { place, count, length: read.length.min(LENGTH_MAX) })
 }
@@ -206,31 +206,36 @@ fn is_id(id: &str) -> bool {
         && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn level(text: &toml::Spanned<String>) -> Result<Level, Wrong> {
-    let all = [Level::Must, Level::Should, Level::May, Level::Opinion];
+fn level(text: &toml::Spanned<String>) -> Result<RequirementLevel, CaseFault> {
+    let all = [
+        RequirementLevel::Must,
+        RequirementLevel::Should,
+        RequirementLevel::May,
+        RequirementLevel::Opinion,
+    ];
     let found = all.into_iter().find(|level| level.id() == text.get_ref());
-    found.ok_or_else(|| Wrong {
+    found.ok_or_else(|| CaseFault {
         at: text.span().start,
         why: format!("{} is no level: MUST, SHOULD, MAY, opinion are", quoted(text.get_ref())),
     })
 }
 
-fn need(text: &toml::Spanned<String>) -> Result<Need, Wrong> {
+fn need(text: &toml::Spanned<String>) -> Result<Need, CaseFault> {
     let found = Need::ALL.into_iter().find(|need| need.id() == text.get_ref());
     found.ok_or_else(|| {
         let all = Need::ALL.map(Need::id).join(", ");
         let why = format!("{} is no need: {all} are", quoted(text.get_ref()));
-        Wrong { at: text.span().start, why }
+        CaseFault { at: text.span().start, why }
     })
 }
 
-fn exchange(read: ExchangeText) -> Result<Exchange, Wrong> {
+fn exchange(read: ExchangeText) -> Result<Exchange, CaseFault> {
     let at = read.name.span().start;
     if read.send.is_empty() || read.send.len() > STEPS_MAX {
-        return Err(Wrong { at, why: format!("an exchange has 1 to {STEPS_MAX} steps") });
+        return Err(CaseFault { at, why: format!("an exchange has 1 to {STEPS_MAX} steps") });
     }
     if read.accept.is_empty() {
-        return Err(Wrong { at, why: "`accept` names nothing that is as it should be".into() });
+        return Err(CaseFault { at, why: "`accept` names nothing that is as it should be".into() });
     }
     let deadline = match &read.deadline {
         None => DEADLINE,
@@ -242,7 +247,7 @@ fn exchange(read: ExchangeText) -> Result<Exchange, Wrong> {
     };
     Ok(Exchange {
         name: read.name.into_inner(),
-        steps: read.send.into_iter().map(step).collect::<Result<Vec<Step>, Wrong>>()?,
+        steps: read.send.into_iter().map(step).collect::<Result<Vec<ScriptStep>, CaseFault>>()?,
         methods,
         deadline,
         accept: classes(&read.accept)?,
@@ -252,53 +257,53 @@ fn exchange(read: ExchangeText) -> Result<Exchange, Wrong> {
     })
 }
 
-fn classes(texts: &[toml::Spanned<String>]) -> Result<Vec<Class>, Wrong> {
+fn classes(texts: &[toml::Spanned<String>]) -> Result<Vec<Class>, CaseFault> {
     let one = |text: &toml::Spanned<String>| {
-        Class::parse(text.get_ref()).map_err(|why| Wrong { at: text.span().start, why })
+        Class::parse(text.get_ref()).map_err(|why| CaseFault { at: text.span().start, why })
     };
     texts.iter().map(one).collect()
 }
 
-fn duration(text: &str, at: usize) -> Result<Nanos, Wrong> {
+fn duration(text: &str, at: usize) -> Result<Nanos, CaseFault> {
     match parse_duration(text) {
         Ok(span) if span <= DEADLINE_MAX => Ok(span),
-        Ok(_) => Err(Wrong { at, why: format!("{} is more than 10m", quoted(text)) }),
-        Err(error) => Err(Wrong { at, why: error.to_string() }),
+        Ok(_) => Err(CaseFault { at, why: format!("{} is more than 10m", quoted(text)) }),
+        Err(error) => Err(CaseFault { at, why: error.to_string() }),
     }
 }
 
-fn step(read: toml::Spanned<StepText>) -> Result<Step, Wrong> {
+fn step(read: toml::Spanned<StepText>) -> Result<ScriptStep, CaseFault> {
     let at = read.span().start;
     Ok(match read.into_inner() {
         StepText::Send(text) => {
             // with any values: only the values of the run are not known yet
             let made = text::bytes(&text, &text::Values::default());
-            made.map_err(|why| Wrong { at, why })?;
-            Step::Send(text)
+            made.map_err(|why| CaseFault { at, why })?;
+            ScriptStep::Send(text)
         }
-        StepText::Pause { pause } => Step::Pause(duration(&pause, at)?),
-        StepText::Await { r#await: what } => Step::Await(match what.as_str() {
+        StepText::Pause { pause } => ScriptStep::Pause(duration(&pause, at)?),
+        StepText::Await { r#await: what } => ScriptStep::Await(match what.as_str() {
             "interim" => Awaited::Interim,
             "answer" => Awaited::Answer,
             "end" => Awaited::End,
             _ => {
                 let why = format!("{} is not awaited: interim, answer, end are", quoted(&what));
-                return Err(Wrong { at, why });
+                return Err(CaseFault { at, why });
             }
         }),
         StepText::Then { then } => match then.as_str() {
-            "urgent" => Step::Urgent,
-            "half-close" => Step::HalfClose,
-            "reset" => Step::Reset,
-            "close" => Step::Close,
-            "stop-reading" => Step::StopReading,
-            "read" => Step::Read,
+            "urgent" => ScriptStep::Urgent,
+            "half-close" => ScriptStep::HalfClose,
+            "reset" => ScriptStep::Reset,
+            "close" => ScriptStep::Close,
+            "stop-reading" => ScriptStep::StopReading,
+            "read" => ScriptStep::Read,
             _ => {
                 let why = format!(
                     "{} is no step: urgent, half-close, reset, close, stop-reading, read are",
                     quoted(&then)
                 );
-                return Err(Wrong { at, why });
+                return Err(CaseFault { at, why });
             }
         },
     })

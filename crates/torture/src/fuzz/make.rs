@@ -1,16 +1,16 @@
 //! What is sent, by place.
 
-use super::{Place, Shot, classic, escaped};
+use super::{FuzzPlace, Shot, classic, escaped};
 use crate::case::Fuzz;
 use dialogue::talk::Move;
 use dialogue::text::Values;
 use units::Stream;
 
-/// Lengths around which [`Place::Edges`] looks: 2 to this power at most.
+/// Lengths around which [`FuzzPlace::Edges`] looks: 2 to this power at most.
 const EDGE_POWER_MAX: u64 = 15;
-/// Requests of a [`Place::Sequence`].
+/// Requests of a [`FuzzPlace::Sequence`].
 const SEQUENCE_MAX: u64 = 20;
-/// Changes of a [`Place::Mutate`].
+/// Changes of a [`FuzzPlace::Mutate`].
 const CHANGES_MAX: u64 = 4;
 
 /// What every request of a shot shares.
@@ -66,19 +66,23 @@ pub(super) fn shot(
         valid: false,
     };
     match fuzz.place {
-        Place::Query => one("GET", frame.query(escaped(&classic(random, fuzz.length)).as_bytes())),
-        Place::Path => one("GET", frame.path(escaped(&classic(random, fuzz.length)).as_bytes())),
-        Place::Body => one("POST", frame.post(&classic(random, fuzz.length))),
-        Place::Raw => raw(&frame, random, fuzz.length),
-        Place::Edges => {
+        FuzzPlace::Query => {
+            one("GET", frame.query(escaped(&classic(random, fuzz.length)).as_bytes()))
+        }
+        FuzzPlace::Path => {
+            one("GET", frame.path(escaped(&classic(random, fuzz.length)).as_bytes()))
+        }
+        FuzzPlace::Body => one("POST", frame.post(&classic(random, fuzz.length))),
+        FuzzPlace::Raw => raw(&frame, random, fuzz.length),
+        FuzzPlace::Edges => {
             let length = edge(index);
             one("GET", frame.query(&vec![b'a'; length as usize]))
         }
-        Place::Fields => one("GET", with_fields(&frame, random)),
-        Place::StartLine => one("GET", start_line(&frame, random)),
-        Place::Mutate => one("GET", mutated(&frame, random)),
-        Place::Encodings => one("GET", encoded(&frame, random)),
-        Place::Sequence => sequence(&frame, random, fuzz.length),
+        FuzzPlace::Fields => one("GET", with_fields(&frame, random)),
+        FuzzPlace::StartLine => one("GET", start_line(&frame, random)),
+        FuzzPlace::Mutate => one("GET", mutated(&frame, random)),
+        FuzzPlace::Encodings => one("GET", encoded(&frame, random)),
+        FuzzPlace::Sequence => sequence(&frame, random, fuzz.length),
     }
 }
 

@@ -17,12 +17,12 @@ fn bytes(seed: u64, fuzz: &Fuzz, index: u64) -> Vec<u8> {
 
 #[test]
 fn an_execution_is_a_function_of_seed_case_and_index() {
-    for (_, place) in Place::ALL {
+    for (_, place) in FuzzPlace::ALL {
         let fuzz = Fuzz { place, count: 10, length: 100 };
         let forwards: Vec<Vec<u8>> = (0..10).map(|index| bytes(7, &fuzz, index)).collect();
         let backwards: Vec<Vec<u8>> = (0..10).rev().map(|index| bytes(7, &fuzz, index)).collect();
         assert!(forwards.iter().eq(backwards.iter().rev()), "{place:?}");
-        if place != Place::Edges {
+        if place != FuzzPlace::Edges {
             let other: Vec<Vec<u8>> = (0..10).map(|index| bytes(8, &fuzz, index)).collect();
             assert_ne!(forwards, other, "{place:?}: the seed changes nothing");
         }
@@ -31,7 +31,7 @@ fn an_execution_is_a_function_of_seed_case_and_index() {
 
 #[test]
 fn the_bytes_of_a_seed_stay_what_they_are() {
-    let fuzz = Fuzz { place: Place::Query, count: 1, length: 12 };
+    let fuzz = Fuzz { place: FuzzPlace::Query, count: 1, length: 12 };
     let made: Vec<String> =
         (0..4).map(|index| bytes(1, &fuzz, index).escape_ascii().to_string()).collect();
     insta::assert_snapshot!(made.join("\n"));

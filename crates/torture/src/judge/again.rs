@@ -4,13 +4,13 @@ use super::{Judgement, Plain, judge, renegotiation};
 use crate::case::Case;
 use crate::fuzz;
 use crate::fuzz::Shot;
-use dialogue::talk::{Script, Talk};
+use dialogue::talk::{Talk, TalkScript};
 
 /// Judges the exchange of this name; `None` where the case judges by code, or has no such exchange.
 pub fn again(
     case: &Case,
     name: &str,
-    script: &Script,
+    script: &TalkScript,
     talk: &Talk,
     plain: &Plain,
 ) -> Option<Judgement> {
@@ -25,7 +25,7 @@ pub fn again(
 }
 
 /// Judges random data: nothing that a server may do is expected of it.
-pub fn random(script: &Script, talk: &Talk, plain: &Plain) -> Judgement {
+pub fn random(script: &TalkScript, talk: &Talk, plain: &Plain) -> Judgement {
     let shot = Shot {
         moves: script.steps.clone(),
         methods: script.methods.clone(),

@@ -1,8 +1,8 @@
 //! Classes of what may come back: the words of `accept`, `also` and `advise`.
 
 use super::Plain;
-use dialogue::replies::Answer;
-use dialogue::talk::{End, Talk};
+use dialogue::replies::Response;
+use dialogue::talk::{Talk, TalkEnd};
 use units::{Nanos, quoted};
 
 /// A conjunction of words: `400 close` holds when both do.
@@ -75,7 +75,7 @@ impl Mask {
         Some(Mask { low: status, high: status })
     }
 
-    fn fits(self, answer: &Answer) -> bool {
+    fn fits(self, answer: &Response) -> bool {
         (self.low..=self.high).contains(&answer.status)
     }
 }
@@ -90,7 +90,7 @@ const WORDS: [Plainly; 16] = [
     ("no-answer", |talk, _| own(talk).is_empty()),
     ("close", |talk, _| server_ended(talk)),
     ("ended", |talk, _| first(talk).is_some() || server_ended(talk)),
-    ("silent", |talk, _| first(talk).is_none() && talk.end == End::Silent),
+    ("silent", |talk, _| first(talk).is_none() && talk.end == TalkEnd::Silent),
     ("interim", |talk, _| !talk.replies.interim.is_empty()),
     ("no-interim", |talk, _| talk.replies.interim.is_empty()),
     ("cut-off", |talk, _| first(talk).is_some_and(|answer| !answer.complete)),
@@ -165,17 +165,17 @@ impl Word {
 }
 
 /// Answers to what the case itself sent.
-fn own(talk: &Talk) -> &[Answer] {
+fn own(talk: &Talk) -> &[Response] {
     let answers = &talk.replies.answers;
     &answers[..talk.before_follow_up.unwrap_or(answers.len()).min(answers.len())]
 }
 
-fn first(talk: &Talk) -> Option<&Answer> {
+fn first(talk: &Talk) -> Option<&Response> {
     own(talk).first()
 }
 
 fn server_ended(talk: &Talk) -> bool {
-    matches!(talk.end, End::Closed | End::Broken(_))
+    matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_))
 }
 
 fn rejected(talk: &Talk, _: &Plain) -> bool {

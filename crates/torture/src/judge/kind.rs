@@ -1,11 +1,11 @@
 //! In which way a conversation failed: two failures of one kind may have one cause.
 
 use super::{Plain, broken_server, out_of_step};
-use dialogue::talk::{End, Talk};
+use dialogue::talk::{Talk, TalkEnd};
 
 /// A way to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum FailureKind {
     /// Answered with a status that is the server's own fault.
     Status(u16),
     /// Everything was sent, nothing came back, and the connection stands.
@@ -20,31 +20,33 @@ pub enum Kind {
     Answer,
 }
 
-impl Kind {
+impl FailureKind {
     /// The way in which this conversation failed, which did.
-    pub fn of(talk: &Talk, plain: &Plain) -> Kind {
+    pub fn of(talk: &Talk, plain: &Plain) -> FailureKind {
         let fault =
             |status: u16| (500..600).contains(&status) && !matches!(status, 501 | 503 | 505);
         let answers = &talk.replies.answers;
         match answers.iter().find(|answer| fault(answer.status)) {
-            Some(answer) if broken_server(talk).is_some() => Kind::Status(answer.status),
-            _ if answers.is_empty() && talk.end == End::Silent && talk.all_sent => Kind::Hang,
-            _ if answers.is_empty() && talk.replies.junk.is_some() => Kind::NoHttp,
-            _ if out_of_step(talk, plain).is_some() => Kind::OutOfStep,
-            _ => Kind::Answer,
+            Some(answer) if broken_server(talk).is_some() => FailureKind::Status(answer.status),
+            _ if answers.is_empty() && talk.end == TalkEnd::Silent && talk.all_sent => {
+                FailureKind::Hang
+            }
+            _ if answers.is_empty() && talk.replies.junk.is_some() => FailureKind::NoHttp,
+            _ if out_of_step(talk, plain).is_some() => FailureKind::OutOfStep,
+            _ => FailureKind::Answer,
         }
     }
 }
 
-impl std::fmt::Display for Kind {
+impl std::fmt::Display for FailureKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Kind::Status(status) => write!(f, "{status}"),
-            Kind::Hang => f.write_str("hang"),
-            Kind::NoHttp => f.write_str("no HTTP"),
-            Kind::OutOfStep => f.write_str("out of step"),
-            Kind::Lost => f.write_str("lost"),
-            Kind::Answer => f.write_str("answer"),
+            FailureKind::Status(status) => write!(f, "{status}"),
+            FailureKind::Hang => f.write_str("hang"),
+            FailureKind::NoHttp => f.write_str("no HTTP"),
+            FailureKind::OutOfStep => f.write_str("out of step"),
+            FailureKind::Lost => f.write_str("lost"),
+            FailureKind::Answer => f.write_str("answer"),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Judges a wish for a new handshake within a session of TLS up to 1.2.
 
-use super::{Judgement, Outcome};
+use super::{Judgement, TestOutcome};
 use dialogue::hello::{ALERT, HANDSHAKE};
-use dialogue::talk::{End, Talk};
+use dialogue::talk::{Talk, TalkEnd};
 use sample::FailureClass;
 
 /// What case files call the family.
@@ -42,10 +42,10 @@ impl Wish {
             _ => None,
         });
         first.unwrap_or(match talk.end {
-            End::Unconnected(FailureClass::Tls) => Wish::NoSession,
-            End::Unconnected(_) | End::Bounded | End::Ours => Wish::Unasked,
-            End::Closed | End::Broken(_) => Wish::Ended,
-            End::Open | End::Silent => Wish::Unanswered,
+            TalkEnd::Unconnected(FailureClass::Tls) => Wish::NoSession,
+            TalkEnd::Unconnected(_) | TalkEnd::Bounded | TalkEnd::Ours => Wish::Unasked,
+            TalkEnd::Closed | TalkEnd::Broken(_) => Wish::Ended,
+            TalkEnd::Open | TalkEnd::Silent => Wish::Unanswered,
         })
     }
 
@@ -63,12 +63,12 @@ impl Wish {
     }
 
     /// `always`: it was granted on every connection.
-    pub fn judge(self, always: bool) -> Outcome {
+    pub fn judge(self, always: bool) -> TestOutcome {
         match self {
-            Wish::Granted if always => Outcome::Fail,
-            Wish::Granted | Wish::Unanswered => Outcome::Advisory,
-            Wish::Refused(_) | Wish::Ignored | Wish::Ended => Outcome::Pass,
-            Wish::NoSession | Wish::Unasked => Outcome::Inconclusive,
+            Wish::Granted if always => TestOutcome::Fail,
+            Wish::Granted | Wish::Unanswered => TestOutcome::Advisory,
+            Wish::Refused(_) | Wish::Ignored | Wish::Ended => TestOutcome::Pass,
+            Wish::NoSession | Wish::Unasked => TestOutcome::Inconclusive,
         }
     }
 
@@ -107,7 +107,7 @@ mod tests {
     use super::super::tests::talk;
     use super::*;
 
-    fn heard(raw: &[u8], end: End) -> Talk {
+    fn heard(raw: &[u8], end: TalkEnd) -> Talk {
         Talk { raw: raw.to_vec(), ..talk("", end, None) }
     }
 
@@ -117,27 +117,42 @@ mod tests {
         let answer = [23, 3, 3, 0, 4, b'H', b'T', b'T', b'P'];
         let both = [warning.as_slice(), &answer].concat();
         let hello = [22, 3, 3, 0, 4, 2, 0, 0, 0];
-        let table: [(&[u8], End, &str, [Outcome; 2]); 9] = [
-            (&both, End::Closed, "alert no_renegotiation", [Outcome::Pass; 2]),
-            (&[21, 3, 3, 0, 2, 2, 10], End::Closed, "alert 10", [Outcome::Pass; 2]),
-            (&[21, 3, 3, 0, 2, 1, 0], End::Closed, "closed", [Outcome::Pass; 2]),
-            (&answer, End::Closed, "ignored, and the next request is answered", [Outcome::Pass; 2]),
-            (&[], End::Closed, "closed", [Outcome::Pass; 2]),
-            (&hello, End::Silent, "a new handshake begins", [Outcome::Advisory, Outcome::Fail]),
+        let table: [(&[u8], TalkEnd, &str, [TestOutcome; 2]); 9] = [
+            (&both, TalkEnd::Closed, "alert no_renegotiation", [TestOutcome::Pass; 2]),
+            (&[21, 3, 3, 0, 2, 2, 10], TalkEnd::Closed, "alert 10", [TestOutcome::Pass; 2]),
+            (&[21, 3, 3, 0, 2, 1, 0], TalkEnd::Closed, "closed", [TestOutcome::Pass; 2]),
+            (
+                &answer,
+                TalkEnd::Closed,
+                "ignored, and the next request is answered",
+                [TestOutcome::Pass; 2],
+            ),
+            (&[], TalkEnd::Closed, "closed", [TestOutcome::Pass; 2]),
+            (
+                &hello,
+                TalkEnd::Silent,
+                "a new handshake begins",
+                [TestOutcome::Advisory, TestOutcome::Fail],
+            ),
             // a record that has not come whole, nothing at all
             (
                 &hello[..7],
-                End::Silent,
+                TalkEnd::Silent,
                 "nothing, and the connection stands",
-                [Outcome::Advisory; 2],
+                [TestOutcome::Advisory; 2],
             ),
             (
                 &[],
-                End::Unconnected(FailureClass::Tls),
+                TalkEnd::Unconnected(FailureClass::Tls),
                 "no session of TLS 1.2",
-                [Outcome::Inconclusive; 2],
+                [TestOutcome::Inconclusive; 2],
             ),
-            (&[], End::Unconnected(FailureClass::Refused), "not asked", [Outcome::Inconclusive; 2]),
+            (
+                &[],
+                TalkEnd::Unconnected(FailureClass::Refused),
+                "not asked",
+                [TestOutcome::Inconclusive; 2],
+            ),
         ];
         for (raw, end, said, outcomes) in table {
             let wish = Wish::of(&heard(raw, end));

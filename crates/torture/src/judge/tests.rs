@@ -7,10 +7,10 @@ use units::Nanos;
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 const BAD: &str = "HTTP/1.1 400 No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 
-pub(super) fn talk(bytes: &str, end: End, follow_up_after: Option<usize>) -> Talk {
+pub(super) fn talk(bytes: &str, end: TalkEnd, follow_up_after: Option<usize>) -> Talk {
     let mut replies = Replies::new(&["GET".to_owned()]);
     replies.take(bytes.as_bytes());
-    if end == End::Closed {
+    if end == TalkEnd::Closed {
         replies.end();
     }
     Talk {
@@ -46,7 +46,7 @@ fn exchange(accept: &str, also: &str, advise: &str) -> Exchange {
     }
 }
 
-fn judged(lists: [&str; 3], level: Level, talk: &Talk) -> String {
+fn judged(lists: [&str; 3], level: RequirementLevel, talk: &Talk) -> String {
     let page = talk_page();
     let found = judge(&exchange(lists[0], lists[1], lists[2]), level, talk, &page);
     let why = if found.why.is_empty() { String::new() } else { format!(": {}", found.why) };
@@ -54,7 +54,7 @@ fn judged(lists: [&str; 3], level: Level, talk: &Talk) -> String {
 }
 
 fn talk_page() -> Plain {
-    let answer = talk(OK, End::Open, None).replies.answers[0].clone();
+    let answer = talk(OK, TalkEnd::Open, None).replies.answers[0].clone();
     Plain { status: 200, body_len: answer.body_len, digest: Some(answer.digest) }
 }
 
@@ -62,47 +62,47 @@ fn talk_page() -> Plain {
 fn what_comes_back_is_judged_by_the_lists() {
     let lists = ["400", "reject", "2xx"];
     let table = [
-        (talk(BAD, End::Closed, None), "pass (400, closed)"),
-        (talk("", End::Closed, None), "pass-alternative (closed without a byte)"),
+        (talk(BAD, TalkEnd::Closed, None), "pass (400, closed)"),
+        (talk("", TalkEnd::Closed, None), "pass-alternative (closed without a byte)"),
         (
-            talk("", End::Broken(FailureClass::Reset), None),
+            talk("", TalkEnd::Broken(FailureClass::Reset), None),
             "pass-alternative (reset without a byte)",
         ),
         (
-            talk(OK, End::Open, None),
+            talk(OK, TalkEnd::Open, None),
             "advisory (200, the connection stands): permitted by no text, harmful to nobody we know of",
         ),
         (
-            talk("HTTP/1.1 302 F\r\nContent-Length: 0\r\n\r\n", End::Open, None),
+            talk("HTTP/1.1 302 F\r\nContent-Length: 0\r\n\r\n", TalkEnd::Open, None),
             "fail (302, the connection stands): the text demands otherwise",
         ),
         (
-            talk("HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", End::Open, None),
+            talk("HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", TalkEnd::Open, None),
             "fail (500, the connection stands): the server answered 500: its own fault by its own word",
         ),
         (
-            talk("", End::Silent, None),
+            talk("", TalkEnd::Silent, None),
             "fail (nothing, and the connection stands): everything was sent, nothing came back, and the connection stands",
         ),
         (
-            talk("", End::Unconnected(FailureClass::Refused), None),
+            talk("", TalkEnd::Unconnected(FailureClass::Refused), None),
             "inconclusive (no connection): no connection: ",
         ),
     ];
     for (talk, expected) in table {
-        let said = judged(lists, Level::Must, &talk);
+        let said = judged(lists, RequirementLevel::Must, &talk);
         assert!(said.starts_with(expected), "{said}\nexpected {expected}");
     }
 }
 
 #[test]
 fn the_level_decides_what_a_breach_is() {
-    let odd = talk("HTTP/1.1 302 F\r\nContent-Length: 0\r\n\r\n", End::Open, None);
+    let odd = talk("HTTP/1.1 302 F\r\nContent-Length: 0\r\n\r\n", TalkEnd::Open, None);
     for (level, expected) in [
-        (Level::Must, "fail"),
-        (Level::Should, "advisory"),
-        (Level::May, "advisory"),
-        (Level::Opinion, "advisory"),
+        (RequirementLevel::Must, "fail"),
+        (RequirementLevel::Should, "advisory"),
+        (RequirementLevel::May, "advisory"),
+        (RequirementLevel::Opinion, "advisory"),
     ] {
         let said = judged(["400", "", ""], level, &odd);
         assert!(said.starts_with(expected), "{level:?}: {said}");
@@ -115,35 +115,35 @@ fn a_request_that_follows_must_be_in_step() {
     let three = format!("{OK}{OK}{OK}");
     let other = format!("{OK}HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n");
     let table = [
-        (talk(&two, End::Open, Some(1)), "pass"),
-        (talk(OK, End::Closed, Some(1)), "pass"),
+        (talk(&two, TalkEnd::Open, Some(1)), "pass"),
+        (talk(OK, TalkEnd::Closed, Some(1)), "pass"),
         (
-            talk(OK, End::Silent, Some(1)),
+            talk(OK, TalkEnd::Silent, Some(1)),
             "fail (200, no more, and the connection stands): a valid request on the same connection got no answer",
         ),
         (
-            talk(&three, End::Open, Some(1)),
+            talk(&three, TalkEnd::Open, Some(1)),
             "fail (200, the connection stands): a valid request on the same connection got 2 answers: they are out of step",
         ),
         (
-            talk(&other, End::Open, Some(1)),
+            talk(&other, TalkEnd::Open, Some(1)),
             "fail (200, the connection stands): a valid request on the same connection got 404 with 0 B in place of 200 with 2 B",
         ),
     ];
     for (talk, expected) in table {
-        let said = judged(["2xx", "", ""], Level::Must, &talk);
+        let said = judged(["2xx", "", ""], RequirementLevel::Must, &talk);
         assert!(said.starts_with(expected), "{said}\nexpected {expected}");
     }
 }
 
 #[test]
 fn every_word_can_hold_and_can_fail() {
-    let ok = talk(OK, End::Open, None);
-    let bad = talk(BAD, End::Closed, None);
-    let none = talk("", End::Closed, None);
-    let hang = talk("", End::Silent, None);
-    let cut = talk("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", End::Closed, None);
-    let interim = talk(&format!("HTTP/1.1 100 Continue\r\n\r\n{OK}"), End::Open, None);
+    let ok = talk(OK, TalkEnd::Open, None);
+    let bad = talk(BAD, TalkEnd::Closed, None);
+    let none = talk("", TalkEnd::Closed, None);
+    let hang = talk("", TalkEnd::Silent, None);
+    let cut = talk("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", TalkEnd::Closed, None);
+    let interim = talk(&format!("HTTP/1.1 100 Continue\r\n\r\n{OK}"), TalkEnd::Open, None);
     let table = [
         ("200", &ok, &bad),
         ("4xx", &bad, &ok),

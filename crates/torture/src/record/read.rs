@@ -1,11 +1,11 @@
 //! Transcripts, read again. A line that is not understood is named; nothing is guessed.
 
 use super::{FIRST_LINE, TRANSCRIPT_MAX, Transcript};
-use crate::judge::{Judgement, Outcome, Plain};
+use crate::judge::{Judgement, Plain, TestOutcome};
 use conduit::{OpenOptions, Peer};
-use dialogue::replies::{Answer, Replies};
+use dialogue::replies::{Replies, Response};
 use dialogue::talk::Awaited;
-use dialogue::talk::{End, Event, Move, Script, Talk, What};
+use dialogue::talk::{Move, Talk, TalkEnd, TalkEvent, TalkScript, What};
 use dialogue::text;
 use dialogue::text::Values;
 use sample::FailureClass;
@@ -62,17 +62,17 @@ struct Parts {
     hold: bool,
     follow_up: Option<Vec<u8>>,
     steps: Vec<Move>,
-    events: Vec<Event>,
+    events: Vec<TalkEvent>,
     raw: Vec<u8>,
-    over: Option<(Nanos, End)>,
+    over: Option<(Nanos, TalkEnd)>,
     counts: (u64, u64),
     all_sent: bool,
     before: Option<usize>,
     interim: Vec<u16>,
-    answers: Vec<Answer>,
+    answers: Vec<Response>,
     junk: Option<Vec<u8>>,
     junk_why: String,
-    outcome: Option<Outcome>,
+    outcome: Option<TestOutcome>,
     seen: String,
     expected: String,
     why: String,
@@ -121,7 +121,7 @@ impl Parts {
             "junk" => self.junk = Some(bytes(value)?),
             "junk-why" => self.junk_why = words(value)?,
             "outcome" => {
-                let found = Outcome::ALL.into_iter().find(|outcome| outcome.id() == value);
+                let found = TestOutcome::ALL.into_iter().find(|outcome| outcome.id() == value);
                 self.outcome =
                     Some(found.ok_or_else(|| format!("{} is no outcome", quoted(value)))?);
             }
@@ -152,7 +152,7 @@ impl Parts {
             "broken" => What::Broken(class(more)?),
             other => return Err(format!("{} is no event", quoted(other))),
         };
-        self.events.push(Event { at: span(at)?, what });
+        self.events.push(TalkEvent { at: span(at)?, what });
         Ok(())
     }
 
@@ -162,7 +162,7 @@ impl Parts {
         let peer = self.peer.ok_or_else(|| missing("peer"))?;
         let (over, end) = self.over.ok_or_else(|| missing("over"))?;
         let outcome = self.outcome.ok_or_else(|| missing("outcome"))?;
-        let script = Script {
+        let script = TalkScript {
             peer,
             options: OpenOptions {
                 nodelay: true,
@@ -297,23 +297,23 @@ fn step(value: &str) -> Result<Move, String> {
     })
 }
 
-fn over(value: &str) -> Result<(Nanos, End), String> {
+fn over(value: &str) -> Result<(Nanos, TalkEnd), String> {
     let (at, rest) = two(value)?;
     let (word, argument) = rest.split_once(' ').unwrap_or((rest, ""));
     let end = match word {
-        "unconnected" => End::Unconnected(class(argument)?),
-        "closed" => End::Closed,
-        "broken" => End::Broken(class(argument)?),
-        "open" => End::Open,
-        "silent" => End::Silent,
-        "bounded" => End::Bounded,
-        "ours" => End::Ours,
+        "unconnected" => TalkEnd::Unconnected(class(argument)?),
+        "closed" => TalkEnd::Closed,
+        "broken" => TalkEnd::Broken(class(argument)?),
+        "open" => TalkEnd::Open,
+        "silent" => TalkEnd::Silent,
+        "bounded" => TalkEnd::Bounded,
+        "ours" => TalkEnd::Ours,
         other => return Err(format!("{} is no end", quoted(other))),
     };
     Ok((span(at)?, end))
 }
 
-fn answer(value: &str) -> Result<Answer, String> {
+fn answer(value: &str) -> Result<Response, String> {
     let parts: Vec<&str> = value.splitn(7, ' ').collect();
     let [status, minor, body_len, sum, whole, stays, head] = parts[..] else {
         return Err("an answer has seven parts".to_owned());
@@ -323,7 +323,7 @@ fn answer(value: &str) -> Result<Answer, String> {
         it if it == wrong => Ok(false),
         other => Err(format!("{} is neither {right} nor {wrong}", quoted(other))),
     };
-    Ok(Answer {
+    Ok(Response {
         status: number(status)?,
         minor_version: number(minor)?,
         head: bytes(head)?,

@@ -1,13 +1,13 @@
 use super::*;
-use crate::judge::Outcome;
+use crate::judge::TestOutcome;
 use conduit::OpenOptions;
 use dialogue::replies::Replies;
-use dialogue::talk::Event;
+use dialogue::talk::TalkEvent;
 use sample::FailureClass;
 use units::Nanos;
 
-fn script() -> Script {
-    Script {
+fn script() -> TalkScript {
+    TalkScript {
         peer: Peer::Tcp("127.0.0.1:8080".parse().unwrap()),
         options: OpenOptions { nodelay: true, ..OpenOptions::default() },
         tls_name: None,
@@ -42,12 +42,12 @@ fn transcript() -> Transcript {
     let raw = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhijunk";
     let mut replies = Replies::new(&script.methods);
     replies.take(raw);
-    let event = |at: u64, what: What| Event { at: Nanos(at), what };
+    let event = |at: u64, what: What| TalkEvent { at: Nanos(at), what };
     let talk = Talk {
         start: Nanos::ZERO,
         connected: Some(Nanos(10)),
         over: Nanos::from_secs(1),
-        end: End::Broken(FailureClass::Reset),
+        end: TalkEnd::Broken(FailureClass::Reset),
         replies,
         steps: Vec::new(),
         before_follow_up: Some(1),
@@ -76,7 +76,7 @@ fn transcript() -> Transcript {
         script,
         talk,
         judgement: Judgement {
-            outcome: Outcome::Fail,
+            outcome: TestOutcome::Fail,
             seen: "200, then reset".into(),
             expected: "400".into(),
             why: "the text demands otherwise".into(),

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 /// The place of a line in its chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct ChainLink {
     /// Counted from one; 0 before the first line.
     pub line: u64,
     /// SHA-256 of the line behind its own digest, in hexadecimal digits.
@@ -18,10 +18,10 @@ pub struct Link {
 
 const HASH_LEN: usize = 64;
 
-impl Link {
+impl ChainLink {
     /// Before the first line.
-    pub fn start() -> Link {
-        Link { line: 0, hash: "0".repeat(HASH_LEN) }
+    pub fn start() -> ChainLink {
+        ChainLink { line: 0, hash: "0".repeat(HASH_LEN) }
     }
 
     /// As it stands in the second place.
@@ -30,27 +30,27 @@ impl Link {
     }
 
     /// `None`: this is no link.
-    pub fn parse(text: &str) -> Option<Link> {
+    pub fn parse(text: &str) -> Option<ChainLink> {
         let (line, hash) = text.strip_suffix('\n').unwrap_or(text).split_once(' ')?;
         let line = line.parse().ok()?;
-        is_hash(hash).then(|| Link { line, hash: hash.to_owned() })
+        is_hash(hash).then(|| ChainLink { line, hash: hash.to_owned() })
     }
 }
 
 /// The next line, without a line feed, and its link. `fields` are the members of a JSON object,
 /// without braces. `torn`: what a crash left of a line stands before it.
-pub fn seal(before: &Link, torn: Option<&[u8]>, fields: &str) -> (String, Link) {
+pub fn seal(before: &ChainLink, torn: Option<&[u8]>, fields: &str) -> (String, ChainLink) {
     debug_assert!(!fields.contains('\n'), "a line is one line");
     let torn = torn.map_or(String::new(), |rest| format!("\"torn\":\"{}\",", digest(rest)));
     let line = before.line + 1;
     let rest = format!("\"prev\":\"{}\",\"line\":{line},{torn}{fields}}}", before.hash);
     let hash = digest(rest.as_bytes());
-    (format!("{{\"hash\":\"{hash}\",{rest}"), Link { line, hash })
+    (format!("{{\"hash\":\"{hash}\",{rest}"), ChainLink { line, hash })
 }
 
 /// A line as far as the chain goes.
 struct Sealed<'a> {
-    link: Link,
+    link: ChainLink,
     prev: &'a str,
     torn: Option<&'a str>,
     /// Its digest is its own.
@@ -68,13 +68,13 @@ fn open(line: &[u8]) -> Option<Sealed<'_>> {
     let inner = inner.strip_prefix("\",\"line\":")?;
     let (number, inner) = inner.split_once(',')?;
     let torn = inner.strip_prefix("\"torn\":\"").and_then(|rest| rest.get(..HASH_LEN));
-    let link = Link { line: number.parse().ok()?, hash: hash.to_owned() };
+    let link = ChainLink { line: number.parse().ok()?, hash: hash.to_owned() };
     (is_hash(hash) && is_hash(prev)).then_some(Sealed { link, prev, torn, whole })
 }
 
 /// The last line's link, and what a crash left behind it, of the end of a log; `whole`: of all of it.
 /// `None`: its end is no line of a log.
-pub fn last(end: &[u8], whole: bool) -> Option<(Link, Option<Vec<u8>>)> {
+pub fn last(end: &[u8], whole: bool) -> Option<(ChainLink, Option<Vec<u8>>)> {
     let (lines, tail) = match end.iter().rposition(|byte| *byte == b'\n') {
         Some(at) => (&end[..at], &end[at + 1..]),
         None => (&end[..0], end),
@@ -82,7 +82,7 @@ pub fn last(end: &[u8], whole: bool) -> Option<(Link, Option<Vec<u8>>)> {
     let torn = (!tail.is_empty()).then(|| tail.to_vec());
     let line = lines.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
     if line.is_empty() {
-        return whole.then(|| (Link::start(), torn));
+        return whole.then(|| (ChainLink::start(), torn));
     }
     open(line).filter(|sealed| sealed.whole).map(|sealed| (sealed.link, torn))
 }
@@ -99,7 +99,7 @@ pub struct Breach {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sound {
     /// Of the last line.
-    pub last: Link,
+    pub last: ChainLink,
     /// Lines that a crash cut off, and that the next line vouches for.
     pub torn: u64,
     /// What a crash left of the last line; the next line that is written vouches for it.
@@ -111,8 +111,8 @@ pub struct Sound {
 ///
 /// # Errors
 /// The first line that is not as it was written.
-pub fn verify(text: &[u8], head: Option<&Link>) -> Result<Sound, Breach> {
-    let mut found = Sound { last: Link::start(), torn: 0, tail: None };
+pub fn verify(text: &[u8], head: Option<&ChainLink>) -> Result<Sound, Breach> {
+    let mut found = Sound { last: ChainLink::start(), torn: 0, tail: None };
     let mut at_head = head.is_none_or(|head| *head == found.last);
     let mut pieces: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
     // what follows the last line feed is empty, or was cut off
@@ -168,7 +168,7 @@ pub fn verify(text: &[u8], head: Option<&Link>) -> Result<Sound, Breach> {
     }
 }
 
-fn out_of_place(last: &Link, sealed: &Sealed<'_>) -> Option<String> {
+fn out_of_place(last: &ChainLink, sealed: &Sealed<'_>) -> Option<String> {
     let expected = last.line + 1;
     let found = sealed.link.line;
     if found > expected {
@@ -199,8 +199,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn chain(count: u64) -> (Vec<String>, Link) {
-        let (mut lines, mut last) = (Vec::new(), Link::start());
+    fn chain(count: u64) -> (Vec<String>, ChainLink) {
+        let (mut lines, mut last) = (Vec::new(), ChainLink::start());
         for index in 0..count {
             let (line, link) = seal(&last, None, &format!("\"kind\":\"case\",\"n\":{index}"));
             lines.push(line);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn breach(lines: &[String], head: &Link) -> String {
+    fn breach(lines: &[String], head: &ChainLink) -> String {
         let found = verify(&text(lines), Some(head)).unwrap_err();
         format!("line {}: {}", found.line, found.why)
     }
@@ -225,7 +225,7 @@ mod tests {
             let (lines, last) = chain(count);
             let found = verify(&text(&lines), Some(&last)).unwrap();
             assert_eq!(found, Sound { last: last.clone(), torn: 0, tail: None });
-            assert_eq!(Link::parse(&last.to_text()), Some(last));
+            assert_eq!(ChainLink::parse(&last.to_text()), Some(last));
         }
         // a crash between the line and the second place
         let (lines, last) = chain(5);
@@ -288,8 +288,8 @@ mod tests {
 
         #[test]
         fn any_bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..2_000)) {
-            verify(&bytes, Some(&Link::start())).ok();
-            Link::parse(&String::from_utf8_lossy(&bytes));
+            verify(&bytes, Some(&ChainLink::start())).ok();
+            ChainLink::parse(&String::from_utf8_lossy(&bytes));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Whether a run may begin, which of its cases may be had, and whether it may go on.
 
-use super::proof::{self, Behind, Claim, Found, Group, RECHECK, Sources};
+use super::proof::{self, Behind, CaseGroup, Claim, FoundProof, RECHECK, Sources};
 use super::{Class, Proof, Ranges};
 use crate::case::Case;
 use dialogue::governor::Stop;
@@ -15,7 +15,7 @@ pub trait Ledger {
 
     /// # Errors
     /// It could not be written.
-    fn proved(&mut self, found: &Found) -> Result<(), String>;
+    fn proved(&mut self, found: &FoundProof) -> Result<(), String>;
 
     /// # Errors
     /// It could not be written.
@@ -24,7 +24,7 @@ pub trait Ledger {
 
 /// Why a run may not begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum PermitRefusal {
     /// It could not be written down.
     Unwritten(String),
     /// Nothing permits it.
@@ -41,23 +41,23 @@ pub fn permit(
     claim: &Claim,
     ledger: &mut dyn Ledger,
     sources: &mut dyn Sources,
-) -> Result<Option<Found>, Refusal> {
-    ledger.begun().map_err(Refusal::Unwritten)?;
+) -> Result<Option<FoundProof>, PermitRefusal> {
+    ledger.begun().map_err(PermitRefusal::Unwritten)?;
     match class {
         Class::Local | Class::Private => Ok(None),
         Class::Never => {
             let why = "this is a reserved address (metadata, multicast or unspecified)".to_owned();
-            ledger.refused(&why).map_err(Refusal::Unwritten)?;
-            Err(Refusal::NotPermitted(why))
+            ledger.refused(&why).map_err(PermitRefusal::Unwritten)?;
+            Err(PermitRefusal::NotPermitted(why))
         }
         Class::Public => match proof::find(claim, sources) {
             Ok(found) => {
-                ledger.proved(&found).map_err(Refusal::Unwritten)?;
+                ledger.proved(&found).map_err(PermitRefusal::Unwritten)?;
                 Ok(Some(found))
             }
             Err(why) => {
-                ledger.refused(&why).map_err(Refusal::Unwritten)?;
-                Err(Refusal::NotPermitted(why))
+                ledger.refused(&why).map_err(PermitRefusal::Unwritten)?;
+                Err(PermitRefusal::NotPermitted(why))
             }
         },
     }
@@ -76,7 +76,7 @@ pub struct Grounds<'a> {
 }
 
 /// Groups that private addresses are free for.
-const FREE: [Group; 3] = [Group::Fuzz, Group::Syntax, Group::Limits];
+const FREE: [CaseGroup; 3] = [CaseGroup::Fuzz, CaseGroup::Syntax, CaseGroup::Limits];
 /// Cases that are for servers on this machine: they run commands, or go on for as long as is wished;
 /// and those that are not for public servers, whatever their owners say.
 const LOCAL_ONLY: [&str; 3] = ["R-04", "R-06", "R-07"];
@@ -90,7 +90,7 @@ impl Grounds<'_> {
         match self.class {
             Class::Local => true,
             Class::Private | Class::Never => false,
-            Class::Public => self.proof.is_some_and(|proof| proof.permits(Group::Write)),
+            Class::Public => self.proof.is_some_and(|proof| proof.permits(CaseGroup::Write)),
         }
     }
 
@@ -99,7 +99,7 @@ impl Grounds<'_> {
     /// # Errors
     /// Why not, and the way out.
     pub fn permits(&self, case: &Case) -> Result<(), String> {
-        let group = Group::of_letter(case.group())
+        let group = CaseGroup::of_letter(case.group())
             .ok_or_else(|| format!("no permission covers the group {}", case.group()))?;
         let mut methods = case.exchanges.iter().flat_map(|exchange| &exchange.methods);
         let writes = methods.any(|method| WRITING.contains(&method.as_str()));
@@ -148,11 +148,11 @@ impl Grounds<'_> {
     /// Whether a case may be had only where nobody else's machines stand in front.
     pub fn needs_bare_server(&self, case: &Case) -> bool {
         let behind_none = self.proof.is_some_and(|proof| proof.behind == Behind::None);
-        let free = Group::of_letter(case.group()).is_some_and(|group| FREE.contains(&group));
+        let free = CaseGroup::of_letter(case.group()).is_some_and(|group| FREE.contains(&group));
         self.class == Class::Public && behind_none && !free
     }
 
-    fn proven(&self, group: Group) -> Result<(), String> {
+    fn proven(&self, group: CaseGroup) -> Result<(), String> {
         let proof = self.proof.ok_or("nothing permits it")?;
         if !proof.permits(group) {
             return Err(format!("the proof does not name the group {}", group.id()));
@@ -192,12 +192,12 @@ impl Grounds<'_> {
 #[derive(Clone, Debug)]
 pub struct Vigil {
     claim: Claim,
-    found: Found,
+    found: FoundProof,
     due: Nanos,
 }
 
 impl Vigil {
-    pub fn new(now: Nanos, claim: Claim, found: Found) -> Vigil {
+    pub fn new(now: Nanos, claim: Claim, found: FoundProof) -> Vigil {
         Vigil { claim, found, due: now + RECHECK }
     }
 
@@ -241,7 +241,7 @@ mod tests {
         fn begun(&mut self) -> Result<(), String> {
             self.note("begun written")
         }
-        fn proved(&mut self, _: &Found) -> Result<(), String> {
+        fn proved(&mut self, _: &FoundProof) -> Result<(), String> {
             self.note("proof written")
         }
         fn refused(&mut self, _: &str) -> Result<(), String> {

@@ -6,7 +6,7 @@
 //! | `loadstone-torture/1` | the first line, as it stands |
 //! | `tester:` | fingerprint of the tester's key: 64 hexadecimal digits |
 //! | `host:` | name or address, colon, port |
-//! | `groups:` | [groups](Group), each once, a blank between |
+//! | `groups:` | [groups](CaseGroup), each once, a blank between |
 //! | `max-connections:` | connections open at once |
 //! | `max-new-connections-per-second:` | |
 //! | `max-bytes-per-second:` | bytes sent: `65536`, `64KiB`, `1MiB` |
@@ -24,8 +24,8 @@ mod moment;
 mod tests;
 
 pub use find::{
-    Claim, FILE_PATH, Found, Place, RECHECK, Sources, digest, find, fingerprint, still_there,
-    txt_name,
+    Claim, FILE_PATH, FoundProof, ProofPlace, RECHECK, Sources, digest, find, fingerprint,
+    still_there, txt_name,
 };
 pub use moment::{Day, Minute};
 
@@ -45,7 +45,7 @@ const NUMBER_MAX: u64 = 1 << 40;
 
 /// What may be done to a public target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Group {
+pub enum CaseGroup {
     Fuzz,
     Syntax,
     Limits,
@@ -58,45 +58,45 @@ pub enum Group {
     Write,
 }
 
-impl Group {
-    pub const ALL: [Group; 9] = [
-        Group::Fuzz,
-        Group::Syntax,
-        Group::Limits,
-        Group::Slow,
-        Group::Connections,
-        Group::Tls,
-        Group::Http2,
-        Group::Overload,
-        Group::Write,
+impl CaseGroup {
+    pub const ALL: [CaseGroup; 9] = [
+        CaseGroup::Fuzz,
+        CaseGroup::Syntax,
+        CaseGroup::Limits,
+        CaseGroup::Slow,
+        CaseGroup::Connections,
+        CaseGroup::Tls,
+        CaseGroup::Http2,
+        CaseGroup::Overload,
+        CaseGroup::Write,
     ];
 
     pub fn id(self) -> &'static str {
         match self {
-            Group::Fuzz => "fuzz",
-            Group::Syntax => "syntax",
-            Group::Limits => "limits",
-            Group::Slow => "slow",
-            Group::Connections => "connections",
-            Group::Tls => "tls",
-            Group::Http2 => "http2",
-            Group::Overload => "overload",
-            Group::Write => "write",
+            CaseGroup::Fuzz => "fuzz",
+            CaseGroup::Syntax => "syntax",
+            CaseGroup::Limits => "limits",
+            CaseGroup::Slow => "slow",
+            CaseGroup::Connections => "connections",
+            CaseGroup::Tls => "tls",
+            CaseGroup::Http2 => "http2",
+            CaseGroup::Overload => "overload",
+            CaseGroup::Write => "write",
         }
     }
 
     /// The group of a case, by the letter of its id.
-    pub fn of_letter(letter: char) -> Option<Group> {
+    pub fn of_letter(letter: char) -> Option<CaseGroup> {
         Some(match letter {
-            'F' => Group::Fuzz,
+            'F' => CaseGroup::Fuzz,
             // exchanges like those of S, wherever they come from
-            'S' | FOUND | OWN => Group::Syntax,
-            'L' => Group::Limits,
-            'W' => Group::Slow,
-            'C' => Group::Connections,
-            'T' => Group::Tls,
-            'H' => Group::Http2,
-            'R' => Group::Overload,
+            'S' | FOUND | OWN => CaseGroup::Syntax,
+            'L' => CaseGroup::Limits,
+            'W' => CaseGroup::Slow,
+            'C' => CaseGroup::Connections,
+            'T' => CaseGroup::Tls,
+            'H' => CaseGroup::Http2,
+            'R' => CaseGroup::Overload,
             _ => return None,
         })
     }
@@ -120,7 +120,7 @@ pub struct Proof {
     pub tester: String,
     /// `host:port`, lower case.
     pub host: String,
-    pub groups: Vec<Group>,
+    pub groups: Vec<CaseGroup>,
     pub connections_max: u64,
     /// New connections a second.
     pub opens_max: u64,
@@ -287,7 +287,7 @@ impl Proof {
     }
 
     /// Whether it permits a group; a provider in front has to permit what presses, too.
-    pub fn permits(&self, group: Group) -> bool {
+    pub fn permits(&self, group: CaseGroup) -> bool {
         self.groups.contains(&group)
     }
 
@@ -359,10 +359,10 @@ fn host(text: &str) -> Result<String, String> {
     if good && port_good { Ok(text.to_owned()) } else { Err(wrong()) }
 }
 
-fn groups(text: &str) -> Result<Vec<Group>, String> {
+fn groups(text: &str) -> Result<Vec<CaseGroup>, String> {
     let mut found = Vec::new();
     for name in text.split(' ') {
-        let group = Group::ALL.into_iter().find(|group| group.id() == name);
+        let group = CaseGroup::ALL.into_iter().find(|group| group.id() == name);
         let group = group.ok_or_else(|| format!("{} is no group", units::quoted(name)))?;
         if found.contains(&group) {
             return Err(format!("{name} stands there twice"));

@@ -12,12 +12,12 @@ const NAME_MAX: usize = 120;
 /// Who stands at which addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges {
-    all: Vec<(Range, String)>,
+    all: Vec<(AddressRange, String)>,
 }
 
 /// Addresses that begin with the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Range {
+struct AddressRange {
     first: IpAddr,
     bits: u8,
 }
@@ -48,7 +48,7 @@ impl Ranges {
     }
 }
 
-impl Range {
+impl AddressRange {
     fn holds(self, address: IpAddr) -> bool {
         match (self.first, address) {
             (IpAddr::V4(first), IpAddr::V4(address)) => {
@@ -72,7 +72,7 @@ fn unmapped(address: IpAddr) -> IpAddr {
     }
 }
 
-fn entry(line: &str) -> Result<(Range, String), String> {
+fn entry(line: &str) -> Result<(AddressRange, String), String> {
     let (range, name) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let name = name.trim();
     let printable = name.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
@@ -90,14 +90,14 @@ fn entry(line: &str) -> Result<(Range, String), String> {
     let first: IpAddr = first.parse().map_err(|_| wrong())?;
     let most = if first.is_ipv4() { 32 } else { 128 };
     let bits = bits.parse::<u8>().ok().filter(|bits| *bits <= most).ok_or_else(wrong)?;
-    let found = Range { first, bits };
+    let found = AddressRange { first, bits };
     if !found.is_whole() {
         return Err(format!("{} has bits behind its first {bits}", units::quoted(range)));
     }
     Ok((found, name.to_owned()))
 }
 
-impl Range {
+impl AddressRange {
     /// Nothing is set behind its bits: otherwise a digit is wrong somewhere.
     fn is_whole(self) -> bool {
         match self.first {

@@ -1,11 +1,11 @@
 //! What grows in a body: its length, declared and real, its chunks, its trailers.
 
 use super::growth::{Growth, NUMBER_LEAST, Shot};
-use crate::{Runner, Target};
+use crate::{Runner, TestTarget};
 use dialogue::talk::Awaited;
 use dialogue::talk::Move;
 use torture::case::{Case, Family};
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Unit};
 use units::Nanos;
 
@@ -16,7 +16,7 @@ const PATIENCE: Nanos = Nanos::SECOND;
 /// Numbers of chunks whose work is compared with a tenth of them, where so many are taken.
 const CHUNKS: [u64; 2] = [2_000, 20_000];
 
-fn posted(target: &Target, fields: &str) -> String {
+fn posted(target: &TestTarget, fields: &str) -> String {
     let (path, host, ours) = (&target.values.post, &target.values.host, &target.fields);
     format!("POST {path} HTTP/1.1\r\nHost: {host}\r\n{ours}{fields}\r\n")
 }
@@ -58,13 +58,13 @@ pub(super) fn body(runner: &mut Runner<'_>, case: &Case, family: &Family, result
     let growth = Growth {
         counted: "its content",
         wanted: &[413],
-        endless: Outcome::Pass,
+        endless: TestOutcome::Pass,
         ..Growth::of_bytes("body", family.count("most"), &shot)
     };
     runner.grow(case, &growth, result);
 }
 
-fn chunked(target: &Target, rest: &str) -> Shot {
+fn chunked(target: &TestTarget, rest: &str) -> Shot {
     let head = posted(target, "Transfer-Encoding: chunked\r\n");
     Shot::of("POST", (head + rest).into_bytes())
 }
@@ -97,7 +97,7 @@ pub(super) fn chunks(
         is_sent: true,
         least: NUMBER_LEAST,
         most: family.count("number"),
-        endless: Outcome::Pass,
+        endless: TestOutcome::Pass,
         shot: &tiny,
         ..growth
     };

@@ -1,12 +1,12 @@
 //! Something of a request grows until it is refused.
 
-use super::search::{Found, search};
+use super::search::{LimitFound, search};
 use crate::{Runner, TRIES, spoken};
-use dialogue::talk::{End, Move, Script, Talk};
+use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
 use std::collections::BTreeMap;
 use torture::case::{Case, Need};
 use torture::judge;
-use torture::judge::{Judgement, Outcome};
+use torture::judge::{Judgement, TestOutcome};
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::{Nanos, show};
@@ -49,7 +49,7 @@ pub(super) struct Growth<'a> {
     /// Statuses of a proper refusal; empty: any.
     pub(super) wanted: &'a [u16],
     /// What is to be said where nothing is refused.
-    pub(super) endless: Outcome,
+    pub(super) endless: TestOutcome,
     pub(super) shot: &'a dyn Fn(u64) -> Shot,
 }
 
@@ -65,7 +65,7 @@ impl<'a> Growth<'a> {
             most,
             factor: 2,
             wanted: &[],
-            endless: Outcome::Advisory,
+            endless: TestOutcome::Advisory,
             shot,
         }
     }
@@ -96,9 +96,9 @@ pub(super) struct Boundary {
 }
 
 /// What an answer says of the amount.
-enum Verdict {
+enum GrowthVerdict {
     Taken(u16),
-    Refused(Refusal),
+    Refused(SizeRefusal),
     /// 5xx or a hang: why.
     Bad(String),
     /// Nothing was learned: why.
@@ -106,35 +106,39 @@ enum Verdict {
 }
 
 #[derive(Clone)]
-struct Refusal {
+struct SizeRefusal {
     status: Option<u16>,
     reset: bool,
 }
 
 /// `base`: what the smallest amount was answered.
-fn verdict(talk: &Talk, base: Option<u16>) -> Verdict {
-    if let End::Unconnected(class) = talk.end {
-        return Verdict::Unclear(format!("no connection: {}", class.explain()));
+fn verdict(talk: &Talk, base: Option<u16>) -> GrowthVerdict {
+    if let TalkEnd::Unconnected(class) = talk.end {
+        return GrowthVerdict::Unclear(format!("no connection: {}", class.explain()));
     }
     if let Some(why) = judge::broken_server(talk) {
-        return Verdict::Bad(why);
+        return GrowthVerdict::Bad(why);
     }
     let answer = talk.replies.answers.first().map(|answer| answer.status);
-    let refused = |status| Refusal { status, reset: matches!(talk.end, End::Broken(_)) };
+    let refused = |status| SizeRefusal { status, reset: matches!(talk.end, TalkEnd::Broken(_)) };
     match (answer, talk.end) {
-        (Some(503), _) => Verdict::Unclear("the server answered 503: it has too much to do".into()),
-        (Some(status), _) if base.is_none_or(|base| base == status) || status < 400 => {
-            Verdict::Taken(status)
+        (Some(503), _) => {
+            GrowthVerdict::Unclear("the server answered 503: it has too much to do".into())
         }
-        (Some(status), _) => Verdict::Refused(refused(Some(status))),
-        (None, _) if talk.replies.interim.contains(&100) => Verdict::Taken(100),
-        (None, End::Closed | End::Broken(_)) => Verdict::Refused(refused(None)),
-        (None, End::Silent) => Verdict::Bad("nothing came back, and the connection stands".into()),
-        (None, _) => Verdict::Unclear("a bound of ours, or its end, came first".into()),
+        (Some(status), _) if base.is_none_or(|base| base == status) || status < 400 => {
+            GrowthVerdict::Taken(status)
+        }
+        (Some(status), _) => GrowthVerdict::Refused(refused(Some(status))),
+        (None, _) if talk.replies.interim.contains(&100) => GrowthVerdict::Taken(100),
+        (None, TalkEnd::Closed | TalkEnd::Broken(_)) => GrowthVerdict::Refused(refused(None)),
+        (None, TalkEnd::Silent) => {
+            GrowthVerdict::Bad("nothing came back, and the connection stands".into())
+        }
+        (None, _) => GrowthVerdict::Unclear("a bound of ours, or its end, came first".into()),
     }
 }
 
-impl Refusal {
+impl SizeRefusal {
     fn text(&self) -> String {
         match (self.status, self.reset) {
             (Some(status), _) => status.to_string(),
@@ -161,7 +165,7 @@ impl Refusal {
 #[derive(Default)]
 struct Met {
     base: Option<u16>,
-    refusals: BTreeMap<u64, Refusal>,
+    refusals: BTreeMap<u64, SizeRefusal>,
     bad: Option<(u64, String)>,
     unclear: Option<String>,
 }
@@ -188,19 +192,19 @@ impl Runner<'_> {
         });
         if case.needs.contains(&Need::Post) && met.base.is_some_and(|base| base >= 400) {
             let base = met.base.unwrap_or_default();
-            result.note(Outcome::Inconclusive, format!("the page of --post answered {base}"));
+            result.note(TestOutcome::Inconclusive, format!("the page of --post answered {base}"));
             return None;
         }
         if let Some((amount, why)) = &met.bad {
             self.bad_again(case, growth, *amount, why, result);
         }
         if let Some(why) = &met.unclear {
-            result.note(Outcome::Inconclusive, format!("{}: {why}", growth.what));
+            result.note(TestOutcome::Inconclusive, format!("{}: {why}", growth.what));
         }
         if found.low.is_none() && met.bad.is_none() && met.unclear.is_none() && !self.is_stopped() {
             let least = growth.quantity(growth.least);
             let why = format!("{}: already {least} was refused", growth.what);
-            result.note(Outcome::Inconclusive, why);
+            result.note(TestOutcome::Inconclusive, why);
         }
         self.tell(growth, most, &found, &met, result);
         found.low
@@ -231,12 +235,12 @@ impl Runner<'_> {
     ) -> Option<Result<(), String>> {
         let (script, talk) = self.shoot(shot);
         let verdict = verdict(&talk, base);
-        self.noted(case, name, 1, &script, &talk, Outcome::Pass, String::new());
+        self.noted(case, name, 1, &script, &talk, TestOutcome::Pass, String::new());
         match verdict {
-            Verdict::Taken(_) => Some(Ok(())),
-            Verdict::Refused(refusal) => Some(Err(refusal.text())),
-            Verdict::Bad(why) => Some(Err(why)),
-            Verdict::Unclear(_) => None,
+            GrowthVerdict::Taken(_) => Some(Ok(())),
+            GrowthVerdict::Refused(refusal) => Some(Err(refusal.text())),
+            GrowthVerdict::Bad(why) => Some(Err(why)),
+            GrowthVerdict::Unclear(_) => None,
         }
     }
 
@@ -250,26 +254,26 @@ impl Runner<'_> {
         let (script, talk) = self.shoot((growth.shot)(amount));
         let verdict = verdict(&talk, met.base);
         let (outcome, why) = match &verdict {
-            Verdict::Bad(why) => (Outcome::Fail, why.clone()),
-            Verdict::Unclear(why) => (Outcome::Inconclusive, why.clone()),
-            _ => (Outcome::Pass, String::new()),
+            GrowthVerdict::Bad(why) => (TestOutcome::Fail, why.clone()),
+            GrowthVerdict::Unclear(why) => (TestOutcome::Inconclusive, why.clone()),
+            _ => (TestOutcome::Pass, String::new()),
         };
         self.noted(case, &named(growth, amount), 1, &script, &talk, outcome, why);
         match verdict {
-            Verdict::Taken(status) => {
+            GrowthVerdict::Taken(status) => {
                 met.base.get_or_insert(status);
                 Some(true)
             }
-            Verdict::Refused(refusal) => {
+            GrowthVerdict::Refused(refusal) => {
                 met.refusals.insert(amount, refusal);
                 Some(false)
             }
-            Verdict::Bad(why) => {
+            GrowthVerdict::Bad(why) => {
                 met.bad.get_or_insert((amount, why));
                 // a hang costs the whole time each time
-                (talk.end != End::Silent).then_some(false)
+                (talk.end != TalkEnd::Silent).then_some(false)
             }
-            Verdict::Unclear(why) => {
+            GrowthVerdict::Unclear(why) => {
                 met.unclear = Some(why);
                 None
             }
@@ -277,7 +281,7 @@ impl Runner<'_> {
     }
 
     /// Sends a request.
-    pub(super) fn shoot(&mut self, shot: Shot) -> (Script, Talk) {
+    pub(super) fn shoot(&mut self, shot: Shot) -> (TalkScript, Talk) {
         let mut script = self.bare(shot.steps, shot.deadline);
         script.methods = shot.methods;
         let talk = self.hold(script.clone());
@@ -290,9 +294,9 @@ impl Runner<'_> {
         case: &Case,
         name: &str,
         attempt: u32,
-        script: &Script,
+        script: &TalkScript,
         talk: &Talk,
-        outcome: Outcome,
+        outcome: TestOutcome,
         why: String,
     ) -> Judgement {
         let judgement =
@@ -315,8 +319,8 @@ impl Runner<'_> {
         let (mut tries, mut failed, mut kept) = (1, 1, None);
         while tries < TRIES && !self.is_stopped() {
             let (script, talk) = self.shoot((growth.shot)(amount));
-            let bad = matches!(verdict(&talk, None), Verdict::Bad(_));
-            let outcome = if bad { Outcome::Fail } else { Outcome::Pass };
+            let bad = matches!(verdict(&talk, None), GrowthVerdict::Bad(_));
+            let outcome = if bad { TestOutcome::Fail } else { TestOutcome::Pass };
             tries += 1;
             failed += u32::from(bad);
             let judgement = self.noted(case, &name, tries, &script, &talk, outcome, why.to_owned());
@@ -324,7 +328,7 @@ impl Runner<'_> {
                 kept = Some((script, talk, judgement));
             }
         }
-        let outcome = if failed * 2 > tries { Outcome::Fail } else { Outcome::Flaky };
+        let outcome = if failed * 2 > tries { TestOutcome::Fail } else { TestOutcome::Flaky };
         result.outcome = result.outcome.max(outcome);
         let Some((script, talk, judgement)) = kept else { return };
         let expected = "an answer that is no 5xx, or an end".to_owned();
@@ -344,7 +348,7 @@ impl Runner<'_> {
         &mut self,
         growth: &Growth<'_>,
         most: u64,
-        found: &Found,
+        found: &LimitFound,
         met: &Met,
         result: &mut CaseResult,
     ) {
@@ -352,17 +356,17 @@ impl Runner<'_> {
         let refusal = found.high.and_then(|high| met.refusals.get(&high));
         if let Some(stray) = found.stray {
             let why = format!("{what}: {} lies on the wrong side", growth.quantity(stray));
-            result.note(Outcome::Advisory, why);
+            result.note(TestOutcome::Advisory, why);
         }
         // the farther beyond, the more is still to be sent when the error comes
         for (amount, refusal) in &met.refusals {
             if let Some(fault) = refusal.fault(growth.wanted) {
                 let why = format!("{what} of {}: {fault}", growth.quantity(*amount));
-                result.note(Outcome::Advisory, why);
+                result.note(TestOutcome::Advisory, why);
                 break;
             }
         }
-        if found.low == Some(most) && found.high.is_none() && growth.endless != Outcome::Pass {
+        if found.low == Some(most) && found.high.is_none() && growth.endless != TestOutcome::Pass {
             result
                 .note(growth.endless, format!("{what}: no bound up to {}", growth.quantity(most)));
         }

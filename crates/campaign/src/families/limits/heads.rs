@@ -1,17 +1,17 @@
 //! What grows in a head.
 
 use super::growth::{Growth, NUMBER_LEAST, Shot};
-use crate::{Runner, Target};
+use crate::{Runner, TestTarget};
 use std::fmt::Write;
 use torture::case::{Case, Family};
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Unit};
 
 /// Bytes of a field line, its end included, of which a long head is made.
 const LINE: usize = 1_000;
 
 /// A request line and what every request of ours holds; the empty line is still to come.
-pub(super) fn begun(target: &Target, method: &str, path: &str) -> String {
+pub(super) fn begun(target: &TestTarget, method: &str, path: &str) -> String {
     let (host, ours) = (&target.values.host, &target.fields);
     format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n{ours}")
 }
@@ -171,7 +171,7 @@ pub(super) fn pairs(
         [("cookie pairs", &cookies), ("query pairs", &query), ("path segments", &segments)];
     for (what, shot) in kinds {
         let growth = Growth {
-            endless: Outcome::Pass,
+            endless: TestOutcome::Pass,
             ..Growth::of_number(what, family.count("most"), shot)
         };
         if let Some(taken) = runner.grow(case, &growth, result) {

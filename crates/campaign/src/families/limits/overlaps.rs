@@ -3,9 +3,9 @@
 
 use super::growth::{Boundary, Growth, Shot};
 use super::heads::{begun, ended, filler, joined};
-use crate::{Runner, Target};
+use crate::{Runner, TestTarget};
 use torture::case::{Case, Family};
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Measure, Unit};
 use units::show;
 
@@ -46,7 +46,7 @@ fn tokens(runner: &mut Runner<'_>, case: &Case, most: u64, result: &mut CaseResu
         },
     ];
     for growth in kinds {
-        let growth = Growth { least: LEAST, endless: Outcome::Pass, ..growth };
+        let growth = Growth { least: LEAST, endless: TestOutcome::Pass, ..growth };
         runner.grow(case, &growth, result);
     }
 }
@@ -54,19 +54,19 @@ fn tokens(runner: &mut Runner<'_>, case: &Case, most: u64, result: &mut CaseResu
 /// Something that grows, with so many bytes more in another place of what may bound it.
 type Grown<'a> = &'a dyn Fn(u64, u64) -> Shot;
 
-fn long_line(target: &Target, size: u64, more: u64) -> Shot {
+fn long_line(target: &TestTarget, size: u64, more: u64) -> Shot {
     let path = joined(&target.values.path);
     let line = format!("GET {path} HTTP/1.1\r\n");
     let head = begun(target, "GET", &format!("{path}{}", filler(size, line.len())));
     ended(head + &field("X-More", more))
 }
 
-fn long_field(target: &Target, size: u64, more: u64) -> Shot {
+fn long_field(target: &TestTarget, size: u64, more: u64) -> Shot {
     let head = begun(target, "GET", &target.values.path) + &field("X-Loadstone", size);
     ended(head + &field("X-More", more))
 }
 
-fn long_method(target: &Target, size: u64, more: u64) -> Shot {
+fn long_method(target: &TestTarget, size: u64, more: u64) -> Shot {
     let method = filler(size, 0).to_uppercase();
     let path = match more {
         0 => target.values.path.clone(),

@@ -4,10 +4,10 @@ use super::growth::Shot;
 use crate::{Runner, habits, spoken};
 use dialogue::replies::ANSWERS_MAX;
 use dialogue::talk::Awaited;
-use dialogue::talk::{End, Move, Talk};
+use dialogue::talk::{Move, Talk, TalkEnd};
 use torture::case::{Case, Family};
 use torture::judge;
-use torture::judge::{Judgement, Outcome};
+use torture::judge::{Judgement, TestOutcome};
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -72,27 +72,29 @@ pub(super) fn depth(
     }
 }
 
-fn judged(talk: &Talk, right: u64, count: u64) -> (Outcome, String) {
+fn judged(talk: &Talk, right: u64, count: u64) -> (TestOutcome, String) {
     let answers = talk.replies.answers.len() as u64;
     if let Some(why) = judge::broken_server(talk) {
-        return (Outcome::Fail, why);
+        return (TestOutcome::Fail, why);
     }
     let wrong = talk.replies.answers.iter().filter(|one| one.complete).count() as u64 - right;
     match talk.end {
-        End::Unconnected(class) => {
-            (Outcome::Inconclusive, format!("no connection: {}", class.explain()))
+        TalkEnd::Unconnected(class) => {
+            (TestOutcome::Inconclusive, format!("no connection: {}", class.explain()))
         }
         _ if wrong > 0 => {
-            (Outcome::Fail, format!("{} answers were not that of the page", show::count(wrong)))
+            (TestOutcome::Fail, format!("{} answers were not that of the page", show::count(wrong)))
         }
-        _ if right == count => (Outcome::Pass, String::new()),
-        End::Closed | End::Broken(_) if right > 0 => (Outcome::Pass, String::new()),
-        End::Silent => {
+        _ if right == count => (TestOutcome::Pass, String::new()),
+        TalkEnd::Closed | TalkEnd::Broken(_) if right > 0 => (TestOutcome::Pass, String::new()),
+        TalkEnd::Silent => {
             let why = format!("{} of {} were answered, and then nothing came", answers, count);
-            (Outcome::Fail, why)
+            (TestOutcome::Fail, why)
         }
-        End::Bounded | End::Ours => (Outcome::Inconclusive, "a bound of ours came first".into()),
-        _ => (Outcome::Advisory, "it was closed without an answer".to_owned()),
+        TalkEnd::Bounded | TalkEnd::Ours => {
+            (TestOutcome::Inconclusive, "a bound of ours came first".into())
+        }
+        _ => (TestOutcome::Advisory, "it was closed without an answer".to_owned()),
     }
 }
 
@@ -111,11 +113,11 @@ pub(super) fn requests(
     }
     let methods = vec!["GET".to_owned(); usize::try_from(most).unwrap_or(0)];
     let (script, talk) = runner.shoot(Shot { steps, methods, deadline: TIME });
-    runner.noted(case, "one after the other", 1, &script, &talk, Outcome::Pass, String::new());
+    runner.noted(case, "one after the other", 1, &script, &talk, TestOutcome::Pass, String::new());
     let answers = &talk.replies.answers;
     let count = answers.iter().filter(|one| one.complete).count() as u64;
-    if let End::Unconnected(_) | End::Bounded | End::Ours = talk.end {
-        result.note(Outcome::Inconclusive, judge::seen(&talk));
+    if let TalkEnd::Unconnected(_) | TalkEnd::Bounded | TalkEnd::Ours = talk.end {
+        result.note(TestOutcome::Inconclusive, judge::seen(&talk));
         return;
     }
     let announced = answers.last().is_some_and(|last| !last.persistent);

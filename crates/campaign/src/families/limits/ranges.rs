@@ -2,10 +2,10 @@
 
 use super::growth::Shot;
 use crate::{Runner, spoken};
-use dialogue::talk::{End, Talk};
+use dialogue::talk::{Talk, TalkEnd};
 use torture::case::{Case, Family};
 use torture::judge;
-use torture::judge::{Judgement, Outcome};
+use torture::judge::{Judgement, TestOutcome};
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::show;
 
@@ -18,9 +18,9 @@ const PARTS: u64 = 1 << 10;
 const FEW: u64 = 5;
 
 /// The list of ranges of a kind: so many, of a page of so many bytes.
-type Kind = fn(u64, u64) -> String;
+type RangeForm = fn(u64, u64) -> String;
 
-const KINDS: [(&str, Kind); 3] = [
+const KINDS: [(&str, RangeForm); 3] = [
     ("disjoint", |count, length| {
         let step = (length / count).max(2);
         list(count, |at| format!("{}-{}", at * step, at * step))
@@ -103,29 +103,33 @@ fn expected() -> String {
     format!("200, 206 or 416 with at most {SHARE_HELD} times the bytes of the page")
 }
 
-fn judged(talk: &Talk, came: Option<u64>, length: u64) -> (Outcome, String) {
-    if let End::Unconnected(class) = talk.end {
-        return (Outcome::Inconclusive, format!("no connection: {}", class.explain()));
+fn judged(talk: &Talk, came: Option<u64>, length: u64) -> (TestOutcome, String) {
+    if let TalkEnd::Unconnected(class) = talk.end {
+        return (TestOutcome::Inconclusive, format!("no connection: {}", class.explain()));
     }
     if let Some(why) = judge::broken_server(talk) {
-        return (Outcome::Fail, why);
+        return (TestOutcome::Fail, why);
     }
     let Some(came) = came else {
         return match talk.end {
-            End::Silent => (Outcome::Fail, "nothing came back, and the connection stands".into()),
-            End::Bounded | End::Ours => {
-                (Outcome::Inconclusive, "a bound of ours came first".into())
+            TalkEnd::Silent => {
+                (TestOutcome::Fail, "nothing came back, and the connection stands".into())
+            }
+            TalkEnd::Bounded | TalkEnd::Ours => {
+                (TestOutcome::Inconclusive, "a bound of ours came first".into())
             }
             // refusing so many is a way to answer
-            _ => (Outcome::Pass, String::new()),
+            _ => (TestOutcome::Pass, String::new()),
         };
     };
     let share = came.saturating_sub(PARTS) as f64 / length as f64;
     let said = format!("{} for a page of {}", show::bytes(came), show::bytes(length));
     match share {
-        SHARE_MAX.. => (Outcome::Fail, format!("{said}: a short request costs the server much")),
-        SHARE_HELD.. => (Outcome::Degraded, format!("{said}: more than the page itself")),
-        _ => (Outcome::Pass, String::new()),
+        SHARE_MAX.. => {
+            (TestOutcome::Fail, format!("{said}: a short request costs the server much"))
+        }
+        SHARE_HELD.. => (TestOutcome::Degraded, format!("{said}: more than the page itself")),
+        _ => (TestOutcome::Pass, String::new()),
     }
 }
 

@@ -6,7 +6,7 @@ const ASKED_MAX: u32 = 200;
 
 /// What a search found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct LimitFound {
     /// The largest that was taken; the smallest that was refused.
     pub(super) low: Option<u64>,
     pub(super) high: Option<u64>,
@@ -24,8 +24,8 @@ pub(super) fn search(
     most: u64,
     factor: u64,
     ask: &mut dyn FnMut(u64) -> Option<bool>,
-) -> Found {
-    let mut found = Found::default();
+) -> LimitFound {
+    let mut found = LimitFound::default();
     let done = climb(least, most, factor, ask, &mut found)
         .and_then(|()| halve(ask, &mut found))
         .and_then(|()| confirm(most, ask, &mut found));
@@ -38,7 +38,7 @@ fn climb(
     most: u64,
     factor: u64,
     ask: &mut dyn FnMut(u64) -> Option<bool>,
-    found: &mut Found,
+    found: &mut LimitFound,
 ) -> Option<()> {
     let mut amount = least.min(most);
     loop {
@@ -56,7 +56,7 @@ fn climb(
     }
 }
 
-fn halve(ask: &mut dyn FnMut(u64) -> Option<bool>, found: &mut Found) -> Option<()> {
+fn halve(ask: &mut dyn FnMut(u64) -> Option<bool>, found: &mut LimitFound) -> Option<()> {
     let (Some(mut low), Some(mut high)) = (found.low, found.high) else { return Some(()) };
     let mut asked = 0;
     while high - low > 1 && asked < ASKED_MAX {
@@ -71,7 +71,11 @@ fn halve(ask: &mut dyn FnMut(u64) -> Option<bool>, found: &mut Found) -> Option<
     Some(())
 }
 
-fn confirm(most: u64, ask: &mut dyn FnMut(u64) -> Option<bool>, found: &mut Found) -> Option<()> {
+fn confirm(
+    most: u64,
+    ask: &mut dyn FnMut(u64) -> Option<bool>,
+    found: &mut LimitFound,
+) -> Option<()> {
     let Some(high) = found.high else { return Some(()) };
     if let Some(low) = found.low
         && !ask(low)?
@@ -99,7 +103,7 @@ mod tests {
             asked += 1;
             taken(amount)
         });
-        let Found { low, high, stray, cut } = found;
+        let LimitFound { low, high, stray, cut } = found;
         let show = |one: Option<u64>| one.map_or("-".to_owned(), |one| one.to_string());
         let cut = if cut { " cut" } else { "" };
         format!("{} {} stray {} in {asked}{cut}", show(low), show(high), show(stray))
@@ -128,7 +132,7 @@ mod tests {
         fn every_boundary_is_found(boundary in 1_u64..2_000_000, factor in 2_u64..20) {
             let found = search(1, 2_000_000, factor, &mut |amount| Some(amount <= boundary));
             let high = (boundary < 2_000_000).then_some(boundary + 1);
-            proptest::prop_assert_eq!(found, Found { low: Some(boundary), high, stray: None, cut: false });
+            proptest::prop_assert_eq!(found, LimitFound { low: Some(boundary), high, stray: None, cut: false });
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use super::growth::{Growth, Shot};
 use crate::Runner;
-use dialogue::talk::{End, What};
+use dialogue::talk::{TalkEnd, What};
 use torture::case::Case;
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -48,7 +48,7 @@ impl Runner<'_> {
         }
         let what = growth.what;
         result.note(
-            Outcome::Degraded,
+            TestOutcome::Degraded,
             format!(
                 "{what}: {} take {}, {} take {}: the work grows faster than the number",
                 show::count(few),
@@ -68,12 +68,12 @@ impl Runner<'_> {
     /// From the last byte sent to the answer; `None` without one.
     fn time(&mut self, case: &Case, name: &str, shot: Shot) -> Option<Nanos> {
         let (script, talk) = self.shoot(shot);
-        self.noted(case, name, 1, &script, &talk, Outcome::Pass, String::new());
+        self.noted(case, name, 1, &script, &talk, TestOutcome::Pass, String::new());
         let sent = talk.events.iter().rfind(|event| matches!(event.what, What::Sent(_)))?.at;
         let came = talk.events.iter().rfind(|event| matches!(event.what, What::Received(_)));
         match (came, talk.end) {
             (Some(came), _) => Some(came.at - sent),
-            (None, End::Silent) => Some(talk.over - sent),
+            (None, TalkEnd::Silent) => Some(talk.over - sent),
             (None, _) => None,
         }
     }

@@ -2,12 +2,12 @@
 
 use super::knee::Course;
 use super::load::Flow;
-use super::steps::Step;
+use super::steps::LoadStep;
 use super::{GRAVE, felt, found, settle, unreached};
 use crate::Runner;
 use crate::pressure::SHED_SHARE;
 use torture::case::{Case, Family};
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -27,7 +27,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     let flow = Flow::new(0, Nanos::ZERO, span, rate);
     let route = runner.probed_route();
     let played = runner.play_load(case, family, Course::new(vec![route], vec![flow], span));
-    let step = Step::of(played.load.calls(), 0, Nanos::ZERO, span);
+    let step = LoadStep::of(played.load.calls(), 0, Nanos::ZERO, span);
     let (health, verdict) = felt(runner, &played, Nanos::ZERO);
     result.health = Some(health);
     let kept = step.goodput() / knee.peak.max(f64::MIN_POSITIVE);
@@ -42,16 +42,16 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
 }
 
 /// The word for what was kept of the peak, where polite clients were served.
-fn word(kept: f64, step: &Step) -> Outcome {
+fn word(kept: f64, step: &LoadStep) -> TestOutcome {
     match kept {
-        KEPT_HELD.. if step.share(step.shed) > SHED_SHARE => Outcome::Shed,
-        KEPT_HELD.. => Outcome::Held,
-        _ => Outcome::Degraded,
+        KEPT_HELD.. if step.share(step.shed) > SHED_SHARE => TestOutcome::Shed,
+        KEPT_HELD.. => TestOutcome::Held,
+        _ => TestOutcome::Degraded,
     }
 }
 
 /// Why it is no better word than it is.
-fn said(kept: f64, step: &Step, factor: f64) -> Option<String> {
+fn said(kept: f64, step: &LoadStep, factor: f64) -> Option<String> {
     let at = format!("at {factor:.1} times the knee");
     let share = show::share(kept);
     match kept {
@@ -70,14 +70,14 @@ mod tests {
 
     #[test]
     fn what_is_kept_of_the_peak_has_a_word() {
-        let step = |shed| Step { due: 100, shed, ..Step::default() };
+        let step = |shed| LoadStep { due: 100, shed, ..LoadStep::default() };
         for (kept, shed, expected) in [
-            (1.0, 0, Outcome::Held),
-            (0.8, 1, Outcome::Held),
-            (0.8, 2, Outcome::Shed),
-            (0.79, 50, Outcome::Degraded),
-            (0.5, 0, Outcome::Degraded),
-            (0.1, 0, Outcome::Degraded),
+            (1.0, 0, TestOutcome::Held),
+            (0.8, 1, TestOutcome::Held),
+            (0.8, 2, TestOutcome::Shed),
+            (0.79, 50, TestOutcome::Degraded),
+            (0.5, 0, TestOutcome::Degraded),
+            (0.1, 0, TestOutcome::Degraded),
         ] {
             assert_eq!(word(kept, &step(shed)), expected, "{kept} {shed}");
         }

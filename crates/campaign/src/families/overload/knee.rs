@@ -3,12 +3,12 @@
 
 use super::felt;
 use super::load::{Flow, Load, Offer, Route};
-use super::steps::Step;
+use super::steps::LoadStep;
 use crate::pressure::{CPU_MAX, Calm, SICK_TRIES, slow_from};
 use crate::{Runner, habits};
-use dialogue::talk::Script;
+use dialogue::talk::TalkScript;
 use torture::case::{Case, Family};
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::{Measure, Probe, Unit};
 use units::{Nanos, show};
 
@@ -146,7 +146,7 @@ pub(super) struct Course {
     pub(super) routes: Vec<Route>,
     pub(super) flows: Vec<Flow>,
     /// Conversations of another kind, and when each begins.
-    pub(super) odd: Vec<(Nanos, Script)>,
+    pub(super) odd: Vec<(Nanos, TalkScript)>,
     /// From here on it is watched until all is as before.
     pub(super) released: Nanos,
     /// A request whose connection ends without an answer is sent once more, as clients do.
@@ -227,13 +227,13 @@ impl Runner<'_> {
             let flow = Flow::new(0, Nanos::ZERO, span, rate);
             let course = Course::new(vec![route.clone()], vec![flow], span);
             let played = self.play_load(case, family, course);
-            let step = Step::of(played.load.calls(), 0, Nanos::ZERO, span);
+            let step = LoadStep::of(played.load.calls(), 0, Nanos::ZERO, span);
             if played.cut_short {
                 knee.limit = Some(Limit::Time);
                 break;
             }
             let (_, verdict) = felt(self, &played, Nanos::ZERO);
-            if verdict.outcome == Outcome::Crashed {
+            if verdict.outcome == TestOutcome::Crashed {
                 let why = verdict.notes.into_iter().next().unwrap_or_default();
                 knee.crashed = Some(format!("at {}: {why}", show::rate(rate)));
                 knee.high = Some(rate);
@@ -275,7 +275,7 @@ impl Runner<'_> {
     }
 
     /// What of ours kept a step from being what it should be.
-    fn is_ours(&self, played: &Played, step: &Step) -> Option<Limit> {
+    fn is_ours(&self, played: &Played, step: &LoadStep) -> Option<Limit> {
         if played.load.is_short() {
             return Some(Limit::Ourselves("descriptors or ports ran out".to_owned()));
         }

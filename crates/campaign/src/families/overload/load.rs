@@ -2,13 +2,13 @@
 //! computed beforehand, and counts from it. What would wait behind too many is not sent, and counts
 //! as not served.
 
-use super::steps::{Call, Met};
+use super::steps::{LoadedCall, Met};
 use crate::GATE;
 use crate::pressure::Calm;
 use crate::probes::ProbeListener;
 use conduit::Close;
-use dialogue::replies::Answer;
-use dialogue::talk::{Director, End, Move, Script, Stage, Talk, Wake};
+use dialogue::replies::Response;
+use dialogue::talk::{Conversations, Director, Move, Talk, TalkEnd, TalkScript, Wake};
 use sample::{Blame, FailureClass};
 use std::collections::{BTreeMap, VecDeque};
 use torture::judge::Plain;
@@ -64,9 +64,9 @@ pub(super) struct Offer {
     pub(super) flows: Vec<Flow>,
     /// Conversations of another kind, in the order of their beginnings; what comes of them is of no
     /// concern here.
-    pub(super) odd: Vec<(Nanos, Script)>,
+    pub(super) odd: Vec<(Nanos, TalkScript)>,
     /// A conversation with this server: its steps are replaced.
-    pub(super) pattern: Script,
+    pub(super) pattern: TalkScript,
     /// A request on a connection that the server ended instead of answering is sent once more.
     pub(super) resends: bool,
     /// Requests that are under way at once, and new connections in a second.
@@ -89,7 +89,7 @@ struct Wanted {
 
 /// A connection of ours.
 #[derive(Debug)]
-struct Line {
+struct LoadConnection {
     /// Answers that were taken.
     answered: usize,
     call: Option<Wanted>,
@@ -106,13 +106,13 @@ pub(super) struct Load {
     /// The next of each flow, by its number; those of another kind that were begun.
     next: Vec<u64>,
     odd_begun: usize,
-    lines: BTreeMap<usize, Line>,
+    lines: BTreeMap<usize, LoadConnection>,
     /// Idle connections, the last used at the end.
     idle: Vec<usize>,
     /// Sent again, as the server had closed the idle connection meanwhile.
     again: VecDeque<Wanted>,
     opened: VecDeque<Nanos>,
-    calls: Vec<Call>,
+    calls: Vec<LoadedCall>,
     /// The most connections that stood at once.
     stood: usize,
     /// When connections were broken by the server.
@@ -145,7 +145,7 @@ impl Load {
 
     /// Everything that fell due, in the order in which it was over; instants count from the load's
     /// beginning.
-    pub(super) fn calls(&self) -> &[Call] {
+    pub(super) fn calls(&self) -> &[LoadedCall] {
         &self.calls
     }
 
@@ -188,7 +188,7 @@ impl Load {
 
     fn note(&mut self, wanted: Wanted, met: Met, now: Nanos) {
         let flow = &self.offer.flows[wanted.flow];
-        self.calls.push(Call {
+        self.calls.push(LoadedCall {
             route: flow.route,
             due: wanted.due - self.start(),
             late: wanted.late,
@@ -201,9 +201,9 @@ impl Load {
         let Some(line) = self.lines.remove(&place) else { return };
         self.idle.retain(|idle| *idle != place);
         match talk.end {
-            End::Broken(_) => self.broken_at.push(talk.start + talk.over),
-            End::Unconnected(class) if class.blame() == Blame::Driver => self.short = true,
-            End::Bounded => self.cut_off = true,
+            TalkEnd::Broken(_) => self.broken_at.push(talk.start + talk.over),
+            TalkEnd::Unconnected(class) if class.blame() == Blame::Driver => self.short = true,
+            TalkEnd::Bounded => self.cut_off = true,
             _ => {}
         }
         let Some(wanted) = line.call else { return };
@@ -221,15 +221,15 @@ impl Load {
         self.note(wanted, met, now);
     }
 
-    fn resends(&self, end: End) -> bool {
-        self.offer.resends && matches!(end, End::Closed | End::Broken(_))
+    fn resends(&self, end: TalkEnd) -> bool {
+        self.offer.resends && matches!(end, TalkEnd::Closed | TalkEnd::Broken(_))
     }
 
     fn route(&self, wanted: Wanted) -> &Route {
         &self.offer.routes[self.offer.flows[wanted.flow].route]
     }
 
-    fn judged(&self, wanted: Wanted, answer: &Answer) -> Met {
+    fn judged(&self, wanted: Wanted, answer: &Response) -> Met {
         match answer.status {
             _ if self.route(wanted).plain.is(answer) => Met::Right,
             429 | 503 => Met::Shed,
@@ -239,7 +239,7 @@ impl Load {
     }
 
     /// Takes the answers that have come, and gives up what is too late.
-    fn hear(&mut self, now: Nanos, stage: &mut Stage<'_>) {
+    fn hear(&mut self, now: Nanos, stage: &mut Conversations<'_>) {
         let busy: Vec<usize> =
             self.lines.iter().filter(|(_, line)| line.call.is_some()).map(|(at, _)| *at).collect();
         for place in busy {
@@ -267,7 +267,7 @@ impl Load {
     }
 
     /// Sends what has fallen due; the instant of the next.
-    fn begin(&mut self, now: Nanos, stage: &mut Stage<'_>) -> Nanos {
+    fn begin(&mut self, now: Nanos, stage: &mut Conversations<'_>) -> Nanos {
         while let Some(wanted) = self.again.pop_front() {
             self.send(now, wanted, stage);
         }
@@ -291,18 +291,18 @@ impl Load {
         soonest
     }
 
-    fn begin_odd(&mut self, now: Nanos, start: Nanos, stage: &mut Stage<'_>) -> Nanos {
+    fn begin_odd(&mut self, now: Nanos, start: Nanos, stage: &mut Conversations<'_>) -> Nanos {
         while let Some((from, script)) = self.offer.odd.get(self.odd_begun) {
             if start + *from > now {
                 return start + *from;
             }
-            stage.add(Script { start: now, ..script.clone() });
+            stage.add(TalkScript { start: now, ..script.clone() });
             self.odd_begun += 1;
         }
         Nanos::NEVER
     }
 
-    fn send(&mut self, now: Nanos, wanted: Wanted, stage: &mut Stage<'_>) {
+    fn send(&mut self, now: Nanos, wanted: Wanted, stage: &mut Conversations<'_>) {
         if self.is_crowded(wanted) {
             return self.note(wanted, Met::Unsent, now);
         }
@@ -324,7 +324,7 @@ impl Load {
             return self.note(wanted, if full { Met::Unsent } else { Met::Unopened }, now);
         }
         self.opened.push_back(now);
-        let script = Script {
+        let script = TalkScript {
             start: now,
             steps: vec![step],
             deadline: LIFE,
@@ -333,7 +333,8 @@ impl Load {
         };
         let place = stage.add(script);
         stage.watch(place);
-        let line = Line { answered: 0, call: Some(wanted), idle_since: now, dropped: false };
+        let line =
+            LoadConnection { answered: 0, call: Some(wanted), idle_since: now, dropped: false };
         self.lines.insert(place, line);
     }
 
@@ -349,7 +350,7 @@ impl Load {
     }
 
     /// Closes what is not needed.
-    fn tidy(&mut self, now: Nanos, stage: &mut Stage<'_>) {
+    fn tidy(&mut self, now: Nanos, stage: &mut Conversations<'_>) {
         let lines = &mut self.lines;
         self.idle.retain(|place| {
             let Some(line) = lines.get_mut(place) else { return false };
@@ -375,14 +376,20 @@ impl Load {
     /// A bound ended it, or all that was offered before the release is over and all is as before.
     fn is_through(&self, now: Nanos) -> bool {
         let released = self.released_at();
-        let pressing = |line: &Line| line.call.is_some_and(|wanted| wanted.due < released);
+        let pressing =
+            |line: &LoadConnection| line.call.is_some_and(|wanted| wanted.due < released);
         let over = now >= released && !self.lines.values().any(pressing);
         self.cut_off || now >= released + GATE || over && self.offer.calm.is_calm()
     }
 }
 
 impl Director for Load {
-    fn direct(&mut self, now: Nanos, stage: &mut Stage<'_>, over: Vec<(usize, Talk)>) -> Wake {
+    fn direct(
+        &mut self,
+        now: Nanos,
+        stage: &mut Conversations<'_>,
+        over: Vec<(usize, Talk)>,
+    ) -> Wake {
         if self.start.is_none() {
             self.start = Some(now);
             self.offer.calm.release(now + self.offer.released - self.offer.origin);
@@ -410,7 +417,7 @@ impl Director for Load {
 
     fn curtain(&mut self, over: Vec<(usize, Talk)>) {
         for (_, talk) in over {
-            if matches!(talk.end, End::Broken(_)) {
+            if matches!(talk.end, TalkEnd::Broken(_)) {
                 self.broken_at.push(talk.start + talk.over);
             }
         }
@@ -424,13 +431,13 @@ impl ProbeListener for Load {
 }
 
 /// What a request met that got no byte of an answer.
-fn without(end: End) -> Met {
+fn without(end: TalkEnd) -> Met {
     match end {
-        End::Unconnected(FailureClass::Refused) => Met::Refused,
-        End::Unconnected(class) if class.blame() == Blame::Driver => Met::Ours,
-        End::Unconnected(_) | End::Silent | End::Open => Met::Silent,
-        End::Closed => Met::Closed,
-        End::Broken(_) => Met::Reset,
-        End::Bounded | End::Ours => Met::Ours,
+        TalkEnd::Unconnected(FailureClass::Refused) => Met::Refused,
+        TalkEnd::Unconnected(class) if class.blame() == Blame::Driver => Met::Ours,
+        TalkEnd::Unconnected(_) | TalkEnd::Silent | TalkEnd::Open => Met::Silent,
+        TalkEnd::Closed => Met::Closed,
+        TalkEnd::Broken(_) => Met::Reset,
+        TalkEnd::Bounded | TalkEnd::Ours => Met::Ours,
     }
 }

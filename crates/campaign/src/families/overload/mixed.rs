@@ -3,12 +3,12 @@
 
 use super::knee::{Course, Knee};
 use super::load::{Flow, Route};
-use super::steps::Step;
+use super::steps::LoadStep;
 use super::{GRAVE, felt, found, settle, unreached};
 use crate::{PLAIN_DEADLINE, Runner};
 use torture::case::{Case, Family};
 use torture::judge;
-use torture::judge::{Outcome, Plain};
+use torture::judge::{Plain, TestOutcome};
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -32,7 +32,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     let costly = match costly(runner, &path) {
         Ok(route) => route,
         Err(why) => {
-            result.outcome = Outcome::Inconclusive;
+            result.outcome = TestOutcome::Inconclusive;
             result.notes.push(why);
             return;
         }
@@ -48,9 +48,9 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         vec![Flow::new(0, Nanos::ZERO, end, easy), Flow::new(1, ALONE, family.span("hold"), rate)];
     let routes = vec![runner.probed_route(), costly];
     let played = runner.play_load(case, family, Course::new(routes, flows, end));
-    let alone = Step::of(played.load.calls(), 0, Nanos::ZERO, ALONE);
-    let mixed = Step::of(played.load.calls(), 0, ALONE, end);
-    let dear = Step::of(played.load.calls(), 1, ALONE, end);
+    let alone = LoadStep::of(played.load.calls(), 0, Nanos::ZERO, ALONE);
+    let mixed = LoadStep::of(played.load.calls(), 0, ALONE, end);
+    let dear = LoadStep::of(played.load.calls(), 1, ALONE, end);
     let (health, verdict) = felt(runner, &played, ALONE);
     result.health = Some(health);
     let served = mixed.share(mixed.right);
@@ -67,11 +67,11 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         ),
     ));
     let word = match served {
-        SERVED.. => Outcome::Held,
-        SERVED_LITTLE.. => Outcome::Degraded,
-        _ => Outcome::Denied,
+        SERVED.. => TestOutcome::Held,
+        SERVED_LITTLE.. => TestOutcome::Degraded,
+        _ => TestOutcome::Denied,
     };
-    if word != Outcome::Held {
+    if word != TestOutcome::Held {
         result.notes.push(format!(
             "the cheap page starves: {} of its requests were answered in time while {path} was asked for {} a second",
             show::share(served),

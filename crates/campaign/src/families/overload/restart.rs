@@ -2,11 +2,11 @@
 
 use super::knee::{Course, Knee};
 use super::load::Flow;
-use super::steps::{Call, Met};
+use super::steps::{LoadedCall, Met};
 use super::{CUT_SHORT, felt, found};
-use crate::{Done, Errand, Runner};
+use crate::{Done, Runner, ServerCommand};
 use torture::case::{Case, Family};
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -37,7 +37,7 @@ struct Toll {
 
 impl Toll {
     /// Of the calls of a load, where the command began at this instant of it.
-    fn of(calls: &[Call], at: Nanos) -> Toll {
+    fn of(calls: &[LoadedCall], at: Nanos) -> Toll {
         let mut toll = Toll::default();
         let mut refused: Option<(Nanos, Nanos)> = None;
         for call in calls {
@@ -95,7 +95,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     let (span, easy) = (family.span("watch"), easy(&knee));
     let at = runner.now() + BEFORE;
     runner.expect_deaths();
-    runner.world.send_for(Errand::Restart, at);
+    runner.world.send_for(ServerCommand::Restart, at);
     let end = BEFORE + span;
     let flow = Flow::new(0, Nanos::ZERO, end, easy);
     let route = runner.probed_route();
@@ -104,7 +104,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     let done = runner.world.errands();
     let (health, verdict) = felt(runner, &played, BEFORE);
     result.health = Some(health);
-    let Some(command) = ran(&done, Errand::Restart, result) else { return };
+    let Some(command) = ran(&done, ServerCommand::Restart, result) else { return };
     let began = command.began - played.load.start();
     let toll = Toll::of(played.load.calls(), began);
     measure(&toll, command, easy, result);
@@ -117,15 +117,15 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         ));
     }
     if played.cut_short {
-        result.outcome = Outcome::Inconclusive;
+        result.outcome = TestOutcome::Inconclusive;
         result.notes.push(CUT_SHORT.to_owned());
-    } else if health.recovery.is_none() || verdict.outcome == Outcome::Leak {
-        result.outcome = Outcome::Crashed;
+    } else if health.recovery.is_none() || verdict.outcome == TestOutcome::Leak {
+        result.outcome = TestOutcome::Crashed;
         result.notes.push("the server did not come back".to_owned());
     } else if command.trouble.is_some() {
-        result.outcome = Outcome::Inconclusive;
+        result.outcome = TestOutcome::Inconclusive;
     } else {
-        result.outcome = if lost > 0 { Outcome::Degraded } else { Outcome::Held };
+        result.outcome = if lost > 0 { TestOutcome::Degraded } else { TestOutcome::Held };
     }
 }
 
@@ -137,14 +137,14 @@ pub(super) fn easy(knee: &Knee) -> f64 {
 /// The command was run; where it was not, or did not end well, the result says so.
 pub(super) fn ran<'a>(
     done: &'a [Done],
-    errand: Errand,
+    errand: ServerCommand,
     result: &mut CaseResult,
 ) -> Option<&'a Done> {
     let found = done.iter().find(|one| one.errand == errand);
     let option = errand.option();
     match found.map(|one| &one.trouble) {
         None => {
-            result.outcome = Outcome::Inconclusive;
+            result.outcome = TestOutcome::Inconclusive;
             result.notes.push(format!("{option} was not run"));
         }
         Some(Some(trouble)) => result.notes.push(format!("{option}: {trouble}")),
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn a_restart_has_its_toll() {
         let ms = Nanos::from_millis;
-        let call = |due: u64, over: u64, met| Call {
+        let call = |due: u64, over: u64, met| LoadedCall {
             route: 0,
             due: ms(due),
             late: Nanos::ZERO,

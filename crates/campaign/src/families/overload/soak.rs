@@ -6,15 +6,15 @@ mod drift;
 use super::found;
 use super::knee::Course;
 use super::load::Flow;
-use super::steps::Step;
+use super::steps::LoadStep;
 use super::{felt, is_ours};
 use crate::families;
 use crate::families::press;
 use crate::{GRACE, LINGER, PLAIN_DEADLINE, Runner};
-use dialogue::talk::Script;
+use dialogue::talk::TalkScript;
 use drift::{ROWS_MAX, ROWS_MIN, ROWS_WANTED, Row};
 use torture::case::{Case, Exchange, Family, Fuzz};
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::CaseResult;
 use torture::{catalogue, fuzz};
 use units::{Nanos, show};
@@ -50,14 +50,14 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
             Course { odd: scripts, ..Course::new(vec![runner.probed_route()], vec![flow], window) };
         let at = runner.now() - began;
         let played = runner.play_load(case, family, course);
-        let step = Step::of(played.load.calls(), 0, Nanos::ZERO, window);
+        let step = LoadStep::of(played.load.calls(), 0, Nanos::ZERO, window);
         let (health, verdict) = felt(runner, &played, Nanos::ZERO);
         if runner.is_stopped() || runner.case_is_over() {
             break;
         }
-        if verdict.outcome == Outcome::Crashed || health.recovery.is_none() {
+        if verdict.outcome == TestOutcome::Crashed || health.recovery.is_none() {
             let after = show::duration(at);
-            result.outcome = verdict.outcome.max(Outcome::Leak);
+            result.outcome = verdict.outcome.max(TestOutcome::Leak);
             result.notes.push(format!("after {after} of it:"));
             result.notes.extend(verdict.notes);
             break;
@@ -86,15 +86,15 @@ fn judge(runner: &mut Runner<'_>, rows: &[Row], span: Nanos, result: &mut CaseRe
         result.notes.push(one.words());
     }
     let word = match drifts.iter().any(drift::Drift::is_found) {
-        true => Outcome::Degraded,
+        true => TestOutcome::Degraded,
         false if rows.len() < ROWS_MIN || cut => {
             let (rows, span) = (show::count(rows.len() as u64), show::duration(span));
             result.notes.push(format!(
                 "too short to tell of a drift: {rows} windows of {span}, and {ROWS_MIN} are needed"
             ));
-            Outcome::Inconclusive
+            TestOutcome::Inconclusive
         }
-        false => Outcome::Held,
+        false => TestOutcome::Held,
     };
     result.outcome = result.outcome.max(word);
 }
@@ -144,7 +144,7 @@ fn scripts(
     odd: &[Odd],
     window: Nanos,
     turn: &mut u64,
-) -> Vec<(Nanos, Script)> {
+) -> Vec<(Nanos, TalkScript)> {
     let rate = family.number("odd").max(f64::MIN_POSITIVE);
     let count = if odd.is_empty() { 0 } else { (window.as_secs_f64() * LAST * rate) as u64 };
     let mut all = Vec::new();
@@ -159,11 +159,11 @@ fn scripts(
     all
 }
 
-fn shot(runner: &mut Runner<'_>, case: &Case, random: &Fuzz, index: u64) -> Script {
+fn shot(runner: &mut Runner<'_>, case: &Case, random: &Fuzz, index: u64) -> TalkScript {
     let (target, seed) = (runner.target, runner.settings.seed);
     let index = index % random.count.max(1);
     let shot =
         fuzz::shot(seed, &case.id, case.version, random, index, &target.values, &target.fields);
     let script = runner.bare(shot.moves, PLAIN_DEADLINE);
-    Script { methods: shot.methods, grace: GRACE, linger: LINGER, ..script }
+    TalkScript { methods: shot.methods, grace: GRACE, linger: LINGER, ..script }
 }

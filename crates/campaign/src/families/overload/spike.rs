@@ -2,11 +2,11 @@
 
 use super::knee::Course;
 use super::load::Flow;
-use super::steps::Step;
+use super::steps::LoadStep;
 use super::{felt, found, settle, unreached};
 use crate::{GATE, Runner};
 use torture::case::{Case, Family};
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Measure};
 use units::{Nanos, show};
 
@@ -28,7 +28,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     ];
     let route = runner.probed_route();
     let played = runner.play_load(case, family, Course::new(vec![route], flows, end));
-    let step = Step::of(played.load.calls(), 0, BEFORE, end);
+    let step = LoadStep::of(played.load.calls(), 0, BEFORE, end);
     let (health, verdict) = felt(runner, &played, BEFORE);
     result.health = Some(health);
     result.measures.push(Measure::recovery(
@@ -43,17 +43,17 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         ),
     ));
     let word = match health.recovery {
-        Some(span) if span <= BACK_HELD => Outcome::Held,
-        _ => Outcome::Degraded,
+        Some(span) if span <= BACK_HELD => TestOutcome::Held,
+        _ => TestOutcome::Degraded,
     };
-    if word == Outcome::Degraded {
+    if word == TestOutcome::Degraded {
         // that they never were is said with the verdict
         let late = health.recovery.map(show::duration);
         result.notes.extend(late.map(|span| format!("probes were as before only after {span}")));
     }
     // while it lasts nobody need be served
-    settle(&played, &step, verdict, &[Outcome::Leak, Outcome::Crashed], word, result);
-    if result.outcome == Outcome::Held {
+    settle(&played, &step, verdict, &[TestOutcome::Leak, TestOutcome::Crashed], word, result);
+    if result.outcome == TestOutcome::Held {
         unreached(&knee, result);
     }
 }

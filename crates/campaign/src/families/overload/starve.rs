@@ -3,11 +3,11 @@
 use super::knee::Course;
 use super::load::Flow;
 use super::restart::{easy, ran};
-use super::steps::{Call, Met};
+use super::steps::{LoadedCall, Met};
 use super::{CUT_SHORT, felt, found};
-use crate::{Errand, GATE, Runner};
+use crate::{GATE, Runner, ServerCommand};
 use torture::case::{Case, Family};
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Measure};
 use units::{Nanos, show};
 
@@ -21,8 +21,8 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     let (span, easy) = (family.span("starve"), easy(&knee));
     let end = BEFORE + span;
     let start = runner.now();
-    runner.world.send_for(Errand::Starve, start + BEFORE);
-    runner.world.send_for(Errand::Relieve, start + end);
+    runner.world.send_for(ServerCommand::Starve, start + BEFORE);
+    runner.world.send_for(ServerCommand::Relieve, start + end);
     // the load goes on after the relief, which needs a moment
     let flow = Flow::new(0, Nanos::ZERO, end + GATE, easy);
     let route = runner.probed_route();
@@ -30,8 +30,8 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     let done = runner.world.errands();
     let (health, verdict) = felt(runner, &played, BEFORE);
     result.health = Some(health);
-    let Some(starved) = ran(&done, Errand::Starve, result) else { return };
-    let Some(relieved) = ran(&done, Errand::Relieve, result) else { return };
+    let Some(starved) = ran(&done, ServerCommand::Starve, result) else { return };
+    let Some(relieved) = ran(&done, ServerCommand::Relieve, result) else { return };
     let trouble = starved.trouble.is_some() || relieved.trouble.is_some();
     let (from, until) = (starved.began - played.load.start(), relieved.began - played.load.start());
     let toll = Toll::of(played.load.calls(), from, until);
@@ -41,13 +41,13 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         GATE,
         format!("starved for {}: {}", show::duration(until - from), toll.words()),
     ));
-    let grave = [Outcome::Crashed, Outcome::Leak];
+    let grave = [TestOutcome::Crashed, TestOutcome::Leak];
     result.outcome = match verdict.outcome {
         _ if played.cut_short => {
             result.notes.insert(0, CUT_SHORT.to_owned());
-            Outcome::Inconclusive
+            TestOutcome::Inconclusive
         }
-        _ if trouble => Outcome::Inconclusive,
+        _ if trouble => TestOutcome::Inconclusive,
         word if grave.contains(&word) => {
             result.notes.extend(verdict.notes);
             word
@@ -57,15 +57,15 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
             result.notes.push(format!(
                 "while it starved {lost} of {due} requests got no answer: it did not say that it cannot"
             ));
-            Outcome::Degraded
+            TestOutcome::Degraded
         }
         _ if toll.right == toll.due => {
             result
                 .notes
                 .push("the starving was not felt: nothing is said of what it would do".to_owned());
-            Outcome::Unseen
+            TestOutcome::Unseen
         }
-        _ => Outcome::Held,
+        _ => TestOutcome::Held,
     };
 }
 
@@ -81,7 +81,7 @@ struct Toll {
 }
 
 impl Toll {
-    fn of(calls: &[Call], from: Nanos, until: Nanos) -> Toll {
+    fn of(calls: &[LoadedCall], from: Nanos, until: Nanos) -> Toll {
         let mut toll = Toll::default();
         for call in calls.iter().filter(|call| call.due >= from && call.due < until) {
             toll.due += 1;
@@ -117,14 +117,14 @@ mod tests {
     fn what_fell_due_while_it_starved_is_counted() {
         let ms = Nanos::from_millis;
         let met = [Met::Right, Met::Shed, Met::Fault, Met::Reset, Met::Silent, Met::Unsent];
-        let call = |(n, met): (usize, &Met)| Call {
+        let call = |(n, met): (usize, &Met)| LoadedCall {
             route: 0,
             due: ms(n as u64 * 100),
             late: Nanos::ZERO,
             over: ms(1),
             met: *met,
         };
-        let calls: Vec<Call> = met.iter().enumerate().map(call).collect();
+        let calls: Vec<LoadedCall> = met.iter().enumerate().map(call).collect();
         let all = Toll::of(&calls, ms(0), ms(1_000));
         assert_eq!(all, Toll { due: 5, right: 1, said: 2, unanswered: 2 });
         assert_eq!(Toll::of(&calls, ms(100), ms(200)).due, 1);

@@ -43,7 +43,7 @@ pub(crate) enum Met {
 
 /// A request of a load. Instants count from the load's beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Call {
+pub(crate) struct LoadedCall {
     pub(crate) route: usize,
     pub(crate) due: Nanos,
     /// How much later it was sent, for our own fault.
@@ -55,7 +55,7 @@ pub(crate) struct Call {
 
 /// A span of a load, summed up.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Step {
+pub(crate) struct LoadStep {
     pub(crate) span: Nanos,
     /// Requests that fell due in the span, and what became of them whenever that was.
     pub(crate) due: u64,
@@ -75,12 +75,12 @@ pub(crate) struct Step {
     pub(crate) p99: Nanos,
 }
 
-impl Step {
+impl LoadStep {
     /// Requests of a route that fell due in a span, by its beginning and end.
-    pub(crate) fn of(calls: &[Call], route: usize, from: Nanos, until: Nanos) -> Step {
+    pub(crate) fn of(calls: &[LoadedCall], route: usize, from: Nanos, until: Nanos) -> LoadStep {
         let from = from + Nanos::from_secs_f64((until - from).as_secs_f64() * SETTLING);
         let within = |at: Nanos| at >= from && at < until;
-        let mut step = Step { span: until - from, ..Step::default() };
+        let mut step = LoadStep { span: until - from, ..LoadStep::default() };
         let mut times = Vec::new();
         for call in calls.iter().filter(|call| call.route == route) {
             step.served += u64::from(call.met == Met::Right && within(call.due + call.over));
@@ -168,14 +168,19 @@ mod tests {
     }
 
     /// One each 10 ms for a second, answered after `over`.
-    fn calls(met: Met, over: u64) -> Vec<Call> {
-        let one =
-            |n: u64| Call { route: 0, due: ms(n * 10), late: Nanos::ZERO, over: ms(over), met };
+    fn calls(met: Met, over: u64) -> Vec<LoadedCall> {
+        let one = |n: u64| LoadedCall {
+            route: 0,
+            due: ms(n * 10),
+            late: Nanos::ZERO,
+            over: ms(over),
+            met,
+        };
         (0..100).map(one).collect()
     }
 
-    fn step(calls: &[Call]) -> Step {
-        Step::of(calls, 0, Nanos::ZERO, Nanos::SECOND)
+    fn step(calls: &[LoadedCall]) -> LoadStep {
+        LoadStep::of(calls, 0, Nanos::ZERO, Nanos::SECOND)
     }
 
     #[test]

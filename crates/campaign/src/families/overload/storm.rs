@@ -5,10 +5,10 @@ use super::CUT_SHORT;
 use crate::families::press::held;
 use crate::pressure::{Plan, Round};
 use crate::{GATE, Runner, habits};
-use dialogue::talk::{End, Move, Script};
+use dialogue::talk::{Move, TalkEnd, TalkScript};
 use sample::FailureClass;
 use torture::case::{Case, Family};
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Measure, Probe};
 use units::{Nanos, Purpose, Seed, Stream, show};
 
@@ -51,35 +51,35 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     result.health = Some(torture::result::Health { rounds: 0, ..health });
     let limit = limit(runner);
     if let Some(why) = died {
-        result.outcome = Outcome::Crashed;
+        result.outcome = TestOutcome::Crashed;
         result.notes.push(why);
         return;
     }
     result.outcome = match (round.outcome, health.recovery) {
-        (Outcome::Crashed, _) => {
+        (TestOutcome::Crashed, _) => {
             result.notes.extend(round.notes);
-            Outcome::Crashed
+            TestOutcome::Crashed
         }
         _ if runner.case_is_over() || runner.is_stopped() => {
             result.notes.push(CUT_SHORT.to_owned());
-            Outcome::Inconclusive
+            TestOutcome::Inconclusive
         }
-        (Outcome::Leak, _) => {
+        (TestOutcome::Leak, _) => {
             result.notes.extend(round.notes);
-            Outcome::Leak
+            TestOutcome::Leak
         }
-        (_, Some(back)) if back <= limit => Outcome::Held,
+        (_, Some(back)) if back <= limit => TestOutcome::Held,
         (_, Some(back)) => {
             let (back, limit) = (show::duration(back), show::duration(limit));
             result.notes.push(format!(
                 "all was as before only {back} after the storm, and twice the longest deadline is {limit}"
             ));
-            Outcome::Degraded
+            TestOutcome::Degraded
         }
         (_, None) => {
             let gate = show::duration(GATE);
             result.notes.push(format!("all was not as before within {gate} of the storm"));
-            Outcome::Leak
+            TestOutcome::Leak
         }
     };
 }
@@ -87,10 +87,10 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
 /// Nobody listened for a moment, and connections were reset: the server died, or was started anew.
 /// So many of them stand at any time that no half of all can be asked for.
 fn died(probes: &[Probe], round: &Round) -> Option<String> {
-    let nobody = End::Unconnected(FailureClass::Refused);
+    let nobody = TalkEnd::Unconnected(FailureClass::Refused);
     let refused = probes.iter().filter(|probe| probe.refused).count()
         + round.ended.iter().filter(|one| one.end == nobody).count();
-    let reset = round.ended.iter().filter(|one| matches!(one.end, End::Broken(_))).count();
+    let reset = round.ended.iter().filter(|one| matches!(one.end, TalkEnd::Broken(_))).count();
     (refused > 0 && reset >= RESETS_FEW).then(|| {
         format!(
             "the server was gone for a while: {reset} connections were reset, and {refused} refused"
@@ -113,7 +113,7 @@ fn span(runner: &mut Runner<'_>, family: &Family) -> Nanos {
 }
 
 /// Every conversation, and when it begins.
-fn storm(runner: &mut Runner<'_>, family: &Family, span: Nanos) -> Vec<(Nanos, Script)> {
+fn storm(runner: &mut Runner<'_>, family: &Family, span: Nanos) -> Vec<(Nanos, TalkScript)> {
     let most = runner.connections_max(family.count("connections")) / OF_BOUNDS;
     let opens = runner.opens_max(u64::MAX / OF_BOUNDS) / OF_BOUNDS;
     // as many come as go
@@ -131,7 +131,7 @@ fn storm(runner: &mut Runner<'_>, family: &Family, span: Nanos) -> Vec<(Nanos, S
 }
 
 /// A conversation of some kind; `LASTING` of the kinds last.
-fn one(runner: &mut Runner<'_>, stream: &mut Stream) -> Script {
+fn one(runner: &mut Runner<'_>, stream: &mut Stream) -> TalkScript {
     let life = Nanos(stream.uniform(LIFE.0.0 as f64, LIFE.1.0 as f64) as u64);
     let plain = habits::plain_request(runner.target, "");
     let takes_bodies = runner.target.takes_bodies;
@@ -150,7 +150,7 @@ fn one(runner: &mut Runner<'_>, stream: &mut Stream) -> Script {
             runner.bare(vec![Move::Send(half), Move::HalfClose], life)
         }
     };
-    Script { deadline: life, ..script }
+    TalkScript { deadline: life, ..script }
 }
 
 /// Fewer resets than these are no sign of a death.

@@ -3,9 +3,9 @@
 use super::churn::noisy;
 use crate::pressure::{Plan, Round};
 use crate::{Runner, habits};
-use dialogue::talk::{Move, Script};
+use dialogue::talk::{Move, TalkScript};
 use torture::case::{Case, Family};
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -25,8 +25,8 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     let at_once = runner.opens_max(count);
     let at_once = runner.requests_max(at_once);
     let round = burst(runner, case, (count, at_once), Nanos::ZERO);
-    if round.outcome == Outcome::Inconclusive {
-        result.outcome = Outcome::Inconclusive;
+    if round.outcome == TestOutcome::Inconclusive {
+        result.outcome = TestOutcome::Inconclusive;
         result.notes.extend(round.notes);
         return;
     }
@@ -59,12 +59,12 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         ));
     }
     result.outcome = match (failed, slow) {
-        (0, 0) => Outcome::Held,
-        _ => Outcome::Advisory,
+        (0, 0) => TestOutcome::Held,
+        _ => TestOutcome::Advisory,
     };
     result.health = Some(round.health);
     // what lasts is worse than what a burst does to itself
-    if matches!(round.outcome, Outcome::Leak | Outcome::Crashed) {
+    if matches!(round.outcome, TestOutcome::Leak | TestOutcome::Crashed) {
         result.outcome = round.outcome;
         result.notes.extend(round.notes);
         return;
@@ -86,7 +86,7 @@ fn queue(
     let round = burst(runner, case, (count, count), silence);
     // the kept probe had a worker of its own
     let fast = fast(&round) + u64::from(round.kept);
-    if round.outcome == Outcome::Inconclusive || fast >= count {
+    if round.outcome == TestOutcome::Inconclusive || fast >= count {
         return;
     }
     let slots = runner.settings.slots.or(runner.slots).filter(|slots| *slots <= fast);
@@ -106,7 +106,7 @@ fn queue(
             show::duration(REPEATED)
         ),
     });
-    result.outcome = result.outcome.max(Outcome::Advisory);
+    result.outcome = result.outcome.max(TestOutcome::Advisory);
 }
 
 /// So many connections, so many of them a second, that speak after a while.
@@ -125,7 +125,7 @@ fn burst(
     // between two probes, which would take places of their own
     let first = Nanos(runner.probing.every.0 / 4);
     let at = |index: u64| first + WAVE * (index / at_once.max(1));
-    let scripts: Vec<(Nanos, Script)> =
+    let scripts: Vec<(Nanos, TalkScript)> =
         (0..count).map(|index| (at(index), script.clone())).collect();
     let plan = Plan {
         scripts,

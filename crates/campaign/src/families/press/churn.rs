@@ -4,9 +4,9 @@ use super::{OPENS, pace};
 use crate::pressure::Plan;
 use crate::{Runner, habits};
 use dialogue::talk::Awaited;
-use dialogue::talk::{End, Move};
+use dialogue::talk::{Move, TalkEnd};
 use torture::case::{Case, Family};
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -88,14 +88,14 @@ pub(super) fn keep_alive(
         // never faster than connections may be opened
         runner.world.pause(gap);
         if runner.is_stopped() {
-            result.outcome = Outcome::Inconclusive;
+            result.outcome = TestOutcome::Inconclusive;
             return;
         }
     }
     let pauses = gap * count;
     let alone = (runner.now() - start) - pauses;
     if done == 0 || single == 0 {
-        result.outcome = Outcome::Inconclusive;
+        result.outcome = TestOutcome::Inconclusive;
         return;
     }
     let each = |span: Nanos, calls: u64| span.as_secs_f64() / calls as f64;
@@ -115,12 +115,12 @@ pub(super) fn keep_alive(
 /// Nothing can be said of what polite clients feel.
 pub(super) fn noisy(runner: &Runner<'_>, result: &mut CaseResult) -> bool {
     let Some(why) = runner.noise() else { return false };
-    result.outcome = Outcome::Inconclusive;
+    result.outcome = TestOutcome::Inconclusive;
     result.notes.push(why);
     true
 }
 
 /// How many were ended by the server.
-pub(super) fn is_by_server(end: End) -> bool {
-    matches!(end, End::Closed | End::Broken(_))
+pub(super) fn is_by_server(end: TalkEnd) -> bool {
+    matches!(end, TalkEnd::Closed | TalkEnd::Broken(_))
 }

@@ -2,9 +2,9 @@
 
 use super::siege::Siege;
 use crate::{Runner, habits};
-use dialogue::talk::{Move, Script};
+use dialogue::talk::{Move, TalkScript};
 use torture::case::{Case, Family};
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::CaseResult;
 use units::{Nanos, show};
 
@@ -31,16 +31,16 @@ const STATES: [(&str, &str); 5] = [
 pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
     let named = family.text("state");
     let Some((state, words)) = STATES.into_iter().find(|(state, _)| *state == named) else {
-        result.outcome = Outcome::Inconclusive;
+        result.outcome = TestOutcome::Inconclusive;
         result.notes.push(format!("{} is no state", units::quoted(named)));
         return;
     };
-    let make: &dyn Fn(&mut Runner<'_>) -> Script = match state {
+    let make: &dyn Fn(&mut Runner<'_>) -> TalkScript = match state {
         "half-head" => &half_head,
         "dripped-head" => &dripped_head,
         "dripped-body" => &dripped_body,
         "unread" if case.press && size_of_page(runner) < BUFFERS => {
-            result.outcome = Outcome::Skipped;
+            result.outcome = TestOutcome::Skipped;
             let least = show::bytes(BUFFERS);
             result.skipped =
                 Some(format!("no page of {least}, which no buffer takes, is named (--big PATH)"));
@@ -50,7 +50,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         "unread" => &abandoned,
         _ => &idle,
     };
-    let polite: &dyn Fn(&mut Runner<'_>) -> Script = &idle;
+    let polite: &dyn Fn(&mut Runner<'_>) -> TalkScript = &idle;
     let siege = Siege {
         case,
         state: words,
@@ -62,8 +62,8 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     siege.run(runner, result);
 }
 
-fn held(runner: &mut Runner<'_>, steps: Vec<Move>) -> Script {
-    Script { hold: true, ..runner.bare(steps, LIFE) }
+fn held(runner: &mut Runner<'_>, steps: Vec<Move>) -> TalkScript {
+    TalkScript { hold: true, ..runner.bare(steps, LIFE) }
 }
 
 /// A request without its last line.
@@ -73,7 +73,7 @@ fn beginning(runner: &Runner<'_>) -> Vec<u8> {
     head
 }
 
-pub(in crate::families) fn half_head(runner: &mut Runner<'_>) -> Script {
+pub(in crate::families) fn half_head(runner: &mut Runner<'_>) -> TalkScript {
     let head = beginning(runner);
     held(runner, vec![Move::Send(head)])
 }
@@ -86,15 +86,15 @@ fn drips(first: Vec<u8>, drop: &[u8]) -> Vec<Move> {
     steps
 }
 
-pub(in crate::families) fn dripped_head(runner: &mut Runner<'_>) -> Script {
+pub(in crate::families) fn dripped_head(runner: &mut Runner<'_>) -> TalkScript {
     let steps = drips(beginning(runner), b"X-Drip: a\r\n");
     held(runner, steps)
 }
 
-pub(in crate::families) fn dripped_body(runner: &mut Runner<'_>) -> Script {
+pub(in crate::families) fn dripped_body(runner: &mut Runner<'_>) -> TalkScript {
     let head = post_head(runner, BODY);
     let script = held(runner, drips(head, b"a"));
-    Script { methods: vec!["POST".to_owned()], ..script }
+    TalkScript { methods: vec!["POST".to_owned()], ..script }
 }
 
 pub(super) fn post_head(runner: &Runner<'_>, length: u64) -> Vec<u8> {
@@ -117,25 +117,25 @@ fn get(runner: &Runner<'_>, path: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{ours}\r\n").into_bytes()
 }
 
-fn unread(runner: &mut Runner<'_>) -> Script {
+fn unread(runner: &mut Runner<'_>) -> TalkScript {
     let path = runner.settings.big.clone().unwrap_or_else(|| runner.target.values.path.clone());
     let request = get(runner, &path);
     not_reading(runner, request)
 }
 
 /// The same with the plain page: whatever it is, it goes to nobody.
-pub(in crate::families) fn abandoned(runner: &mut Runner<'_>) -> Script {
+pub(in crate::families) fn abandoned(runner: &mut Runner<'_>) -> TalkScript {
     let request = habits::plain_request(runner.target, "");
     not_reading(runner, request)
 }
 
-fn not_reading(runner: &mut Runner<'_>, request: Vec<u8>) -> Script {
+fn not_reading(runner: &mut Runner<'_>, request: Vec<u8>) -> TalkScript {
     let mut script = held(runner, vec![Move::StopReading, Move::Send(request)]);
     script.options.recv_buffer = Some(SMALL_BUFFER);
     script
 }
 
-pub(in crate::families) fn idle(runner: &mut Runner<'_>) -> Script {
+pub(in crate::families) fn idle(runner: &mut Runner<'_>) -> TalkScript {
     let request = habits::plain_request(runner.target, "");
     held(runner, vec![Move::Send(request)])
 }

@@ -5,9 +5,9 @@ use super::held::post_head;
 use super::{OPENS, pace};
 use crate::pressure::Plan;
 use crate::{Runner, habits};
-use dialogue::talk::{Move, Script};
+use dialogue::talk::{Move, TalkScript};
 use torture::case::{Case, Family};
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::CaseResult;
 use units::{Nanos, show};
 
@@ -28,9 +28,11 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     let body = slowly(long_body(runner, size), rate);
     let takes = runner.target.takes_bodies;
     let lasts = Nanos::from_secs_f64(size as f64 / rate as f64 + 1.0) + ANSWER;
-    let scripts: Vec<Script> = (0..count)
+    let scripts: Vec<TalkScript> = (0..count)
         .map(|turn| match takes && turn % 2 == 1 {
-            true => Script { methods: vec!["POST".to_owned()], ..runner.bare(body.clone(), lasts) },
+            true => {
+                TalkScript { methods: vec!["POST".to_owned()], ..runner.bare(body.clone(), lasts) }
+            }
             false => runner.bare(head.clone(), lasts),
         })
         .collect();
@@ -40,7 +42,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     result.outcome = round.outcome;
     result.notes.extend(round.notes.iter().cloned());
     result.health = Some(round.health);
-    if round.outcome == Outcome::Inconclusive {
+    if round.outcome == TestOutcome::Inconclusive {
         return;
     }
     let served = |index: usize, right: bool, status: Option<u16>| match takes && index % 2 == 1 {
@@ -53,7 +55,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         return;
     }
     let longest = cut.iter().map(|one| one.over).max().unwrap_or_default();
-    result.outcome = result.outcome.max(Outcome::Advisory);
+    result.outcome = result.outcome.max(TestOutcome::Advisory);
     result.notes.push(format!(
         "{} of {count} clients that sent {} a second were not served, the last after {}: a deadline is too strict for a slow line, or they were too many",
         cut.len(),

@@ -6,9 +6,9 @@ use super::refill::{fill, places, refill};
 use super::{OPENS, pace};
 use crate::pressure::{BACK_WITHIN, Plan, Round};
 use crate::{Runner, habits};
-use dialogue::talk::{Move, Script};
+use dialogue::talk::{Move, TalkScript};
 use torture::case::{Case, Family};
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -47,8 +47,8 @@ pub(super) fn resets(
     if let Some(former) = former {
         refill(runner, result, former, &|runner, hold| fill(runner, case, former, hold));
     }
-    if slowest > BACK_WITHIN && result.outcome < Outcome::Degraded {
-        result.outcome = Outcome::Degraded;
+    if slowest > BACK_WITHIN && result.outcome < TestOutcome::Degraded {
+        result.outcome = TestOutcome::Degraded;
         result.notes.push(format!(
             "after resets it took {} until all was as before",
             show::duration(slowest)
@@ -59,11 +59,11 @@ pub(super) fn resets(
 /// The effect of a round that outlives it, or was there while it lasted.
 fn lasting(result: &mut CaseResult, round: &Round, turn: u64, rounds: u64) {
     result.outcome = result.outcome.max(round.outcome);
-    let lasts = matches!(round.outcome, Outcome::Leak | Outcome::Crashed);
+    let lasts = matches!(round.outcome, TestOutcome::Leak | TestOutcome::Crashed);
     if lasts {
         result.notes.push(format!("in round {turn} of {rounds}:"));
     }
-    for note in round.notes.iter().filter(|_| round.outcome > Outcome::Held) {
+    for note in round.notes.iter().filter(|_| round.outcome > TestOutcome::Held) {
         if !result.notes.contains(note) {
             result.notes.push(note.clone());
         }
@@ -85,12 +85,12 @@ pub(super) fn ends(runner: &mut Runner<'_>, case: &Case, family: &Family, result
     let former = places(runner, case);
     for (part, script) in parts {
         let scripts = (0..count).map(|_| runner.bare(script.steps.clone(), horizon));
-        let scripts = scripts.map(|one| Script { hold: true, ..one }).collect();
+        let scripts = scripts.map(|one| TalkScript { hold: true, ..one }).collect();
         let plan =
             Plan { until_over: true, armed_early: true, ..Plan::paced(scripts, gap, horizon) };
         let round = runner.round(&case.id, &plan);
-        if round.outcome == Outcome::Inconclusive || runner.is_stopped() {
-            result.outcome = result.outcome.max(Outcome::Inconclusive);
+        if round.outcome == TestOutcome::Inconclusive || runner.is_stopped() {
+            result.outcome = result.outcome.max(TestOutcome::Inconclusive);
             result.notes.extend(round.notes);
             return;
         }
@@ -123,14 +123,14 @@ fn judge_ends(result: &mut CaseResult, part: &str, round: &Round, within: Nanos,
         },
     });
     if left > 0 {
-        result.outcome = result.outcome.max(Outcome::Unbounded);
+        result.outcome = result.outcome.max(TestOutcome::Unbounded);
         result.notes.push(format!(
             "{left} of {} connections whose client had ended inside a {part} stood after {}",
             round.ended.len(),
             show::duration(horizon)
         ));
     } else if let Some(last) = last.filter(|last| *last > within) {
-        result.outcome = result.outcome.max(Outcome::Advisory);
+        result.outcome = result.outcome.max(TestOutcome::Advisory);
         result.notes.push(format!(
             "a connection whose client had ended inside a {part} was closed after {} only",
             show::duration(last)
@@ -140,13 +140,13 @@ fn judge_ends(result: &mut CaseResult, part: &str, round: &Round, within: Nanos,
 
 const LIFE: Nanos = Nanos::from_secs(10);
 
-fn half_head(runner: &mut Runner<'_>, horizon: Nanos) -> Script {
+fn half_head(runner: &mut Runner<'_>, horizon: Nanos) -> TalkScript {
     let mut head = habits::plain_request(runner.target, "");
     head.truncate(head.len() - 2);
     runner.bare(vec![Move::Send(head), Move::HalfClose], horizon)
 }
 
-fn half_body(runner: &mut Runner<'_>, horizon: Nanos) -> Script {
+fn half_body(runner: &mut Runner<'_>, horizon: Nanos) -> TalkScript {
     let mut bytes = post_head(runner, 10_000);
     bytes.extend_from_slice(&[b'a'; 100]);
     runner.bare(vec![Move::Send(bytes), Move::HalfClose], horizon)

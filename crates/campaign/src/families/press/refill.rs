@@ -6,7 +6,7 @@ use super::{OPENS, pace};
 use crate::Runner;
 use crate::pressure::Plan;
 use torture::case::Case;
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Unit};
 use units::{Nanos, show};
 
@@ -36,7 +36,7 @@ pub(super) fn fill(runner: &mut Runner<'_>, case: &Case, wanted: u64, hold: Nano
     let pressed = runner.pressed.take();
     let round = runner.round(&case.id, &Plan::paced(scripts, pace, hold));
     runner.pressed = pressed;
-    let known = round.outcome != Outcome::Inconclusive && !runner.is_stopped();
+    let known = round.outcome != TestOutcome::Inconclusive && !runner.is_stopped();
     known.then(|| round.ended.iter().filter(|one| one.right).count() as u64)
 }
 
@@ -61,8 +61,8 @@ pub(super) fn refill(
     former: u64,
     again: Again<'_>,
 ) {
-    let unsteady = matches!(result.outcome, Outcome::Inconclusive | Outcome::Flaky);
-    if unsteady || result.outcome >= Outcome::Leak || runner.has_other_workers() {
+    let unsteady = matches!(result.outcome, TestOutcome::Inconclusive | TestOutcome::Flaky);
+    if unsteady || result.outcome >= TestOutcome::Leak || runner.has_other_workers() {
         return;
     }
     let (released, hold) = (runner.now(), runner.probing.deadline);
@@ -80,7 +80,7 @@ pub(super) fn refill(
     }
     let found = again(runner, GROW).filter(|found| *found < enough(former));
     if let Some(found) = found.filter(|_| !runner.has_other_workers()) {
-        result.outcome = Outcome::Leak;
+        result.outcome = TestOutcome::Leak;
         result.notes.push(format!(
             "of {former} connections that found a place before, {found} do {} after the case: the \
              others' places are lost",

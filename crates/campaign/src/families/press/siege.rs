@@ -5,10 +5,10 @@ use super::refill::{enough, refill};
 use super::{OPENS, pace};
 use crate::Runner;
 use crate::pressure::{Plan, Round};
-use dialogue::talk::Script;
+use dialogue::talk::TalkScript;
 use torture::case::Case;
 use torture::cost::SLOTS;
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -25,7 +25,7 @@ const ROUND: Nanos = Nanos::from_secs(4);
 const PROBE_WAIT_MORE: Nanos = Nanos::SECOND;
 
 /// What presses: the conversation of one connection.
-pub(super) type Make<'m> = &'m dyn Fn(&mut Runner<'_>) -> Script;
+pub(super) type Make<'m> = &'m dyn Fn(&mut Runner<'_>) -> TalkScript;
 
 /// What is held, by how many, and how long.
 pub(super) struct Siege<'m> {
@@ -52,7 +52,7 @@ struct Bracket {
 impl Siege<'_> {
     pub(super) fn run(&self, runner: &mut Runner<'_>, result: &mut CaseResult) {
         if let Some(why) = runner.noise() {
-            result.outcome = Outcome::Inconclusive;
+            result.outcome = TestOutcome::Inconclusive;
             result.notes.push(why);
             return;
         }
@@ -85,7 +85,7 @@ impl Siege<'_> {
         let count = enough(former);
         let round = self.round(runner, count, hold.max(dwell(runner)));
         match round.outcome {
-            Outcome::Inconclusive => None,
+            TestOutcome::Inconclusive => None,
             // more workers were started for them
             _ if round.served_again => Some(count),
             _ if round.is_bound() => Some(0),
@@ -103,7 +103,7 @@ impl Siege<'_> {
                 slots(result, Some(&(count, round.clone())), None);
                 self.confirm(runner, result, count, round);
             }
-            (None, None) => result.outcome = Outcome::Inconclusive,
+            (None, None) => result.outcome = TestOutcome::Inconclusive,
         }
     }
 
@@ -113,8 +113,8 @@ impl Siege<'_> {
         loop {
             let hold = if count == most { self.hold } else { dwell(runner) };
             let round = self.round(runner, count, hold);
-            if round.outcome == Outcome::Inconclusive || runner.is_stopped() {
-                return Some(Round { outcome: Outcome::Inconclusive, ..round });
+            if round.outcome == TestOutcome::Inconclusive || runner.is_stopped() {
+                return Some(Round { outcome: TestOutcome::Inconclusive, ..round });
             }
             if bracket.place(count, round) || count == most {
                 return None;
@@ -136,7 +136,7 @@ impl Siege<'_> {
         }
         let middle = good + (bad - good) / 2;
         let round = self.round(runner, middle, hold);
-        if round.outcome == Outcome::Inconclusive {
+        if round.outcome == TestOutcome::Inconclusive {
             return false;
         }
         bracket.place(middle, round);
@@ -169,10 +169,10 @@ impl Siege<'_> {
         count: u64,
         mut round: Round,
     ) {
-        if round.outcome == Outcome::Degraded {
+        if round.outcome == TestOutcome::Degraded {
             let second = self.round(runner, count, self.hold);
             round.health.rounds = 2;
-            round.health.followed = 1 + u32::from(second.outcome >= Outcome::Degraded);
+            round.health.followed = 1 + u32::from(second.outcome >= TestOutcome::Degraded);
             if round.health.followed == 1 {
                 let kept = (round.health.rounds, round.health.followed);
                 round = second;
@@ -202,12 +202,12 @@ impl Siege<'_> {
             return conclude(result, only);
         }
         let mut second = match first.outcome {
-            Outcome::Denied if self.case.press => {
+            TestOutcome::Denied if self.case.press => {
                 self.press(runner, self.make, count, LONG, Some(SERVED_AGAIN))
             }
             _ => self.round(runner, count, dwell(runner)),
         };
-        if second.outcome == Outcome::Inconclusive {
+        if second.outcome == TestOutcome::Inconclusive {
             // what was seen before stands on its own
             second = first.clone();
         }
@@ -215,7 +215,7 @@ impl Siege<'_> {
         second.health.rounds = seen + 1;
         second.health.followed = seen + followed;
         if followed == 0 {
-            second.outcome = Outcome::Flaky;
+            second.outcome = TestOutcome::Flaky;
             let some = connections(count);
             second.notes.push(format!("{some} had an effect in {seen} of {} rounds", seen + 1));
             if runner.has_other_workers() {
@@ -226,13 +226,13 @@ impl Siege<'_> {
             return conclude(result, second);
         }
         self.under_pressure(&mut second, result);
-        if let Some(control) = self.control.filter(|_| second.outcome != Outcome::Shed) {
+        if let Some(control) = self.control.filter(|_| second.outcome != TestOutcome::Shed) {
             let polite = self.press(runner, control, count, dwell(runner), None);
             let denied = polite.is_bound();
             second.health.control_denied = Some(denied);
             let (some, state) = (polite_connections(count), self.state);
             second.notes.push(match (denied, second.outcome) {
-                (true, Outcome::Denied) => {
+                (true, TestOutcome::Denied) => {
                     format!("with {some} it is the same: this is a limit on connections (C-01), not on {state}")
                 }
                 (true, _) => format!("with {some} it is the same: it is their number, not {state}"),
@@ -244,7 +244,7 @@ impl Siege<'_> {
 
     /// What the server did while it was pressed.
     fn under_pressure(&self, round: &mut Round, result: &mut CaseResult) {
-        if round.outcome == Outcome::Crashed {
+        if round.outcome == TestOutcome::Crashed {
             return;
         }
         let deadline = server_deadline(round);
@@ -256,7 +256,7 @@ impl Siege<'_> {
                 format!("the server ended {count} of {}", round.health.wanted),
             ));
         }
-        if round.outcome != Outcome::Denied {
+        if round.outcome != TestOutcome::Denied {
             return;
         }
         let span = show::duration(round.denied_for);
@@ -315,8 +315,8 @@ fn unarmed(round: &Round) -> Option<String> {
 /// The median time for which the server bore the connections that it ended, and how many they are;
 /// `None` where it ended fewer than half.
 fn server_deadline(round: &Round) -> Option<(Nanos, usize)> {
-    use dialogue::talk::End;
-    let by_server = |end: End| matches!(end, End::Closed | End::Broken(_));
+    use dialogue::talk::TalkEnd;
+    let by_server = |end: TalkEnd| matches!(end, TalkEnd::Closed | TalkEnd::Broken(_));
     let mut spans: Vec<Nanos> =
         round.ended.iter().filter(|one| by_server(one.end)).map(|one| one.over).collect();
     spans.sort_unstable();
@@ -356,7 +356,7 @@ fn slots(
 
 fn word(round: &Round) -> &'static str {
     match round.outcome {
-        Outcome::Shed => "answered 503 or 429",
+        TestOutcome::Shed => "answered 503 or 429",
         _ => "not served",
     }
 }

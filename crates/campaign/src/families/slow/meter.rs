@@ -1,12 +1,12 @@
 //! Holds the states: all of them on one stage with probes of the server's health beside them, so
 //! that a server with few slots is noticed.
 
-use super::states::State;
+use super::states::SlowState;
 use super::verdict::Held;
 use crate::probes::ProbeListener;
 use crate::{PLAIN_DEADLINE, Runner};
 use conduit::Peer;
-use dialogue::talk::{Director, End, Move, Script, Stage, Talk, Wake};
+use dialogue::talk::{Conversations, Director, Move, Talk, TalkEnd, TalkScript, Wake};
 use torture::case::{Case, Family, Need};
 use torture::catalogue;
 use torture::result::{Probe, ProbeKind, Seen};
@@ -28,22 +28,22 @@ const LOST_MAX: u32 = 2;
 /// What was seen of the states so far.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
-    held: Vec<(State, Held)>,
+    held: Vec<(SlowState, Held)>,
     /// The states that were tried.
-    tried: Vec<State>,
+    tried: Vec<SlowState>,
     serial: bool,
 }
 
 impl Meter {
     /// What became of a state; nothing when it was not held.
-    pub(crate) fn of(&self, state: State) -> Vec<Held> {
+    pub(crate) fn of(&self, state: SlowState) -> Vec<Held> {
         let own = self.held.iter().filter(|(known, _)| *known == state);
         own.map(|(_, held)| held.clone()).collect()
     }
 
     /// The longest that the server bore a state before it ended it.
     pub(crate) fn longest(&self) -> Option<Nanos> {
-        let ended = |held: &&Held| matches!(held.talk.end, End::Closed | End::Broken(_));
+        let ended = |held: &&Held| matches!(held.talk.end, TalkEnd::Closed | TalkEnd::Broken(_));
         self.held.iter().map(|(_, held)| held).filter(ended).map(|held| held.talk.over).max()
     }
 
@@ -54,9 +54,9 @@ impl Meter {
 
 /// A conversation that is to be held.
 struct Wanted {
-    state: State,
+    state: SlowState,
     name: String,
-    script: Script,
+    script: TalkScript,
     horizon: Nanos,
 }
 
@@ -64,7 +64,7 @@ impl Runner<'_> {
     /// Sees to it that the states of this case, and with them those of every further case, have been
     /// held. Says why where this one cannot be.
     pub(crate) fn hold_states(&mut self, case: &Case) -> Option<String> {
-        let state = State::named(&case.family.as_ref()?.run)?;
+        let state = SlowState::named(&case.family.as_ref()?.run)?;
         if let Some(why) = self.cannot_hold(state, case.family.as_ref()?) {
             return Some(why);
         }
@@ -82,17 +82,17 @@ impl Runner<'_> {
     /// This case, those that were asked for, and those whose comparison is needed.
     fn all_slow(&self, case: &Case) -> Vec<Case> {
         let mut all = vec![case.clone()];
-        let state = |case: &Case| case.family.as_ref().and_then(|one| State::named(&one.run));
+        let state = |case: &Case| case.family.as_ref().and_then(|one| SlowState::named(&one.run));
         let asked = self.cases.iter().filter(|one| !one.press && state(one).is_some());
         all.extend(asked.cloned());
         // the catalogue is read by its tests
         let known = catalogue::cases().unwrap_or_default();
-        let partners: Vec<State> =
+        let partners: Vec<SlowState> =
             all.iter().filter_map(|one| state(one)?.without_drops()).collect();
         all.extend(
             known.into_iter().filter(|one| state(one).is_some_and(|s| partners.contains(&s))),
         );
-        let mut seen: Vec<State> = self.meter.tried.clone();
+        let mut seen: Vec<SlowState> = self.meter.tried.clone();
         all.retain(|one| {
             let fresh = state(one).filter(|state| !seen.contains(state));
             seen.extend(fresh);
@@ -104,9 +104,9 @@ impl Runner<'_> {
 
     /// The case that holds a state, where what it needs is there: of those that were asked for, or
     /// of the catalogue.
-    pub(super) fn case_of(&self, state: State) -> Option<Case> {
+    pub(super) fn case_of(&self, state: SlowState) -> Option<Case> {
         let holds = |case: &&Case| {
-            case.family.as_ref().and_then(|one| State::named(&one.run)) == Some(state)
+            case.family.as_ref().and_then(|one| SlowState::named(&one.run)) == Some(state)
         };
         let known = catalogue::cases().unwrap_or_default();
         let case = self.cases.iter().find(holds).or_else(|| known.iter().find(holds))?.clone();
@@ -122,7 +122,7 @@ impl Runner<'_> {
     }
 
     /// Why this state cannot be reached.
-    fn cannot_hold(&mut self, state: State, family: &Family) -> Option<String> {
+    fn cannot_hold(&mut self, state: SlowState, family: &Family) -> Option<String> {
         if !state.needs_big() {
             return None;
         }
@@ -162,7 +162,7 @@ impl Runner<'_> {
     }
 
     /// How long is waited, within what is permitted here.
-    fn horizon(&mut self, state: State, family: &Family) -> Nanos {
+    fn horizon(&mut self, state: SlowState, family: &Family) -> Nanos {
         let local = match &self.target.peer {
             Peer::Tcp(address) => safety::strictest(&[address.ip()]) == Class::Local,
             Peer::Unix(_) => true,
@@ -187,7 +187,7 @@ impl Runner<'_> {
         let mut wanted = Vec::new();
         for case in cases {
             let Some(family) = &case.family else { continue };
-            let Some(state) = State::named(&family.run) else { continue };
+            let Some(state) = SlowState::named(&family.run) else { continue };
             let horizon = self.horizon(state, family);
             let mut big = String::new();
             if state.needs_big() {
@@ -207,7 +207,7 @@ impl Runner<'_> {
                     script.deadline = horizon + DRAIN;
                     script.options.recv_buffer = u32::try_from(family.count("buffer")).ok();
                 }
-                if state == State::Handshake {
+                if state == SlowState::Handshake {
                     script.tls_name = None;
                 }
                 wanted.push(Wanted { state, name, script, horizon });
@@ -220,7 +220,7 @@ impl Runner<'_> {
     fn hold_together(&mut self, case: &str, mut wanted: Vec<Wanted>) {
         let now = self.world.now();
         wanted.iter_mut().for_each(|one| one.script.start = now);
-        let scripts: Vec<Script> = wanted.iter().map(|one| one.script.clone()).collect();
+        let scripts: Vec<TalkScript> = wanted.iter().map(|one| one.script.clone()).collect();
         let mut together = Together::new(scripts);
         self.play_probed(case, &mut together);
         if together.is_full {
@@ -247,7 +247,7 @@ impl Runner<'_> {
     fn keep(&mut self, one: Wanted, talk: Option<Talk>) {
         let Wanted { state, name, script, horizon } = one;
         // a bound came first: the case of this state may have the time
-        let talk = talk.filter(|talk| !matches!(talk.end, End::Bounded | End::Ours));
+        let talk = talk.filter(|talk| !matches!(talk.end, TalkEnd::Bounded | TalkEnd::Ours));
         if talk.is_none() {
             self.meter.tried.retain(|tried| *tried != state);
         }
@@ -259,7 +259,7 @@ impl Runner<'_> {
 
 /// Has all conversations at once, and notices when nobody else is served beside them.
 struct Together {
-    scripts: Vec<Script>,
+    scripts: Vec<TalkScript>,
     places: Vec<usize>,
     talks: Vec<Option<Talk>>,
     lost: u32,
@@ -267,14 +267,19 @@ struct Together {
 }
 
 impl Together {
-    fn new(scripts: Vec<Script>) -> Together {
+    fn new(scripts: Vec<TalkScript>) -> Together {
         let talks = scripts.iter().map(|_| None).collect();
         Together { scripts, places: Vec::new(), talks, lost: 0, is_full: false }
     }
 }
 
 impl Director for Together {
-    fn direct(&mut self, _: Nanos, stage: &mut Stage<'_>, over: Vec<(usize, Talk)>) -> Wake {
+    fn direct(
+        &mut self,
+        _: Nanos,
+        stage: &mut Conversations<'_>,
+        over: Vec<(usize, Talk)>,
+    ) -> Wake {
         let scripts = std::mem::take(&mut self.scripts);
         self.places.extend(scripts.into_iter().map(|script| stage.add(script)));
         self.curtain(over);

@@ -1,6 +1,6 @@
 //! The states that a connection can be left in, and what is sent to get there.
 
-use crate::{Target, habits};
+use crate::{TestTarget, habits};
 use dialogue::talk::Awaited;
 use dialogue::talk::Move;
 use torture::case::Family;
@@ -8,7 +8,7 @@ use units::Nanos;
 
 /// A state in which a server waits for its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum State {
+pub(crate) enum SlowState {
     Silent,
     Head,
     HeadDripped,
@@ -26,62 +26,62 @@ const DECLARED: u64 = 1_000;
 const SIP_EVERY: Nanos = Nanos::SECOND;
 const SIP: usize = 1_024;
 
-impl State {
-    const ALL: [(&'static str, State); 9] = [
-        ("slow.silent", State::Silent),
-        ("slow.head", State::Head),
-        ("slow.head-dripped", State::HeadDripped),
-        ("slow.body", State::Body),
-        ("slow.body-dripped", State::BodyDripped),
-        ("slow.unread", State::Unread),
-        ("slow.sipped", State::Sipped),
-        ("slow.idle", State::Idle),
-        ("slow.handshake", State::Handshake),
+impl SlowState {
+    const ALL: [(&'static str, SlowState); 9] = [
+        ("slow.silent", SlowState::Silent),
+        ("slow.head", SlowState::Head),
+        ("slow.head-dripped", SlowState::HeadDripped),
+        ("slow.body", SlowState::Body),
+        ("slow.body-dripped", SlowState::BodyDripped),
+        ("slow.unread", SlowState::Unread),
+        ("slow.sipped", SlowState::Sipped),
+        ("slow.idle", SlowState::Idle),
+        ("slow.handshake", SlowState::Handshake),
     ];
 
     /// The state that this code of a case's file holds.
-    pub(crate) fn named(run: &str) -> Option<State> {
-        State::ALL.iter().find(|(name, _)| *name == run).map(|(_, state)| *state)
+    pub(crate) fn named(run: &str) -> Option<SlowState> {
+        SlowState::ALL.iter().find(|(name, _)| *name == run).map(|(_, state)| *state)
     }
 
     /// What it is called on the page of limits.
     pub(super) fn text(self) -> &'static str {
         match self {
-            State::Silent => "silent",
-            State::Head => "half a head",
-            State::HeadDripped => "head, dripped",
-            State::Body => "half a body",
-            State::BodyDripped => "body, dripped",
-            State::Unread => "answer not read",
-            State::Sipped => "answer read at 1 KiB/s",
-            State::Idle => "idle after an answer",
-            State::Handshake => "half a TLS handshake",
+            SlowState::Silent => "silent",
+            SlowState::Head => "half a head",
+            SlowState::HeadDripped => "head, dripped",
+            SlowState::Body => "half a body",
+            SlowState::BodyDripped => "body, dripped",
+            SlowState::Unread => "answer not read",
+            SlowState::Sipped => "answer read at 1 KiB/s",
+            SlowState::Idle => "idle after an answer",
+            SlowState::Handshake => "half a TLS handshake",
         }
     }
 
     /// The same without drops: only the two together tell whether a deadline is absolute.
-    pub(super) fn without_drops(self) -> Option<State> {
+    pub(super) fn without_drops(self) -> Option<SlowState> {
         match self {
-            State::HeadDripped => Some(State::Head),
-            State::BodyDripped => Some(State::Body),
+            SlowState::HeadDripped => Some(SlowState::Head),
+            SlowState::BodyDripped => Some(SlowState::Body),
             _ => None,
         }
     }
 
     /// The server waits for a body.
     pub(super) fn is_body(self) -> bool {
-        matches!(self, State::Body | State::BodyDripped)
+        matches!(self, SlowState::Body | SlowState::BodyDripped)
     }
 
     /// It needs a page that is longer than all buffers.
     pub(super) fn needs_big(self) -> bool {
-        matches!(self, State::Unread | State::Sipped)
+        matches!(self, SlowState::Unread | SlowState::Sipped)
     }
 
     /// Names and steps of the conversations that lead there. `big`: the long page.
     pub(super) fn conversations(
         self,
-        target: &Target,
+        target: &TestTarget,
         family: &Family,
         horizon: Nanos,
         big: &str,
@@ -90,18 +90,18 @@ impl State {
         let (path, host, ours) = (&target.values.path, &target.values.host, &target.fields);
         let half = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{ours}");
         match self {
-            State::Silent => one(Vec::new()),
-            State::Head => one(vec![send(half)]),
-            State::HeadDripped => {
+            SlowState::Silent => one(Vec::new()),
+            SlowState::Head => one(vec![send(half)]),
+            SlowState::HeadDripped => {
                 let drop = |number| format!("X-Loadstone-{number}: a\r\n");
                 one(dripped(send(half), horizon, family.span("every"), drop))
             }
-            State::Body | State::BodyDripped => self.bodies(target, family, horizon),
-            State::Unread => {
+            SlowState::Body | SlowState::BodyDripped => self.bodies(target, family, horizon),
+            SlowState::Unread => {
                 let get = send(get(big, target));
                 one(vec![Move::StopReading, get, Move::Pause(horizon), Move::Read])
             }
-            State::Sipped => {
+            SlowState::Sipped => {
                 let mut steps = vec![Move::StopReading, send(get(big, target))];
                 for _ in 0..horizon.0 / SIP_EVERY.0 {
                     steps.extend([Move::Pause(SIP_EVERY), Move::Sip(SIP)]);
@@ -109,16 +109,21 @@ impl State {
                 steps.push(Move::Read);
                 one(steps)
             }
-            State::Idle => {
+            SlowState::Idle => {
                 let plain = habits::plain_request(target, "");
                 one(vec![Move::Send(plain), Move::Await(Awaited::Answer)])
             }
-            State::Handshake => one(vec![Move::Send(half_hello())]),
+            SlowState::Handshake => one(vec![Move::Send(half_hello())]),
         }
     }
 
     /// A body is read by its length by other code than by chunks.
-    fn bodies(self, target: &Target, family: &Family, horizon: Nanos) -> Vec<(String, Vec<Move>)> {
+    fn bodies(
+        self,
+        target: &TestTarget,
+        family: &Family,
+        horizon: Nanos,
+    ) -> Vec<(String, Vec<Move>)> {
         let (path, host, ours) = (&target.values.post, &target.values.host, &target.fields);
         let length = format!("Content-Length: {DECLARED}");
         let kinds = [
@@ -129,7 +134,7 @@ impl State {
             let head =
                 format!("POST {path} HTTP/1.1\r\nHost: {host}\r\n{ours}{field}\r\n\r\n{first}");
             let steps = match self {
-                State::BodyDripped => {
+                SlowState::BodyDripped => {
                     dripped(send(head), horizon, family.span("every"), |_| drop.to_owned())
                 }
                 _ => vec![send(head)],
@@ -144,7 +149,7 @@ fn send(text: String) -> Move {
     Move::Send(text.into_bytes())
 }
 
-fn get(path: &str, target: &Target) -> String {
+fn get(path: &str, target: &TestTarget) -> String {
     let (host, ours) = (&target.values.host, &target.fields);
     format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{ours}\r\n")
 }

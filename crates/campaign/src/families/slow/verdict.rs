@@ -1,10 +1,10 @@
 //! What became of a state that was held, as an outcome and a number.
 
-use super::states::State;
-use dialogue::talk::{End, Event, Move, Script, Talk, What};
+use super::states::SlowState;
+use dialogue::talk::{Move, Talk, TalkEnd, TalkEvent, TalkScript, What};
 use torture::case::Family;
 use torture::judge;
-use torture::judge::{Judgement, Outcome};
+use torture::judge::{Judgement, TestOutcome};
 use torture::result::{Measure, Unit};
 use units::{Nanos, show};
 
@@ -22,7 +22,7 @@ const PER_READ: u64 = 2;
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
     pub(super) name: String,
-    pub(super) script: Script,
+    pub(super) script: TalkScript,
     pub(super) talk: Talk,
     pub(super) horizon: Nanos,
 }
@@ -52,11 +52,15 @@ impl Held {
     }
 
     /// How it ended, without what was asked for before.
-    fn parting(&self, state: State) -> String {
+    fn parting(&self, state: SlowState) -> String {
         let said = self.talk.replies.answers.len() > 1 || self.talk.replies.junk.is_some();
         match self.talk.end {
-            End::Closed if state == State::Idle && !said => "closed without a byte".to_owned(),
-            End::Broken(_) if state == State::Idle && !said => "reset without a byte".to_owned(),
+            TalkEnd::Closed if state == SlowState::Idle && !said => {
+                "closed without a byte".to_owned()
+            }
+            TalkEnd::Broken(_) if state == SlowState::Idle && !said => {
+                "reset without a byte".to_owned()
+            }
             _ => self.seen(),
         }
     }
@@ -69,7 +73,7 @@ impl Held {
     }
 
     /// The server has answered without waiting for the body.
-    pub(super) fn was_answered_early(&self, state: State) -> bool {
+    pub(super) fn was_answered_early(&self, state: SlowState) -> bool {
         let timed_out = |status| matches!(status, 408 | 504);
         let answered = self.talk.replies.answers.first().is_some_and(|one| !timed_out(one.status));
         state.is_body() && answered && self.first_byte().is_some_and(|at| at < EARLY)
@@ -88,21 +92,21 @@ impl Held {
     }
 
     /// When the server began to wait.
-    fn since(&self, state: State) -> Nanos {
+    fn since(&self, state: SlowState) -> Nanos {
         let connected = self.talk.connected.unwrap_or_default();
-        if state != State::Idle {
+        if state != SlowState::Idle {
             return connected;
         }
         self.received().rfind(|at| *at <= connected + ANSWER).unwrap_or(connected)
     }
 
     /// When its word that it waits no longer came, or else its end.
-    fn ended(&self, state: State) -> Ended {
+    fn ended(&self, state: SlowState) -> Ended {
         let talk = &self.talk;
         let since = self.since(state);
-        let ends = |event: &&Event| matches!(event.what, What::Ended | What::Broken(_));
+        let ends = |event: &&TalkEvent| matches!(event.what, What::Ended | What::Broken(_));
         let end = talk.events.iter().find(ends).map(|event| event.at);
-        let asked = usize::from(state == State::Idle);
+        let asked = usize::from(state == SlowState::Idle);
         let word = match self.script.tls_name {
             // the records of TLS itself are no words
             Some(_) if talk.replies.answers.len() > asked => self.received().next_back(),
@@ -110,13 +114,13 @@ impl Held {
             None => self.received().find(|at| *at > since),
         };
         match (talk.end, word.into_iter().chain(end).min()) {
-            (End::Unconnected(class), _) => {
+            (TalkEnd::Unconnected(class), _) => {
                 Ended::Unseen(format!("no connection: {}", class.explain()))
             }
             (_, Some(at)) if !state.needs_big() => Ended::After(at - since),
-            (End::Closed | End::Broken(_), _) => Ended::After(talk.over - since),
-            (End::Silent | End::Open, _) => Ended::Never,
-            (End::Bounded | End::Ours, _) => {
+            (TalkEnd::Closed | TalkEnd::Broken(_), _) => Ended::After(talk.over - since),
+            (TalkEnd::Silent | TalkEnd::Open, _) => Ended::Never,
+            (TalkEnd::Bounded | TalkEnd::Ours, _) => {
                 Ended::Unseen("a bound of ours, or its end, came first".to_owned())
             }
         }
@@ -125,13 +129,13 @@ impl Held {
     /// `steady`: the same without drops.
     pub(super) fn judged(
         &self,
-        state: State,
+        state: SlowState,
         family: &Family,
         steady: Option<&Held>,
     ) -> (Judgement, Option<Measure>) {
         let ended = self.ended(state);
         if let Ended::Unseen(why) = ended {
-            return (self.judgement(Outcome::Inconclusive, String::new(), why), None);
+            return (self.judgement(TestOutcome::Inconclusive, String::new(), why), None);
         }
         if state.needs_big() {
             return self.read(state);
@@ -141,21 +145,24 @@ impl Held {
         let shape = steady.and_then(|steady| self.shape(state, steady));
         let (outcome, why) = match (&ended, &shape) {
             (Ended::After(_), Some(Shape::PerRead)) => (
-                Outcome::Advisory,
+                TestOutcome::Advisory,
                 "each drop renews the deadline: it is no deadline for the whole".into(),
             ),
             (Ended::After(span), _) if span.as_secs_f64() > soon.as_secs_f64() * LATE => {
-                (Outcome::Advisory, format!("it ended only after {}", seconds(*span)))
+                (TestOutcome::Advisory, format!("it ended only after {}", seconds(*span)))
             }
-            (Ended::After(_), _) => (Outcome::Pass, String::new()),
+            (Ended::After(_), _) => (TestOutcome::Pass, String::new()),
             (_, Some(Shape::PerRead)) => {
                 let span = seconds(self.horizon);
                 (
-                    Outcome::Unbounded,
+                    TestOutcome::Unbounded,
                     format!("each drop renews the deadline: nothing ended it within {span}"),
                 )
             }
-            _ => (Outcome::Unbounded, format!("nothing ended it within {}", seconds(self.horizon))),
+            _ => (
+                TestOutcome::Unbounded,
+                format!("nothing ended it within {}", seconds(self.horizon)),
+            ),
         };
         let how = match (&ended, &shape) {
             (Ended::After(_), Some(Shape::Absolute)) => {
@@ -181,7 +188,7 @@ impl Held {
     }
 
     /// Only the two together tell: without drops it ended, and with them about then, or much later.
-    fn shape(&self, state: State, steady: &Held) -> Option<Shape> {
+    fn shape(&self, state: SlowState, steady: &Held) -> Option<Shape> {
         let Ended::After(still) = steady.ended(state.without_drops()?) else { return None };
         match self.ended(state) {
             Ended::After(span) if span <= still * PER_READ => Some(Shape::Absolute),
@@ -191,7 +198,7 @@ impl Held {
     }
 
     /// An answer that was not read, or slowly: what is left of it is counted at the end.
-    fn read(&self, state: State) -> (Judgement, Option<Measure>) {
+    fn read(&self, state: SlowState) -> (Judgement, Option<Measure>) {
         let Some(answer) = self.talk.replies.answers.first() else {
             return self.gave_up(state, 0, None);
         };
@@ -200,21 +207,21 @@ impl Held {
             return self.read_whole(state, answer.body_len);
         }
         match self.talk.end {
-            End::Closed | End::Broken(_) => self.gave_up(state, answer.body_len, whole),
+            TalkEnd::Closed | TalkEnd::Broken(_) => self.gave_up(state, answer.body_len, whole),
             _ => {
                 let why = "what was left of it did not come within the time for it".to_owned();
-                (self.judgement(Outcome::Inconclusive, String::new(), why), None)
+                (self.judgement(TestOutcome::Inconclusive, String::new(), why), None)
             }
         }
     }
 
-    fn read_whole(&self, state: State, length: u64) -> (Judgement, Option<Measure>) {
+    fn read_whole(&self, state: SlowState, length: u64) -> (Judgement, Option<Measure>) {
         let (span, all) = (seconds(self.horizon), show::bytes(length));
         let (outcome, expected, why) = match state {
-            State::Sipped => (Outcome::Pass, String::new(), String::new()),
+            SlowState::Sipped => (TestOutcome::Pass, String::new(), String::new()),
             _ => {
                 let why = format!("all {all} came, though nothing was read for {span}");
-                (Outcome::Unbounded, "an answer that is cut short".to_owned(), why)
+                (TestOutcome::Unbounded, "an answer that is cut short".to_owned(), why)
             }
         };
         let note = format!("none within {span}: all {all} came then");
@@ -224,25 +231,30 @@ impl Held {
 
     /// The server has given up. A client that does not read cannot see when: the end is seen only
     /// behind what the buffers hold.
-    fn gave_up(&self, state: State, came: u64, whole: Option<u64>) -> (Judgement, Option<Measure>) {
+    fn gave_up(
+        &self,
+        state: SlowState,
+        came: u64,
+        whole: Option<u64>,
+    ) -> (Judgement, Option<Measure>) {
         let of = whole.map_or(String::new(), |whole| format!(" of {}", show::bytes(whole)));
         let cut = format!("{}{of} came, {}", show::bytes(came), self.how());
         let measure = self.measure(None, Some(self.horizon.as_secs_f64()), cut);
         let expected = match state {
-            State::Sipped => String::new(),
+            SlowState::Sipped => String::new(),
             _ => "an answer that is cut short".to_owned(),
         };
-        (self.judgement(Outcome::Pass, expected, String::new()), Some(measure))
+        (self.judgement(TestOutcome::Pass, expected, String::new()), Some(measure))
     }
 
     fn how(&self) -> &'static str {
         match self.talk.end {
-            End::Broken(_) => "then it was reset",
+            TalkEnd::Broken(_) => "then it was reset",
             _ => "then it was closed",
         }
     }
 
-    fn judgement(&self, outcome: Outcome, expected: String, why: String) -> Judgement {
+    fn judgement(&self, outcome: TestOutcome, expected: String, why: String) -> Judgement {
         let seen = format!("{}, after {}", self.seen(), seconds(self.talk.over));
         Judgement { outcome, seen, expected, why }
     }

@@ -1,10 +1,10 @@
 //! A client that asks for a new handshake within its session, as TLS up to 1.2 lets it.
 
 use crate::{Runner, habits};
-use dialogue::talk::{Move, Script, Talk};
+use dialogue::talk::{Move, Talk, TalkScript};
 use torture::case::{Case, Family};
 use torture::judge::renegotiation::Wish;
-use torture::judge::{Judgement, Outcome};
+use torture::judge::{Judgement, TestOutcome};
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult};
 use units::Nanos;
@@ -19,11 +19,11 @@ const THEN: Nanos = Nanos::from_millis(500);
 pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
     let request = habits::plain_request(runner.target, "Connection: close\r\n");
     let steps = vec![Move::Renegotiate, Move::Pause(THEN), Move::Send(request)];
-    let script = Script { hold: true, ..runner.bare(steps, family.span("wait")) };
+    let script = TalkScript { hold: true, ..runner.bare(steps, family.span("wait")) };
     let talks = runner.together(vec![script.clone(); family.count("connections") as usize]);
     let wishes: Vec<Wish> = talks.iter().map(Wish::of).collect();
     if wishes.iter().all(|wish| *wish == Wish::NoSession) {
-        result.outcome = Outcome::Skipped;
+        result.outcome = TestOutcome::Skipped;
         result.skipped =
             Some("it agrees on no TLS 1.2; later versions know no such thing".to_owned());
         return;

@@ -12,7 +12,7 @@ fn case(id: &str) -> Case {
     cases().into_iter().find(|case| case.id == id).unwrap()
 }
 
-fn exchange(name: &str, outcome: Outcome) -> ExchangeResult {
+fn exchange(name: &str, outcome: TestOutcome) -> ExchangeResult {
     ExchangeResult {
         name: name.into(),
         judgement: Judgement { outcome, ..Judgement::default() },
@@ -25,7 +25,7 @@ fn exchange(name: &str, outcome: Outcome) -> ExchangeResult {
 }
 
 /// S-07 with what came of its two exchanges.
-fn blanks(space: Outcome, tab: Outcome) -> CaseResult {
+fn blanks(space: TestOutcome, tab: TestOutcome) -> CaseResult {
     let exchanges = vec![exchange("space", space), exchange("tab", tab)];
     CaseResult { outcome: space.max(tab), exchanges, ..CaseResult::of(&case("S-07")) }
 }
@@ -44,19 +44,19 @@ const WHOLE: &str = "[[waive]]\ncase = \"S-07\"\nreason = \"old proxy\"\nuntil =
 #[test]
 fn a_waiver_holds_to_the_end_of_its_day() {
     assert_eq!(Day::of_unix(TODAY).to_string(), "2026-11-22");
-    let (fail, pass) = (Outcome::Fail, Outcome::Pass);
+    let (fail, pass) = (TestOutcome::Fail, TestOutcome::Pass);
     assert_eq!(states(WHOLE, &blanks(fail, pass)), [WaiverState::Used]);
     assert_eq!(states(WHOLE, &blanks(pass, pass)), [WaiverState::Unneeded]);
     let old = WHOLE.replace("11-22", "11-21");
     assert_eq!(states(&old, &blanks(fail, pass)), [WaiverState::Expired]);
     assert_eq!(states(WHOLE, &CaseResult::of(&case("S-01"))), [WaiverState::Untested]);
-    let skipped = CaseResult { outcome: Outcome::Skipped, ..blanks(fail, pass) };
+    let skipped = CaseResult { outcome: TestOutcome::Skipped, ..blanks(fail, pass) };
     assert_eq!(states(WHOLE, &skipped), [WaiverState::Untested]);
 }
 
 #[test]
 fn a_waiver_puts_up_with_what_it_names_and_no_more() {
-    let (fail, pass, flaky) = (Outcome::Fail, Outcome::Pass, Outcome::Flaky);
+    let (fail, pass, flaky) = (TestOutcome::Fail, TestOutcome::Pass, TestOutcome::Flaky);
     let mild = format!("{WHOLE}outcome = \"flaky\"\n");
     assert_eq!(states(&mild, &blanks(flaky, pass)), [WaiverState::Used]);
     assert_eq!(states(&mild, &blanks(fail, pass)), [WaiverState::Exceeded]);

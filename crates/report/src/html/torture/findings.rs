@@ -5,7 +5,7 @@ use crate::torture::{send, words};
 use crate::words::counted;
 use maud::{Markup, html};
 use record::torture::{CaseRecord, ExchangeRecord, Torture, TortureRecord};
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 
 /// Bytes of an exchange that are shown; all of them are in the JSON.
 const SHOWN_MAX: usize = 4_000;
@@ -24,7 +24,7 @@ pub(super) fn findings(torture: &Torture) -> Markup {
 
 fn finding(torture: &Torture, case: &CaseRecord) -> Markup {
     let record = &torture.record;
-    let bad = |exchange: &&ExchangeRecord| exchange.outcome >= Outcome::Advisory;
+    let bad = |exchange: &&ExchangeRecord| exchange.outcome >= TestOutcome::Advisory;
     let exchanges: Vec<&ExchangeRecord> = case.exchanges.iter().filter(bad).collect();
     let left_out = exchanges.len().saturating_sub(EXCHANGES_MAX);
     html! {

@@ -8,7 +8,7 @@ use super::super::page::Plots;
 use crate::torture::words;
 use maud::{Markup, html};
 use record::torture::{Torture, TortureRecord};
-use torture::judge::Outcome;
+use torture::judge::TestOutcome;
 use torture::result::{Probe, ProbeKind, Seen};
 
 /// Cases that are marked, the longest first.
@@ -106,7 +106,7 @@ fn bands(result: &TortureRecord, probes: &[&Probe]) -> Vec<Range> {
         let found = result.cases.iter().find(|one| one.id == case);
         match found.map(|one| one.outcome) {
             Some(bad) if bad.is_finding() => Tone::Red,
-            Some(Outcome::Advisory | Outcome::Shed) => Tone::Orange,
+            Some(TestOutcome::Advisory | TestOutcome::Shed) => Tone::Orange,
             Some(well) if well.is_well() => Tone::Green,
             _ => Tone::Soft,
         }

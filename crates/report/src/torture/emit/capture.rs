@@ -2,7 +2,7 @@
 //! Addresses and ports of the client, sequence numbers and acknowledgements are not what they were;
 //! behind TLS it holds what was said, not what went over the wire.
 
-use dialogue::talk::{Event, What};
+use dialogue::talk::{TalkEvent, What};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use torture::record::Transcript;
 
@@ -82,7 +82,7 @@ impl Flow<'_> {
             *rest = later;
             now
         };
-        for Event { at, what } in &kept.talk.events {
+        for TalkEvent { at, what } in &kept.talk.events {
             let at = kept.began_unix_ns + at.0;
             match what {
                 What::Connected => {

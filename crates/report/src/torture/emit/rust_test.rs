@@ -1,7 +1,7 @@
 //! A test in Rust that needs the standard library alone.
 
 use super::{account, place};
-use dialogue::talk::{End, Move};
+use dialogue::talk::{Move, TalkEnd};
 use std::fmt::Write;
 use torture::record::Transcript;
 
@@ -101,7 +101,7 @@ fn claim(kept: &Transcript) -> String {
              assert!(!fault && (ended || status.is_some()), \"{seen}\", status);\n"
         );
     }
-    if answers.is_empty() && talk.end == End::Silent {
+    if answers.is_empty() && talk.end == TalkEnd::Silent {
         return format!("    assert!(ended || !answer.is_empty(), \"{seen}\", status);\n");
     }
     let expected: Vec<u16> =

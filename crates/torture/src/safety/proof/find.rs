@@ -55,25 +55,25 @@ pub trait Sources {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ProofPlace {
     File,
     Txt,
 }
 
-impl Place {
+impl ProofPlace {
     pub fn id(self) -> &'static str {
         match self {
-            Place::File => "file",
-            Place::Txt => "txt",
+            ProofPlace::File => "file",
+            ProofPlace::Txt => "txt",
         }
     }
 }
 
 /// A proof that holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundProof {
     pub proof: Proof,
-    pub place: Place,
+    pub place: ProofPlace,
     /// SHA-256 of its bytes, in hexadecimal digits.
     pub digest: String,
 }
@@ -82,38 +82,42 @@ pub struct Found {
 ///
 /// # Errors
 /// What stands against it, of both places.
-pub fn find(claim: &Claim, sources: &mut dyn Sources) -> Result<Found, String> {
-    let by_file = match look(claim, Place::File, sources) {
+pub fn find(claim: &Claim, sources: &mut dyn Sources) -> Result<FoundProof, String> {
+    let by_file = match look(claim, ProofPlace::File, sources) {
         Ok(found) => return Ok(found),
         Err(why) => why,
     };
-    look(claim, Place::Txt, sources).map_err(|by_txt| format!("{by_file}; {by_txt}"))
+    look(claim, ProofPlace::Txt, sources).map_err(|by_txt| format!("{by_file}; {by_txt}"))
 }
 
 /// Whether a proof is where it was found, as it was found, and still permits the claim.
 ///
 /// # Errors
 /// What is no longer so.
-pub fn still_there(claim: &Claim, found: &Found, sources: &mut dyn Sources) -> Result<(), String> {
+pub fn still_there(
+    claim: &Claim,
+    found: &FoundProof,
+    sources: &mut dyn Sources,
+) -> Result<(), String> {
     let now = look(claim, found.place, sources)?;
     if now.digest == found.digest { Ok(()) } else { Err("the proof was changed".to_owned()) }
 }
 
-fn look(claim: &Claim, place: Place, sources: &mut dyn Sources) -> Result<Found, String> {
+fn look(claim: &Claim, place: ProofPlace, sources: &mut dyn Sources) -> Result<FoundProof, String> {
     match place {
-        Place::File => look_at_files(claim, sources),
-        Place::Txt => look_at_txt(claim, sources),
+        ProofPlace::File => look_at_files(claim, sources),
+        ProofPlace::Txt => look_at_txt(claim, sources),
     }
 }
 
-fn look_at_files(claim: &Claim, sources: &mut dyn Sources) -> Result<Found, String> {
-    let mut same: Option<Found> = None;
+fn look_at_files(claim: &Claim, sources: &mut dyn Sources) -> Result<FoundProof, String> {
+    let mut same: Option<FoundProof> = None;
     for address in &claim.addresses {
         let said = |why: String| format!("the file at {address}: {why}");
         let bytes = sources.file(*address).map_err(said)?;
         let proof = Proof::parse(&bytes).map_err(|error| said(error.to_string()))?;
         proof.check(claim, sources.unix_seconds()).map_err(said)?;
-        let found = Found { proof, place: Place::File, digest: digest(&bytes) };
+        let found = FoundProof { proof, place: ProofPlace::File, digest: digest(&bytes) };
         match &same {
             Some(before) if before.digest != found.digest => {
                 return Err(said("it differs from the one at another address".to_owned()));
@@ -124,7 +128,7 @@ fn look_at_files(claim: &Claim, sources: &mut dyn Sources) -> Result<Found, Stri
     same.ok_or_else(|| "there is no address to look at".to_owned())
 }
 
-fn look_at_txt(claim: &Claim, sources: &mut dyn Sources) -> Result<Found, String> {
+fn look_at_txt(claim: &Claim, sources: &mut dyn Sources) -> Result<FoundProof, String> {
     let name = claim.name().ok_or("an address has no TXT record")?;
     let name = txt_name(name);
     let said = |why: String| format!("TXT at {name}: {why}");
@@ -136,7 +140,9 @@ fn look_at_txt(claim: &Claim, sources: &mut dyn Sources) -> Result<Found, String
             .map_err(|error| error.to_string())
             .and_then(|proof| proof.check(claim, sources.unix_seconds()).map(|()| proof));
         match checked {
-            Ok(proof) => return Ok(Found { proof, place: Place::Txt, digest: digest(bytes) }),
+            Ok(proof) => {
+                return Ok(FoundProof { proof, place: ProofPlace::Txt, digest: digest(bytes) });
+            }
             Err(why) => trouble = why,
         }
     }

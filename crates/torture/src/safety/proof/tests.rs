@@ -12,7 +12,7 @@ fn sample() -> Proof {
     Proof {
         tester: TESTER.into(),
         host: "www.example.org:443".into(),
-        groups: vec![Group::Fuzz, Group::Syntax, Group::Limits, Group::Slow],
+        groups: vec![CaseGroup::Fuzz, CaseGroup::Syntax, CaseGroup::Limits, CaseGroup::Slow],
         connections_max: 200,
         opens_max: 20,
         bytes_max: 1 << 20,
@@ -150,7 +150,7 @@ fn the_file_has_to_be_on_every_address() {
     assert!(said.contains("it differs from the one at another address"), "{said}");
     net.files.insert(claim().addresses[1], text);
     let found = find(&claim(), &mut net).unwrap();
-    assert_eq!((found.place, &found.proof), (Place::File, &sample()));
+    assert_eq!((found.place, &found.proof), (ProofPlace::File, &sample()));
     assert_eq!(still_there(&claim(), &found, &mut net), Ok(()));
     net.files.remove(&claim().addresses[1]);
     assert!(still_there(&claim(), &found, &mut net).unwrap_err().contains("404"));
@@ -161,7 +161,7 @@ fn a_record_that_names_us_is_enough() {
     let mut net = Net { now: OPENS, ..Net::default() };
     net.txt = vec![b"v=spf1 -all".to_vec(), sample().to_txt().into_bytes()];
     let found = find(&claim(), &mut net).unwrap();
-    assert_eq!(found.place, Place::Txt);
+    assert_eq!(found.place, ProofPlace::Txt);
     let changed = Proof { connections_max: 100, ..sample() };
     net.txt = vec![changed.to_txt().into_bytes()];
     assert_eq!(still_there(&claim(), &found, &mut net), Err("the proof was changed".into()));
@@ -182,7 +182,7 @@ prop_compose! {
     fn any_proof()(
         tester in "[0-9a-f]{64}",
         host in "[a-z0-9][a-z0-9.-]{0,40}:[1-9][0-9]{0,3}",
-        groups in proptest::sample::subsequence(Group::ALL.to_vec(), 1..=9),
+        groups in proptest::sample::subsequence(CaseGroup::ALL.to_vec(), 1..=9),
         numbers in (1_u64..=NUMBER_MAX, 1_u64..=NUMBER_MAX, 1_u64..=NUMBER_MAX),
         from in 946_684_800_i64..4_000_000_000,
         span in 1_i64..10_000,

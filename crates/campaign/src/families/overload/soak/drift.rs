@@ -1,7 +1,7 @@
 //! Whether figures of a soak drift: a trend by the Mann-Kendall test, its size by the slope of Theil
 //! and Sen. Both have to be there: in a long soak a trend too small to matter is significant.
 
-use super::super::steps::Step;
+use super::super::steps::LoadStep;
 use sample::ServerState;
 use stats::steady::{mann_kendall, theil_sen};
 use torture::result::{Measure, Unit};
@@ -30,7 +30,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    pub(super) fn of(at: Nanos, step: &Step, server: Option<&ServerState>) -> Row {
+    pub(super) fn of(at: Nanos, step: &LoadStep, server: Option<&ServerState>) -> Row {
         let seen = |state: &ServerState| {
             [state.memory_bytes, state.descriptors, state.threads].map(|count| count as f64)
         };
