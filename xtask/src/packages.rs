@@ -30,6 +30,10 @@ const NEEDS: &[(&str, &str)] = &[
     ("script", "bsdutils"),
     ("siege", "siege"),
     ("wrk", "wrk"),
+    // modules that wrk's scripts load
+    ("/usr/share/lua/5.1/cjson/util.lua", "lua-cjson"),
+    ("/usr/share/lua/5.1/re.lua", "lua-lpeg"),
+    ("/usr/share/lua/5.1/socket.lua", "lua-socket"),
 ];
 
 /// Debian asks this program before it starts a freshly installed server; 101 means no.

@@ -273,6 +273,12 @@ pub trait Face: std::fmt::Debug {
         None
     }
 
+    /// So many of the connections have no descriptor. Whether the tool runs with the others, rather
+    /// than say [`Trouble::Descriptors`].
+    fn go_without(&mut self, _connections: u64) -> bool {
+        false
+    }
+
     /// The run could not begin; [`Face::begin`] has not been called unless a script went wrong later.
     fn cannot_start(&mut self, trouble: &Trouble) -> Ending;
 

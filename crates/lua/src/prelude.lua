@@ -67,8 +67,9 @@ function wrk.format(method, path, headers, body)
   headers = headers or wrk.headers
   body = body or wrk.body
   if not headers["Host"] then headers["Host"] = wrk.headers["Host"] end
-  headers["Content-Length"] = body and #body
-  lines[1] = (method or wrk.method) .. " " .. (path or wrk.path) .. " HTTP/1.1"
+  -- a number has the length of its text
+  headers["Content-Length"] = body and string.len(body)
+  lines[1] = string.format("%s %s HTTP/1.1", method or wrk.method, path or wrk.path)
   local count = 1
   for name, value in pairs(headers) do
     count = count + 1

@@ -20,6 +20,16 @@ print = function(...)
   io.write(table.concat(parts, '\\t'), '\\n')
 end";
 
+/// Where Debian puts Lua's modules: LuaJIT as we build it looks in `/usr/local` alone. The folder of
+/// the modules in C is named after the machine, in GCC's words.
+const FOLDERS: &str = "\
+package.path = package.path .. ';/usr/share/lua/5.1/?.lua;/usr/share/lua/5.1/?/init.lua'
+local machine = ({ x64 = 'x86_64', arm64 = 'aarch64', x86 = 'i386' })[require('jit').arch]
+if machine then
+  package.cpath = package.cpath .. ';/usr/lib/' .. machine .. '-linux-gnu/lua/5.1/?.so'
+end
+package.cpath = package.cpath .. ';/usr/lib/lua/5.1/?.so'";
+
 /// A Lua state with the ways into its script.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -46,6 +56,7 @@ impl State {
         // SAFETY: all libraries are opened, `ffi` and `debug` among them, because scripts of wrk's
         // have them; such a script is trusted as any program that the user starts.
         let lua = unsafe { Lua::unsafe_new() };
+        lua.load(FOLDERS).set_name("=wrk").exec()?;
         let wrk = lua.create_table()?;
         wrk.raw_set("scheme", site.scheme.as_str())?;
         wrk.raw_set("host", site.host.as_str())?;

@@ -85,6 +85,10 @@ struct Wrk {
     strict: bool,
     rates: Rates,
     second: Option<Second>,
+    /// Responses inside the measured window with a status above 399.
+    bad: u64,
+    /// Connections that there was no descriptor for.
+    not_opened: u64,
     figures: Figures,
 }
 
@@ -122,7 +126,16 @@ impl Second {
 impl Wrk {
     fn new(options: Options, said: String, strict: bool) -> Wrk {
         let second = options.rate.is_some().then(|| Second::new(&options));
-        Wrk { options, said, strict, rates: Rates::new(), second, figures: Figures::default() }
+        Wrk {
+            options,
+            said,
+            strict,
+            rates: Rates::new(),
+            second,
+            bad: 0,
+            not_opened: 0,
+            figures: Figures::default(),
+        }
     }
 
     /// An interval of a thread, as wrk2 takes it. `Some`: what it says of the calibration.
@@ -170,7 +183,8 @@ impl Wrk {
         let total = &report.measurement.total;
         let mut latency = spread_of(&self.times(total).0);
         let limit = self.options.timeout_s.saturating_mul(1_000_000);
-        let mut errors = errors(total);
+        let mut errors = Errors { status: self.bad, ..errors(total) };
+        errors.connect += self.not_opened;
         let patient = self.strict || self.options.rate.is_some();
         if patient {
             let late = latency.values.iter().filter(|(value, _)| *value > limit);
@@ -298,9 +312,15 @@ fn errors(total: &Snapshot) -> Errors {
             _ => errors.read += count,
         }
     }
-    let bad = total.status.seen().filter(|(status, _)| *status > 399);
-    errors.status = bad.map(|(_, count)| count).sum();
+    errors.status = bad_responses(total);
     errors
+}
+
+/// Responses with a status above 399, and no more than there were inside the measured window: those
+/// that come after it are in the statuses and in no figure of wrk's.
+fn bad_responses(snapshot: &Snapshot) -> u64 {
+    let bad = snapshot.status.seen().filter(|(status, _)| *status > 399);
+    bad.map(|(_, count)| count).sum::<u64>().min(snapshot.answers_in_window)
 }
 
 impl Face for Wrk {
@@ -318,8 +338,15 @@ impl Face for Wrk {
     fn interval(&mut self, interval: &Interval<'_>) -> Said {
         let told = self.calibrate(interval);
         let span = interval.end - interval.start;
+        self.bad += bad_responses(interval.snapshot);
         self.rates.add(interval.worker, interval.snapshot.answers_in_window, span);
         Said { out: told.unwrap_or_default(), ..Said::default() }
+    }
+
+    /// wrk opens what it can, counts the others as connect errors and does not try them again.
+    fn go_without(&mut self, connections: u64) -> bool {
+        self.not_opened = connections;
+        true
     }
 
     fn cannot_start(&mut self, trouble: &Trouble) -> Ending {

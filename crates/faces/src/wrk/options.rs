@@ -213,7 +213,8 @@ fn set(
 /// Takes a URL apart; `None` where wrk calls it invalid.
 fn address(url: &str) -> Option<Address> {
     let (scheme, rest) = url.split_once("://")?;
-    let legal = |byte: u8| byte > b' ' && byte != 0x7f;
+    // wrk's parser is built strict: no byte above ASCII
+    let legal = |byte: u8| byte.is_ascii_graphic();
     if scheme.is_empty()
         || !scheme.bytes().all(|byte| byte.is_ascii_alphabetic())
         || !rest.bytes().all(legal)
@@ -306,7 +307,14 @@ mod tests {
             "wrk: option '--t' is ambiguous; possibilities: '--threads' '--timeout'\n"
         );
         assert!(line("-v").unwrap_err().out.starts_with(VERSION));
-        for text in ["http://h:x/", "http://h:99999/", "http:///", "h:1/", "http://h/ -U"] {
+        for text in [
+            "http://h:x/",
+            "http://h/\u{e9}",
+            "http://h:99999/",
+            "http:///",
+            "h:1/",
+            "http://h/ -U",
+        ] {
             assert!(line(text).is_err(), "{text}");
         }
     }

@@ -13,6 +13,7 @@ mod watch;
 
 use crate::calibration::Calibration;
 use crate::run::measure::measure;
+use crate::run::placement::TooFew;
 use crate::run::prepare::{self, Prepared, prepare};
 use crate::run::{
     assemble,
@@ -80,7 +81,7 @@ fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
         Ok(stage) => stage,
         Err(trouble) => return finish(face.cannot_start(&trouble), extras),
     };
-    let mut prepared = match prepare(&mut plan, &[]) {
+    let mut prepared = match prepare_or_reduce(&mut plan, &mut *face) {
         Ok(prepared) => prepared,
         Err(error) => return finish(face.cannot_start(&trouble::of(&error)), extras),
     };
@@ -126,6 +127,27 @@ fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
         Ok(()) => code,
         Err(trouble) => finish(face.borrow_mut().cannot_start(&trouble), extras),
     }
+}
+
+/// Prepares the run; with fewer users where descriptors are short and the tool would go on too. Each
+/// worker keeps one connection at least.
+fn prepare_or_reduce(plan: &mut plan::Plan, face: &mut dyn Face) -> anyhow::Result<Prepared> {
+    let error = match prepare(plan, &[]) {
+        Ok(prepared) => return Ok(prepared),
+        Err(error) => error,
+    };
+    let threads = plan.driver.threads.unwrap_or(1);
+    let (Some(short), Load::Closed { users, .. }) =
+        (error.downcast_ref::<TooFew>(), &mut plan.load)
+    else {
+        return Err(error);
+    };
+    let most = u32::try_from(short.most).unwrap_or(u32::MAX).min(*users);
+    if !short.descriptors || most < threads || !face.go_without(u64::from(*users - most)) {
+        return Err(error);
+    }
+    *users = most;
+    prepare(plan, &[])
 }
 
 /// The signals that end a run with its statistics: siege waits for three, the other tools for SIGINT.

@@ -121,6 +121,8 @@ const PASSING_DESCRIPTORS: u64 = 6;
 pub(crate) struct TooFew {
     /// Descriptors, rather than ports.
     pub(crate) descriptors: bool,
+    /// Connections that there is enough of it for.
+    pub(crate) most: u64,
     sentence: String,
 }
 
@@ -176,7 +178,9 @@ pub(crate) fn check_limits(plan: &mut Plan, prepared: &mut Prepared) -> Result<(
         let sentence = format!("{}. Way out: {}.", shortage.text, shortage.advice);
         if impossible {
             let descriptors = shortage.resource == host::forecast::Resource::Descriptors;
-            return Err(TooFew { descriptors, sentence }.into());
+            let other = if descriptors { other } else { 0 };
+            let most = shortage.budget.available.saturating_sub(other);
+            return Err(TooFew { descriptors, most, sentence }.into());
         }
         prepared.notes.push(sentence);
     }
