@@ -5,6 +5,7 @@ mod documents;
 mod layers;
 mod lines;
 mod manifests;
+mod nouns;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -47,10 +48,12 @@ const RULES: &[Rule] = &[
     manifests::lints,
     layers::ours,
     layers::theirs,
+    layers::permissions,
     source::parses,
     world::pure_crates,
     world::clocks,
     world::sleeping_tests,
+    nouns::shared_names,
     lines::functions,
     lines::files,
     words::banned_words,

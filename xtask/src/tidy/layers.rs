@@ -120,6 +120,48 @@ const GATES: &[Gate] = &[
     },
 ];
 
+/// Permissions that break the layer law still, as (crate, dependency). The list may only shrink.
+const OWED: &[(&str, &str)] = &[("store", "report")];
+
+/// The table itself keeps the law: nobody is permitted what lies above him.
+pub(super) fn permissions(tree: &Tree) -> Vec<Finding> {
+    // a tree made up for a test has no table of its own
+    if tree.text(TABLE).is_none() {
+        return Vec::new();
+    }
+    broken_permissions(PLACES, OWED).into_iter().map(|text| Finding::new(TABLE, 0, text)).collect()
+}
+
+const TABLE: &str = "xtask/src/tidy/layers.rs";
+
+fn broken_permissions(places: &[Place], owed: &[(&str, &str)]) -> Vec<String> {
+    let layer =
+        |name: &str| places.iter().find(|place| place.name == name).map(|place| place.layer);
+    let mut found = Vec::new();
+    let mut used = Vec::new();
+    for place in places {
+        let permitted = match place.may {
+            May::Only(names) => names,
+            May::UpTo(max) if max > place.layer => {
+                found.push(format!("{} may use layers up to {max}, above its own", place.name));
+                continue;
+            }
+            May::UpTo(_) => continue,
+        };
+        for &name in permitted {
+            let above = layer(name).is_none_or(|layer| layer > place.layer);
+            match owed.iter().find(|pair| **pair == (place.name, name)) {
+                Some(pair) if above => used.push(*pair),
+                _ if above => found.push(format!("{} may not be permitted {name}", place.name)),
+                _ => {}
+            }
+        }
+    }
+    let stale = owed.iter().filter(|pair| !used.contains(pair));
+    found.extend(stale.map(|(name, on)| format!("({name}, {on}) is owed no longer; take it off")));
+    found
+}
+
 /// The layer of one of our crates; `None` when it has no place in the table.
 pub(super) fn layer_of(name: &str) -> Option<u8> {
     PLACES.iter().find(|place| place.name == name).map(|place| place.layer)
@@ -215,4 +257,29 @@ fn tables(manifest: &toml::Table, kinds: &[&str]) -> Vec<String> {
         }
     }
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_permission_upwards_is_found_unless_it_is_owed() {
+        let places = [only("low", 2, &["high"]), only("high", 5, &["low"]), up_to("all", 3, 4)];
+        let found = broken_permissions(&places, &[]);
+        assert_eq!(
+            found,
+            ["low may not be permitted high", "all may use layers up to 4, above its own"]
+        );
+        let found = broken_permissions(&places[..2], &[("low", "high")]);
+        assert_eq!(found, [""; 0]);
+        let found = broken_permissions(&places[1..2], &[("low", "high")]);
+        assert_eq!(found[1..], ["(low, high) is owed no longer; take it off"]);
+    }
+
+    #[test]
+    fn a_permission_for_a_crate_without_a_place_is_found() {
+        let found = broken_permissions(&[only("low", 2, &["nobody"])], &[]);
+        assert_eq!(found, ["low may not be permitted nobody"]);
+    }
 }

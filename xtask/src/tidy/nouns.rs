@@ -1,0 +1,151 @@
+//! One noun, one type: a name that many crates define in senses of their own tells a reader nothing.
+
+use super::source::{Source, test_files};
+use super::{Finding, Tree};
+use std::collections::{BTreeMap, BTreeSet};
+use syn::visit::Visit;
+
+/// A type name may be defined in fewer crates than this: once where the noun belongs, and once more
+/// for what stands for it on the other side of a boundary.
+const CRATES_MAX: usize = 3;
+
+/// Names that more crates define still. The list may only shrink: a name that stands here without
+/// need is a finding too.
+const OWED: &[&str] = &[];
+
+/// No type name is defined in three crates or more.
+pub(super) fn shared_names(tree: &Tree) -> Vec<Finding> {
+    judge(&crates_by_name(tree), OWED)
+}
+
+type Homes = BTreeMap<String, BTreeMap<String, (String, usize)>>;
+
+/// For each type name the crates that define it, and the first place in each.
+fn crates_by_name(tree: &Tree) -> Homes {
+    let tests = test_files(tree);
+    let mut homes = Homes::new();
+    for (path, text) in tree.rust().filter(|(path, _)| !tests.contains(*path)) {
+        let Some((name, _)) =
+            path.strip_prefix("crates/").and_then(|rest| rest.split_once("/src/"))
+        else {
+            continue;
+        };
+        let Ok(source) = Source::parse(text) else { continue };
+        let mut types = Types::default();
+        types.visit_file(&source.file);
+        for (noun, line) in types.found {
+            if !source.is_test_line(line) {
+                let crates = homes.entry(noun).or_default();
+                crates.entry(name.to_owned()).or_insert_with(|| (path.to_owned(), line));
+            }
+        }
+    }
+    homes
+}
+
+fn judge(homes: &Homes, owed: &[&str]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (noun, crates) in homes.iter().filter(|(_, crates)| crates.len() >= CRATES_MAX) {
+        if owed.contains(&noun.as_str()) {
+            continue;
+        }
+        let names: Vec<&str> = crates.keys().map(String::as_str).collect();
+        let text = format!(
+            "{noun} is a type of {} crates ({}); name this one for what it is",
+            names.len(),
+            names.join(", ")
+        );
+        let (path, line) = crates.values().last().expect("a name has at least one home");
+        found.push(Finding::new(path, *line, text));
+    }
+    for noun in owed {
+        if homes.get(*noun).is_none_or(|crates| crates.len() < CRATES_MAX) {
+            let text = format!("{noun} is no longer in too many crates; take it off the list");
+            found.push(Finding::new("xtask/src/tidy/nouns.rs", 0, text));
+        }
+    }
+    found
+}
+
+/// Type definitions of a file, inside inline modules too; those inside functions are nobody else's.
+#[derive(Default)]
+struct Types {
+    found: BTreeSet<(String, usize)>,
+}
+
+impl Types {
+    fn keep(&mut self, name: &syn::Ident) {
+        self.found.insert((name.to_string(), name.span().start().line));
+    }
+}
+
+impl<'ast> Visit<'ast> for Types {
+    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
+        self.keep(&item.ident);
+    }
+
+    fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
+        self.keep(&item.ident);
+    }
+
+    fn visit_item_trait(&mut self, item: &'ast syn::ItemTrait) {
+        self.keep(&item.ident);
+    }
+
+    fn visit_item_type(&mut self, item: &'ast syn::ItemType) {
+        self.keep(&item.ident);
+    }
+
+    fn visit_item_union(&mut self, item: &'ast syn::ItemUnion) {
+        self.keep(&item.ident);
+    }
+
+    fn visit_item_fn(&mut self, _: &'ast syn::ItemFn) {}
+
+    fn visit_item_impl(&mut self, _: &'ast syn::ItemImpl) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn homes(files: &[(&str, &str)]) -> Homes {
+        crates_by_name(&Tree::of(files))
+    }
+
+    #[test]
+    fn a_name_in_three_crates_is_found_and_one_in_two_is_not() {
+        let two =
+            [("crates/a/src/lib.rs", "struct Step;"), ("crates/b/src/x/y.rs", "enum Step {}")];
+        assert!(judge(&homes(&two), &[]).is_empty());
+        let three = [two[0], two[1], ("crates/c/src/lib.rs", "mod m { pub type Step = u8; }")];
+        let found = judge(&homes(&three), &[]);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].text.starts_with("Step is a type of 3 crates (a, b, c)"), "{found:?}");
+    }
+
+    #[test]
+    fn tests_functions_and_associated_types_do_not_count() {
+        let files = [
+            ("crates/a/src/lib.rs", "struct Step;"),
+            ("crates/b/src/lib.rs", "struct Step;"),
+            ("crates/c/src/lib.rs", "#[cfg(test)] mod tests { struct Step; }"),
+            ("crates/d/src/lib.rs", "fn f() { struct Step; }"),
+            ("crates/e/src/lib.rs", "impl Iterator for X { type Step = u8; }"),
+            ("crates/f/tests/all.rs", "struct Step;"),
+        ];
+        assert!(judge(&homes(&files), &[]).is_empty());
+    }
+
+    #[test]
+    fn the_list_of_what_is_owed_holds_and_may_not_be_stale() {
+        let three = [
+            ("crates/a/src/lib.rs", "struct Step;"),
+            ("crates/b/src/lib.rs", "struct Step;"),
+            ("crates/c/src/lib.rs", "struct Step;"),
+        ];
+        assert!(judge(&homes(&three), &["Step"]).is_empty());
+        let found = judge(&homes(&three[..2]), &["Step"]);
+        assert!(found[0].text.contains("take it off the list"), "{found:?}");
+    }
+}
