@@ -435,23 +435,31 @@ pub(crate) fn no_connection(report: &RunReport) -> String {
 fn exit_code(report: &RunReport) -> Code {
     let total = &report.measurement.total;
     let nobody = total.connections.attempted > 0 && total.connections.established == 0;
+    let failing = server_failed_all(total) || expectation_missed(report);
+    let interrupted = report.measurement.interrupted;
     if nobody && total.counts.succeeded == 0 {
         Code::NoConnection
-    } else if report.measurement.interrupted {
-        match report.verdict.state {
-            State::Invalid => Code::Invalid,
-            _ => Code::Interrupted,
-        }
+    } else if failing {
+        // however late this client was: a broken deployment must not read as "repeat it"
+        if interrupted { Code::Interrupted } else { Code::Missed }
     } else if report.verdict.state == State::Invalid {
         Code::Invalid
-    } else if report.measurement.aborted.is_some()
-        || report.slo.iter().any(|slo| !slo.met)
-        || expectation_missed(report)
-    {
+    } else if interrupted {
+        Code::Interrupted
+    } else if report.measurement.aborted.is_some() || report.slo.iter().any(|slo| !slo.met) {
         Code::Missed
     } else {
         Code::Done
     }
+}
+
+/// Whether the server failed every call that fell due. Where the client dropped or failed some itself,
+/// nobody knows what the server would have done with them.
+fn server_failed_all(total: &stats::Snapshot) -> bool {
+    let of_server = |class: &FailureClass| class.blame() == sample::Blame::Server;
+    total.counts.succeeded + total.counts.dropped == 0
+        && !total.failures.is_empty()
+        && total.failures.keys().all(of_server)
 }
 
 /// A call failed on what the plan expects in so many words; a status of 400 or above without such

@@ -67,7 +67,7 @@ fn steps_are_chosen_by_name() {
     let json = check(folder.path(), HELLO, &["--base", &site.url(""), "--only", "hell"]);
     assert_eq!(json.expect(&[0]).json()["steps"].as_array().unwrap().len(), 1);
     let ran = run(&["check", &file, "--only", "bye"]).expect(&[2]);
-    assert!(ran.stderr.contains("--only bye: no step has that in its name"), "{ran:?}");
+    assert!(ran.stderr.contains("--only bye: no step has this in its name"), "{ran:?}");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn what_is_wrong_is_named_and_nothing_is_sent() {
     assert!(said(&["check", &file, "--base", "ftp://h"]).contains("not a URL"));
     assert!(said(&["check", &file, "--set", "x=1"]).contains("no such variable"));
     assert!(said(&["check", &file, "--set", "x"]).contains("NAME=VALUE"));
-    assert!(said(&["check", &file, "--root", "/nowhere"]).contains("--root /nowhere is no folder"));
+    assert!(said(&["check", &file, "--root", "/nowhere"]).contains("--root /nowhere: not a folder"));
     assert!(said(&["check", &file, "--junit", "-"]).contains("--junit takes a file"));
     assert!(said(&["check", &file, "--junit", "a", "--json", "a"]).contains("the same file"));
     assert!(said(&["check", &file, "--ca", "/nowhere.pem"]).contains("/nowhere.pem"));
@@ -127,7 +127,7 @@ fn the_plan_of_the_norm_site_is_written_out_and_is_right() {
     assert_eq!(run(&["check", "--init", name]).expect(&[0]).stdout, format!("{name}\n"));
     assert_eq!(run(&["check", "--init", "-"]).stdout, std::fs::read_to_string(&file).unwrap());
     let ran = run(&["check", "--init", name]).expect(&[2]);
-    assert!(ran.stderr.contains("is there already"), "{ran:?}");
+    assert!(ran.stderr.contains("the file exists; name another one"), "{ran:?}");
     let steps = run(&["check", name, "--list"]).expect(&[0]).stdout;
     for step in ["1: the welcome page", "9: ", "secure: wilma", "two sleeps", "MaxClients 3"] {
         assert!(steps.contains(step), "{step}: {steps}");

@@ -357,7 +357,7 @@ fn failures_have_a_class_and_one_to_blame() {
         [("garbage", "not-http"), ("close-early", "closed-early"), ("truncate", "truncated")]
     {
         let site = Site::start(&[(fault, "")]);
-        let json = crate::support::measured(&["-c", "1", "-n", "3", &site.url("/hw")], &[4]);
+        let json = crate::support::measured(&["-c", "1", "-n", "3", &site.url("/hw")], &[1]);
         assert_eq!(outcomes(&json), [3, 0, 3, 0, 0, 0], "{fault}");
         assert_eq!(json["failures"].as_array().unwrap().len(), 1, "{fault}: {}", json["failures"]);
         assert_eq!(text(&json, "/failures/0/class"), class);
