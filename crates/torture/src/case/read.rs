@@ -316,7 +316,7 @@ mod tests {
     const GOOD: &str = r#"
 id = "S-07"
 version = 1
-title = "blank between field name and colon"
+title = "whitespace between field name and colon"
 level = "MUST"
 ref = "RFC 9112 section 5.1"
 why = "two readers may disagree whether this is a field"
