@@ -94,7 +94,9 @@ fn what_is_wrong_is_named_and_nothing_is_sent() {
     assert!(said(&["check", &file, "--base", "ftp://h"]).contains("not a URL"));
     assert!(said(&["check", &file, "--set", "x=1"]).contains("no such variable"));
     assert!(said(&["check", &file, "--set", "x"]).contains("NAME=VALUE"));
-    assert!(said(&["check", &file, "--root", "/nowhere"]).contains("--root /nowhere: not a folder"));
+    assert!(
+        said(&["check", &file, "--root", "/nowhere"]).contains("--root /nowhere: not a folder")
+    );
     assert!(said(&["check", &file, "--junit", "-"]).contains("--junit takes a file"));
     assert!(said(&["check", &file, "--junit", "a", "--json", "a"]).contains("the same file"));
     assert!(said(&["check", &file, "--ca", "/nowhere.pem"]).contains("/nowhere.pem"));
