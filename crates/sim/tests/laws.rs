@@ -206,8 +206,9 @@ fn ten_calls(server: Box<dyn Server>, pause: Option<Nanos>) -> (Vec<(FailureClas
         plan.connection.reconnect_pause = pause;
     }
     let run = execute(plan, server, 1);
-    let first = run.calls.iter().map(|(sample, _)| sample.intended).min().unwrap();
-    let last = run.calls.iter().map(|(sample, _)| sample.done).max().unwrap();
+    let first =
+        run.calls.iter().map(|(sample, _)| sample.intended).min().expect("ten calls were made");
+    let last = run.calls.iter().map(|(sample, _)| sample.done).max().expect("ten calls were made");
     (classes(&run), last - first)
 }
 
