@@ -9,6 +9,9 @@ use syn::visit::Visit;
 /// for what stands for it on the other side of a boundary.
 const CRATES_MAX: usize = 3;
 
+/// Where the names stand that are owed.
+const LIST: &str = "xtask/src/tidy/nouns.rs";
+
 /// Names that more crates define still. The list may only shrink: a name that stands here without
 /// need is a finding too.
 #[rustfmt::skip]
@@ -25,7 +28,9 @@ const OWED: &[&str] = &[
 
 /// No type name is defined in three crates or more.
 pub(super) fn shared_names(tree: &Tree) -> Vec<Finding> {
-    judge(&crates_by_name(tree), OWED)
+    // What is owed is owed by the tree that keeps the list, not by a tree made up for a test.
+    let owed = if tree.holds(LIST) { OWED } else { &[] };
+    judge(&crates_by_name(tree), owed)
 }
 
 type Homes = BTreeMap<String, BTreeMap<String, (String, usize)>>;
@@ -71,7 +76,7 @@ fn judge(homes: &Homes, owed: &[&str]) -> Vec<Finding> {
     for noun in owed {
         if homes.get(*noun).is_none_or(|crates| crates.len() < CRATES_MAX) {
             let text = format!("{noun} is no longer in too many crates; take it off the list");
-            found.push(Finding::new("xtask/src/tidy/nouns.rs", 0, text));
+            found.push(Finding::new(LIST, 0, text));
         }
     }
     found

@@ -196,7 +196,7 @@ fn redirects_that_lead_nowhere() {
             },
             b"",
         )
-        .expect(&[0, 3, 4]);
+        .expect(&[0, 1, 3, 4]);
         assert!(!ran.stderr.contains("panicked"), "{place:?}: {}", ran.stderr);
     }
 }
