@@ -115,10 +115,10 @@ url = "/sleep?${sleep}"
 expect = { at-least = "${sleep}s" }
 [[step.together]]
 name = "long"
-url = "/sleep?1"
+url = "/sleep?3"
 [step.expect]
 order = ["short", "long"]
-at-least = "1s"
+at-least = "3s"
 at-most = "30s"
 "#;
 

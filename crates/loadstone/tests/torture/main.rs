@@ -217,7 +217,7 @@ fn two_results_are_held_against_each_other() {
     std::fs::write(&torn, &std::fs::read(&a).unwrap()[..200]).unwrap();
     std::fs::write(&other, "{\"schema\": \"loadstone.run/1\"}").unwrap();
     for (bad, said) in [
-        (torn.as_str(), "torn.json is damaged or no JSON"),
+        (torn.as_str(), "torn.json is damaged or not JSON"),
         (other.as_str(), "other.json is \"loadstone.run/1\", not loadstone.torture/1"),
         ("/nowhere.json", "\"/nowhere.json\" cannot be read"),
         (folder.path().to_str().unwrap(), "cannot be read"),

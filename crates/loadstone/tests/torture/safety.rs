@@ -69,7 +69,7 @@ fn without_a_log_nothing_is_sent() {
     let url = site.url("/hw");
     let ran =
         finish(torture(Path::new("/proc/nothing"), &["--only", "S-01", &url]), b"").expect(&[2]);
-    assert!(ran.stderr.contains("/proc/nothing/loadstone, where the audit log goes"), "{ran:?}");
+    assert!(ran.stderr.contains("/proc/nothing/loadstone for the audit log"), "{ran:?}");
     assert!(ran.stderr.contains("XDG_STATE_HOME") && ran.stderr.contains("--no-audit"), "{ran:?}");
     assert_eq!(site.served().requests, 0);
     let only = ["--no-audit", "--only", "S-01", &url];
