@@ -332,6 +332,7 @@ impl Runner<'_> {
             if let TalkEnd::Unconnected(class) = talk.end {
                 let hint = match (class, &self.target.tls_name) {
                     (FailureClass::Tls, Some(_)) => ": does it speak TLS? try http://",
+                    (FailureClass::Certificate, _) => ": accept any with --insecure",
                     _ => "",
                 };
                 return Err(format!("no connection: {}{hint}", class.explain()));

@@ -185,8 +185,10 @@ impl Runner<'_> {
         let mut heard = self.exchange(&[ask]);
         match heard.pop() {
             Some((_, heard)) if self.unmet(ask, &heard) => {
-                let text = heard.result.err().map(|trouble| trouble.text).unwrap_or_default();
-                self.unreachable = Some(text.clone());
+                let trouble = heard.result.err();
+                self.unreachable =
+                    Some(trouble.as_ref().map(Trouble::with_way_out).unwrap_or_default());
+                let text = trouble.map(|trouble| trouble.text).unwrap_or_default();
                 Round::plain(Some(Difference::new("connection", "one", text)))
             }
             Some((sent, heard)) => self.weigh(ask, &sent, &heard),
@@ -257,7 +259,7 @@ impl Runner<'_> {
         if !self.met
             && let Some(trouble) = heard.iter().find_map(|(_, heard)| heard.result.as_ref().err())
         {
-            self.unreachable = Some(trouble.text.clone());
+            self.unreachable = Some(trouble.with_way_out());
         }
         let mut members = Vec::new();
         for ((name, ask), (sent, heard)) in group.members.iter().zip(&heard) {

@@ -5,7 +5,7 @@ use crate::setup::Setup;
 use crate::source::arrival_spec;
 use plan::{AbortRule, Load};
 use schedule::Schedule;
-use stats::{Figures, Measurement, Second, Snapshot, Spread};
+use stats::{Counts, Figures, Measurement, Second, Snapshot, Spread};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::Nanos;
@@ -134,7 +134,13 @@ impl Collector {
             self.watch(&pending);
             self.connections_peak = self.connections_peak.max(pending.connections_peak);
             self.flight_peak = self.flight_peak.max(pending.flight_peak);
-            self.series.push(self.second(edge, &pending));
+            // a run that ends on an edge has a last row without a span: a row only if something is in it
+            let counts = [&pending.snapshot.counts, &pending.snapshot.warm_up];
+            if pending.span > Nanos::ZERO
+                || counts.iter().any(|counts| **counts != Counts::default())
+            {
+                self.series.push(self.second(edge, &pending));
+            }
         }
     }
 

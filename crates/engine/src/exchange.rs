@@ -59,6 +59,19 @@ pub struct Trouble {
     pub text: String,
 }
 
+impl Trouble {
+    /// Its words, and what to do about a certificate: most servers under test have signed their own.
+    pub fn with_way_out(&self) -> String {
+        match self.class {
+            FailureClass::Certificate => format!(
+                "{}. Trust its issuer with --ca FILE, or accept any certificate with --insecure.",
+                self.text
+            ),
+            _ => self.text.clone(),
+        }
+    }
+}
+
 /// What came of a request.
 #[derive(Clone, Debug)]
 pub struct Heard {

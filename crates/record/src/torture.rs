@@ -283,9 +283,14 @@ impl TortureRecord {
         self.cases.iter().filter(waived).count() as u64
     }
 
+    /// How many cases were carried out: a finding is counted in these, and not in what was skipped.
+    pub fn tested_count(&self) -> u64 {
+        self.cases.iter().filter(|case| case.skipped.is_none()).count() as u64
+    }
+
     /// Whether any case was carried out.
     pub fn is_tested(&self) -> bool {
-        self.cases.iter().any(|case| case.skipped.is_none())
+        self.tested_count() > 0
     }
 
     /// Whether cases are missing: it was interrupted, or ended before its end.

@@ -8,7 +8,7 @@ mod watched;
 pub use crate::html::ramp::html;
 pub use crate::json::ramp::json;
 pub use crate::text::ramp::text;
-pub use answer::{answer, capacity_in_words, load, steps_sentence};
+pub use answer::{answer, capacity_in_words, knee_in_words, load, steps_sentence};
 pub use csv::csv;
 pub use verdict::{missed, verdict};
 pub(crate) use watched::watched;

@@ -31,6 +31,7 @@ pub use markdown::markdown;
 pub use probes::{PROBES_HEAD, probe_line, probes_csv};
 pub use run_file::{CaseOutcome, RunEnd, execution_line, failure_text, run_file};
 pub use text::text;
+pub use words::found;
 
 pub use crate::html::torture::html;
 pub use crate::words::timestamp;

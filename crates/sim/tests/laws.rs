@@ -95,6 +95,21 @@ fn bytes_on_the_wire_are_pinned() {
     assert_eq!(String::from_utf8(run.sent).unwrap(), one.repeat(2));
 }
 
+/// A run that ends on an edge of the series has nothing left to tell in the row behind it.
+#[test]
+fn no_row_of_the_series_is_without_a_span() {
+    for (workers, millis) in [(1, 2_000), (2, 2_000), (1, 2_500)] {
+        let mut plan = open(100.0, 2);
+        plan.stop.duration = Some(Nanos::from_millis(millis));
+        let run = execute(plan, quick(), workers);
+        let rows = &run.measurement.series;
+        let spans: Vec<f64> = rows.iter().map(|row| row.span_s).collect();
+        assert!(spans.iter().all(|span| *span > 0.0), "{millis} ms: {spans:?}");
+        let due: u64 = rows.iter().map(|row| row.counts.due).sum();
+        assert_eq!(due, run.measurement.total.counts.due, "a row that is left out loses no call");
+    }
+}
+
 #[test]
 fn the_warm_up_is_kept_apart() {
     let mut plan = open(1_000.0, 4);

@@ -13,6 +13,8 @@ pub enum StoreError {
     Off,
     /// To be read, and not there.
     Missing(PathBuf),
+    /// The folder of a store that was named is not there: a typing error makes no folders.
+    NoFolder(PathBuf),
     /// Neither empty nor a store of ours; left alone.
     Foreign(PathBuf),
     /// Written by a later version.
@@ -65,6 +67,15 @@ impl fmt::Display for StoreError {
             StoreError::Off => f.write_str("with --store none there is no results store to look in"),
             StoreError::Missing(path) => {
                 write!(f, "there is no results store {}: nothing was kept there yet", path.display())
+            }
+            StoreError::NoFolder(path) => {
+                let folder = path.parent().unwrap_or(path).display();
+                write!(
+                    f,
+                    "the results store {} cannot be made: there is no folder {folder}; make it \
+                     first, or give another file with --store",
+                    path.display()
+                )
             }
             StoreError::Foreign(path) => write!(
                 f,
@@ -122,7 +133,9 @@ impl StoreError {
             StoreError::Damaged { why, .. } => format!(
                 "is damaged ({why}): the next run keeps it under another name and begins a new one"
             ),
-            StoreError::Refused { why, .. } => format!("cannot be used: {why}"),
+            StoreError::Refused { why, .. } => {
+                format!("cannot be used: {why}; give another file with --store, or --store none")
+            }
             other => other.to_string(),
         }
     }

@@ -57,6 +57,10 @@ pub struct ListEntry {
     pub headline: Option<Headline>,
     /// Of a finished ramp, for each target: its label and its capacity.
     pub capacities: Vec<(String, Option<Span>)>,
+    /// Of a finished ramp without objectives, for each target: its label and its knee; open above
+    /// where the steps showed none. Empty for one with objectives, and for one that an earlier version
+    /// wrote.
+    pub knees: Vec<(String, Option<Span>)>,
     /// Of a ramp: what its capacities count.
     pub axis: Option<Axis>,
     /// Of a finished comparison: the gravest of its judgements.
@@ -80,12 +84,7 @@ pub struct Tortured {
 impl Tortured {
     /// `2 findings in 85 cases`.
     pub fn words(self) -> String {
-        let counted = |n: u64, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
-        let findings = match self.findings {
-            0 => "no findings".to_owned(),
-            n => counted(n, "finding"),
-        };
-        format!("{findings} in {}", counted(self.cases, "case"))
+        report::torture::found(self.findings, self.cases)
     }
 }
 
@@ -108,12 +107,13 @@ pub(crate) struct Summary {
     pub(crate) interrupted: bool,
     headline: Option<Headline>,
     capacities: Vec<(String, Option<Span>)>,
+    knees: Vec<(String, Option<Span>)>,
     judgement: Option<Judgement>,
     tortured: Option<Tortured>,
 }
 
 record! {
-    Summary { interrupted, headline, capacities, judgement, tortured }
+    Summary { interrupted, headline, capacities, knees, judgement, tortured }
     Tortured { cases, findings, worst }
 }
 
@@ -123,6 +123,7 @@ impl Summary {
             interrupted: false,
             headline: None,
             capacities: Vec::new(),
+            knees: Vec::new(),
             judgement: None,
             tortured: None,
         }
@@ -142,10 +143,21 @@ impl Summary {
             let curve = report.curves.get(label)?;
             curve.capacity.as_ref().map(|capacity| capacity.at)
         };
-        let labels = report.labels.iter().enumerate();
+        let knee = |label: usize| {
+            let curve = report.curves.get(label)?;
+            let knee = curve.knee.as_ref().map(|knee| knee.at);
+            // without a knee the capacity is the highest step that was kept up with
+            knee.or_else(|| curve.capacity.as_ref().map(|capacity| capacity.at))
+        };
+        let with_objectives = report.curves.iter().any(|curve| {
+            curve.capacity.as_ref().is_some_and(|capacity| !capacity.objectives.is_empty())
+        });
+        let labels = || report.labels.iter().enumerate();
+        let knees = labels().map(|(row, label)| (label.clone(), knee(row)));
         Summary {
             interrupted: report.ended_early.is_some(),
-            capacities: labels.map(|(row, label)| (label.clone(), capacity(row))).collect(),
+            capacities: labels().map(|(row, label)| (label.clone(), capacity(row))).collect(),
+            knees: if with_objectives { Vec::new() } else { knees.collect() },
             ..Summary::nothing()
         }
     }
@@ -265,6 +277,7 @@ impl Store {
             verdict: figures.verdict,
             headline: figures.summary.headline,
             capacities: figures.summary.capacities,
+            knees: figures.summary.knees,
             axis: figures.axis,
             judgement: figures.summary.judgement,
             tortured: figures.summary.tortured,

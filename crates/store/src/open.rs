@@ -27,7 +27,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store to write in it; makes it, and its folder, where there is none.
+    /// Opens the store to write in it; makes it where there is none, and the default store's folder.
     ///
     /// # Errors
     /// See [`StoreError`]. A damaged store is none: it is set aside, a new one begun, and
@@ -42,7 +42,7 @@ impl Store {
             None if *place == StorePlace::Memory => return Store::in_memory(),
             None => return Err(StoreError::Off),
         };
-        make_folder(&path)?;
+        make_folder(&path, place)?;
         make_file(&path)?;
         let mut store = Store::connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         match store.prepare(steps) {
@@ -245,11 +245,17 @@ fn is_ours(path: &Path, place: &StorePlace) -> bool {
     *place == StorePlace::Default || read.is_ok() && head[68..] == APPLICATION_ID.to_be_bytes()
 }
 
-fn make_folder(path: &Path) -> Result<(), StoreError> {
+fn make_folder(path: &Path, place: &StorePlace) -> Result<(), StoreError> {
     match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => {
+        Some(folder) if *place == StorePlace::Default => {
             fs::create_dir_all(folder).map_err(|error| StoreError::io(path, &error))
         }
+        Some(folder) if !folder.as_os_str().is_empty() => match fs::metadata(folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Err(StoreError::NoFolder(path.to_owned()))
+            }
+            _ => Ok(()),
+        },
         _ => Ok(()),
     }
 }

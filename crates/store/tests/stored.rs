@@ -104,7 +104,16 @@ fn ramps() -> Vec<(&'static str, RampReport)> {
     let mut barren = one.clone();
     (barren.steps, barren.curves) = (Vec::new(), Vec::new());
     barren.verdict = ramp::verdict(&[], &[], &["nobody is there"], false);
-    vec![("one server", one), ("two servers in trouble", troubled), ("no step", barren)]
+    let mut unasked = one.clone();
+    for capacity in unasked.curves.iter_mut().filter_map(|curve| curve.capacity.as_mut()) {
+        capacity.objectives.clear();
+    }
+    vec![
+        ("one server", one),
+        ("two servers in trouble", troubled),
+        ("no step", barren),
+        ("no objective", unasked),
+    ]
 }
 
 #[test]
@@ -132,6 +141,17 @@ fn a_ramp_loads_as_it_was_stored() {
         let store = Store::open_to_read(&place).unwrap();
         let listed = store.show("last").unwrap();
         assert_eq!(listed.axis, Some(stored.axis), "{name}: 8 users are something else than 8/s");
+        // where no objective was asked for, the steps showed a knee and no capacity
+        let knees: Vec<Option<stats::curve::Span>> =
+            listed.knees.iter().map(|(_, span)| *span).collect();
+        match name {
+            "no step" => assert_eq!(knees, [None]),
+            "no objective" => {
+                assert_eq!(knees, [stored.curves[0].knee.as_ref().map(|knee| knee.at)]);
+                assert!(knees[0].is_some());
+            }
+            _ => assert!(knees.is_empty() && listed.capacities[0].1.is_some(), "{name}"),
+        }
         let Stored::Ramp(loaded) = store.load("last").unwrap() else { panic!("{name} is a ramp") };
         same_outputs(name, &outputs_of_ramp(&loaded), &outputs_of_ramp(&stored));
     }

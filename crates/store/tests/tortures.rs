@@ -180,7 +180,7 @@ fn a_torture_loads_as_it_was_stored() {
         |cases, findings| Tortured { cases, findings, worst: judge::TestOutcome::Fail }.words();
     assert_eq!(
         (words(1, 0), words(2, 1)),
-        ("no findings in 1 case".into(), "1 finding in 2 cases".into())
+        ("no finding in 1 case".into(), "1 finding in 2 cases".into())
     );
 }
 

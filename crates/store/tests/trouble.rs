@@ -50,10 +50,21 @@ fn files(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_folder_that_is_missing_is_made_and_the_file_is_the_users_own() {
-    use std::os::unix::fs::PermissionsExt;
+fn a_folder_that_is_missing_is_named_and_none_is_made() {
     let (folder, ..) = folder();
     let path = folder.path().join("a/b/runs.db");
+    let error = Store::open(&StorePlace::File(path.clone())).unwrap_err();
+    assert!(matches!(error, StoreError::NoFolder(_)), "{error:?}");
+    let (told, parent) = (error.to_string(), path.parent().unwrap().display().to_string());
+    assert!(told.contains(&parent) && told.contains("--store"), "{told}");
+    assert!(files(folder.path()).is_empty());
+}
+
+#[test]
+fn the_file_is_the_users_own() {
+    use std::os::unix::fs::PermissionsExt;
+    let (folder, ..) = folder();
+    let path = folder.path().join("runs.db");
     let mut store = Store::open(&StorePlace::File(path.clone())).unwrap();
     begin(&mut store, "one");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);

@@ -1,6 +1,7 @@
 //! What can be wrong with TLS settings, in words that name the option and the way out; and which
 //! failure class an error of a handshake belongs to.
 
+use crate::verify::webpki_says;
 use conduit::TlsError;
 use sample::FailureClass;
 use std::fmt;
@@ -111,7 +112,24 @@ pub(crate) fn session_error(error: &rustls::Error) -> TlsError {
         | Error::InvalidCertRevocationList(_) => FailureClass::Certificate,
         _ => FailureClass::Tls,
     };
-    TlsError { class, text: error.to_string(), way_out: way_out(error) }
+    TlsError { class, text: text(error), way_out: way_out(error) }
+}
+
+/// What the library says, or plainer words where it shows its types.
+fn text(error: &rustls::Error) -> String {
+    match error {
+        bad if is_authority(bad) => {
+            "invalid peer certificate: it is that of an authority, self-signed perhaps, and no \
+             authority trusted here"
+                .to_owned()
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A certificate marked as a CA's that a server presents as its own: what `openssl req -x509` makes.
+fn is_authority(error: &rustls::Error) -> bool {
+    webpki_says(error, &webpki::Error::CaUsedAsEndEntity)
 }
 
 /// What to do about an error that tells its cause: by alerts (RFC 8446 §6.2, RFC 6066 §3) and by what
@@ -171,9 +189,14 @@ fn way_out(error: &rustls::Error) -> Option<&'static str> {
             "The certificate is for another name: name one that it holds with --server-name, or \
              accept any with --insecure."
         }
-        Error::InvalidCertificate(Bad::UnknownIssuer) => {
+        bad if is_authority(bad) => {
+            "Trust this very certificate with --ca FILE, or accept any with --insecure."
+        }
+        // a signature that does not fit: another authority has the issuer's name, or the server's own
+        Error::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => {
             "Trust the certificate's issuer with --ca FILE, or accept any with --insecure."
         }
+        Error::InvalidCertificate(_) => "Renew the certificate, or accept any with --insecure.",
         _ => return None,
     })
 }

@@ -358,6 +358,27 @@ fn certificates_that_do_not_hold_are_certificate_failures() {
     }
 }
 
+/// What `openssl req -x509` makes: a certificate that has signed itself and is marked as a CA's.
+#[test]
+fn a_self_signed_certificate_is_called_that() {
+    let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let own = Pair { cert: params.self_signed(&key).unwrap().pem(), key: key.serialize_pem() };
+    let config = || server_of(&own, rustls::ALL_VERSIONS, None);
+    let error = failure(&trusting(&pki()), "localhost", config());
+    assert_eq!(error.class, FailureClass::Certificate);
+    assert!(error.text.contains("self-signed") && !error.text.contains("Other"), "{error:?}");
+    let way_out = error.way_out.unwrap();
+    assert!(way_out.contains("--insecure") && way_out.contains("--ca FILE"), "{error:?}");
+    // both ways out lead out
+    let trusted = Settings { ca: Some(own.cert.clone().into_bytes()), ..Settings::default() };
+    let any = Settings { insecure: true, ..Settings::default() };
+    for settings in [trusted, any] {
+        visit(&mut factory(&settings), &Arc::new(config()));
+    }
+}
+
 #[test]
 fn nothing_in_common_is_told_with_its_options() {
     let pki = pki();

@@ -140,7 +140,7 @@ impl ServerCertVerifier for OwnRoots {
     }
 }
 
-fn webpki_says(error: &Error, wanted: &webpki::Error) -> bool {
+pub(crate) fn webpki_says(error: &Error, wanted: &webpki::Error) -> bool {
     match error {
         Error::InvalidCertificate(CertificateError::Other(other)) => {
             other.0.downcast_ref::<webpki::Error>() == Some(wanted)

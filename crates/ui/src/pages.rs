@@ -183,7 +183,19 @@ fn figures(entry: &ListEntry) -> String {
         }
         None => format!("{label}: no capacity"),
     };
-    entry.capacities.iter().map(capacity).collect::<Vec<_>>().join("; ")
+    let knee = |(label, found): &(String, Option<stats::curve::Span>)| match found {
+        Some(span) => {
+            let axis = entry.axis.unwrap_or_default();
+            format!("{label}: {}", report::ramp::knee_in_words(axis, span))
+        }
+        None => format!("{label}: no knee"),
+    };
+    let words: Vec<String> = match entry.knees.is_empty() {
+        true => entry.capacities.iter().map(capacity).collect(),
+        // without an objective the capacity is the knee over again
+        false => entry.knees.iter().map(knee).collect(),
+    };
+    words.join("; ")
 }
 
 /// One result: what can be done with it, and its page in a frame.

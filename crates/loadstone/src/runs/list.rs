@@ -2,6 +2,7 @@
 
 use report::{printable, timestamp};
 use serde_json::{Value, json};
+use stats::curve::Span;
 use std::io::IsTerminal;
 use store::{ListEntry, Progress};
 use units::{Nanos, show};
@@ -118,14 +119,18 @@ fn result(entry: &ListEntry) -> String {
     if let Some(tortured) = entry.tortured {
         return tortured.words();
     }
-    match entry.capacities.iter().find_map(|(_, capacity)| *capacity) {
-        Some(capacity) => {
-            let more = entry.capacities.len() - 1;
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let axis = entry.axis.unwrap_or_default();
-            format!("capacity {}{more}", report::ramp::capacity_in_words(axis, &capacity))
-        }
-        None => "–".to_owned(),
+    let axis = entry.axis.unwrap_or_default();
+    let first = |spans: &[(String, Option<Span>)]| spans.iter().find_map(|(_, span)| *span);
+    let knee = first(&entry.knees).map(|knee| report::ramp::knee_in_words(axis, &knee));
+    let capacity = || {
+        // without an objective the capacity is the knee over again
+        let capacity = first(&entry.capacities).filter(|_| entry.knees.is_empty())?;
+        Some(format!("capacity {}", report::ramp::capacity_in_words(axis, &capacity)))
+    };
+    match (knee.or_else(capacity), entry.capacities.len()) {
+        (Some(words), 0 | 1) => words,
+        (Some(words), targets) => format!("{words} and {} more", targets - 1),
+        (None, _) => "–".to_owned(),
     }
 }
 
@@ -144,14 +149,6 @@ pub(super) fn json(entries: &[ListEntry]) -> String {
 
 fn entry_json(entry: &ListEntry) -> Value {
     let run = entry.headline.as_ref();
-    let capacities = entry.capacities.iter().map(|(label, capacity)| {
-        // an end that is open is null
-        let (at, low, high) = match capacity {
-            Some(span) => (Some(span.at), Some(span.low), Some(span.high)),
-            None => (None, None, None),
-        };
-        json!({ "label": label, "at": at, "low": low, "high": high })
-    });
     json!({
         "id": entry.id.to_string(),
         "kind": entry.kind.id(),
@@ -167,7 +164,8 @@ fn entry_json(entry: &ListEntry) -> Value {
         "response_p50_s": run.map(|run| run.p50_s),
         "response_p99_s": run.map(|run| run.p99_s),
         "axis": entry.axis.map(stats::curve::Axis::id),
-        "capacities": capacities.collect::<Vec<_>>(),
+        "capacities": spans_json(&entry.capacities),
+        "knees": spans_json(&entry.knees),
         "torture": entry.tortured.map(|tortured| json!({
             "cases": tortured.cases,
             "findings": tortured.findings,
@@ -176,4 +174,16 @@ fn entry_json(entry: &ListEntry) -> Value {
         "judgement": entry.judgement.map(report::compare::Judgement::id),
         "command_line": entry.command_line,
     })
+}
+
+/// A load for each target; an end that is open is null.
+fn spans_json(spans: &[(String, Option<Span>)]) -> Vec<Value> {
+    let one = |(label, span): &(String, Option<Span>)| {
+        let (at, low, high) = match span {
+            Some(span) => (Some(span.at), Some(span.low), Some(span.high)),
+            None => (None, None, None),
+        };
+        json!({ "label": label, "at": at, "low": low, "high": high })
+    };
+    spans.iter().map(one).collect()
 }

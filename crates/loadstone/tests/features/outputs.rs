@@ -240,10 +240,12 @@ fn the_series_adds_up_to_the_run() {
     let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
     assert!(rows.len() >= 4, "{csv}");
     assert_eq!(rows.len(), json["series"].as_array().unwrap().len());
+    let column = |wanted: &str| names.iter().position(|name| *name == wanted).unwrap();
     let sum = |wanted: &str| -> u64 {
-        let column = names.iter().position(|name| *name == wanted).unwrap();
-        rows.iter().map(|row| row[column].parse::<u64>().unwrap()).sum()
+        rows.iter().map(|row| row[column(wanted)].parse::<u64>().unwrap()).sum()
     };
+    let spans = rows.iter().map(|row| row[column("span_s")].parse::<f64>().unwrap());
+    assert!(spans.into_iter().all(|span| span > 0.0), "{csv}");
     assert_eq!(sum("due"), outcomes(&json)[0]);
     assert_eq!(sum("succeeded"), outcomes(&json)[1]);
     assert_eq!(sum("bytes_received"), whole(&json, "/bytes/received"));

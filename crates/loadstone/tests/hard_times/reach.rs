@@ -146,6 +146,29 @@ fn a_certificate_that_is_not_trusted_names_the_ways_out() {
     }
 }
 
+/// Most servers under test have signed their own certificate.
+#[test]
+fn each_command_names_insecure_where_a_certificate_is_not_trusted() {
+    let server = TlsServer::start(&TlsOptions::default());
+    let (url, folder) = (server.url("/"), tempfile::tempdir().unwrap());
+    let plan = folder.path().join("check.toml");
+    let text = format!("version = 1\n[check]\nbase = '{url}'\n[[step]]\nname = 'a'\nurl = '/'\n");
+    std::fs::write(&plan, text).unwrap();
+    for (args, code) in [
+        (vec!["run", &url], 3),
+        (vec!["ramp", &url], 3),
+        (vec!["compare", &url, &url], 3),
+        (vec!["check", plan.to_str().unwrap()], 3),
+        (vec!["workload", "crawl", &url], 3),
+        (vec!["torture", "--quick", &url], 3),
+    ] {
+        let ran = run(&args).expect(&[code]);
+        let told = format!("{}{}", ran.stdout, ran.stderr);
+        let told: Vec<&str> = told.split_whitespace().collect();
+        assert!(told.join(" ").contains("with --insecure"), "{args:?}: {}", told.join(" "));
+    }
+}
+
 #[test]
 fn a_client_certificate_that_is_missing() {
     let options = TlsOptions { client_certificate: true, ..TlsOptions::default() };

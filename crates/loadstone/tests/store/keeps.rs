@@ -66,6 +66,9 @@ fn a_ramp_is_shown_again_as_it_was() {
     assert!(ran.stderr.contains("kept as ramp-1"), "{ran:#?}");
     let shown = keeping(data.path(), &["runs", "show", "ramp-1"]).expect(&[0]);
     assert_eq!(below_heading(&shown.stdout), ran.stdout);
+    // nobody asked for a capacity under an objective
+    let listed = keeping(data.path(), &["runs", "list"]).expect(&[0]).stdout;
+    assert!(listed.contains("knee") && !listed.contains("capacity"), "{listed}");
 }
 
 #[test]
@@ -101,6 +104,15 @@ fn a_default_store_that_cannot_be_opened_stops_nothing_and_a_named_one_does() {
     let ran = keeping(data.path(), &["run", "-n", "5", "--store", named, &url]).expect(&[2]);
     assert!(ran.stderr.contains("is no results store of loadstone"), "{ran:#?}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "not a folder");
+    // a folder that is not there is a typing error, whichever command is asked
+    let nowhere = data.path().join("nodir/a.db");
+    let nowhere = nowhere.to_str().unwrap();
+    for command in [&["run"][..], &["ramp"], &["torture"], &["compare", &url]] {
+        let ran = keeping(data.path(), &[command, &["--store", nowhere, &url]].concat());
+        let told = ran.expect(&[2]).stderr;
+        assert!(told.contains("there is no folder") && told.contains("--store"), "{told}");
+    }
+    assert!(!data.path().join("nodir").exists());
     assert_eq!(site.served().requests, 6, "a first call and five; of the second run none");
 }
 

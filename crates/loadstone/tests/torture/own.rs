@@ -129,7 +129,10 @@ fn a_failure_becomes_a_case_that_fails_where_it_was_found_and_nowhere_else() {
     let sound = Site::start(&[("range", "none")]);
     torture(&name, &["--only", "X", &sound.url("/page")]).expect(&[0]);
     let all = run(&["torture", "emit", "--as", "case", root.to_str().unwrap()]).expect(&[2]);
-    assert!(all.stderr.contains("a case file holds one: name the folder of one failure"), "{all:?}");
+    assert!(
+        all.stderr.contains("a case file holds one: name the folder of one failure"),
+        "{all:?}"
+    );
 }
 
 #[test]

@@ -160,16 +160,21 @@ fn row(one: &Difference) -> Vec<String> {
         Judgement::Worse => "worse",
         Judgement::NoneShown | Judgement::TooFew => "",
     };
-    let change = amount(one.relative, one.points);
     vec![
         one.figure.clone(),
         show(one.before),
         show(one.after),
-        change,
-        interval(one),
+        cell(&amount(one.relative, one.points)),
+        cell(&interval(one)),
         p,
         word.to_owned(),
     ]
+}
+
+/// A difference as a cell: columns that are shorter leave two blanks between them, and headings of
+/// several words can be told apart.
+fn cell(text: &str) -> String {
+    text.replace(" points", " pp")
 }
 
 /// What the comparison excludes, and what it could have found.
@@ -185,10 +190,12 @@ fn power(page: &mut Page, report: &CompareReport) {
     let mut table = vec![head.map(str::to_owned).to_vec()];
     table.extend(rows);
     page.table(&table);
+    // what stands at the margin must not read as another row
+    page.blank();
     let method = format!(
         "p: how often labels drawn anew make any of these figures differ as much, {}; intervals: \
          bootstrap over {}, {} resamples. Cliff's delta: 1 when every run of B lies above every run \
-         of A, -1 when below.",
+         of A, -1 when below; pp: percentage points.",
         if report.order.is_empty() { "over all runs" } else { "within the blocks" },
         if report.order.is_empty() { "runs" } else { "blocks" },
         units::show::count(u64::from(report.resamples))
@@ -203,9 +210,9 @@ fn power_row(one: &Difference) -> Vec<String> {
     };
     vec![
         one.figure.clone(),
-        format!("±{}", unsigned(one.noise, one.points)),
-        unsigned(one.detectable, one.points),
-        excluded,
+        cell(&format!("±{}", unsigned(one.noise, one.points))),
+        cell(&unsigned(one.detectable, one.points)),
+        cell(&excluded),
         format!("{:+.2}", one.effect),
     ]
 }

@@ -40,6 +40,17 @@ pub fn capacity_in_words(axis: Axis, capacity: &Span) -> String {
     }
 }
 
+/// A knee in a few words, by its interval alone: `knee 261/s`, `no knee up to 640/s`, `knee below
+/// 10/s`.
+pub fn knee_in_words(axis: Axis, knee: &Span) -> String {
+    match knee {
+        Span { high, .. } if *high == f64::INFINITY => {
+            format!("no knee up to {}", load(axis, knee.at))
+        }
+        span => format!("knee {}", capacity_in_words(axis, span)),
+    }
+}
+
 /// What is known of one target, the most important first: name and sentence.
 pub fn answer(report: &RampReport, row: usize) -> Vec<(&'static str, String)> {
     let Some(curve) = report.curves.get(row) else { return Vec::new() };

@@ -67,7 +67,8 @@ impl Page {
         let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
         let digits: usize = widths.iter().skip(1).sum();
         let wanted = widths.first().copied().unwrap_or(0).max(LABEL - 2);
-        let fits = |gap: usize| 2 + LABEL + digits + gap * columns.saturating_sub(1) <= WIDTH;
+        let labels = widths.first().copied().unwrap_or(0).clamp(LABEL - 2, LABEL);
+        let fits = |gap: usize| 2 + labels + digits + gap * columns.saturating_sub(1) <= WIDTH;
         let gap = if fits(2) { 2 } else { 1 };
         let room = WIDTH.saturating_sub(2 + digits + gap * columns.saturating_sub(1));
         let first = wanted.min(room).max(4);

@@ -111,6 +111,7 @@ pub struct Side {
     pub started: String,
     pub version: String,
     pub seed: u64,
+    /// Those that were carried out.
     pub cases: u64,
     pub findings: u64,
 }
@@ -122,7 +123,7 @@ impl Side {
             started: document.started.clone(),
             version: document.version.clone(),
             seed: document.seed,
-            cases: document.cases.len() as u64,
+            cases: document.tested_count(),
             findings: document.findings,
         }
     }

@@ -108,14 +108,13 @@ pub(crate) fn groups(result: &TortureRecord) -> Vec<Group<'_>> {
 
 /// One sentence on the whole.
 pub(crate) fn summary(result: &TortureRecord) -> String {
-    let found = result.findings;
-    let verdict = match found {
-        _ if !result.is_tested() => "Nothing was tested".into(),
-        0 => "No finding".to_owned(),
-        _ => counted(found, "finding"),
+    let verdict = match result.is_tested() {
+        true => capitalised(&found(result.findings, result.tested_count())),
+        false => "Nothing was tested".to_owned(),
     };
     let mut parts = Vec::new();
-    for outcome in TestOutcome::ALL.into_iter().rev() {
+    // what was skipped is none of the cases that were counted just now
+    for outcome in TestOutcome::ALL.into_iter().rev().filter(|one| *one != TestOutcome::Skipped) {
         let count = result.cases.iter().filter(|case| case.outcome == outcome).count() as u64;
         if count > 0 {
             parts.push(format!("{} {}", show::count(count), happened(outcome)));
@@ -125,10 +124,31 @@ pub(crate) fn summary(result: &TortureRecord) -> String {
         0 => {}
         n => parts.push(format!("{} of them waived", show::count(n))),
     }
-    let cases = counted(result.cases.len() as u64, "case");
     let list = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+    let skipped = match result.cases.len() as u64 - result.tested_count() {
+        0 => String::new(),
+        n => format!("; {} skipped", show::count(n)),
+    };
     let cut = if result.interrupted { "; interrupted before the end" } else { "" };
-    format!("{verdict} in {cases}{list}, in {}{cut}.", duration(result.elapsed_s))
+    format!("{verdict}{list}, in {}{skipped}{cut}.", duration(result.elapsed_s))
+}
+
+/// `no finding in 1 case`, `2 findings in 85 cases`: alike in every list, report and difference.
+/// `cases`: those that were carried out.
+pub fn found(findings: u64, cases: u64) -> String {
+    let findings = match findings {
+        0 => "no finding".to_owned(),
+        n => counted(n, "finding"),
+    };
+    format!("{findings} in {}", counted(cases, "case"))
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars
+        .next()
+        .map(|first| format!("{}{}", first.to_uppercase(), chars.as_str()))
+        .unwrap_or_default()
 }
 
 /// A number of seconds as a duration.

@@ -5,7 +5,7 @@ use crate::Style;
 use crate::markdown::{plain, table};
 use crate::text::ascii;
 use crate::text::layout::Page;
-use crate::torture::words::{measure, safe};
+use crate::torture::words::{found, measure, safe};
 use crate::words::{counted, printable};
 use record::torture::LimitRecord;
 use units::show;
@@ -64,12 +64,11 @@ fn numbers(page: &mut Page, diff: &Diff) {
 fn side(side: &Side) -> String {
     let version = if side.version.is_empty() { "of unknown version" } else { &side.version };
     safe(&format!(
-        "{}, {}, loadstone {version}, seed {}: {} in {}",
+        "{}, {}, loadstone {version}, seed {}: {}",
         side.target,
         side.started,
         side.seed,
-        counted(side.findings, "finding"),
-        counted(side.cases, "case")
+        found(side.findings, side.cases)
     ))
 }
 
