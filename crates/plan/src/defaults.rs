@@ -134,6 +134,7 @@ impl Default for MeasurePlan {
             conforming_counts_heads: false,
             interval: Nanos::SECOND,
             tcp_info_share: 1.0 / 16.0,
+            doubt_max: stats::verdict::DOUBT_MAX,
         }
     }
 }

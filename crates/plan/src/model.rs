@@ -367,6 +367,9 @@ pub struct MeasurePlan {
     pub interval: Nanos,
     /// Sample TCP_INFO of this share of closing connections, 0..=1.
     pub tcp_info_share: f64,
+    /// Without an objective a run is invalid when more than this share of its p99 may be the
+    /// client's own lateness, 0..=1.
+    pub doubt_max: f64,
 }
 
 #[derive(Clone, Debug, PartialEq)]

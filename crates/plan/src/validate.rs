@@ -84,6 +84,11 @@ fn check_measure(plan: &Plan, problems: &mut Problems) {
         "tcp_info_share",
         "tcp_info_share is a share from 0 to 1",
     );
+    problems.add_if(
+        !(0.0..=1.0).contains(&measure.doubt_max),
+        "--doubt-max",
+        "--doubt-max takes a share from 0 % to 100 %, such as 25%",
+    );
 }
 
 fn check_driver(plan: &Plan, problems: &mut Problems) {

@@ -4,7 +4,7 @@ use crate::run::{Headline, RunReport, in_window, per_second};
 use plan::Plan;
 use stats::webmark::{Weighted, weighted_response};
 use stats::{
-    Estimate, Hist, Little, Measurement, Second, Snapshot, Spread, interval, samples_needed,
+    Doubt, Estimate, Hist, Little, Measurement, Second, Snapshot, Spread, interval, samples_needed,
 };
 use units::Nanos;
 
@@ -24,6 +24,8 @@ pub struct Figures {
     pub sessions_intended: Option<f64>,
     /// Headline: succeeded and timed out.
     pub response: Hist,
+    /// What of it may be the client's own lateness; `None` where that was not recorded.
+    pub doubt: Option<Doubt>,
     /// Name look-ups.
     pub dns: Hist,
     /// Calls that were issued and ended.
@@ -45,6 +47,8 @@ pub struct QuantileRow {
     /// 0..=1.
     pub quantile: f64,
     pub response: Nanos,
+    /// The same without the client's own lateness.
+    pub without_lag: Option<Nanos>,
     /// Its interval by order statistics, which takes the calls as independent of each other.
     pub interval: Option<(Nanos, Nanos)>,
     pub service: Nanos,
@@ -89,7 +93,8 @@ impl Figures {
             ),
             conforming_share: ratio(connections.conforming as f64, connections.judged as f64),
             cpu_per_call: ratio(cpu_s.max(0.0), issued as f64),
-            quantiles: quantiles(&report.plan.measure.quantiles, &response, &total.service),
+            quantiles: quantiles(&report.plan.measure.quantiles, &response, total),
+            doubt: Doubt::of(total),
             response,
             dns,
             issued,
@@ -102,12 +107,14 @@ pub fn has_sessions(plan: &Plan) -> bool {
     plan.load.session().is_some()
 }
 
-fn quantiles(wanted: &[f64], response: &Hist, service: &Hist) -> Vec<QuantileRow> {
+fn quantiles(wanted: &[f64], response: &Hist, total: &Snapshot) -> Vec<QuantileRow> {
+    let doubt = Doubt::of(total);
     let row = |&quantile: &f64| QuantileRow {
         quantile,
         response: response.quantile(quantile),
+        without_lag: doubt.as_ref().map(|doubt| doubt.lowest_at(quantile)),
         interval: interval::hist_quantile(response, quantile),
-        service: service.quantile(quantile),
+        service: total.service.quantile(quantile),
         enough: response.count() >= samples_needed(quantile),
     };
     wanted.iter().filter(|quantile| quantile.is_finite()).map(row).collect()

@@ -11,6 +11,7 @@ pub mod figures;
 mod instant;
 pub mod ramp;
 pub mod run;
+pub mod server;
 pub mod torture;
 pub mod words;
 

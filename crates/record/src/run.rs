@@ -83,6 +83,8 @@ pub struct FirstCall {
     pub failure: Option<(FailureClass, String)>,
     /// What to do about it, where more is known than the class tells: a sentence.
     pub way_out: Option<&'static str>,
+    /// The beginning of the response, fit for one line: status, fields, first bytes of the body.
+    pub excerpt: Option<String>,
 }
 
 /// One objective of `--slo` with its figure.
@@ -91,17 +93,36 @@ pub struct SloResult {
     pub objective: Objective,
     /// In the unit of the objective's bound; NaN when it cannot be had.
     pub figure: f64,
+    /// The same without the client's lateness; `None` where that is no part of it, or not known.
+    pub without_lag: Option<f64>,
     pub met: bool,
+    /// A punctual client might have seen the other answer.
+    pub undecided: bool,
 }
 
 impl SloResult {
+    /// Holds a measurement against each objective.
     pub fn judge(objectives: &[Objective], measurement: &Measurement) -> Vec<SloResult> {
-        let figures = stats::Figures::new(&measurement.total, measurement.window);
         let judge = |objective: &Objective| {
-            let (figure, met) = objective.met(&figures);
-            SloResult { objective: objective.clone(), figure, met }
+            let ruling = objective.rule(&measurement.total, measurement.window);
+            SloResult {
+                objective: objective.clone(),
+                figure: ruling.figure,
+                without_lag: ruling.without_lag,
+                met: ruling.met,
+                undecided: ruling.undecided,
+            }
         };
         objectives.iter().map(judge).collect()
+    }
+
+    /// `met`, `MISSED`, or `undecided`: whether it was missed depends on the client's lateness.
+    pub fn word(&self) -> &'static str {
+        match (self.undecided, self.met) {
+            (true, _) => "undecided",
+            (false, true) => "met",
+            (false, false) => "MISSED",
+        }
     }
 
     /// The figure with its unit.

@@ -43,6 +43,7 @@ fn body(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Markup {
 /// Everything below the name of the run.
 fn figures_of(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Markup {
     html! {
+        (sections::conduct(&record::server::Server::of(report)))
         (sections::verdict(&report.verdict))
         p class="answer" { (words::answer(report, figures)) }
         (sections::tiles(report, figures))

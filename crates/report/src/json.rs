@@ -33,6 +33,7 @@ pub(crate) fn printed(document: &impl Serialize) -> String {
 #[derive(Serialize)]
 struct Document {
     schema: &'static str,
+    server: Server,
     verdict: Verdict,
     outcomes: Outcomes,
     duration_s: f64,
@@ -41,6 +42,7 @@ struct Document {
     offered_per_s: f64,
     intended_per_s: Option<f64>,
     response_time_s: Times,
+    response_time_without_lag_s: Option<Times>,
     service_time_s: Times,
     slip_s: Times,
     wait_s: Times,
@@ -93,6 +95,7 @@ fn document(report: &RunReport) -> Document {
     let total = &measurement.total;
     Document {
         schema: "loadstone.run/1",
+        server: Server::of(&record::server::Server::of(report)),
         verdict: Verdict::of(&report.verdict),
         outcomes: Outcomes::of(&total.counts),
         duration_s: measurement.window.as_secs_f64(),
@@ -101,6 +104,7 @@ fn document(report: &RunReport) -> Document {
         offered_per_s: figures.offered,
         intended_per_s: figures.intended,
         response_time_s: Times::of(&figures.response),
+        response_time_without_lag_s: total.without_lag().as_ref().map(Times::of),
         service_time_s: Times::of(&total.service),
         slip_s: Times::of(&total.slip),
         wait_s: Times::of(&total.wait),

@@ -8,6 +8,7 @@ use crate::figures::FigureKind;
 use crate::many::Named;
 use crate::ramp::RampReport;
 use crate::{Figures, Finding, Headline, RunReport, curve_words, figures, words};
+use record::server::Server;
 use stats::{Hist, State, Verdict, samples_needed};
 use units::show;
 
@@ -18,11 +19,21 @@ const STEPS_MAX: usize = 100;
 pub fn markdown(report: &RunReport) -> String {
     let figures = Figures::new(report);
     let mut out = heading(&report.verdict, &words::name(report));
+    out += &server(&Server::of(report));
     out += &format!("{}\n\n", plain(&words::answer(report, &figures)));
     out += &causes(&report.verdict);
     out += &table(&["".to_owned(), "".to_owned()], &run_rows(report, &figures));
     out += &findings(&report.findings);
     out += &foot(&words::load(&report.plan), report.started_unix_s, &words::environment(report));
+    out
+}
+
+/// What the server did, and one of its responses where they are what is wrong.
+fn server(server: &Server) -> String {
+    let mut out = format!("**Server {}:** {}\n\n", server.conduct.word(), plain(&server.detail));
+    if let Some(example) = &server.example {
+        out += &format!("It responds: {}\n\n", plain(example));
+    }
     out
 }
 
@@ -41,6 +52,7 @@ pub fn markdown_of_many(runs: &[Named<'_>]) -> String {
         std::iter::once(name.to_owned()).chain((0..runs.len()).map(cell)).collect()
     };
     let mut rows = vec![
+        row("server", &|n| Server::of(runs[n].report).conduct.word().to_owned()),
         row("verdict", &|n| headlines[n].state.id().to_owned()),
         row("load", &|n| words::load(&runs[n].report.plan)),
     ];
@@ -209,7 +221,11 @@ fn run_rows(report: &RunReport, figures: &Figures) -> Vec<Vec<String>> {
     let due = words::counted(counts.due, "call");
     rows.push(["Failures".to_owned(), format!("{} of {due}", show::share(counts.failure_share()))]);
     for result in &report.slo {
-        let mark = if result.met { "✓ met" } else { "✗ missed" };
+        let mark = match (result.undecided, result.met) {
+            (true, _) => "undecided",
+            (false, true) => "✓ met",
+            (false, false) => "✗ missed",
+        };
         rows.push([result.objective.text.clone(), format!("{mark}: {}", result.figure_text())]);
     }
     rows.into_iter().map(Vec::from).collect()

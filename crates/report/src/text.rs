@@ -1,5 +1,5 @@
 //! The report for people at a terminal: at most 80 columns, readable in black and white. The first
-//! line is the verdict. What does not apply to a run is left out.
+//! line is the server's conduct, the second the verdict. What does not apply to a run is left out.
 
 pub(crate) mod layout;
 mod parts;
@@ -8,7 +8,8 @@ mod spark;
 mod times;
 
 use crate::{Figures, RunReport, words};
-use layout::Page;
+use layout::{LABEL, Page};
+use record::server::{Conduct, Server};
 use stats::{State, Verdict};
 
 /// Widest line, in characters.
@@ -31,7 +32,9 @@ pub struct Style {
 pub fn text(report: &RunReport, style: Style) -> String {
     let figures = Figures::new(report);
     let mut page = Page::default();
-    verdict(&mut page, &report.verdict);
+    let server = Server::of(report);
+    parts::server(&mut page, &server);
+    verdict(&mut page, "Measurement", &report.verdict);
     if !style.quiet {
         parts::what_was_done(&mut page, report);
     }
@@ -55,7 +58,10 @@ pub fn text(report: &RunReport, style: Style) -> String {
         parts::findings(&mut page, report);
     }
     let text = if style.unicode { page.finish() } else { ascii(&page.finish()) };
-    if style.color { coloured(&text, report.verdict.state) } else { text }
+    match style.color {
+        true => coloured(&text, Some(server.conduct), report.verdict.state),
+        false => text,
+    }
 }
 
 /// Whether there is anything to tell but the verdict: more than a first call that met nobody.
@@ -65,31 +71,47 @@ fn begun(report: &RunReport) -> bool {
 }
 
 /// `VALID`, or the state, each cause with its figure, and one line of advice each.
-fn verdict(page: &mut Page, verdict: &Verdict) {
+fn verdict(page: &mut Page, label: &str, verdict: &Verdict) {
     let state = verdict.state.id();
-    if verdict.causes.is_empty() {
-        page.line(state);
-    }
-    for (index, cause) in verdict.causes.iter().enumerate() {
-        let label = if index == 0 { state } else { "" };
-        page.wrapped(&format!("{label:<10}"), &format!("{}: {}", cause.id, cause.text));
+    page.fact(label, state);
+    for cause in &verdict.causes {
+        page.fact("", &format!("{}: {}", cause.id, cause.text));
         if !cause.advice.is_empty() {
-            page.wrapped(&" ".repeat(12), &cause.advice);
+            page.wrapped(&" ".repeat(LABEL + 2), &cause.advice);
         }
     }
 }
 
-/// Bold, and green, yellow or red: the word itself says the same without colour.
-fn coloured(text: &str, state: State) -> String {
+/// Bold, and green, yellow or red: the words themselves say the same without colour.
+fn coloured(text: &str, conduct: Option<Conduct>, state: State) -> String {
     let code = match state {
         State::Valid => "1;32",
         State::Degraded => "1;33",
         State::Invalid => "1;31",
     };
-    match text.strip_prefix(state.id()) {
-        Some(rest) => format!("\u{1b}[{code}m{}\u{1b}[0m{rest}", state.id()),
-        None => text.to_owned(),
+    let text = painted(text, state.id(), code);
+    match conduct {
+        Some(conduct) => {
+            painted(&text, conduct.word(), if conduct.is_good() { "1;32" } else { "1;31" })
+        }
+        None => text,
     }
+}
+
+/// The first `word` that stands in the column beside the labels.
+fn painted(text: &str, word: &str, code: &str) -> String {
+    let lines = text.split_inclusive('\n');
+    let mut at = 0;
+    for line in lines {
+        let here = line.char_indices().nth(LABEL).map_or(line.len(), |(index, _)| index);
+        if line[here..].starts_with(word) {
+            let (before, rest) = text.split_at(at + here);
+            let rest = &rest[word.len()..];
+            return format!("{before}\u{1b}[{code}m{word}\u{1b}[0m{rest}");
+        }
+        at += line.len();
+    }
+    text.to_owned()
 }
 
 /// Each character of ours by one of ASCII's, so that columns stay aligned.
@@ -101,6 +123,7 @@ pub(crate) fn ascii(text: &str) -> String {
         '×' => 'x',
         '÷' => '/',
         '±' => '~',
+        '≤' => '<',
         '✓' => '+',
         '✗' => 'x',
         '–' => '-',

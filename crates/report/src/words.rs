@@ -100,6 +100,14 @@ pub(crate) fn machine(facts: &Environment) -> String {
     parts.join(", ")
 }
 
+/// ` (client's lateness: at most 9 ms of it)` where that is wider than the figure's last digit.
+pub(crate) fn lateness(figures: &Figures, quantile: f64) -> String {
+    let doubt = figures.doubt.as_ref().filter(|doubt| doubt.shows(quantile));
+    doubt.map_or(String::new(), |doubt| {
+        format!(" (client's lateness: at most {} of it)", show::duration(doubt.at(quantile)))
+    })
+}
+
 /// The result in words, for somebody who reads one paragraph only.
 pub(crate) fn answer(report: &RunReport, figures: &Figures) -> String {
     let total = &report.measurement.total;
@@ -118,7 +126,7 @@ pub(crate) fn answer(report: &RunReport, figures: &Figures) -> String {
     let at = |quantile| show::duration(figures.response.quantile(quantile));
     let mut times = format!("Half of the calls took at most {}", at(0.5));
     if figures.response.count() >= stats::samples_needed(0.99) {
-        times = format!("{times}, 99 of 100 at most {}", at(0.99));
+        times = format!("{times}, 99 of 100 at most {}{}", at(0.99), lateness(figures, 0.99));
     }
     let slowest = show::duration(figures.response.max());
     let goodput = show::rate(figures.goodput);

@@ -6,6 +6,7 @@
 pub mod compare;
 pub mod curve;
 pub mod diagnosis;
+mod doubt;
 mod hist;
 pub mod interval;
 mod little;
@@ -18,10 +19,11 @@ pub mod steady;
 pub mod verdict;
 pub mod webmark;
 
+pub use doubt::Doubt;
 pub use hist::{Hist, Summary};
 pub use interval::{Estimate, samples_needed};
 pub use little::Little;
-pub use objective::{Figures, Metric, Objective, Op, parse_objectives};
+pub use objective::{Figures, Metric, Objective, Op, Ruling, parse_objectives, parse_share};
 pub use server_timings::{ServerTimings, TIMING_NAMES_MAX};
 pub use snapshot::{
     Connections, Counts, Measurement, Recorder, Second, Sessions, Snapshot, StatusTally,

@@ -69,6 +69,43 @@ impl Objective {
     }
 }
 
+/// What can be said of an objective, knowing how late the client itself was.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ruling {
+    /// In the unit of [`Objective::bound`], the client's lateness included; NaN where there is
+    /// nothing to take it from.
+    pub figure: f64,
+    /// The same without the client's lateness; `None` where lateness is no part of the figure, or
+    /// was not recorded.
+    pub without_lag: Option<f64>,
+    pub met: bool,
+    /// The two figures lie on different sides of the bound: a punctual client might have seen the
+    /// other answer.
+    pub undecided: bool,
+}
+
+impl Objective {
+    /// Holds a snapshot against the objective, with the client's lateness and without it.
+    pub fn rule(&self, snapshot: &Snapshot, window: Nanos) -> Ruling {
+        let figures = Figures::new(snapshot, window);
+        let (figure, met) = self.met(&figures);
+        let of_time = matches!(self.metric, Metric::Response(_) | Metric::ResponseMean);
+        let punctual = snapshot.without_lag().filter(|_| of_time && !figure.is_nan());
+        let other = punctual.map(|response| self.met(&Figures { response, ..figures }));
+        Ruling {
+            figure,
+            without_lag: other.map(|(figure, _)| figure),
+            met,
+            undecided: other.is_some_and(|(_, other)| other != met),
+        }
+    }
+}
+
+/// `25%`, or a bare share such as `0.25`, as 0..=1.
+pub fn parse_share(text: &str) -> Result<f64, ParseError> {
+    share(text.trim()).map_err(ParseError)
+}
+
 /// Objectives between commas: `p99<50ms, failures<0.1%`. A comma between digits groups thousands.
 pub fn parse_objectives(text: &str) -> Result<Vec<Objective>, ParseError> {
     let mut objectives = Vec::new();

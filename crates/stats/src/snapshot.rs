@@ -148,6 +148,8 @@ pub struct Snapshot {
     pub slip: Hist,
     pub wait: Hist,
     pub lag: Hist,
+    /// Response times of succeeded and timed-out calls less their lag: see [`Snapshot::without_lag`].
+    pub punctual: Hist,
     pub connect: Hist,
     pub tls: Hist,
     pub first_byte: Hist,
@@ -208,6 +210,7 @@ impl Snapshot {
             &mut self.slip,
             &mut self.wait,
             &mut self.lag,
+            &mut self.punctual,
             &mut self.first_byte,
             &mut self.transfer,
         ] {
@@ -253,6 +256,15 @@ impl Snapshot {
         both
     }
 
+    /// The headline's response times, each less the call's lag: as short as they can have been for a
+    /// client that is never late. `None` where that was not recorded, as in results of version 0.1.
+    pub fn without_lag(&self) -> Option<Hist> {
+        let mut punctual = self.punctual.clone();
+        punctual.merge(&self.plain);
+        let answered = self.succeeded.count() + self.plain.count() + self.timed_out.count();
+        (punctual.count() == answered).then_some(punctual)
+    }
+
     pub fn merge(&mut self, other: &Snapshot) {
         self.counts.merge(&other.counts);
         self.warm_up.merge(&other.warm_up);
@@ -261,6 +273,7 @@ impl Snapshot {
         }
         self.succeeded.merge(&other.plain);
         self.service.merge(&other.plain);
+        self.punctual.merge(&other.plain);
         self.first_byte.merge(&other.plain);
         for zeros in [&mut self.slip, &mut self.wait, &mut self.lag, &mut self.transfer] {
             zeros.record_n(Nanos::ZERO, other.plain.count());
@@ -300,6 +313,10 @@ impl Snapshot {
             Outcome::Failed => self.failed.record(response),
             _ => self.timed_out.record(response),
         }
+        if outcome != Outcome::Failed {
+            let lag = if issued { sample.issued - sample.admitted } else { Nanos::ZERO };
+            self.punctual.record(response - lag);
+        }
         self.redirects += u64::from(sample.redirects);
         if let Some(class) = sample.class {
             *self.failures.entry(class).or_default() += 1;
@@ -332,7 +349,7 @@ impl Snapshot {
         }
     }
 
-    fn hists(&self) -> [&Hist; 12] {
+    fn hists(&self) -> [&Hist; 13] {
         [
             &self.succeeded,
             &self.failed,
@@ -341,6 +358,7 @@ impl Snapshot {
             &self.slip,
             &self.wait,
             &self.lag,
+            &self.punctual,
             &self.connect,
             &self.tls,
             &self.first_byte,
@@ -349,7 +367,7 @@ impl Snapshot {
         ]
     }
 
-    fn hists_mut(&mut self) -> [&mut Hist; 12] {
+    fn hists_mut(&mut self) -> [&mut Hist; 13] {
         [
             &mut self.succeeded,
             &mut self.failed,
@@ -358,6 +376,7 @@ impl Snapshot {
             &mut self.slip,
             &mut self.wait,
             &mut self.lag,
+            &mut self.punctual,
             &mut self.connect,
             &mut self.tls,
             &mut self.first_byte,

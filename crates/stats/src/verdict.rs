@@ -4,16 +4,20 @@
 
 use crate::interval::samples_needed;
 use crate::steady::{self, Drift, Drifting};
-use crate::{Measurement, Snapshot};
+use crate::{Doubt, Measurement, Objective, Ruling, Snapshot};
 use sample::FailureClass;
 use units::{Nanos, show};
 
 /// INVALID `not-offered`: offered below this share of intended.
 pub const OFFERED_SHARE_MIN: f64 = 0.99;
-/// INVALID `slip`: p99 of the slip above the larger of this …
+/// INVALID `slip`, where no objective asks for more: the client's lateness in the p99 of the response
+/// time above this, and above [`DOUBT_MAX`] or what the plan says in its place.
 pub const SLIP_MAX: Nanos = Nanos::from_millis(1);
-/// … and this share of the median response time.
-pub const SLIP_SHARE_MAX: f64 = 0.10;
+/// Share of the p99 that may be the client's lateness.
+pub const DOUBT_MAX: f64 = 0.25;
+/// DEGRADED `wait`: p99 of the wait for a connection above [`SLIP_MAX`] and above this share of the
+/// median response time.
+pub const WAIT_SHARE_MAX: f64 = 0.10;
 /// DEGRADED `driver-cpu`, in a closed loop: the busiest worker's share of a core, spinning
 /// excluded, at or above this.
 pub const DRIVER_BUSY_MAX: f64 = 0.95;
@@ -86,6 +90,10 @@ pub struct Evidence<'a> {
     pub descriptors_out: u64,
     /// Quantiles that the report prints, 0..=1.
     pub quantiles: &'a [f64],
+    /// What is asked of the run.
+    pub objectives: &'a [Objective],
+    /// Without an objective of time: the share of the p99 that may be the client's lateness, 0..=1.
+    pub doubt_max: f64,
 }
 
 impl<'a> Evidence<'a> {
@@ -101,6 +109,8 @@ impl<'a> Evidence<'a> {
             ports_out: 0,
             descriptors_out: 0,
             quantiles: &[],
+            objectives: &[],
+            doubt_max: DOUBT_MAX,
         }
     }
 }
@@ -126,8 +136,11 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         descriptors(evidence),
         all_failed(evidence),
     ];
+    let late = invalid[1].is_some();
     let all_failed = invalid[4].is_some();
     let degraded = [
+        lag(evidence).filter(|_| !late),
+        wait(evidence),
         driver_cpu(evidence),
         drift(evidence),
         foreign_cpu(evidence),
@@ -197,32 +210,87 @@ fn not_offered(evidence: &Evidence<'_>) -> Option<Cause> {
     })
 }
 
+/// The client's own lateness, where it can turn the answer that was asked for: INVALID.
 fn slip(evidence: &Evidence<'_>) -> Option<Cause> {
+    let measurement = evidence.measurement;
+    let rulings = evidence.objectives.iter().map(|objective| {
+        let ruling = objective.rule(&measurement.total, measurement.window);
+        (objective, ruling)
+    });
+    let of_time: Vec<_> = rulings.filter(|(_, ruling)| ruling.without_lag.is_some()).collect();
+    match of_time.iter().find(|(_, ruling)| ruling.undecided) {
+        Some((objective, ruling)) => Some(undecided(objective, ruling)),
+        // an objective that lateness cannot turn is an answer that stands
+        None if !of_time.is_empty() => None,
+        None => doubtful(evidence).map(|(text, share)| Cause {
+            id: "slip",
+            figure: share,
+            text,
+            advice: "The client was late: lower the rate, free its cores (--cpus, --nice), or ask \
+                     by --slo what has to be known; --doubt-max accepts more."
+                .to_owned(),
+        }),
+    }
+}
+
+fn undecided(objective: &Objective, ruling: &Ruling) -> Cause {
+    let shown = |seconds| show::duration(Nanos::from_secs_f64(seconds));
+    let lowest = ruling.without_lag.unwrap_or(ruling.figure);
+    Cause {
+        id: "slip",
+        figure: ruling.figure - lowest,
+        text: format!(
+            "{} is undecided: {} was measured, {} without the client's lateness",
+            objective.text,
+            shown(ruling.figure),
+            shown(lowest)
+        ),
+        advice: "Repeat it with a lower rate or with the client's cores free (--cpus, --nice)."
+            .to_owned(),
+    }
+}
+
+/// The sentence on the p99 and the share of it that may be lateness, where that is above the bound.
+fn doubtful(evidence: &Evidence<'_>) -> Option<(String, f64)> {
+    let doubt = Doubt::of(&evidence.measurement.total)?;
+    let (late, share) = (doubt.at(0.99), doubt.share(0.99));
+    (late > SLIP_MAX && share > evidence.doubt_max).then(|| {
+        let whole = evidence.measurement.total.response().quantile(0.99);
+        let text = format!(
+            "of the p99 of {} up to {} is the client's own lateness: {} (at most {})",
+            show::duration(whole),
+            show::duration(late),
+            show::share(share),
+            show::share(evidence.doubt_max)
+        );
+        (text, share)
+    })
+}
+
+/// Lateness above the bound that turns no objective: DEGRADED.
+fn lag(evidence: &Evidence<'_>) -> Option<Cause> {
+    let (text, figure) = doubtful(evidence)?;
+    let advice = "The objectives are decided all the same; the other times are bounds.".to_owned();
+    Some(Cause { id: "lag", figure, text, advice })
+}
+
+/// Calls that waited for a connection: the load's doing, and a part of its response times.
+fn wait(evidence: &Evidence<'_>) -> Option<Cause> {
     let total = &evidence.measurement.total;
     let median = total.response().quantile(0.5);
-    let limit = SLIP_MAX.max(Nanos((median.0 as f64 * SLIP_SHARE_MAX) as u64));
-    let found = total.slip.quantile(0.99);
-    if found <= limit {
-        return None;
-    }
-    let (wait, lag) = (total.wait.quantile(0.99), total.lag.quantile(0.99));
-    let advice = if wait >= lag {
-        "Calls waited for a free connection: raise --connections-max, or read the run as one of a \
-         system with that limit."
-    } else {
-        "The client itself was late: lower the rate, add --threads, or free its cores."
-    };
-    Some(Cause {
-        id: "slip",
+    let limit = SLIP_MAX.max(Nanos((median.0 as f64 * WAIT_SHARE_MAX) as u64));
+    let found = total.wait.quantile(0.99);
+    (found > limit).then(|| Cause {
+        id: "wait",
         figure: found.as_secs_f64(),
         text: format!(
-            "calls were issued late, p99 {} (at most {}; wait {}, lag {})",
+            "calls waited for a free connection, p99 {} (at most {})",
             show::duration(found),
-            show::duration(limit),
-            show::duration(wait),
-            show::duration(lag)
+            show::duration(limit)
         ),
-        advice: advice.to_owned(),
+        advice: "Raise --connections-max, or read the run as one of a system with that limit; \
+                 service times are without the wait."
+            .to_owned(),
     })
 }
 

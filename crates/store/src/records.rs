@@ -31,8 +31,8 @@ record! {
         lives,
     }
     Snapshot {
-        counts, warm_up, succeeded, failed, timed_out, service, slip, wait, lag, connect, tls,
-        first_byte, transfer, plain, in_window, good_in_window, answers_in_window, bytes_in_window,
+        counts, warm_up, succeeded, failed, timed_out, service, slip, wait, lag, punctual, connect,
+        tls, first_byte, transfer, plain, in_window, good_in_window, answers_in_window, bytes_in_window,
         exchange_sum, status, failures, bytes_sent, bytes_received, body_bytes, decoded_bytes,
         redirects, server_timings, targets, connections, sessions, flight_integral, flight_peak,
         spin, beats,
@@ -54,12 +54,12 @@ record! {
     Driver { io, threads, cpu_user_s, cpu_system_s, spin_s, busy, dummy }
     DummyRun { call_s, taken_unix_s }
     Resolved { host, addresses, took }
-    FirstCall { status, http_version, length, server, took, failure, way_out }
+    FirstCall { status, http_version, length, server, took, failure, way_out, excerpt }
     Headline {
         state, throughput_per_s, goodput_per_s, failure_share, mean_s, p50_s, p90_s, p99_s,
         p99_9_s, max_s,
     }
-    SloResult { objective, figure, met }
+    SloResult { objective, figure, met, without_lag, undecided }
     Finding { id, confidence, evidence, advice }
     RunReport {
         name, plan, plan_toml, started_unix_s, environment, measurement, verdict, driver, resolved,

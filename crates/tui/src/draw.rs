@@ -221,8 +221,7 @@ fn verdict_lines(model: &Model, look: Look) -> Text<'static> {
         Span::raw(" so far"),
     ];
     for slo in &judged.slo {
-        let met = if slo.met { "met" } else { "MISSED" };
-        let text = format!("   {} {met} ({})", slo.objective.text, slo.figure_text());
+        let text = format!("   {} {} ({})", slo.objective.text, slo.word(), slo.figure_text());
         first.push(Span::raw(text));
     }
     let mut lines = vec![Line::from(first)];

@@ -144,7 +144,7 @@ impl ServerLog {
 }
 
 /// What is wrong beside the times: nothing may be dropped from the open load, and the small pool
-/// must be told as slip.
+/// must be told as a wait.
 fn wrong_beside_times(open: &Value, pool: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
     let outcomes = &open["outcomes"];
@@ -154,9 +154,9 @@ fn wrong_beside_times(open: &Value, pool: &Value) -> Vec<String> {
         }
     }
     let causes = pool["verdict"]["causes"].as_array();
-    let slip = causes.is_some_and(|causes| causes.iter().any(|cause| cause["id"] == "slip"));
-    if !slip {
-        wrong.push("64 connections were too few, and the verdict does not say slip".to_owned());
+    let waited = causes.is_some_and(|causes| causes.iter().any(|cause| cause["id"] == "wait"));
+    if !waited {
+        wrong.push("64 connections were too few, and the verdict does not say wait".to_owned());
     }
     wrong
 }

@@ -456,6 +456,7 @@ impl MeasureArgs {
         set(&mut measure.conforming_bps, self.conforming);
         measure.conforming_counts_heads |= self.conforming_heads;
         set(&mut measure.interval, self.interval);
+        set(&mut measure.doubt_max, self.doubt_max);
     }
 }
 

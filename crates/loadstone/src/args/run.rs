@@ -319,6 +319,9 @@ pub(super) struct MeasureArgs {
     /// Length of a row of the time series [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, hide_short_help = true)]
     pub(super) interval: Option<Nanos>,
+    /// Share of the p99 that may be the client's own lateness [default: 25%]
+    #[arg(long, value_name = "SHARE", value_parser = stats::parse_share, hide_short_help = true)]
+    pub(super) doubt_max: Option<f64>,
 }
 
 #[derive(Args, Clone, Debug, Default)]

@@ -190,7 +190,7 @@ fn lists_and_the_rest() {
         --server-name x --groups X25519,secp256r1 --ciphers A --alpn http/1.1 https://h
         --slo 'p99<50ms, failures<0.1%' --slo 'max<1s' --percentiles=50,99.99 h
         --percentiles h
-        --conforming 2M --conforming-heads --interval 100ms h
+        --conforming 2M --conforming-heads --interval 100ms --doubt-max 10% h
         --threads 2 --cpus 0,2-3 --nice -5 h"
     ));
 }
@@ -370,6 +370,7 @@ const VALUES: &[(&str, &str)] = &[
     ("percentiles", "=50"),
     ("conforming", "9k"),
     ("interval", "9s"),
+    ("doubt-max", "9%"),
     ("threads", "2"),
     ("cpus", "1"),
     ("nice", "5"),

@@ -28,6 +28,11 @@ pub(crate) struct Found {
 /// Bytes of body read before the first call is content.
 const BODY_MAX: u64 = 64 << 20;
 
+/// Bytes of body, fields of the head, and characters in all of the excerpt of a response.
+const BODY_SHOWN_MAX: usize = 120;
+const FIELDS_SHOWN_MAX: usize = 4;
+const EXCERPT_MAX: usize = 300;
+
 /// Why the call came to nothing.
 struct Trouble {
     class: FailureClass,
@@ -188,7 +193,7 @@ impl Call {
     ) -> Result<(), Trouble> {
         if let Some(request) = &endpoint.tunnel {
             self.write(request).map_err(|trouble| Trouble { connected: false, ..trouble })?;
-            let (facts, _) = self.read_answer(Asked::Connect).map_err(|trouble| Trouble {
+            let (facts, _, _) = self.read_answer(Asked::Connect).map_err(|trouble| Trouble {
                 class: FailureClass::Proxy,
                 connected: false,
                 ..trouble
@@ -235,7 +240,7 @@ impl Call {
         let first_byte =
             plan.timeouts.first_byte.map(|s| (now + s, FailureClass::FirstByteTimeout));
         self.patience = first_byte.into_iter().chain(self.standstill()).min_by_key(|(at, _)| *at);
-        let (facts, head) = self.read_answer(template.asked)?;
+        let (facts, head, body) = self.read_answer(template.asked)?;
         let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
         let redirect = redirect_method(facts.status, &template.method).is_some();
         let location = fields::location(&head).filter(|_| redirect);
@@ -245,6 +250,7 @@ impl Call {
             http_version: format!("1.{}", facts.minor_version),
             length: facts.body_bytes,
             server: fields::find(&head, "server").map(text),
+            excerpt: Some(excerpt(&head, &body)),
             ..FirstCall::default()
         };
         Ok((call, location))
@@ -253,7 +259,8 @@ impl Call {
     fn read_answer(
         &mut self,
         asked: Asked,
-    ) -> Result<(wire::answer::AnswerFacts, Vec<u8>), Trouble> {
+    ) -> Result<(wire::answer::AnswerFacts, Vec<u8>, Vec<u8>), Trouble> {
+        let mut begun = Vec::new();
         let mut reader = AnswerReader::new(true);
         let mut cache = HeadCache::new();
         reader.start(asked);
@@ -263,21 +270,23 @@ impl Call {
             while at < input.len() {
                 let read = reader.advance(&mut cache, &input[at..]);
                 let advance = read.map_err(|error| unreadable(error, &input[at..]))?;
+                let room = BODY_SHOWN_MAX.saturating_sub(begun.len());
+                begun.extend(input[at..][advance.body.clone()].iter().take(room));
                 at += advance.consumed;
                 if advance.done {
                     self.plain = input[at..].to_vec();
-                    return Ok((reader.facts(), reader.head().to_vec()));
+                    return Ok((reader.facts(), reader.head().to_vec(), begun));
                 }
                 if advance.consumed == 0 {
                     break;
                 }
             }
             if reader.facts().body_bytes > BODY_MAX {
-                return Ok((reader.facts(), reader.head().to_vec()));
+                return Ok((reader.facts(), reader.head().to_vec(), begun));
             }
             if self.ended {
                 reader.end_of_input().map_err(|error| unreadable(error, &[]))?;
-                return Ok((reader.facts(), reader.head().to_vec()));
+                return Ok((reader.facts(), reader.head().to_vec(), begun));
             }
             self.fill()?;
         }
@@ -342,6 +351,20 @@ impl Call {
         let left = Duration::from_nanos((end - now).0.max(1_000));
         self.stream.limit(left).map_err(|error| self.silence(&error))
     }
+}
+
+/// The status line, some fields and the first bytes of the body, fit for one line. Cookies are left
+/// out: they may be somebody's key.
+fn excerpt(head: &[u8], body: &[u8]) -> String {
+    let head = String::from_utf8_lossy(head);
+    let secret = |line: &&str| line.to_ascii_lowercase().starts_with("set-cookie");
+    let lines = head.lines().filter(|line| !line.is_empty() && !secret(line));
+    let mut parts: Vec<String> = lines.take(FIELDS_SHOWN_MAX + 1).map(str::to_owned).collect();
+    // coded bytes tell a reader nothing
+    if !body.is_empty() && fields::find(head.as_bytes(), "content-encoding").is_none() {
+        parts.push(String::from_utf8_lossy(body).split_whitespace().collect::<Vec<_>>().join(" "));
+    }
+    report::printable(&parts.join(" | "), EXCERPT_MAX)
 }
 
 /// `at`: the bytes at which the answer could not be understood.

@@ -98,6 +98,8 @@ pub(crate) fn verdict(
     }
     evidence.shared_cores.clone_from(&prepared.shared_cores);
     evidence.quantiles = &quantiles;
+    evidence.objectives = &plan.measure.slo;
+    evidence.doubt_max = plan.measure.doubt_max;
     judge(&evidence)
 }
 

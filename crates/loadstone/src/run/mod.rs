@@ -435,7 +435,7 @@ pub(crate) fn no_connection(report: &RunReport) -> String {
 fn exit_code(report: &RunReport) -> Code {
     let total = &report.measurement.total;
     let nobody = total.connections.attempted > 0 && total.connections.established == 0;
-    let failing = server_failed_all(total) || expectation_missed(report);
+    let failing = server_failed_all(total) || record::server::missed_expectations(report) > 0;
     let interrupted = report.measurement.interrupted;
     if nobody && total.counts.succeeded == 0 {
         Code::NoConnection
@@ -446,7 +446,9 @@ fn exit_code(report: &RunReport) -> Code {
         Code::Invalid
     } else if interrupted {
         Code::Interrupted
-    } else if report.measurement.aborted.is_some() || report.slo.iter().any(|slo| !slo.met) {
+    } else if report.measurement.aborted.is_some()
+        || report.slo.iter().any(|slo| !slo.met && !slo.undecided)
+    {
         Code::Missed
     } else {
         Code::Done
@@ -460,17 +462,4 @@ fn server_failed_all(total: &stats::Snapshot) -> bool {
     total.counts.succeeded + total.counts.dropped == 0
         && !total.failures.is_empty()
         && total.failures.keys().all(of_server)
-}
-
-/// A call failed on what the plan expects in so many words; a status of 400 or above without such
-/// a word is a figure of the report.
-fn expectation_missed(report: &RunReport) -> bool {
-    let expect = &report.plan.expect;
-    [
-        (FailureClass::Status, !expect.status.is_empty()),
-        (FailureClass::Length, expect.length.is_some()),
-        (FailureClass::Body, expect.body.is_some()),
-    ]
-    .iter()
-    .any(|(class, asked)| *asked && report.measurement.total.failures.contains_key(class))
 }

@@ -34,9 +34,10 @@ fn a_port_that_nobody_listens_on() {
     assert!(said.contains(&url) && said.contains("refused"), "{said}");
     let advice = text(&json, "/verdict/causes/0/advice").to_owned();
     assert!(advice.contains("Start the server"), "{advice}");
-    // the same for people: the verdict first, and no table of nothing
+    // the same for people: the server first, then the verdict, and no table of nothing
     let told = run(&["run", &url]).expect(&[3]);
-    assert!(told.stdout.starts_with("INVALID"), "{}", told.stdout);
+    assert!(told.stdout.starts_with("Server        refusing: "), "{}", told.stdout);
+    assert!(told.stdout.contains("\nMeasurement   INVALID\n"), "{}", told.stdout);
     assert!(told.stdout.contains("Start the server"), "{}", told.stdout);
     assert!(!told.stdout.contains("Little's law"), "{}", told.stdout);
 }

@@ -530,6 +530,7 @@ fn read_measure(measure: MeasureTable, slot: &mut MeasurePlan) -> Result<(), Par
     slot.conforming_counts_heads = measure.conforming_heads.unwrap_or(slot.conforming_counts_heads);
     table.set("interval", measure.interval, &mut slot.interval, parse_duration)?;
     slot.tcp_info_share = measure.tcp_info_share.unwrap_or(slot.tcp_info_share);
+    table.set("doubt_max", measure.doubt_max, &mut slot.doubt_max, stats::parse_share)?;
     Ok(())
 }
 

@@ -177,6 +177,7 @@ tables! {
         conforming_heads: bool,
         interval: Scalar,
         tcp_info_share: f64,
+        doubt_max: Scalar,
     }
 
     DriverTable {

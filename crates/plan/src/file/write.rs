@@ -258,6 +258,7 @@ fn measure_table(measure: &MeasurePlan) -> MeasureTable {
         conforming_heads: Some(measure.conforming_counts_heads),
         interval: Some(span(measure.interval)),
         tcp_info_share: Some(measure.tcp_info_share),
+        doubt_max: Some(Scalar::Number(measure.doubt_max)),
     }
 }
 

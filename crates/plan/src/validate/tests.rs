@@ -212,6 +212,7 @@ fn measuring_and_driving() {
         |plan| plan.measure.conforming_bps = f64::NAN,
         |plan| plan.measure.interval = Nanos::ZERO,
         |plan| plan.measure.tcp_info_share = -1.0,
+        |plan| plan.measure.doubt_max = 1.5,
         |plan| plan.driver.threads = Some(0),
         |plan| plan.driver.threads = Some(11),
         |plan| plan.driver.nice = Some(20),

@@ -6,6 +6,7 @@ use crate::facts::{self, ENDS};
 use crate::figures::{self, UrlRow};
 use crate::{Figures, Finding, RunReport, curve_words, words};
 use maud::{Markup, html};
+use record::server::Server;
 use sample::Environment;
 use stats::curve::{Axis, Curve};
 use stats::{Hist, Verdict, samples_needed};
@@ -14,11 +15,24 @@ use units::{Nanos, show};
 /// Rows of the per-URL table.
 const URLS_MAX: usize = 100;
 
+/// What the server did, before how far that can be believed.
+pub(super) fn conduct(server: &Server) -> Markup {
+    let kind = if server.conduct.is_good() { "valid" } else { "invalid" };
+    html! {
+        section class=(format!("verdict server {kind}")) {
+            p class="word" { "Server: " strong { (server.conduct.word()) } " " (server.detail) }
+            @if let Some(example) = &server.example {
+                p class="soft" { "It responds: " code { (example) } }
+            }
+        }
+    }
+}
+
 pub(super) fn verdict(verdict: &Verdict) -> Markup {
     let state = verdict.state;
     html! {
         section class=(format!("verdict {}", state.id().to_lowercase())) {
-            p class="word" { strong { (state.id()) } " " (words::state_meaning(state)) }
+            p class="word" { "Measurement: " strong { (state.id()) } " " (words::state_meaning(state)) }
             @if !verdict.causes.is_empty() {
                 ul {
                     @for cause in &verdict.causes {
@@ -122,7 +136,8 @@ pub(super) fn objectives(report: &RunReport) -> Markup {
                     tr {
                         td { code { (result.objective.text) } }
                         td { (result.figure_text()) }
-                        @if result.met { td class="met" { "✓ met" } }
+                        @if result.undecided { td { "undecided" } }
+                        @else if result.met { td class="met" { "✓ met" } }
                         @else { td class="missed" { "✗ missed" } }
                     }
                 }

@@ -34,6 +34,53 @@ impl Verdict {
     }
 }
 
+/// What the server did.
+#[derive(Serialize)]
+pub(super) struct Server {
+    state: &'static str,
+    sentence: String,
+    since_s: Option<f64>,
+    failing_share: Option<f64>,
+    statuses: Vec<WrongStatus>,
+    errors: Vec<ServerError>,
+    connections_broken: u64,
+    example: Option<String>,
+}
+
+#[derive(Serialize)]
+struct WrongStatus {
+    status: u16,
+    count: u64,
+}
+
+#[derive(Serialize)]
+struct ServerError {
+    class: &'static str,
+    text: &'static str,
+    count: u64,
+}
+
+impl Server {
+    pub(super) fn of(server: &record::server::Server) -> Server {
+        let status = |&(status, count): &(u16, u64)| WrongStatus { status, count };
+        let error = |(class, count): &(sample::FailureClass, u64)| ServerError {
+            class: class.id(),
+            text: class.explain(),
+            count: *count,
+        };
+        Server {
+            state: server.conduct.id(),
+            sentence: server.sentence(),
+            since_s: server.since_s,
+            failing_share: known(server.failing_share),
+            statuses: server.statuses.iter().map(status).collect(),
+            errors: server.errors.iter().map(error).collect(),
+            connections_broken: server.broken,
+            example: server.example.clone(),
+        }
+    }
+}
+
 #[derive(Serialize)]
 pub(super) struct Outcomes {
     due: u64,
@@ -405,6 +452,7 @@ pub(super) struct Quantile {
     quantile: f64,
     response_time_s: f64,
     /// Its interval by order statistics.
+    response_time_without_lag_s: Option<f64>,
     low_s: Option<f64>,
     high_s: Option<f64>,
     service_time_s: f64,
@@ -417,6 +465,7 @@ impl Quantile {
         Quantile {
             quantile: row.quantile,
             response_time_s: row.response.as_secs_f64(),
+            response_time_without_lag_s: row.without_lag.map(Nanos::as_secs_f64),
             low_s: row.interval.map(|(low, _)| low.as_secs_f64()),
             high_s: row.interval.map(|(_, high)| high.as_secs_f64()),
             service_time_s: row.service.as_secs_f64(),
@@ -430,8 +479,10 @@ impl Quantile {
 pub(super) struct Slo {
     objective: String,
     figure: Option<f64>,
+    figure_without_lag: Option<f64>,
     bound: f64,
     met: bool,
+    undecided: bool,
 }
 
 impl Slo {
@@ -439,8 +490,10 @@ impl Slo {
         Slo {
             objective: result.objective.text.clone(),
             figure: known(result.figure),
+            figure_without_lag: result.without_lag.and_then(known),
             bound: result.objective.bound,
             met: result.met,
+            undecided: result.undecided,
         }
     }
 }
@@ -581,6 +634,7 @@ pub(super) struct FirstCall {
     server: Option<String>,
     took_s: f64,
     failure: Option<FirstFailure>,
+    excerpt: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -606,6 +660,7 @@ impl FirstCall {
             server: call.server.clone(),
             took_s: call.took.as_secs_f64(),
             failure,
+            excerpt: call.excerpt.clone(),
         }
     }
 }
@@ -644,11 +699,11 @@ pub(super) struct Second {
     span_s: f64,
     warm_up: bool,
     outcomes: Outcomes,
-    response_mean_s: f64,
-    response_p50_s: f64,
-    response_p90_s: f64,
-    response_p99_s: f64,
-    response_max_s: f64,
+    response_mean_s: Option<f64>,
+    response_p50_s: Option<f64>,
+    response_p90_s: Option<f64>,
+    response_p99_s: Option<f64>,
+    response_max_s: Option<f64>,
     slip_p99_s: f64,
     in_flight: u64,
     open_connections: u64,
@@ -660,16 +715,18 @@ pub(super) struct Second {
 impl Second {
     pub(super) fn of(row: &stats::Second) -> Second {
         let seconds = Nanos::as_secs_f64;
+        // of no response there is no time
+        let time = |time: Nanos| (!row.max.is_zero()).then(|| seconds(time));
         Second {
             at_s: row.at_s,
             span_s: row.span_s,
             warm_up: row.warm_up,
             outcomes: Outcomes::of(&row.counts),
-            response_mean_s: seconds(row.mean),
-            response_p50_s: seconds(row.p50),
-            response_p90_s: seconds(row.p90),
-            response_p99_s: seconds(row.p99),
-            response_max_s: seconds(row.max),
+            response_mean_s: time(row.mean),
+            response_p50_s: time(row.p50),
+            response_p90_s: time(row.p90),
+            response_p99_s: time(row.p99),
+            response_max_s: time(row.max),
             slip_p99_s: seconds(row.slip_p99),
             in_flight: row.in_flight,
             open_connections: row.open_connections,

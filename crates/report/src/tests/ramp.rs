@@ -125,7 +125,10 @@ fn a_ramp_without_a_step_is_still_a_result() {
     report.verdict = verdict(&[], &[], &["nobody is there"], false);
     assert_eq!(errors(&document(&report)), "");
     let shown = text(&report, PLAIN);
-    assert!(shown.starts_with("INVALID   all-failed: nobody is there"), "{shown}");
+    assert!(
+        shown.starts_with("Measurement   INVALID\n              all-failed: nobody is there"),
+        "{shown}"
+    );
     assert!(shown.contains("Steps         none was run"), "{shown}");
     assert_eq!(csv(&report).lines().count(), 1);
 }

@@ -47,11 +47,14 @@ fn no_line_is_wider_than_the_page() {
 }
 
 #[test]
-fn the_first_line_is_the_verdict() {
-    let first = |report: &RunReport| text(report, PLAIN).lines().next().unwrap().to_owned();
-    assert_eq!(first(&fixtures::valid()), "VALID");
-    let troubled = first(&fixtures::troubled());
-    assert!(troubled.starts_with("INVALID   slip: slip p99 770 ms"), "{troubled}");
+fn the_server_comes_first_and_the_verdict_second() {
+    let shown = text(&fixtures::valid(), PLAIN);
+    assert!(shown.starts_with("Server        serving: "), "{shown}");
+    assert_eq!(shown.lines().nth(1), Some("Measurement   VALID"));
+    let troubled = text(&fixtures::troubled(), PLAIN);
+    assert!(troubled.starts_with("Server        failing: 1.48 % of "), "{troubled}");
+    let invalid = "\nMeasurement   INVALID\n              slip: slip p99 770 ms";
+    assert!(troubled.contains(invalid), "{troubled}");
 }
 
 #[test]
@@ -72,11 +75,12 @@ fn a_peers_bytes_never_reach_the_terminal_raw() {
 }
 
 #[test]
-fn colour_marks_the_word_only() {
+fn colour_marks_the_two_words_only() {
     let plain = text(&fixtures::troubled(), PLAIN);
     let coloured = text(&fixtures::troubled(), Style { color: true, ..PLAIN });
-    assert!(coloured.starts_with("\u{1b}[1;31mINVALID\u{1b}[0m   slip"), "{coloured}");
-    assert_eq!(coloured.matches('\u{1b}').count(), 2);
+    assert!(coloured.starts_with("Server        \u{1b}[1;31mfailing\u{1b}[0m: "), "{coloured}");
+    assert!(coloured.contains("\nMeasurement   \u{1b}[1;31mINVALID\u{1b}[0m\n"), "{coloured}");
+    assert_eq!(coloured.matches('\u{1b}').count(), 4);
     assert_eq!(coloured.replace("\u{1b}[1;31m", "").replace("\u{1b}[0m", ""), plain);
 }
 

@@ -4,7 +4,16 @@ use super::layout::{LABEL, Page};
 use crate::facts::{self, ENDS};
 use crate::words::{self, counted};
 use crate::{Figures, Finding, RunReport, figures};
+use record::server::Server;
 use units::show;
+
+/// What the server did, and one of its responses where they are what is wrong.
+pub(super) fn server(page: &mut Page, server: &Server) {
+    page.fact("Server", &server.sentence());
+    if let Some(example) = &server.example {
+        page.fact("", &format!("it responds: {example}"));
+    }
+}
 
 /// Target, load, first call, machine.
 pub(super) fn what_was_done(page: &mut Page, report: &RunReport) {
@@ -58,7 +67,7 @@ pub(super) fn objectives(page: &mut Page, report: &RunReport) {
     }
     page.heading("Objectives");
     for result in &report.slo {
-        let word = if result.met { "met" } else { "MISSED" };
+        let word = result.word();
         let text = words::printable(&result.objective.text, 60);
         let width = LABEL - 2;
         page.wrapped(&format!("  {word:<width$}"), &format!("{text}: {}", result.figure_text()));

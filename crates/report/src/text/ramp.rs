@@ -13,7 +13,7 @@ use stats::curve::{Curve, Span};
 /// The report as text, with a line feed at its end.
 pub fn text(report: &RampReport, style: Style) -> String {
     let mut page = Page::default();
-    verdict(&mut page, &report.verdict);
+    verdict(&mut page, "Measurement", &report.verdict);
     if let Some(why) = &report.ended_early {
         page.blank();
         page.fact("Ended early", &printable(why, 400));
@@ -46,7 +46,7 @@ pub fn text(report: &RampReport, style: Style) -> String {
         findings(&mut page, report);
     }
     let text = if style.unicode { page.finish() } else { ascii(&page.finish()) };
-    if style.color { coloured(&text, report.verdict.state) } else { text }
+    if style.color { coloured(&text, None, report.verdict.state) } else { text }
 }
 
 fn what_was_done(page: &mut Page, report: &RampReport) {

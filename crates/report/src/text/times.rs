@@ -2,7 +2,7 @@
 
 use super::layout::Page;
 use crate::{Figures, Headline, RunReport, figures, words};
-use stats::{Estimate, Hist, Snapshot, quantile_name, samples_needed};
+use stats::{Doubt, Estimate, Hist, Snapshot, quantile_name, samples_needed};
 use units::{Nanos, show};
 
 /// Rows of the per-URL table; the others are folded into one.
@@ -19,6 +19,9 @@ pub(super) fn times(page: &mut Page, report: &RunReport, figures: &Figures) {
     page.blank();
     let mut rows = vec![header("", &["p50", "p90", "p99", "p99.9", "max", "mean"])];
     rows.push(times_row("response time", &figures.response));
+    let late = figures.doubt.as_ref().and_then(lateness_row);
+    let in_doubt = late.is_some();
+    rows.extend(late);
     rows.push(times_row("service time", &total.service));
     rows.push(times_row("slip", &total.slip));
     // In a punctual closed loop both parts are nothing.
@@ -34,6 +37,10 @@ pub(super) fn times(page: &mut Page, report: &RunReport, figures: &Figures) {
         show::count(total.counts.timed_out)
     );
     page.wrapped("  ", &legend);
+    if in_doubt {
+        let text = "Lateness: at most so much of the response time is this client's own.";
+        page.wrapped("  ", text);
+    }
     marks(page, &figures.response);
 }
 
@@ -66,6 +73,16 @@ fn times_row(label: &str, hist: &Hist) -> Vec<String> {
     row.push(show::duration(hist.max()));
     row.push(show::duration(hist.mean()));
     row
+}
+
+/// The bound on the client's lateness in each figure; `None` where it changes none of them.
+fn lateness_row(doubt: &Doubt) -> Option<Vec<String>> {
+    let shown = HEAD.iter().any(|(_, quantile)| doubt.shows(*quantile)) || doubt.shows(1.0);
+    let mut row = vec!["  lateness ≤".to_owned()];
+    row.extend(HEAD.iter().map(|(_, quantile)| show::duration(doubt.at(*quantile))));
+    row.push(show::duration(doubt.at(1.0)));
+    row.push(show::duration(doubt.of_mean()));
+    shown.then_some(row)
 }
 
 fn quantile_cell(hist: &Hist, quantile: f64) -> String {

@@ -49,7 +49,8 @@ impl Purpose {
 }
 
 /// Causes of a verdict that say: the client, not the server, set the limit.
-pub const OF_THE_CLIENT: [&str; 5] = ["not-offered", "slip", "ports", "descriptors", "driver-cpu"];
+pub const OF_THE_CLIENT: [&str; 6] =
+    ["not-offered", "slip", "wait", "ports", "descriptors", "driver-cpu"];
 
 impl Point {
     /// The measurement of one step. `level` is what was asked for, on the axis. `sessions`: each

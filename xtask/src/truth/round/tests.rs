@@ -24,12 +24,12 @@ fn reference([p50, p90, p99, p999]: [f64; 4]) -> String {
 
 fn files() -> Files {
     let server = "late n 9000 p50_us 2 p99_us 40 max_us 900 freeze_over_ms 0.1\n".to_owned();
-    let slip = r#"{"id": "slip"}"#;
+    let wait = r#"{"id": "wait"}"#;
     Files::from([
         ("reference.txt", reference([10.0, 273.0, 495.0, 509.0])),
         ("reference-64.txt", reference([10.0, 340.0, 495.0, 509.0])),
         ("ours.json", report([0.01, 0.274, 0.495, 0.509], "")),
-        ("ours-64.json", report([0.01, 0.341, 0.495, 0.509], slip)),
+        ("ours-64.json", report([0.01, 0.341, 0.495, 0.509], wait)),
         ("ours-closed.json", report([0.01, 0.0101, 0.011, 0.3], "")),
         ("reference.server", server.clone()),
         ("reference-64.server", server.clone()),
@@ -57,7 +57,7 @@ fn one_wrong_quantile_is_enough() {
         ("ours-64.json", [0.01, 0.27, 0.495, 0.509]),
     ] {
         let mut files = files();
-        files.insert(file, report(times, r#"{"id": "slip"}"#));
+        files.insert(file, report(times, r#"{"id": "wait"}"#));
         let Judgement::Wrong(why) = judge(&files) else { panic!("{file} {times:?}") };
         assert_eq!(why.len(), 1, "{why:?}");
     }
@@ -68,7 +68,7 @@ fn the_small_pool_must_be_told() {
     let mut files = files();
     files.insert("ours-64.json", report([0.01, 0.341, 0.495, 0.509], ""));
     let Judgement::Wrong(why) = judge(&files) else { panic!() };
-    assert!(why[0].contains("slip"), "{why:?}");
+    assert!(why[0].contains("wait"), "{why:?}");
 }
 
 #[test]

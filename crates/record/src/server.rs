@@ -1,0 +1,437 @@
+//! What the server did during a run, in one sentence: the first thing that every output says. How far
+//! the figures can be believed is the verdict's question, not this one's.
+
+use crate::figures::ratio;
+use crate::run::{RunReport, SloResult};
+use crate::words::printable;
+use sample::{Blame, FailureClass};
+use stats::lives::BEAT;
+use stats::{Measurement, Metric, Snapshot};
+use units::{Nanos, show};
+
+/// A server fails when it is to blame for this share of the calls that ended.
+pub const FAILING_SHARE_MIN: f64 = 0.001;
+/// No response for this long, with calls under way, is a stall.
+pub const STALL_MIN: Nanos = Nanos::SECOND;
+/// A row of failures at the end of a run has its own cause when failures as frequent as before would
+/// make it less likely than this.
+pub const CHANCE_MAX: f64 = 1e-6;
+/// Statuses and errors that the sentence names.
+const NAMED_MAX: usize = 3;
+
+/// What a server did, the gravest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Conduct {
+    /// Connections broke, and new ones are refused to the end of the run.
+    Gone,
+    /// Connections are refused to the end of the run.
+    Refusing,
+    /// No response came any more, to the end of the run.
+    Stalled,
+    /// Responses are not what the plan expects in so many words.
+    Unexpected,
+    /// A share of the calls fails by the server's fault.
+    Failing,
+    /// An objective is missed, whatever the client's lateness.
+    Slow,
+    /// Nothing of the server was seen: no call got there.
+    Unreached,
+    Serving,
+}
+
+impl Conduct {
+    pub const ALL: [Conduct; 8] = [
+        Conduct::Gone,
+        Conduct::Refusing,
+        Conduct::Stalled,
+        Conduct::Unexpected,
+        Conduct::Failing,
+        Conduct::Slow,
+        Conduct::Unreached,
+        Conduct::Serving,
+    ];
+
+    /// Stable name for JSON and the list of results.
+    pub fn id(self) -> &'static str {
+        match self {
+            Conduct::Gone => "gone",
+            Conduct::Refusing => "refusing",
+            Conduct::Stalled => "stalled",
+            Conduct::Unexpected => "not-as-expected",
+            Conduct::Failing => "failing",
+            Conduct::Slow => "slow",
+            Conduct::Unreached => "not-reached",
+            Conduct::Serving => "serving",
+        }
+    }
+
+    /// The same for people.
+    pub fn word(self) -> &'static str {
+        match self {
+            Conduct::Unexpected => "not as expected",
+            Conduct::Unreached => "not reached",
+            other => other.id(),
+        }
+    }
+
+    /// Whether it is what one wants of a server.
+    pub fn is_good(self) -> bool {
+        self == Conduct::Serving
+    }
+}
+
+/// The server's side of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Server {
+    pub conduct: Conduct,
+    /// Says it in one sentence, without the word of [`Conduct::word`] and without a full stop.
+    pub detail: String,
+    /// Since when, in seconds from the beginning of the window; `None` where it was so throughout.
+    pub since_s: Option<f64>,
+    /// Share of the calls that ended which failed by the server's fault, 0..=1; NaN of none.
+    pub failing_share: f64,
+    /// Statuses that were not expected, with their counts, the most frequent first.
+    pub statuses: Vec<(u16, u64)>,
+    /// What else failed by the server's fault, the most frequent first.
+    pub errors: Vec<(FailureClass, u64)>,
+    /// Connections that broke off with a call under way.
+    pub broken: u64,
+    /// One real response, where responses are what is wrong: status line, fields and first bytes.
+    pub example: Option<String>,
+}
+
+impl Server {
+    /// Reads the server's conduct off a finished run.
+    pub fn of(report: &RunReport) -> Server {
+        let observed = Observed::new(report);
+        let (conduct, since_s, detail) = observed.conduct(report);
+        let wrong = matches!(conduct, Conduct::Unexpected | Conduct::Failing);
+        let example = report.first_call.as_ref().filter(|_| wrong);
+        Server {
+            conduct,
+            detail,
+            since_s,
+            failing_share: observed.share(),
+            example: example.and_then(|call| {
+                let shown = observed.statuses.iter().any(|(status, _)| *status == call.status);
+                (shown || observed.missed > 0).then(|| call.excerpt.clone()).flatten()
+            }),
+            statuses: observed.statuses,
+            errors: observed.errors,
+            broken: observed.broken,
+        }
+    }
+
+    /// `failing: 30.0 % of 2,000 calls (600 answered 500)`.
+    pub fn sentence(&self) -> String {
+        let gap = if self.detail.starts_with("since ") { " " } else { ": " };
+        format!("{}{gap}{}", self.conduct.word(), self.detail)
+    }
+}
+
+/// What of a run says something of its server.
+struct Observed {
+    done: u64,
+    succeeded: u64,
+    /// Calls that failed by the server's fault.
+    failed: u64,
+    statuses: Vec<(u16, u64)>,
+    errors: Vec<(FailureClass, u64)>,
+    refused: u64,
+    broken: u64,
+    /// Calls on which an explicit expectation was missed.
+    missed: u64,
+    tail: Option<Tail>,
+    silence: Option<Nanos>,
+}
+
+/// Failures without a success between them, to the end of the window.
+struct Tail {
+    /// Its beginning in seconds of the window; `None`: no call succeeded before.
+    since_s: Option<f64>,
+}
+
+const BROKEN: [FailureClass; 3] =
+    [FailureClass::Reset, FailureClass::ClosedEarly, FailureClass::Truncated];
+
+impl Observed {
+    fn new(report: &RunReport) -> Observed {
+        let total = &report.measurement.total;
+        let count = |class: &FailureClass| total.failures.get(class).copied().unwrap_or(0);
+        let of_server = total.failures.iter().filter(|(class, _)| class.blame() == Blame::Server);
+        let mut errors: Vec<(FailureClass, u64)> =
+            of_server.map(|(class, count)| (*class, *count)).collect();
+        let failed = errors.iter().map(|(_, count)| count).sum();
+        errors.retain(|(class, _)| *class != FailureClass::Status);
+        errors.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        Observed {
+            done: total.counts.done(),
+            succeeded: total.counts.succeeded,
+            failed,
+            statuses: wrong_statuses(report),
+            errors,
+            refused: count(&FailureClass::Refused),
+            broken: BROKEN.iter().map(count).sum(),
+            missed: missed_expectations(report),
+            tail: tail(&report.measurement),
+            silence: silence(&report.measurement),
+        }
+    }
+
+    fn share(&self) -> f64 {
+        // calls that died in the queue have failed and count as failures of the server's, too
+        ratio(self.failed as f64, self.done.max(self.failed) as f64)
+    }
+
+    fn conduct(&self, report: &RunReport) -> (Conduct, Option<f64>, String) {
+        if let Some(tail) = &self.tail
+            && self.refused > 0
+        {
+            return self.turned_away(report, tail);
+        }
+        if let Some(silence) = self.silence {
+            return self.stalled(report, silence);
+        }
+        if self.failed == 0 && self.succeeded == 0 {
+            return (Conduct::Unreached, None, not_reached(report));
+        }
+        if self.failed > 0 && self.missed * 2 >= self.failed {
+            return (Conduct::Unexpected, self.since_s(), self.failures(report));
+        }
+        if self.share() >= FAILING_SHARE_MIN {
+            return (Conduct::Failing, self.since_s(), self.failures(report));
+        }
+        match missed_objectives(&report.slo) {
+            Some(text) => (Conduct::Slow, None, text),
+            None => (Conduct::Serving, None, self.serving()),
+        }
+    }
+
+    fn since_s(&self) -> Option<f64> {
+        self.tail.as_ref().and_then(|tail| tail.since_s)
+    }
+
+    /// Connections are refused at the end: the process is gone where others broke before.
+    fn turned_away(&self, report: &RunReport, tail: &Tail) -> (Conduct, Option<f64>, String) {
+        let refused = format!("{} connections were refused", show::count(self.refused));
+        let Some(since_s) = tail.since_s else {
+            let first = report.first_call.as_ref().and_then(|call| call.failure.as_ref());
+            let text = match first {
+                Some((_, text)) if !text.is_empty() => printable(text, 160),
+                _ => format!("{refused}, from the first to the last"),
+            };
+            return (Conduct::Refusing, None, text);
+        };
+        let since = format!("since {}", at(since_s));
+        if self.broken > 0 {
+            let ended: Vec<String> = BROKEN
+                .iter()
+                .filter_map(|class| self.errors.iter().find(|(known, _)| known == class))
+                .map(|error| error_words(*error))
+                .collect();
+            let text = format!("{since} (died: {}; then {refused})", ended.join(", "));
+            return (Conduct::Gone, Some(since_s), text);
+        }
+        (Conduct::Refusing, Some(since_s), format!("{since}: {refused}"))
+    }
+
+    fn stalled(&self, report: &RunReport, silence: Nanos) -> (Conduct, Option<f64>, String) {
+        let counts = &report.measurement.total.counts;
+        let open = counts.timed_out + counts.abandoned;
+        let calls = crate::words::counted(open, "call");
+        if self.succeeded == 0 && self.statuses.is_empty() {
+            return (Conduct::Stalled, None, format!("no response to any of {calls}"));
+        }
+        let since_s = (report.measurement.window - silence).as_secs_f64();
+        let text = format!(
+            "since {}: no response in the last {}, to {calls}",
+            at(since_s),
+            show::duration(silence)
+        );
+        (Conduct::Stalled, Some(since_s), text)
+    }
+
+    /// `30.0 % of 2,000 calls (600 answered 500, 3 × connection refused)`.
+    fn failures(&self, report: &RunReport) -> String {
+        let statuses = self.statuses.iter().map(|(status, count)| {
+            let wanted = expected_words(report);
+            format!("{} answered {status}{wanted}", show::count(*count))
+        });
+        let mut parts: Vec<String> =
+            statuses.chain(self.errors.iter().map(|error| error_words(*error))).collect();
+        let more = parts.len().saturating_sub(NAMED_MAX);
+        if more > 0 {
+            parts.truncate(NAMED_MAX);
+            parts.push(format!("{more} more kinds"));
+        }
+        let since = self.since_s().map_or(String::new(), |s| format!("all since {}; ", at(s)));
+        format!(
+            "{since}{} of {} ({})",
+            show::share(self.share()),
+            crate::words::counted(self.done, "call"),
+            parts.join(", ")
+        )
+    }
+
+    fn serving(&self) -> String {
+        let calls = crate::words::counted(self.done, "call");
+        if self.failed == 0 {
+            return format!("{calls}, every one answered as expected");
+        }
+        let worst = self
+            .statuses
+            .iter()
+            .map(|(status, count)| (*count, format!("{} answered {status}", show::count(*count))));
+        let errors = self.errors.iter().map(|error| (error.1, error_words(*error)));
+        let worst = worst.chain(errors).max_by_key(|(count, _)| *count);
+        let worst = worst.map_or(String::new(), |(_, text)| format!(", mostly {text}"));
+        format!("{calls}, {} failed{worst}", show::count(self.failed))
+    }
+}
+
+/// `3 × connection refused`.
+fn error_words((class, count): (FailureClass, u64)) -> String {
+    format!("{} × {}", show::count(count), class.explain())
+}
+
+/// An instant of the window: `0.9 s`, `1 m 5 s`.
+fn at(seconds: f64) -> String {
+    show::duration(Nanos::from_secs_f64(seconds))
+}
+
+/// ` where 200 was expected`, where the plan says what it expects.
+fn expected_words(report: &RunReport) -> String {
+    let ranges = &report.plan.expect.status;
+    if ranges.is_empty() {
+        return String::new();
+    }
+    let range = |(low, high): &(u16, u16)| match low == high {
+        true => low.to_string(),
+        false => format!("{low}-{high}"),
+    };
+    let ranges: Vec<String> = ranges.iter().map(range).collect();
+    format!(" where {} was expected", ranges.join(" or "))
+}
+
+fn not_reached(report: &RunReport) -> String {
+    let total = &report.measurement.total;
+    let worst = total.failures.iter().max_by_key(|(_, count)| **count);
+    let first = report.first_call.as_ref().and_then(|call| call.failure.as_ref());
+    match (worst, first) {
+        (Some(worst), _) => error_words((*worst.0, *worst.1)),
+        (None, Some((_, text))) => printable(text, 160),
+        (None, None) => "no call ended".to_owned(),
+    }
+}
+
+/// Statuses that a plan counts as failures.
+fn wrong_statuses(report: &RunReport) -> Vec<(u16, u64)> {
+    let ranges = &report.plan.expect.status;
+    let expected = |status: u16| match ranges.is_empty() {
+        true => status < 400,
+        false => ranges.iter().any(|(low, high)| (*low..=*high).contains(&status)),
+    };
+    let total: &Snapshot = &report.measurement.total;
+    if !total.failures.contains_key(&FailureClass::Status) {
+        return Vec::new();
+    }
+    let mut wrong: Vec<(u16, u64)> =
+        total.status.seen().filter(|(status, _)| !expected(*status)).collect();
+    wrong.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    wrong
+}
+
+/// Calls that failed on what the plan expects in so many words. A status of 400 or above without
+/// such a word is a failure, and nobody's expectation.
+pub fn missed_expectations(report: &RunReport) -> u64 {
+    let expect = &report.plan.expect;
+    let asked = [
+        (FailureClass::Status, !expect.status.is_empty()),
+        (FailureClass::Length, expect.length.is_some()),
+        (FailureClass::Body, expect.body.is_some()),
+    ];
+    let failures = &report.measurement.total.failures;
+    let missed = asked.iter().filter(|(_, asked)| *asked);
+    missed.filter_map(|(class, _)| failures.get(class)).sum()
+}
+
+/// The first objective that is missed whatever the client's lateness, and by how much.
+fn missed_objectives(slo: &[SloResult]) -> Option<String> {
+    let mut missed = slo.iter().filter(|result| !result.met && !result.undecided);
+    let worst = missed.next()?;
+    let (figure, bound) = (worst.figure, worst.objective.bound);
+    let name = match worst.objective.metric {
+        Metric::Response(quantile) => stats::quantile_name(quantile),
+        Metric::ResponseMean => "mean".to_owned(),
+        Metric::Failures => "failures".to_owned(),
+        Metric::Throughput => "throughput".to_owned(),
+        Metric::Goodput => "goodput".to_owned(),
+        Metric::Conforming => "conforming".to_owned(),
+    };
+    let off = ratio((figure - bound).abs(), bound);
+    let by = match off.is_finite() && off > 0.0 {
+        true => format!(" by {}", show::share(off)),
+        false => String::new(),
+    };
+    let more = match missed.count() {
+        0 => String::new(),
+        n => format!("; {n} more missed"),
+    };
+    let text = printable(&worst.objective.text, 60);
+    Some(format!("{name} {} misses {text}{by}{more}", worst.figure_text()))
+}
+
+/// Completions in steps of time: (end in seconds of the window, calls that ended, that succeeded).
+/// Beats where there are any; rows of the series in results that have none.
+fn steps(measurement: &Measurement) -> Vec<(f64, u64, u64)> {
+    let beats = measurement.total.beats.all();
+    if beats.is_empty() {
+        let row =
+            |row: &stats::Second| (row.at_s + row.span_s, row.counts.done(), row.counts.succeeded);
+        return crate::run::in_window(measurement).map(row).collect();
+    }
+    let beat = |(index, (done, good)): (usize, (u32, u32))| {
+        let end = BEAT.as_secs_f64() * (index + 1) as f64;
+        (end, u64::from(done), u64::from(good))
+    };
+    beats.into_iter().enumerate().map(beat).collect()
+}
+
+fn tail(measurement: &Measurement) -> Option<Tail> {
+    let steps = steps(measurement);
+    let last_good = steps.iter().rposition(|(_, _, good)| *good > 0);
+    let (before, after) = steps.split_at(last_good.map_or(0, |at| at + 1));
+    let failed: u64 = after.iter().map(|(_, done, _)| done).sum();
+    if last_good.is_none() {
+        let all = &measurement.total.counts;
+        let failed = failed.max(all.failed + all.timed_out);
+        return (failed > 0 && all.succeeded == 0).then_some(Tail { since_s: None });
+    }
+    let done: u64 = before.iter().map(|(_, done, _)| done).sum();
+    let good: u64 = before.iter().map(|(_, _, good)| good).sum();
+    // Laplace's estimate: never 0, so that one failure more is not yet impossible
+    let usual = (done - good + 1) as f64 / (done + 2) as f64;
+    let by_chance = usual.powf(failed as f64);
+    let since_s = before.last().map(|(end, _, _)| *end);
+    (failed > 0 && by_chance < CHANCE_MAX).then_some(Tail { since_s })
+}
+
+/// How long nothing had come at the end of the window, where calls were waiting.
+fn silence(measurement: &Measurement) -> Option<Nanos> {
+    let total = &measurement.total;
+    let counts = &total.counts;
+    if counts.timed_out + counts.abandoned == 0 || total.connections.established == 0 {
+        return None;
+    }
+    let steps = steps(measurement);
+    // a call that timed out has ended, and is no sign of life; one that failed is
+    let fails = counts.failed > counts.timed_out;
+    let alive = steps.iter().rposition(|(_, done, good)| *good > 0 || (fails && *done > 0));
+    let last = alive.map_or(0.0, |at| steps[at].0);
+    let silent = measurement.window - Nanos::from_secs_f64(last);
+    let slow = Nanos(total.succeeded.quantile(0.99).0.saturating_mul(3));
+    (silent >= STALL_MIN.max(slow)).then_some(silent)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+use super::*;
+use crate::run::FirstCall;
+use sample::{Outcome, Sample};
+use stats::{Objective, Recorder};
+
+/// The end of a call: milliseconds into the window, status (0: none), and what failed.
+type Call = (u64, u16, Option<FailureClass>);
+
+const WINDOW: Nanos = Nanos::from_secs(10);
+
+fn served(from_ms: u64, to_ms: u64) -> Vec<Call> {
+    (from_ms..to_ms).step_by(10).map(|at| (at, 200, None)).collect()
+}
+
+fn failed(from_ms: u64, to_ms: u64, status: u16, class: FailureClass) -> Vec<Call> {
+    (from_ms..to_ms).step_by(10).map(|at| (at, status, Some(class))).collect()
+}
+
+fn measured(calls: &[Call], abandoned: u64) -> Measurement {
+    let mut recorder = Recorder::new(1, (Nanos::ZERO, WINDOW));
+    for (index, (at_ms, status, class)) in calls.iter().enumerate() {
+        let done = Nanos::from_millis(*at_ms);
+        recorder.beat(done);
+        let outcome = match class {
+            None => Outcome::Succeeded,
+            Some(FailureClass::ClientTimeout) => Outcome::TimedOut,
+            Some(_) => Outcome::Failed,
+        };
+        let begun = done - Nanos::from_millis(5);
+        let sample = Sample {
+            index: index as u64,
+            intended: begun,
+            admitted: begun,
+            issued: begun,
+            sent: begun,
+            first_byte: done,
+            done,
+            status: *status,
+            class: *class,
+            ..Sample::default()
+        };
+        recorder.due(begun);
+        recorder.issued(begun, begun);
+        recorder.done(&sample, outcome, true);
+    }
+    let mut measurement = Measurement { window: WINDOW, ..Measurement::default() };
+    measurement.total.merge(&recorder.swap(WINDOW, Box::default()));
+    measurement.total.counts.abandoned += abandoned;
+    measurement.total.counts.due += abandoned;
+    measurement.total.connections.established = 4;
+    measurement
+}
+
+fn report(measurement: Measurement) -> RunReport {
+    RunReport {
+        name: String::new(),
+        plan: plan::Plan::for_targets(Vec::new()),
+        plan_toml: String::new(),
+        started_unix_s: 0.0,
+        environment: sample::Environment::default(),
+        measurement,
+        verdict: stats::Verdict::default(),
+        driver: crate::run::Driver::default(),
+        resolved: Vec::new(),
+        first_call: None,
+        runs: Vec::new(),
+        slo: Vec::new(),
+        findings: Vec::new(),
+        sut: None,
+    }
+}
+
+fn sentence(calls: &[Call]) -> String {
+    Server::of(&report(measured(calls, 0))).sentence()
+}
+
+#[test]
+fn a_server_that_serves() {
+    assert_eq!(
+        sentence(&served(0, 10_000)),
+        "serving: 1,000 calls, every one answered as expected"
+    );
+    let mut calls = served(0, 50_000);
+    calls.iter_mut().for_each(|call| call.0 /= 5);
+    calls[1_234] = (calls[1_234].0, 503, Some(FailureClass::Status));
+    calls[2_000].2 = Some(FailureClass::Reset);
+    calls[2_001].2 = Some(FailureClass::Reset);
+    assert_eq!(
+        sentence(&calls),
+        "serving: 5,000 calls, 3 failed, mostly 2 × connection reset by the server"
+    );
+}
+
+#[test]
+fn a_share_that_fails_is_named_by_status_and_error() {
+    let mut calls = served(0, 10_000);
+    for (index, call) in calls.iter_mut().enumerate() {
+        match index % 10 {
+            0..3 => *call = (call.0, 500, Some(FailureClass::Status)),
+            3 => *call = (call.0, 0, Some(FailureClass::Reset)),
+            _ => {}
+        }
+    }
+    let server = Server::of(&report(measured(&calls, 0)));
+    assert_eq!(
+        server.sentence(),
+        "failing: 40.0 % of 1,000 calls (300 answered 500, 100 × connection reset by the server)"
+    );
+    assert_eq!(server.statuses, [(500, 300)]);
+    assert_eq!(server.since_s, None);
+    let all = failed(0, 10_000, 404, FailureClass::Status);
+    assert_eq!(sentence(&all), "failing: 100 % of 1,000 calls (1,000 answered 404)");
+}
+
+#[test]
+fn failures_that_begin_and_never_end_have_a_beginning() {
+    let mut calls = served(0, 6_000);
+    calls.extend(failed(6_000, 10_000, 500, FailureClass::Status));
+    assert_eq!(
+        sentence(&calls),
+        "failing: all since 6.00 s; 40.0 % of 1,000 calls (400 answered 500)"
+    );
+}
+
+#[test]
+fn a_server_that_dies_is_gone() {
+    let mut calls = served(0, 3_200);
+    calls.extend([(3_201, 0, Some(FailureClass::Reset)), (3_202, 0, Some(FailureClass::Reset))]);
+    calls.push((3_202, 0, Some(FailureClass::ClosedEarly)));
+    calls.extend(failed(3_300, 10_000, 0, FailureClass::Refused));
+    let server = Server::of(&report(measured(&calls, 0)));
+    assert_eq!(
+        server.sentence(),
+        "gone since 3.20 s (died: 2 × connection reset by the server, 1 × the server closed the \
+         connection before any byte of the answer; then 670 connections were refused)"
+    );
+    assert_eq!((server.conduct, server.since_s, server.broken), (Conduct::Gone, Some(3.2), 3));
+}
+
+#[test]
+fn a_server_that_refuses_from_the_start_or_later() {
+    let all = failed(0, 10_000, 0, FailureClass::Refused);
+    assert_eq!(
+        sentence(&all),
+        "refusing: 1,000 connections were refused, from the first to the last"
+    );
+    let mut later = served(0, 900);
+    later.extend(failed(900, 10_000, 0, FailureClass::Refused));
+    assert_eq!(sentence(&later), "refusing since 900 ms: 910 connections were refused");
+    // one that comes back is failing, not gone
+    later.extend(served(9_900, 9_950));
+    assert!(sentence(&later).starts_with("failing: "), "{}", sentence(&later));
+}
+
+#[test]
+fn a_server_that_stalls() {
+    let server = Server::of(&report(measured(&served(0, 4_100), 8)));
+    assert_eq!(
+        server.sentence(),
+        "stalled since 4.10 s: no response in the last 5.90 s, to 8 calls"
+    );
+    let silent = failed(2_000, 10_000, 0, FailureClass::ClientTimeout);
+    assert_eq!(sentence(&silent), "stalled: no response to any of 800 calls");
+    // the last call of a run is always under way
+    assert!(Server::of(&report(measured(&served(0, 9_990), 1))).conduct.is_good());
+}
+
+#[test]
+fn an_expectation_that_is_missed_shows_a_response() {
+    let mut report = report(measured(&failed(0, 10_000, 404, FailureClass::Status), 0));
+    report.plan.expect.status = vec![(200, 200)];
+    report.first_call = Some(FirstCall {
+        status: 404,
+        excerpt: Some("HTTP/1.1 404 Not Found | Server: s | no such page".to_owned()),
+        ..FirstCall::default()
+    });
+    let server = Server::of(&report);
+    assert_eq!(
+        server.sentence(),
+        "not as expected: 100 % of 1,000 calls (1,000 answered 404 where 200 was expected)"
+    );
+    assert!(server.example.unwrap().contains("no such page"));
+    let mut report = self::report(measured(&failed(0, 10_000, 200, FailureClass::Body), 0));
+    report.plan.expect.body = Some(plan::BodyRule::Contains(b"x".to_vec()));
+    let server = Server::of(&report);
+    assert_eq!(server.conduct, Conduct::Unexpected);
+    assert!(server.detail.contains("1,000 × the body was not the expected one"));
+}
+
+#[test]
+fn a_missed_objective_is_slow_unless_it_is_undecided() {
+    let mut report = report(measured(&served(0, 10_000), 0));
+    let objectives = [Objective::parse("p99<4ms").unwrap()];
+    report.slo = SloResult::judge(&objectives, &report.measurement);
+    let server = Server::of(&report);
+    assert_eq!(server.sentence(), "slow: p99 5.00 ms misses p99<4ms by 25.0 %");
+    report.slo[0].undecided = true;
+    assert_eq!(Server::of(&report).conduct, Conduct::Serving);
+}
+
+#[test]
+fn what_only_this_client_failed_says_nothing_of_the_server() {
+    let ours = failed(0, 10_000, 0, FailureClass::AddressUnavailable);
+    let text = sentence(&ours);
+    assert_eq!(text, "not reached: 1,000 × no local port left (EADDRNOTAVAIL)");
+    assert_eq!(sentence(&[]), "not reached: no call ended");
+}
+
+#[test]
+fn rows_of_the_series_stand_in_for_beats() {
+    let mut calls = served(0, 3_000);
+    calls.extend(failed(3_000, 10_000, 0, FailureClass::Refused));
+    let mut measurement = measured(&calls, 0);
+    measurement.total.beats = stats::lives::Beats::default();
+    measurement.series = (0..10)
+        .map(|at| {
+            let mut row =
+                stats::Second { at_s: at as f64, span_s: 1.0, ..stats::Second::default() };
+            row.counts.succeeded = if at < 3 { 100 } else { 0 };
+            row.counts.failed = 100 - row.counts.succeeded;
+            row
+        })
+        .collect();
+    let server = Server::of(&report(measurement));
+    assert_eq!((server.conduct, server.since_s), (Conduct::Refusing, Some(3.0)));
+}
+
+#[test]
+fn a_row_of_failures_by_chance_is_none() {
+    // every other call fails, the last three included
+    let mut calls = served(0, 10_000);
+    for call in calls.iter_mut().step_by(2) {
+        call.2 = Some(FailureClass::Refused);
+    }
+    let last = calls.len() - 2;
+    calls[last..].iter_mut().for_each(|call| call.2 = Some(FailureClass::Refused));
+    assert!(sentence(&calls).starts_with("failing: 50"), "{}", sentence(&calls));
+}

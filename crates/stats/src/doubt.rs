@@ -1,0 +1,120 @@
+//! How much of a response time may be the client's own lateness.
+//!
+//! The response time of an open load counts from the instant at which a call was due, so the
+//! client's lateness (*lag*) is part of it. What a punctual client would have seen lies between the
+//! response time and the response time without the lag, if the server would have answered the same
+//! call no slower at its due instant: docs/measuring.md says where that does not hold.
+
+use crate::{Hist, Snapshot, Summary};
+use units::Nanos;
+
+/// The response times of a run, with the client's lateness inside and without it.
+#[derive(Clone, Debug)]
+pub struct Doubt {
+    response: Hist,
+    punctual: Hist,
+}
+
+impl Doubt {
+    /// `None` where no call was answered, or where lag was not recorded for each.
+    pub fn of(snapshot: &Snapshot) -> Option<Doubt> {
+        let punctual = snapshot.without_lag().filter(|hist| !hist.is_empty())?;
+        Some(Doubt { response: snapshot.response(), punctual })
+    }
+
+    /// The most that lateness can have added to the response time at quantile `q`, 0..=1.
+    pub fn at(&self, q: f64) -> Nanos {
+        self.response.quantile(q) - self.punctual.quantile(q)
+    }
+
+    /// The most that lateness can have added to the mean.
+    pub fn of_mean(&self) -> Nanos {
+        self.response.mean() - self.punctual.mean()
+    }
+
+    /// [`Doubt::at`] as a share of the response time, 0..=1.
+    pub fn share(&self, q: f64) -> f64 {
+        let whole = self.response.quantile(q);
+        if whole.is_zero() { 0.0 } else { self.at(q).0 as f64 / whole.0 as f64 }
+    }
+
+    /// Whether the doubt at `q` is wider than what three digits of the figure leave open: half a
+    /// per cent of it, which is also the exactness of the histograms.
+    pub fn shows(&self, q: f64) -> bool {
+        self.share(q) > SHOWN_MIN
+    }
+
+    /// Response times without lateness: the lower bound.
+    pub fn lowest(&self) -> Summary {
+        self.punctual.summary()
+    }
+
+    /// The response time at quantile `q` without lateness.
+    pub fn lowest_at(&self, q: f64) -> Nanos {
+        self.punctual.quantile(q)
+    }
+}
+
+/// Doubt below this share of a figure changes none of its three digits by more than one.
+const SHOWN_MIN: f64 = 0.005;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sample::{Outcome, Sample};
+
+    /// A hundred calls of 10 ms; the last `late` of them were issued `lag_ms` after they were due
+    /// and were answered as fast as the others.
+    fn snapshot(late: u64, lag_ms: u64) -> Snapshot {
+        let end = Nanos::from_secs(10);
+        let mut recorder = crate::Recorder::new(1, (Nanos::ZERO, end));
+        for index in 0..100 {
+            let intended = Nanos::from_millis(20 * (index + 1));
+            let lag = if index >= 100 - late { Nanos::from_millis(lag_ms) } else { Nanos::ZERO };
+            let issued = intended + lag;
+            let done = issued + Nanos::from_millis(10);
+            let sample = Sample {
+                index,
+                intended,
+                admitted: intended,
+                issued,
+                sent: issued,
+                first_byte: done,
+                done,
+                ..Sample::default()
+            };
+            recorder.due(intended);
+            recorder.issued(intended, issued);
+            recorder.done(&sample, Outcome::Succeeded, true);
+        }
+        let mut total = Snapshot::default();
+        total.merge(&recorder.swap(end, Box::default()));
+        total
+    }
+
+    #[test]
+    fn a_punctual_client_leaves_no_doubt() {
+        let doubt = Doubt::of(&snapshot(0, 0)).unwrap();
+        assert_eq!((doubt.at(0.5), doubt.at(1.0), doubt.of_mean()), Default::default());
+        assert!(!doubt.shows(0.99));
+    }
+
+    #[test]
+    fn lateness_is_in_doubt_where_it_is_and_nowhere_else() {
+        let doubt = Doubt::of(&snapshot(5, 30)).unwrap();
+        assert_eq!(doubt.at(0.5), Nanos::ZERO);
+        assert!(!doubt.shows(0.5) && doubt.shows(0.99));
+        let off = doubt.at(0.99).0.abs_diff(Nanos::from_millis(30).0);
+        assert!(off <= 60_000, "within the exactness of the histograms: {off} ns");
+        assert!((doubt.share(0.99) - 0.75).abs() < 0.01);
+    }
+
+    #[test]
+    fn what_was_not_recorded_is_not_known() {
+        let mut early = snapshot(5, 30);
+        early.punctual.clear();
+        early.plain.clear();
+        assert!(Doubt::of(&early).is_none());
+        assert!(Doubt::of(&Snapshot::default()).is_none());
+    }
+}
