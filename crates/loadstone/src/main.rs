@@ -28,6 +28,7 @@ mod workload_command;
 use args::{Cli, Command, Disk, RunArgs, UsageError};
 use clap::Parser;
 use exit::{Code, Failure};
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -36,9 +37,9 @@ fn main() -> ExitCode {
         return face::wear(&wanted);
     }
     let argv = args::spelt_out(std::env::args_os().collect());
-    let cli = match Cli::try_parse_from(argv) {
+    let cli = match Cli::try_parse_from(&argv) {
         Ok(cli) => cli,
-        Err(error) => return tell_usage(&error),
+        Err(error) => return tell_usage(&error, &argv),
     };
     if let Err(error) = signals::install() {
         say(&format!("cannot catch signals: {error}"));
@@ -91,8 +92,8 @@ fn print(bytes: &[u8]) -> Result<Code, Failure> {
 }
 
 /// Help and version go to standard output and are no failure; everything else is usage.
-fn tell_usage(error: &clap::Error) -> ExitCode {
-    if let Some(hint) = args::hint(error) {
+fn tell_usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
+    if let Some(hint) = args::hint(error, argv) {
         say(&hint);
         return Code::Usage.into();
     }

@@ -1,0 +1,134 @@
+use super::*;
+use clap::Parser;
+
+#[track_caller]
+fn hint_of(words: &[&str]) -> Option<String> {
+    let argv: Vec<OsString> = ["loadstone"].iter().chain(words).map(OsString::from).collect();
+    hint(&Cli::try_parse_from(&argv).expect_err("another tool's command line"), &argv)
+}
+
+/// Command lines as those tools' own pages have them, and what is said of the first word that is
+/// theirs alone.
+#[test]
+fn the_command_lines_of_ten_tools_are_answered_by_ours() {
+    let lines: [(&str, &[&str], &str); 34] = [
+        ("k6", &["--vus", "10", "URL"], "-c N"),
+        ("k6", &["-u", "10", "URL"], "-c N"),
+        ("k6", &["--stage", "30s:20", "URL"], "ramp"),
+        ("k6", &["--iterations", "100", "URL"], "-n COUNT"),
+        ("k6", &["--rps=50", "URL"], "--rate"),
+        ("k6", &["--summary-export=s.json", "URL"], "--json"),
+        ("k6", &["--no-connection-reuse", "URL"], "--close"),
+        ("oha", &["-z", "10s", "URL"], "-d TIME"),
+        ("oha", &["-q", "50", "URL"], "--rate 50/s"),
+        ("oha", &["--latency-correction", "URL"], "response times"),
+        ("oha", &["--disable-keepalive", "URL"], "--close"),
+        ("oha", &["-d", "{\"a\":1}", "URL"], "--body"),
+        ("vegeta", &["-rate=50", "URL"], "--rate"),
+        ("vegeta", &["-duration=5s", "URL"], "--duration TIME"),
+        ("vegeta", &["-targets=t.txt"], "--urls FILE"),
+        ("vegeta", &["-header", "A: b", "URL"], "--header"),
+        ("vegeta", &["-name=50qps", "URL"], "runs tag"),
+        ("hey", &["-m", "POST", "URL"], "--method"),
+        ("hey", &["-disable-keepalive", "URL"], "--close"),
+        ("hey", &["-h2", "URL"], "HTTP/2"),
+        ("curl", &["-X", "POST", "URL"], "--method"),
+        ("curl", &["--data", "a=b", "URL"], "--body"),
+        ("curl", &["-d", "a=b", "URL"], "--body"),
+        ("curl", &["-k", "URL"], "--insecure"),
+        ("autocannon", &["--pipelining", "4", "URL"], "--pipeline"),
+        ("autocannon", &["--overallRate", "100", "URL"], "--rate"),
+        ("h2load", &["--clients=10", "URL"], "-c N"),
+        ("h2load", &["--h1", "URL"], "--http"),
+        ("bombardier", &["--latencies", "URL"], "--percentiles"),
+        ("bombardier", &["-a", "URL"], "--close"),
+        ("Locust", &["--users", "10", "URL"], "-c N"),
+        ("Locust", &["--run-time", "1m", "URL"], "-d TIME"),
+        ("wrk", &["-s", "a.lua", "URL"], "--script"),
+        ("curl", &["-F", "a=b", "URL"], "--body"),
+    ];
+    for (tool, words, ours) in lines {
+        let url = |word: &&str| if *word == "URL" { "http://h/" } else { *word }.to_owned();
+        let words: Vec<String> = words.iter().map(url).collect();
+        let words: Vec<&str> =
+            ["run"].into_iter().chain(words.iter().map(String::as_str)).collect();
+        let told = hint_of(&words).unwrap_or_else(|| panic!("{tool} {words:?}: nothing is said"));
+        assert!(told.contains(tool) && told.contains(ours), "{tool} {words:?}: {told}");
+    }
+}
+
+#[test]
+fn what_is_said_is_a_whole_sentence() {
+    assert_eq!(
+        hint_of(&["run", "h", "-z", "10s"]).as_deref(),
+        Some("-z is an option of oha, hey and Locust; here it is -d TIME")
+    );
+    assert_eq!(
+        hint_of(&["run", "-q", "50", "http://h/"]).as_deref(),
+        Some(
+            "-q is --quiet here; a rate, as in hey (of each worker) and oha (of all), is --rate \
+             50/s (of all)"
+        )
+    );
+}
+
+#[test]
+fn what_is_no_habit_is_left_to_the_usual_message() {
+    let others: [&[&str]; 6] = [
+        &["run", "--conections", "3", "h"],
+        &["run", "-d", "5 weeks", "http://h/"],
+        &["run", "http://h/", "--", "-rate=50", "--no-such"],
+        // a command that has not the option which would be named
+        &["site", "-k"],
+        &["torture", "-z", "10s", "http://h/"],
+        &["runs", "list", "-o", "x"],
+    ];
+    for words in others {
+        let argv: Vec<OsString> = ["loadstone"].iter().chain(words).map(OsString::from).collect();
+        let told = Cli::try_parse_from(&argv).err().and_then(|error| hint(&error, &argv));
+        assert_eq!(told, None, "{words:?}");
+    }
+}
+
+#[test]
+fn no_option_of_ours_is_called_foreign() {
+    let cli = Cli::command();
+    let run = cli.find_subcommand("run").expect("there is a command run");
+    for argument in run.get_arguments() {
+        let long = argument.get_long().map(|name| format!("--{name}"));
+        let short = argument.get_short().map(|name| format!("-{name}"));
+        for ours in long.into_iter().chain(short) {
+            let taken = table::all().find(|row| row.options.contains(&ours.as_str()));
+            assert!(taken.is_none(), "{ours} is an option of run");
+        }
+    }
+    let mut all: Vec<&str> = table::all().flat_map(|row| row.options).copied().collect();
+    let count = all.len();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), count, "an option stands twice");
+}
+
+/// What is offered instead must be there: options of `run`, commands of the program.
+#[test]
+fn what_is_offered_instead_exists() {
+    let cli = Cli::command();
+    for row in table::all() {
+        assert!(told("run", row.options[0], row).is_some(), "{:?}: {}", row.options, row.ours);
+        for word in row.ours.split_once("loadstone ").map(|(_, rest)| rest).into_iter() {
+            let command = word.split([' ', ',']).next().unwrap_or_default();
+            let face = crate::face::wanted(["loadstone".into(), command.into()].into_iter());
+            assert!(cli.find_subcommand(command).is_some() || face.is_some(), "{}", row.ours);
+        }
+        for letter in
+            row.ours.split([' ', '\'', ',']).filter(|word| word.len() == 2 && *word != "--")
+        {
+            let known = || {
+                let run = cli.find_subcommand("run").expect("there is a command run");
+                let mut shorts = run.get_arguments().filter_map(clap::Arg::get_short);
+                shorts.any(|short| letter.ends_with(short))
+            };
+            assert!(!letter.starts_with('-') || known(), "{letter}: {}", row.ours);
+        }
+    }
+}
