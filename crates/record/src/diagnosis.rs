@@ -2,6 +2,7 @@
 
 use crate::ramp::RampStep;
 use crate::run::{Finding, RunReport};
+use crate::server::{Conduct, Server};
 use plan::{Load, Plan, Think};
 use stats::curve::Curve;
 use stats::diagnosis::{Diagnosis, Evidence, of_ramp, of_run};
@@ -10,7 +11,58 @@ use units::Nanos;
 /// What limits the server, by one run, the surest first. Does not look at the findings that the
 /// report may have.
 pub fn findings(report: &RunReport) -> Vec<Finding> {
-    of_run(&evidence(report)).into_iter().map(Finding::from).collect()
+    let limits = of_run(&evidence(report)).into_iter().map(Finding::from);
+    conduct(&Server::of(report)).into_iter().chain(limits).collect()
+}
+
+/// A server that dies, falls silent or fails a share of its calls is a finding of its own.
+fn conduct(server: &Server) -> Option<Finding> {
+    let (id, advice) = match server.conduct {
+        Conduct::Gone => (
+            "server-gone",
+            "Look at the server's log, its exit status and the kernel's log (dmesg: out of memory, \
+             a signal) at that instant, and repeat with --sut to see its memory and descriptors.",
+        ),
+        Conduct::Refusing => (
+            "server-refusing",
+            "Look whether the server still listens, and whether its limit of connections or \
+             descriptors was reached at that instant.",
+        ),
+        Conduct::Stalled => (
+            "server-stalled",
+            "Look what every worker of the server waits for: a lock, a database, a full disk; a \
+             stack of each thread taken at that moment tells.",
+        ),
+        Conduct::Failing => (
+            "server-failing",
+            "Look at the server's log for these responses, and lower the load until they end: that \
+             tells a fault from overload.",
+        ),
+        _ => return None,
+    };
+    Some(Finding {
+        id: id.to_owned(),
+        confidence: "certain".to_owned(),
+        evidence: server.sentence(),
+        advice: advice.to_owned(),
+    })
+}
+
+/// The steps of one target in which the server died or fell silent, in one finding.
+fn conduct_of_steps(steps: &[&RampStep]) -> Option<Finding> {
+    let ended = |server: &Server| {
+        matches!(server.conduct, Conduct::Gone | Conduct::Refusing | Conduct::Stalled)
+    };
+    let servers = steps.iter().map(|step| (step.point.level, Server::of(&step.run)));
+    let mut ended = servers.filter(|(_, server)| ended(server));
+    let (level, first) = ended.next()?;
+    let mut found = conduct(&first)?;
+    let more = match ended.count() {
+        0 => String::new(),
+        n => format!("; so it was in {n} steps above"),
+    };
+    found.evidence = format!("at a load of {level}: {}{more}", first.sentence());
+    Some(found)
 }
 
 /// What limits each target of a ramp, by all of its steps, the surest first. With several targets
@@ -24,6 +76,7 @@ pub fn ramp_findings(steps: &[RampStep], labels: &[String], curves: &[Curve]) ->
         let usl = curves.get(label).and_then(|curve| curve.usl.as_ref());
         let mut found: Vec<Finding> =
             of_ramp(&evidence, usl).into_iter().map(Finding::from).collect();
+        found.extend(conduct_of_steps(&own));
         if let Some(name) = labels.get(label).filter(|_| targets > 1) {
             found.iter_mut().for_each(|one| one.evidence = format!("{name}: {}", one.evidence));
         }

@@ -2,8 +2,9 @@
 //! the figures can be believed is the verdict's question, not this one's.
 
 use crate::figures::ratio;
-use crate::run::{RunReport, SloResult};
+use crate::run::{FirstCall, RunReport, SloResult};
 use crate::words::printable;
+use plan::Plan;
 use sample::{Blame, FailureClass};
 use stats::lives::BEAT;
 use stats::{Measurement, Metric, Snapshot};
@@ -100,13 +101,32 @@ pub struct Server {
     pub example: Option<String>,
 }
 
+/// What of a run says something of its server.
+#[derive(Clone, Copy, Debug)]
+pub struct Inputs<'a> {
+    pub measurement: &'a Measurement,
+    pub plan: &'a Plan,
+    pub slo: &'a [SloResult],
+    pub first_call: Option<&'a FirstCall>,
+}
+
 impl Server {
     /// Reads the server's conduct off a finished run.
     pub fn of(report: &RunReport) -> Server {
-        let observed = Observed::new(report);
-        let (conduct, since_s, detail) = observed.conduct(report);
+        Server::observed(&Inputs {
+            measurement: &report.measurement,
+            plan: &report.plan,
+            slo: &report.slo,
+            first_call: report.first_call.as_ref(),
+        })
+    }
+
+    /// Reads it off what is known, of a run that goes on as well.
+    pub fn observed(run: &Inputs<'_>) -> Server {
+        let observed = Observed::new(run);
+        let (conduct, since_s, detail) = observed.conduct(run);
         let wrong = matches!(conduct, Conduct::Unexpected | Conduct::Failing);
-        let example = report.first_call.as_ref().filter(|_| wrong);
+        let example = run.first_call.filter(|_| wrong);
         Server {
             conduct,
             detail,
@@ -129,7 +149,7 @@ impl Server {
     }
 }
 
-/// What of a run says something of its server.
+/// What of a run says something of its server, in counts.
 struct Observed {
     done: u64,
     succeeded: u64,
@@ -155,8 +175,8 @@ const BROKEN: [FailureClass; 3] =
     [FailureClass::Reset, FailureClass::ClosedEarly, FailureClass::Truncated];
 
 impl Observed {
-    fn new(report: &RunReport) -> Observed {
-        let total = &report.measurement.total;
+    fn new(run: &Inputs<'_>) -> Observed {
+        let total = &run.measurement.total;
         let count = |class: &FailureClass| total.failures.get(class).copied().unwrap_or(0);
         let of_server = total.failures.iter().filter(|(class, _)| class.blame() == Blame::Server);
         let mut errors: Vec<(FailureClass, u64)> =
@@ -168,13 +188,13 @@ impl Observed {
             done: total.counts.done(),
             succeeded: total.counts.succeeded,
             failed,
-            statuses: wrong_statuses(report),
+            statuses: wrong_statuses(run),
             errors,
             refused: count(&FailureClass::Refused),
             broken: BROKEN.iter().map(count).sum(),
-            missed: missed_expectations(report),
-            tail: tail(&report.measurement),
-            silence: silence(&report.measurement),
+            missed: missed_expectations(run.plan, run.measurement),
+            tail: tail(run.measurement),
+            silence: silence(run.measurement),
         }
     }
 
@@ -183,25 +203,25 @@ impl Observed {
         ratio(self.failed as f64, self.done.max(self.failed) as f64)
     }
 
-    fn conduct(&self, report: &RunReport) -> (Conduct, Option<f64>, String) {
+    fn conduct(&self, run: &Inputs<'_>) -> (Conduct, Option<f64>, String) {
         if let Some(tail) = &self.tail
             && self.refused > 0
         {
-            return self.turned_away(report, tail);
+            return self.turned_away(run, tail);
         }
         if let Some(silence) = self.silence {
-            return self.stalled(report, silence);
+            return self.stalled(run, silence);
         }
         if self.failed == 0 && self.succeeded == 0 {
-            return (Conduct::Unreached, None, not_reached(report));
+            return (Conduct::Unreached, None, not_reached(run));
         }
         if self.failed > 0 && self.missed * 2 >= self.failed {
-            return (Conduct::Unexpected, self.since_s(), self.failures(report));
+            return (Conduct::Unexpected, self.since_s(), self.failures(run));
         }
         if self.share() >= FAILING_SHARE_MIN {
-            return (Conduct::Failing, self.since_s(), self.failures(report));
+            return (Conduct::Failing, self.since_s(), self.failures(run));
         }
-        match missed_objectives(&report.slo) {
+        match missed_objectives(run.slo) {
             Some(text) => (Conduct::Slow, None, text),
             None => (Conduct::Serving, None, self.serving()),
         }
@@ -212,10 +232,10 @@ impl Observed {
     }
 
     /// Connections are refused at the end: the process is gone where others broke before.
-    fn turned_away(&self, report: &RunReport, tail: &Tail) -> (Conduct, Option<f64>, String) {
+    fn turned_away(&self, run: &Inputs<'_>, tail: &Tail) -> (Conduct, Option<f64>, String) {
         let refused = format!("{} connections were refused", show::count(self.refused));
         let Some(since_s) = tail.since_s else {
-            let first = report.first_call.as_ref().and_then(|call| call.failure.as_ref());
+            let first = run.first_call.and_then(|call| call.failure.as_ref());
             let text = match first {
                 Some((_, text)) if !text.is_empty() => printable(text, 160),
                 _ => format!("{refused}, from the first to the last"),
@@ -235,14 +255,14 @@ impl Observed {
         (Conduct::Refusing, Some(since_s), format!("{since}: {refused}"))
     }
 
-    fn stalled(&self, report: &RunReport, silence: Nanos) -> (Conduct, Option<f64>, String) {
-        let counts = &report.measurement.total.counts;
-        let open = counts.timed_out + counts.abandoned;
+    fn stalled(&self, run: &Inputs<'_>, silence: Nanos) -> (Conduct, Option<f64>, String) {
+        let counts = &run.measurement.total.counts;
+        let open = counts.timed_out + counts.abandoned + counts.in_flight.max(0).unsigned_abs();
         let calls = crate::words::counted(open, "call");
         if self.succeeded == 0 && self.statuses.is_empty() {
             return (Conduct::Stalled, None, format!("no response to any of {calls}"));
         }
-        let since_s = (report.measurement.window - silence).as_secs_f64();
+        let since_s = (run.measurement.window - silence).as_secs_f64();
         let text = format!(
             "since {}: no response in the last {}, to {calls}",
             at(since_s),
@@ -252,9 +272,9 @@ impl Observed {
     }
 
     /// `30.0 % of 2,000 calls (600 answered 500, 3 × connection refused)`.
-    fn failures(&self, report: &RunReport) -> String {
+    fn failures(&self, run: &Inputs<'_>) -> String {
         let statuses = self.statuses.iter().map(|(status, count)| {
-            let wanted = expected_words(report);
+            let wanted = expected_words(run.plan);
             format!("{} answered {status}{wanted}", show::count(*count))
         });
         let mut parts: Vec<String> =
@@ -300,8 +320,8 @@ fn at(seconds: f64) -> String {
 }
 
 /// ` where 200 was expected`, where the plan says what it expects.
-fn expected_words(report: &RunReport) -> String {
-    let ranges = &report.plan.expect.status;
+fn expected_words(plan: &Plan) -> String {
+    let ranges = &plan.expect.status;
     if ranges.is_empty() {
         return String::new();
     }
@@ -313,10 +333,10 @@ fn expected_words(report: &RunReport) -> String {
     format!(" where {} was expected", ranges.join(" or "))
 }
 
-fn not_reached(report: &RunReport) -> String {
-    let total = &report.measurement.total;
+fn not_reached(run: &Inputs<'_>) -> String {
+    let total = &run.measurement.total;
     let worst = total.failures.iter().max_by_key(|(_, count)| **count);
-    let first = report.first_call.as_ref().and_then(|call| call.failure.as_ref());
+    let first = run.first_call.and_then(|call| call.failure.as_ref());
     match (worst, first) {
         (Some(worst), _) => error_words((*worst.0, *worst.1)),
         (None, Some((_, text))) => printable(text, 160),
@@ -325,13 +345,13 @@ fn not_reached(report: &RunReport) -> String {
 }
 
 /// Statuses that a plan counts as failures.
-fn wrong_statuses(report: &RunReport) -> Vec<(u16, u64)> {
-    let ranges = &report.plan.expect.status;
+fn wrong_statuses(run: &Inputs<'_>) -> Vec<(u16, u64)> {
+    let ranges = &run.plan.expect.status;
     let expected = |status: u16| match ranges.is_empty() {
         true => status < 400,
         false => ranges.iter().any(|(low, high)| (*low..=*high).contains(&status)),
     };
-    let total: &Snapshot = &report.measurement.total;
+    let total: &Snapshot = &run.measurement.total;
     if !total.failures.contains_key(&FailureClass::Status) {
         return Vec::new();
     }
@@ -343,14 +363,14 @@ fn wrong_statuses(report: &RunReport) -> Vec<(u16, u64)> {
 
 /// Calls that failed on what the plan expects in so many words. A status of 400 or above without
 /// such a word is a failure, and nobody's expectation.
-pub fn missed_expectations(report: &RunReport) -> u64 {
-    let expect = &report.plan.expect;
+pub fn missed_expectations(plan: &Plan, measurement: &Measurement) -> u64 {
+    let expect = &plan.expect;
     let asked = [
         (FailureClass::Status, !expect.status.is_empty()),
         (FailureClass::Length, expect.length.is_some()),
         (FailureClass::Body, expect.body.is_some()),
     ];
-    let failures = &report.measurement.total.failures;
+    let failures = &measurement.total.failures;
     let missed = asked.iter().filter(|(_, asked)| *asked);
     missed.filter_map(|(class, _)| failures.get(class)).sum()
 }
@@ -420,7 +440,9 @@ fn tail(measurement: &Measurement) -> Option<Tail> {
 fn silence(measurement: &Measurement) -> Option<Nanos> {
     let total = &measurement.total;
     let counts = &total.counts;
-    if counts.timed_out + counts.abandoned == 0 || total.connections.established == 0 {
+    // of a run that goes on, what is under way may still be answered
+    let waiting = counts.timed_out + counts.abandoned + counts.in_flight.max(0).unsigned_abs();
+    if waiting == 0 || total.connections.established == 0 {
         return None;
     }
     let steps = steps(measurement);

@@ -24,6 +24,9 @@ pub const DRIVER_BUSY_MAX: f64 = 0.95;
 /// DEGRADED `foreign-cpu`: others' share of our cores, or the hypervisor's, above this.
 pub const FOREIGN_SHARE_MAX: f64 = 0.05;
 
+/// Causes that make a run INVALID; all others make it DEGRADED.
+pub const INVALID: [&str; 5] = ["not-offered", "slip", "ports", "descriptors", "all-failed"];
+
 /// How far the numbers of a run can be believed. Ordered from good to bad.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {

@@ -7,6 +7,7 @@ use crate::{ResultKind, RunId, Store, StoreError, alive};
 use record::compare::{CompareReport, Judgement};
 use record::ramp::RampReport;
 use record::run::{Headline, RunReport};
+use record::server::{Conduct, Server};
 use rusqlite::Row;
 use serde_json::Value;
 use stats::State;
@@ -61,6 +62,8 @@ pub struct ListEntry {
     /// where the steps showed none. Empty for one with objectives, and for one that an earlier version
     /// wrote.
     pub knees: Vec<(String, Option<Span>)>,
+    /// What the server did, of a finished run; `None` for one that an earlier version wrote.
+    pub conduct: Option<Conduct>,
     /// Of a ramp: what its capacities count.
     pub axis: Option<Axis>,
     /// Of a finished comparison: the gravest of its judgements.
@@ -106,6 +109,7 @@ pub struct Filter {
 pub(crate) struct Summary {
     pub(crate) interrupted: bool,
     headline: Option<Headline>,
+    conduct: Option<Conduct>,
     capacities: Vec<(String, Option<Span>)>,
     knees: Vec<(String, Option<Span>)>,
     judgement: Option<Judgement>,
@@ -113,7 +117,7 @@ pub(crate) struct Summary {
 }
 
 record! {
-    Summary { interrupted, headline, capacities, knees, judgement, tortured }
+    Summary { interrupted, headline, conduct, capacities, knees, judgement, tortured }
     Tortured { cases, findings, worst }
 }
 
@@ -122,6 +126,7 @@ impl Summary {
         Summary {
             interrupted: false,
             headline: None,
+            conduct: None,
             capacities: Vec::new(),
             knees: Vec::new(),
             judgement: None,
@@ -134,6 +139,7 @@ impl Summary {
         Summary {
             interrupted: measurement.interrupted || measurement.aborted.is_some(),
             headline: Some(Headline::of(measurement, report.verdict.state)),
+            conduct: Some(Server::of(report).conduct),
             ..Summary::nothing()
         }
     }
@@ -277,6 +283,7 @@ impl Store {
             verdict: figures.verdict,
             headline: figures.summary.headline,
             capacities: figures.summary.capacities,
+            conduct: figures.summary.conduct,
             knees: figures.summary.knees,
             axis: figures.axis,
             judgement: figures.summary.judgement,

@@ -8,6 +8,7 @@ use plan::{Plan, Secrets};
 use record::compare::{BoundResult, CompareReport, Difference, Judgement};
 use record::ramp::{RampReport, RampStep};
 use record::run::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
+use record::server::Conduct;
 use sample::{Environment, FailureClass, SutRow, SutSeries, TlsFacts};
 use serde_json::{Map, Value};
 use stats::curve::{
@@ -104,6 +105,10 @@ record! {
 
 named! {
     State { Valid = "VALID", Degraded = "DEGRADED", Invalid = "INVALID" }
+    Conduct {
+        Gone = "gone", Refusing = "refusing", Stalled = "stalled", Unexpected = "not-as-expected",
+        Failing = "failing", Slow = "slow", Unreached = "not-reached", Serving = "serving",
+    }
     Axis { Rate = "rate", Population = "population" }
     CapacityEnd {
         Bracketed = "bracketed", NeverMissed = "never-missed", NeverMet = "never-met",

@@ -33,13 +33,15 @@ const THREE_COLUMNS: u16 = 72;
 /// Rows of the panels' content, without their frames.
 const PANEL_ROWS: u16 = 8;
 const GRAPH_ROWS_MIN: u16 = 6;
-const VERDICT_ROWS: u16 = 3;
+const VERDICT_ROWS: u16 = 4;
 
 /// Colours that stay apart for colour-blind eyes (Okabe and Ito's, by their nearest of the sixteen):
 /// every one of them also has a name beside it.
 pub(crate) const BLUE: Color = Color::Blue;
 pub(crate) const ORANGE: Color = Color::Yellow;
 pub(crate) const PURPLE: Color = Color::Magenta;
+/// What is wrong with the server.
+const RED: Color = Color::Red;
 
 impl Look {
     pub(crate) fn tint(self, color: Color) -> Style {
@@ -224,7 +226,10 @@ fn verdict_lines(model: &Model, look: Look) -> Text<'static> {
         let text = format!("   {} {} ({})", slo.objective.text, slo.word(), slo.figure_text());
         first.push(Span::raw(text));
     }
-    let mut lines = vec![Line::from(first)];
+    let (server, good) = &judged.server;
+    let mark = if *good { look.tint(BLUE) } else { look.tint(RED).add_modifier(Modifier::BOLD) };
+    let server = vec![Span::raw("server "), Span::styled(server.clone(), mark)];
+    let mut lines = vec![Line::from(server), Line::from(first)];
     for cause in &judged.verdict.causes {
         lines.push(Line::raw(format!("{}: {}", cause.id, cause.text)));
     }

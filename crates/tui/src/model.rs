@@ -37,9 +37,11 @@ pub struct Climb {
     pub known: Vec<String>,
 }
 
-/// The verdict as it would be if the run ended now, and its objectives.
+/// The server and the verdict as they would be if the run ended now, and its objectives.
 #[derive(Clone, Debug, Default)]
 pub struct Judged {
+    /// `failing: 30 % of 2,000 calls …`, and whether that is what one wants of a server.
+    pub server: (String, bool),
     pub verdict: Verdict,
     pub slo: Vec<SloResult>,
 }

@@ -131,6 +131,7 @@ fn busy() -> Model {
         figure,
     });
     model.judged(Judged {
+        server: ("serving: 5,000 calls, every one answered as expected".to_owned(), true),
         verdict: Verdict { state: State::Degraded, causes: vec![cause] },
         slo: slo.collect(),
     });

@@ -158,8 +158,10 @@ fn began(unix_s: f64) -> String {
 fn figures(entry: &ListEntry) -> String {
     if let Some(headline) = &entry.headline {
         let time = show::duration(Nanos::from_secs_f64(headline.p99_s.max(0.0)));
+        let conduct = entry.conduct.filter(|conduct| !conduct.is_good());
+        let conduct = conduct.map_or(String::new(), |conduct| format!("{}: ", conduct.word()));
         return format!(
-            "{} completed, p99 {time}, {} failed",
+            "{conduct}{} completed, p99 {time}, {} failed",
             show::rate(headline.throughput_per_s),
             show::share(headline.failure_share)
         );

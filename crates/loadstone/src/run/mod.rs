@@ -435,14 +435,15 @@ pub(crate) fn no_connection(report: &RunReport) -> String {
 fn exit_code(report: &RunReport) -> Code {
     let total = &report.measurement.total;
     let nobody = total.connections.attempted > 0 && total.connections.established == 0;
-    let failing = server_failed_all(total) || record::server::missed_expectations(report) > 0;
+    let failing = server_failed_all(total)
+        || record::server::missed_expectations(&report.plan, &report.measurement) > 0;
     let interrupted = report.measurement.interrupted;
     if nobody && total.counts.succeeded == 0 {
         Code::NoConnection
     } else if failing {
         // however late this client was: a broken deployment must not read as "repeat it"
         if interrupted { Code::Interrupted } else { Code::Missed }
-    } else if report.verdict.state == State::Invalid {
+    } else if report.verdict.state == State::Invalid && !missed_for_sure(report) {
         Code::Invalid
     } else if interrupted {
         Code::Interrupted
@@ -453,6 +454,15 @@ fn exit_code(report: &RunReport) -> Code {
     } else {
         Code::Done
     }
+}
+
+/// Whether an objective is missed whatever the client's lateness, and lateness is all that stands
+/// against the run: the answer is known then.
+fn missed_for_sure(report: &RunReport) -> bool {
+    let late = |cause: &Cause| cause.id == "slip" || !stats::verdict::INVALID.contains(&cause.id);
+    let missed =
+        report.slo.iter().any(|slo| !slo.met && slo.without_lag.is_some() && !slo.undecided);
+    missed && report.verdict.causes.iter().all(late)
 }
 
 /// Whether the server failed every call that fell due. Where the client dropped or failed some itself,

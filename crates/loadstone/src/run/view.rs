@@ -9,6 +9,7 @@ use crate::calibration::Calibration;
 use crate::exit::Failure;
 use engine::{Intention, Row, Setup};
 use plan::Plan;
+use record::server::{Inputs, Server};
 use report::SloResult;
 use sample::CallRecord;
 use stats::{Measurement, Objective, Second, Snapshot};
@@ -167,7 +168,11 @@ impl Shown {
         let calibration = self.calibration.as_ref();
         let plan = Plan { measure: self.measured_with(&measurement), ..self.plan.clone() };
         let verdict = verdict(&plan, &self.prepared, &measurement, busiest, None, calibration);
-        Judged { verdict, slo: SloResult::judge(&self.plan.measure.slo, &measurement) }
+        let slo = SloResult::judge(&self.plan.measure.slo, &measurement);
+        let first_call = None;
+        let run = Inputs { measurement: &measurement, plan: &plan, slo: &slo, first_call };
+        let server = Server::observed(&run);
+        Judged { server: (server.sentence(), server.conduct.is_good()), verdict, slo }
     }
 
     /// A quantile that lacks samples now need not lack them at the end.

@@ -111,7 +111,9 @@ fn result(entry: &ListEntry) -> String {
             true => format!(", {} failed", show::share(run.failure_share)),
             false => String::new(),
         };
-        return format!("{}, p99 {p99}{failed}", show::rate(run.throughput_per_s));
+        let conduct = entry.conduct.filter(|conduct| !conduct.is_good());
+        let conduct = conduct.map_or(String::new(), |conduct| format!("{}: ", conduct.word()));
+        return format!("{conduct}{}, p99 {p99}{failed}", show::rate(run.throughput_per_s));
     }
     if let Some(judgement) = entry.judgement {
         return judgement.id().replace('-', " ");
@@ -158,6 +160,7 @@ fn entry_json(entry: &ListEntry) -> Value {
         "started_unix_s": entry.started_unix_s,
         "state": entry.progress.id(),
         "verdict": entry.verdict.map(stats::State::id),
+        "server": entry.conduct.map(record::server::Conduct::id),
         "throughput_per_s": run.map(|run| run.throughput_per_s),
         "goodput_per_s": run.map(|run| run.goodput_per_s),
         "failure_share": run.map(|run| run.failure_share),

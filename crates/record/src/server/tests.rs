@@ -54,7 +54,7 @@ fn measured(calls: &[Call], abandoned: u64) -> Measurement {
 fn report(measurement: Measurement) -> RunReport {
     RunReport {
         name: String::new(),
-        plan: plan::Plan::for_targets(Vec::new()),
+        plan: Plan::for_targets(Vec::new()),
         plan_toml: String::new(),
         started_unix_s: 0.0,
         environment: sample::Environment::default(),
