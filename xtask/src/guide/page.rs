@@ -5,32 +5,61 @@ use anyhow::{Context, bail};
 /// A comment of a page, one to a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// `<!-- site: OPTIONS -->`: from here on `{site}` is a site with these options.
+    /// `<!-- site: OPTIONS -->`: from here on a site with these options listens on [`SITE`]. The reader
+    /// sees the line that starts it.
     Site(String),
-    /// `<!-- start 8443: COMMAND -->`: a server, until the page's end.
-    Start { port: u16, command: String },
-    /// `<!-- run: COMMAND -->`: done in silence; it must end with 0.
+    /// `<!-- start 8443: COMMAND -->`: a server, until the page's end; a path instead of the port is that
+    /// of a Unix socket. The reader sees the line.
+    Start { at: Listener, command: String },
+    /// `<!-- run: COMMAND -->`: shown without what it prints; it must end with 0, or 4.
     Run(String),
+    /// `<!-- wait: COMMAND -->`: until the scene is ready; a reader who types has no need of it.
+    Wait(String),
     /// `<!-- file: NAME -->`: the block that follows is put into this file.
     File { name: String, text: String },
     /// `<!-- output: COMMAND -->`: the block that follows is what this prints.
     Output(Shown),
 }
 
-/// `<!-- output+err exit 1: COMMAND -->`.
+/// Where the built-in site listens when nothing else is said, and in all pages.
+pub(super) const SITE: &str = "127.0.0.1:2020";
+
+/// What a server is waited for at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Listener {
+    Port(u16),
+    Socket(String),
+}
+
+impl Mark {
+    /// Whether something of it is shown in a block that the program writes.
+    fn is_shown(&self) -> bool {
+        matches!(self, Mark::Site(_) | Mark::Start { .. } | Mark::Run(_) | Mark::Output(_))
+    }
+}
+
+/// `<!-- output+err invalid exit 4: COMMAND -->`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Shown {
     pub(super) command: String,
     /// Standard error as well.
     pub(super) errors: bool,
     pub(super) code: i32,
+    /// The page wants to show a result that is INVALID.
+    pub(super) invalid: bool,
 }
 
 impl Shown {
     /// A measurement may turn out INVALID on a busy machine, and then has nothing to say about an
-    /// objective either: 4 will do where 0 or 1 was expected.
+    /// objective either: 4 will do where 0 or 1 was expected, as long as nobody is to read it.
     pub(super) fn allows(&self, code: i32) -> bool {
         code == self.code || (code == 4 && (0..=1).contains(&self.code))
+    }
+
+    /// Whether this may stand in the page: a reader learns nothing from an example that says of itself
+    /// that it is none.
+    pub(super) fn may_stand(&self, code: i32, said: &str) -> bool {
+        code == self.code && (self.invalid || !said.contains("INVALID"))
     }
 }
 
@@ -46,13 +75,19 @@ pub(super) struct Page {
     pieces: Vec<Piece>,
 }
 
+/// Beginnings of marks that take what is shown before them into their block.
+const SHARING: [&str; 5] = ["<!-- site", "<!-- start", "<!-- run", "<!-- wait", "<!-- output"];
+
 impl Page {
     /// # Errors
     /// A mark that is none, a fence without its end, a file without its block.
     pub(super) fn parse(text: &str) -> anyhow::Result<Page> {
+        if text.contains("{site}") {
+            bail!("{{site}} is nothing that a reader could type: write http://{SITE}");
+        }
         let mut pieces = Vec::new();
         let mut lines = text.lines().enumerate().peekable();
-        let mut fenced = false;
+        let (mut fenced, mut pending) = (false, false);
         while let Some((index, line)) = lines.next() {
             pieces.push(Piece::Own(format!("{line}\n")));
             if line.starts_with("```") {
@@ -63,7 +98,8 @@ impl Page {
             }
             let at = || format!("line {}", index + 1);
             let Some(mut mark) = mark(line).with_context(at)? else { continue };
-            let with_block = matches!(mark, Mark::Output(_) | Mark::File { .. });
+            let carries = mark.is_shown() || (pending && matches!(mark, Mark::Wait(_)));
+            let with_block = carries || matches!(mark, Mark::File { .. });
             let mut body = None;
             while with_block && lines.peek().is_some_and(|(_, next)| next.is_empty()) {
                 lines.next();
@@ -82,13 +118,18 @@ impl Page {
                 }
                 body = Some(text);
             }
-            let is_output = matches!(mark, Mark::Output(_));
+            // marks that follow each other share a block
+            let shares = lines
+                .peek()
+                .is_some_and(|(_, next)| SHARING.iter().any(|mark| next.starts_with(mark)));
+            let with_output = carries && (body.is_some() || !shares);
+            pending = carries && !with_output;
             if let Mark::File { text, .. } = &mut mark {
                 *text = body.with_context(|| format!("{}: a file needs a block", at()))?;
                 pieces.push(Piece::Own(format!("```\n{text}```\n")));
             }
             pieces.push(Piece::Mark(mark));
-            if is_output {
+            if with_output {
                 pieces.push(Piece::Block);
                 // a blank line parts the block from a paragraph that stood right behind the mark
                 if lines.peek().is_some_and(|(_, next)| !next.is_empty()) {
@@ -106,17 +147,20 @@ impl Page {
         })
     }
 
-    /// The page with a new text in each output's block.
+    /// The page with new texts, one for each mark that is shown, in its blocks.
     pub(super) fn filled(&self, blocks: &[String]) -> String {
         let mut blocks = blocks.iter();
-        let mut text = String::new();
+        let (mut text, mut block) = (String::new(), String::new());
         for piece in &self.pieces {
             match piece {
                 Piece::Own(own) => text.push_str(own),
+                Piece::Mark(mark) if mark.is_shown() => {
+                    block.push_str(blocks.next().map_or("", String::as_str));
+                }
                 Piece::Mark(_) => {}
                 Piece::Block => {
-                    let block = blocks.next().map_or("", String::as_str);
                     text.push_str(&format!("```console\n{block}```\n"));
+                    block.clear();
                 }
             }
         }
@@ -146,16 +190,23 @@ fn mark(line: &str) -> anyhow::Result<Option<Mark>> {
         ("site", []) => Mark::Site(tail),
         ("run", []) => Mark::Run(tail),
         ("file", []) => Mark::File { name: tail, text: String::new() },
-        ("start", [port]) => {
-            Mark::Start { port: port.parse().context("not a port")?, command: tail }
+        ("wait", []) => Mark::Wait(tail),
+        ("start", [at]) => {
+            let at = match at.parse() {
+                Ok(port) => Listener::Port(port),
+                Err(_) if at.ends_with(".sock") => Listener::Socket((*at).to_owned()),
+                Err(_) => bail!("{at:?} is neither a port nor a path that ends in .sock"),
+            };
+            Mark::Start { at, command: tail }
         }
-        ("output" | "output+err", exit) => {
-            let code = match exit {
+        ("output" | "output+err", more) => {
+            let invalid = more.first() == Some(&"invalid");
+            let code = match &more[usize::from(invalid)..] {
                 [] => 0,
                 ["exit", code] => code.parse().context("not an exit code")?,
                 _ => bail!("{head:?} is no mark"),
             };
-            Mark::Output(Shown { command: tail, errors: kind == "output+err", code })
+            Mark::Output(Shown { command: tail, errors: kind == "output+err", code, invalid })
         }
         _ => bail!("{head:?} is no mark"),
     }))
@@ -173,7 +224,7 @@ mod tests {
 /a
 ```
 
-<!-- output+err exit 1: loadstone run {site} -->
+<!-- output+err exit 1: loadstone run http://127.0.0.1:2020/ -->
 ```console
 old
 ```
@@ -188,16 +239,17 @@ Last.
         let page = Page::parse(PAGE).unwrap();
         let marks: Vec<&Mark> = page.marks().collect();
         let shown = |command: &str, errors, code| {
-            Mark::Output(Shown { command: command.to_owned(), errors, code })
+            Mark::Output(Shown { command: command.to_owned(), errors, code, invalid: false })
         };
         let expected = [
             Mark::Site("--delay 1ms".to_owned()),
             Mark::File { name: "list.txt".to_owned(), text: "/a\n".to_owned() },
-            shown("loadstone run {site}", true, 1),
+            shown("loadstone run http://127.0.0.1:2020/", true, 1),
             shown("true", false, 0),
         ];
         assert_eq!(marks, expected.iter().collect::<Vec<_>>());
-        let filled = page.filled(&["new\n".to_owned(), "$ true\n".to_owned()]);
+        let filled = page.filled(&BLOCKS.map(str::to_owned));
+        assert!(filled.contains("-->\n```console\n$ loadstone site &\n```\n"), "{filled}");
         assert!(filled.contains("-->\n```console\nnew\n```\n\nWords."), "{filled}");
         assert!(
             filled.contains("<!-- output: true -->\n```console\n$ true\n```\n\nLast."),
@@ -207,16 +259,34 @@ Last.
         assert!(page.own_words().contains("/a"));
     }
 
+    const BLOCKS: [&str; 3] = ["$ loadstone site &\n", "new\n", "$ true\n"];
+
+    #[test]
+    fn marks_that_follow_each_other_share_a_block() {
+        let text = "<!-- site: --delay 1ms -->\n<!-- wait: true -->\n<!-- run: a > b -->\n<!-- output: \
+                    cat b -->\n```console\nold\n```\nEnd.\n";
+        let blocks = ["$ loadstone site &\n", "$ a > b\n", "$ cat b\nc\n"].map(str::to_owned);
+        let filled = Page::parse(text).unwrap().filled(&blocks);
+        let whole = "cat b -->\n```console\n$ loadstone site &\n$ a > b\n$ cat b\nc\n```\n";
+        assert!(filled.contains(whole) && filled.ends_with("```\n\nEnd.\n"), "{filled}");
+        assert_eq!(Page::parse(&filled).unwrap().filled(&blocks), filled);
+    }
+
     #[test]
     fn filling_again_changes_nothing() {
-        let blocks = ["new\n".to_owned(), "$ true\n".to_owned()];
+        let blocks = BLOCKS.map(str::to_owned);
         let once = Page::parse(PAGE).unwrap().filled(&blocks);
         assert_eq!(Page::parse(&once).unwrap().filled(&blocks), once);
     }
 
     #[test]
     fn what_is_no_mark_is_named() {
-        for wrong in ["<!-- outptu: x -->", "<!-- start x: y -->", "<!-- output code 3: x -->"] {
+        for wrong in [
+            "<!-- outptu: x -->",
+            "<!-- start x: y -->",
+            "<!-- output code 3: x -->",
+            "loadstone run {site}/hw",
+        ] {
             assert!(Page::parse(wrong).is_err(), "{wrong}");
         }
         assert!(Page::parse("<!-- file: a -->\nno block\n").is_err());
@@ -226,8 +296,21 @@ Last.
 
     #[test]
     fn only_a_measurement_may_be_invalid_instead() {
-        let shown = |code| Shown { command: String::new(), errors: false, code };
+        let shown = |code| Shown { command: String::new(), errors: false, code, invalid: false };
         assert!(shown(0).allows(4) && shown(1).allows(4) && shown(3).allows(3));
         assert!(!shown(3).allows(4) && !shown(0).allows(1) && !shown(2).allows(0));
+    }
+
+    #[test]
+    fn what_is_invalid_stands_only_where_it_is_asked_for() {
+        let shown = |mark: &str| match Page::parse(mark).unwrap().marks().next() {
+            Some(Mark::Output(shown)) => shown.clone(),
+            other => panic!("{other:?}"),
+        };
+        let (plain, asked) =
+            (shown("<!-- output: x -->"), shown("<!-- output invalid exit 4: x -->"));
+        assert!(plain.may_stand(0, "VALID\n") && plain.may_stand(0, "DEGRADED  lag\n"));
+        assert!(!plain.may_stand(4, "INVALID  slip\n") && !plain.may_stand(0, "\"INVALID\"\n"));
+        assert!(asked.may_stand(4, "INVALID  slip\n") && !asked.may_stand(0, "VALID\n"));
     }
 }
