@@ -6,6 +6,8 @@ mod check;
 mod compare;
 mod disk;
 mod foreign;
+#[cfg(test)]
+mod guide;
 mod outputs;
 mod pages;
 mod parse;
