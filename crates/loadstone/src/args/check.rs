@@ -66,11 +66,20 @@ impl CheckArgs {
         Given { base: self.base.clone(), set: self.set.clone() }
     }
 
-    /// That results go to two different files, each of which has a name.
+    /// That results go to two different files, each of which has a name, and that the plan is none of a
+    /// server's.
     ///
     /// # Errors
     /// What does not fit together.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
+        let is_url = |plan: &&String| plan.starts_with("http://") || plan.starts_with("https://");
+        if let Some(url) = self.plan.as_ref().filter(is_url) {
+            return Err(UsageError::new(format!(
+                "{} is a URL, and a check takes a file that says what to expect: loadstone check \
+                 PLAN.toml --base URL; --init FILE writes one to begin with",
+                units::quoted(url)
+            )));
+        }
         each_its_own(&[
             ("--json", self.json.as_ref().and_then(Sink::file)),
             ("--junit", self.junit.as_ref()),

@@ -101,6 +101,7 @@ fn what_is_wrong_is_named_and_nothing_is_sent() {
     assert!(said(&["check", &file, "--junit", "a", "--json", "a"]).contains("the same file"));
     assert!(said(&["check", &file, "--ca", "/nowhere.pem"]).contains("/nowhere.pem"));
     assert!(said(&["check"]).contains("PLAN.toml"));
+    assert!(said(&["check", "https://h/"]).contains("PLAN.toml --base URL"));
     let ran = run_with_input(&["check", "-"], b"version = 2").expect(&[2]);
     assert!(ran.stderr.contains("-: the check plan has version 2"), "{ran:?}");
 }
