@@ -13,7 +13,7 @@ pub use levels::{Staircase, geometric, linear};
 
 use stats::Objective;
 use stats::curve::{
-    Axis, Curve, Next, Point, Purpose, Search, SearchConfig, Trial, TrialEnd, curve,
+    Axis, Curve, Next, Point, Purpose, Search, SearchConfig, Trial, TrialEnd, crumbs, curve,
 };
 use std::collections::VecDeque;
 use units::{Nanos, Seed};
@@ -131,7 +131,7 @@ impl Agenda {
     /// The next step, to be answered by [`Agenda::told`]; `None` when there is none left.
     pub fn next_errand(&mut self) -> Option<Errand> {
         loop {
-            if self.given_out >= STEPS_MAX {
+            if self.given_out >= STEPS_MAX || self.unusable().is_some() {
                 return None;
             }
             if let Some(errand) = self.queue.pop_front() {
@@ -156,6 +156,11 @@ impl Agenda {
             };
             search.told(trial, end);
         }
+    }
+
+    /// Why it goes no further: too few of its steps can be used to conclude anything from them.
+    pub fn unusable(&self) -> Option<String> {
+        crumbs(self.done.iter().map(|(purpose, point)| (*purpose, point)))
     }
 
     /// Steps that are known to come, where the whole course is known.
@@ -346,12 +351,6 @@ impl Agenda {
         }
     }
 
-    /// A higher load cannot be offered. A client that was merely late may yet offer more.
-    fn at_the_clients_limit(&self, point: &Point) -> bool {
-        let short = point.offered_per_s < 0.99 * point.level;
-        point.client_limited && (short || self.course.axis == Axis::Population)
-    }
-
     /// The way up so far, by level.
     fn way_up(&self) -> Vec<Climbed> {
         let mut points: Vec<Point> = self
@@ -378,7 +377,7 @@ impl Agenda {
                 at: group[0].level,
                 achieved,
                 follows: keeps.count() * 2 > group.len() && gains,
-                limited: group.iter().all(|point| self.at_the_clients_limit(point)),
+                limited: group.iter().all(|point| point.client_limited),
             });
         }
         climbed

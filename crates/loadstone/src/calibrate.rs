@@ -9,7 +9,7 @@ use crate::run::prepare::prepare;
 use crate::run::threads::Watcher;
 use plan::{Arrivals, Load, Plan, Think};
 use sample::CallRecord;
-use stats::{Second, Snapshot};
+use stats::{Second, Snapshot, Verdict};
 use units::{Nanos, Rate, show};
 
 /// Rates at which punctuality is looked at.
@@ -33,10 +33,13 @@ pub(crate) fn calibrate(wanted: &CalibrateArgs) -> Result<Code, Failure> {
     let busy = run(users(64), None)?;
     let alone = run(users(1), None)?;
     let opening = run(users(64), Some(1))?;
-    let mut punctuality = Vec::new();
+    let mut paced = Vec::new();
     for rate in RATES {
-        punctuality.push(punctual(rate, &run(open(rate), None)?));
+        paced.push(run(open(rate), None)?);
     }
+    let runs = [&busy, &alone, &opening].into_iter().chain(&paced);
+    let doubts = doubts(&runs.map(|run| &run.verdict).collect::<Vec<_>>());
+    let punctuality = RATES.iter().zip(&paced).map(|(rate, run)| punctual(*rate, run)).collect();
     let per_s = |run: &Measured| {
         run.measurement.total.in_window as f64 / run.measurement.window.as_secs_f64()
     };
@@ -53,10 +56,27 @@ pub(crate) fn calibrate(wanted: &CalibrateArgs) -> Result<Code, Failure> {
         connections_per_s: per_s(&opening),
         call_p50_s: alone.measurement.total.service.quantile(0.5).as_secs_f64(),
         punctuality,
+        doubts,
     };
     drop(site);
     keep(&found, wanted)?;
-    Ok(Code::Done)
+    Ok(if found.doubts.is_empty() { Code::Done } else { Code::Invalid })
+}
+
+/// Causes of a verdict that say: what was measured is not this machine. Its own limits are what a
+/// calibration looks for, and no doubt.
+const DOUBTFUL: [&str; 5] = ["foreign-cpu", "ports", "descriptors", "all-failed", "interrupted"];
+
+/// Why the measurements are not to be believed, each reason once, at its worst.
+fn doubts(verdicts: &[&Verdict]) -> Vec<String> {
+    let causes = || verdicts.iter().flat_map(|verdict| &verdict.causes);
+    let worst = |id: &&str| {
+        let of = || causes().filter(|cause| cause.id == *id);
+        let worst = of().max_by(|a, b| a.figure.total_cmp(&b.figure))?;
+        let all = verdicts.len();
+        Some(format!("in {} of {all} measurements, at worst: {}", of().count(), worst.text))
+    };
+    DOUBTFUL.iter().filter_map(worst).collect()
 }
 
 fn keep(found: &Calibration, wanted: &CalibrateArgs) -> Result<(), Failure> {
@@ -65,13 +85,23 @@ fn keep(found: &Calibration, wanted: &CalibrateArgs) -> Result<(), Failure> {
         + "\n";
     let not_written = |error: anyhow::Error| Failure::not_written(&error);
     let mut kept = String::new();
-    match Calibration::path().filter(|_| !wanted.no_save) {
+    let believed = found.doubts.is_empty();
+    if !believed {
+        let why = found.doubts.join("; ");
+        kept = format!("not to be believed: {why}\n");
+        if !wanted.no_save {
+            kept += "not kept: repeat it when nothing else runs here\n";
+        }
+    }
+    match Calibration::path().filter(|_| !wanted.no_save && believed) {
         Some(path) => {
             host::state::store_atomic(&path, json.as_bytes())
                 .map_err(|error| not_written(error.into()))?;
             kept = format!("kept in {} for the verdict of later runs\n", path.display());
         }
-        None if !wanted.no_save => kept = "not kept: there is no home directory\n".into(),
+        None if !wanted.no_save && believed => {
+            kept = "not kept: there is no home directory\n".into()
+        }
         None => {}
     }
     if let Some(sink) = &wanted.json {
@@ -163,4 +193,32 @@ impl Watcher for Silent {
         Ok(())
     }
     fn end(&mut self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stats::{Cause, State};
+
+    #[test]
+    fn a_disturbed_machine_is_doubted_and_its_own_limits_are_not() {
+        let verdict = |causes: &[(&'static str, f64)]| Verdict {
+            state: State::Degraded,
+            causes: causes
+                .iter()
+                .map(|&(id, figure)| Cause {
+                    id,
+                    figure,
+                    text: format!("{id} {figure}"),
+                    advice: String::new(),
+                })
+                .collect(),
+        };
+        let fine = verdict(&[("driver-cpu", 1.0), ("not-offered", 0.7), ("slip", 0.5)]);
+        assert_eq!(doubts(&[&fine, &fine]), [""; 0]);
+        let busy = verdict(&[("driver-cpu", 1.0), ("foreign-cpu", 0.2)]);
+        let busier = verdict(&[("foreign-cpu", 0.9)]);
+        let worst = "in 2 of 3 measurements, at worst: foreign-cpu 0.9";
+        assert_eq!(doubts(&[&busy, &busier, &fine]), [worst]);
+    }
 }

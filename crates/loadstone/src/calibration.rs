@@ -24,6 +24,9 @@ pub(crate) struct Calibration {
     /// Median service time of one user's call: what client, loopback and null server cost together.
     pub(crate) call_p50_s: f64,
     pub(crate) punctuality: Vec<Punctuality>,
+    /// Why it is not to be believed; such a one is never kept.
+    #[serde(default)]
+    pub(crate) doubts: Vec<String>,
 }
 
 /// How late calls were issued at one rate.
@@ -47,7 +50,8 @@ impl Calibration {
     /// The calibration of this machine as it is now; one of another kernel or version is none.
     pub(crate) fn load(environment: &Environment) -> Option<Calibration> {
         let known: Option<Calibration> = host::state::load_json(&Self::path()?).ok()?;
-        known.filter(|known| known.schema == SCHEMA && known.fits(environment))
+        let sound = |known: &Calibration| known.schema == SCHEMA && known.doubts.is_empty();
+        known.filter(|known| sound(known) && known.fits(environment))
     }
 
     pub(crate) fn fits(&self, environment: &Environment) -> bool {

@@ -228,3 +228,76 @@ fn every_phase_has_its_turn() {
     seen.dedup();
     assert_eq!(seen, [Purpose::Up, Purpose::Down, Purpose::Overload, Purpose::Recovery]);
 }
+
+/// A server whose knee is known, and a ramp over it.
+struct Known {
+    axis: Axis,
+    levels: Range,
+    plan: Plan,
+    servers: usize,
+    service: Service,
+    knee: f64,
+}
+
+/// The model number `seed`: serial or with several servers, constant or exponential, offered rates or
+/// users with and without think time.
+fn known(seed: u64) -> Known {
+    let servers = [1, 1, 2, 4][(seed / 2 % 4) as usize];
+    let mean = Nanos::from_micros(3_000 + 70 * (seed % 37));
+    let exponential = seed / 8 % 2 == 1;
+    let service = if exponential { Service::Exponential(mean) } else { Service::Fixed(mean) };
+    let capacity = servers as f64 / mean.as_secs_f64();
+    if seed.is_multiple_of(2) {
+        let gaps = if exponential { Gaps::Poisson } else { Gaps::Constant };
+        let levels = (4..=16).map(|n| (capacity * 0.1 * f64::from(n)).round()).collect();
+        let (plan, axis) = (open(gaps, None), Axis::Rate);
+        return Known {
+            axis,
+            levels: Range::Given(levels),
+            plan,
+            servers,
+            service,
+            knee: capacity,
+        };
+    }
+    let mut plan = plan_for("http://sim.example/");
+    let think = if seed / 16 % 2 == 1 { Nanos::from_millis(10) } else { Nanos::ZERO };
+    let rest = if think.is_zero() { Think::None } else { Think::Fixed(think) };
+    plan.load = Load::Closed { users: 1, think: rest, session: None };
+    // N* = X_max (R + Z) with R of one user
+    let knee = capacity * (mean + think).as_secs_f64();
+    let top = (knee * 3.0).ceil().max(6.0) as u32;
+    let levels = Range::Given((1..=top).map(f64::from).collect());
+    Known { axis: Axis::Population, levels, plan, servers, service, knee }
+}
+
+/// Of 200 ramps over servers whose knee is known, the interval holds it in at least 95 %, and nearly
+/// all of them name one.
+#[test]
+fn the_interval_of_a_knee_holds_the_truth() {
+    let (mut held, mut named, mut wrong) = (0, 0, Vec::new());
+    for seed in 0..200 {
+        let model = known(seed);
+        let course = Course {
+            overload: false,
+            hold: Nanos::from_millis(1_500),
+            ..course(model.axis, model.levels.clone())
+        };
+        let (servers, service) = (model.servers, model.service);
+        let server = move |step: u64| -> Box<dyn Server> {
+            Box::new(Queue::new(servers, service, seed * 1_000 + step))
+        };
+        let mut plan = model.plan.clone();
+        plan.seed = seed;
+        let (curve, _) = climb(&plan, course, &server);
+        let Some(knee) = curve.knee else { continue };
+        named += 1;
+        // users are whole, and so is the interval
+        match knee.at.low <= model.knee + 1e-6 && model.knee - 1e-6 <= knee.at.high {
+            true => held += 1,
+            false => wrong.push((seed, model.knee, knee.at)),
+        }
+    }
+    assert!(named >= 190, "{named} knees were named");
+    assert!(held * 20 >= named * 19, "{held} of {named} hold the knee; not: {wrong:?}");
+}

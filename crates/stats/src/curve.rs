@@ -3,6 +3,7 @@
 //! [`curve`] puts together what the steps say; [`Search`] decides which load to try next.
 
 mod assemble;
+mod crumbs;
 mod kneedle;
 mod knees;
 mod point;
@@ -13,6 +14,7 @@ mod threshold;
 mod usl;
 
 pub use assemble::curve;
+pub use crumbs::crumbs;
 pub use kneedle::{Form, kneedle};
 pub use knees::{Level, knee, knee_by_kneedle, levels, power};
 pub use point::{OF_THE_CLIENT, Purpose};

@@ -149,11 +149,26 @@ fn doubling_ends_where_the_client_is_the_limit() {
 }
 
 #[test]
-fn a_client_that_is_late_at_low_loads_goes_on() {
-    let react = |level: f64| Point { client_limited: level < 100.0, ..saturates(350.0, level) };
-    let (_, curve) = walk(course(Range::Automatic { from: 10.0, to: 1e6 }), react);
+fn a_client_that_is_late_once_goes_on_and_twice_at_first_ends() {
+    let late_below = |bound: f64| {
+        move |level: f64| Point { client_limited: level < bound, ..saturates(350.0, level) }
+    };
+    let (_, curve) = walk(course(Range::Automatic { from: 10.0, to: 1e6 }), late_below(15.0));
     let knee = curve.knee.unwrap().at.at;
     assert!((300.0..=410.0).contains(&knee), "{knee}");
+    let (steps, curve) = walk(course(Range::Automatic { from: 10.0, to: 1e6 }), late_below(30.0));
+    assert_eq!(of(&steps, Purpose::Up), [10.0, 20.0]);
+    assert!(curve.knee.is_none() && curve.capacity.is_none() && curve.peak.is_none());
+    assert!(curve.notes[0].starts_with("2 of 2 steps cannot be used"), "{:?}", curve.notes);
+}
+
+/// A ramp never goes up on steps that it has thrown away.
+#[test]
+fn nothing_is_built_on_unusable_steps() {
+    let react = |level: f64| Point { client_limited: level > 15.0, ..saturates(1e9, level) };
+    let (steps, curve) = walk(course(Range::Automatic { from: 10.0, to: 1e6 }), react);
+    assert_eq!(of(&steps, Purpose::Up), [10.0, 20.0, 40.0]);
+    assert_eq!(curve.capacity.unwrap().at.at, 10.0);
 }
 
 #[test]

@@ -122,6 +122,10 @@ impl Lane {
         if interrupted {
             return Ok(Outcome::Interrupted);
         }
+        if let Some(why) = self.agenda.unusable() {
+            self.ended = Some((why, false));
+            return Ok(Outcome::Done);
+        }
         if errand.purpose == Purpose::Overload {
             self.next = self.agenda.next_errand();
             if self.next.is_some_and(|next| next.purpose == Purpose::Recovery) {
@@ -190,6 +194,7 @@ impl Lane {
             duration: Some(errand.hold),
             // each step has its own arrivals and draws, each can be repeated by its seed
             seed: Some(self.target.plan.seed.wrapping_add(self.steps as u64)),
+            objectives: Some(self.objectives.clone()),
             interval: recovery.then(|| match self.axis {
                 Axis::Rate => per_row.clamp(ROW_MIN, ROW_MAX),
                 Axis::Population => ROW_MIN,

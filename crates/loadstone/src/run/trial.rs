@@ -132,6 +132,8 @@ pub(crate) struct Change {
     pub(crate) load: Option<Load>,
     pub(crate) duration: Option<units::Nanos>,
     pub(crate) seed: Option<u64>,
+    /// What the trial is judged by.
+    pub(crate) objectives: Option<Vec<stats::Objective>>,
     /// Length of a row of the time series.
     pub(crate) interval: Option<units::Nanos>,
 }
@@ -146,6 +148,9 @@ impl Change {
         }
         if let Some(seed) = self.seed {
             plan.seed = seed;
+        }
+        if let Some(objectives) = &self.objectives {
+            plan.measure.slo.clone_from(objectives);
         }
         if let Some(interval) = self.interval {
             plan.measure.interval = interval;

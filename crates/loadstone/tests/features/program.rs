@@ -46,8 +46,16 @@ fn a_calibration_is_kept_and_used_by_later_runs() {
     let json = in_state(&["run", "-n", "5", "--json", "-", &url]).json();
     assert!(json["client"]["dummy"].is_null());
 
-    let told = in_state(&["calibrate", "-d", "100ms", "--json", "-"]).json();
+    let mut told = in_state(&["calibrate", "-d", "100ms", "--json", "-"]).json();
     assert_eq!(told["schema"], "loadstone.calibrate/1");
+    let doubted = !told["doubts"].as_array().unwrap().is_empty();
+    assert_eq!(kept.exists(), !doubted, "what is not believed is not kept: {told:#}");
+    if doubted {
+        // this machine is busy: as it would be kept on a quiet one
+        told["doubts"] = Value::Array(Vec::new());
+        std::fs::create_dir_all(kept.parent().unwrap()).unwrap();
+        std::fs::write(&kept, told.to_string()).unwrap();
+    }
     let file: Value = serde_json::from_str(&std::fs::read_to_string(&kept).unwrap()).unwrap();
     assert_eq!(told, file);
     for key in ["calls_per_s", "cpu_per_call_s", "connections_per_s", "call_p50_s"] {

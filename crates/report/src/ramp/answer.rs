@@ -1,7 +1,7 @@
 //! What the curves say, in words: knee, capacity, overload, recovery, and the prediction.
 
 use super::RampReport;
-use super::verdict::untold_below;
+use super::verdict::{untold_below, unusable_steps};
 use crate::words::{self, printable};
 use stats::curve::{Axis, Capacity, CapacityEnd, Curve, Knee, OverloadShape, Purpose, Span};
 use units::show;
@@ -58,6 +58,9 @@ pub fn answer(report: &RampReport, row: usize) -> Vec<(&'static str, String)> {
     let used = report.steps.iter().any(|step| step.label == row && !step.point.client_limited);
     if !report.steps.iter().any(|step| step.label == row) {
         return Vec::new();
+    }
+    if let Some(why) = unusable_steps(&report.steps, row) {
+        return vec![("Knee", format!("unknown: {why}"))];
     }
     if !used {
         let text = "no step can be used: the client was late, or at its own limit, in all of them"

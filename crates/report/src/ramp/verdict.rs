@@ -1,7 +1,7 @@
 //! How far a ramp as a whole can be believed: the verdicts of the steps that it was made from.
 
 use super::{Purpose, RampReport, RampStep};
-use stats::curve::{CapacityEnd, Curve, OF_THE_CLIENT};
+use stats::curve::{CapacityEnd, Curve, OF_THE_CLIENT, crumbs};
 use stats::{Cause, State, Verdict};
 
 /// Causes that belong to a load beyond the knee, where queues grow and samples are few: they say
@@ -16,6 +16,9 @@ pub fn verdict(steps: &[RampStep], curves: &[Curve], died: &[&str], interrupted:
     let used: Vec<&RampStep> =
         steps.iter().filter(whole).filter(|step| !step.point.client_limited).collect();
     let mut causes: Vec<Cause> = died.iter().map(|why| death(why)).collect();
+    if !interrupted {
+        causes.extend(concluded_nothing(steps));
+    }
     if used.is_empty() && !interrupted {
         causes.extend(unusable(steps));
     } else if !used.is_empty() && used.iter().all(|step| failed(step)) {
@@ -48,6 +51,28 @@ pub fn verdict(steps: &[RampStep], curves: &[Curve], died: &[&str], interrupted:
         state = state.max(State::Degraded);
     }
     Verdict { state, causes }
+}
+
+/// A target of which too few steps can be used.
+fn concluded_nothing(steps: &[RampStep]) -> Option<Cause> {
+    let targets = steps.iter().map(|step| step.label + 1).max().unwrap_or(0);
+    let why = (0..targets).find_map(|label| unusable_steps(steps, label))?;
+    let limited = steps.iter().filter(|step| step.point.client_limited).count();
+    Some(Cause {
+        id: "unusable-steps",
+        figure: limited as f64,
+        text: why,
+        advice:
+            "Free this machine's cores for the client (--cpus, --nice), begin lower (--from), or \
+                 hold each step longer (--hold)."
+                .to_owned(),
+    })
+}
+
+/// Why nothing is concluded from a target's steps, if so.
+pub(super) fn unusable_steps(steps: &[RampStep], label: usize) -> Option<String> {
+    let own = steps.iter().filter(|step| step.label == label);
+    crumbs(own.map(|step| (step.purpose, &step.point)))
 }
 
 fn failed(step: &RampStep) -> bool {

@@ -58,13 +58,11 @@ fn quiet_is_verdict_and_answer() {
     insta::assert_snapshot!(text(&ramp(&["http://127.0.0.1:2020/work"]), style));
 }
 
-/// Every lower step was set aside.
+/// No lower step was run.
 #[test]
 fn a_knee_without_a_lower_end_says_so() {
     let mut report = ramp(&["http://127.0.0.1:2020/work"]);
-    for step in report.steps.iter_mut().filter(|step| step.point.level < 500.0) {
-        step.point.client_limited = true;
-    }
+    report.steps.retain(|step| step.point.level >= 500.0);
     let points: Vec<(Purpose, stats::curve::Point)> =
         report.steps.iter().map(|step| (step.purpose, step.point)).collect();
     report.curves = vec![stats::curve::curve(&points, report.axis, &[])];
@@ -79,6 +77,25 @@ fn a_knee_without_a_lower_end_says_so() {
     assert_eq!(errors(&document), "");
     assert!(document["knee"]["low"].is_null(), "{}", document["knee"]);
     assert!(document["knee"]["offered_per_s"].is_number(), "{}", document["knee"]);
+}
+
+/// Too few steps can be used: no figure, and INVALID.
+#[test]
+fn nothing_is_concluded_from_crumbs() {
+    let mut report = ramp(&["http://127.0.0.1:2020/work"]);
+    for step in report.steps.iter_mut().filter(|step| step.point.level < 500.0) {
+        step.point.client_limited = true;
+    }
+    let points: Vec<(Purpose, stats::curve::Point)> =
+        report.steps.iter().map(|step| (step.purpose, step.point)).collect();
+    report.curves = vec![stats::curve::curve(&points, report.axis, &[])];
+    report.verdict = verdict(&report.steps, &report.curves, &[], false);
+    assert_eq!(report.verdict.causes[0].id, "unusable-steps");
+    let text = text(&report, PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.starts_with("Measurement INVALID unusable-steps: 11 of 17 steps"), "{text}");
+    assert!(text.contains("Knee unknown: 11 of 17 steps cannot be used"), "{text}");
+    assert!(!text.contains("Peak") && !text.contains("Overload  "), "{text}");
+    assert_eq!(errors(&document(&report)), "");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Everything that the steps of one target say together.
 
 use super::{
-    Axis, Capacity, CapacityEnd, Curve, Knee, Level, Point, Purpose, Span, Tried, hysteresis, knee,
-    knee_by_kneedle, levels, overload, peak, power, predicted, threshold, usl,
+    Axis, Capacity, CapacityEnd, Curve, Knee, Level, Point, Purpose, Span, Tried, crumbs,
+    hysteresis, knee, knee_by_kneedle, levels, overload, peak, power, predicted, threshold, usl,
 };
 use crate::Objective;
 use crate::interval::CONFIDENCE;
@@ -13,6 +13,9 @@ use crate::interval::CONFIDENCE;
 /// any. Recovery times are the caller's to fill in, and a capacity that a search found takes the place
 /// of the one found here.
 pub fn curve(steps: &[(Purpose, Point)], axis: Axis, objectives: &[Objective]) -> Curve {
+    if let Some(why) = crumbs(steps.iter().map(|(purpose, point)| (*purpose, point))) {
+        return Curve { notes: vec![format!("{why}.")], ..Curve::default() };
+    }
     let of = |wanted: &[Purpose]| -> Vec<Level> {
         levels(steps.iter().filter(|(part, _)| wanted.contains(part)).map(|(_, point)| point))
     };

@@ -43,22 +43,34 @@ pub fn levels<'a>(points: impl IntoIterator<Item = &'a Point>) -> Vec<Level> {
     levels
 }
 
-/// The knee: over offered rates the first level at which achieved/offered is below
-/// 0.99 there and at the next level (or at the highest one tried) or at which more than
-/// 0.1 % of the calls fail; `at` lies where the throughput of that level meets the
-/// diagonal, between the level before and it. Over populations it is Kneedle's. The interval runs
-/// from the last level that followed to the first that did not, widened by a bootstrap over the
-/// repeats where every level has two or more. `None` when all levels followed, or for fewer than two.
+/// The knee, or `None` where none stands out of the noise.
+///
+/// Over offered rates it is the first level at which achieved/offered is below 0.99 there and at the
+/// next level (or at the highest one tried), or at which more than 0.1 % of the calls fail; `at`
+/// lies where the throughput of that level meets the diagonal, between the level before and it. The
+/// interval runs from 0.99 of the last level that followed to the first that falls short by more than chance
+/// explains: twice the standard error of a Poisson count. It is widened by a bootstrap over the
+/// repeats where every level has two or more.
+///
+/// Over populations it is where the asymptotes of throughput meet: N* = X_max · N₁ / X(N₁), with N₁
+/// the lowest population and X_max the highest throughput (Denning & Buzen, "The Operational
+/// Analysis of Queueing Network Models", 1978). Below N* users hardly wait for one another; above it
+/// they bring no more.
 pub fn knee(levels: &[Level], axis: Axis) -> Option<Knee> {
-    if axis == Axis::Population {
-        return knee_by_kneedle(levels);
+    match axis {
+        Axis::Rate => knee_of_rates(levels),
+        Axis::Population => knee_of_users(levels),
     }
+}
+
+fn knee_of_rates(levels: &[Level]) -> Option<Knee> {
     let means = |level: &Level| Mean {
         level: level.at,
         offered: level.mean(|point| point.offered_per_s),
         achieved: level.mean(|point| point.achieved_per_s),
         failures: level.mean(|point| point.failure_share),
         window_s: level.mean(|point| point.window_s),
+        measured_s: level.points.iter().map(|point| point.window_s).sum(),
     };
     let base_s = levels.first()?.mean(|point| point.response_mean_s);
     let found: Vec<Mean> = levels.iter().map(means).collect();
@@ -73,6 +85,59 @@ pub fn knee(levels: &[Level], axis: Axis) -> Option<Knee> {
     let rule = "achieved/offered below 0.99 at two levels running or at the highest, or failures \
                 above 0.1 %";
     Some(Knee { at: Span { at, low, high }, rule: rule.to_owned() })
+}
+
+/// Where users begin to wait for one another. `None` where throughput still grows with the users, or
+/// for fewer than three levels.
+fn knee_of_users(levels: &[Level]) -> Option<Knee> {
+    let (first, top) = (levels.first()?, levels.last()?);
+    if levels.len() < 3 {
+        return None;
+    }
+    let rate = |level: &Level| level.mean(|point| point.achieved_per_s);
+    let plateau = levels.iter().map(rate).fold(0.0, f64::max);
+    let (base, at) = (rate(first), plateau * first.at / rate(first));
+    if !(base > 0.0 && at.is_finite()) {
+        return None;
+    }
+    // levels well beyond are on the plateau: their scatter is noise, whatever its cause
+    let counted = counting_noise(first).hypot(counting_noise(top));
+    let from = if at <= first.at * (1.0 + 2.0 * counted) { levels[1].at } else { BEYOND * at };
+    let beyond: Vec<f64> = levels.iter().filter(|level| level.at >= from).map(rate).collect();
+    let noise = counting_noise(first).hypot(scatter(&beyond).max(counting_noise(top)));
+    let (low, high) = (at * (1.0 - 2.0 * noise), at * (1.0 + 2.0 * noise));
+    // the plateau has been seen only if levels lie beyond what the knee may be
+    if beyond.is_empty() || high >= top.at {
+        return None;
+    }
+    // users are whole: the knee lies between two neighbouring numbers of them
+    let (low, high) = (low.floor().max(1.0), high.ceil());
+    let open_below = at <= first.at * (1.0 + 2.0 * noise) && first.at > 1.0;
+    let low = if open_below { 0.0 } else { low };
+    let rule = "where the asymptotes of throughput meet: highest throughput times the lowest \
+                population, over the throughput there";
+    Some(Knee { at: Span { at: at.clamp(low, high), low, high }, rule: rule.to_owned() })
+}
+
+/// Multiples of the knee from which on throughput is taken for flat.
+const BEYOND: f64 = 1.5;
+
+/// Relative standard error of a level's throughput, as if its completions were a Poisson process;
+/// 1 where the length of its steps is not known.
+fn counting_noise(level: &Level) -> f64 {
+    let count: f64 = level.points.iter().map(|point| point.achieved_per_s * point.window_s).sum();
+    if count > 0.0 { count.sqrt().recip() } else { 1.0 }
+}
+
+/// Standard deviation over mean; 0 below two values.
+fn scatter(values: &[f64]) -> f64 {
+    let count = values.len() as f64;
+    if values.len() < 2 {
+        return 0.0;
+    }
+    let mean = values.iter().sum::<f64>() / count;
+    let sum: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (sum / (count - 1.0)).sqrt() / mean
 }
 
 /// The knee of throughput over the level by [`kneedle`], with S = 1. The interval runs from the
@@ -112,18 +177,26 @@ struct Mean {
     offered: f64,
     achieved: f64,
     failures: f64,
+    /// Of one step, and of all at this level.
     window_s: f64,
+    measured_s: f64,
 }
 
-/// Where the throughput that falls short meets the diagonal; the level before it (or 0) and it.
+/// Where the throughput that falls short meets the diagonal; 0.99 of the level before it (or 0), and the
+/// first one that falls short by more than chance.
 fn falling_short(found: &[Mean], base_s: f64) -> Option<(f64, f64, f64)> {
-    let short = |mean: &Mean| {
+    let shortfall = |mean: &Mean| {
         // calls that a quiet server would still have had in flight when the window closed
         let under_way = match mean.window_s > 0.0 && base_s > 0.0 {
             true => (base_s / mean.window_s).min(0.5),
             false => 0.0,
         };
-        mean.achieved < (FOLLOWS_SHARE - under_way) * mean.offered
+        (FOLLOWS_SHARE - under_way) * mean.offered - mean.achieved
+    };
+    let short = |mean: &Mean| shortfall(mean) > 0.0;
+    let by_chance = |mean: &Mean| match mean.measured_s > 0.0 {
+        true => 2.0 * (mean.offered / mean.measured_s).sqrt(),
+        false => 0.0,
     };
     let past = |index: usize| {
         let next_short = found.get(index + 1).is_none_or(&short);
@@ -133,9 +206,13 @@ fn falling_short(found: &[Mean], base_s: f64) -> Option<(f64, f64, f64)> {
         return None;
     }
     let first = (0..found.len()).find(|index| past(*index))?;
-    let high = found[first].level;
-    let low = if first > 0 { found[first - 1].level } else { 0.0 };
-    Some((found[first].achieved.clamp(low, high), low, high))
+    let decisive = found[first..]
+        .iter()
+        .find(|mean| mean.failures > FAILURES_MAX || shortfall(mean) > by_chance(mean))?;
+    let (high, end) = (decisive.level, found[first].level);
+    let below = if first > 0 { found[first - 1].level } else { 0.0 };
+    // following to within a hundredth says no more than that
+    Some((found[first].achieved.clamp(below, end), FOLLOWS_SHARE * below, high))
 }
 
 /// The 2.5 % quantile of the lower ends and the 97.5 % quantile of the upper ends over resampled

@@ -1,0 +1,52 @@
+//! Whether enough of a ramp's steps can be used to conclude anything from them.
+
+use super::{Point, Purpose};
+
+/// So many steps at the beginning, all of them unusable, end a ramp.
+const FIRST: usize = 2;
+/// Fewest steps of which more than half have to be usable.
+const STEPS_MIN: usize = 4;
+
+/// Why nothing is concluded from these steps of one target, in the order in which they were run:
+/// the first ones, or more than half of all, were limited by the client. Overload and what follows it
+/// do not count: there the client may well come to its limit.
+pub fn crumbs<'a>(steps: impl IntoIterator<Item = (Purpose, &'a Point)>) -> Option<String> {
+    let counted = |purpose| !matches!(purpose, Purpose::Overload | Purpose::Recovery);
+    let limited: Vec<bool> = steps
+        .into_iter()
+        .filter(|(purpose, _)| counted(*purpose))
+        .map(|(_, point)| point.client_limited)
+        .collect();
+    let count = limited.iter().filter(|limited| **limited).count();
+    let first = limited.len() >= FIRST && limited[..FIRST].iter().all(|limited| *limited);
+    let most = limited.len() >= STEPS_MIN && count * 2 > limited.len();
+    (first || most).then(|| {
+        format!(
+            "{count} of {} steps cannot be used, because the client was late or at its own limit in \
+             them: nothing is concluded from the others",
+            limited.len()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(steps: &str) -> bool {
+        let point = |mark: char| {
+            let purpose = if mark.is_uppercase() { Purpose::Overload } else { Purpose::Up };
+            (purpose, Point { client_limited: mark.eq_ignore_ascii_case(&'x'), ..Point::default() })
+        };
+        let points: Vec<(Purpose, Point)> = steps.chars().map(point).collect();
+        crumbs(points.iter().map(|(purpose, point)| (*purpose, point))).is_some()
+    }
+
+    #[test]
+    fn the_first_steps_or_most_of_all_have_to_be_usable() {
+        assert!(told("xx") && told("xxo") && told("xxoooooo"));
+        assert!(!told("") && !told("x") && !told("xo") && !told("xox"));
+        assert!(told("xoxx") && told("oxoxx") && !told("oxox"));
+        assert!(!told("ooXXXX"), "overload does not count");
+    }
+}
