@@ -229,6 +229,8 @@ impl RampArgs {
         }
         one.end.duration = Some(self.steps.hold.unwrap_or(HOLD));
         one.end.repeat = None;
+        // a ramp asks for throughput, and for objectives: a p99 in doubt spoils no step of it
+        one.measure.doubt_max = one.measure.doubt_max.or(Some(1.0));
         Ok(one)
     }
 
