@@ -33,6 +33,8 @@ pub struct Ailments {
     pub workers: usize,
     /// Answers leave at whole multiples of this after their call.
     pub quantum: Option<Nanos>,
+    /// Responses leave at the ticks of a clock, so far apart: at the same instants for all.
+    pub tick: Option<Nanos>,
     /// Answers are heard so much late, in the mean of an exponential law: a busy machine.
     pub lateness: Nanos,
     /// From this answer of a connection on, the body comes 40 ms after the head.
@@ -157,6 +159,10 @@ impl Ailing {
         let done = self.ails.stall.and_then(|stall| stall.end_of(done)).unwrap_or(done);
         let done = match self.ails.quantum {
             Some(tick) => now + tick * ((done - now).0.div_ceil(tick.0).max(1)),
+            None => done,
+        };
+        let done = match self.ails.tick {
+            Some(tick) => tick * (done.0.div_ceil(tick.0)).max(now.0 / tick.0 + 1),
             None => done,
         };
         done + Nanos::from_secs_f64(self.random.exponential(self.ails.lateness.as_secs_f64()))

@@ -157,14 +157,43 @@ fn a_worker_pool() {
 
 #[test]
 fn a_scheduling_quantum() {
-    let swerve = Ailments { quantum: Some(MS(20)), work: fixed(2), ..Ailments::default() };
+    let swerve = Ailments { tick: Some(MS(20)), work: fixed(2), ..Ailments::default() };
     first(
         "scheduling-quantum",
         swerve,
         &[Held::Users(1, 10), Held::Users(4, 9), Held::Users(32, 4)],
     );
-    let comb = Ailments { work: random(15), ..swerve };
+    let polls = Ailments { quantum: Some(MS(20)), tick: None, ..swerve };
+    let comb = Ailments { work: random(15), ..polls };
     first("scheduling-quantum", comb, &[Held::Users(1, 10), Held::Users(8, 9), Held::Fresh(8, 5)]);
+}
+
+/// Responses that leave at a clock's ticks, whatever their work and however late they are heard.
+#[test]
+fn a_clock_is_told_by_the_phase_of_the_responses() {
+    let loads = [Held::Users(1, 8), Held::Users(50, 4), Held::Rate(120.0, 6), Held::Rate(30.0, 8)];
+    for (tick, work, late_micros) in
+        [(20, fixed(2), 500), (10, random(4), 300), (20, random(30), 1_000), (100, random(40), 300)]
+    {
+        let lateness = Nanos::from_micros(late_micros);
+        let clock = Ailments { tick: Some(MS(tick)), work, lateness, ..Ailments::default() };
+        first("scheduling-quantum", clock, &loads);
+    }
+}
+
+/// A handler that sleeps for as long as a clock's period, and is heard late, is no clock.
+#[test]
+fn a_sleep_of_the_same_length_is_no_clock() {
+    let loads = [Held::Users(1, 8), Held::Users(50, 4), Held::Rate(120.0, 6)];
+    for (sleep, late_micros) in [(10, 300), (20, 50), (20, 1_000), (100, 300)] {
+        let lateness = Nanos::from_micros(late_micros);
+        let sleeper = Ailments { work: fixed(sleep), lateness, ..Ailments::default() };
+        for held in loads {
+            let found = diagnose(held, sleeper);
+            let named = found.iter().any(|one| one.rule.id == "scheduling-quantum");
+            assert!(!named, "{sleep} ms, {late_micros} µs late: {}", told(&found));
+        }
+    }
 }
 
 #[test]

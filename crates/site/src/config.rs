@@ -90,7 +90,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     with("close-after", "N", "Close each connection after N answers"),
     with("drip", "RATE", "Send bodies slowly: 100B/s"),
     with("workers", "N", "--service is done by N workers instead of one"),
-    with("quantum", "TIME", "Answers leave at whole multiples of TIME after their request: 20ms"),
+    with("quantum", "TIME", "Answers leave at the ticks of a clock, TIME apart: 20ms"),
     flag("nagle", "Write head and body apart, with Nagle's algorithm on"),
     with("rate-limit", "RATE[:BURST[:STATUS]]", "Beyond it answer 429, or 503: 100/s:20:503"),
     with("cold", "TIME:TIMES", "Be so many times slower for TIME after the first request: 4s:5"),

@@ -46,7 +46,7 @@ pub struct Late {
 pub struct Weaknesses {
     /// `service` is done by so many workers instead of one.
     pub workers: Option<u64>,
-    /// Answers leave at whole multiples of this after their request.
+    /// Responses leave at the ticks of a clock, so far apart: at the same instants for all.
     pub quantum: Option<Nanos>,
     /// Head and body are written apart, with Nagle's algorithm on.
     pub nagle: bool,

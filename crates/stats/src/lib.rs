@@ -8,6 +8,7 @@ pub mod curve;
 pub mod diagnosis;
 mod doubt;
 mod hist;
+mod instants;
 pub mod interval;
 mod little;
 pub mod lives;
@@ -21,6 +22,7 @@ pub mod webmark;
 
 pub use doubt::Doubt;
 pub use hist::{Hist, Summary};
+pub use instants::Instants;
 pub use interval::{Estimate, samples_needed};
 pub use little::Little;
 pub use objective::{Figures, Metric, Objective, Op, Ruling, parse_objectives, parse_share};

@@ -1,7 +1,7 @@
 //! What one worker counted in one interval, and how such snapshots add up.
 
 use crate::lives::{BEAT, Beats, Life, Lives};
-use crate::{Hist, ServerTimings, Spread};
+use crate::{Hist, Instants, ServerTimings, Spread};
 use sample::{FailureClass, Outcome, Sample, SocketFacts, TlsFacts};
 use std::collections::BTreeMap;
 use units::Nanos;
@@ -187,14 +187,20 @@ pub struct Snapshot {
     pub spin: Nanos,
     /// Completions inside the measured window, in fine steps of time.
     pub beats: Beats,
+    /// When calls of the measured phase fell due and were answered, of a bounded number of them.
+    pub instants: Instants,
 }
 
 impl Snapshot {
     /// What the usual call of a closed loop is recorded in is prepared, so that recording it
     /// allocates nothing.
     pub fn prepared(target_count: usize) -> Snapshot {
-        let mut snapshot =
-            Snapshot { plain: Hist::prepared(), beats: Beats::prepared(), ..Snapshot::default() };
+        let mut snapshot = Snapshot {
+            plain: Hist::prepared(),
+            beats: Beats::prepared(),
+            instants: Instants::prepared(),
+            ..Snapshot::default()
+        };
         if target_count > 1 {
             let rows = target_count.min(TARGET_ROWS_MAX);
             snapshot.targets = (0..rows).map(|_| TargetTally::default()).collect();
@@ -226,10 +232,12 @@ impl Snapshot {
             targets: std::mem::take(&mut self.targets),
             server_timings: std::mem::take(&mut self.server_timings),
             beats: std::mem::take(&mut self.beats),
+            instants: std::mem::take(&mut self.instants),
             ..Snapshot::default()
         };
         fresh.server_timings.clear();
         fresh.beats.clear();
+        fresh.instants.clear();
         fresh.connections.lives = std::mem::take(&mut self.connections.lives);
         fresh.connections.lives.clear();
         for target in &mut fresh.targets {
@@ -303,6 +311,7 @@ impl Snapshot {
         self.flight_peak = self.flight_peak.max(other.flight_peak);
         self.spin += other.spin;
         self.beats.merge(&other.beats);
+        self.instants.merge(&other.instants);
     }
 
     /// Times of a call that is not [plain](Snapshot::plain).
@@ -513,6 +522,7 @@ impl Recorder {
             && sample.first_byte == sample.done;
         if sample.status != 0 {
             now.status.add(sample.status);
+            now.instants.add(sample);
         }
         if plain {
             now.plain.record(response);

@@ -17,8 +17,8 @@ use stats::curve::{
 };
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
-    Cause, Connections, Counts, Hist, Measurement, Objective, Second, ServerTimings, Sessions,
-    Snapshot, Spread, State, StatusTally, TargetTally, Verdict,
+    Cause, Connections, Counts, Hist, Instants, Measurement, Objective, Second, ServerTimings,
+    Sessions, Snapshot, Spread, State, StatusTally, TargetTally, Verdict,
 };
 use std::fmt::Write;
 
@@ -36,7 +36,7 @@ record! {
         tls, first_byte, transfer, plain, in_window, good_in_window, answers_in_window, bytes_in_window,
         exchange_sum, status, failures, bytes_sent, bytes_received, body_bytes, decoded_bytes,
         redirects, server_timings, targets, connections, sessions, flight_integral, flight_peak,
-        spin, beats,
+        spin, beats, instants,
     }
     Lives { first, mean, served, unanswered, turned_away, answered, answered_open }
     Second {
@@ -213,6 +213,21 @@ impl Pack for ServerTimings {
 
     fn absent() -> Option<Self> {
         Some(ServerTimings::default())
+    }
+}
+
+/// Not kept: the diagnosis that they are for is made when the run ends, and its findings are kept.
+impl Pack for Instants {
+    fn pack(&self, _: &mut Shelf) -> Value {
+        Value::Null
+    }
+
+    fn unpack(_: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
+        Ok(Instants::default())
+    }
+
+    fn absent() -> Option<Self> {
+        Some(Instants::default())
     }
 }
 

@@ -59,10 +59,11 @@ impl Pace {
         work
     }
 
-    /// The first tick after a request's `arrival` at which what is due at `due` may leave.
+    /// The first tick after a request's `arrival` at which what is due at `due` may leave. The clock
+    /// ticks for all requests alike, whenever they arrive.
     pub(super) fn tick(&self, arrival: Nanos, due: Nanos) -> Nanos {
         match self.weak.quantum {
-            Some(tick) => arrival + tick * (due - arrival).0.div_ceil(tick.0).max(1),
+            Some(tick) => tick * (due.0.div_ceil(tick.0)).max(arrival.0 / tick.0 + 1),
             None => due,
         }
     }
@@ -103,8 +104,8 @@ mod tests {
     #[test]
     fn answers_wait_for_the_tick() {
         let pace = Pace::new(Weaknesses { quantum: Some(MS(20)), ..Weaknesses::default() });
-        let left =
-            [(5, 5), (5, 6), (5, 25), (5, 26)].map(|(a, d)| pace.tick(MS(a), MS(d)).0 / 1_000_000);
-        assert_eq!(left, [25, 25, 25, 45]);
+        let left = [(5, 5), (5, 19), (20, 20), (5, 21), (39, 41)]
+            .map(|(a, d)| pace.tick(MS(a), MS(d)).0 / 1_000_000);
+        assert_eq!(left, [20, 20, 40, 40, 60]);
     }
 }

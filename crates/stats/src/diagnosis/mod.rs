@@ -6,6 +6,7 @@
 //! A rule that explains the evidence of another one excludes it.
 
 mod curve;
+mod phase;
 mod queueing;
 mod rules;
 mod shape;

@@ -2,6 +2,7 @@
 //! and what the first calls tell that all came at once.
 
 use super::View;
+use super::phase::Regularity;
 use super::shape::{between, ratio};
 use crate::Hist;
 use units::Nanos;
@@ -43,7 +44,7 @@ pub(crate) fn queueing(view: &View<'_>) -> Option<Queueing> {
         return None;
     }
     let alone = view.evidence.alone?;
-    if super::rules::ticking(view.service()) {
+    if super::rules::ticking(view.service()) || matches!(view.phase(), Regularity::Locked(_)) {
         return None;
     }
     let working = view.throughput * alone.as_secs_f64();

@@ -1,12 +1,19 @@
 //! One measurement as the rules look at it: what several of them need, computed once.
 
+use super::phase::{Regularity, Ticks, phase};
 use super::{COMPLETIONS_MIN, Evidence};
 use crate::lives::{BEAT, Lives};
 use crate::{Hist, Second, Snapshot};
+use std::cell::OnceCell;
 use units::Nanos;
 
 /// An open load is too much when less than this share of it is answered within the window.
 const OVERLOAD_SHARE: f64 = 0.97;
+
+/// Share of the responses that arrive with another one, where several users wait for the same tick.
+pub(crate) const TOGETHER_MIN: f64 = 0.1;
+/// Share of the median service time that a tick is of at least, to be told.
+pub(crate) const TICK_SHARE_MIN: f64 = 0.2;
 
 /// What a rule looks at.
 #[derive(Debug)]
@@ -24,6 +31,7 @@ pub struct View<'a> {
     pub(crate) rows: Vec<&'a Second>,
     /// (done, succeeded) in each beat of the window.
     pub(crate) beats: Vec<(u32, u32)>,
+    phase: OnceCell<Regularity>,
 }
 
 impl<'a> View<'a> {
@@ -48,6 +56,7 @@ impl<'a> View<'a> {
             concurrency: total.flight_integral as f64 / 1e9 / window_s,
             rows: measurement.series.iter().filter(whole).collect(),
             beats,
+            phase: OnceCell::new(),
         }
     }
 
@@ -91,5 +100,24 @@ impl<'a> View<'a> {
     /// Share of its cores that the server used, where somebody watched it.
     pub(crate) fn server_cpu(&self) -> Option<f64> {
         self.evidence.sut.and_then(|sut| sut.cpu_share())
+    }
+
+    /// What the instants of the responses show; computed when it is first asked for.
+    pub(crate) fn phase(&self) -> Regularity {
+        *self.phase.get_or_init(|| match phase(self.total.instants.all()) {
+            Regularity::Locked(ticks) if !self.by_the_server(ticks) => Regularity::Free,
+            other => other,
+        })
+    }
+
+    /// Responses keep the phase of the server's clock: not that of the load's schedule, and not one
+    /// after the other, as from a limiter that lets a call through at each tick.
+    fn by_the_server(&self, ticks: Ticks) -> bool {
+        let crowd = self.evidence.users.map_or(self.overloaded(), |users| users > 1);
+        let paced = crowd && ticks.together < TOGETHER_MIN;
+        let scheduled = self.evidence.users.is_none() && ticks.due_length > ticks.length / 2.0;
+        // a tick that is short beside the work delays nobody by much
+        let matters = ticks.period.0 as f64 >= TICK_SHARE_MIN * self.typical().0 as f64;
+        matters && !paced && !scheduled
     }
 }

@@ -1,4 +1,6 @@
+use super::super::phase::{LENGTH_MIN, RATIO_MIN, Regularity, TICKS_MIN};
 use super::super::shape::{between, ratio};
+use super::super::view::{TICK_SHARE_MIN, TOGETHER_MIN};
 use super::super::{Confidence, Rule, Sign, View};
 use crate::Hist;
 use units::{Nanos, show};
@@ -6,9 +8,9 @@ use units::{Nanos, show};
 const QUANTUM_MIN: Nanos = Nanos::from_millis(4);
 const TEETH_SHARE_MIN: f64 = 0.85;
 const TOOTH_MIN: f64 = 0.01;
-/// An answer is never early: this is what clocks and histograms blur.
+/// A response is never early: this is what clocks and histograms blur.
 const EARLY: f64 = 0.02;
-/// On a busy machine an answer is sent, and read, late.
+/// On a busy machine a response is sent, and read, late.
 const LATE: f64 = 0.25;
 /// A peak rises at its multiple: before it there is little.
 const RISE_MIN: u64 = 3;
@@ -25,15 +27,28 @@ const KNOWN_S: &[f64] = &[0.01, 0.015_625, 0.02, 0.05, 0.1];
 
 pub(crate) const RULE: Rule = Rule {
     id: "scheduling-quantum",
-    title: "Answers wait for the tick of a timer or scheduler",
-    reasoning: "When answers can only leave at the tick of a clock (a thread's time slice, a polling \
-                loop that sleeps, a batch timer), service times are whole multiples of the tick: \
-                peaks at q, 2 q, 3 q and nothing between. One call at a time then takes exactly q \
-                and the throughput of each user is 1/q. With a single peak, a plain sleep in the \
-                handler looks the same, so only the periods that schedulers are known for are told.",
+    title: "Responses wait for the tick of a timer or scheduler",
+    reasoning: "When responses can only leave at the tick of a clock (a thread's time slice, a batch \
+                timer), the instants at which they arrive are locked to a phase, whatever the \
+                service times: modulo q they fall together, for one user or fifty. A sleep of the \
+                same length keeps no phase: there a late response makes the next one late, where a \
+                clock's next tick comes all the earlier. A handler that polls with a sleep of its \
+                own shows in service times that are whole multiples of q, with nothing between. \
+                With a single such peak and too few instants for their phase, only the periods that \
+                schedulers are known for are told.",
     source: "Swerve's table 8-2: 50 connections a second, exactly 20 ms each, the time slice of its \
-             threads; 15.6 ms is Windows' timer, 10 ms Linux' at 100 Hz.",
+             threads; 15.6 ms is Windows' timer, 10 ms Linux' at 100 Hz. \
+             Rayleigh's test: Mardia, Jupp: Directional Statistics, 2000; the ratio of von Neumann \
+             by ranks: Bartels, Journal of the American Statistical Association 77, 1982.",
     thresholds: &[
+        (LENGTH_MIN, "mean resultant length of the instants modulo the tick, at least"),
+        (RATIO_MIN, "ratio of von Neumann of the ticks' residuals, by ranks, at least"),
+        (TICKS_MIN as f64, "ticks at which responses arrived, at least"),
+        (TICK_SHARE_MIN, "tick as a share of the median service time, at least"),
+        (
+            TOGETHER_MIN,
+            "share of several users' responses that arrive at a tick together, at least",
+        ),
         (TEETH_SHARE_MIN, "share of the calls at whole multiples, at least"),
         (EARLY, "share of the tick by which a peak begins before its multiple"),
         (LATE, "share of the tick by which it ends after its multiple"),
@@ -43,7 +58,7 @@ pub(crate) const RULE: Rule = Rule {
         (KNOWN_WITHIN, "share of a known tick by which a single peak's median is later, at most"),
     ],
     advice: "Let the waiting thread be woken (a condition, epoll) instead of polled, shorten the \
-             tick, or write as soon as the answer is there.",
+             tick, or write as soon as the response is there.",
     excludes: &["drift"],
     find,
 };
@@ -52,6 +67,18 @@ fn find(view: &View<'_>) -> Option<Sign> {
     let service = view.service();
     if !view.enough() {
         return None;
+    }
+    if let Regularity::Locked(ticks) = view.phase() {
+        let text = format!(
+            "the instants at which responses arrive keep the phase of a clock that ticks every {}, \
+             over {} ticks (mean resultant length {:.2})",
+            show::duration(ticks.period),
+            show::count(ticks.count as u64),
+            ticks.length
+        );
+        // one user's responses cannot meet at a tick: a limiter of calls a second may look the same
+        let sure = ticks.together >= TOGETHER_MIN;
+        return Sign::new(if sure { Confidence::Certain } else { Confidence::Likely }, text);
     }
     if let Some((tick, teeth, share)) = ticks(service) {
         let text = format!(
@@ -62,7 +89,8 @@ fn find(view: &View<'_>) -> Option<Sign> {
         let sure = if teeth >= TEETH_SURE { Confidence::Certain } else { Confidence::Likely };
         return Sign::new(sure, text);
     }
-    single(service)
+    // where there are enough instants to tell, a sleep is told from a clock
+    if view.phase() == Regularity::Unknown { single(service) } else { None }
 }
 
 /// Whether calls take one tick, or two, or three and more. In a queue for workers who all take the
