@@ -191,18 +191,29 @@ impl Siege {
                 let conf = format!("{}/.siege/siege.conf", self.home);
                 putln!(ending.out, "{conf} and changing 'show-logfile' to false.");
             }
-            ending.files.push(self.log(&figures));
+            ending.files.extend(self.log(&figures));
         }
         ending
     }
 
-    fn log(&self, figures: &Figures) -> OutFile {
+    /// The log's new lines, and before them the mark, for which siege opens the file a first time:
+    /// without one it complains twice.
+    fn log(&self, figures: &Figures) -> Vec<OutFile> {
         let path = self.config().logfile.clone();
         let end = (self.date.unix_s + figures.elapsed) as i64;
         let date = lines::day_and_time(&moment(end, self.date.utc_offset_s));
         let text = text::log(self.config(), figures, self.fresh_log, &date, self.aborted());
         let complaint = error(&format!("unable to create log file: {path}"));
-        OutFile { path, text, append: true, complaint: complaint.trim_end().to_owned(), code: 0 }
+        let complaint = complaint.trim_end().to_owned();
+        let part = |text| OutFile {
+            path: path.clone(),
+            text,
+            append: true,
+            complaint: complaint.clone(),
+            code: 0,
+        };
+        let mark = text::log_mark(self.config(), self.fresh_log);
+        mark.into_iter().chain([text]).map(part).collect()
     }
 }
 

@@ -58,6 +58,13 @@ pub(super) fn json(config: &Config, figures: &Figures) -> String {
 const LOG_HEAD: &str = "      Date & Time,  Trans,  Elap Time,  Data Trans,  Resp Time,  \
                         Trans Rate,  Throughput,  Concurrent,    OKAY,   Failed\n";
 
+/// What `-m` appends to the log file, before the lines of the run.
+pub(super) fn log_mark(config: &Config, fresh: bool) -> Option<String> {
+    let mark = config.mark.as_ref()?;
+    let head = if fresh { LOG_HEAD } else { "" };
+    Some(format!("{head}**** {mark} ****\n"))
+}
+
 /// What is appended to the log file. `fresh`: the file is not there yet; `date`: of the end.
 pub(super) fn log(
     config: &Config,
@@ -66,10 +73,8 @@ pub(super) fn log(
     date: &str,
     aborted: bool,
 ) -> String {
-    let mut out = if fresh { LOG_HEAD.to_owned() } else { String::new() };
-    if let Some(mark) = &config.mark {
-        putln!(out, "**** {mark} ****");
-    }
+    let headed = fresh && config.mark.is_none();
+    let mut out = if headed { LOG_HEAD.to_owned() } else { String::new() };
     let f = figures;
     let whole = f.megabytes as u64;
     let over = if f.elapsed > 0.0 { whole as f64 / f.elapsed } else { 0.0 };

@@ -527,6 +527,20 @@ fn lines_have_the_shape_that_the_configuration_says() {
 }
 
 #[test]
+fn a_log_that_cannot_be_opened_is_told_of() {
+    let site = Site::start(&[]);
+    let url = site.url("/bytes/5000");
+    let home = Home::new("");
+    let log = format!("-l{}", home.path("nowhere/log").to_str().unwrap());
+    for args in [vec!["-r", "2", &log, &url], vec!["-r", "2", "-m", "TEXT", &log, &url]] {
+        let times = args.iter().filter(|arg| arg.starts_with("-m") || arg.starts_with("-l"));
+        let ran = home.same(&args);
+        let told = ran.stderr.matches("unable to create log file").count();
+        assert_eq!(told, times.count(), "{ran:#?}");
+    }
+}
+
+#[test]
 fn the_log_file_gets_a_row_for_each_run() {
     let (site, home) = (Site::start(&[]), Home::new(""));
     let url = site.url("/bytes/5000");
