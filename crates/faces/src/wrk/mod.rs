@@ -183,7 +183,8 @@ impl Wrk {
         let total = &report.measurement.total;
         let mut latency = spread_of(&self.times(total).0);
         let limit = self.options.timeout_s.saturating_mul(1_000_000);
-        let mut errors = Errors { status: self.bad, ..errors(total) };
+        let handshakes = self.options.url.scheme.eq_ignore_ascii_case("https");
+        let mut errors = Errors { status: self.bad, ..errors(total, handshakes) };
         errors.connect += self.not_opened;
         let patient = self.strict || self.options.rate.is_some();
         if patient {
@@ -277,7 +278,7 @@ pub fn figures_of(measurement: &Measurement) -> Figures {
         requests: total.answers_in_window,
         bytes: total.bytes_in_window,
         runtime_us: measurement.window.0 / 1000,
-        errors: errors(total),
+        errors: errors(total, true),
         latency: spread_of(&total.response()),
         rates: Spread::new(measured.map(rate).collect()),
     }
@@ -288,8 +289,9 @@ fn spread_of(hist: &Hist) -> Spread {
     Spread::new(hist.buckets().into_iter().map(|(time, count)| (time.0 / 1000, count)).collect())
 }
 
-/// Failures in the columns that wrk has for them.
-fn errors(total: &Snapshot) -> Errors {
+/// Failures in the columns that wrk has for them. `handshakes`: a connection that is refused fails
+/// before it counts as open; without TLS wrk takes it for open until its first write.
+fn errors(total: &Snapshot, handshakes: bool) -> Errors {
     let mut errors = Errors { timeout: total.counts.timed_out, ..Errors::default() };
     for (class, count) in &total.failures {
         match class {
@@ -299,6 +301,7 @@ fn errors(total: &Snapshot) -> Errors {
             | FailureClass::ProgressTimeout
             | FailureClass::QueueTimeout
             | FailureClass::Status => {}
+            FailureClass::Refused if !handshakes => errors.write += count,
             FailureClass::Refused
             | FailureClass::Unreachable
             | FailureClass::SocketTimeout

@@ -33,6 +33,8 @@ pub(super) fn plan(options: &Options, strict: bool) -> Option<Plan> {
     plan.driver.threads = Some(u32::try_from(options.threads).unwrap_or(u32::MAX));
     plan.measure.interval = INTERVAL;
     plan.measure.tcp_info_share = 0.0;
+    // wrk connects again at once
+    plan.connection.reconnect_pause = Nanos::ZERO;
     plan.tls.insecure = true;
     plan.tls.alpn = Vec::new();
     Some(plan)

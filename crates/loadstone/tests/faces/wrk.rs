@@ -228,6 +228,33 @@ fn answers_that_do_not_come() {
     assert!(pair.ours.stdout.contains("Socket errors: connect 0, read "), "{:#?}", pair.ours);
 }
 
+/// Runs a program against a site that ends while it goes on; gives back the columns of its line on
+/// errors.
+fn errors_when_the_server_ends(mut command: Command) -> String {
+    let site = Site::start(&[]);
+    command.args(["-t1", "-c2", "-d2", &site.url("/hw")]);
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    while site.served().requests < 20 {
+        // the site's own wait: no clock of the test's
+        assert!(!site.wait(Duration::from_millis(5)), "the site ended by itself");
+    }
+    site.stop();
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = text.lines().find_map(|line| line.trim().strip_prefix("Socket errors: "));
+    line.unwrap_or_else(|| panic!("no errors: {text}")).to_owned()
+}
+
+#[test]
+fn refusals_are_write_errors_as_there() {
+    for command in [Command::new("wrk"), program(&["wrk"])] {
+        let told = format!("{command:?}");
+        let line = errors_when_the_server_ends(command);
+        assert!(line.starts_with("connect 0, "), "{told}: {line}");
+        assert!(!line.contains("write 0,"), "{told}: {line}");
+    }
+}
+
 #[test]
 fn scripts_of_the_interface() {
     let site = Site::start(&[]);
