@@ -168,6 +168,8 @@ pub enum Wish {
 /// How a tool ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
+    /// Text for standard error that stands before the rest where both streams go to one terminal.
+    pub ahead: String,
     /// Text for standard output, then for standard error.
     pub out: String,
     pub err: String,
@@ -179,7 +181,7 @@ pub struct Ending {
 }
 
 /// A result file. When it cannot be written, `complaint: reason` goes to standard error, and the
-/// tool ends with `code`.
+/// tool ends with `code`; with code 0 it goes on to the next file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutFile {
     pub path: String,

@@ -12,7 +12,9 @@ mod tally;
 mod text;
 mod times;
 
-use crate::{Ending, Extras, Face, Facts, Files, Job, Needs, Reading, Said, Trouble, Wish, words};
+use crate::{
+    Date, Ending, Extras, Face, Facts, Files, Job, Needs, Reading, Said, Trouble, Wish, words,
+};
 use options::Options;
 use report::RunReport;
 use results::Results;
@@ -66,6 +68,11 @@ impl Ab {
 }
 
 impl Face for Ab {
+    fn dated(&mut self, date: &Date) {
+        let limit = self.options.time_limit;
+        self.tally.limit = (limit != 0).then(|| date.at + setup::seconds(limit));
+    }
+
     fn begin(&mut self) -> Said {
         let err = self.options.complaint.clone();
         Said { out: text::opening(&self.options), err, ..Said::default() }
@@ -76,7 +83,7 @@ impl Face for Ab {
         for call in calls {
             self.tally.take(&self.options, call, &mut said);
         }
-        if self.tally.abort.is_some() {
+        if self.tally.abort.is_some() || self.tally.over.is_some() {
             said.wish = Wish::Abandon;
         }
         said
@@ -114,7 +121,7 @@ impl Face for Ab {
                 0 => String::new(),
                 done => format!("Total of {done} requests completed\n"),
             };
-            return Ending { out, err: text, code, ..Ending::default() };
+            return Ending { ahead: text, out, code, ..Ending::default() };
         }
         let interrupted = facts.signal == SIGINT;
         let results = Results::new(&self.options, &self.tally, report, facts, self.strict);
@@ -122,7 +129,7 @@ impl Face for Ab {
         if interrupted {
             // the handler goes straight to the results
         } else if self.tally.heartbeat > 0 {
-            ending.err = format!("Finished {} requests\n", results.done());
+            ending.ahead = format!("Finished {} requests\n", results.done());
         } else {
             ending.out.push_str("..done\n");
         }

@@ -57,9 +57,11 @@ impl<'a> Results<'a> {
         let [connect, processing, waiting, total] = rows(strict);
         let medians = |rows: [Row; 4]| rows.map(|row| super::times::round_ms(row.median));
         let medians_differ = !strict && medians(rows(false)) != medians(rows(true));
+        let elapsed = tally.over.map(|end| end - facts.origin);
+        let elapsed = elapsed.unwrap_or(report.measurement.elapsed);
         Results {
             tally,
-            seconds: micros(report.measurement.elapsed),
+            seconds: micros(elapsed),
             secure: secure(report),
             server_name: server_name(options).map(str::to_owned),
             sorted,

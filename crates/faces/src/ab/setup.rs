@@ -45,8 +45,8 @@ pub(super) fn plan(options: &Options, files: &dyn Files) -> Result<Plan, Refusal
         session: None,
     };
     plan.stop.requests = Some(u64::from(options.requests.unsigned_abs()));
+    // whether the time is over is looked at when something happens: see Tally::limit
     plan.stop.duration = (options.time_limit != 0).then(|| seconds(options.time_limit));
-    plan.stop.at_once = options.time_limit != 0;
     plan.timeouts = timeouts(options);
     // every answer is a complete request; what is wrong with it is told apart
     plan.expect = Expect { status: vec![(100, 599)], ..Expect::default() };
@@ -66,11 +66,14 @@ pub(super) fn plan(options: &Options, files: &dyn Files) -> Result<Plan, Refusal
         connection.bind = vec![local];
     }
     if let Some((host, port)) = &options.proxy {
+        let proxy = Url::parse(&format!("http://{host}:{port}/"));
+        let proxy = proxy.map_err(|_| no_such_host(host))?;
         if *port == 0 {
+            // the name is looked up before anything connects
+            files.resolve(host).map_err(|_| no_such_host(host))?;
             return Err(after("apr_socket_recv: Connection refused (111)\n".into(), 111));
         }
-        let proxy = Url::parse(&format!("http://{host}:{port}/"));
-        connection.proxy = Some(proxy.map_err(|_| no_such_host(host))?);
+        connection.proxy = Some(proxy);
     }
     Ok(plan)
 }
@@ -151,7 +154,7 @@ pub(super) fn server_name(options: &Options) -> Option<&str> {
 }
 
 /// A negative limit has passed before it began.
-fn seconds(count: i32) -> Nanos {
+pub(super) fn seconds(count: i32) -> Nanos {
     u64::try_from(count).map_or(Nanos(1), Nanos::from_secs)
 }
 
@@ -181,15 +184,19 @@ fn tls(options: &Options) -> Result<TlsPlan, Ending> {
         groups: ["X25519", "P-256", "P-384"].map(str::to_owned).into(),
         ..TlsPlan::default()
     };
-    if !options.address.secure {
-        return Ok(tls);
-    }
-    tls.versions = versions(options.protocol.as_deref())?;
+    let versions = versions(options.protocol.as_deref());
+    // ab sets the list before it looks at the URL's scheme
     if let Some(list) = &options.ciphers {
-        tls.ciphers = ciphers::chosen(list, tls.versions).ok_or_else(|| {
+        let known = *versions.as_ref().unwrap_or(&TlsVersions::Any);
+        tls.ciphers = ciphers::chosen(list, known).ok_or_else(|| {
             Ending::error(format!("error setting ciphersuite list [{list}]\n"), 1)
         })?;
     }
+    if !options.address.secure {
+        tls.ciphers = Vec::new();
+        return Ok(tls);
+    }
+    tls.versions = versions?;
     tls.server_name = given(options, "Host:").filter(|_| options.sni).map(|name| {
         let name = name.rsplit_once(':').map_or(name, |(name, _)| name);
         name.to_owned()

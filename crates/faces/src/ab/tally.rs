@@ -42,6 +42,10 @@ pub(super) struct Tally {
     /// The first word of the first answer's Server field.
     pub(super) server: String,
     answered: bool,
+    /// When `-t` has passed, on the clock of samples; ab looks at it when something happens.
+    pub(super) limit: Option<Nanos>,
+    /// The end of the first request beyond the limit, which is the last one that counts.
+    pub(super) over: Option<Nanos>,
     /// Requests between two lines of progress; 0: no progress.
     pub(super) heartbeat: usize,
     pub(super) abort: Option<Abort>,
@@ -61,7 +65,7 @@ impl Tally {
 
     pub(super) fn take(&mut self, options: &Options, call: &CallRecord, said: &mut Said) {
         let given_up = matches!(call.outcome, Outcome::Abandoned | Outcome::Dropped);
-        if given_up || self.abort.is_some() {
+        if given_up || self.abort.is_some() || self.over.is_some() {
             return;
         }
         let sample = &call.sample;
@@ -70,6 +74,7 @@ impl Tally {
             self.abort = Some(Abort { text: text.into(), code: exit_code(70_007) });
             return;
         }
+        self.over = self.limit.filter(|limit| sample.done >= *limit).map(|_| sample.done);
         if let Some((number, sentence)) = sample.class.and_then(words::system_error) {
             return self.system_failure(options, sample, number, sentence, said);
         }

@@ -230,7 +230,8 @@ fn measured(
 
 /// Prints, writes the files, and gives the exit code.
 fn finish(ending: Ending, extras: Extras) -> ExitCode {
-    let Ending { out, err, files, notes, mut code } = ending;
+    let Ending { ahead, out, err, files, notes, mut code } = ending;
+    tell(&ahead);
     let said = faces::Said { out, err, ..faces::Said::default() };
     let written = watch::print(&said);
     if written.is_err() {
@@ -239,8 +240,10 @@ fn finish(ending: Ending, extras: Extras) -> ExitCode {
     for file in files {
         if let Err(error) = write(&file) {
             tell(&format!("{}: {}\n", file.complaint, disk::sentence(&error)));
-            code = file.code;
-            break;
+            if file.code != 0 {
+                code = file.code;
+                break;
+            }
         }
     }
     if extras.notes || std::io::stderr().is_terminal() {

@@ -136,6 +136,30 @@ fn progress_goes_to_standard_error() {
     same(&["-w", "-n", "160", "-k", &url]);
 }
 
+/// What a terminal shows that both streams of a command go to, made by script(1).
+fn on_a_terminal(front: &str, args: &[&str]) -> String {
+    let mut command = Command::new("script");
+    let line = format!("{front} {}", args.join(" "));
+    let plain = program::<&str>(&[]);
+    command.args(["-qec", &line, "/dev/null"]).env("SHELL", "/bin/sh").env("LC_ALL", "C");
+    command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    finish(command, b"").stdout.replace('\r', "")
+}
+
+#[test]
+fn a_terminal_shows_the_end_before_the_results() {
+    let site = Site::start(&[]);
+    let url = site.url("/hw");
+    let args = ["-n", "200", "-k", &url];
+    let ours = format!("{} ab", program::<&str>(&[]).get_program().to_string_lossy());
+    for front in ["ab", &ours] {
+        let text = on_a_terminal(front, &args);
+        let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}: {text}"));
+        assert!(at("Completed 200 requests") < at("Finished 200 requests"), "{text}");
+        assert!(at("Finished 200 requests") < at("Server Software:"), "{text}");
+    }
+}
+
 #[test]
 fn tables_in_html() {
     let site = Site::start(&[]);
@@ -330,12 +354,14 @@ fn what_cannot_be_asked_for_is_refused_in_the_same_words() {
             assert_alike(&args, &theirs, &ours);
         }
     }
-    let (theirs, ours) = ("-Z", "bogus");
-    let args = [theirs, ours, "https://127.0.0.1:1/"];
-    let (theirs, ours) = (original(&args), self::ours(&args));
-    assert!(theirs.stderr.starts_with(&ours.stderr), "{theirs:#?} {ours:#?}");
-    assert_eq!((theirs.code, theirs.stdout), (ours.code, ours.stdout));
-    let old = self::ours(&["-f", "TLS1", "https://127.0.0.1:1/"]);
+    for url in ["https://127.0.0.1:1/", page] {
+        let args = ["-Z", "bogus", url];
+        let (theirs, ours) = (original(&args), ours(&args));
+        assert!(!ours.stderr.is_empty(), "{ours:#?}");
+        assert!(theirs.stderr.starts_with(&ours.stderr), "{theirs:#?} {ours:#?}");
+        assert_eq!((theirs.code, theirs.stdout), (ours.code, ours.stdout));
+    }
+    let old = ours(&["-f", "TLS1", "https://127.0.0.1:1/"]);
     assert_eq!(old.code, 1, "{old:#?}");
     assert!(old.stderr.contains("TLS 1.2"), "{old:#?}");
 }
@@ -350,6 +376,9 @@ fn nobody_there_and_no_such_name() {
     same(&["http://no-such-name.invalid/"]);
     same(&["-X", "no-such-name.invalid:80", "http://127.0.0.1/"]);
     same(&["-X", "127.0.0.1", "http://127.0.0.1/"]);
+    // the port begins at the first colon, wherever that is
+    same(&["-X", &format!("[::1]:{port}"), "http://127.0.0.1/"]);
+    same(&["-X", "[::1]", "http://127.0.0.1/"]);
     same(&["-B", "no-such-name.invalid", &url]);
     same(&["http://name:word@127.0.0.1:1/"]);
 }
@@ -426,6 +455,15 @@ fn a_reset_ends_the_run_unless_it_may_not() {
 fn silence_ends_the_run_after_its_time() {
     let site = Site::start(&[("never-answer", "")]);
     same(&["-s", "1", "-n", "2", &site.url("/hw")]);
+    // the limit of `-t` is looked at when something happens
+    same(&["-s", "2", "-t", "1", "-n", "2", &site.url("/hw")]);
+    same(&["-s", "1", "-t", "2", "-n", "2", &site.url("/hw")]);
+}
+
+#[test]
+fn the_first_answer_beyond_the_limit_is_the_last() {
+    let site = Site::start(&[("delay", "1500ms")]);
+    same(&["-t", "1", "-n", "5", &site.url("/hw")]);
 }
 
 #[test]
