@@ -47,6 +47,8 @@ pub struct Ailments {
     pub stall: Option<Stall>,
     /// Calls within so long of the first one take so many times as long.
     pub cold: Option<(Nanos, f64)>,
+    /// The first call takes so many times as long, falling evenly to once within so long of it.
+    pub warming: Option<(Nanos, f64)>,
     /// Each call takes so much longer than the one before it.
     pub leak: Nanos,
     pub close_after: Option<u64>,
@@ -137,6 +139,10 @@ impl Ailing {
             && now - began < span
         {
             work = Nanos((work.0 as f64 * times) as u64);
+        }
+        if let Some((span, times)) = self.ails.warming {
+            let left = 1.0 - ((now - began).as_secs_f64() / span.as_secs_f64()).min(1.0);
+            work = Nanos((work.0 as f64 * (1.0 + (times - 1.0) * left)) as u64);
         }
         if let Some((a, b)) = self.ails.contention {
             self.in_work.retain(|end| *end > now);

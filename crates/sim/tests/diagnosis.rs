@@ -327,6 +327,17 @@ fn a_warm_up() {
     first("warm-up", cold, &[Held::Users(4, 20), Held::Users(12, 12), Held::Rate(100.0, 20)]);
 }
 
+/// 60 ms that fall evenly to 2 ms over half of the run.
+#[test]
+fn a_warm_up_that_falls_little_by_little() {
+    let warming = Ailments {
+        warming: Some((Nanos::from_secs(8), 30.0)),
+        work: random(2),
+        ..Ailments::default()
+    };
+    first("warm-up", warming, &[Held::Rate(200.0, 16), Held::Users(1, 16), Held::Rate(50.0, 20)]);
+}
+
 #[test]
 fn a_leak() {
     let leak = |ns| Ailments { leak: Nanos(ns), work: random(20), ..Ailments::default() };

@@ -1,31 +1,50 @@
-use super::super::shape::{mean, variation};
+use super::super::shape::{mean, median, ratio, variation};
 use super::super::{Confidence, Rule, Sign, View};
+use crate::steady::mann_kendall;
 use units::{Nanos, show};
 
 const ROWS_MIN: usize = 8;
 const GAIN_MIN: f64 = 1.3;
 const SPREADS_MIN: f64 = 4.0;
 const COST_MIN: f64 = 0.02;
+/// How far the settled rows may go on changing, from their first to their second half.
+const CHANGE_MAX: f64 = 0.15;
+/// Largest p-value of the trend that counts as a decay.
+const DECAY_P_MAX: f64 = 0.01;
+/// Share of the rows that a decay may take at most; the rest has to be settled.
+const DECAY_SHARE_MAX: f64 = 2.0 / 3.0;
+/// Fewest rows of a decay: a single one is a level.
+const DECAY_ROWS_MIN: usize = 2;
 
 pub(crate) const RULE: Rule = Rule {
     id: "warm-up",
     title: "The server is slower at the beginning",
     reasoning: "Empty caches, code that is still interpreted, pools that fill and connections to \
                 backends that are yet to be made cost the first calls more; then the times settle \
-                at a lower level and stay there. The series is cut where two levels explain it \
-                best; the first must be clearly above the second, and the second must not go on \
-                changing.",
+                at a lower level and stay there. Where two levels explain the series best, it is cut \
+                between them; where it falls little by little, at the row from which on the best \
+                line that never rises is level. What comes before must be clearly above what \
+                comes after, and that must not go on changing. Where two levels would be cut in \
+                the second half of the run, it is no beginning.",
     source: "White, Cobb, Spratt, WSC 2000 (MSER-5); Barrett et al., OOPSLA 2017 (virtual machine \
-             warm-up blows hot and cold).",
+             warm-up blows hot and cold); Ayer et al., Annals of Mathematical Statistics 26, 1955 \
+             (the line that never rises).",
     thresholds: &[
         (8.0, "rows of the series, at least"),
         (GAIN_MIN, "times that the first level is the second, at least"),
         (SPREADS_MIN, "standard deviations of the settled rows between the two, at least"),
         (COST_MIN, "share of the whole run's mean that the slow beginning adds, at least"),
+        (
+            CHANGE_MAX,
+            "change within the settled rows, from their first to their second half, at most",
+        ),
+        (DECAY_P_MAX, "of a gradual fall: p-value of the Mann-Kendall test, at most"),
+        (DECAY_SHARE_MAX, "of a gradual fall: share of the rows that it takes, at most"),
     ],
     advice: "Leave the beginning out with --warmup when the settled state is what is asked for; warm \
              the server before it gets traffic when the beginning is.",
-    excludes: &["drift", "serial-handler", "worker-pool", "cpu-contention"],
+    // connections that were opened early and late seem to lead to servers of different speed
+    excludes: &["drift", "serial-handler", "worker-pool", "cpu-contention", "mixed-backends"],
     find,
 };
 
@@ -35,29 +54,88 @@ fn find(view: &View<'_>) -> Option<Sign> {
     if times.len() < ROWS_MIN || view.evidence.ramped {
         return None;
     }
-    let cut =
-        (1..=times.len() / 2).min_by(|a, b| misfit(&times, *a).total_cmp(&misfit(&times, *b)))?;
+    let row_s = view.rows.first().map_or(1.0, |row| row.span_s);
+    let duration = |seconds| show::duration(Nanos::from_secs_f64(seconds));
+    if let Some(cut) = levels(&times) {
+        let (slow, settled) = times.split_at(cut);
+        let text = format!(
+            "the median response time was {} for the first {}, then settled at {}",
+            duration(mean(slow)),
+            duration(cut as f64 * row_s),
+            duration(mean(settled))
+        );
+        return Sign::new(Confidence::Likely, text);
+    }
+    let cut = decay(&times)?;
+    let text = format!(
+        "the median response time fell from {} to {} over the first {}, then stayed there",
+        duration(times[0]),
+        duration(mean(&times[cut..])),
+        duration(cut as f64 * row_s)
+    );
+    Sign::new(Confidence::Likely, text)
+}
+
+/// Rows of the higher of two levels, where two levels explain the rows.
+fn levels(times: &[f64]) -> Option<usize> {
+    early_cut(times).filter(|cut| settles(times, *cut))
+}
+
+/// Where two levels explain the rows best, if that is in the first half.
+fn early_cut(times: &[f64]) -> Option<usize> {
+    let cuts = 1..times.len();
+    let best = cuts.min_by(|a, b| misfit(times, *a).total_cmp(&misfit(times, *b)))?;
+    (best * 2 <= times.len()).then_some(best)
+}
+
+/// Rows of a gradual fall, after which the rows are settled. See decision 23.
+fn decay(times: &[f64]) -> Option<usize> {
+    // most of what falls falls early: a step late in the run is no warm-up
+    early_cut(times)?;
+    let trend = mann_kendall(times)?;
+    if trend.score >= 0 || trend.p_value > DECAY_P_MAX {
+        return None;
+    }
+    let line = never_rising(times);
+    let tail = &times[times.len() - times.len() / 3..];
+    let level = median(tail);
+    let settled = level * (1.0 + CHANGE_MAX) + 2.0 * variation(tail) * level;
+    let cut = line.iter().position(|value| *value <= settled)?;
+    let soon = cut as f64 <= DECAY_SHARE_MAX * times.len() as f64;
+    (cut >= DECAY_ROWS_MIN && soon && settles(times, cut)).then_some(cut)
+}
+
+/// The rows from `cut` on are clearly below those before, by enough to matter, and do not go on changing.
+fn settles(times: &[f64], cut: usize) -> bool {
     let (slow, settled) = times.split_at(cut);
     let (before, after) = (mean(slow), mean(settled));
     let spread = variation(settled) * after;
     let (early, late) = settled.split_at(settled.len() / 2);
-    let still_changes = (mean(late) / mean(early) - 1.0).abs() > 0.15;
+    let change = (ratio(mean(late), mean(early)) - 1.0).abs();
     let cost = (before / after - 1.0) * cut as f64 / times.len() as f64;
-    if before < GAIN_MIN * after
-        || before - after < SPREADS_MIN * spread
-        || still_changes
-        || cost < COST_MIN
-    {
-        return None;
+    before >= GAIN_MIN * after
+        && before - after >= SPREADS_MIN * spread
+        && change <= CHANGE_MAX
+        && cost >= COST_MIN
+}
+
+/// The values that never rise and lie closest to these, by least squares: neighbours that rise are
+/// pooled until none do.
+fn never_rising(values: &[f64]) -> Vec<f64> {
+    // (sum, values)
+    let mut pools: Vec<(f64, usize)> = Vec::new();
+    for value in values {
+        let mut pool = (*value, 1);
+        while let Some((sum, count)) = pools.last().copied()
+            && sum / count as f64 <= pool.0 / pool.1 as f64
+        {
+            pool = (pool.0 + sum, pool.1 + count);
+            pools.pop();
+        }
+        pools.push(pool);
     }
-    let row_s = view.rows.first().map_or(1.0, |row| row.span_s);
-    let text = format!(
-        "the median response time was {} for the first {}, then settled at {}",
-        show::duration(Nanos::from_secs_f64(before)),
-        show::duration(Nanos::from_secs_f64(cut as f64 * row_s)),
-        show::duration(Nanos::from_secs_f64(after))
-    );
-    Sign::new(Confidence::Likely, text)
+    let level = |(sum, count): &(f64, usize)| std::iter::repeat_n(sum / *count as f64, *count);
+    pools.iter().flat_map(level).collect()
 }
 
 /// Squared distance of the values from the means of their two parts.
@@ -67,4 +145,70 @@ fn misfit(values: &[f64], cut: usize) -> f64 {
         part.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
     };
     part(&values[..cut]) + part(&values[cut..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{Purpose, Seed, Stream};
+
+    const SEEDS: u64 = 500;
+
+    /// Rows in milliseconds, each off by a few per cent.
+    fn rows(seed: u64, level: impl Fn(usize) -> f64, noise: f64) -> Vec<f64> {
+        let mut random: Stream = Seed(seed).stream(Purpose::Simulation, 5);
+        // twelve of a kind, less their mean, are near to a normal law
+        let mut normal = || (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
+        (0..20).map(|at| (level(at) * (1.0 + noise * normal())).max(0.01)).collect()
+    }
+
+    fn told(level: impl Fn(usize) -> f64 + Copy, noise: f64) -> u64 {
+        let found = |seed: &u64| {
+            let rows = rows(*seed, level, noise);
+            levels(&rows).or_else(|| decay(&rows)).is_some()
+        };
+        (0..SEEDS).filter(found).count() as u64
+    }
+
+    #[test]
+    fn a_line_that_never_rises() {
+        assert_eq!(never_rising(&[5.0, 3.0, 4.0, 1.0]), [5.0, 3.5, 3.5, 1.0]);
+        assert_eq!(never_rising(&[1.0, 2.0, 3.0]), [2.0, 2.0, 2.0]);
+        assert!(never_rising(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_gradual_fall_is_found_where_it_ends() {
+        // 60 ms to 2 ms over half of the rows
+        let straight = |at: usize| if at < 10 { 60.0 - 5.8 * at as f64 } else { 2.0 };
+        let curved = |at: usize| 2.0 + 58.0 * (-(at as f64) / 2.0).exp();
+        let slight = |at: usize| 10.0 + 10.0 * (1.0 - at as f64 / 8.0).max(0.0);
+        let seen = [told(straight, 0.05), told(curved, 0.05), told(slight, 0.05)];
+        assert!(seen.iter().all(|count| *count >= SEEDS * 99 / 100), "{seen:?}");
+        let ends = decay(&rows(1, straight, 0.05));
+        assert_eq!(ends, Some(10));
+        assert_eq!(levels(&rows(1, straight, 0.05)), None, "two levels do not tell it");
+    }
+
+    #[test]
+    fn what_is_no_warm_up_is_hardly_ever_told() {
+        let even = |_| 10.0;
+        let upward = |at: usize| 10.0 + 0.3 * at as f64;
+        let step_up = |at: usize| if at < 9 { 10.0 } else { 25.0 };
+        let late_step = |at: usize| if at < 12 { 25.0 } else { 10.0 };
+        let ongoing = |at: usize| 60.0 - 2.5 * at as f64;
+        let kinds: [(&str, fn(usize) -> f64); 5] = [
+            ("even", even),
+            ("upward", upward),
+            ("step up", step_up),
+            ("late step", late_step),
+            ("goes on falling", ongoing),
+        ];
+        for (name, level) in kinds {
+            let seen = [0.02, 0.1, 0.3].map(|noise| told(level, noise));
+            // rows that are off by a third hide where a step lies, and whether a fall has ended
+            let most = [SEEDS / 100, SEEDS / 100, SEEDS / 20];
+            assert!(seen.iter().zip(most).all(|(count, most)| *count <= most), "{name}: {seen:?}");
+        }
+    }
 }
