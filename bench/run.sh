@@ -19,6 +19,10 @@ MEMORY_ROUNDS=3 PACE_SECS=${PACE_SECS:-5}
 # pace 2,000/s has a budget; the other rates are there to be seen
 PACE_RATES="1000 2000 5000 10000 20000 50000" PACE_BUDGET=2000 PACE_ROUNDS=3
 
+# Before the clients whose punctuality is measured, where that is allowed: docs/decisions/0024.
+REALTIME=()
+chrt -r 1 true 2>/dev/null && REALTIME=(chrt -r 1)
+
 fact() { printf '# %s\t%s\n' "$1" "$2" >>"$RAW"; }
 note() { echo "run.sh: $*" >&2; }
 figure() { printf '%s\t%s\t%s\t%s\t%s\n' "$@" >>"$RAW"; } # table round tool metric value
@@ -34,6 +38,7 @@ facts() {
   command -v ab >/dev/null && fact ab "$(ab -V 2>&1 | head -1)"
   command -v httperf >/dev/null && fact httperf "$(httperf --version 2>&1 | grep -m1 -o 'httperf-[^ ]*')"
   command -v oha >/dev/null && fact oha "$(oha --version 2>&1 | head -1)"
+  fact pace "clients scheduled by ${REALTIME[*]:-the ordinary policy}"
   fact rounds "$ROUNDS of $SECS s, $CONNS connections; server on core $SRV_CORE, client on core $CLI_CORE or the server's"
 }
 
@@ -175,9 +180,9 @@ pace() {
   for round in $(seq "$ROUNDS"); do
     for rate in $PACE_RATES; do
       [ "$round" -le "$PACE_ROUNDS" ] || [ "$rate" = "$PACE_BUDGET" ] || continue
-      CMD=("$WORK/target/release/openref" "$ADDR" "$REQ" "$rate" "$PACE_SECS" --conns 2000)
+      CMD=("${REALTIME[@]}" "$WORK/target/release/openref" "$ADDR" "$REQ" "$rate" "$PACE_SECS" --conns 2000)
       pace_of "$round" reference "$rate" 0
-      CMD=("$LOADSTONE_BIN" run --rate "$rate/s" -d "${PACE_SECS}s" --threads 1 --cpus "$CORE" --quiet "http://$ADDR$REQ")
+      CMD=("${REALTIME[@]}" "$LOADSTONE_BIN" run --rate "$rate/s" -d "${PACE_SECS}s" --threads 1 --cpus "$CORE" --quiet "http://$ADDR$REQ")
       pace_of "$round" loadstone "$rate" 1
     done
   done

@@ -66,6 +66,11 @@ pub fn affinity() -> Vec<u32> {
     if allowed.is_empty() { online_cores() } else { allowed }
 }
 
+/// How the kernel schedules the calling thread and those it will start: see [`proc::scheduling`].
+pub fn scheduling() -> Option<String> {
+    proc::scheduling(&String::from_utf8_lossy(&std::fs::read("/proc/thread-self/stat").ok()?))
+}
+
 /// Cores that any thread of a process may run on; empty when the process is gone or hidden.
 pub fn cores_of(pid: u32) -> Vec<u32> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else {

@@ -85,6 +85,22 @@ impl Process {
     }
 }
 
+/// How the kernel schedules a thread, out of its stat file, where that is not in the ordinary way:
+/// `SCHED_RR 1` (policy and real-time priority, 1..=99), `SCHED_BATCH`. `None`: in the ordinary way.
+pub fn scheduling(text: &str) -> Option<String> {
+    // fields 40 and 41 of proc_pid_stat(5); the first one behind the name is number 3
+    let mut fields = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace().skip(40 - 3);
+    let (priority, policy) = (fields.next()?, fields.next()?);
+    Some(match policy {
+        "1" => format!("SCHED_FIFO {priority}"),
+        "2" => format!("SCHED_RR {priority}"),
+        "3" => "SCHED_BATCH".to_owned(),
+        "5" => "SCHED_IDLE".to_owned(),
+        "6" => "SCHED_DEADLINE".to_owned(),
+        _ => return None,
+    })
+}
+
 /// /proc/PID/stat. The name may hold anything, parentheses and spaces too, so the last `)` counts.
 pub fn process(text: &str) -> Option<Process> {
     let (open, close) = (text.find('(')?, text.rfind(')')?);

@@ -36,7 +36,7 @@ pub struct RunReport {
 /// What the client itself spent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Driver {
-    /// `epoll`.
+    /// `epoll`; `epoll, SCHED_RR 1` where the threads are not scheduled in the ordinary way.
     pub io: String,
     pub threads: u32,
     /// CPU seconds of the measured phase; spinning is part of them.

@@ -196,3 +196,14 @@ nonsense
     assert_eq!(to("127.0.0.2:8080"), 0);
     assert_eq!(connected(table, &[]), 0);
 }
+
+#[test]
+fn scheduling_that_is_not_the_ordinary_one_is_named() {
+    let stat = |tail: &str| format!("7 (a b) c) R 1 {}{tail} 0 0", "0 ".repeat(35));
+    assert_eq!(scheduling(&stat("0 0")), None);
+    assert_eq!(scheduling(&stat("1 2")).as_deref(), Some("SCHED_RR 1"));
+    assert_eq!(scheduling(&stat("99 1")).as_deref(), Some("SCHED_FIFO 99"));
+    assert_eq!(scheduling(&stat("0 3")).as_deref(), Some("SCHED_BATCH"));
+    assert_eq!(scheduling("7 (a) R 1"), None);
+    assert_eq!(scheduling(""), None);
+}

@@ -334,7 +334,10 @@ fn driver(
     calibration: Option<Calibration>,
 ) -> report::Driver {
     report::Driver {
-        io: "epoll".into(),
+        io: match host::cpu::scheduling() {
+            Some(policy) => format!("epoll, {policy}"),
+            None => "epoll".into(),
+        },
         threads: prepared.workers,
         cpu_user_s: cost.user_s,
         cpu_system_s: cost.system_s,

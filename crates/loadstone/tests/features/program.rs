@@ -1,6 +1,6 @@
 //! The commands beside `run`: demo, calibrate, completions, the manual.
 
-use crate::support::{Site, finish, outcomes, program, run, text, whole};
+use crate::support::{Site, behind, finish, outcomes, program, run, text, whole};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::net::TcpStream;
@@ -115,4 +115,16 @@ fn version_names_the_program() {
     let ran = run(&["--version"]).expect(&[0]);
     assert!(ran.stdout.starts_with(&format!("loadstone {}", env!("CARGO_PKG_VERSION"))));
     assert_eq!(run::<&str>(&[]).code, 2);
+}
+
+#[test]
+fn the_client_s_scheduling_is_reported() {
+    let site = Site::start(&[]);
+    let io = |mut command: std::process::Command| {
+        command.args(["run", &site.url("/hw"), "-n", "5", "-c", "1", "--quiet", "--json", "-"]);
+        text(&finish(command, b"").json(), "/client/io").to_owned()
+    };
+    // batch scheduling is everybody's to choose
+    assert_eq!(io(behind(&["chrt", "-b", "0"])), "epoll, SCHED_BATCH");
+    assert!(!io(program::<&str>(&[])).contains("BATCH"));
 }
