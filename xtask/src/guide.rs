@@ -33,6 +33,8 @@ pub(crate) struct Options {
 
 /// Longest that a server may take to listen.
 const START_MAX: Duration = Duration::from_secs(10);
+/// How long one may take to end when it is asked to.
+const END_MAX: Duration = Duration::from_secs(3);
 /// How often a result that may not stand in a page is tried again, and the pause before that.
 const TRIES: usize = 4;
 const PAUSE: Duration = Duration::from_secs(5);
@@ -74,21 +76,10 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let pages = if options.pages.is_empty() { all_pages(root)? } else { options.pages.clone() };
     let mut faults = Vec::new();
     for path in &pages {
-        let text =
-            std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
-        let page = Page::parse(&text).with_context(|| format!("{}", path.display()))?;
-        let mut stage = Stage::new(&binary, options.check)?;
-        let mut blocks = Vec::new();
-        for mark in page.marks() {
-            let block = stage.play(mark).with_context(|| format!("{}", path.display()))?;
-            blocks.extend(block);
-        }
-        // a page is written whole or not at all
-        if !options.check && stage.faults.is_empty() {
-            std::fs::write(path, page.filled(&blocks))
-                .with_context(|| format!("writing {}", path.display()))?;
-        }
-        faults.extend(stage.faults.drain(..).map(|fault| format!("{}: {fault}", path.display())));
+        // what one page lacks must not keep the others from being looked at
+        let found =
+            renew(path, &binary, options.check).unwrap_or_else(|error| vec![format!("{error:#}")]);
+        faults.extend(found.into_iter().map(|fault| format!("{}: {fault}", path.display())));
     }
     if options.check {
         faults.extend(compare_options(root, &binary)?);
@@ -100,6 +91,21 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
         0 => Ok(()),
         n => bail!("{n} faults in the guide"),
     }
+}
+
+/// Plays a page, and writes it unless there is a fault; the faults.
+fn renew(path: &Path, binary: &Path, check: bool) -> anyhow::Result<Vec<String>> {
+    let page = Page::parse(&std::fs::read_to_string(path).context("reading the page")?)?;
+    let mut stage = Stage::new(binary, check)?;
+    let mut blocks = Vec::new();
+    for mark in page.marks() {
+        blocks.extend(stage.play(mark)?);
+    }
+    // a page is written whole or not at all
+    if !check && stage.faults.is_empty() {
+        std::fs::write(path, page.filled(&blocks)).context("writing the page")?;
+    }
+    Ok(std::mem::take(&mut stage.faults))
 }
 
 fn built(root: &Path) -> anyhow::Result<PathBuf> {
@@ -142,6 +148,12 @@ struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
+        // by KILL alone a server would leave its workers behind, on its port
+        drop(Command::new("kill").arg(self.0.id().to_string()).stderr(Stdio::null()).status());
+        let start = Instant::now();
+        while matches!(self.0.try_wait(), Ok(None)) && start.elapsed() < END_MAX {
+            std::thread::sleep(Duration::from_millis(20));
+        }
         // it may have ended by itself, and then there is nothing to do
         if self.0.kill().is_ok() {
             drop(self.0.wait());
