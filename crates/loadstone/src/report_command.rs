@@ -30,7 +30,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Code, Failure> {
     };
     let wanted = one_picture(wanted, args)?;
     if !args.has_outputs() {
-        let style = run::output::style(args.quiet, args.percentiles);
+        let style = run::output::style(args.quiet, args.percentiles, args.full);
         files::write_stdout(&wanted.text(style)).map_err(|error| Failure::not_written(&error))?;
         return Ok(Code::Done);
     }

@@ -3,7 +3,9 @@
 
 pub(crate) mod layout;
 mod parts;
+mod picture;
 pub(crate) mod ramp;
+mod screen;
 mod spark;
 mod times;
 
@@ -26,6 +28,10 @@ pub struct Style {
     pub quiet: bool,
     /// The list of quantiles as well.
     pub percentiles: bool,
+    /// Everything that is known, and not one screen of it.
+    pub full: bool,
+    /// Columns of the terminal; 0: as many as a page has.
+    pub columns: usize,
 }
 
 /// The report as text, with a line feed at its end.
@@ -34,28 +40,15 @@ pub fn text(report: &RunReport, style: Style) -> String {
     let mut page = Page::default();
     let server = Server::of(report);
     parts::server(&mut page, &server);
-    verdict(&mut page, "Measurement", &report.verdict);
-    if !style.quiet {
-        parts::what_was_done(&mut page, report);
-    }
-    let begun = begun(report);
-    if begun {
-        parts::headline(&mut page, report, &figures);
-        times::times(&mut page, report, &figures);
-        parts::objectives(&mut page, report);
-    }
-    if begun && !style.quiet {
-        if style.percentiles {
-            times::spectrum(&mut page, &figures);
+    match (style.quiet, style.full) {
+        (false, false) => {
+            verdict(&mut page, "Measurement", &report.verdict, ADVICE_MAX);
+            screen::screen(&mut page, report, &figures, style);
         }
-        parts::outcomes(&mut page, report, &figures);
-        parts::failures(&mut page, report);
-        times::runs(&mut page, report);
-        spark::per_second(&mut page, report);
-        times::phases(&mut page, report, &figures);
-        parts::facts(&mut page, report, &figures);
-        times::per_url(&mut page, report);
-        parts::findings(&mut page, report);
+        (quiet, _) => {
+            verdict(&mut page, "Measurement", &report.verdict, usize::MAX);
+            whole(&mut page, report, &figures, Style { quiet, ..style });
+        }
     }
     let text = if style.unicode { page.finish() } else { ascii(&page.finish()) };
     match style.color {
@@ -64,6 +57,40 @@ pub fn text(report: &RunReport, style: Style) -> String {
     }
 }
 
+/// Causes of a verdict that carry their advice on the first screen.
+const ADVICE_MAX: usize = 1;
+
+/// Everything that is known, or, quiet, the figures alone.
+fn whole(page: &mut Page, report: &RunReport, figures: &Figures, style: Style) {
+    if !style.quiet {
+        parts::what_was_done(page, report);
+    }
+    if !begun(report) {
+        return;
+    }
+    parts::headline(page, report, figures);
+    times::times(page, report, figures);
+    parts::objectives(page, report);
+    if style.quiet {
+        return;
+    }
+    if style.percentiles {
+        times::spectrum(page, figures);
+    }
+    picture::histogram(page, &figures.response, style.columns, FULL_BARS);
+    parts::outcomes(page, report, figures);
+    parts::failures(page, report);
+    times::runs(page, report);
+    spark::per_second(page, report);
+    times::phases(page, report, figures);
+    parts::facts(page, report, figures);
+    times::per_url(page, report);
+    parts::findings(page, report);
+}
+
+/// Rows of the histogram where there is room for all.
+const FULL_BARS: usize = 12;
+
 /// Whether there is anything to tell but the verdict: more than a first call that met nobody.
 fn begun(report: &RunReport) -> bool {
     let total = &report.measurement.total;
@@ -71,12 +98,12 @@ fn begun(report: &RunReport) -> bool {
 }
 
 /// `VALID`, or the state, each cause with its figure, and one line of advice each.
-fn verdict(page: &mut Page, label: &str, verdict: &Verdict) {
+fn verdict(page: &mut Page, label: &str, verdict: &Verdict, advice_max: usize) {
     let state = verdict.state.id();
     page.fact(label, state);
-    for cause in &verdict.causes {
+    for (index, cause) in verdict.causes.iter().enumerate() {
         page.fact("", &format!("{}: {}", cause.id, cause.text));
-        if !cause.advice.is_empty() {
+        if index < advice_max && !cause.advice.is_empty() {
             page.wrapped(&" ".repeat(LABEL + 2), &cause.advice);
         }
     }
@@ -124,6 +151,7 @@ pub(crate) fn ascii(text: &str) -> String {
         '÷' => '/',
         '±' => '~',
         '≤' => '<',
+        c if picture::is_bar(c) => '#',
         '✓' => '+',
         '✗' => 'x',
         '–' => '-',

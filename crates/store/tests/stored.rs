@@ -18,7 +18,14 @@ use report::{
 use store::{Beginning, ResultKind, Store, StorePlace, Stored};
 
 fn style() -> report::Style {
-    report::Style { unicode: true, color: true, quiet: false, percentiles: true }
+    report::Style {
+        unicode: true,
+        color: true,
+        quiet: false,
+        percentiles: true,
+        full: true,
+        columns: 0,
+    }
 }
 
 fn beginning(report: &RunReport) -> Beginning<'_> {

@@ -109,7 +109,14 @@ fn all() -> Vec<(&'static str, Report)> {
 }
 
 fn outputs(report: &Report) -> [(&'static str, String); 6] {
-    let style = report::Style { unicode: true, color: true, quiet: false, percentiles: true };
+    let style = report::Style {
+        unicode: true,
+        color: true,
+        quiet: false,
+        percentiles: true,
+        full: true,
+        columns: 0,
+    };
     [
         ("text", torture::text(&report.record(), style)),
         ("JSON", torture::json(&report.record())),

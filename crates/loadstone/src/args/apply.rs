@@ -479,6 +479,7 @@ impl OutputArgs {
             html: self.html,
             log: self.log,
             quiet: self.quiet,
+            full: self.full,
             live: self.live,
             metrics: self.metrics,
             otlp: self.otlp,

@@ -26,6 +26,7 @@ use units::Nanos;
     mut_arg("hdr", |arg| arg.hide(true)),
     mut_arg("log", |arg| arg.hide(true)),
     mut_arg("live", |arg| arg.hide(true)),
+    mut_arg("full", |arg| arg.hide(true)),
     mut_arg("metrics", |arg| arg.hide(true)),
     mut_arg("otlp", |arg| arg.hide(true)),
     mut_arg("sut", |arg| arg.hide(true)),
@@ -166,6 +167,7 @@ impl CompareArgs {
                 output.log.is_some(),
                 "--log is for single runs; a comparison writes --json and --csv",
             ),
+            (output.full, "--full: the text of a comparison is whole as it is"),
             (output.live, "--live shows single runs; a comparison shows its runs on one line"),
             (
                 output.metrics.is_some() || output.otlp.is_some(),

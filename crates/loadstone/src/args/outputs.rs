@@ -72,6 +72,8 @@ pub(crate) struct Outputs {
     pub(crate) sut: Option<crate::run::sut::Who>,
     /// The table of quantiles, in full.
     pub(crate) percentiles: bool,
+    /// Everything in text, and not one screen of it.
+    pub(crate) full: bool,
     /// Print the plan that the options make, and do nothing else.
     pub(crate) print_plan: bool,
     /// Where the result is kept; `None` where no option says it.

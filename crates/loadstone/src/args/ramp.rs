@@ -28,6 +28,7 @@ use units::{Nanos, Rate};
     mut_arg("once", |arg| arg.hide(true)),
     mut_arg("hdr", |arg| arg.hide(true)),
     mut_arg("log", |arg| arg.hide(true)),
+    mut_arg("full", |arg| arg.hide(true)),
     after_help = "\
 Examples:
   loadstone ramp http://localhost:8080/          find the knee by itself
@@ -168,6 +169,7 @@ impl RampArgs {
             (end.bytes_max.is_some(), "--bytes-max: the steps of a ramp end by time; give --hold"),
             (request.once, "--once: the steps of a ramp end by time; leave it out"),
             (output.hdr.is_some(), "--hdr is for single runs; give --json, which has every step"),
+            (output.full, "--full: the text of a ramp is whole as it is"),
             (output.log.is_some(), "--log is for single runs; a ramp writes --json and --csv"),
             (many && reads, "standard input can be read for one target only; give a file"),
             (

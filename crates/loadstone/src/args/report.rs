@@ -45,6 +45,9 @@ pub(crate) struct ReportArgs {
     /// The table of quantiles, in full
     #[arg(long)]
     pub(crate) percentiles: bool,
+    /// Everything in text, and not one screen of it
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) full: bool,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }

@@ -359,6 +359,9 @@ pub(super) struct OutputArgs {
     /// Verdict and headline only
     #[arg(short = 'q', long)]
     pub(super) quiet: bool,
+    /// Everything in text: phases, connections, bytes, the client's own cost and more
+    #[arg(long, conflicts_with = "quiet")]
+    pub(super) full: bool,
     /// Show the run on the whole terminal while it goes on; q stops it
     #[arg(long, conflicts_with = "quiet")]
     pub(super) live: bool,

@@ -119,6 +119,9 @@ pub(crate) struct ShowArgs {
     /// The table of quantiles in full
     #[arg(long)]
     pub(crate) percentiles: bool,
+    /// Everything in text, and not one screen of it
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) full: bool,
     /// The plan that it was measured by, secrets masked, and nothing else
     #[arg(long, conflicts_with_all = ["json", "csv"])]
     pub(crate) plan: bool,

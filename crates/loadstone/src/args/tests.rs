@@ -299,11 +299,14 @@ fn outputs_go_where_they_are_sent() {
         sut: None,
         store: Some(::store::StorePlace::File("s.db".into())),
         percentiles: true,
+        full: false,
         print_plan: true,
     };
     assert_eq!(typed(&words).unwrap().1, expected);
     assert!(typed(&["--live", URL]).unwrap().1.live);
     assert!(typed(&["--live", "-q", URL]).is_err());
+    assert!(typed(&["--full", URL]).unwrap().1.full);
+    assert!(typed(&["--full", "-q", URL]).is_err());
     let name = |words: &[&str]| typed(words).unwrap().1.name;
     assert_eq!(name(&["--urls", "-"]), "standard input");
     assert_eq!(name(&["--urls", "paths.txt", URL]), "paths.txt");

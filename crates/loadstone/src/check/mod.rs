@@ -106,6 +106,6 @@ fn init(file: &Path) -> Result<Code, Failure> {
 fn write(record: &CheckRecord, args: &CheckArgs) -> Result<(), Failure> {
     let json = args.json.as_ref().map(|sink| (sink, report::check::json(record)));
     let junit = args.junit.as_ref().map(|path| (path, report::check::junit(record)));
-    let style = crate::run::output::style(args.quiet, false);
+    let style = crate::run::output::style(args.quiet, false, true);
     files::write_results(json, junit, || report::check::text(record, style))
 }

@@ -31,7 +31,7 @@ pub(crate) fn command_comment(command: Option<&str>) -> String {
 
 /// Writes every result and gives the exit code.
 fn finish(report: &CompareReport, outputs: &Outputs) -> Result<Code, Failure> {
-    let style = output::style(outputs.quiet, outputs.percentiles);
+    let style = output::style(outputs.quiet, outputs.percentiles, outputs.full);
     let parts = output::Parts {
         json: &|| report::compare::json(report),
         csv: &|| report::compare::csv(report),

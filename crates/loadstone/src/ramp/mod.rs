@@ -158,7 +158,7 @@ fn print_plans(task: &RampTask) -> Result<Code, Failure> {
 
 fn write(report: &RampReport, task: &RampTask) -> Result<(), Failure> {
     let outputs = &task.outputs;
-    let style = output::style(outputs.quiet, outputs.percentiles);
+    let style = output::style(outputs.quiet, outputs.percentiles, outputs.full);
     output::write_parts(
         outputs,
         &output::Parts {

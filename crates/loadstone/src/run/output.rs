@@ -15,7 +15,7 @@ pub(crate) fn check(outputs: &Outputs) -> Result<(), Failure> {
 
 /// Writes all results; every one is tried, the first failure is told.
 pub(crate) fn write(report: &RunReport, outputs: &Outputs) -> Result<(), Failure> {
-    let style = style(outputs.quiet, outputs.percentiles);
+    let style = style(outputs.quiet, outputs.percentiles, outputs.full);
     let parts = Parts {
         json: &|| report::json(report),
         csv: &|| report::csv(report),
@@ -60,9 +60,12 @@ pub(crate) fn write_parts(outputs: &Outputs, parts: &Parts<'_>) -> Result<(), Fa
 }
 
 /// How text is to look on this standard output.
-pub(crate) fn style(quiet: bool, percentiles: bool) -> Style {
+pub(crate) fn style(quiet: bool, percentiles: bool, full: bool) -> Style {
     let terminal = std::io::stdout().is_terminal() && !dumb_terminal();
-    Style { unicode: speaks_unicode(), color: terminal && !no_color(), quiet, percentiles }
+    let size = terminal_size::terminal_size().filter(|_| terminal);
+    let columns = size.map_or(0, |(width, _)| usize::from(width.0));
+    let color = terminal && !no_color();
+    Style { unicode: speaks_unicode(), color, quiet, percentiles, full, columns }
 }
 
 /// The terminal can only go forwards.

@@ -62,7 +62,7 @@ impl View {
             repeat: (1, plan.measure.repeat.max(1)),
             climb,
         };
-        let style = super::output::style(false, false);
+        let style = super::output::style(false, false, true);
         let color = !super::output::no_color();
         let look = Look { color, unicode: style.unicode, help: false };
         // a terminal that a signal ends the program on must be given back as well

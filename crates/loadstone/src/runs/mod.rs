@@ -106,7 +106,7 @@ fn show(args: &ShowArgs) -> Result<Code, Failure> {
     }
     if !alone {
         let head = list::heading(&entry);
-        let text = text(&stored, output::style(args.quiet, args.percentiles));
+        let text = text(&stored, output::style(args.quiet, args.percentiles, args.full));
         files::write_stdout(&(head + &text)).map_err(|error| Failure::not_written(&error))?;
     }
     Ok(Code::Done)

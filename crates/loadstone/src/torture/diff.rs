@@ -16,7 +16,7 @@ pub(super) fn diff(args: &TortureDiff) -> Result<Code, Failure> {
     let diff = diff::compare(&a, &b);
     let json = args.json.as_ref().map(|sink| (sink, diff::json(&diff)));
     let md = args.md.as_ref().map(|path| (path, diff::markdown(&diff)));
-    let style = crate::run::output::style(args.quiet, false);
+    let style = crate::run::output::style(args.quiet, false, true);
     files::write_results(json, md, || diff::text(&diff, style))?;
     Ok(if diff.worse > 0 { Code::Missed } else { Code::Done })
 }

@@ -40,6 +40,6 @@ pub(super) fn write(outputs: &TortureOutputs, report: &Report) -> Result<(), Fai
     let probes = || report::torture::probes_csv(&report.result.probes);
     let probes = outputs.probes.as_ref().map(|path| (path, probes()));
     let others = [html, junit, probes].into_iter().flatten();
-    let style = crate::run::output::style(outputs.quiet, false);
+    let style = crate::run::output::style(outputs.quiet, false, true);
     files::write_results(json, others, || report::torture::text(&torture, style))
 }

@@ -40,7 +40,8 @@ fn what_the_server_says_of_its_work_has_figures_of_its_own() {
         assert!(most <= number(&json, "/service_time_s/max") * 1.01, "{name}: {most}");
     }
     assert_eq!(whole(&json, "/server_timing_malformed"), 0);
-    let ran = run(&["run", "-c", "2", "-n", "20", &site.url("/timed?2ms")]).expect(&[0, 4]);
+    let ran =
+        run(&["run", "--full", "-c", "2", "-n", "20", &site.url("/timed?2ms")]).expect(&[0, 4]);
     assert!(ran.stdout.contains("Server-Timing "), "{}", ran.stdout);
     let plain = measure(&["-c", "2", "-n", "20", &site.url("/hw")]);
     assert_eq!(plain["server_timing_s"], serde_json::json!({}));
@@ -63,7 +64,7 @@ fn the_text_begins_with_the_server_and_fits_80_columns() {
 #[test]
 fn quiet_is_shorter_and_has_the_verdict() {
     let site = Site::start(&[]);
-    let whole = run(&["run", "-n", "50", &site.url("/hw")]).expect(&[0, 4]);
+    let whole = run(&["run", "--full", "-n", "50", &site.url("/hw")]).expect(&[0, 4]);
     let short = run(&["run", "-n", "50", "--quiet", &site.url("/hw")]).expect(&[0, 4]);
     assert!(whole.stdout.contains("\nPhases"), "{}", whole.stdout);
     assert!(!short.stdout.contains("\nPhases"), "{}", short.stdout);

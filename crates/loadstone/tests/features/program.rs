@@ -64,7 +64,7 @@ fn a_calibration_is_kept_and_used_by_later_runs() {
     assert!(told["punctuality"].as_array().unwrap().len() >= 3);
     let json = in_state(&["run", "-n", "5", "--json", "-", &url]).json();
     assert_eq!(json["client"]["dummy"]["call_s"], told["call_p50_s"]);
-    let ran = in_state(&["run", "-n", "5", &url]);
+    let ran = in_state(&["run", "--full", "-n", "5", &url]);
     let words: Vec<&str> = ran.stdout.split_whitespace().collect();
     assert!(words.join(" ").contains("as measured by calibrate on"), "{}", ran.stdout);
     assert_eq!(whole(&json, "/outcomes/succeeded"), 5);

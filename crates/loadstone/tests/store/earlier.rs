@@ -124,7 +124,7 @@ fn an_earlier_store_is_listed_shown_and_compared() {
     settings.bind(|| {
         insta::assert_snapshot!("list", on(folder.path(), &["runs", "list"]));
         for name in FINISHED.into_iter().chain(KILLED) {
-            insta::assert_snapshot!(name, on(folder.path(), &["runs", "show", name]));
+            insta::assert_snapshot!(name, on(folder.path(), &["runs", "show", "--full", name]));
         }
         let compared = on(folder.path(), &["compare", "closed", "sut", "--force"]);
         insta::assert_snapshot!("compared", compared);

@@ -9,7 +9,8 @@ use record::check::CheckRecord;
 use serde_json::Value;
 use units::Nanos;
 
-const PLAIN: Style = Style { unicode: true, color: false, quiet: false, percentiles: false };
+const PLAIN: Style =
+    Style { unicode: true, color: false, quiet: false, percentiles: false, full: true, columns: 0 };
 
 fn step(name: &str, millis: u64, state: State) -> StepResult {
     StepResult {

@@ -6,7 +6,8 @@ use crate::compare::{FailIf, Judgement, Scope, csv, json, plan_differences, text
 use serde_json::Value;
 use stats::State;
 
-const STYLE: Style = Style { unicode: true, color: false, quiet: false, percentiles: false };
+const STYLE: Style =
+    Style { unicode: true, color: false, quiet: false, percentiles: false, full: true, columns: 0 };
 
 #[test]
 fn a_slower_server_is_called_worse() {

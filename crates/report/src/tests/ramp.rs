@@ -7,7 +7,8 @@ use serde_json::Value;
 use stats::State;
 use stats::curve::Curve;
 
-const PLAIN: Style = Style { unicode: true, color: false, quiet: false, percentiles: false };
+const PLAIN: Style =
+    Style { unicode: true, color: false, quiet: false, percentiles: false, full: true, columns: 0 };
 
 fn repository(path: &str) -> Value {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");

@@ -2,7 +2,8 @@ use super::fixtures;
 use crate::text::WIDTH;
 use crate::{RunReport, Style, text};
 
-const PLAIN: Style = Style { unicode: true, color: false, quiet: false, percentiles: false };
+const PLAIN: Style =
+    Style { unicode: true, color: false, quiet: false, percentiles: false, full: true, columns: 0 };
 
 fn assert_fits(report: &RunReport) {
     for style in [PLAIN, Style { percentiles: true, ..PLAIN }, Style { unicode: false, ..PLAIN }] {
@@ -57,10 +58,36 @@ fn the_server_comes_first_and_the_verdict_second() {
     assert!(troubled.contains(invalid), "{troubled}");
 }
 
+/// What people see without asking for more.
+const SCREEN: Style = Style { full: false, ..PLAIN };
+
+#[test]
+fn one_screen_of_a_valid_run() {
+    let shown = text(&fixtures::valid(), SCREEN);
+    assert!(shown.lines().count() <= 24, "{shown}");
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn one_screen_of_a_troubled_run() {
+    insta::assert_snapshot!(text(&fixtures::troubled(), SCREEN));
+}
+
+#[test]
+fn a_wide_terminal_has_longer_bars() {
+    let wide = |columns| {
+        let shown = text(&fixtures::valid(), Style { columns, ..SCREEN });
+        shown.lines().map(|line| line.chars().count()).max().unwrap()
+    };
+    assert_eq!((wide(0), wide(80), wide(110), wide(300)), (80, 80, 110, 120));
+}
+
 #[test]
 fn ascii_means_ascii() {
-    for report in [fixtures::valid(), fixtures::troubled(), fixtures::repeated()] {
-        let plain = text(&report, Style { unicode: false, ..PLAIN });
+    let all = [fixtures::valid(), fixtures::troubled(), fixtures::repeated()];
+    let styles = [PLAIN, SCREEN].map(|style| Style { unicode: false, ..style });
+    for (report, style) in all.iter().flat_map(|report| styles.map(|style| (report, style))) {
+        let plain = text(report, style);
         assert!(plain.is_ascii(), "{plain}");
         assert!(!plain.contains('?') || plain.contains("page="), "{plain}");
     }

@@ -82,6 +82,16 @@ impl Page {
         }
     }
 
+    /// Lines so far.
+    pub(super) fn lines(&self) -> usize {
+        self.out.lines().count()
+    }
+
+    /// Another page's lines below.
+    pub(super) fn append(&mut self, other: Page) {
+        self.out.push_str(&other.out);
+    }
+
     pub(crate) fn finish(self) -> String {
         self.out
     }

@@ -15,9 +15,8 @@ pub(super) fn server(page: &mut Page, server: &Server) {
     }
 }
 
-/// Target, load, first call, machine.
-pub(super) fn what_was_done(page: &mut Page, report: &RunReport) {
-    page.blank();
+/// Name, target and load.
+pub(super) fn asked(page: &mut Page, report: &RunReport) {
     let target = words::target(&report.plan);
     let name = words::name(report);
     if name != target {
@@ -25,6 +24,12 @@ pub(super) fn what_was_done(page: &mut Page, report: &RunReport) {
     }
     page.fact("Target", &target);
     page.fact("Load", &super::done_sentence(report));
+}
+
+/// Target, load, first call, machine.
+pub(super) fn what_was_done(page: &mut Page, report: &RunReport) {
+    page.blank();
+    asked(page, report);
     if let Some(first) = words::first_call(report) {
         page.fact("First call", &first);
     }
@@ -43,6 +48,11 @@ pub(super) fn what_was_done(page: &mut Page, report: &RunReport) {
 /// Throughput, and the loads it has to be read against.
 pub(super) fn headline(page: &mut Page, report: &RunReport, figures: &Figures) {
     page.blank();
+    self::figures(page, report, figures);
+}
+
+/// Throughput and failures, a line each.
+pub(super) fn figures(page: &mut Page, report: &RunReport, figures: &Figures) {
     let mut parts = vec![show::rate(figures.throughput)];
     parts.push(format!("goodput {}", show::rate(figures.goodput)));
     let offered = format!("offered {}", show::rate(figures.offered));
@@ -94,6 +104,22 @@ pub(super) fn outcomes(page: &mut Page, report: &RunReport, figures: &Figures) {
 
 /// Failures by class with who is to blame, and answers by status.
 pub(super) fn failures(page: &mut Page, report: &RunReport) {
+    failure_classes(page, report);
+    let seen: Vec<String> = report
+        .measurement
+        .total
+        .status
+        .seen()
+        .map(|(code, count)| format!("{code} × {}", show::count(count)))
+        .collect();
+    if !seen.is_empty() {
+        page.blank();
+        page.fact("Status", &seen.join(", "));
+    }
+}
+
+/// Failures by class with who is to blame; nothing without any.
+pub(super) fn failure_classes(page: &mut Page, report: &RunReport) {
     let total = &report.measurement.total;
     if !total.failures.is_empty() {
         page.heading("Failures      class, count, blame");
@@ -104,15 +130,6 @@ pub(super) fn failures(page: &mut Page, report: &RunReport) {
                 format!("  {:<15}  {count:>width$}  {:<6}  ", class.id(), class.blame().id());
             page.wrapped(&prefix, class.explain());
         }
-    }
-    let seen: Vec<String> = total
-        .status
-        .seen()
-        .map(|(code, count)| format!("{code} × {}", show::count(count)))
-        .collect();
-    if !seen.is_empty() {
-        page.blank();
-        page.fact("Status", &seen.join(", "));
     }
 }
 

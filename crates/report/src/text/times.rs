@@ -10,19 +10,34 @@ const URLS_MAX: usize = 10;
 
 const HEAD: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
-/// Response time, service time beside it, and the slip between them.
+/// Response time, how much of it may be the client's lateness, and service time beside it.
+fn main_rows(report: &RunReport, figures: &Figures) -> Vec<Vec<String>> {
+    let mut rows = vec![header("", &["p50", "p90", "p99", "p99.9", "max", "mean"])];
+    rows.push(times_row("response time", &figures.response));
+    rows.extend(figures.doubt.as_ref().and_then(lateness_row));
+    rows.push(times_row("service time", &report.measurement.total.service));
+    rows
+}
+
+/// The table of the first screen.
+pub(super) fn table(page: &mut Page, report: &RunReport, figures: &Figures) {
+    if report.measurement.total.counts.done() == 0 {
+        return;
+    }
+    page.blank();
+    page.table(&main_rows(report, figures));
+    marks(page, &figures.response);
+}
+
+/// The same with the slip between them and what the words mean.
 pub(super) fn times(page: &mut Page, report: &RunReport, figures: &Figures) {
     let total = &report.measurement.total;
     if total.counts.done() == 0 {
         return;
     }
     page.blank();
-    let mut rows = vec![header("", &["p50", "p90", "p99", "p99.9", "max", "mean"])];
-    rows.push(times_row("response time", &figures.response));
-    let late = figures.doubt.as_ref().and_then(lateness_row);
-    let in_doubt = late.is_some();
-    rows.extend(late);
-    rows.push(times_row("service time", &total.service));
+    let mut rows = main_rows(report, figures);
+    let in_doubt = rows.len() > 3;
     rows.push(times_row("slip", &total.slip));
     // In a punctual closed loop both parts are nothing.
     if !total.wait.max().is_zero() || !total.lag.max().is_zero() {
