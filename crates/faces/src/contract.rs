@@ -168,11 +168,11 @@ pub enum Wish {
 /// How a tool ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
-    /// Text for standard error that stands before the rest where both streams go to one terminal.
-    pub ahead: String,
     /// Text for standard output, then for standard error.
     pub out: String,
     pub err: String,
+    /// The other way round, which shows where both streams go to one terminal.
+    pub err_first: bool,
     /// Files to be written, in this order, after the text.
     pub files: Vec<OutFile>,
     /// What we have to say to it: one sentence each, shown on a terminal or with `--notes`.

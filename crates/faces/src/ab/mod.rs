@@ -121,15 +121,16 @@ impl Face for Ab {
                 0 => String::new(),
                 done => format!("Total of {done} requests completed\n"),
             };
-            return Ending { ahead: text, out, code, ..Ending::default() };
+            return Ending { out, err: text, err_first: true, code, ..Ending::default() };
         }
         let interrupted = facts.signal == SIGINT;
         let results = Results::new(&self.options, &self.tally, report, facts, self.strict);
-        let mut ending = Ending { code: u8::from(interrupted), ..Ending::default() };
+        let mut ending =
+            Ending { err_first: true, code: u8::from(interrupted), ..Ending::default() };
         if interrupted {
             // the handler goes straight to the results
         } else if self.tally.heartbeat > 0 {
-            ending.ahead = format!("Finished {} requests\n", results.done());
+            ending.err = format!("Finished {} requests\n", results.done());
         } else {
             ending.out.push_str("..done\n");
         }

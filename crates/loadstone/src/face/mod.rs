@@ -230,8 +230,10 @@ fn measured(
 
 /// Prints, writes the files, and gives the exit code.
 fn finish(ending: Ending, extras: Extras) -> ExitCode {
-    let Ending { ahead, out, err, files, notes, mut code } = ending;
-    tell(&ahead);
+    let Ending { out, mut err, err_first, files, notes, mut code } = ending;
+    if err_first {
+        tell(&std::mem::take(&mut err));
+    }
     let said = faces::Said { out, err, ..faces::Said::default() };
     let written = watch::print(&said);
     if written.is_err() {
