@@ -1,5 +1,15 @@
-//! What a release consists of: one static binary, a tarball of it with its documents, a .deb, and
-//! the checksums of both. The same sources give the same bytes.
+//! What a release consists of. Of two binaries, one that uses the system's libraries (so that wrk's
+//! scripts can load C modules) and one that is static (so that it runs anywhere): a tarball of each
+//! with its documents, a .deb and an .rpm of the first, an OCI image of the second, the debug
+//! information of both, and checksums. The same sources give the same bytes.
+
+mod deb;
+mod elf;
+mod oci;
+mod pack;
+mod rpm;
+#[cfg(test)]
+mod tests;
 
 use crate::shell;
 use anyhow::{Context, bail};
@@ -7,184 +17,193 @@ use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Options {
+    /// Pack this binary, which uses the system's libraries, instead of building it
+    #[arg(long, value_name = "FILE")]
+    dynamic: Option<PathBuf>,
+    /// Pack this static binary instead of building it
+    #[arg(long = "static", value_name = "FILE")]
+    fixed: Option<PathBuf>,
+    /// Where to put everything
+    #[arg(long, value_name = "FOLDER", default_value = "dist")]
+    into: PathBuf,
+}
+
 /// Naming the target keeps `crt-static` away from build scripts and procedural macros, which are
 /// shared libraries of the host.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 const SHELLS: [(&str, &str); 3] =
     [("bash", "loadstone.bash"), ("zsh", "_loadstone"), ("fish", "loadstone.fish")];
 const DOCUMENTS: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
+/// Bytes that the program may have when it is installed.
+const SIZE_MAX: u64 = 25_000_000;
+const SUMMARY: &str = "loads, measures and torture-tests web servers";
+const DESCRIPTION: [&str; 2] = [
+    "Puts a load on a web server, measures response times from the instant each",
+    "request was due, and says of every result whether it can be believed.",
+];
+
+/// What every package is made of.
+struct Release {
+    version: String,
+    /// Seconds since 1970 that every file bears.
+    date: String,
+    /// Where packages go.
+    dist: PathBuf,
+    /// Where trees are laid out before they are packed.
+    stage: PathBuf,
+}
 
 /// `cargo xtask dist`: fills `dist/`.
 ///
 /// # Errors
-/// A tool is missing, the build fails, the binary is not static, or a file cannot be written.
-pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
-    shell::need("dpkg-deb", "apt-get install dpkg")?;
-    shell::need("tar", "apt-get install tar")?;
-    let version = shell::version(root)?;
-    let date = commit_date(root);
-    let binary = build(root)?;
-    let dist = root.join("dist");
-    if dist.exists() {
-        std::fs::remove_dir_all(&dist).context("clearing dist/")?;
+/// A tool is missing, the build fails, the static binary is not static, a binary is too large, or a
+/// file cannot be written.
+pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
+    for (tool, package) in
+        [("dpkg-deb", "dpkg"), ("tar", "tar"), ("objcopy", "binutils"), ("rpmbuild", "rpm")]
+    {
+        shell::need(tool, &format!("apt-get install {package}"))?;
     }
-    let stage = dist.join("stage");
-    let name = format!("loadstone-{version}-{TARGET}");
-    let folder = stage.join(&name);
-    fill(root, &binary, &folder)?;
-    let tarball = pack_tar(&stage, &name, &dist, &date)?;
-    let deb = pack_deb(&folder, &stage.join("deb"), &dist, &version, &date)?;
-    std::fs::remove_dir_all(&stage).context("clearing dist/stage")?;
-    let mut sums = String::new();
-    for file in [&tarball, &deb] {
-        sums.push_str(&checksum_line(file)?);
-    }
-    std::fs::write(dist.join("SHA256SUMS"), &sums).context("writing dist/SHA256SUMS")?;
+    let given = |file: &Option<PathBuf>, fixed: bool| match file {
+        Some(file) => Ok(file.clone()),
+        None => build(root, fixed),
+    };
+    let dynamic = given(&options.dynamic, false)?;
+    let fixed = given(&options.fixed, true)?;
+    let dist = root.join(&options.into);
+    pack_all(root, &dynamic, &fixed, &dist)
+}
+
+fn pack_all(root: &Path, dynamic: &Path, fixed: &Path, dist: &Path) -> anyhow::Result<()> {
+    hold_linkage(dynamic, true)?;
+    hold_linkage(fixed, false)?;
+    clear(dist)?;
+    let stage = tempfile::tempdir().context("a folder to lay packages out in")?;
+    let release = Release {
+        version: shell::version(root)?,
+        date: commit_date(root),
+        dist: dist.to_owned(),
+        stage: stage.path().to_owned(),
+    };
+    let mut files = Vec::new();
+    let plain = release.tarballs(root, dynamic, TARGET, &mut files)?;
+    let anywhere = release.tarballs(root, fixed, &format!("{TARGET}-static"), &mut files)?;
+    files.push(deb::pack(&release, &plain)?);
+    files.push(rpm::pack(&release, &plain)?);
+    files.push(oci::pack(&release, &anywhere)?);
+    let sums = files.iter().map(|file| checksum_line(file)).collect::<anyhow::Result<String>>()?;
+    std::fs::write(dist.join("SHA256SUMS"), &sums).context("writing SHA256SUMS")?;
     print!("{sums}");
     Ok(())
 }
 
-fn build(root: &Path) -> anyhow::Result<PathBuf> {
+/// Empties the folder, if it is one that this command has filled: `--into` may name another.
+fn clear(dist: &Path) -> anyhow::Result<()> {
+    let filled = dist.read_dir().is_ok_and(|mut files| files.next().is_some());
+    if filled && !dist.join("SHA256SUMS").is_file() {
+        bail!("{} is not empty and has no SHA256SUMS: name another folder", dist.display());
+    }
+    if filled {
+        std::fs::remove_dir_all(dist).with_context(|| format!("clearing {}", dist.display()))?;
+    }
+    std::fs::create_dir_all(dist).with_context(|| format!("making {}", dist.display()))
+}
+
+fn build(root: &Path, fixed: bool) -> anyhow::Result<PathBuf> {
     let mut cargo = shell::cargo();
-    cargo.current_dir(root).env("RUSTFLAGS", "-C target-feature=+crt-static");
+    let linkage = if fixed { "+crt-static" } else { "-crt-static" };
+    let here = root.display();
+    let flags = format!("-C target-feature={linkage} --remap-path-prefix={here}=/loadstone");
+    // names and lines are split off afterwards; a folder of its own for each, or one would build
+    // the other's dependencies again
+    let folder = shell::target_folder(root).join(if fixed { "dist-static" } else { "dist" });
+    cargo.current_dir(root).env("RUSTFLAGS", flags).env("CARGO_TARGET_DIR", &folder);
+    cargo.env("CARGO_PROFILE_RELEASE_STRIP", "none");
+    cargo.env("CARGO_PROFILE_RELEASE_DEBUG", "line-tables-only");
     cargo.args(["build", "--release", "--locked", "--package", "loadstone", "--target", TARGET]);
     shell::run(&mut cargo)?;
-    let binary = shell::target_folder(root).join(TARGET).join("release/loadstone");
-    let bytes = std::fs::read(&binary).with_context(|| format!("reading {}", binary.display()))?;
-    if asks_for_loader(&bytes).context("the binary is no 64-bit ELF file")? {
-        bail!("{} is not static: it names a dynamic loader", binary.display());
-    }
-    Ok(binary)
+    Ok(folder.join(TARGET).join("release/loadstone"))
 }
 
-/// Whether an ELF file has a PT_INTERP program header, which names the dynamic loader. `None` for
-/// what is no little-endian 64-bit ELF file.
-fn asks_for_loader(elf: &[u8]) -> Option<bool> {
-    const INTERP: u32 = 3;
-    if !elf.starts_with(b"\x7fELF\x02\x01") {
-        return None;
-    }
-    let short = |at: usize| Some(u16::from_le_bytes(elf.get(at..at + 2)?.try_into().ok()?));
-    let offset = u64::from_le_bytes(elf.get(32..40)?.try_into().ok()?);
-    let (size, count) = (usize::from(short(54)?), usize::from(short(56)?));
-    let first = usize::try_from(offset).ok()?;
-    for index in 0..count {
-        let at = first.checked_add(index * size)?;
-        let kind = elf.get(at..at.checked_add(4)?)?;
-        if u32::from_le_bytes(kind.try_into().ok()?) == INTERP {
-            return Some(true);
+/// Whether the binary is linked as its packages say.
+fn hold_linkage(binary: &Path, dynamic: bool) -> anyhow::Result<()> {
+    let bytes = std::fs::read(binary).with_context(|| format!("reading {}", binary.display()))?;
+    let found = elf::asks_for_loader(&bytes)
+        .with_context(|| format!("{} is no 64-bit ELF file", binary.display()))?;
+    match (dynamic, found) {
+        (true, false) => bail!("{} is static; give it as --static", binary.display()),
+        (false, true) => {
+            bail!("{} is not static: it names a dynamic loader", binary.display())
         }
+        _ => Ok(()),
     }
-    Some(false)
 }
 
-/// Binary, documents, man page and completions, which the binary prints itself.
-fn fill(root: &Path, binary: &Path, folder: &Path) -> anyhow::Result<()> {
-    let place = |name: &str| -> anyhow::Result<PathBuf> {
-        let path = folder.join(name);
-        let parent = path.parent().context("a path in the stage has a folder")?;
-        std::fs::create_dir_all(parent)?;
-        Ok(path)
-    };
-    std::fs::copy(binary, place("loadstone")?).context("copying the binary")?;
+impl Release {
+    /// The tarball of a binary and that of its debug information; hands back the folder that the
+    /// first was made of.
+    fn tarballs(
+        &self,
+        root: &Path,
+        binary: &Path,
+        target: &str,
+        files: &mut Vec<PathBuf>,
+    ) -> anyhow::Result<PathBuf> {
+        let name = format!("loadstone-{}-{target}", self.version);
+        let folder = self.stage.join("tar").join(&name);
+        std::fs::create_dir_all(&folder)?;
+        let (stripped, debug) = elf::split(binary, &folder)?;
+        let size = std::fs::metadata(&stripped)?.len();
+        if size > SIZE_MAX {
+            bail!("{target}: the stripped binary has {size} bytes; at most {SIZE_MAX}");
+        }
+        let beside = self.stage.join("debug").join(&name);
+        std::fs::create_dir_all(&beside)?;
+        std::fs::rename(debug, beside.join("loadstone.debug"))?;
+        fill(root, &folder)?;
+        files.push(self.tar_gz(&folder, &format!("{name}.tar.gz"))?);
+        files.push(self.tar_gz(&beside, &format!("{name}-debug.tar.gz"))?);
+        Ok(folder)
+    }
+
+    fn tar_gz(&self, folder: &Path, name: &str) -> anyhow::Result<PathBuf> {
+        let file = self.dist.join(name);
+        let parent = folder.parent().context("a folder in the stage has a parent")?;
+        let entry = folder.file_name().context("a folder in the stage has a name")?;
+        let plain = self.stage.join("plain.tar");
+        pack::tar(parent, &[entry], &plain, &self.date)?;
+        pack::gzip(&plain, &file)?;
+        Ok(file)
+    }
+}
+
+/// Documents, man page and completions, which the binary prints itself.
+fn fill(root: &Path, folder: &Path) -> anyhow::Result<()> {
+    let binary = folder.join("loadstone");
     for document in DOCUMENTS {
-        std::fs::copy(root.join(document), place(document)?)
+        std::fs::copy(root.join(document), folder.join(document))
             .with_context(|| format!("copying {document}"))?;
     }
-    let man = shell::output(Command::new(binary).arg("man"))?;
-    std::fs::write(place("loadstone.1")?, man)?;
+    let man = shell::output(Command::new(&binary).arg("man"))?;
+    std::fs::write(folder.join("loadstone.1"), man)?;
+    std::fs::create_dir_all(folder.join("completions"))?;
     for (shell_name, file) in SHELLS {
-        let text = shell::output(Command::new(binary).args(["completions", shell_name]))?;
-        std::fs::write(place(&format!("completions/{file}"))?, text)?;
+        let text = shell::output(Command::new(&binary).args(["completions", shell_name]))?;
+        std::fs::write(folder.join("completions").join(file), text)?;
     }
     Ok(())
 }
 
-fn pack_tar(stage: &Path, name: &str, dist: &Path, date: &str) -> anyhow::Result<PathBuf> {
-    let file = dist.join(format!("{name}.tar.gz"));
-    let mut tar = Command::new("tar");
-    // -n leaves name and time out of the file
-    tar.args(["--create", "--use-compress-program", "gzip -9n", "--file"]).arg(&file);
-    tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);
-    tar.args(["--mode=u+rwX,go+rX,go-w", &format!("--mtime=@{date}")]);
-    shell::run(tar.arg("--directory").arg(stage).arg(name))?;
-    Ok(file)
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
-
-fn pack_deb(
-    from: &Path,
-    stage: &Path,
-    dist: &Path,
-    version: &str,
-    date: &str,
-) -> anyhow::Result<PathBuf> {
-    let documents = "usr/share/doc/loadstone";
-    let places = [
-        ("loadstone", "usr/bin/loadstone".to_owned()),
-        ("loadstone.1", "usr/share/man/man1/loadstone.1".to_owned()),
-        ("README.md", format!("{documents}/README.md")),
-        ("CHANGELOG.md", format!("{documents}/changelog")),
-        ("LICENSE-MIT", format!("{documents}/LICENSE-MIT")),
-        ("LICENSE-APACHE", format!("{documents}/LICENSE-APACHE")),
-        (
-            "completions/loadstone.bash",
-            "usr/share/bash-completion/completions/loadstone".to_owned(),
-        ),
-        ("completions/_loadstone", "usr/share/zsh/vendor-completions/_loadstone".to_owned()),
-        (
-            "completions/loadstone.fish",
-            "usr/share/fish/vendor_completions.d/loadstone.fish".to_owned(),
-        ),
-    ];
-    let mut size = 0;
-    for (source, target) in &places {
-        let target = stage.join(target);
-        std::fs::create_dir_all(target.parent().context("a path in the package has a folder")?)?;
-        size += std::fs::copy(from.join(source), &target)
-            .with_context(|| format!("copying {source}"))?;
-    }
-    std::fs::write(stage.join(documents).join("copyright"), COPYRIGHT)?;
-    for file in ["usr/share/man/man1/loadstone.1", &format!("{documents}/changelog")] {
-        shell::run(Command::new("gzip").args(["-9n"]).arg(stage.join(file)))?;
-    }
-    std::fs::create_dir_all(stage.join("DEBIAN"))?;
-    std::fs::write(stage.join("DEBIAN/control"), control(version, size))?;
-    let file = dist.join(format!("loadstone_{version}_amd64.deb"));
-    let mut build = Command::new("dpkg-deb");
-    build.env("SOURCE_DATE_EPOCH", date);
-    shell::run(build.args(["--root-owner-group", "--build"]).arg(stage).arg(&file))?;
-    Ok(file)
-}
-
-/// The binary is static: it depends on no package.
-fn control(version: &str, bytes: u64) -> String {
-    format!(
-        "Package: loadstone\n\
-         Version: {version}\n\
-         Architecture: amd64\n\
-         Maintainer: The Loadstone authors <loadstone@localhost>\n\
-         Section: web\n\
-         Priority: optional\n\
-         Installed-Size: {}\n\
-         Description: loads, measures and torture-tests web servers\n \
-         Puts a load on a web server, measures response times from the instant each\n \
-         request was due, and says of every result whether it can be believed.\n",
-        bytes.div_ceil(1024)
-    )
-}
-
-const COPYRIGHT: &str = "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n\
-    Upstream-Name: loadstone\n\n\
-    Files: *\n\
-    Copyright: The Loadstone authors\n\
-    License: Apache-2.0 or Expat\n\
-    Comment: The texts are beside this file: LICENSE-APACHE and LICENSE-MIT.\n";
 
 fn checksum_line(file: &Path) -> anyhow::Result<String> {
     let bytes = std::fs::read(file).with_context(|| format!("reading {}", file.display()))?;
-    let sum: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    Ok(format!("{sum}  {name}\n"))
+    Ok(format!("{}  {name}\n", sha256(&bytes)))
 }
 
 /// Seconds since 1970 of the last commit, so that packing twice gives the same bytes; 0 outside a
@@ -196,54 +215,4 @@ fn commit_date(root: &Path) -> String {
     let mut git = Command::new("git");
     git.current_dir(root).args(["log", "-1", "--format=%ct"]);
     shell::output(&mut git).map_or_else(|_| "0".to_owned(), |date| date.trim().to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// An ELF file of one program header of the given kind.
-    fn elf(kind: u32) -> Vec<u8> {
-        let mut file = vec![0; 64 + 56];
-        file[..6].copy_from_slice(b"\x7fELF\x02\x01");
-        file[32..40].copy_from_slice(&64u64.to_le_bytes());
-        file[54..56].copy_from_slice(&56u16.to_le_bytes());
-        file[56..58].copy_from_slice(&1u16.to_le_bytes());
-        file[64..68].copy_from_slice(&kind.to_le_bytes());
-        file
-    }
-
-    #[test]
-    fn a_static_binary_names_no_loader() {
-        assert_eq!(asks_for_loader(&elf(3)), Some(true));
-        assert_eq!(asks_for_loader(&elf(1)), Some(false));
-        assert_eq!(asks_for_loader(b"#!/bin/sh\n"), None);
-        assert_eq!(asks_for_loader(&elf(3)[..66]), None, "cut off");
-    }
-
-    #[test]
-    fn this_very_test_is_dynamic() {
-        let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
-        assert_eq!(asks_for_loader(&own), Some(true));
-    }
-
-    #[test]
-    fn control_says_what_dpkg_asks_for() {
-        let control = control("1.2.3", 1025);
-        for line in ["Package: loadstone", "Version: 1.2.3", "Installed-Size: 2"] {
-            assert!(control.lines().any(|said| said == line), "{control}");
-        }
-        assert!(control.ends_with('\n'));
-        let long = control.lines().skip_while(|line| !line.starts_with("Description")).skip(1);
-        assert!(long.clone().count() > 0 && long.clone().all(|line| line.starts_with(' ')));
-    }
-
-    #[test]
-    fn checksums_are_what_sha256sum_reads() {
-        let file = tempfile::tempdir().unwrap();
-        let path = file.path().join("abc");
-        std::fs::write(&path, "abc").unwrap();
-        let sum = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-        assert_eq!(checksum_line(&path).unwrap(), format!("{sum}  abc\n"));
-    }
 }

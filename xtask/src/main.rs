@@ -55,8 +55,8 @@ enum Command {
     Truth(truth::Options),
     /// Torture real servers whose behaviour is known, and write docs/truths.md
     Truths(truths::Options),
-    /// Static binary, tarball with checksums, .deb, in dist/
-    Dist,
+    /// Tarballs, .deb, .rpm and an OCI image with checksums, in dist/
+    Dist(dist::Options),
     /// Run every fuzz target for a moment, or replay the corpora
     Fuzz(fuzz::Options),
     /// Write real output into README.md and the guide, or check it against the program
@@ -87,7 +87,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Bench(options) => bench::run(&root, &options),
         Command::Truth(options) => truth::run(&root, &options),
         Command::Truths(options) => truths::run(&root, &options),
-        Command::Dist => dist::run(&root),
+        Command::Dist(options) => dist::run(&root, &options),
         Command::Fuzz(options) => fuzz::run(&root, &options),
         Command::Guide(options) => guide::run(&root, &options),
         Command::Perf(options) => perf::run(&root, &options),

@@ -24,8 +24,12 @@ const NEEDS: &[(&str, &str)] = &[
     ("nc", "netcat-openbsd"),
     ("nft", "nftables"),
     ("nginx", "nginx-light"),
+    // the debug information of a release, split off
+    ("objcopy", "binutils"),
     ("openssl", "openssl"),
     ("python3", "python3"),
+    // the package for Fedora
+    ("rpmbuild", "rpm"),
     // a terminal for the live view
     ("script", "bsdutils"),
     ("siege", "siege"),
