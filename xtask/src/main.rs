@@ -9,6 +9,8 @@ mod bench;
 mod ci;
 mod dist;
 mod fuzz;
+#[cfg(test)]
+mod gates;
 mod guide;
 mod licences;
 mod packages;
