@@ -154,6 +154,9 @@ mod tests {
 
     const SEEDS: u64 = 500;
 
+    /// A row's time without noise.
+    type Level = fn(usize) -> f64;
+
     /// Rows in milliseconds, each off by a few per cent.
     fn rows(seed: u64, level: impl Fn(usize) -> f64, noise: f64) -> Vec<f64> {
         let mut random: Stream = Seed(seed).stream(Purpose::Simulation, 5);
@@ -197,7 +200,7 @@ mod tests {
         let step_up = |at: usize| if at < 9 { 10.0 } else { 25.0 };
         let late_step = |at: usize| if at < 12 { 25.0 } else { 10.0 };
         let ongoing = |at: usize| 60.0 - 2.5 * at as f64;
-        let kinds: [(&str, fn(usize) -> f64); 5] = [
+        let kinds: [(&str, Level); 5] = [
             ("even", even),
             ("upward", upward),
             ("step up", step_up),
