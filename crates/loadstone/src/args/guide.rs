@@ -15,6 +15,8 @@ const OTHERS: &[&str] = &[
     "--release",
     "--pid",
     "--nofile",
+    "--rm",
+    "--network",
     "--help",
     "--version",
     "--native",
