@@ -8,6 +8,7 @@ mod chart;
 mod charts;
 pub(crate) mod compare;
 mod draw;
+mod histogram;
 pub(crate) mod many;
 mod page;
 pub(crate) mod ramp;
@@ -35,6 +36,7 @@ fn body(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Markup {
             h1 { (name) }
             @if name != target { p { (target) } }
             p class="soft" { (text::done_sentence(report)) }
+            p class="soft" { (sections::measured(report.started_unix_s, &report.environment)) }
         }
         (figures_of(report, figures, plots))
     }
@@ -47,6 +49,7 @@ fn figures_of(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Marku
         (sections::verdict(&report.verdict))
         p class="answer" { (words::answer(report, figures)) }
         (sections::tiles(report, figures))
+        (histogram::section(&figures.response))
         (sections::objectives(report))
         (sections::findings(&report.findings))
         @if let Some(charts) = charts::over_time(report, plots) {
@@ -63,6 +66,5 @@ fn figures_of(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Marku
         (server::section(report, charts::time_axis(report), plots))
         (sections::client(report, figures, plots))
         (sections::details(report, figures))
-        (sections::footer(report.started_unix_s, &report.environment))
     }
 }

@@ -3,7 +3,7 @@
 
 pub(crate) mod layout;
 mod parts;
-mod picture;
+pub(crate) mod picture;
 pub(crate) mod ramp;
 mod screen;
 mod spark;

@@ -6,7 +6,7 @@ use crate::figures::{self, Bucket};
 use crate::{Figures, RunReport, words};
 use maud::{Markup, html};
 use plan::Load;
-use stats::{Hist, samples_needed};
+use stats::{Hist, Metric, samples_needed};
 use units::{Nanos, show};
 
 /// The rows of a run along its window, and the axis they lie on. `None` for a single interval.
@@ -53,7 +53,7 @@ pub(super) fn over_time(report: &RunReport, plots: &mut Plots) -> Option<Markup>
     let joined = record::run::in_window(&report.measurement).count() > along.buckets.len();
     Some(html! {
         (plots.figure(&throughput(&along, intended(report))))
-        (plots.figure(&quantiles(&along)))
+        (plots.figure(&quantiles(&along, report)))
         @if let Some(chart) = heat(&along) { (plots.figure(&chart)) }
         (plots.figure(&concurrency(&along)))
         p class="note" {
@@ -93,7 +93,7 @@ fn throughput(along: &Along, intended: Option<(f64, f64)>) -> Chart {
     chart
 }
 
-fn quantiles(along: &Along) -> Chart {
+fn quantiles(along: &Along, report: &RunReport) -> Chart {
     let mut chart = along.chart("response", "Response time (log scale)", Unit::Time);
     chart.log = true;
     let line = |name, tone, of| Line::new(name, tone, along.times(of));
@@ -103,6 +103,13 @@ fn quantiles(along: &Along) -> Chart {
         line("p90", Tone::Sky, |bucket| bucket.p90).dashed(Dash::Long),
         line("p50", Tone::Blue, |bucket| bucket.p50),
     ];
+    for objective in report.slo.iter().map(|result| &result.objective) {
+        if matches!(objective.metric, Metric::Response(_) | Metric::ResponseMean) {
+            let name = format!("objective {}", words::printable(&objective.text, 40));
+            let bound = along.values(|_| objective.bound);
+            chart.lines.push(Line::new(&name, Tone::Purple, bound).dashed(Dash::Short).thin());
+        }
+    }
     chart
 }
 

@@ -10,6 +10,7 @@ use record::server::Server;
 use sample::Environment;
 use stats::curve::{Axis, Curve};
 use stats::{Hist, Verdict, samples_needed};
+use std::collections::BTreeSet;
 use units::{Nanos, show};
 
 /// Rows of the per-URL table.
@@ -116,13 +117,16 @@ pub(super) fn how_to_look() -> Markup {
 }
 
 pub(super) fn footer(started_unix_s: f64, environment: &Environment) -> Markup {
+    html! { footer { (measured(started_unix_s, environment)) } }
+}
+
+/// When and on which machine.
+pub(super) fn measured(started_unix_s: f64, environment: &Environment) -> Markup {
     let machine = words::machine(environment);
     html! {
-        footer {
-            "Measured " (words::timestamp(started_unix_s))
-            @if !machine.is_empty() { " on " (machine) }
-            "."
-        }
+        "Measured " (words::timestamp(started_unix_s))
+        @if !machine.is_empty() { " on " (machine) }
+        "."
     }
 }
 
@@ -406,7 +410,44 @@ pub(super) fn details(report: &RunReport, figures: &Figures) -> Markup {
         }
         @if !report.plan_toml.is_empty() {
             h2 { "Plan" }
-            pre { (report.plan_toml) }
+            @let differing = differing_from_defaults(report);
+            @if !differing.is_empty() {
+                p class="soft" { "What differs from the defaults:" }
+                pre { (differing) }
+            }
+            details { summary { "The whole plan" } pre { (report.plan_toml) } }
         }
     }
+}
+
+/// Lines of the plan that a plan of the same targets would not have by default, each table with its name.
+fn differing_from_defaults(report: &RunReport) -> String {
+    let defaults = plan::Plan::for_targets(report.plan.targets.clone());
+    let defaults = plan::to_toml(&defaults, plan::Secrets::Masked);
+    let known: BTreeSet<(String, &str)> = in_tables(&defaults).collect();
+    let mut out = String::new();
+    let mut table = String::new();
+    for (name, line) in in_tables(&report.plan_toml) {
+        if known.contains(&(name.clone(), line)) {
+            continue;
+        }
+        if name != table {
+            out += &format!("{name}\n");
+            table = name;
+        }
+        out += &format!("{line}\n");
+    }
+    out
+}
+
+/// The lines of a TOML text, each with the head of its table.
+fn in_tables(toml: &str) -> impl Iterator<Item = (String, &str)> {
+    let mut table = String::new();
+    toml.lines().filter(|line| !line.trim().is_empty()).filter_map(move |line| {
+        if line.starts_with('[') {
+            table = line.to_owned();
+            return None;
+        }
+        Some((table.clone(), line))
+    })
 }

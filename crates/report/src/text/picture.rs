@@ -62,7 +62,7 @@ fn bar(share: f64, room: usize) -> String {
 }
 
 /// (upper end, count) of each class from the fastest call to the slowest.
-fn classes(hist: &Hist, rows_max: usize) -> Vec<(Nanos, u64)> {
+pub(crate) fn classes(hist: &Hist, rows_max: usize) -> Vec<(Nanos, u64)> {
     let buckets = hist.buckets();
     let counted = |ends: &[Nanos]| -> Vec<(Nanos, u64)> {
         let mut rows: Vec<(Nanos, u64)> = ends.iter().map(|end| (*end, 0)).collect();

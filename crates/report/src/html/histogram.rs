@@ -1,0 +1,42 @@
+//! The histogram of response times: a row with a bar for each class.
+
+use crate::text::picture;
+use maud::{Markup, html};
+use stats::Hist;
+use units::show;
+
+/// Classes at most.
+const ROWS_MAX: usize = 12;
+/// Width and height of the longest bar, in the units of its own drawing.
+const BAR: (f64, f64) = (300.0, 12.0);
+
+/// Nothing for fewer than two calls.
+pub(super) fn section(hist: &Hist) -> Markup {
+    if hist.count() < 2 {
+        return html! {};
+    }
+    let classes = picture::classes(hist, ROWS_MAX);
+    let most = classes.iter().map(|(_, count)| *count).max().unwrap_or(1) as f64;
+    let share = |count: u64| show::share(count as f64 / hist.count() as f64);
+    let (width, height) = BAR;
+    html! {
+        h2 { "Response times, by calls" }
+        div class="wide" { table class="narrow histogram" {
+            tr { th { "up to" } th { } th { "calls" } th { "share" } }
+            @for (end, count) in &classes {
+                tr {
+                    td { (show::duration(*end)) }
+                    td class="bar" {
+                        svg viewBox=(format!("0 0 {width} {height}")) role="img"
+                            aria-label=(share(*count)) {
+                            rect class="bar" x="0" y="0" height=(height)
+                                width=(format!("{:.1}", width * *count as f64 / most)) {}
+                        }
+                    }
+                    td { (show::count(*count)) }
+                    td { (share(*count)) }
+                }
+            }
+        } }
+    }
+}
