@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 const OTHERS: &[&str] = &[
     "--locked",
     "--path",
+    // podman's
+    "--rm",
+    "--network",
     "--release",
     "--pid",
     "--nofile",
