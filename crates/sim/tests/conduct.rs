@@ -117,7 +117,7 @@ fn report_slo(plan: &Plan, measurement: &stats::Measurement) -> Vec<record::run:
 #[track_caller]
 fn since(server: &Observed, conduct: Conduct) {
     assert_eq!(server.conduct, conduct, "{}", server.sentence());
-    let at = server.since_s.unwrap();
+    let at = server.since_s.expect("it says since when");
     let change = (CHANGE - START).as_secs_f64();
     assert!((at - change).abs() <= 0.11, "{}", server.sentence());
 }
