@@ -40,7 +40,7 @@ fn a_process_is_watched_second_by_second() {
     assert!(last["descriptors"].as_u64().unwrap() > 3, "{sut}");
     assert!(rows.iter().any(|row| row["cpu_cores"].as_f64().unwrap() > 0.0), "{sut}");
     assert!(sut["cpu_share"].as_f64().unwrap() <= 1.0, "{sut}");
-    let text = run(&["run", &server.1, "-d", "1s", "--sut", &pid]).expect(&[0, 4]).stdout;
+    let text = run(&["run", "--full", &server.1, "-d", "1s", "--sut", &pid]).expect(&[0, 4]).stdout;
     assert!(text.contains("Server        loadstone (pid"), "{text}");
 }
 

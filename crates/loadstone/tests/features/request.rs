@@ -184,7 +184,7 @@ fn a_status_is_judged_by_the_list_or_by_being_below_400() {
         let url = site.url(path);
         let mut args = vec!["-c", "1", "-n", "2", &url];
         args.extend(options);
-        let json = measured(&args, &[0, 1]);
+        let json = measured(&args, &[0, 1, 4]);
         let [_, succeeded, failed, ..] = outcomes(&json);
         let classes = failures(&json);
         assert_eq!(classes.first().is_some_and(|(class, _)| class == "status"), failed > 0);
