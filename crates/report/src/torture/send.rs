@@ -21,6 +21,24 @@ pub(crate) fn shown(bytes: &[u8], most: usize) -> String {
     )
 }
 
+/// What came back, cut where another response begins: at a status line (RFC 9112 section 4). Bytes
+/// that are no response stay with what they follow.
+pub(crate) fn responses(received: &[u8]) -> Vec<&[u8]> {
+    let begins = |at: &usize| status_line(&received[*at..]);
+    let mut starts: Vec<usize> = (1..received.len()).filter(begins).collect();
+    starts.insert(0, 0);
+    starts.push(received.len());
+    starts.windows(2).map(|ends| &received[ends[0]..ends[1]]).collect()
+}
+
+/// `HTTP/1.1 200 `
+fn status_line(bytes: &[u8]) -> bool {
+    let Some(rest) = bytes.strip_prefix(b"HTTP/1.") else { return false };
+    matches!(rest, [b'0' | b'1', b' ', status @ ..] if status.len() >= 3
+        && status[..3].iter().all(u8::is_ascii_digit)
+        && status.get(3).is_none_or(|next| b" \r\n".contains(next)))
+}
+
 /// As [`shown`], with a line feed of ours after each that was sent.
 pub(crate) fn lines(bytes: &[u8], most: usize) -> String {
     let (start, left_out, end) = match bytes.len() <= most {
@@ -85,6 +103,18 @@ pub(super) fn printf_quoted(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn responses_are_told_apart() {
+        let first = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 15\r\n\r\nGET / HTTP/1.1\n";
+        let second = b"HTTP/1.0 200\r\n\r\nHTTP/1.1 is no status line";
+        let both = [&first[..], second].concat();
+        assert_eq!(responses(&both), [&first[..], second]);
+        assert_eq!(responses(first), [&first[..]]);
+        assert_eq!(responses(b"\x15\x03\x03"), [b"\x15\x03\x03"]);
+        assert_eq!(responses(b""), [b""]);
+        assert_eq!(responses(b"HTTP/1.").len(), 1);
+    }
 
     #[test]
     fn a_shell_sends_the_same_bytes() {

@@ -95,8 +95,13 @@ fn exchange(page: &mut Page, record: &TortureRecord, case: &CaseRecord, exchange
         page.wrapped("    sent      ", &send::shown(sent, SHOWN_MAX));
     }
     page.wrapped("    came back ", &words::safe(&exchange.seen));
-    if !received.is_empty() {
-        page.wrapped("              ", &send::shown(received, RECEIVED_MAX));
+    let responses = send::responses(received);
+    for (row, response) in responses.iter().enumerate().filter(|(_, one)| !one.is_empty()) {
+        let label = match responses.len() {
+            1 => String::new(),
+            all => format!("{} of {all}", row + 1),
+        };
+        page.wrapped(&format!("    {label:<10}"), &send::shown(response, RECEIVED_MAX));
     }
     if !exchange.expected.is_empty() {
         page.wrapped("    expected  ", &words::safe(&exchange.expected));

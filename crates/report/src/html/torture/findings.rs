@@ -85,8 +85,10 @@ fn exchange(record: &TortureRecord, case: &CaseRecord, exchange: &ExchangeRecord
             }
             dt { "Came back" } dd {
                 (words::safe(&exchange.seen))
-                @if !received.is_empty() {
-                    pre class="bytes" { (send::lines(received, SHOWN_MAX)) }
+                @for response in send::responses(received) {
+                    @if !response.is_empty() {
+                        pre class="bytes" { (send::lines(response, SHOWN_MAX)) }
+                    }
                 }
             }
             @if !exchange.expected.is_empty() {
