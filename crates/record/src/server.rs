@@ -252,6 +252,14 @@ impl Observed {
             let text = format!("{since} (died: {}; then {refused})", ended.join(", "));
             return (Conduct::Gone, Some(since_s), text);
         }
+        // connections of one call end by themselves
+        let kept = run.plan.connection.calls != Some(1);
+        let idle = open_until(run.measurement, since_s);
+        if kept && idle > 0 {
+            let ended = crate::words::counted(idle, "idle connection");
+            let text = format!("{since} (died: {ended} ended; then {refused})");
+            return (Conduct::Gone, Some(since_s), text);
+        }
         (Conduct::Refusing, Some(since_s), format!("{since}: {refused}"))
     }
 
@@ -415,6 +423,16 @@ fn steps(measurement: &Measurement) -> Vec<(f64, u64, u64)> {
         (end, u64::from(done), u64::from(good))
     };
     beats.into_iter().enumerate().map(beat).collect()
+}
+
+/// Connections that were open before an instant of the window and none of them after it: a process
+/// that dies takes its idle connections with it.
+fn open_until(measurement: &Measurement, at_s: f64) -> u64 {
+    let rows: Vec<&stats::Second> = crate::run::in_window(measurement).collect();
+    let before = rows.iter().rev().find(|row| row.at_s + row.span_s <= at_s);
+    let mut after = rows.iter().filter(|row| row.at_s >= at_s);
+    let ended = after.clone().count() > 0 && after.all(|row| row.open_connections == 0);
+    before.map_or(0, |row| row.open_connections).saturating_mul(u64::from(ended))
 }
 
 fn tail(measurement: &Measurement) -> Option<Tail> {

@@ -221,8 +221,15 @@ fn rows_of_the_series_stand_in_for_beats() {
             row
         })
         .collect();
-    let server = Server::of(&report(measurement));
+    let server = Server::of(&report(measurement.clone()));
     assert_eq!((server.conduct, server.since_s), (Conduct::Refusing, Some(3.0)));
+    // open connections that end with it are a death
+    measurement.series.iter_mut().take(3).for_each(|row| row.open_connections = 4);
+    let server = Server::of(&report(measurement));
+    assert_eq!(
+        server.sentence(),
+        "gone since 3.00 s (died: 4 idle connections ended; then 700 connections were refused)"
+    );
 }
 
 #[test]
