@@ -49,6 +49,7 @@ fn main() -> ExitCode {
         say(&failure.text);
         failure.code
     });
+    let code = if signals::leaving() { Code::Interrupted } else { code };
     code.into()
 }
 

@@ -45,6 +45,15 @@ const CLEAN_UP_MAX: Duration = Duration::from_secs(1);
 /// The program's exit code after a second signal.
 const EXIT: i32 = 130;
 
+/// A second signal has come: the program ends with [`EXIT`], also where its main thread is first.
+static LEAVING: AtomicBool = AtomicBool::new(false);
+
+/// Whether a second signal has come, so that what the clean-up does to a server or a terminal is no
+/// result of the program any more.
+pub(crate) fn leaving() -> bool {
+    LEAVING.load(Ordering::SeqCst)
+}
+
 /// From now on a second signal calls `clean_up` before it ends the program: on a thread of its own,
 /// because a handler may do next to nothing. To be called once.
 pub(crate) fn before_exit(clean_up: fn()) -> std::io::Result<()> {
@@ -58,6 +67,7 @@ pub(crate) fn before_exit(clean_up: fn()) -> std::io::Result<()> {
     let before = usize::from(caught() > 0);
     let body = move || {
         if signals.forever().nth(1 - before).is_some() {
+            LEAVING.store(true, Ordering::SeqCst);
             let (done, wait) = mpsc::channel::<()>();
             let cleaning = move || {
                 let _done = done;

@@ -236,6 +236,10 @@ impl<'a> Side<'a> {
         loop {
             let passed = reactor::monotonic() - start;
             let look = self.look(length(patience - passed.min(patience)))?;
+            // what is silent then may have been ended by the signal
+            if signals::caught() > 0 {
+                return Ok(Look::Interrupted);
+            }
             let at_end = wanted(&look) || passed >= patience || over();
             if at_end || matches!(look, Look::Interrupted) {
                 return Ok(look);
@@ -265,10 +269,12 @@ impl<'a> Side<'a> {
         })
     }
 
-    /// Ends the server; why a run of it does not count.
+    /// Ends the server; why a run of it does not count. After a signal it may be gone because of
+    /// that, and no run of it counts anyway.
     fn close(&self, server: Server) -> Option<String> {
         let died = server.is_gone();
         match server.end() {
+            _ if signals::caught() > 0 => None,
             Err(why) => Some(why),
             Ok(last) if died => {
                 let how = last.ended.as_deref().unwrap_or_default();
