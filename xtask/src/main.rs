@@ -15,6 +15,7 @@ mod guide;
 mod licences;
 mod packages;
 mod perf;
+mod release;
 mod shell;
 mod tidy;
 mod truth;
@@ -59,6 +60,8 @@ enum Command {
     Truths(truths::Options),
     /// Tarballs, .deb, .rpm and an OCI image with checksums, in dist/
     Dist(dist::Options),
+    /// A version out of the tree: day and version, a commit, a tag with the CHANGELOG's notes
+    Release(release::Options),
     /// Run every fuzz target for a moment, or replay the corpora
     Fuzz(fuzz::Options),
     /// Write real output into README.md and the guide, or check it against the program
@@ -90,6 +93,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Truth(options) => truth::run(&root, &options),
         Command::Truths(options) => truths::run(&root, &options),
         Command::Dist(options) => dist::run(&root, &options),
+        Command::Release(options) => release::run(&root, &options),
         Command::Fuzz(options) => fuzz::run(&root, &options),
         Command::Guide(options) => guide::run(&root, &options),
         Command::Perf(options) => perf::run(&root, &options),

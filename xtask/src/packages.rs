@@ -3,6 +3,7 @@
 use crate::shell::{self, Missing};
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 /// Program, or another file by its whole path, and the Debian package that brings it.
 const NEEDS: &[(&str, &str)] = &[
@@ -46,6 +47,10 @@ const POLICY: &str = "/usr/sbin/policy-rc.d";
 /// Waits for another apt-get, which fresh machines run by themselves, instead of failing.
 const LOCK: [&str; 2] = ["-o", "DPkg::Lock::Timeout=600"];
 
+/// Before each further attempt to renew the lists: a fresh machine's own apt-get takes about so long.
+const UPDATE_PAUSES: [Duration; 3] =
+    [Duration::from_secs(5), Duration::from_secs(15), Duration::from_secs(40)];
+
 /// Installs what is missing.
 ///
 /// # Errors
@@ -68,8 +73,8 @@ pub(crate) fn install_these(needs: &[(&str, &str)]) -> anyhow::Result<()> {
     let Some(power) = Power::held() else { return Err(Missing(plea(&absent)).into()) };
     eprintln!("xtask: installing Debian's {} (a few minutes)", packages.join(", "));
     let _kept = KeptFromStarting::new(power)?;
-    if let Err(error) = shell::run(power.command("apt-get").args(["-qq", "update"])) {
-        // another apt-get may hold the lists; if they are too old, the installation says so
+    if let Err(error) = update(power) {
+        // if the lists are too old, the installation says so
         eprintln!("xtask: {error:#}; going on with the lists that are there");
     }
     let mut install = power.command("apt-get");
@@ -80,6 +85,20 @@ pub(crate) fn install_these(needs: &[(&str, &str)]) -> anyhow::Result<()> {
         Some(still) => Err(Missing(plea(&[*still])).into()),
         None => Ok(()),
     }
+}
+
+/// Renews apt's lists. Its option for locks covers dpkg's alone, so another apt-get that holds the
+/// lists is waited for here.
+fn update(power: Power) -> anyhow::Result<()> {
+    let once = || shell::run(power.command("apt-get").args(["-qq", "update"]));
+    for pause in UPDATE_PAUSES {
+        match once() {
+            Ok(()) => return Ok(()),
+            Err(error) => eprintln!("xtask: {error:#}; again in {} s", pause.as_secs()),
+        }
+        std::thread::sleep(pause);
+    }
+    once()
 }
 
 fn is_there(needed: &str) -> bool {
