@@ -75,6 +75,11 @@ impl Conduct {
         }
     }
 
+    /// Whether the server served no more at the end of the run.
+    pub fn is_an_end(self) -> bool {
+        matches!(self, Conduct::Gone | Conduct::Refusing | Conduct::Stalled)
+    }
+
     /// Whether it is what one wants of a server.
     pub fn is_good(self) -> bool {
         self == Conduct::Serving

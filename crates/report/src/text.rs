@@ -41,13 +41,17 @@ pub fn text(report: &RunReport, style: Style) -> String {
     let server = Server::of(report);
     parts::server(&mut page, &server);
     match (style.quiet, style.full) {
+        (true, _) => {
+            verdict(&mut page, "Measurement", &report.verdict, 0);
+            brief(&mut page, report, &figures);
+        }
         (false, false) => {
             verdict(&mut page, "Measurement", &report.verdict, ADVICE_MAX);
             screen::screen(&mut page, report, &figures, style);
         }
-        (quiet, _) => {
+        (false, true) => {
             verdict(&mut page, "Measurement", &report.verdict, usize::MAX);
-            whole(&mut page, report, &figures, Style { quiet, ..style });
+            whole(&mut page, report, &figures, style);
         }
     }
     let text = if style.unicode { page.finish() } else { ascii(&page.finish()) };
@@ -60,20 +64,24 @@ pub fn text(report: &RunReport, style: Style) -> String {
 /// Causes of a verdict that carry their advice on the first screen.
 const ADVICE_MAX: usize = 1;
 
-/// Everything that is known, or, quiet, the figures alone.
-fn whole(page: &mut Page, report: &RunReport, figures: &Figures, style: Style) {
-    if !style.quiet {
-        parts::what_was_done(page, report);
+/// The headline: what came through, how long it took, and whether that is what was asked for.
+fn brief(page: &mut Page, report: &RunReport, figures: &Figures) {
+    if begun(report) {
+        parts::headline(page, report, figures);
+        times::brief(page, report, figures);
+        parts::objectives(page, report);
     }
+}
+
+/// Everything that is known.
+fn whole(page: &mut Page, report: &RunReport, figures: &Figures, style: Style) {
+    parts::what_was_done(page, report);
     if !begun(report) {
         return;
     }
     parts::headline(page, report, figures);
     times::times(page, report, figures);
     parts::objectives(page, report);
-    if style.quiet {
-        return;
-    }
     if style.percentiles {
         times::spectrum(page, figures);
     }

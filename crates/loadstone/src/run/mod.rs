@@ -439,7 +439,8 @@ fn exit_code(report: &RunReport) -> Code {
     let total = &report.measurement.total;
     let nobody = total.connections.attempted > 0 && total.connections.established == 0;
     let failing = server_failed_all(total)
-        || record::server::missed_expectations(&report.plan, &report.measurement) > 0;
+        || record::server::missed_expectations(&report.plan, &report.measurement) > 0
+        || record::server::Server::of(report).conduct.is_an_end();
     let interrupted = report.measurement.interrupted;
     if nobody && total.counts.succeeded == 0 {
         Code::NoConnection

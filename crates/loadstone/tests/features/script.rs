@@ -24,7 +24,7 @@ end";
 fn a_script_makes_the_requests() {
     let server = Recorder::plain();
     let (path, url) = (written("walk", WALK), server.url("/start"));
-    let line = ["run", &url, "--script", &path, "-c", "1", "-n", "4", "-q", "--", "5"];
+    let line = ["run", &url, "--script", &path, "-c", "1", "-n", "4", "--full", "--", "5"];
     let ran = run(&line).expect(&[0, 4]);
     let asked: Vec<String> = server.all().iter().map(|ask| ask.target().to_owned()).collect();
     // the plain call goes first; a script's first text is made once more, to be looked at

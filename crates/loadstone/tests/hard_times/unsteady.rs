@@ -17,6 +17,16 @@ fn a_server_that_dies_is_counted_to_the_last_call() {
     assert!(refused.is_some_and(|(_, count)| count > 0), "{:?}", failures(&json));
 }
 
+/// However many calls it served before: whoever asks by exit code alone must not read "all well".
+#[test]
+fn a_server_that_is_gone_at_the_end_makes_the_exit_code_1() {
+    let site = Site::start(&[("die-after", "50")]);
+    let words = ["--rate", "200/s", "-d", "2s", "--interval", "100ms", &site.url("/hw")];
+    let json = measured(&words, &[1]);
+    let state = json["server"]["state"].as_str().unwrap();
+    assert!(["gone", "refusing"].contains(&state), "{:#}", json["server"]);
+}
+
 #[test]
 fn a_server_that_comes_back_is_used_again() {
     let first = Site::start(&[("die-after", "50")]);

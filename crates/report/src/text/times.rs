@@ -19,6 +19,18 @@ fn main_rows(report: &RunReport, figures: &Figures) -> Vec<Vec<String>> {
     rows
 }
 
+/// Response time alone, and how much of it may be the client's lateness.
+pub(super) fn brief(page: &mut Page, report: &RunReport, figures: &Figures) {
+    if report.measurement.total.counts.done() == 0 {
+        return;
+    }
+    let mut rows = main_rows(report, figures);
+    rows.pop();
+    page.blank();
+    page.table(&rows);
+    marks(page, &figures.response);
+}
+
 /// The table of the first screen.
 pub(super) fn table(page: &mut Page, report: &RunReport, figures: &Figures) {
     if report.measurement.total.counts.done() == 0 {
