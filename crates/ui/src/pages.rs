@@ -106,31 +106,34 @@ fn filter(wanted: &ListQuery, filtered: bool) -> Markup {
 
 fn table(entries: &[ListEntry]) -> Markup {
     html! {
-        div class="scroll" { table {
+        div class="scroll" { table class="results" {
             thead { tr {
                 th {} th { "Result" } th { "Of" } th { "Tags" } th { "Began (UTC)" } th { "State" }
                 th { "Verdict" } th { "Figures" }
             } }
-            tbody {
-                @for entry in entries {
-                    tr {
-                        td { input type="checkbox" name="id" value=(entry.id)
-                            aria-label=(format!("{} for side by side", entry.id)); }
-                        td { a href=(address(entry)) { (entry.id) } }
-                        td class="name" { (shown(&entry.name)) }
-                        td { @for tag in &entry.tags { span class="tag" { (shown(tag)) } " " } }
-                        td { (began(entry.started_unix_s)) }
-                        td { (progress(entry.progress)) }
-                        td { (entry.verdict.map(stats::State::id)
-                            .or(entry.tortured.map(|tortured| tortured.worst.id()))
-                            .unwrap_or_default()) }
-                        td { (figures(entry)) }
-                    }
-                }
-            }
+            tbody { @for entry in entries { (row(entry)) } }
         } }
         @if entries.len() == LIST_MAX {
             p class="soft" { "The last " (LIST_MAX) " are shown; the filter finds the others." }
+        }
+    }
+}
+
+/// The classes are the places of the cells where the screen is too narrow for a table.
+fn row(entry: &ListEntry) -> Markup {
+    let tortured = entry.tortured.map(|tortured| tortured.worst.id());
+    let verdict = entry.verdict.map(stats::State::id).or(tortured).unwrap_or_default();
+    html! {
+        tr {
+            td class="pick" { input type="checkbox" name="id" value=(entry.id)
+                aria-label=(format!("{} for side by side", entry.id)); }
+            td class="id" { a href=(address(entry)) { (entry.id) } }
+            td class="name" { (shown(&entry.name)) }
+            td class="tags" { @for tag in &entry.tags { span class="tag" { (shown(tag)) } " " } }
+            td class="began" { (began(entry.started_unix_s)) }
+            td class="progress" { (progress(entry.progress)) }
+            td class="verdict" { (verdict) }
+            td class="figures" { (figures(entry)) }
         }
     }
 }

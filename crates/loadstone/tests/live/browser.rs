@@ -1,6 +1,6 @@
 //! `loadstone ui` as its reader sees it: in a real browser, by clicks.
 
-use crate::support::browser::Browser;
+use crate::support::browser::{Browser, fits_a_phone};
 use crate::support::{Site, finish, program, run};
 use serde_json::json;
 use std::io::{BufRead, BufReader};
@@ -78,6 +78,11 @@ fn results_are_found_looked_at_tagged_compared_and_deleted() {
     let rows = |browser: &mut Browser| browser.eval("document.querySelectorAll('tbody tr').length");
     assert_eq!(rows(&mut browser), json!(2));
     keep_shot(&mut browser, "ui-list.png");
+    fits_a_phone(&mut browser, "ui-list");
+    let cards = "[...document.querySelectorAll('.results td:not(:empty)')].every(one => \
+                 { const box = one.getBoundingClientRect(); return box.width > 0 && box.right <= innerWidth })";
+    assert_eq!(browser.eval(cards), json!(true));
+    browser.window(1_280, 900);
 
     browser.eval("document.querySelector('[name=name]').value = 'BYTES'");
     follow(&mut browser, ".filter button", "/");
@@ -85,6 +90,8 @@ fn results_are_found_looked_at_tagged_compared_and_deleted() {
     follow(&mut browser, "tbody a", "/result/run-2");
     assert!(browser.text("h1").contains("/bytes/2000"));
     keep_shot(&mut browser, "ui-result.png");
+    fits_a_phone(&mut browser, "ui-result");
+    browser.window(1_280, 900);
 
     browser.eval("document.querySelector('input[name=tag]').value = 'before'");
     follow(&mut browser, "form.inline button", "/result/run-2");
@@ -100,6 +107,8 @@ fn results_are_found_looked_at_tagged_compared_and_deleted() {
     follow(&mut browser, "form[action='/compare'] button", "/compare");
     assert!(browser.text("h1").contains("run-1, run-2 side by side"));
     keep_shot(&mut browser, "ui-compare.png");
+    fits_a_phone(&mut browser, "ui-compare");
+    browser.window(1_280, 900);
     browser.go(&format!("{url}compare/page?id=run-1&id=run-2"));
     assert!(browser.text("h1").contains("2 runs"));
 
@@ -149,6 +158,8 @@ fn a_running_test_is_followed_to_its_end() {
     browser.wait_for("document.querySelector('#facts').textContent.includes('calls due')");
     assert_eq!(browser.text("#progress"), "running");
     keep_shot(&mut browser, "ui-live.png");
+    fits_a_phone(&mut browser, "ui-live");
+    browser.window(1_280, 900);
     let busy = finish(curl_delete(&url), b"");
     assert!(busy.stdout.contains("is still running"), "{}", busy.stdout);
     follow_to_the_end(&mut browser, &run, "run-1");

@@ -306,3 +306,20 @@ impl Drop for Browser {
         self.child.wait().ok();
     }
 }
+
+/// Whether a page on the screen of a phone can be read without scrolling sideways. Where
+/// `LOADSTONE_SHOTS` names a folder, the whole page is kept there as the phone shows it.
+#[track_caller]
+pub(crate) fn fits_a_phone(browser: &mut Browser, name: &str) {
+    browser.window(PHONE.0, PHONE.1);
+    browser.drawn();
+    if let Some(folder) = std::env::var_os("LOADSTONE_SHOTS") {
+        let file = Path::new(&folder).join(format!("phone-{name}.png"));
+        std::fs::write(file, browser.screenshot()).unwrap();
+    }
+    let width = browser.eval("document.documentElement.scrollWidth");
+    assert_eq!(width, json!(PHONE.0), "{name}");
+}
+
+/// Of a common phone, in the pixels that a style sheet counts.
+const PHONE: (u32, u32) = (390, 844);

@@ -15,11 +15,45 @@ use maud::{Markup, html};
 use stats::Hist;
 use units::show;
 
-/// Where the names of the figures end and the axis begins, and its other end.
-const AXIS: (f64, f64) = (150.0, 880.0);
-/// Height of a row, and of what stands above the first.
-const ROW: f64 = 30.0;
-const HEAD: f64 = 34.0;
+/// How the differences are laid out, in units of the view box.
+#[derive(Clone, Copy, Debug)]
+struct Forest {
+    /// Which of both it is, for the style sheet.
+    class: &'static str,
+    width: f64,
+    /// Where the axis begins and ends.
+    axis: (f64, f64),
+    /// Height of a figure's row, and of what stands above the first.
+    row: f64,
+    head: f64,
+    /// From the top of a row to its interval.
+    middle: f64,
+    /// Names and values stand above their intervals, not beside them.
+    stacked: bool,
+}
+
+/// Names left of the axis.
+const BROAD: Forest = Forest {
+    class: "broad",
+    width: WIDTH,
+    axis: (150.0, 880.0),
+    row: 30.0,
+    head: 34.0,
+    middle: 15.0,
+    stacked: false,
+};
+
+/// For a phone, whose screen is as wide as this in pixels: the axis has all of it, so that its right
+/// half, where regressions of times are, needs no scrolling.
+const NARROW: Forest = Forest {
+    class: "narrow",
+    width: 358.0,
+    axis: (10.0, 336.0),
+    row: 50.0,
+    head: 34.0,
+    middle: 32.0,
+    stacked: true,
+};
 
 /// The page.
 pub fn html(report: &CompareReport) -> String {
@@ -121,28 +155,74 @@ fn forest(report: &CompareReport) -> Markup {
     let ends = rows.iter().flat_map(|one| [one.relative, one.low, one.high, one.noise]);
     let reach = ends.filter(|end| end.is_finite()).fold(0.01, |most: f64, end| most.max(end.abs()));
     let reach = (reach * 1.05).min(REACH_MAX);
-    let scale = Scale::exact(-reach.min(FALL_MAX), reach, AXIS);
-    let bottom = HEAD + ROW * rows.len() as f64;
     html! {
         figure {
             figcaption {
                 strong { "B to A, with the interval" }
                 span class="key" { "grey: what A differs by from itself" }
             }
-            div class="wide chart" {
-                svg viewBox=(format!("0 0 {WIDTH} {}", bottom + 6.0)) role="img"
-                    aria-label="Differences of B to A with their intervals" {
-                    @for tick in scale.ticks() {
-                        @let x = coordinate(scale.place(tick));
-                        line class=(if tick.abs() < 1e-12 { "axis" } else { "grid" })
-                            x1=(x) x2=(x) y1=(coordinate(HEAD - 10.0)) y2=(coordinate(bottom)) {}
-                        text x=(x) y="16" text-anchor="middle" { (percent(tick)) }
-                    }
-                    @for (n, one) in rows.iter().enumerate() {
-                        (row_of_forest(one, HEAD + ROW * (n as f64 + 0.5), &scale, reach))
-                    }
+            (drawn(&rows, reach, &BROAD))
+            (drawn(&rows, reach, &NARROW))
+        }
+    }
+}
+
+fn drawn(rows: &[&Difference], reach: f64, forest: &Forest) -> Markup {
+    let scale = Scale::exact(-reach.min(FALL_MAX), reach, forest.axis);
+    let bottom = forest.head + forest.row * rows.len() as f64;
+    html! {
+        div class=(format!("wide chart {}", forest.class)) {
+            svg viewBox=(format!("0 0 {} {}", forest.width, bottom + 6.0)) role="img"
+                aria-label="Differences of B to A with their intervals" {
+                @for tick in ticks(&scale, forest) {
+                    @let x = coordinate(scale.place(tick));
+                    line class=(if tick.abs() < 1e-12 { "axis" } else { "grid" })
+                        x1=(x) x2=(x) y1=(coordinate(forest.head - 10.0)) y2=(coordinate(bottom)) {}
+                    text x=(x) y="16" text-anchor="middle" { (percent(tick)) }
+                }
+                @for (n, one) in rows.iter().enumerate() {
+                    @let top = forest.head + forest.row * n as f64;
+                    (names(one, top, reach, forest))
+                    (row_of_forest(one, top + forest.middle, &scale, reach, forest))
                 }
             }
+        }
+    }
+}
+
+/// The marks of the axis: every other one where all would run into each other.
+fn ticks(scale: &Scale, forest: &Forest) -> Vec<f64> {
+    let all = scale.ticks();
+    let apart = (forest.axis.1 - forest.axis.0) / all.len().max(1) as f64;
+    let zero = all.iter().position(|tick| tick.abs() < 1e-12).unwrap_or(0);
+    let step = if apart < TICK_WIDTH { 2 } else { 1 };
+    all.into_iter().enumerate().filter(|(n, _)| n % step == zero % step).map(|(_, t)| t).collect()
+}
+
+/// What a mark such as `+150 %` takes.
+const TICK_WIDTH: f64 = 52.0;
+
+/// The figure's name, and what does not lie on the axis; stacked, the difference in words as well.
+fn names(one: &Difference, top: f64, reach: f64, forest: &Forest) -> Markup {
+    let (name_x, anchor) = match forest.stacked {
+        true => (forest.axis.0, "start"),
+        false => (forest.axis.0 - 16.0, "end"),
+    };
+    let name_y = top + if forest.stacked { 12.0 } else { forest.middle };
+    let words = match forest.stacked {
+        true => format!("{} ({})", amount(one.relative, one.points), interval(one)),
+        false => beyond(one, reach),
+    };
+    let words_y = top + if forest.stacked { 16.0 } else { forest.middle - 5.0 };
+    let class = match forest.stacked {
+        true => format!("change {}", tone(one).class()),
+        false => "beyond".to_owned(),
+    };
+    html! {
+        text x=(coordinate(name_x)) y=(coordinate(name_y)) dy="4" text-anchor=(anchor) { (one.figure) }
+        @if !words.is_empty() {
+            text class=(class) x=(coordinate(forest.axis.1 - 4.0)) y=(coordinate(words_y))
+                text-anchor="end" { (words) }
         }
     }
 }
@@ -154,13 +234,13 @@ fn percent(share: f64) -> String {
     format!("{sign}{percent} %")
 }
 
-fn row_of_forest(one: &Difference, y: f64, scale: &Scale, reach: f64) -> Markup {
+/// The interval of a difference, its point and the noise floor behind both.
+fn row_of_forest(one: &Difference, y: f64, scale: &Scale, reach: f64, forest: &Forest) -> Markup {
     let class = tone(one).class();
     let noise = Some(one.noise).filter(|noise| noise.is_finite());
     let ends = one.low.is_finite() && one.high.is_finite();
-    let beyond = beyond(one, reach);
+    let end = forest.axis.1;
     html! {
-        text x=(coordinate(AXIS.0 - 16.0)) y=(coordinate(y)) dy="4" text-anchor="end" { (one.figure) }
         @if let Some(noise) = noise {
             @let (low, high) = (scale.place(-noise.abs()), scale.place(noise.abs()));
             rect class="fill t-soft range" x=(coordinate(low)) y=(coordinate(y - 9.0))
@@ -177,13 +257,8 @@ fn row_of_forest(one: &Difference, y: f64, scale: &Scale, reach: f64) -> Markup 
         }
         @if one.relative > reach || (ends && one.high > reach) {
             path class=(format!("fill {class} beyond"))
-                d=(format!("M{0} {1}L{2} {y}L{0} {3}Z", coordinate(AXIS.1), coordinate(y - 6.0),
-                    coordinate(AXIS.1 + ARROW), coordinate(y + 6.0))) {}
-        }
-        @if !beyond.is_empty() {
-            text class="beyond" x=(coordinate(AXIS.1 - 4.0)) y=(coordinate(y - 5.0)) text-anchor="end" {
-                (beyond)
-            }
+                d=(format!("M{0} {1}L{2} {y}L{0} {3}Z", coordinate(end), coordinate(y - 6.0),
+                    coordinate(end + ARROW), coordinate(y + 6.0))) {}
         }
     }
 }
