@@ -178,7 +178,8 @@ fn drawn(rows: &[&Difference], reach: f64, forest: &Forest) -> Markup {
                     @let x = coordinate(scale.place(tick));
                     line class=(if tick.abs() < 1e-12 { "axis" } else { "grid" })
                         x1=(x) x2=(x) y1=(coordinate(forest.head - 10.0)) y2=(coordinate(bottom)) {}
-                    text x=(x) y="16" text-anchor="middle" { (percent(tick)) }
+                    @let inside = scale.place(tick).clamp(TICK_WIDTH / 2.0, forest.width - TICK_WIDTH / 2.0);
+                    text x=(coordinate(inside)) y="16" text-anchor="middle" { (percent(tick)) }
                 }
                 @for (n, one) in rows.iter().enumerate() {
                     @let top = forest.head + forest.row * n as f64;
