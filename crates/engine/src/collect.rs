@@ -5,7 +5,7 @@ use crate::setup::Setup;
 use crate::source::arrival_spec;
 use plan::{AbortRule, Load};
 use schedule::Schedule;
-use stats::{Counts, Figures, Measurement, Second, Snapshot, Spread};
+use stats::{Counts, Endings, Figures, Measurement, Second, Snapshot, Spread};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::Nanos;
@@ -164,6 +164,7 @@ impl Collector {
             max: response.max(),
             mean: response.mean(),
             spread: Spread::of(&response),
+            endings: Some(Endings::of(snapshot)),
             slip_p99: snapshot.slip.quantile(0.99),
             in_flight: pending.in_flight,
             open_connections: pending.open_connections,

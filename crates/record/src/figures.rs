@@ -4,7 +4,8 @@ use crate::run::{Headline, RunReport, in_window, per_second};
 use plan::Plan;
 use stats::webmark::{Weighted, weighted_response};
 use stats::{
-    Doubt, Estimate, Hist, Little, Measurement, Second, Snapshot, Spread, interval, samples_needed,
+    Doubt, Endings, Estimate, Hist, Little, Measurement, Second, Snapshot, Spread, interval,
+    samples_needed,
 };
 use units::Nanos;
 
@@ -137,7 +138,7 @@ pub fn completions_per_s(second: &Second) -> f64 {
 }
 
 /// Some neighbouring rows of the series as one point of a chart.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Bucket {
     pub at_s: f64,
     pub span_s: f64,
@@ -156,6 +157,8 @@ pub struct Bucket {
     /// Share of its core that a worker was busy, 0..=1.
     pub driver_cpu: f64,
     pub spread: Spread,
+    /// Empty where it was not recorded.
+    pub endings: Endings,
 }
 
 impl Bucket {
@@ -186,6 +189,7 @@ pub fn buckets(measurement: &Measurement, count_max: usize) -> Vec<Bucket> {
             bucket.open_connections = bucket.open_connections.max(row.open_connections);
             bucket.driver_cpu = bucket.driver_cpu.max(row.driver_cpu);
             bucket.spread.merge(&row.spread);
+            row.endings.iter().for_each(|endings| bucket.endings.merge(endings));
             bucket
         })
     };

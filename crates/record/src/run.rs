@@ -193,7 +193,7 @@ pub fn merged(runs: &[Measurement]) -> Measurement {
     let mut all = Measurement::default();
     for run in runs {
         let offset = all.window.as_secs_f64();
-        let shift = |row: &Second| Second { at_s: row.at_s + offset, ..*row };
+        let shift = |row: &Second| Second { at_s: row.at_s + offset, ..row.clone() };
         all.series.extend(in_window(run).map(shift));
         all.total.merge(&run.total);
         all.intended_span = Some(all.due_span() + run.due_span());

@@ -8,6 +8,7 @@ mod chart;
 mod charts;
 pub(crate) mod compare;
 mod draw;
+mod endings;
 mod histogram;
 pub(crate) mod many;
 mod page;

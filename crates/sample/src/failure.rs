@@ -81,3 +81,12 @@ classes! {
     ConnectionLimit, "connections-max", Plan, "dropped: no connection free and --queue-max reached";
     WorkloadEnd, "workload", Plan, "the workload could not make the request";
 }
+
+impl FailureClass {
+    /// Whether a whole response came, and the class says what is wrong with it; calls of the other
+    /// classes ended without one.
+    pub fn is_of_response(self) -> bool {
+        use FailureClass::{Body, Encoding, Length, Redirects, Status};
+        matches!(self, Status | Length | Body | Encoding | Redirects)
+    }
+}

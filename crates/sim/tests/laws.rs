@@ -7,6 +7,7 @@ use sim::{
     Action, Admission, Client, Queue, Script, Server, Service, World, execute, execute_with,
     plan_for,
 };
+use stats::Endings;
 use units::{Nanos, Rate};
 
 const URL: &str = "http://sim.example/path?q=1";
@@ -107,6 +108,40 @@ fn no_row_of_the_series_is_without_a_span() {
         assert!(spans.iter().all(|span| *span > 0.0), "{millis} ms: {spans:?}");
         let due: u64 = rows.iter().map(|row| row.counts.due).sum();
         assert_eq!(due, run.measurement.total.counts.due, "a row that is left out loses no call");
+    }
+}
+
+/// A server that goes bad half-way is seen to do so in the second in which it does.
+#[test]
+fn each_second_tells_how_its_calls_ended() {
+    const BAD: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
+    let fate = |now: Nanos, _: Client, _: &[u8]| match (now.0 / 1_000_000_000).saturating_sub(1_000)
+    {
+        0..4 => vec![reply(now, ANSWER)],
+        4..6 => vec![reply(now, BAD)],
+        _ => vec![(now + Nanos::from_millis(1), Action::Reset)],
+    };
+    for workers in [1, 3] {
+        let run = execute(open(300.0, 8), script(fate), workers);
+        let (series, total) = (&run.measurement.series, &run.measurement.total);
+        let mut sum = Endings::default();
+        for row in series {
+            let endings = row.endings.as_ref().unwrap();
+            sum.merge(endings);
+            let count = |status| endings.with_status(status);
+            let (ok, bad, reset) = (count(200), count(503), endings.of_class(FailureClass::Reset));
+            assert_eq!(endings.of_class(FailureClass::Status), bad, "{row:?}");
+            assert_eq!(row.counts.done(), ok + bad + reset, "{row:?}");
+            // what was sent at the end of a second may be answered in the next
+            let near = |part: u64| part > 200 && part + 3 >= row.counts.done();
+            match row.at_s.round() as i64 {
+                0..4 => assert!(near(ok), "{row:?}"),
+                4..6 => assert!(near(bad), "{row:?}"),
+                6..8 => assert!(near(reset), "{row:?}"),
+                _ => {}
+            }
+        }
+        assert_eq!(sum, Endings::of(total), "{workers} workers");
     }
 }
 

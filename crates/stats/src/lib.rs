@@ -7,6 +7,7 @@ pub mod compare;
 pub mod curve;
 pub mod diagnosis;
 mod doubt;
+mod endings;
 mod hist;
 mod instants;
 pub mod interval;
@@ -21,6 +22,7 @@ pub mod verdict;
 pub mod webmark;
 
 pub use doubt::Doubt;
+pub use endings::{ENDINGS_STATUSES_MAX, Endings};
 pub use hist::{Hist, Summary};
 pub use instants::Instants;
 pub use interval::{Estimate, samples_needed};

@@ -1,7 +1,7 @@
 //! What one worker counted in one interval, and how such snapshots add up.
 
 use crate::lives::{BEAT, Beats, Life, Lives};
-use crate::{Hist, Instants, ServerTimings, Spread};
+use crate::{Endings, Hist, Instants, ServerTimings, Spread};
 use sample::{FailureClass, Outcome, Sample, SocketFacts, TlsFacts};
 use std::collections::BTreeMap;
 use units::Nanos;
@@ -633,7 +633,7 @@ impl Recorder {
 }
 
 /// One second of the time series.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Second {
     /// Start of the interval, from the start of the measured phase; negative in the warm-up.
     pub at_s: f64,
@@ -650,6 +650,8 @@ pub struct Second {
     pub mean: Nanos,
     /// Response times of the calls that ended in it, for the heat map.
     pub spread: Spread,
+    /// How its calls ended; `None` where that was not recorded, as in results of earlier versions.
+    pub endings: Option<Endings>,
     pub slip_p99: Nanos,
     /// Calls in flight at the end, and connections open.
     pub in_flight: u64,

@@ -17,8 +17,8 @@ use stats::curve::{
 };
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
-    Cause, Connections, Counts, Hist, Instants, Measurement, Objective, Second, ServerTimings,
-    Sessions, Snapshot, Spread, State, StatusTally, TargetTally, Verdict,
+    Cause, Connections, Counts, Endings, Hist, Instants, Measurement, Objective, Second,
+    ServerTimings, Sessions, Snapshot, Spread, State, StatusTally, TargetTally, Verdict,
 };
 use std::fmt::Write;
 
@@ -41,8 +41,9 @@ record! {
     Lives { first, mean, served, unanswered, turned_away, answered, answered_open }
     Second {
         at_s, span_s, counts, warm_up, bytes_received, body_bytes, p50, p90, p99, max, mean,
-        slip_p99, in_flight, open_connections, driver_cpu, spread,
+        slip_p99, in_flight, open_connections, driver_cpu, spread, endings,
     }
+    Endings { statuses, other_statuses, failures }
     Measurement {
         total, series, window, elapsed, intended, intended_span, connections_peak, interrupted,
         aborted,

@@ -179,21 +179,22 @@ fn progress(model: &Model, look: Look) -> Line<'static> {
         return Line::styled("starting", look.strong());
     };
     let time = |seconds: f64| show::duration(Nanos::from_secs_f64(seconds.max(0.0)));
-    let (phase, rest) = match (model.latest.is_some_and(|s| s.warm_up), model.subject.span_s) {
-        (true, _) => ("warm-up", format!("{} left of it", time(-passed))),
-        // of a ramp's step the last answers are the beginning of the rest before the next one
-        (false, Some(span)) if passed >= span && model.subject.climb.is_some() => {
-            ("coming to rest", format!("{} measured", time(span)))
-        }
-        (false, Some(span)) if passed >= span => {
-            ("waiting for the last answers", format!("{} measured", time(span)))
-        }
-        (false, Some(span)) => {
-            let share = show::share((passed / span).clamp(0.0, 1.0));
-            ("measuring", format!("{} left, {share} done", time(span - passed)))
-        }
-        (false, None) => ("measuring", calls_to_go(model, passed)),
-    };
+    let (phase, rest) =
+        match (model.latest.as_ref().is_some_and(|s| s.warm_up), model.subject.span_s) {
+            (true, _) => ("warm-up", format!("{} left of it", time(-passed))),
+            // of a ramp's step the last answers are the beginning of the rest before the next one
+            (false, Some(span)) if passed >= span && model.subject.climb.is_some() => {
+                ("coming to rest", format!("{} measured", time(span)))
+            }
+            (false, Some(span)) if passed >= span => {
+                ("waiting for the last answers", format!("{} measured", time(span)))
+            }
+            (false, Some(span)) => {
+                let share = show::share((passed / span).clamp(0.0, 1.0));
+                ("measuring", format!("{} left, {share} done", time(span - passed)))
+            }
+            (false, None) => ("measuring", calls_to_go(model, passed)),
+        };
     Line::from(vec![Span::styled(phase, look.strong()), Span::raw(format!("  {rest}"))])
 }
 

@@ -147,7 +147,7 @@ impl Model {
             self.history.pop_front();
         }
         self.history.push_back(point);
-        self.latest = Some(*second);
+        self.latest = Some(second.clone());
         self.so_far = SoFar::of(total);
     }
 
@@ -162,6 +162,6 @@ impl Model {
 
     /// Seconds of the measured part that have passed; negative in the warm-up.
     pub(crate) fn passed_s(&self) -> Option<f64> {
-        self.latest.map(|second| second.at_s + second.span_s)
+        self.latest.as_ref().map(|second| second.at_s + second.span_s)
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct UntilAsBefore {
 
 impl Watcher for UntilAsBefore {
     fn second(&mut self, second: &Second, total: &Snapshot) {
-        self.series.push(*second);
+        self.series.push(second.clone());
         self.live.second(second, total);
     }
 

@@ -186,7 +186,7 @@ impl Shown {
 
 impl Watcher for Shown {
     fn second(&mut self, second: &Second, total: &Snapshot) {
-        self.series.push(*second);
+        self.series.push(second.clone());
         self.screen.second(second, total);
         if !second.warm_up {
             self.screen.judged(self.judge(second, total));

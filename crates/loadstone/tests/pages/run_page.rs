@@ -66,6 +66,36 @@ fn its_charts_can_be_looked_into() {
     untroubled(&browser);
 }
 
+/// Where nearly all is 200, the errors are a thin line: without the 200 they have the whole height.
+#[test]
+fn without_the_200_its_errors_are_seen_large() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut browser = Browser::open();
+    browser.go_to_file(&page(&folder));
+    browser.drawn();
+    let chart = "figure[data-chart=endings]";
+    let legend = browser.text(&format!("{chart} .u-legend"));
+    assert!(legend.contains("200") && legend.contains("500"), "{legend}");
+    // the red of the light page's style sheet
+    let red = format!(
+        "(() => {{ const canvas = document.querySelector('{chart} canvas'); \
+         const all = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data; \
+         return Array.from({{ length: all.length / 4 }}, (_, n) => 4 * n) \
+         .filter(n => all[n] === 0xc0 && all[n + 1] === 0x42 && all[n + 2] === 0x0a).length; }})()"
+    );
+    let thin = browser.eval(&red).as_u64().unwrap();
+    assert!(thin > 0, "an error is seen");
+    browser.click(&format!("{chart} .u-legend .u-series:nth-child(2) th"));
+    browser.drawn();
+    let large = browser.eval(&red).as_u64().unwrap();
+    assert!(large > 5 * thin, "{thin} and then {large} pixels");
+    browser.drag_across(&format!("{chart} .u-over"), (-120.0, 60.0));
+    browser.drawn();
+    let hidden = format!("document.querySelector('{chart} .whole').hidden");
+    assert_eq!(browser.eval(&hidden), false, "a part of it is seen");
+    untroubled(&browser);
+}
+
 #[test]
 fn its_table_of_urls_is_sorted_by_a_click() {
     let folder = tempfile::tempdir().unwrap();

@@ -114,6 +114,20 @@ fn an_earlier_store_prints_the_same_figures() {
     holds("list", &printed["list.json"], &serde_json::from_str(&list).unwrap(), true);
 }
 
+/// How the calls of each second ended was not recorded then: nothing is made of that.
+#[test]
+fn an_earlier_result_has_no_statuses_by_second() {
+    let (folder, page) = (earlier(), data());
+    let page = page.path().join("page.html");
+    let words = ["report", "failing", "-q", "--json", "-", "--html", page.to_str().unwrap()];
+    let json: Value = serde_json::from_str(&on(folder.path(), &words)).unwrap();
+    let rows = json["series"].as_array().unwrap();
+    assert!(!rows.is_empty() && json["status"]["500"].as_u64() > Some(0), "{json}");
+    assert!(rows.iter().all(|row| row["statuses"].is_null() && row["failures"].is_null()));
+    let page = fs::read_to_string(page).unwrap();
+    assert!(!page.contains("data-chart=\"endings\""));
+}
+
 #[test]
 fn an_earlier_store_is_listed_shown_and_compared() {
     let folder = earlier();

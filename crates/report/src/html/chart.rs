@@ -65,6 +65,8 @@ pub(super) enum Tone {
     Red,
     /// Of what is said beside the figures.
     Soft,
+    /// The text's own.
+    Ink,
 }
 
 impl Tone {
@@ -87,6 +89,7 @@ impl Tone {
             Tone::Sky => "t-sky",
             Tone::Red => "t-red",
             Tone::Soft => "t-soft",
+            Tone::Ink => "t-ink",
         }
     }
 }
@@ -235,6 +238,8 @@ pub(super) struct Chart {
     /// and not in the key.
     pub(super) under: Option<&'static str>,
     pub(super) cells: Option<Cells>,
+    /// The lines are parts of a whole, drawn as columns so wide one above the other.
+    pub(super) stack: Option<f64>,
     /// The vertical axis reaches at least here.
     pub(super) top: f64,
 }
@@ -253,6 +258,7 @@ impl Chart {
             ranges: Vec::new(),
             under: None,
             cells: None,
+            stack: None,
             top: 0.0,
         }
     }
@@ -264,8 +270,22 @@ impl Chart {
     /// Every figure that the vertical axis must hold.
     pub(super) fn figures(&self) -> Vec<f64> {
         let lines = self.lines.iter().flat_map(Line::figures);
+        let lines: Vec<f64> = match self.stack {
+            Some(_) => (0..self.at.len()).map(|place| self.sum(place)).collect(),
+            None => lines.collect(),
+        };
         let cells = self.cells.iter().flat_map(|cells| <[f64; 2]>::from(cells.ends_s()));
-        lines.chain(cells).chain([self.top]).filter(|figure| figure.is_finite()).collect()
+        lines
+            .into_iter()
+            .chain(cells)
+            .chain([self.top])
+            .filter(|figure| figure.is_finite())
+            .collect()
+    }
+
+    /// All parts of a stack at one place.
+    fn sum(&self, place: usize) -> f64 {
+        self.lines.iter().filter_map(|line| *line.values.get(place)?).sum()
     }
 
     /// For the script.
@@ -292,7 +312,7 @@ impl Chart {
             "lines": self.lines.iter().map(line).collect::<Vec<_>>(),
             "ranges": self.ranges.iter().map(range).collect::<Vec<_>>(),
             "under": self.under,
-            "cells": self.cells.as_ref().map(cells),
+            "cells": self.cells.as_ref().map(cells), "stack": self.stack,
         })
     }
 }

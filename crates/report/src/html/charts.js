@@ -37,7 +37,16 @@
   const beside = (chart, high) => chart.lines.flatMap(line => [
     ...line.hollow, ...(line.high ?? []).map(end => end === null ? null : Math.min(end, high * chart.bandMax)),
   ]).filter(value => value !== null);
-  const verticalEnds = (chart, low, high) => {
+  // parts of a whole that are not hidden, from the bottom up
+  const parts = (u, chart) => chart.lines.filter((line, n) => u.series[n + 1].show);
+  const highest = (u, chart) => {
+    const low = u.scales.x.min ?? chart.x.low, high = u.scales.x.max ?? chart.x.high;
+    const sums = chart.at.map((at, i) => at < low || at > high ? 0
+      : parts(u, chart).reduce((sum, line) => sum + (line.values[i] ?? 0), 0));
+    return Math.max(...sums);
+  };
+  const verticalEnds = (u, chart, low, high) => {
+    if (chart.stack) high = highest(u, chart);
     if (chart.cells) {
       const used = chart.cells.columns.flatMap(column => column.filter((_, n) => n % 2 === 0));
       return [chart.cells.ends[Math.min(...used)], chart.cells.ends[Math.max(...used) + 1]];
@@ -124,6 +133,23 @@
       }
     });
   });
+  // a part that is there is seen, however small it is
+  const drawStack = (u, chart) => clipped(u, (ctx, x, y) => {
+    const half = chart.stack / 2, shown = parts(u, chart);
+    chart.at.forEach((at, i) => {
+      const left = Math.round(x(at - half)), right = Math.round(x(at + half));
+      let sum = 0, floor = y(0);
+      for (const line of shown) {
+        const value = line.values[i] ?? 0;
+        if (value <= 0) continue;
+        sum += value;
+        const top = Math.min(Math.round(y(sum)), floor - 1);
+        ctx.fillStyle = color(line.tone);
+        ctx.fillRect(left, top, Math.max(1, right - left), floor - top);
+        floor = top;
+      }
+    });
+  });
   // what the cell under the pointer holds
   const cellText = (u, chart, index) => {
     if (index === null || u.cursor.top < 0) return "–";
@@ -146,7 +172,7 @@
     label: line.name,
     stroke: color(line.tone),
     width: line.thin ? 1.2 : 2,
-    paths: line.dots === "alone" ? () => null : undefined,
+    paths: line.dots === "alone" || chart.stack ? () => null : undefined,
     dash: dashes[line.dash],
     fill: line.area ? faint(line.tone, 0.13) : undefined,
     spanGaps: line.dots !== "none",
@@ -196,7 +222,7 @@
         range: (u, low, high) => low === chart.at[0] && high === chart.at.at(-1)
           ? [chart.x.low, chart.x.high] : [low, high],
       },
-      y: { distr: chart.log ? 3 : 1, range: (u, low, high) => verticalEnds(chart, low, high) },
+      y: { distr: chart.log ? 3 : 1, range: (u, low, high) => verticalEnds(u, chart, low, high) },
     },
     axes: axesOf(chart),
     series: [
@@ -215,10 +241,16 @@
       drawAxes: [u => {
         drawRanges(u, chart);
         if (chart.cells) drawCells(u, chart);
+        if (chart.stack) drawStack(u, chart);
         drawBands(u, chart);
       }],
       draw: [u => drawHollow(u, chart)],
-      setScale: [(u, key) => { if (key === "x") zoomed(!whole(chart, u.scales.x)); }],
+      setScale: [(u, key) => {
+        if (key !== "x") return;
+        zoomed(!whole(chart, u.scales.x));
+        // the parts in sight are known only now
+        if (chart.stack) queueMicrotask(() => u.setScale("y", { min: null, max: null }));
+      }],
     },
   });
 

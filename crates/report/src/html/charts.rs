@@ -1,6 +1,7 @@
 //! The charts of a run: which figures they show.
 
 use super::chart::{Cells, Chart, Dash, Horizontal, Line, POINTS_MAX, Range, Tone, Unit, Values};
+use super::endings;
 use super::page::Plots;
 use crate::figures::{self, Bucket};
 use crate::{Figures, RunReport, words};
@@ -10,8 +11,8 @@ use stats::{Hist, Metric, samples_needed};
 use units::{Nanos, show};
 
 /// The rows of a run along its window, and the axis they lie on. `None` for a single interval.
-struct Along {
-    buckets: Vec<Bucket>,
+pub(super) struct Along {
+    pub(super) buckets: Vec<Bucket>,
     x: Horizontal,
 }
 
@@ -24,12 +25,12 @@ impl Along {
         Some(Along { buckets, x })
     }
 
-    fn chart(&self, id: &str, title: &str, y: Unit) -> Chart {
+    pub(super) fn chart(&self, id: &str, title: &str, y: Unit) -> Chart {
         let at = self.buckets.iter().map(|bucket| bucket.at_s + bucket.span_s / 2.0).collect();
         Chart { at, words: format!("{title} over time"), ..Chart::new(id, title, self.x, y) }
     }
 
-    fn values(&self, of: impl Fn(&Bucket) -> f64) -> Values {
+    pub(super) fn values(&self, of: impl Fn(&Bucket) -> f64) -> Values {
         self.buckets.iter().map(|bucket| Some(of(bucket))).collect()
     }
 
@@ -45,7 +46,7 @@ pub(super) fn time_axis(report: &RunReport) -> Option<Horizontal> {
     Along::of(report).map(|along| along.x)
 }
 
-/// Throughput, response quantiles, the heat map and what was open along the window; nothing for a run
+/// Throughput, how the calls ended, response quantiles, the heat map and what was open along the window; nothing for a run
 /// of a single interval.
 pub(super) fn over_time(report: &RunReport, plots: &mut Plots) -> Option<Markup> {
     let along = Along::of(report)?;
@@ -53,6 +54,7 @@ pub(super) fn over_time(report: &RunReport, plots: &mut Plots) -> Option<Markup>
     let joined = record::run::in_window(&report.measurement).count() > along.buckets.len();
     Some(html! {
         (plots.figure(&throughput(&along, intended(report))))
+        @if let Some(chart) = endings::chart(&along) { (plots.figure(&chart)) }
         (plots.figure(&quantiles(&along, report)))
         @if let Some(chart) = heat(&along) { (plots.figure(&chart)) }
         (plots.figure(&concurrency(&along)))

@@ -29,7 +29,10 @@ pub(super) fn figure(chart: &Chart) -> Markup {
                     @if let Some(cells) = &chart.cells { (heat(cells, &chart.at, &across, &up)) }
                     (left_axis(&up, &|value| chart.y.tick(value)))
                     (bottom_axis(&across, &bottom_ticks(chart, &across), &|at| chart.x.unit.tick(at)))
-                    @for line in &chart.lines { (drawn(line, &chart.at, &across, &up)) }
+                    @match chart.stack {
+                        Some(width) => (stacked(chart, width, &across, &up)),
+                        None => @for line in &chart.lines { (drawn(line, &chart.at, &across, &up)) },
+                    }
                 }
             }
         }
@@ -83,7 +86,8 @@ fn line_keys(chart: &Chart) -> Markup {
         @for line in &chart.lines {
             span class="key" {
                 svg viewBox="0 0 22 10" aria-hidden="true" {
-                    @if line.dots != Dots::Alone { path class=(line_class(line)) d="M0 5H22" {} }
+                    @if chart.stack.is_some() { rect class=(fill(line.tone)) width="22" height="10" rx="2" {} }
+                    @else if line.dots != Dots::Alone { path class=(line_class(line)) d="M0 5H22" {} }
                     @if matches!(line.dots, Dots::Joined | Dots::Alone) { circle class=(fill(line.tone)) cx="11" cy="5" r="3" {} }
                 }
                 (line.name)
@@ -191,6 +195,44 @@ fn marked_range(range: &Range, across: &Scale, named: bool) -> Markup {
             @let x = coordinate(across.place(at));
             path class=(format!("curve thin {}", range.tone.class()))
                 d=(format!("M{x} {}V{}", coordinate(TOP), coordinate(BOTTOM))) {}
+        }
+    }
+}
+
+/// A part that is there is seen, however small it is.
+const PART_MIN: f64 = 1.0;
+
+/// Columns of parts one above the other, the first at the bottom; one path for each part.
+fn stacked(chart: &Chart, width: f64, across: &Scale, up: &Scale) -> Markup {
+    let mut floors = vec![BOTTOM; chart.at.len()];
+    let mut sums = vec![0.0; chart.at.len()];
+    let mut paths = Vec::new();
+    for line in &chart.lines {
+        let mut outline = String::new();
+        for (place, at) in chart.at.iter().enumerate() {
+            let value = line.values.get(place).copied().flatten().unwrap_or(0.0);
+            if value <= 0.0 {
+                continue;
+            }
+            sums[place] += value;
+            let floor = floors[place];
+            let top = up.place(sums[place]).min(floor - PART_MIN);
+            floors[place] = top;
+            let (left, right) = (across.place(at - width / 2.0), across.place(at + width / 2.0));
+            outline.push_str(&format!(
+                "M{} {}H{}V{}H{}Z",
+                coordinate(left),
+                coordinate(top),
+                coordinate(right),
+                coordinate(floor),
+                coordinate(left),
+            ));
+        }
+        paths.push((fill(line.tone), outline));
+    }
+    html! {
+        @for (class, outline) in &paths {
+            @if !outline.is_empty() { path class=(class) d=(outline) {} }
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::figures::UrlRow;
 use crate::{Figures, Headline, QuantileRow, RunReport};
 use serde::Serialize;
 use stats::{Counts, Estimate, Hist, Measurement, Snapshot, interval, webmark};
+use std::collections::BTreeMap;
 
 #[derive(Serialize)]
 pub(super) struct Verdict {
@@ -710,6 +711,8 @@ pub(super) struct Second {
     bytes_received: u64,
     body_bytes: u64,
     driver_cpu: f64,
+    statuses: Option<BTreeMap<String, u64>>,
+    failures: Option<BTreeMap<&'static str, u64>>,
 }
 
 impl Second {
@@ -733,6 +736,17 @@ impl Second {
             bytes_received: row.bytes_received,
             body_bytes: row.body_bytes,
             driver_cpu: row.driver_cpu,
+            statuses: row.endings.as_ref().map(statuses),
+            failures: row.endings.as_ref().map(|endings| {
+                endings.failures.iter().map(|(class, count)| (class.id(), *count)).collect()
+            }),
         }
     }
+}
+
+/// By number, and `other` for those that the row does not tell apart.
+fn statuses(endings: &stats::Endings) -> BTreeMap<String, u64> {
+    let numbered = endings.statuses.iter().map(|(status, count)| (status.to_string(), *count));
+    let other = Some(("other".to_owned(), endings.other_statuses)).filter(|(_, count)| *count > 0);
+    numbered.chain(other).collect()
 }

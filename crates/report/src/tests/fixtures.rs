@@ -88,6 +88,7 @@ fn row(
         max: response.max(),
         mean: response.mean(),
         spread: stats::Spread::of(&response),
+        endings: Some(stats::Endings::of(&full)),
         slip_p99: full.slip.quantile(0.99),
         in_flight: recorder.flight(),
         open_connections: 8,
@@ -420,7 +421,7 @@ pub(crate) fn extreme() -> RunReport {
     report.plan.request.method = long.clone();
     report.runs = vec![Headline::of(&report.measurement, State::Degraded); 12];
     report.measurement.aborted = Some(long.clone());
-    report.measurement.series = vec![report.measurement.series[4]; 3_601];
+    report.measurement.series = vec![report.measurement.series[4].clone(); 3_601];
     report.verdict.causes[0].advice = long;
     report
 }

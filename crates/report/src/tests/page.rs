@@ -4,7 +4,9 @@ use super::watching::watched;
 use super::{curves, fixtures, sessions, tortures};
 use crate::{Named, RunReport, html};
 use base64::Engine;
+use sample::FailureClass::{self, ClosedEarly, Refused, Reset, Status, Tls};
 use sha2::Digest;
+use stats::Endings;
 use std::sync::LazyLock;
 
 fn all() -> [RunReport; 5] {
@@ -195,6 +197,85 @@ fn charts_of(page: &str) -> Vec<(String, Vec<String>)> {
         chart["lines"].as_array().unwrap().iter().map(|line| text(&line["name"])).collect()
     };
     charts.as_array().unwrap().iter().map(|chart| (text(&chart["id"]), names(chart))).collect()
+}
+
+/// Of a chart, what each of its lines holds at each place.
+fn lines_of(page: &str, id: &str) -> Vec<(String, Vec<f64>)> {
+    let (_, data) = apart(page, "<script id=\"data\" type=\"application/json\">", "</script>");
+    let charts: serde_json::Value = serde_json::from_str(&data[0]).unwrap();
+    let found = charts.as_array().unwrap().iter().find(|chart| chart["id"] == id);
+    let line = |line: &serde_json::Value| {
+        let values = line["values"].as_array().unwrap().iter();
+        let values = values.map(|value| value.as_f64().unwrap()).collect();
+        (line["name"].as_str().unwrap().to_owned(), values)
+    };
+    found.map_or(Vec::new(), |chart| chart["lines"].as_array().unwrap().iter().map(line).collect())
+}
+
+/// A row with so many responses of each status and calls of each class.
+fn ended(statuses: &[(u16, u64)], failures: &[(FailureClass, u64)]) -> Endings {
+    Endings { statuses: statuses.to_vec(), other_statuses: 0, failures: failures.to_vec() }
+}
+
+#[test]
+fn statuses_are_drawn_along_the_run() {
+    let mut report = fixtures::valid();
+    for (index, row) in report.measurement.series.iter_mut().enumerate() {
+        let endings = match index < 5 {
+            true => ended(&[(200, 100)], &[]),
+            false => ended(&[(200, 9), (503, 90)], &[(Refused, 1), (Status, 90)]),
+        };
+        row.endings = Some(endings);
+    }
+    let page = html(&report);
+    let lines = lines_of(&page, "endings");
+    let shown = |name: &str, from: f64, to: f64| {
+        let (_, values) = lines.iter().find(|(known, _)| known == name).unwrap();
+        assert_eq!(values[..5], [from; 5], "{name}");
+        assert_eq!(values[5..], [to; 5], "{name}");
+    };
+    shown("200", 100.0, 9.0);
+    shown("503", 0.0, 90.0);
+    shown("connrefused", 0.0, 1.0);
+    assert_eq!(lines.len(), 3, "failures with a status are among the statuses: {lines:?}");
+    // ten columns of 200 and five of each other, the single calls too
+    let drawn = page.split("<figure data-chart=\"endings\">").nth(1).unwrap();
+    let drawn = drawn.split("</svg>").find(|svg| svg.contains("class=\"grid\"")).unwrap();
+    let columns: Vec<(&str, usize)> = drawn
+        .split("<path class=\"fill ")
+        .skip(1)
+        .map(|path| (path.split('"').next().unwrap(), path.matches('M').count()))
+        .collect();
+    assert_eq!(columns, [("t-blue", 10), ("t-red", 5), ("t-purple", 5)]);
+}
+
+#[test]
+fn many_statuses_are_few_parts_and_lose_nothing() {
+    let mut report = fixtures::valid();
+    let statuses: Vec<(u16, u64)> = (0..12).map(|n| (400 + n, 20 - u64::from(n))).collect();
+    let classes = [Refused, Reset, ClosedEarly, Tls].map(|class| (class, 2));
+    for row in &mut report.measurement.series {
+        row.endings = Some(Endings { other_statuses: 3, ..ended(&statuses, &classes) });
+    }
+    let lines = lines_of(&html(&report), "endings");
+    let names: Vec<&str> = lines.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names.join(", "),
+        "400, 401, 402, 403, other statuses, connrefused, connreset, other failures"
+    );
+    let sum: f64 = lines.iter().map(|(_, values)| values[0]).sum();
+    let counted = statuses.iter().map(|(_, count)| count).sum::<u64>() + 3 + 4 * 2;
+    assert_eq!(sum, counted as f64);
+}
+
+/// Results of earlier versions do not say how the calls of a second ended.
+#[test]
+fn without_statuses_by_second_their_chart_is_left_out() {
+    let mut report = fixtures::valid();
+    assert!(html(&report).contains("data-chart=\"endings\""));
+    report.measurement.series.iter_mut().for_each(|row| row.endings = None);
+    let page = html(&report);
+    assert!(page.contains("data-chart=\"throughput\"") && !page.contains("data-chart=\"endings\""));
 }
 
 #[test]

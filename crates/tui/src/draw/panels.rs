@@ -83,7 +83,7 @@ fn load(model: &Model) -> Vec<TableCells> {
 
 fn times(model: &Model) -> Vec<TableCells> {
     let mut rows = vec![row("", "last s", "so far")];
-    let Some(second) = model.latest.filter(|second| !second.warm_up) else { return rows };
+    let Some(second) = model.latest.as_ref().filter(|second| !second.warm_up) else { return rows };
     let so_far = model.so_far.response;
     for (name, now, all) in [
         ("p50", second.p50, so_far.p50),
