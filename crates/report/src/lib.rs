@@ -35,6 +35,7 @@ pub use record::run::{
     Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult, merged,
 };
 pub use record::{findings, ramp_findings};
+pub use text::picture::histogram_lines;
 pub use text::{Style, text};
 pub use words::{load as load_in_words, printable, timestamp};
 

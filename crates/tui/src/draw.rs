@@ -1,6 +1,7 @@
 //! The model on a grid of cells. Pure: the same model, size and look give the same cells.
 
 mod graphs;
+mod histogram;
 mod panels;
 
 use crate::model::Model;
@@ -41,7 +42,7 @@ pub(crate) const BLUE: Color = Color::Blue;
 pub(crate) const ORANGE: Color = Color::Yellow;
 pub(crate) const PURPLE: Color = Color::Magenta;
 /// What is wrong with the server.
-const RED: Color = Color::Red;
+pub(crate) const RED: Color = Color::Red;
 
 impl Look {
     pub(crate) fn tint(self, color: Color) -> Style {
@@ -86,6 +87,8 @@ fn to_ascii(buffer: &mut Buffer) {
             "─" => '-',
             "µ" => 'u',
             "…" => '.',
+            "≤" => '<',
+            symbol if histogram::is_bar(symbol) => '#',
             "╭" | "╮" | "╰" | "╯" | "└" => '+',
             _ => '?',
         };
@@ -119,9 +122,12 @@ fn everything(frame: &mut Frame<'_>, model: &Model, look: Look) {
     .areas(area);
     header(frame, head, model, look);
     if graphs > 0 {
-        let [rate, times] = Layout::horizontal([Constraint::Fill(1); 2]).areas(graph_area);
+        let picture = if narrow { 0 } else { area.width / 3 };
+        let widths = [Constraint::Fill(1), Constraint::Fill(1), Constraint::Length(picture)];
+        let [rate, times, picture] = Layout::horizontal(widths).areas(graph_area);
         graphs::rates(frame, rate, model, look);
         graphs::quantiles(frame, times, model, look);
+        histogram::draw(frame, picture, model, look);
     }
     panels::panels(frame, panel_area, model, look, narrow);
     frame.render_widget(

@@ -84,6 +84,10 @@ impl TimesRow {
 pub(crate) struct SoFar {
     pub(crate) counts: Counts,
     pub(crate) response: TimesRow,
+    /// What the picture of the response times is drawn from.
+    pub(crate) times: Hist,
+    /// Responses by status, the most frequent first.
+    pub(crate) statuses: Vec<(u16, u64)>,
     /// Name and times of each phase that took place.
     pub(crate) phases: Vec<(&'static str, TimesRow)>,
     /// The most frequent first.
@@ -103,9 +107,14 @@ impl SoFar {
         let phases = phases.into_iter().filter(|(_, hist)| !hist.is_empty());
         let mut failures: Vec<_> = total.failures.iter().map(|(class, n)| (*class, *n)).collect();
         failures.sort_by_key(|(class, count)| (std::cmp::Reverse(*count), *class));
+        let mut statuses: Vec<_> = total.status.seen().collect();
+        statuses.sort_by_key(|(status, count)| (std::cmp::Reverse(*count), *status));
+        let times = total.response();
         SoFar {
             counts: total.counts,
-            response: TimesRow::of(&total.response()),
+            response: TimesRow::of(&times),
+            times,
+            statuses,
             phases: phases.map(|(name, hist)| (name, TimesRow::of(hist))).collect(),
             failures,
             established: total.connections.established,

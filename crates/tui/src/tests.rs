@@ -5,7 +5,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use report::SloResult;
 use sample::FailureClass;
-use stats::{Cause, Counts, Second, Snapshot, State, Verdict};
+use stats::{Cause, Counts, Endings, Second, Snapshot, State, StatusTally, Verdict};
 use units::Nanos;
 
 const LOOK: Look = Look { color: false, unicode: true, help: false };
@@ -59,7 +59,7 @@ fn a_step_of_a_ramp() {
 #[test]
 fn a_step_of_a_ramp_on_a_large_terminal() {
     let shown = grid(&climbing(), (130, 30), LOOK);
-    assert!(shown.contains("Curve so far") && shown.contains("Failures by class"), "{shown}");
+    assert!(shown.contains("Curve so far") && shown.contains("Responses and failures"), "{shown}");
 }
 
 /// Second `index` of a load of 2,000 a second that slows down in the middle.
@@ -80,6 +80,11 @@ fn second(index: u32) -> Second {
         in_flight: 7,
         open_connections: 64,
         driver_cpu: 0.31,
+        endings: Some(Endings {
+            statuses: vec![(200, 1_990), (503, 5)],
+            other_statuses: 0,
+            failures: vec![(FailureClass::Reset, 3), (FailureClass::Status, 5)],
+        }),
         ..Second::default()
     }
 }
@@ -91,8 +96,11 @@ fn total(seconds: u64) -> Snapshot {
     counts.succeeded = 1_990 * seconds;
     counts.failed = 8 * seconds;
     counts.dropped = 2 * seconds;
+    let times = [(300, 500), (900, 1_100), (1_800, 300), (6_000, 70), (27_000, 20)];
+    for (micros, count) in times {
+        total.succeeded.record_n(Nanos::from_micros(micros), count * seconds);
+    }
     for (hist, micros) in [
-        (&mut total.succeeded, 900),
         (&mut total.connect, 120),
         (&mut total.tls, 1_400),
         (&mut total.first_byte, 700),
@@ -101,6 +109,8 @@ fn total(seconds: u64) -> Snapshot {
         hist.record_n(Nanos::from_micros(micros), 1_980 * seconds);
         hist.record_n(Nanos::from_micros(micros * 30), 20 * seconds);
     }
+    total.status.add_n(200, 1_990 * seconds);
+    total.status.add_n(503, 5 * seconds);
     total.failures.insert(FailureClass::Status, 5 * seconds);
     total.failures.insert(FailureClass::Reset, 3 * seconds);
     total.failures.insert(FailureClass::ConnectionLimit, 2 * seconds);
@@ -151,6 +161,67 @@ fn a_large_terminal() {
 #[test]
 fn a_small_terminal_shows_tables_only() {
     insta::assert_snapshot!(grid(&busy(), (60, 15), LOOK));
+}
+
+/// The third of the panels below the graphs, row by row.
+fn third_panel(model: &Model) -> Vec<String> {
+    let shown = grid(model, (80, 24), LOOK);
+    let cells =
+        |line: &str| line.chars().skip(55).take(24).collect::<String>().trim_end().to_owned();
+    shown.lines().skip(10).take(8).map(cells).collect()
+}
+
+#[test]
+fn where_nothing_fails_the_phases_have_room() {
+    let mut all = total(1);
+    all.failures.clear();
+    all.status = StatusTally::default();
+    all.status.add_n(200, 1_995);
+    let mut model = Model::new(subject());
+    model.second(&second(0), &all);
+    insta::assert_snapshot!(third_panel(&model).join("\n"), @r"
+    Status   last s   so far
+    200     1,990/s    1,995
+    Failures            none
+    Phases       p50     p99
+    connect   120 µs  120 µs
+    TLS      1.40 ms 1.40 ms
+    1st byte  700 µs  700 µs
+    transfer 60.4 µs 60.4 µs
+    ");
+}
+
+#[test]
+fn of_many_statuses_and_failures_the_rarest_are_counted() {
+    let mut all = total(1);
+    (300..320).for_each(|status| all.status.add_n(status, 1));
+    all.failures.insert(FailureClass::Refused, 1);
+    all.failures.insert(FailureClass::Truncated, 1);
+    let mut model = Model::new(subject());
+    model.second(&second(0), &all);
+    insta::assert_snapshot!(third_panel(&model).join("\n"), @r"
+    Status   last s   so far
+    200     1,990/s    1,990
+    503         5/s        5
+    and 20 more
+    Failures
+    status          server 5
+    connreset       server 3
+    and 3 more
+    ");
+}
+
+#[test]
+fn failures_are_red() {
+    let look = Look { color: true, ..LOOK };
+    let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+    terminal.draw(|frame| draw(frame, &busy(), look)).unwrap();
+    let buffer = terminal.backend().buffer();
+    let color = |row: u16| (buffer[(55, row)].symbol().to_owned(), buffer[(55, row)].fg);
+    let red = ratatui::style::Color::Red;
+    assert_eq!(color(12), ("5".to_owned(), red), "503");
+    assert_eq!(color(14), ("s".to_owned(), red), "status");
+    assert!(color(11).0 == "2" && color(11).1 != red, "200");
 }
 
 #[test]

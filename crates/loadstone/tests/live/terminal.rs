@@ -124,7 +124,7 @@ fn it_shows_the_run_and_then_the_report() {
     let site = Site::start(&[]);
     let args = format!("run --live -c 2 -n 300 --think 10ms --slo \"p50<10s\" {}", site.url("/hw"));
     let mut terminal = Terminal::start(&args);
-    for part in ["Response time", "Failures by class", "in flight", "closed loop of 2 users"] {
+    for part in ["Response time", "Responses and failures", "in flight", "closed loop of 2 users"] {
         terminal.wait_for(part);
     }
     terminal.wait_for("so far");
@@ -246,7 +246,7 @@ fn the_demo_can_be_watched() {
     let page = folder.path().join("page.html");
     let args = format!("demo --live -d 2s --rate 50/s --html {}", page.display());
     let mut terminal = Terminal::start(&args);
-    terminal.wait_for("Failures by class");
+    terminal.wait_for("Responses and failures");
     let (code, report) = terminal.end();
     assert!([0, 4].contains(&code) && report.contains("the same as a page"), "{code}: {report}");
 }

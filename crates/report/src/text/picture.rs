@@ -11,43 +11,67 @@ const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '�
 /// Columns that are used at most, however wide the terminal is.
 const COLUMNS_MAX: usize = 120;
 
-/// Steps within a decade, the finest first; of the last, every so many-th decade.
-const STEPS: [(&[u64], u32); 4] = [(&[1, 2, 5], 1), (&[1, 3], 1), (&[1], 1), (&[1], 2)];
+/// Columns before each line of the report.
+const MARGIN: usize = 2;
 
 /// Whether it is a part of a bar.
 pub(super) fn is_bar(c: char) -> bool {
     EIGHTHS[..7].contains(&c)
 }
 
-/// Response times in classes that grow by a factor, at most `rows_max` of them. Nothing for fewer than
-/// two calls.
+/// Columns that a bar has at least before the counts are left out.
+const BAR_MIN: usize = 12;
+
+/// The picture under its heading. Nothing for fewer than two calls.
 pub(super) fn histogram(page: &mut Page, hist: &Hist, columns: usize, rows_max: usize) {
-    if hist.count() < 2 || rows_max < 2 {
+    let lines = histogram_lines(hist, columns.clamp(WIDTH, COLUMNS_MAX) - MARGIN, rows_max);
+    if lines.is_empty() {
         return;
+    }
+    page.heading("Response times, by calls");
+    lines.iter().for_each(|line| page.line(&format!("{:MARGIN$}{line}", "")));
+}
+
+/// Response times in classes, a line with a bar for each: at most `rows_max` lines of `columns`
+/// characters. Where these are few, the counts are left out and the shares stay. Nothing for fewer than
+/// two calls.
+pub fn histogram_lines(hist: &Hist, columns: usize, rows_max: usize) -> Vec<String> {
+    if hist.count() < 2 || rows_max < 2 {
+        return Vec::new();
     }
     let classes = classes(hist, rows_max);
     let total = hist.count() as f64;
     let most = classes.iter().map(|(_, count)| *count).max().unwrap_or(1) as f64;
-    let counts: Vec<String> = classes.iter().map(|(_, count)| show::count(*count)).collect();
-    let shares: Vec<String> =
-        classes.iter().map(|(_, count)| show::share(*count as f64 / total)).collect();
-    let label = |end: &Nanos| show::duration(*end).replace(".00 ", " ").replace(".0 ", " ");
-    let labels: Vec<String> = classes.iter().map(|(end, _)| label(end)).collect();
-    let widest = |cells: &[String]| cells.iter().map(|cell| cell.chars().count()).max();
-    let (wide, wide_share) = (widest(&counts).unwrap_or(1), widest(&shares).unwrap_or(1));
-    let wide_label = widest(&labels).unwrap_or(1);
-    let columns = columns.clamp(WIDTH, COLUMNS_MAX);
-    // the margin with its sign, then three gaps
-    let room = columns.saturating_sub(4 + wide_label + 3 * 2 + wide + wide_share);
-    page.heading("Response times, by calls");
-    for (row, (_, count)) in classes.iter().enumerate() {
-        let (label, shown, share) = (&labels[row], &counts[row], &shares[row]);
+    let cells = |of: &dyn Fn(Nanos, u64) -> String| -> Vec<String> {
+        let cells: Vec<String> = classes.iter().map(|(end, count)| of(*end, *count)).collect();
+        let widest = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
+        cells.into_iter().map(|cell| format!("{cell:>widest$}")).collect()
+    };
+    let label = |end| show::duration(end).replace(".00 ", " ").replace(".0 ", " ");
+    let labels = cells(&|end, _| label(end));
+    let counts = cells(&|_, count| show::count(count));
+    let shares = cells(&|_, count| show::share(count as f64 / total));
+    // the sign with its gap, the gaps beside the bar, and what stands around it
+    let fixed = |gap: usize| 2 + wide(&labels) + 2 * gap + wide(&shares);
+    let whole = columns.saturating_sub(fixed(2) + 2 + wide(&counts));
+    let (room, gap) = match whole >= BAR_MIN {
+        true => (whole, 2),
+        false => (columns.saturating_sub(fixed(1)), 1),
+    };
+    let line = |(row, (_, count)): (usize, &(Nanos, u64))| {
         let bar = bar(*count as f64 / most, room);
-        let gap = " ".repeat(room - bar.chars().count());
-        page.line(&format!(
-            "  ≤ {label:<wide_label$}  {bar}{gap}  {shown:>wide$}  {share:>wide_share$}"
-        ));
-    }
+        let blank = " ".repeat(gap + room - bar.chars().count());
+        let count = if gap == 2 { format!("{}  ", counts[row]) } else { String::new() };
+        let label = labels[row].trim_start();
+        let name = wide(&labels);
+        format!("≤ {label:<name$}{:gap$}{bar}{blank}{count}{}", "", shares[row])
+    };
+    classes.iter().enumerate().map(line).collect()
+}
+
+/// Of cells that are equally wide.
+fn wide(cells: &[String]) -> usize {
+    cells.first().map_or(0, |cell| cell.chars().count())
 }
 
 /// A share of `room` characters; what is not nothing is seen.
@@ -61,32 +85,34 @@ fn bar(share: f64, room: usize) -> String {
     bar
 }
 
-/// (upper end, count) of each class from the fastest call to the slowest.
+/// (upper end, count) of each class from the fastest call to the slowest: 1, 2 and 5 of each decade.
+/// Where these are more than `rows_max`, the two outermost classes of an end become one, time and again,
+/// at the end where fewer calls lose their class: it is finest where most calls are.
 pub(crate) fn classes(hist: &Hist, rows_max: usize) -> Vec<(Nanos, u64)> {
-    let buckets = hist.buckets();
-    let counted = |ends: &[Nanos]| -> Vec<(Nanos, u64)> {
-        let mut rows: Vec<(Nanos, u64)> = ends.iter().map(|end| (*end, 0)).collect();
-        for (value, count) in &buckets {
-            let at = ends.partition_point(|end| end < value).min(rows.len() - 1);
-            rows[at].1 += count;
+    let mut rows: Vec<(Nanos, u64)> = ends(hist).into_iter().map(|end| (end, 0)).collect();
+    for (value, count) in hist.buckets() {
+        let at = rows.partition_point(|(end, _)| *end < value).min(rows.len() - 1);
+        rows[at].1 += count;
+    }
+    while rows.len() > rows_max.max(1) {
+        let last = rows.len() - 1;
+        let lost = |one: usize, other: usize| rows[one].1.min(rows[other].1);
+        if lost(last, last - 1) <= lost(0, 1) {
+            rows[last].1 += rows[last - 1].1;
+            rows.remove(last - 1);
+        } else {
+            rows[1].1 += rows[0].1;
+            rows.remove(0);
         }
-        rows
-    };
-    let fits = |ends: &Vec<Nanos>| ends.len() <= rows_max;
-    let finest = STEPS.iter().map(|(steps, every)| ends(hist, steps, *every)).find(fits);
-    let ends = finest.unwrap_or_else(|| {
-        // the span is so wide that only its upper part is told apart
-        let all = ends(hist, &[1], 2);
-        all[all.len() - rows_max..].to_vec()
-    });
-    counted(&ends)
+    }
+    rows
 }
 
 /// Upper ends from the one at or above the fastest call to the one at or above the slowest.
-fn ends(hist: &Hist, steps: &[u64], every: u32) -> Vec<Nanos> {
+fn ends(hist: &Hist) -> Vec<Nanos> {
     let (low, high) = (hist.quantile(0.0).max(Nanos(1)), hist.max().max(Nanos(1)));
-    let decades = (0..=13).step_by(every as usize).map(|power| 10u64.pow(power));
-    let all = decades.flat_map(|unit| steps.iter().map(move |step| Nanos(unit * step)));
+    let decades = (0..=13).map(|power| 10u64.pow(power));
+    let all = decades.flat_map(|unit| [1, 2, 5].map(|step| Nanos(unit * step)));
     let mut ends = Vec::new();
     for end in all.filter(|end| *end >= low) {
         ends.push(end);
@@ -119,6 +145,41 @@ mod tests {
         assert_eq!(cells(rows[1])[4..], ["800", "66.6", "%"], "{shown}");
         assert_eq!(cells(rows[4]), ["≤", "2", "ms", "▏", "1", "0.083", "%"], "{shown}");
         assert!(!rows[2].contains('▏'), "nothing has no bar: {shown}");
+    }
+
+    #[test]
+    fn a_narrow_picture_leaves_the_counts_out() {
+        let ms = Nanos::from_millis;
+        let hist = Hist::from_buckets([(ms(2), 30), (ms(4), 60), (ms(80), 10)]);
+        assert_eq!(
+            histogram_lines(&hist, 24, 5),
+            [
+                "≤ 5 ms   ████████ 90.0 %",
+                "≤ 10 ms              0 %",
+                "≤ 20 ms              0 %",
+                "≤ 50 ms              0 %",
+                "≤ 100 ms ▉        10.0 %",
+            ]
+        );
+        for columns in 0..100 {
+            let lines = histogram_lines(&hist, columns, 5);
+            assert!(lines.iter().all(|line| line.chars().count() <= columns.max(19)), "{lines:?}");
+        }
+    }
+
+    /// Most calls in 100 µs to 2 ms, single ones far above.
+    #[test]
+    fn few_rows_show_where_the_calls_are() {
+        let us = Nanos::from_micros;
+        let values = [(90, 3), (150, 200), (400, 500), (900, 250), (1_800, 40), (62_000, 7)];
+        let hist = Hist::from_buckets(values.map(|(time, count)| (us(time), count)));
+        let shown = |rows| classes(&hist, rows).into_iter().map(|(end, n)| (end.0 / 1_000, n));
+        let five = [(200, 203), (500, 500), (1_000, 250), (2_000, 40), (100_000, 7)];
+        assert!(shown(5).eq(five), "{:?}", classes(&hist, 5));
+        assert!(shown(2).eq([(500, 703), (100_000, 297)]), "{:?}", classes(&hist, 2));
+        for rows in 1..20 {
+            assert_eq!(shown(rows).map(|(_, count)| count).sum::<u64>(), 1_000);
+        }
     }
 
     #[test]

@@ -66,8 +66,9 @@ pub(super) fn quantiles(frame: &mut Frame<'_>, area: Rect, model: &Model, look: 
     let low = all().fold(f64::INFINITY, f64::min).floor().clamp(DECADE_MIN, DECADE_MAX - 1.0);
     let high = all().fold(f64::NEG_INFINITY, f64::max).ceil().clamp(low + 1.0, DECADE_MAX);
     let (low, high) = if all().next().is_none() { (-3.0, 0.0) } else { (low, high) };
-    let rows = f64::from(area.height.saturating_sub(4)).max(1.0);
-    let step = ((high - low) / rows).ceil().max(1.0);
+    // a row for each label; the frame, the axis and its own labels take four
+    let rows = f64::from(area.height.saturating_sub(4)).max(2.0);
+    let step = ((high - low) / (rows - 1.0)).ceil().max(1.0);
     let mut labels = Vec::new();
     let mut decade = low;
     // every label names its own place: the top of the axis moves up to the next one
@@ -108,11 +109,7 @@ fn chart(
     let span = model.subject.span_s.unwrap_or(WIDTH_FIRST_S);
     let wide_enough = span.clamp(start + WIDTH_MIN_S, start + WIDTH_FIRST_S);
     let end = model.history.back().map_or(0.0, |point| point.at_s).max(wide_enough);
-    let mut title = vec![Span::raw(" ")];
-    for curve in curves {
-        let text = format!("{} {}  ", curve.name, curve.latest);
-        title.push(Span::styled(text, look.tint(curve.color)));
-    }
+    let title = title(curves, usize::from(area.width.saturating_sub(2)), look);
     let datasets = curves.iter().map(|curve| {
         Dataset::default()
             .marker(look.marker(curve.ascii))
@@ -126,9 +123,23 @@ fn chart(
     };
     let x_labels = [seconds(start), seconds(end)];
     let chart = Chart::new(datasets.collect())
-        .block(look.block(Line::from(title)))
+        .block(look.block(title))
         .legend_position(None)
         .x_axis(Axis::default().style(look.faint()).bounds([start, end]).labels(x_labels))
         .y_axis(Axis::default().style(look.faint()).bounds(bounds).labels(labels));
     frame.render_widget(chart, area);
+}
+
+/// The names of the curves with their latest figures, or, where these have no room, without.
+fn title(curves: &[Curve<'_>], room: usize, look: Look) -> Line<'static> {
+    let texts: Vec<String> =
+        curves.iter().map(|curve| format!("{} {}  ", curve.name, curve.latest)).collect();
+    let wide = 1 + texts.iter().map(|text| text.chars().count()).sum::<usize>();
+    let mut title = vec![Span::raw(" ")];
+    for (curve, text) in curves.iter().zip(texts) {
+        // the two blanks behind the last figure may be cut off
+        let text = if wide <= room + 2 { text } else { format!("{}  ", curve.name) };
+        title.push(Span::styled(text, look.tint(curve.color)));
+    }
+    Line::from(title)
 }

@@ -1,15 +1,16 @@
-//! Tables: the load, response times, failures and the phases of a call.
+//! Tables: the load, response times, responses by status, failures, and the phases of a call.
 
-use super::Look;
+use super::{Look, RED};
 use crate::model::{Climb, Model, TimesRow};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
+use sample::FailureClass;
 use units::{Nanos, show};
 
-/// Columns of the panels: the load, the times; failures and phases take the rest.
+/// Columns of the panels: the load, the times; responses, failures and phases take the rest.
 const LOAD_WIDTH: u16 = 30;
 const TIMES_WIDTH: u16 = 24;
 const PHASES_WIDTH: u16 = 30;
@@ -18,12 +19,14 @@ const LOAD_NAME: usize = 9;
 const TIMES_NAME: usize = 5;
 const PHASES_NAME: usize = 8;
 const STEPS_NAME: usize = 6;
+const STATUS_NAME: usize = 6;
+const FAILURES: &str = "Failures";
 /// From here on the phases have a column of their own.
 const FOUR_COLUMNS: u16 = 120;
 
 type TableCells = [String; 3];
 
-/// `narrow`: the load and the times only, failures in one line below.
+/// `narrow`: the load and the times only, statuses and failures in one line below.
 pub(super) fn panels(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look, narrow: bool) {
     if narrow {
         let [tables, below] =
@@ -31,11 +34,11 @@ pub(super) fn panels(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Loo
         let [left, right] = Layout::horizontal([Constraint::Fill(1); 2]).areas(tables);
         table(frame, left, "Load", (LOAD_NAME, load(model)), look);
         table(frame, right, "Response time", (TIMES_NAME, times(model)), look);
-        frame.render_widget(failure_line(model, look), below);
+        frame.render_widget(endings_line(model, look), below);
         return;
     }
     let phases_width = if area.width >= FOUR_COLUMNS { PHASES_WIDTH } else { 0 };
-    let [left, middle, failures_area, phases_area] = Layout::horizontal([
+    let [left, middle, endings_area, phases_area] = Layout::horizontal([
         Constraint::Length(LOAD_WIDTH),
         Constraint::Length(TIMES_WIDTH),
         Constraint::Fill(1),
@@ -46,18 +49,18 @@ pub(super) fn panels(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Loo
     table(frame, middle, "Response time", (TIMES_NAME, times(model)), look);
     if let Some(climb) = &model.subject.climb {
         if phases_width > 0 {
-            failures(frame, failures_area, model, Vec::new(), look);
+            endings(frame, endings_area, model, Vec::new(), look);
         }
-        curve(frame, if phases_width > 0 { phases_area } else { failures_area }, climb, look);
+        curve(frame, if phases_width > 0 { phases_area } else { endings_area }, climb, look);
     } else if phases_width > 0 {
-        failures(frame, failures_area, model, Vec::new(), look);
+        endings(frame, endings_area, model, Vec::new(), look);
         table(frame, phases_area, "Phases of a call", (PHASES_NAME, phases(model)), look);
     } else {
-        let inner = usize::from(failures_area.width.saturating_sub(2));
+        let inner = usize::from(endings_area.width.saturating_sub(2));
         let mut rows = phases(model);
         rows[0][0] = s("Phases");
         let below = columns(rows, PHASES_NAME, inner, look);
-        failures(frame, failures_area, model, below, look);
+        endings(frame, endings_area, model, below, look);
     }
 }
 
@@ -123,48 +126,90 @@ fn curve(frame: &mut Frame<'_>, area: Rect, climb: &Climb, look: Look) {
     frame.render_widget(text.block(look.block(Line::from(" Curve so far "))), area);
 }
 
-/// `below`: lines at the bottom of the same panel.
-fn failures(
+/// Responses by status, then failures by class; `spare`: shown below them where all of it has room.
+fn endings(
     frame: &mut Frame<'_>,
     area: Rect,
     model: &Model,
-    below: Vec<Line<'static>>,
+    spare: Vec<Line<'static>>,
     look: Look,
 ) {
-    let all = &model.so_far.failures;
-    let space = usize::from(area.height.saturating_sub(2)).saturating_sub(below.len());
-    let width = usize::from(area.width.saturating_sub(2));
-    let fitting = if all.len() > space { space.saturating_sub(1) } else { all.len() };
-    let mut lines: Vec<Line<'_>> = Vec::new();
-    for (class, count) in &all[..fitting] {
-        let count = show::count(*count);
-        let blame = format!("{} {count}", class.blame().id());
-        let room = width.saturating_sub(blame.len());
-        let name = class.id();
-        lines.push(Line::raw(format!("{name:<room$}{blame}")));
+    let block = look.block(Line::from(" Responses and failures "));
+    let inner = block.inner(area);
+    let (width, height) = (usize::from(inner.width), usize::from(inner.height));
+    let failed = failures(model, width, look);
+    let status = statuses(model, width, look);
+    let half = height.div_ceil(2);
+    let room = half.max(height.saturating_sub(failed.len()));
+    let mut lines = cut(status, room, look);
+    lines.extend(cut(failed, height.saturating_sub(lines.len()), look));
+    if lines.len() + spare.len() <= height {
+        lines.resize(height - spare.len(), Line::default());
+        lines.extend(spare);
     }
-    if all.len() > fitting {
-        lines.push(Line::styled(format!("and {} more", all.len() - fitting), look.faint()));
-    }
-    if all.is_empty() {
-        lines.push(Line::styled("none", look.faint()));
-    }
-    lines.resize(space, Line::default());
-    lines.extend(below);
-    let text = Paragraph::new(lines);
-    frame.render_widget(text.block(look.block(Line::from(" Failures by class "))), area);
+    frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-fn failure_line(model: &Model, look: Look) -> Line<'static> {
-    let said: Vec<String> = model
-        .so_far
-        .failures
-        .iter()
-        .map(|(class, count)| format!("{} {}", class.id(), show::count(*count)))
-        .collect();
-    let style = if said.is_empty() { look.faint() } else { Style::new() };
-    let said = if said.is_empty() { "none".to_owned() } else { said.join(", ") };
-    Line::styled(format!("failures: {said}"), style)
+/// At most `room` lines; where more would follow, the last of them says how many.
+fn cut(mut lines: Vec<Line<'static>>, room: usize, look: Look) -> Vec<Line<'static>> {
+    if lines.len() > room {
+        let kept = room.saturating_sub(1);
+        let more = format!("and {} more", lines.len() - kept);
+        lines.truncate(kept);
+        lines.push(Line::styled(more, look.faint()));
+    }
+    lines
+}
+
+/// A heading, and a line for each status, the most frequent first.
+fn statuses(model: &Model, width: usize, look: Look) -> Vec<Line<'static>> {
+    let latest = model.latest.as_ref();
+    let rate = |status: u16| {
+        let second = latest.filter(|second| !second.warm_up)?;
+        let count = second.endings.as_ref()?.with_status(status);
+        Some(show::rate((count as f64 / second.span_s.max(1e-9)).round()))
+    };
+    let mut rows = vec![row("Status", "last s", "so far")];
+    rows.extend(model.so_far.statuses.iter().map(|(status, count)| {
+        [status.to_string(), rate(*status).unwrap_or_else(|| s("-")), show::count(*count)]
+    }));
+    let unexpected = model.so_far.failures.iter().any(|(class, _)| *class == FailureClass::Status);
+    let mut lines = columns(rows, STATUS_NAME, width, look);
+    for (line, (status, _)) in lines.iter_mut().skip(1).zip(&model.so_far.statuses) {
+        let wrong = unexpected && *status >= 400;
+        line.spans[0].style = if wrong { look.tint(RED) } else { Style::new() };
+    }
+    lines
+}
+
+/// A heading, and a line for each class, the most frequent first, with the party to blame.
+fn failures(model: &Model, width: usize, look: Look) -> Vec<Line<'static>> {
+    let all = &model.so_far.failures;
+    if all.is_empty() {
+        let room = width.saturating_sub(FAILURES.len());
+        return vec![Line::styled(format!("{FAILURES}{:>room$}", "none"), look.faint())];
+    }
+    let line = |(class, count): &(FailureClass, u64)| {
+        let blame = format!("{} {}", class.blame().id(), show::count(*count));
+        let room = width.saturating_sub(blame.len());
+        let name = Span::styled(format!("{:<room$}", class.id()), look.tint(RED));
+        Line::from(vec![name, Span::raw(blame)])
+    };
+    let heading = Line::styled(FAILURES, look.faint());
+    std::iter::once(heading).chain(all.iter().map(line)).collect()
+}
+
+/// What a window without panels of their own for them has room for.
+fn endings_line(model: &Model, look: Look) -> Line<'static> {
+    let so_far = &model.so_far;
+    let listed = |said: Vec<String>| if said.is_empty() { s("none") } else { said.join(", ") };
+    let statuses =
+        so_far.statuses.iter().map(|(status, n)| format!("{status} {}", show::count(*n)));
+    let failures = so_far.failures.iter();
+    let failures = failures.map(|(class, count)| format!("{} {}", class.id(), show::count(*count)));
+    let (statuses, failures) = (listed(statuses.collect()), listed(failures.collect()));
+    let style = if so_far.failures.is_empty() { look.faint() } else { Style::new() };
+    Line::styled(format!("status {statuses}; failures {failures}"), style)
 }
 
 fn s(text: &str) -> String {
