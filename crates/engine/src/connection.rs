@@ -68,7 +68,7 @@ pub(crate) struct Conn {
 }
 
 impl Conn {
-    pub(crate) fn new(protocol: Protocol, keeps_heads: bool) -> Conn {
+    pub(crate) fn new(protocol: Protocol, keeps_heads: bool, headless: bool) -> Conn {
         Conn {
             state: ConnState::Closed,
             generation: 0,
@@ -79,7 +79,7 @@ impl Conn {
             served: 0,
             unflushed: 0,
             calls: VecDeque::new(),
-            speaker: Speaker::new(protocol, keeps_heads),
+            speaker: Speaker::new(protocol, keeps_heads, headless),
             transport: Transport::default(),
             tunnel: None,
             opened: Nanos::ZERO,

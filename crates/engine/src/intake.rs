@@ -34,6 +34,10 @@ impl Intake {
         std::mem::take(&mut self.kept)
     }
 
+    pub(crate) fn clear_kept(&mut self) {
+        self.kept.clear();
+    }
+
     /// A piece of the body that the plan's expectations look at.
     pub(crate) fn inspect(&mut self, test: &BodyTest, encoding: Option<&[u8]>, piece: &[u8]) {
         self.inspect.take(test, encoding, piece);

@@ -135,12 +135,14 @@ impl Journal {
     /// Whether the beginning of the response under way is to be kept.
     #[inline]
     pub(crate) fn keeps_responses(&self) -> bool {
-        self.responses_left > 0
+        self.responses_left > 0 || self.logging.headless
     }
 
-    /// One more response is kept.
-    pub(crate) fn count_kept(&mut self) {
-        self.responses_left -= 1;
+    /// A response is complete: whether its beginning stays.
+    pub(crate) fn stays_kept(&mut self, headless: bool) -> bool {
+        let room = self.responses_left > 0;
+        self.responses_left -= u64::from(room);
+        room || (headless && self.logging.headless)
     }
 
     pub(crate) fn count_failure(&mut self, class: FailureClass) {

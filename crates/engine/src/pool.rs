@@ -425,7 +425,8 @@ impl Pool {
     }
 
     fn add_slot(&mut self) -> Slot {
-        let conn = Conn::new(self.setup.protocol, self.keeps_heads);
+        let headless = self.setup.logging.headless;
+        let conn = Conn::new(self.setup.protocol, self.keeps_heads, headless);
         self.slots.push(PoolSlot { conn, dirty: false, listed: false });
         self.slots.len() as Slot - 1
     }

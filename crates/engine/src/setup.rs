@@ -90,6 +90,10 @@ pub struct Logging {
     /// With so many of each worker's calls goes the beginning of their answer, up to
     /// [`ANSWER_KEPT_MAX`] bytes.
     pub answers: u64,
+    /// Bytes that are no HTTP/1.x are read and counted to the end of their connection; without it,
+    /// that is given up at the first of them. The beginning of such a response goes with its call,
+    /// and that of one cut short.
+    pub headless: bool,
 }
 
 /// Bytes of an answer that are kept.

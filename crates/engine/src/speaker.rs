@@ -128,10 +128,11 @@ macro_rules! each {
 }
 
 impl Speaker {
-    /// `keeps_heads`: the head of a response can be had when it is done.
-    pub(crate) fn new(protocol: Protocol, keeps_heads: bool) -> Speaker {
+    /// `keeps_heads`: the head of a response can be had when it is done. `headless`: bytes that are
+    /// no HTTP/1.x are a response without a head.
+    pub(crate) fn new(protocol: Protocol, keeps_heads: bool, headless: bool) -> Speaker {
         match protocol {
-            Protocol::Http1 => Speaker::Http1(Http1::new(keeps_heads)),
+            Protocol::Http1 => Speaker::Http1(Http1::new(keeps_heads, headless)),
             #[cfg(test)]
             Protocol::Numbered => Speaker::Numbered(Numbered::default()),
         }

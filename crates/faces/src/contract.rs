@@ -142,6 +142,9 @@ pub struct Needs {
     pub calls: bool,
     /// With so many calls of each worker comes the beginning of their answer, head first.
     pub answers: u64,
+    /// Bytes that are no HTTP/1.x are read and counted up to the end of their connection, as a body.
+    /// With each such call comes their beginning, and with each whose response was cut short.
+    pub headless: bool,
     /// [`Face::ends`] gets every connection and every session that has ended.
     pub ends: bool,
 }

@@ -90,6 +90,14 @@ pub struct AnswerFacts {
     pub timed: bool,
 }
 
+impl AnswerFacts {
+    /// There was no head: see [`AnswerReader::headless`].
+    #[inline]
+    pub fn is_headless(&self) -> bool {
+        self.framing == Framing::UntilClose && self.head_bytes == 0
+    }
+}
+
 /// What one call of [`AnswerReader::advance`] did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advance {
@@ -145,6 +153,8 @@ pub struct AnswerReader {
     state: State,
     asked: Asked,
     keep_head: bool,
+    /// What is not HTTP/1.x is taken for a body without a head (HTTP/0.9).
+    headless: bool,
     scan: head::Scan,
     /// Empty-line bytes before the status line.
     leading: u16,
@@ -188,10 +198,19 @@ impl AnswerReader {
             state: State::Idle,
             asked: Asked::Ordinary,
             keep_head,
+            headless: false,
             scan: head::Scan::default(),
             leading: 0,
             begun: false,
         }
+    }
+
+    /// `taken`: what is not HTTP/1.x is no error but an answer without a head, as in HTTP/0.9. The end
+    /// of the connection ends it. Its status is 0; all its bytes count as body, though those that
+    /// came while they could still have begun a head are not handed over as such.
+    #[must_use]
+    pub fn headless(self, taken: bool) -> AnswerReader {
+        AnswerReader { headless: taken, ..self }
     }
 
     /// The next bytes belong to a new answer.
@@ -245,8 +264,19 @@ impl AnswerReader {
             State::UntilClose => Ok(()),
             State::Idle => Err(AnswerError::ClosedEarly),
             State::Begin if !self.begun => Err(AnswerError::ClosedEarly),
-            State::Head if self.facts.interim == 0 && self.buffer.len() < MAGIC.len() => {
-                Err(AnswerError::NotHttp)
+            State::Head => {
+                let no_http = self.facts.interim == 0 && self.buffer.len() < MAGIC.len();
+                self.facts.head_bytes += self.buffer.len() as u64;
+                self.empty_buffer();
+                match no_http {
+                    true if self.headless => {
+                        self.without_head(self.facts.head_bytes);
+                        self.state = State::Idle;
+                        Ok(())
+                    }
+                    true => Err(AnswerError::NotHttp),
+                    false => Err(AnswerError::Truncated),
+                }
             }
             _ => Err(AnswerError::Truncated),
         }
@@ -256,6 +286,12 @@ impl AnswerReader {
     #[inline]
     pub fn facts(&self) -> AnswerFacts {
         self.facts
+    }
+
+    /// [`AnswerReader::facts`] with the bytes of a head of which only the beginning is there.
+    pub fn facts_so_far(&self) -> AnswerFacts {
+        let begun = if self.state == State::Head { self.buffer.len() as u64 } else { 0 };
+        AnswerFacts { head_bytes: self.facts.head_bytes + begun, ..self.facts }
     }
 
     /// The raw final head, its closing empty line included, from its end until the next `start`;
@@ -316,9 +352,39 @@ impl AnswerReader {
     ) -> Result<Advance, AnswerError> {
         match self.state {
             State::Idle => Ok(nothing()),
+            State::Begin | State::Head if self.headless => self.heads_or_none(cache, input),
             State::Begin | State::Head => self.heads(cache, input),
             _ => self.body(input, 0),
         }
+    }
+
+    /// As [`AnswerReader::heads`]; from bytes that are no head on, everything is body.
+    fn heads_or_none(
+        &mut self,
+        cache: &mut HeadCache,
+        input: &[u8],
+    ) -> Result<Advance, AnswerError> {
+        let before = self.facts_so_far();
+        match self.heads(cache, input) {
+            // behind an interim head nothing else than HTTP/1.x can be meant
+            Err(AnswerError::NotHttp) if self.facts.interim == 0 => {
+                self.without_head(before.head_bytes + input.len() as u64);
+                Ok(Advance { consumed: input.len(), body: 0..input.len(), done: false })
+            }
+            heads => heads,
+        }
+    }
+
+    /// There is no head: `bytes` of a body have come, and more may.
+    fn without_head(&mut self, bytes: u64) {
+        self.begun = true;
+        self.state = State::UntilClose;
+        self.facts = AnswerFacts {
+            framing: Framing::UntilClose,
+            body_bytes: bytes,
+            ..AnswerFacts::default()
+        };
+        self.empty_buffer();
     }
 
     /// Heads, interim ones too, then what follows of the body.

@@ -14,8 +14,8 @@ pub(crate) struct Http1 {
 }
 
 impl Http1 {
-    pub(super) fn new(keeps_heads: bool) -> Http1 {
-        Http1 { reader: AnswerReader::new(keeps_heads), reading: false }
+    pub(super) fn new(keeps_heads: bool, headless: bool) -> Http1 {
+        Http1 { reader: AnswerReader::new(keeps_heads).headless(headless), reading: false }
     }
 
     pub(super) fn start(&mut self, _out: &mut Vec<u8>) {
@@ -98,7 +98,7 @@ impl Http1 {
 
     pub(super) fn partial(&self, call: usize) -> Option<AnswerFacts> {
         let begun = call == 0 && self.reading && self.reader.begun();
-        begun.then(|| self.reader.facts())
+        begun.then(|| self.reader.facts_so_far())
     }
 }
 

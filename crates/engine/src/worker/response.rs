@@ -72,7 +72,7 @@ impl Worker {
             Ok(None)
         };
         if let Some(intake) = &mut call.intake {
-            self.count_kept(intake);
+            self.count_kept(intake, facts.is_headless());
         }
         let calls_max = self.pool.calls_max();
         if self.pool.conn_mut(slot).is_over(facts.persistent, calls_max) {
@@ -97,11 +97,9 @@ impl Worker {
 
     /// Of the responses whose beginning is kept this is one; or no more are kept.
     #[cold]
-    fn count_kept(&mut self, intake: &mut Intake) {
-        if self.journal.keeps_responses() {
-            self.journal.count_kept();
-        } else {
-            intake.take_kept();
+    fn count_kept(&mut self, intake: &mut Intake, headless: bool) {
+        if !self.journal.stays_kept(headless) {
+            intake.clear_kept();
         }
     }
 
@@ -161,8 +159,13 @@ impl Worker {
 
     #[inline]
     fn judge(&self, facts: &AnswerFacts, wrong: Option<FailureClass>) -> End {
-        let class =
-            if self.setup.status_ok(facts.status) { wrong } else { Some(FailureClass::Status) };
+        let class = if self.setup.status_ok(facts.status) {
+            wrong
+        } else if facts.is_headless() {
+            Some(FailureClass::NotHttp)
+        } else {
+            Some(FailureClass::Status)
+        };
         End::answered(facts, class)
     }
 

@@ -4,6 +4,7 @@ mod address;
 pub(crate) mod ciphers;
 mod html;
 mod native;
+mod odd;
 mod options;
 mod results;
 mod setup;
@@ -37,7 +38,7 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
         }
         Ok(plan) => {
             let answers = if ab.options.verbosity >= 2 { u64::MAX } else { 1 };
-            let needs = Needs { calls: true, answers, ..Needs::default() };
+            let needs = Needs { calls: true, answers, headless: true, ..Needs::default() };
             Reading::Run(Box::new(Job {
                 plan,
                 needs,

@@ -1,6 +1,7 @@
 //! Counting as ab counts: one call after the other.
 
 use super::exit_code;
+use super::odd::OddResponse;
 use super::options::{Method, Options};
 use crate::{Said, words};
 use sample::{CallRecord, FailureClass, Outcome, Sample};
@@ -76,7 +77,7 @@ impl Tally {
         }
         self.over = self.limit.filter(|limit| sample.done >= *limit).map(|_| sample.done);
         if let Some((number, sentence)) = sample.class.and_then(words::system_error) {
-            return self.system_failure(options, sample, number, sentence, said);
+            return self.system_failure(options, call, number, sentence, said);
         }
         if matches!(sample.class, Some(FailureClass::Tls | FailureClass::Certificate)) {
             said.err.push_str("SSL handshake failed (1).\n");
@@ -90,11 +91,12 @@ impl Tally {
     fn system_failure(
         &mut self,
         options: &Options,
-        sample: &Sample,
+        call: &CallRecord,
         number: i32,
         sentence: &str,
         said: &mut Said,
     ) {
+        let sample = &call.sample;
         let local =
             matches!(sample.class, Some(FailureClass::FdUnavailable | FailureClass::FileTableFull));
         let at_once = matches!(
@@ -122,7 +124,7 @@ impl Tally {
             if options.verbosity >= 1 {
                 said.err.push_str(&format!("apr_socket_recv: {sentence} ({number})\n"));
             }
-            self.transferred(options, sample);
+            self.transferred(options, call);
             self.complete(sample, said);
         }
     }
@@ -134,15 +136,18 @@ impl Tally {
     /// Something came back, whole or not.
     fn answer(&mut self, options: &Options, call: &CallRecord, said: &mut Said) {
         let sample = &call.sample;
+        let odd = OddResponse::of(call);
         if !call.answer.is_empty() {
-            self.first_answer(&call.answer);
-            tell(options, call, said);
+            if odd.as_ref().is_none_or(|seen| seen.status.is_some()) {
+                self.first_answer(&call.answer);
+            }
+            tell(options, call, odd.as_ref(), said);
         }
-        let no_http = sample.class == Some(FailureClass::NotHttp);
-        if no_http || (sample.status > 0 && !(200..300).contains(&sample.status)) {
-            self.not_2xx += 1;
-        }
-        let bytes = if options.method == Method::Head { 0 } else { sample.body_bytes };
+        let bytes = match odd {
+            Some(seen) => seen.body_bytes,
+            None if options.method == Method::Head => 0,
+            None => sample.body_bytes,
+        };
         let expected = *self.length.get_or_insert(bytes);
         if bytes != expected && !options.any_length {
             self.length_failures += 1;
@@ -150,13 +155,21 @@ impl Tally {
         if sample.persistent && options.keep_alive {
             self.kept_alive += 1;
         }
-        self.transferred(options, sample);
+        self.transferred(options, call);
         self.complete(sample, said);
     }
 
-    fn transferred(&mut self, options: &Options, sample: &Sample) {
+    /// What came is counted, of a response cut short too.
+    fn transferred(&mut self, options: &Options, call: &CallRecord) {
+        let sample = &call.sample;
+        let odd = OddResponse::of(call);
+        let not_2xx = match &odd {
+            Some(seen) => !seen.is_2xx(),
+            None => sample.status > 0 && !(200..300).contains(&sample.status),
+        };
+        self.not_2xx += u64::from(not_2xx);
         self.read += sample.bytes_received;
-        self.body_read += sample.body_bytes;
+        self.body_read += odd.map_or(sample.body_bytes, |seen| seen.body_bytes);
         if options.body.is_some() {
             self.sent += sample.bytes_sent;
         }
@@ -194,17 +207,22 @@ impl Tally {
 }
 
 /// `-v`: what came, and its status.
-fn tell(options: &Options, call: &CallRecord, said: &mut Said) {
+fn tell(options: &Options, call: &CallRecord, odd: Option<&OddResponse>, said: &mut Said) {
     if options.verbosity < 2 {
         return;
     }
     let shown = call.answer.split(|byte| *byte == 0).next().unwrap_or_default();
     said.out.push_str(&format!("LOG: header received:\n{}\n", String::from_utf8_lossy(shown)));
-    let status = call.sample.status;
-    if !(200..300).contains(&status) {
-        said.out.push_str(&format!("WARNING: Response code not 2xx ({status:03})\n"));
+    let status = match odd {
+        // no end of a head, no status
+        Some(OddResponse { status: None, .. }) => return,
+        Some(OddResponse { status: Some(status), .. }) => status.clone(),
+        None => format!("{:03}", call.sample.status),
+    };
+    if !status.starts_with('2') {
+        said.out.push_str(&format!("WARNING: Response code not 2xx ({status})\n"));
     } else if options.verbosity >= 3 {
-        said.out.push_str(&format!("LOG: Response code = {status:03}\n"));
+        said.out.push_str(&format!("LOG: Response code = {status}\n"));
     }
 }
 

@@ -89,6 +89,7 @@ fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
         calls: needs.calls,
         failures_at_once: needs.calls,
         answers: needs.answers,
+        headless: needs.headless,
         ends: needs.ends,
     };
     let face = Rc::new(RefCell::new(face));

@@ -466,25 +466,58 @@ fn the_first_answer_beyond_the_limit_is_the_last() {
     same(&["-t", "1", "-n", "5", &site.url("/hw")]);
 }
 
-#[test]
-fn short_and_broken_answers_count_as_complete() {
+/// Both against a server that sends `response` and ends the connection; ports are not compared.
+#[track_caller]
+fn alike_on(response: &'static [u8], options: &[&str]) -> Ran {
     let start = || {
-        Scripted::start(|mut stream, _| {
+        Scripted::start(move |mut stream, _| {
             read_request(&mut BufReader::new(&mut stream));
-            stream.write_all(b"HTTP/1.0 200 OK\r\nContent-Length: 50\r\n\r\nshort").ok();
+            stream.write_all(response).ok();
         })
     };
-    let (a, b) = (start(), start());
-    let args = |url: &str| ["-n".to_owned(), "3".to_owned(), url.to_owned()];
-    let (a, b) = (args(&a.url("/")), args(&b.url("/")));
-    let theirs = original(&a.each_ref().map(String::as_str));
-    let ours = ours(&b.each_ref().map(String::as_str));
-    let port = |text: &str| {
-        let kept = text.lines().filter(|line| !line.starts_with("Server Port:"));
-        masked(&kept.collect::<Vec<_>>().join("\n"))
-    };
-    assert_eq!(port(&theirs.stdout), port(&ours.stdout));
-    assert_eq!((theirs.code, &theirs.stderr), (ours.code, &ours.stderr));
+    let (one, other) = (start(), start());
+    let mut theirs = original(&[options, &[&one.url("/")]].concat());
+    let mut ours = ours(&[options, &[&other.url("/")]].concat());
+    for (ran, url) in [(&mut theirs, one.url("")), (&mut ours, other.url(""))] {
+        let port = url.trim_end_matches('/').rsplit(':').next().unwrap();
+        ran.stdout = ran.stdout.replace(port, "PORT");
+    }
+    assert_alike(&[options, &[&response.escape_ascii().to_string()]].concat(), &theirs, &ours);
+    ours
+}
+
+#[test]
+fn short_and_broken_answers_count_as_complete() {
+    for response in [
+        &b"HTTP/1.0 200 OK\r\nContent-Length: 50\r\n\r\nshort"[..],
+        b"HTTP/1.1 500 No\r\nContent-Length: 50\r\n\r\nshort",
+        b"HTTP/1.0 200 OK\r\nServer: x",
+        b"",
+    ] {
+        alike_on(response, &["-n", "3"]);
+        alike_on(response, &["-n", "3", "-v", "3"]);
+    }
+}
+
+#[test]
+fn responses_without_a_head_count_as_there() {
+    for response in [
+        &b"no head at all"[..],
+        b"HT",
+        b"four words\r\n\r\nand a body",
+        b"four words\n\nand a body",
+        b"HTTP/2 204 None\r\n\r\n",
+        b"ICY 200 OK\r\nServer: cast\r\n\r\nlisten",
+        b"so says HTTP/1.0 200\r\nServer: odd one\r\n\r\nbody",
+    ] {
+        alike_on(response, &["-n", "5", "-c", "2"]);
+        alike_on(response, &["-n", "3", "-k"]);
+        alike_on(response, &["-n", "2", "-i", "-v", "3"]);
+    }
+    let ran = alike_on(b"no head at all", &["-n", "5"]);
+    assert!(ran.stdout.contains("Complete requests:      5\n"), "{ran:#?}");
+    assert!(ran.stdout.contains("Total transferred:      70 bytes\n"), "{ran:#?}");
+    assert!(!ran.stdout.contains("Non-2xx"), "{ran:#?}");
 }
 
 /// Waits for the server to have answered, then interrupts the program.

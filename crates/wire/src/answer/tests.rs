@@ -592,6 +592,61 @@ mod ends {
     }
 }
 
+mod headless {
+    use super::*;
+
+    /// Read in pieces of so many bytes up to the end of the connection.
+    fn read(input: &[u8], step: usize) -> (AnswerFacts, Result<(), AnswerError>) {
+        let mut cache = HeadCache::new();
+        let mut reader = AnswerReader::new(true).headless(true);
+        reader.start(Asked::Ordinary);
+        for piece in input.chunks(step) {
+            let advance = reader.advance(&mut cache, piece).unwrap();
+            assert_eq!((advance.consumed, advance.done), (piece.len(), false));
+            assert!(reader.facts_so_far().head_bytes + reader.facts().body_bytes > 0);
+        }
+        let ended = reader.end_of_input();
+        (reader.facts(), ended)
+    }
+
+    #[test]
+    fn all_its_bytes_are_body_up_to_the_end() {
+        let over = "\r\n".repeat(40);
+        for input in
+            ["x", "HT", "HTT!", "hello\r\n\r\nthere", "\r\n\nhello", "HTTP/2 200 OK\r\n\r\n", &over]
+        {
+            for step in 1..=input.len() {
+                let (facts, ended) = read(input.as_bytes(), step);
+                let wanted = AnswerFacts {
+                    framing: Framing::UntilClose,
+                    body_bytes: input.len() as u64,
+                    ..AnswerFacts::default()
+                };
+                assert_eq!((facts, ended), (wanted, Ok(())), "{input:?} by {step}");
+                assert!(facts.is_headless());
+            }
+        }
+    }
+
+    #[test]
+    fn with_a_head_it_is_as_ever() {
+        for step in [1, 7, 100] {
+            let (facts, ended) = read(b"HTTP/1.0 200 OK\r\n\r\nbody", step);
+            assert_eq!((facts.status, facts.head_bytes, facts.body_bytes), (200, 19, 4));
+            assert_eq!((facts.is_headless(), ended), (false, Ok(())));
+            let (facts, ended) = read(b"HTTP/1.0 200 OK\r\nA", step);
+            assert_eq!((facts.head_bytes, ended), (18, Err(AnswerError::Truncated)));
+        }
+        let mut reader = AnswerReader::new(false).headless(true);
+        reader.start(Asked::Ordinary);
+        assert_eq!(reader.end_of_input(), Err(AnswerError::ClosedEarly));
+        // an interim head promises HTTP/1.x
+        reader.start(Asked::Ordinary);
+        let input = b"HTTP/1.1 100 C\r\n\r\nhello";
+        assert_eq!(reader.advance(&mut HeadCache::new(), input), Err(AnswerError::NotHttp));
+    }
+}
+
 mod cache {
     use super::*;
 
