@@ -395,9 +395,9 @@ fn the_page_of_a_comparison_says_what_differs() {
     assert!(
         page.contains("&lt;i&gt;new&lt;/i&gt;") && !page.contains("<i>") && !page.contains("<b>")
     );
-    // one row of the picture for each ratio
+    // one row of the picture for each ratio; it is drawn for a desk and for a phone
     let ratios = report.differences.iter().filter(|one| !one.points).count();
-    assert_eq!(page.matches("r=\"4.5\"").count(), ratios);
+    assert_eq!(page.matches("r=\"4.5\"").count(), 2 * ratios);
 }
 
 /// Whatever a tortured server sends is text, and what turns the direction of writing is an escape.
@@ -473,7 +473,7 @@ fn a_difference_beyond_the_axis_is_marked_with_its_size() {
         assert!(told.starts_with("+70") && told.contains(" to +7"), "{told}");
     }
     assert_eq!(far.matches(r#"beyond" d="M880"#).count(), 5, "an arrow each");
-    assert_eq!(far.matches("<circle").count(), 2, "a point for each of the others");
+    assert_eq!(far.matches("<circle").count(), 2 * 2, "a point for each of the others, twice");
     let near = crate::compare::html(&sessions::session(1.07, 0.96, &[]));
     assert!(!near.contains("beyond"), "{near}");
 }
