@@ -169,5 +169,4 @@ fn git(root: &Path, words: &[&str]) -> anyhow::Result<String> {
 }
 
 #[cfg(test)]
-#[path = "release_tests.rs"]
 mod tests;

@@ -154,7 +154,17 @@ fn clean(binary: &Path, times: u32) -> anyhow::Result<()> {
         let range = subject::range();
         let running = range.start(binary)?;
         let mut torture = Command::new(binary);
-        torture.args(["torture", "--quick", "--only", "S,F", "--quiet", "--post", "/post"]);
+        torture.args([
+            "torture",
+            "--quick",
+            "--fail-on",
+            "low",
+            "--only",
+            "S,F",
+            "--quiet",
+            "--post",
+            "/post",
+        ]);
         torture.args(["--store", "none"]);
         let ran = torture.arg(&running.url).stdin(Stdio::null()).output()?;
         if ran.status.code() != Some(0) {

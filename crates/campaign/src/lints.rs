@@ -80,6 +80,7 @@ impl Runner<'_> {
                     seen: format!("{} of {answers} answers", example.count),
                     expected: format!("{}, {}", rule.reference, rule.level.id()),
                     why: String::new(),
+                    kind: None,
                 },
                 tries: 1,
                 failed: 1,

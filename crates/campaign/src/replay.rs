@@ -129,6 +129,7 @@ fn unjudged(failure: &Failure, talk: &Talk) -> Judgement {
         seen: judge::seen(talk),
         expected: kept.judgement.expected.clone(),
         why: if accused { String::new() } else { by_code() },
+        kind: None,
     }
 }
 

@@ -265,6 +265,7 @@ impl Runner<'_> {
             seen: judge::seen(&talk),
             expected: "plain requests answered as before".to_owned(),
             why: "plain requests fail after it by itself".to_owned(),
+            kind: Some(FailureKind::Lost),
         };
         self.watcher.execution(&Execution {
             case,

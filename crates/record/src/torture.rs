@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use torture::beside::Felt;
 use torture::cost::{self, Cost};
-use torture::judge::TestOutcome;
+use torture::judge::{Severity, TestOutcome};
 use torture::result::{Baseline, Measure, Probe, ProbeKind, RunResult, Seen, ServerSeen};
 use torture::safety::Class;
 
@@ -77,6 +77,9 @@ pub struct TortureRecord {
     /// Of everything random.
     #[serde(default)]
     pub seed: u64,
+    /// Findings as grave as this failed the run (`--fail-on`).
+    #[serde(default = "failing", with = "ids::severity")]
+    pub fail_on: Severity,
     /// Of the program that wrote it.
     #[serde(default)]
     pub version: String,
@@ -111,6 +114,11 @@ pub struct TortureRecord {
     /// What the server's own machine showed.
     #[serde(default)]
     pub server: Option<ServerRecord>,
+}
+
+/// What failed a run of a version that knew no severities was every finding.
+fn failing() -> Severity {
+    Severity::Low
 }
 
 /// The response of the probed page to a plain GET.
@@ -175,6 +183,8 @@ pub struct Source<'a> {
     /// In seconds since 1970-01-01 UTC.
     pub started_unix_s: f64,
     pub seed: u64,
+    /// Findings as grave as this fail the run.
+    pub fail_on: Severity,
     pub environment: &'a Environment,
     pub result: &'a RunResult,
     pub waivers: &'a [Applied],
@@ -244,6 +254,7 @@ impl TortureRecord {
             interrupted: result.interrupted,
             ended_early: result.ended_early.clone(),
             seed: source.seed,
+            fail_on: source.fail_on,
             version: source.environment.version.clone(),
             findings: cases.iter().filter(|case| case.counts()).count() as u64,
             plain: PlainPage { status: result.plain.status, body_bytes: result.plain.body_len },
@@ -265,15 +276,24 @@ impl TortureRecord {
     /// Cases that count against the server, the worst first: findings that are not waived.
     pub fn counted_findings(&self) -> Vec<&CaseRecord> {
         let mut all: Vec<&CaseRecord> = self.cases.iter().filter(|case| case.counts()).collect();
-        all.sort_by_key(|case| std::cmp::Reverse(case.outcome));
+        all.sort_by_key(|case| std::cmp::Reverse((case.severity, case.outcome)));
         all
+    }
+
+    /// How many of them are of each severity, the gravest first; only those that there are.
+    pub fn by_severity(&self) -> Vec<(Severity, u64)> {
+        let count = |severity: Severity| {
+            let of = |case: &&CaseRecord| case.counts() && case.severity == Some(severity);
+            (severity, self.cases.iter().filter(of).count() as u64)
+        };
+        Severity::ALL.into_iter().map(count).filter(|(_, count)| *count > 0).collect()
     }
 
     /// Findings and advice, the worst first; waived ones too.
     pub fn notable(&self) -> Vec<&CaseRecord> {
         let mut all: Vec<&CaseRecord> =
             self.cases.iter().filter(|case| case.is_notable()).collect();
-        all.sort_by_key(|case| std::cmp::Reverse(case.outcome));
+        all.sort_by_key(|case| std::cmp::Reverse((case.severity, case.outcome)));
         all
     }
 
@@ -291,6 +311,11 @@ impl TortureRecord {
     /// Whether any case was carried out.
     pub fn is_tested(&self) -> bool {
         self.tested_count() > 0
+    }
+
+    /// Whether anything was learned of the server.
+    pub fn is_conclusive(&self) -> bool {
+        self.cases.iter().any(|case| !is_untested(case.outcome))
     }
 
     /// Whether cases are missing: it was interrupted, or ended before its end.

@@ -40,6 +40,7 @@ use record::torture::{Applied, Source, Torture};
 use sample::Environment;
 use std::net::IpAddr;
 use torture::beside::Felt;
+use torture::judge::{Severity, severity};
 use torture::result::{CaseResult, RunResult};
 use torture::safety::Class;
 
@@ -60,6 +61,8 @@ pub struct Report {
     pub started_unix_s: f64,
     /// Of everything random.
     pub seed: u64,
+    /// Findings as grave as this fail the run.
+    pub fail_on: Severity,
     /// The machine that tests.
     pub environment: Environment,
     pub result: RunResult,
@@ -87,6 +90,7 @@ impl Report {
             class: self.class,
             started_unix_s: self.started_unix_s,
             seed: self.seed,
+            fail_on: self.fail_on,
             environment: &self.environment,
             result: &self.result,
             waivers: &self.waivers,
@@ -105,7 +109,16 @@ impl Report {
         let cases = self.result.cases.iter();
         let mut all: Vec<&CaseResult> =
             cases.filter(|case| case.outcome.is_finding() && !waived(case)).collect();
-        all.sort_by_key(|case| std::cmp::Reverse(case.outcome));
+        let grave = |case: &CaseResult| severity::of_case(case).map(|weight| weight.severity);
+        all.sort_by_key(|case| std::cmp::Reverse((grave(case), case.outcome)));
         all
+    }
+
+    /// Whether any of them is grave enough to fail the run.
+    pub fn fails(&self) -> bool {
+        let grave = |case: &&CaseResult| {
+            severity::of_case(case).is_some_and(|weight| weight.severity >= self.fail_on)
+        };
+        self.findings().iter().any(grave)
     }
 }

@@ -179,6 +179,7 @@ fn body(report: &Report) -> Value {
         class: report.class,
         started_unix_s: report.started_unix_s,
         seed: report.seed,
+        fail_on: report.fail_on,
         environment: report.environment.clone(),
         result,
         waivers: report.waivers.clone(),

@@ -7,7 +7,7 @@ pub use family::{Family, Parameter, ParameterKind};
 pub use read::{read_case, read_own};
 
 use crate::fuzz::FuzzPlace;
-use crate::judge::Class;
+use crate::judge::{Class, Risk};
 use dialogue::talk::Awaited;
 use std::sync::Arc;
 use units::Nanos;
@@ -21,6 +21,8 @@ pub struct Case {
     pub version: u32,
     pub title: String,
     pub level: RequirementLevel,
+    /// What follows where the rule is broken, beyond the exchange itself.
+    pub risk: Option<Risk>,
     /// The text that it rests on: `RFC 9112 section 5.1`.
     pub reference: String,
     /// Why a server should care.

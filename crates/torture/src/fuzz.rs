@@ -130,7 +130,8 @@ pub fn tallied(shot: &Shot, talk: &Talk) -> String {
 pub fn judge(shot: &Shot, talk: &Talk, plain: &Plain) -> Judgement {
     let (outcome, why) = found(shot, talk, plain);
     let expected = "an answer that is not the server's own fault, or an end".to_owned();
-    Judgement { outcome, seen: judge::seen(talk), expected, why }
+    let kind = (outcome == TestOutcome::Fail).then(|| judge::FailureKind::of(talk, plain));
+    Judgement { outcome, seen: judge::seen(talk), expected, why, kind }
 }
 
 fn found(shot: &Shot, talk: &Talk, plain: &Plain) -> (TestOutcome, String) {

@@ -5,10 +5,12 @@ mod again;
 mod class;
 mod kind;
 pub mod renegotiation;
+pub mod severity;
 
 pub use again::{again, random};
 pub use class::Class;
 pub use kind::FailureKind;
+pub use severity::{Risk, Severity};
 
 use crate::case::{Exchange, RequirementLevel};
 use dialogue::replies::Response;
@@ -131,6 +133,8 @@ pub struct Judgement {
     pub expected: String,
     /// Why the outcome is no pass.
     pub why: String,
+    /// In which way it failed, of a conversation that did.
+    pub kind: Option<FailureKind>,
 }
 
 /// Judges one conversation.
@@ -142,7 +146,8 @@ pub fn judge(
 ) -> Judgement {
     let (outcome, why) = outcome(exchange, level, talk, plain);
     let expected: Vec<String> = exchange.accept.iter().map(Class::to_string).collect();
-    Judgement { outcome, seen: seen(talk), expected: expected.join(" or "), why }
+    let kind = (outcome == TestOutcome::Fail).then(|| FailureKind::of(talk, plain));
+    Judgement { outcome, seen: seen(talk), expected: expected.join(" or "), why, kind }
 }
 
 fn outcome(

@@ -123,7 +123,7 @@ fn silent(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut Ca
     };
     let seen = format!("{note} after {}", show::duration(talk.over));
     let expected = format!("an end within {}", show::duration(family.span("soon")));
-    let judgement = Judgement { outcome, seen, expected, why: String::new() };
+    let judgement = Judgement { outcome, seen, expected, ..Judgement::default() };
     keep(runner, case, "silent from the beginning", &script, &talk, judgement, result);
     result.measures.push(Measure {
         what: "silent before TLS".to_owned(),
@@ -259,6 +259,7 @@ fn tried(
             seen: reply.said(),
             expected: trial.expected.to_owned(),
             why: why.to_owned(),
+            kind: None,
         };
         keep(runner, case, trial.name, script, &talk, judgement, result);
     }

@@ -10,6 +10,7 @@ use super::{Sink, UsageError, parse};
 use clap::{Args, Subcommand};
 use plan::{Arrivals, FileSource, Gaps, Load, Plan};
 use std::path::PathBuf;
+use torture::judge::Severity;
 use units::{Nanos, Rate};
 use url::Url;
 
@@ -180,6 +181,10 @@ pub(crate) struct TortureOutputs {
     /// Findings and the summary only
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
+    /// End with 1 for findings of this severity and graver ones: critical, high, medium or low
+    #[arg(long, value_name = "SEVERITY", default_value = "high", value_parser = severity,
+        conflicts_with = "report_only")]
+    pub(crate) fail_on: Severity,
     /// End with 0 whatever is found
     #[arg(long)]
     pub(crate) report_only: bool,
@@ -266,6 +271,13 @@ impl TortureDiff {
             ("--md", self.md.as_ref()),
         ])
     }
+}
+
+fn severity(text: &str) -> Result<Severity, String> {
+    Severity::named(text).ok_or_else(|| {
+        let all = Severity::ALL.map(Severity::id).join(", ");
+        format!("{} is no severity: {all} are", units::quoted(text))
+    })
 }
 
 pub(super) fn target(text: &str) -> Result<Url, String> {

@@ -39,7 +39,6 @@ use progress::Progress;
 use record::torture::waivers::{Day, Waiver};
 use report::torture::Report;
 use torture::case::Case;
-use torture::judge::TestOutcome;
 use torture::result::{CaseResult, RunResult};
 use url::Url;
 use world::Sockets;
@@ -97,6 +96,7 @@ fn run(
         class: reached.class,
         started_unix_s: crate::wall_clock::unix_seconds(),
         seed: args.what.seed,
+        fail_on: args.outputs.fail_on,
         environment: host::environment(),
         result: RunResult::default(),
         waivers: Vec::new(),
@@ -171,16 +171,14 @@ impl Watcher for Storing<'_> {
 
 fn exit_code(args: &TortureArgs, report: &Report) -> Code {
     let result = &report.result;
-    let tested = |case: &&CaseResult| case.skipped.is_none();
-    let worst = result.cases.iter().filter(tested).map(|case| case.outcome).max();
-    let bad = !report.findings().is_empty();
-    match (result, worst) {
-        (RunResult { interrupted: true, .. }, _) => Code::Interrupted,
-        (RunResult { stopped: Some(_), .. }, _) => Code::Invalid,
-        (_, None) => Code::NoConnection,
-        (RunResult { ended_early: Some(_), .. }, _) => Code::Invalid,
-        _ if bad && !args.outputs.report_only => Code::Missed,
-        (_, Some(TestOutcome::Inconclusive)) => Code::NoConnection,
+    let tested = |case: &CaseResult| !record::torture::is_untested(case.outcome);
+    let bad = report.fails() && !args.outputs.report_only;
+    match result {
+        RunResult { interrupted: true, .. } => Code::Interrupted,
+        RunResult { stopped: Some(_), .. } => Code::Invalid,
+        _ if !result.cases.iter().any(tested) => Code::NoConnection,
+        RunResult { ended_early: Some(_), .. } => Code::Invalid,
+        _ if bad => Code::Missed,
         _ => Code::Done,
     }
 }

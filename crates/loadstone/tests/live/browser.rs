@@ -125,7 +125,8 @@ fn a_torture_is_listed_and_its_page_is_shown() {
     let store = folder.path().join("results.db");
     let site = Site::start(&[("range", "two-hosts")]);
     let name = store.display().to_string();
-    let words = ["torture", "--no-audit", "--quick", "--only", "S-03", "-q", "--store", &name];
+    let words = ["torture", "--no-audit", "--quick", "--fail-on", "low", "--only", "S-03"];
+    let words = [&words[..], &["-q", "--store", &name]].concat();
     run(&[&words[..], &[&site.url("/page")]].concat()).expect(&[1]);
     let (_ui, url) = ui(&store);
     let mut browser = Browser::open();

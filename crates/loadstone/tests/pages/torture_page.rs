@@ -18,7 +18,8 @@ fn page(folder: &TempDir) -> PathBuf {
         if broken { ("500 No", HOSTILE) } else { ("200 OK", "hi") }
     });
     let file = folder.path().join("torture.html");
-    let words = ["torture", "--quick", "--only", "F-09,S-01,S-08,S-30", "-q", "--html"];
+    let words = ["torture", "--quick", "--fail-on", "low", "--only", "F-09,S-01,S-08,S-30", "-q"];
+    let words = [&words[..], &["--html"]].concat();
     run(&[&words[..], &[file.to_str().unwrap(), &server.url("/")]].concat()).expect(&[1]);
     file
 }

@@ -13,7 +13,7 @@ fn lax() -> Site {
 
 fn torture(data: &Path, site: &Site, more: &[&str]) -> Ran {
     let url = site.url("/page");
-    let words = ["torture", "--no-audit", "--quick", "--only", "S-01,S-03"];
+    let words = ["torture", "--no-audit", "--quick", "--fail-on", "low", "--only", "S-01,S-03"];
     keeping(data, &[&words[..], more, &[&url]].concat())
 }
 

@@ -20,7 +20,8 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
 pub(crate) fn recorded(server: &Scripted, only: &str) -> (TempDir, PathBuf) {
     let parent = tempfile::tempdir().unwrap();
     let out = parent.path().to_str().unwrap();
-    run(&["torture", "--quick", "--only", only, "--out", out, &server.url("/")]).expect(&[1]);
+    let words = ["torture", "--quick", "--fail-on", "low", "--only", only, "--out", out];
+    run(&[&words[..], &[&server.url("/")]].concat()).expect(&[1]);
     let runs = names(parent.path());
     assert_eq!(runs.len(), 1, "{runs:?}");
     let root = parent.path().join(&runs[0]);

@@ -78,7 +78,7 @@ fn fields_of_the_users_open_a_page_and_no_result_has_the_login() {
 fn a_server_that_fails_is_found_with_bytes_to_send_again() {
     // two defects: the other is that it serves whatever has a line
     let server = Scripted::failing_on_nul();
-    let only = ["torture", "--quick", "--only", "F-09,S-01,S-08"];
+    let only = ["torture", "--quick", "--fail-on", "low", "--only", "F-09,S-01,S-08"];
     let json = run(&[&only[..], &["--json", "-", &server.url("/")]].concat()).expect(&[1]).json();
     assert_eq!(outcome(&json, "F-09"), "fail");
     assert_eq!(outcome(&json, "S-01"), "fail");
@@ -87,7 +87,17 @@ fn a_server_that_fails_is_found_with_bytes_to_send_again() {
     let ran = run(&[&only[..], &[&server.url("/")]].concat()).expect(&[1]);
     assert!(ran.stdout.contains("again     printf 'GET /"), "{}", ran.stdout);
     assert!(ran.stdout.contains(&format!("nc 127.0.0.1 {}", server.address.port())), "{ran:?}");
-    run(&[&only[..], &["--report-only", &server.url("/")]].concat()).expect(&[0]);
+    // by default what is low ends with 0 and is still told; so does whatever is found, on request
+    let url = server.url("/");
+    for option in [&[][..], &["--report-only"]] {
+        let words = [&only[..2], option, &only[4..], &[&url]].concat();
+        let ran = run(&words).expect(&[0]);
+        assert!(ran.stdout.starts_with("Torture of") && ran.stdout.contains("2 findings in 3"));
+    }
+    let both = run(&[&only[..], &["--report-only", &server.url("/")]].concat()).expect(&[2]);
+    assert!(both.stderr.contains("'--report-only'"), "{}", both.stderr);
+    let wrong = run(&["torture", "--fail-on", "dire", "http://127.0.0.1/"]).expect(&[2]);
+    assert!(wrong.stderr.contains("\"dire\" is no severity: critical, high, medium, low are"));
 }
 
 #[test]
@@ -180,7 +190,8 @@ fn what_is_known_is_waived_until_its_day() {
         let text = format!("[[waive]]\ncase = \"S-01\"\nreason = \"known\"\nuntil = {until}\n");
         std::fs::write(&waivers, text).unwrap();
     };
-    let words = ["torture", "--only", "S-01,S-08", "--expect", &waivers, "--json", &json];
+    let low = ["torture", "--fail-on", "low", "--only", "S-01,S-08"];
+    let words = [&low[..], &["--expect", &waivers, "--json", &json]].concat();
     let url = server.url("/");
     let all = [&words[..], &[&url]].concat();
     waive("9000-01-01");
@@ -203,7 +214,7 @@ fn two_results_are_held_against_each_other() {
     let (a, b, md) = (file("a.json"), file("b.json"), file("diff.md"));
     let site = Site::start(&[]);
     let server = lax();
-    let words = ["torture", "-q", "--only", "S-01,S-08", "--json"];
+    let words = ["torture", "-q", "--fail-on", "low", "--only", "S-01,S-08", "--json"];
     run(&[&words[..], &[&a, &site.url("/hw")]].concat()).expect(&[0]);
     run(&[&words[..], &[&b, &server.url("/")]].concat()).expect(&[1]);
     let ran = run(&["torture", "diff", &a, &b, "--md", &md]).expect(&[1]);

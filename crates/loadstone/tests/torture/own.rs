@@ -27,7 +27,7 @@ fn written(folder: &Path, name: &str, text: &str) -> String {
 }
 
 fn torture(cases: &str, more: &[&str]) -> Ran {
-    run(&[&["torture", "--cases", cases, "--json", "-"], more].concat())
+    run(&[&["torture", "--fail-on", "low", "--cases", cases, "--json", "-"], more].concat())
 }
 
 #[test]

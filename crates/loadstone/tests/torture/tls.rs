@@ -55,7 +55,8 @@ fn odd_records_are_refused_or_wait_for_ever() {
         [(false, 0, "advisory", "pass-alternative"), (true, 1, "fail", "fail")]
     {
         let url = format!("https://localhost:{}/", front(server.port(), mute));
-        let only = ["torture", "--insecure", "--only", "T-02,T-05,T-06", "--json", "-", &url];
+        let words = ["torture", "--insecure", "--fail-on", "low", "--only", "T-02,T-05,T-06"];
+        let only = [&words[..], &["--json", "-", &url]].concat();
         let json = run(&only).expect(&[code]).json();
         assert_eq!(outcome(&json, "T-02"), pieces, "{json:#}");
         assert_eq!(outcome(&json, "T-05"), records, "{json:#}");
@@ -118,7 +119,8 @@ fn a_new_handshake_is_refused_or_granted_or_not_to_be_asked_for() {
                 let url = format!("https://localhost:{}/", server.port);
                 let kept = tempfile::tempdir().unwrap();
                 let out = kept.path().to_str().unwrap();
-                let only = ["torture", "--insecure", "--only", "T-03", "--json", "-"];
+                let only =
+                    ["torture", "--insecure", "--fail-on", "low", "--only", "T-03", "--json", "-"];
                 let json = run(&[&only[..], &["--out", out, &url]].concat()).expect(&[code]).json();
                 assert_eq!(outcome(&json, "T-03"), wanted, "{json:#}");
                 let case = &json["cases"][0];

@@ -6,8 +6,8 @@ use super::server::ServerCaseRecord;
 use super::waivers::{self, Applied};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use torture::case::RequirementLevel;
-use torture::judge::{FailureKind, TestOutcome};
+use torture::case::{Case, RequirementLevel};
+use torture::judge::{FailureKind, Severity, TestOutcome, severity};
 use torture::result::Boundary;
 use torture::result::{CaseResult, ExchangeResult, Health, Kept, Measure, Shrunk, Unit};
 use units::Nanos;
@@ -25,6 +25,12 @@ pub struct CaseRecord {
     pub reference: String,
     #[serde(with = "ids::outcome")]
     pub outcome: TestOutcome,
+    /// How much a finding matters; null where it is none.
+    #[serde(default, with = "ids::severity_or_none")]
+    pub severity: Option<Severity>,
+    /// Why that much; empty where it is none.
+    #[serde(default)]
+    pub matters: String,
     /// Why it does not count, where it is waived.
     #[serde(default)]
     pub waived: Option<String>,
@@ -52,6 +58,9 @@ pub struct ExchangeRecord {
     pub name: String,
     #[serde(with = "ids::outcome")]
     pub outcome: TestOutcome,
+    /// How much it matters by itself; null where it is no finding.
+    #[serde(default, with = "ids::severity_or_none")]
+    pub severity: Option<Severity>,
     /// What came back, in a few words.
     pub seen: String,
     pub expected: String,
@@ -153,6 +162,7 @@ pub struct KeptRecord {
 impl CaseRecord {
     pub(super) fn of(row: &CaseResult, waivers: &[Applied]) -> CaseRecord {
         let case = &row.case;
+        let weight = severity::of_case(row);
         CaseRecord {
             id: case.id.clone(),
             version: case.version,
@@ -160,6 +170,8 @@ impl CaseRecord {
             level: case.level,
             reference: case.reference.clone(),
             outcome: row.outcome,
+            severity: weight.map(|weight| weight.severity),
+            matters: weight.map_or_else(String::new, |weight| weight.reason.to_owned()),
             waived: waivers::used(waivers, &case.id).map(|one| one.waiver.reason.clone()),
             skipped: row.skipped.clone(),
             notes: row.notes.clone(),
@@ -168,7 +180,7 @@ impl CaseRecord {
             health: row.health.as_ref().map(HealthRecord::of),
             server: row.server.as_ref().map(ServerCaseRecord::of),
             tally: row.tally.clone(),
-            exchanges: row.exchanges.iter().map(ExchangeRecord::of).collect(),
+            exchanges: row.exchanges.iter().map(|one| ExchangeRecord::of(case, one)).collect(),
         }
     }
 
@@ -180,6 +192,11 @@ impl CaseRecord {
     /// Whether it counts against the server: a finding that is not waived.
     pub fn counts(&self) -> bool {
         self.outcome.is_finding() && self.waived.is_none()
+    }
+
+    /// Whether it counts, and is at least as grave. A finding of a version that knew no severities is.
+    pub fn fails(&self, least: Severity) -> bool {
+        self.counts() && self.severity.is_none_or(|severity| severity >= least)
     }
 
     /// Whether it is a finding or advice.
@@ -269,10 +286,11 @@ impl KeptRecord {
 }
 
 impl ExchangeRecord {
-    fn of(row: &ExchangeResult) -> ExchangeRecord {
+    fn of(case: &Case, row: &ExchangeResult) -> ExchangeRecord {
         ExchangeRecord {
             name: row.name.clone(),
             outcome: row.judgement.outcome,
+            severity: severity::of_exchange(case, row).map(|weight| weight.severity),
             seen: row.judgement.seen.clone(),
             expected: row.judgement.expected.clone(),
             why: row.judgement.why.clone(),

@@ -1,7 +1,7 @@
 //! Enums of the torture crate, written and read as their stable ids.
 
 use torture::case::RequirementLevel;
-use torture::judge::{FailureKind, TestOutcome};
+use torture::judge::{FailureKind, Severity, TestOutcome};
 use torture::result::Unit;
 use torture::safety::Class;
 
@@ -66,6 +66,30 @@ by_id!(outcome, TestOutcome, TestOutcome::ALL, TestOutcome::id, "an outcome");
 by_id!(class, Class, CLASSES, Class::id, "a class of addresses");
 by_id!(level, RequirementLevel, LEVELS, RequirementLevel::id, "a level");
 by_id!(unit, Unit, UNITS, unit_id, "a unit");
+
+by_id!(severity, Severity, Severity::ALL, Severity::id, "a severity");
+
+/// A severity that may be missing.
+pub(super) mod severity_or_none {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use torture::judge::Severity;
+
+    #[derive(Serialize, Deserialize)]
+    struct ById(#[serde(with = "super::severity")] Severity);
+
+    pub(crate) fn serialize<S: Serializer>(
+        one: &Option<Severity>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        one.map(ById).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Severity>, D::Error> {
+        Ok(Option::<ById>::deserialize(from)?.map(|ById(severity)| severity))
+    }
+}
 
 /// An outcome that may be missing.
 pub(super) mod outcome_or_none {

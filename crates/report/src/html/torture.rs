@@ -12,7 +12,7 @@ use crate::torture::{beside, words};
 use crate::words::printable;
 use maud::{Markup, html};
 use record::torture::{CaseRecord, HealthRecord, Torture, TortureRecord};
-use torture::judge::TestOutcome;
+use torture::judge::{Severity, TestOutcome};
 use units::show;
 
 /// The page.
@@ -87,7 +87,7 @@ fn verdict(result: &TortureRecord) -> Markup {
                 @for case in found {
                     li {
                         a href=(format!("#{}", case.id)) { (case.id) } " "
-                        (outcome(case.outcome)) " " (case.title)
+                        (outcome(case.outcome)) " " (severity(case)) " " (case.title)
                     }
                 }
             }
@@ -104,6 +104,17 @@ fn outcome(outcome: TestOutcome) -> Markup {
         _ => "unknown",
     };
     html! { span class=(format!("badge {state}")) { (outcome.id()) } }
+}
+
+/// How much a finding matters, in the colour of it; nothing where it is none.
+fn severity(case: &CaseRecord) -> Markup {
+    let Some(severity) = case.severity else { return html! {} };
+    let state = match severity {
+        Severity::Critical | Severity::High => "invalid",
+        Severity::Medium => "degraded",
+        Severity::Low => "unknown",
+    };
+    html! { span class=(format!("badge {state}")) { (severity.id()) } }
 }
 
 fn groups(result: &TortureRecord) -> Markup {

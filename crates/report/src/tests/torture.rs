@@ -3,11 +3,13 @@
 use super::tortures::{accompanied, case, lost, mixed, pressed, watched};
 use super::{fits_its_schema, validator_of};
 use crate::Style;
-use crate::torture::{DryRun, dry_run, explain, json, junit, list, text};
+use crate::torture::{DryRun, Report, dry_run, explain, json, junit, list, text};
 use campaign::{Settings, TestTarget};
 use dialogue::text::Values;
 use record::torture::read;
 use serde_json::Value;
+use torture::judge::{FailureKind, Severity, TestOutcome};
+use torture::result::{CaseResult, ExchangeResult};
 use torture::safety::Class;
 use units::Nanos;
 
@@ -123,9 +125,64 @@ fn the_json_keeps_its_schema() {
     assert!(!validator.is_valid(&wrong));
 }
 
+/// Four exchanges of one way to fail and one of another, and a second case that fails in the first way.
+fn repetitive() -> Report {
+    let mut report = mixed();
+    let like = |name: &str, sent: &str| {
+        let mut one: ExchangeResult = report.result.cases[1].exchanges[0].clone();
+        one.name = name.into();
+        one.sent = sent.as_bytes().to_vec();
+        one.judgement.kind = Some(FailureKind::Status(500));
+        one.judgement.outcome = TestOutcome::Fail;
+        one.judgement.seen = "500, closed".into();
+        one
+    };
+    let exchanges = vec![like("a", "GET /long"), like("b", "G"), like("c", "GET"), like("d", "GE")];
+    let mut other = like("e", "GET /e");
+    other.judgement.seen = "502, closed".into();
+    let fails = |id: &str, exchanges: Vec<ExchangeResult>| CaseResult {
+        outcome: TestOutcome::Fail,
+        exchanges,
+        ..CaseResult::of(&case(id))
+    };
+    let second = fails("F-02", vec![like("f", "GET /f")]);
+    let first = fails("F-01", [exchanges, vec![other]].concat());
+    report.result.cases = vec![first, second];
+    report
+}
+
+#[test]
+fn what_failed_alike_is_one_block_with_its_shortest_example() {
+    let style = Style { unicode: true, quiet: true, ..Style::default() };
+    let shown = text(&repetitive().record(), style);
+    let blocks = shown.lines().filter(|line| line.starts_with("    sent "));
+    let sent: Vec<&str> = blocks.map(|line| &line[14..]).collect();
+    assert_eq!(sent, ["G", "GET /e"], "{shown}");
+    assert!(shown.contains("    alike     3: a, c, d\n"), "{shown}");
+    assert!(shown.contains("\n  1 exchange as in F-01: f\n"), "{shown}");
+    assert!(shown.contains("2 findings in 2 cases (2 low): 2 failed"), "{shown}");
+}
+
+#[test]
+fn a_build_server_sees_a_failure_for_what_is_grave_enough() {
+    for (fail_on, failures) in [(Severity::Low, 2), (Severity::Medium, 0)] {
+        let xml = junit(&Report { fail_on, ..repetitive() }.record());
+        let document = roxmltree::Document::parse(&xml).unwrap();
+        let count = |tag: &str| document.descendants().filter(|one| one.has_tag_name(tag)).count();
+        assert_eq!((count("failure"), count("system-out")), (failures, 2 - failures), "{xml}");
+    }
+    let mut nothing = mixed();
+    nothing.result.cases.clear();
+    nothing.result.ended_early = Some("no response to a plain request".into());
+    let xml = junit(&nothing.record());
+    assert!(xml.contains("tests=\"1\" failures=\"0\" errors=\"1\""), "{xml}");
+    assert!(xml.contains("<error message=\"no response to a plain request\"/>"), "{xml}");
+}
+
 #[test]
 fn the_xml_is_well_formed_and_counts_right() {
-    let text = junit(&lost().record());
+    let all = Report { fail_on: Severity::Low, ..lost() };
+    let text = junit(&all.record());
     let document = roxmltree::Document::parse(&text).unwrap();
     let suite = document.descendants().find(|node| node.has_tag_name("testsuite")).unwrap();
     let count = |name: &str| document.descendants().filter(|n| n.has_tag_name(name)).count();

@@ -15,7 +15,13 @@ use torture::safety::Class;
 use units::Nanos;
 
 fn judgement(outcome: TestOutcome, why: &str) -> Judgement {
-    Judgement { outcome, seen: "200, closed".into(), expected: "400".into(), why: why.into() }
+    Judgement {
+        outcome,
+        seen: "200, closed".into(),
+        expected: "400".into(),
+        why: why.into(),
+        kind: None,
+    }
 }
 
 fn kept(name: &str) -> Transcript {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use torture::beside::{CaseFelt, Felt, Interval};
 use torture::case::Case;
 use torture::catalogue;
-use torture::judge::{Judgement, Plain, TestOutcome};
+use torture::judge::{Judgement, Plain, Severity, TestOutcome};
 use torture::result::{
     Baseline, CaseResult, ExchangeResult, Habits, Health, Meanwhile, Measure, Probe, ProbeKind,
     RunResult, Seen, ServerRow, ServerSeen, Unit,
@@ -30,6 +30,7 @@ fn exchange(name: &str, outcome: TestOutcome, sent: &[u8]) -> ExchangeResult {
             seen: "200, the connection stands".into(),
             expected: "400".into(),
             why: "the text demands otherwise".into(),
+            kind: None,
         },
         tries: 3,
         failed: 2,
@@ -57,6 +58,7 @@ pub(super) fn mixed() -> Report {
         class: Class::Local,
         started_unix_s: 1_790_000_000.0,
         seed: 1,
+        fail_on: Severity::FAILING,
         waivers: Vec::new(),
         beside: None,
         environment: Environment { version: "0.1.0".into(), ..Environment::default() },

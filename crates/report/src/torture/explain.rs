@@ -29,6 +29,9 @@ pub fn explain(case: &Case) -> String {
     let mut page = Page::default();
     page.wrapped("", &format!("{} · {}", case.id, case.title));
     page.wrapped("  level    ", &format!("{}, {}", case.level.id(), case.reference));
+    if let Some(risk) = case.risk {
+        page.wrapped("  risk     ", &format!("{}: {}", risk.id(), risk.reason()));
+    }
     page.wrapped("  why      ", &case.why);
     if !case.servers.is_empty() {
         page.wrapped("  servers  ", &case.servers);

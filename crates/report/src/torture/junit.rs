@@ -5,15 +5,19 @@ use crate::xml::escaped;
 use record::torture::is_untested;
 use record::torture::{BaselineRecord, CaseRecord, ExchangeRecord, Torture, TortureRecord};
 
-/// The record as XML, with a line feed at its end.
+/// The record as XML, with a line feed at its end. A finding is a failure if it is grave enough to
+/// fail the run; another passes, with what was found beside it.
 pub fn junit(torture: &Torture) -> String {
     let record = &torture.record;
     let untested = record.cases.iter().filter(|case| is_untested(case.outcome)).count() as u64;
     // what is waived is listed and counts for nothing
-    let (failed, skipped) = (record.findings, untested + record.waived_count());
+    let failed = record.cases.iter().filter(|case| case.fails(record.fail_on)).count();
+    let skipped = untested + record.waived_count();
+    let error = nothing_tested(record);
     let totals = format!(
-        "tests=\"{}\" failures=\"{failed}\" errors=\"0\" skipped=\"{skipped}\" time=\"{:.6}\"",
-        record.cases.len(),
+        "tests=\"{}\" failures=\"{failed}\" errors=\"{}\" skipped=\"{skipped}\" time=\"{:.6}\"",
+        record.cases.len() + usize::from(error.is_some()),
+        u8::from(error.is_some()),
         record.elapsed_s
     );
     // ISO 8601 without a zone, as the tools expect it
@@ -25,9 +29,22 @@ pub fn junit(torture: &Torture) -> String {
         escaped(&record.target),
         escaped(&started)
     ));
+    if let Some(why) = error {
+        out.push_str("    <testcase name=\"the server is tested\" classname=\"torture\">\n");
+        out.push_str(&format!("      <error message=\"{}\"/>\n    </testcase>\n", escaped(&why)));
+    }
     record.cases.iter().for_each(|case| row(&mut out, record, case));
     out.push_str("  </testsuite>\n</testsuites>\n");
     out
+}
+
+/// Why no case was carried out, where none was: a build server must not show that in green.
+fn nothing_tested(record: &TortureRecord) -> Option<String> {
+    if record.is_conclusive() {
+        return None;
+    }
+    let why = record.ended_early.clone().or_else(|| words::untested(record.cases.first()?));
+    Some(why.unwrap_or_else(|| "no case was carried out".to_owned()))
 }
 
 fn row(out: &mut String, record: &TortureRecord, case: &CaseRecord) {
@@ -45,7 +62,12 @@ fn row(out: &mut String, record: &TortureRecord, case: &CaseRecord) {
         bad if bad.is_finding() => {
             let id = case.outcome.id();
             let account = escaped(&account(case, record.baseline.as_ref()));
-            format!("<failure type=\"{id}\" message=\"{account}\"/>")
+            match (case.fails(record.fail_on), case.severity) {
+                (false, Some(severity)) => {
+                    format!("<system-out>{id}, {}: {account}</system-out>", severity.id())
+                }
+                _ => format!("<failure type=\"{id}\" message=\"{account}\"/>"),
+            }
         }
         outcome if is_untested(outcome) => {
             let why = words::untested(case).unwrap_or_default();

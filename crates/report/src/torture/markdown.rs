@@ -33,7 +33,7 @@ pub fn markdown(torture: &Torture) -> String {
     out.push('\n');
     let found = record.counted_findings();
     if !found.is_empty() {
-        let heads = ["outcome", "case", "title", "observed"].map(str::to_owned);
+        let heads = ["severity", "outcome", "case", "title", "observed"].map(str::to_owned);
         let rows: Vec<Vec<String>> = found.into_iter().map(row).collect();
         out += &table(&heads, &rows);
     }
@@ -54,5 +54,6 @@ fn row(case: &CaseRecord) -> Vec<String> {
     seen.extend(case.notes.iter().cloned());
     seen.extend(case.recovery_s.map(words::afterwards));
     let seen = printable(&words::safe(&seen.join("; ")), LINE_MAX);
-    vec![case.outcome.id().to_owned(), case.id.clone(), case.title.clone(), seen]
+    let severity = case.severity.map_or("", |severity| severity.id()).to_owned();
+    vec![severity, case.outcome.id().to_owned(), case.id.clone(), case.title.clone(), seen]
 }

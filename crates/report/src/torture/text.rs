@@ -4,6 +4,7 @@ use super::{beside, costs, send, server, words};
 use crate::Style;
 use crate::text::layout::Page;
 use crate::text::{WIDTH, ascii};
+use crate::words::counted;
 use record::torture::{CaseRecord, ExchangeRecord, Torture, TortureRecord};
 use torture::judge::TestOutcome;
 use units::show;
@@ -31,7 +32,7 @@ pub fn text(torture: &Torture, style: Style) -> String {
         page.wrapped("", &format!("The page named by --post took no body: {}.", words::safe(seen)));
     }
     groups(&mut page, record);
-    record.notable().into_iter().for_each(|case| finding(&mut page, record, case));
+    notable(&mut page, record);
     waivers(&mut page, record);
     if !style.quiet {
         beside::text(&mut page, torture);
@@ -61,13 +62,55 @@ fn groups(page: &mut Page, result: &TortureRecord) {
     }
 }
 
-fn finding(page: &mut Page, record: &TortureRecord, case: &CaseRecord) {
+/// Findings at length, and advice in a line each.
+fn notable(page: &mut Page, record: &TortureRecord) {
+    let (findings, advice): (Vec<&CaseRecord>, Vec<&CaseRecord>) =
+        record.notable().into_iter().partition(|case| case.outcome.is_finding());
+    let mut shown = Vec::new();
+    findings.into_iter().for_each(|case| finding(page, record, case, &mut shown));
+    for (row, case) in advice.into_iter().enumerate() {
+        if row == 0 {
+            page.blank();
+        }
+        let names = names(case.exchanges.iter().filter(|one| is_notable(one)));
+        let names = if names.is_empty() { names } else { format!(": {names}") };
+        let what = format!("{} ({}, {}){names}", case.title, case.level.id(), case.reference);
+        page.wrapped(&format!("{} {} ", case.id, case.outcome.id()), &what);
+    }
+}
+
+fn is_notable(exchange: &ExchangeRecord) -> bool {
+    exchange.outcome >= TestOutcome::Advisory
+}
+
+/// Names of exchanges, those that many words would hide left out.
+fn names<'a>(exchanges: impl Iterator<Item = &'a ExchangeRecord>) -> String {
+    let all: Vec<String> = exchanges.map(|one| words::safe(&one.name)).collect();
+    let more = all.len().saturating_sub(NAMES_MAX);
+    let named = all.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{named} and {more} more") } else { named }
+}
+
+/// Exchanges of a block, or of a line of advice, that are named.
+const NAMES_MAX: usize = 6;
+
+/// `shown`: the blocks of the findings before, with the ids of their cases.
+fn finding<'a>(
+    page: &mut Page,
+    record: &TortureRecord,
+    case: &'a CaseRecord,
+    shown: &mut Vec<(&'a str, Block<'a>)>,
+) {
     page.blank();
-    let head = format!("{} {} ", case.id, case.outcome.id());
+    let severity = case.severity.map_or(String::new(), |one| format!("({}) ", one.id()));
+    let head = format!("{} {} {severity}", case.id, case.outcome.id());
     page.wrapped(&head, &format!("{} ({}, {})", case.title, case.level.id(), case.reference));
     if let Some(waived) = record.waiver_of(&case.id) {
         let said = format!("until {}: {}", waived.waiver.until, waived.waiver.reason);
         page.wrapped("    waived    ", &words::safe(&said));
+    }
+    if !case.matters.is_empty() {
+        page.wrapped("    matters   ", &case.matters);
     }
     for note in &case.notes {
         page.wrapped("    because   ", &words::safe(note));
@@ -84,25 +127,76 @@ fn finding(page: &mut Page, record: &TortureRecord, case: &CaseRecord) {
     if let Some(recovery) = case.recovery_s {
         page.wrapped("    then      ", &words::afterwards(recovery));
     }
-    let bad = |exchange: &&ExchangeRecord| exchange.outcome >= TestOutcome::Advisory;
-    case.exchanges.iter().filter(bad).for_each(|one| exchange(page, record, case, one));
+    for block in blocks(case) {
+        match shown.iter().find(|(_, before)| before.is_like(&block)) {
+            Some((id, _)) => {
+                let said = format!("{} as in {id}: {}", block.count(), names(block.all()));
+                page.wrapped("  ", &said);
+            }
+            None => {
+                exchange(page, record, case, &block);
+                shown.push((&case.id, block));
+            }
+        }
+    }
 }
 
-fn exchange(page: &mut Page, record: &TortureRecord, case: &CaseRecord, exchange: &ExchangeRecord) {
+/// Exchanges that failed in the same way; one of them stands for all.
+#[derive(Clone, Debug)]
+struct Block<'a> {
+    /// The one that sent least.
+    example: &'a ExchangeRecord,
+    others: Vec<&'a ExchangeRecord>,
+}
+
+impl<'a> Block<'a> {
+    /// Whether both came to the same.
+    fn is_like(&self, other: &Block<'_>) -> bool {
+        alike(self.example, other.example)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &'a ExchangeRecord> {
+        std::iter::once(self.example).chain(self.others.iter().copied())
+    }
+
+    fn count(&self) -> String {
+        counted(self.others.len() as u64 + 1, "exchange")
+    }
+}
+
+fn alike(a: &ExchangeRecord, b: &ExchangeRecord) -> bool {
+    let key = |one: &ExchangeRecord| (one.outcome, one.tries == one.failed);
+    key(a) == key(b) && a.seen == b.seen && a.expected == b.expected && a.why == b.why
+}
+
+/// In the order of the first of each.
+fn blocks(case: &CaseRecord) -> Vec<Block<'_>> {
+    let mut all: Vec<Block<'_>> = Vec::new();
+    for one in case.exchanges.iter().filter(|one| is_notable(one)) {
+        match all.iter_mut().find(|block| alike(block.example, one)) {
+            Some(block) if one.sent.0.len() < block.example.sent.0.len() => {
+                block.others.insert(0, std::mem::replace(&mut block.example, one));
+            }
+            Some(block) => block.others.push(one),
+            None => all.push(Block { example: one, others: Vec::new() }),
+        }
+    }
+    all
+}
+
+fn exchange(page: &mut Page, record: &TortureRecord, case: &CaseRecord, block: &Block<'_>) {
+    let exchange = block.example;
     let (sent, received) = (&exchange.sent.0, &exchange.received.0);
     page.wrapped("  ", &format!("{}: {}", words::safe(&exchange.name), exchange.outcome.id()));
+    if !block.others.is_empty() {
+        let said = format!("{}: {}", block.others.len(), names(block.others.iter().copied()));
+        page.wrapped("    alike     ", &said);
+    }
     if !sent.is_empty() {
         page.wrapped("    sent      ", &send::shown(sent, SHOWN_MAX));
     }
     page.wrapped("    came back ", &words::safe(&exchange.seen));
-    let responses = send::responses(received);
-    for (row, response) in responses.iter().enumerate().filter(|(_, one)| !one.is_empty()) {
-        let label = match responses.len() {
-            1 => String::new(),
-            all => format!("{} of {all}", row + 1),
-        };
-        page.wrapped(&format!("    {label:<10}"), &send::shown(response, RECEIVED_MAX));
-    }
+    responses(page, received);
     if !exchange.expected.is_empty() {
         page.wrapped("    expected  ", &words::safe(&exchange.expected));
     }
@@ -124,6 +218,25 @@ fn exchange(page: &mut Page, record: &TortureRecord, case: &CaseRecord, exchange
     }
     if let Some(folder) = record.kept_folder(&case.id, &exchange.name) {
         page.line(&format!("    replay    loadstone torture replay {}", send::word(folder)));
+    }
+}
+
+/// The first response, and the first line of each that followed.
+fn responses(page: &mut Page, received: &[u8]) {
+    let all = send::responses(received);
+    for (row, response) in all.iter().enumerate().filter(|(_, one)| !one.is_empty()) {
+        let label = match all.len() {
+            1 => String::new(),
+            all => format!("{} of {all}", row + 1),
+        };
+        let shown = match row {
+            0 => send::shown(response, RECEIVED_MAX),
+            _ => {
+                let line = response.split(|byte| *byte == b'\r' || *byte == b'\n').next();
+                send::shown(line.unwrap_or_default(), RECEIVED_MAX)
+            }
+        };
+        page.wrapped(&format!("    {label:<10}"), &shown);
     }
 }
 

@@ -6,7 +6,7 @@ use record::torture::{
     Torture, TortureRecord,
 };
 use torture::case::{FOUND, OWN};
-use torture::judge::TestOutcome;
+use torture::judge::{Severity, TestOutcome};
 use torture::result::Unit;
 use torture::safety::Class;
 use units::{Nanos, show};
@@ -109,7 +109,15 @@ pub(crate) fn groups(result: &TortureRecord) -> Vec<Group<'_>> {
 /// One sentence on the whole.
 pub(crate) fn summary(result: &TortureRecord) -> String {
     let verdict = match result.is_tested() {
-        true => capitalised(&found(result.findings, result.tested_count())),
+        true => {
+            let found = capitalised(&found(result.findings, result.tested_count()));
+            let each = |(severity, count): &(Severity, u64)| format!("{count} {}", severity.id());
+            let grave: Vec<String> = result.by_severity().iter().map(each).collect();
+            match grave.is_empty() {
+                true => found,
+                false => format!("{found} ({})", grave.join(", ")),
+            }
+        }
         false => "Nothing was tested".to_owned(),
     };
     let mut parts = Vec::new();

@@ -16,7 +16,7 @@ use sample::{Death, Ending, Process, ServerState};
 use serde_json::{Map, Value, json};
 use torture::beside::{CaseFelt, Felt, Interval};
 use torture::case::{Case, RequirementLevel};
-use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
+use torture::judge::{FailureKind, Judgement, Plain, Risk, Severity, TestOutcome};
 use torture::record::hex;
 use torture::result::Boundary;
 use torture::result::{
@@ -27,7 +27,7 @@ use torture::safety::Class;
 
 record! {
     Report {
-        target, addresses, class, started_unix_s, seed, environment, result, waivers, beside,
+        target, addresses, class, started_unix_s, seed, fail_on, environment, result, waivers, beside,
     }
     RunResult {
         plain, habits, baseline, post_trouble, cases, slots_named, probes, shrunk, kept,
@@ -41,7 +41,7 @@ record! {
         server,
     }
     ExchangeResult { name, judgement, tries, failed, sent, received, took }
-    Judgement { outcome, seen, expected, why }
+    Judgement { outcome, seen, expected, why, kind }
     Measure { what, low, high, unit, note }
     Health {
         correct, shed, lost, probes, p99, recovery, wanted, armed, followed, rounds, control_denied,
@@ -76,6 +76,9 @@ named! {
     Seen { Correct = "correct", Shed = "shed", Lost = "lost" }
     Class { Local = "local", Private = "private", Public = "public", Never = "refused" }
     RequirementLevel { Must = "MUST", Should = "SHOULD", May = "MAY", Opinion = "opinion" }
+    Risk {
+        Smuggling = "smuggling", Intermediaries = "intermediaries", Cost = "cost", Service = "service",
+    }
     WaiverState {
         Used = "used", Expired = "expired", Unneeded = "unneeded", Exceeded = "exceeded",
         Untested = "untested",
@@ -106,6 +109,22 @@ impl Pack for TestOutcome {
 
     fn absent() -> Option<Self> {
         Some(TestOutcome::default())
+    }
+}
+
+impl Pack for Severity {
+    fn pack(&self, _: &mut Shelf) -> Value {
+        self.id().into()
+    }
+
+    fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
+        let found = value.as_str().and_then(Severity::named);
+        found.ok_or_else(|| Damage::new(format!("{value} is no severity")))
+    }
+
+    /// Results of versions that knew none: every finding failed a run.
+    fn absent() -> Option<Self> {
+        Some(Severity::Low)
     }
 }
 
@@ -209,12 +228,13 @@ impl Pack for FailureKind {
 
 impl Pack for Case {
     fn pack(&self, shelf: &mut Shelf) -> Value {
-        let Case { id, version, title, level, reference, why, servers, press, .. } = self;
+        let Case { id, version, title, level, risk, reference, why, servers, press, .. } = self;
         json!({
             "id": id,
             "version": version,
             "title": title,
             "level": level.pack(shelf),
+            "risk": risk.pack(shelf),
             "ref": reference,
             "why": why,
             "servers": servers,
@@ -229,6 +249,7 @@ impl Pack for Case {
             version: field(map, "version", found)?,
             title: field(map, "title", found)?,
             level: field(map, "level", found)?,
+            risk: field(map, "risk", found)?,
             reference: field(map, "ref", found)?,
             why: field(map, "why", found)?,
             servers: field(map, "servers", found)?,

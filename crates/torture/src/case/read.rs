@@ -3,7 +3,7 @@
 use super::family::{FamilyText, family};
 use super::{Awaited, Case, Exchange, FOUND, Fuzz, Need, OWN, RequirementLevel, ScriptStep};
 use crate::fuzz::FuzzPlace;
-use crate::judge::Class;
+use crate::judge::{Class, Risk};
 use dialogue::text;
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -27,6 +27,7 @@ struct CaseText {
     version: u32,
     title: String,
     level: toml::Spanned<String>,
+    risk: Option<toml::Spanned<String>>,
     #[serde(rename = "ref")]
     reference: String,
     why: String,
@@ -154,6 +155,7 @@ fn case(read: CaseText) -> Result<Case, CaseFault> {
         return Err(at_id("`found` is missing: the server's name and version, and the day"));
     }
     let level = level(&read.level)?;
+    let risk = read.risk.as_ref().map(risk).transpose()?;
     let needs = read.needs.iter().map(need).collect::<Result<Vec<Need>, CaseFault>>()?;
     let mut names = BTreeSet::new();
     let mut exchanges = Vec::new();
@@ -169,6 +171,7 @@ fn case(read: CaseText) -> Result<Case, CaseFault> {
         version: read.version,
         title: read.title,
         level,
+        risk,
         reference: read.reference,
         why: read.why,
         servers: read.servers,
@@ -179,6 +182,14 @@ fn case(read: CaseText) -> Result<Case, CaseFault> {
         fuzz: read.fuzz.as_ref().map(fuzz).transpose()?,
         family: read.family.map(family).transpose()?,
         text: "".into(),
+    })
+}
+
+fn risk(read: &toml::Spanned<String>) -> Result<Risk, CaseFault> {
+    let name = read.get_ref();
+    Risk::ALL.into_iter().find(|one| one.id() == name).ok_or_else(|| CaseFault {
+        at: read.span().start,
+        why: format!("{} is no risk: {} are", quoted(name), Risk::ALL.map(Risk::id).join(", ")),
     })
 }
 

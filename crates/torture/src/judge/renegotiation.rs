@@ -78,6 +78,7 @@ impl Wish {
             seen: self.said(),
             expected: "alert no_renegotiation, or an end".to_owned(),
             why: self.why(always).to_owned(),
+            kind: None,
         }
     }
 

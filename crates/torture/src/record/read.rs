@@ -208,7 +208,7 @@ impl Parts {
             plain: self.plain,
             script,
             talk,
-            judgement: Judgement { outcome, seen, expected, why },
+            judgement: Judgement { outcome, seen, expected, why, kind: None },
         })
     }
 }

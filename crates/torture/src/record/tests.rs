@@ -80,6 +80,7 @@ fn transcript() -> Transcript {
             seen: "200, then reset".into(),
             expected: "400".into(),
             why: "the text demands otherwise".into(),
+            kind: None,
         },
     }
 }

@@ -299,8 +299,7 @@ impl Runner<'_> {
         outcome: TestOutcome,
         why: String,
     ) -> Judgement {
-        let judgement =
-            Judgement { outcome, seen: judge::seen(talk), expected: String::new(), why };
+        let judgement = Judgement { outcome, seen: judge::seen(talk), why, ..Judgement::default() };
         let judged = &judgement;
         self.told(&Execution { case, name, attempt, script, talk, judgement: judged });
         judgement

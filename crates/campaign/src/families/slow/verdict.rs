@@ -256,7 +256,7 @@ impl Held {
 
     fn judgement(&self, outcome: TestOutcome, expected: String, why: String) -> Judgement {
         let seen = format!("{}, after {}", self.seen(), seconds(self.talk.over));
-        Judgement { outcome, seen, expected, why }
+        Judgement { outcome, seen, expected, why, kind: None }
     }
 
     fn measure(&self, low: Option<f64>, high: Option<f64>, note: String) -> Measure {

@@ -1,6 +1,6 @@
 //! Findings and advice: what was sent, what came back, what was expected, how to send it again.
 
-use super::outcome;
+use super::{outcome, severity};
 use crate::torture::{send, words};
 use crate::words::counted;
 use maud::{Markup, html};
@@ -29,7 +29,9 @@ fn finding(torture: &Torture, case: &CaseRecord) -> Markup {
     let left_out = exchanges.len().saturating_sub(EXCHANGES_MAX);
     html! {
         details id=(case.id) open[case.outcome.is_finding()] {
-            summary { strong { (case.id) } " " (outcome(case.outcome)) " " (case.title) }
+            summary {
+                strong { (case.id) } " " (outcome(case.outcome)) " " (severity(case)) " " (case.title)
+            }
             div {
                 p class="soft" { (case.level.id()) ", " (case.reference) }
                 @if let Some(why) = torture.details.reasons.get(&case.id) {
@@ -51,6 +53,9 @@ fn numbers(record: &TortureRecord, case: &CaseRecord) -> Markup {
     if let Some(one) = record.waiver_of(&case.id) {
         let said = format!("until {}: {}", one.waiver.until, one.waiver.reason);
         facts.push(("Waived", words::safe(&said)));
+    }
+    if !case.matters.is_empty() {
+        facts.push(("Matters", case.matters.clone()));
     }
     facts.extend(case.notes.iter().map(|note| ("Because", words::safe(note))));
     if let Some(health) = &case.health {
