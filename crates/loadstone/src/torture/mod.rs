@@ -79,6 +79,22 @@ fn explain(cases: &[Case], id: &str) -> Result<Code, Failure> {
     print(&report::torture::explain(case))
 }
 
+/// Before the first case.
+fn begun(args: &TortureArgs, url: &Url, reached: &target::Reached) -> Report {
+    Report {
+        target: url.to_string(),
+        addresses: reached.hosts.clone(),
+        class: reached.class,
+        started_unix_s: crate::wall_clock::unix_seconds(),
+        seed: args.what.seed,
+        fail_on: args.outputs.fail_on,
+        environment: host::environment(),
+        result: RunResult::default(),
+        waivers: Vec::new(),
+        beside: None,
+    }
+}
+
 fn run(
     args: &TortureArgs,
     url: &Url,
@@ -90,18 +106,7 @@ fn run(
     let target = &reached.target;
     let settings = choice::settings(args, url, reached.class)?;
     let seen = server::processes(&args.server, &reached)?;
-    let mut report = Report {
-        target: url.to_string(),
-        addresses: reached.hosts.clone(),
-        class: reached.class,
-        started_unix_s: crate::wall_clock::unix_seconds(),
-        seed: args.what.seed,
-        fail_on: args.outputs.fail_on,
-        environment: host::environment(),
-        result: RunResult::default(),
-        waivers: Vec::new(),
-        beside: None,
-    };
+    let mut report = begun(args, url, &reached);
     let planned = beside::planned(args, url)?;
     let asked = beside::left(args.safety.asked(), reached.class, planned.as_ref())?;
     if args.what.dry_run {
