@@ -265,7 +265,7 @@ fn many_statuses_are_few_parts_and_lose_nothing() {
     );
     let sum: f64 = lines.iter().map(|(_, values)| values[0]).sum();
     let counted = statuses.iter().map(|(_, count)| count).sum::<u64>() + 3 + 4 * 2;
-    assert_eq!(sum, counted as f64);
+    assert_eq!(sum as u64, counted);
 }
 
 /// Results of earlier versions do not say how the calls of a second ended.
