@@ -37,20 +37,21 @@ pub struct Style {
 /// The report as text, with a line feed at its end.
 pub fn text(report: &RunReport, style: Style) -> String {
     let figures = Figures::new(report);
-    let mut page = Page::default();
+    let mut page = Page::for_columns(style.columns);
     let server = Server::of(report);
-    parts::server(&mut page, &server);
+    if style.quiet || style.full {
+        parts::server(&mut page, &server);
+    }
     match (style.quiet, style.full) {
         (true, _) => {
-            verdict(&mut page, "Measurement", &report.verdict, 0);
+            verdict(&mut page, "Measurement", &report.verdict, (usize::MAX, 0));
             brief(&mut page, report, &figures);
         }
         (false, false) => {
-            verdict(&mut page, "Measurement", &report.verdict, ADVICE_MAX);
-            screen::screen(&mut page, report, &figures, style);
+            page = screen::screen(report, &figures, &server, style);
         }
         (false, true) => {
-            verdict(&mut page, "Measurement", &report.verdict, usize::MAX);
+            verdict(&mut page, "Measurement", &report.verdict, (usize::MAX, usize::MAX));
             whole(&mut page, report, &figures, style);
         }
     }
@@ -60,9 +61,6 @@ pub fn text(report: &RunReport, style: Style) -> String {
         false => text,
     }
 }
-
-/// Causes of a verdict that carry their advice on the first screen.
-const ADVICE_MAX: usize = 1;
 
 /// The headline: what came through, how long it took, and whether that is what was asked for.
 fn brief(page: &mut Page, report: &RunReport, figures: &Figures) {
@@ -92,7 +90,7 @@ fn whole(page: &mut Page, report: &RunReport, figures: &Figures, style: Style) {
     spark::per_second(page, report);
     times::phases(page, report, figures);
     parts::facts(page, report, figures);
-    times::per_url(page, report);
+    times::per_url(page, report, times::URLS_MAX);
     parts::findings(page, report);
 }
 
@@ -105,15 +103,20 @@ fn begun(report: &RunReport) -> bool {
     total.connections.established > 0 || total.counts.due > 1
 }
 
-/// `VALID`, or the state, each cause with its figure, and one line of advice each.
-fn verdict(page: &mut Page, label: &str, verdict: &Verdict, advice_max: usize) {
+/// `VALID`, or the state and so many causes with their figures, the first of them with advice.
+fn verdict(page: &mut Page, label: &str, verdict: &Verdict, (causes, advised): (usize, usize)) {
     let state = verdict.state.id();
     page.fact(label, state);
-    for (index, cause) in verdict.causes.iter().enumerate() {
+    for (index, cause) in verdict.causes.iter().take(causes).enumerate() {
         page.fact("", &format!("{}: {}", cause.id, cause.text));
-        if index < advice_max && !cause.advice.is_empty() {
+        if index < advised && !cause.advice.is_empty() {
             page.wrapped(&" ".repeat(LABEL + 2), &cause.advice);
         }
+    }
+    match verdict.causes.len().saturating_sub(causes) {
+        0 => {}
+        1 => page.fact("", "1 more cause with --full"),
+        more => page.fact("", &format!("{more} more causes with --full")),
     }
 }
 

@@ -74,6 +74,53 @@ fn one_screen_of_a_troubled_run() {
 }
 
 #[test]
+fn one_screen_of_repeated_runs() {
+    insta::assert_snapshot!(text(&fixtures::repeated(), SCREEN));
+}
+
+/// Reports with more to say than there is room for, each with everything at once.
+#[test]
+fn every_report_fits_one_screen() {
+    let mut troubled = fixtures::troubled();
+    let cause = troubled.verdict.causes[0].clone();
+    troubled.verdict.causes.extend(vec![cause; 4]);
+    let finding = troubled.findings[0].clone();
+    troubled.findings.extend(vec![finding; 5]);
+    let objective = troubled.slo[0].clone();
+    troubled.slo.extend(vec![objective; 7]);
+    let mut repeated = fixtures::repeated();
+    repeated.runs.extend(vec![repeated.runs[0]; 20]);
+    repeated.findings = troubled.findings.clone();
+    let mut extreme = fixtures::extreme();
+    extreme.findings = troubled.findings.clone();
+    let all = [
+        ("valid", fixtures::valid()),
+        ("troubled", fixtures::troubled()),
+        ("more troubled", troubled),
+        ("repeated", fixtures::repeated()),
+        ("often repeated", repeated),
+        ("empty", fixtures::empty()),
+        ("extreme", extreme),
+    ];
+    for (name, report) in &all {
+        for columns in [0, 100, 200] {
+            let shown = text(report, Style { columns, ..SCREEN });
+            // the prompt takes the 24th
+            assert!(shown.lines().count() <= 23, "{name}:\n{shown}");
+            let verdict = format!("\nMeasurement   {}\n", report.verdict.state.id());
+            assert!(shown.contains(&verdict), "{name}:\n{shown}");
+            let widest = shown.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(widest <= columns.clamp(80, 120), "{name}: {widest}\n{shown}");
+        }
+    }
+    let shown = text(&all[2].1, SCREEN);
+    assert!(
+        shown.contains("6 more causes with --full") || shown.contains("causes with"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn a_wide_terminal_has_longer_bars() {
     let wide = |columns| {
         let shown = text(&fixtures::valid(), Style { columns, ..SCREEN });

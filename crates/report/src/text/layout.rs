@@ -1,17 +1,34 @@
 //! Lines, wrapped text and aligned tables within the width of the page.
 
 use super::WIDTH;
+use super::picture::COLUMNS_MAX;
 
 /// Text under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     out: String,
+    /// Widest line, where it is more than [`WIDTH`].
+    columns: usize,
 }
 
 /// Width of the column of labels.
 pub(super) const LABEL: usize = 14;
 
 impl Page {
+    /// For a terminal of so many columns, as far as lines can still be read.
+    pub(super) fn for_columns(columns: usize) -> Page {
+        Page { columns: columns.min(COLUMNS_MAX), ..Page::default() }
+    }
+
+    /// An empty page for the same terminal.
+    pub(super) fn alike(&self) -> Page {
+        Page { columns: self.columns, ..Page::default() }
+    }
+
+    fn width(&self) -> usize {
+        self.columns.max(WIDTH)
+    }
+
     pub(crate) fn line(&mut self, text: &str) {
         self.out.push_str(&text.trim_end().replace(GLUE, " "));
         self.out.push('\n');
@@ -32,11 +49,11 @@ impl Page {
         let indent = prefix.chars().count();
         let mut line = prefix.to_owned();
         let (mut used, mut fresh) = (indent, true);
-        let room = WIDTH.saturating_sub(indent).max(1);
+        let room = self.width().saturating_sub(indent).max(1);
         let glued = glued(text);
         for word in glued.split([' ', '\n']).flat_map(|word| cut(word, room)) {
             let width = word.chars().count();
-            if !fresh && used + 1 + width > WIDTH {
+            if !fresh && used + 1 + width > self.width() {
                 self.line(&line);
                 line = " ".repeat(indent);
                 (used, fresh) = (indent, true);
@@ -68,9 +85,10 @@ impl Page {
         let digits: usize = widths.iter().skip(1).sum();
         let wanted = widths.first().copied().unwrap_or(0).max(LABEL - 2);
         let labels = widths.first().copied().unwrap_or(0).clamp(LABEL - 2, LABEL);
-        let fits = |gap: usize| 2 + labels + digits + gap * columns.saturating_sub(1) <= WIDTH;
+        let fits =
+            |gap: usize| 2 + labels + digits + gap * columns.saturating_sub(1) <= self.width();
         let gap = if fits(2) { 2 } else { 1 };
-        let room = WIDTH.saturating_sub(2 + digits + gap * columns.saturating_sub(1));
+        let room = self.width().saturating_sub(2 + digits + gap * columns.saturating_sub(1));
         let first = wanted.min(room).max(4);
         for row in rows {
             let label = row.first().map_or("", String::as_str);

@@ -1,6 +1,6 @@
 //! The sections that are not tables of times.
 
-use super::layout::{LABEL, Page};
+use super::layout::{LABEL, Page, shortened};
 use crate::facts::{self, ENDS};
 use crate::words::{self, counted};
 use crate::{Figures, Finding, RunReport, figures};
@@ -15,21 +15,21 @@ pub(super) fn server(page: &mut Page, server: &Server) {
     }
 }
 
-/// Name, target and load.
-pub(super) fn asked(page: &mut Page, report: &RunReport) {
-    let target = words::target(&report.plan);
-    let name = words::name(report);
+/// Name, target and load, each of at most so many characters.
+pub(super) fn asked(page: &mut Page, report: &RunReport, room: usize) {
+    let target = shortened(&words::target(&report.plan), room);
+    let name = shortened(&words::name(report), room);
     if name != target {
         page.fact("Run", &name);
     }
     page.fact("Target", &target);
-    page.fact("Load", &super::done_sentence(report));
+    page.fact("Load", &shortened(&super::done_sentence(report), room));
 }
 
 /// Target, load, first call, machine.
 pub(super) fn what_was_done(page: &mut Page, report: &RunReport) {
     page.blank();
-    asked(page, report);
+    asked(page, report, usize::MAX);
     if let Some(first) = words::first_call(report) {
         page.fact("First call", &first);
     }
@@ -48,11 +48,11 @@ pub(super) fn what_was_done(page: &mut Page, report: &RunReport) {
 /// Throughput, and the loads it has to be read against.
 pub(super) fn headline(page: &mut Page, report: &RunReport, figures: &Figures) {
     page.blank();
-    self::figures(page, report, figures);
+    throughput(page, figures);
+    failed(page, report, false);
 }
 
-/// Throughput and failures, a line each.
-pub(super) fn figures(page: &mut Page, report: &RunReport, figures: &Figures) {
+pub(super) fn throughput(page: &mut Page, figures: &Figures) {
     let mut parts = vec![show::rate(figures.throughput)];
     parts.push(format!("goodput {}", show::rate(figures.goodput)));
     let offered = format!("offered {}", show::rate(figures.offered));
@@ -61,14 +61,36 @@ pub(super) fn figures(page: &mut Page, report: &RunReport, figures: &Figures) {
         None => offered,
     });
     page.fact("Throughput", &parts.join(" · "));
-    let counts = &report.measurement.total.counts;
-    let failures = format!(
-        "{} of {} due (failed, timed out or dropped)",
-        show::share(counts.failure_share()),
-        counted(counts.due, "call")
-    );
-    page.fact("Failures", &failures);
 }
+
+/// The share of failures; `by_class`: with the most frequent classes, for want of a table.
+pub(super) fn failed(page: &mut Page, report: &RunReport, by_class: bool) {
+    let total = &report.measurement.total;
+    let mut classes: Vec<_> = total.failures.iter().collect();
+    classes.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let hidden = classes.len().saturating_sub(CLASSES_MAX);
+    let named = classes.iter().take(CLASSES_MAX);
+    let mut named: Vec<String> =
+        named.map(|(class, count)| format!("{} × {}", show::count(**count), class.id())).collect();
+    if hidden > 0 {
+        named.push(format!("{hidden} more"));
+    }
+    let counts = &total.counts;
+    let share = show::share(counts.failure_share());
+    let due = counted(counts.due, "call");
+    page.fact(
+        "Failures",
+        &match by_class && !named.is_empty() {
+            true => format!("{share} of {due} due: {}", named.join(", ")),
+            false => format!("{share} of {due} due (failed, timed out or dropped)"),
+        },
+    );
+}
+
+/// Classes of failures that stand in one line.
+const CLASSES_MAX: usize = 4;
+/// Objectives that stand in a line each.
+const OBJECTIVES_MAX: usize = 4;
 
 /// `--slo`: one line each.
 pub(super) fn objectives(page: &mut Page, report: &RunReport) {
@@ -81,6 +103,21 @@ pub(super) fn objectives(page: &mut Page, report: &RunReport) {
         let text = words::printable(&result.objective.text, 60);
         let width = LABEL - 2;
         page.wrapped(&format!("  {word:<width$}"), &format!("{text}: {}", result.figure_text()));
+    }
+}
+
+/// The same without a heading: those first that are not met.
+pub(super) fn objectives_in_lines(page: &mut Page, report: &RunReport) {
+    let mut results: Vec<_> = report.slo.iter().collect();
+    results.sort_by_key(|result| (result.met, result.undecided));
+    for (index, result) in results.iter().take(OBJECTIVES_MAX).enumerate() {
+        let text = words::printable(&result.objective.text, 60);
+        let label = if index == 0 { "Objectives" } else { "" };
+        page.fact(label, &format!("{} {text}: {}", result.word(), result.figure_text()));
+    }
+    match results.len().saturating_sub(OBJECTIVES_MAX) {
+        0 => {}
+        more => page.fact("", &format!("{more} more with --full")),
     }
 }
 

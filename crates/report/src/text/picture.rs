@@ -9,7 +9,7 @@ use units::{Nanos, show};
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 
 /// Columns that are used at most, however wide the terminal is.
-const COLUMNS_MAX: usize = 120;
+pub(super) const COLUMNS_MAX: usize = 120;
 
 /// Columns before each line of the report.
 const MARGIN: usize = 2;

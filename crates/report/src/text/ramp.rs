@@ -13,7 +13,7 @@ use stats::curve::{Curve, Span};
 /// The report as text, with a line feed at its end.
 pub fn text(report: &RampReport, style: Style) -> String {
     let mut page = Page::default();
-    verdict(&mut page, "Measurement", &report.verdict, usize::MAX);
+    verdict(&mut page, "Measurement", &report.verdict, (usize::MAX, usize::MAX));
     if let Some(why) = &report.ended_early {
         page.blank();
         page.fact("Ended early", &printable(why, 400));

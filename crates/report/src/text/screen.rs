@@ -4,35 +4,157 @@
 use super::layout::Page;
 use super::{Style, begun, parts, picture, times};
 use crate::{Figures, RunReport, words};
+use record::server::Server;
 
 /// Lines of a terminal, less the one that the prompt takes.
 const LINES: usize = 23;
-/// Rows of the histogram: fewer tell nothing, more than these are not needed.
-const BARS: std::ops::RangeInclusive<usize> = 4..=8;
+/// Rows of the histogram: fewer tell nothing, more are not needed.
+const BARS_MIN: usize = 3;
+const BARS_MAX: usize = 8;
 
-/// What follows the server's conduct and the verdict.
-pub(super) fn screen(page: &mut Page, report: &RunReport, figures: &Figures, style: Style) {
+/// How much is said where there is not room for all.
+#[derive(Clone, Copy, Debug)]
+struct Detail {
+    /// Characters of each part of what was asked for.
+    asked: usize,
+    /// Causes of the verdict, and of these such with advice.
+    causes: (usize, usize),
+    across_runs: bool,
+    /// Rows of the histogram at least; more where there is room.
+    bars: Option<usize>,
+    /// Findings with their evidence, and of these such with advice.
+    findings: (usize, usize),
+    /// Rows of the table of URLs.
+    urls: usize,
+    /// Service times that are equal to the response times, what the marks of quantiles mean, each run
+    /// of several and all that is known across them.
+    rest: bool,
+    /// Objectives and failures have a table each, and not a line.
+    tables: bool,
+}
+
+/// What stands on every screen: what the server did, the verdict with a cause, throughput, failures,
+/// objectives and response times.
+const LEAST: Detail = Detail {
+    asked: 60,
+    causes: (1, 0),
+    across_runs: false,
+    bars: None,
+    findings: (0, 0),
+    urls: 0,
+    rest: false,
+    tables: false,
+};
+
+/// What is added where it fits, the most important first.
+const MORE: [fn(&mut Detail); 14] = [
+    |detail| detail.asked = 130,
+    |detail| detail.causes.0 = 2,
+    |detail| detail.across_runs = true,
+    |detail| detail.bars = Some(BARS_MIN),
+    |detail| detail.findings = (1, 0),
+    |detail| detail.findings = (1, 1),
+    |detail| detail.urls = 4,
+    |detail| detail.causes.0 = usize::MAX,
+    |detail| detail.bars = Some(BARS_MIN + 1),
+    |detail| detail.causes.1 = 1,
+    |detail| detail.rest = true,
+    |detail| detail.tables = true,
+    |detail| (detail.findings, detail.urls) = ((usize::MAX, 1), times::URLS_MAX),
+    |detail| detail.findings = (usize::MAX, usize::MAX),
+];
+
+/// As much as fits; with the list of quantiles, which somebody asked for, everything.
+pub(super) fn screen(report: &RunReport, figures: &Figures, server: &Server, style: Style) -> Page {
+    let composed = |detail| composed(report, figures, server, style, detail);
+    let mut detail = LEAST;
+    let mut page = composed(detail);
+    for more in MORE {
+        let mut next = detail;
+        more(&mut next);
+        let fuller = composed(next);
+        if style.percentiles || fuller.lines() <= LINES {
+            (detail, page) = (next, fuller);
+        }
+    }
+    page
+}
+
+fn composed(
+    report: &RunReport,
+    figures: &Figures,
+    server: &Server,
+    style: Style,
+    detail: Detail,
+) -> Page {
+    let mut page = Page::for_columns(style.columns);
+    parts::server(&mut page, server);
+    super::verdict(&mut page, "Measurement", &report.verdict, detail.causes);
     page.blank();
-    parts::asked(page, report);
+    parts::asked(&mut page, report, detail.asked);
     if !begun(report) {
         if let Some(first) = words::first_call(report) {
             page.fact("First call", &first);
         }
-        return;
+        return page;
     }
-    parts::figures(page, report, figures);
-    times::table(page, report, figures);
-    parts::objectives(page, report);
+    parts::throughput(&mut page, figures);
+    parts::failed(&mut page, report, !detail.tables);
+    if !detail.tables {
+        parts::objectives_in_lines(&mut page, report);
+    }
+    times::table(&mut page, report, figures, detail.rest);
+    if detail.tables {
+        parts::objectives(&mut page, report);
+    }
     if style.percentiles {
-        times::spectrum(page, figures);
+        times::spectrum(&mut page, figures);
     }
-    parts::failure_classes(page, report);
-    times::runs(page, report);
-    times::per_url(page, report);
-    let mut findings = Page::default();
-    parts::findings(&mut findings, report);
-    let room = LINES.saturating_sub(page.lines() + findings.lines() + 2);
-    let bars = room.clamp(*BARS.start(), *BARS.end());
-    picture::histogram(page, &figures.response, style.columns, bars);
+    if detail.tables {
+        parts::failure_classes(&mut page, report);
+    }
+    if detail.rest {
+        times::each_run(&mut page, report);
+    }
+    if detail.across_runs {
+        times::across_runs(&mut page, report, detail.rest);
+    }
+    times::per_url(&mut page, report, detail.urls);
+    let findings = findings(&page, report, server, detail);
+    if let Some(bars) = detail.bars {
+        let room = LINES.saturating_sub(page.lines() + findings.lines() + 2);
+        let bars = room.clamp(bars, BARS_MAX);
+        picture::histogram(&mut page, &figures.response, style.columns, bars);
+    }
     page.append(findings);
+    page
+}
+
+/// What limits the server, the first findings only. Evidence that the report's first line has is not
+/// repeated.
+fn findings(page: &Page, report: &RunReport, server: &Server, detail: Detail) -> Page {
+    let mut page = page.alike();
+    let (shown, advised) = detail.findings;
+    let said = server.sentence();
+    let mut shown: Vec<_> = report.findings.iter().take(shown).enumerate().collect();
+    shown.retain(|(index, finding)| *index < advised || finding.evidence != said);
+    let hidden = report.findings.len() - shown.len();
+    if shown.is_empty() {
+        return page;
+    }
+    page.heading(&match hidden {
+        0 => "What limits this server".to_owned(),
+        more => format!("What limits this server ({more} more with --full)"),
+    });
+    for (index, finding) in shown {
+        let named = format!("{} ({})", finding.id, finding.confidence);
+        match finding.evidence == said {
+            true => page.line(&format!("  {named}")),
+            false => page.wrapped("  ", &format!("{named}: {}", finding.evidence)),
+        }
+        if index < advised {
+            page.wrapped("    try: ", &finding.advice);
+        }
+    }
+    page
 }

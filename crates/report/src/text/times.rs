@@ -5,8 +5,8 @@ use crate::{Figures, Headline, RunReport, figures, words};
 use stats::{Doubt, Estimate, Hist, Snapshot, quantile_name, samples_needed};
 use units::{Nanos, show};
 
-/// Rows of the per-URL table; the others are folded into one.
-const URLS_MAX: usize = 10;
+/// Rows of the per-URL table; the last holds all others.
+pub(super) const URLS_MAX: usize = 11;
 
 const HEAD: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
@@ -31,14 +31,23 @@ pub(super) fn brief(page: &mut Page, report: &RunReport, figures: &Figures) {
     marks(page, &figures.response);
 }
 
-/// The table of the first screen.
-pub(super) fn table(page: &mut Page, report: &RunReport, figures: &Figures) {
+/// The table of the first screen; without `all`, neither what its marks mean nor service times that
+/// are the response times once more.
+pub(super) fn table(page: &mut Page, report: &RunReport, figures: &Figures, all: bool) {
     if report.measurement.total.counts.done() == 0 {
         return;
     }
     page.blank();
-    page.table(&main_rows(report, figures));
-    marks(page, &figures.response);
+    let mut rows = main_rows(report, figures);
+    let [_, response, .., service] = &rows[..] else { return };
+    let same = response[1..] == service[1..];
+    if same && !all {
+        rows.pop();
+    }
+    page.table(&rows);
+    if all {
+        marks(page, &figures.response);
+    }
 }
 
 /// The same with the slip between them and what the words mean.
@@ -191,7 +200,7 @@ fn parts_table(page: &mut Page, heading: &str, parts: &[(&str, &Hist)]) {
 
 /// A table whose header's first cell stands at the margin as the section's heading.
 fn headed(page: &mut Page, rows: Vec<Vec<String>>) {
-    let mut table = Page::default();
+    let mut table = page.alike();
     table.table(&rows);
     let heading = rows.first().and_then(|row| row.first()).cloned().unwrap_or_default();
     for (index, line) in table.finish().lines().enumerate() {
@@ -205,6 +214,11 @@ fn headed(page: &mut Page, rows: Vec<Vec<String>>) {
 
 /// Each run, and the mean across runs with its interval.
 pub(super) fn runs(page: &mut Page, report: &RunReport) {
+    each_run(page, report);
+    across_runs(page, report, true);
+}
+
+pub(super) fn each_run(page: &mut Page, report: &RunReport) {
     if report.runs.is_empty() {
         return;
     }
@@ -224,7 +238,12 @@ pub(super) fn runs(page: &mut Page, report: &RunReport) {
     };
     rows.extend(report.runs.iter().enumerate().map(cells));
     headed(page, rows);
-    let estimates = figures::estimates(&report.runs);
+}
+
+/// The means across runs; of these, without `all`, the ones that are asked for most.
+pub(super) fn across_runs(page: &mut Page, report: &RunReport, all: bool) {
+    let mut estimates = figures::estimates(&report.runs);
+    estimates.retain(|(name, ..)| all || ACROSS_MOST.contains(name));
     if estimates.is_empty() {
         return;
     }
@@ -240,21 +259,26 @@ pub(super) fn runs(page: &mut Page, report: &RunReport) {
         ]
     }));
     headed(page, rows);
-    page.wrapped("  ", "From and to: the 95 % interval of the mean (Student's t).");
+    if all {
+        page.wrapped("  ", "From and to: the 95 % interval of the mean (Student's t).");
+    }
 }
+
+const ACROSS_MOST: [&str; 4] = ["throughput", "failures", "p50", "p99"];
 
 /// Half the interval as a share of the mean; NaN for a mean of zero.
 fn half_share(estimate: &Estimate) -> f64 {
     figures::ratio((estimate.high - estimate.low) / 2.0, estimate.value)
 }
 
-/// The most called URLs; the rest in one row.
-pub(super) fn per_url(page: &mut Page, report: &RunReport) {
+/// The most called URLs, at most `rows_max` rows with the one of all others.
+pub(super) fn per_url(page: &mut Page, report: &RunReport, rows_max: usize) {
     let mut urls = figures::url_rows(report);
-    if urls.is_empty() {
+    if urls.is_empty() || rows_max == 0 {
         return;
     }
-    let folded = urls.split_off(urls.len().min(URLS_MAX));
+    let shown = if urls.len() > rows_max { rows_max - 1 } else { urls.len() };
+    let folded = urls.split_off(shown);
     if let Some((first, rest)) = folded.split_first() {
         let mut other = rest.iter().fold(clone_of(first), |mut sum, row| {
             sum.count += row.count;
