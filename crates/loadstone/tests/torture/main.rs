@@ -244,3 +244,19 @@ fn two_results_are_held_against_each_other() {
 fn lax() -> Scripted {
     Scripted::answering(|_| ("200 OK", "hi"))
 }
+
+/// A bound below the first amount that a search tries: Puma takes 256 bytes of a field's name.
+#[test]
+fn a_limit_below_the_first_amount_is_found() {
+    let server = Scripted::answering(|head| {
+        let name = |line: &[u8]| line.split(|byte| *byte == b':').next().map_or(0, <[u8]>::len);
+        let lines = head.split(|byte| *byte == b'\n').skip(1);
+        let long = lines.filter(|line| line.contains(&b':')).any(|line| name(line) > 256);
+        (if long { "431 No" } else { "200 OK" }, "hi")
+    });
+    let words = ["torture", "--only", "L-03", "--json", "-", &server.url("/")];
+    let json = run(&words).expect(&[0]).json();
+    let limit = &json["limits"][0];
+    // counted with what follows the name on its line, `: x` and CRLF
+    assert_eq!((&limit["low"], &limit["high"]), (&261.0.into(), &262.0.into()), "{json:#}");
+}

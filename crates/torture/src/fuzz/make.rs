@@ -294,6 +294,10 @@ fn encoded(frame: &Frame<'_>, random: &mut Stream) -> Vec<u8> {
         "%ff%fe",
         "%u0041",
         "%F4%90%80%80",
+        // a log or a page that takes the target for a format
+        "%n",
+        "%s",
+        "%x",
         "a",
         "/",
         ".",

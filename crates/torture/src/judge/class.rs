@@ -23,6 +23,7 @@ use units::{Nanos, quoted};
 /// | `not:101` | no answer has this status |
 /// | `has:NAME`, `lacks:NAME` | the first final answer has the field; there is one without it |
 /// | `cut-off` | the first final answer began and did not come to its end |
+/// | `nothing-more` | no byte came that belongs to no answer |
 /// | `no-body` | the first final answer has no content |
 /// | `plain` | the first final answer is that of a plain GET |
 /// | `all-plain` | every answer is |
@@ -83,7 +84,7 @@ impl Mask {
 type Plainly = (&'static str, fn(&Talk, &Plain) -> bool);
 
 /// Words without an argument.
-const WORDS: [Plainly; 16] = [
+const WORDS: [Plainly; 17] = [
     ("reject", rejected),
     ("answered", |talk, _| first(talk).is_some()),
     ("one-answer", |talk, _| own(talk).len() == 1),
@@ -94,6 +95,7 @@ const WORDS: [Plainly; 16] = [
     ("interim", |talk, _| !talk.replies.interim.is_empty()),
     ("no-interim", |talk, _| talk.replies.interim.is_empty()),
     ("cut-off", |talk, _| first(talk).is_some_and(|answer| !answer.complete)),
+    ("nothing-more", |talk, _| talk.replies.junk.is_none()),
     ("no-body", |talk, _| first(talk).is_some_and(|answer| answer.body_len == 0)),
     ("plain", |talk, plain| first(talk).is_some_and(|answer| plain.is(answer))),
     ("all-plain", |talk, plain| own(talk).iter().all(|answer| plain.is(answer))),

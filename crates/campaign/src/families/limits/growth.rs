@@ -14,6 +14,9 @@ use units::{Nanos, show};
 /// Where a search by bytes, and one by number, begins.
 const BYTES_LEAST: u64 = 1_024;
 pub(super) const NUMBER_LEAST: u64 = 10;
+/// Where it begins once more when the first amount is refused already.
+const BYTES_SMALLEST: u64 = 16;
+const NUMBER_SMALLEST: u64 = 1;
 /// Time for one request.
 const TIME: Nanos = Nanos::from_secs(10);
 /// Of the bytes that may be said on a connection, so many are left for what does not grow.
@@ -111,6 +114,10 @@ struct SizeRefusal {
     reset: bool,
 }
 
+fn is_error(status: u16) -> bool {
+    status >= 400
+}
+
 /// `base`: what the smallest amount was answered.
 fn verdict(talk: &Talk, base: Option<u16>) -> GrowthVerdict {
     if let TalkEnd::Unconnected(class) = talk.end {
@@ -183,13 +190,7 @@ impl Runner<'_> {
         if growth.unit == Unit::Bytes && growth.is_sent {
             most = most.min(self.world.governor().message_max().saturating_sub(SPARE));
         }
-        let mut met = Met::default();
-        let found = search(growth.least, most, growth.factor, &mut |amount| {
-            if self.is_stopped() {
-                return None;
-            }
-            self.ask_amount(case, growth, amount, &mut met)
-        });
+        let (found, met) = self.searched(case, growth, most);
         if case.needs.contains(&Need::Post) && met.base.is_some_and(|base| base >= 400) {
             let base = met.base.unwrap_or_default();
             result.note(TestOutcome::Inconclusive, format!("the page of --post answered {base}"));
@@ -215,13 +216,37 @@ impl Runner<'_> {
     /// or none that can be relied on.
     pub(super) fn boundary(&mut self, case: &Case, growth: &Growth<'_>) -> Option<Boundary> {
         let most = growth.most.min(self.world.governor().message_max().saturating_sub(SPARE));
-        let mut met = Met::default();
-        let found = search(growth.least, most, growth.factor, &mut |amount| {
-            (!self.is_stopped()).then(|| self.ask_amount(case, growth, amount, &mut met))?
-        });
+        let (found, met) = self.searched(case, growth, most);
         let sure = !found.cut && found.stray.is_none() && met.bad.is_none();
         let (low, high) = (found.low?, found.high?);
         sure.then_some(Boundary { low, high, base: met.base })
+    }
+
+    /// Looks for the boundary from the first amount up, and below it where that was refused already:
+    /// an error that every amount gets may be a limit that all of them exceed.
+    fn searched(&mut self, case: &Case, growth: &Growth<'_>, most: u64) -> (LimitFound, Met) {
+        let (found, met) = self.searched_between(case, growth, (growth.least, most));
+        let smallest = if growth.unit == Unit::Bytes { BYTES_SMALLEST } else { NUMBER_SMALLEST };
+        let refused = found.low.is_none() || met.base.is_some_and(is_error);
+        if !refused || met.unclear.is_some() || smallest >= growth.least || self.is_stopped() {
+            return (found, met);
+        }
+        let below = self.searched_between(case, growth, (smallest, growth.least));
+        let is_taken = below.1.base.is_some_and(|base| !is_error(base));
+        if is_taken && below.0.high.is_some() { below } else { (found, met) }
+    }
+
+    fn searched_between(
+        &mut self,
+        case: &Case,
+        growth: &Growth<'_>,
+        (least, most): (u64, u64),
+    ) -> (LimitFound, Met) {
+        let mut met = Met::default();
+        let found = search(least, most, growth.factor, &mut |amount| {
+            (!self.is_stopped()).then(|| self.ask_amount(case, growth, amount, &mut met))?
+        });
+        (found, met)
     }
 
     /// What one more request of a search says: that it is taken, or how it is refused. `None` where
