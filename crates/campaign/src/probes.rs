@@ -153,11 +153,6 @@ impl Probes {
         self.new.len() + self.keeper.count()
     }
 
-    /// The probe's own connection stands beside all others.
-    pub fn keeps_one(&self) -> bool {
-        self.keeper.stands()
-    }
-
     /// Probes that are over since this was asked last.
     pub fn take(&mut self) -> Vec<Probe> {
         std::mem::take(&mut self.over)

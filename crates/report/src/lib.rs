@@ -39,27 +39,5 @@ pub use text::picture::histogram_lines;
 pub use text::{Style, text};
 pub use words::{load as load_in_words, printable, timestamp};
 
-/// Every output of a run, ready to be written.
-#[derive(Clone, Debug)]
-pub struct Rendered {
-    pub text: String,
-    pub json: String,
-    pub csv: String,
-    pub hdr: String,
-    pub html: String,
-}
-
-/// All outputs at once, complete before a byte of any is written: a file that cannot be finished
-/// never holds a part of a result that looks whole.
-pub fn render_all(report: &RunReport, style: Style) -> Rendered {
-    Rendered {
-        text: text(report, style),
-        json: json(report),
-        csv: csv(report),
-        hdr: hdr_log(report),
-        html: html(report),
-    }
-}
-
 #[cfg(test)]
 mod tests;

@@ -40,13 +40,6 @@ pub enum Outcome {
     Abandoned,
 }
 
-/// Which part of a run an arrival fell due in. Only `Measure` feeds the headline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunPhase {
-    WarmUp,
-    Measure,
-}
-
 /// The record of one call, made once, when its outcome is known.
 ///
 /// All instants are of the driver's monotonic clock; an instant that never came is zero.

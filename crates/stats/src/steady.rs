@@ -144,51 +144,5 @@ pub fn theil_sen(points: &[(f64, f64)]) -> Option<f64> {
     finite.then(|| median_of(&slopes))
 }
 
-/// Where the warm-up of a series ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WarmUp {
-    /// So many values at the beginning are not of the steady state.
-    Ends(usize),
-    /// No steady state: the best cut would take half of the series.
-    NotSteady,
-    /// Fewer than [`MSER_VALUES_MIN`] values.
-    TooShort,
-}
-
-/// Fewest values that [`mser5`] judges: four batches.
-pub const MSER_VALUES_MIN: usize = 20;
-const MSER_BATCH: usize = 5;
-
-/// The warm-up cut by MSER-5 (White, Cobb, Spratt: A comparison of five steady-state truncation
-/// heuristics for simulation, Winter Simulation Conference 2000): the series in batch means of
-/// five Z₁…Z_k, and the cut d, up to half of them, that makes
-/// Σ_{i>d}(Z_i − mean_{i>d})² / (k−d)² smallest: the squared standard error of the mean of what
-/// is left. The smallest d of equals; values left over after the last whole batch are not looked at.
-pub fn mser5(series: &[f64]) -> WarmUp {
-    if series.len() < MSER_VALUES_MIN {
-        return WarmUp::TooShort;
-    }
-    let batches: Vec<f64> = series
-        .chunks_exact(MSER_BATCH)
-        .map(|batch| batch.iter().sum::<f64>() / MSER_BATCH as f64)
-        .collect();
-    let half = batches.len() / 2;
-    // From the end, so that the sum of squares of each tail comes from the next shorter one
-    // (Welford, Technometrics 4, 1962).
-    let (mut mean, mut squares) = (0.0, 0.0);
-    let mut best = (f64::INFINITY, 0);
-    for (cut, value) in batches.iter().enumerate().rev() {
-        let count = (batches.len() - cut) as f64;
-        let delta = value - mean;
-        mean += delta / count;
-        squares += delta * (value - mean);
-        let error = squares / (count * count);
-        if cut <= half && error <= best.0 {
-            best = (error, cut);
-        }
-    }
-    if best.1 == half { WarmUp::NotSteady } else { WarmUp::Ends(best.1 * MSER_BATCH) }
-}
-
 #[cfg(test)]
 mod tests;

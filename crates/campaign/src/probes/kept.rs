@@ -98,10 +98,6 @@ impl Keeper {
         self.current.is_none() && self.waiting.is_empty()
     }
 
-    pub(super) fn stands(&self) -> bool {
-        self.place.is_some() && self.answered > 0
-    }
-
     pub(super) fn count(&self) -> usize {
         usize::from(self.place.is_some()) + self.dropped.len()
     }

@@ -109,20 +109,6 @@ fn mann_kendall_by_hand() {
     assert_eq!(mann_kendall(&[1.0, 2.0, f64::NAN]), None);
 }
 
-/// 50 values falling in a line from 10 to 1, then 450 alternating between 0 and 2: the cut is 10
-/// of 100 batches.
-#[test]
-fn mser5_cuts_the_warm_up() {
-    let falling = (0..50).map(|at| 10.0 - 9.0 * f64::from(at) / 49.0);
-    let series: Vec<f64> = falling.chain((0..450).map(|at| f64::from(at % 2) * 2.0)).collect();
-    assert_eq!(mser5(&series), WarmUp::Ends(50));
-    assert_eq!(mser5(&series[50..]), WarmUp::Ends(0));
-    let falling: Vec<f64> = (0..100).map(|at| -f64::from(at)).collect();
-    assert_eq!(mser5(&falling), WarmUp::NotSteady);
-    assert_eq!(mser5(&series[..19]), WarmUp::TooShort);
-    assert_eq!(mser5(&[3.0; 20]), WarmUp::Ends(0));
-}
-
 proptest! {
     #[test]
     fn reversing_the_series_reverses_the_score(values in prop::collection::vec(0i32..9, 3..30)) {
@@ -132,23 +118,6 @@ proptest! {
         let back = mann_kendall(&values);
         prop_assert_eq!(there.map(|trend| -trend.score), back.map(|trend| trend.score));
         prop_assert!(there.is_none_or(|trend| (0.0..=1.0).contains(&trend.p_value)));
-    }
-
-    #[test]
-    fn mser5_is_the_smallest_standard_error(values in prop::collection::vec(0.0..9.0_f64, 20..120)) {
-        let batches: Vec<f64> = values.chunks_exact(5).map(|b| b.iter().sum::<f64>() / 5.0).collect();
-        let error = |cut: usize| {
-            let rest = &batches[cut..];
-            let mean = rest.iter().sum::<f64>() / rest.len() as f64;
-            rest.iter().map(|z| (z - mean).powi(2)).sum::<f64>() / (rest.len() as f64).powi(2)
-        };
-        let half = batches.len() / 2;
-        let cut = match mser5(&values) {
-            WarmUp::Ends(cut) => cut / 5,
-            WarmUp::NotSteady => half,
-            WarmUp::TooShort => unreachable!("at least 20 values"),
-        };
-        prop_assert!((0..=half).all(|other| error(cut) <= error(other) + 1e-12));
     }
 }
 
