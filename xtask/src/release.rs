@@ -48,11 +48,12 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     ensure!(is_day(&day), "{day:?} is no day: write it as 2026-11-23");
     let tag = format!("v{version}");
     hold_repository(root, &tag)?;
+    let before = git(root, &["rev-parse", "HEAD"])?;
     let done = write(root, &changelog, &section, version, &day)
         .and_then(|()| record(root, version, &tag, &section.notes));
     if done.is_err() {
-        // the tree was clean before: what differs is ours
-        git(root, &["checkout", "--quiet", "HEAD", "--", "."])?;
+        // the tree was clean before: what differs is ours, and so is a commit whose tag failed
+        git(root, &["reset", "--quiet", "--hard", before.trim()])?;
     }
     done?;
     println!("{tag} is tagged. To publish it: git push --follow-tags; then cargo xtask dist");

@@ -37,24 +37,12 @@ pub struct Style {
 /// The report as text, with a line feed at its end.
 pub fn text(report: &RunReport, style: Style) -> String {
     let figures = Figures::new(report);
-    let mut page = Page::for_columns(style.columns);
     let server = Server::of(report);
-    if style.quiet || style.full {
-        parts::server(&mut page, &server);
-    }
-    match (style.quiet, style.full) {
-        (true, _) => {
-            verdict(&mut page, "Measurement", &report.verdict, (usize::MAX, 0));
-            brief(&mut page, report, &figures);
-        }
-        (false, false) => {
-            page = screen::screen(report, &figures, &server, style);
-        }
-        (false, true) => {
-            verdict(&mut page, "Measurement", &report.verdict, (usize::MAX, usize::MAX));
-            whole(&mut page, report, &figures, style);
-        }
-    }
+    let page = match (style.quiet, style.full) {
+        (true, _) => brief(report, &figures, &server, style),
+        (false, true) => whole(report, &figures, &server, style),
+        (false, false) => screen::screen(report, &figures, &server, style),
+    };
     let text = if style.unicode { page.finish() } else { ascii(&page.finish()) };
     match style.color {
         true => coloured(&text, Some(server.conduct), report.verdict.state),
@@ -63,20 +51,35 @@ pub fn text(report: &RunReport, style: Style) -> String {
 }
 
 /// The headline: what came through, how long it took, and whether that is what was asked for.
-fn brief(page: &mut Page, report: &RunReport, figures: &Figures) {
+fn brief(report: &RunReport, figures: &Figures, server: &Server, style: Style) -> Page {
+    let mut page = opened(report, server, style, (usize::MAX, 0));
     if begun(report) {
-        parts::headline(page, report, figures);
-        times::brief(page, report, figures);
-        parts::objectives(page, report);
+        parts::headline(&mut page, report, figures);
+        times::brief(&mut page, report, figures);
+        parts::objectives(&mut page, report);
     }
+    page
+}
+
+/// A page that begins with the server and the verdict, as [`verdict`] takes `causes`.
+fn opened(report: &RunReport, server: &Server, style: Style, causes: (usize, usize)) -> Page {
+    let mut page = Page::for_columns(style.columns);
+    parts::server(&mut page, server);
+    verdict(&mut page, "Measurement", &report.verdict, causes);
+    page
 }
 
 /// Everything that is known.
-fn whole(page: &mut Page, report: &RunReport, figures: &Figures, style: Style) {
-    parts::what_was_done(page, report);
-    if !begun(report) {
-        return;
+fn whole(report: &RunReport, figures: &Figures, server: &Server, style: Style) -> Page {
+    let mut page = opened(report, server, style, (usize::MAX, usize::MAX));
+    parts::what_was_done(&mut page, report);
+    if begun(report) {
+        measured(&mut page, report, figures, style);
     }
+    page
+}
+
+fn measured(page: &mut Page, report: &RunReport, figures: &Figures, style: Style) {
     parts::headline(page, report, figures);
     times::times(page, report, figures);
     parts::objectives(page, report);

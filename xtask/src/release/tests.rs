@@ -97,6 +97,15 @@ fn a_commit_that_fails_leaves_the_tree_as_it_was() {
 }
 
 #[test]
+fn a_tag_that_fails_takes_its_commit_back() {
+    let folder = repository();
+    let root = folder.path();
+    // git cannot keep v0.2.0 beside it: the one is a file, the other a folder
+    git(root, &["tag", "v0.2.0/x"]).unwrap();
+    assert!(refused(root, &options("0.2.0")).contains("git tag"));
+}
+
+#[test]
 fn a_section_without_text_is_refused() {
     let text = "## [1.0.0] - unreleased\n\n\n## [0.9.0] - 2026-01-01\n- x\n";
     let why = format!("{:#}", Section::of(text, "1.0.0").unwrap_err());

@@ -124,7 +124,7 @@ impl Tally {
             if options.verbosity >= 1 {
                 said.err.push_str(&format!("apr_socket_recv: {sentence} ({number})\n"));
             }
-            self.transferred(options, call);
+            self.transferred(options, call, OddResponse::of(call).as_ref());
             self.complete(sample, said);
         }
     }
@@ -143,7 +143,7 @@ impl Tally {
             }
             tell(options, call, odd.as_ref(), said);
         }
-        let bytes = match odd {
+        let bytes = match &odd {
             Some(seen) => seen.body_bytes,
             None if options.method == Method::Head => 0,
             None => sample.body_bytes,
@@ -155,15 +155,14 @@ impl Tally {
         if sample.persistent && options.keep_alive {
             self.kept_alive += 1;
         }
-        self.transferred(options, call);
+        self.transferred(options, call, odd.as_ref());
         self.complete(sample, said);
     }
 
     /// What came is counted, of a response cut short too.
-    fn transferred(&mut self, options: &Options, call: &CallRecord) {
+    fn transferred(&mut self, options: &Options, call: &CallRecord, odd: Option<&OddResponse>) {
         let sample = &call.sample;
-        let odd = OddResponse::of(call);
-        let not_2xx = match &odd {
+        let not_2xx = match odd {
             Some(seen) => !seen.is_2xx(),
             None => sample.status > 0 && !(200..300).contains(&sample.status),
         };

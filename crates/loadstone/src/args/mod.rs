@@ -153,9 +153,9 @@ Examples:
   loadstone site --listen 127.0.0.1:0            a server to try things on
   loadstone ab -n 1000 -c 20 URL                 as ApacheBench does it
 
-Exit codes: 0 all well; 1 objective or expectation missed; 2 usage or plan;
-3 no connection; 4 the measurement is INVALID; 5 a result was not written;
-130 interrupted.";
+Exit codes: 0 all well; 1 objective or expectation missed, or the server failed
+or is gone; 2 usage or plan; 3 no connection; 4 the measurement is INVALID;
+5 a result was not written; 130 interrupted.";
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! `loadstone ui` as its reader sees it: in a real browser, by clicks.
 
-use crate::support::browser::{Browser, fits_a_phone};
+use crate::support::browser::Browser;
 use crate::support::{Site, finish, program, run};
 use serde_json::json;
 use std::io::{BufRead, BufReader};
@@ -51,13 +51,6 @@ fn measure(store: &Path, url: &str) {
     run(&args).expect(&[0, 4]);
 }
 
-/// Where `LOADSTONE_SHOTS` names a folder, what the reader sees is kept there.
-fn keep_shot(browser: &mut Browser, name: &str) {
-    if let Some(folder) = std::env::var_os("LOADSTONE_SHOTS") {
-        std::fs::write(Path::new(&folder).join(name), browser.screenshot()).unwrap();
-    }
-}
-
 /// Opens what a click leads to.
 #[track_caller]
 fn follow(browser: &mut Browser, selector: &str, path: &str) {
@@ -77,21 +70,19 @@ fn results_are_found_looked_at_tagged_compared_and_deleted() {
     browser.go(&url);
     let rows = |browser: &mut Browser| browser.eval("document.querySelectorAll('tbody tr').length");
     assert_eq!(rows(&mut browser), json!(2));
-    keep_shot(&mut browser, "ui-list.png");
-    fits_a_phone(&mut browser, "ui-list");
+    browser.keep_shot("ui-list");
+    browser.fits_a_phone("ui-list");
     let cards = "[...document.querySelectorAll('.results td:not(:empty)')].every(one => \
                  { const box = one.getBoundingClientRect(); return box.width > 0 && box.right <= innerWidth })";
     assert_eq!(browser.eval(cards), json!(true));
-    browser.window(1_280, 900);
 
     browser.eval("document.querySelector('[name=name]').value = 'BYTES'");
     follow(&mut browser, ".filter button", "/");
     assert_eq!(rows(&mut browser), json!(1));
     follow(&mut browser, "tbody a", "/result/run-2");
     assert!(browser.text("h1").contains("/bytes/2000"));
-    keep_shot(&mut browser, "ui-result.png");
-    fits_a_phone(&mut browser, "ui-result");
-    browser.window(1_280, 900);
+    browser.keep_shot("ui-result");
+    browser.fits_a_phone("ui-result");
 
     browser.eval("document.querySelector('input[name=tag]').value = 'before'");
     follow(&mut browser, "form.inline button", "/result/run-2");
@@ -106,9 +97,8 @@ fn results_are_found_looked_at_tagged_compared_and_deleted() {
     browser.eval("document.querySelectorAll('tbody input').forEach((box) => box.click())");
     follow(&mut browser, "form[action='/compare'] button", "/compare");
     assert!(browser.text("h1").contains("run-1, run-2 side by side"));
-    keep_shot(&mut browser, "ui-compare.png");
-    fits_a_phone(&mut browser, "ui-compare");
-    browser.window(1_280, 900);
+    browser.keep_shot("ui-compare");
+    browser.fits_a_phone("ui-compare");
     browser.go(&format!("{url}compare/page?id=run-1&id=run-2"));
     assert!(browser.text("h1").contains("2 runs"));
 
@@ -133,7 +123,7 @@ fn a_torture_is_listed_and_its_page_is_shown() {
     browser.go(&format!("{url}?kind=torture"));
     let row = browser.text("tbody tr");
     assert!(row.contains("fail") && row.contains("1 finding in 1 case"), "{row}");
-    keep_shot(&mut browser, "ui-torture.png");
+    browser.keep_shot("ui-torture");
     follow(&mut browser, "tbody a", "/result/torture-1");
     browser.go(&format!("{url}result/torture-1/page"));
     let page = browser.text("body");
@@ -158,9 +148,8 @@ fn a_running_test_is_followed_to_its_end() {
     browser.wait_for("document.querySelector('#times polyline').points.length >= 2");
     browser.wait_for("document.querySelector('#facts').textContent.includes('calls due')");
     assert_eq!(browser.text("#progress"), "running");
-    keep_shot(&mut browser, "ui-live.png");
-    fits_a_phone(&mut browser, "ui-live");
-    browser.window(1_280, 900);
+    browser.keep_shot("ui-live");
+    browser.fits_a_phone("ui-live");
     let busy = finish(curl_delete(&url), b"");
     assert!(busy.stdout.contains("is still running"), "{}", busy.stdout);
     follow_to_the_end(&mut browser, &run, "run-1");
@@ -180,7 +169,7 @@ fn follow_a_test(args: &[&str], id: &str, moved: &str) {
     open_live(&mut browser, &url, id);
     browser.wait_for(moved);
     assert_eq!(browser.text("#progress"), "running");
-    keep_shot(&mut browser, &format!("ui-live-{id}.png"));
+    browser.keep_shot(&format!("ui-live-{id}"));
     follow_to_the_end(&mut browser, &going, id);
 }
 

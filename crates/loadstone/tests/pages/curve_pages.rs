@@ -1,6 +1,6 @@
 //! The pages of `loadstone ramp --html` and `loadstone compare --html`.
 
-use crate::support::browser::{Browser, fits_a_phone};
+use crate::support::browser::Browser;
 use crate::support::{Site, run};
 use serde_json::json;
 use std::path::PathBuf;
@@ -48,20 +48,21 @@ pub(crate) fn stands_by_day_and_night(browser: &mut Browser) {
 /// On a screen of 390 pixels nothing is wider, and each regression stands there with its size.
 #[track_caller]
 fn regressions_are_seen_on_a_phone(browser: &mut Browser) {
-    fits_a_phone(browser, "compare");
-    let inside = "[...document.querySelectorAll('.chart.narrow svg *')].every(one => \
-                  { const box = one.getBoundingClientRect(); return box.left >= 0 && box.right <= innerWidth })";
-    assert_eq!(browser.eval(inside), true);
-    let shown =
-        "[...document.querySelectorAll('.chart.narrow text.change.t-red')].map(t => t.textContent)";
-    let shown = browser.eval(shown);
-    let signs = |sign: char| {
-        shown.as_array().unwrap().iter().any(|text| text.as_str().unwrap().starts_with(sign))
-    };
-    assert!(signs('+') && signs('-'), "slower, and less of it: {shown}");
     let broad = "getComputedStyle(document.querySelector('.chart.broad')).display";
-    assert_eq!(browser.eval(broad), "none");
-    browser.window(1_280, 900);
+    browser.on_a_phone("compare", |browser| {
+        let inside = "[...document.querySelectorAll('.chart.narrow svg *')].every(one => \
+                      { const box = one.getBoundingClientRect(); \
+                      return box.left >= 0 && box.right <= innerWidth })";
+        assert_eq!(browser.eval(inside), true);
+        let shown = "[...document.querySelectorAll('.chart.narrow text.change.t-red')]\
+                     .map(t => t.textContent)";
+        let shown = browser.eval(shown);
+        let signs = |sign: char| {
+            shown.as_array().unwrap().iter().any(|text| text.as_str().unwrap().starts_with(sign))
+        };
+        assert!(signs('+') && signs('-'), "slower, and less of it: {shown}");
+        assert_eq!(browser.eval(broad), "none");
+    });
     assert_eq!(browser.eval(broad), "block");
 }
 
@@ -81,8 +82,7 @@ fn a_ramp_shows_its_curve_and_opens_its_steps() {
     assert!(legend.contains("achieved") && legend.contains("/s"), "{legend}");
     assert_eq!(browser.eval("document.querySelectorAll('details').length"), 3);
 
-    fits_a_phone(&mut browser, "ramp");
-    browser.window(1_280, 900);
+    browser.fits_a_phone("ramp");
     // a step is folded until it is clicked, and so are its charts
     let second = "details:nth-of-type(2)";
     let open = format!("document.querySelector('{second}').open");

@@ -75,7 +75,7 @@ impl Browser {
             _profile: profile,
         };
         browser.attach();
-        browser.window(1_280, 900);
+        browser.window(DESK.0, DESK.1);
         browser
     }
 
@@ -287,6 +287,34 @@ impl Browser {
         bytes(&self.call("Page.captureScreenshot", params)["data"])
     }
 
+    /// Where `LOADSTONE_SHOTS` names a folder, what the reader sees is kept there.
+    #[track_caller]
+    pub(crate) fn keep_shot(&mut self, name: &str) {
+        if let Some(folder) = std::env::var_os("LOADSTONE_SHOTS") {
+            let file = Path::new(&folder).join(format!("{name}.png"));
+            std::fs::write(file, self.screenshot()).unwrap();
+        }
+    }
+
+    /// The page on the screen of a phone can be read without scrolling sideways, and what `look`
+    /// holds there; afterwards the window is as wide as before.
+    #[track_caller]
+    pub(crate) fn on_a_phone(&mut self, name: &str, look: impl FnOnce(&mut Browser)) {
+        self.window(PHONE.0, PHONE.1);
+        self.drawn();
+        self.keep_shot(&format!("phone-{name}"));
+        let width = self.eval("document.documentElement.scrollWidth");
+        assert_eq!(width, json!(PHONE.0), "{name}");
+        look(self);
+        self.window(DESK.0, DESK.1);
+    }
+
+    /// [`Browser::on_a_phone`], and nothing else is looked at.
+    #[track_caller]
+    pub(crate) fn fits_a_phone(&mut self, name: &str) {
+        self.on_a_phone(name, |_| {});
+    }
+
     /// The page on A4, as PDF.
     #[track_caller]
     pub(crate) fn printed(&mut self) -> Vec<u8> {
@@ -307,19 +335,7 @@ impl Drop for Browser {
     }
 }
 
-/// Whether a page on the screen of a phone can be read without scrolling sideways. Where
-/// `LOADSTONE_SHOTS` names a folder, the whole page is kept there as the phone shows it.
-#[track_caller]
-pub(crate) fn fits_a_phone(browser: &mut Browser, name: &str) {
-    browser.window(PHONE.0, PHONE.1);
-    browser.drawn();
-    if let Some(folder) = std::env::var_os("LOADSTONE_SHOTS") {
-        let file = Path::new(&folder).join(format!("phone-{name}.png"));
-        std::fs::write(file, browser.screenshot()).unwrap();
-    }
-    let width = browser.eval("document.documentElement.scrollWidth");
-    assert_eq!(width, json!(PHONE.0), "{name}");
-}
-
-/// Of a common phone, in the pixels that a style sheet counts.
+/// Of a desk, in the pixels that a style sheet counts.
+const DESK: (u32, u32) = (1_280, 900);
+/// Of a common phone.
 const PHONE: (u32, u32) = (390, 844);

@@ -46,8 +46,8 @@ pub(super) fn time_axis(report: &RunReport) -> Option<Horizontal> {
     Along::of(report).map(|along| along.x)
 }
 
-/// Throughput, how the calls ended, response quantiles, the heat map and what was open along the window; nothing for a run
-/// of a single interval.
+/// Throughput, how the calls ended, response quantiles, the heat map and what was open along the
+/// window; nothing for a run of a single interval.
 pub(super) fn over_time(report: &RunReport, plots: &mut Plots) -> Option<Markup> {
     let along = Along::of(report)?;
     let length = words::span(Nanos::from_secs_f64(along.buckets[0].span_s));

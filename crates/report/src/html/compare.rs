@@ -175,10 +175,12 @@ fn drawn(rows: &[&Difference], reach: f64, forest: &Forest) -> Markup {
             svg viewBox=(format!("0 0 {} {}", forest.width, bottom + 6.0)) role="img"
                 aria-label="Differences of B to A with their intervals" {
                 @for tick in ticks(&scale, forest) {
-                    @let x = coordinate(scale.place(tick));
+                    @let place = scale.place(tick);
+                    @let x = coordinate(place);
                     line class=(if tick.abs() < 1e-12 { "axis" } else { "grid" })
                         x1=(x) x2=(x) y1=(coordinate(forest.head - 10.0)) y2=(coordinate(bottom)) {}
-                    @let inside = scale.place(tick).clamp(TICK_WIDTH / 2.0, forest.width - TICK_WIDTH / 2.0);
+                    @let half = TICK_WIDTH / 2.0;
+                    @let inside = place.clamp(half, forest.width - half);
                     text x=(coordinate(inside)) y="16" text-anchor="middle" { (percent(tick)) }
                 }
                 @for (n, one) in rows.iter().enumerate() {

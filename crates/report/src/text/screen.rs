@@ -87,9 +87,7 @@ fn composed(
     style: Style,
     detail: Detail,
 ) -> Page {
-    let mut page = Page::for_columns(style.columns);
-    parts::server(&mut page, server);
-    super::verdict(&mut page, "Measurement", &report.verdict, detail.causes);
+    let mut page = super::opened(report, server, style, detail.causes);
     page.blank();
     parts::asked(&mut page, report, detail.asked);
     if !begun(report) {
