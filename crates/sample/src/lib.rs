@@ -5,12 +5,14 @@
 mod ends;
 mod environment;
 mod failure;
+mod http2;
 mod life;
 mod sut;
 
 pub use ends::{ConnectionRecord, Ends, SessionRecord};
 pub use environment::Environment;
 pub use failure::{Blame, FailureClass};
+pub use http2::{Http2Facts, VIOLATIONS_MAX};
 pub use life::{Death, Ending, Process, ServerState, together};
 use std::any::Any;
 use std::sync::Arc;

@@ -30,6 +30,7 @@ const PLACES: &[Place] = &[
     only("sample", 1, &["units"]),
     only("conduit", 1, &["units", "sample"]),
     only("wire", 2, &["units"]),
+    only("http2", 2, &["sample"]),
     only("schedule", 2, &["units", "sample"]),
     only("workload", 2, &["units", "sample", "wire", "conduit"]),
     only("stats", 2, &["units", "sample"]),

@@ -1,0 +1,287 @@
+//! What libnghttp2 calls while it reads and writes. Each callback only notes what it was told; none
+//! can panic into C.
+#![expect(unsafe_code, reason = "the library calls these from C")]
+
+use crate::code::NO_ERROR;
+use crate::stream::Stream;
+use libnghttp2_sys as ng;
+use sample::Http2Facts;
+use std::collections::VecDeque;
+use std::ffi::{c_int, c_void};
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Bytes of the reason that comes with a GOAWAY that are kept.
+const REASON_MAX: usize = 200;
+
+/// What the callbacks write into and [`Session`](crate::Session) reads between calls of the library.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    pub(crate) keeps_heads: bool,
+    pub(crate) header_list_max: u32,
+    /// Outstanding, in the order of their ids.
+    pub(crate) streams: VecDeque<Stream>,
+    /// Where the input lies that the library reads.
+    pub(crate) input: Range<usize>,
+    /// Of the frame that is read: a list of fields has ended, content was there, the stream ended.
+    pub(crate) headed: Option<i32>,
+    pub(crate) content: Option<(i32, Range<usize>)>,
+    pub(crate) ended: Option<i32>,
+    /// Content of the frame so far.
+    pub(crate) frame_content: u64,
+    /// Streams that ended without their whole response, and the code.
+    pub(crate) gone: VecDeque<(i32, u32)>,
+    /// Our side has broken the connection off: the code, and why.
+    pub(crate) violation: Option<(u32, String)>,
+    pub(crate) going_away: bool,
+    pub(crate) settings_seen: bool,
+    pub(crate) facts: Http2Facts,
+}
+
+impl State {
+    pub(crate) fn place(&self, id: i32) -> Option<usize> {
+        self.streams.binary_search_by_key(&id, |stream| stream.id).ok()
+    }
+
+    pub(crate) fn stream(&mut self, id: i32) -> Option<&mut Stream> {
+        let place = self.place(id)?;
+        self.streams.get_mut(place)
+    }
+}
+
+/// A set of callbacks; the library copies it into each session that is made with it.
+///
+/// # Safety
+/// `callbacks` is a live object of the library.
+pub(crate) unsafe fn set(callbacks: *mut ng::nghttp2_session_callbacks) {
+    // SAFETY: the caller's; each callback has the signature that the library documents
+    unsafe {
+        ng::nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, Some(on_begin));
+        ng::nghttp2_session_callbacks_set_on_header_callback(callbacks, Some(on_header));
+        ng::nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, Some(on_frame));
+        ng::nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, Some(on_data));
+        ng::nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, Some(on_close));
+        ng::nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, Some(on_sent));
+    }
+}
+
+/// Runs `note` on the state behind `user`; a panic becomes the library's error.
+///
+/// # Safety
+/// `user` points to the [`State`] of the session, and nobody else holds a reference to it: a session
+/// takes none while it calls the library.
+unsafe fn with(user: *mut c_void, note: impl FnOnce(&mut State) -> c_int) -> c_int {
+    // SAFETY: the caller's
+    let Some(state) = (unsafe { user.cast::<State>().as_mut() }) else {
+        return ng::NGHTTP2_ERR_CALLBACK_FAILURE;
+    };
+    catch_unwind(AssertUnwindSafe(|| note(state))).unwrap_or(ng::NGHTTP2_ERR_CALLBACK_FAILURE)
+}
+
+/// A slice of what the library hands over.
+///
+/// # Safety
+/// `data` points to `length` bytes that live as long as the callback.
+unsafe fn slice<'a>(data: *const u8, length: usize) -> &'a [u8] {
+    if data.is_null() || length == 0 {
+        return &[];
+    }
+    // SAFETY: the caller's
+    unsafe { std::slice::from_raw_parts(data, length) }
+}
+
+unsafe extern "C" fn on_begin(
+    _session: *mut ng::nghttp2_session,
+    frame: *const ng::nghttp2_frame,
+    user: *mut c_void,
+) -> c_int {
+    // SAFETY: the library hands over a whole frame and our own state
+    unsafe {
+        let id = (*frame).hd.stream_id;
+        with(user, |state| {
+            if let Some(stream) = state.stream(id) {
+                stream.begin_fields();
+            }
+            0
+        })
+    }
+}
+
+unsafe extern "C" fn on_header(
+    _session: *mut ng::nghttp2_session,
+    frame: *const ng::nghttp2_frame,
+    name: *const u8,
+    name_len: usize,
+    value: *const u8,
+    value_len: usize,
+    _flags: u8,
+    user: *mut c_void,
+) -> c_int {
+    // SAFETY: the library hands over a whole frame, two strings with their lengths, and our own state
+    unsafe {
+        let id = (*frame).hd.stream_id;
+        let (name, value) = (slice(name, name_len), slice(value, value_len));
+        with(user, |state| {
+            state.facts.fields_received += (name.len() + value.len()) as u64;
+            let (keeps, list_max) = (state.keeps_heads, state.header_list_max);
+            let fits =
+                state.stream(id).is_none_or(|stream| stream.field(name, value, keeps, list_max));
+            if fits { 0 } else { ng::NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE }
+        })
+    }
+}
+
+unsafe extern "C" fn on_data(
+    _session: *mut ng::nghttp2_session,
+    _flags: u8,
+    id: i32,
+    data: *const u8,
+    length: usize,
+    user: *mut c_void,
+) -> c_int {
+    // SAFETY: our own state
+    unsafe {
+        with(user, |state| {
+            let at = (data as usize).wrapping_sub(state.input.start);
+            let within = at.checked_add(length).is_some_and(|end| end <= state.input.len());
+            if let Some(stream) = state.stream(id) {
+                stream.facts.body_bytes += length as u64;
+                let range = if within { at..at + length } else { 0..0 };
+                state.content = Some((id, range));
+                state.frame_content += length as u64;
+            }
+            0
+        })
+    }
+}
+
+unsafe extern "C" fn on_frame(
+    session: *mut ng::nghttp2_session,
+    frame: *const ng::nghttp2_frame,
+    user: *mut c_void,
+) -> c_int {
+    // SAFETY: the library hands over a whole frame, whose type says which member is valid, and our
+    // own state
+    unsafe {
+        let head = (*frame).hd;
+        let id = head.stream_id;
+        let kind = u32::from(head.type_);
+        let code = match kind {
+            ng::NGHTTP2_RST_STREAM => (*frame).rst_stream.error_code,
+            ng::NGHTTP2_GOAWAY => (*frame).goaway.error_code,
+            _ => NO_ERROR,
+        };
+        let acknowledges = u32::from(head.flags) & ng::NGHTTP2_FLAG_ACK != 0;
+        let streams_max = ng::nghttp2_session_get_remote_settings(
+            session,
+            ng::NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
+        );
+        let ends = u32::from(head.flags) & ng::NGHTTP2_FLAG_END_STREAM != 0;
+        with(user, |state| {
+            match kind {
+                ng::NGHTTP2_HEADERS => {
+                    if let Some(stream) = state.stream(id) {
+                        stream.end_fields();
+                    }
+                    state.headed = Some(id);
+                    state.ended = ends.then_some(id);
+                }
+                ng::NGHTTP2_DATA => state.ended = ends.then_some(id),
+                ng::NGHTTP2_RST_STREAM => {
+                    *state.facts.resets.entry(code).or_default() += 1;
+                    if let Some(stream) = state.stream(id) {
+                        stream.reset = Some(code);
+                    }
+                }
+                ng::NGHTTP2_GOAWAY => {
+                    *state.facts.goaways.entry(code).or_default() += 1;
+                    state.going_away = true;
+                }
+                ng::NGHTTP2_SETTINGS if !acknowledges => {
+                    state.settings_seen = true;
+                    let least = state.facts.streams_max.map_or(streams_max, |m| m.min(streams_max));
+                    state.facts.streams_max = Some(least);
+                }
+                ng::NGHTTP2_PING if !acknowledges => state.facts.pings += 1,
+                _ => {}
+            }
+            0
+        })
+    }
+}
+
+unsafe extern "C" fn on_close(
+    _session: *mut ng::nghttp2_session,
+    id: i32,
+    code: u32,
+    user: *mut c_void,
+) -> c_int {
+    // SAFETY: our own state
+    unsafe {
+        with(user, |state| {
+            if state.ended != Some(id) && state.place(id).is_some() {
+                state.gone.push_back((id, code));
+            }
+            0
+        })
+    }
+}
+
+unsafe extern "C" fn on_sent(
+    _session: *mut ng::nghttp2_session,
+    frame: *const ng::nghttp2_frame,
+    user: *mut c_void,
+) -> c_int {
+    // SAFETY: as in `on_frame`; a GOAWAY's reason lives as long as the frame
+    unsafe {
+        let head = (*frame).hd;
+        let goaway = u32::from(head.type_) == ng::NGHTTP2_GOAWAY;
+        let (code, reason) = if goaway {
+            let goaway = (*frame).goaway;
+            (goaway.error_code, slice(goaway.opaque_data, goaway.opaque_data_len))
+        } else {
+            (NO_ERROR, &[][..])
+        };
+        with(user, |state| {
+            if u32::from(head.type_) == ng::NGHTTP2_HEADERS {
+                state.facts.coded_sent += head.length as u64;
+            }
+            if code != NO_ERROR {
+                let reason = &reason[..reason.len().min(REASON_MAX)];
+                state.violation = Some((code, String::from_utf8_lossy(reason).into_owned()));
+            }
+            0
+        })
+    }
+}
+
+/// Reads a request's body for the library.
+pub(crate) unsafe extern "C" fn read_body(
+    _session: *mut ng::nghttp2_session,
+    id: i32,
+    buffer: *mut u8,
+    length: usize,
+    flags: *mut u32,
+    _source: *mut ng::nghttp2_data_source,
+    user: *mut c_void,
+) -> ng::nghttp2_ssize {
+    let mut taken = 0;
+    // SAFETY: the library hands over `length` bytes to write to, a flag, and our own state
+    unsafe {
+        let said = with(user, |state| {
+            let Some(stream) = state.stream(id) else {
+                return ng::NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+            };
+            let rest = stream.body.as_deref().and_then(|body| body.get(stream.body_at..));
+            let rest = rest.unwrap_or_default();
+            taken = rest.len().min(length);
+            std::ptr::copy_nonoverlapping(rest.as_ptr(), buffer, taken);
+            if taken == rest.len() {
+                *flags |= ng::NGHTTP2_DATA_FLAG_EOF;
+            }
+            stream.body_at += taken;
+            0
+        });
+        if said != 0 { said as ng::nghttp2_ssize } else { taken as ng::nghttp2_ssize }
+    }
+}

@@ -1,0 +1,62 @@
+//! HTTP/2 (RFC 9113), the client's side of one connection: requests in, bytes out; bytes in, what
+//! came of each stream out. Layer 2: no socket, no clock.
+//!
+//! The protocol is libnghttp2's. [`Session`] is a safe wrapper around one of its sessions; no panic
+//! crosses into C, and every list and buffer that a peer can make grow has a bound.
+#![deny(unsafe_code)]
+
+mod callbacks;
+mod code;
+mod request;
+mod session;
+mod stream;
+
+pub use code::{code_name, section};
+pub use request::{NotTranslated, Request};
+pub use session::{Fed, Gone, Part, Session};
+pub use stream::StreamFacts;
+
+/// The bytes with which a client begins (RFC 9113 section 3.4).
+pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// The protocol's name in ALPN.
+pub const ALPN: &str = "h2";
+
+/// Streams that may be open before the peer's SETTINGS have come.
+pub const STREAMS_AT_FIRST: u32 = 100;
+
+/// The largest flow-control window (RFC 9113 section 6.9.1).
+pub const WINDOW_MAX: u32 = (1 << 31) - 1;
+
+/// What our side announces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Bytes of a response's content that may be under way, 0 to [`WINDOW_MAX`].
+    pub stream_window: u32,
+    /// The same of all responses of a connection together, at least 65,535, which is what the
+    /// standard begins with.
+    pub connection_window: u32,
+    /// Bytes of the table with which the peer may compress fields.
+    pub header_table: u32,
+    /// Bytes of one list of fields, names and values and 32 for each (RFC 9113 section 6.5.2). A
+    /// response with more is reset.
+    pub header_list_max: u32,
+    /// The fields of responses are kept, to be had when a response is done.
+    pub keeps_heads: bool,
+}
+
+impl Default for Settings {
+    /// Windows so large that they are no limit: a load is to find the server's.
+    fn default() -> Settings {
+        Settings {
+            stream_window: (1 << 30) - 1,
+            connection_window: (1 << 30) - 1,
+            header_table: 4_096,
+            header_list_max: 64 << 10,
+            keeps_heads: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! A request in HTTP/1's form, translated once: the same plan, whichever protocol carries it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Fields of a request at most.
+const FIELDS_MAX: usize = 256;
+
+/// One request's fields, names in lower case, pseudo-fields first; and its body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    text: Vec<u8>,
+    fields: Vec<(Range<usize>, Range<usize>)>,
+    body: Option<Arc<[u8]>>,
+}
+
+/// Why a message in HTTP/1's form cannot be sent over HTTP/2.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotTranslated(pub String);
+
+impl std::fmt::Display for NotTranslated {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NotTranslated {}
+
+impl Request {
+    /// Translates a whole request, head and body, for `scheme` (`http` or `https`), as RFC 9113
+    /// sections 8.2.2 and 8.3.1 say: the start line and Host become pseudo-fields, and fields that
+    /// concern an HTTP/1 connection alone are left out.
+    ///
+    /// # Errors
+    /// What is no request in HTTP/1's form, has a transfer coding, or asks for a tunnel.
+    pub fn from_http1(message: &[u8], scheme: &str) -> Result<Request, NotTranslated> {
+        let refused = |why: &str| Err(NotTranslated(why.to_owned()));
+        let mut lines = [httparse::EMPTY_HEADER; FIELDS_MAX];
+        let mut head = httparse::Request::new(&mut lines);
+        let Ok(httparse::Status::Complete(end)) = head.parse(message) else {
+            return refused("it is not a whole request in HTTP/1's form");
+        };
+        let (method, path) = (head.method.unwrap_or_default(), head.path.unwrap_or_default());
+        if method == "CONNECT" {
+            return refused("CONNECT asks for a tunnel, which is not made over HTTP/2 here");
+        }
+        let mut request = Request { text: Vec::new(), fields: Vec::new(), body: None };
+        request.add(b":method", method.as_bytes());
+        request.add(b":scheme", scheme.as_bytes());
+        let host = head.headers.iter().find(|field| field.name.eq_ignore_ascii_case("host"));
+        if let Some(host) = host {
+            request.add(b":authority", host.value);
+        }
+        request.add(b":path", path.as_bytes());
+        for field in head.headers.iter() {
+            let name = field.name.to_ascii_lowercase();
+            match name.as_str() {
+                "transfer-encoding" => {
+                    return refused("Transfer-Encoding does not exist in HTTP/2: leave it out");
+                }
+                "host" | "connection" | "keep-alive" | "proxy-connection" | "upgrade" => {}
+                "te" if !field.value.eq_ignore_ascii_case(b"trailers") => {}
+                _ => request.add(name.as_bytes(), field.value),
+            }
+        }
+        let body = &message[end..];
+        request.body = (!body.is_empty()).then(|| body.into());
+        Ok(request)
+    }
+
+    fn add(&mut self, name: &[u8], value: &[u8]) {
+        let start = self.text.len();
+        self.text.extend_from_slice(name);
+        let middle = self.text.len();
+        self.text.extend_from_slice(value);
+        self.fields.push((start..middle, middle..self.text.len()));
+    }
+
+    /// Names and values in their order.
+    pub fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.fields
+            .iter()
+            .map(|(name, value)| (&self.text[name.clone()], &self.text[value.clone()]))
+    }
+
+    pub fn body(&self) -> Option<&Arc<[u8]>> {
+        self.body.as_ref()
+    }
+
+    /// Bytes of names and values, uncompressed.
+    pub fn plain_bytes(&self) -> u64 {
+        self.text.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(message: &str) -> Vec<String> {
+        let request = Request::from_http1(message.as_bytes(), "https").unwrap();
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        request.fields().map(|(name, value)| format!("{}={}", text(name), text(value))).collect()
+    }
+
+    #[test]
+    fn start_line_and_host_become_pseudo_fields() {
+        let message = "GET /a?b HTTP/1.1\r\nUser-Agent: x\r\nHost: h:8\r\nConnection: close\r\n\
+                       TE: gzip\r\nAccept: */*\r\n\r\n";
+        let expected = [
+            ":method=GET",
+            ":scheme=https",
+            ":authority=h:8",
+            ":path=/a?b",
+            "user-agent=x",
+            "accept=*/*",
+        ];
+        assert_eq!(fields(message), expected);
+        assert!(fields("GET / HTTP/1.1\r\nTE: trailers\r\n\r\n").contains(&"te=trailers".into()));
+    }
+
+    #[test]
+    fn a_body_goes_along() {
+        let message = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi";
+        let request = Request::from_http1(message, "http").unwrap();
+        assert_eq!(request.body().map(|body| body.to_vec()), Some(b"hi".to_vec()));
+    }
+
+    #[test]
+    fn what_http2_cannot_say_is_refused() {
+        for (message, told) in [
+            ("nonsense", "not a whole request"),
+            ("GET / HTTP/1.1\r\nHost: h\r\n", "not a whole request"),
+            ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "Transfer-Encoding"),
+            ("CONNECT h:1 HTTP/1.1\r\n\r\n", "tunnel"),
+        ] {
+            let why = Request::from_http1(message.as_bytes(), "http").unwrap_err();
+            assert!(why.0.contains(told), "{message}: {why}");
+        }
+    }
+}

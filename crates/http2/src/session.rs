@@ -1,0 +1,442 @@
+//! One connection's session: a safe face on libnghttp2's.
+#![expect(unsafe_code, reason = "calls into libnghttp2")]
+
+use crate::callbacks::{self, State};
+use crate::code::{CANCEL, NO_ERROR, REFUSED_STREAM, code_name, section};
+use crate::request::Request;
+use crate::stream::{Stream, StreamFacts};
+use crate::{STREAMS_AT_FIRST, Settings};
+use libnghttp2_sys as ng;
+use sample::Http2Facts;
+use std::ops::Range;
+use std::ptr::NonNull;
+
+/// Bytes before each frame's payload (RFC 9113 section 4.1).
+const FRAME_HEADER: usize = 9;
+
+/// The last stream id that a client has (RFC 9113 section 5.1.1).
+const ID_MAX: u32 = (1 << 31) - 1;
+
+/// A client's session. A stream is named by its place among those outstanding, in the order in
+/// which they were asked; one that is done or gone leaves, and those behind it move up.
+#[derive(Debug)]
+pub struct Session {
+    raw: NonNull<ng::nghttp2_session>,
+    /// Owned; a pointer, because the library holds another.
+    state: NonNull<State>,
+    frame: Frame,
+    /// The response that was done last.
+    done: Stream,
+    streams_max: u32,
+    /// Requests can be taken.
+    open: bool,
+    /// Nothing has come yet.
+    fresh: bool,
+    scratch: Vec<ng::nghttp2_nv>,
+}
+
+// SAFETY: a session of the library may be used from any one thread at a time, and it is owned here
+unsafe impl Send for Session {}
+
+/// The frame that comes in, as far as it has come.
+#[derive(Clone, Copy, Debug, Default)]
+struct Frame {
+    header: [u8; FRAME_HEADER],
+    have: usize,
+    /// Bytes of the payload that are still to come.
+    left: usize,
+}
+
+impl Frame {
+    fn length(&self) -> usize {
+        usize::from(self.header[0]) << 16
+            | usize::from(self.header[1]) << 8
+            | usize::from(self.header[2])
+    }
+
+    fn kind(&self) -> u32 {
+        u32::from(self.header[3])
+    }
+
+    fn stream(&self) -> i32 {
+        let [.., a, b, c, d] = self.header;
+        i32::from_be_bytes([a & 0x7f, b, c, d])
+    }
+}
+
+/// What one call of [`Session::feed`] did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fed {
+    /// Bytes of the input that are used up: of one frame at most.
+    pub consumed: usize,
+}
+
+/// A piece of a response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Of its stream, before it leaves.
+    pub place: usize,
+    /// Content within the input.
+    pub body: Range<usize>,
+    /// The response is whole; its stream has left.
+    pub done: bool,
+}
+
+/// A stream that ended without its whole response, and has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone {
+    pub place: usize,
+    pub code: u32,
+    /// The peer has not processed the request: it is safe to send it again (RFC 9113 section 8.7).
+    pub refused: bool,
+    /// The peer reset it; else our side did, because of what the peer sent.
+    pub by_peer: bool,
+}
+
+impl Session {
+    /// A session whose preface and settings wait in [`Session::drain`].
+    pub fn new(settings: &Settings) -> Session {
+        let state = State {
+            keeps_heads: settings.keeps_heads,
+            header_list_max: settings.header_list_max,
+            ..State::default()
+        };
+        let state = NonNull::from(Box::leak(Box::new(state)));
+        let raw = client(state);
+        let session = Session {
+            raw,
+            state,
+            frame: Frame::default(),
+            done: Stream::default(),
+            streams_max: STREAMS_AT_FIRST,
+            open: true,
+            fresh: true,
+            scratch: Vec::new(),
+        };
+        session.announce(settings);
+        session
+    }
+
+    fn announce(&self, settings: &Settings) {
+        let entry = |id: ng::nghttp2_settings_id, value: u32| ng::nghttp2_settings_entry {
+            settings_id: id as i32,
+            value,
+        };
+        let entries = [
+            entry(ng::NGHTTP2_SETTINGS_ENABLE_PUSH, 0),
+            entry(ng::NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, settings.stream_window),
+            entry(ng::NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, settings.header_table),
+            entry(ng::NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, settings.header_list_max),
+        ];
+        let window = i32::try_from(settings.connection_window).unwrap_or(i32::MAX);
+        let none = ng::NGHTTP2_FLAG_NONE as u8;
+        // SAFETY: a live session; the entries are copied. Neither fails but for want of memory or
+        // with a value that `Settings` does not allow
+        unsafe {
+            ng::nghttp2_submit_settings(self.raw.as_ptr(), none, entries.as_ptr(), entries.len());
+            ng::nghttp2_session_set_local_window_size(self.raw.as_ptr(), none, 0, window);
+        }
+    }
+
+    fn state(&self) -> &State {
+        // SAFETY: owned by `self`, and the library calls back only within calls that take `&mut self`
+        unsafe { self.state.as_ref() }
+    }
+
+    fn state_mut(&mut self) -> &mut State {
+        // SAFETY: as in `state`
+        unsafe { self.state.as_mut() }
+    }
+
+    /// Streams that the peer allows at once; zero when it takes no further ones.
+    #[inline]
+    pub fn capacity(&self) -> u32 {
+        if self.open { self.streams_max } else { 0 }
+    }
+
+    /// Opens a stream; it takes the place behind those outstanding. `cookie`: the value of a Cookie
+    /// field beside those of the request.
+    pub fn ask(&mut self, request: &Request, cookie: Option<&str>) {
+        let mut fields = std::mem::take(&mut self.scratch);
+        fields.clear();
+        fields.extend(request.fields().map(|(name, value)| pair(name, value)));
+        fields.extend(cookie.map(|cookie| pair(b"cookie", cookie.as_bytes())));
+        let source = ng::nghttp2_data_provider2 {
+            source: ng::nghttp2_data_source { fd: 0 },
+            read_callback: Some(callbacks::read_body),
+        };
+        let body = request.body();
+        let source = body.map_or(std::ptr::null(), |_| &raw const source);
+        // SAFETY: a live session; fields and source are copied before the call returns
+        let id = unsafe {
+            ng::nghttp2_submit_request2(
+                self.raw.as_ptr(),
+                std::ptr::null(),
+                fields.as_ptr(),
+                fields.len(),
+                source,
+                std::ptr::null_mut(),
+            )
+        };
+        fields.clear();
+        self.scratch = fields;
+        let mut stream = Stream::default();
+        stream.renew(id, body.cloned());
+        let plain = request.plain_bytes() + cookie.map_or(0, |cookie| cookie.len() as u64 + 6);
+        let state = self.state_mut();
+        state.facts.streams += 1;
+        state.facts.fields_sent += plain;
+        // an id below zero (no memory, no ids left) is never answered: its call times out
+        state.streams.push_back(stream);
+        let outstanding = state.streams.len() as u64;
+        state.facts.streams_peak = state.facts.streams_peak.max(outstanding);
+        self.look_up_limits();
+    }
+
+    /// Moves what is to be sent to the end of `out`.
+    pub fn drain(&mut self, out: &mut Vec<u8>) {
+        loop {
+            let mut data = std::ptr::null();
+            // SAFETY: a live session; what it hands over lives until the next call of it
+            let bytes = unsafe {
+                let length = ng::nghttp2_session_mem_send2(self.raw.as_ptr(), &raw mut data);
+                match usize::try_from(length) {
+                    Ok(length) if length > 0 => std::slice::from_raw_parts(data, length),
+                    _ => return,
+                }
+            };
+            out.extend_from_slice(bytes);
+        }
+    }
+
+    /// Takes input in, of one frame at most. Then [`Session::take_gone`] and [`Session::take_part`]
+    /// say what it meant, and [`Session::drain`] has the replies.
+    ///
+    /// # Errors
+    /// Afterwards the connection is of no use: the reason in words, with the standard's section.
+    pub fn feed(&mut self, input: &[u8]) -> Result<Fed, String> {
+        let header = (FRAME_HEADER - self.frame.have).min(input.len());
+        self.frame.header[self.frame.have..self.frame.have + header]
+            .copy_from_slice(&input[..header]);
+        self.frame.have += header;
+        if header > 0 && self.frame.have == FRAME_HEADER {
+            self.frame.left = self.frame.length();
+        }
+        if self.fresh && self.frame.have >= 7 {
+            self.fresh = false;
+            if self.frame.header.starts_with(b"HTTP/1.") {
+                return Err("the server speaks HTTP/1.x where HTTP/2 was asked for".to_owned());
+            }
+        }
+        let payload = self.frame.left.min(input.len() - header);
+        self.frame.left -= payload;
+        let taken = &input[..header + payload];
+        let start = taken.as_ptr() as usize;
+        let state = self.state_mut();
+        state.input = start..start + taken.len();
+        // SAFETY: a live session and a slice that outlives the call
+        let said = unsafe {
+            ng::nghttp2_session_mem_recv2(self.raw.as_ptr(), taken.as_ptr(), taken.len())
+        };
+        if said < 0 {
+            return Err(format!("{} (RFC 9113 section 5.4.1)", words(said)));
+        }
+        if self.frame.have == FRAME_HEADER && self.frame.left == 0 {
+            self.end_frame();
+        }
+        self.look_up_limits();
+        Ok(Fed { consumed: taken.len() })
+    }
+
+    /// Counts the frame that has come in to its end.
+    fn end_frame(&mut self) {
+        let frame = std::mem::take(&mut self.frame);
+        let has_fields = matches!(frame.kind(), ng::NGHTTP2_HEADERS | ng::NGHTTP2_CONTINUATION);
+        let length = frame.length() as u64;
+        let state = self.state_mut();
+        if has_fields {
+            state.facts.coded_received += length;
+        }
+        let content = std::mem::take(&mut state.frame_content);
+        let Some(stream) = state.stream(frame.stream()) else { return };
+        match frame.kind() {
+            ng::NGHTTP2_DATA => {
+                // content was counted as it came; the rest of the payload is padding
+                let padding = length.saturating_sub(content);
+                stream.frame(false, FRAME_HEADER as u64 + padding);
+            }
+            _ if has_fields => stream.frame(true, FRAME_HEADER as u64 + length),
+            _ => {}
+        }
+    }
+
+    fn look_up_limits(&mut self) {
+        let state = self.state();
+        let (seen, away) = (state.settings_seen, state.going_away);
+        // SAFETY: a live session, which these only look at
+        let (streams_max, next, allowed) = unsafe {
+            let raw = self.raw.as_ptr();
+            (
+                ng::nghttp2_session_get_remote_settings(
+                    raw,
+                    ng::NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
+                ),
+                ng::nghttp2_session_get_next_stream_id(raw),
+                ng::nghttp2_session_check_request_allowed(raw) != 0,
+            )
+        };
+        if seen {
+            self.streams_max = streams_max;
+        }
+        self.open = !away && allowed && next <= ID_MAX;
+    }
+
+    /// Our side has broken the connection off, after [`Session::drain`]: why, with the section of
+    /// the standard that the peer did not follow.
+    pub fn violation(&self) -> Option<String> {
+        let (code, reason) = self.state().violation.as_ref()?;
+        let name = code_name(*code);
+        let reason = if reason.is_empty() { name } else { format!("{name}: {reason}") };
+        Some(format!("{reason} (RFC 9113 section {})", section(*code)))
+    }
+
+    /// A stream that ended without its whole response.
+    pub fn take_gone(&mut self) -> Option<Gone> {
+        let state = self.state_mut();
+        while let Some((id, code)) = state.gone.pop_front() {
+            let Some(place) = state.place(id) else { continue };
+            let Some(stream) = state.streams.remove(place) else { continue };
+            let by_peer = stream.reset.is_some() || state.going_away && code == REFUSED_STREAM;
+            let refused = by_peer && code == REFUSED_STREAM;
+            state.facts.refused += u64::from(refused);
+            return Some(Gone { place, code, refused, by_peer });
+        }
+        None
+    }
+
+    /// The piece of a response that the frame was, or the part of a frame.
+    pub fn take_part(&mut self) -> Option<Part> {
+        let state = self.state_mut();
+        let content = state.content.take();
+        let (headed, ended) = (state.headed.take(), state.ended.take());
+        let id = ended.or(headed).or(content.as_ref().map(|(id, _)| *id))?;
+        let place = state.place(id)?;
+        let done = ended.is_some();
+        let body = content.filter(|(of, _)| *of == id).map_or(0..0, |(_, range)| range);
+        if done && let Some(stream) = state.streams.remove(place) {
+            let unsent = stream.body.as_ref().is_some_and(|body| stream.body_at < body.len());
+            self.done = stream;
+            if unsent {
+                // the response is whole: the peer does not want the rest of the request
+                self.reset(id, NO_ERROR);
+            }
+        }
+        Some(Part { place, body, done })
+    }
+
+    /// Gives a stream up: it leaves, and the peer is told.
+    pub fn withdraw(&mut self, place: usize) {
+        let state = self.state_mut();
+        if let Some(stream) = state.streams.remove(place) {
+            self.reset(stream.id, CANCEL);
+        }
+    }
+
+    fn reset(&mut self, id: i32, code: u32) {
+        // SAFETY: a live session; an id that it does not know is an error that changes nothing
+        unsafe {
+            let none = ng::NGHTTP2_FLAG_NONE as u8;
+            ng::nghttp2_submit_rst_stream(self.raw.as_ptr(), none, id, code);
+        }
+    }
+
+    /// Of the response that was done last.
+    #[inline]
+    pub fn facts(&self) -> StreamFacts {
+        self.done.facts
+    }
+
+    /// Its fields as HTTP/1 would write them, where heads are kept.
+    pub fn head(&self) -> &[u8] {
+        &self.done.head
+    }
+
+    /// The values of its Server-Timing fields.
+    pub fn timings(&self) -> &[u8] {
+        &self.done.timings
+    }
+
+    /// Fields of a response that is under way, where heads are kept.
+    pub fn head_of(&self, place: usize) -> &[u8] {
+        self.state().streams.get(place).map_or(&[], |stream| &stream.head)
+    }
+
+    /// What has come of a response that is not whole; `None` before its first frame.
+    pub fn partial(&self, place: usize) -> Option<StreamFacts> {
+        let facts = self.state().streams.get(place)?.facts;
+        (facts.head_bytes > 0).then_some(facts)
+    }
+
+    /// Streams outstanding.
+    pub fn outstanding(&self) -> usize {
+        self.state().streams.len()
+    }
+
+    /// The peer takes no further streams.
+    pub fn is_going_away(&self) -> bool {
+        self.state().going_away
+    }
+
+    /// What was counted so far; counting begins anew.
+    pub fn take_facts(&mut self) -> Http2Facts {
+        std::mem::take(&mut self.state_mut().facts)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // SAFETY: both are owned; the session goes first, for it points to the state
+        unsafe {
+            ng::nghttp2_session_del(self.raw.as_ptr());
+            drop(Box::from_raw(self.state.as_ptr()));
+        }
+    }
+}
+
+fn pair(name: &[u8], value: &[u8]) -> ng::nghttp2_nv {
+    ng::nghttp2_nv {
+        name: name.as_ptr().cast_mut(),
+        value: value.as_ptr().cast_mut(),
+        namelen: name.len(),
+        valuelen: value.len(),
+        flags: ng::NGHTTP2_NV_FLAG_NONE as u8,
+    }
+}
+
+/// The library's words for one of its errors.
+fn words(error: ng::nghttp2_ssize) -> String {
+    // SAFETY: it gives back a string that lives for ever
+    let text = unsafe { std::ffi::CStr::from_ptr(ng::nghttp2_strerror(error as i32)) };
+    text.to_string_lossy().into_owned()
+}
+
+/// A client's session of the library, with our callbacks.
+fn client(state: NonNull<State>) -> NonNull<ng::nghttp2_session> {
+    let mut callbacks = std::ptr::null_mut();
+    let mut option = std::ptr::null_mut();
+    let mut raw = std::ptr::null_mut();
+    // SAFETY: the library makes the objects, and copies both into the session; the state outlives it
+    unsafe {
+        ng::nghttp2_session_callbacks_new(&raw mut callbacks);
+        ng::nghttp2_option_new(&raw mut option);
+        assert!(!callbacks.is_null() && !option.is_null(), "no memory for a session");
+        callbacks::set(callbacks);
+        ng::nghttp2_option_set_peer_max_concurrent_streams(option, STREAMS_AT_FIRST);
+        ng::nghttp2_session_client_new2(&raw mut raw, callbacks, state.as_ptr().cast(), option);
+        ng::nghttp2_session_callbacks_del(callbacks);
+        ng::nghttp2_option_del(option);
+    }
+    let raw = NonNull::new(raw);
+    assert!(raw.is_some(), "no memory for a session");
+    raw.expect("looked at above")
+}

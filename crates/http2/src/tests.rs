@@ -1,0 +1,230 @@
+//! The session against libnghttp2's own server side, in memory, and against odd bytes.
+
+mod odd;
+mod server;
+
+use super::*;
+use server::Server;
+
+fn request(message: &str) -> Request {
+    Request::from_http1(message.as_bytes(), "http").unwrap()
+}
+
+fn get() -> Request {
+    request("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
+}
+
+/// Feeds all input; what happened, in words.
+fn heard(session: &mut Session, input: &[u8]) -> Vec<String> {
+    let mut said = Vec::new();
+    let mut at = 0;
+    while at < input.len() {
+        let rest = &input[at..];
+        match session.feed(rest) {
+            Ok(fed) => at += fed.consumed,
+            Err(why) => {
+                said.push(format!("broken: {why}"));
+                return said;
+            }
+        }
+        while let Some(gone) = session.take_gone() {
+            let how = if gone.refused { "refused" } else { "gone" };
+            let who = if gone.by_peer { "peer" } else { "us" };
+            said.push(format!("{how} {} {} by {who}", gone.place, code_name(gone.code)));
+        }
+        if let Some(part) = session.take_part() {
+            let body = String::from_utf8_lossy(&rest[part.body.clone()]).into_owned();
+            let done = if part.done { " done" } else { "" };
+            said.push(format!("part {} {body:?}{done}", part.place));
+        }
+    }
+    said
+}
+
+/// What the session sends now.
+fn sent(session: &mut Session) -> Vec<u8> {
+    let mut out = Vec::new();
+    session.drain(&mut out);
+    out
+}
+
+/// A session that has asked `count` times, and a server that has read it.
+fn asked(count: usize) -> (Session, Server) {
+    let mut session = Session::new(&Settings { keeps_heads: true, ..Settings::default() });
+    (0..count).for_each(|_| session.ask(&get(), None));
+    let mut server = Server::new(100);
+    server.feed(&sent(&mut session));
+    (session, server)
+}
+
+#[test]
+fn preface_settings_and_request_leave_in_one_flight() {
+    let mut session = Session::new(&Settings::default());
+    session.ask(&get(), Some("a=b"));
+    let bytes = sent(&mut session);
+    assert!(bytes.starts_with(PREFACE));
+    let mut server = Server::new(7);
+    server.feed(&bytes);
+    assert_eq!(
+        server.requests(),
+        [(1, ":method GET, :scheme http, :authority h, :path /a, cookie a=b".to_owned())]
+    );
+    assert_eq!(session.capacity(), STREAMS_AT_FIRST);
+    heard(&mut session, &server.drain());
+    assert_eq!(session.capacity(), 7);
+}
+
+#[test]
+fn responses_come_in_any_order() {
+    let (mut session, mut server) = asked(3);
+    server.respond(5, "200", b"third");
+    server.respond(1, "404", b"");
+    let said = heard(&mut session, &server.drain());
+    assert_eq!(said, ["part 2 \"\"", "part 0 \"\" done", "part 1 \"third\" done"]);
+    assert_eq!((session.facts().status, session.facts().body_bytes), (200, 5));
+    assert_eq!(session.head(), b"HTTP/2 200\r\n\r\n");
+    server.respond(3, "200", b"second");
+    let said = heard(&mut session, &server.drain());
+    assert_eq!(said, ["part 0 \"\"", "part 0 \"second\" done"]);
+    let facts = session.facts();
+    assert_eq!((facts.status, facts.body_bytes, facts.framing_bytes), (200, 6, 9));
+    assert!(facts.head_bytes >= 10 && session.outstanding() == 0);
+}
+
+#[test]
+fn input_may_be_cut_anywhere() {
+    let (mut session, mut server) = asked(2);
+    server.respond(1, "200", b"hello");
+    server.respond(3, "200", b"world");
+    let bytes = server.drain();
+    let said: Vec<String> = bytes.chunks(1).flat_map(|byte| heard(&mut session, byte)).collect();
+    assert_eq!(said.iter().filter(|line| line.ends_with("done")).count(), 2, "{said:?}");
+    assert_eq!((session.facts().body_bytes, session.facts().framing_bytes), (5, 9));
+}
+
+#[test]
+fn a_reset_stream_is_gone_and_the_others_stay() {
+    let (mut session, mut server) = asked(3);
+    server.reset(3, 2);
+    server.reset(1, 7);
+    let said = heard(&mut session, &server.drain());
+    assert_eq!(said, ["gone 1 INTERNAL_ERROR by peer", "refused 0 REFUSED_STREAM by peer"]);
+    server.respond(5, "200", b"x");
+    assert_eq!(heard(&mut session, &server.drain()).last().unwrap(), "part 0 \"x\" done");
+    let facts = session.take_facts();
+    assert_eq!((facts.refused, facts.resets), (1, [(2, 1), (7, 1)].into()));
+}
+
+#[test]
+fn goaway_refuses_what_was_not_processed() {
+    let (mut session, mut server) = asked(3);
+    server.go_away(1, 0);
+    let said = heard(&mut session, &server.drain());
+    assert_eq!(said, ["refused 1 REFUSED_STREAM by peer", "refused 1 REFUSED_STREAM by peer"]);
+    assert!(session.is_going_away() && session.capacity() == 0);
+    server.respond(1, "200", b"last");
+    assert_eq!(heard(&mut session, &server.drain()).last().unwrap(), "part 0 \"last\" done");
+}
+
+#[test]
+fn a_withdrawn_stream_is_reset_and_its_response_ignored() {
+    let (mut session, mut server) = asked(2);
+    session.withdraw(0);
+    server.respond(1, "200", b"late");
+    server.respond(3, "200", b"due");
+    let late = server.drain();
+    server.feed(&sent(&mut session));
+    assert_eq!(server.resets(), [(1, 8)]);
+    let said = heard(&mut session, &late);
+    assert_eq!(said, ["part 0 \"\"", "part 0 \"due\" done"]);
+}
+
+#[test]
+fn a_body_is_sent_as_the_window_allows() {
+    let mut session = Session::new(&Settings::default());
+    let length = 100_000;
+    let message = format!(
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n{}",
+        "b".repeat(length)
+    );
+    session.ask(&request(&message), None);
+    let mut server = Server::new(100);
+    server.feed(&sent(&mut session));
+    assert_eq!(server.received(1), 65_535, "the window that the standard begins with");
+    heard(&mut session, &server.drain());
+    server.feed(&sent(&mut session));
+    assert_eq!(server.received(1), length);
+}
+
+#[test]
+fn a_response_before_the_request_is_whole_ends_both() {
+    let mut session = Session::new(&Settings::default());
+    let message = format!(
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 90000\r\n\r\n{}",
+        "b".repeat(90_000)
+    );
+    session.ask(&request(&message), None);
+    let mut server = Server::new(100).with_closed_windows();
+    server.feed(&sent(&mut session));
+    server.respond(1, "413", b"");
+    assert_eq!(heard(&mut session, &server.drain()), ["part 0 \"\" done"]);
+    server.feed(&sent(&mut session));
+    assert_eq!(server.resets(), [(1, 0)]);
+}
+
+#[test]
+fn fields_beyond_the_bound_reset_the_stream_alone() {
+    let mut session = Session::new(&Settings { header_list_max: 200, ..Settings::default() });
+    session.ask(&get(), None);
+    session.ask(&get(), None);
+    let mut server = Server::new(100);
+    server.feed(&sent(&mut session));
+    server.respond_with(1, "200", &[("x", &"y".repeat(500))], b"");
+    server.respond(3, "200", b"");
+    let bytes = server.drain();
+    let mut said = heard(&mut session, &bytes);
+    sent(&mut session);
+    while let Some(gone) = session.take_gone() {
+        said.push(format!("gone {} {}", gone.place, code_name(gone.code)));
+        assert!(!gone.by_peer);
+    }
+    assert!(said.contains(&"gone 0 INTERNAL_ERROR".to_owned()), "{said:?}");
+    assert!(said.iter().any(|line| line.ends_with("done")), "{said:?}");
+    assert_eq!(session.violation(), None);
+}
+
+#[test]
+fn interim_responses_and_trailers_are_counted_apart() {
+    let (mut session, mut server) = asked(1);
+    server.interim(1, "103");
+    server.respond_with_trailers(1, b"body", &[("server-timing", "db;dur=1")]);
+    let said = heard(&mut session, &server.drain());
+    assert!(said.last().unwrap().ends_with("done"), "{said:?}");
+    let facts = session.facts();
+    assert_eq!((facts.status, facts.interim, facts.body_bytes), (200, 1, 4));
+    assert!(facts.timed && facts.trailer_bytes > 9 && facts.framing_bytes > facts.trailer_bytes);
+    assert_eq!(session.timings(), b"db;dur=1,");
+}
+
+#[test]
+fn a_server_of_http1_is_named() {
+    let mut session = Session::new(&Settings::default());
+    session.ask(&get(), None);
+    let why = session.feed(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap_err();
+    assert!(why.contains("speaks HTTP/1.x"), "{why}");
+}
+
+#[test]
+fn what_breaks_the_standard_is_named_with_its_section() {
+    let (mut session, mut server) = asked(1);
+    let mut bytes = server.drain();
+    // DATA on stream 0 (RFC 9113 section 6.1)
+    bytes.extend_from_slice(&[0, 0, 1, 0, 0, 0, 0, 0, 0, b'x']);
+    heard(&mut session, &bytes);
+    sent(&mut session);
+    let why = session.violation().unwrap();
+    assert!(
+        why.starts_with("PROTOCOL_ERROR") && why.ends_with("(RFC 9113 section 5.4.1)"),
+        "{why}"
+    );
+}

@@ -1,0 +1,109 @@
+//! What HTTP/2 adds to a measurement: facts of connections, not of calls.
+
+use std::collections::BTreeMap;
+
+/// Counted over connections; adds up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Http2Facts {
+    /// Streams opened, and the most that were outstanding on one connection.
+    pub streams: u64,
+    pub streams_peak: u64,
+    /// The least SETTINGS_MAX_CONCURRENT_STREAMS of a peer (RFC 9113 section 6.5.2); 2^32 − 1 is
+    /// "no limit". `None` where no SETTINGS came.
+    pub streams_max: Option<u32>,
+    /// Requests that the peer said it had not processed, each of which was sent again or given up.
+    pub refused: u64,
+    /// RST_STREAM frames of the peer by their code (section 7).
+    pub resets: BTreeMap<u32, u64>,
+    /// GOAWAY frames of the peer by their code.
+    pub goaways: BTreeMap<u32, u64>,
+    /// PING frames of the peer.
+    pub pings: u64,
+    /// Bytes of names and values of fields, and what their compression made of them.
+    pub fields_sent: u64,
+    pub coded_sent: u64,
+    pub fields_received: u64,
+    pub coded_received: u64,
+    /// Why our side broke connections off, in words; at most [`VIOLATIONS_MAX`] different ones.
+    pub violations: BTreeMap<String, u64>,
+}
+
+/// Different reasons that are kept.
+pub const VIOLATIONS_MAX: usize = 8;
+
+impl Http2Facts {
+    pub fn merge(&mut self, other: &Http2Facts) {
+        self.streams += other.streams;
+        self.streams_peak = self.streams_peak.max(other.streams_peak);
+        self.streams_max = match (self.streams_max, other.streams_max) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        self.refused += other.refused;
+        for (sum, add) in [(&mut self.resets, &other.resets), (&mut self.goaways, &other.goaways)] {
+            for (code, count) in add {
+                *sum.entry(*code).or_default() += count;
+            }
+        }
+        self.pings += other.pings;
+        self.fields_sent += other.fields_sent;
+        self.coded_sent += other.coded_sent;
+        self.fields_received += other.fields_received;
+        self.coded_received += other.coded_received;
+        for (why, count) in &other.violations {
+            self.add_violation(why, *count);
+        }
+    }
+
+    /// Keeps why a connection was broken off, as far as there is room.
+    pub fn add_violation(&mut self, why: &str, count: u64) {
+        if let Some(sum) = self.violations.get_mut(why) {
+            *sum += count;
+        } else if self.violations.len() < VIOLATIONS_MAX {
+            self.violations.insert(why.to_owned(), count);
+        }
+    }
+
+    /// Nothing was counted: no connection spoke HTTP/2.
+    pub fn is_empty(&self) -> bool {
+        *self == Http2Facts::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_add_up_in_any_order() {
+        let one = Http2Facts {
+            streams: 3,
+            streams_peak: 2,
+            streams_max: Some(100),
+            resets: [(8, 1)].into(),
+            ..Http2Facts::default()
+        };
+        let other = Http2Facts {
+            streams: 4,
+            streams_peak: 7,
+            streams_max: Some(10),
+            resets: [(8, 2), (7, 1)].into(),
+            ..Http2Facts::default()
+        };
+        let (mut a, mut b) = (one.clone(), other.clone());
+        a.merge(&other);
+        b.merge(&one);
+        assert_eq!(a, b);
+        assert_eq!((a.streams, a.streams_peak, a.streams_max), (7, 7, Some(10)));
+        assert_eq!(a.resets, [(7, 1), (8, 3)].into());
+    }
+
+    #[test]
+    fn reasons_are_bounded() {
+        let mut facts = Http2Facts::default();
+        (0..100).for_each(|number| facts.add_violation(&format!("reason {number}"), 1));
+        facts.add_violation("reason 0", 5);
+        assert_eq!(facts.violations.len(), VIOLATIONS_MAX);
+        assert_eq!(facts.violations["reason 0"], 6);
+    }
+}
