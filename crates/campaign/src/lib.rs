@@ -383,7 +383,7 @@ impl Runner<'_> {
             script.methods = vec![method.to_owned()];
             (script.grace, script.linger) = (GRACE, LINGER);
             let talk = self.hold(script);
-            habits.seen.push((name, judge::seen(&talk)));
+            habits.seen.push((name.to_owned(), judge::seen(&talk)));
         }
         habits
     }

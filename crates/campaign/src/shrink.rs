@@ -171,7 +171,7 @@ impl Search<'_> {
                 place -= 1;
             }
             if let Some(passes) = passes.filter(|passes| passes + 1 == fails) {
-                found.push(Boundary { what: stretch.what, passes, fails });
+                found.push(Boundary { what: stretch.what.to_owned(), passes, fails });
             }
         }
         found

@@ -4,7 +4,7 @@ use crate::{Extras, Idle};
 use plan::{Plan, TlsPlan};
 use report::RunReport;
 use sample::{CallRecord, Ends};
-use stats::{Second, Snapshot};
+use stats::{CauseId, Second, Snapshot};
 use std::net::IpAddr;
 use units::Nanos;
 use url::Url;
@@ -293,14 +293,14 @@ pub trait Face: std::fmt::Debug {
 
 /// One sentence when it was the client, or its machine, that was measured; for [`Ending::notes`].
 pub fn client_note(report: &RunReport) -> Option<String> {
-    const OURS: [&str; 7] = [
-        "driver-cpu",
-        "not-offered",
-        "slip",
-        "ports",
-        "descriptors",
-        "foreign-cpu",
-        "shared-cores",
+    const OURS: [CauseId; 7] = [
+        CauseId::DriverCpu,
+        CauseId::NotOffered,
+        CauseId::Slip,
+        CauseId::Ports,
+        CauseId::Descriptors,
+        CauseId::ForeignCpu,
+        CauseId::SharedCores,
     ];
     let cause = report.verdict.causes.iter().find(|cause| OURS.contains(&cause.id))?;
     Some(format!("{}: {}", report.verdict.state.id(), cause.text))

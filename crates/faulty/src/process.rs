@@ -57,7 +57,11 @@ impl Itself {
             threads: 1,
             descriptors: DESCRIPTORS + connections + self.left_open,
             memory_bytes: MEMORY + kept,
-            sockets: sockets.into_iter().filter(|(_, count)| *count > 0).collect(),
+            sockets: sockets
+                .into_iter()
+                .filter(|(_, count)| *count > 0)
+                .map(|(state, count)| (state.to_owned(), count))
+                .collect(),
             ..ServerState::default()
         }
     }

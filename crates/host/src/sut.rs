@@ -207,12 +207,12 @@ pub(crate) fn counter(pid: u32, name: &str) -> u64 {
 }
 
 /// The sockets of a port in a process's network namespace, those that listen left out, by state.
-pub(crate) fn sockets(pid: u32, port: u16) -> BTreeMap<&'static str, u64> {
+pub(crate) fn sockets(pid: u32, port: u16) -> BTreeMap<String, u64> {
     let mut all = BTreeMap::new();
     for table in ["tcp", "tcp6"] {
         let text = read(pid, &format!("net/{table}")).unwrap_or_default();
         for state in proc::states(&text, port) {
-            *all.entry(state).or_default() += 1;
+            *all.entry(state.to_owned()).or_default() += 1;
         }
     }
     all

@@ -9,7 +9,7 @@ use crate::run::prepare::prepare;
 use crate::run::threads::Watcher;
 use plan::{Arrivals, Load, Plan, Think};
 use sample::CallRecord;
-use stats::{Second, Snapshot, Verdict};
+use stats::{CauseId, Second, Snapshot, Verdict};
 use units::{Nanos, Rate, show};
 
 /// Rates at which punctuality is looked at.
@@ -65,12 +65,18 @@ pub(crate) fn calibrate(wanted: &CalibrateArgs) -> Result<Code, Failure> {
 
 /// Causes of a verdict that say: what was measured is not this machine. Its own limits are what a
 /// calibration looks for, and no doubt.
-const DOUBTFUL: [&str; 5] = ["foreign-cpu", "ports", "descriptors", "all-failed", "interrupted"];
+const DOUBTFUL: [CauseId; 5] = [
+    CauseId::ForeignCpu,
+    CauseId::Ports,
+    CauseId::Descriptors,
+    CauseId::AllFailed,
+    CauseId::Interrupted,
+];
 
 /// Why the measurements are not to be believed, each reason once, at its worst.
 fn doubts(verdicts: &[&Verdict]) -> Vec<String> {
     let causes = || verdicts.iter().flat_map(|verdict| &verdict.causes);
-    let worst = |id: &&str| {
+    let worst = |id: &CauseId| {
         let of = || causes().filter(|cause| cause.id == *id);
         let worst = of().max_by(|a, b| a.figure.total_cmp(&b.figure))?;
         let all = verdicts.len();
@@ -202,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_disturbed_machine_is_doubted_and_its_own_limits_are_not() {
-        let verdict = |causes: &[(&'static str, f64)]| Verdict {
+        let verdict = |causes: &[(CauseId, f64)]| Verdict {
             state: State::Degraded,
             causes: causes
                 .iter()
@@ -214,10 +220,11 @@ mod tests {
                 })
                 .collect(),
         };
-        let fine = verdict(&[("driver-cpu", 1.0), ("not-offered", 0.7), ("slip", 0.5)]);
+        let fine =
+            verdict(&[(CauseId::DriverCpu, 1.0), (CauseId::NotOffered, 0.7), (CauseId::Slip, 0.5)]);
         assert_eq!(doubts(&[&fine, &fine]), [""; 0]);
-        let busy = verdict(&[("driver-cpu", 1.0), ("foreign-cpu", 0.2)]);
-        let busier = verdict(&[("foreign-cpu", 0.9)]);
+        let busy = verdict(&[(CauseId::DriverCpu, 1.0), (CauseId::ForeignCpu, 0.2)]);
+        let busier = verdict(&[(CauseId::ForeignCpu, 0.9)]);
         let worst = "in 2 of 3 measurements, at worst: foreign-cpu 0.9";
         assert_eq!(doubts(&[&busy, &busier, &fine]), [worst]);
     }

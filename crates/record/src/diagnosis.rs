@@ -4,8 +4,10 @@ use crate::ramp::RampStep;
 use crate::run::{Finding, RunReport};
 use crate::server::{Conduct, Server};
 use plan::{Load, Plan, Think};
+use stats::CauseId;
 use stats::curve::Curve;
-use stats::diagnosis::{Diagnosis, Evidence, of_ramp, of_run};
+use stats::diagnosis::{Confidence, Diagnosis, Evidence, of_ramp, of_run};
+use std::cmp::Reverse;
 use units::Nanos;
 
 /// What limits the server, by one run, the surest first. Does not look at the findings that the
@@ -42,7 +44,7 @@ fn conduct(server: &Server) -> Option<Finding> {
     };
     Some(Finding {
         id: id.to_owned(),
-        confidence: "certain".to_owned(),
+        confidence: Confidence::Certain,
         evidence: server.sentence(),
         advice: advice.to_owned(),
     })
@@ -83,12 +85,7 @@ pub fn ramp_findings(steps: &[RampStep], labels: &[String], curves: &[Curve]) ->
         found
     };
     let mut all: Vec<Finding> = (0..targets).flat_map(of_target).collect();
-    let strength = |found: &Finding| match found.confidence.as_str() {
-        "certain" => 0,
-        "likely" => 1,
-        _ => 2,
-    };
-    all.sort_by_key(strength);
+    all.sort_by_key(|found| Reverse(found.confidence));
     all
 }
 
@@ -96,7 +93,7 @@ impl From<Diagnosis> for Finding {
     fn from(found: Diagnosis) -> Finding {
         Finding {
             id: found.rule.id.to_owned(),
-            confidence: found.confidence.id().to_owned(),
+            confidence: found.confidence,
             evidence: found.evidence,
             advice: found.rule.advice.to_owned(),
         }
@@ -120,7 +117,7 @@ fn evidence(report: &RunReport) -> Evidence<'_> {
     evidence.timeout = plan.timeouts.call;
     evidence.connect_timeout = plan.timeouts.connect;
     evidence.alone = alone(report);
-    let judged = report.verdict.causes.iter().find(|cause| cause.id == "driver-cpu");
+    let judged = report.verdict.causes.iter().find(|cause| cause.id == CauseId::DriverCpu);
     let busy = report.driver.busy.iter().copied().fold(0.0, f64::max);
     evidence.driver_busy = Some(judged.map_or(busy, |cause| cause.figure.max(busy)));
     evidence.sut = report.sut.as_ref();

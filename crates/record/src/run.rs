@@ -2,6 +2,7 @@
 
 use plan::Plan;
 use sample::{Environment, FailureClass, SutSeries};
+use stats::diagnosis::Confidence;
 use stats::{Measurement, Metric, Objective, Second, State, Verdict};
 use std::net::IpAddr;
 use units::Nanos;
@@ -82,7 +83,7 @@ pub struct FirstCall {
     /// Why there was no good answer, and what the system or library said to it.
     pub failure: Option<(FailureClass, String)>,
     /// What to do about it, where more is known than the class tells: a sentence.
-    pub way_out: Option<&'static str>,
+    pub way_out: Option<String>,
     /// The beginning of the response, fit for one line: status, fields, first bytes of the body.
     pub excerpt: Option<String>,
 }
@@ -145,8 +146,7 @@ impl SloResult {
 pub struct Finding {
     /// Stable name: `nagle-delayed-ack`.
     pub id: String,
-    /// `certain`, `likely` or `possible`.
-    pub confidence: String,
+    pub confidence: Confidence,
     pub evidence: String,
     /// What to try: JSON's `try`.
     pub advice: String,

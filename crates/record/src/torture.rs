@@ -346,10 +346,8 @@ impl TortureRecord {
 }
 
 fn habits(result: &RunResult) -> Vec<HabitRecord> {
-    let one = |(name, seen): &(&str, String)| HabitRecord {
-        name: (*name).to_owned(),
-        seen: seen.clone(),
-    };
+    let one =
+        |(name, seen): &(String, String)| HabitRecord { name: name.clone(), seen: seen.clone() };
     result.habits.seen.iter().map(one).collect()
 }
 

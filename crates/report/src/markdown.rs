@@ -250,7 +250,7 @@ fn findings(findings: &[Finding]) -> String {
             true => String::new(),
             false => format!(" Try: {}", plain(&words::sentence(&finding.advice))),
         };
-        let confidence = plain(&finding.confidence);
+        let confidence = finding.confidence;
         format!("- `{id}` ({confidence}): {}{advice}\n", plain(&words::sentence(&finding.evidence)))
     };
     let list: String = findings.iter().map(one).collect();

@@ -63,7 +63,7 @@ pub(crate) fn first_call(report: &RunReport) -> Option<String> {
         parts.push(format!("{}: {}{said}", class.id(), class.explain()));
     }
     let told = parts.join(", ");
-    Some(match call.way_out {
+    Some(match &call.way_out {
         Some(way_out) => format!("{told}. {way_out}"),
         None => told,
     })

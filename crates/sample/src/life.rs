@@ -142,7 +142,7 @@ pub struct ServerState {
     /// Spent so far, also by workers that have ended.
     pub cpu: Nanos,
     /// Its side of the connections to its port, by state: `established`, `close-wait`.
-    pub sockets: BTreeMap<&'static str, u64>,
+    pub sockets: BTreeMap<String, u64>,
     /// Connections that wait to be accepted, so many of which may; half-open ones.
     pub accept_queue: u64,
     pub accept_queue_max: u64,

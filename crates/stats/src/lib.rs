@@ -3,6 +3,7 @@
 //! Layer 2: pure; reads no clock.
 #![forbid(unsafe_code)]
 
+mod cause;
 pub mod compare;
 pub mod curve;
 pub mod diagnosis;
@@ -21,6 +22,7 @@ pub mod steady;
 pub mod verdict;
 pub mod webmark;
 
+pub use cause::CauseId;
 pub use doubt::Doubt;
 pub use endings::{ENDINGS_STATUSES_MAX, Endings};
 pub use hist::{Hist, Summary};

@@ -4,7 +4,7 @@
 
 use crate::interval::samples_needed;
 use crate::steady::{self, Drift, Drifting};
-use crate::{Doubt, Measurement, Objective, Ruling, Snapshot};
+use crate::{CauseId, Doubt, Measurement, Objective, Ruling, Snapshot};
 use sample::FailureClass;
 use units::{Nanos, show};
 
@@ -25,7 +25,8 @@ pub const DRIVER_BUSY_MAX: f64 = 0.95;
 pub const FOREIGN_SHARE_MAX: f64 = 0.05;
 
 /// Causes that make a run INVALID; all others make it DEGRADED.
-pub const INVALID: [&str; 5] = ["not-offered", "slip", "ports", "descriptors", "all-failed"];
+pub const INVALID: [CauseId; 5] =
+    [CauseId::NotOffered, CauseId::Slip, CauseId::Ports, CauseId::Descriptors, CauseId::AllFailed];
 
 /// How far the numbers of a run can be believed. Ordered from good to bad.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,6 +41,8 @@ pub enum State {
 }
 
 impl State {
+    pub const ALL: [State; 3] = [State::Valid, State::Degraded, State::Invalid];
+
     /// `VALID`, `DEGRADED`, `INVALID`.
     pub fn id(self) -> &'static str {
         match self {
@@ -53,8 +56,7 @@ impl State {
 /// One reason why a run is not plainly valid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cause {
-    /// Stable name for JSON.
-    pub id: &'static str,
+    pub id: CauseId,
     /// What was measured, in the unit that `text` tells.
     pub figure: f64,
     /// The figure in words, with its threshold.
@@ -202,7 +204,7 @@ fn not_offered(evidence: &Evidence<'_>) -> Option<Cause> {
             .to_owned()
     };
     Some(Cause {
-        id: "not-offered",
+        id: CauseId::NotOffered,
         figure: share,
         text: format!(
             "offered {} of the intended {goal} (at least {})",
@@ -226,7 +228,7 @@ fn slip(evidence: &Evidence<'_>) -> Option<Cause> {
         // an objective that lateness cannot turn is an answer that stands
         None if !of_time.is_empty() => None,
         None => doubtful(evidence).map(|(text, share)| Cause {
-            id: "slip",
+            id: CauseId::Slip,
             figure: share,
             text,
             advice: "The client was late: lower the rate, free its cores (--cpus, --nice), or ask \
@@ -240,7 +242,7 @@ fn undecided(objective: &Objective, ruling: &Ruling) -> Cause {
     let shown = |seconds| show::duration(Nanos::from_secs_f64(seconds));
     let lowest = ruling.without_lag.unwrap_or(ruling.figure);
     Cause {
-        id: "slip",
+        id: CauseId::Slip,
         figure: ruling.figure - lowest,
         text: format!(
             "{} is undecided: {} was measured, {} without the client's lateness",
@@ -274,7 +276,7 @@ fn doubtful(evidence: &Evidence<'_>) -> Option<(String, f64)> {
 fn lag(evidence: &Evidence<'_>) -> Option<Cause> {
     let (text, figure) = doubtful(evidence)?;
     let advice = "The objectives are decided all the same; the other times are bounds.".to_owned();
-    Some(Cause { id: "lag", figure, text, advice })
+    Some(Cause { id: CauseId::Lag, figure, text, advice })
 }
 
 /// Calls that waited for a connection: the load's doing, and a part of its response times.
@@ -284,7 +286,7 @@ fn wait(evidence: &Evidence<'_>) -> Option<Cause> {
     let limit = SLIP_MAX.max(Nanos((median.0 as f64 * WAIT_SHARE_MAX) as u64));
     let found = total.wait.quantile(0.99);
     (found > limit).then(|| Cause {
-        id: "wait",
+        id: CauseId::Wait,
         figure: found.as_secs_f64(),
         text: format!(
             "calls waited for a free connection, p99 {} (at most {})",
@@ -301,7 +303,7 @@ fn ports(evidence: &Evidence<'_>) -> Option<Cause> {
     let total = &evidence.measurement.total;
     let count = evidence.ports_out + failures(total, FailureClass::AddressUnavailable);
     (count > 0).then(|| Cause {
-        id: "ports",
+        id: CauseId::Ports,
         figure: count as f64,
         text: format!("{} connects found no free local port", show::count(count)),
         advice: "Keep connections open for more --calls, add local addresses with --bind, or \
@@ -316,7 +318,7 @@ fn descriptors(evidence: &Evidence<'_>) -> Option<Cause> {
         + failures(total, FailureClass::FdUnavailable)
         + failures(total, FailureClass::FileTableFull);
     (count > 0).then(|| Cause {
-        id: "descriptors",
+        id: CauseId::Descriptors,
         figure: count as f64,
         text: format!("{} connects found no free file descriptor", show::count(count)),
         advice: "Raise the limit (ulimit -n, fs.file-max), or lower --connections-max or -c."
@@ -337,7 +339,7 @@ fn all_failed(evidence: &Evidence<'_>) -> Option<Cause> {
         format!("; {} times {}: {}", show::count(*count), class.id(), class.explain())
     });
     Some(Cause {
-        id: "all-failed",
+        id: CauseId::AllFailed,
         figure: bad as f64,
         text: format!("none of {} calls succeeded{mostly}", show::count(bad)),
         advice: "Make one call work first (-n 1), and see --expect-status if the answer is the \
@@ -350,7 +352,7 @@ fn driver_cpu(evidence: &Evidence<'_>) -> Option<Cause> {
     let busy =
         evidence.driver_busy.filter(|busy| evidence.closed_loop && *busy >= DRIVER_BUSY_MAX)?;
     Some(Cause {
-        id: "driver-cpu",
+        id: CauseId::DriverCpu,
         figure: busy,
         text: format!(
             "a worker used {} of its core (should be below {})",
@@ -368,7 +370,7 @@ fn drift(evidence: &Evidence<'_>) -> Option<Cause> {
     let drift =
         steady::drift(&measurement.series, measurement.window).filter(|_| !evidence.ramped)?;
     Some(Cause {
-        id: "drift",
+        id: CauseId::Drift,
         figure: drift.change(),
         text: drift_text(&drift),
         advice: "Lengthen --warmup and the run until the figure settles; one that never settles \
@@ -407,7 +409,7 @@ fn foreign_cpu(evidence: &Evidence<'_>) -> Option<Cause> {
         ("the hypervisor (steal)", "Repeat on a quieter or a dedicated machine.")
     };
     Some(Cause {
-        id: "foreign-cpu",
+        id: CauseId::ForeignCpu,
         figure,
         text: format!(
             "{who} took {} of our cores (at most {})",
@@ -420,7 +422,7 @@ fn foreign_cpu(evidence: &Evidence<'_>) -> Option<Cause> {
 
 fn shared_cores(evidence: &Evidence<'_>) -> Option<Cause> {
     evidence.shared_cores.as_ref().map(|text| Cause {
-        id: "shared-cores",
+        id: CauseId::SharedCores,
         figure: 1.0,
         text: text.clone(),
         advice: "Client and server slow each other down: bind the client elsewhere with --cpus, \
@@ -441,7 +443,7 @@ fn few_samples(evidence: &Evidence<'_>) -> Option<Cause> {
         _ => format!("Run {:.1} times as long", needed as f64 / count as f64 + 0.05),
     };
     Some(Cause {
-        id: "few-samples",
+        id: CauseId::FewSamples,
         figure: count as f64,
         text: format!(
             "{name} is printed from {} response times (at least {})",
@@ -467,7 +469,7 @@ fn interrupted(evidence: &Evidence<'_>) -> Option<Cause> {
         None => return None,
     };
     Some(Cause {
-        id: "interrupted",
+        id: CauseId::Interrupted,
         figure: measurement.window.as_secs_f64(),
         text,
         advice: advice.to_owned(),

@@ -10,7 +10,7 @@ use sample::Environment;
 use serde_json::Value;
 use stats::curve::{Axis, curve};
 use stats::verdict::{Evidence, judge};
-use stats::{Measurement, Second, Snapshot, State, Verdict, samples_needed};
+use stats::{CauseId, Measurement, Second, Snapshot, State, Verdict, samples_needed};
 use units::{Nanos, show};
 
 /// What was known before anything was measured.
@@ -122,7 +122,7 @@ fn verdict(begun: &Begun, measurement: &Measurement) -> Verdict {
     evidence.quantiles = &begun.plan.measure.quantiles;
     let mut verdict = judge(&evidence);
     let after = format!("{} into the measured part", show::duration(measurement.window));
-    for cause in verdict.causes.iter_mut().filter(|cause| cause.id == "interrupted") {
+    for cause in verdict.causes.iter_mut().filter(|cause| cause.id == CauseId::Interrupted) {
         cause.text = begun.why(&after);
     }
     verdict

@@ -15,9 +15,10 @@ use stats::curve::{
     Axis, Capacity, CapacityEnd, Curve, Hysteresis, Knee, Overload, OverloadShape, Point, Purpose,
     Span, Usl,
 };
+use stats::diagnosis::Confidence;
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
-    Cause, Connections, Counts, Endings, Hist, Instants, Measurement, Objective, Second,
+    Cause, CauseId, Connections, Counts, Endings, Hist, Instants, Measurement, Objective, Second,
     ServerTimings, Sessions, Snapshot, Spread, State, StatusTally, TargetTally, Verdict,
 };
 use std::fmt::Write;
@@ -148,15 +149,26 @@ impl Pack for Objective {
     }
 }
 
-impl Pack for FailureClass {
-    fn pack(&self, _: &mut Shelf) -> Value {
-        self.id().into()
-    }
+/// Enums that are known by an id.
+macro_rules! by_id {
+    ($($name:ident: $what:literal)*) => {$(
+        impl Pack for $name {
+            fn pack(&self, _: &mut Shelf) -> Value {
+                self.id().into()
+            }
 
-    fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
-        let known = FailureClass::ALL.iter().find(|class| Some(class.id()) == value.as_str());
-        known.copied().ok_or_else(|| Damage::new(format!("{value} is no class of failures")))
-    }
+            fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
+                let known = $name::ALL.iter().find(|one| Some(one.id()) == value.as_str());
+                known.copied().ok_or_else(|| Damage::new(format!(concat!("{} is no ", $what), value)))
+            }
+        }
+    )*};
+}
+
+by_id! {
+    FailureClass: "class of failures"
+    CauseId: "cause of a verdict"
+    Confidence: "confidence"
 }
 
 /// Pairs of status and count.

@@ -4,9 +4,8 @@
 
 use crate::hists::{Shelf, StoredHists};
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Mutex;
 use units::Nanos;
 
 /// What stands in the store is not what was written there.
@@ -200,42 +199,6 @@ impl Pack for String {
     fn absent() -> Option<Self> {
         Some(String::new())
     }
-}
-
-/// Names and sentences that the program itself writes; those of a store are few.
-impl Pack for &'static str {
-    fn pack(&self, _: &mut Shelf) -> Value {
-        (*self).into()
-    }
-
-    fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
-        value.as_str().map(interned).ok_or_else(|| Damage::new("not a text"))
-    }
-
-    fn absent() -> Option<Self> {
-        Some("")
-    }
-}
-
-/// Bytes of foreign names that are kept for the rest of the program; a store that has more of them
-/// was not written by any version of it.
-const INTERNED_BYTES_MAX: usize = 1 << 20;
-
-/// One copy of each name for the rest of the program.
-pub(crate) fn interned(text: &str) -> &'static str {
-    static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    // whoever panicked while it was held has added one name or none
-    let mut known = KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if let Some(known) = known.get(text) {
-        return known;
-    }
-    let bytes: usize = known.iter().map(|name| name.len()).sum();
-    if bytes + text.len() > INTERNED_BYTES_MAX {
-        return "(a name too many)";
-    }
-    let name: &'static str = Box::leak(text.to_owned().into_boxed_str());
-    known.insert(name);
-    name
 }
 
 impl Pack for Nanos {

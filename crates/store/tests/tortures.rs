@@ -57,7 +57,7 @@ fn full() -> Report {
             kind,
             from: 4_000,
             script: TalkScript::of(steps.clone()),
-            boundaries: vec![Boundary { what: "a line", passes: 199, fails: 200 }],
+            boundaries: vec![Boundary { what: "a line".to_owned(), passes: 199, fails: 200 }],
             executions: 77,
             finished: name == "one",
         });
@@ -81,7 +81,7 @@ fn full() -> Report {
         workers: vec![process(8, "nginx"), process(9, "a b")],
         memory_bytes: 1 << 40,
         cpu: Nanos::from_millis(12),
-        sockets: [("established", 3), ("close-wait", 1)].into(),
+        sockets: [("established".to_owned(), 3), ("close-wait".to_owned(), 1)].into(),
         ..ServerState::default()
     };
     let ends = [Ending::Exit(3), Ending::Signal { number: 11, core: true }, Ending::Unseen];

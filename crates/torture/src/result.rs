@@ -331,7 +331,7 @@ impl RunResult {
 /// What the server did with each of the oddities.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Habits {
-    pub seen: Vec<(&'static str, String)>,
+    pub seen: Vec<(String, String)>,
 }
 
 /// A look at the server.
@@ -393,7 +393,7 @@ impl Shrunk {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Boundary {
     /// What has the length: `the target's words`, `a line`, `the body`.
-    pub what: &'static str,
+    pub what: String,
     /// Bytes: the longest that passes, and the shortest that fails.
     pub passes: usize,
     pub fails: usize,

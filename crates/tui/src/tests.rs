@@ -5,7 +5,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use report::SloResult;
 use sample::FailureClass;
-use stats::{Cause, Counts, Endings, Second, Snapshot, State, StatusTally, Verdict};
+use stats::{Cause, CauseId, Counts, Endings, Second, Snapshot, State, StatusTally, Verdict};
 use units::Nanos;
 
 const LOOK: Look = Look { color: false, unicode: true, help: false };
@@ -125,7 +125,7 @@ fn busy() -> Model {
         model.second(&second(index), &total(u64::from(index) + 1));
     }
     let cause = Cause {
-        id: "foreign-cpu",
+        id: CauseId::ForeignCpu,
         figure: 0.12,
         text: "other programs took 12.0 % of our cores (at most 5.00 %)".into(),
         advice: String::new(),

@@ -1,7 +1,7 @@
 //! A running test as the browser sees it: what the store knows each second, as JSON.
 
 use serde_json::{Value, json};
-use stats::{Second, Snapshot};
+use stats::{CauseId, Second, Snapshot};
 use store::{Progress, Stored};
 use units::{Nanos, show};
 
@@ -58,7 +58,7 @@ pub(crate) fn event(stored: &Stored, progress: Progress, sent: usize) -> (Value,
 
 /// All but that the test has not ended yet.
 fn causes(verdict: &stats::Verdict) -> Value {
-    let causes = verdict.causes.iter().filter(|cause| cause.id != "interrupted");
+    let causes = verdict.causes.iter().filter(|cause| cause.id != CauseId::Interrupted);
     causes.map(|cause| json!(cause.text)).collect()
 }
 

@@ -45,7 +45,7 @@ fn a_length_is_found_with_both_its_sides() {
     let (left, found) = shrunk(&request(5_000), long);
     assert!(left.len() < 1_030, "{left}");
     let [boundary] = &found.boundaries[..] else { panic!("{:?}", found.boundaries) };
-    assert_eq!((boundary.what, boundary.passes + 1), ("the first line", boundary.fails));
+    assert_eq!((boundary.what.as_str(), boundary.passes + 1), ("the first line", boundary.fails));
     assert!(found.candidates < 120, "{} candidates", found.candidates);
 }
 

@@ -79,7 +79,7 @@ pub(crate) fn make(
             call: FirstCall {
                 took,
                 failure: Some((trouble.class, trouble.text)),
-                way_out: trouble.way_out,
+                way_out: trouble.way_out.map(str::to_owned),
                 ..FirstCall::default()
             },
             unreachable: !trouble.connected,

@@ -30,7 +30,7 @@ use prepare::{Prepared, prepare};
 use report::{DummyRun, FirstCall, Headline, RunReport, SloResult};
 use sample::{Environment, FailureClass};
 use scripted::Stages;
-use stats::{Cause, Counts, Measurement, State, Verdict};
+use stats::{Cause, CauseId, Counts, Measurement, State, Verdict};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 use threads::{DriverCost, Watcher};
@@ -173,7 +173,7 @@ pub(crate) fn reach_unless_interrupted(
 /// What is reported when a signal came before anything fell due.
 fn interrupted_before() -> Measured {
     let cause = Cause {
-        id: "interrupted",
+        id: CauseId::Interrupted,
         figure: 0.0,
         text: "interrupted before the first call fell due".into(),
         advice: "Nothing was measured: let it run to its end.".into(),
@@ -386,13 +386,13 @@ pub(crate) fn unreachable_report(
     let text = found.call.failure.as_ref().map(|(_, text)| text.clone()).unwrap_or_default();
     let class = found.call.failure.as_ref().map(|(class, _)| *class);
     let cause = Cause {
-        id: "all-failed",
+        id: CauseId::AllFailed,
         figure: 1.0,
         text: format!("the first call got no connection: {text}"),
         advice: format!(
             "Nothing was measured. {}",
             // said once: here, not in the line of the first call
-            found.call.way_out.take().unwrap_or_else(|| way_out(class))
+            found.call.way_out.take().unwrap_or_else(|| way_out(class).to_owned())
         ),
     };
     let run = Measured {
@@ -463,7 +463,8 @@ fn exit_code(report: &RunReport) -> Code {
 /// Whether an objective is missed whatever the client's lateness, and lateness is all that stands
 /// against the run: the answer is known then.
 fn missed_for_sure(report: &RunReport) -> bool {
-    let late = |cause: &Cause| cause.id == "slip" || !stats::verdict::INVALID.contains(&cause.id);
+    let late =
+        |cause: &Cause| cause.id == CauseId::Slip || !stats::verdict::INVALID.contains(&cause.id);
     let missed =
         report.slo.iter().any(|slo| !slo.met && slo.without_lag.is_some() && !slo.undecided);
     missed && report.verdict.causes.iter().all(late)

@@ -116,7 +116,6 @@ impl ServerCaseRecord {
 
 impl StateRecord {
     pub(super) fn of(state: &ServerState) -> StateRecord {
-        let sockets = state.sockets.iter().map(|(name, count)| ((*name).to_owned(), *count));
         StateRecord {
             machine: Some(&state.machine).filter(|name| !name.is_empty()).cloned(),
             listeners: state.listeners.iter().map(ProcessRecord::of).collect(),
@@ -125,7 +124,7 @@ impl StateRecord {
             descriptors: state.descriptors,
             memory_bytes: state.memory_bytes,
             cpu_s: state.cpu.as_secs_f64(),
-            sockets: sockets.collect(),
+            sockets: state.sockets.clone(),
             accept_queue: state.accept_queue,
             accept_queue_max: state.accept_queue_max,
             half_open: state.half_open,

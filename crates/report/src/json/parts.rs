@@ -25,7 +25,7 @@ struct Cause {
 impl Verdict {
     pub(super) fn of(verdict: &stats::Verdict) -> Verdict {
         let cause = |cause: &stats::Cause| Cause {
-            id: cause.id,
+            id: cause.id.id(),
             figure: known(cause.figure),
             text: cause.text.clone(),
             advice: cause.advice.clone(),
@@ -441,7 +441,7 @@ impl Finding {
     pub(super) fn of(finding: &crate::Finding) -> Finding {
         Finding {
             id: finding.id.clone(),
-            confidence: finding.confidence.clone(),
+            confidence: finding.confidence.id().to_owned(),
             evidence: finding.evidence.clone(),
             r#try: finding.advice.clone(),
         }
@@ -643,7 +643,7 @@ struct FirstFailure {
     class: &'static str,
     blame: &'static str,
     detail: String,
-    advice: Option<&'static str>,
+    advice: Option<String>,
 }
 
 impl FirstCall {
@@ -652,7 +652,7 @@ impl FirstCall {
             class: class.id(),
             blame: class.blame().id(),
             detail: detail.clone(),
-            advice: call.way_out,
+            advice: call.way_out.clone(),
         });
         FirstCall {
             status: call.status,

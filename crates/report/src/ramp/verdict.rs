@@ -2,11 +2,11 @@
 
 use super::{Purpose, RampReport, RampStep};
 use stats::curve::{CapacityEnd, Curve, OF_THE_CLIENT, crumbs};
-use stats::{Cause, State, Verdict};
+use stats::{Cause, CauseId, State, Verdict};
 
 /// Causes that belong to a load beyond the knee, where queues grow and samples are few: they say
 /// what is being looked for, not that the measurement is bad.
-const BEYOND_THE_KNEE: [&str; 3] = ["drift", "few-samples", "all-failed"];
+const BEYOND_THE_KNEE: [CauseId; 3] = [CauseId::Drift, CauseId::FewSamples, CauseId::AllFailed];
 
 /// Over all targets. `died`: a sentence for each target that ended before its last step because
 /// nobody answered any more. Steps that the client limited are used in no figure and so count only
@@ -22,7 +22,7 @@ pub fn verdict(steps: &[RampStep], curves: &[Curve], died: &[&str], interrupted:
     if used.is_empty() && !interrupted {
         causes.extend(unusable(steps));
     } else if !used.is_empty() && used.iter().all(|step| failed(step)) {
-        causes.extend(merged(&used, &|_, cause| cause.id == "all-failed"));
+        causes.extend(merged(&used, &|_, cause| cause.id == CauseId::AllFailed));
     }
     let mut state = if causes.is_empty() { State::Valid } else { State::Invalid };
     let of_the_load = |step: &RampStep, cause: &Cause| {
@@ -33,12 +33,12 @@ pub fn verdict(steps: &[RampStep], curves: &[Curve], died: &[&str], interrupted:
         (past || meant) && BEYOND_THE_KNEE.contains(&cause.id)
     };
     let others = merged(&used, &|step, cause| {
-        !of_the_load(step, cause) && !matches!(cause.id, "all-failed" | "interrupted")
+        !of_the_load(step, cause) && !matches!(cause.id, CauseId::AllFailed | CauseId::Interrupted)
     });
     causes.extend(others);
     if interrupted {
         causes.push(Cause {
-            id: "interrupted",
+            id: CauseId::Interrupted,
             figure: steps.len() as f64,
             text: format!("interrupted at step {}", steps.len()),
             advice: "The steps before it stand; what the curve says may change with more.".into(),
@@ -59,7 +59,7 @@ fn concluded_nothing(steps: &[RampStep]) -> Option<Cause> {
     let why = (0..targets).find_map(|label| unusable_steps(steps, label))?;
     let limited = steps.iter().filter(|step| step.point.client_limited).count();
     Some(Cause {
-        id: "unusable-steps",
+        id: CauseId::UnusableSteps,
         figure: limited as f64,
         text: why,
         advice:
@@ -76,12 +76,12 @@ pub(super) fn unusable_steps(steps: &[RampStep], label: usize) -> Option<String>
 }
 
 fn failed(step: &RampStep) -> bool {
-    step.run.verdict.causes.iter().any(|cause| cause.id == "all-failed")
+    step.run.verdict.causes.iter().any(|cause| cause.id == CauseId::AllFailed)
 }
 
 fn death(why: &str) -> Cause {
     Cause {
-        id: "all-failed",
+        id: CauseId::AllFailed,
         figure: 1.0,
         text: why.to_owned(),
         advice: "The steps before it stand in the table; what lies beyond is not known. Start the \
@@ -123,7 +123,7 @@ fn left_out(steps: &[RampStep]) -> Vec<Cause> {
 /// No step can be used: the causes of all.
 fn unusable(steps: &[RampStep]) -> Vec<Cause> {
     let all: Vec<&RampStep> = steps.iter().collect();
-    merged(&all, &|_, cause| cause.id != "interrupted")
+    merged(&all, &|_, cause| cause.id != CauseId::Interrupted)
 }
 
 /// Each cause once, at its worst, with the number of steps that have it.

@@ -6,7 +6,7 @@ use crate::ramp::{Purpose, RampReport, RampStep};
 use plan::{Arrivals, Load};
 use sample::{FailureClass, Outcome};
 use stats::curve::{Axis, Point, curve};
-use stats::{Cause, State, Verdict};
+use stats::{Cause, CauseId, State, Verdict};
 use std::sync::LazyLock;
 use units::{Nanos, Rate, Seed};
 
@@ -57,7 +57,7 @@ fn step(label: usize, (purpose, level): (Purpose, f64), repeat: u32, service_us:
         run.verdict = Verdict {
             state: State::Invalid,
             causes: vec![Cause {
-                id: "not-offered",
+                id: CauseId::NotOffered,
                 figure: 0.9,
                 text: "90.0 % of the intended load was offered".to_owned(),
                 advice: "Lower the rate.".to_owned(),

@@ -3,8 +3,9 @@
 use crate::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use plan::*;
 use sample::{Environment, FailureClass, Outcome, Sample, TlsFacts};
+use stats::diagnosis::Confidence;
 use stats::{
-    Cause, Counts, Measurement, Recorder, Second, ServerTimings, Snapshot, State, Verdict,
+    Cause, CauseId, Counts, Measurement, Recorder, Second, ServerTimings, Snapshot, State, Verdict,
 };
 use units::{Nanos, Purpose, Rate, Seed, Stream};
 
@@ -331,7 +332,7 @@ pub(crate) fn troubled() -> RunReport {
     report.driver.threads = 2;
     report.findings = vec![Finding {
         id: "periodic-stall".to_owned(),
-        confidence: "likely".to_owned(),
+        confidence: Confidence::Likely,
         evidence: "every answer that fell due between 5.0 s and 5.8 s came at 5.8 s".to_owned(),
         advice: "look for a garbage collector or a flush of that length".to_owned(),
     }];
@@ -344,13 +345,13 @@ pub(crate) const HOSTILE: &str =
 fn verdict() -> Verdict {
     let causes = vec![
         Cause {
-            id: "slip",
+            id: CauseId::Slip,
             figure: 0.77,
             text: "slip p99 770 ms, above 1.05 ms (10 % of the median response)".to_owned(),
             advice: "let the pool grow (--connections-max) or lower the rate".to_owned(),
         },
         Cause {
-            id: "interrupted",
+            id: CauseId::Interrupted,
             figure: 1.0,
             text: "the run was interrupted".to_owned(),
             advice: "let it run to its end".to_owned(),
@@ -392,7 +393,7 @@ pub(crate) fn empty() -> RunReport {
     report.verdict = Verdict {
         state: State::Invalid,
         causes: vec![Cause {
-            id: "all-failed",
+            id: CauseId::AllFailed,
             figure: 1.0,
             text: "no attempt got a connection".to_owned(),
             advice: "see that the server runs and listens there".to_owned(),

@@ -3,6 +3,7 @@
 use super::page::named;
 use super::{curves, fixtures, sessions};
 use crate::{Finding, markdown, markdown_of_compare, markdown_of_many, markdown_of_ramp};
+use stats::diagnosis::Confidence;
 
 #[test]
 fn one_run() {
@@ -36,7 +37,7 @@ fn what_others_wrote_stays_text() {
     report.environment.host.clone_from(&hostile);
     report.findings = vec![Finding {
         id: hostile.clone(),
-        confidence: hostile.clone(),
+        confidence: Confidence::Likely,
         evidence: hostile.clone(),
         advice: hostile,
     }];

@@ -4,8 +4,8 @@ use super::curves::ramp;
 use crate::Style;
 use crate::ramp::{Purpose, RampReport, answer, csv, json, missed, text, verdict};
 use serde_json::Value;
-use stats::State;
 use stats::curve::Curve;
+use stats::{CauseId, State};
 
 const PLAIN: Style =
     Style { unicode: true, color: false, quiet: false, percentiles: false, full: true, columns: 0 };
@@ -91,7 +91,7 @@ fn nothing_is_concluded_from_crumbs() {
         report.steps.iter().map(|step| (step.purpose, step.point)).collect();
     report.curves = vec![stats::curve::curve(&points, report.axis, &[])];
     report.verdict = verdict(&report.steps, &report.curves, &[], false);
-    assert_eq!(report.verdict.causes[0].id, "unusable-steps");
+    assert_eq!(report.verdict.causes[0].id, CauseId::UnusableSteps);
     let text = text(&report, PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.starts_with("Measurement INVALID unusable-steps: 11 of 17 steps"), "{text}");
     assert!(text.contains("Knee unknown: 11 of 17 steps cannot be used"), "{text}");
@@ -220,12 +220,15 @@ fn the_verdict_is_that_of_the_steps_that_were_used() {
     usable.steps.retain(|step| !step.point.client_limited);
     assert_eq!(of(&usable, &[], false).state, State::Valid);
     let died = of(&report, &["it died at step 7 of 20: connection refused"], false);
-    assert_eq!((died.state, died.causes[0].id), (State::Invalid, "all-failed"));
+    assert_eq!((died.state, died.causes[0].id), (State::Invalid, CauseId::AllFailed));
     let interrupted = of(&report, &[], true);
-    assert_eq!((interrupted.state, interrupted.causes[0].id), (State::Degraded, "interrupted"));
+    assert_eq!(
+        (interrupted.state, interrupted.causes[0].id),
+        (State::Degraded, CauseId::Interrupted)
+    );
     let barren = barren();
     assert_eq!(barren.verdict.state, State::Invalid);
-    assert_eq!(barren.verdict.causes[0].id, "not-offered");
+    assert_eq!(barren.verdict.causes[0].id, CauseId::NotOffered);
 }
 
 #[test]
@@ -238,10 +241,10 @@ fn causes_are_told_once_with_the_number_of_steps() {
         advice: "Wait.".to_owned(),
     };
     for (index, step) in report.steps.iter_mut().enumerate().take(4) {
-        step.run.verdict.causes = vec![cause("foreign-cpu", index as f64)];
+        step.run.verdict.causes = vec![cause(CauseId::ForeignCpu, index as f64)];
     }
     let past_the_knee = report.steps.iter_mut().find(|step| step.point.level > 700.0).unwrap();
-    past_the_knee.run.verdict.causes = vec![cause("drift", 1.0)];
+    past_the_knee.run.verdict.causes = vec![cause(CauseId::Drift, 1.0)];
     report.steps.retain(|step| !step.point.client_limited);
     let found = verdict(&report.steps, &report.curves, &[], false);
     assert_eq!(found.state, State::Degraded);

@@ -163,7 +163,7 @@ fn a_first_call_that_failed_says_the_way_out() {
     let mut report = fixtures::valid();
     report.first_call = Some(crate::FirstCall {
         failure: Some((sample::FailureClass::Tls, "received fatal alert".to_owned())),
-        way_out: Some("Give --cert FILE."),
+        way_out: Some("Give --cert FILE.".to_owned()),
         ..crate::FirstCall::default()
     });
     let shown = text(&report, PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");

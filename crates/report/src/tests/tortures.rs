@@ -64,7 +64,7 @@ pub(super) fn mixed() -> Report {
         environment: Environment { version: "0.1.0".into(), ..Environment::default() },
         result: RunResult {
             plain: Plain { status: 200, body_len: 13, digest: Some([7; 32]) },
-            habits: Habits { seen: vec![("a line of junk", "400, closed".into())] },
+            habits: Habits { seen: vec![("a line of junk".into(), "400, closed".into())] },
             cases,
             took: Nanos::from_millis(2_500),
             ..RunResult::default()
@@ -185,7 +185,9 @@ fn state(pids: &[u32], held: u64) -> ServerState {
         descriptors: 20 + held,
         memory_bytes: (10 << 20) + held * 65_536,
         cpu: Nanos::from_millis(40 * (1 + held)),
-        sockets: BTreeMap::from([("close-wait", held / 2), ("established", 1), ("time-wait", 50)]),
+        sockets: [("close-wait", held / 2), ("established", 1), ("time-wait", 50)]
+            .map(|(state, count)| (state.to_owned(), count))
+            .into(),
         accept_queue_max: 128,
         overflows: 7 + held,
         ..ServerState::default()

@@ -1,7 +1,7 @@
 //! What a step was run for, and a measurement as a point of the curve.
 
 use super::{Axis, Point};
-use crate::{Figures, Little, Measurement, Objective, State, Verdict, offered};
+use crate::{CauseId, Figures, Little, Measurement, Objective, State, Verdict, offered};
 use units::Nanos;
 
 /// Why a step was run.
@@ -49,8 +49,14 @@ impl Purpose {
 }
 
 /// Causes of a verdict that say: the client, not the server, set the limit.
-pub const OF_THE_CLIENT: [&str; 6] =
-    ["not-offered", "slip", "wait", "ports", "descriptors", "driver-cpu"];
+pub const OF_THE_CLIENT: [CauseId; 6] = [
+    CauseId::NotOffered,
+    CauseId::Slip,
+    CauseId::Wait,
+    CauseId::Ports,
+    CauseId::Descriptors,
+    CauseId::DriverCpu,
+];
 
 impl Point {
     /// The measurement of one step. `level` is what was asked for, on the axis. `sessions`: each
@@ -110,8 +116,8 @@ impl Point {
 
 /// The client, not the server, set the limit.
 fn client_limited(verdict: &Verdict) -> bool {
-    let of_the_client = |id: &str| OF_THE_CLIENT.contains(&id);
-    verdict.state != State::Valid && verdict.causes.iter().any(|cause| of_the_client(cause.id))
+    let of_the_client = verdict.causes.iter().any(|cause| OF_THE_CLIENT.contains(&cause.id));
+    verdict.state != State::Valid && of_the_client
 }
 
 #[cfg(test)]
@@ -128,7 +134,7 @@ mod tests {
         assert_eq!(Purpose::named("sideways"), None);
     }
 
-    fn verdict(id: &'static str, state: State) -> Verdict {
+    fn verdict(id: CauseId, state: State) -> Verdict {
         let cause = Cause { id, figure: 1.0, text: String::new(), advice: String::new() };
         Verdict { state, causes: vec![cause] }
     }
@@ -189,10 +195,10 @@ mod tests {
         let limited = |id, state| {
             Point::of(1.0, &measurement(), &verdict(id, state), false, &[]).client_limited
         };
-        assert!(limited("not-offered", State::Invalid));
-        assert!(limited("descriptors", State::Invalid));
-        assert!(limited("driver-cpu", State::Degraded));
-        assert!(!limited("drift", State::Degraded));
-        assert!(!limited("all-failed", State::Invalid));
+        assert!(limited(CauseId::NotOffered, State::Invalid));
+        assert!(limited(CauseId::Descriptors, State::Invalid));
+        assert!(limited(CauseId::DriverCpu, State::Degraded));
+        assert!(!limited(CauseId::Drift, State::Degraded));
+        assert!(!limited(CauseId::AllFailed, State::Invalid));
     }
 }

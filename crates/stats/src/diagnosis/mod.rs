@@ -32,6 +32,9 @@ pub enum Confidence {
 }
 
 impl Confidence {
+    pub const ALL: [Confidence; 3] =
+        [Confidence::Possible, Confidence::Likely, Confidence::Certain];
+
     /// `certain`, `likely`, `possible`.
     pub fn id(self) -> &'static str {
         match self {
@@ -39,6 +42,12 @@ impl Confidence {
             Confidence::Likely => "likely",
             Confidence::Possible => "possible",
         }
+    }
+}
+
+impl std::fmt::Display for Confidence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.id())
     }
 }
 

@@ -311,8 +311,8 @@ fn the_worst_state_holds_and_the_gravest_cause_comes_first() {
     let evidence = Evidence { steal_share: Some(0.2), ..Evidence::new(&measurement) };
     let verdict = judge(&evidence);
     assert_eq!(verdict.state, State::Invalid);
-    let ids: Vec<&str> = verdict.causes.iter().map(|cause| cause.id).collect();
-    assert_eq!(ids, ["not-offered", "foreign-cpu", "interrupted"]);
+    let ids: Vec<CauseId> = verdict.causes.iter().map(|cause| cause.id).collect();
+    assert_eq!(ids, [CauseId::NotOffered, CauseId::ForeignCpu, CauseId::Interrupted]);
 }
 
 #[test]

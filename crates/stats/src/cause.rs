@@ -1,0 +1,55 @@
+//! Reasons why a run is not plainly valid, each under a stable name.
+
+macro_rules! causes {
+    ($($(#[$doc:meta])* $name:ident = $id:literal,)*) => {
+        /// What a [`Cause`](crate::Cause) is: its stable name in JSON, in stored results and in texts.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum CauseId { $($(#[$doc])* $name,)* }
+
+        impl CauseId {
+            pub const ALL: &[CauseId] = &[$(CauseId::$name,)*];
+
+            /// Its stable name: `not-offered`.
+            pub fn id(self) -> &'static str {
+                match self { $(CauseId::$name => $id,)* }
+            }
+        }
+    };
+}
+
+causes! {
+    /// Fewer calls were offered than the plan intended.
+    NotOffered = "not-offered",
+    /// The client's lateness may have decided the result.
+    Slip = "slip",
+    /// No free local port.
+    Ports = "ports",
+    /// No free file descriptor.
+    Descriptors = "descriptors",
+    /// No call succeeded.
+    AllFailed = "all-failed",
+    /// The client's lateness is a large share of a time, but decides no objective.
+    Lag = "lag",
+    /// Calls waited for a free connection.
+    Wait = "wait",
+    /// In a closed loop: a worker was busy all the time.
+    DriverCpu = "driver-cpu",
+    /// A figure rose or fell throughout the window.
+    Drift = "drift",
+    /// Other programs, or the hypervisor, used our cores.
+    ForeignCpu = "foreign-cpu",
+    /// The server may run on a core of ours.
+    SharedCores = "shared-cores",
+    /// A quantile is printed from too few samples.
+    FewSamples = "few-samples",
+    /// Ended before its time, by a signal or a rule.
+    Interrupted = "interrupted",
+    /// Of a ramp: too few steps can be used.
+    UnusableSteps = "unusable-steps",
+}
+
+impl std::fmt::Display for CauseId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.id())
+    }
+}
