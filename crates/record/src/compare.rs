@@ -4,10 +4,14 @@
 mod amount;
 mod assemble;
 mod bounds;
+mod published;
+mod sentences;
 
 pub use amount::{amount, interval, unsigned};
 pub use assemble::{Comparison, assemble, headlines};
 pub use bounds::FailIf;
+pub use published::{BoundRecord, CompareRecord, DifferenceRecord, SCHEMA, SideRecord, read};
+pub use sentences::{answer, sentence, wider};
 
 use crate::run::RunReport;
 
@@ -80,6 +84,9 @@ pub enum Judgement {
 }
 
 impl Judgement {
+    pub const ALL: [Judgement; 4] =
+        [Judgement::Better, Judgement::Worse, Judgement::NoneShown, Judgement::TooFew];
+
     /// Its stable name.
     pub fn id(self) -> &'static str {
         match self {

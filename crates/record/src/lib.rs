@@ -8,6 +8,7 @@ pub mod compare;
 mod diagnosis;
 pub mod document;
 pub mod figures;
+mod ids;
 mod instant;
 pub mod ramp;
 pub mod run;

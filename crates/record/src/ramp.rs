@@ -1,5 +1,9 @@
 //! A ramp as it was measured: its steps in the order in which they ran, and what they say together.
 
+mod published;
+
+pub use published::*;
+
 use crate::run::{Finding, RunReport};
 use plan::Plan;
 use sample::Environment;

@@ -1,5 +1,10 @@
 //! A run as it was measured, with its plan and its verdict: what every output of a run is made of.
 
+mod published;
+
+pub use published::*;
+pub(crate) use published::{known, plan_value};
+
 use plan::Plan;
 use sample::{Environment, FailureClass, SutSeries};
 use stats::diagnosis::Confidence;

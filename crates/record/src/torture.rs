@@ -6,6 +6,7 @@ mod bytes;
 mod case;
 mod ids;
 mod load;
+mod report;
 mod server;
 pub mod waivers;
 
@@ -15,6 +16,7 @@ pub use case::{
     Recovery, ShrunkRecord,
 };
 pub use load::{IntervalRecord, LoadRecord, LoadedCase};
+pub use report::{Beside, Report, found};
 pub use server::{DeathRecord, ProcessRecord, ServerCaseRecord, ServerRecord, StateRecord};
 pub use waivers::{Applied, Day, Waiver, WaiverState};
 

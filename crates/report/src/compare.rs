@@ -3,17 +3,17 @@
 //! The arithmetic is `stats::compare`'s.
 
 mod csv;
-mod json;
 mod plans;
 mod text;
 
 pub use crate::html::compare::html;
+pub use crate::json::of_compare as json;
 pub use csv::csv;
-pub use json::json;
 pub use plans::{Scope, plan_differences};
 pub use record::compare::{
     BoundResult, CompareReport, Comparison, Difference, FailIf, Judgement, assemble,
 };
 pub(crate) use record::compare::{amount, headlines, interval};
+pub use record::compare::{answer, sentence};
 pub(crate) use text::COMMAND_CHARS_MAX;
-pub use text::{answer, sentence, text};
+pub use text::text;

@@ -6,7 +6,7 @@ mod verdict;
 mod watched;
 
 pub use crate::html::ramp::html;
-pub use crate::json::ramp::json;
+pub use crate::json::of_ramp as json;
 pub use crate::text::ramp::text;
 pub use answer::{answer, capacity_in_words, knee_in_words, load, steps_sentence};
 pub use csv::csv;

@@ -14,6 +14,8 @@ pub enum Blame {
 }
 
 impl Blame {
+    pub const ALL: [Blame; 4] = [Blame::Server, Blame::Path, Blame::Driver, Blame::Plan];
+
     pub fn id(self) -> &'static str {
         match self {
             Blame::Server => "server",

@@ -37,6 +37,8 @@ pub enum Axis {
 }
 
 impl Axis {
+    pub const ALL: [Axis; 2] = [Axis::Rate, Axis::Population];
+
     /// Its stable name.
     pub fn id(self) -> &'static str {
         match self {
@@ -126,6 +128,25 @@ pub enum CapacityEnd {
     ClientLimited,
 }
 
+impl CapacityEnd {
+    pub const ALL: [CapacityEnd; 4] = [
+        CapacityEnd::Bracketed,
+        CapacityEnd::NeverMissed,
+        CapacityEnd::NeverMet,
+        CapacityEnd::ClientLimited,
+    ];
+
+    /// Its stable name.
+    pub fn id(self) -> &'static str {
+        match self {
+            CapacityEnd::Bracketed => "bracketed",
+            CapacityEnd::NeverMissed => "never-missed",
+            CapacityEnd::NeverMet => "never-met",
+            CapacityEnd::ClientLimited => "client-limited",
+        }
+    }
+}
+
 /// Throughput past the knee.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OverloadShape {
@@ -138,6 +159,21 @@ pub enum OverloadShape {
     /// No usable step lies far enough beyond the knee.
     #[default]
     Unseen,
+}
+
+impl OverloadShape {
+    pub const ALL: [OverloadShape; 4] =
+        [OverloadShape::Flat, OverloadShape::Sag, OverloadShape::Collapse, OverloadShape::Unseen];
+
+    /// Its stable name.
+    pub fn id(self) -> &'static str {
+        match self {
+            OverloadShape::Flat => "flat",
+            OverloadShape::Sag => "sag",
+            OverloadShape::Collapse => "collapse",
+            OverloadShape::Unseen => "unseen",
+        }
+    }
 }
 
 /// What happens past the knee, and after it.

@@ -36,6 +36,8 @@ pub enum Method {
 }
 
 impl Method {
+    pub const ALL: [Method; 3] = [Method::StudentT, Method::OrderStatistics, Method::Bootstrap];
+
     pub fn id(self) -> &'static str {
         match self {
             Method::StudentT => "student-t",

@@ -87,7 +87,7 @@ pub struct Tortured {
 impl Tortured {
     /// `2 findings in 85 cases`.
     pub fn words(self) -> String {
-        report::torture::found(self.findings, self.cases)
+        record::torture::found(self.findings, self.cases)
     }
 }
 
@@ -184,7 +184,7 @@ impl Summary {
 }
 
 impl Summary {
-    pub(crate) fn of_torture(report: &report::torture::Report) -> Summary {
+    pub(crate) fn of_torture(report: &record::torture::Report) -> Summary {
         let result = &report.result;
         let tested = || result.cases.iter().filter(|case| case.skipped.is_none());
         let tortured = Tortured {

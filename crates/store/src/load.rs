@@ -17,7 +17,7 @@ pub enum Stored {
     Run(Box<RunReport>),
     Ramp(Box<RampReport>),
     Compare(Box<CompareReport>),
-    Torture(Box<report::torture::Report>),
+    Torture(Box<record::torture::Report>),
 }
 
 impl Stored {

@@ -89,7 +89,7 @@ impl Recording {
     /// See [`StoreError`].
     pub fn begin_torture(
         mut store: Store,
-        report: &report::torture::Report,
+        report: &record::torture::Report,
         command_line: &str,
     ) -> Result<Recording, StoreError> {
         let id = store.begin_torture(report, command_line)?;
@@ -159,7 +159,7 @@ impl Recording {
     /// As [`Recording::finish_run`].
     pub fn finish_torture(
         self,
-        report: &report::torture::Report,
+        report: &record::torture::Report,
     ) -> Result<RecordingEnd, StoreError> {
         self.finish(|store, id| store.finish_torture(id, report))
     }

@@ -11,7 +11,7 @@ use crate::rows::{parse, put, scalar, take};
 use crate::tree::{Damage, Pack, field};
 use crate::write::{BESIDE, Ending, TrialPlace, insert_run};
 use crate::{ResultKind, RunId, Store, StoreError, Stored};
-use report::torture::{Beside, Report};
+use record::torture::{Beside, Report};
 use rusqlite::types::{Value as Sql, ValueRef};
 use rusqlite::{Connection, Row, ToSql, TransactionBehavior};
 use serde_json::{Value, json};

@@ -1,5 +1,6 @@
 //! Enums of the torture crate, written and read as their stable ids.
 
+use crate::ids::by_id;
 use torture::case::RequirementLevel;
 use torture::judge::{FailureKind, Severity, TestOutcome};
 use torture::result::Unit;
@@ -36,30 +37,6 @@ fn unit_id(unit: Unit) -> &'static str {
         Unit::Ratio => "ratio",
         Unit::Count => "count",
     }
-}
-
-/// A module for serde's `with`: `$all` are the values, `$id` gives the id of one.
-macro_rules! by_id {
-    ($module:ident, $type:ty, $all:expr, $id:expr, $what:literal) => {
-        pub(super) mod $module {
-            use super::*;
-            use serde::{Deserialize, Deserializer, Serializer, de::Error};
-
-            pub(crate) fn serialize<S: Serializer>(one: &$type, to: S) -> Result<S::Ok, S::Error> {
-                to.serialize_str($id(*one))
-            }
-
-            pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-                from: D,
-            ) -> Result<$type, D::Error> {
-                let id = String::deserialize(from)?;
-                let found = $all.into_iter().find(|one| $id(*one) == id);
-                found.ok_or_else(|| {
-                    D::Error::custom(format!(concat!("{} is not ", $what), units::quoted(&id)))
-                })
-            }
-        }
-    };
 }
 
 by_id!(outcome, TestOutcome, TestOutcome::ALL, TestOutcome::id, "an outcome");

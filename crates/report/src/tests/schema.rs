@@ -1,6 +1,6 @@
 //! The JSON of runs against its published schema, and the schema against the design.
 
-use super::fixtures;
+use super::{curves, fixtures, sessions};
 use crate::json;
 use serde_json::Value;
 
@@ -99,5 +99,36 @@ fn the_schema_refuses_what_is_wrong() {
     let errors = errors(&document);
     for wrong in ["FINE", "minimum", "tcp"] {
         assert!(errors.contains(wrong), "{errors}");
+    }
+}
+
+/// What is published is the record: it reads back as it was written, byte by byte.
+#[test]
+fn a_run_reads_back_as_it_was_written() {
+    let runs = [
+        fixtures::valid(),
+        fixtures::troubled(),
+        fixtures::repeated(),
+        fixtures::empty(),
+        fixtures::extreme(),
+    ];
+    for run in runs {
+        let written = json(&run);
+        let record = record::run::read(&written).unwrap();
+        assert_eq!(record::document::printed(&record), written);
+    }
+}
+
+#[test]
+fn ramps_and_comparisons_read_back_as_they_were_written() {
+    for ramp in [curves::ramp(&["one"]), curves::ramp(&["one", "two"])] {
+        let written = crate::ramp::json(&ramp);
+        let record = record::ramp::read(&written).unwrap();
+        assert_eq!(record::document::printed(&record), written);
+    }
+    for comparison in [sessions::session(0.9, 1.1, &["p99 +5%"]), sessions::single()] {
+        let written = crate::compare::json(&comparison);
+        let record = record::compare::read(&written).unwrap();
+        assert_eq!(record::document::printed(&record), written);
     }
 }

@@ -1,6 +1,7 @@
 //! Words that the text and the page share.
 
 use crate::words::{counted, figure, seconds};
+pub(crate) use record::torture::found;
 use record::torture::{
     BaselineRecord, BoundaryRecord, CaseRecord, HealthRecord, LimitRecord, Recovery, ShrunkRecord,
     Torture, TortureRecord,
@@ -139,16 +140,6 @@ pub(crate) fn summary(result: &TortureRecord) -> String {
     };
     let cut = if result.interrupted { "; interrupted before the end" } else { "" };
     format!("{verdict}{list}, in {}{skipped}{cut}.", duration(result.elapsed_s))
-}
-
-/// `no finding in 1 case`, `2 findings in 85 cases`: alike in every list, report and difference.
-/// `cases`: those that were carried out.
-pub fn found(findings: u64, cases: u64) -> String {
-    let findings = match findings {
-        0 => "no finding".to_owned(),
-        n => counted(n, "finding"),
-    };
-    format!("{findings} in {}", counted(cases, "case"))
 }
 
 fn capitalised(text: &str) -> String {

@@ -10,8 +10,8 @@ use dialogue::talk::Awaited;
 use dialogue::talk::{Move, TalkScript};
 use dialogue::text;
 use dialogue::text::{Values, written};
+use record::torture::Report;
 use record::torture::waivers::{Applied, Day, Waiver, WaiverState};
-use report::torture::Report;
 use sample::{Death, Ending, Process, ServerState};
 use serde_json::{Map, Value, json};
 use torture::beside::{CaseFelt, Felt, Interval};
@@ -86,7 +86,7 @@ named! {
 }
 
 /// It has a trial of its own, and is put in when that is read.
-impl Pack for report::torture::Beside {
+impl Pack for record::torture::Beside {
     fn pack(&self, _: &mut Shelf) -> Value {
         Value::Null
     }

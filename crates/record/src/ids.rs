@@ -1,0 +1,60 @@
+//! Enums of the crates below, written and read as their stable ids: those crates know no serde.
+
+use stats::compare::Scale;
+use stats::curve::{Axis, CapacityEnd, OverloadShape, Purpose};
+use stats::diagnosis::Confidence;
+use stats::interval::Method;
+use stats::{CauseId, State};
+
+use crate::compare::Judgement;
+use crate::server::Conduct;
+use sample::{Blame, FailureClass};
+
+const SCALES: [Scale; 2] = [Scale::Ratio, Scale::Points];
+
+fn scale_id(scale: Scale) -> &'static str {
+    match scale {
+        Scale::Ratio => "ratio",
+        Scale::Points => "points",
+    }
+}
+
+/// A module for serde's `with`: `$all` are the values, `$id` gives the id of one.
+macro_rules! by_id {
+    ($module:ident, $type:ty, $all:expr, $id:expr, $what:literal) => {
+        pub(crate) mod $module {
+            use super::*;
+            use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+            pub(crate) fn serialize<S: Serializer>(one: &$type, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_str($id(*one))
+            }
+
+            pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+                from: D,
+            ) -> Result<$type, D::Error> {
+                let id = String::deserialize(from)?;
+                let found = $all.iter().copied().find(|one| $id(*one) == id);
+                found.ok_or_else(|| {
+                    D::Error::custom(format!(concat!("{} is not ", $what), units::quoted(&id)))
+                })
+            }
+        }
+    };
+}
+
+pub(crate) use by_id;
+
+by_id!(axis, Axis, Axis::ALL, Axis::id, "an axis");
+by_id!(blame, Blame, Blame::ALL, Blame::id, "to blame");
+by_id!(capacity_end, CapacityEnd, CapacityEnd::ALL, CapacityEnd::id, "an end of a search");
+by_id!(cause, CauseId, CauseId::ALL, CauseId::id, "a cause");
+by_id!(change_scale, Scale, SCALES, scale_id, "a scale");
+by_id!(conduct, Conduct, Conduct::ALL, Conduct::id, "a state of a server");
+by_id!(confidence, Confidence, Confidence::ALL, Confidence::id, "a confidence");
+by_id!(failure_class, FailureClass, FailureClass::ALL, FailureClass::id, "a class of failures");
+by_id!(judgement, Judgement, Judgement::ALL, Judgement::id, "a judgement");
+by_id!(method, Method, Method::ALL, Method::id, "a method");
+by_id!(overload_shape, OverloadShape, OverloadShape::ALL, OverloadShape::id, "a shape");
+by_id!(purpose, Purpose, Purpose::ALL, Purpose::id, "a purpose");
+by_id!(state, State, State::ALL, State::id, "a state of a verdict");

@@ -1,0 +1,68 @@
+//! The rows of the time series.
+
+use super::times::OutcomesRecord;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use units::Nanos;
+
+/// A row of the time series.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SecondRecord {
+    pub at_s: f64,
+    pub span_s: f64,
+    pub warm_up: bool,
+    pub outcomes: OutcomesRecord,
+    pub response_mean_s: Option<f64>,
+    pub response_p50_s: Option<f64>,
+    pub response_p90_s: Option<f64>,
+    pub response_p99_s: Option<f64>,
+    pub response_max_s: Option<f64>,
+    pub slip_p99_s: f64,
+    pub in_flight: u64,
+    pub open_connections: u64,
+    pub bytes_received: u64,
+    pub body_bytes: u64,
+    pub driver_cpu: f64,
+    pub statuses: Option<BTreeMap<String, u64>>,
+    pub failures: Option<BTreeMap<String, u64>>,
+}
+
+impl SecondRecord {
+    pub(crate) fn of(row: &stats::Second) -> SecondRecord {
+        let seconds = Nanos::as_secs_f64;
+        // of no response there is no time
+        let time = |time: Nanos| (!row.max.is_zero()).then(|| seconds(time));
+        SecondRecord {
+            at_s: row.at_s,
+            span_s: row.span_s,
+            warm_up: row.warm_up,
+            outcomes: OutcomesRecord::of(&row.counts),
+            response_mean_s: time(row.mean),
+            response_p50_s: time(row.p50),
+            response_p90_s: time(row.p90),
+            response_p99_s: time(row.p99),
+            response_max_s: time(row.max),
+            slip_p99_s: seconds(row.slip_p99),
+            in_flight: row.in_flight,
+            open_connections: row.open_connections,
+            bytes_received: row.bytes_received,
+            body_bytes: row.body_bytes,
+            driver_cpu: row.driver_cpu,
+            statuses: row.endings.as_ref().map(statuses),
+            failures: row.endings.as_ref().map(|endings| {
+                endings
+                    .failures
+                    .iter()
+                    .map(|(class, count)| (class.id().to_owned(), *count))
+                    .collect()
+            }),
+        }
+    }
+}
+
+/// By number, and `other` for those that the row does not tell apart.
+fn statuses(endings: &stats::Endings) -> BTreeMap<String, u64> {
+    let numbered = endings.statuses.iter().map(|(status, count)| (status.to_string(), *count));
+    let other = Some(("other".to_owned(), endings.other_statuses)).filter(|(_, count)| *count > 0);
+    numbered.chain(other).collect()
+}

@@ -1,0 +1,174 @@
+//! The client, the server's own resources, names and the machine.
+
+use super::known;
+use crate::figures::Figures;
+use crate::ids;
+use crate::run::{FirstCall, Resolved, RunReport};
+use sample::{Blame, FailureClass};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClientRecord {
+    pub io: String,
+    pub threads: u32,
+    pub cpu_user_s: f64,
+    pub cpu_system_s: f64,
+    pub spin_s: f64,
+    pub cpu_per_call_s: Option<f64>,
+    pub busy: Vec<f64>,
+    pub dummy: Option<DummyRecord>,
+}
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DummyRecord {
+    pub call_s: f64,
+    pub taken_unix_s: f64,
+}
+
+impl ClientRecord {
+    pub(crate) fn of(report: &RunReport, figures: &Figures) -> ClientRecord {
+        let driver = &report.driver;
+        let dummy = driver
+            .dummy
+            .map(|dummy| DummyRecord { call_s: dummy.call_s, taken_unix_s: dummy.taken_unix_s });
+        ClientRecord {
+            io: driver.io.clone(),
+            threads: driver.threads,
+            cpu_user_s: driver.cpu_user_s,
+            cpu_system_s: driver.cpu_system_s,
+            spin_s: driver.spin_s,
+            cpu_per_call_s: known(figures.cpu_per_call),
+            busy: driver.busy.clone(),
+            dummy,
+        }
+    }
+}
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SutRecord {
+    pub name: String,
+    pub cores: f64,
+    pub memory_max_bytes: u64,
+    pub descriptors_max: u64,
+    pub accept_queue_max: u64,
+    pub cpu_share: Option<f64>,
+    pub trouble: Option<String>,
+    pub series: Vec<SutRowRecord>,
+}
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SutRowRecord {
+    pub at_s: f64,
+    pub cpu_cores: f64,
+    pub memory_bytes: u64,
+    pub threads: u64,
+    pub descriptors: u64,
+    pub switches_per_s: f64,
+    pub listen_overflows: u64,
+    pub accept_queue: u64,
+    pub half_open: u64,
+}
+
+impl SutRecord {
+    pub(crate) fn of(sut: &sample::SutSeries) -> SutRecord {
+        let row = |row: &sample::SutRow| SutRowRecord {
+            at_s: row.at_s,
+            cpu_cores: row.cpu_cores,
+            memory_bytes: row.memory_bytes,
+            threads: row.threads,
+            descriptors: row.descriptors,
+            switches_per_s: row.switches_per_s,
+            listen_overflows: row.listen_overflows,
+            accept_queue: row.accept_queue,
+            half_open: row.half_open,
+        };
+        SutRecord {
+            name: sut.name.clone(),
+            cores: sut.cores,
+            memory_max_bytes: sut.memory_max,
+            descriptors_max: sut.descriptors_max,
+            accept_queue_max: sut.accept_queue_max,
+            cpu_share: sut.cpu_share(),
+            trouble: (!sut.trouble.is_empty()).then(|| sut.trouble.clone()),
+            series: sut.rows.iter().map(row).collect(),
+        }
+    }
+}
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ResolvedRecord {
+    pub host: String,
+    pub addresses: Vec<String>,
+    pub took_s: f64,
+}
+
+impl ResolvedRecord {
+    pub(crate) fn of(resolved: &Resolved) -> ResolvedRecord {
+        ResolvedRecord {
+            host: resolved.host.clone(),
+            addresses: resolved.addresses.iter().map(|address| address.to_string()).collect(),
+            took_s: resolved.took.as_secs_f64(),
+        }
+    }
+}
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FirstCallRecord {
+    pub status: u16,
+    pub http_version: String,
+    pub length: u64,
+    pub server: Option<String>,
+    pub took_s: f64,
+    pub failure: Option<FirstFailureRecord>,
+    pub excerpt: Option<String>,
+}
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FirstFailureRecord {
+    #[serde(with = "ids::failure_class")]
+    pub class: FailureClass,
+    #[serde(with = "ids::blame")]
+    pub blame: Blame,
+    pub detail: String,
+    pub advice: Option<String>,
+}
+
+impl FirstCallRecord {
+    pub(crate) fn of(call: &FirstCall) -> FirstCallRecord {
+        let failure = call.failure.as_ref().map(|(class, detail)| FirstFailureRecord {
+            class: *class,
+            blame: class.blame(),
+            detail: detail.clone(),
+            advice: call.way_out.clone(),
+        });
+        FirstCallRecord {
+            status: call.status,
+            http_version: call.http_version.clone(),
+            length: call.length,
+            server: call.server.clone(),
+            took_s: call.took.as_secs_f64(),
+            failure,
+            excerpt: call.excerpt.clone(),
+        }
+    }
+}
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EnvironmentRecord {
+    pub host: String,
+    pub kernel: String,
+    pub cpu_model: String,
+    pub cores: u32,
+    pub memory_bytes: u64,
+    pub governor: String,
+    pub container: String,
+    pub version: String,
+}
+
+impl EnvironmentRecord {
+    pub(crate) fn of(facts: &sample::Environment) -> EnvironmentRecord {
+        EnvironmentRecord {
+            host: facts.host.clone(),
+            kernel: facts.kernel.clone(),
+            cpu_model: facts.cpu_model.clone(),
+            cores: facts.cores,
+            memory_bytes: facts.memory_bytes,
+            governor: facts.governor.clone(),
+            container: facts.container.clone(),
+            version: facts.version.clone(),
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Counts and times: outcomes, histograms, quantiles, runs beside each other.
+
+use crate::figures::{QuantileRow, UrlRow};
+use crate::ids;
+use crate::run::Headline;
+use sample::{Blame, FailureClass};
+use serde::{Deserialize, Serialize};
+use stats::interval::Method;
+use stats::{Counts, Estimate, Hist, Snapshot, State, interval, webmark};
+use units::Nanos;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OutcomesRecord {
+    pub due: u64,
+    pub succeeded: u64,
+    pub failed: u64,
+    pub timed_out: u64,
+    pub dropped: u64,
+    pub abandoned: u64,
+}
+
+impl OutcomesRecord {
+    pub(crate) fn of(counts: &Counts) -> OutcomesRecord {
+        OutcomesRecord {
+            due: counts.due,
+            succeeded: counts.succeeded,
+            failed: counts.failed,
+            timed_out: counts.timed_out,
+            dropped: counts.dropped,
+            abandoned: counts.abandoned,
+        }
+    }
+}
+/// The usual figures of a histogram, in seconds; zeros when nothing was recorded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TimesRecord {
+    pub count: u64,
+    pub mean: f64,
+    pub stdev: f64,
+    pub min: f64,
+    pub p50: f64,
+    pub p75: f64,
+    pub p90: f64,
+    pub p95: f64,
+    pub p99: f64,
+    #[serde(rename = "p99.9")]
+    pub p99_9: f64,
+    pub max: f64,
+}
+
+impl TimesRecord {
+    pub(crate) fn of(hist: &Hist) -> TimesRecord {
+        let summary = hist.summary();
+        TimesRecord {
+            count: summary.count,
+            mean: summary.mean.as_secs_f64(),
+            stdev: summary.stdev.as_secs_f64(),
+            min: summary.min.as_secs_f64(),
+            p50: summary.p50.as_secs_f64(),
+            p75: summary.p75.as_secs_f64(),
+            p90: summary.p90.as_secs_f64(),
+            p95: summary.p95.as_secs_f64(),
+            p99: summary.p99.as_secs_f64(),
+            p99_9: summary.p99_9.as_secs_f64(),
+            max: summary.max.as_secs_f64(),
+        }
+    }
+}
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TimesByOutcome {
+    pub succeeded: TimesRecord,
+    pub failed: TimesRecord,
+    pub timed_out: TimesRecord,
+}
+
+impl TimesByOutcome {
+    pub(crate) fn of(total: &Snapshot) -> TimesByOutcome {
+        TimesByOutcome {
+            succeeded: TimesRecord::of(&total.succeeded),
+            failed: TimesRecord::of(&total.failed),
+            timed_out: TimesRecord::of(&total.timed_out),
+        }
+    }
+}
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PhasesRecord {
+    pub dns: TimesRecord,
+    pub connect: TimesRecord,
+    pub tls: TimesRecord,
+    pub first_byte: TimesRecord,
+    pub transfer: TimesRecord,
+}
+
+impl PhasesRecord {
+    pub(crate) fn of(total: &Snapshot, dns: &Hist) -> PhasesRecord {
+        PhasesRecord {
+            dns: TimesRecord::of(dns),
+            connect: TimesRecord::of(&total.connect),
+            tls: TimesRecord::of(&total.tls),
+            first_byte: TimesRecord::of(&total.first_byte),
+            transfer: TimesRecord::of(&total.transfer),
+        }
+    }
+}
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FailureRecord {
+    #[serde(with = "ids::failure_class")]
+    pub class: FailureClass,
+    #[serde(with = "ids::blame")]
+    pub blame: Blame,
+    pub count: u64,
+    pub text: String,
+}
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UrlRecord {
+    pub target: usize,
+    pub url: String,
+    pub count: u64,
+    pub succeeded: u64,
+    pub failed: u64,
+    pub timed_out: u64,
+    pub body_bytes: u64,
+    pub response_time_s: TimesRecord,
+}
+
+impl UrlRecord {
+    pub(crate) fn of(row: UrlRow) -> UrlRecord {
+        UrlRecord {
+            response_time_s: TimesRecord::of(&row.response),
+            target: row.target,
+            url: row.url,
+            count: row.count,
+            succeeded: row.succeeded,
+            failed: row.failed,
+            timed_out: row.timed_out,
+            body_bytes: row.body_bytes,
+        }
+    }
+}
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QuantileRecord {
+    pub quantile: f64,
+    pub response_time_s: f64,
+    /// Its interval by order statistics.
+    pub response_time_without_lag_s: Option<f64>,
+    pub low_s: Option<f64>,
+    pub high_s: Option<f64>,
+    pub service_time_s: f64,
+    pub samples_needed: u64,
+    pub enough_samples: bool,
+}
+
+impl QuantileRecord {
+    pub(crate) fn of(row: &QuantileRow) -> QuantileRecord {
+        QuantileRecord {
+            quantile: row.quantile,
+            response_time_s: row.response.as_secs_f64(),
+            response_time_without_lag_s: row.without_lag.map(Nanos::as_secs_f64),
+            low_s: row.interval.map(|(low, _)| low.as_secs_f64()),
+            high_s: row.interval.map(|(_, high)| high.as_secs_f64()),
+            service_time_s: row.service.as_secs_f64(),
+            samples_needed: stats::samples_needed(row.quantile),
+            enough_samples: row.enough,
+        }
+    }
+}
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HeadlineRecord {
+    #[serde(with = "ids::state")]
+    pub state: State,
+    pub throughput_per_s: f64,
+    pub goodput_per_s: f64,
+    pub failure_share: f64,
+    pub mean_s: f64,
+    pub p50_s: f64,
+    pub p90_s: f64,
+    pub p99_s: f64,
+    #[serde(rename = "p99.9_s")]
+    pub p99_9_s: f64,
+    pub max_s: f64,
+}
+
+impl HeadlineRecord {
+    pub(crate) fn of(run: &Headline) -> HeadlineRecord {
+        HeadlineRecord {
+            state: run.state,
+            throughput_per_s: run.throughput_per_s,
+            goodput_per_s: run.goodput_per_s,
+            failure_share: run.failure_share,
+            mean_s: run.mean_s,
+            p50_s: run.p50_s,
+            p90_s: run.p90_s,
+            p99_s: run.p99_s,
+            p99_9_s: run.p99_9_s,
+            max_s: run.max_s,
+        }
+    }
+}
+/// A mean across runs with its 95 % interval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EstimateRecord {
+    pub mean: f64,
+    pub low: f64,
+    pub high: f64,
+    pub runs: usize,
+    pub confidence: f64,
+    #[serde(with = "ids::method")]
+    pub method: Method,
+}
+
+impl EstimateRecord {
+    pub(crate) fn of(estimate: &Estimate) -> EstimateRecord {
+        EstimateRecord {
+            mean: estimate.value,
+            low: estimate.low,
+            high: estimate.high,
+            runs: estimate.count,
+            confidence: interval::CONFIDENCE,
+            method: estimate.method,
+        }
+    }
+}
+/// The pieces of T = w·S + mean R.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WeightedRecord {
+    pub w: f64,
+    pub setup_s: f64,
+    pub exchange_s: f64,
+}
+
+impl WeightedRecord {
+    pub(crate) fn of(weighted: webmark::Weighted) -> WeightedRecord {
+        WeightedRecord {
+            w: weighted.weight,
+            setup_s: weighted.setup_s,
+            exchange_s: weighted.exchange_s,
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Bytes, connections and sessions.
+
+use super::known;
+use crate::figures::Figures;
+use crate::run::RunReport;
+use crate::words::printable;
+use serde::{Deserialize, Serialize};
+use stats::{Measurement, Snapshot};
+
+use super::times::TimesRecord;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BytesRecord {
+    pub sent: u64,
+    pub received: u64,
+    pub body: u64,
+    /// Bodies with their content coding undone.
+    pub decoded: u64,
+}
+
+impl BytesRecord {
+    pub(crate) fn of(total: &Snapshot) -> BytesRecord {
+        BytesRecord {
+            sent: total.bytes_sent,
+            received: total.bytes_received,
+            body: total.body_bytes,
+            decoded: total.decoded_bytes,
+        }
+    }
+}
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ConcurrencyRecord {
+    pub mean: f64,
+    pub peak: u64,
+    /// Throughput times mean service time, and how far the two are apart.
+    pub by_littles_law: Option<f64>,
+    pub deviation: Option<f64>,
+}
+
+impl ConcurrencyRecord {
+    pub(crate) fn of(figures: &Figures, total: &Snapshot) -> ConcurrencyRecord {
+        ConcurrencyRecord {
+            mean: figures.little.map_or(0.0, |little| little.concurrency),
+            peak: total.flight_peak,
+            by_littles_law: figures.little.map(|little| little.product),
+            deviation: figures.little.map(|little| little.deviation()),
+        }
+    }
+}
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ConformingRecord {
+    pub count: u64,
+    pub share: Option<f64>,
+    pub threshold_bps: f64,
+    pub judged: u64,
+    pub counts_heads: bool,
+}
+
+impl ConformingRecord {
+    pub(crate) fn of(report: &RunReport, figures: &Figures) -> ConformingRecord {
+        let connections = &report.measurement.total.connections;
+        ConformingRecord {
+            count: connections.conforming,
+            share: known(figures.conforming_share),
+            threshold_bps: report.plan.measure.conforming_bps,
+            judged: connections.judged,
+            counts_heads: report.plan.measure.conforming_counts_heads,
+        }
+    }
+}
+/// What most connections agreed on, and every combination seen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TlsRecord {
+    pub version: String,
+    pub cipher: String,
+    pub group: String,
+    pub resumed: u64,
+    pub agreed: Vec<AgreedRecord>,
+}
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgreedRecord {
+    pub version: String,
+    pub cipher: String,
+    pub group: String,
+    pub alpn: String,
+    pub resumed: bool,
+    pub connections: u64,
+}
+
+impl TlsRecord {
+    pub(crate) fn of(total: &Snapshot) -> TlsRecord {
+        let seen = &total.connections.tls;
+        let agreed = |(facts, count): (&sample::TlsFacts, &u64)| AgreedRecord {
+            version: facts.version.clone(),
+            cipher: facts.cipher.clone(),
+            group: facts.group.clone(),
+            alpn: printable(&facts.alpn, 64),
+            resumed: facts.resumed,
+            connections: *count,
+        };
+        let mut agreed: Vec<AgreedRecord> = seen.iter().map(agreed).collect();
+        agreed.sort_by_key(|one| std::cmp::Reverse(one.connections));
+        let most = agreed.first().cloned();
+        // A resumed session without a key exchange names no group: take one that does.
+        let group = agreed.iter().map(|one| &one.group).find(|group| !group.is_empty());
+        TlsRecord {
+            version: most.as_ref().map_or_else(String::new, |one| one.version.clone()),
+            cipher: most.as_ref().map_or_else(String::new, |one| one.cipher.clone()),
+            group: group.cloned().unwrap_or_default(),
+            resumed: agreed.iter().filter(|one| one.resumed).map(|one| one.connections).sum(),
+            agreed,
+        }
+    }
+}
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TcpRecord {
+    pub retransmits: u64,
+    /// Smoothed round-trip time at the end of the connections sampled.
+    pub rtt_s: TimesRecord,
+    pub sampled_share: f64,
+}
+
+impl TcpRecord {
+    pub(crate) fn of(report: &RunReport) -> TcpRecord {
+        let connections = &report.measurement.total.connections;
+        TcpRecord {
+            retransmits: connections.retransmits,
+            rtt_s: TimesRecord::of(&connections.rtt),
+            sampled_share: report.plan.measure.tcp_info_share,
+        }
+    }
+}
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SessionsRecord {
+    pub started: u64,
+    pub completed: u64,
+    pub failed: u64,
+    pub dropped: u64,
+    pub intended_per_s: Option<f64>,
+}
+
+impl SessionsRecord {
+    pub(crate) fn of(sessions: &stats::Sessions, figures: &Figures) -> SessionsRecord {
+        SessionsRecord {
+            started: sessions.started,
+            completed: sessions.completed,
+            failed: sessions.failed,
+            dropped: sessions.dropped,
+            intended_per_s: figures.sessions_intended,
+        }
+    }
+}
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ConnectionsRecord {
+    pub attempted: u64,
+    pub established: u64,
+    pub closed: u64,
+    pub peak: u64,
+}
+
+impl ConnectionsRecord {
+    pub(crate) fn of(measurement: &Measurement) -> ConnectionsRecord {
+        let connections = &measurement.total.connections;
+        ConnectionsRecord {
+            attempted: connections.attempted,
+            established: connections.established,
+            closed: connections.closed,
+            peak: measurement.connections_peak,
+        }
+    }
+}
