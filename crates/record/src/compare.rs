@@ -5,6 +5,7 @@ mod amount;
 mod assemble;
 mod bounds;
 mod published;
+mod read_back;
 mod sentences;
 
 pub use amount::{amount, interval, unsigned};

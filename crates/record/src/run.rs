@@ -1,9 +1,13 @@
 //! A run as it was measured, with its plan and its verdict: what every output of a run is made of.
 
+mod measured;
 mod published;
+mod read_back;
 
+pub use measured::{HistogramRecord, MeasuredRecord};
 pub use published::*;
 pub(crate) use published::{known, plan_value};
+pub(crate) use read_back::plan_of;
 
 use plan::Plan;
 use sample::{Environment, FailureClass, SutSeries};

@@ -9,6 +9,7 @@ mod formats;
 mod markdown;
 mod page;
 mod ramp;
+mod read_back;
 mod schema;
 mod screen;
 mod sessions;

@@ -10,7 +10,8 @@ const RESULTS_MAX: usize = 18;
 /// Show stored results again: as text, a page, JSON, CSV or Markdown
 ///
 /// A result is named by its id, such as run-12, by a tag, or as last or last~1, the one before; or it
-/// is a file that loadstone runs export wrote. Several of one kind are put side by side.
+/// is a file: one that loadstone runs export wrote, or a record in JSON, which needs no store. Several
+/// of one kind are put side by side.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -18,9 +19,11 @@ Examples:
   loadstone report run-12 --html run.html        its page
   loadstone report before after --html two.html  two tagged runs side by side
   loadstone report last --md - | gh pr comment -F -
-  loadstone report colleague.db --json -         what another machine exported")]
+  loadstone report colleague.db --json -         what another machine exported
+  loadstone report run.json --html run.html      the page of a record that --json wrote")]
 pub(crate) struct ReportArgs {
-    /// Results of the store, files with exported ones, or the JSON of a torture or a check
+    /// Results of the store, files with exported ones, or a record in JSON: of a run, a ramp, a comparison,
+    /// a torture or a check
     #[arg(value_name = "RESULT|FILE", required = true)]
     pub(crate) results: Vec<String>,
     /// One page, without network, with and without script

@@ -5,7 +5,7 @@ use crate::args::Disk;
 use crate::exit::Failure;
 use plan::FileSource;
 use record::torture::Torture;
-use record::{check, document, torture};
+use record::{check, compare, document, ramp, run, torture};
 use std::fs::File;
 use std::io::Read;
 
@@ -24,32 +24,37 @@ pub(super) fn only(names: &[String]) -> Result<Option<Wanted>, Failure> {
     let bytes = Disk.read(name).map_err(Failure::usage)?;
     let text = String::from_utf8(bytes)
         .map_err(|_| Failure::usage(format!("{name} is not JSON: it is not UTF-8 text")))?;
-    let wanted = read(&text).map_err(|why| Failure::usage(format!("{name} {why}")))?;
+    let wanted = read(name, &text).map_err(|why| Failure::usage(format!("{name} {why}")))?;
     Ok(Some(wanted))
 }
 
-/// Whether the name is that of a file that can be read and is not a store.
+/// Whether the name is that of a file of JSON, there or not, or of one that is not a store.
 fn is_json(name: &str) -> bool {
     if super::exported(name).is_none() {
         return false;
+    }
+    if name.ends_with(".json") {
+        return true;
     }
     let mut start = Vec::new();
     let file = File::open(name).and_then(|file| file.take(16).read_to_end(&mut start));
     file.is_ok() && !start.is_empty() && start != SQLITE
 }
 
-fn read(text: &str) -> Result<Wanted, String> {
+/// `name`: what a run is called beside others.
+fn read(name: &str, text: &str) -> Result<Wanted, String> {
     match document::schema_of(text)?.as_str() {
         torture::SCHEMA => {
             torture::read(text).map(|record| Wanted::Torture(Box::new(Torture::bare(record))))
         }
         check::SCHEMA => check::read(text).map(|record| Wanted::Check(Box::new(record))),
+        run::SCHEMA => Ok(Wanted::Runs(vec![(name.to_owned(), run::read(text)?.report()?)])),
+        ramp::SCHEMA => Ok(Wanted::Ramps(vec![(name.to_owned(), ramp::read(text)?.report()?)])),
+        compare::SCHEMA => Ok(Wanted::Comparison(Box::new(compare::read(text)?.report()?))),
         other => Err(format!(
-            "is {}: only {} and {} can be rendered from JSON; other results are read from the \
-             store, or from a file that loadstone runs export wrote",
+            "is {}: only {} can be rendered from JSON",
             units::quoted(other),
-            torture::SCHEMA,
-            check::SCHEMA
+            [run::SCHEMA, ramp::SCHEMA, compare::SCHEMA, torture::SCHEMA, check::SCHEMA].join(", ")
         )),
     }
 }
@@ -80,10 +85,14 @@ mod tests {
         assert_eq!(*read, record);
         assert!(refused(&[good, "last".into()]).contains("name it alone"));
         let run = file("run.json", "{\"schema\": \"loadstone.run/1\"}");
-        assert!(refused(&[run]).contains("is \"loadstone.run/1\": only loadstone.torture/1 and"));
+        let why = refused(&[run]);
+        assert!(why.contains("run.json is not a valid loadstone.run/1: missing field"), "{why}");
         let newer = file("newer.json", "{\"schema\": \"loadstone.torture/2\"}");
         assert!(refused(&[newer]).contains("is \"loadstone.torture/2\": only"));
         assert!(refused(&[file("cut.json", "{\"sche")]).contains("is damaged or not JSON"));
+        assert!(refused(&[file("empty.json", "")]).contains("is damaged or not JSON"));
+        let missing = refused(&["/nowhere/run.json".into()]);
+        assert!(missing.contains("/nowhere/run.json"), "{missing}");
         for other in [file("empty.db", ""), "missing.db".to_owned(), "last".to_owned()] {
             assert!(only(&[other]).unwrap().is_none());
         }

@@ -114,6 +114,25 @@ fn an_earlier_store_prints_the_same_figures() {
     holds("list", &printed["list.json"], &serde_json::from_str(&list).unwrap(), true);
 }
 
+/// A record on disk is enough: what is rendered from it is what is rendered from the store.
+#[test]
+fn a_record_is_rendered_as_its_result_in_the_store() {
+    let folder = earlier();
+    for name in ["closed", "open", "repeated", "failing", "sut", "ramp", "compare", "interrupted"] {
+        let file = folder.path().join(format!("{name}.json"));
+        let file = file.to_str().unwrap();
+        on(folder.path(), &["report", name, "-q", "--json", file]);
+        let forms = |what: &str| {
+            let of = |option: &[&str]| on(folder.path(), &[&["report", what], option].concat());
+            [of(&["--full"]), of(&["--json", "-"]), of(&["--csv", "-"]), of(&["--md", "-"])]
+        };
+        let names = ["text", "JSON", "CSV", "Markdown"];
+        for ((form, read), stored) in names.iter().zip(forms(file)).zip(forms(name)) {
+            assert!(read == stored, "the {form} of {name}:\n{read}\n--- in place of\n{stored}");
+        }
+    }
+}
+
 /// How the calls of each second ended was not recorded then: nothing is made of that.
 #[test]
 fn an_earlier_result_has_no_statuses_by_second() {

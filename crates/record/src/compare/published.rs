@@ -2,9 +2,13 @@
 //! 0..=1; a figure that cannot be had is null. `docs/schema/compare.schema.json` describes it.
 
 use super::{BoundResult, CompareReport, Difference, Judgement, answer, headlines, sentence};
-use crate::run::{HeadlineRecord, known, plan_value};
+use crate::run::{
+    EnvironmentRecord, HeadlineRecord, HistogramRecord, RunReport, known, plan_value,
+};
 use crate::{document, ids, timestamp};
+use sample::Environment;
 use serde::{Deserialize, Serialize};
+use stats::Hist;
 use stats::compare::Scale;
 
 /// The schema that is written, and the only one that is read.
@@ -36,8 +40,20 @@ impl CompareRecord {
             ended_early: report.ended_early.clone(),
             before: SideRecord::of(report, 0),
             after: SideRecord::of(report, 1),
+            environment: Some(EnvironmentRecord::of(&machine(report))),
         }
     }
+}
+
+/// Of the first run.
+fn machine(report: &CompareReport) -> Environment {
+    report.runs.iter().flatten().next().map(|run| run.environment.clone()).unwrap_or_default()
+}
+
+fn responses(runs: &[RunReport]) -> Hist {
+    let mut all = Hist::new();
+    runs.iter().for_each(|run| all.merge(&run.measurement.total.response()));
+    all
 }
 
 impl SideRecord {
@@ -48,6 +64,7 @@ impl SideRecord {
             command: report.commands[side].clone(),
             runs: headlines(runs).iter().map(HeadlineRecord::of).collect(),
             plan: runs.first().map(|run| plan_value(&run.plan_toml)),
+            response_histogram: Some(HistogramRecord::of(&responses(runs))),
         }
     }
 }
@@ -68,6 +85,9 @@ pub struct CompareRecord {
     pub ended_early: Option<String>,
     pub before: SideRecord,
     pub after: SideRecord,
+    /// The machine of the first run; absent in what an earlier version wrote.
+    #[serde(default)]
+    pub environment: Option<EnvironmentRecord>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -76,6 +96,9 @@ pub struct SideRecord {
     pub command: Option<String>,
     pub runs: Vec<HeadlineRecord>,
     pub plan: Option<serde_json::Value>,
+    /// Response times of all its runs together; absent in what an earlier version wrote.
+    #[serde(default)]
+    pub response_histogram: Option<HistogramRecord>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

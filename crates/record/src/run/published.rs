@@ -26,6 +26,7 @@ pub use verdict::{
 };
 
 use super::RunReport;
+use super::measured::MeasuredRecord;
 use crate::figures::{self, Figures};
 use crate::server::Server;
 use crate::{document, timestamp, words};
@@ -93,6 +94,9 @@ pub struct RunRecord {
     pub environment: EnvironmentRecord,
     pub series: Vec<SecondRecord>,
     pub plan: serde_json::Value,
+    /// Absent in what an earlier version wrote.
+    #[serde(default)]
+    pub measured: Option<MeasuredRecord>,
 }
 
 impl RunRecord {
@@ -163,6 +167,7 @@ impl RunRecord {
             environment: EnvironmentRecord::of(&report.environment),
             series: measurement.series.iter().map(SecondRecord::of).collect(),
             plan: plan_value(&report.plan_toml),
+            measured: Some(MeasuredRecord::of(measurement)),
         }
     }
 }

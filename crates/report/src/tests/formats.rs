@@ -26,12 +26,18 @@ fn every_row_of_csv_has_every_column() {
 
 #[test]
 fn the_json_of_a_troubled_run() {
-    insta::assert_snapshot!(json(&fixtures::troubled()));
+    insta::assert_snapshot!(without_measured(&json(&fixtures::troubled())));
 }
 
 #[test]
 fn the_json_of_a_run_that_never_got_through() {
-    insta::assert_snapshot!(json(&fixtures::empty()));
+    insta::assert_snapshot!(without_measured(&json(&fixtures::empty())));
+}
+
+/// Without its last key, whose histograms tell a reader nothing.
+fn without_measured(json: &str) -> String {
+    let (before, _) = json.split_once(",\n  \"measured\": {").expect("it is the last key");
+    format!("{before}\n}}\n")
 }
 
 /// More names than are kept apart, in each output that names them.

@@ -4,6 +4,7 @@ use super::known;
 use crate::figures::Figures;
 use crate::run::RunReport;
 use crate::words::printable;
+use sample::TlsFacts;
 use serde::{Deserialize, Serialize};
 use stats::{Measurement, Snapshot};
 
@@ -87,19 +88,27 @@ pub struct AgreedRecord {
     pub connections: u64,
 }
 
+impl AgreedRecord {
+    /// What was agreed on, the most frequent first.
+    pub(crate) fn sorted(total: &Snapshot) -> impl Iterator<Item = (&TlsFacts, u64)> {
+        let seen = total.connections.tls.iter().map(|(facts, count)| (facts, *count));
+        let mut seen: Vec<(&TlsFacts, u64)> = seen.collect();
+        seen.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        seen.into_iter()
+    }
+}
+
 impl TlsRecord {
     pub(crate) fn of(total: &Snapshot) -> TlsRecord {
-        let seen = &total.connections.tls;
-        let agreed = |(facts, count): (&sample::TlsFacts, &u64)| AgreedRecord {
+        let agreed = |(facts, count): (&TlsFacts, u64)| AgreedRecord {
             version: facts.version.clone(),
             cipher: facts.cipher.clone(),
             group: facts.group.clone(),
             alpn: printable(&facts.alpn, 64),
             resumed: facts.resumed,
-            connections: *count,
+            connections: count,
         };
-        let mut agreed: Vec<AgreedRecord> = seen.iter().map(agreed).collect();
-        agreed.sort_by_key(|one| std::cmp::Reverse(one.connections));
+        let agreed: Vec<AgreedRecord> = AgreedRecord::sorted(total).map(agreed).collect();
         let most = agreed.first().cloned();
         // A resumed session without a key exchange names no group: take one that does.
         let group = agreed.iter().map(|one| &one.group).find(|group| !group.is_empty());

@@ -1,0 +1,95 @@
+//! From a record back to a comparison.
+
+use super::published::{BoundRecord, CompareRecord, DifferenceRecord, SideRecord};
+use super::{BoundResult, CompareReport, Difference};
+use crate::run::{EnvironmentRecord, HeadlineRecord, HistogramRecord, RunReport, plan_of};
+use sample::Environment;
+use stats::compare::Scale;
+use stats::{Hist, Measurement, Verdict};
+
+impl CompareRecord {
+    /// A comparison that says the same, fit for every form of a report: all runs of a side are one
+    /// that was repeated.
+    ///
+    /// # Errors
+    /// A record of a version that did not keep what was measured, or whose parts do not fit together:
+    /// a sentence that goes on from the file's name.
+    pub fn report(&self) -> Result<CompareReport, String> {
+        let environment = self.environment.as_ref().ok_or(
+            "has no key \"environment\", without which it cannot be rendered again: it was written \
+             by an earlier version; name the result in the store, or write the JSON anew",
+        )?;
+        let environment = EnvironmentRecord::facts(environment);
+        let side = |side: &SideRecord| side.runs(&environment, self.started_unix_s);
+        Ok(CompareReport {
+            name: self.name.clone(),
+            labels: [self.before.label.clone(), self.after.label.clone()],
+            commands: [self.before.command.clone(), self.after.command.clone()],
+            started_unix_s: self.started_unix_s,
+            runs: [side(&self.before)?, side(&self.after)?],
+            order: self.order.join(" "),
+            confidence: self.confidence,
+            resamples: self.resamples,
+            differences: self.differences.iter().map(DifferenceRecord::difference).collect(),
+            bounds: self.bounds.iter().map(BoundRecord::result).collect(),
+            cautions: self.cautions.clone(),
+            ended_early: self.ended_early.clone(),
+        })
+    }
+}
+
+impl SideRecord {
+    fn runs(
+        &self,
+        environment: &Environment,
+        started_unix_s: f64,
+    ) -> Result<Vec<RunReport>, String> {
+        let Some(tables) = self.plan.as_ref() else { return Ok(Vec::new()) };
+        let (plan, plan_toml) = plan_of(tables)?;
+        let response = self.response_histogram.as_ref().map(HistogramRecord::read);
+        let mut measurement = Measurement::default();
+        measurement.total.succeeded = response.transpose()?.unwrap_or_else(Hist::new);
+        Ok(vec![RunReport {
+            name: self.label.clone(),
+            plan,
+            plan_toml,
+            started_unix_s,
+            environment: environment.clone(),
+            measurement,
+            verdict: Verdict::default(),
+            driver: crate::run::Driver::default(),
+            resolved: Vec::new(),
+            first_call: None,
+            runs: self.runs.iter().map(HeadlineRecord::headline).collect(),
+            slo: Vec::new(),
+            findings: Vec::new(),
+            sut: None,
+        }])
+    }
+}
+
+impl DifferenceRecord {
+    fn difference(&self) -> Difference {
+        let number = |figure: Option<f64>| figure.unwrap_or(f64::NAN);
+        Difference {
+            figure: self.figure.clone(),
+            before: number(self.before),
+            after: number(self.after),
+            relative: number(self.change),
+            low: number(self.low),
+            high: number(self.high),
+            points: self.scale == Scale::Points,
+            noise: number(self.noise),
+            detectable: number(self.detectable),
+            effect: number(self.effect),
+            p_value: number(self.p_value),
+            judgement: self.judgement,
+        }
+    }
+}
+
+impl BoundRecord {
+    fn result(&self) -> BoundResult {
+        BoundResult { text: self.text.clone(), crossed: self.crossed, why: self.why.clone() }
+    }
+}
