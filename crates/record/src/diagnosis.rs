@@ -6,7 +6,7 @@ use crate::server::{Conduct, Server};
 use plan::{Load, Plan, Think};
 use stats::CauseId;
 use stats::curve::Curve;
-use stats::diagnosis::{Confidence, Diagnosis, Evidence, of_ramp, of_run};
+use stats::diagnosis::{Confidence, Diagnosis, Evidence, RULES, of_ramp, of_run};
 use std::cmp::Reverse;
 use units::Nanos;
 
@@ -17,36 +17,48 @@ pub fn findings(report: &RunReport) -> Vec<Finding> {
     conduct(&Server::of(report)).into_iter().chain(limits).collect()
 }
 
+/// What a server did that is a finding of its own: its conduct, the finding's id, what to try.
+const CONDUCTS: [(Conduct, &str, &str); 4] = [
+    (
+        Conduct::Gone,
+        "server-gone",
+        "Look at the server's log, its exit status and the kernel's log (dmesg: out of memory, \
+         a signal) at that instant, and repeat with --sut to see its memory and descriptors.",
+    ),
+    (
+        Conduct::Refusing,
+        "server-refusing",
+        "Look whether the server still listens, and whether its limit of connections or \
+         descriptors was reached at that instant.",
+    ),
+    (
+        Conduct::Stalled,
+        "server-stalled",
+        "Look what every worker of the server waits for: a lock, a database, a full disk; a \
+         stack of each thread taken at that moment tells.",
+    ),
+    (
+        Conduct::Failing,
+        "server-failing",
+        "Look at the server's log for these responses, and lower the load until they end: that \
+         tells a fault from overload.",
+    ),
+];
+
+/// The ids of all findings that there can be.
+pub fn finding_ids() -> impl Iterator<Item = &'static str> {
+    let limits = RULES.iter().map(|rule| rule.id);
+    CONDUCTS.iter().map(|(_, id, _)| *id).chain(limits)
+}
+
 /// A server that dies, falls silent or fails a share of its calls is a finding of its own.
 fn conduct(server: &Server) -> Option<Finding> {
-    let (id, advice) = match server.conduct {
-        Conduct::Gone => (
-            "server-gone",
-            "Look at the server's log, its exit status and the kernel's log (dmesg: out of memory, \
-             a signal) at that instant, and repeat with --sut to see its memory and descriptors.",
-        ),
-        Conduct::Refusing => (
-            "server-refusing",
-            "Look whether the server still listens, and whether its limit of connections or \
-             descriptors was reached at that instant.",
-        ),
-        Conduct::Stalled => (
-            "server-stalled",
-            "Look what every worker of the server waits for: a lock, a database, a full disk; a \
-             stack of each thread taken at that moment tells.",
-        ),
-        Conduct::Failing => (
-            "server-failing",
-            "Look at the server's log for these responses, and lower the load until they end: that \
-             tells a fault from overload.",
-        ),
-        _ => return None,
-    };
+    let (_, id, advice) = CONDUCTS.iter().find(|(conduct, ..)| *conduct == server.conduct)?;
     Some(Finding {
-        id: id.to_owned(),
+        id: (*id).to_owned(),
         confidence: Confidence::Certain,
         evidence: server.sentence(),
-        advice: advice.to_owned(),
+        advice: (*advice).to_owned(),
     })
 }
 

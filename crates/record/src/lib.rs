@@ -17,5 +17,5 @@ pub mod server;
 pub mod torture;
 pub mod words;
 
-pub use diagnosis::{findings, ramp_findings};
+pub use diagnosis::{finding_ids, findings, ramp_findings};
 pub use instant::timestamp;

@@ -4,6 +4,7 @@ mod across;
 mod check;
 mod compare;
 mod curves;
+mod described;
 mod fixtures;
 mod formats;
 mod markdown;
