@@ -1,6 +1,7 @@
 //! The tree against its own rules. Each rule is a function from a [`Tree`] to its findings; the
 //! tests plant a breach of every one of them.
 
+mod circles;
 mod documents;
 mod layers;
 mod lines;
@@ -54,6 +55,7 @@ const RULES: &[Rule] = &[
     world::clocks,
     world::sleeping_tests,
     nouns::shared_names,
+    circles::among_modules,
     lines::functions,
     lines::files,
     words::banned_words,

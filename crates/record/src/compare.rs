@@ -14,6 +14,7 @@ pub use bounds::FailIf;
 pub use published::{BoundRecord, CompareRecord, DifferenceRecord, SCHEMA, SideRecord, read};
 pub use sentences::{answer, sentence, wider};
 
+use crate::ids::by_id;
 use crate::run::RunReport;
 
 /// What was compared, and what came of it.
@@ -83,6 +84,8 @@ pub enum Judgement {
     /// Too few runs to say anything, or no figure in one of them.
     TooFew,
 }
+
+by_id!(judgement_id, Judgement, Judgement::ALL, Judgement::id, "a judgement");
 
 impl Judgement {
     pub const ALL: [Judgement; 4] =

@@ -1,6 +1,6 @@
 //! The figures of a run that every output prints, derived once.
 
-use crate::run::{Headline, RunReport, in_window, per_second};
+use crate::finished::{Headline, RunReport, in_window, per_second};
 use plan::Plan;
 use stats::webmark::{Weighted, weighted_response};
 use stats::{

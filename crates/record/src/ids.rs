@@ -6,8 +6,6 @@ use stats::diagnosis::Confidence;
 use stats::interval::Method;
 use stats::{CauseId, State};
 
-use crate::compare::Judgement;
-use crate::server::Conduct;
 use sample::{Blame, FailureClass};
 
 const SCALES: [Scale; 2] = [Scale::Ratio, Scale::Points];
@@ -50,10 +48,8 @@ by_id!(blame, Blame, Blame::ALL, Blame::id, "to blame");
 by_id!(capacity_end, CapacityEnd, CapacityEnd::ALL, CapacityEnd::id, "an end of a search");
 by_id!(cause, CauseId, CauseId::ALL, CauseId::id, "a cause");
 by_id!(change_scale, Scale, SCALES, scale_id, "a scale");
-by_id!(conduct, Conduct, Conduct::ALL, Conduct::id, "a state of a server");
 by_id!(confidence, Confidence, Confidence::ALL, Confidence::id, "a confidence");
 by_id!(failure_class, FailureClass, FailureClass::ALL, FailureClass::id, "a class of failures");
-by_id!(judgement, Judgement, Judgement::ALL, Judgement::id, "a judgement");
 by_id!(method, Method, Method::ALL, Method::id, "a method");
 by_id!(overload_shape, OverloadShape, OverloadShape::ALL, OverloadShape::id, "a shape");
 by_id!(purpose, Purpose, Purpose::ALL, Purpose::id, "a purpose");

@@ -8,6 +8,7 @@ pub mod compare;
 mod diagnosis;
 pub mod document;
 pub mod figures;
+mod finished;
 pub mod histogram;
 mod ids;
 mod instant;

@@ -2,7 +2,8 @@
 //! the figures can be believed is the verdict's question, not this one's.
 
 use crate::figures::ratio;
-use crate::run::{FirstCall, RunReport, SloResult};
+use crate::finished::{FirstCall, RunReport, SloResult};
+use crate::ids::by_id;
 use crate::words::printable;
 use plan::Plan;
 use sample::{Blame, FailureClass};
@@ -39,6 +40,8 @@ pub enum Conduct {
     Unreached,
     Serving,
 }
+
+by_id!(conduct_id, Conduct, Conduct::ALL, Conduct::id, "a state of a server");
 
 impl Conduct {
     pub const ALL: [Conduct; 8] = [
@@ -421,7 +424,7 @@ fn steps(measurement: &Measurement) -> Vec<(f64, u64, u64)> {
     if beats.is_empty() {
         let row =
             |row: &stats::Second| (row.at_s + row.span_s, row.counts.done(), row.counts.succeeded);
-        return crate::run::in_window(measurement).map(row).collect();
+        return crate::finished::in_window(measurement).map(row).collect();
     }
     let beat = |(index, (done, good)): (usize, (u32, u32))| {
         let end = BEAT.as_secs_f64() * (index + 1) as f64;
@@ -433,7 +436,7 @@ fn steps(measurement: &Measurement) -> Vec<(f64, u64, u64)> {
 /// Connections that were open before an instant of the window and none of them after it: a process
 /// that dies takes its idle connections with it.
 fn open_until(measurement: &Measurement, at_s: f64) -> u64 {
-    let rows: Vec<&stats::Second> = crate::run::in_window(measurement).collect();
+    let rows: Vec<&stats::Second> = crate::finished::in_window(measurement).collect();
     let before = rows.iter().rev().find(|row| row.at_s + row.span_s <= at_s);
     let mut after = rows.iter().filter(|row| row.at_s >= at_s);
     let ended = after.clone().count() > 0 && after.all(|row| row.open_connections == 0);

@@ -3,12 +3,12 @@
 //! The arithmetic is `stats::compare`'s.
 
 mod csv;
+mod page;
 mod plans;
 mod text;
 
-pub use crate::html::compare::html;
-pub use crate::json::of_compare as json;
 pub use csv::csv;
+pub use page::html;
 pub use plans::{Scope, plan_differences};
 pub use record::compare::{
     BoundResult, CompareReport, Comparison, Difference, FailIf, Judgement, assemble,
@@ -17,3 +17,8 @@ pub(crate) use record::compare::{amount, headlines, interval};
 pub use record::compare::{answer, sentence};
 pub(crate) use text::COMMAND_CHARS_MAX;
 pub use text::text;
+
+/// `loadstone.compare/1`, indented, with a line feed at its end.
+pub fn json(report: &CompareReport) -> String {
+    record::document::printed(&record::compare::CompareRecord::of(report))
+}

@@ -3,19 +3,16 @@
 //! script with a cursor and zoom. Whatever a peer sent is text: it is escaped by the template and
 //! could not run anyway, since the policy of the page allows nothing but its own style and script.
 
-mod axis;
-mod chart;
-mod charts;
-pub(crate) mod compare;
+pub(crate) mod axis;
+pub(crate) mod chart;
+pub(crate) mod charts;
 mod draw;
 mod endings;
-mod histogram;
+pub(crate) mod histogram;
 pub(crate) mod many;
-mod page;
-pub(crate) mod ramp;
-mod sections;
-mod server;
-pub(crate) mod torture;
+pub(crate) mod page;
+pub(crate) mod sections;
+pub(crate) mod server;
 
 use crate::{Figures, RunReport, text, words};
 use maud::{Markup, html};

@@ -7,11 +7,9 @@
 pub mod check;
 pub mod compare;
 mod csv;
-mod curve_words;
 mod facts;
 mod hdr;
 mod html;
-mod json;
 mod log;
 mod many;
 mod markdown;
@@ -25,7 +23,6 @@ pub use csv::csv;
 pub use hdr::hdr_log;
 pub use html::html;
 pub use html::many::html_of_many;
-pub use json::json;
 pub use log::{LOG_HEADER, log_line};
 pub use many::{Named, together};
 pub use markdown::{markdown, markdown_of_compare, markdown_of_many, markdown_of_ramp};
@@ -38,6 +35,11 @@ pub use record::{findings, ramp_findings};
 pub use text::picture::histogram_lines;
 pub use text::{Style, text};
 pub use words::{load as load_in_words, printable, timestamp};
+
+/// `loadstone.run/1`, indented, with a line feed at its end.
+pub fn json(report: &RunReport) -> String {
+    record::document::printed(&record::run::RunRecord::of(report))
+}
 
 #[cfg(test)]
 mod tests;

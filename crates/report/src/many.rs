@@ -1,7 +1,7 @@
 //! Several results on one page.
 
 use crate::RunReport;
-use crate::ramp::RampReport;
+use record::ramp::RampReport;
 
 /// A run and what it is called beside others: its id or tag in the store.
 #[derive(Clone, Debug)]

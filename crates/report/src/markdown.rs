@@ -6,8 +6,8 @@ use crate::compare::{
 };
 use crate::figures::FigureKind;
 use crate::many::Named;
-use crate::ramp::RampReport;
-use crate::{Figures, Finding, Headline, RunReport, curve_words, figures, words};
+use crate::ramp::{RampReport, prose};
+use crate::{Figures, Finding, Headline, RunReport, figures, words};
 use record::server::Server;
 use stats::{Hist, State, Verdict, samples_needed};
 use units::show;
@@ -78,17 +78,17 @@ pub fn markdown_of_ramp(report: &RampReport) -> String {
     if let Some(why) = &report.ended_early {
         out += &format!("**Ended early:** {}\n\n", plain(&words::printable(why, 400)));
     }
-    for sentence in curve_words::answers(report) {
+    for sentence in prose::answers(report) {
         out += &format!("{}\n\n", plain(&sentence));
     }
     out += &causes(&report.verdict);
     let mut head = vec!["target".to_owned()];
-    head.extend(curve_words::FIGURES.map(|(name, _)| name.to_owned()));
+    head.extend(prose::FIGURES.map(|(name, _)| name.to_owned()));
     let rows: Vec<Vec<String>> = labels
         .iter()
         .zip(&report.curves)
         .map(|(label, curve)| {
-            let figures = curve_words::FIGURES.map(|(_, figure)| figure(report.axis, curve).1);
+            let figures = prose::FIGURES.map(|(_, figure)| figure(report.axis, curve).1);
             std::iter::once(label.clone()).chain(figures).collect()
         })
         .collect();
@@ -115,7 +115,7 @@ fn steps(report: &RampReport, labels: &[String]) -> String {
         let limited = if point.client_limited { ", client-limited" } else { "" };
         let mut row = vec![
             format!("{} {}", n + 1, step.purpose.id()),
-            curve_words::level(report.axis, point.level),
+            prose::level(report.axis, point.level),
             show::rate(point.achieved_per_s),
             show::rate(point.goodput_per_s),
             quantile(&response, 0.5),

@@ -2,14 +2,16 @@
 
 mod answer;
 mod csv;
+mod page;
+pub(crate) mod prose;
+mod text;
 mod verdict;
 mod watched;
 
-pub use crate::html::ramp::html;
-pub use crate::json::of_ramp as json;
-pub use crate::text::ramp::text;
 pub use answer::{answer, capacity_in_words, knee_in_words, load, steps_sentence};
 pub use csv::csv;
+pub use page::html;
+pub use text::text;
 pub use verdict::{missed, verdict};
 pub(crate) use watched::watched;
 
@@ -21,4 +23,9 @@ pub use stats::curve::Purpose;
 pub fn blamed(step: &RampStep, blame: Blame) -> u64 {
     let failures = &step.run.measurement.total.failures;
     failures.iter().filter(|(class, _)| class.blame() == blame).map(|(_, count)| count).sum()
+}
+
+/// `loadstone.ramp/1`, indented, with a line feed at its end.
+pub fn json(report: &RampReport) -> String {
+    record::document::printed(&record::ramp::RampRecord::of(report))
 }

@@ -2,9 +2,8 @@
 //! line is the server's conduct, the second the verdict. What does not apply to a run is left out.
 
 pub(crate) mod layout;
-mod parts;
+pub(crate) mod parts;
 pub(crate) mod picture;
-pub(crate) mod ramp;
 mod screen;
 mod spark;
 mod times;
@@ -107,7 +106,12 @@ fn begun(report: &RunReport) -> bool {
 }
 
 /// `VALID`, or the state and so many causes with their figures, the first of them with advice.
-fn verdict(page: &mut Page, label: &str, verdict: &Verdict, (causes, advised): (usize, usize)) {
+pub(crate) fn verdict(
+    page: &mut Page,
+    label: &str,
+    verdict: &Verdict,
+    (causes, advised): (usize, usize),
+) {
     let state = verdict.state.id();
     page.fact(label, state);
     for (index, cause) in verdict.causes.iter().take(causes).enumerate() {
@@ -124,7 +128,7 @@ fn verdict(page: &mut Page, label: &str, verdict: &Verdict, (causes, advised): (
 }
 
 /// Bold, and green, yellow or red: the words themselves say the same without colour.
-fn coloured(text: &str, conduct: Option<Conduct>, state: State) -> String {
+pub(crate) fn coloured(text: &str, conduct: Option<Conduct>, state: State) -> String {
     let code = match state {
         State::Valid => "1;32",
         State::Degraded => "1;33",

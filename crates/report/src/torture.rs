@@ -11,6 +11,7 @@ mod emit;
 mod explain;
 mod junit;
 mod markdown;
+mod page;
 mod probes;
 mod run_file;
 pub(crate) mod send;
@@ -28,11 +29,11 @@ pub use emit::{Form, capture, emit};
 pub use explain::{explain, list};
 pub use junit::junit;
 pub use markdown::markdown;
+pub use page::html;
 pub use probes::{PROBES_HEAD, probe_line, probes_csv};
 pub use run_file::{CaseOutcome, RunEnd, execution_line, failure_text, run_file};
 pub use text::text;
 
-pub use crate::html::torture::html;
 pub use crate::words::timestamp;
 pub use record::torture::{Beside, Report, found};
 

@@ -149,6 +149,32 @@ impl Pack for Objective {
     }
 }
 
+/// In the tree stands the path; nothing, when nothing was recorded.
+impl Pack for Hist {
+    fn pack(&self, shelf: &mut Shelf) -> Value {
+        if self.is_empty() {
+            return Value::Null;
+        }
+        let path = shelf.path().to_owned();
+        shelf.keep(self);
+        Value::String(path)
+    }
+
+    fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
+        match value {
+            Value::Null => Ok(Hist::new()),
+            Value::String(path) => {
+                found.0.remove(path).ok_or_else(|| Damage::new("its histogram is missing"))
+            }
+            _ => Err(Damage::new("not the name of a histogram")),
+        }
+    }
+
+    fn absent() -> Option<Self> {
+        Some(Hist::new())
+    }
+}
+
 /// Enums that are known by an id.
 macro_rules! by_id {
     ($($name:ident: $what:literal)*) => {$(

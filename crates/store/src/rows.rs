@@ -230,7 +230,7 @@ pub(crate) fn histograms(
         let counts: Option<Vec<u8>> = row.get(2)?;
         match decode(zeros.max(0) as u64, counts.as_deref()) {
             Ok(hist) => found.0.insert(name, hist),
-            Err(damage) => return Ok(Err(damage)),
+            Err(why) => return Ok(Err(Damage(why))),
         };
     }
     Ok(Ok(found))

@@ -1,7 +1,9 @@
 //! `loadstone.compare/1`. Every key is always present; times are in seconds, rates per second, shares
 //! 0..=1; a figure that cannot be had is null. `docs/schema/compare.schema.json` describes it.
 
-use super::{BoundResult, CompareReport, Difference, Judgement, answer, headlines, sentence};
+use super::{
+    BoundResult, CompareReport, Difference, Judgement, answer, headlines, judgement_id, sentence,
+};
 use crate::run::{
     EnvironmentRecord, HeadlineRecord, HistogramRecord, RunReport, known, plan_value,
 };
@@ -115,7 +117,7 @@ pub struct DifferenceRecord {
     pub detectable: Option<f64>,
     pub effect: Option<f64>,
     pub p_value: Option<f64>,
-    #[serde(with = "ids::judgement")]
+    #[serde(with = "judgement_id")]
     pub judgement: Judgement,
     pub text: String,
 }

@@ -3,16 +3,16 @@
 use maud::{Markup, html};
 
 /// The drawing area of every chart, in units of its view box.
-pub(super) const WIDTH: f64 = 912.0;
-pub(super) const LEFT: f64 = 66.0;
-pub(super) const RIGHT: f64 = 896.0;
-pub(super) const TOP: f64 = 10.0;
-pub(super) const BOTTOM: f64 = 210.0;
-pub(super) const HEIGHT: f64 = 236.0;
+pub(crate) const WIDTH: f64 = 912.0;
+pub(crate) const LEFT: f64 = 66.0;
+pub(crate) const RIGHT: f64 = 896.0;
+pub(crate) const TOP: f64 = 10.0;
+pub(crate) const BOTTOM: f64 = 210.0;
+pub(crate) const HEIGHT: f64 = 236.0;
 
 /// From figures to places, straight or by logarithm.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scale {
+pub(crate) struct Scale {
     low: f64,
     high: f64,
     /// Where low and high are drawn.
@@ -22,21 +22,21 @@ pub(super) struct Scale {
 
 impl Scale {
     /// From 0 to a round number at or above `high`.
-    pub(super) fn from_zero(high: f64, at: (f64, f64)) -> Scale {
+    pub(crate) fn from_zero(high: f64, at: (f64, f64)) -> Scale {
         let high = if high > 0.0 { high } else { 1.0 };
         let step = round_step(high);
         Scale { low: 0.0, high: (high / step).ceil() * step, at, log: false }
     }
 
     /// Exactly from `low` to `high`.
-    pub(super) fn exact(low: f64, high: f64, at: (f64, f64)) -> Scale {
+    pub(crate) fn exact(low: f64, high: f64, at: (f64, f64)) -> Scale {
         let high = if high > low { high } else { low + 1.0 };
         Scale { low, high, at, log: false }
     }
 
     /// Logarithmic, from at or below the least to at or above the greatest of the figures above
     /// zero, on the marks 1, 2 and 5 of a decade.
-    pub(super) fn log(figures: impl Iterator<Item = f64>, at: (f64, f64)) -> Scale {
+    pub(crate) fn log(figures: impl Iterator<Item = f64>, at: (f64, f64)) -> Scale {
         let positive = figures.filter(|figure| *figure > 0.0 && figure.is_finite());
         let ends = positive.fold(None, |ends: Option<(f64, f64)>, figure| {
             let (low, high) = ends.unwrap_or((figure, figure));
@@ -50,14 +50,14 @@ impl Scale {
     }
 
     /// Where a figure is drawn; what lies outside is drawn at the edge.
-    pub(super) fn place(&self, figure: f64) -> f64 {
+    pub(crate) fn place(&self, figure: f64) -> f64 {
         let of = |value: f64| if self.log { value.max(1e-12).ln() } else { value };
         let (low, high) = (of(self.low), of(self.high));
         let part = ((of(figure) - low) / (high - low)).clamp(0.0, 1.0);
         self.at.0 + part * (self.at.1 - self.at.0)
     }
 
-    pub(super) fn ticks(&self) -> Vec<f64> {
+    pub(crate) fn ticks(&self) -> Vec<f64> {
         if !self.log {
             let step = round_step(self.high - self.low);
             let first = (self.low / step - 1e-9).ceil() as i64;
@@ -88,7 +88,7 @@ fn marks(low: f64, high: f64) -> Vec<f64> {
 }
 
 /// Lines and labels of the vertical axis.
-pub(super) fn left_axis(scale: &Scale, label: &dyn Fn(f64) -> String) -> Markup {
+pub(crate) fn left_axis(scale: &Scale, label: &dyn Fn(f64) -> String) -> Markup {
     html! {
         @for tick in scale.ticks() {
             @let y = coordinate(scale.place(tick));
@@ -99,7 +99,7 @@ pub(super) fn left_axis(scale: &Scale, label: &dyn Fn(f64) -> String) -> Markup 
 }
 
 /// Labels of the horizontal axis; the first and the last are kept inside the frame.
-pub(super) fn bottom_axis(scale: &Scale, ticks: &[f64], label: &dyn Fn(f64) -> String) -> Markup {
+pub(crate) fn bottom_axis(scale: &Scale, ticks: &[f64], label: &dyn Fn(f64) -> String) -> Markup {
     html! {
         line class="axis" x1=(coordinate(LEFT)) x2=(coordinate(RIGHT))
             y1=(coordinate(BOTTOM)) y2=(coordinate(BOTTOM)) {}
@@ -116,7 +116,7 @@ pub(super) fn bottom_axis(scale: &Scale, ticks: &[f64], label: &dyn Fn(f64) -> S
 }
 
 /// A path through the points; `None` breaks it.
-pub(super) fn path(points: impl Iterator<Item = Option<(f64, f64)>>) -> String {
+pub(crate) fn path(points: impl Iterator<Item = Option<(f64, f64)>>) -> String {
     let mut path = String::new();
     let mut command = 'M';
     for point in points {
@@ -132,7 +132,7 @@ pub(super) fn path(points: impl Iterator<Item = Option<(f64, f64)>>) -> String {
 }
 
 /// To a tenth of a unit: finer is not seen and only makes the page longer.
-pub(super) fn coordinate(value: f64) -> String {
+pub(crate) fn coordinate(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }

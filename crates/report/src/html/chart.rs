@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use units::{Nanos, show};
 
 /// Points of one curve at most.
-pub(super) const POINTS_MAX: usize = 480;
+pub(crate) const POINTS_MAX: usize = 480;
 
 /// An interval of few repeats may be so wide that the curve would be flat beside it: so far above the
 /// highest figure it is drawn.
@@ -16,7 +16,7 @@ const BAND_MAX: f64 = 1.25;
 /// What an axis counts, and so how its figures are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Unit {
+pub(crate) enum Unit {
     /// Seconds.
     Time,
     /// Per second.
@@ -30,7 +30,7 @@ pub(super) enum Unit {
 
 impl Unit {
     /// A figure as the text of an axis.
-    pub(super) fn tick(self, value: f64) -> String {
+    pub(crate) fn tick(self, value: f64) -> String {
         match self {
             Unit::Time => words::span(Nanos::from_secs_f64(value)),
             Unit::Rate => show::rate(value),
@@ -44,19 +44,19 @@ impl Unit {
 
 /// Figures are from `low` to `high` along the horizontal axis; the vertical one fits its figures.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct Horizontal {
+pub(crate) struct Horizontal {
     /// What a place is called beside the cursor.
-    pub(super) name: &'static str,
-    pub(super) unit: Unit,
-    pub(super) log: bool,
-    pub(super) low: f64,
-    pub(super) high: f64,
+    pub(crate) name: &'static str,
+    pub(crate) unit: Unit,
+    pub(crate) log: bool,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
 }
 
 /// Colours that the usual kinds of colour blindness tell apart; dashes tell lines apart as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Tone {
+pub(crate) enum Tone {
     Blue,
     Orange,
     Green,
@@ -74,13 +74,13 @@ impl Tone {
         [Tone::Blue, Tone::Orange, Tone::Green, Tone::Purple, Tone::Sky, Tone::Red];
 
     /// Colour and dashes of the nth of many.
-    pub(super) fn nth(n: usize) -> (Tone, Dash) {
+    pub(crate) fn nth(n: usize) -> (Tone, Dash) {
         let dash = [Dash::None, Dash::Long, Dash::Short][n / Tone::ALL.len() % 3];
         (Tone::ALL[n % Tone::ALL.len()], dash)
     }
 
     /// Class of a line or fill.
-    pub(super) fn class(self) -> &'static str {
+    pub(crate) fn class(self) -> &'static str {
         match self {
             Tone::Blue => "t-blue",
             Tone::Orange => "t-orange",
@@ -96,7 +96,7 @@ impl Tone {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Dash {
+pub(crate) enum Dash {
     #[default]
     None,
     Long,
@@ -106,7 +106,7 @@ pub(super) enum Dash {
 /// Whether the points of a line are marked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Dots {
+pub(crate) enum Dots {
     #[default]
     None,
     /// Marked, and joined over places without a value too.
@@ -118,27 +118,27 @@ pub(super) enum Dots {
 }
 
 /// A value for each place of a chart, `None` where there is none.
-pub(super) type Values = Vec<Option<f64>>;
+pub(crate) type Values = Vec<Option<f64>>;
 
 /// One curve: a value for each place of the chart, `None` where there is none.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
-    pub(super) name: String,
-    pub(super) tone: Tone,
-    pub(super) dash: Dash,
-    pub(super) values: Values,
-    pub(super) thin: bool,
+pub(crate) struct Line {
+    pub(crate) name: String,
+    pub(crate) tone: Tone,
+    pub(crate) dash: Dash,
+    pub(crate) values: Values,
+    pub(crate) thin: bool,
     /// Filled down to the axis.
-    pub(super) area: bool,
-    pub(super) dots: Dots,
+    pub(crate) area: bool,
+    pub(crate) dots: Dots,
     /// Points that are marked only, because they may not be read as the server's.
-    pub(super) hollow: Values,
+    pub(crate) hollow: Values,
     /// Lower and upper end of an interval at each place.
-    pub(super) band: Option<(Values, Values)>,
+    pub(crate) band: Option<(Values, Values)>,
 }
 
 impl Line {
-    pub(super) fn new(name: &str, tone: Tone, values: Values) -> Line {
+    pub(crate) fn new(name: &str, tone: Tone, values: Values) -> Line {
         Line {
             name: name.to_owned(),
             tone,
@@ -152,19 +152,19 @@ impl Line {
         }
     }
 
-    pub(super) fn dashed(self, dash: Dash) -> Line {
+    pub(crate) fn dashed(self, dash: Dash) -> Line {
         Line { dash, ..self }
     }
 
-    pub(super) fn thin(self) -> Line {
+    pub(crate) fn thin(self) -> Line {
         Line { thin: true, ..self }
     }
 
-    pub(super) fn filled(self) -> Line {
+    pub(crate) fn filled(self) -> Line {
         Line { area: true, ..self }
     }
 
-    pub(super) fn dotted(self, dots: Dots) -> Line {
+    pub(crate) fn dotted(self, dots: Dots) -> Line {
         Line { dots, ..self }
     }
 
@@ -179,31 +179,31 @@ impl Line {
 
 /// A part of the horizontal axis that is marked from top to bottom, such as a knee's interval.
 #[derive(Clone, Debug)]
-pub(super) struct Range {
-    pub(super) name: String,
-    pub(super) tone: Tone,
+pub(crate) struct Range {
+    pub(crate) name: String,
+    pub(crate) tone: Tone,
     /// A line here, where there is one.
-    pub(super) at: Option<f64>,
-    pub(super) low: f64,
-    pub(super) high: f64,
+    pub(crate) at: Option<f64>,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
 }
 
 /// Cells of a heat map: a column for each place, in it the classes of [`stats::Spread`] that hold
 /// something, each with its count.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Cells {
+pub(crate) struct Cells {
     /// Width of a column, in the unit of the horizontal axis; the place is its middle.
-    pub(super) width: f64,
-    pub(super) columns: Vec<Vec<(usize, u64)>>,
+    pub(crate) width: f64,
+    pub(crate) columns: Vec<Vec<(usize, u64)>>,
 }
 
 impl Cells {
-    pub(super) fn most(&self) -> u64 {
+    pub(crate) fn most(&self) -> u64 {
         self.columns.iter().flatten().map(|(_, count)| *count).max().unwrap_or(0)
     }
 
     /// Lower end of the lowest and upper end of the highest class in use, in seconds.
-    pub(super) fn ends_s(&self) -> (f64, f64) {
+    pub(crate) fn ends_s(&self) -> (f64, f64) {
         let classes = || self.columns.iter().flatten().map(|(class, _)| *class);
         let low = classes().min().unwrap_or(0);
         let high = classes().max().unwrap_or(0);
@@ -212,40 +212,40 @@ impl Cells {
 
     /// From 1, a single call, to [`SHADES`], the most in one cell; by logarithm, so that one slow
     /// call among thousands of fast ones is seen.
-    pub(super) fn shade(count: u64, most: u64) -> usize {
+    pub(crate) fn shade(count: u64, most: u64) -> usize {
         let part = (count as f64 + 1.0).ln() / (most as f64 + 1.0).ln();
         ((part * SHADES as f64).ceil() as usize).clamp(1, SHADES)
     }
 }
 
-pub(super) const SHADES: usize = 7;
+pub(crate) const SHADES: usize = 7;
 
 #[derive(Clone, Debug)]
-pub(super) struct Chart {
+pub(crate) struct Chart {
     /// Unique in the page.
-    pub(super) id: String,
-    pub(super) title: String,
+    pub(crate) id: String,
+    pub(crate) title: String,
     /// For those who cannot see it.
-    pub(super) words: String,
-    pub(super) x: Horizontal,
-    pub(super) y: Unit,
-    pub(super) log: bool,
+    pub(crate) words: String,
+    pub(crate) x: Horizontal,
+    pub(crate) y: Unit,
+    pub(crate) log: bool,
     /// The places, in rising order.
-    pub(super) at: Vec<f64>,
-    pub(super) lines: Vec<Line>,
-    pub(super) ranges: Vec<Range>,
+    pub(crate) at: Vec<f64>,
+    pub(crate) lines: Vec<Line>,
+    pub(crate) ranges: Vec<Range>,
     /// What the ranges are called beside the cursor; they then stand in the drawing with their names
     /// and not in the key.
-    pub(super) under: Option<&'static str>,
-    pub(super) cells: Option<Cells>,
+    pub(crate) under: Option<&'static str>,
+    pub(crate) cells: Option<Cells>,
     /// The lines are parts of a whole, drawn as columns so wide one above the other.
-    pub(super) stack: Option<f64>,
+    pub(crate) stack: Option<f64>,
     /// The vertical axis reaches at least here.
-    pub(super) top: f64,
+    pub(crate) top: f64,
 }
 
 impl Chart {
-    pub(super) fn new(id: &str, title: &str, x: Horizontal, y: Unit) -> Chart {
+    pub(crate) fn new(id: &str, title: &str, x: Horizontal, y: Unit) -> Chart {
         Chart {
             id: id.to_owned(),
             title: title.to_owned(),
@@ -263,12 +263,12 @@ impl Chart {
         }
     }
 
-    pub(super) fn with_places(self, at: Vec<f64>) -> Chart {
+    pub(crate) fn with_places(self, at: Vec<f64>) -> Chart {
         Chart { at, ..self }
     }
 
     /// Every figure that the vertical axis must hold.
-    pub(super) fn figures(&self) -> Vec<f64> {
+    pub(crate) fn figures(&self) -> Vec<f64> {
         let lines = self.lines.iter().flat_map(Line::figures);
         let lines: Vec<f64> = match self.stack {
             Some(_) => (0..self.at.len()).map(|place| self.sum(place)).collect(),
@@ -289,7 +289,7 @@ impl Chart {
     }
 
     /// For the script.
-    pub(super) fn data(&self) -> Value {
+    pub(crate) fn data(&self) -> Value {
         let line = |line: &Line| {
             json!({
                 "name": line.name, "tone": line.tone, "dash": line.dash, "thin": line.thin,

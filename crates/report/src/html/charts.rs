@@ -11,8 +11,8 @@ use stats::{Hist, Metric, samples_needed};
 use units::{Nanos, show};
 
 /// The rows of a run along its window, and the axis they lie on. `None` for a single interval.
-pub(super) struct Along {
-    pub(super) buckets: Vec<Bucket>,
+pub(crate) struct Along {
+    pub(crate) buckets: Vec<Bucket>,
     x: Horizontal,
 }
 
@@ -25,12 +25,12 @@ impl Along {
         Some(Along { buckets, x })
     }
 
-    pub(super) fn chart(&self, id: &str, title: &str, y: Unit) -> Chart {
+    pub(crate) fn chart(&self, id: &str, title: &str, y: Unit) -> Chart {
         let at = self.buckets.iter().map(|bucket| bucket.at_s + bucket.span_s / 2.0).collect();
         Chart { at, words: format!("{title} over time"), ..Chart::new(id, title, self.x, y) }
     }
 
-    pub(super) fn values(&self, of: impl Fn(&Bucket) -> f64) -> Values {
+    pub(crate) fn values(&self, of: impl Fn(&Bucket) -> f64) -> Values {
         self.buckets.iter().map(|bucket| Some(of(bucket))).collect()
     }
 
@@ -42,13 +42,13 @@ impl Along {
 }
 
 /// The horizontal axis of everything along a run's window.
-pub(super) fn time_axis(report: &RunReport) -> Option<Horizontal> {
+pub(crate) fn time_axis(report: &RunReport) -> Option<Horizontal> {
     Along::of(report).map(|along| along.x)
 }
 
 /// Throughput, how the calls ended, response quantiles, the heat map and what was open along the
 /// window; nothing for a run of a single interval.
-pub(super) fn over_time(report: &RunReport, plots: &mut Plots) -> Option<Markup> {
+pub(crate) fn over_time(report: &RunReport, plots: &mut Plots) -> Option<Markup> {
     let along = Along::of(report)?;
     let length = words::span(Nanos::from_secs_f64(along.buckets[0].span_s));
     let joined = record::run::in_window(&report.measurement).count() > along.buckets.len();
@@ -139,7 +139,7 @@ fn concurrency(along: &Along) -> Chart {
 }
 
 /// The client's own health along the window: CPU of its workers, and how late its calls were issued.
-pub(super) fn client(report: &RunReport, plots: &mut Plots) -> Option<Markup> {
+pub(crate) fn client(report: &RunReport, plots: &mut Plots) -> Option<Markup> {
     let along = Along::of(report)?;
     let mut cpu = along.chart("driver-cpu", "CPU of the client, per worker", Unit::Share);
     cpu.top = 1.0;
@@ -152,14 +152,14 @@ pub(super) fn client(report: &RunReport, plots: &mut Plots) -> Option<Markup> {
 }
 
 /// One distribution in a chart of several: what it is called, and how it is drawn.
-pub(super) struct Distribution<'a> {
-    pub(super) name: &'a str,
-    pub(super) look: (Tone, Dash),
-    pub(super) hist: &'a Hist,
+pub(crate) struct Distribution<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) look: (Tone, Dash),
+    pub(crate) hist: &'a Hist,
 }
 
 /// Times by quantile, each further nine as wide as the one before. `None` below two samples.
-pub(super) fn by_quantile(id: &str, title: &str, all: &[Distribution<'_>]) -> Option<Chart> {
+pub(crate) fn by_quantile(id: &str, title: &str, all: &[Distribution<'_>]) -> Option<Chart> {
     let n = all.iter().map(|one| one.hist.count()).max().filter(|n| *n >= 2)?;
     let nines = (n as f64).log10();
     let at: Vec<f64> =
@@ -190,7 +190,7 @@ pub(super) fn by_quantile(id: &str, title: &str, all: &[Distribution<'_>]) -> Op
 }
 
 /// Response and service time by quantile.
-pub(super) fn spectrum(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Option<Markup> {
+pub(crate) fn spectrum(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Option<Markup> {
     let one = |name, look, hist| Distribution { name, look, hist };
     let both = [
         one("response (from the due instant)", (Tone::Blue, Dash::None), &figures.response),
@@ -204,7 +204,7 @@ pub(super) fn spectrum(report: &RunReport, figures: &Figures, plots: &mut Plots)
 }
 
 /// What is said below every chart of quantiles.
-pub(super) fn few_samples() -> Markup {
+pub(crate) fn few_samples() -> Markup {
     html! {
         p class="note" {
             "Where it is shaded there are fewer samples than a quantile needs: p99 needs "
@@ -215,7 +215,7 @@ pub(super) fn few_samples() -> Markup {
 }
 
 /// What a mean call's time went on, as one bar.
-pub(super) fn composition(report: &RunReport, figures: &Figures) -> Option<Markup> {
+pub(crate) fn composition(report: &RunReport, figures: &Figures) -> Option<Markup> {
     let parts = figures::composition(report, figures);
     let sum: f64 = parts.iter().map(|(_, _, seconds)| seconds).sum();
     (sum > 0.0).then(|| super::draw::bar("Where the time of a mean call goes", &parts, sum))

@@ -11,7 +11,7 @@ const DOT: f64 = 3.2;
 const COLUMNS_MAX: usize = 160;
 
 /// The chart with its title and key; the script puts its own into `.plot`.
-pub(super) fn figure(chart: &Chart) -> Markup {
+pub(crate) fn figure(chart: &Chart) -> Markup {
     let across = across(chart);
     let up = up(chart);
     html! {
@@ -280,7 +280,7 @@ const PARTS: [Tone; 6] =
     [Tone::Purple, Tone::Red, Tone::Green, Tone::Sky, Tone::Blue, Tone::Orange];
 
 /// Seconds that add up to `sum`, each with the number of its colour, as one bar.
-pub(super) fn bar(title: &str, parts: &[(usize, &str, f64)], sum: f64) -> Markup {
+pub(crate) fn bar(title: &str, parts: &[(usize, &str, f64)], sum: f64) -> Markup {
     let scale = Scale::exact(0.0, sum, (0.0, WIDTH));
     let mut from = 0.0;
     let bars: Vec<(String, f64, f64)> = parts

@@ -31,7 +31,7 @@ struct Part<'a> {
 }
 
 /// `None` where nothing ended, or it was not recorded how.
-pub(super) fn chart(along: &Along) -> Option<Chart> {
+pub(crate) fn chart(along: &Along) -> Option<Chart> {
     let mut whole = Endings::default();
     along.buckets.iter().for_each(|bucket| whole.merge(&bucket.endings));
     if whole.is_empty() {

@@ -11,7 +11,7 @@ const ROWS_MAX: usize = 12;
 const BAR: (f64, f64) = (300.0, 12.0);
 
 /// Nothing for fewer than two calls.
-pub(super) fn section(hist: &Hist) -> Markup {
+pub(crate) fn section(hist: &Hist) -> Markup {
     if hist.count() < 2 {
         return html! {};
     }

@@ -23,7 +23,7 @@ static SCRIPT: LazyLock<String> = LazyLock::new(|| {
 
 /// The charts of a page, collected while it is written.
 #[derive(Debug, Default)]
-pub(super) struct Plots {
+pub(crate) struct Plots {
     data: Vec<Value>,
     /// Before the name of each chart, so that it stays the only one of its name.
     part: String,
@@ -31,20 +31,20 @@ pub(super) struct Plots {
 
 impl Plots {
     /// A chart as SVG, whose data the script will find.
-    pub(super) fn figure(&mut self, chart: &Chart) -> Markup {
+    pub(crate) fn figure(&mut self, chart: &Chart) -> Markup {
         let chart = Chart { id: format!("{}{}", self.part, chart.id), ..chart.clone() };
         self.data.push(chart.data());
         draw::figure(&chart)
     }
 
     /// The charts from now on belong to this part of the page.
-    pub(super) fn part(&mut self, part: String) {
+    pub(crate) fn part(&mut self, part: String) {
         self.part = part;
     }
 }
 
 /// The whole page. The script can only read its data, draw and sort: without it everything is there.
-pub(super) fn page(title: &str, body: &Markup, plots: Plots) -> String {
+pub(crate) fn page(title: &str, body: &Markup, plots: Plots) -> String {
     let data = serde_json::to_string(&plots.data).expect("finite numbers and strings");
     html! {
         (DOCTYPE)

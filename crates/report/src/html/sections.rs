@@ -4,11 +4,10 @@ use super::charts;
 use super::page::Plots;
 use crate::facts::{self, ENDS};
 use crate::figures::{self, UrlRow};
-use crate::{Figures, Finding, RunReport, curve_words, words};
+use crate::{Figures, Finding, RunReport, words};
 use maud::{Markup, html};
 use record::server::Server;
 use sample::Environment;
-use stats::curve::{Axis, Curve};
 use stats::{Hist, Verdict, samples_needed};
 use std::collections::BTreeSet;
 use units::{Nanos, show};
@@ -17,7 +16,7 @@ use units::{Nanos, show};
 const URLS_MAX: usize = 100;
 
 /// What the server did, before how far that can be believed.
-pub(super) fn conduct(server: &Server) -> Markup {
+pub(crate) fn conduct(server: &Server) -> Markup {
     let kind = if server.conduct.is_good() { "valid" } else { "invalid" };
     html! {
         section class=(format!("verdict server {kind}")) {
@@ -29,7 +28,7 @@ pub(super) fn conduct(server: &Server) -> Markup {
     }
 }
 
-pub(super) fn verdict(verdict: &Verdict) -> Markup {
+pub(crate) fn verdict(verdict: &Verdict) -> Markup {
     let state = verdict.state;
     html! {
         section class=(format!("verdict {}", state.id().to_lowercase())) {
@@ -48,11 +47,11 @@ pub(super) fn verdict(verdict: &Verdict) -> Markup {
     }
 }
 
-fn tile(label: &str, value: &str, sub: &str) -> Markup {
+pub(crate) fn tile(label: &str, value: &str, sub: &str) -> Markup {
     html! { div { dt { (label) } dd { (value) } @if !sub.is_empty() { dd class="sub" { (sub) } } } }
 }
 
-pub(super) fn tiles(report: &RunReport, figures: &Figures) -> Markup {
+pub(crate) fn tiles(report: &RunReport, figures: &Figures) -> Markup {
     let counts = &report.measurement.total.counts;
     let against = match figures.intended {
         Some(intended) => {
@@ -76,38 +75,8 @@ pub(super) fn tiles(report: &RunReport, figures: &Figures) -> Markup {
     }
 }
 
-/// The figures of one target's curve.
-pub(super) fn curve_tiles(axis: Axis, curve: &Curve) -> Markup {
-    let overload = &curve.overload;
-    html! {
-        dl class="tiles" {
-            @if let Some(peak) = &curve.peak {
-                (tile("Peak goodput", &curve_words::level(Axis::Rate, peak.at),
-                    &curve_words::ends(Axis::Rate, peak)))
-            }
-            @match &curve.knee {
-                Some(knee) => {
-                    (tile("Knee", &curve_words::level(axis, knee.at.at), &curve_words::ends(axis, &knee.at)))
-                }
-                None => (tile("Knee", "-", "not reached")),
-            }
-            @if let Some(capacity) = curve.capacity.as_ref().filter(|one| !one.objectives.is_empty()) {
-                @let objectives: Vec<&str> =
-                    capacity.objectives.iter().map(|one| one.text.as_str()).collect();
-                (tile("Capacity", &curve_words::level(axis, capacity.at.at),
-                    &format!("at {}", words::printable(&objectives.join(", "), 80))))
-            }
-            @if overload.kept_share.is_finite() {
-                (tile("Kept in overload", &show::share(overload.kept_share),
-                    &format!("{}, at {}", curve_words::shape(overload),
-                        curve_words::level(axis, overload.at_level))))
-            }
-        }
-    }
-}
-
 /// What can be done with the charts by pointer, said where there is a script.
-pub(super) fn how_to_look() -> Markup {
+pub(crate) fn how_to_look() -> Markup {
     html! {
         p class="note scripted-only" {
             "Drag across a chart to look closer, double-click for the whole; click a name to hide its \
@@ -116,12 +85,12 @@ pub(super) fn how_to_look() -> Markup {
     }
 }
 
-pub(super) fn footer(started_unix_s: f64, environment: &Environment) -> Markup {
+pub(crate) fn footer(started_unix_s: f64, environment: &Environment) -> Markup {
     html! { footer { (measured(started_unix_s, environment)) } }
 }
 
 /// When and on which machine.
-pub(super) fn measured(started_unix_s: f64, environment: &Environment) -> Markup {
+pub(crate) fn measured(started_unix_s: f64, environment: &Environment) -> Markup {
     let machine = words::machine(environment);
     html! {
         "Measured " (words::timestamp(started_unix_s))
@@ -130,7 +99,7 @@ pub(super) fn measured(started_unix_s: f64, environment: &Environment) -> Markup
     }
 }
 
-pub(super) fn objectives(report: &RunReport) -> Markup {
+pub(crate) fn objectives(report: &RunReport) -> Markup {
     html! {
         @if !report.slo.is_empty() {
             h2 { "Objectives" }
@@ -169,11 +138,11 @@ fn times_row(class: &str, label: &str, hist: &Hist) -> Markup {
     }
 }
 
-pub(super) fn quantile_or_dash(hist: &Hist, quantile: f64) -> String {
+pub(crate) fn quantile_or_dash(hist: &Hist, quantile: f64) -> String {
     if hist.is_empty() { "-".to_owned() } else { quantile_cell(hist, quantile) }
 }
 
-pub(super) fn times(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Markup {
+pub(crate) fn times(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Markup {
     let total = &report.measurement.total;
     if total.counts.done() == 0 {
         return html! {};
@@ -185,7 +154,7 @@ pub(super) fn times(report: &RunReport, figures: &Figures, plots: &mut Plots) ->
     }
 }
 
-pub(super) fn times_table(report: &RunReport, figures: &Figures) -> Markup {
+pub(crate) fn times_table(report: &RunReport, figures: &Figures) -> Markup {
     let total = &report.measurement.total;
     html! {
         div class="wide" { table {
@@ -205,7 +174,7 @@ pub(super) fn times_table(report: &RunReport, figures: &Figures) -> Markup {
     }
 }
 
-pub(super) fn phases(report: &RunReport, figures: &Figures) -> Markup {
+pub(crate) fn phases(report: &RunReport, figures: &Figures) -> Markup {
     let total = &report.measurement.total;
     let phases = [
         ("Name look-up", &figures.dns),
@@ -230,7 +199,7 @@ pub(super) fn phases(report: &RunReport, figures: &Figures) -> Markup {
     }
 }
 
-pub(super) fn server_timings(report: &RunReport) -> Markup {
+pub(crate) fn server_timings(report: &RunReport) -> Markup {
     let total = &report.measurement.total;
     let rows = figures::server_timings(total);
     let malformed = total.server_timings.malformed();
@@ -249,7 +218,7 @@ pub(super) fn server_timings(report: &RunReport) -> Markup {
     }
 }
 
-pub(super) fn outcomes(report: &RunReport) -> Markup {
+pub(crate) fn outcomes(report: &RunReport) -> Markup {
     let total = &report.measurement.total;
     let counts = &total.counts;
     let share = |n: u64| show::share(figures::ratio(n as f64, counts.due as f64));
@@ -288,7 +257,7 @@ fn statuses(total: &stats::Snapshot) -> String {
     seen.collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn runs(report: &RunReport) -> Markup {
+pub(crate) fn runs(report: &RunReport) -> Markup {
     let estimates = figures::estimates(&report.runs);
     let time = |seconds: f64| show::duration(Nanos::from_secs_f64(seconds));
     html! {
@@ -322,7 +291,7 @@ pub(super) fn runs(report: &RunReport) -> Markup {
     }
 }
 
-pub(super) fn per_url(report: &RunReport) -> Markup {
+pub(crate) fn per_url(report: &RunReport) -> Markup {
     let rows: Vec<UrlRow> = figures::url_rows(report);
     let left_out = rows.len().saturating_sub(URLS_MAX);
     html! {
@@ -356,7 +325,7 @@ pub(super) fn per_url(report: &RunReport) -> Markup {
 }
 
 /// What limits the server, the most certain first.
-pub(super) fn findings(findings: &[Finding]) -> Markup {
+pub(crate) fn findings(findings: &[Finding]) -> Markup {
     html! {
         @if !findings.is_empty() {
             h2 { "What limits this server" }
@@ -375,7 +344,7 @@ pub(super) fn findings(findings: &[Finding]) -> Markup {
 }
 
 /// Whether the client itself was well.
-pub(super) fn client(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Markup {
+pub(crate) fn client(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Markup {
     let charts = charts::client(report, plots);
     html! {
         h2 { "The client itself" }
@@ -386,7 +355,7 @@ pub(super) fn client(report: &RunReport, figures: &Figures, plots: &mut Plots) -
 }
 
 /// The one-line facts, the warm-up, sessions, the first call, the machine.
-pub(super) fn details(report: &RunReport, figures: &Figures) -> Markup {
+pub(crate) fn details(report: &RunReport, figures: &Figures) -> Markup {
     let total = &report.measurement.total;
     let mut facts = facts::facts(report, figures);
     // the client has a section of its own

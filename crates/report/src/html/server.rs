@@ -13,7 +13,7 @@ const MEBIBYTE: f64 = 1_048_576.0;
 type Point<'a> = &'a [SutRow];
 
 /// The section of a run's page; nothing where nobody watched the server.
-pub(super) fn section(report: &RunReport, x: Option<Horizontal>, plots: &mut Plots) -> Markup {
+pub(crate) fn section(report: &RunReport, x: Option<Horizontal>, plots: &mut Plots) -> Markup {
     let Some(sut) = &report.sut else { return html! {} };
     html! {
         h2 { "The server itself" }
@@ -24,7 +24,7 @@ pub(super) fn section(report: &RunReport, x: Option<Horizontal>, plots: &mut Plo
 
 /// Its resources along the window; nothing for fewer than two readings. `x`: the axis of the run's
 /// other charts.
-pub(super) fn over_time(sut: &SutSeries, x: Option<Horizontal>, plots: &mut Plots) -> Markup {
+pub(crate) fn over_time(sut: &SutSeries, x: Option<Horizontal>, plots: &mut Plots) -> Markup {
     let rows: Vec<SutRow> = sut.measured().copied().collect();
     let [_, .., last] = &rows[..] else { return html! {} };
     let own = Horizontal { name: "time", unit: Unit::Time, log: false, low: 0.0, high: last.at_s };
@@ -125,13 +125,13 @@ impl Scene<'_> {
 }
 
 /// One target's watched steps: what it is called beside others, and (load, how full) in rising order.
-pub(super) struct Watched {
-    pub(super) name: String,
-    pub(super) levels: Vec<(f64, sample::Fullness)>,
+pub(crate) struct Watched {
+    pub(crate) name: String,
+    pub(crate) levels: Vec<(f64, sample::Fullness)>,
 }
 
 /// Shares of the server's resources in use, against load. `chart`: empty, with its places.
-pub(super) fn against_load(mut chart: Chart, all: &[Watched], plots: &mut Plots) -> Markup {
+pub(crate) fn against_load(mut chart: Chart, all: &[Watched], plots: &mut Plots) -> Markup {
     type Resource = (&'static str, Dash, fn(&sample::Fullness) -> f64);
     const RESOURCES: [Resource; 4] = [
         ("CPU", Dash::None, |full| full.cpu),

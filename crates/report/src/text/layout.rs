@@ -12,16 +12,16 @@ pub(crate) struct Page {
 }
 
 /// Width of the column of labels.
-pub(super) const LABEL: usize = 14;
+pub(crate) const LABEL: usize = 14;
 
 impl Page {
     /// For a terminal of so many columns, as far as lines can still be read.
-    pub(super) fn for_columns(columns: usize) -> Page {
+    pub(crate) fn for_columns(columns: usize) -> Page {
         Page { columns: columns.min(COLUMNS_MAX), ..Page::default() }
     }
 
     /// An empty page for the same terminal.
-    pub(super) fn alike(&self) -> Page {
+    pub(crate) fn alike(&self) -> Page {
         Page { columns: self.columns, ..Page::default() }
     }
 
@@ -101,12 +101,12 @@ impl Page {
     }
 
     /// Lines so far.
-    pub(super) fn lines(&self) -> usize {
+    pub(crate) fn lines(&self) -> usize {
         self.out.lines().count()
     }
 
     /// Another page's lines below.
-    pub(super) fn append(&mut self, other: Page) {
+    pub(crate) fn append(&mut self, other: Page) {
         self.out.push_str(&other.out);
     }
 

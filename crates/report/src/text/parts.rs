@@ -8,7 +8,7 @@ use record::server::Server;
 use units::show;
 
 /// What the server did, and one of its responses where they are what is wrong.
-pub(super) fn server(page: &mut Page, server: &Server) {
+pub(crate) fn server(page: &mut Page, server: &Server) {
     page.fact("Server", &server.sentence());
     if let Some(example) = &server.example {
         page.fact("", &format!("it responds: {example}"));
@@ -16,7 +16,7 @@ pub(super) fn server(page: &mut Page, server: &Server) {
 }
 
 /// Name, target and load, each of at most so many characters.
-pub(super) fn asked(page: &mut Page, report: &RunReport, room: usize) {
+pub(crate) fn asked(page: &mut Page, report: &RunReport, room: usize) {
     let target = shortened(&words::target(&report.plan), room);
     let name = shortened(&words::name(report), room);
     if name != target {
@@ -27,7 +27,7 @@ pub(super) fn asked(page: &mut Page, report: &RunReport, room: usize) {
 }
 
 /// Target, load, first call, machine.
-pub(super) fn what_was_done(page: &mut Page, report: &RunReport) {
+pub(crate) fn what_was_done(page: &mut Page, report: &RunReport) {
     page.blank();
     asked(page, report, usize::MAX);
     if let Some(first) = words::first_call(report) {
@@ -46,13 +46,13 @@ pub(super) fn what_was_done(page: &mut Page, report: &RunReport) {
 }
 
 /// Throughput, and the loads it has to be read against.
-pub(super) fn headline(page: &mut Page, report: &RunReport, figures: &Figures) {
+pub(crate) fn headline(page: &mut Page, report: &RunReport, figures: &Figures) {
     page.blank();
     throughput(page, figures);
     failed(page, report, false);
 }
 
-pub(super) fn throughput(page: &mut Page, figures: &Figures) {
+pub(crate) fn throughput(page: &mut Page, figures: &Figures) {
     let mut parts = vec![show::rate(figures.throughput)];
     parts.push(format!("goodput {}", show::rate(figures.goodput)));
     let offered = format!("offered {}", show::rate(figures.offered));
@@ -64,7 +64,7 @@ pub(super) fn throughput(page: &mut Page, figures: &Figures) {
 }
 
 /// The share of failures; `by_class`: with the most frequent classes, for want of a table.
-pub(super) fn failed(page: &mut Page, report: &RunReport, by_class: bool) {
+pub(crate) fn failed(page: &mut Page, report: &RunReport, by_class: bool) {
     let total = &report.measurement.total;
     let mut classes: Vec<_> = total.failures.iter().collect();
     classes.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
@@ -93,7 +93,7 @@ const CLASSES_MAX: usize = 4;
 const OBJECTIVES_MAX: usize = 4;
 
 /// `--slo`: one line each.
-pub(super) fn objectives(page: &mut Page, report: &RunReport) {
+pub(crate) fn objectives(page: &mut Page, report: &RunReport) {
     if report.slo.is_empty() {
         return;
     }
@@ -107,7 +107,7 @@ pub(super) fn objectives(page: &mut Page, report: &RunReport) {
 }
 
 /// The same without a heading: those first that are not met.
-pub(super) fn objectives_in_lines(page: &mut Page, report: &RunReport) {
+pub(crate) fn objectives_in_lines(page: &mut Page, report: &RunReport) {
     let mut results: Vec<_> = report.slo.iter().collect();
     results.sort_by_key(|result| (result.met, result.undecided));
     for (index, result) in results.iter().take(OBJECTIVES_MAX).enumerate() {
@@ -122,7 +122,7 @@ pub(super) fn objectives_in_lines(page: &mut Page, report: &RunReport) {
 }
 
 /// due = succeeded + failed + timed out + dropped + abandoned.
-pub(super) fn outcomes(page: &mut Page, report: &RunReport, figures: &Figures) {
+pub(crate) fn outcomes(page: &mut Page, report: &RunReport, figures: &Figures) {
     page.heading("Outcomes");
     let counts = &report.measurement.total.counts;
     let share = |n: u64| show::share(figures::ratio(n as f64, counts.due as f64));
@@ -140,7 +140,7 @@ pub(super) fn outcomes(page: &mut Page, report: &RunReport, figures: &Figures) {
 }
 
 /// Failures by class with who is to blame, and answers by status.
-pub(super) fn failures(page: &mut Page, report: &RunReport) {
+pub(crate) fn failures(page: &mut Page, report: &RunReport) {
     failure_classes(page, report);
     let seen: Vec<String> = report
         .measurement
@@ -156,7 +156,7 @@ pub(super) fn failures(page: &mut Page, report: &RunReport) {
 }
 
 /// Failures by class with who is to blame; nothing without any.
-pub(super) fn failure_classes(page: &mut Page, report: &RunReport) {
+pub(crate) fn failure_classes(page: &mut Page, report: &RunReport) {
     let total = &report.measurement.total;
     if !total.failures.is_empty() {
         page.heading("Failures      class, count, blame");
@@ -171,7 +171,7 @@ pub(super) fn failure_classes(page: &mut Page, report: &RunReport) {
 }
 
 /// Connections, bytes, client and the like, a line or two each.
-pub(super) fn facts(page: &mut Page, report: &RunReport, figures: &Figures) {
+pub(crate) fn facts(page: &mut Page, report: &RunReport, figures: &Figures) {
     page.blank();
     for (label, text) in facts::facts(report, figures) {
         page.fact(label, &text);
@@ -179,11 +179,11 @@ pub(super) fn facts(page: &mut Page, report: &RunReport, figures: &Figures) {
 }
 
 /// What limits the server.
-pub(super) fn findings(page: &mut Page, report: &RunReport) {
+pub(crate) fn findings(page: &mut Page, report: &RunReport) {
     findings_of(page, &report.findings);
 }
 
-pub(super) fn findings_of(page: &mut Page, findings: &[Finding]) {
+pub(crate) fn findings_of(page: &mut Page, findings: &[Finding]) {
     if findings.is_empty() {
         return;
     }

@@ -9,13 +9,13 @@ use units::{Nanos, show};
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 
 /// Columns that are used at most, however wide the terminal is.
-pub(super) const COLUMNS_MAX: usize = 120;
+pub(crate) const COLUMNS_MAX: usize = 120;
 
 /// Columns before each line of the report.
 const MARGIN: usize = 2;
 
 /// Whether it is a part of a bar.
-pub(super) fn is_bar(c: char) -> bool {
+pub(crate) fn is_bar(c: char) -> bool {
     EIGHTHS[..7].contains(&c)
 }
 
@@ -23,7 +23,7 @@ pub(super) fn is_bar(c: char) -> bool {
 const BAR_MIN: usize = 12;
 
 /// The picture under its heading. Nothing for fewer than two calls.
-pub(super) fn histogram(page: &mut Page, hist: &Hist, columns: usize, rows_max: usize) {
+pub(crate) fn histogram(page: &mut Page, hist: &Hist, columns: usize, rows_max: usize) {
     let lines = histogram_lines(hist, columns.clamp(WIDTH, COLUMNS_MAX) - MARGIN, rows_max);
     if lines.is_empty() {
         return;

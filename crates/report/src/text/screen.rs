@@ -65,7 +65,7 @@ const MORE: [fn(&mut Detail); 14] = [
 ];
 
 /// As much as fits; with the list of quantiles, which somebody asked for, everything.
-pub(super) fn screen(report: &RunReport, figures: &Figures, server: &Server, style: Style) -> Page {
+pub(crate) fn screen(report: &RunReport, figures: &Figures, server: &Server, style: Style) -> Page {
     let composed = |detail| composed(report, figures, server, style, detail);
     let mut detail = LEAST;
     let mut page = composed(detail);

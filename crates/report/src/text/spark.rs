@@ -13,12 +13,12 @@ const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 const ASCII_LEVELS: [char; 8] = ['_', '.', ':', '-', '=', '+', '*', '#'];
 
 /// The plain character for a bar.
-pub(super) fn ascii_level(bar: char) -> Option<char> {
+pub(crate) fn ascii_level(bar: char) -> Option<char> {
     LEVELS.iter().position(|level| *level == bar).map(|level| ASCII_LEVELS[level])
 }
 
 /// Nothing for a run of a single interval.
-pub(super) fn per_second(page: &mut Page, report: &RunReport) {
+pub(crate) fn per_second(page: &mut Page, report: &RunReport) {
     let buckets = figures::buckets(&report.measurement, BARS_MAX);
     let [first, _, ..] = &buckets[..] else { return };
     let span = words::span(Nanos::from_secs_f64(first.span_s));

@@ -6,7 +6,7 @@ use stats::{Doubt, Estimate, Hist, Snapshot, quantile_name, samples_needed};
 use units::{Nanos, show};
 
 /// Rows of the per-URL table; the last holds all others.
-pub(super) const URLS_MAX: usize = 11;
+pub(crate) const URLS_MAX: usize = 11;
 
 const HEAD: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
@@ -20,7 +20,7 @@ fn main_rows(report: &RunReport, figures: &Figures) -> Vec<Vec<String>> {
 }
 
 /// Response time alone, and how much of it may be the client's lateness.
-pub(super) fn brief(page: &mut Page, report: &RunReport, figures: &Figures) {
+pub(crate) fn brief(page: &mut Page, report: &RunReport, figures: &Figures) {
     if report.measurement.total.counts.done() == 0 {
         return;
     }
@@ -33,7 +33,7 @@ pub(super) fn brief(page: &mut Page, report: &RunReport, figures: &Figures) {
 
 /// The table of the first screen; without `all`, neither what its marks mean nor service times that
 /// are the response times once more.
-pub(super) fn table(page: &mut Page, report: &RunReport, figures: &Figures, all: bool) {
+pub(crate) fn table(page: &mut Page, report: &RunReport, figures: &Figures, all: bool) {
     if report.measurement.total.counts.done() == 0 {
         return;
     }
@@ -51,7 +51,7 @@ pub(super) fn table(page: &mut Page, report: &RunReport, figures: &Figures, all:
 }
 
 /// The same with the slip between them and what the words mean.
-pub(super) fn times(page: &mut Page, report: &RunReport, figures: &Figures) {
+pub(crate) fn times(page: &mut Page, report: &RunReport, figures: &Figures) {
     let total = &report.measurement.total;
     if total.counts.done() == 0 {
         return;
@@ -130,7 +130,7 @@ fn quantile_cell(hist: &Hist, quantile: f64) -> String {
 }
 
 /// The quantiles that the plan lists.
-pub(super) fn spectrum(page: &mut Page, figures: &Figures) {
+pub(crate) fn spectrum(page: &mut Page, figures: &Figures) {
     page.heading("Quantiles");
     let mut rows = vec![header("", &["response", "from", "to", "service", "calls above"])];
     let count = figures.response.count();
@@ -155,7 +155,7 @@ pub(super) fn spectrum(page: &mut Page, figures: &Figures) {
 }
 
 /// The parts of service time.
-pub(super) fn phases(page: &mut Page, report: &RunReport, figures: &Figures) {
+pub(crate) fn phases(page: &mut Page, report: &RunReport, figures: &Figures) {
     let total = &report.measurement.total;
     let phases = [
         ("dns", &figures.dns),
@@ -213,12 +213,12 @@ fn headed(page: &mut Page, rows: Vec<Vec<String>>) {
 }
 
 /// Each run, and the mean across runs with its interval.
-pub(super) fn runs(page: &mut Page, report: &RunReport) {
+pub(crate) fn runs(page: &mut Page, report: &RunReport) {
     each_run(page, report);
     across_runs(page, report, true);
 }
 
-pub(super) fn each_run(page: &mut Page, report: &RunReport) {
+pub(crate) fn each_run(page: &mut Page, report: &RunReport) {
     if report.runs.is_empty() {
         return;
     }
@@ -241,7 +241,7 @@ pub(super) fn each_run(page: &mut Page, report: &RunReport) {
 }
 
 /// The means across runs; of these, without `all`, the ones that are asked for most.
-pub(super) fn across_runs(page: &mut Page, report: &RunReport, all: bool) {
+pub(crate) fn across_runs(page: &mut Page, report: &RunReport, all: bool) {
     let mut estimates = figures::estimates(&report.runs);
     estimates.retain(|(name, ..)| all || ACROSS_MOST.contains(name));
     if estimates.is_empty() {
@@ -272,7 +272,7 @@ fn half_share(estimate: &Estimate) -> f64 {
 }
 
 /// The most called URLs, at most `rows_max` rows with the one of all others.
-pub(super) fn per_url(page: &mut Page, report: &RunReport, rows_max: usize) {
+pub(crate) fn per_url(page: &mut Page, report: &RunReport, rows_max: usize) {
     let mut urls = figures::url_rows(report);
     if urls.is_empty() || rows_max == 0 {
         return;

@@ -3,7 +3,7 @@
 use super::known;
 use crate::ids;
 use crate::run::{Finding, SloResult};
-use crate::server::{Conduct, Server};
+use crate::server::{Conduct, Server, conduct_id};
 use sample::FailureClass;
 use serde::{Deserialize, Serialize};
 use stats::diagnosis::Confidence;
@@ -40,7 +40,7 @@ impl VerdictRecord {
 /// What the server did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConductRecord {
-    #[serde(with = "ids::conduct")]
+    #[serde(with = "conduct_id")]
     pub state: Conduct,
     pub sentence: String,
     pub since_s: Option<f64>,

@@ -4,9 +4,10 @@
 mod picture;
 mod table;
 
-use super::layout::Page;
-use super::{Style, ascii, coloured, verdict};
-use crate::ramp::{RampReport, answer, load, steps_sentence};
+use super::{RampReport, answer, load, steps_sentence};
+use crate::Style;
+use crate::text::layout::Page;
+use crate::text::{ascii, coloured, verdict};
 use crate::words::{self, printable};
 use stats::curve::{Curve, Span};
 
@@ -111,5 +112,5 @@ fn law(page: &mut Page, report: &RampReport, label: &str, curve: &Curve) {
 }
 
 fn findings(page: &mut Page, report: &RampReport) {
-    super::parts::findings_of(page, &report.findings);
+    crate::text::parts::findings_of(page, &report.findings);
 }

@@ -6,8 +6,8 @@ mod limits;
 mod server;
 mod timeline;
 
-use super::page::{self, Plots};
-use super::sections;
+use crate::html::page::{self, Plots};
+use crate::html::sections;
 use crate::torture::{beside, words};
 use crate::words::printable;
 use maud::{Markup, html};

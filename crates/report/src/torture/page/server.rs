@@ -1,7 +1,7 @@
 //! The server during the torture: what its own machine showed of it, from case to case.
 
-use super::super::chart::{Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone, Unit, Values};
-use super::super::page::Plots;
+use crate::html::chart::{Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone, Unit, Values};
+use crate::html::page::Plots;
 use crate::torture::{server, words};
 use maud::{Markup, html};
 use record::torture::Torture;

@@ -1,10 +1,10 @@
 //! The health of the server over time: response times of the probes, those that were turned away or
 //! not answered, and which case was under way.
 
-use super::super::chart::{
+use crate::html::chart::{
     Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Range, Tone, Unit, Values,
 };
-use super::super::page::Plots;
+use crate::html::page::Plots;
 use crate::torture::words;
 use maud::{Markup, html};
 use record::torture::{Torture, TortureRecord};
@@ -77,7 +77,7 @@ pub(super) fn timeline(torture: &Torture, plots: &mut Plots) -> Option<Markup> {
              applies pressure. Groups F and S have none: a plain request after each of their cases \
              tests whether the server responds as before, and the case says where it did not."
         }
-        (super::super::sections::how_to_look())
+        (crate::html::sections::how_to_look())
     })
 }
 

@@ -1,7 +1,7 @@
-//! What the page and the Markdown of a ramp say beside [`crate::ramp::answer`]: the answer as prose,
+//! What the page and the Markdown of a ramp say beside [`super::answer`]: the answer as prose,
 //! and the figures of each target in columns.
 
-use crate::ramp::{self, RampReport, load};
+use super::{RampReport, answer, load};
 use crate::words;
 use stats::State;
 use stats::curve::{Axis, Capacity, CapacityEnd, Curve, Overload, OverloadShape, Span, Usl};
@@ -65,7 +65,7 @@ fn usl(usl: &Usl) -> String {
 
 /// The figures of one target: a label and a sentence each.
 pub(crate) fn facts(report: &RampReport, row: usize) -> Vec<(&'static str, String)> {
-    let mut facts = ramp::answer(report, row);
+    let mut facts = answer(report, row);
     let Some(curve) = report.curves.get(row) else { return facts };
     let axis = report.axis;
     let by_form = curve.kneedle.as_ref();

@@ -1,13 +1,13 @@
 //! The page of a ramp: throughput, response and failures against load, what they say, every step.
 
-use super::chart::{Chart, Dash, Dots, Horizontal, Line, Range, Tone, Unit, Values};
-use super::page::{self, Plots};
-use super::sections;
-use super::server::{self, Watched};
-use crate::ramp::{RampReport, RampStep};
-use crate::{Figures, curve_words, facts, words};
+use super::{RampReport, RampStep, prose};
+use crate::html::chart::{Chart, Dash, Dots, Horizontal, Line, Range, Tone, Unit, Values};
+use crate::html::page::{self, Plots};
+use crate::html::sections;
+use crate::html::server::{self, Watched};
+use crate::{Figures, facts, words};
 use maud::{Markup, html};
-use stats::curve::{Axis, Level, Purpose, levels};
+use stats::curve::{Axis, Curve, Level, Purpose, levels};
 use stats::{Hist, Metric, interval};
 use units::{Nanos, show};
 
@@ -48,9 +48,9 @@ fn body(report: &RampReport, plots: &mut Plots) -> Markup {
                 p class="word" { strong { "ENDED EARLY" } " " (words::printable(why, 400)) }
             }
         }
-        @for sentence in curve_words::answers(report) { p class="answer" { (sentence) } }
+        @for sentence in prose::answers(report) { p class="answer" { (sentence) } }
         @match &report.curves[..] {
-            [curve] => (sections::curve_tiles(report.axis, curve)),
+            [curve] => (curve_tiles(report.axis, curve)),
             _ => (side_by_side(report)),
         }
         (sections::findings(&report.findings))
@@ -73,11 +73,11 @@ fn body(report: &RampReport, plots: &mut Plots) -> Markup {
 fn side_by_side(report: &RampReport) -> Markup {
     html! {
         div class="wide" { table class="sortable" {
-            tr { th { "Target" } @for (name, _) in curve_words::FIGURES { th { (name) } } }
+            tr { th { "Target" } @for (name, _) in prose::FIGURES { th { (name) } } }
             @for (label, curve) in report.labels.iter().zip(&report.curves) {
                 tr {
                     td { (words::printable(label, 120)) }
-                    @for (_, figure) in curve_words::FIGURES {
+                    @for (_, figure) in prose::FIGURES {
                         @let (value, text) = figure(report.axis, curve);
                         td data-v=(value) { (text) }
                     }
@@ -91,7 +91,7 @@ fn done(report: &RampReport) -> String {
     if report.steps.is_empty() {
         return words::protocol(&report.plan);
     }
-    format!("{} · {}", crate::ramp::steps_sentence(report), words::protocol(&report.plan))
+    format!("{} · {}", super::steps_sentence(report), words::protocol(&report.plan))
 }
 
 /// The steps of a label by level, those of the given purposes.
@@ -319,7 +319,7 @@ fn failures(report: &RampReport, plots: &mut Plots) -> Markup {
 /// What the server used of its own machine at each load, where it was watched.
 fn resources(report: &RampReport, plots: &mut Plots) -> Markup {
     let watched = |n: usize| {
-        let levels = crate::ramp::watched(report, n);
+        let levels = super::watched(report, n);
         let name = report.labels.get(n).map_or_else(String::new, |one| words::printable(one, 60));
         (!levels.is_empty()).then_some(Watched { name, levels })
     };
@@ -361,7 +361,7 @@ fn findings_of_curves(report: &RampReport) -> Markup {
                 h3 { (report.labels.get(n).map_or_else(String::new, |one| words::printable(one, 120))) }
             }
             dl class="facts" {
-                @for (name, text) in curve_words::facts(report, n) {
+                @for (name, text) in prose::facts(report, n) {
                     dt { (name) } dd { (text) }
                 }
             }
@@ -449,7 +449,7 @@ fn step_row(report: &RampReport, n: usize, step: &RampStep) -> Markup {
             td data-v=(n + 1) { (n + 1) }
             @if report.labels.len() > 1 { td class="word" { (words::printable(name, 60)) } }
             td class="word" { (step.purpose.id()) }
-            td data-v=(point.level) { (curve_words::level(report.axis, point.level)) }
+            td data-v=(point.level) { (prose::level(report.axis, point.level)) }
             @for rate in [point.offered_per_s, point.achieved_per_s, point.goodput_per_s] {
                 td data-v=(rate) { (show::rate(rate)) }
             }
@@ -492,7 +492,7 @@ fn detail(report: &RampReport, n: usize, step: &RampStep, plots: &mut Plots) -> 
         (0 | 1, _) | (_, None) => String::new(),
         (_, Some(label)) => format!("{} · ", words::printable(label, 80)),
     };
-    let load = curve_words::level(report.axis, step.point.level);
+    let load = prose::level(report.axis, step.point.level);
     let settled = words::span(Nanos::from_secs_f64(step.settled_s.max(0.0)));
     html! {
         details {
@@ -507,14 +507,44 @@ fn detail(report: &RampReport, n: usize, step: &RampStep, plots: &mut Plots) -> 
                 (sections::times_table(run, &figures))
                 (sections::outcomes(run))
                 @if n < DETAIL_CHARTS_MAX
-                    && let Some(charts) = super::charts::over_time(run, plots) { (charts) }
+                    && let Some(charts) = crate::html::charts::over_time(run, plots) { (charts) }
                 @if let Some(sut) = &run.sut {
                     p { "The server: " (words::sentence(&facts::server(sut))) }
                     @if n < DETAIL_CHARTS_MAX {
-                        (server::over_time(sut, super::charts::time_axis(run), plots))
+                        (server::over_time(sut, crate::html::charts::time_axis(run), plots))
                     }
                 }
                 (sections::findings(&run.findings))
+            }
+        }
+    }
+}
+
+/// The figures of one target's curve.
+fn curve_tiles(axis: Axis, curve: &Curve) -> Markup {
+    let overload = &curve.overload;
+    html! {
+        dl class="tiles" {
+            @if let Some(peak) = &curve.peak {
+                (sections::tile("Peak goodput", &prose::level(Axis::Rate, peak.at),
+                    &prose::ends(Axis::Rate, peak)))
+            }
+            @match &curve.knee {
+                Some(knee) => {
+                    (sections::tile("Knee", &prose::level(axis, knee.at.at), &prose::ends(axis, &knee.at)))
+                }
+                None => (sections::tile("Knee", "-", "not reached")),
+            }
+            @if let Some(capacity) = curve.capacity.as_ref().filter(|one| !one.objectives.is_empty()) {
+                @let objectives: Vec<&str> =
+                    capacity.objectives.iter().map(|one| one.text.as_str()).collect();
+                (sections::tile("Capacity", &prose::level(axis, capacity.at.at),
+                    &format!("at {}", words::printable(&objectives.join(", "), 80))))
+            }
+            @if overload.kept_share.is_finite() {
+                (sections::tile("Kept in overload", &show::share(overload.kept_share),
+                    &format!("{}, at {}", prose::shape(overload),
+                        prose::level(axis, overload.at_level))))
             }
         }
     }

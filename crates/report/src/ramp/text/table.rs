@@ -1,7 +1,7 @@
 //! The steps as a table.
 
-use super::super::layout::Page;
 use crate::ramp::{Purpose, RampReport, RampStep, blamed, load};
+use crate::text::layout::Page;
 use crate::words::{self, printable};
 use sample::Blame;
 use stats::curve::{Axis, CapacityEnd, OverloadShape};

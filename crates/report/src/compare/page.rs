@@ -1,15 +1,15 @@
 //! The page of a comparison: the answer, each difference with its interval, both distributions, the
 //! runs behind them.
 
-use super::axis::{Scale, WIDTH, coordinate};
-use super::chart::{Dash, Tone};
-use super::charts::{Distribution, by_quantile, few_samples};
-use super::page::{self, Plots};
-use super::sections;
-use crate::compare::{
+use super::{
     COMMAND_CHARS_MAX, CompareReport, Difference, Judgement, amount, answer, headlines, interval,
 };
 use crate::figures::{FigureKind, RUN_FIGURES};
+use crate::html::axis::{Scale, WIDTH, coordinate};
+use crate::html::chart::{Dash, Tone};
+use crate::html::charts::{Distribution, by_quantile, few_samples};
+use crate::html::page::{self, Plots};
+use crate::html::sections;
 use crate::{Headline, words};
 use maud::{Markup, html};
 use stats::Hist;

@@ -1,0 +1,226 @@
+//! A run as it was measured, with its plan and its verdict: what every output of a run is made of.
+
+use plan::Plan;
+use sample::{Environment, FailureClass, SutSeries};
+use stats::diagnosis::Confidence;
+use stats::{Measurement, Metric, Objective, Second, State, Verdict};
+use std::net::IpAddr;
+use units::Nanos;
+
+/// A finished run with its verdict.
+#[derive(Clone, Debug)]
+pub struct RunReport {
+    /// What the run is called: the plan's name or the URL as typed (a password in it is masked);
+    /// empty for the first target.
+    pub name: String,
+    pub plan: Plan,
+    /// The plan as TOML with every secret masked; printed in JSON and HTML as it is.
+    pub plan_toml: String,
+    /// When the measured phase began, in seconds since 1970-01-01 UTC.
+    pub started_unix_s: f64,
+    pub environment: Environment,
+    /// The only run; with repeats, all runs [merged].
+    pub measurement: Measurement,
+    pub verdict: Verdict,
+    pub driver: Driver,
+    /// Name look-ups made before the run.
+    pub resolved: Vec<Resolved>,
+    pub first_call: Option<FirstCall>,
+    /// One for each run when the plan repeats; empty otherwise.
+    pub runs: Vec<Headline>,
+    pub slo: Vec<SloResult>,
+    pub findings: Vec<Finding>,
+    /// The server's own resources, where the run was told to watch them (`--sut`).
+    pub sut: Option<SutSeries>,
+}
+
+/// What the client itself spent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Driver {
+    /// `epoll`; `epoll, SCHED_RR 1` where the threads are not scheduled in the ordinary way.
+    pub io: String,
+    pub threads: u32,
+    /// CPU seconds of the measured phase; spinning is part of them.
+    pub cpu_user_s: f64,
+    pub cpu_system_s: f64,
+    /// Busy waiting on purpose, before due instants.
+    pub spin_s: f64,
+    /// Share of its core that each thread was busy, spinning excluded, 0..=1.
+    pub busy: Vec<f64>,
+    pub dummy: Option<DummyRun>,
+}
+
+/// The dummy run: the same client against the null server of this machine, by `calibrate`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DummyRun {
+    /// Median service time of a call that costs the server next to nothing, in seconds.
+    pub call_s: f64,
+    /// When it was measured, in seconds since 1970-01-01 UTC.
+    pub taken_unix_s: f64,
+}
+
+/// One name look-up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    pub host: String,
+    pub addresses: Vec<IpAddr>,
+    pub took: Nanos,
+}
+
+/// The plain call that goes first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FirstCall {
+    /// 0 when no answer came.
+    pub status: u16,
+    /// `1.1`.
+    pub http_version: String,
+    /// Bytes of body.
+    pub length: u64,
+    /// The `Server` field as received: not trusted, made printable by each output.
+    pub server: Option<String>,
+    /// From the start of the connect to the end of the answer.
+    pub took: Nanos,
+    /// Why there was no good answer, and what the system or library said to it.
+    pub failure: Option<(FailureClass, String)>,
+    /// What to do about it, where more is known than the class tells: a sentence.
+    pub way_out: Option<String>,
+    /// The beginning of the response, fit for one line: status, fields, first bytes of the body.
+    pub excerpt: Option<String>,
+}
+
+/// One objective of `--slo` with its figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SloResult {
+    pub objective: Objective,
+    /// In the unit of the objective's bound; NaN when it cannot be had.
+    pub figure: f64,
+    /// The same without the client's lateness; `None` where that is no part of it, or not known.
+    pub without_lag: Option<f64>,
+    pub met: bool,
+    /// A punctual client might have seen the other answer.
+    pub undecided: bool,
+}
+
+impl SloResult {
+    /// Holds a measurement against each objective.
+    pub fn judge(objectives: &[Objective], measurement: &Measurement) -> Vec<SloResult> {
+        let judge = |objective: &Objective| {
+            let ruling = objective.rule(&measurement.total, measurement.window);
+            SloResult {
+                objective: objective.clone(),
+                figure: ruling.figure,
+                without_lag: ruling.without_lag,
+                met: ruling.met,
+                undecided: ruling.undecided,
+            }
+        };
+        objectives.iter().map(judge).collect()
+    }
+
+    /// `met`, `MISSED`, or `undecided`: whether it was missed depends on the client's lateness.
+    pub fn word(&self) -> &'static str {
+        match (self.undecided, self.met) {
+            (true, _) => "undecided",
+            (false, true) => "met",
+            (false, false) => "MISSED",
+        }
+    }
+
+    /// The figure with its unit.
+    pub fn figure_text(&self) -> String {
+        if self.figure.is_nan() {
+            return "nothing to take it from".to_owned();
+        }
+        match self.objective.metric {
+            Metric::Response(_) | Metric::ResponseMean => {
+                units::show::duration(Nanos::from_secs_f64(self.figure))
+            }
+            Metric::Failures | Metric::Conforming => units::show::share(self.figure),
+            Metric::Throughput | Metric::Goodput => units::show::rate(self.figure),
+        }
+    }
+}
+
+/// Something that limits the server, from evidence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Stable name: `nagle-delayed-ack`.
+    pub id: String,
+    pub confidence: Confidence,
+    pub evidence: String,
+    /// What to try: JSON's `try`.
+    pub advice: String,
+}
+
+/// The headline figures of one run of several. Times in seconds, rates per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Headline {
+    pub state: State,
+    pub throughput_per_s: f64,
+    pub goodput_per_s: f64,
+    /// (failed + timed out + dropped) / due, 0..=1.
+    pub failure_share: f64,
+    pub mean_s: f64,
+    pub p50_s: f64,
+    pub p90_s: f64,
+    pub p99_s: f64,
+    pub p99_9_s: f64,
+    pub max_s: f64,
+}
+
+impl Headline {
+    pub fn of(measurement: &Measurement, state: State) -> Headline {
+        let total = &measurement.total;
+        let response = total.response().summary();
+        Headline {
+            state,
+            throughput_per_s: per_second(total.in_window, measurement.window),
+            goodput_per_s: per_second(total.good_in_window, measurement.window),
+            failure_share: total.counts.failure_share(),
+            mean_s: response.mean.as_secs_f64(),
+            p50_s: response.p50.as_secs_f64(),
+            p90_s: response.p90.as_secs_f64(),
+            p99_s: response.p99.as_secs_f64(),
+            p99_9_s: response.p99_9.as_secs_f64(),
+            max_s: response.max.as_secs_f64(),
+        }
+    }
+}
+
+/// Runs of one plan added up: histograms and counts are summed, peaks are the highest, windows and
+/// the rows of the series inside them are put one after the other. Nothing is averaged (law 6).
+pub fn merged(runs: &[Measurement]) -> Measurement {
+    let mut all = Measurement::default();
+    for run in runs {
+        let offset = all.window.as_secs_f64();
+        let shift = |row: &Second| Second { at_s: row.at_s + offset, ..row.clone() };
+        all.series.extend(in_window(run).map(shift));
+        all.total.merge(&run.total);
+        all.intended_span = Some(all.due_span() + run.due_span());
+        all.window += run.window;
+        all.elapsed += run.elapsed;
+        all.intended = match (all.intended, run.intended) {
+            (Some(before), Some(now)) => Some(before + now),
+            (before, now) => before.or(now),
+        };
+        all.connections_peak = all.connections_peak.max(run.connections_peak);
+        all.interrupted |= run.interrupted;
+        all.aborted = all.aborted.take().or_else(|| run.aborted.clone());
+    }
+    all
+}
+
+/// A count over the length of a window; zero for a window of no length.
+pub fn per_second(count: u64, window: Nanos) -> f64 {
+    if window.is_zero() { 0.0 } else { count as f64 / window.as_secs_f64() }
+}
+
+/// Rows inside the measured window: neither of the warm-up nor of the time after it, in which what
+/// was due is only followed to its outcome.
+pub fn in_window(measurement: &Measurement) -> impl Iterator<Item = &Second> {
+    let end_s = measurement.window.as_secs_f64();
+    measurement.series.iter().filter(move |row| {
+        // A row begins at a multiple of the interval; half a microsecond is rounding.
+        !row.warm_up && row.span_s > 0.0 && row.at_s < end_s - 5e-7
+    })
+}
