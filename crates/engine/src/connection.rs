@@ -6,7 +6,7 @@ use crate::speaker::{Event, Fault, Heard, Outstanding, Protocol, Request, Shared
 use crate::transport::{Flushed, Transport};
 use conduit::{Io, IoError, Slot, TlsError, TlsSession};
 use plan::Timeouts;
-use sample::{ConnectionRecord, FailureClass, TlsFacts};
+use sample::{ConnectionRecord, FailureClass, Http2Facts, TlsFacts};
 use stats::lives::Life;
 use std::collections::VecDeque;
 use units::Nanos;
@@ -310,6 +310,26 @@ impl Conn {
         self.connected = now;
         self.state = ConnState::Handshake;
         Ok(true)
+    }
+
+    /// TLS agreed on another protocol than the one that the connection is to speak.
+    pub(crate) fn is_misled(&self, facts: Option<&TlsFacts>) -> bool {
+        let demanded = self.speaker.demanded();
+        demanded.is_some_and(|name| facts.is_none_or(|facts| facts.alpn != name))
+    }
+
+    pub(crate) fn is_multiplexed(&self) -> bool {
+        self.speaker.is_multiplexed()
+    }
+
+    /// The peer has gone away, and nothing is outstanding.
+    pub(crate) fn is_left(&self) -> bool {
+        self.is_open() && self.speaker.is_over()
+    }
+
+    /// What was counted of the protocol itself.
+    pub(crate) fn take_protocol_facts(&mut self) -> Option<Http2Facts> {
+        self.speaker.take_facts()
     }
 
     /// Ciphertext in, plaintext out.

@@ -7,8 +7,8 @@ use crate::edges::RowEnd;
 use crate::setup::{Logging, Setup};
 use crate::worker::Link;
 use sample::{
-    CallRecord, ConnectionRecord, Ends, FailureClass, Note, Sample, SessionRecord, SocketFacts,
-    TlsFacts,
+    CallRecord, ConnectionRecord, Ends, FailureClass, Http2Facts, Note, Sample, SessionRecord,
+    SocketFacts, TlsFacts,
 };
 use stats::lives::Life;
 use stats::{Recorder, Snapshot};
@@ -162,6 +162,11 @@ impl Journal {
                 Err(Malformed) => counted.count_malformed(),
             }
         }
+    }
+
+    /// What a connection counted of HTTP/2 itself.
+    pub(crate) fn count_http2(&mut self, facts: &Http2Facts) {
+        self.recorder.now.connections.http2.merge(facts);
     }
 
     pub(crate) fn session_started(&mut self) {

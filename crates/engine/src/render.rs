@@ -41,6 +41,7 @@ pub fn build_template(
         body,
     };
     let rendered = head.render()?;
+    let http2 = http2(plan, url, &rendered.last)?;
     Ok(Template {
         endpoint,
         url: url.clone(),
@@ -50,7 +51,17 @@ pub fn build_template(
         last: rendered.last,
         cookie_at: rendered.cookie_at,
         cookie_at_last: rendered.cookie_at_last,
+        http2,
     })
+}
+
+/// The same request for HTTP/2, where that is what the plan speaks.
+fn http2(plan: &Plan, url: &Url, message: &[u8]) -> Result<Option<http2::Request>, RequestError> {
+    if plan.request.version != HttpVersion::Http2 {
+        return Ok(None);
+    }
+    let request = http2::Request::from_http1(message, url.scheme());
+    request.map(Some).map_err(|error| RequestError::Http2(error.0))
 }
 
 /// A request that the plan gives as bytes.
@@ -66,6 +77,8 @@ pub(crate) fn raw_template(url: &Url, method: &str, raw: &[u8], endpoint: u32) -
         last: raw.to_vec(),
         cookie_at,
         cookie_at_last: cookie_at,
+        // a plan for HTTP/2 has no requests in bytes
+        http2: None,
     }
 }
 
@@ -103,7 +116,8 @@ fn proxy_login(proxy: &Url) -> Result<Option<(String, String)>, RequestError> {
 fn version(plan: &Plan) -> Version {
     match plan.request.version {
         HttpVersion::Http10 => Version::Http10,
-        HttpVersion::Http11 => Version::Http11,
+        // the form in which it is written before it is translated
+        HttpVersion::Http11 | HttpVersion::Http2 => Version::Http11,
     }
 }
 

@@ -5,7 +5,7 @@ use crate::inspect::BodyTest;
 use crate::render::{build_template, raw_template};
 use crate::speaker::Protocol;
 use conduit::{OpenOptions, Peer};
-use plan::{Load, Plan, SessionPlan, Visit};
+use plan::{Http2Plan, HttpVersion, Load, Plan, SessionPlan, Visit};
 use std::collections::BTreeMap;
 use units::{Nanos, Seed};
 use url::Url;
@@ -136,6 +136,7 @@ impl Setup {
         let targets = targets.in_sequence(plan.sequence.clone());
         let body = BodyTest::new(&plan.expect, plan.request.compressed).map_err(SetupError)?;
         let status_ok = statuses(&plan);
+        let protocol = protocol(&plan);
         let scripts = plan.load.session().map_or_else(Vec::new, scripts);
         Ok(Setup {
             plan,
@@ -148,7 +149,7 @@ impl Setup {
             keys,
             status_ok,
             logging: Logging::default(),
-            protocol: Protocol::default(),
+            protocol,
             scripts,
         })
     }
@@ -218,6 +219,19 @@ impl Setup {
     pub(crate) fn share(&self, total: u64, worker: u32) -> u64 {
         let workers = u64::from(self.workers);
         total / workers + u64::from(u64::from(worker) < total % workers)
+    }
+}
+
+fn protocol(plan: &Plan) -> Protocol {
+    let Http2Plan { stream_window, connection_window, header_table } = plan.http2;
+    match plan.request.version {
+        HttpVersion::Http10 | HttpVersion::Http11 => Protocol::Http1,
+        HttpVersion::Http2 => Protocol::Http2(http2::Settings {
+            stream_window,
+            connection_window,
+            header_table,
+            ..http2::Settings::default()
+        }),
     }
 }
 

@@ -8,14 +8,17 @@
 //! docs/decisions/0021-what-speaks-on-a-connection.md says how another protocol is added.
 
 mod http1;
+mod http2;
 #[cfg(test)]
 pub(crate) mod numbered;
 
 use crate::call::Call;
+use ::http2::Settings;
 use http1::Http1;
+use http2::Http2;
 #[cfg(test)]
 use numbered::Numbered;
-use sample::FailureClass;
+use sample::{FailureClass, Http2Facts};
 use std::collections::VecDeque;
 use std::ops::Range;
 use wire::answer::{AnswerFacts, HeadCache};
@@ -27,6 +30,7 @@ use workload::Template;
 pub(crate) enum Protocol {
     #[default]
     Http1,
+    Http2(Settings),
     /// A multiplexed protocol for the tests of this seam.
     #[cfg(test)]
     Numbered,
@@ -36,6 +40,7 @@ pub(crate) enum Protocol {
 #[derive(Debug)]
 pub(crate) enum Speaker {
     Http1(Http1),
+    Http2(Box<Http2>),
     #[cfg(test)]
     Numbered(Numbered),
 }
@@ -95,15 +100,12 @@ pub(crate) struct Heard {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// Nothing: it was the connection's own business, and may have been replied to.
-    #[cfg_attr(not(test), expect(dead_code, reason = "HTTP/1 has no frames of the connection"))]
     Connection,
     /// Part of a response, of which `body` is content within the input; `done`: its end.
     Response { call: usize, body: Range<usize>, done: bool },
     /// The peer has not processed the call and will not: it may be put on another connection.
-    #[cfg_attr(not(test), expect(dead_code, reason = "an HTTP/1 server cannot say this"))]
     Refused { call: usize },
     /// The peer gives this call up; the connection goes on.
-    #[cfg_attr(not(test), expect(dead_code, reason = "in HTTP/1 the connection ends with it"))]
     Failed { call: usize, class: FailureClass },
 }
 
@@ -121,6 +123,7 @@ macro_rules! each {
     ($speaker:expr, $protocol:ident => $call:expr) => {
         match $speaker {
             Speaker::Http1($protocol) => $call,
+            Speaker::Http2($protocol) => $call,
             #[cfg(test)]
             Speaker::Numbered($protocol) => $call,
         }
@@ -133,6 +136,9 @@ impl Speaker {
     pub(crate) fn new(protocol: Protocol, keeps_heads: bool, headless: bool) -> Speaker {
         match protocol {
             Protocol::Http1 => Speaker::Http1(Http1::new(keeps_heads, headless)),
+            Protocol::Http2(settings) => {
+                Speaker::Http2(Box::new(Http2::new(Settings { keeps_heads, ..settings })))
+            }
             #[cfg(test)]
             Protocol::Numbered => Speaker::Numbered(Numbered::default()),
         }
@@ -156,6 +162,7 @@ impl Speaker {
     pub(crate) fn is_multiplexed(&self) -> bool {
         match self {
             Speaker::Http1(_) => false,
+            Speaker::Http2(_) => true,
             #[cfg(test)]
             Speaker::Numbered(_) => true,
         }
@@ -177,7 +184,12 @@ impl Speaker {
         input: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<Heard, Fault> {
-        each!(self, protocol => protocol.hear(shared, outstanding, input, out))
+        match self {
+            Speaker::Http1(http1) => http1.hear(shared, outstanding, input, out),
+            Speaker::Http2(http2) => http2.hear(outstanding, input, out),
+            #[cfg(test)]
+            Speaker::Numbered(numbered) => numbered.hear(outstanding, input, out),
+        }
     }
 
     /// The peer has ended its side with calls outstanding. `Ok`: that was the end of the oldest
@@ -204,12 +216,35 @@ impl Speaker {
 
     /// What the server says in it of its own work.
     pub(crate) fn timings(&self) -> impl Iterator<Item = Result<Timing<'_>, Malformed>> {
-        let http1 = match self {
-            Speaker::Http1(http1) => Some(http1.timings()),
+        let (http1, http2) = match self {
+            Speaker::Http1(http1) => (Some(http1.timings()), None),
+            Speaker::Http2(http2) => (None, Some(http2.timings())),
             #[cfg(test)]
-            Speaker::Numbered(_) => None,
+            Speaker::Numbered(_) => (None, None),
         };
-        http1.into_iter().flatten()
+        http1.into_iter().flatten().chain(http2.into_iter().flatten())
+    }
+
+    /// The name by which the peer must choose the protocol in ALPN; `None`: any will do.
+    pub(crate) fn demanded(&self) -> Option<&'static str> {
+        matches!(self, Speaker::Http2(_)).then_some(::http2::ALPN)
+    }
+
+    /// The connection serves nobody any more: nothing is outstanding on it, and the peer takes
+    /// nothing further.
+    pub(crate) fn is_over(&self) -> bool {
+        match self {
+            Speaker::Http2(http2) => http2.is_over(),
+            _ => false,
+        }
+    }
+
+    /// What was counted of the protocol itself; counting begins anew.
+    pub(crate) fn take_facts(&mut self) -> Option<Http2Facts> {
+        match self {
+            Speaker::Http2(http2) => Some(http2.take_facts()),
+            _ => None,
+        }
     }
 
     /// What has come of a call's response that is not whole; `None` before its first byte.

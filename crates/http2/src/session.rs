@@ -314,6 +314,13 @@ impl Session {
         None
     }
 
+    /// [`Session::take_part`] has something.
+    pub fn has_part(&self) -> bool {
+        let state = self.state();
+        let id = state.ended.or(state.headed).or(state.content.as_ref().map(|(id, _)| *id));
+        id.is_some_and(|id| state.place(id).is_some())
+    }
+
     /// The piece of a response that the frame was, or the part of a frame.
     pub fn take_part(&mut self) -> Option<Part> {
         let state = self.state_mut();

@@ -19,6 +19,7 @@ impl Plan {
             request: RequestPlan::default(),
             script: None,
             connection: ConnectionPlan::default(),
+            http2: Http2Plan::default(),
             tls: TlsPlan::default(),
             load: Load::Closed { users: 10, think: Think::None, session: None },
             stop: Stop {
@@ -102,6 +103,17 @@ impl Default for ConnectionPlan {
             proxy: None,
             prefer: AddressFamily::Any,
             addresses: AddressOrder::InTurn,
+        }
+    }
+}
+
+impl Default for Http2Plan {
+    /// Windows so large that the client is no limit; 4,096 bytes is what the standard begins with.
+    fn default() -> Self {
+        Http2Plan {
+            stream_window: (1 << 30) - 1,
+            connection_window: (1 << 30) - 1,
+            header_table: 4_096,
         }
     }
 }

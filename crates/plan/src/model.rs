@@ -17,6 +17,7 @@ pub struct Plan {
     /// Makes the requests, in place of the only target's.
     pub script: Option<ScriptPlan>,
     pub connection: ConnectionPlan,
+    pub http2: Http2Plan,
     pub tls: TlsPlan,
     pub load: Load,
     pub stop: Stop,
@@ -75,6 +76,8 @@ pub struct ScriptPlan {
 pub enum HttpVersion {
     Http10,
     Http11,
+    /// By ALPN over TLS; by prior knowledge without it (RFC 9113 section 3).
+    Http2,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -116,7 +119,7 @@ impl std::fmt::Debug for Auth {
 pub struct ConnectionPlan {
     /// Calls per connection; `None`: as many as the server allows.
     pub calls: Option<u32>,
-    /// Requests outstanding on one connection; 1: no pipelining.
+    /// Requests outstanding on one connection: pipelined, or streams of HTTP/2; 1: one at a time.
     pub pipeline: u32,
     /// Requests that go out together; the next group when all answers of this one are in.
     pub group: Option<u32>,
@@ -149,6 +152,17 @@ pub struct ConnectionPlan {
     pub prefer: AddressFamily,
     /// Which of a host's addresses connections go to.
     pub addresses: AddressOrder,
+}
+
+/// What our side of an HTTP/2 connection announces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Http2Plan {
+    /// Bytes of one response's content that may be under way: 1 to 2^31 − 1.
+    pub stream_window: u32,
+    /// The same of all responses of a connection: 65,535 to 2^31 − 1.
+    pub connection_window: u32,
+    /// Bytes of the table with which the server may compress fields; 0: none.
+    pub header_table: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

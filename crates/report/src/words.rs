@@ -19,14 +19,17 @@ pub(crate) fn protocol(plan: &Plan) -> String {
     let version = match plan.request.version {
         HttpVersion::Http10 => "HTTP/1.0",
         HttpVersion::Http11 => "HTTP/1.1",
+        HttpVersion::Http2 => "HTTP/2",
     };
     let mut parts = vec![printable(&plan.request.method, 20), version.to_owned()];
     parts.extend(plan.connection.calls.map(|calls| match calls {
         1 => "a connection per call".to_owned(),
         n => format!("{} per connection", counted(u64::from(n), "call")),
     }));
-    if plan.connection.pipeline > 1 {
-        parts.push(format!("pipelined {} deep", plan.connection.pipeline));
+    match (plan.request.version, plan.connection.pipeline) {
+        (HttpVersion::Http2, n) => parts.push(counted(u64::from(n), "stream")),
+        (_, 1) => {}
+        (_, n) => parts.push(format!("pipelined {n} deep")),
     }
     parts.extend(plan.connection.group.map(|n| format!("groups of {n}")));
     if plan.targets.len() > 1 {

@@ -71,6 +71,9 @@ classes! {
     Truncated, "truncated", Server, "the connection ended in the middle of an answer";
     NotHttp, "not-http", Server, "what came back is not HTTP";
     BadFraming, "bad-framing", Server, "the answer's head, length or chunks break HTTP's rules";
+    Protocol, "protocol", Server, "what came back is not the protocol that was asked for, or breaks its rules";
+    StreamReset, "stream-reset", Server, "the server reset the stream (HTTP/2)";
+    StreamRefused, "stream-refused", Server, "the server refused the stream as often as it was tried (HTTP/2)";
     Unasked, "unasked", Server, "bytes came that no request had asked for";
     Status, "status", Server, "the status was not an expected one";
     Length, "length", Server, "the body did not have the expected length";

@@ -5,6 +5,7 @@
 
 mod ailing;
 mod canned;
+pub mod http2;
 mod run;
 mod servers;
 pub mod torture;

@@ -78,7 +78,7 @@ impl Queue {
     }
 
     /// When a request that arrives now is answered.
-    fn finish(&mut self, now: Nanos) -> Nanos {
+    pub(crate) fn finish(&mut self, now: Nanos) -> Nanos {
         let service = self.service();
         let done = if self.endless {
             now + service

@@ -33,6 +33,7 @@ fn template(url: &str) -> Template {
         asked: Asked::Ordinary,
         cookie_at: bytes.len(),
         cookie_at_last: bytes.len(),
+        http2: None,
         last: bytes.clone(),
         bytes,
         url,

@@ -2,7 +2,7 @@
 
 use crate::lives::{BEAT, Beats, Life, Lives};
 use crate::{Endings, Hist, Instants, ServerTimings, Spread};
-use sample::{FailureClass, Outcome, Sample, SocketFacts, TlsFacts};
+use sample::{FailureClass, Http2Facts, Outcome, Sample, SocketFacts, TlsFacts};
 use std::collections::BTreeMap;
 use units::Nanos;
 
@@ -121,6 +121,8 @@ pub struct Connections {
     pub retransmits: u64,
     pub rtt: Hist,
     pub tls: BTreeMap<TlsFacts, u64>,
+    /// Empty where no connection spoke HTTP/2.
+    pub http2: Http2Facts,
     pub lives: Lives,
 }
 
@@ -405,6 +407,7 @@ impl Connections {
         self.conforming += other.conforming;
         self.retransmits += other.retransmits;
         self.lives.merge(&other.lives);
+        self.http2.merge(&other.http2);
         for (facts, count) in &other.tls {
             *self.tls.entry(facts.clone()).or_default() += count;
         }

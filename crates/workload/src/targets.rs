@@ -28,6 +28,8 @@ pub struct Template {
     /// Where a `Cookie` line can be put in, in either.
     pub cookie_at: usize,
     pub cookie_at_last: usize,
+    /// The same request for HTTP/2, where that is what connections speak.
+    pub http2: Option<http2::Request>,
 }
 
 /// The targets of a plan and the law of choosing among them.
@@ -122,6 +124,7 @@ mod tests {
             last: Vec::new(),
             cookie_at: 0,
             cookie_at_last: 0,
+            http2: None,
         };
         Targets::new(vec![template; weights.len()], weights, order, Seed(11))
     }

@@ -32,7 +32,7 @@ const PLACES: &[Place] = &[
     only("wire", 2, &["units"]),
     only("http2", 2, &["sample"]),
     only("schedule", 2, &["units", "sample"]),
-    only("workload", 2, &["units", "sample", "wire", "conduit"]),
+    only("workload", 2, &["units", "sample", "wire", "conduit", "http2"]),
     only("stats", 2, &["units", "sample"]),
     only("dialogue", 2, &["units", "sample", "conduit"]),
     only("torture", 2, &["units", "sample", "conduit", "dialogue"]),

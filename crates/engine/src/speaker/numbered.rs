@@ -9,7 +9,7 @@
 //! response comes) or `!` (its end), refuses a stream with `r`, gives one up with `x`, says with `p`
 //! that it wants an echo `P`, and with `g` that it takes no more streams.
 
-use super::{Event, Fault, Heard, Outstanding, Request, Shared};
+use super::{Event, Fault, Heard, Outstanding, Request};
 use sample::FailureClass;
 use wire::answer::AnswerFacts;
 
@@ -55,7 +55,6 @@ impl Numbered {
 
     pub(super) fn hear(
         &mut self,
-        _shared: &mut Shared,
         outstanding: Outstanding<'_>,
         input: &[u8],
         out: &mut Vec<u8>,

@@ -80,6 +80,9 @@ impl Worker {
         if stood {
             self.judge_connection(io, slot, now);
         }
+        if let Some(facts) = self.pool.conn_mut(slot).take_protocol_facts() {
+            self.journal.count_http2(&facts);
+        }
         self.pool.close(io, slot, how);
         self.journal.connection_closed();
     }

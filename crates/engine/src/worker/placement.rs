@@ -89,13 +89,23 @@ impl Worker {
             self.journal.connection_attempted();
             let address = self.pool.address(endpoint);
             match self.open(io, endpoint, call.user, now) {
-                Ok(slot) => return self.assign(slot, call, now),
+                Ok(slot) => {
+                    self.assign(slot, call, now);
+                    return self.share(slot);
+                }
                 Err(_) if self.pool.give_up_address(endpoint, address) => {}
                 Err(class) => {
                     self.record_unopened(call.user, class, now);
                     return self.conclude(io, call, End::failed(class), now);
                 }
             }
+        }
+    }
+
+    /// Over a protocol with streams the next call need not wait until this one is answered.
+    fn share(&mut self, slot: Slot) {
+        if self.pool.conn(slot).is_multiplexed() {
+            self.pool.list(slot);
         }
     }
 

@@ -234,8 +234,13 @@ impl Worker {
     /// The peer will not process the call, which may be put elsewhere.
     pub(super) fn refused<I: Io>(&mut self, io: &mut I, slot: Slot, row: usize, now: Nanos) {
         let Some(call) = self.pool.conn_mut(slot).take_failed(row, now) else { return };
-        self.pool.strand_call(call);
-        self.replace_stranded(io, now);
+        if call.tries >= self.setup.plan.connection.tries {
+            self.feedback.fail_session_unless_repeated(call.user);
+            self.conclude(io, call, End::failed(FailureClass::StreamRefused), now);
+        } else {
+            self.pool.strand_call(call);
+            self.replace_stranded(io, now);
+        }
         self.offer(slot, now);
     }
 

@@ -119,8 +119,13 @@ impl Worker {
         if fed.is_ok()
             && let Some((took, facts)) = conn.take_handshake(now)
         {
+            let misled = conn.is_misled(facts.as_ref());
             if let Some(facts) = facts {
                 self.journal.count_tls(facts);
+            }
+            if misled {
+                self.plain = plain;
+                return self.break_off(io, slot, FailureClass::Protocol, now);
             }
             self.established(slot, Some(took), now);
         }
@@ -188,9 +193,19 @@ impl Worker {
                         self.responded(io, slot, call, now);
                     }
                 }
-                Event::Connection => self.flush_later(slot),
-                Event::Refused { call } => self.refused(io, slot, call, now),
-                Event::Failed { call, class } => self.failed(io, slot, call, class, now),
+                Event::Connection => {
+                    waits = false;
+                    self.flush_later(slot);
+                    self.close_if_left(io, slot, now);
+                }
+                Event::Refused { call } => {
+                    waits = false;
+                    self.refused(io, slot, call, now);
+                }
+                Event::Failed { call, class } => {
+                    waits = false;
+                    self.failed(io, slot, call, class, now);
+                }
             }
             at += heard.consumed;
             if waits || !self.pool.conn(slot).is_still(generation) {
@@ -203,6 +218,15 @@ impl Worker {
     fn flush_later(&mut self, slot: Slot) {
         if self.pool.conn(slot).has_output() {
             self.pool.mark_dirty(slot);
+        }
+    }
+
+    /// A server that takes no further calls need not be waited for.
+    fn close_if_left<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        let conn = self.pool.conn_mut(slot);
+        if conn.is_left() {
+            conn.end_by_server();
+            self.close(io, slot, self.close_kind(), now);
         }
     }
 

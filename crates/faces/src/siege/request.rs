@@ -70,6 +70,7 @@ pub(super) fn template(address: &Address, bytes: Vec<u8>) -> Template {
         asked: if address.method == "HEAD" { Asked::Head } else { Asked::Ordinary },
         cookie_at: bytes.len(),
         cookie_at_last: bytes.len(),
+        http2: None,
         last: bytes.clone(),
         bytes,
     }

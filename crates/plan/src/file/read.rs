@@ -84,6 +84,7 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     read_request(file.request.unwrap_or_default(), &mut plan, login, files)?;
     plan.script = file.script.map(|table| read_script(table, files)).transpose()?;
     read_connection(file.connection.unwrap_or_default(), &mut plan.connection)?;
+    read_http2(file.http2.unwrap_or_default(), &mut plan.http2)?;
     read_tls(file.tls.unwrap_or_default(), &mut plan.tls, files)?;
     read_load(file.load.unwrap_or_default(), &mut plan.load)?;
     read_stop(file.stop.unwrap_or_default(), &mut plan)?;
@@ -306,13 +307,27 @@ fn read_auth(
     Ok(())
 }
 
+fn read_http2(http2: Http2Table, slot: &mut Http2Plan) -> Result<(), ParseError> {
+    let table = Table("http2");
+    table.set("stream_window", http2.stream_window, &mut slot.stream_window, small_size)?;
+    let window = &mut slot.connection_window;
+    table.set("connection_window", http2.connection_window, window, small_size)?;
+    table.set("header_table", http2.header_table, &mut slot.header_table, small_size)
+}
+
 fn read_connection(
     connection: ConnectionTable,
     slot: &mut ConnectionPlan,
 ) -> Result<(), ParseError> {
     let table = Table("connection");
     table.set_or_off("calls", connection.calls, &mut slot.calls, whole)?;
+    if connection.pipeline.is_some() && connection.streams.is_some() {
+        return Err(
+            table.fault("streams", "it is pipeline by its name in HTTP/2: give one of them")
+        );
+    }
     table.set("pipeline", connection.pipeline, &mut slot.pipeline, whole)?;
+    table.set("streams", connection.streams, &mut slot.pipeline, whole)?;
     table.set_or_off("group", connection.group, &mut slot.group, whole)?;
     table.set_or_off("depth", connection.depth, &mut slot.depth, whole)?;
     table.set("per_user", connection.per_user, &mut slot.per_user, whole)?;

@@ -35,6 +35,7 @@ tables! {
         /// Absent: none.
         script: ScriptTable,
         connection: ConnectionTable,
+        http2: Http2Table,
         tls: TlsTable,
         load: LoadTable,
         stop: StopTable,
@@ -85,6 +86,8 @@ tables! {
     ConnectionTable {
         calls: Scalar,
         pipeline: Scalar,
+        /// The same of HTTP/2, by its name there.
+        streams: Scalar,
         group: Scalar,
         depth: Scalar,
         per_user: Scalar,
@@ -103,6 +106,12 @@ tables! {
         family: Scalar,
         /// `in-turn` or `first`.
         addresses: String,
+    }
+
+    Http2Table {
+        stream_window: Scalar,
+        connection_window: Scalar,
+        header_table: Scalar,
     }
 
     TlsTable {

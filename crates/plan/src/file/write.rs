@@ -14,6 +14,8 @@ use units::{Nanos, Rate, parse_rate};
 
 /// The plan as a file that [`from_toml`] reads back: every field by name.
 pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
+    let says_http2 =
+        plan.request.version == HttpVersion::Http2 || plan.http2 != Http2Plan::default();
     let file = PlanFile {
         version: Some(VERSION),
         seed: Some(Scalar::whole(plan.seed)),
@@ -23,7 +25,8 @@ pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
         urls_file: None,
         request: Some(request_table(&plan.request, secrets)),
         script: plan.script.as_ref().map(script_table),
-        connection: Some(connection_table(&plan.connection, secrets)),
+        connection: Some(connection_table(plan, secrets)),
+        http2: says_http2.then(|| http2_table(&plan.http2)),
         tls: Some(tls_table(&plan.tls, secrets)),
         load: Some(load_table(&plan.load)),
         stop: Some(stop_table(&plan.stop)),
@@ -124,7 +127,18 @@ fn script_table(script: &ScriptPlan) -> ScriptTable {
     }
 }
 
-fn connection_table(connection: &ConnectionPlan, secrets: Secrets) -> ConnectionTable {
+fn http2_table(http2: &Http2Plan) -> Http2Table {
+    let number = |number: u32| Some(Scalar::whole(number.into()));
+    Http2Table {
+        stream_window: number(http2.stream_window),
+        connection_window: number(http2.connection_window),
+        header_table: number(http2.header_table),
+    }
+}
+
+fn connection_table(plan: &Plan, secrets: Secrets) -> ConnectionTable {
+    let connection = &plan.connection;
+    let multiplexed = plan.request.version == HttpVersion::Http2;
     let proxy = |proxy: &url::Url| {
         let mut shown = proxy.clone();
         if secrets == Secrets::Masked && proxy.password().is_some() {
@@ -136,7 +150,8 @@ fn connection_table(connection: &ConnectionPlan, secrets: Secrets) -> Connection
     let number = |number: u32| Scalar::whole(number.into());
     ConnectionTable {
         calls: Scalar::or_off(connection.calls, number),
-        pipeline: Some(number(connection.pipeline)),
+        pipeline: (!multiplexed).then(|| number(connection.pipeline)),
+        streams: multiplexed.then(|| number(connection.pipeline)),
         group: Scalar::or_off(connection.group, number),
         depth: Scalar::or_off(connection.depth, number),
         per_user: Some(number(connection.per_user)),

@@ -80,6 +80,9 @@ fn check_calls(plan: &Plan, problems: &mut Problems) {
 }
 
 fn check_version(plan: &Plan, problems: &mut Problems) {
+    if plan.request.version == HttpVersion::Http2 {
+        check_http2(plan, problems);
+    }
     let old = plan.request.version == HttpVersion::Http10;
     // RFC 9112 §9.3.2: pipelining is a feature of persistent HTTP/1.1 connections.
     problems.add_if(
@@ -93,6 +96,47 @@ fn check_version(plan: &Plan, problems: &mut Problems) {
         "--group cannot go with --http 1.0, which has no pipelining; use --http 1.1",
     );
 }
+
+/// What HTTP/2 cannot do, or not yet.
+fn check_http2(plan: &Plan, problems: &mut Problems) {
+    let connection = &plan.connection;
+    for (given, option, way_out) in [
+        (
+            connection.group.is_some(),
+            "--group",
+            "its streams do not wait for one another: use --streams",
+        ),
+        (connection.proxy.is_some(), "--proxy", "go to the server itself, or use --http 1.1"),
+        (
+            plan.targets.iter().any(|target| target.raw.is_some()),
+            "a request in bytes",
+            "give its method, headers and body instead, or use --http 1.1",
+        ),
+        (
+            plan.tls.alpn != TlsPlan::default().alpn,
+            "--alpn",
+            "HTTP/2 is offered by its own name, h2: drop --alpn",
+        ),
+    ] {
+        if given {
+            problems.add("--http", format!("--http 2 cannot go with {option}: {way_out}"));
+        }
+    }
+    let http2 = &plan.http2;
+    for (option, window, least) in [
+        ("--stream-window", http2.stream_window, 1),
+        ("--connection-window", http2.connection_window, CONNECTION_WINDOW_MIN),
+    ] {
+        if !(least..=WINDOW_MAX).contains(&window) {
+            let text = format!("{option} is {window} bytes; give {least} to {WINDOW_MAX}");
+            problems.add(option, text);
+        }
+    }
+}
+
+/// RFC 9113 sections 6.9.1 and 6.9.2: a connection begins with the smaller one, and can only grow.
+const WINDOW_MAX: u32 = (1 << 31) - 1;
+const CONNECTION_WINDOW_MIN: u32 = 65_535;
 
 fn check_unix(connection: &ConnectionPlan, problems: &mut Problems) {
     let Some(path) = &connection.unix else { return };

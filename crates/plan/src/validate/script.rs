@@ -32,6 +32,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
         (request.follow_max > 0, "--follow", "only the script knows what it asks for next"),
         (request.cookies, "--cookies", "it can keep them itself, in response()"),
         (request.version == HttpVersion::Http10, "--http 1.0", "wrk.format() writes HTTP/1.1"),
+        (request.version == HttpVersion::Http2, "--http 2", "it writes HTTP/1.1"),
         (
             directed,
             "--unix, --proxy, --resolve, -4 or -6",

@@ -34,7 +34,8 @@ fn auth() -> impl Strategy<Value = Option<Auth>> {
 
 fn request() -> impl Strategy<Value = RequestPlan> {
     let header = ("[A-Za-z][A-Za-z0-9-]{0,12}x", "([!-~ä€]([ -~]{0,10}[!-~])?)?");
-    let version = prop_oneof![Just(HttpVersion::Http10), Just(HttpVersion::Http11)];
+    let version =
+        prop_oneof![Just(HttpVersion::Http10), Just(HttpVersion::Http11), Just(HttpVersion::Http2)];
     let switches = (any::<bool>(), any::<u16>(), any::<bool>(), any::<bool>());
     ("(GET|PUT|PURGE)", version, vec(header, 0..4), bytes(), auth(), any::<String>(), switches)
         .prop_map(|(method, version, headers, body, auth, user_agent, switches)| {
@@ -91,6 +92,14 @@ fn connection() -> impl Strategy<Value = ConnectionPlan> {
             addresses: sockets.3,
         },
     )
+}
+
+fn http2() -> impl Strategy<Value = Http2Plan> {
+    any::<[u32; 3]>().prop_map(|[stream_window, connection_window, header_table]| Http2Plan {
+        stream_window,
+        connection_window,
+        header_table,
+    })
 }
 
 fn tls() -> impl Strategy<Value = TlsPlan> {
@@ -234,7 +243,7 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
         vec(target(), 1..4),
         (order, vec(any::<u32>(), 0..3)),
         (request(), script()),
-        connection(),
+        (connection(), http2()),
         tls(),
     );
     // in boxes: all of it at once is more than a test thread's stack holds unoptimised
@@ -242,7 +251,7 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
     let (load, stop) = (load().boxed(), stop().boxed());
     let how = (load, stop, limits, expect().boxed(), measure().boxed(), driver(), any::<u64>());
     (what.boxed(), how.boxed()).prop_map(|(what, how)| {
-        let (targets, (order, sequence), (request, script), connection, tls) = what;
+        let (targets, (order, sequence), (request, script), (connection, http2), tls) = what;
         let (load, stop, timeouts, expect, measure, driver, seed) = how;
         Plan {
             targets,
@@ -251,6 +260,7 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
             request,
             script,
             connection,
+            http2,
             tls,
             load,
             stop,

@@ -1,0 +1,168 @@
+//! A server of HTTP/2 over the same queueing models: it reads frames, opens no field, and answers
+//! each request when the model says so.
+
+use crate::servers::Queue;
+use crate::world::{Action, Client, Server};
+use std::collections::BTreeMap;
+use units::Nanos;
+
+pub const DATA: u8 = 0;
+pub const HEADERS: u8 = 1;
+pub const RST_STREAM: u8 = 3;
+pub const SETTINGS: u8 = 4;
+pub const GOAWAY: u8 = 7;
+const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+const ACK: u8 = 1;
+/// Of SETTINGS, RFC 9113 section 6.5.2.
+const MAX_CONCURRENT_STREAMS: u16 = 3;
+const FRAME_HEADER: usize = 9;
+const PREFACE: usize = 24;
+/// `:status: 200`, by its index in the static table (RFC 7541 appendix A).
+const STATUS_200: u8 = 0x88;
+const REFUSED_STREAM: u32 = 7;
+const INTERNAL_ERROR: u32 = 2;
+
+/// One frame (RFC 9113 section 4.1).
+pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = (payload.len() as u32).to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// What the server makes of one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is answered.
+    Served,
+    /// RST_STREAM: not processed, or given up.
+    Refused,
+    Reset,
+    /// Nothing ever comes.
+    Ignored,
+}
+
+/// See the module.
+pub struct Streams {
+    queue: Queue,
+    streams_max: Option<u32>,
+    /// Requests of a connection, after which it is told to go.
+    calls_max: Option<u32>,
+    fate: fn(u64) -> Fate,
+    body: Vec<u8>,
+    clients: BTreeMap<Client, Reading>,
+    seen: u64,
+}
+
+impl std::fmt::Debug for Streams {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Streams").field("seen", &self.seen).finish_non_exhaustive()
+    }
+}
+
+/// What a client has sent that is not read yet.
+#[derive(Debug, Default)]
+struct Reading {
+    input: Vec<u8>,
+    greeted: bool,
+    calls: u32,
+}
+
+impl Streams {
+    pub fn new(queue: Queue) -> Streams {
+        Streams {
+            queue,
+            streams_max: None,
+            calls_max: None,
+            fate: |_| Fate::Served,
+            body: b"hello".to_vec(),
+            clients: BTreeMap::new(),
+            seen: 0,
+        }
+    }
+
+    /// It announces that it takes so many streams at once.
+    #[must_use]
+    pub fn with_streams_max(self, streams: u32) -> Streams {
+        Streams { streams_max: Some(streams), ..self }
+    }
+
+    /// Each connection is told to go after so many requests, as by a keep-alive limit.
+    #[must_use]
+    pub fn with_calls_max(self, calls: u32) -> Streams {
+        Streams { calls_max: Some(calls), ..self }
+    }
+
+    /// What becomes of the request with this number, from 0.
+    #[must_use]
+    pub fn with_fate(self, fate: fn(u64) -> Fate) -> Streams {
+        Streams { fate, ..self }
+    }
+
+    fn greeting(&self) -> Vec<u8> {
+        let entry =
+            |max: u32| [&MAX_CONCURRENT_STREAMS.to_be_bytes()[..], &max.to_be_bytes()].concat();
+        frame(SETTINGS, 0, 0, &self.streams_max.map(entry).unwrap_or_default())
+    }
+
+    fn request(&mut self, now: Nanos, stream: u32, calls: u32) -> Vec<(Nanos, Action)> {
+        let fate = (self.fate)(self.seen);
+        self.seen += 1;
+        let mut said = match fate {
+            Fate::Served => {
+                let head = frame(HEADERS, END_HEADERS, stream, &[STATUS_200]);
+                let body = frame(DATA, END_STREAM, stream, &self.body);
+                vec![(self.queue.finish(now), Action::Bytes([head, body].concat()))]
+            }
+            Fate::Ignored => Vec::new(),
+            Fate::Refused | Fate::Reset => {
+                let code = if fate == Fate::Refused { REFUSED_STREAM } else { INTERNAL_ERROR };
+                let bytes = frame(RST_STREAM, 0, stream, &code.to_be_bytes());
+                vec![(now, Action::Bytes(bytes))]
+            }
+        };
+        if self.calls_max == Some(calls) {
+            let payload = [stream.to_be_bytes(), 0u32.to_be_bytes()].concat();
+            said.push((now, Action::Bytes(frame(GOAWAY, 0, 0, &payload))));
+        }
+        said
+    }
+}
+
+impl Server for Streams {
+    fn receive(&mut self, now: Nanos, client: Client, bytes: &[u8]) -> Vec<(Nanos, Action)> {
+        let mut reading = self.clients.remove(&client).unwrap_or_default();
+        reading.input.extend_from_slice(bytes);
+        let mut said = Vec::new();
+        if !reading.greeted && reading.input.len() >= PREFACE {
+            reading.input.drain(..PREFACE);
+            reading.greeted = true;
+            said.push((now, Action::Bytes(self.greeting())));
+        }
+        while reading.greeted && reading.input.len() >= FRAME_HEADER {
+            let [a, b, c, kind, flags, s, t, u, v] = reading.input[..FRAME_HEADER] else { break };
+            let end = FRAME_HEADER + u32::from_be_bytes([0, a, b, c]) as usize;
+            if reading.input.len() < end {
+                break;
+            }
+            reading.input.drain(..end);
+            match kind {
+                SETTINGS if flags & ACK == 0 => {
+                    said.push((now, Action::Bytes(frame(SETTINGS, ACK, 0, &[]))));
+                }
+                // a request without content ends with its fields
+                HEADERS if flags & END_STREAM != 0 => {
+                    reading.calls += 1;
+                    let stream = u32::from_be_bytes([s, t, u, v]);
+                    said.extend(self.request(now, stream, reading.calls));
+                }
+                _ => {}
+            }
+        }
+        self.clients.insert(client, reading);
+        said
+    }
+
+    fn ended(&mut self, _now: Nanos, client: Client) {
+        self.clients.remove(&client);
+    }
+}

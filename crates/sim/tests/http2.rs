@@ -1,0 +1,253 @@
+//! HTTP/2 in virtual time: the same laws, theory and outcomes, over streams of shared connections.
+
+use plan::{Arrivals, Gaps, HttpVersion, Load, Plan, Think};
+use sample::{FailureClass, Outcome};
+use sim::http2::{Fate, Streams, frame};
+use sim::{
+    Action, Admission, Queue, Script, Server, Service, World, execute, execute_with, plan_for,
+};
+use stats::Measurement;
+use units::{Nanos, Rate};
+
+const URL: &str = "http://sim.example/";
+
+fn http2(mut plan: Plan, streams: u32) -> Plan {
+    plan.request.version = HttpVersion::Http2;
+    plan.connection.pipeline = streams;
+    plan
+}
+
+fn open(rate: f64, gaps: Gaps, seconds: u64, connections: Option<u32>) -> Plan {
+    let mut plan = plan_for(URL);
+    let arrivals = Arrivals { gaps, ..Arrivals::constant(Rate(rate)) };
+    plan.load =
+        Load::Open { arrivals, session: None, connections_max: connections, queue_max: None };
+    plan.stop.duration = Some(Nanos::from_secs(seconds));
+    plan
+}
+
+fn closed(users: u32, seconds: u64) -> Plan {
+    let mut plan = plan_for(URL);
+    plan.load = Load::Closed { users, think: Think::None, session: None };
+    plan.stop.duration = Some(Nanos::from_secs(seconds));
+    plan
+}
+
+fn fixed(servers: usize, millis: u64) -> Streams {
+    Streams::new(Queue::new(servers, Service::Fixed(Nanos::from_millis(millis)), 3))
+}
+
+/// Runs the plan; whatever happens, no call is lost.
+fn run(plan: Plan, server: impl Server + 'static) -> Measurement {
+    let measurement = execute(plan, Box::new(server), 1).measurement;
+    let counts = &measurement.total.counts;
+    assert_eq!(
+        counts.due,
+        counts.succeeded + counts.failed + counts.timed_out + counts.dropped + counts.abandoned
+    );
+    measurement
+}
+
+/// With every byte that was sent.
+fn recorded(plan: Plan, server: impl Server + 'static) -> sim::Outcome {
+    let mut world = World::new(Box::new(server), Nanos::ZERO, Nanos::from_secs(1_000));
+    world.keep_sent = true;
+    execute_with(plan, world, 1, None)
+}
+
+fn failures(measurement: &Measurement) -> Vec<(FailureClass, u64)> {
+    measurement.total.failures.iter().map(|(class, count)| (*class, *count)).collect()
+}
+
+/// M/D/c does not know how many connections there are: over one of HTTP/2 the response times are
+/// those of HTTP/1.1 over as many as it needs.
+#[test]
+fn streams_of_one_connection_are_an_m_d_c_queue() {
+    for servers in [1, 4] {
+        let rate = 800.0 * servers as f64;
+        let plan = || open(rate, Gaps::Poisson, 20, None);
+        let service = Service::Fixed(Nanos::from_millis(1));
+        let http1 = execute(plan(), Box::new(Queue::new(servers, service, 3)), 1).measurement;
+        let streams = run(http2(plan(), 1_000), fixed(servers, 1));
+        assert_eq!(streams.total.connections.established, 1);
+        assert!(http1.total.connections.established > 5);
+        assert_eq!(streams.total.counts.succeeded, http1.total.counts.succeeded);
+        for share in [0.5, 0.99] {
+            let (a, b) = (streams.total.response(), http1.total.response());
+            assert_eq!(a.quantile(share), b.quantile(share), "{servers} servers, {share}");
+        }
+    }
+}
+
+#[test]
+fn users_keep_as_many_streams_busy_as_they_are_given() {
+    let measured = run(http2(closed(4, 10), 8), fixed(0, 10));
+    // 32 under way, each for 10 ms
+    assert_eq!(measured.total.counts.succeeded, 32_000);
+    assert_eq!(measured.total.connections.established, 4);
+    let facts = &measured.total.connections.http2;
+    assert_eq!((facts.streams, facts.streams_peak), (32_000, 8));
+    assert!(facts.coded_sent * 5 < facts.fields_sent, "repeated fields cost a byte each");
+}
+
+/// 5 streams of one connection at a server of 1 ms each: the sixth call waits for a stream.
+#[test]
+fn the_server_s_limit_of_streams_is_kept() {
+    let plan = http2(open(4_500.0, Gaps::Poisson, 10, Some(1)), 100);
+    let server = fixed(0, 1).with_streams_max(5);
+    let measured = run(plan, server);
+    let facts = &measured.total.connections.http2;
+    assert_eq!((facts.streams_max, facts.streams_peak, facts.refused), (Some(5), 5, 0));
+    assert_eq!(measured.total.counts.succeeded, measured.total.counts.due);
+    let (response, service) = (measured.total.response(), &measured.total.service);
+    assert_eq!(service.quantile(0.99), service.quantile(0.01), "the server itself is constant");
+    assert!(response.quantile(0.99) > service.quantile(0.99), "what is waited for a stream counts");
+}
+
+#[test]
+fn goaway_is_a_keep_alive_limit_and_no_failure() {
+    for plan in [http2(closed(3, 2), 4), http2(open(2_000.0, Gaps::Poisson, 2, None), 50)] {
+        let measured = run(plan, fixed(0, 2).with_calls_max(10));
+        let total = &measured.total;
+        assert_eq!(failures(&measured), []);
+        assert_eq!(total.counts.succeeded, total.counts.due);
+        let goaways = total.connections.http2.goaways.get(&0).copied().unwrap_or(0);
+        assert!(goaways >= total.counts.due / 10 - 3, "{goaways} of {}", total.counts.due);
+        assert!(total.connections.established >= goaways);
+    }
+}
+
+#[test]
+fn a_refused_stream_is_asked_again_and_counted() {
+    let every_third = |number: u64| if number % 3 == 0 { Fate::Refused } else { Fate::Served };
+    let measured = run(http2(closed(2, 2), 4), fixed(0, 1).with_fate(every_third));
+    let total = &measured.total;
+    assert_eq!((failures(&measured), total.counts.failed), (Vec::new(), 0));
+    assert!(total.connections.http2.refused > total.counts.succeeded / 3);
+
+    let mut plan = http2(closed(1, 1), 1);
+    plan.stop.requests = Some(10);
+    let measured = run(plan, fixed(0, 1).with_fate(|_| Fate::Refused));
+    assert_eq!(failures(&measured), [(FailureClass::StreamRefused, 10)]);
+    assert_eq!(measured.total.connections.http2.refused, 40, "four tries each");
+}
+
+#[test]
+fn a_reset_stream_fails_alone() {
+    let tenth = |number: u64| if number % 10 == 9 { Fate::Reset } else { Fate::Served };
+    let measured = run(http2(closed(1, 1), 5), fixed(0, 1).with_fate(tenth));
+    let total = &measured.total;
+    assert_eq!(failures(&measured), [(FailureClass::StreamReset, total.counts.failed)]);
+    assert_eq!(total.counts.failed, total.counts.due / 10);
+    assert_eq!(total.connections.established, 1);
+    assert_eq!(total.connections.http2.resets, [(2, total.counts.failed)].into());
+}
+
+/// A call that times out takes its stream with it, not its connection.
+#[test]
+fn a_stream_without_response_times_out_alone() {
+    let mut plan = http2(open(100.0, Gaps::Constant, 10, None), 100);
+    plan.timeouts.call = Nanos::from_secs(1);
+    let tenth = |number: u64| if number % 10 == 9 { Fate::Ignored } else { Fate::Served };
+    let outcome = recorded(plan, fixed(0, 1).with_fate(tenth));
+    let total = &outcome.measurement.total;
+    assert_eq!((total.counts.timed_out, total.counts.succeeded), (100, 900));
+    assert_eq!(total.connections.established, 1);
+    let cancelled = frame(3, 0, 0, &8u32.to_be_bytes());
+    let resets = outcome
+        .sent
+        .windows(13)
+        .filter(|bytes| bytes[..5] == cancelled[..5] && bytes[9..] == cancelled[9..]);
+    assert_eq!(resets.count(), 100);
+}
+
+/// A connection that breaks: what had begun fails, the rest goes elsewhere.
+#[test]
+fn a_connection_that_ends_takes_only_what_it_had_begun() {
+    let mut inner = fixed(0, 5);
+    let mut calls = 0;
+    let server = Script {
+        admit: Admission::Accept,
+        react: move |now, client, bytes: &[u8]| {
+            let mut said = inner.receive(now, client, bytes);
+            calls += 1;
+            if calls % 100 == 0 {
+                said.push((now + Nanos::from_millis(2), Action::End));
+            }
+            said
+        },
+    };
+    let measured = run(http2(open(1_000.0, Gaps::Constant, 3, None), 100), server);
+    assert_eq!(
+        failures(&measured).iter().map(|(_, n)| n).sum::<u64>(),
+        measured.total.counts.failed
+    );
+    assert!(measured.total.counts.succeeded > measured.total.counts.due * 9 / 10);
+    assert!(measured.total.connections.established > 10);
+}
+
+#[test]
+fn what_is_no_http2_is_named() {
+    let cases: [(&[u8], &str); 3] = [
+        (b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", "speaks HTTP/1.x"),
+        (b"\0\0\x08\x06\0\0\0\0\0pingpong", "SETTINGS"),
+        // SETTINGS, then DATA on stream 0
+        (b"\0\0\0\x04\0\0\0\0\0\0\0\x01\0\0\0\0\0\0x", "RFC 9113 section 5.4.1"),
+    ];
+    for (bytes, told) in cases {
+        let bytes = bytes.to_vec();
+        let server = Script {
+            admit: Admission::Accept,
+            react: move |now, _, _: &[u8]| vec![(now, Action::Bytes(bytes.clone()))],
+        };
+        let mut plan = http2(closed(1, 1), 1);
+        plan.stop.requests = Some(3);
+        let measured = run(plan, server);
+        assert_eq!(failures(&measured), [(FailureClass::Protocol, 3)], "{told}");
+        let violations = &measured.total.connections.http2.violations;
+        assert!(violations.keys().all(|why| why.contains(told)), "{told}: {violations:?}");
+        assert_eq!(violations.values().sum::<u64>(), 3);
+    }
+}
+
+/// A window that is never opened: the request's body stays here, and the call's deadline ends it.
+#[test]
+fn a_closed_window_times_out() {
+    let closed_window = frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]);
+    let server = Script {
+        admit: Admission::Accept,
+        react: move |now, _, bytes: &[u8]| match bytes.starts_with(b"PRI") {
+            true => vec![(now, Action::Bytes(closed_window.clone()))],
+            false => Vec::new(),
+        },
+    };
+    let mut plan = http2(closed(2, 5), 1);
+    plan.request.method = "POST".into();
+    plan.request.body = Some(vec![b'x'; 200_000]);
+    plan.timeouts.call = Nanos::from_secs(1);
+    plan.stop.requests = Some(4);
+    let outcome = execute(plan, Box::new(server), 1);
+    assert_eq!(outcome.measurement.total.counts.timed_out, 4);
+}
+
+#[test]
+fn the_same_seed_sends_the_same_bytes() {
+    let sent = || {
+        let plan = http2(open(500.0, Gaps::Poisson, 2, None), 20);
+        recorded(plan, fixed(2, 3).with_streams_max(7)).sent
+    };
+    let bytes = sent();
+    assert!(bytes.len() > 1_000 * 10);
+    assert_eq!(bytes, sent());
+}
+
+#[test]
+fn a_call_s_phases_are_those_of_its_stream() {
+    let mut plan = http2(closed(1, 1), 1);
+    plan.stop.requests = Some(5);
+    let outcome = execute(plan, Box::new(fixed(0, 7)), 1);
+    let total = &outcome.measurement.total;
+    assert_eq!(total.counts.succeeded, 5);
+    assert_eq!(total.response().quantile(0.5), total.first_byte.quantile(0.5));
+    assert_eq!(outcome.calls.iter().filter(|(_, how)| *how != Outcome::Succeeded).count(), 0);
+}
