@@ -1,7 +1,7 @@
 //! What this machine can do as a client: kept by host, kernel, CPU and version in the user's state
 //! directory, made by `calibrate`, used by the verdict and by the dummy run's line.
 
-use plan::{Load, Plan};
+use plan::{HttpVersion, Load, Plan};
 use sample::Environment;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -62,10 +62,12 @@ impl Calibration {
     }
 
     /// Share of this machine's ceiling that a throughput is, 0..; only for what was calibrated:
-    /// plain HTTP without pipelining.
+    /// plain HTTP/1 without pipelining.
     pub(crate) fn share_of_ceiling(&self, plan: &Plan, per_s: f64, workers: u32) -> f64 {
         let plain = plan.targets.iter().all(|target| target.url.scheme() == "http");
-        let piped = plan.connection.pipeline > 1 || plan.connection.group.is_some();
+        let piped = plan.connection.pipeline > 1
+            || plan.connection.group.is_some()
+            || plan.request.version == HttpVersion::Http2;
         let closed = matches!(plan.load, Load::Closed { .. });
         if !plain || piped || !closed {
             return 0.0;

@@ -176,7 +176,7 @@ fn way_out(error: &rustls::Error) -> Option<&'static str> {
             "The server knows no host of that name: correct the URL, or name it with --server-name."
         }
         Error::AlertReceived(Alert::NoApplicationProtocol) | Error::NoApplicationProtocol => {
-            "The server speaks none of the protocols that ALPN offers: change --alpn."
+            "The server speaks none of the protocols that ALPN offers: change --http or --alpn."
         }
         Error::InvalidCertificate(Bad::Expired | Bad::ExpiredContext { .. }) => {
             "Renew the server's certificate, or accept any with --insecure."

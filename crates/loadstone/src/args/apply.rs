@@ -42,6 +42,7 @@ impl CommonArgs {
         self.load.apply(&mut plan)?;
         self.end.apply(&mut plan, self.request.once);
         self.limits.apply(&mut plan);
+        self.connection.apply_http2(&mut plan, base.from_file)?;
         self.connection.apply(&mut plan.connection);
         self.tls.apply(&mut plan.tls, files)?;
         self.measure.apply(&mut plan);
@@ -256,6 +257,7 @@ impl RequestArgs {
             self.http.map(|name| match name {
                 HttpName::Http10 => HttpVersion::Http10,
                 HttpName::Http11 => HttpVersion::Http11,
+                HttpName::Http2 => HttpVersion::Http2,
             }),
         );
         set(&mut request.follow_max, self.follow);
@@ -394,7 +396,41 @@ impl LimitArgs {
     }
 }
 
+/// Streams of a connection where calls fall due by a rate: what RFC 9113 section 6.5.2 recommends a
+/// server to allow at least.
+const STREAMS_OPEN: u32 = 100;
+
 impl ConnectionArgs {
+    /// What HTTP/2 alone has. `from_file`: the plan says itself how many streams it wants.
+    fn apply_http2(&self, plan: &mut Plan, from_file: bool) -> Result<(), UsageError> {
+        let speaks = plan.request.version == HttpVersion::Http2;
+        for (option, given) in [
+            ("--streams", self.streams.is_some()),
+            ("--stream-window", self.stream_window.is_some()),
+            ("--connection-window", self.connection_window.is_some()),
+            ("--header-table", self.header_table.is_some()),
+        ] {
+            if given && !speaks {
+                return Err(UsageError::new(format!(
+                    "{option} is an option of HTTP/2; add --http 2, or drop it"
+                )));
+            }
+        }
+        if speaks && self.pipeline.is_some() {
+            return Err(UsageError::new(
+                "--pipeline is an option of HTTP/1.1; with --http 2 write --streams",
+            ));
+        }
+        if speaks && !from_file && matches!(plan.load, Load::Open { session: None, .. }) {
+            plan.connection.pipeline = STREAMS_OPEN;
+        }
+        set(&mut plan.connection.pipeline, self.streams);
+        set(&mut plan.http2.stream_window, self.stream_window);
+        set(&mut plan.http2.connection_window, self.connection_window);
+        set(&mut plan.http2.header_table, self.header_table);
+        Ok(())
+    }
+
     fn apply(self, connection: &mut ConnectionPlan) {
         set_some(&mut connection.calls, self.calls.or(self.close.then_some(1)));
         set(&mut connection.pipeline, self.pipeline);

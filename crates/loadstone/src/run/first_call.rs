@@ -1,6 +1,8 @@
 //! The plain call that goes first: is somebody there, and what does a good answer look like? It
 //! also settles on one address where a name has several, and finds the hosts that redirects lead to.
 
+mod over_http2;
+
 use conduit::{Peer, TlsError, TlsFactory, TlsSession};
 use engine::{Endpoint, build_template, endpoint_key, open_options, redirect_method};
 use plan::Plan;
@@ -229,31 +231,50 @@ impl Call {
         plan: &Plan,
         template: &Template,
     ) -> Result<(FirstCall, Option<Url>), Trouble> {
-        match &mut self.session {
-            Some(session) => {
-                session.send(&template.last);
-                self.drain()?;
+        let (status, length, http_version, head, body) = match &template.http2 {
+            Some(request) => {
+                let (facts, head, body) = self.exchange_http2(plan, request)?;
+                (facts.status, facts.body_bytes, "2".to_owned(), head, body)
             }
-            None => self.write(&template.last)?,
-        }
-        let now = reactor::monotonic();
-        let first_byte =
-            plan.timeouts.first_byte.map(|s| (now + s, FailureClass::FirstByteTimeout));
-        self.patience = first_byte.into_iter().chain(self.standstill()).min_by_key(|(at, _)| *at);
-        let (facts, head, body) = self.read_answer(template.asked)?;
+            None => {
+                self.send(&template.last)?;
+                self.expect_response(plan);
+                let (facts, head, body) = self.read_answer(template.asked)?;
+                let version = format!("1.{}", facts.minor_version);
+                (facts.status, facts.body_bytes, version, head, body)
+            }
+        };
         let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
-        let redirect = redirect_method(facts.status, &template.method).is_some();
+        let redirect = redirect_method(status, &template.method).is_some();
         let location = fields::location(&head).filter(|_| redirect);
         let location = location.and_then(|value| template.url.join(&text(value)).ok());
         let call = FirstCall {
-            status: facts.status,
-            http_version: format!("1.{}", facts.minor_version),
-            length: facts.body_bytes,
+            status,
+            http_version,
+            length,
             server: fields::find(&head, "server").map(text),
             excerpt: Some(excerpt(&head, &body)),
             ..FirstCall::default()
         };
         Ok((call, location))
+    }
+
+    /// The request is sent: the limits of its response begin.
+    fn expect_response(&mut self, plan: &Plan) {
+        let now = reactor::monotonic();
+        let first_byte =
+            plan.timeouts.first_byte.map(|s| (now + s, FailureClass::FirstByteTimeout));
+        self.patience = first_byte.into_iter().chain(self.standstill()).min_by_key(|(at, _)| *at);
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> Result<(), Trouble> {
+        match &mut self.session {
+            Some(session) => {
+                session.send(bytes);
+                self.drain()
+            }
+            None => self.write(bytes),
+        }
     }
 
     fn read_answer(

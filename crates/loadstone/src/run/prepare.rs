@@ -4,7 +4,7 @@
 use anyhow::{Context, Result, bail};
 use conduit::Peer;
 use engine::{Endpoint, connect_request, endpoint_key};
-use plan::{AddressFamily, Load, Plan, TlsVersions};
+use plan::{AddressFamily, HttpVersion, Load, Plan, TlsVersions};
 use report::Resolved;
 use std::net::SocketAddr;
 use url::Url;
@@ -193,7 +193,10 @@ fn tls_client(plan: &Plan) -> Result<tls::Client> {
             TlsVersions::Tls12 => tls::Versions::Tls12,
             TlsVersions::Tls13 => tls::Versions::Tls13,
         },
-        alpn: wanted.alpn.clone(),
+        alpn: match plan.request.version {
+            HttpVersion::Http10 | HttpVersion::Http11 => wanted.alpn.clone(),
+            HttpVersion::Http2 => vec![http2::ALPN.to_owned()],
+        },
         groups: wanted.groups.clone(),
         ciphers: wanted.ciphers.clone(),
     };

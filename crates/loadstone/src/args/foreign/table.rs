@@ -162,7 +162,7 @@ const CONNECTION: &[Foreign] = &[
     of(
         &["--http2", "--http3", "--h2c", "--http1.1", "--http1.0", "--h1", "--http-version"],
         "curl, oha and h2load",
-        "--http 1.0 or --http 1.1: HTTP/2 and HTTP/3 are not spoken yet",
+        "--http 1.0, --http 1.1 or --http 2: HTTP/3 is not spoken yet",
     ),
     of(&["-M", "--maxConnectionRequests"], "autocannon", "--calls N"),
     of(
@@ -229,7 +229,7 @@ const ONE_HYPHEN: &[Foreign] = &[
     of(&["-name"], "vegeta", "loadstone runs tag RUN NAME, after the run"),
     of(&["-cpus"], "vegeta and hey", "--threads N"),
     of(&["-host"], "hey", "-H 'Host: NAME'"),
-    of(&["-http2", "-h2c", "-h2"], "vegeta and hey", "--http 1.1: HTTP/2 is not spoken yet"),
+    of(&["-http2", "-h2c", "-h2"], "vegeta and hey", "--http 2"),
     of(
         &["-keepalive", "-disable-keepalive"],
         "vegeta and hey",

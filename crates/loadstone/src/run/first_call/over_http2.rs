@@ -1,0 +1,95 @@
+//! The first call over HTTP/2: one stream of one connection.
+
+use super::{BODY_MAX, BODY_SHOWN_MAX, Call, Trouble};
+use http2::{Request, Session, Settings, StreamFacts, code_name};
+use plan::Plan;
+use sample::FailureClass;
+
+const SPEAK_HTTP1: &str =
+    "Does it speak HTTP/2 here? With --http 1.1 it is asked in the older way.";
+
+/// What came back: its facts, its head as HTTP/1 would write it, and the beginning of its body.
+pub(super) type Response = (StreamFacts, Vec<u8>, Vec<u8>);
+
+impl Call {
+    /// # Errors
+    /// TLS agreed on another protocol, or what came is no HTTP/2.
+    pub(super) fn exchange_http2(
+        &mut self,
+        plan: &Plan,
+        request: &Request,
+    ) -> Result<Response, Trouble> {
+        self.hold_agreement()?;
+        let mut session = Session::new(&Settings { keeps_heads: true, ..Settings::default() });
+        session.ask(request, None);
+        self.send_from(&mut session)?;
+        self.expect_response(plan);
+        let mut begun = Vec::new();
+        loop {
+            let input = std::mem::take(&mut self.plain);
+            let mut at = 0;
+            while at < input.len() {
+                let rest = &input[at..];
+                let fed = session.feed(rest).map_err(refused)?;
+                at += fed.consumed;
+                self.send_from(&mut session)?;
+                if let Some(why) = session.violation() {
+                    return Err(refused(why));
+                }
+                if let Some(gone) = session.take_gone() {
+                    return Err(reset(gone.code));
+                }
+                let Some(part) = session.take_part() else { continue };
+                let room = BODY_SHOWN_MAX.saturating_sub(begun.len());
+                begun.extend(rest[part.body].iter().take(room));
+                if part.done {
+                    return Ok((session.facts(), session.head().to_vec(), begun));
+                }
+            }
+            let so_far = session.partial(0).unwrap_or_default();
+            if so_far.body_bytes > BODY_MAX {
+                return Ok((so_far, session.head_of(0).to_vec(), begun));
+            }
+            if self.ended {
+                let class = FailureClass::ClosedEarly;
+                return Err(Trouble {
+                    class,
+                    text: class.explain().to_owned(),
+                    connected: true,
+                    way_out: None,
+                });
+            }
+            self.fill()?;
+        }
+    }
+
+    /// Over TLS the server must have chosen HTTP/2.
+    fn hold_agreement(&self) -> Result<(), Trouble> {
+        let Some(session) = &self.session else { return Ok(()) };
+        let chosen = session.facts().map(|facts| facts.alpn).unwrap_or_default();
+        if chosen == http2::ALPN {
+            return Ok(());
+        }
+        let chosen = if chosen.is_empty() { "no protocol" } else { &chosen };
+        let text = format!("the server chose {chosen} where HTTP/2 (ALPN h2) was offered");
+        Err(refused(text))
+    }
+
+    fn send_from(&mut self, session: &mut Session) -> Result<(), Trouble> {
+        let mut out = Vec::new();
+        session.drain(&mut out);
+        self.send(&out)
+    }
+}
+
+/// Nothing can be measured on such a connection.
+fn refused(text: String) -> Trouble {
+    let class = FailureClass::Protocol;
+    Trouble { class, text, connected: false, way_out: Some(SPEAK_HTTP1) }
+}
+
+fn reset(code: u32) -> Trouble {
+    let class = FailureClass::StreamReset;
+    let text = format!("the server reset the stream with {}", code_name(code));
+    Trouble { class, text, connected: true, way_out: None }
+}
