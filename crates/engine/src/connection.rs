@@ -327,6 +327,15 @@ impl Conn {
         self.is_open() && self.speaker.is_over()
     }
 
+    /// Counts what went out of requests that had to wait for room.
+    pub(crate) fn credit_late(&mut self) {
+        while let Some((call, bytes)) = self.speaker.take_late() {
+            if let Some(call) = self.calls.get_mut(call) {
+                call.bytes_sent += bytes;
+            }
+        }
+    }
+
     /// What was counted of the protocol itself.
     pub(crate) fn take_protocol_facts(&mut self) -> Option<Http2Facts> {
         self.speaker.take_facts()

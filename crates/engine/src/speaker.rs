@@ -230,6 +230,14 @@ impl Speaker {
         matches!(self, Speaker::Http2(_)).then_some(::http2::ALPN)
     }
 
+    /// Bytes of a call's request that went out after it was asked, of one call at a time.
+    pub(crate) fn take_late(&mut self) -> Option<(usize, u64)> {
+        match self {
+            Speaker::Http2(http2) => http2.take_late(),
+            _ => None,
+        }
+    }
+
     /// The connection serves nobody any more: nothing is outstanding on it, and the peer takes
     /// nothing further.
     pub(crate) fn is_over(&self) -> bool {

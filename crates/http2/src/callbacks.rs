@@ -2,6 +2,7 @@
 //! can panic into C.
 #![expect(unsafe_code, reason = "the library calls these from C")]
 
+use crate::FRAME_HEADER;
 use crate::code::NO_ERROR;
 use crate::stream::Stream;
 use libnghttp2_sys as ng;
@@ -34,6 +35,9 @@ pub(crate) struct State {
     /// Our side has broken the connection off: the code, and why.
     pub(crate) violation: Option<(u32, String)>,
     pub(crate) going_away: bool,
+    /// A request is being asked: what is sent belongs to it. Else it is counted here, by stream.
+    pub(crate) asking: bool,
+    pub(crate) late: Vec<(i32, u64)>,
     pub(crate) settings_seen: bool,
     pub(crate) facts: Http2Facts,
 }
@@ -280,6 +284,9 @@ pub(crate) unsafe extern "C" fn read_body(
                 *flags |= ng::NGHTTP2_DATA_FLAG_EOF;
             }
             stream.body_at += taken;
+            if !state.asking && taken > 0 {
+                state.late.push((id, (taken + FRAME_HEADER) as u64));
+            }
             0
         });
         if said != 0 { said as ng::nghttp2_ssize } else { taken as ng::nghttp2_ssize }

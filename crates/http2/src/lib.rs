@@ -11,8 +11,9 @@ mod request;
 mod session;
 mod stream;
 
-pub use code::{code_name, section};
+pub use code::section;
 pub use request::{NotTranslated, Request};
+pub use sample::http2_code_name as code_name;
 pub use session::{Fed, Gone, Part, Session};
 pub use stream::StreamFacts;
 
@@ -21,6 +22,9 @@ pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// The protocol's name in ALPN.
 pub const ALPN: &str = "h2";
+
+/// Bytes before each frame's payload (section 4.1).
+const FRAME_HEADER: usize = 9;
 
 /// Streams that may be open before the peer's SETTINGS have come.
 pub const STREAMS_AT_FIRST: u32 = 100;

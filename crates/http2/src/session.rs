@@ -2,17 +2,14 @@
 #![expect(unsafe_code, reason = "calls into libnghttp2")]
 
 use crate::callbacks::{self, State};
-use crate::code::{CANCEL, NO_ERROR, REFUSED_STREAM, code_name, section};
+use crate::code::{CANCEL, NO_ERROR, REFUSED_STREAM, section};
 use crate::request::Request;
 use crate::stream::{Stream, StreamFacts};
-use crate::{STREAMS_AT_FIRST, Settings};
+use crate::{FRAME_HEADER, STREAMS_AT_FIRST, Settings};
 use libnghttp2_sys as ng;
-use sample::Http2Facts;
+use sample::{Http2Facts, http2_code_name as code_name};
 use std::ops::Range;
 use std::ptr::NonNull;
-
-/// Bytes before each frame's payload (RFC 9113 section 4.1).
-const FRAME_HEADER: usize = 9;
 
 /// The last stream id that a client has (RFC 9113 section 5.1.1).
 const ID_MAX: u32 = (1 << 31) - 1;
@@ -155,8 +152,16 @@ impl Session {
     }
 
     /// Opens a stream; it takes the place behind those outstanding. `cookie`: the value of a Cookie
-    /// field beside those of the request.
-    pub fn ask(&mut self, request: &Request, cookie: Option<&str>) {
+    /// field beside those of the request. Its bytes go to the end of `out`, as far as the peer's
+    /// windows let them; the rest follows with [`Session::drain`].
+    pub fn ask(&mut self, request: &Request, cookie: Option<&str>, out: &mut Vec<u8>) {
+        self.submit(request, cookie);
+        self.state_mut().asking = true;
+        self.drain(out);
+        self.state_mut().asking = false;
+    }
+
+    fn submit(&mut self, request: &Request, cookie: Option<&str>) {
         let mut fields = std::mem::take(&mut self.scratch);
         fields.clear();
         fields.extend(request.fields().map(|(name, value)| pair(name, value)));
@@ -339,6 +344,17 @@ impl Session {
             }
         }
         Some(Part { place, body, done })
+    }
+
+    /// Bytes of a request, frame headers included, that went out after it was asked.
+    pub fn take_late(&mut self) -> Option<(usize, u64)> {
+        let state = self.state_mut();
+        while let Some((id, bytes)) = state.late.pop() {
+            if let Some(place) = state.place(id) {
+                return Some((place, bytes));
+            }
+        }
+        None
     }
 
     /// Gives a stream up: it leaves, and the peer is told.

@@ -41,6 +41,13 @@ fn heard(session: &mut Session, input: &[u8]) -> Vec<String> {
     said
 }
 
+/// Asks; gives back what goes out.
+fn ask(session: &mut Session, request: &Request, cookie: Option<&str>) -> Vec<u8> {
+    let mut out = Vec::new();
+    session.ask(request, cookie, &mut out);
+    out
+}
+
 /// What the session sends now.
 fn sent(session: &mut Session) -> Vec<u8> {
     let mut out = Vec::new();
@@ -51,17 +58,17 @@ fn sent(session: &mut Session) -> Vec<u8> {
 /// A session that has asked `count` times, and a server that has read it.
 fn asked(count: usize) -> (Session, Server) {
     let mut session = Session::new(&Settings { keeps_heads: true, ..Settings::default() });
-    (0..count).for_each(|_| session.ask(&get(), None));
+    let mut bytes = sent(&mut session);
+    (0..count).for_each(|_| session.ask(&get(), None, &mut bytes));
     let mut server = Server::new(100);
-    server.feed(&sent(&mut session));
+    server.feed(&bytes);
     (session, server)
 }
 
 #[test]
 fn preface_settings_and_request_leave_in_one_flight() {
     let mut session = Session::new(&Settings::default());
-    session.ask(&get(), Some("a=b"));
-    let bytes = sent(&mut session);
+    let bytes = ask(&mut session, &get(), Some("a=b"));
     assert!(bytes.starts_with(PREFACE));
     let mut server = Server::new(7);
     server.feed(&bytes);
@@ -147,13 +154,15 @@ fn a_body_is_sent_as_the_window_allows() {
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n{}",
         "b".repeat(length)
     );
-    session.ask(&request(&message), None);
+    let bytes = ask(&mut session, &request(&message), None);
     let mut server = Server::new(100);
-    server.feed(&sent(&mut session));
+    server.feed(&bytes);
     assert_eq!(server.received(1), 65_535, "the window that the standard begins with");
     heard(&mut session, &server.drain());
     server.feed(&sent(&mut session));
     assert_eq!(server.received(1), length);
+    let late: u64 = std::iter::from_fn(|| session.take_late()).map(|(_, bytes)| bytes).sum();
+    assert!(late as usize > length - 65_535 && late as usize <= length - 65_535 + 9 * 4, "{late}");
 }
 
 #[test]
@@ -163,9 +172,9 @@ fn a_response_before_the_request_is_whole_ends_both() {
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 90000\r\n\r\n{}",
         "b".repeat(90_000)
     );
-    session.ask(&request(&message), None);
+    let bytes = ask(&mut session, &request(&message), None);
     let mut server = Server::new(100).with_closed_windows();
-    server.feed(&sent(&mut session));
+    server.feed(&bytes);
     server.respond(1, "413", b"");
     assert_eq!(heard(&mut session, &server.drain()), ["part 0 \"\" done"]);
     server.feed(&sent(&mut session));
@@ -175,10 +184,9 @@ fn a_response_before_the_request_is_whole_ends_both() {
 #[test]
 fn fields_beyond_the_bound_reset_the_stream_alone() {
     let mut session = Session::new(&Settings { header_list_max: 200, ..Settings::default() });
-    session.ask(&get(), None);
-    session.ask(&get(), None);
     let mut server = Server::new(100);
-    server.feed(&sent(&mut session));
+    server.feed(&ask(&mut session, &get(), None));
+    server.feed(&ask(&mut session, &get(), None));
     server.respond_with(1, "200", &[("x", &"y".repeat(500))], b"");
     server.respond(3, "200", b"");
     let bytes = server.drain();
@@ -209,7 +217,7 @@ fn interim_responses_and_trailers_are_counted_apart() {
 #[test]
 fn a_server_of_http1_is_named() {
     let mut session = Session::new(&Settings::default());
-    session.ask(&get(), None);
+    ask(&mut session, &get(), None);
     let why = session.feed(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap_err();
     assert!(why.contains("speaks HTTP/1.x"), "{why}");
 }

@@ -112,10 +112,11 @@ fn configuration(folder: &TempDir, plain: u16, ten: u16, secure: u16) -> String 
         server(&format!("{plain}"), ""),
         server(&format!("{ten}"), "keepalive_requests 10;"),
         server(
-            &format!("{secure} ssl"),
+            &format!("{secure} ssl http2"),
             &format!(
                 "ssl_certificate {root}/cert.pem; ssl_certificate_key {root}/key.pem; \
-                 ssl_protocols TLSv1.2 TLSv1.3;"
+                 ssl_protocols TLSv1.2 TLSv1.3; http2_max_concurrent_streams 16; \
+                 keepalive_requests 400;"
             ),
         ),
     ]
@@ -323,4 +324,30 @@ fn a_list_of_urls_has_the_servers_counts_in_each_row() {
         let bad = lines.iter().filter(|line| line.status >= 400).count() as u64;
         assert_eq!(whole(row, "/failed"), bad, "{path}");
     }
+}
+
+/// Over TLS, agreed on by ALPN: nginx's limits of streams and of requests on a connection are kept
+/// and told, and its books are ours.
+#[test]
+fn http2_keeps_the_limits_of_the_server() {
+    let nginx = Nginx::start();
+    let ca = nginx.folder.path().join("ca.pem").display().to_string();
+    let url = format!("https://localhost:{}/hello?two", nginx.secure);
+    let json = measured(
+        &["-c", "2", "-n", "2000", "--http", "2", "--streams", "40", "--ca", &ca, &url],
+        &[0, 4],
+    );
+    let lines = nginx.stop();
+    let lines = of_run(&lines["/hello?two"]);
+    assert_eq!(outcomes(&json), [2_000, 2_000, 0, 0, 0, 0]);
+    assert_eq!(lines.len(), 2_000);
+    assert_eq!(whole(&json, "/bytes/body"), 2_000 * 11);
+    assert_eq!(json["tls"]["agreed"][0]["alpn"], "h2");
+    assert_eq!(whole(&json, "/http2/streams_max"), 16);
+    assert_eq!(whole(&json, "/http2/streams_peak"), 16);
+    // 400 requests, then GOAWAY: a limit of the server's, no failure
+    assert!(whole(&json, "/http2/goaways/NO_ERROR") >= 4, "{}", json["http2"]);
+    assert!(whole(&json, "/connections/established") >= 5);
+    let seen: std::collections::BTreeSet<u64> = lines.iter().map(|line| line.connection).collect();
+    assert_eq!(seen.len() as u64, whole(&json, "/connections/established"));
 }

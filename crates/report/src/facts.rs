@@ -1,5 +1,7 @@
 //! One-line facts that the text and the page share: connections, bytes, the client and the like.
 
+mod http2;
+
 use crate::figures::FigureKind;
 use crate::words::{self, counted};
 use crate::{Figures, RunReport, figures};
@@ -90,6 +92,7 @@ pub(crate) fn facts(report: &RunReport, figures: &Figures) -> Vec<(&'static str,
     ];
     let mut facts: Vec<(&str, String)> =
         one.into_iter().filter_map(|(label, text)| Some((label, text?))).collect();
+    facts.extend(http2::facts(&report.measurement.total.connections.http2));
     facts.extend(tls(report).into_iter().map(|text| ("TLS", text)));
     facts.extend(tcp(report).map(|text| ("TCP", text)));
     facts.extend(report.sut.as_ref().map(|sut| ("Server", server(sut))));

@@ -28,6 +28,29 @@ pub struct Http2Facts {
     pub violations: BTreeMap<String, u64>,
 }
 
+/// Error codes by number (RFC 9113 section 7).
+const NAMES: [&str; 14] = [
+    "NO_ERROR",
+    "PROTOCOL_ERROR",
+    "INTERNAL_ERROR",
+    "FLOW_CONTROL_ERROR",
+    "SETTINGS_TIMEOUT",
+    "STREAM_CLOSED",
+    "FRAME_SIZE_ERROR",
+    "REFUSED_STREAM",
+    "CANCEL",
+    "COMPRESSION_ERROR",
+    "CONNECT_ERROR",
+    "ENHANCE_YOUR_CALM",
+    "INADEQUATE_SECURITY",
+    "HTTP_1_1_REQUIRED",
+];
+
+/// The name of an error code in the standard; one that it does not know as a number.
+pub fn http2_code_name(code: u32) -> String {
+    NAMES.get(code as usize).map_or_else(|| format!("{code:#x}"), |name| (*name).to_owned())
+}
+
 /// Different reasons that are kept.
 pub const VIOLATIONS_MAX: usize = 8;
 

@@ -36,9 +36,8 @@ impl Http2 {
 
     pub(super) fn ask(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
         if let Some(translated) = &request.template.http2 {
-            self.session.ask(translated, request.cookie);
+            self.session.ask(translated, request.cookie, out);
         }
-        self.session.drain(out);
     }
 
     pub(super) fn hear(
@@ -118,6 +117,11 @@ impl Http2 {
 
     pub(super) fn partial(&self, call: usize) -> Option<AnswerFacts> {
         self.session.partial(call).map(converted)
+    }
+
+    /// Bytes of a call's request that went out after it was asked.
+    pub(super) fn take_late(&mut self) -> Option<(usize, u64)> {
+        self.session.take_late()
     }
 
     /// Nothing is outstanding, and nothing further can be asked.

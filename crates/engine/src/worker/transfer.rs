@@ -195,6 +195,7 @@ impl Worker {
                 }
                 Event::Connection => {
                     waits = false;
+                    self.pool.conn_mut(slot).credit_late();
                     self.flush_later(slot);
                     self.close_if_left(io, slot, now);
                 }

@@ -20,9 +20,8 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
 /// Feeds the bytes in pieces, as an engine would, until the session is of no use.
 fn survives(bytes: &[u8], cut: usize) {
     let mut session = Session::new(&Settings { keeps_heads: true, ..Settings::default() });
-    (0..3).for_each(|_| session.ask(&get(), None));
     let mut out = Vec::new();
-    session.drain(&mut out);
+    (0..3).for_each(|_| session.ask(&get(), None, &mut out));
     for piece in bytes.chunks(cut.max(1)) {
         let mut at = 0;
         while at < piece.len() {

@@ -25,6 +25,8 @@ pub(crate) struct Found {
     pub(crate) unreachable: bool,
     /// Where the answer redirects to.
     pub(crate) location: Option<Url>,
+    /// Streams that an HTTP/2 server allows on a connection.
+    pub(crate) streams_max: Option<u32>,
 }
 
 /// Bytes of body read before the first call is content.
@@ -65,17 +67,19 @@ pub(crate) fn make(
             plain: Vec::new(),
             ended: false,
             deadline: start + plan.timeouts.call,
+            streams_max: None,
             patience: None,
             progress: plan.timeouts.progress,
         };
         call.establish(plan, endpoint, tls)?;
-        call.exchange(plan, template)
+        let (first, location) = call.exchange(plan, template)?;
+        Ok((first, location, call.streams_max))
     });
     let took = reactor::monotonic() - start;
     match outcome {
-        Ok((mut call, location)) => {
+        Ok((mut call, location, streams_max)) => {
             call.took = took;
-            Found { call, unreachable: false, location }
+            Found { call, unreachable: false, location, streams_max }
         }
         Err(trouble) => Found {
             call: FirstCall {
@@ -86,6 +90,7 @@ pub(crate) fn make(
             },
             unreachable: !trouble.connected,
             location: None,
+            streams_max: None,
         },
     }
 }
@@ -180,6 +185,7 @@ struct Call {
     plain: Vec<u8>,
     ended: bool,
     deadline: Nanos,
+    streams_max: Option<u32>,
     /// A limit within the whole call's, and what it is called when it is reached.
     patience: Option<(Nanos, FailureClass)>,
     progress: Option<Nanos>,

@@ -192,6 +192,7 @@ fn reach(plan: &mut Plan) -> Result<(Prepared, Found), Failure> {
     let mut extra = Vec::new();
     let mut prepared = prepare(plan, &extra)?;
     let mut found = call_first(plan, &mut prepared)?;
+    prepared.notes.extend(keep_to_streams(plan, found.streams_max));
     for _ in 0..HOPS_MAX {
         let Some(url) = first_call::unknown_host(&found, plan, &prepared.endpoints) else { break };
         extra.push(url.clone());
@@ -220,6 +221,18 @@ fn reach(plan: &mut Plan) -> Result<(Prepared, Found), Failure> {
         found.location = next.location;
     }
     Ok((prepared, found))
+}
+
+/// No connection is given more streams than the server allows, `allowed`; what it would refuse is no
+/// measurement. Gives back what there is to say of it.
+fn keep_to_streams(plan: &mut Plan, allowed: Option<u32>) -> Option<String> {
+    let asked = plan.connection.pipeline;
+    let kept = allowed?.max(1);
+    if kept >= asked {
+        return None;
+    }
+    plan.connection.pipeline = kept;
+    Some(format!("the server allows {kept} streams on a connection: {kept} are used, not {asked}"))
 }
 
 fn call_first(plan: &Plan, prepared: &mut Prepared) -> Result<Found, Failure> {

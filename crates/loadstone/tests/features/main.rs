@@ -8,6 +8,7 @@ mod support;
 
 mod calls;
 mod connections;
+mod http2;
 mod load;
 mod norm;
 mod outputs;

@@ -2,12 +2,14 @@
 //! seconds, rates per second, shares 0..=1; a figure that cannot be had is null.
 //! `docs/schema/run.schema.json` describes it.
 
+mod http2;
 mod series;
 mod sides;
 mod times;
 mod traffic;
 mod verdict;
 
+pub use http2::{FieldsRecord, Http2Record};
 pub use series::SecondRecord;
 pub use sides::{
     ClientRecord, DummyRecord, EnvironmentRecord, FirstCallRecord, FirstFailureRecord,
@@ -65,6 +67,8 @@ pub struct RunRecord {
     pub weighted_response_time_s: Option<f64>,
     pub conforming_connections: ConformingRecord,
     pub tls: TlsRecord,
+    /// Null where no connection spoke HTTP/2.
+    pub http2: Option<Http2Record>,
     pub tcp: TcpRecord,
     pub client: ClientRecord,
     pub findings: Vec<FindingRecord>,
@@ -132,6 +136,7 @@ impl RunRecord {
             weighted_response_time_s: figures.weighted.map(|weighted| weighted.total_s()),
             conforming_connections: ConformingRecord::of(report, &figures),
             tls: TlsRecord::of(total),
+            http2: Http2Record::of(&total.connections.http2),
             tcp: TcpRecord::of(report),
             client: ClientRecord::of(report, &figures),
             findings: report.findings.iter().map(FindingRecord::of).collect(),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
+use hyper::server::conn::{http1, http2};
 use hyper::service::Service;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
@@ -74,6 +74,11 @@ impl Visit {
         let inner = &self.0;
         let backlog = Rc::clone(&inner.backlog);
         let mut stream = Stream::new(socket, Arc::clone(&inner.counters), backlog);
+        match begins_http2(&mut stream).await {
+            Ok(true) => return self.converse_http2(stream).await,
+            Ok(false) => {}
+            Err(_) => return,
+        }
         loop {
             let mut builder = http1::Builder::new();
             builder.max_buf_size(BUFFER_MAX).max_header_size(HEAD_MAX).max_headers(FIELDS_MAX);
@@ -99,6 +104,14 @@ impl Visit {
             break;
         }
         linger(stream).await;
+    }
+
+    /// HTTP/2 by prior knowledge (RFC 9113 section 3.3).
+    async fn converse_http2(self, stream: Stream) {
+        let connection =
+            http2::Builder::new(Local).serve_connection(TokioIo::new(stream), self.clone());
+        // what breaks the protocol hyper has told the client itself
+        connection.await.ok();
     }
 
     /// Books what hyper answered by itself to a head that it could not read.
@@ -150,6 +163,35 @@ impl Service<Request<Incoming>> for Visit {
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         Box::pin(self.clone().serve(request))
+    }
+}
+
+/// The bytes with which HTTP/2 begins (RFC 9113 section 3.4).
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Whether the client begins with HTTP/2's preface; what was read is read again.
+async fn begins_http2(stream: &mut Stream) -> std::io::Result<bool> {
+    let mut begun = Vec::with_capacity(PREFACE.len());
+    while begun.len() < PREFACE.len() && PREFACE.starts_with(&begun) {
+        let mut rest = [0; PREFACE.len()];
+        let room = PREFACE.len() - begun.len();
+        match stream.read(&mut rest[..room]).await? {
+            0 => break,
+            count => begun.extend_from_slice(&rest[..count]),
+        }
+    }
+    let begins = begun == PREFACE;
+    stream.put_back(begun.into());
+    Ok(begins)
+}
+
+/// Streams are served on the thread of their connection.
+#[derive(Clone, Copy, Debug)]
+struct Local;
+
+impl<F: Future<Output = ()> + 'static> hyper::rt::Executor<F> for Local {
+    fn execute(&self, stream: F) {
+        tokio::task::spawn_local(stream);
     }
 }
 

@@ -21,8 +21,9 @@ impl Call {
     ) -> Result<Response, Trouble> {
         self.hold_agreement()?;
         let mut session = Session::new(&Settings { keeps_heads: true, ..Settings::default() });
-        session.ask(request, None);
-        self.send_from(&mut session)?;
+        let mut out = Vec::new();
+        session.ask(request, None, &mut out);
+        self.send(&out)?;
         self.expect_response(plan);
         let mut begun = Vec::new();
         loop {
@@ -43,6 +44,7 @@ impl Call {
                 let room = BODY_SHOWN_MAX.saturating_sub(begun.len());
                 begun.extend(rest[part.body].iter().take(room));
                 if part.done {
+                    self.streams_max = session.take_facts().streams_max;
                     return Ok((session.facts(), session.head().to_vec(), begun));
                 }
             }

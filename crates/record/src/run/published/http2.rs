@@ -1,0 +1,54 @@
+//! What HTTP/2 adds to a run.
+
+use sample::{Http2Facts, http2_code_name};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Http2Record {
+    pub streams: u64,
+    /// Most streams outstanding on one connection.
+    pub streams_peak: u64,
+    /// The least SETTINGS_MAX_CONCURRENT_STREAMS of the server; `None`: it sets none.
+    pub streams_max: Option<u32>,
+    pub refused: u64,
+    /// Frames of the server by the names of their error codes.
+    pub resets: BTreeMap<String, u64>,
+    pub goaways: BTreeMap<String, u64>,
+    pub pings: u64,
+    pub fields: FieldsRecord,
+    pub violations: BTreeMap<String, u64>,
+}
+
+/// Bytes of names and values, and of what their compression made of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FieldsRecord {
+    pub sent: u64,
+    pub sent_coded: u64,
+    pub received: u64,
+    pub received_coded: u64,
+}
+
+impl Http2Record {
+    pub(crate) fn of(facts: &Http2Facts) -> Option<Http2Record> {
+        let named = |codes: &BTreeMap<u32, u64>| {
+            codes.iter().map(|(code, count)| (http2_code_name(*code), *count)).collect()
+        };
+        (!facts.is_empty()).then(|| Http2Record {
+            streams: facts.streams,
+            streams_peak: facts.streams_peak,
+            streams_max: facts.streams_max.filter(|max| *max != u32::MAX),
+            refused: facts.refused,
+            resets: named(&facts.resets),
+            goaways: named(&facts.goaways),
+            pings: facts.pings,
+            fields: FieldsRecord {
+                sent: facts.fields_sent,
+                sent_coded: facts.coded_sent,
+                received: facts.fields_received,
+                received_coded: facts.coded_received,
+            },
+            violations: facts.violations.clone(),
+        })
+    }
+}

@@ -1,0 +1,102 @@
+//! One-line facts of HTTP/2.
+
+use crate::words::{counted, printable};
+use sample::{Http2Facts, http2_code_name};
+use std::collections::BTreeMap;
+use units::show;
+
+/// Characters of a reason that are shown.
+const REASON_MAX: usize = 160;
+
+/// Nothing where no connection spoke HTTP/2.
+pub(super) fn facts(facts: &Http2Facts) -> Vec<(&'static str, String)> {
+    if facts.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![("HTTP/2", streams(facts)), ("", fields(facts))];
+    lines.extend(frames(facts).map(|text| ("", text)));
+    let violation = |(why, count): (&String, &u64)| {
+        let connections = counted(*count, "connection");
+        ("", format!("{connections} broken off: {}", printable(why, REASON_MAX)))
+    };
+    lines.extend(facts.violations.iter().map(violation));
+    lines
+}
+
+fn streams(facts: &Http2Facts) -> String {
+    let allowed = match facts.streams_max {
+        None => "the server sent no settings".to_owned(),
+        Some(u32::MAX) => "the server sets no limit".to_owned(),
+        Some(max) => format!("the server allows {}", show::count(u64::from(max))),
+    };
+    format!(
+        "{}, at most {} at once on a connection; {allowed}",
+        counted(facts.streams, "stream"),
+        show::count(facts.streams_peak)
+    )
+}
+
+fn fields(facts: &Http2Facts) -> String {
+    let one = |way: &str, plain: u64, coded: u64| {
+        let (before, after) = (show::bytes(plain), show::bytes(coded));
+        let saved = if plain == 0 { 0.0 } else { 1.0 - coded as f64 / plain as f64 };
+        format!("{before} {way} as {after} ({} saved)", show::share(saved))
+    };
+    let sent = one("sent", facts.fields_sent, facts.coded_sent);
+    let received = one("received", facts.fields_received, facts.coded_received);
+    format!("fields: {sent}, {received}")
+}
+
+/// What the server said of streams and connections that it does not go on with.
+fn frames(facts: &Http2Facts) -> Option<String> {
+    let codes = |name: &str, codes: &BTreeMap<u32, u64>| {
+        let one = |(code, count): (&u32, &u64)| {
+            format!("{} {}", http2_code_name(*code), show::count(*count))
+        };
+        let all: Vec<String> = codes.iter().map(one).collect();
+        (!all.is_empty()).then(|| format!("{name} {}", all.join(", ")))
+    };
+    let refused = (facts.refused > 0)
+        .then(|| format!("{} refused and asked again", counted(facts.refused, "stream")));
+    let parts: Vec<String> =
+        [refused, codes("RST_STREAM", &facts.resets), codes("GOAWAY", &facts.goaways)]
+            .into_iter()
+            .flatten()
+            .collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_fact_has_its_sentence() {
+        let mut seen = Http2Facts {
+            streams: 12_000,
+            streams_peak: 10,
+            streams_max: Some(128),
+            refused: 3,
+            resets: [(7, 3), (2, 1)].into(),
+            goaways: [(0, 12)].into(),
+            fields_sent: 1_000_000,
+            coded_sent: 50_000,
+            fields_received: 2_000_000,
+            coded_received: 400_000,
+            ..Http2Facts::default()
+        };
+        seen.add_violation("PROTOCOL_ERROR: x (RFC 9113 section 5.4.1)", 2);
+        let lines: Vec<String> = facts(&seen).into_iter().map(|(_, text)| text).collect();
+        assert_eq!(
+            lines,
+            [
+                "12,000 streams, at most 10 at once on a connection; the server allows 128",
+                "fields: 977 KiB sent as 48.8 KiB (95.0 % saved), 1.91 MiB received as 391 KiB (80.0 % saved)",
+                "3 streams refused and asked again; RST_STREAM INTERNAL_ERROR 1, REFUSED_STREAM 3; \
+                 GOAWAY NO_ERROR 12",
+                "2 connections broken off: PROTOCOL_ERROR: x (RFC 9113 section 5.4.1)",
+            ]
+        );
+        assert_eq!(facts(&Http2Facts::default()), []);
+    }
+}
