@@ -31,7 +31,7 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 
 /// What the server makes of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum StreamFate {
     /// It is answered.
     Served,
     /// RST_STREAM: not processed, or given up.
@@ -47,7 +47,7 @@ pub struct Streams {
     streams_max: Option<u32>,
     /// Requests of a connection, after which it is told to go.
     calls_max: Option<u32>,
-    fate: fn(u64) -> Fate,
+    fate: fn(u64) -> StreamFate,
     body: Vec<u8>,
     clients: BTreeMap<Client, Reading>,
     seen: u64,
@@ -73,7 +73,7 @@ impl Streams {
             queue,
             streams_max: None,
             calls_max: None,
-            fate: |_| Fate::Served,
+            fate: |_| StreamFate::Served,
             body: b"hello".to_vec(),
             clients: BTreeMap::new(),
             seen: 0,
@@ -94,7 +94,7 @@ impl Streams {
 
     /// What becomes of the request with this number, from 0.
     #[must_use]
-    pub fn with_fate(self, fate: fn(u64) -> Fate) -> Streams {
+    pub fn with_fate(self, fate: fn(u64) -> StreamFate) -> Streams {
         Streams { fate, ..self }
     }
 
@@ -108,14 +108,15 @@ impl Streams {
         let fate = (self.fate)(self.seen);
         self.seen += 1;
         let mut said = match fate {
-            Fate::Served => {
+            StreamFate::Served => {
                 let head = frame(HEADERS, END_HEADERS, stream, &[STATUS_200]);
                 let body = frame(DATA, END_STREAM, stream, &self.body);
                 vec![(self.queue.finish(now), Action::Bytes([head, body].concat()))]
             }
-            Fate::Ignored => Vec::new(),
-            Fate::Refused | Fate::Reset => {
-                let code = if fate == Fate::Refused { REFUSED_STREAM } else { INTERNAL_ERROR };
+            StreamFate::Ignored => Vec::new(),
+            StreamFate::Refused | StreamFate::Reset => {
+                let code =
+                    if fate == StreamFate::Refused { REFUSED_STREAM } else { INTERNAL_ERROR };
                 let bytes = frame(RST_STREAM, 0, stream, &code.to_be_bytes());
                 vec![(now, Action::Bytes(bytes))]
             }

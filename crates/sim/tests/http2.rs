@@ -2,7 +2,7 @@
 
 use plan::{Arrivals, Gaps, HttpVersion, Load, Plan, Think};
 use sample::{FailureClass, Outcome};
-use sim::http2::{Fate, Streams, frame};
+use sim::http2::{StreamFate, Streams, frame};
 use sim::{
     Action, Admission, Queue, Script, Server, Service, World, execute, execute_with, plan_for,
 };
@@ -119,7 +119,8 @@ fn goaway_is_a_keep_alive_limit_and_no_failure() {
 
 #[test]
 fn a_refused_stream_is_asked_again_and_counted() {
-    let every_third = |number: u64| if number % 3 == 0 { Fate::Refused } else { Fate::Served };
+    let every_third =
+        |number: u64| if number % 3 == 0 { StreamFate::Refused } else { StreamFate::Served };
     let measured = run(http2(closed(2, 2), 4), fixed(0, 1).with_fate(every_third));
     let total = &measured.total;
     assert_eq!((failures(&measured), total.counts.failed), (Vec::new(), 0));
@@ -127,14 +128,14 @@ fn a_refused_stream_is_asked_again_and_counted() {
 
     let mut plan = http2(closed(1, 1), 1);
     plan.stop.requests = Some(10);
-    let measured = run(plan, fixed(0, 1).with_fate(|_| Fate::Refused));
+    let measured = run(plan, fixed(0, 1).with_fate(|_| StreamFate::Refused));
     assert_eq!(failures(&measured), [(FailureClass::StreamRefused, 10)]);
     assert_eq!(measured.total.connections.http2.refused, 40, "four tries each");
 }
 
 #[test]
 fn a_reset_stream_fails_alone() {
-    let tenth = |number: u64| if number % 10 == 9 { Fate::Reset } else { Fate::Served };
+    let tenth = |number: u64| if number % 10 == 9 { StreamFate::Reset } else { StreamFate::Served };
     let measured = run(http2(closed(1, 1), 5), fixed(0, 1).with_fate(tenth));
     let total = &measured.total;
     assert_eq!(failures(&measured), [(FailureClass::StreamReset, total.counts.failed)]);
@@ -148,7 +149,8 @@ fn a_reset_stream_fails_alone() {
 fn a_stream_without_response_times_out_alone() {
     let mut plan = http2(open(100.0, Gaps::Constant, 10, None), 100);
     plan.timeouts.call = Nanos::from_secs(1);
-    let tenth = |number: u64| if number % 10 == 9 { Fate::Ignored } else { Fate::Served };
+    let tenth =
+        |number: u64| if number % 10 == 9 { StreamFate::Ignored } else { StreamFate::Served };
     let outcome = recorded(plan, fixed(0, 1).with_fate(tenth));
     let total = &outcome.measurement.total;
     assert_eq!((total.counts.timed_out, total.counts.succeeded), (100, 900));

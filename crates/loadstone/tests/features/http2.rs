@@ -36,7 +36,7 @@ fn bodies_redirects_and_cookies_go_over_streams() {
     assert_eq!(whole(&json, "/bytes/body"), 20 * 100_000);
     assert!(whole(&json, "/bytes/sent") > 20 * 100_000);
     let url = site.url("/status/302?to=/bytes/10");
-    let args = ["-c", "1", "-n", "5", "--http", "2", "--follow", "2", "--cookies", &url];
+    let args = ["-c", "1", "-n", "5", "--http", "2", "--follow", "--cookies", &url];
     let json = measured(&args, &[0, 4]);
     assert_eq!((outcomes(&json)[1], whole(&json, "/redirects")), (5, 5));
 }

@@ -31,7 +31,7 @@ fn the_command_lines_of_ten_tools_are_answered_by_ours() {
         ("vegeta", &["-name=50qps", "URL"], "runs tag"),
         ("hey", &["-m", "POST", "URL"], "--method"),
         ("hey", &["-disable-keepalive", "URL"], "--close"),
-        ("hey", &["-h2", "URL"], "HTTP/2"),
+        ("hey", &["-h2", "URL"], "--http 2"),
         ("curl", &["-X", "POST", "URL"], "--method"),
         ("curl", &["--data", "a=b", "URL"], "--body"),
         ("curl", &["-d", "a=b", "URL"], "--body"),
