@@ -51,6 +51,12 @@ pub fn http2_code_name(code: u32) -> String {
     NAMES.get(code as usize).map_or_else(|| format!("{code:#x}"), |name| (*name).to_owned())
 }
 
+/// The code that [`http2_code_name`] gives this name.
+pub fn http2_code(name: &str) -> Option<u32> {
+    let known = NAMES.iter().position(|known| *known == name).map(|code| code as u32);
+    known.or_else(|| u32::from_str_radix(name.strip_prefix("0x")?, 16).ok())
+}
+
 /// Different reasons that are kept.
 pub const VIOLATIONS_MAX: usize = 8;
 

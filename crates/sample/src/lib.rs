@@ -12,7 +12,7 @@ mod sut;
 pub use ends::{ConnectionRecord, Ends, SessionRecord};
 pub use environment::Environment;
 pub use failure::{Blame, FailureClass};
-pub use http2::{Http2Facts, VIOLATIONS_MAX, http2_code_name};
+pub use http2::{Http2Facts, VIOLATIONS_MAX, http2_code, http2_code_name};
 pub use life::{Death, Ending, Process, ServerState, together};
 use std::any::Any;
 use std::sync::Arc;

@@ -1,11 +1,13 @@
 //! What the published figures of a run are made from, so that a record alone is enough to render it
 //! again: histograms, and counts that no figure shows as they are.
 
-use super::published::{AgreedRecord, OutcomesRecord, RunRecord, SecondRecord, UrlRecord};
+use super::published::{
+    AgreedRecord, Http2Record, OutcomesRecord, RunRecord, SecondRecord, UrlRecord,
+};
 use crate::histogram;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use sample::{FailureClass, TlsFacts};
+use sample::{FailureClass, Http2Facts, TlsFacts};
 use serde::{Deserialize, Serialize};
 use stats::lives::{BEATS_MAX, Beats};
 use stats::{
@@ -292,6 +294,7 @@ impl RunRecord {
             judged: self.conforming_connections.judged,
             conforming: self.conforming_connections.count,
             retransmits: self.tcp.retransmits,
+            http2: self.http2.as_ref().map_or(Ok(Http2Facts::default()), Http2Record::facts)?,
             ..Connections::default()
         };
         let mut bits = measured.key_bits.iter();

@@ -148,7 +148,13 @@ fn runs() -> Vec<crate::RunReport> {
     watched.sut = Some(SutSeries { rows: vec![SutRow::default()], ..SutSeries::default() });
     watched.measurement.total.connections.tls.insert(TlsFacts::default(), 1);
     let mut runs = vec![watched];
-    runs.extend([fixtures::valid(), fixtures::repeated(), fixtures::empty(), fixtures::extreme()]);
+    runs.extend([
+        fixtures::over_http2(),
+        fixtures::valid(),
+        fixtures::repeated(),
+        fixtures::empty(),
+        fixtures::extreme(),
+    ]);
     runs
 }
 

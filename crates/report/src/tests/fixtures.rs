@@ -2,7 +2,7 @@
 
 use crate::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use plan::*;
-use sample::{Environment, FailureClass, Outcome, Sample, TlsFacts};
+use sample::{Environment, FailureClass, Http2Facts, Outcome, Sample, TlsFacts};
 use stats::diagnosis::Confidence;
 use stats::{
     Cause, CauseId, Counts, Measurement, Recorder, Second, ServerTimings, Snapshot, State, Verdict,
@@ -361,6 +361,26 @@ fn verdict() -> Verdict {
 }
 
 /// Three runs of the closed loop.
+/// A run over HTTP/2 with everything that its server may do wrong.
+pub(crate) fn over_http2() -> RunReport {
+    let mut run = valid();
+    run.measurement.total.connections.http2 = Http2Facts {
+        streams: 4_000,
+        streams_peak: 80,
+        streams_max: Some(100),
+        refused: 7,
+        resets: [(0x7, 7), (0x99, 1)].into(),
+        goaways: [(0x0, 2)].into(),
+        pings: 3,
+        fields_sent: 400_000,
+        coded_sent: 12_000,
+        fields_received: 900_000,
+        coded_received: 40_000,
+        violations: [("a frame of an unknown stream".to_owned(), 1)].into(),
+    };
+    run
+}
+
 pub(crate) fn repeated() -> RunReport {
     let mut report = valid();
     report.plan.measure.repeat = 3;

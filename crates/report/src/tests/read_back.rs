@@ -47,6 +47,7 @@ fn a_run_is_rendered_alike_from_its_record() {
     for (name, run) in [
         ("valid", fixtures::valid()),
         ("troubled", fixtures::troubled()),
+        ("over HTTP/2", fixtures::over_http2()),
         ("repeated", fixtures::repeated()),
         ("empty", fixtures::empty()),
         ("extreme", fixtures::extreme()),

@@ -1,6 +1,6 @@
 //! What HTTP/2 adds to a run.
 
-use sample::{Http2Facts, http2_code_name};
+use sample::{Http2Facts, http2_code, http2_code_name};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -51,4 +51,35 @@ impl Http2Record {
             violations: facts.violations.clone(),
         })
     }
+
+    /// What was counted.
+    ///
+    /// # Errors
+    /// A name that no error code has.
+    pub(crate) fn facts(&self) -> Result<Http2Facts, String> {
+        Ok(Http2Facts {
+            streams: self.streams,
+            streams_peak: self.streams_peak,
+            // a server that sent no settings at all is published alike
+            streams_max: Some(self.streams_max.unwrap_or(u32::MAX)),
+            refused: self.refused,
+            resets: codes(&self.resets)?,
+            goaways: codes(&self.goaways)?,
+            pings: self.pings,
+            fields_sent: self.fields.sent,
+            coded_sent: self.fields.sent_coded,
+            fields_received: self.fields.received,
+            coded_received: self.fields.received_coded,
+            violations: self.violations.clone(),
+        })
+    }
+}
+
+fn codes(named: &BTreeMap<String, u64>) -> Result<BTreeMap<u32, u64>, String> {
+    let code = |(name, count): (&String, &u64)| {
+        let code = http2_code(name)
+            .ok_or_else(|| format!("http2: {} is no error code", units::quoted(name)))?;
+        Ok((code, *count))
+    };
+    named.iter().map(code).collect()
 }
