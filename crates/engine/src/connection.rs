@@ -2,7 +2,7 @@
 
 use crate::call::{Call, NOBODY};
 use crate::intake::Intake;
-use crate::speaker::{Event, Fault, Heard, Outstanding, Protocol, Request, Shared, Speaker};
+use crate::speaker::{Event, Fault, Heard, Protocol, Request, Shared, Speaker};
 use crate::transport::{Flushed, Transport};
 use conduit::{Io, IoError, Slot, TlsError, TlsSession};
 use plan::Timeouts;
@@ -10,7 +10,7 @@ use sample::{ConnectionRecord, FailureClass, Http2Facts, TlsFacts};
 use stats::lives::Life;
 use std::collections::VecDeque;
 use units::Nanos;
-use wire::answer::{AnswerFacts, AnswerReader, Asked, HeadCache};
+use wire::answer::{Advance, AnswerFacts, AnswerReader, Asked, HeadCache};
 
 /// Where a connection stands. Each state is entered at most once, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -390,23 +390,32 @@ impl Conn {
         self.progress = now;
     }
 
-    /// Takes plaintext in, one event's worth; the call's first byte is stamped.
+    /// Takes plaintext in where responses come in order: a piece of the oldest call's. Its first byte
+    /// is stamped.
     #[inline(always)]
-    pub(crate) fn hear(
+    pub(crate) fn hear_in_order(
         &mut self,
         shared: &mut Shared,
         input: &[u8],
         now: Nanos,
-    ) -> Result<Heard, Fault> {
-        let outstanding = Outstanding::new(&self.calls, self.unflushed as usize);
+    ) -> Result<Advance, Fault> {
+        let Speaker::Http1(http1) = &mut self.speaker else { return Err(Fault::Unasked) };
+        if self.calls.len() <= self.unflushed as usize {
+            return Err(Fault::Unasked);
+        }
+        let Some(call) = self.calls.front_mut() else { return Err(Fault::Unasked) };
+        if call.first_byte.is_zero() {
+            call.first_byte = now;
+        }
+        http1.hear(shared, call.asked, input)
+    }
+
+    /// Takes plaintext in, one event's worth; the call's first byte is stamped.
+    pub(crate) fn hear(&mut self, input: &[u8], now: Nanos) -> Result<Heard, Fault> {
         let out = self.transport.plaintext();
-        let heard = self.speaker.hear(shared, outstanding, input, out);
-        let call = match &heard {
-            Ok(Heard { event: Event::Response { call, .. }, .. }) => Some(*call),
-            Err(Fault::Broken { call, .. }) => *call,
-            _ => None,
-        };
-        if let Some(call) = call.and_then(|call| self.calls.get_mut(call))
+        let heard = self.speaker.hear(input, out);
+        if let Ok(Heard { event: Event::Response { call, .. }, .. }) = &heard
+            && let Some(call) = self.calls.get_mut(*call)
             && call.first_byte.is_zero()
         {
             call.first_byte = now;

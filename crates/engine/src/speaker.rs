@@ -12,17 +12,15 @@ mod http2;
 #[cfg(test)]
 pub(crate) mod numbered;
 
-use crate::call::Call;
+use crate::journal::Journal;
 use ::http2::Settings;
 use http1::Http1;
 use http2::Http2;
 #[cfg(test)]
 use numbered::Numbered;
 use sample::{FailureClass, Http2Facts};
-use std::collections::VecDeque;
 use std::ops::Range;
 use wire::answer::{AnswerFacts, HeadCache};
-use wire::timing::{Malformed, Timing};
 use workload::Template;
 
 /// Which protocol a run's connections speak.
@@ -61,37 +59,10 @@ pub(crate) struct Request<'a> {
     pub(crate) cookie: Option<&'a str>,
 }
 
-/// The calls put on a connection that have no outcome yet, oldest first.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Outstanding<'a> {
-    calls: &'a VecDeque<Call>,
-    /// The newest of them, whose bytes have not gone out.
-    unsent: usize,
-}
-
-impl<'a> Outstanding<'a> {
-    #[inline]
-    pub(crate) fn new(calls: &'a VecDeque<Call>, unsent: usize) -> Outstanding<'a> {
-        Outstanding { calls, unsent }
-    }
-
-    /// The oldest call, if its request has gone out.
-    #[inline]
-    fn first_sent(&self) -> Option<&'a Call> {
-        if self.calls.len() > self.unsent { self.calls.front() } else { None }
-    }
-
-    /// Calls whose requests have gone out.
-    #[cfg(test)]
-    fn sent(&self) -> usize {
-        self.calls.len().saturating_sub(self.unsent)
-    }
-}
-
 /// What a piece of the input was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Heard {
-    /// Bytes of the input that are used up. None, and no event: more input is needed.
+    /// Bytes of the input that are used up; none where one piece of it has several events.
     pub(crate) consumed: usize,
     pub(crate) event: Event,
 }
@@ -114,8 +85,8 @@ pub(crate) enum Event {
 pub(crate) enum Fault {
     /// Bytes that no request had asked for. No call suffers for them.
     Unasked,
-    /// What came cannot be understood; `call`: whose response it was to be.
-    Broken { call: Option<usize>, class: FailureClass },
+    /// What came cannot be understood.
+    Broken { class: FailureClass },
 }
 
 /// Calls the same method of whichever protocol it is.
@@ -174,21 +145,15 @@ impl Speaker {
         each!(self, protocol => protocol.ask(request, out));
     }
 
-    /// Takes plaintext in, one event's worth at a time: call again with the rest while anything was
-    /// consumed. Replies of the protocol itself go into `out`, with [`Event::Connection`].
-    #[inline(always)]
-    pub(crate) fn hear(
-        &mut self,
-        shared: &mut Shared,
-        outstanding: Outstanding<'_>,
-        input: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<Heard, Fault> {
+    /// Takes plaintext in, one event's worth at a time: call again with the rest, for as long as there
+    /// is any. Replies of the protocol itself go into `out`, with [`Event::Connection`]. An in-order
+    /// protocol is heard by itself: see [`Http1::hear`].
+    pub(crate) fn hear(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Heard, Fault> {
         match self {
-            Speaker::Http1(http1) => http1.hear(shared, outstanding, input, out),
-            Speaker::Http2(http2) => http2.hear(outstanding, input, out),
+            Speaker::Http1(_) => Err(Fault::Unasked),
+            Speaker::Http2(http2) => http2.hear(input, out),
             #[cfg(test)]
-            Speaker::Numbered(numbered) => numbered.hear(outstanding, input, out),
+            Speaker::Numbered(numbered) => numbered.hear(input, out),
         }
     }
 
@@ -214,15 +179,14 @@ impl Speaker {
         each!(self, protocol => protocol.head())
     }
 
-    /// What the server says in it of its own work.
-    pub(crate) fn timings(&self) -> impl Iterator<Item = Result<Timing<'_>, Malformed>> {
-        let (http1, http2) = match self {
-            Speaker::Http1(http1) => (Some(http1.timings()), None),
-            Speaker::Http2(http2) => (None, Some(http2.timings())),
+    /// What the server says in it of its own work goes into `journal`.
+    pub(crate) fn count_timings(&self, journal: &mut Journal) {
+        match self {
+            Speaker::Http1(http1) => journal.count_timings(http1.timings()),
+            Speaker::Http2(http2) => journal.count_timings(http2.timings()),
             #[cfg(test)]
-            Speaker::Numbered(_) => (None, None),
-        };
-        http1.into_iter().flatten().chain(http2.into_iter().flatten())
+            Speaker::Numbered(_) => {}
+        }
     }
 
     /// The name by which the peer must choose the protocol in ALPN; `None`: any will do.

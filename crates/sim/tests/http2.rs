@@ -119,8 +119,9 @@ fn goaway_is_a_keep_alive_limit_and_no_failure() {
 
 #[test]
 fn a_refused_stream_is_asked_again_and_counted() {
-    let every_third =
-        |number: u64| if number % 3 == 0 { StreamFate::Refused } else { StreamFate::Served };
+    let every_third = |number: u64| {
+        if number.is_multiple_of(3) { StreamFate::Refused } else { StreamFate::Served }
+    };
     let measured = run(http2(closed(2, 2), 4), fixed(0, 1).with_fate(every_third));
     let total = &measured.total;
     assert_eq!((failures(&measured), total.counts.failed), (Vec::new(), 0));

@@ -1,8 +1,8 @@
 //! HTTP/1.x: responses come in the order of the requests, so every event is of the oldest call.
 
-use super::{Event, Fault, Heard, Outstanding, Request, Shared};
+use super::{Fault, Request, Shared};
 use sample::FailureClass;
-use wire::answer::{AnswerError, AnswerFacts, AnswerReader};
+use wire::answer::{Advance, AnswerError, AnswerFacts, AnswerReader, Asked};
 use wire::timing::{Malformed, Timing};
 
 #[derive(Debug)]
@@ -45,26 +45,24 @@ impl Http1 {
         out.extend_from_slice(rest);
     }
 
+    /// Takes a piece of the oldest call's response in; `asked`: by what.
     #[inline(always)]
-    pub(super) fn hear(
+    pub(crate) fn hear(
         &mut self,
         shared: &mut Shared,
-        outstanding: Outstanding<'_>,
+        asked: Asked,
         input: &[u8],
-        _out: &mut Vec<u8>,
-    ) -> Result<Heard, Fault> {
-        let Some(call) = outstanding.first_sent() else { return Err(Fault::Unasked) };
+    ) -> Result<Advance, Fault> {
         if !self.reading {
             self.reading = true;
-            self.reader.start(call.asked);
+            self.reader.start(asked);
         }
         match self.reader.advance(&mut shared.heads, input) {
             Ok(advance) => {
                 self.reading = !advance.done;
-                let event = Event::Response { call: 0, body: advance.body, done: advance.done };
-                Ok(Heard { consumed: advance.consumed, event })
+                Ok(advance)
             }
-            Err(error) => Err(Fault::Broken { call: Some(0), class: class_of(&error) }),
+            Err(error) => Err(Fault::Broken { class: class_of(&error) }),
         }
     }
 

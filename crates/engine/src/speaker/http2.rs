@@ -1,6 +1,6 @@
 //! HTTP/2: streams of one connection, whose responses come in any order.
 
-use super::{Event, Fault, Heard, Outstanding, Request};
+use super::{Event, Fault, Heard, Request};
 use http2::{Gone, Part, Session, Settings, StreamFacts};
 use sample::{FailureClass, Http2Facts};
 use wire::answer::{AnswerFacts, Framing};
@@ -40,12 +40,7 @@ impl Http2 {
         }
     }
 
-    pub(super) fn hear(
-        &mut self,
-        _outstanding: Outstanding<'_>,
-        input: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<Heard, Fault> {
+    pub(super) fn hear(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Heard, Fault> {
         let before = out.len();
         let taken = match self.taken {
             Some(taken) => taken,
@@ -82,7 +77,7 @@ impl Http2 {
             Err(why) => why,
         };
         self.violation = Some(why);
-        Err(Fault::Broken { call: None, class: FailureClass::Protocol })
+        Err(Fault::Broken { class: FailureClass::Protocol })
     }
 
     /// A stream ends by a frame of its own; the end of the connection is the end of none.

@@ -9,7 +9,7 @@
 //! response comes) or `!` (its end), refuses a stream with `r`, gives one up with `x`, says with `p`
 //! that it wants an echo `P`, and with `g` that it takes no more streams.
 
-use super::{Event, Fault, Heard, Outstanding, Request};
+use super::{Event, Fault, Heard, Request};
 use sample::FailureClass;
 use wire::answer::AnswerFacts;
 
@@ -53,19 +53,14 @@ impl Numbered {
         out.extend(frame(self.next, b'?', request.template.method.as_bytes()));
     }
 
-    pub(super) fn hear(
-        &mut self,
-        outstanding: Outstanding<'_>,
-        input: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<Heard, Fault> {
+    pub(super) fn hear(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Heard, Fault> {
         let [number, kind, length, _, ref rest @ ..] = *input else {
             // the tests cut between frames only
-            return Err(Fault::Broken { call: None, class: FailureClass::BadFraming });
+            return Err(Fault::Broken { class: FailureClass::BadFraming });
         };
         let length = usize::from(length);
         if rest.len() < length {
-            return Err(Fault::Broken { call: None, class: FailureClass::BadFraming });
+            return Err(Fault::Broken { class: FailureClass::BadFraming });
         }
         let consumed = HEADER + length;
         let heard = |event| Ok(Heard { consumed, event });
@@ -80,7 +75,6 @@ impl Numbered {
             }
             _ => {}
         }
-        assert!(outstanding.sent() <= self.streams.len(), "the places agree");
         let Some(call) = self.streams.iter().position(|stream| stream.number == number) else {
             return Err(Fault::Unasked);
         };

@@ -139,7 +139,7 @@ impl Worker {
     fn count_timings(&mut self, slot: Slot, row: usize) {
         let conn = self.pool.conn(slot);
         if conn.call(row).is_some_and(|call| !self.journal.in_warm_up(call.intended)) {
-            self.journal.count_timings(conn.speaker().timings());
+            conn.speaker().count_timings(&mut self.journal);
         }
     }
 

@@ -4,7 +4,7 @@
 use super::Worker;
 use crate::connection::ConnState;
 use crate::pool::class_of;
-use crate::speaker::{Event, Fault};
+use crate::speaker::{Event, Fault, Heard};
 use conduit::{Io, IoError, Ready, Slot};
 use sample::FailureClass;
 use units::Nanos;
@@ -172,46 +172,83 @@ impl Worker {
     /// Plaintext: the speaker says what it means to which call.
     #[inline]
     fn hear<I: Io>(&mut self, io: &mut I, slot: Slot, input: &[u8], now: Nanos) {
+        if self.pool.conn(slot).is_multiplexed() {
+            self.hear_streams(io, slot, input, now);
+        } else {
+            self.hear_in_order(io, slot, input, now);
+        }
+    }
+
+    /// Responses in the order of the requests. A loop of its own: what streams need besides would
+    /// cost each call of HTTP/1 some fifty instructions.
+    #[inline(always)]
+    fn hear_in_order<I: Io>(&mut self, io: &mut I, slot: Slot, input: &[u8], now: Nanos) {
         let generation = self.pool.conn(slot).generation();
         let mut at = 0;
         while at < input.len() {
             let conn = self.pool.conn_mut(slot);
-            let heard = match conn.hear(&mut self.shared, &input[at..], now) {
-                Ok(heard) => heard,
-                Err(Fault::Unasked) => return self.unasked(io, slot, now),
-                Err(Fault::Broken { class, .. }) => return self.break_off(io, slot, class, now),
+            let advance = match conn.hear_in_order(&mut self.shared, &input[at..], now) {
+                Ok(advance) => advance,
+                Err(fault) => return self.break_for(io, slot, fault, now),
             };
-            let mut waits = heard.consumed == 0;
-            match heard.event {
+            if self.gathers() {
+                let piece = &input[at..at + advance.consumed];
+                self.gather(slot, 0, piece, &piece[advance.body]);
+            }
+            at += advance.consumed;
+            if advance.done {
+                self.responded(io, slot, 0, now);
+                if !self.pool.conn(slot).is_still(generation) {
+                    return;
+                }
+            } else if advance.consumed == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Events of streams, in any order.
+    #[inline(never)]
+    fn hear_streams<I: Io>(&mut self, io: &mut I, slot: Slot, input: &[u8], now: Nanos) {
+        let generation = self.pool.conn(slot).generation();
+        let mut at = 0;
+        while at < input.len() {
+            let conn = self.pool.conn_mut(slot);
+            let Heard { consumed, event } = match conn.hear(&input[at..], now) {
+                Ok(heard) => heard,
+                Err(fault) => return self.break_for(io, slot, fault, now),
+            };
+            match event {
                 Event::Response { call, body, done } => {
                     if self.gathers() {
-                        let piece = &input[at..at + heard.consumed];
+                        let piece = &input[at..at + consumed];
                         self.gather(slot, call, piece, &piece[body]);
                     }
                     if done {
-                        waits = false;
                         self.responded(io, slot, call, now);
                     }
                 }
                 Event::Connection => {
-                    waits = false;
                     self.pool.conn_mut(slot).credit_late();
                     self.flush_later(slot);
                     self.close_if_left(io, slot, now);
                 }
-                Event::Refused { call } => {
-                    waits = false;
-                    self.refused(io, slot, call, now);
-                }
-                Event::Failed { call, class } => {
-                    waits = false;
-                    self.failed(io, slot, call, class, now);
-                }
+                Event::Refused { call } => self.refused(io, slot, call, now),
+                Event::Failed { call, class } => self.failed(io, slot, call, class, now),
             }
-            at += heard.consumed;
-            if waits || !self.pool.conn(slot).is_still(generation) {
+            at += consumed;
+            if !self.pool.conn(slot).is_still(generation) {
                 return;
             }
+        }
+    }
+
+    /// The connection cannot be used any further.
+    #[cold]
+    fn break_for<I: Io>(&mut self, io: &mut I, slot: Slot, fault: Fault, now: Nanos) {
+        match fault {
+            Fault::Unasked => self.unasked(io, slot, now),
+            Fault::Broken { class, .. } => self.break_off(io, slot, class, now),
         }
     }
 
