@@ -1,6 +1,5 @@
-//! The session against libnghttp2's own server side, in memory, and against odd bytes.
+//! The session against libnghttp2's own server side, in memory.
 
-mod odd;
 mod server;
 
 use super::*;

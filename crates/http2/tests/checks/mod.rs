@@ -1,0 +1,42 @@
+//! What holds for any bytes of a server: shared by the tests and the fuzzer.
+
+use http2::{Request, Session, Settings};
+
+/// The first byte says into pieces of which length the others are cut. The session takes them all, or
+/// says why it cannot; it uses up what it was given, and never names content outside of it.
+pub fn server_bytes(data: &[u8]) {
+    let Some((cut, bytes)) = data.split_first() else { return };
+    let request = Request::from_http1(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n", "http");
+    let request = request.expect("a plain request can be translated");
+    let mut session = Session::new(&Settings { keeps_heads: true, ..Settings::default() });
+    let mut out = Vec::new();
+    (0..3).for_each(|_| session.ask(&request, None, &mut out));
+    for piece in bytes.chunks(usize::from(*cut).max(1)) {
+        if !takes(&mut session, piece) {
+            return;
+        }
+    }
+}
+
+/// False: the session is of no use any more.
+fn takes(session: &mut Session, piece: &[u8]) -> bool {
+    let mut out = Vec::new();
+    let mut at = 0;
+    while at < piece.len() {
+        let Ok(fed) = session.feed(&piece[at..]) else { return false };
+        assert!(fed.consumed > 0, "it stands still");
+        session.drain(&mut out);
+        while let Some(gone) = session.take_gone() {
+            assert!(gone.place <= 3);
+        }
+        if let Some(part) = session.take_part() {
+            assert!(part.body.end <= fed.consumed, "content outside of the input");
+        }
+        at += fed.consumed;
+        if session.violation().is_some() {
+            return false;
+        }
+    }
+    assert_eq!(at, piece.len());
+    true
+}
