@@ -4,7 +4,7 @@ use http2::{Request, Session, Settings};
 
 /// The first byte says into pieces of which length the others are cut. The session takes them all, or
 /// says why it cannot; it uses up what it was given, and never names content outside of it.
-pub fn server_bytes(data: &[u8]) {
+pub(crate) fn server_bytes(data: &[u8]) {
     let Some((cut, bytes)) = data.split_first() else { return };
     let request = Request::from_http1(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n", "http");
     let request = request.expect("a plain request can be translated");
