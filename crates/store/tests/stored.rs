@@ -51,6 +51,7 @@ fn fixtures() -> Vec<(&'static str, RunReport)> {
         ("repeated", fixtures::repeated()),
         ("empty", fixtures::empty()),
         ("extreme", extreme),
+        ("over HTTP/2", fixtures::over_http2()),
     ]
 }
 

@@ -360,7 +360,6 @@ fn verdict() -> Verdict {
     Verdict { state: State::Invalid, causes }
 }
 
-/// Three runs of the closed loop.
 /// A run over HTTP/2 with everything that its server may do wrong.
 pub(crate) fn over_http2() -> RunReport {
     let mut run = valid();
@@ -381,6 +380,7 @@ pub(crate) fn over_http2() -> RunReport {
     run
 }
 
+/// Three runs of the closed loop.
 pub(crate) fn repeated() -> RunReport {
     let mut report = valid();
     report.plan.measure.repeat = 3;
