@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 
 /// The last stream id that a client has (RFC 9113 section 5.1.1).
-const ID_MAX: u32 = (1 << 31) - 1;
+const ID_LAST: i32 = i32::MAX;
 
 /// A client's session. A stream is named by its place among those outstanding, in the order in
 /// which they were asked; one that is done or gone leaves, and those behind it move up.
@@ -195,7 +195,8 @@ impl Session {
         state.streams.push_back(stream);
         let outstanding = state.streams.len() as u64;
         state.facts.streams_peak = state.facts.streams_peak.max(outstanding);
-        self.look_up_limits();
+        // below zero where no id is left, or no memory
+        self.open &= (1..ID_LAST).contains(&id);
     }
 
     /// Moves what is to be sent to the end of `out`.
@@ -249,7 +250,6 @@ impl Session {
         if self.frame.have == FRAME_HEADER && self.frame.left == 0 {
             self.end_frame();
         }
-        self.look_up_limits();
         Ok(Fed { consumed: taken.len() })
     }
 
@@ -258,6 +258,9 @@ impl Session {
         let frame = std::mem::take(&mut self.frame);
         let has_fields = matches!(frame.kind(), ng::NGHTTP2_HEADERS | ng::NGHTTP2_CONTINUATION);
         let length = frame.length() as u64;
+        if matches!(frame.kind(), ng::NGHTTP2_SETTINGS | ng::NGHTTP2_GOAWAY) {
+            self.look_up_limits();
+        }
         let state = self.state_mut();
         if has_fields {
             state.facts.coded_received += length;
@@ -275,25 +278,21 @@ impl Session {
         }
     }
 
+    /// What the peer's settings, or its going away, mean for further requests.
     fn look_up_limits(&mut self) {
         let state = self.state();
         let (seen, away) = (state.settings_seen, state.going_away);
-        // SAFETY: a live session, which these only look at
-        let (streams_max, next, allowed) = unsafe {
-            let raw = self.raw.as_ptr();
-            (
-                ng::nghttp2_session_get_remote_settings(
-                    raw,
-                    ng::NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
-                ),
-                ng::nghttp2_session_get_next_stream_id(raw),
-                ng::nghttp2_session_check_request_allowed(raw) != 0,
+        // SAFETY: a live session, which this only looks at
+        let streams_max = unsafe {
+            ng::nghttp2_session_get_remote_settings(
+                self.raw.as_ptr(),
+                ng::NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
             )
         };
         if seen {
             self.streams_max = streams_max;
         }
-        self.open = !away && allowed && next <= ID_MAX;
+        self.open &= !away;
     }
 
     /// Our side has broken the connection off, after [`Session::drain`]: why, with the section of
