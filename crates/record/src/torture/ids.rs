@@ -46,49 +46,33 @@ by_id!(unit, Unit, UNITS, unit_id, "a unit");
 
 by_id!(severity, Severity, Severity::ALL, Severity::id, "a severity");
 
-/// A severity that may be missing.
-pub(super) mod severity_or_none {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use torture::judge::Severity;
+/// The same where it may be missing.
+macro_rules! by_id_or_none {
+    ($name:ident, $of:ty, $by:literal) => {
+        pub(super) mod $name {
+            use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    #[derive(Serialize, Deserialize)]
-    struct ById(#[serde(with = "super::severity")] Severity);
+            #[derive(Serialize, Deserialize)]
+            struct ById(#[serde(with = $by)] $of);
 
-    pub(crate) fn serialize<S: Serializer>(
-        one: &Option<Severity>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        one.map(ById).serialize(to)
-    }
+            pub(crate) fn serialize<S: Serializer>(
+                one: &Option<$of>,
+                to: S,
+            ) -> Result<S::Ok, S::Error> {
+                one.map(ById).serialize(to)
+            }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<Severity>, D::Error> {
-        Ok(Option::<ById>::deserialize(from)?.map(|ById(severity)| severity))
-    }
+            pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+                from: D,
+            ) -> Result<Option<$of>, D::Error> {
+                Ok(Option::<ById>::deserialize(from)?.map(|ById(one)| one))
+            }
+        }
+    };
 }
 
-/// An outcome that may be missing.
-pub(super) mod outcome_or_none {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use torture::judge::TestOutcome;
-
-    #[derive(Serialize, Deserialize)]
-    struct ById(#[serde(with = "super::outcome")] TestOutcome);
-
-    pub(crate) fn serialize<S: Serializer>(
-        one: &Option<TestOutcome>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        one.map(ById).serialize(to)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<TestOutcome>, D::Error> {
-        Ok(Option::<ById>::deserialize(from)?.map(|ById(outcome)| outcome))
-    }
-}
+by_id_or_none!(severity_or_none, torture::judge::Severity, "super::severity");
+by_id_or_none!(outcome_or_none, torture::judge::TestOutcome, "super::outcome");
 
 /// A way to fail, as it is shown: `hang`, `500`.
 pub(super) mod kind {

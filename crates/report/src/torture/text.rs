@@ -128,18 +128,20 @@ fn finding<'a>(
         page.wrapped("    then      ", &words::afterwards(recovery));
     }
     for block in blocks(case) {
-        // of random data only: elsewhere each case sends what no other does
+        // elsewhere each case sends what no other does
         let random = case.group() == RANDOM;
         let before =
-            shown.iter().find(|(id, before)| id.starts_with(RANDOM) && before.is_like(&block));
-        match before.filter(|_| random) {
+            if random { shown.iter().find(|(_, before)| before.is_like(&block)) } else { None };
+        match before {
             Some((id, _)) => {
                 let said = format!("{} as in {id}: {}", block.count(), names(block.all()));
                 page.wrapped("  ", &said);
             }
             None => {
                 exchange(page, record, case, &block);
-                shown.push((&case.id, block));
+                if random {
+                    shown.push((&case.id, block));
+                }
             }
         }
     }

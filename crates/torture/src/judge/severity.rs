@@ -73,22 +73,10 @@ impl Risk {
 
     fn weight(self) -> Weight {
         match self {
-            Risk::Smuggling => Weight {
-                severity: Severity::Critical,
-                reason: "the server and an intermediary in front of it may find different requests in the same bytes",
-            },
-            Risk::Intermediaries => Weight {
-                severity: Severity::Medium,
-                reason: "an intermediary may route, store or understand the message otherwise than the server",
-            },
-            Risk::Cost => Weight {
-                severity: Severity::Medium,
-                reason: "a client makes the server work or keep much more than it does itself",
-            },
-            Risk::Service => Weight {
-                severity: Severity::High,
-                reason: "valid requests are not served when they arrive in other pieces",
-            },
+            Risk::Smuggling => SMUGGLED,
+            Risk::Intermediaries => MISLED,
+            Risk::Cost => COSTLY,
+            Risk::Service => UNSERVED,
         }
     }
 }
@@ -100,6 +88,22 @@ pub struct Weight {
     pub reason: &'static str,
 }
 
+const SMUGGLED: Weight = Weight {
+    severity: Severity::Critical,
+    reason: "the server and an intermediary in front of it may find different requests in the same bytes",
+};
+const MISLED: Weight = Weight {
+    severity: Severity::Medium,
+    reason: "an intermediary may route, store or understand the message otherwise than the server",
+};
+const COSTLY: Weight = Weight {
+    severity: Severity::Medium,
+    reason: "a client makes the server work or keep much more than it does itself",
+};
+const UNSERVED: Weight = Weight {
+    severity: Severity::High,
+    reason: "valid requests are not served when they arrive in other pieces",
+};
 const DEAD: Weight = Weight {
     severity: Severity::Critical,
     reason: "the server's process ends: every client of it is cut off",

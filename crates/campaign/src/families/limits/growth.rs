@@ -132,7 +132,7 @@ fn verdict(talk: &Talk, base: Option<u16>) -> GrowthVerdict {
         (Some(503), _) => {
             GrowthVerdict::Unclear("the server answered 503: it has too much to do".into())
         }
-        (Some(status), _) if base.is_none_or(|base| base == status) || status < 400 => {
+        (Some(status), _) if base.is_none_or(|base| base == status) || !is_error(status) => {
             GrowthVerdict::Taken(status)
         }
         (Some(status), _) => GrowthVerdict::Refused(refused(Some(status))),
@@ -191,7 +191,7 @@ impl Runner<'_> {
             most = most.min(self.world.governor().message_max().saturating_sub(SPARE));
         }
         let (found, met) = self.searched(case, growth, most);
-        if case.needs.contains(&Need::Post) && met.base.is_some_and(|base| base >= 400) {
+        if case.needs.contains(&Need::Post) && met.base.is_some_and(is_error) {
             let base = met.base.unwrap_or_default();
             result.note(TestOutcome::Inconclusive, format!("the page of --post answered {base}"));
             return None;
@@ -225,26 +225,29 @@ impl Runner<'_> {
     /// Looks for the boundary from the first amount up, and below it where that was refused already:
     /// an error that every amount gets may be a limit that all of them exceed.
     fn searched(&mut self, case: &Case, growth: &Growth<'_>, most: u64) -> (LimitFound, Met) {
-        let (found, met) = self.searched_between(case, growth, (growth.least, most));
+        let (found, met) = self.searched_between(case, growth, (growth.least, most), |_| false);
         let smallest = if growth.unit == Unit::Bytes { BYTES_SMALLEST } else { NUMBER_SMALLEST };
         let refused = found.low.is_none() || met.base.is_some_and(is_error);
         if !refused || met.unclear.is_some() || smallest >= growth.least || self.is_stopped() {
             return (found, met);
         }
-        let below = self.searched_between(case, growth, (smallest, growth.least));
+        let below = self.searched_between(case, growth, (smallest, growth.least), is_error);
         let is_taken = below.1.base.is_some_and(|base| !is_error(base));
         if is_taken && below.0.high.is_some() { below } else { (found, met) }
     }
 
+    /// `in_vain`: whether this answer to the smallest amount ends the search.
     fn searched_between(
         &mut self,
         case: &Case,
         growth: &Growth<'_>,
         (least, most): (u64, u64),
+        in_vain: fn(u16) -> bool,
     ) -> (LimitFound, Met) {
         let mut met = Met::default();
         let found = search(least, most, growth.factor, &mut |amount| {
-            (!self.is_stopped()).then(|| self.ask_amount(case, growth, amount, &mut met))?
+            let over = self.is_stopped() || met.base.is_some_and(in_vain);
+            (!over).then(|| self.ask_amount(case, growth, amount, &mut met))?
         });
         (found, met)
     }
