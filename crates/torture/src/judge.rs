@@ -227,6 +227,17 @@ pub fn out_of_step(talk: &Talk, plain: &Plain) -> Option<String> {
     }
 }
 
+/// What came back begins as HTTP/2 does: with a SETTINGS frame of the connection (RFC 9113 section 3.4).
+pub fn speaks_http2(talk: &Talk) -> bool {
+    let Some((_, bytes)) = &talk.replies.junk else { return false };
+    let [0, high, low, SETTINGS, 0, 0, 0, 0, 0, ..] = **bytes else { return false };
+    talk.replies.answers.is_empty() && u16::from_be_bytes([high, low]).is_multiple_of(SETTING)
+}
+
+const SETTINGS: u8 = 4;
+/// Bytes of one setting.
+const SETTING: u16 = 6;
+
 /// What came back, in a few words: `400, then closed`.
 pub fn seen(talk: &Talk) -> String {
     let mut parts = Vec::new();
@@ -245,7 +256,9 @@ pub fn seen(talk: &Talk) -> String {
         let more = if shown > 8 { format!(" and {} more", shown - 8) } else { String::new() };
         parts.push(format!("{}{more}", statuses.join(" ")));
     }
-    if let Some((why, _)) = &talk.replies.junk {
+    if speaks_http2(talk) {
+        parts.push("HTTP/2".to_owned());
+    } else if let Some((why, _)) = &talk.replies.junk {
         parts.push(format!("bytes that are no answer ({why})"));
     }
     let end = match talk.end {

@@ -84,7 +84,7 @@ impl Mask {
 type Plainly = (&'static str, fn(&Talk, &Plain) -> bool);
 
 /// Words without an argument.
-const WORDS: [Plainly; 17] = [
+const WORDS: [Plainly; 18] = [
     ("reject", rejected),
     ("answered", |talk, _| first(talk).is_some()),
     ("one-answer", |talk, _| own(talk).len() == 1),
@@ -101,6 +101,7 @@ const WORDS: [Plainly; 17] = [
     ("all-plain", |talk, plain| own(talk).iter().all(|answer| plain.is(answer))),
     ("not-longer", |talk, plain| talk.received <= plain.body_len + plain.body_len / 10 + 1024),
     ("prompt", prompt),
+    ("http2", |talk, _| super::speaks_http2(talk)),
     ("anything", |_, _| true),
 ];
 

@@ -144,6 +144,8 @@ fn every_word_can_hold_and_can_fail() {
     let hang = talk("", TalkEnd::Silent, None);
     let cut = talk("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", TalkEnd::Closed, None);
     let interim = talk(&format!("HTTP/1.1 100 Continue\r\n\r\n{OK}"), TalkEnd::Open, None);
+    let settings = talk("\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x64", TalkEnd::Silent, None);
+    let junk = talk("\0\0\x07\x04\0\0\0\0\0", TalkEnd::Silent, None);
     let table = [
         ("200", &ok, &bad),
         ("4xx", &bad, &ok),
@@ -166,6 +168,7 @@ fn every_word_can_hold_and_can_fail() {
         ("plain", &ok, &bad),
         ("all-plain", &ok, &bad),
         ("400 close", &bad, &none),
+        ("http2", &settings, &junk),
     ];
     let page = talk_page();
     for (text, holds, fails) in table {
