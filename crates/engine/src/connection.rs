@@ -636,11 +636,18 @@ impl Conn {
         }
         let mut at = self.deadline_of(call, limits);
         if self.speaker.is_multiplexed() {
-            for call in self.calls.iter().skip(1) {
-                at = at.min(self.deadline_of(call, limits));
-            }
+            at = at.min(self.deadline_of_streams(limits));
         }
         at
+    }
+
+    /// Each call has deadlines of its own. Where there is an entry already, it is for the earliest of
+    /// those that were there: only the newest call can be in more of a hurry, and a look at all
+    /// would cost each call as many.
+    fn deadline_of_streams(&self, limits: &Timeouts) -> Nanos {
+        let looked_at = if self.armed == Nanos::NEVER { self.calls.len() } else { 1 };
+        let newest = self.calls.iter().rev().take(looked_at);
+        newest.map(|call| self.deadline_of(call, limits)).min().unwrap_or(Nanos::NEVER)
     }
 
     /// Of a call whose response may come now.
