@@ -42,7 +42,7 @@ use sample::{Death, FailureClass, ServerState};
 use search::Trail;
 use torture::case::{Case, Exchange, Need, ScriptStep};
 use torture::judge;
-use torture::judge::{Judgement, Plain, TestOutcome};
+use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
 use torture::record::Execution;
 use torture::result::{Baseline, CaseResult, ExchangeResult, Habits, Probe, RunResult};
 use units::Nanos;
@@ -462,16 +462,27 @@ impl Runner<'_> {
             result.outcome = result.outcome.max(TestOutcome::Fail);
         }
         let struck = self.judge_life(&mut result);
-        let late = result.recovery.is_some() || self.trail.lost_touch() || struck != Struck::Nobody;
-        // what presses fails by its numbers, not by one conversation
-        if late && result.recovery != Some(None) && case.family.is_none() {
-            self.attribute(case, &mut result);
-        } else if struck == Struck::Server && case.family.is_none() {
-            self.suspect(&mut result);
-        }
+        self.name_culprit(case, struck, &mut result);
         self.end_case_life(&mut result);
         result.took = self.world.now() - start;
         result
+    }
+
+    /// Something befell the server: which bytes did it?
+    fn name_culprit(&mut self, case: &Case, struck: Struck, result: &mut CaseResult) {
+        if families::presses(case) {
+            // what presses fails by its numbers, unless a process ended
+            if struck != Struck::Nobody {
+                self.blame_pressure(case, result);
+            }
+            return;
+        }
+        let late = result.recovery.is_some() || self.trail.lost_touch() || struck != Struck::Nobody;
+        if late && result.recovery != Some(None) {
+            self.attribute(case, result);
+        } else if struck == Struck::Server {
+            self.suspect(case, result);
+        }
     }
 
     fn exchange(&mut self, case: &Case, exchange: &Exchange) -> ExchangeResult {
@@ -660,6 +671,7 @@ fn accuse(
     };
     guilty.outcome = outcome;
     why.clone_into(&mut guilty.why);
+    guilty.kind = Some(FailureKind::Lost);
 }
 
 /// Nothing came back: the server may be gone.

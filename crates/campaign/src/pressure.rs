@@ -1,6 +1,7 @@
 //! Many connections at once, probes beside them: armed, pressed, released and watched until all is as
 //! before. What it did to polite clients is judged by [`outcome`] alone.
 
+mod blame;
 mod calm;
 mod outcome;
 mod volley;

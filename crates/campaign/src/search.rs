@@ -23,6 +23,8 @@ const TAIL_BYTES_MAX: usize = 8 << 20;
 const FINDINGS_MAX: usize = 32;
 /// How long silence is a hang while candidates are tried; the last one is given its full time.
 const HANG_SPAN: Nanos = Nanos::from_millis(500);
+/// Time for a conversation that may have done it: a server that it ends is not long about it.
+const SUSPECT_SPAN: Nanos = Nanos::from_secs(10);
 /// What fails with words is given so many times as long as the first failure took, and at least
 /// this long.
 const TIMES_AS_LONG: u64 = 4;
@@ -33,10 +35,12 @@ pub const CULPRIT: &str = "culprit: ";
 
 /// A conversation that may have done it.
 #[derive(Clone, Debug)]
-struct Suspect {
-    case: String,
-    name: String,
-    script: TalkScript,
+pub(super) struct Suspect {
+    pub(super) case: String,
+    pub(super) name: String,
+    pub(super) script: TalkScript,
+    /// What came of it; `None` where that was not kept.
+    pub(super) talk: Option<Talk>,
 }
 
 /// Random data that failed.
@@ -77,11 +81,16 @@ impl Trail {
             }
             return;
         }
-        self.last.push_back(Suspect {
+        self.add_suspect(Suspect {
             case: execution.case.id.clone(),
             name: execution.name.to_owned(),
             script: execution.script.clone(),
+            talk: Some(execution.talk.clone()),
         });
+    }
+
+    fn add_suspect(&mut self, suspect: Suspect) {
+        self.last.push_back(suspect);
         let size = |one: &Suspect| -> usize { spoken(&one.script.steps).len() };
         let mut bytes: usize = self.last.iter().map(size).sum();
         while self.last.len() > TAIL_MAX || bytes > TAIL_BYTES_MAX {
@@ -121,6 +130,20 @@ impl Runner<'_> {
         }
     }
 
+    /// A conversation that nobody heard of, and that may be why the server is lost.
+    pub(super) fn may_have_done_it(
+        &mut self,
+        case: &Case,
+        name: &str,
+        script: TalkScript,
+        talk: Talk,
+    ) {
+        if self.settings.search.is_some() {
+            let (case, name) = (case.id.clone(), name.to_owned());
+            self.trail.add_suspect(Suspect { case, name, script, talk: Some(talk) });
+        }
+    }
+
     /// A search of its own begins.
     pub(super) fn renew_budget(&mut self) {
         self.trail.began = None;
@@ -139,12 +162,13 @@ impl Runner<'_> {
 
     /// These conversations one after the other; whether plain requests fail afterwards. `None`: the
     /// search is to end, as the budget is used up or the server does not come back.
-    fn lost_after(&mut self, suspects: &[Suspect]) -> Option<bool> {
+    pub(super) fn lost_after(&mut self, suspects: &[Suspect]) -> Option<bool> {
         for suspect in suspects {
             self.left()?;
             self.trail.executions += 1;
-            let script = TalkScript { start: self.world.now(), ..suspect.script.clone() };
-            self.hold(script);
+            let deadline = suspect.script.deadline.min(SUSPECT_SPAN);
+            let start = self.world.now();
+            self.hold(TalkScript { start, deadline, ..suspect.script.clone() });
         }
         self.is_lost()
     }
@@ -161,7 +185,10 @@ impl Runner<'_> {
     }
 
     /// Whether it fails in most of the tries; not, where it passes at the first.
-    fn mostly(&mut self, mut fails: impl FnMut(&mut Self) -> Option<bool>) -> Option<bool> {
+    pub(super) fn mostly(
+        &mut self,
+        mut fails: impl FnMut(&mut Self) -> Option<bool>,
+    ) -> Option<bool> {
         let needed = TRIES.div_ceil(2);
         let mut failed = 0;
         for _ in 0..TRIES {
@@ -212,21 +239,56 @@ impl Runner<'_> {
     }
 
     /// The server ended and stays away: the last conversation before can only be named.
-    pub(super) fn suspect(&mut self, result: &mut CaseResult) {
+    pub(super) fn suspect(&mut self, case: &Case, result: &mut CaseResult) {
         let last = self.trail.before_loss.take().and_then(|mut tail| tail.pop());
         let Some(last) = last else { return };
+        // it is there already, with its bytes
+        let known = |one: &ExchangeResult| {
+            one.name == last.name && one.judgement.outcome == TestOutcome::Crashed
+        };
+        if result.exchanges.iter().any(known) {
+            return;
+        }
+        let name = format!("{CULPRIT}{}", last.name);
+        let why = "the server's process ended after it, and was not started again";
+        let Some(talk) = last.talk else { return };
+        let judgement = Judgement {
+            outcome: TestOutcome::Crashed,
+            seen: judge::seen(&talk),
+            expected: "plain requests answered as before".to_owned(),
+            why: why.to_owned(),
+            kind: Some(FailureKind::Lost),
+        };
+        self.keep_culprit(case, &name, 1, (&last.script, talk), judgement, result);
+    }
+
+    /// Keeps a conversation with its bytes, for the result and for whoever looks on.
+    pub(super) fn keep_culprit(
+        &mut self,
+        case: &Case,
+        name: &str,
+        tries: u32,
+        (script, talk): (&TalkScript, Talk),
+        judgement: Judgement,
+        result: &mut CaseResult,
+    ) {
+        self.watcher.execution(&Execution {
+            case,
+            name,
+            attempt: 1,
+            script,
+            talk: &talk,
+            judgement: &judgement,
+        });
+        result.outcome = result.outcome.max(judgement.outcome);
         result.exchanges.push(ExchangeResult {
-            name: format!("the last before: {}", last.name),
-            judgement: Judgement {
-                outcome: TestOutcome::Crashed,
-                why: "the server's process ended after it, and was not started again".to_owned(),
-                ..Judgement::default()
-            },
-            tries: 1,
-            failed: 1,
-            sent: spoken(&last.script.steps),
-            received: Vec::new(),
-            took: Nanos::ZERO,
+            name: name.to_owned(),
+            judgement,
+            tries,
+            failed: tries.div_ceil(2),
+            sent: spoken(&script.steps),
+            received: talk.raw,
+            took: talk.over,
         });
     }
 
@@ -253,45 +315,31 @@ impl Runner<'_> {
     }
 
     /// One conversation did it: once more, to be kept and to be shrunk.
-    fn accuse(&mut self, case: &Case, guilty: &Suspect, result: &mut CaseResult) {
+    pub(super) fn accuse(&mut self, case: &Case, guilty: &Suspect, result: &mut CaseResult) {
         let script = TalkScript { start: self.world.now(), ..guilty.script.clone() };
         let talk = self.hold(script.clone());
+        self.gate();
+        let struck = self.hear_deaths();
         let name = match guilty.case == case.id {
             true => format!("{CULPRIT}{}", guilty.name),
             false => format!("{CULPRIT}{} {}", guilty.case, guilty.name),
         };
+        let lost = (TestOutcome::Fail, "plain requests fail");
+        let (outcome, what) = struck.judged().unwrap_or(lost);
         let judgement = Judgement {
-            outcome: TestOutcome::Fail,
+            outcome,
             seen: judge::seen(&talk),
             expected: "plain requests answered as before".to_owned(),
-            why: "plain requests fail after it by itself".to_owned(),
+            why: format!("{what} after it by itself"),
             kind: Some(FailureKind::Lost),
         };
-        self.watcher.execution(&Execution {
-            case,
-            name: &name,
-            attempt: 1,
-            script: &script,
-            talk: &talk,
-            judgement: &judgement,
-        });
-        self.gate();
         self.trail.found(Finding {
             case: case.clone(),
             name: name.clone(),
             script: script.clone(),
             kind: FailureKind::Lost,
         });
-        result.outcome = result.outcome.max(TestOutcome::Fail);
-        result.exchanges.push(ExchangeResult {
-            name,
-            judgement,
-            tries: TRIES,
-            failed: TRIES.div_ceil(2),
-            sent: spoken(&script.steps),
-            received: talk.raw,
-            took: talk.over,
-        });
+        self.keep_culprit(case, &name, TRIES, (&script, talk), judgement, result);
     }
 
     /// Shrinks what failed, as far as the budget goes.

@@ -248,8 +248,11 @@ impl Connection {
         if self.limited {
             self.spend(worker::service() * if costly { worker::COSTLY_FACTOR } else { 1 });
         }
-        if self.has(Defect::ForgetsPipelined) && self.served - before > PIPELINED_MAX {
-            return false;
+        if self.served - before > PIPELINED_MAX {
+            self.dead |= self.has(Defect::DiesOfPipelined);
+            if self.dead || self.has(Defect::ForgetsPipelined) {
+                return false;
+            }
         }
         let parting = !head.persistent && !self.has(Defect::IgnoresClose);
         let faulty = head.faulty_framing || head.both_lengths && !head.chunked;
@@ -298,6 +301,10 @@ impl Connection {
     fn refuse(&mut self, refusal: HeadRefusal) -> bool {
         let status = match refusal {
             HeadRefusal::Hang => return false,
+            HeadRefusal::Dies => {
+                self.dead = true;
+                return false;
+            }
             HeadRefusal::Limit(_) if self.has(Defect::HangsAtLimits) => return false,
             HeadRefusal::Limit(_) if self.has(Defect::LosesErrors) => {
                 self.acts.push(Act::Reset);

@@ -144,6 +144,8 @@ defects! {
         SlowPairs "slow-pairs" "work grows with the square of the pairs and segments of a target and its cookies",
         FailsOnManyPairs "many-pairs" "more than 500 pairs or segments are answered 500",
         SlowChunks "slow-chunks" "work grows with the square of the number of chunks",
+        DiesOfLongField "dies-of-long-field" "a field line of 9,000 bytes ends the server by signal 6; it is back 2 s later",
+        DiesOfPipelined "dies-of-pipelined" "the ninth of requests that come together ends the server by signal 6; it is back 2 s later",
         ForgetsPipelined "forgets-pipelined" "of requests that come together the ninth is not answered",
     }
     Deadline {

@@ -9,6 +9,8 @@ use units::Nanos;
 
 /// Pairs and segments that a server that fails on many of them takes.
 const PAIRS_MAX: u64 = 500;
+/// Bytes of a field line that a server dies of that dies of long ones.
+const FATAL_FIELD: usize = 9_000;
 
 /// Why a request is not served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,8 @@ pub(super) enum HeadRefusal {
     Limit(u16),
     /// A defect: nothing is said, nothing is closed.
     Hang,
+    /// A defect: the server ends.
+    Dies,
 }
 
 /// Reason phrases of RFC 9110.
@@ -134,6 +138,9 @@ pub(super) fn read(buffer: &mut Vec<u8>, defects: &Defects) -> Result<Option<Hea
     let block = rest[..length].to_vec();
     buffer.drain(..end + 1 + length + 2);
     let lengths = || block.split(|byte| *byte == b'\n').map(|line| line.len().saturating_sub(1));
+    if has(Defect::DiesOfLongField) && lengths().any(|length| length >= FATAL_FIELD) {
+        return Err(HeadRefusal::Dies);
+    }
     let field_max = most(&[Defect::HeadOfAnyLength, Defect::FieldOfAnyLength], FIELD_MAX);
     let fields_max = most(&[Defect::HeadOfAnyLength, Defect::AnyFields], FIELDS_MAX);
     if lengths().any(|length| length > field_max) || lengths().count() > fields_max + 1 {

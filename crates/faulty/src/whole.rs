@@ -436,7 +436,8 @@ impl FaultyServer {
         self.itself.aborted = self.has(Defect::AbortsOnEncodedNul);
         let forever = self.itself.aborted || self.has(Defect::DiesOnEncodedNul);
         self.dead_until = if forever { Nanos::NEVER } else { at + RESTART };
-        let how = match (self.itself.aborted, forever) {
+        let aborts = self.has(Defect::DiesOfLongField) || self.has(Defect::DiesOfPipelined);
+        let how = match (self.itself.aborted || aborts, forever) {
             (true, _) => Ending::Signal { number: 6, core: false },
             (_, true) => Ending::Exit(0),
             _ => Ending::Signal { number: 11, core: false },

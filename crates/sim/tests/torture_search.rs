@@ -114,6 +114,49 @@ fn what_crashes_a_server_is_named_and_shrunk() {
     assert_eq!(one.bytes().escape_ascii().to_string(), r"%00\n");
 }
 
+/// What is accused in a case, with how many bytes it sent.
+fn culprits(result: &RunResult) -> Vec<String> {
+    let cases = result.cases.iter().flat_map(|case| {
+        let accused = case
+            .exchanges
+            .iter()
+            .filter(|one| one.judgement.kind == Some(FailureKind::Lost) && !one.sent.is_empty());
+        accused.map(|one| {
+            let outcome = one.judgement.outcome.id();
+            format!("{} {} {outcome}: {}", case.case.id, one.name, one.judgement.why)
+        })
+    });
+    cases.collect()
+}
+
+#[test]
+fn a_crash_in_a_search_for_a_limit_has_its_bytes() {
+    let result = tested(defective(&[Defect::DiesOfLongField]), &["L-02", "L-03", "L-06", "L-07"]);
+    insta::assert_debug_snapshot!(culprits(&result));
+    let lengths: Vec<usize> = result.shrunk.iter().map(|one| one.bytes().len()).collect();
+    assert!(
+        !lengths.is_empty() && lengths.iter().all(|length| (9_000..9_080).contains(length)),
+        "{lengths:?}"
+    );
+}
+
+#[test]
+fn a_crash_of_a_pipeline_has_its_bytes() {
+    let result = tested(defective(&[Defect::DiesOfPipelined]), &["L-13"]);
+    insta::assert_debug_snapshot!(culprits(&result));
+    let [one] = &result.shrunk[..] else { panic!("{:?}", result.shrunk.len()) };
+    let requests = one.bytes().windows(4).filter(|four| *four == b"\r\n\r\n").count();
+    assert_eq!(requests, 9, "{}", one.bytes().escape_ascii());
+}
+
+#[test]
+fn a_crash_under_pressure_has_its_bytes() {
+    insta::assert_debug_snapshot!(culprits(&tested(
+        defective(&[Defect::DiesOfMany]),
+        &["W-10", "C-03"]
+    )));
+}
+
 #[test]
 fn several_that_crash_a_server_together_are_named_together() {
     let result = tested(defective(&[Defect::CrashesOnThirdNul]), &["F-09"]);

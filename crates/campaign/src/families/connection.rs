@@ -1,7 +1,7 @@
 //! How a connection is used: a request in pieces, in single bytes, from a port that is used again.
 
 use super::Member;
-use crate::{PLAIN_DEADLINE, Runner, TRIES, habits, spoken};
+use crate::{PLAIN_DEADLINE, Runner, TRIES, accuse, habits, spoken};
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
 use torture::case::{Case, Family};
 use torture::judge;
@@ -153,16 +153,13 @@ fn plainly(
             let again = TalkScript { start: runner.world.now(), ..script.clone() };
             runner.hold(again)
         });
-        let judgement = judgement(runner, &talk);
+        let mut judgement = judgement(runner, &talk);
+        let struck = runner.hear_deaths();
+        accuse(struck, &mut judgement, &talk, None);
         let outcome = judgement.outcome;
-        runner.watcher.execution(&Execution {
-            case,
-            name,
-            attempt,
-            script,
-            talk: &talk,
-            judgement: &judgement,
-        });
+        let execution =
+            Execution { case, name, attempt, script, talk: &talk, judgement: &judgement };
+        runner.told_of(&execution, struck);
         if outcome == TestOutcome::Pass && kept.is_none() {
             return;
         }

@@ -3,9 +3,9 @@
 
 use super::Member;
 use crate::probes::ProbeListener;
-use crate::{PLAIN_DEADLINE, Runner, spoken};
-use dialogue::talk::{Conversations, Director, Talk, TalkScript, Wake};
-use std::collections::BTreeMap;
+use crate::{PLAIN_DEADLINE, Runner, TAIL_MAX, spoken};
+use dialogue::talk::{Conversations, Director, Talk, TalkEnd, TalkScript, Wake};
+use std::collections::{BTreeMap, VecDeque};
 use torture::case::{Case, Family, Fuzz};
 use torture::fuzz;
 use torture::fuzz::{FuzzPlace, Shot};
@@ -18,6 +18,8 @@ pub(super) const MEMBERS: &[Member] = &[Member { name: "escalate", run }];
 
 /// Faults of the server of which everything is kept.
 const KEPT_MAX: usize = 5;
+/// What a conversation is called that was ended without an answer.
+const CUT: &str = "random data";
 /// A gap is no shorter than this.
 const GAP_MIN: Nanos = Nanos::from_micros(100);
 
@@ -118,9 +120,13 @@ fn hold(
         sent: 0,
         tally: BTreeMap::new(),
         faults: Vec::new(),
+        cut: VecDeque::new(),
     };
     let probes = runner.play_probed(&case.id, &mut rain);
-    let Rain { sent, tally, faults, .. } = rain;
+    let Rain { sent, tally, faults, cut, .. } = rain;
+    for (script, talk) in cut {
+        runner.may_have_done_it(case, CUT, script, talk);
+    }
     (level.sent, level.took) = (sent, runner.world.now() - start);
     for (row, count) in tally {
         *result.tally.entry(row).or_default() += count;
@@ -142,7 +148,7 @@ fn keep(runner: &mut Runner<'_>, case: &Case, fault: Fault, result: &mut CaseRes
     let name = "while it escalated";
     let (script, talk, judgement) = (&fault.script, &fault.talk, &fault.judgement);
     let execution = Execution { case, name, attempt: 1, script, talk, judgement };
-    runner.watcher.execution(&execution);
+    runner.told(&execution);
     result.outcome = result.outcome.max(TestOutcome::Fail);
     if result.exchanges.len() < KEPT_MAX {
         result.exchanges.push(ExchangeResult {
@@ -173,6 +179,8 @@ struct Rain<'a> {
     tally: BTreeMap<String, u64>,
     /// The first of them.
     faults: Vec<Fault>,
+    /// The last that were ended without an answer: whatever ends a server is among them.
+    cut: VecDeque<(TalkScript, Talk)>,
 }
 
 impl Rain<'_> {
@@ -220,6 +228,13 @@ impl Director for Rain<'_> {
             let judgement = fuzz::judge(&shot, &talk, self.plain);
             // a server that is too slow is what is looked for; a fault of its own is a finding
             let fault = judgement.outcome == TestOutcome::Fail && !talk.replies.answers.is_empty();
+            let ended = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_));
+            if ended && talk.replies.answers.is_empty() {
+                self.cut.push_back((script.clone(), talk.clone()));
+                if self.cut.len() > TAIL_MAX {
+                    self.cut.pop_front();
+                }
+            }
             if fault && self.faults.len() < KEPT_MAX {
                 self.faults.push(Fault { script, talk, judgement });
             }

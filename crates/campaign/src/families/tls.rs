@@ -275,7 +275,7 @@ fn keep(
     result: &mut CaseResult,
 ) {
     let execution = Execution { case, name, attempt: 1, script, talk, judgement: &judgement };
-    runner.watcher.execution(&execution);
+    runner.told(&execution);
     result.outcome = result.outcome.max(judgement.outcome);
     result.exchanges.push(ExchangeResult {
         name: name.to_owned(),

@@ -5,6 +5,15 @@ use url::Url;
 
 /// Bytes of a shell line at most; longer evidence is in the JSON.
 const LINE_MAX: usize = 2_000;
+/// Bytes that repeat themselves are made by a command of their own where there are so many ...
+const RUN_MIN: usize = 256;
+/// ... and what repeats is no longer than this.
+const PERIOD_MAX: usize = 1_024;
+/// The end of a line may look like the beginning of what repeats itself: so far on, the next line is
+/// looked for.
+const LINE_AHEAD: usize = 64;
+/// Fewer repetitions are written out.
+const TIMES_MIN: usize = 4;
 
 /// Bytes with what cannot be printed as escapes, cut in the middle.
 pub(crate) fn shown(bytes: &[u8], most: usize) -> String {
@@ -62,9 +71,10 @@ pub(crate) fn lines(bytes: &[u8], most: usize) -> String {
 /// A line that sends these bytes without us; `None` where there are none, and where it would be too
 /// long to copy.
 pub(crate) fn shell_line(target: &str, bytes: &[u8]) -> Option<String> {
-    if bytes.is_empty() || bytes.len() > LINE_MAX {
+    if bytes.is_empty() {
         return None;
     }
+    let commands = printing(bytes, usize::MAX, LINE_MAX)?;
     let url = Url::parse(target).ok()?;
     let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
     let port = url.port_or_known_default()?;
@@ -72,7 +82,63 @@ pub(crate) fn shell_line(target: &str, bytes: &[u8]) -> Option<String> {
         "https" => format!("openssl s_client -quiet -connect {host}:{port}"),
         _ => format!("nc {host} {port}"),
     };
-    Some(format!("printf '{}' | {to}", printf_quoted(bytes)))
+    Some(match &commands[..] {
+        [one] => format!("{one} | {to}"),
+        all => format!("{{ {}; }} | {to}", all.join("; ")),
+    })
+}
+
+/// Commands that print these bytes, each of `piece` bytes at most where nothing repeats itself; `None`
+/// where they would be longer than `most` characters together.
+pub(super) fn printing(bytes: &[u8], piece: usize, most: usize) -> Option<Vec<String>> {
+    let (mut commands, mut length) = (Vec::new(), 0);
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let (command, taken) = match run(rest) {
+            Some((unit, times)) => (repeating(unit, times), unit.len() * times),
+            None => {
+                let taken = literal(rest, piece, most);
+                (format!("printf '{}'", printf_quoted(&rest[..taken])), taken)
+            }
+        };
+        length += command.len();
+        if length > most {
+            return None;
+        }
+        commands.push(command);
+        rest = &rest[taken..];
+    }
+    Some(commands)
+}
+
+/// Bytes before the next that repeat themselves, or before as many as there may be.
+fn literal(bytes: &[u8], piece: usize, most: usize) -> usize {
+    // one byte is one character of the command or more
+    let end = bytes.len().min(piece).min(most.saturating_add(1));
+    let Some(at) = (1..end).find(|at| run(&bytes[*at..]).is_some()) else { return end };
+    // whole lines repeat themselves, rather than the end of one with the beginning of the next
+    let lines = |at: &usize| bytes[at - 1] == b'\n' && run(&bytes[*at..]).is_some();
+    (at..end.min(at + LINE_AHEAD)).find(lines).unwrap_or(at)
+}
+
+/// What these bytes begin with again and again, and how often.
+fn run(bytes: &[u8]) -> Option<(&[u8], usize)> {
+    let periods = 1..=PERIOD_MAX.min(bytes.len() / TIMES_MIN);
+    periods.into_iter().find_map(|period| {
+        let same = bytes.iter().zip(&bytes[period..]).take_while(|(one, next)| one == next).count();
+        let times = same / period + 1;
+        let pays = times >= TIMES_MIN && times * period >= RUN_MIN;
+        pays.then(|| (&bytes[..period], times))
+    })
+}
+
+fn repeating(unit: &[u8], times: usize) -> String {
+    match unit {
+        [byte] => format!("head -c {times} /dev/zero | tr '\\000' '\\{byte:03o}'"),
+        unit => {
+            format!("for i in $(seq {times}); do printf '{}'; done", printf_quoted(unit))
+        }
+    }
 }
 
 /// A word of a shell line, in quotes where it needs them.
@@ -129,11 +195,38 @@ mod tests {
     }
 
     #[test]
+    fn what_repeats_itself_is_made_by_a_shell() {
+        let request = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+        let long =
+            [&b"GET /"[..], &[b'a'; 9_000], b" HTTP/1.1\r\n", &b"X: 1\r\n".repeat(5_000), b"\r\n"];
+        for (bytes, said) in [
+            (
+                request.repeat(1_000),
+                r"for i in $(seq 1000); do printf 'GET / HTTP/1.1\r\nHost: h\r\n\r\n'; done | nc h 80",
+            ),
+            (
+                long.concat(),
+                r"{ printf 'GET /'; head -c 9000 /dev/zero | tr '\000' '\141'; printf ' HTTP/1.1\r\n'; for i in $(seq 5000); do printf 'X: 1\r\n'; done; printf '\r\n'; } | nc h 80",
+            ),
+        ] {
+            let line = shell_line("http://h/", &bytes).unwrap();
+            assert_eq!(line, said);
+            let prints = line.strip_suffix(" | nc h 80").unwrap();
+            let out = std::process::Command::new("sh").arg("-c").arg(prints).output().unwrap();
+            assert!(out.stdout == bytes);
+        }
+    }
+
+    #[test]
     fn long_bytes_are_cut_in_the_middle() {
         assert_eq!(shown(b"abc\r\n\0", 10), r"abc\r\n\x00");
         assert_eq!(lines(b"a\r\n\r\nb", 10), "a\\r\\n\n\\r\\n\nb");
         assert_eq!(lines(b"0123456789", 4), "01\n... 6 bytes ...\n89");
         assert_eq!(shown(b"0123456789", 4), "01 ... 6 bytes ... 89");
-        assert_eq!(shell_line("http://h/", &[b'a'; 3_000]), None);
+        // a linear congruential generator: no short period
+        let next = |state: &u32| Some(state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
+        let states = std::iter::successors(Some(1_u32), next);
+        let random: Vec<u8> = states.map(|state| (state >> 24) as u8).take(3_000).collect();
+        assert_eq!(shell_line("http://h/", &random[..]), None);
     }
 }

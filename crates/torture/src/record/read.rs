@@ -188,7 +188,7 @@ impl Parts {
             over,
             end,
             replies: Replies::kept(self.interim, self.answers, junk),
-            steps: Vec::new(),
+            steps: script.steps.clone(),
             before_follow_up: self.before,
             sent: self.counts.0,
             received: self.counts.1,

@@ -1,12 +1,12 @@
 //! Something of a request grows until it is refused.
 
 use super::search::{LimitFound, search};
-use crate::{Runner, TRIES, spoken};
+use crate::{Runner, TRIES, accuse, spoken};
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
 use std::collections::BTreeMap;
 use torture::case::{Case, Need};
 use torture::judge;
-use torture::judge::{Judgement, TestOutcome};
+use torture::judge::{FailureKind, Judgement, TestOutcome};
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::{Nanos, show};
@@ -174,6 +174,8 @@ struct Met {
     base: Option<u16>,
     refusals: BTreeMap<u64, SizeRefusal>,
     bad: Option<(u64, String)>,
+    /// A process of the server ended: at which amount, and how it is said.
+    ended: Option<(u64, String)>,
     unclear: Option<String>,
 }
 
@@ -199,10 +201,15 @@ impl Runner<'_> {
         if let Some((amount, why)) = &met.bad {
             self.bad_again(case, growth, *amount, why, result);
         }
+        if let Some((amount, why)) = &met.ended {
+            let why = format!("{} of {}: {why}", growth.what, growth.quantity(*amount));
+            result.note(TestOutcome::Fail, why);
+        }
         if let Some(why) = &met.unclear {
             result.note(TestOutcome::Inconclusive, format!("{}: {why}", growth.what));
         }
-        if found.low.is_none() && met.bad.is_none() && met.unclear.is_none() && !self.is_stopped() {
+        let learned = found.low.is_some() || met.bad.is_some() || met.ended.is_some();
+        if !learned && met.unclear.is_none() && !self.is_stopped() {
             let least = growth.quantity(growth.least);
             let why = format!("{}: already {least} was refused", growth.what);
             result.note(TestOutcome::Inconclusive, why);
@@ -217,7 +224,7 @@ impl Runner<'_> {
     pub(super) fn boundary(&mut self, case: &Case, growth: &Growth<'_>) -> Option<Boundary> {
         let most = growth.most.min(self.world.governor().message_max().saturating_sub(SPARE));
         let (found, met) = self.searched(case, growth, most);
-        let sure = !found.cut && found.stray.is_none() && met.bad.is_none();
+        let sure = !found.cut && found.stray.is_none() && met.bad.is_none() && met.ended.is_none();
         let (low, high) = (found.low?, found.high?);
         sure.then_some(Boundary { low, high, base: met.base })
     }
@@ -286,7 +293,13 @@ impl Runner<'_> {
             GrowthVerdict::Unclear(why) => (TestOutcome::Inconclusive, why.clone()),
             _ => (TestOutcome::Pass, String::new()),
         };
-        self.noted(case, &named(growth, amount), 1, &script, &talk, outcome, why);
+        let name = named(growth, amount);
+        let judgement = self.noted(case, &name, 1, &script, &talk, outcome, why);
+        if judgement.kind == Some(FailureKind::Lost) {
+            // who did it is looked for afterwards, and how little of it is enough
+            met.ended = Some((amount, judgement.why));
+            return None;
+        }
         match verdict {
             GrowthVerdict::Taken(status) => {
                 met.base.get_or_insert(status);
@@ -327,9 +340,12 @@ impl Runner<'_> {
         outcome: TestOutcome,
         why: String,
     ) -> Judgement {
-        let judgement = Judgement { outcome, seen: judge::seen(talk), why, ..Judgement::default() };
-        let judged = &judgement;
-        self.told(&Execution { case, name, attempt, script, talk, judgement: judged });
+        let mut judgement =
+            Judgement { outcome, seen: judge::seen(talk), why, ..Judgement::default() };
+        let struck = self.hear_deaths();
+        accuse(struck, &mut judgement, talk, None);
+        let execution = Execution { case, name, attempt, script, talk, judgement: &judgement };
+        self.told_of(&execution, struck);
         judgement
     }
 
@@ -397,13 +413,15 @@ impl Runner<'_> {
             result
                 .note(growth.endless, format!("{what}: no bound up to {}", growth.quantity(most)));
         }
-        let bad = met.bad.as_ref().map(|(amount, _)| *amount).filter(|_| found.high.is_none());
+        let bad = met.bad.as_ref().or(met.ended.as_ref()).map(|(amount, _)| *amount);
+        let bad = bad.filter(|_| found.high.is_none());
         let Some(low) = found.low.filter(|_| found.high.is_some() || bad.is_some() || !found.cut)
         else {
             return;
         };
         let beyond = match refusal {
             Some(refusal) => refusal.text(),
+            None if met.ended.is_some() => "a process of the server ends".to_owned(),
             None if met.bad.is_some() => "what is beyond is not refused in order".to_owned(),
             None => "no bound".to_owned(),
         };

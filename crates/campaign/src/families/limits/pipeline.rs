@@ -7,7 +7,7 @@ use dialogue::talk::Awaited;
 use dialogue::talk::{Move, Talk, TalkEnd};
 use torture::case::{Case, Family};
 use torture::judge;
-use torture::judge::{Judgement, TestOutcome};
+use torture::judge::{FailureKind, Judgement, TestOutcome};
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -41,6 +41,10 @@ pub(super) fn depth(
         let (outcome, why) = judged(&talk, right, count);
         let name = format!("{} requests at once", show::count(count));
         let judgement = runner.noted(case, &name, 1, &script, &talk, outcome, why);
+        if judgement.kind == Some(FailureKind::Lost) {
+            result.note(TestOutcome::Fail, format!("{name}: {}", judgement.why));
+            break;
+        }
         let closed = right < count;
         if outcome.is_well() {
             let note = if closed { "closed behind them" } else { "all answered in order" };

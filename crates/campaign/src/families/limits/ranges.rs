@@ -5,7 +5,7 @@ use crate::{Runner, spoken};
 use dialogue::talk::{Talk, TalkEnd};
 use torture::case::{Case, Family};
 use torture::judge;
-use torture::judge::{Judgement, TestOutcome};
+use torture::judge::{FailureKind, Judgement, TestOutcome};
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::show;
 
@@ -84,7 +84,9 @@ fn ask(
     let (outcome, why) = judged(&talk, came, length);
     let judgement = runner.noted(case, name, 1, &script, &talk, outcome, why);
     let seen = judgement.seen.clone();
-    if !outcome.is_well() {
+    if judgement.kind == Some(FailureKind::Lost) {
+        result.note(TestOutcome::Fail, format!("{name}: {}", judgement.why));
+    } else if !outcome.is_well() {
         result.outcome = result.outcome.max(outcome);
         result.exchanges.push(ExchangeResult {
             name: name.to_owned(),

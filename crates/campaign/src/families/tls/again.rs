@@ -37,7 +37,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         let judged = &judgement;
         let execution =
             Execution { case, name: NAME, attempt, script: &script, talk, judgement: judged };
-        runner.watcher.execution(&execution);
+        runner.told(&execution);
         if worst.as_ref().is_none_or(|(worst, _)| worst.outcome < judgement.outcome) {
             worst = Some((judgement, talk));
         }

@@ -1,7 +1,7 @@
 //! Shell: printf, head, tr and sleep, into nc or openssl.
 
 use super::{account, only_bytes, place};
-use crate::torture::send::printf_quoted;
+use crate::torture::send::{printf_quoted, printing};
 use dialogue::talk::Awaited;
 use dialogue::talk::Move;
 use torture::record::Transcript;
@@ -9,8 +9,6 @@ use units::Nanos;
 
 /// Bytes of one printf.
 const PIECE: usize = 500;
-/// Equal bytes in a row that head and tr make.
-const RUN_MIN: usize = 256;
 /// How long nc waits for more, beyond the longest pause: seconds.
 const PATIENCE_S: u64 = 5;
 
@@ -102,25 +100,11 @@ pub(super) fn line(kept: &Transcript) -> Result<String, String> {
     Ok(format!("printf '{}' | nc -w {PATIENCE_S} {host} {port}\n", printf_quoted(&bytes)))
 }
 
-/// Commands that print these bytes.
+/// Commands that print these bytes, a line each.
 fn pieces(out: &mut String, bytes: &[u8]) {
-    let mut rest = bytes;
-    while let Some(&first) = rest.first() {
-        let run = rest.iter().take_while(|byte| **byte == first).count();
-        if run >= RUN_MIN {
-            out.push_str(&format!("head -c {run} /dev/zero | tr '\\000' '\\{first:03o}'\n"));
-            rest = &rest[run..];
-            continue;
-        }
-        let mut end = rest.len().min(PIECE);
-        // up to where the next long run begins
-        let starts = (1..end).find(|at| {
-            rest[*at..].len() >= RUN_MIN
-                && rest[*at..][..RUN_MIN].iter().all(|byte| *byte == rest[*at])
-        });
-        end = starts.unwrap_or(end);
-        out.push_str(&format!("printf '{}'\n", printf_quoted(&rest[..end])));
-        rest = &rest[end..];
+    for command in printing(bytes, PIECE, usize::MAX).into_iter().flatten() {
+        out.push_str(&command);
+        out.push('\n');
     }
 }
 
