@@ -367,12 +367,16 @@ impl Runner<'_> {
         let pauses = whole.iter().map(|step| if let Move::Pause(span) = step { span.0 } else { 0 });
         let pauses = Nanos(pauses.fold(0, u64::saturating_add));
         // half a message is waited for: no server need answer it
-        let complete = faulty::reacts(&sent(whole));
+        let whole_message = |moves: &[Move]| {
+            let bytes = sent(moves);
+            judge::lacking(&bytes).is_none() && faulty::reacts(&bytes)
+        };
+        let complete = whole_message(whole);
         let span = if finding.kind == FailureKind::Hang { HANG_SPAN } else { took.max(SPAN_MIN) };
         let deadline = (span + pauses).min(finding.script.deadline);
         let hasty = TalkScript { deadline, ..finding.script.clone() };
         let mut found = shrink(whole, &mut |moves| {
-            if complete && !faulty::reacts(&sent(moves)) {
+            if complete && !whole_message(moves) {
                 return Some(false);
             }
             self.mostly(|runner| runner.fails(finding, &hasty, moves))

@@ -111,7 +111,7 @@ fn what_crashes_a_server_is_named_and_shrunk() {
     let lost: Vec<_> = result.shrunk.iter().filter(|one| one.kind == FailureKind::Lost).collect();
     let [one] = &lost[..] else { panic!("{:?}", result.shrunk) };
     // nothing that a right server would wait for the rest of
-    assert_eq!(one.bytes().escape_ascii().to_string(), r"%00\n");
+    assert_eq!(one.bytes().escape_ascii().to_string(), r"%00\r\n\r\n");
 }
 
 /// What is accused in a case, with how many bytes it sent.

@@ -144,7 +144,7 @@ fn found(shot: &Shot, talk: &Talk, plain: &Plain) -> (TestOutcome, String) {
     if talk.end == TalkEnd::Bounded {
         return (TestOutcome::Inconclusive, judge::BOUNDED.to_owned());
     }
-    if talk.replies.answers.is_empty() && talk.end == TalkEnd::Silent && talk.all_sent {
+    if judge::is_hang(talk) {
         let why = "everything was sent, nothing came back, and the connection stands";
         return (TestOutcome::Fail, why.to_owned());
     }

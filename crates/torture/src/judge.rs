@@ -6,11 +6,13 @@ mod class;
 mod kind;
 pub mod renegotiation;
 pub mod severity;
+mod waits;
 
 pub use again::{again, random};
 pub use class::Class;
 pub use kind::FailureKind;
 pub use severity::{Risk, Severity};
+pub use waits::{Lacking, is_hang, lacking, rightly_silent};
 
 use crate::case::{Exchange, RequirementLevel};
 use dialogue::replies::Response;
@@ -172,6 +174,8 @@ fn outcome(
         (TestOutcome::Alternative, String::new())
     } else if holds(&exchange.advise) {
         (TestOutcome::Advisory, "permitted by no text, harmful to nobody we know of".to_owned())
+    } else if let Some(lacking) = rightly_silent(talk) {
+        (TestOutcome::Alternative, format!("it still waits for {}, as it may", lacking.text()))
     } else if is_hang(talk) {
         (
             TestOutcome::Fail,
@@ -198,10 +202,6 @@ pub fn broken_server(talk: &Talk) -> Option<String> {
     };
     let answer = talk.replies.answers.iter().find(broken)?;
     Some(format!("the server answered {}: its own fault by its own word", answer.status))
-}
-
-fn is_hang(talk: &Talk) -> bool {
-    talk.end == TalkEnd::Silent && talk.all_sent && talk.replies.answers.is_empty()
 }
 
 /// The valid request that followed did not get its one right answer.

@@ -1,7 +1,7 @@
 //! In which way a conversation failed: two failures of one kind may have one cause.
 
-use super::{Plain, broken_server, out_of_step};
-use dialogue::talk::{Talk, TalkEnd};
+use super::{Plain, broken_server, is_hang, out_of_step};
+use dialogue::talk::Talk;
 
 /// A way to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,9 +28,7 @@ impl FailureKind {
         let answers = &talk.replies.answers;
         match answers.iter().find(|answer| fault(answer.status)) {
             Some(answer) if broken_server(talk).is_some() => FailureKind::Status(answer.status),
-            _ if answers.is_empty() && talk.end == TalkEnd::Silent && talk.all_sent => {
-                FailureKind::Hang
-            }
+            _ if is_hang(talk) => FailureKind::Hang,
             _ if answers.is_empty() && talk.replies.junk.is_some() => FailureKind::NoHttp,
             _ if out_of_step(talk, plain).is_some() => FailureKind::OutOfStep,
             _ => FailureKind::Answer,

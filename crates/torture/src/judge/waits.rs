@@ -1,0 +1,189 @@
+//! What a server may rightly still wait for: silence after half a message is no hang.
+
+use dialogue::talk::{Move, Talk, TalkEnd};
+
+/// What a message lacks, to somebody who reads it by the letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lacking {
+    /// CR LF CR LF: nobody need take LF for a line's end (RFC 9112 section 2.2).
+    EndOfHead,
+    /// Content that Content-Length promises (RFC 9112 section 6.3).
+    Content,
+    /// The rest of a chunk, of its line, or of the trailers (RFC 9112 section 7.1).
+    Chunks,
+}
+
+impl Lacking {
+    /// As a noun with its article.
+    pub fn text(self) -> &'static str {
+        match self {
+            Lacking::EndOfHead => "the CR LF CR LF that ends a head",
+            Lacking::Content => "the content that Content-Length promises",
+            Lacking::Chunks => "the rest of the chunked content",
+        }
+    }
+}
+
+/// Everything was sent, a whole message among it, nothing came back, and the connection stands.
+pub fn is_hang(talk: &Talk) -> bool {
+    is_silent(talk) && waits(talk).is_none()
+}
+
+/// Everything was sent and nothing came back: what the server may still wait for.
+pub fn rightly_silent(talk: &Talk) -> Option<Lacking> {
+    waits(talk).filter(|_| is_silent(talk))
+}
+
+fn is_silent(talk: &Talk) -> bool {
+    talk.end == TalkEnd::Silent && talk.all_sent && talk.replies.answers.is_empty()
+}
+
+fn waits(talk: &Talk) -> Option<Lacking> {
+    // who has ended its side sends no more: nothing can be waited for
+    let over = talk.steps.is_empty() || talk.steps.contains(&Move::HalfClose);
+    lacking(&crate::record::sent(&talk.steps)).filter(|_| !over)
+}
+
+/// What the first message of these bytes lacks, if it lacks anything. A message that breaks the rules
+/// lacks nothing: it is to be refused.
+pub fn lacking(sent: &[u8]) -> Option<Lacking> {
+    let mut rest = sent;
+    // an empty line before a request is passed over (RFC 9112 section 2.2)
+    while let Some(after) = rest.strip_prefix(b"\r\n") {
+        rest = after;
+    }
+    let Some(end) = find(rest, b"\r\n\r\n") else { return Some(Lacking::EndOfHead) };
+    let (head, content) = (&rest[..end], &rest[end + 4..]);
+    let framing = Framing::of(head);
+    if framing.expects && content.is_empty() {
+        // a word is due before the content (RFC 9110 section 10.1.1)
+        return None;
+    }
+    if framing.length > content.len() as u128 {
+        return Some(Lacking::Content);
+    }
+    framing.chunked.then(|| chunks(content)).flatten()
+}
+
+/// What a head says of the content behind it, to a reader who is lenient with names and numbers.
+#[derive(Default)]
+struct Framing {
+    length: u128,
+    chunked: bool,
+    expects: bool,
+}
+
+impl Framing {
+    fn of(head: &[u8]) -> Framing {
+        let mut framing = Framing::default();
+        for line in head.split(|byte| *byte == b'\n').skip(1) {
+            let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
+            let value = line[colon + 1..].trim_ascii();
+            let name = line[..colon].trim_ascii();
+            if name.eq_ignore_ascii_case(b"content-length") {
+                framing.length = framing.length.max(number(value));
+            } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
+                framing.chunked |= value.to_ascii_lowercase().ends_with(b"chunked");
+            } else if name.eq_ignore_ascii_case(b"expect") {
+                framing.expects |= value.eq_ignore_ascii_case(b"100-continue");
+            }
+        }
+        framing
+    }
+}
+
+/// The digits that a value begins with, as a number of any size; 0 without one.
+fn number(value: &[u8]) -> u128 {
+    let digits = value.strip_prefix(b"+").unwrap_or(value);
+    let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
+    digits
+        .fold(0, |sum: u128, digit| sum.saturating_mul(10).saturating_add(u128::from(digit - b'0')))
+}
+
+/// Whether chunked content has come to its end, or to something that no chunk is.
+fn chunks(content: &[u8]) -> Option<Lacking> {
+    let mut rest = content;
+    loop {
+        let Some(end) = find(rest, b"\r\n") else { return Some(Lacking::Chunks) };
+        let size = rest[..end].split(|byte| *byte == b';').next().unwrap_or_default();
+        let size = chunk_size(size.trim_ascii_end())?;
+        rest = &rest[end + 2..];
+        if size == 0 {
+            let whole = rest.starts_with(b"\r\n") || find(rest, b"\r\n\r\n").is_some();
+            return (!whole).then_some(Lacking::Chunks);
+        }
+        let Some(size) = usize::try_from(size).ok().filter(|size| *size <= rest.len()) else {
+            return Some(Lacking::Chunks);
+        };
+        rest = &rest[size..];
+        if rest.len() < 2 && b"\r\n".starts_with(rest) {
+            return Some(Lacking::Chunks);
+        }
+        rest = rest.strip_prefix(b"\r\n")?;
+    }
+}
+
+/// `None` for what is no size.
+fn chunk_size(digits: &[u8]) -> Option<u128> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16);
+    let fold = |sum: u128, digit: u32| sum.saturating_mul(16).saturating_add(u128::from(digit));
+    let digits = digits.iter().map(digit).collect::<Option<Vec<u32>>>()?;
+    (!digits.is_empty()).then(|| digits.into_iter().fold(0, fold))
+}
+
+fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
+    bytes.windows(what.len()).position(|here| here == what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_messages_lack_something_and_broken_ones_nothing() {
+        let chunked = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let sized = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ";
+        let head = Some(Lacking::EndOfHead);
+        let (content, rest) = (Some(Lacking::Content), Some(Lacking::Chunks));
+        for (bytes, expected) in [
+            ("", head),
+            ("\r\n\r\n", head),
+            ("\n", head),
+            ("GET / HTTP/1.1", head),
+            ("GET /\r\n", head),
+            ("GET /\r\n\r\n", None),
+            ("GET / HTTP/1.1\nHost: h\n\n", head),
+            ("junk\r\n\r\n", None),
+            ("GET / HTTP/1.1\r\nHost: h\r\n\r\n", None),
+            ("\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\nGET", None),
+            (&format!("{sized}5\r\n\r\nabcd"), content),
+            (&format!("{sized}5\r\n\r\nabcde"), None),
+            (&format!("{sized}5, 6\r\n\r\nabcd"), content),
+            (&format!("{sized}five\r\n\r\n"), None),
+            (&format!("{sized}18446744073709551617\r\n\r\nx"), content),
+            (&format!("{sized}5\r\nExpect: 100-continue\r\n\r\n"), None),
+            (&format!("{sized}5\r\nExpect: 100-continue\r\n\r\nab"), content),
+            (chunked, rest),
+            (&format!("{chunked}1\nx\n0\n\n"), rest),
+            (&format!("{chunked}1\r\nx\r\n0\r\n"), rest),
+            (&format!("{chunked}1\r\nx\r\n0\r\n\r\n"), None),
+            (&format!("{chunked}1;a=b\r\nx\r\n0\r\nT: 1\r\n\r\n"), None),
+            (&format!("{chunked}1\r\nx\r\n0\r\nT: 1\r\n"), rest),
+            (&format!("{chunked}10000000000000001\r\nx\r\n0\r\n\r\n"), rest),
+            (&format!("{chunked}zz\r\nx\r\n0\r\n\r\n"), None),
+            (&format!("{chunked}\r\nx\r\n0\r\n\r\n"), None),
+            (&format!("{chunked}1\r\nx0\r\n\r\n"), None),
+            (&format!("{chunked}1\r\nx\r"), rest),
+        ] {
+            assert_eq!(lacking(bytes.as_bytes()), expected, "{}", bytes.escape_debug());
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_are_too_odd(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
+            lacking(&bytes);
+            lacking(&[b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", &bytes[..]].concat());
+        }
+    }
+}
