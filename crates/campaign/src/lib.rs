@@ -7,6 +7,7 @@ mod baseline;
 mod errands;
 pub(crate) mod families;
 mod habits;
+mod heir;
 mod leak;
 mod life;
 mod lints;
@@ -488,7 +489,18 @@ impl Runner<'_> {
     fn exchange(&mut self, case: &Case, exchange: &Exchange) -> ExchangeResult {
         let mut kept: Option<ExchangeResult> = None;
         let (mut tries, mut failed) = (0, 0);
+        let mut before = Vec::new();
         while tries < TRIES && !self.is_stopped() && !(tries > 0 && self.case_is_over()) {
+            match tries {
+                0 => {}
+                1 => {
+                    before = self.said_before();
+                    // the first try itself
+                    before.pop();
+                    self.begin_anew();
+                }
+                _ => self.begin_anew(),
+            }
             let script = self.script(exchange);
             let sent = spoken(&script.steps);
             let talk = self.hold(script.clone());
@@ -545,6 +557,9 @@ impl Runner<'_> {
             result.judgement.outcome = TestOutcome::Flaky;
         }
         (result.tries, result.failed) = (tries, failed);
+        if result.judgement.outcome == TestOutcome::Flaky {
+            self.look_for_heir(case, exchange, &before, &mut result);
+        }
         result
     }
 

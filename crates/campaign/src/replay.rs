@@ -17,6 +17,8 @@ use torture::result::{ReplayResult, ReplayVerdict, Replayed};
 pub struct Failure {
     pub transcript: Transcript,
     pub case: Case,
+    /// What is said first, in this order, each on a connection of its own.
+    pub before: Vec<TalkScript>,
 }
 
 /// How pauses are kept.
@@ -139,6 +141,18 @@ impl Runner<'_> {
         self.watcher.ready(&self.plain);
     }
 
+    /// What is to be said first, behind a plain request.
+    fn lead_up_to(&mut self, failure: &Failure) {
+        if failure.before.is_empty() {
+            return;
+        }
+        self.begin_anew();
+        for before in &failure.before {
+            let start = self.world.now();
+            self.hold(TalkScript { start, ..again(self.target, before) });
+        }
+    }
+
     /// What became of it, and whether the server is lost.
     fn replay_one(&mut self, failure: &Failure, times: u32, timing: Timing) -> (Replayed, bool) {
         let kept = &failure.transcript;
@@ -151,6 +165,7 @@ impl Runner<'_> {
         let mut tries = 0;
         while tries < times && !lost && !self.is_stopped() {
             tries += 1;
+            self.lead_up_to(failure);
             script.start = self.world.now();
             let talk = self.hold(script.clone());
             let judged = judge::again(&failure.case, &kept.name, &script, &talk, &self.plain);

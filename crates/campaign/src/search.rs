@@ -164,13 +164,36 @@ impl Runner<'_> {
     /// search is to end, as the budget is used up or the server does not come back.
     pub(super) fn lost_after(&mut self, suspects: &[Suspect]) -> Option<bool> {
         for suspect in suspects {
-            self.left()?;
-            self.trail.executions += 1;
-            let deadline = suspect.script.deadline.min(SUSPECT_SPAN);
-            let start = self.world.now();
-            self.hold(TalkScript { start, deadline, ..suspect.script.clone() });
+            self.say_again(suspect)?;
         }
         self.is_lost()
+    }
+
+    /// One conversation once more; `None`: the budget is used up.
+    pub(super) fn say_again(&mut self, suspect: &Suspect) -> Option<()> {
+        self.left()?;
+        self.trail.executions += 1;
+        let deadline = suspect.script.deadline.min(SUSPECT_SPAN);
+        let start = self.world.now();
+        self.hold(TalkScript { start, deadline, ..suspect.script.clone() });
+        Some(())
+    }
+
+    /// What was said before now, the last of it last.
+    pub(super) fn said_before(&self) -> Vec<Suspect> {
+        self.trail.last.iter().cloned().collect()
+    }
+
+    /// As few of these as still fail together; alone is no failure.
+    pub(super) fn fewest_of(
+        &mut self,
+        all: &[Suspect],
+        fails: &mut dyn FnMut(&mut Self, &[Suspect]) -> Option<bool>,
+    ) -> Vec<Suspect> {
+        fewest(all, &mut |some| match some.is_empty() {
+            true => Some(false),
+            false => fails(self, some),
+        })
     }
 
     /// Whether the server or a worker ended, or plain requests fail for a while; `None`: they fail for good.
@@ -221,15 +244,7 @@ impl Runner<'_> {
         self.trail.last.clear();
         match guilty.as_deref() {
             Some([one]) => self.accuse(case, one, result),
-            Some(several) => {
-                let names: Vec<String> =
-                    several.iter().map(|one| format!("{} {}", one.case, one.name)).collect();
-                result.notes.push(format!(
-                    "plain requests fail after these {} in this order, and after no fewer of them: {}",
-                    several.len(),
-                    names.join("; ")
-                ));
-            }
+            Some(several) => self.accuse_all(case, several, result),
             None => result.notes.push(format!(
                 "plain requests failed, and did not again: not after the last conversation by \
                  itself, nor after the last {}",
@@ -308,10 +323,11 @@ impl Runner<'_> {
             }
         }
         let end = &tail[tail.len() - fails..];
-        Some(fewest(end, &mut |some| match some.is_empty() {
-            true => Some(false),
-            false => self.mostly(|runner| runner.lost_after(some)),
-        }))
+        Some(
+            self.fewest_of(end, &mut |runner, some| {
+                runner.mostly(|runner| runner.lost_after(some))
+            }),
+        )
     }
 
     /// One conversation did it: once more, to be kept and to be shrunk.
@@ -340,6 +356,30 @@ impl Runner<'_> {
             kind: FailureKind::Lost,
         });
         self.keep_culprit(case, &name, TRIES, (&script, talk), judgement, result);
+    }
+
+    /// Several did it together, in this order: the last of them stands for all.
+    fn accuse_all(&mut self, case: &Case, several: &[Suspect], result: &mut CaseResult) {
+        let names: Vec<String> =
+            several.iter().map(|one| format!("{} {}", one.case, one.name)).collect();
+        result.notes.push(format!(
+            "plain requests fail after these {} in this order, and after no fewer of them: {}",
+            several.len(),
+            names.join("; ")
+        ));
+        let Some((last, before)) = several.split_last() else { return };
+        let Some(talk) = last.talk.clone() else { return };
+        let name = format!("{CULPRIT}{} {}, behind {} others", last.case, last.name, before.len());
+        let judgement = Judgement {
+            outcome: TestOutcome::Fail,
+            seen: judge::seen(&talk),
+            expected: "plain requests answered as before".to_owned(),
+            why: "plain requests fail after it, behind what was said before it".to_owned(),
+            kind: Some(FailureKind::Lost),
+        };
+        let scripts: Vec<TalkScript> = before.iter().map(|one| one.script.clone()).collect();
+        self.watcher.behind(&name, &scripts);
+        self.keep_culprit(case, &name, TRIES, (&last.script, talk), judgement, result);
     }
 
     /// Shrinks what failed, as far as the budget goes.

@@ -1,5 +1,6 @@
 //! Who looks on while a run is under way: the run directory, the audit log, the progress line.
 
+use dialogue::talk::TalkScript;
 use torture::case::Case;
 use torture::judge::Plain;
 use torture::record::Execution;
@@ -15,6 +16,9 @@ pub trait Watcher {
 
     /// A conversation is over.
     fn execution(&mut self, _execution: &Execution<'_>) {}
+
+    /// The conversation of this name fails behind these alone, each on a connection of its own.
+    fn behind(&mut self, _name: &str, _before: &[TalkScript]) {}
 
     /// A probe of the server's health is over.
     fn probe(&mut self, _probe: &Probe) {}
@@ -53,6 +57,10 @@ impl Watcher for Watchers<'_> {
 
     fn execution(&mut self, execution: &Execution<'_>) {
         self.0.iter_mut().for_each(|one| one.execution(execution));
+    }
+
+    fn behind(&mut self, name: &str, before: &[TalkScript]) {
+        self.0.iter_mut().for_each(|one| one.behind(name, before));
     }
 
     fn probe(&mut self, probe: &Probe) {

@@ -34,6 +34,8 @@ pub(super) struct Connection {
     cost: Nanos,
     /// Targets with %00 that the whole server has seen.
     pub(super) nuls: u32,
+    /// What an earlier request left behind, on whatever connection: the next refusal has no head.
+    pub(super) marked: bool,
     /// The server is at an end.
     pub(super) dead: bool,
 }
@@ -62,6 +64,7 @@ impl Connection {
             limited: defects.iter().any(|defect| defect.limits_rate()),
             cost: Nanos::ZERO,
             nuls: 0,
+            marked: false,
             dead: false,
         }
     }
@@ -217,7 +220,15 @@ impl Connection {
                 true
             }
             Err(_) if behind => false,
-            Err(refusal) => self.refuse(refusal),
+            Err(_) if self.has(Defect::LeavesTraces) && std::mem::take(&mut self.marked) => {
+                self.acts.push(Act::Send(b"Bad Request".to_vec()));
+                self.close();
+                false
+            }
+            Err(refusal) => {
+                self.marked = true;
+                self.refuse(refusal)
+            }
         }
     }
 
@@ -240,6 +251,7 @@ impl Connection {
 
     fn serve(&mut self, before: u32, head: &Head) -> bool {
         self.served += 1;
+        self.marked = false;
         self.reads = 0;
         if self.breaks_on(head) {
             return false;

@@ -84,6 +84,7 @@ defects! {
         HangsOnMajorVersions "major-version" "HTTP/2.0 as text hangs",
         TakesAnyVersion "any-version" "versions that are none are served",
         HangsOnHttp09 "http-0.9" "a line without a version hangs",
+        LeavesTraces "leaves-traces" "behind a request that was refused, the next refusal to anybody has no head",
         TakesAnyMethod "any-method" "every method is served as GET",
         HangsOnGarbage "garbage" "bytes that are no request line hang",
         BelievesLength "believes-length" "with both, Content-Length is believed and the connection stays",

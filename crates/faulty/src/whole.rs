@@ -67,6 +67,7 @@ pub struct FaultyServer {
     /// Something was taken from it.
     starved: bool,
     nuls: u32,
+    marked: bool,
     /// Memory that is never freed.
     leaked: Vec<Vec<u8>>,
     resets: u64,
@@ -105,6 +106,7 @@ impl FaultyServer {
             dead_until: Nanos::ZERO,
             starved: false,
             nuls: 0,
+            marked: false,
             leaked: Vec::new(),
             resets: 0,
             itself: Itself::new(),
@@ -323,7 +325,7 @@ impl FaultyServer {
         }
         let Some(seat) = self.seats.get_mut(&id) else { return };
         let before = seat.connection.served();
-        seat.connection.nuls = self.nuls;
+        (seat.connection.nuls, seat.connection.marked) = (self.nuls, self.marked);
         let bytes = std::mem::take(&mut seat.waiting);
         let mut acts = match bytes.is_empty() {
             true => Vec::new(),
@@ -336,7 +338,7 @@ impl FaultyServer {
             }
             acts.extend(seat.connection.ended());
         }
-        self.nuls = seat.connection.nuls;
+        (self.nuls, self.marked) = (seat.connection.nuls, seat.connection.marked);
         let cost = seat.connection.take_cost();
         let (dead, idle) = (seat.connection.dead, seat.connection.is_idle());
         let served = seat.connection.served() - before;

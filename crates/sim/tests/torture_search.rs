@@ -4,6 +4,7 @@
 
 use campaign::shrink::Budget;
 use campaign::{Failure, Settings, Timing, Unwatched, Watcher};
+use dialogue::talk::TalkScript;
 use faulty::{Defect, Defects};
 use sim::torture::{Field, Range, target};
 use sim::{Action, Admission, Client, Server, World};
@@ -114,6 +115,27 @@ fn what_crashes_a_server_is_named_and_shrunk() {
     assert_eq!(one.bytes().escape_ascii().to_string(), r"%00\r\n\r\n");
 }
 
+#[test]
+fn a_state_between_clients_is_named_with_who_left_it() {
+    let result = tested(defective(&[Defect::LeavesTraces]), &["S-03", "S-30"]);
+    let inherited: Vec<String> = result
+        .cases
+        .iter()
+        .flat_map(|case| &case.exchanges)
+        .filter(|one| one.judgement.kind == Some(FailureKind::Inherited))
+        .map(|one| format!("{}: {}", one.name, one.judgement.why))
+        .collect();
+    insta::assert_debug_snapshot!(inherited);
+    let kept = failures(Defect::LeavesTraces, &only(&["S-03", "S-30"]));
+    assert_eq!(kept.iter().map(|one| one.before.len()).collect::<Vec<usize>>(), [1, 1]);
+    let verdicts = |defects: &[Defect]| -> Vec<(ReplayVerdict, u32)> {
+        let result = replayed(&kept, defective(defects));
+        result.rows.iter().map(|row| (row.verdict, row.failed)).collect()
+    };
+    assert_eq!(verdicts(&[Defect::LeavesTraces]), [(ReplayVerdict::Failing, 3); 2]);
+    assert_eq!(verdicts(&[]), [(ReplayVerdict::Fixed, 0); 2]);
+}
+
 /// What is accused in a case, with how many bytes it sent.
 fn culprits(result: &RunResult) -> Vec<String> {
     let cases = result.cases.iter().flat_map(|case| {
@@ -171,11 +193,16 @@ fn several_that_crash_a_server_together_are_named_together() {
 struct Failed {
     run: Run,
     kept: Vec<Transcript>,
+    behind: Vec<(String, Vec<TalkScript>)>,
 }
 
 impl Watcher for Failed {
     fn ready(&mut self, plain: &Plain) {
         self.run.plain = plain.clone();
+    }
+
+    fn behind(&mut self, name: &str, before: &[TalkScript]) {
+        self.behind.push((name.to_owned(), before.to_vec()));
     }
 
     fn execution(&mut self, execution: &Execution<'_>) {
@@ -190,12 +217,14 @@ impl Watcher for Failed {
 fn failures(defect: Defect, cases: &[Case]) -> Vec<Failure> {
     let mut failed = Failed::default();
     campaign::run(&target(), &settings(), cases, &mut defective(&[defect]), &mut failed);
-    let again = |kept: Transcript| {
-        let transcript = record::read(&record::write(&kept)).unwrap();
+    let again = |kept: &Transcript| {
+        let transcript = record::read(&record::write(kept)).unwrap();
         let case = cases.iter().find(|case| case.id == kept.case).unwrap().clone();
-        Failure { transcript, case }
+        let before = failed.behind.iter().find(|(name, _)| *name == kept.name);
+        let before = before.map_or_else(Vec::new, |(_, scripts)| scripts.clone());
+        Failure { transcript, case, before }
     };
-    failed.kept.into_iter().map(again).collect()
+    failed.kept.iter().map(again).collect()
 }
 
 fn replayed(failures: &[Failure], mut world: Field) -> ReplayResult {

@@ -7,6 +7,7 @@ mod failure;
 use crate::exit::Failure;
 use anyhow::{Context, Result};
 use campaign::{TestTarget, Watcher};
+use dialogue::talk::TalkScript;
 use report::torture::{PROBES_HEAD, Report, RunEnd, execution_line, probe_line, run_file};
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
@@ -57,6 +58,8 @@ pub(super) struct Recorder {
     tail: VecDeque<(u64, String)>,
     /// The first failing try of each exchange of the case that is under way.
     failing: Vec<Transcript>,
+    /// What some of them fail behind.
+    behind: Vec<(String, Vec<TalkScript>)>,
     kept: Vec<Kept>,
     /// The first thing that could not be written; nothing is written after it.
     trouble: Option<anyhow::Error>,
@@ -121,6 +124,7 @@ impl Recorder {
             wires: 0,
             tail: VecDeque::new(),
             failing: Vec::new(),
+            behind: Vec::new(),
             kept: Vec::new(),
             trouble: None,
         };
@@ -229,14 +233,17 @@ impl Recorder {
             self.keep_tail()?;
         }
         let failing = std::mem::take(&mut self.failing);
+        let behind = std::mem::take(&mut self.behind);
         for exchange in &result.exchanges {
             let transcript = failing.iter().find(|one| one.name == exchange.name);
             let Some(transcript) = transcript.filter(|_| exchange.judgement.outcome.is_finding())
             else {
                 continue;
             };
-            let folder =
-                failure::write(&self.root.join("failures"), transcript, &result.case, exchange)?;
+            let before = behind.iter().find(|(name, _)| *name == exchange.name);
+            let before = before.map_or(&[][..], |(_, scripts)| scripts);
+            let failure = failure::Failed { transcript, before, case: &result.case, exchange };
+            let folder = failure::write(&self.root.join("failures"), &failure)?;
             self.kept.push(Kept {
                 case: result.case.id.clone(),
                 name: exchange.name.clone(),
@@ -254,6 +261,11 @@ impl Watcher for Recorder {
 
     fn begin(&mut self, _: &Case) {
         self.failing.clear();
+        self.behind.clear();
+    }
+
+    fn behind(&mut self, name: &str, before: &[TalkScript]) {
+        self.behind.push((name.to_owned(), before.to_vec()));
     }
 
     fn execution(&mut self, execution: &Execution<'_>) {

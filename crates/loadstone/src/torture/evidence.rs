@@ -8,6 +8,7 @@ use super::world::Sockets;
 use crate::args::AgainArgs;
 use crate::exit::{Code, Failure};
 use anyhow::Context;
+use dialogue::talk::TalkScript;
 use std::cell::RefCell;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -23,6 +24,8 @@ use url::Url;
 const TRANSCRIPTS_MAX: usize = 20_000;
 /// Characters of a version that are shown.
 const VERSION_MAX: usize = 40;
+/// How the names of conversations begin that come before a failure.
+pub(super) const BEFORE: &str = "before-";
 /// Bytes of a case's file.
 const CASE_MAX: u64 = 1 << 20;
 
@@ -109,6 +112,16 @@ pub(super) fn rule(
     known.ok_or_else(|| Failure::usage(format!("{} is not a case of this version", quoted(id))))
 }
 
+/// What is to be said first, in the order of its files.
+fn before(folder: &Path) -> Result<Vec<TalkScript>, Failure> {
+    let named = |path: &PathBuf| {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        name.is_some_and(|name| name.starts_with(BEFORE) && name.ends_with(".lsw"))
+    };
+    let files = entries(folder)?.into_iter().filter(named);
+    files.map(|path| Ok(transcript(&path)?.script)).collect()
+}
+
 fn read_one(folder: &Path, cases: &[Case]) -> Result<Kept, Failure> {
     let transcript = transcript(&folder.join("wire.lsw"))?;
     let id = &transcript.case;
@@ -134,7 +147,9 @@ fn read_one(folder: &Path, cases: &[Case]) -> Result<Kept, Failure> {
             report::printable(&transcript.loadstone, VERSION_MAX)
         ));
     }
-    Ok(Kept { folder: folder.to_owned(), failure: campaign::Failure { transcript, case }, notes })
+    let before = before(folder)?;
+    let failure = campaign::Failure { transcript, case, before };
+    Ok(Kept { folder: folder.to_owned(), failure, notes })
 }
 
 /// The server, permitted, and the way there.

@@ -79,23 +79,13 @@ pub(super) mod kind {
     use super::FailureKind;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    const NAMED: [FailureKind; 5] = [
-        FailureKind::Hang,
-        FailureKind::NoHttp,
-        FailureKind::OutOfStep,
-        FailureKind::Lost,
-        FailureKind::Answer,
-    ];
-
     pub(crate) fn serialize<S: Serializer>(one: &FailureKind, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(one)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<FailureKind, D::Error> {
         let text = String::deserialize(from)?;
-        let named = NAMED.into_iter().find(|kind| kind.to_string() == text);
-        let found = named.or_else(|| text.parse().ok().map(FailureKind::Status));
-        found.ok_or_else(|| {
+        FailureKind::named(&text).ok_or_else(|| {
             D::Error::custom(format!("{} is not a kind of failure", units::quoted(&text)))
         })
     }

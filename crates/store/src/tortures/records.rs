@@ -213,15 +213,7 @@ impl Pack for FailureKind {
 
     fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let text = value.as_str().unwrap_or_default();
-        let all = [
-            FailureKind::Hang,
-            FailureKind::NoHttp,
-            FailureKind::OutOfStep,
-            FailureKind::Lost,
-            FailureKind::Answer,
-        ];
-        let named = all.into_iter().find(|kind| kind.to_string() == text);
-        let found = named.or_else(|| text.parse().ok().map(FailureKind::Status));
+        let found = FailureKind::named(text);
         found.ok_or_else(|| Damage::new(format!("{value} is no way to fail")))
     }
 }

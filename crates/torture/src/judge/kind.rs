@@ -16,11 +16,32 @@ pub enum FailureKind {
     OutOfStep,
     /// Plain requests were not answered as before afterwards.
     Lost,
+    /// It fails behind what another client said before, and by itself does not.
+    Inherited,
+    /// The response to another request came.
+    Foreign,
     /// Answered, though not as the text demands.
     Answer,
 }
 
 impl FailureKind {
+    /// All but the statuses.
+    pub const NAMED: [FailureKind; 7] = [
+        FailureKind::Hang,
+        FailureKind::NoHttp,
+        FailureKind::OutOfStep,
+        FailureKind::Lost,
+        FailureKind::Inherited,
+        FailureKind::Foreign,
+        FailureKind::Answer,
+    ];
+
+    /// As it is shown: `hang`, `500`.
+    pub fn named(text: &str) -> Option<FailureKind> {
+        let named = FailureKind::NAMED.into_iter().find(|kind| kind.to_string() == text);
+        named.or_else(|| text.parse().ok().map(FailureKind::Status))
+    }
+
     /// The way in which this conversation failed, which did.
     pub fn of(talk: &Talk, plain: &Plain) -> FailureKind {
         let fault =
@@ -44,6 +65,8 @@ impl std::fmt::Display for FailureKind {
             FailureKind::NoHttp => f.write_str("no HTTP"),
             FailureKind::OutOfStep => f.write_str("out of step"),
             FailureKind::Lost => f.write_str("lost"),
+            FailureKind::Inherited => f.write_str("inherited"),
+            FailureKind::Foreign => f.write_str("foreign"),
             FailureKind::Answer => f.write_str("answer"),
         }
     }

@@ -144,6 +144,14 @@ const MIXED: Weight = Weight {
     severity: Severity::Critical,
     reason: "responses no longer belong to their requests: a client may get what is another's",
 };
+const INHERITED: Weight = Weight {
+    severity: Severity::Critical,
+    reason: "what one client sends changes what another gets",
+};
+const FOREIGN: Weight = Weight {
+    severity: Severity::Critical,
+    reason: "a client gets the response to another request",
+};
 const NO_HTTP: Weight = Weight {
     severity: Severity::Medium,
     reason: "an intermediary cannot tell where what comes back ends",
@@ -174,6 +182,8 @@ fn of_kind(kind: Option<FailureKind>) -> Weight {
         Some(FailureKind::Hang) => HANGING,
         Some(FailureKind::OutOfStep) => MIXED,
         Some(FailureKind::Lost) => OTHERS_LOST,
+        Some(FailureKind::Inherited) => INHERITED,
+        Some(FailureKind::Foreign) => FOREIGN,
         Some(FailureKind::NoHttp) => NO_HTTP,
         Some(FailureKind::Status(_)) => OWN_FAULT,
         Some(FailureKind::Answer) | None => NOT_AS_DEMANDED,

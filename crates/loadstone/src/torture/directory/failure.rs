@@ -1,6 +1,8 @@
 //! The folder of one failure: what was sent, to be sent again with this program or without it.
 
+use crate::torture::evidence::BEFORE;
 use anyhow::{Context, Result};
+use dialogue::talk::TalkScript;
 use report::torture::Form;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,14 +14,19 @@ use torture::result::ExchangeResult;
 /// Digits of a digest in a folder's name.
 const DIGITS: usize = 12;
 
+/// A failure, and what it rests on.
+pub(super) struct Failed<'a> {
+    pub(super) transcript: &'a Transcript,
+    /// What is said first, each on a connection of its own.
+    pub(super) before: &'a [TalkScript],
+    pub(super) case: &'a Case,
+    pub(super) exchange: &'a ExchangeResult,
+}
+
 /// Writes the folder below `failures`, whole or not at all; one that is there already has the same
 /// bytes. Gives its path.
-pub(super) fn write(
-    failures: &Path,
-    transcript: &Transcript,
-    case: &Case,
-    exchange: &ExchangeResult,
-) -> Result<PathBuf> {
+pub(super) fn write(failures: &Path, failed: &Failed<'_>) -> Result<PathBuf> {
+    let transcript = failed.transcript;
     let hash = digest(format!("{}\n{:?}", transcript.name, transcript.script.steps).as_bytes());
     let name = format!("{}-{}", transcript.case, &hash[..DIGITS]);
     let path = failures.join(&name);
@@ -27,8 +34,8 @@ pub(super) fn write(
         return Ok(path);
     }
     let part = failures.join(format!(".{name}.part"));
-    let done = fill(&part, transcript, case, exchange)
-        .and_then(|()| fs::rename(&part, &path).map_err(anyhow::Error::from));
+    let done =
+        fill(&part, failed).and_then(|()| fs::rename(&part, &path).map_err(anyhow::Error::from));
     if done.is_err() {
         // nothing more can be done about it
         fs::remove_dir_all(&part).ok();
@@ -37,16 +44,17 @@ pub(super) fn write(
     Ok(path)
 }
 
-fn fill(
-    folder: &Path,
-    transcript: &Transcript,
-    case: &Case,
-    exchange: &ExchangeResult,
-) -> Result<()> {
+fn fill(folder: &Path, failed: &Failed<'_>) -> Result<()> {
+    let Failed { transcript, before, case, exchange } = failed;
     fs::create_dir(folder)?;
     fs::write(folder.join("bytes.bin"), transcript.bytes())?;
     fs::write(folder.join("wire.lsw"), record::write(transcript))?;
     fs::write(folder.join("case.toml"), case.text.as_bytes())?;
+    for (index, script) in before.iter().enumerate() {
+        let name = format!("{BEFORE}{:02}.lsw", index + 1);
+        let first = Transcript { script: script.clone(), ..(*transcript).clone() };
+        fs::write(folder.join(name), record::write(&first))?;
+    }
     if let Ok(script) = report::torture::emit(transcript, Form::Sh) {
         fs::write(folder.join("repro.sh"), script)?;
     }
