@@ -4,6 +4,7 @@
 mod connection;
 mod escalate;
 mod limits;
+mod mixed;
 mod overload;
 mod pages;
 mod press;
@@ -31,6 +32,7 @@ const ALL: &[&[Member]] = &[
     connection::MEMBERS,
     escalate::MEMBERS,
     limits::MEMBERS,
+    mixed::MEMBERS,
     overload::MEMBERS,
     pages::MEMBERS,
     press::MEMBERS,
@@ -53,6 +55,13 @@ pub(super) fn presses(case: &Case) -> bool {
     let run = case.family.as_ref().map(|family| family.run.as_str());
     let pressing = || press::MEMBERS.iter().chain(overload::MEMBERS);
     run.is_some_and(|run| pressing().any(|member| member.name == run))
+}
+
+/// It is over soon, and finds again by itself what it found: a replay carries it out anew.
+pub(super) fn is_brisk(case: &Case) -> bool {
+    let brisk = connection::MEMBERS.iter().chain(mixed::MEMBERS);
+    let mut names = brisk.map(|member| member.name);
+    case.family.as_ref().is_some_and(|family| names.any(|name| name == family.run))
 }
 
 /// The family of this name.

@@ -1,16 +1,15 @@
 //! What failed before, sent again: is it fixed?
 
 use super::search::{CULPRIT, Finding};
-use super::{Runner, Settings, TestTarget, Watcher, World};
+use super::{Runner, Settings, TestTarget, Watcher, World, families};
 use dialogue::governor::Stop;
 use dialogue::talk::{Move, Talk, TalkScript};
-use torture::case::Case;
+use torture::case::{Case, Family};
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
 use torture::record::Execution;
 use torture::record::Transcript;
-use torture::result::Shrunk;
-use torture::result::{ReplayResult, ReplayVerdict, Replayed};
+use torture::result::{CaseResult, ReplayResult, ReplayVerdict, Replayed, Shrunk};
 
 /// A failure that was kept, and the case that it is judged by.
 #[derive(Clone, Debug)]
@@ -135,6 +134,16 @@ fn unjudged(failure: &Failure, talk: &Talk) -> Judgement {
     }
 }
 
+/// Of so many tries that said something, so many failed.
+fn verdict(learned: u32, failed: u32) -> ReplayVerdict {
+    match (learned, failed) {
+        (0, _) => ReplayVerdict::Unlearned,
+        (_, 0) => ReplayVerdict::Fixed,
+        (learned, failed) if learned == failed => ReplayVerdict::Failing,
+        _ => ReplayVerdict::Flaky,
+    }
+}
+
 impl Runner<'_> {
     pub(super) fn be_ready(&mut self, plain: Plain) {
         self.plain = plain;
@@ -156,6 +165,10 @@ impl Runner<'_> {
     /// What became of it, and whether the server is lost.
     fn replay_one(&mut self, failure: &Failure, times: u32, timing: Timing) -> (Replayed, bool) {
         let kept = &failure.transcript;
+        let by_code = !kept.name.starts_with(CULPRIT) && families::is_brisk(&failure.case);
+        if let Some(family) = failure.case.family.as_ref().filter(|_| by_code) {
+            return self.replay_case(&failure.case, family, times);
+        }
         let mut script = again(self.target, &kept.script);
         if timing == Timing::Asap {
             script.steps.retain(|step| !matches!(step, Move::Pause(_)));
@@ -193,12 +206,29 @@ impl Runner<'_> {
                 worst = Some(judgement);
             }
         }
-        let verdict = match (learned, failed) {
-            (0, _) => ReplayVerdict::Unlearned,
-            (_, 0) => ReplayVerdict::Fixed,
-            (learned, failed) if learned == failed => ReplayVerdict::Failing,
-            _ => ReplayVerdict::Flaky,
-        };
+        let verdict = verdict(learned, failed);
+        (Replayed { verdict, tries, failed, judgement: worst.unwrap_or_default() }, lost)
+    }
+
+    /// Carries out anew a case that is judged by code.
+    fn replay_case(&mut self, case: &Case, family: &Family, times: u32) -> (Replayed, bool) {
+        let (mut tries, mut learned, mut failed, mut lost) = (0, 0, 0, false);
+        let mut worst: Option<Judgement> = None;
+        while tries < times && !lost && !self.is_stopped() {
+            tries += 1;
+            let mut result = CaseResult::of(case);
+            families::run(self, case, family, &mut result);
+            lost = self.gate() == Some(None);
+            learned +=
+                u32::from(result.outcome.is_well() || result.outcome >= TestOutcome::Advisory);
+            failed += u32::from(result.outcome.is_finding());
+            for one in result.exchanges {
+                if worst.as_ref().is_none_or(|worst| worst.outcome < one.judgement.outcome) {
+                    worst = Some(one.judgement);
+                }
+            }
+        }
+        let verdict = verdict(learned, failed);
         (Replayed { verdict, tries, failed, judgement: worst.unwrap_or_default() }, lost)
     }
 }

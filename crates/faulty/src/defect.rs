@@ -161,6 +161,11 @@ defects! {
     Connection {
         SlowReads "slow-reads" "work grows with the square of the pieces in which a message comes",
         RefusesSplitHeads "split-heads" "a head that comes in more than one piece is refused",
+        RepeatsAnswers "repeats" "the fifth response on a connection is that of the request before it",
+        MixesPipelined "mixes-pipelined" "of requests that come together the second gets the last response of another client",
+        MixesAborted "mixes-aborted" "the last response to a client that resets goes to the next client too",
+        MixesRefused "mixes-refused" "behind a refusal the next client gets the last response of another",
+        MixesCrowd "mixes-crowd" "where more than 20 connections stand, a client gets the last response of another",
         DropsHalfClosed "drops-half-closed" "a client that ends its side gets no answer any more",
     }
     Pressure {

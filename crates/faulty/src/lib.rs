@@ -8,6 +8,7 @@ mod body;
 mod connection;
 mod defect;
 mod head;
+mod mix;
 mod page;
 mod pool;
 mod process;

@@ -1,6 +1,7 @@
 //! The range as a whole: its connections, its slots, its time for work, its end and its restart.
 
 use super::connection::Connection;
+use super::mix::Mix;
 use super::pool::Pool;
 use super::process::Itself;
 use super::worker::{Fate, Worker};
@@ -71,6 +72,7 @@ pub struct FaultyServer {
     /// Memory that is never freed.
     leaked: Vec<Vec<u8>>,
     resets: u64,
+    mix: Mix,
     itself: Itself,
 }
 
@@ -109,6 +111,7 @@ impl FaultyServer {
             marked: false,
             leaked: Vec::new(),
             resets: 0,
+            mix: Mix::default(),
             itself: Itself::new(),
         }
     }
@@ -191,6 +194,9 @@ impl FaultyServer {
     pub fn gone(&mut self, at: Nanos, id: u64, reset: bool) {
         let unheard = self.seats.get(&id).is_some_and(|seat| seat.connection.served() == 0);
         self.resets += u64::from(reset);
+        if reset && self.has(Defect::MixesAborted) {
+            self.mix.leave(id);
+        }
         if reset && self.has(Defect::KeepsDescriptors) {
             self.itself.left_open = (self.itself.left_open + 1).min(LEFT_OPEN_MAX);
         }
@@ -342,6 +348,10 @@ impl FaultyServer {
         let cost = seat.connection.take_cost();
         let (dead, idle) = (seat.connection.dead, seat.connection.is_idle());
         let served = seat.connection.served() - before;
+        if served == 0 && !acts.is_empty() && self.has(Defect::MixesRefused) {
+            self.mix.leave(id);
+        }
+        self.mix.stir(&self.defects, id, &mut acts, (u64::from(before), self.seats.len()));
         if dead {
             return self.die(at);
         }

@@ -125,7 +125,7 @@ fn shows(kind: DefectKind, case: &Case) -> bool {
         DefectKind::Syntax => matches!(case.group(), 'F' | 'S' | FOUND) || case.id == "L-12",
         DefectKind::Limit => matches!(case.group(), 'L' | FOUND) && case.id != "L-15",
         DefectKind::Deadline => case.group() == 'W' && !case.press || case.id == "L-15",
-        DefectKind::Connection => case.group() == 'C' && !case.press,
+        DefectKind::Connection => matches!(case.group(), 'C' | 'M') && !case.press,
         // the long page takes most of a run's time, and shows nothing of pools
         DefectKind::Pressure => {
             case.press && case.group() != 'R'

@@ -136,6 +136,25 @@ fn a_state_between_clients_is_named_with_who_left_it() {
     assert_eq!(verdicts(&[]), [(ReplayVerdict::Fixed, 0); 2]);
 }
 
+#[test]
+fn mixed_responses_are_critical_and_found_again() {
+    let kept = failures(Defect::MixesPipelined, &only(&["M-02"]));
+    assert!(kept.len() > 1);
+    for one in &kept {
+        let judgement = &one.transcript.judgement;
+        assert!(judgement.why.contains("and the response is that of "), "{}", judgement.why);
+    }
+    let verdicts = |defects: &[Defect]| -> Vec<(ReplayVerdict, u32)> {
+        let result = replayed(&kept[..1], defective(defects));
+        result.rows.iter().map(|row| (row.verdict, row.failed)).collect()
+    };
+    assert_eq!(verdicts(&[Defect::MixesPipelined]), [(ReplayVerdict::Failing, 3)]);
+    assert_eq!(verdicts(&[]), [(ReplayVerdict::Fixed, 0)]);
+    let result = tested(defective(&[Defect::MixesPipelined]), &["M-02"]);
+    let weight = torture::judge::severity::of_case(&result.cases[0]).unwrap();
+    assert_eq!(weight.severity, torture::judge::Severity::Critical);
+}
+
 /// What is accused in a case, with how many bytes it sent.
 fn culprits(result: &RunResult) -> Vec<String> {
     let cases = result.cases.iter().flat_map(|case| {

@@ -31,6 +31,7 @@ pub(crate) fn group_name(letter: char) -> &'static str {
         'L' => "limits",
         'W' => "slow clients",
         'C' => "connections",
+        'M' => "whose response it is",
         'T' => "TLS",
         'R' => "overload and recovery",
         FOUND => "found on real servers",

@@ -78,6 +78,16 @@ pub(super) const FAMILIES: &[(&str, &[(&str, ParameterKind)])] = &[
     ("limit.value", &[("most", ParameterKind::Size)]),
     ("lint", &[]),
     (
+        "mixed",
+        &[
+            ("connections", ParameterKind::Number),
+            ("depth", ParameterKind::Number),
+            ("rounds", ParameterKind::Number),
+            ("order", ParameterKind::Text),
+            ("beside", ParameterKind::Text),
+        ],
+    ),
+    (
         "overload.held",
         &[
             ("from", ParameterKind::Number),

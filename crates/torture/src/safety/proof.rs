@@ -93,7 +93,8 @@ impl CaseGroup {
             'S' | FOUND | OWN => CaseGroup::Syntax,
             'L' => CaseGroup::Limits,
             'W' => CaseGroup::Slow,
-            'C' => CaseGroup::Connections,
+            // valid requests on several connections
+            'C' | 'M' => CaseGroup::Connections,
             'T' => CaseGroup::Tls,
             'H' => CaseGroup::Http2,
             'R' => CaseGroup::Overload,

@@ -1,0 +1,333 @@
+//! Whose response is it? Requests whose responses are known beforehand, on several connections at once:
+//! one that belongs to another request is the gravest thing that a server can do.
+
+use super::Member;
+use crate::{PLAIN_DEADLINE, Runner, habits, spoken};
+use dialogue::replies::Response;
+use dialogue::talk::{Awaited, Move, Talk, TalkEnd, TalkScript};
+use torture::case::{Case, Family};
+use torture::judge;
+use torture::judge::{FailureKind, Judgement, TestOutcome};
+use torture::record::Execution;
+use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
+use units::show;
+
+pub(super) const MEMBERS: &[Member] = &[Member { name: "mixed", run }];
+
+/// Different responses that are told apart at most.
+const KNOWN_MAX: usize = 12;
+/// Times that a request is asked by itself, to learn its response.
+const ASKED: usize = 3;
+/// Prefixes of the page, of so many bytes, where it is given in ranges.
+const PREFIXES: [u64; 5] = [1, 2, 7, 40, 150];
+/// Paths of nothing that are asked for: many servers repeat the path.
+const NOWHERE: u64 = 2;
+/// How a token begins: nothing else on a page does.
+const TOKEN: &str = "lstk";
+/// Characters of a token.
+const TOKEN_LEN: usize = 12;
+/// Failures of which everything is kept.
+const KEPT_MAX: usize = 3;
+/// Requests that no server serves, and that many answer in a way of their own.
+const ERRORS: [&str; 3] = [
+    "loadstone\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: h\r\nHost: i\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost : h\r\nContent-Length: x\r\n\r\n",
+];
+
+/// A request, and what it gets when it is asked by itself.
+#[derive(Clone, Debug)]
+struct Known {
+    name: String,
+    target: String,
+    fields: String,
+    response: Response,
+}
+
+impl Known {
+    fn is(&self, response: &Response) -> bool {
+        let key = |one: &Response| (one.status, one.body_len, one.digest);
+        response.complete && key(&self.response) == key(response)
+    }
+}
+
+/// Requests of one connection: which of the known ones, with what token each.
+#[derive(Clone, Debug)]
+struct Asked {
+    known: Vec<usize>,
+    tokens: Vec<String>,
+    script: TalkScript,
+}
+
+fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let known = learn(runner);
+    if known.len() < 2 {
+        result.outcome = TestOutcome::Skipped;
+        result.skipped = Some(
+            "all responses of this server look alike: name pages of different content with --pages"
+                .to_owned(),
+        );
+        return;
+    }
+    let (mut responses, mut unknown) = (0, 0);
+    for round in 0..family.count("rounds") {
+        if runner.is_stopped() || result.exchanges.len() >= KEPT_MAX {
+            break;
+        }
+        let asked = plan(runner, family, &known, round);
+        let mut scripts: Vec<TalkScript> = asked.iter().map(|one| one.script.clone()).collect();
+        let neighbours = neighbours(runner, family, &scripts);
+        // between ours, not behind them
+        for (at, neighbour) in neighbours.into_iter().enumerate() {
+            scripts.insert((at * 2).min(scripts.len()), neighbour);
+        }
+        let talks = runner.together(scripts.clone());
+        for one in &asked {
+            let place = scripts.iter().position(|script| script.steps == one.script.steps);
+            let Some(talk) = place.and_then(|place| talks.get(place)) else { continue };
+            responses += talk.replies.answers.len() as u64;
+            match look(&known, one, talk) {
+                Seen::Own => {}
+                Seen::Unknown => unknown += 1,
+                Seen::Foreign(why) => found(runner, case, one, talk, why, round, result),
+            }
+        }
+    }
+    result.measures.push(Measure::exact(
+        "responses that were known beforehand",
+        responses as f64,
+        Unit::Count,
+        format!("of {} different ones", known.len()),
+    ));
+    if unknown > 0 {
+        let said = format!(
+            "{} connections got a response that their requests did not get by themselves, and no \
+             other known request did",
+            show::count(unknown)
+        );
+        result.notes.push(said);
+    }
+    if !result.exchanges.is_empty() && !still(runner, &known) {
+        result
+            .notes
+            .push("the pages changed meanwhile: this says nothing of the server".to_owned());
+        result.outcome = TestOutcome::Inconclusive;
+        result.exchanges.iter_mut().for_each(|one| {
+            one.judgement.outcome = TestOutcome::Inconclusive;
+        });
+    }
+}
+
+/// Requests that always get the same, each another response.
+fn learn(runner: &mut Runner<'_>) -> Vec<Known> {
+    let path = runner.target.values.path.clone();
+    let mut wanted = vec![("the page".to_owned(), path.clone(), String::new())];
+    let pages = runner.settings.pages.iter().take(KNOWN_MAX);
+    wanted.extend(pages.map(|page| (page.clone(), page.clone(), String::new())));
+    wanted.extend((1..=NOWHERE).map(|number| {
+        let nowhere = format!("/loadstone-nothing-here-{number}");
+        (nowhere.clone(), nowhere, String::new())
+    }));
+    wanted.extend(PREFIXES.map(|bytes| {
+        let fields = format!("Range: bytes=0-{}\r\n", bytes - 1);
+        (format!("the first {bytes} bytes of the page"), path.clone(), fields)
+    }));
+    let mut known: Vec<Known> = Vec::new();
+    for (name, target, fields) in wanted {
+        if runner.is_stopped() || known.len() == KNOWN_MAX {
+            break;
+        }
+        let Some(response) = steady(runner, &target, &fields) else { continue };
+        if !known.iter().any(|one| one.is(&response)) {
+            known.push(Known { name, target, fields, response });
+        }
+    }
+    known
+}
+
+/// What the request gets, if it gets the same each time and the connection stays.
+fn steady(runner: &mut Runner<'_>, target: &str, fields: &str) -> Option<Response> {
+    let mut first: Option<Response> = None;
+    for _ in 0..ASKED {
+        let token = token(runner);
+        let talk = runner.ask(&request(runner, target, fields, &token));
+        let response = talk.replies.answers.first().filter(|one| one.complete && one.persistent)?;
+        let key = |one: &Response| (one.status, one.body_len, one.digest);
+        if first.as_ref().is_some_and(|first| key(first) != key(response)) {
+            return None;
+        }
+        first.get_or_insert_with(|| response.clone());
+    }
+    first
+}
+
+/// Whether every request still gets by itself what it got at first.
+fn still(runner: &mut Runner<'_>, known: &[Known]) -> bool {
+    known.iter().all(|one| {
+        steady(runner, &one.target, &one.fields).is_some_and(|response| one.is(&response))
+    })
+}
+
+fn token(runner: &mut Runner<'_>) -> String {
+    runner.serial += 1;
+    let digits = TOKEN_LEN - TOKEN.len();
+    format!("{TOKEN}{:0digits$}", runner.serial % 10_u64.pow(digits as u32))
+}
+
+/// The token is in a field that many servers repeat.
+fn request(runner: &Runner<'_>, target: &str, fields: &str, token: &str) -> Vec<u8> {
+    let (host, ours) = (&runner.target.values.host, &runner.target.fields);
+    format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n{ours}X-Request-ID: {token}\r\n{fields}\r\n")
+        .into_bytes()
+}
+
+/// What each connection asks in this round: neighbours never ask the same at the same place.
+fn plan(runner: &mut Runner<'_>, family: &Family, known: &[Known], round: u64) -> Vec<Asked> {
+    let (connections, depth) = (family.count("connections"), family.count("depth"));
+    let in_turn = family.text("order") == "in turn";
+    (0..connections)
+        .map(|connection| {
+            let which = |place: u64| (round + connection + place * 3) as usize % known.len();
+            let known_ones: Vec<usize> = (0..depth).map(which).collect();
+            let tokens: Vec<String> = (0..depth).map(|_| token(runner)).collect();
+            let mut requests = known_ones.iter().zip(&tokens).map(|(which, token)| {
+                let Known { target, fields, .. } = &known[*which];
+                request(runner, target, fields, token)
+            });
+            let steps: Vec<Move> = match in_turn {
+                true => requests
+                    .flat_map(|one| [Move::Send(one), Move::Await(Awaited::Answer)])
+                    .collect(),
+                false => vec![Move::Send(requests.by_ref().flatten().collect())],
+            };
+            let mut script = runner.bare(steps, PLAIN_DEADLINE);
+            script.methods = vec!["GET".to_owned(); known_ones.len()];
+            Asked { known: known_ones, tokens, script }
+        })
+        .collect()
+}
+
+/// Who is there beside: clients that leave in the middle, or whose requests are refused.
+fn neighbours(runner: &mut Runner<'_>, family: &Family, ours: &[TalkScript]) -> Vec<TalkScript> {
+    let beside = family.text("beside").to_owned();
+    let aborted = habits::plain_request(runner.target, "").repeat(4);
+    (0..ours.len())
+        .filter_map(|index| match beside.as_str() {
+            "aborted" => {
+                let steps = vec![Move::Send(aborted.clone()), Move::Reset];
+                Some(runner.bare(steps, PLAIN_DEADLINE))
+            }
+            "refused" => {
+                let bytes = ERRORS[index % ERRORS.len()].as_bytes().to_vec();
+                Some(runner.bare(vec![Move::Send(bytes)], PLAIN_DEADLINE))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// What came on a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Seen {
+    Own,
+    /// Not what was expected, nor what belongs to another: a server that has too much to do, say.
+    Unknown,
+    /// The response to another request, and how that is known.
+    Foreign(String),
+}
+
+fn look(known: &[Known], asked: &Asked, talk: &Talk) -> Seen {
+    if let Some(token) = foreign_token(&talk.raw, &asked.tokens) {
+        return Seen::Foreign(format!(
+            "the token {token} came, which was sent on another connection"
+        ));
+    }
+    let mut seen = Seen::Own;
+    for (place, response) in talk.replies.answers.iter().enumerate() {
+        let Some(own) = asked.known.get(place).map(|which| &known[*which]) else {
+            return Seen::Foreign(format!(
+                "{} responses came to {} requests",
+                talk.replies.answers.len(),
+                asked.known.len()
+            ));
+        };
+        if !response.complete || own.is(response) {
+            continue;
+        }
+        match known.iter().find(|other| other.is(response)) {
+            Some(other) => {
+                return Seen::Foreign(format!(
+                    "request {} of {} was for {}, and the response is that of {}: {} with {}",
+                    place + 1,
+                    asked.known.len(),
+                    own.name,
+                    other.name,
+                    response.status,
+                    show::bytes(response.body_len)
+                ));
+            }
+            None => seen = Seen::Unknown,
+        }
+    }
+    seen
+}
+
+/// A token of ours that was not sent on this connection.
+fn foreign_token(raw: &[u8], own: &[String]) -> Option<String> {
+    let places = raw.windows(TOKEN_LEN).filter(|here| here.starts_with(TOKEN.as_bytes()));
+    let tokens = places.filter(|here| here[TOKEN.len()..].iter().all(u8::is_ascii_digit));
+    let mut tokens = tokens.map(|token| String::from_utf8_lossy(token).into_owned());
+    tokens.find(|token| !own.contains(token))
+}
+
+fn found(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    asked: &Asked,
+    talk: &Talk,
+    why: String,
+    round: u64,
+    result: &mut CaseResult,
+) {
+    if result.exchanges.len() >= KEPT_MAX || matches!(talk.end, TalkEnd::Unconnected(_)) {
+        return;
+    }
+    let name = format!("round {}, connection {}", round + 1, result.exchanges.len() + 1);
+    let judgement = Judgement {
+        outcome: TestOutcome::Fail,
+        seen: judge::seen(talk),
+        expected: "to each request its own response".to_owned(),
+        why,
+        kind: Some(FailureKind::Foreign),
+    };
+    let script = &asked.script;
+    runner.told(&Execution { case, name: &name, attempt: 1, script, talk, judgement: &judgement });
+    result.outcome = result.outcome.max(TestOutcome::Fail);
+    result.exchanges.push(ExchangeResult {
+        name,
+        judgement,
+        tries: 1,
+        failed: 1,
+        sent: spoken(&script.steps),
+        received: talk.raw.clone(),
+        took: talk.over,
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_of_another_is_found_wherever_it_stands() {
+        let own = ["lstk00000001".to_owned(), "lstk00000002".to_owned()];
+        for (raw, found) in [
+            (&b"X-Request-ID: lstk00000001\r\n\r\nlstk00000002"[..], None),
+            (b"X-Request-ID: lstk00000003\r\n", Some("lstk00000003")),
+            (b"lstkabcdefgh lstk0000", None),
+            (b"", None),
+        ] {
+            assert_eq!(foreign_token(raw, &own).as_deref(), found);
+        }
+    }
+}

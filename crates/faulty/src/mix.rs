@@ -1,0 +1,59 @@
+//! Responses that reach a client that did not ask for them.
+
+use super::{Act, Defect, Defects};
+
+/// Connections beyond which a server that mixes in a crowd does so.
+const CROWD: usize = 20;
+/// The response of a connection that is that of the request before it.
+const REPEATED: u64 = 5;
+
+/// The last response of all, and one that waits for whoever comes next.
+#[derive(Debug, Default)]
+pub(super) struct Mix {
+    last: Option<(u64, Vec<u8>)>,
+    stray: Option<(u64, Vec<u8>)>,
+}
+
+impl Mix {
+    /// Puts others' responses into these acts where a switch has it so. `sent`: responses that the
+    /// connection had before; `standing`: connections that stand.
+    pub(super) fn stir(
+        &mut self,
+        defects: &Defects,
+        id: u64,
+        acts: &mut [Act],
+        (sent, standing): (u64, usize),
+    ) {
+        let has = |defect| defects.contains(&defect);
+        let others = self.last.clone().filter(|(whose, _)| *whose != id);
+        let mut places = acts.iter_mut().filter_map(|act| match act {
+            Act::Send(bytes) => Some(bytes),
+            _ => None,
+        });
+        let mut before = self.last.take().filter(|(whose, _)| *whose == id).map(|(_, bytes)| bytes);
+        for number in 0.. {
+            let Some(bytes) = places.next() else { break };
+            let own = bytes.clone();
+            let foreign = match number {
+                0 if self.stray.as_ref().is_some_and(|(whose, _)| *whose != id) => {
+                    self.stray.take()
+                }
+                0 if has(Defect::MixesCrowd) && standing > CROWD => others.clone(),
+                1 if has(Defect::MixesPipelined) => others.clone(),
+                _ => None,
+            };
+            if let Some((_, foreign)) = foreign {
+                *bytes = foreign;
+            } else if has(Defect::RepeatsAnswers) && sent + number + 1 == REPEATED {
+                bytes.clone_from(before.as_ref().unwrap_or(&own));
+            }
+            before = Some(own);
+        }
+        self.last = before.map(|bytes| (id, bytes)).or(others);
+    }
+
+    /// A client reset its connection, or a request was refused: whose response is left?
+    pub(super) fn leave(&mut self, id: u64) {
+        self.stray = self.last.clone().map(|(_, bytes)| (id, bytes));
+    }
+}
