@@ -156,7 +156,7 @@ fn seen(case: &Value, limits: &[&Value], conditions: &Conditions) -> String {
         let number = |key: &str| limit[key].as_f64().map_or_else(|| "-".to_owned(), show);
         let (low, high) = (number("low"), number("high"));
         let range = match limit["high"].is_null() {
-            true => format!("none up to {low}"),
+            true => format!("longer than {low}"),
             false if low == high => low,
             false => format!("{low} to {high}"),
         };
@@ -232,6 +232,6 @@ mod tests {
             assert_eq!(judged(truth).verdict, verdict, "{truth}");
         }
         assert_eq!(judged("W-02: {}").seen, "pass; half a head: 59.5 to 60.5 seconds, closed");
-        assert!(judged("W-03: {}").seen.contains("none up to 180 seconds"));
+        assert!(judged("W-03: {}").seen.contains("longer than 180 seconds"));
     }
 }

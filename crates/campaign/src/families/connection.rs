@@ -8,7 +8,7 @@ use torture::judge;
 use torture::judge::{Judgement, TestOutcome};
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
-use units::Nanos;
+use units::{Nanos, show};
 
 pub(super) const MEMBERS: &[Member] = &[
     Member { name: "connection.splits", run: splits },
@@ -23,6 +23,8 @@ const FIELD: usize = 500;
 /// Time may grow so many times faster than the bytes do; what is over sooner is nobody's worry.
 const GROWTH_MAX: f64 = 2.0;
 const LONG_MIN: Nanos = Nanos::from_millis(50);
+/// Seconds: a quotient by less says nothing.
+const NOTHING: f64 = 1e-6;
 
 /// A valid request cut in two at every place: the parser's state outlives a read.
 fn splits(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
@@ -53,11 +55,15 @@ fn splits(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut Ca
 fn single_bytes(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
     let requests = ["short", "long"].map(|size| padded(runner, family.count(size) as usize));
     let mut times = [Vec::new(), Vec::new()];
+    let mut whole = [Vec::new(), Vec::new()];
     for _ in 0..family.count("rounds") {
-        for (request, times) in requests.iter().zip(&mut times) {
+        for ((request, times), whole) in requests.iter().zip(&mut times).zip(&mut whole) {
             if runner.is_stopped() || result.exchanges.len() >= KEPT_MAX {
                 return;
             }
+            // the control: what the same bytes take in one piece
+            let control = runner.bare(vec![Move::Send(request.clone())], PLAIN_DEADLINE * 4);
+            whole.push(runner.hold(control).over);
             let moves = request.iter().map(|byte| Move::Send(vec![*byte])).collect();
             let script = runner.bare(moves, PLAIN_DEADLINE * 4);
             let talk = runner.hold(script.clone());
@@ -66,10 +72,11 @@ fn single_bytes(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &
             plainly(runner, case, &name, &script, talk, result);
         }
     }
-    let medians = times.map(|mut times| {
+    let median = |mut times: Vec<Nanos>| {
         times.sort_unstable();
         times.get(times.len() / 2).copied().unwrap_or_default()
-    });
+    };
+    let (medians, whole) = (times.map(median), whole.map(median));
     for (request, median) in requests.iter().zip(medians) {
         let seconds = Some(median.as_secs_f64());
         result.measures.push(Measure {
@@ -81,13 +88,17 @@ fn single_bytes(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &
         });
     }
     let longer = requests[1].len() as f64 / requests[0].len() as f64;
-    let (short, long) = (medians[0].as_secs_f64(), medians[1].as_secs_f64());
+    // what their length alone costs is no matter of pieces
+    let more = |at: usize| (medians[at] - whole[at]).as_secs_f64();
+    let (short, long) = (more(0), more(1));
     if long > short * longer * GROWTH_MAX && long > LONG_MIN.as_secs_f64() {
         result.outcome = result.outcome.max(TestOutcome::Degraded);
         result.notes.push(format!(
-            "{longer:.1} times the bytes took {:.1} times as long: the work of a read grows with \
-             what was read before",
-            long / short
+            "{longer:.1} times the bytes took {:.1} times as long in single bytes as in one piece \
+             ({} more, {} more for the short one): the work of a read grows with what was read before",
+            long / short.max(NOTHING),
+            show::duration(Nanos::from_secs_f64(long)),
+            show::duration(Nanos::from_secs_f64(short))
         ));
     }
 }
@@ -108,6 +119,10 @@ fn same_port(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut
     // a port of our own choice, out of the range from which the kernel takes its own
     let port = 20_000 + (runner.settings.seed % 10_000) as u16;
     let (mut made, mut refused) = (0_u64, None);
+    if let Some(dropped) = drops_half_closed(runner, &request, family) {
+        result.note(TestOutcome::Advisory, dropped);
+        return;
+    }
     for _ in 0..family.count("connections") {
         if runner.is_stopped() {
             return;
@@ -135,6 +150,30 @@ fn same_port(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut
         unit: Unit::Connections,
         note,
     });
+}
+
+/// The control, on ports of their own: a server that drops requests whose client ends its side at once
+/// says nothing of ports.
+fn drops_half_closed(runner: &mut Runner<'_>, request: &[u8], family: &Family) -> Option<String> {
+    let count = family.count("connections");
+    let mut dropped = 0;
+    for _ in 0..count {
+        if runner.is_stopped() {
+            return None;
+        }
+        let moves = vec![Move::Send(request.to_vec()), Move::HalfClose];
+        let script = runner.bare(moves, PLAIN_DEADLINE);
+        let talk = runner.hold(script);
+        let ended = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_) | TalkEnd::Silent);
+        dropped += u64::from(ended && talk.replies.answers.is_empty());
+    }
+    (dropped > 0).then(|| {
+        format!(
+            "{dropped} of {count} clients that ended their side right behind the request got no \
+             answer, each from a port of its own: this server takes that for a client that has left \
+             (RFC 9112 section 9.6), and its ports cannot be judged"
+        )
+    })
 }
 
 /// Nothing but plain answers may come; what fails is tried again.

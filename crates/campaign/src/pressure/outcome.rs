@@ -253,10 +253,32 @@ fn found(pressed: &Pressed<'_>, health: &Health) -> PressureVerdict {
             show::duration(pressed.over_at - pressed.released_at)
         ));
     }
-    match pressed.is_lost_for_good() {
-        true => verdict(TestOutcome::Leak, notes),
-        false => verdict(word(pressed, health), notes),
+    if pressed.is_lost_for_good() {
+        return verdict(TestOutcome::Leak, notes);
     }
+    let word = word(pressed, health);
+    if word == TestOutcome::Degraded {
+        notes.extend(degradation(pressed, health));
+    }
+    verdict(word, notes)
+}
+
+/// What of it was worse than before, a sentence each.
+fn degradation(pressed: &Pressed<'_>, health: &Health) -> Vec<String> {
+    let mut said = Vec::new();
+    if health.correct < CORRECT_HELD {
+        let not = 1.0 - health.correct;
+        said.push(format!("{} of the time well-behaved clients were not served", show::share(not)));
+    }
+    if is_slow(pressed) {
+        let bound = show::duration(slow_from(&pressed.base));
+        let p99 = show::duration(health.p99);
+        said.push(format!("their 99th percentile was {p99}, and up to {bound} is as before"));
+    }
+    if let Some(span) = health.recovery.filter(|span| *span > BACK_WITHIN) {
+        said.push(format!("all was as before only {} after the release", show::duration(span)));
+    }
+    said
 }
 
 fn word(pressed: &Pressed<'_>, health: &Health) -> TestOutcome {

@@ -81,6 +81,8 @@ impl Visit {
         }
         loop {
             let mut builder = http1::Builder::new();
+            // who has ended its side behind a request still reads (RFC 9112 section 9.6)
+            builder.half_close(true);
             builder.max_buf_size(BUFFER_MAX).max_header_size(HEAD_MAX).max_headers(FIELDS_MAX);
             let mut connection = builder.serve_connection(TokioIo::new(stream), self.clone());
             let end = poll_fn(|cx| connection.poll_without_shutdown(cx)).await;

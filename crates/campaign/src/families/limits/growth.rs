@@ -397,8 +397,19 @@ impl Runner<'_> {
     ) {
         let what = growth.what;
         let refusal = found.high.and_then(|high| met.refusals.get(&high));
+        let (mut low, mut high) = (found.low, found.high);
         if let Some(stray) = found.stray {
-            let why = format!("{what}: {} lies on the wrong side", growth.quantity(stray));
+            // taken beyond the boundary, or refused below it: the boundary lies somewhere between
+            (low, high) = (low.map(|low| low.min(stray)), high.map(|high| high.max(stray)));
+            let ends =
+                [low, high].map(|end| end.map_or_else(String::new, |end| growth.quantity(end)));
+            let why = format!(
+                "{what}: {} was taken once and refused once, or lies on the wrong side: the bound is \
+                 between {} and {}",
+                growth.quantity(stray),
+                ends[0],
+                ends[1]
+            );
             result.note(TestOutcome::Advisory, why);
         }
         // the farther beyond, the more is still to be sent when the error comes
@@ -415,8 +426,7 @@ impl Runner<'_> {
         }
         let bad = met.bad.as_ref().or(met.ended.as_ref()).map(|(amount, _)| *amount);
         let bad = bad.filter(|_| found.high.is_none());
-        let Some(low) = found.low.filter(|_| found.high.is_some() || bad.is_some() || !found.cut)
-        else {
+        let Some(low) = low.filter(|_| found.high.is_some() || bad.is_some() || !found.cut) else {
             return;
         };
         let beyond = match refusal {
@@ -432,7 +442,7 @@ impl Runner<'_> {
         result.measures.push(Measure {
             what: what.to_owned(),
             low: Some(low as f64),
-            high: found.high.or(bad).map(|high| high as f64),
+            high: high.or(bad).map(|high| high as f64),
             unit: growth.unit,
             note,
         });

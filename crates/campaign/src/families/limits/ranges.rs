@@ -81,7 +81,9 @@ fn ask(
     let length = runner.plain.body_len.max(1);
     let came = talk.replies.answers.first().map(|answer| answer.body_len);
     let share = came.map(|came| came as f64 / length as f64);
-    let (outcome, why) = judged(&talk, came, length);
+    // a page that is shorter than what asks for it costs no more than the request
+    let asked = length.max(talk.sent);
+    let (outcome, why) = judged(&talk, came, (length, asked));
     let judgement = runner.noted(case, name, 1, &script, &talk, outcome, why);
     let seen = judgement.seen.clone();
     if judgement.kind == Some(FailureKind::Lost) {
@@ -105,7 +107,8 @@ fn expected() -> String {
     format!("200, 206 or 416 with at most {SHARE_HELD} times the bytes of the page")
 }
 
-fn judged(talk: &Talk, came: Option<u64>, length: u64) -> (TestOutcome, String) {
+/// `length`: bytes of the page; `asked`: what the answer is held against.
+fn judged(talk: &Talk, came: Option<u64>, (length, asked): (u64, u64)) -> (TestOutcome, String) {
     if let TalkEnd::Unconnected(class) = talk.end {
         return (TestOutcome::Inconclusive, format!("no connection: {}", class.explain()));
     }
@@ -124,8 +127,13 @@ fn judged(talk: &Talk, came: Option<u64>, length: u64) -> (TestOutcome, String) 
             _ => (TestOutcome::Pass, String::new()),
         };
     };
-    let share = came.saturating_sub(PARTS) as f64 / length as f64;
-    let said = format!("{} for a page of {}", show::bytes(came), show::bytes(length));
+    let share = came.saturating_sub(PARTS) as f64 / asked as f64;
+    let said = format!(
+        "{} for a page of {} and a request of {}",
+        show::bytes(came),
+        show::bytes(length),
+        show::bytes(talk.sent)
+    );
     match share {
         SHARE_MAX.. => {
             (TestOutcome::Fail, format!("{said}: a short request costs the server much"))

@@ -4,7 +4,7 @@ use super::churn::noisy;
 use super::held::post_head;
 use super::{OPENS, pace};
 use crate::pressure::Plan;
-use crate::{Runner, habits};
+use crate::{Runner, habits, spoken};
 use dialogue::talk::{Move, TalkScript};
 use torture::case::{Case, Family};
 use torture::judge::TestOutcome;
@@ -55,6 +55,29 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         return;
     }
     let longest = cut.iter().map(|one| one.over).max().unwrap_or_default();
+    // the control: the same requests, as many of them, without the slow line
+    let at_once: Vec<TalkScript> = plan
+        .scripts
+        .iter()
+        .map(|(_, script)| TalkScript {
+            steps: vec![Move::Send(spoken(&script.steps))],
+            ..script.clone()
+        })
+        .collect();
+    let control =
+        Plan { until_over: true, ..Plan::paced(at_once, pace(runner.opens_max(OPENS)), lasts) };
+    let quick = runner.round(&case.id, &control);
+    let refused =
+        quick.ended.iter().filter(|one| !served(one.index, one.right, one.status)).count();
+    if refused >= cut.len() {
+        result.outcome = result.outcome.max(TestOutcome::Inconclusive);
+        result.notes.push(format!(
+            "{} of {count} slow clients were not served, and {refused} of as many that sent the same at \
+             once: it is not their slow line",
+            cut.len()
+        ));
+        return;
+    }
     result.outcome = result.outcome.max(TestOutcome::Advisory);
     result.notes.push(format!(
         "{} of {count} clients that sent {} a second were not served, the last after {}: a deadline is too strict for a slow line, or they were too many",

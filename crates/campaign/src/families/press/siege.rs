@@ -183,6 +183,10 @@ impl Siege<'_> {
         if let Some(note) = unarmed(&round) {
             round.notes.push(note);
         }
+        if round.health.armed == 0 {
+            // nobody pressed: what polite clients felt says nothing
+            round.outcome = TestOutcome::Inconclusive;
+        }
         conclude(result, round);
     }
 

@@ -156,13 +156,12 @@ impl Held {
                 let span = seconds(self.horizon);
                 (
                     TestOutcome::Unbounded,
-                    format!("each drop renews the deadline: nothing ended it within {span}"),
+                    format!("each drop renews the deadline: it lasted longer than {span}"),
                 )
             }
-            _ => (
-                TestOutcome::Unbounded,
-                format!("nothing ended it within {}", seconds(self.horizon)),
-            ),
+            _ => {
+                (TestOutcome::Unbounded, format!("it lasted longer than {}", seconds(self.horizon)))
+            }
         };
         let how = match (&ended, &shape) {
             (Ended::After(_), Some(Shape::Absolute)) => {
