@@ -544,15 +544,7 @@ impl Runner<'_> {
                 break;
             }
         }
-        let mut result = kept.unwrap_or_else(|| ExchangeResult {
-            name: exchange.name.clone(),
-            judgement: Judgement { outcome: TestOutcome::Inconclusive, ..Judgement::default() },
-            tries: 0,
-            failed: 0,
-            sent: Vec::new(),
-            received: Vec::new(),
-            took: Nanos::ZERO,
-        });
+        let mut result = kept.unwrap_or_else(|| not_tried(exchange));
         if failed > 0 && failed < tries && result.judgement.outcome != TestOutcome::Crashed {
             result.judgement.outcome = TestOutcome::Flaky;
         }
@@ -667,6 +659,19 @@ impl Runner<'_> {
             }
             late = true;
         }
+    }
+}
+
+/// An exchange that the end of the run came before.
+fn not_tried(exchange: &Exchange) -> ExchangeResult {
+    ExchangeResult {
+        name: exchange.name.clone(),
+        judgement: Judgement { outcome: TestOutcome::Inconclusive, ..Judgement::default() },
+        tries: 0,
+        failed: 0,
+        sent: Vec::new(),
+        received: Vec::new(),
+        took: Nanos::ZERO,
     }
 }
 

@@ -39,14 +39,14 @@ const ERRORS: [&str; 3] = [
 
 /// A request, and what it gets when it is asked by itself.
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownResponse {
     name: String,
     target: String,
     fields: String,
     response: Response,
 }
 
-impl Known {
+impl KnownResponse {
     fn is(&self, response: &Response) -> bool {
         let key = |one: &Response| (one.status, one.body_len, one.digest);
         response.complete && key(&self.response) == key(response)
@@ -55,7 +55,7 @@ impl Known {
 
 /// Requests of one connection: which of the known ones, with what token each.
 #[derive(Clone, Debug)]
-struct Asked {
+struct OwnRequests {
     known: Vec<usize>,
     tokens: Vec<String>,
     script: TalkScript,
@@ -92,9 +92,9 @@ fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseR
             let Some(talk) = place.and_then(|place| talks.get(place)) else { continue };
             responses += talk.replies.answers.len() as u64;
             match look(&known, one, talk) {
-                Seen::Own => {}
-                Seen::Unknown => unknown += 1,
-                Seen::Foreign(why) => found(runner, case, one, talk, why, round, result),
+                Whose::Own => {}
+                Whose::Unknown => unknown += 1,
+                Whose::Foreign(why) => found(runner, case, one, talk, why, round, result),
             }
         }
     }
@@ -128,7 +128,7 @@ fn connections(count: u64) -> String {
 }
 
 /// Requests that always get the same, each another response.
-fn learn(runner: &mut Runner<'_>, keeps: bool) -> Vec<Known> {
+fn learn(runner: &mut Runner<'_>, keeps: bool) -> Vec<KnownResponse> {
     let path = runner.target.values.path.clone();
     let mut wanted = vec![("the page".to_owned(), path.clone(), String::new())];
     let pages = runner.settings.pages.iter().take(KNOWN_MAX);
@@ -141,14 +141,14 @@ fn learn(runner: &mut Runner<'_>, keeps: bool) -> Vec<Known> {
         let fields = format!("Range: bytes=0-{}\r\n", bytes - 1);
         (format!("the first {bytes} bytes of the page"), path.clone(), fields)
     }));
-    let mut known: Vec<Known> = Vec::new();
+    let mut known: Vec<KnownResponse> = Vec::new();
     for (name, target, fields) in wanted {
         if runner.is_stopped() || known.len() == KNOWN_MAX {
             break;
         }
         let Some(response) = steady(runner, &target, &fields, keeps) else { continue };
         if !known.iter().any(|one| one.is(&response)) {
-            known.push(Known { name, target, fields, response });
+            known.push(KnownResponse { name, target, fields, response });
         }
     }
     known
@@ -176,7 +176,7 @@ fn steady(runner: &mut Runner<'_>, target: &str, fields: &str, keeps: bool) -> O
 }
 
 /// Whether every request still gets by itself what it got at first.
-fn still(runner: &mut Runner<'_>, known: &[Known], keeps: bool) -> bool {
+fn still(runner: &mut Runner<'_>, known: &[KnownResponse], keeps: bool) -> bool {
     known.iter().all(|one| {
         steady(runner, &one.target, &one.fields, keeps).is_some_and(|response| one.is(&response))
     })
@@ -196,7 +196,12 @@ fn request(runner: &Runner<'_>, target: &str, fields: &str, token: &str) -> Vec<
 }
 
 /// What each connection asks in this round: neighbours never ask the same at the same place.
-fn plan(runner: &mut Runner<'_>, family: &Family, known: &[Known], round: u64) -> Vec<Asked> {
+fn plan(
+    runner: &mut Runner<'_>,
+    family: &Family,
+    known: &[KnownResponse],
+    round: u64,
+) -> Vec<OwnRequests> {
     let (connections, depth) = (family.count("connections"), family.count("depth"));
     let in_turn = family.text("order") == "in turn";
     (0..connections)
@@ -205,7 +210,7 @@ fn plan(runner: &mut Runner<'_>, family: &Family, known: &[Known], round: u64) -
             let known_ones: Vec<usize> = (0..depth).map(which).collect();
             let tokens: Vec<String> = (0..depth).map(|_| token(runner)).collect();
             let mut requests = known_ones.iter().zip(&tokens).map(|(which, token)| {
-                let Known { target, fields, .. } = &known[*which];
+                let KnownResponse { target, fields, .. } = &known[*which];
                 request(runner, target, fields, token)
             });
             let steps: Vec<Move> = match in_turn {
@@ -216,7 +221,7 @@ fn plan(runner: &mut Runner<'_>, family: &Family, known: &[Known], round: u64) -
             };
             let mut script = runner.bare(steps, PLAIN_DEADLINE);
             script.methods = vec!["GET".to_owned(); known_ones.len()];
-            Asked { known: known_ones, tokens, script }
+            OwnRequests { known: known_ones, tokens, script }
         })
         .collect()
 }
@@ -242,7 +247,7 @@ fn neighbours(runner: &mut Runner<'_>, family: &Family, ours: &[TalkScript]) -> 
 
 /// What came on a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Seen {
+enum Whose {
     Own,
     /// Not what was expected, nor what belongs to another: a server that has too much to do, say.
     Unknown,
@@ -250,16 +255,16 @@ enum Seen {
     Foreign(String),
 }
 
-fn look(known: &[Known], asked: &Asked, talk: &Talk) -> Seen {
+fn look(known: &[KnownResponse], asked: &OwnRequests, talk: &Talk) -> Whose {
     if let Some(token) = foreign_token(&talk.raw, &asked.tokens) {
-        return Seen::Foreign(format!(
+        return Whose::Foreign(format!(
             "the token {token} came, which was sent on another connection"
         ));
     }
-    let mut seen = Seen::Own;
+    let mut seen = Whose::Own;
     for (place, response) in talk.replies.answers.iter().enumerate() {
         let Some(own) = asked.known.get(place).map(|which| &known[*which]) else {
-            return Seen::Foreign(format!(
+            return Whose::Foreign(format!(
                 "{} responses came to {} requests",
                 talk.replies.answers.len(),
                 asked.known.len()
@@ -270,7 +275,7 @@ fn look(known: &[Known], asked: &Asked, talk: &Talk) -> Seen {
         }
         match known.iter().find(|other| other.is(response)) {
             Some(other) => {
-                return Seen::Foreign(format!(
+                return Whose::Foreign(format!(
                     "request {} of {} was for {}, and the response is that of {}: {} with {}",
                     place + 1,
                     asked.known.len(),
@@ -280,7 +285,7 @@ fn look(known: &[Known], asked: &Asked, talk: &Talk) -> Seen {
                     show::bytes(response.body_len)
                 ));
             }
-            None => seen = Seen::Unknown,
+            None => seen = Whose::Unknown,
         }
     }
     seen
@@ -297,7 +302,7 @@ fn foreign_token(raw: &[u8], own: &[String]) -> Option<String> {
 fn found(
     runner: &mut Runner<'_>,
     case: &Case,
-    asked: &Asked,
+    asked: &OwnRequests,
     talk: &Talk,
     why: String,
     round: u64,
