@@ -64,6 +64,12 @@ pub(super) fn is_brisk(case: &Case) -> bool {
     case.family.as_ref().is_some_and(|family| names.any(|name| name == family.run))
 }
 
+/// Its exchanges fail by what no request may cause: a fault of the server's own, or a hang.
+pub(super) fn fails_plainly(case: &Case) -> bool {
+    let mut names = limits::MEMBERS.iter().map(|member| member.name);
+    case.family.as_ref().is_some_and(|family| names.any(|name| name == family.run))
+}
+
 /// The family of this name.
 pub(crate) fn named(name: &str) -> Option<&'static Member> {
     ALL.iter().flat_map(|list| list.iter()).find(|member| member.name == name)

@@ -73,14 +73,19 @@ impl Runner<'_> {
             return;
         }
         self.world.pause(SETTLE);
-        let Some(plan) = self.pressed.clone().filter(|_| self.has_grown(&before)) else { return };
+        let plans = self.pressed.clone();
+        if plans.is_empty() || !self.has_grown(&before) {
+            return;
+        }
         let mut levels = vec![before];
         levels.extend(self.world.server());
         for _ in 0..ROUNDS {
             if self.is_stopped() || self.case_is_over() {
                 return;
             }
-            self.round(&case.id, &plan);
+            for plan in &plans {
+                self.round(&case.id, plan);
+            }
             self.world.pause(SETTLE);
             levels.extend(self.world.server());
         }
@@ -89,12 +94,16 @@ impl Runner<'_> {
         if self.life.gone || !levels.iter().all(same) {
             return;
         }
-        for held in HELD {
-            let all: Vec<u64> = levels.iter().map(held.of).collect();
-            if held.leaks(&all) {
-                result.outcome = result.outcome.max(TestOutcome::Leak);
-                result.notes.push(leaked(&held, &all));
-            }
+        let leaks: Vec<String> = HELD
+            .iter()
+            .map(|held| (held, levels.iter().map(held.of).collect::<Vec<u64>>()))
+            .filter(|(held, all)| held.leaks(all))
+            .map(|(held, all)| leaked(held, &all))
+            .collect();
+        if !leaks.is_empty() {
+            result.outcome = result.outcome.max(TestOutcome::Leak);
+            result.notes.extend(leaks);
+            self.keep_leaking(case, result);
         }
     }
 

@@ -231,8 +231,8 @@ pub(crate) struct Runner<'a> {
     slots: Option<u64>,
     trail: Trail,
     life: Life,
-    /// The largest round of pressure of the case under way.
-    pressed: Option<Plan>,
+    /// Of the case under way: the largest round of each kind of pressure.
+    pressed: Vec<Plan>,
 }
 
 impl<'a> Runner<'a> {
@@ -263,7 +263,7 @@ impl<'a> Runner<'a> {
             slots: None,
             trail: Trail::default(),
             life: Life::default(),
-            pressed: None,
+            pressed: Vec::new(),
         }
     }
 }
@@ -426,7 +426,7 @@ impl Runner<'_> {
         let mut result = CaseResult::of(case);
         self.trail.begin_case();
         self.begin_case_life();
-        self.pressed = None;
+        self.pressed.clear();
         let given = |need: &Need| match need {
             Need::Post => self.target.takes_bodies,
             Need::Tls => self.target.tls_name.is_some(),
@@ -481,8 +481,8 @@ impl Runner<'_> {
         let late = result.recovery.is_some() || self.trail.lost_touch() || struck != Struck::Nobody;
         if late && result.recovery != Some(None) {
             self.attribute(case, result);
-        } else if struck == Struck::Server {
-            self.suspect(case, result);
+        } else if late {
+            self.suspect(case, struck, result);
         }
     }
 

@@ -25,6 +25,8 @@ use units::{Nanos, show};
 pub const SICK_TRIES: u32 = 3;
 /// Share of one core above which our own work is in the way: what is slow then may be ours.
 pub const CPU_MAX: f64 = 0.8;
+/// Kinds of pressure of one case that are kept.
+const PRESSED_MAX: usize = 4;
 /// Before anything presses, so that the kept probe has its connection.
 const LEAD: Nanos = Nanos::from_millis(500);
 
@@ -105,10 +107,7 @@ impl Round {
 impl Runner<'_> {
     /// One round, repeated when the instrument was at fault.
     pub(crate) fn round(&mut self, case: &str, plan: &Plan) -> Round {
-        let most = self.pressed.as_ref().map_or(0, |plan| plan.scripts.len());
-        if plan.scripts.len() > most {
-            self.pressed = Some(plan.clone());
-        }
+        self.remember(plan);
         let mut tries = 1;
         loop {
             let round = self.round_once(case, plan);
@@ -117,6 +116,19 @@ impl Runner<'_> {
                 return round;
             }
             tries += 1;
+        }
+    }
+
+    /// Keeps the largest round of each kind.
+    fn remember(&mut self, plan: &Plan) {
+        let first = |plan: &Plan| plan.scripts.first().map(|(_, script)| script.steps.clone());
+        let known = self.pressed.iter().position(|known| first(known) == first(plan));
+        match known {
+            Some(place) if plan.scripts.len() > self.pressed[place].scripts.len() => {
+                self.pressed[place] = plan.clone();
+            }
+            None if self.pressed.len() < PRESSED_MAX => self.pressed.push(plan.clone()),
+            _ => {}
         }
     }
 

@@ -119,11 +119,27 @@ fn again(target: &TestTarget, script: &TalkScript) -> TalkScript {
     }
 }
 
+/// Whether what no request may cause came of it again.
+fn plainly_judged(kept: &Transcript, talk: &Talk) -> Judgement {
+    let hangs = || judge::is_hang(talk).then(|| "nothing came back again".to_owned());
+    let why = judge::broken_server(talk).or_else(hangs);
+    Judgement {
+        outcome: if why.is_some() { TestOutcome::Fail } else { TestOutcome::Pass },
+        seen: judge::seen(talk),
+        expected: kept.judgement.expected.clone(),
+        why: why.unwrap_or_default(),
+        kind: None,
+    }
+}
+
 /// Of a conversation that no rule of its case judges: what made the server fail is judged by how
 /// plain requests fare after it, and what a case judges by code is judged only while that runs.
 fn unjudged(failure: &Failure, talk: &Talk) -> Judgement {
     let kept = &failure.transcript;
     let accused = kept.name.starts_with(CULPRIT);
+    if families::fails_plainly(&failure.case) && !accused {
+        return plainly_judged(kept, talk);
+    }
     let by_code = || format!("{} judges by code, which judges only while it runs", failure.case.id);
     Judgement {
         outcome: if accused { TestOutcome::Pass } else { TestOutcome::Inconclusive },

@@ -253,10 +253,11 @@ impl Runner<'_> {
         }
     }
 
-    /// The server ended and stays away: the last conversation before can only be named.
-    pub(super) fn suspect(&mut self, case: &Case, result: &mut CaseResult) {
-        let last = self.trail.before_loss.take().and_then(|mut tail| tail.pop());
-        let Some(last) = last else { return };
+    /// The server ended and stays away, or answers nobody any more: the last conversation before can only
+    /// be named.
+    pub(super) fn suspect(&mut self, case: &Case, struck: Struck, result: &mut CaseResult) {
+        let before = self.trail.before_loss.take().and_then(|mut tail| tail.pop());
+        let Some(last) = before.or_else(|| self.trail.last.back().cloned()) else { return };
         // it is there already, with its bytes
         let known = |one: &ExchangeResult| {
             one.name == last.name && one.judgement.outcome == TestOutcome::Crashed
@@ -265,10 +266,19 @@ impl Runner<'_> {
             return;
         }
         let name = format!("{CULPRIT}{}", last.name);
-        let why = "the server's process ended after it, and was not started again";
+        let (outcome, why) = match struck {
+            Struck::Server => (
+                TestOutcome::Crashed,
+                "the server's process ended after it, and was not started again",
+            ),
+            _ => (
+                TestOutcome::Fail,
+                "it was the last that was said: no plain request has been answered since",
+            ),
+        };
         let Some(talk) = last.talk else { return };
         let judgement = Judgement {
-            outcome: TestOutcome::Crashed,
+            outcome,
             seen: judge::seen(&talk),
             expected: "plain requests answered as before".to_owned(),
             why: why.to_owned(),
@@ -369,7 +379,11 @@ impl Runner<'_> {
         ));
         let Some((last, before)) = several.split_last() else { return };
         let Some(talk) = last.talk.clone() else { return };
-        let name = format!("{CULPRIT}{} {}, behind {} others", last.case, last.name, before.len());
+        let behind = match before.len() {
+            1 => "another".to_owned(),
+            count => format!("{count} others"),
+        };
+        let name = format!("{CULPRIT}{} {}, behind {behind}", last.case, last.name);
         let judgement = Judgement {
             outcome: TestOutcome::Fail,
             seen: judge::seen(&talk),

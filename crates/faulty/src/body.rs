@@ -4,6 +4,9 @@ use super::head::{Head, HeadRefusal};
 use super::{BODY_MAX, BUFFER_MAX, Defect, Defects, EXTENSIONS_MAX, TRAILERS_MAX};
 use units::Nanos;
 
+/// Bytes of a chunk extension that takes a worker for ever, of a server that it does that to.
+const HUNG_EXTENSION: usize = 1_024;
+
 /// A body that is being read.
 #[derive(Clone, Debug)]
 pub(super) struct Body {
@@ -110,6 +113,11 @@ impl Body {
         let extension = line.iter().position(|byte| *byte == b';').map(|at| line.len() - at);
         if extension.is_some() && has(Defect::RefusesExtensions) {
             return Err(HeadRefusal::Status(400));
+        }
+        if extension.is_some_and(|length| length >= HUNG_EXTENSION)
+            && has(Defect::HangsOnExtensions)
+        {
+            return Err(HeadRefusal::Hang);
         }
         self.extensions += extension.unwrap_or(0);
         if self.extensions > EXTENSIONS_MAX && !has(Defect::AnyExtensions) {

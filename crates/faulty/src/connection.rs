@@ -36,6 +36,8 @@ pub(super) struct Connection {
     pub(super) nuls: u32,
     /// What an earlier request left behind, on whatever connection: the next refusal has no head.
     pub(super) marked: bool,
+    /// It has taken a worker for ever.
+    pub(super) hung: bool,
     /// The server is at an end.
     pub(super) dead: bool,
 }
@@ -65,6 +67,7 @@ impl Connection {
             cost: Nanos::ZERO,
             nuls: 0,
             marked: false,
+            hung: false,
             dead: false,
         }
     }
@@ -168,6 +171,11 @@ impl Connection {
     /// Between requests: nothing has come of the next one.
     pub(super) fn is_idle(&self) -> bool {
         matches!(self.state, ReadPhase::Head) && self.buffer.is_empty()
+    }
+
+    /// In the middle of a body.
+    pub(super) fn reads_body(&self) -> bool {
+        matches!(self.state, ReadPhase::Body(_))
     }
 
     /// Requests that were answered.
@@ -298,12 +306,16 @@ impl Connection {
         if encoded && (self.has(Defect::FailsOnEncodedNul) || now_and_then) {
             self.acts.push(Act::Send(page::error(500, true, &self.defects)));
             self.close();
-        } else if encoded && (self.ends_on_nul() || crashes) {
+        } else if encoded && (self.ends_on_nul() || crashes) || self.ends_on_percent_n(head) {
             self.dead = true;
         } else {
             return encoded && self.has(Defect::HangsOnEncodedNul);
         }
         true
+    }
+
+    fn ends_on_percent_n(&self, head: &Head) -> bool {
+        self.has(Defect::DiesOnPercentN) && head.target.windows(2).any(|two| two == b"%n")
     }
 
     fn ends_on_nul(&self) -> bool {
@@ -312,7 +324,10 @@ impl Connection {
 
     fn refuse(&mut self, refusal: HeadRefusal) -> bool {
         let status = match refusal {
-            HeadRefusal::Hang => return false,
+            HeadRefusal::Hang => {
+                self.hung = self.has(Defect::HangsOnExtensions);
+                return false;
+            }
             HeadRefusal::Dies => {
                 self.dead = true;
                 return false;

@@ -124,6 +124,7 @@ defects! {
         HangsOnEncodedNul "hangs-on-nul" "%00 in the target hangs",
         DiesOnEncodedNul "dies-on-nul" "%00 in the target ends the server",
         AbortsOnEncodedNul "aborts-on-nul" "%00 in the target ends the server's process by signal 6",
+        DiesOnPercentN "dies-on-percent-n" "%n in the target ends the server; it is back 2 s later",
         FailsOnBodyNul "body-nul" "NUL in a body is answered 500",
         FailsNowAndThen "now-and-then" "every fifth %00 in a target is answered 500",
         CrashesOnThirdNul "crashes" "each third %00 in a target crashes the server; it is back 2 s later",
@@ -145,6 +146,7 @@ defects! {
         SlowPairs "slow-pairs" "work grows with the square of the pairs and segments of a target and its cookies",
         FailsOnManyPairs "many-pairs" "more than 500 pairs or segments are answered 500",
         SlowChunks "slow-chunks" "work grows with the square of the number of chunks",
+        HangsOnExtensions "hangs-on-extensions" "a chunk extension of 1 KiB takes one of eight workers for ever",
         DiesOfLongField "dies-of-long-field" "a field line of 9,000 bytes ends the server by signal 6; it is back 2 s later",
         DiesOfPipelined "dies-of-pipelined" "the ninth of requests that come together ends the server by signal 6; it is back 2 s later",
         ForgetsPipelined "forgets-pipelined" "of requests that come together the ninth is not answered",
@@ -179,6 +181,7 @@ defects! {
         ShortBacklog "short-backlog" "five connections wait to be accepted, one each 10 ms",
         LosesSomeSlots "leak-some" "each fourth connection that a client resets takes one of 108 slots for ever; connections that are idle take one each too",
         KeepsMemory "memory" "each request takes 64 KiB for ever",
+        KeepsBodies "keeps-bodies" "each body that a client breaks off keeps 2 MiB for ever",
         KeepsDescriptors "descriptors" "each connection that a client resets leaves a descriptor open for ever",
     }
     Overload {

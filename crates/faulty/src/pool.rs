@@ -23,7 +23,13 @@ pub(super) struct Pool {
 impl Pool {
     pub(super) fn new(defects: &Defects) -> Pool {
         let has = |defect| defects.contains(&defect);
-        let small = [Defect::FewSlots, Defect::FewWorkers, Defect::Sheds, Defect::RecoversSlowly];
+        let small = [
+            Defect::FewSlots,
+            Defect::FewWorkers,
+            Defect::Sheds,
+            Defect::RecoversSlowly,
+            Defect::HangsOnExtensions,
+        ];
         let leaky = [Defect::LosesSlotsToResets, Defect::LosesSlotsToCloses];
         let slots = match (small.map(has).contains(&true), leaky.map(has).contains(&true)) {
             (true, _) => Some(POOL),

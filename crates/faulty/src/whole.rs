@@ -31,6 +31,8 @@ const WAITING_MAX: usize = 1 << 20;
 /// Bytes kept for each request, and in all, of a server that forgets to free them.
 const LEAK: usize = 64 << 10;
 const LEAK_MAX: usize = 256 << 20;
+/// Such pieces that a body keeps.
+const BODY_LEAK: usize = 32;
 /// Descriptors that are left open at most, of a server that forgets to close them.
 const LEFT_OPEN_MAX: u64 = 10_000;
 /// Of resets, one in so many takes a slot where only some do.
@@ -339,6 +341,10 @@ impl FaultyServer {
         };
         if seat.half_closed {
             seat.half_closed = false;
+            let keeps = self.defects.contains(&Defect::KeepsBodies) && seat.connection.reads_body();
+            if keeps && self.leaked.len() < LEAK_MAX / LEAK {
+                self.leaked.extend(vec![vec![1; LEAK]; BODY_LEAK]);
+            }
             if self.defects.contains(&Defect::DropsHalfClosed) {
                 acts.retain(|act| !matches!(act, Act::Send(_)));
             }
@@ -346,6 +352,9 @@ impl FaultyServer {
         }
         (self.nuls, self.marked) = (seat.connection.nuls, seat.connection.marked);
         let cost = seat.connection.take_cost();
+        if std::mem::take(&mut seat.connection.hung) {
+            self.pool.lose();
+        }
         let (dead, idle) = (seat.connection.dead, seat.connection.is_idle());
         let served = seat.connection.served() - before;
         if served == 0 && !acts.is_empty() && self.has(Defect::MixesRefused) {

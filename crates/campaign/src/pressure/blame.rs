@@ -20,14 +20,12 @@ impl Runner<'_> {
         if self.settings.search.is_none() {
             return;
         }
-        let kinds = match self.pressed.clone() {
-            Some(plan) => kinds(&plan),
+        let mut kinds = kinds(&self.pressed);
+        if kinds.is_empty() {
             // overload is made of plain requests
-            None => {
-                let plain = habits::plain_request(self.target, "");
-                vec![(0, self.bare(vec![Move::Send(plain)], PLAIN_DEADLINE))]
-            }
-        };
+            let plain = habits::plain_request(self.target, "");
+            kinds.push((0, self.bare(vec![Move::Send(plain)], PLAIN_DEADLINE)));
+        }
         let Some((count, first)) = kinds.first().cloned() else { return };
         self.renew_budget();
         let mut tried = result.recovery != Some(None);
@@ -56,6 +54,14 @@ impl Runner<'_> {
         self.keep_pressed(case, &name, first, why, result);
     }
 
+    /// What the connections said that the server does not get over.
+    pub(crate) fn keep_leaking(&mut self, case: &Case, result: &mut CaseResult) {
+        let Some((count, script)) = kinds(&self.pressed).into_iter().next() else { return };
+        let name = format!("{} connections at once", show::count(count));
+        let why = "what such connections take does not come back";
+        self.keep_pressed(case, &name, script, why, result);
+    }
+
     fn keep_pressed(
         &mut self,
         case: &Case,
@@ -79,9 +85,9 @@ impl Runner<'_> {
 }
 
 /// What was said, each once, with how many said it; the most frequent first.
-fn kinds(plan: &Plan) -> Vec<(u64, TalkScript)> {
+fn kinds(plans: &[Plan]) -> Vec<(u64, TalkScript)> {
     let mut kinds: Vec<(u64, TalkScript)> = Vec::new();
-    for (_, script) in &plan.scripts {
+    for (_, script) in plans.iter().flat_map(|plan| &plan.scripts) {
         match kinds.iter_mut().find(|(_, known)| known.steps == script.steps) {
             Some((count, _)) => *count += 1,
             None => kinds.push((1, script.clone())),

@@ -375,9 +375,10 @@ impl Runner<'_> {
         result.outcome = result.outcome.max(outcome);
         let Some((script, talk, judgement)) = kept else { return };
         let expected = "an answer that is no 5xx, or an end".to_owned();
+        let kind = Some(FailureKind::of(&talk, &self.plain));
         result.exchanges.push(ExchangeResult {
             name,
-            judgement: Judgement { outcome, expected, ..judgement },
+            judgement: Judgement { outcome, expected, kind, ..judgement },
             tries,
             failed,
             sent: spoken(&script.steps),

@@ -33,7 +33,7 @@ pub(super) fn fill(runner: &mut Runner<'_>, case: &Case, wanted: u64, hold: Nano
     let scripts = (0..count).map(|_| idle(runner)).collect();
     let pace = pace(runner.opens_max(OPENS));
     // what fills the places is not what the case presses with
-    let pressed = runner.pressed.take();
+    let pressed = std::mem::take(&mut runner.pressed);
     let round = runner.round(&case.id, &Plan::paced(scripts, pace, hold));
     runner.pressed = pressed;
     let known = round.outcome != TestOutcome::Inconclusive && !runner.is_stopped();

@@ -1,0 +1,148 @@
+//! Bugs that were planted on purpose, each sought by a default run that is not tuned to it: found, weighed,
+//! kept with its bytes, and failing again when the bytes are sent again.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
+
+use campaign::shrink::Budget;
+use campaign::{Failure, Settings, Timing, Unwatched, Watcher};
+use dialogue::talk::TalkScript;
+use faulty::{Defect, Defects};
+use sim::World;
+use sim::torture::{Field, Range, target};
+use torture::case::{Case, Need};
+use torture::catalogue;
+use torture::judge::{Plain, severity};
+use torture::record;
+use torture::record::{Execution, Run, Transcript};
+use torture::result::{CaseResult, RunResult};
+use units::Nanos;
+
+/// Planted: the switch, and what a user would call it.
+const GALLERY: [(Defect, &str); 7] = [
+    (Defect::DiesOfLongField, "an abort at a length"),
+    (Defect::DiesOnPercentN, "a format string"),
+    (Defect::KeepsDescriptors, "a leak of descriptors"),
+    (Defect::HangsOnExtensions, "workers that hang for ever on a chunk extension"),
+    (Defect::MixesPipelined, "responses that are mixed under pipelining"),
+    (Defect::KeepsBodies, "memory that grows by broken bodies"),
+    (Defect::LeavesTraces, "a state that leaks between clients"),
+];
+
+fn settings() -> Settings {
+    Settings {
+        seed: 1,
+        executions_max: 60,
+        baseline: Nanos::SECOND,
+        big: Some(faulty::BIG.into()),
+        search: Some(Budget { executions: 2_000, span: Nanos::from_secs(600) }),
+        ..Settings::default()
+    }
+}
+
+fn field(defects: &[Defect]) -> Field {
+    let defects: Defects = defects.iter().copied().collect();
+    let range = Box::new(Range::new(&defects));
+    let mut world = World::new(range, Nanos::from_millis(1), Nanos::from_secs(20_000));
+    world.limit_window(256 << 10);
+    Field::new(world)
+}
+
+/// What a run does unless asked otherwise; the world has no TLS.
+fn usual() -> Vec<Case> {
+    let mut cases = catalogue::cases().unwrap();
+    cases.retain(|case| !case.press && !case.needs.contains(&Need::Tls));
+    cases
+}
+
+/// Keeps the first failure of each name, as a run directory does.
+#[derive(Default)]
+struct Kept {
+    run: Run,
+    failures: Vec<Transcript>,
+    behind: Vec<(String, Vec<TalkScript>)>,
+}
+
+impl Watcher for Kept {
+    fn ready(&mut self, plain: &Plain) {
+        self.run.plain = plain.clone();
+    }
+
+    fn behind(&mut self, name: &str, before: &[TalkScript]) {
+        self.behind.push((name.to_owned(), before.to_vec()));
+    }
+
+    fn execution(&mut self, execution: &Execution<'_>) {
+        let known = |one: &Transcript| one.case == execution.case.id && one.name == execution.name;
+        let finding = execution.judgement.outcome.is_finding();
+        if finding && !self.failures.iter().any(known) {
+            self.failures.push(Transcript::of(&self.run, execution));
+        }
+    }
+}
+
+/// The gravest case first, and of it the gravest exchange that was kept.
+fn gravest(result: &RunResult) -> Option<&CaseResult> {
+    let weight = |case: &&CaseResult| severity::of_case(case).map(|weight| weight.severity);
+    let found = result.cases.iter().filter(|case| severity::of_case(case).is_some());
+    found.max_by(|one, other| weight(one).cmp(&weight(other)).then(other.case.id.cmp(&one.case.id)))
+}
+
+fn told(defect: Defect, called: &str) -> String {
+    let cases = usual();
+    let mut kept = Kept::default();
+    let result = campaign::run(&target(), &settings(), &cases, &mut field(&[defect]), &mut kept);
+    let Some(case) = gravest(&result) else { return format!("{called}: not found\n") };
+    let weight = severity::of_case(case).unwrap().severity;
+    let ids: Vec<&str> = result
+        .cases
+        .iter()
+        .filter(|case| case.outcome.is_finding())
+        .map(|case| case.case.id.as_str())
+        .collect();
+    let mut text = format!("{called}: {} by {}\n", weight.id(), ids.join(" "));
+    let exchange = case
+        .exchanges
+        .iter()
+        .filter(|one| one.judgement.outcome.is_finding())
+        .max_by_key(|one| severity::of_exchange(&case.case, one).map(|weight| weight.severity));
+    let Some(exchange) = exchange else {
+        return text + &format!("  {}: {}\n", case.case.id, case.notes.join("; "));
+    };
+    let (name, why) = (&exchange.name, &exchange.judgement.why);
+    text += &format!("  {} {name}: {why}; {} bytes\n", case.case.id, exchange.sent.len());
+    if let Some(shrunk) = result.shrunk.iter().find(|one| one.case == case.case.id) {
+        text += &format!("  shrunk to {} bytes\n", shrunk.bytes().len());
+    }
+    let transcript = kept.failures.iter().find(|one| one.case == case.case.id && one.name == *name);
+    if let Some(transcript) = transcript {
+        let before = kept.behind.iter().find(|(known, _)| known == name);
+        let failure = Failure {
+            transcript: record::read(&record::write(transcript)).unwrap(),
+            case: case.case.clone(),
+            before: before.map_or_else(Vec::new, |(_, before)| before.clone()),
+        };
+        text += &replayed(&failure, &[defect]);
+        text += &replayed(&failure, &[]).replace("replayed", "without the bug");
+    }
+    text
+}
+
+fn replayed(failure: &Failure, defects: &[Defect]) -> String {
+    let (settings, mut world) = (Settings::default(), field(defects));
+    let failures = std::slice::from_ref(failure);
+    let times = (3, Timing::Kept);
+    let result =
+        campaign::replay(&target(), &settings, failures, times, &mut world, &mut Unwatched);
+    let Some(row) = result.rows.first() else { return "  not replayed\n".to_owned() };
+    format!("  replayed: {}, {} of {}\n", row.verdict.id(), row.failed, row.tries)
+}
+
+#[test]
+fn planted_bugs_are_found_weighed_and_replayed() {
+    let told: Vec<String> = std::thread::scope(|scope| {
+        let running: Vec<_> =
+            GALLERY.iter().map(|(defect, called)| scope.spawn(|| told(*defect, called))).collect();
+        running.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    insta::assert_snapshot!(told.concat());
+}
