@@ -66,6 +66,18 @@ impl Runner<'_> {
     /// Says what is wrong with the answers of the whole run.
     pub(super) fn linted(&mut self, result: &mut CaseResult) {
         let answers = self.lints.answers;
+        let broken: Vec<&str> = self
+            .lints
+            .broken
+            .keys()
+            .filter(|rule| rule.level == RequirementLevel::Must)
+            .map(|rule| rule.text)
+            .collect();
+        if !broken.is_empty() {
+            // the headline says what is wrong, not that something is
+            let title = format!("{}: {}", result.case.title, broken.join("; "));
+            result.case.title = title;
+        }
         for (rule, example) in std::mem::take(&mut self.lints.broken) {
             let outcome = if rule.level == RequirementLevel::Must {
                 TestOutcome::Fail

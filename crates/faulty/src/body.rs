@@ -119,6 +119,9 @@ impl Body {
         {
             return Err(HeadRefusal::Hang);
         }
+        if line.contains(&b'\r') && !has(Defect::ReadsSizesFreely) {
+            return Err(HeadRefusal::Status(400));
+        }
         self.extensions += extension.unwrap_or(0);
         if self.extensions > EXTENSIONS_MAX && !has(Defect::AnyExtensions) {
             return Err(HeadRefusal::Limit(413));

@@ -122,7 +122,7 @@ fn a_server_without_a_defect_passes_every_case() {
 /// with all would take most of an hour.
 fn shows(kind: DefectKind, case: &Case) -> bool {
     match kind {
-        DefectKind::Syntax => matches!(case.group(), 'F' | 'S' | FOUND) || case.id == "L-12",
+        DefectKind::Syntax => matches!(case.group(), 'B' | 'F' | 'S' | FOUND) || case.id == "L-12",
         DefectKind::Limit => matches!(case.group(), 'L' | FOUND) && case.id != "L-15",
         DefectKind::Deadline => case.group() == 'W' && !case.press || case.id == "L-15",
         DefectKind::Connection => matches!(case.group(), 'C' | 'M') && !case.press,

@@ -22,7 +22,7 @@ pub(super) fn unknown(id: &str) -> Failure {
 const ESCALATION: &str = "F-14";
 
 /// The groups that `--quick` is made of; who brings cases wants them.
-const QUICK_GROUPS: [char; 4] = ['F', 'M', 'S', OWN];
+const QUICK_GROUPS: [char; 5] = ['B', 'F', 'M', 'S', OWN];
 
 /// The cases that are asked for: those that `--only` names, or all that do not press, and with
 /// `--press` those too; what lasts for hours only with its span.

@@ -28,6 +28,7 @@ pub(crate) fn group_name(letter: char) -> &'static str {
     match letter {
         'F' => "random data",
         'S' => "syntax and conformance",
+        'B' => "bodies and framing",
         'L' => "limits",
         'W' => "slow clients",
         'C' => "connections",
