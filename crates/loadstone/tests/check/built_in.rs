@@ -124,7 +124,7 @@ at-most = "30s"
 
 #[test]
 fn a_plan_of_everything_passes() {
-    let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());
+    let (site, folder) = (Site::start(&[("sleep-parallel", "")]), tempfile::tempdir().unwrap());
     let json = check(folder.path(), PLAN, &["--base", &site.url("")]).expect(&[0, 1]).json();
     assert_eq!(failed(&json), [""; 0]);
     assert_eq!(whole(&json, "/counts/passed"), 16);
@@ -133,7 +133,8 @@ fn a_plan_of_everything_passes() {
 
 #[test]
 fn what_is_not_as_expected_fails_and_nothing_else() {
-    let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());
+    // one after the other, the sleep that happens to come first would end first
+    let (site, folder) = (Site::start(&[("sleep-parallel", "")]), tempfile::tempdir().unwrap());
     let plan = PLAN.replace("user = \"fred:flintstone\"", "user = \"fred:wrong\"");
     let plan = plan.replace("length = 1000", "length = 1001");
     let plan = plan.replace("order = [\"short\", \"long\"]", "order = [\"long\", \"short\"]");
