@@ -1,4 +1,7 @@
-//! `loadstone workload`: lists of URLs, made.
+//! `loadstone workload`: files for a server, and lists of URLs, made.
+
+mod files_on_disk;
+mod sequence;
 
 use crate::args::{CrawlArgs, Disk, WorkloadArgs, WorkloadCommand};
 use crate::caller::Caller;
@@ -17,6 +20,8 @@ const TOLD_MAX: usize = 20;
 pub(crate) fn workload(args: WorkloadArgs) -> Result<Code, Failure> {
     match args.command {
         WorkloadCommand::Crawl(args) => walk(&args),
+        WorkloadCommand::Files(args) => files_on_disk::write(&args),
+        WorkloadCommand::Sequence(args) => sequence::write(&args),
     }
 }
 

@@ -35,7 +35,9 @@ pub struct Config {
     /// kernel's queue.
     pub connections_max: Option<u64>,
     pub sleeping: Sleeping,
-    /// For all that is random: delays, service times, shares, garbage.
+    /// A file set that is served beside the pages, made by the seed; it is on no disk.
+    pub files: Option<fileset::Spec>,
+    /// For all that is random: files, delays, service times, shares, garbage.
     pub seed: Seed,
     /// The fastest constant answerer: 13 bytes to whatever ends in an empty line.
     pub null: bool,
@@ -69,6 +71,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         "Connections open at once; more wait unaccepted [descriptor limit]",
     ),
     flag("sleep-parallel", "/sleep serves all requests at once, not one after the other"),
+    with("files", "SET", "Serve a file set too: surge-like, webstone-like; a wrong name lists all"),
     with("seed", "N", "Seed of all that is random [1]"),
     with(
         "range",
@@ -141,6 +144,7 @@ impl Default for Config {
             uri_max: None,
             connections_max: None,
             sleeping: Sleeping::OneAtATime,
+            files: None,
             seed: Seed(1),
             null: false,
             backlog: BACKLOG,
@@ -186,6 +190,10 @@ impl Config {
                 self.uri_max = Some(size);
             }
             "connections-max" => self.connections_max = Some(count(value).map_err(refuse)?),
+            "files" => {
+                let spec = fileset::Spec::parse(value);
+                self.files = Some(spec.map_err(|error| refuse(error.to_string()))?);
+            }
             "sleep-parallel" => self.sleeping = Sleeping::Parallel,
             "seed" => {
                 let seed = value.parse().map_err(|_| refuse("a seed is a whole number".to_owned()));
@@ -248,6 +256,9 @@ impl Config {
         }
         if self.engine() != Engine::Proper && self.uri_max.is_some() {
             return conflict("--uri-max is for the pages, which --null and faults do not serve");
+        }
+        if self.engine() != Engine::Proper && self.files.is_some() {
+            return conflict("--files is for the pages, which --null and faults do not serve");
         }
         if self.engine() == Engine::Exact && self.threads > 1 {
             return conflict("faults are kept exact by one thread: leave out --threads");

@@ -51,6 +51,8 @@ pub(crate) enum Route {
     Auth,
     /// Hops left.
     Redirect(u64),
+    /// A file of the set that is served, by its path without a slash in front.
+    File(String),
 }
 
 /// Why there is no page: an answer by itself.

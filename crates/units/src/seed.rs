@@ -16,6 +16,8 @@ pub enum Purpose {
     Simulation,
     Torture,
     Steps,
+    Files,
+    Sequence,
 }
 
 impl Seed {

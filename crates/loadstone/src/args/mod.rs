@@ -50,7 +50,9 @@ pub(crate) use torture_again::{AgainArgs, EmitArgs, JudgeArgs, ReplayArgs, Shrin
 pub(crate) use torture_safety::{AuditAsk, ProveArgs, TortureSafety};
 pub(crate) use torture_server::{Sut, TortureServer};
 pub(crate) use ui::UiArgs;
-pub(crate) use workload::{CrawlArgs, WorkloadArgs, WorkloadCommand};
+pub(crate) use workload::{
+    CrawlArgs, FilesArgs, Format, SequenceArgs, WorkloadArgs, WorkloadCommand,
+};
 
 use clap::{Parser, Subcommand};
 

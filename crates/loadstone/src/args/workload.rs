@@ -1,13 +1,14 @@
 //! The options of `workload`.
 
 use super::{UsageError, parse};
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
+use fileset::{Matching, SequenceOptions, Spec};
 use plan::{Location, rules};
 use std::path::PathBuf;
 use units::Nanos;
 use url::Url;
 
-/// Make a workload: a list of URLs for `run --urls`
+/// Make a workload: the files of a server, and the requests for them
 #[derive(Args, Clone, Debug)]
 pub(crate) struct WorkloadArgs {
     #[command(subcommand)]
@@ -17,6 +18,8 @@ pub(crate) struct WorkloadArgs {
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum WorkloadCommand {
     Crawl(Box<CrawlArgs>),
+    Files(FilesArgs),
+    Sequence(SequenceArgs),
 }
 
 /// List the URLs that a site's pages lead to
@@ -98,5 +101,182 @@ impl CrawlArgs {
             super::Sink::File(path) => Some(path),
             super::Sink::Stdout => None,
         }
+    }
+}
+
+/// Make the files of a server
+///
+/// Sizes are those of a published model, contents are letters that follow from the seed: the same
+/// name, size and seed give the same bytes everywhere, and `loadstone site --files` serves them
+/// without a disk.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+File sets:
+  surge-like[:files=2000]          SURGE 1.2: pages, what is embedded in them, and single files
+  specweb99-like[:connections=100] SPECweb99: 36 files in each directory; or :directories=N
+  webstone-like                    WebStone 2: five files from 500 bytes to 5 MB
+  webbench-like[:files=6010]       WebBench: eight classes of files, 60 MB
+
+Examples:
+  loadstone workload files surge-like --out /srv/www
+  loadstone workload files specweb99-like:connections=500 --out files --seed 7")]
+pub(crate) struct FilesArgs {
+    /// The file set
+    #[arg(value_name = "SET", value_parser = spec)]
+    pub(crate) spec: Spec,
+    /// The folder; it is made, or empty
+    #[arg(short = 'o', long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// What sizes and contents follow from
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) seed: u64,
+    /// Say nothing of what was written
+    #[arg(short = 'q', long)]
+    pub(crate) quiet: bool,
+}
+
+/// Make the sequence of requests for a file set
+///
+/// The name, size and seed are those of the file set. A list of URLs is for `run --urls`, where
+/// --once ends the run with the list; sessions are for `httperf --wsesslog`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Presets:
+  webmark    2,000 files of SURGE's, 172,020 requests, no OFF times
+  surge      2,000 files of SURGE's, OFF times, sessions of 100 users
+
+Examples:
+  loadstone workload sequence webmark -o list.txt
+  loadstone run http://localhost:8080/ --urls list.txt --once --rate 500/s
+  loadstone workload sequence specweb99-like --requests 5000 --format sessions -o sessions.txt")]
+pub(crate) struct SequenceArgs {
+    /// A preset, or a file set as `workload files` takes it
+    #[arg(value_name = "SET", value_parser = preset)]
+    pub(crate) preset: Preset,
+    /// What stands in front of each path; without it, run takes a URL beside --urls
+    #[arg(value_name = "BASE-URL", value_parser = site)]
+    pub(crate) base: Option<Url>,
+    /// Where it goes; - is standard output
+    #[arg(short = 'o', long, value_name = "FILE|-", value_parser = parse::sink, default_value = "-")]
+    pub(crate) output: super::Sink,
+    /// A line per URL, or httperf's session file
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<Format>,
+    /// Requests in all [all that SURGE's counts give; 100,000 of the others]
+    #[arg(long, value_parser = parse::count::<u64>, value_name = "N")]
+    pub(crate) requests: Option<u64>,
+    /// SURGE: requests for the most popular file [ten times the number of files]
+    #[arg(long, value_parser = parse::count::<u64>, value_name = "N")]
+    pub(crate) top_count: Option<u64>,
+    /// SURGE: what popularity is matched to: the sizes in each group, or Pareto's law over all
+    #[arg(long, value_name = "LAW")]
+    pub(crate) matching: Option<MatchingArg>,
+    /// SURGE: a user rests between two pages; for sessions
+    #[arg(long)]
+    pub(crate) off_times: bool,
+    /// SURGE: users that the steps are dealt out to, for sessions [100]
+    #[arg(long, value_parser = parse::count::<usize>, value_name = "N")]
+    pub(crate) users: Option<usize>,
+    /// The seed of the file set
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) seed: u64,
+    /// Say nothing of what was written
+    #[arg(short = 'q', long)]
+    pub(crate) quiet: bool,
+}
+
+/// How a sequence is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Urls,
+    Sessions,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MatchingArg {
+    Groups,
+    Requests,
+}
+
+/// A file set, and what a preset's name says beside it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Preset {
+    pub(crate) spec: Spec,
+    requests: Option<u64>,
+    off_times: bool,
+    format: Format,
+}
+
+/// WebMark's run: its files, and the URIs that it asks for.
+const WEBMARK: (Spec, u64) = (Spec::Surge { files: 2_000 }, 172_020);
+/// SURGE's ratio of requests for the most popular file to files, in its published run.
+const TOP_PER_FILE: u64 = 10;
+const USERS: usize = 100;
+
+fn spec(text: &str) -> Result<Spec, String> {
+    Spec::parse(text).map_err(|error| error.0)
+}
+
+fn preset(text: &str) -> Result<Preset, String> {
+    let plain = |spec| Preset { spec, requests: None, off_times: false, format: Format::Urls };
+    match text {
+        "webmark" => Ok(Preset { requests: Some(WEBMARK.1), ..plain(WEBMARK.0) }),
+        "surge" => Ok(Preset { off_times: true, format: Format::Sessions, ..plain(WEBMARK.0) }),
+        _ => spec(text).map(plain).map_err(|why| format!("{why}; or one of webmark and surge")),
+    }
+}
+
+impl SequenceArgs {
+    pub(crate) fn format(&self) -> Format {
+        self.format.unwrap_or(self.preset.format)
+    }
+
+    pub(crate) fn users(&self) -> usize {
+        self.users.unwrap_or(USERS)
+    }
+
+    /// What is to be asked for.
+    ///
+    /// # Errors
+    /// An option that the file set or the format has no use for.
+    pub(crate) fn options(&self) -> Result<SequenceOptions, UsageError> {
+        let refuse = |text: &str| Err(UsageError::new(text.to_owned()));
+        let off_times =
+            self.off_times || (self.preset.off_times && self.format != Some(Format::Urls));
+        let Spec::Surge { files } = self.preset.spec else {
+            let surge_only = [
+                ("--top-count", self.top_count.is_some()),
+                ("--matching", self.matching.is_some()),
+                ("--off-times", self.off_times),
+                ("--users", self.users.is_some()),
+            ];
+            if let Some((name, _)) = surge_only.iter().find(|(_, given)| *given) {
+                return refuse(&format!("{name} is for surge-like alone; leave it out"));
+            }
+            let matching = Matching::Groups;
+            return Ok(SequenceOptions {
+                top: 1,
+                matching,
+                off_times: false,
+                requests: self.requests,
+            });
+        };
+        if self.format() == Format::Urls && (self.off_times || self.users.is_some()) {
+            let name = if self.off_times { "--off-times" } else { "--users" };
+            let text = format!(
+                "{name} is for sessions, and a list of URLs has none; add --format sessions"
+            );
+            return refuse(&text);
+        }
+        let matching = match self.matching {
+            Some(MatchingArg::Requests) => Matching::Requests,
+            _ => Matching::Groups,
+        };
+        Ok(SequenceOptions {
+            top: self.top_count.unwrap_or(files * TOP_PER_FILE),
+            matching,
+            off_times,
+            requests: self.requests.or(self.preset.requests),
+        })
     }
 }

@@ -19,3 +19,4 @@ mod script;
 mod secure;
 mod site;
 mod urls;
+mod workload;

@@ -210,6 +210,12 @@ fn resources() {
     let lines = std::fs::read_to_string(&log).unwrap();
     assert!(lines.ends_with("\"GET /bytes/17 HTTP/1.1\" 200 17\n"), "{lines}");
 
+    let server = Server::start(&["--files", "webstone-like"]);
+    let answer = server.get("/file5k.html");
+    assert_eq!(answer.split_once("\r\n\r\n").unwrap().1.len(), 5_125);
+    assert!(server.get("/file6k.html").starts_with("HTTP/1.1 404 "));
+    assert!(server.get("/hw").ends_with("hello world"));
+
     let server = Server::start(&["--null"]);
     let mut stream = server.connect();
     stream.write_all(request("/anything").as_bytes()).unwrap();

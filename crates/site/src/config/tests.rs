@@ -24,6 +24,7 @@ fn every_option_that_is_listed_is_taken() {
             Some("N") => "3".to_owned(),
             Some("ADDR:PORT|unix:PATH") => "127.0.0.1:0".to_owned(),
             Some("LIST") => "0".to_owned(),
+            Some("SET") => "webstone-like".to_owned(),
             Some("FILE") => dir.display().to_string(),
             Some("SIZE") => "1M".to_owned(),
             Some("TIME") if ["delay", "service", "other-delay"].contains(&option.name) => {
@@ -49,6 +50,18 @@ fn every_option_that_is_listed_is_taken() {
         assert!(option.help.len() <= 76, "{}", option.name);
     }
     std::fs::remove_file(dir).unwrap();
+}
+
+#[test]
+fn a_file_set_is_for_the_pages() {
+    let set = ("files", "surge-like:files=10");
+    assert_eq!(parsed(&[set]).unwrap().files, Some(fileset::Spec::Surge { files: 10 }));
+    for other in [("null", ""), ("delay", "1ms"), ("range", "none")] {
+        let why = refused(&[set, other]);
+        assert!(why.starts_with("--files is for the pages"), "{why}");
+    }
+    let why = refused(&[("files", "surge-like:files=1")]);
+    assert_eq!(why, "--files \"surge-like:files=1\": files must be 10 to 1000000");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
+use fileset::FileContent;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
 use crate::pattern::{self, BLOCK_LEN};
@@ -15,6 +16,12 @@ pub(super) enum PageBody {
     Whole(Bytes),
     /// Pattern bytes of known length.
     Pattern {
+        position: u64,
+        len: u64,
+    },
+    /// A file of a set, whose bytes are made as they are sent.
+    File {
+        content: FileContent,
         position: u64,
         len: u64,
     },
@@ -111,6 +118,12 @@ impl Body for PageBody {
                 *position += bytes.len() as u64;
                 bytes
             }
+            PageBody::File { content, position, len } => {
+                let mut bytes = vec![0; (*len - *position).min(BLOCK_LEN as u64) as usize];
+                content.fill(*position, &mut bytes);
+                *position += bytes.len() as u64;
+                bytes.into()
+            }
             PageBody::Pieces(pieces) => pieces.next().unwrap_or_default(),
             PageBody::Held(held) => std::mem::take(&mut held.bytes).into(),
             PageBody::Echo(incoming) => return poll_data(incoming, cx),
@@ -121,7 +134,9 @@ impl Body for PageBody {
     fn is_end_stream(&self) -> bool {
         match self {
             PageBody::Whole(bytes) => bytes.is_empty(),
-            PageBody::Pattern { position, len } => position == len,
+            PageBody::Pattern { position, len } | PageBody::File { position, len, .. } => {
+                position == len
+            }
             PageBody::Pieces(_) => false,
             PageBody::Held(held) => held.bytes.is_empty(),
             PageBody::Echo(incoming) => incoming.is_end_stream(),
@@ -131,7 +146,9 @@ impl Body for PageBody {
     fn size_hint(&self) -> SizeHint {
         match self {
             PageBody::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            PageBody::Pattern { position, len } => SizeHint::with_exact(len - position),
+            PageBody::Pattern { position, len } | PageBody::File { position, len, .. } => {
+                SizeHint::with_exact(len - position)
+            }
             PageBody::Pieces(_) => SizeHint::default(),
             PageBody::Held(held) => SizeHint::with_exact(held.len()),
             PageBody::Echo(incoming) => incoming.size_hint(),

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use fileset::FileSet;
 use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::task::LocalSet;
@@ -30,6 +31,7 @@ pub(crate) struct Common {
     body_max: u64,
     uri_max: u64,
     sleeping: Sleeping,
+    files: Option<Arc<FileSet>>,
     log: Option<AccessLog>,
     /// The bed of `/sleep`: who holds it sleeps.
     bed: Arc<Mutex<()>>,
@@ -53,6 +55,7 @@ impl Common {
             body_max: config.body_max,
             uri_max: config.uri_max.unwrap_or(u64::MAX),
             sleeping: config.sleeping,
+            files: config.files.map(|spec| Arc::new(spec.set(config.seed))),
             log: config.log.clone(),
             bed: Arc::new(Mutex::new(())),
             room: Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS))),

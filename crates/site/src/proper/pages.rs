@@ -34,7 +34,7 @@ const BINARY: &str = "application/octet-stream";
 pub(super) async fn answer(request: Request<Incoming>, common: &Common) -> Answer {
     let found = match refused(&request, common) {
         Some(refusal) => Err(refusal),
-        None => target_route(&request),
+        None => target_route(&request, common),
     };
     let route = match found {
         Ok(route) => route,
@@ -58,12 +58,16 @@ pub(super) async fn answer(request: Request<Incoming>, common: &Common) -> Answe
 
 /// `OPTIONS *` asks about the server as a whole (RFC 9110 §9.3.7); the page with most methods
 /// stands for it.
-fn target_route(request: &Request<Incoming>) -> Result<Route, Refusal> {
+fn target_route(request: &Request<Incoming>, common: &Common) -> Result<Route, Refusal> {
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
     if target == "*" && request.method() == Method::OPTIONS {
         return Ok(Route::Echo { head_only: false });
     }
-    Route::parse(target)
+    let path = request.uri().path().strip_prefix('/').unwrap_or_default();
+    match &common.files {
+        Some(files) if files.find(path).is_some() => Ok(Route::File(path.to_owned())),
+        _ => Route::parse(target),
+    }
 }
 
 /// `host [":" port]`, without a user (RFC 9110 §7.2); empty where the target has no authority.
@@ -170,7 +174,24 @@ async fn page(route: Route, request: Request<Incoming>, common: &Common) -> Resp
         Route::Auth => auth(request.headers()),
         Route::Redirect(0) => ok(TEXT, "Arrived.\n"),
         Route::Redirect(hops) => status(302, &format!("/redirect/{}", hops - 1)),
+        Route::File(path) => file(&path, common),
     }
+}
+
+/// A file of the set that is served.
+fn file(path: &str, common: &Common) -> Response<PageBody> {
+    let found = common.files.as_ref().and_then(|set| Some((set, set.find(path)?)));
+    let Some((set, file)) = found else {
+        return refuse(&Refusal { status: 404, text: "There is no such file.\n".to_owned() });
+    };
+    let kind = match path.rsplit_once('.') {
+        Some((_, "html")) => "text/html",
+        Some((_, "txt")) => TEXT,
+        Some((_, "gif")) => "image/gif",
+        _ => BINARY,
+    };
+    let body = PageBody::File { content: set.content(file), position: 0, len: file.size };
+    page_of(StatusCode::OK, Some(kind), body)
 }
 
 /// Waits, and tells the wait asked for and the one that it was.

@@ -1,0 +1,86 @@
+//! `loadstone workload sequence`: the requests for a file set, in their order.
+
+use crate::args::{Format, SequenceArgs, Sink};
+use crate::exit::{Code, Failure};
+use crate::files;
+use fileset::{Sequence, Step};
+use std::fmt::Write as _;
+use units::{Seed, show};
+use url::Url;
+
+/// Sessions that httperf reads from a file.
+const SESSIONS_MAX: usize = 1_000;
+
+pub(super) fn write(args: &SequenceArgs) -> Result<Code, Failure> {
+    let options = args.options()?;
+    if let Sink::File(path) = &args.output {
+        files::check_writable(path).map_err(|error| Failure::not_written(&error))?;
+    }
+    let sequence = fileset::sequence(args.preset.spec, &options, Seed(args.seed))
+        .map_err(|error| Failure::usage(error.to_string()))?;
+    let (text, told) = match args.format() {
+        Format::Urls => (urls(&sequence, args.base.as_ref()), String::new()),
+        Format::Sessions => sessions(&sequence, args),
+    };
+    files::write_to(&args.output, &text).map_err(|error| Failure::not_written(&error))?;
+    if !args.quiet {
+        let requests = show::count(sequence.requests());
+        let steps = show::count(sequence.steps().count() as u64);
+        crate::say(&format!("{requests} requests in {steps} steps{told}"));
+    }
+    Ok(Code::Done)
+}
+
+fn urls(sequence: &Sequence, base: Option<&Url>) -> String {
+    // a base that ends in a file's name is its folder
+    let base = base.map_or_else(|| "/".to_owned(), folder);
+    sequence.steps().flat_map(Step::paths).map(|path| format!("{base}{path}\n")).collect()
+}
+
+fn folder(base: &Url) -> String {
+    let mut base = base.clone();
+    base.set_query(None);
+    base.set_fragment(None);
+    let text = base.as_str();
+    text[..=text.rfind('/').unwrap_or(text.len() - 1)].to_owned()
+}
+
+/// httperf's session file, and what is to be told of it. A step is a burst: its page, then what is
+/// embedded in it, at once.
+fn sessions(sequence: &Sequence, args: &SequenceArgs) -> (String, String) {
+    let base = args.base.as_ref().map_or_else(
+        || "/".to_owned(),
+        |base| {
+            let path = base.path();
+            path[..=path.rfind('/').unwrap_or(0)].to_owned()
+        },
+    );
+    let sessions = sequence.sessions(args.users());
+    let mut text = String::new();
+    for session in &sessions {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        for step in session {
+            burst(&mut text, &base, *step);
+        }
+    }
+    let mut told = format!(", {} sessions", show::count(sessions.len() as u64));
+    if sessions.len() > SESSIONS_MAX {
+        let text = format!("; httperf takes {SESSIONS_MAX} at most: lower --requests");
+        told.push_str(&text);
+    }
+    (text, told)
+}
+
+fn burst(text: &mut String, base: &str, step: Step<'_>) {
+    for (index, path) in step.paths().enumerate() {
+        let indent = if index == 0 { "" } else { "    " };
+        write!(text, "{indent}{base}{path}").expect("a String takes all text");
+        if index == 0 && !step.off.is_zero() {
+            let off = step.off.as_secs_f64();
+            write!(text, " think={off:.3}").expect("a String takes all text");
+        }
+        text.push('\n');
+    }
+}
