@@ -1,5 +1,6 @@
 //! `loadstone workload`: files for a server, and lists of URLs, made.
 
+mod access_log;
 mod files_on_disk;
 mod sequence;
 
@@ -22,6 +23,8 @@ pub(crate) fn workload(args: WorkloadArgs) -> Result<Code, Failure> {
         WorkloadCommand::Crawl(args) => walk(&args),
         WorkloadCommand::Files(args) => files_on_disk::write(&args),
         WorkloadCommand::Sequence(args) => sequence::write(&args),
+        WorkloadCommand::Import(args) => access_log::import(&args),
+        WorkloadCommand::Describe(args) => access_log::describe(&args),
     }
 }
 

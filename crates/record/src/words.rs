@@ -100,6 +100,12 @@ fn session_words(load: &Load, session: &SessionPlan) -> Vec<String> {
 }
 
 fn arrival_words(arrivals: &Arrivals, sessions: bool) -> String {
+    if let Some(at) = &arrivals.at {
+        let what = if sessions { "partly open: sessions by" } else { "open loop by" };
+        let last = at.last().copied().unwrap_or_default();
+        let instants = counted(at.len() as u64, "instant");
+        return format!("{what} a trace of {instants} in {}", show::duration(last));
+    }
     let what = if sessions { "partly open: sessions at " } else { "open loop at " };
     let (from, to) = (show::rate(arrivals.from.0), show::rate(arrivals.to.0));
     let rate = match arrivals.from.0.total_cmp(&arrivals.to.0) {

@@ -9,8 +9,17 @@ static OPTION: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Other programs' options that the pages use.
-const FOREIGN: &[&str] =
-    &["--locked", "--path", "--release", "--pid", "--nofile", "--rm", "--network"];
+const FOREIGN: &[&str] = &[
+    "--locked",
+    "--path",
+    "--release",
+    "--pid",
+    "--nofile",
+    "--rm",
+    "--network",
+    "--server",
+    "--wsesslog",
+];
 /// In every command's help, and told once.
 const EVERYWHERE: &[&str] = &["--help", "--version"];
 

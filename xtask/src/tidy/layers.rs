@@ -33,6 +33,7 @@ const PLACES: &[Place] = &[
     only("http2", 2, &["sample"]),
     only("schedule", 2, &["units", "sample"]),
     only("fileset", 2, &["units"]),
+    only("weblog", 2, &["units"]),
     only("workload", 2, &["units", "sample", "wire", "conduit", "http2"]),
     only("stats", 2, &["units", "sample"]),
     only("dialogue", 2, &["units", "sample", "conduit"]),

@@ -51,7 +51,8 @@ pub(crate) use torture_safety::{AuditAsk, ProveArgs, TortureSafety};
 pub(crate) use torture_server::{Sut, TortureServer};
 pub(crate) use ui::UiArgs;
 pub(crate) use workload::{
-    CrawlArgs, FilesArgs, Format, SequenceArgs, WorkloadArgs, WorkloadCommand,
+    By, CrawlArgs, DescribeArgs, FilesArgs, Format, ImportArgs, SequenceArgs, WorkloadArgs,
+    WorkloadCommand,
 };
 
 use clap::{Parser, Subcommand};

@@ -20,6 +20,8 @@ pub(crate) enum WorkloadCommand {
     Crawl(Box<CrawlArgs>),
     Files(FilesArgs),
     Sequence(SequenceArgs),
+    Import(ImportArgs),
+    Describe(DescribeArgs),
 }
 
 /// List the URLs that a site's pages lead to
@@ -148,6 +150,7 @@ Presets:
 Examples:
   loadstone workload sequence webmark -o list.txt
   loadstone run http://localhost:8080/ --urls list.txt --once --rate 500/s
+  loadstone workload sequence surge http://localhost:8080/ --format plan -o surge.toml
   loadstone workload sequence specweb99-like --requests 5000 --format sessions -o sessions.txt")]
 pub(crate) struct SequenceArgs {
     /// A preset, or a file set as `workload files` takes it
@@ -159,7 +162,7 @@ pub(crate) struct SequenceArgs {
     /// Where it goes; - is standard output
     #[arg(short = 'o', long, value_name = "FILE|-", value_parser = parse::sink, default_value = "-")]
     pub(crate) output: super::Sink,
-    /// A line per URL, or httperf's session file
+    /// A line per URL, httperf's session file, or a plan for run, whose users make a session each
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
     /// Requests in all [all that SURGE's counts give; 100,000 of the others]
@@ -190,6 +193,7 @@ pub(crate) struct SequenceArgs {
 pub(crate) enum Format {
     Urls,
     Sessions,
+    Plan,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -241,6 +245,9 @@ impl SequenceArgs {
     /// An option that the file set or the format has no use for.
     pub(crate) fn options(&self) -> Result<SequenceOptions, UsageError> {
         let refuse = |text: &str| Err(UsageError::new(text.to_owned()));
+        if self.format() == Format::Plan && self.base.is_none() {
+            return refuse("a plan needs a server: give BASE-URL behind the name");
+        }
         let off_times =
             self.off_times || (self.preset.off_times && self.format != Some(Format::Urls));
         let Spec::Surge { files } = self.preset.spec else {
@@ -264,7 +271,7 @@ impl SequenceArgs {
         if self.format() == Format::Urls && (self.off_times || self.users.is_some()) {
             let name = if self.off_times { "--off-times" } else { "--users" };
             let text = format!(
-                "{name} is for sessions, and a list of URLs has none; add --format sessions"
+                "{name} is for sessions, and a list of URLs has none; add --format sessions or plan"
             );
             return refuse(&text);
         }
@@ -279,4 +286,74 @@ impl SequenceArgs {
             requests: self.requests.or(self.preset.requests),
         })
     }
+}
+
+/// Make a plan from a server's access log
+///
+/// Common and combined log format, and JSON lines as Caddy, nginx and Apache write them. What the log
+/// asked for is asked again, at the log's times or faster. Lines that are no request are counted.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  loadstone workload import access.log http://localhost:8080/ -o replay.toml
+  loadstone run replay.toml
+  zcat access.log.*.gz | loadstone workload import - http://localhost:8080/ --by visits --speed 10")]
+pub(crate) struct ImportArgs {
+    /// The access log; - is standard input
+    #[arg(value_name = "LOG|-")]
+    pub(crate) log: String,
+    /// The server that is asked; paths come from the log
+    #[arg(value_name = "BASE-URL", value_parser = site)]
+    pub(crate) base: Url,
+    /// The plan; - is standard output
+    #[arg(short = 'o', long, value_name = "FILE|-", value_parser = parse::sink, default_value = "-")]
+    pub(crate) output: super::Sink,
+    /// Each request at its own time, whatever the server does; or each client's visit at the time of
+    /// its first request, each further one behind the answer to the one before and the log's pause
+    #[arg(long, value_name = "WHAT", default_value = "requests")]
+    pub(crate) by: By,
+    /// So many times as fast as the log
+    #[arg(long, value_name = "TIMES", value_parser = speed, default_value = "1")]
+    pub(crate) speed: f64,
+    /// Methods that are asked again; a log has no bodies
+    #[arg(long, value_name = "METHOD,…", value_delimiter = ',', default_value = "GET,HEAD")]
+    pub(crate) methods: Vec<String>,
+    /// A client that asks for nothing for longer begins a new visit
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration, default_value = "30m")]
+    pub(crate) pause: Nanos,
+    /// Say nothing of what was read
+    #[arg(short = 'q', long)]
+    pub(crate) quiet: bool,
+}
+
+/// What falls due at the log's times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    Requests,
+    Visits,
+}
+
+/// Say what an access log's load is like
+///
+/// How requests arrive and how bursty they are, how long visits are and which load is like them, how
+/// popularity is spread, statuses and sizes.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  loadstone workload describe access.log")]
+pub(crate) struct DescribeArgs {
+    /// The access log; - is standard input
+    #[arg(value_name = "LOG|-")]
+    pub(crate) log: String,
+    /// A client that asks for nothing for longer begins a new visit
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration, default_value = "30m")]
+    pub(crate) pause: Nanos,
+}
+
+/// Highest factor of a replay.
+const SPEED_MAX: f64 = 1e6;
+
+fn speed(text: &str) -> Result<f64, String> {
+    let times = text.parse::<f64>().ok().filter(|times| *times > 0.0 && *times <= SPEED_MAX);
+    times.ok_or_else(|| format!("give a number above 0 and up to {SPEED_MAX}"))
 }

@@ -4,6 +4,8 @@ use crate::args::{Format, SequenceArgs, Sink};
 use crate::exit::{Code, Failure};
 use crate::files;
 use fileset::{Sequence, Step};
+use plan::{Load, Plan, SessionPlan, TargetPlan, Visit, VisitGroup};
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use units::{Seed, show};
 use url::Url;
@@ -21,6 +23,7 @@ pub(super) fn write(args: &SequenceArgs) -> Result<Code, Failure> {
     let (text, told) = match args.format() {
         Format::Urls => (urls(&sequence, args.base.as_ref()), String::new()),
         Format::Sessions => sessions(&sequence, args),
+        Format::Plan => as_plan(&sequence, args)?,
     };
     files::write_to(&args.output, &text).map_err(|error| Failure::not_written(&error))?;
     if !args.quiet {
@@ -83,4 +86,35 @@ fn burst(text: &mut String, base: &str, step: Step<'_>) {
         }
         text.push('\n');
     }
+}
+
+/// A plan of users who make one session each: a page, then what is embedded in it, then the OFF
+/// time.
+fn as_plan(sequence: &Sequence, args: &SequenceArgs) -> Result<(String, String), Failure> {
+    let base = folder(args.base.as_ref().expect("the options were checked"));
+    let (mut targets, mut rows) = (Vec::new(), HashMap::new());
+    let mut visits = Vec::new();
+    for steps in sequence.sessions(args.users()) {
+        let mut visit = Visit { groups: Vec::with_capacity(steps.len()) };
+        for step in steps {
+            let asked = step.paths().map(|path| {
+                *rows.entry(path).or_insert_with(|| {
+                    targets.push(format!("{base}{path}"));
+                    targets.len() as u32 - 1
+                })
+            });
+            visit.groups.push(VisitGroup { targets: asked.collect(), think: step.off });
+        }
+        visits.push(visit);
+    }
+    let targets: Result<Vec<TargetPlan>, _> =
+        targets.iter().map(|url| Url::parse(url).map(TargetPlan::new)).collect();
+    let mut plan = Plan::for_targets(targets.map_err(|error| Failure::usage(error.to_string()))?);
+    let (users, count) = (args.users().min(visits.len()) as u32, visits.len() as u64);
+    let session = SessionPlan { visits, lead: true, ..SessionPlan::of(1, plan::Think::None) };
+    plan.load = Load::Closed { users, think: plan::Think::None, session: Some(session) };
+    (plan.stop.duration, plan.stop.requests) = (None, Some(count));
+    plan.seed = args.seed;
+    let told = format!(", {} users", show::count(u64::from(users)));
+    Ok((plan::to_toml(&plan, plan::Secrets::Shown), told))
 }

@@ -1,6 +1,6 @@
 //! `loadstone workload files` and `sequence`: what is written, what is served, what is refused.
 
-use crate::support::{Site, run};
+use crate::support::{Site, run, run_with_input};
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -147,4 +147,117 @@ fn what_cannot_be_made_is_refused_with_the_way_out() {
         assert_eq!(ran.stdout, "");
     }
     assert_eq!(std::fs::read_to_string(file).unwrap(), "kept");
+}
+
+/// A log of the combined format: three clients, the second of them twice, with a pause between.
+const LOG: &str = "\
+10.0.0.1 - - [10/Oct/2000:13:55:36 +0000] \"GET /hw HTTP/1.1\" 200 11 \"-\" \"a\"
+10.0.0.2 - - [10/Oct/2000:13:55:36 +0000] \"HEAD /bytes/9?x=1 HTTP/1.1\" 200 9 \"-\" \"a\"
+10.0.0.1 - - [10/Oct/2000:13:55:37 +0000] \"GET /bytes/9?x=1 HTTP/1.1\" 200 9 \"-\" \"a\"
+10.0.0.1 - - [10/Oct/2000:13:55:37 +0000] \"POST /echo HTTP/1.1\" 200 9 \"-\" \"a\"
+10.0.0.1 - - [10/Oct/2000:13:55:38 +0000] \"\\x16\\x03\" 400 0 \"-\" \"-\"
+10.0.0.2 - - [10/Oct/2000:13:55:46 +0000] \"GET /hw HTTP/1.1\" 404 9 \"-\" \"a\"
+";
+
+#[test]
+fn a_log_is_asked_again_at_its_times() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, out) = (folder.path().join("access.log"), folder.path().join("replay.toml"));
+    std::fs::write(&log, LOG).unwrap();
+    let asked = |by: &str, pause: &str| {
+        let served = folder.path().join(format!("{by}{pause}.log"));
+        let site = Site::start(&[("log", text(&served))]);
+        let args = ["workload", "import", text(&log), &site.url("/"), "--by", by, "--speed", "20"];
+        let rest = ["--pause", pause, "-o", text(&out)];
+        let ran = run(&[&args[..], &rest].concat()).expect(&[0]);
+        assert_eq!(
+            ran.stderr,
+            "loadstone: 4 requests for 3 targets in 500 ms; 1 left out for their method; 1 lines \
+             are no request (the first is line 5: no request that can be sent)\n"
+        );
+        let calls = folder.path().join("calls.txt");
+        let args = ["run", text(&out), "--quiet", "--json", "-", "--log", text(&calls)];
+        let json = run(&args).expect(&[0, 4]).json();
+        assert_eq!(json["status"], serde_json::json!({"200": 4}), "{json}");
+        drop(site);
+        // the site writes its log when a connection rests: in no order
+        let served = std::fs::read_to_string(served).unwrap();
+        let request = |line: &str| line.split('"').nth(1).unwrap().to_owned();
+        let requests: BTreeSet<String> = served.lines().map(request).collect();
+        assert_eq!(
+            requests.into_iter().collect::<Vec<String>>(),
+            ["GET /bytes/9?x=1 HTTP/1.1", "GET /hw HTTP/1.1", "HEAD /bytes/9?x=1 HTTP/1.1"]
+        );
+        let calls = std::fs::read_to_string(calls).unwrap();
+        let call = |line: &str| {
+            let columns: Vec<&str> = line.split('\t').collect();
+            (columns[1].to_owned(), columns[9].to_owned())
+        };
+        (calls.lines().skip(1).map(call).collect::<Vec<(String, String)>>(), json.to_string())
+    };
+    let (calls, json) = asked("requests", "30m");
+    let due = ["0.000000000", "0.025000000", "0.050000000", "0.500000000"];
+    let rows = ["0", "1", "2", "0"];
+    let wanted: Vec<_> = due.iter().zip(rows).map(|(d, r)| (d.to_string(), r.to_owned())).collect();
+    assert_eq!(calls, wanted);
+    assert!(json.contains("open loop by a trace of 4 instants in 500 ms"), "{json}");
+    let (_, json) = asked("visits", "5s");
+    assert!(json.contains("sessions by a trace of 3 instants in 500 ms"), "{json}");
+}
+
+#[test]
+fn a_log_is_described() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("access.log");
+    std::fs::write(&log, LOG).unwrap();
+    let ran = run(&["workload", "describe", text(&log), "--pause", "5s"]).expect(&[0]);
+    assert_eq!(
+        ran.stdout,
+        "\
+Requests    5 for 4 targets by 2 clients in 10.0 s
+Load        open: visits are short, and new ones come whatever the server does; run --rate, or import --by requests
+Visits      3 of 1.7 requests in the mean (median 1, longest 3), apart by pauses above 5.00 s
+Arrivals    0.400/s, 2/s in the busiest second; variance over mean 1.78 (Poisson 1)
+Popularity  the most popular tenth of the targets has 40.0 % of the requests
+Statuses    2xx 4, 4xx 1
+Sizes       p10 9 B, p50 9 B, p90 11 B, p99 11 B
+"
+    );
+    assert!(ran.stderr.contains("1 lines are no request (the first is line 5"), "{ran:#?}");
+}
+
+#[test]
+fn a_log_that_is_none_is_refused() {
+    for (args, input, why) in [
+        (vec!["describe", "/no/log"], "", "cannot read \"/no/log\": No such file"),
+        (vec!["describe", "-"], "", "- has no request; it is empty"),
+        (
+            vec!["describe", "-"],
+            "rubbish\n",
+            "1 lines are no request (the first is line 1: no [time])",
+        ),
+        (vec!["import", "-", "http://h/", "--methods", "PUT"], LOG, "5 left out for their method"),
+        (vec!["import", "-", "http://h/", "--speed", "0"], LOG, "give a number above 0"),
+        (vec!["import", "-", "h:0"], LOG, "BASE-URL"),
+        (vec!["sequence", "surge", "--format", "plan"], "", "a plan needs a server"),
+    ] {
+        let ran = run_with_input(&[&["workload"], &args[..]].concat(), input.as_bytes());
+        let ran = ran.expect(&[2]);
+        assert!(ran.stderr.contains(why), "{args:?}: {ran:#?}");
+    }
+}
+
+#[test]
+fn a_plan_of_surge_s_users_runs() {
+    let set = "surge-like:files=30";
+    let site = Site::start(&[("files", set)]);
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("surge.toml");
+    let args = ["workload", "sequence", set, &site.url("/"), "--top-count", "40", "--users", "6"];
+    let rest = ["--format", "plan", "-o", text(&plan)];
+    let ran = run(&[&args[..], &rest].concat()).expect(&[0]);
+    let requests: u64 = ran.stderr.split(' ').nth(1).unwrap().parse().unwrap();
+    assert!(ran.stderr.ends_with(" steps, 6 users\n"), "{ran:#?}");
+    let json = run(&["run", text(&plan), "--json", "-"]).expect(&[0, 4]).json();
+    assert_eq!(json["status"], serde_json::json!({ "200": requests }));
 }

@@ -1,0 +1,233 @@
+//! `loadstone workload import` and `describe`: what a server's access log says.
+
+use crate::args::{By, DescribeArgs, ImportArgs, Sink};
+use crate::exit::{Code, Failure};
+use crate::files;
+use plan::{Arrivals, Load, Plan, SessionPlan, TargetPlan, Think, Visit, VisitGroup};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use units::{Nanos, Rate, show};
+use url::Url;
+use weblog::{Access, Description, Log, LogReader, Model};
+
+/// A line that is longer is not read to its end, and is no request.
+const LINE_MAX: u64 = 1 << 20;
+
+pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
+    if let Sink::File(path) = &args.output {
+        files::check_writable(path).map_err(|error| Failure::not_written(&error))?;
+    }
+    let log = read(&args.log, args.methods.clone())?;
+    let plan = replay(&log, args);
+    let text = plan::to_toml(&plan, plan::Secrets::Shown);
+    files::write_to(&args.output, &text).map_err(|error| Failure::not_written(&error))?;
+    if !args.quiet {
+        let requests = show::count(log.accesses.len() as u64);
+        let span = show::duration(sped(log.span(), args.speed));
+        let told = format!("{requests} requests for {} targets in {span}", log.asks.len());
+        crate::say(&format!("{told}{}", left_out(&log)));
+    }
+    Ok(Code::Done)
+}
+
+/// What was not taken over; empty: nothing.
+fn left_out(log: &Log) -> String {
+    let mut text = String::new();
+    if log.left_out > 0 {
+        let count = show::count(log.left_out);
+        write!(text, "; {count} left out for their method").expect("a String takes all text");
+    }
+    if let Some((line, why)) = &log.first_broken {
+        let count = show::count(log.broken);
+        write!(text, "; {count} lines are no request (the first is line {line}: {})", why.0)
+            .expect("a String takes all text");
+    }
+    text
+}
+
+/// # Errors
+/// A log that cannot be read, or that has no request.
+fn read(path: &str, methods: Vec<String>) -> Result<Log, Failure> {
+    let cannot = |error: std::io::Error| {
+        Failure::usage(format!("cannot read {}: {error}", units::quoted(path)))
+    };
+    let input: Box<dyn Read> = match path {
+        "-" => Box::new(std::io::stdin().lock()),
+        path => Box::new(File::open(path).map_err(cannot)?),
+    };
+    let (mut input, mut line) = (BufReader::new(input), Vec::new());
+    let mut reader = LogReader::new(methods);
+    loop {
+        line.clear();
+        let read = input.by_ref().take(LINE_MAX).read_until(b'\n', &mut line).map_err(cannot)?;
+        if read == 0 {
+            break;
+        }
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim_end_matches(['\r', '\n']);
+        reader.line(text).map_err(|error| Failure::usage(format!("{path}: {}", error.0)))?;
+        if crate::signals::caught() != 0 {
+            return Err(Failure { code: Code::Interrupted, text: "interrupted".to_owned() });
+        }
+    }
+    let log = reader.finish();
+    if log.accesses.is_empty() {
+        let told = left_out(&log);
+        let why = if told.is_empty() { "; it is empty" } else { &told };
+        let text = format!(
+            "{path} has no request{why}; give an access log in common or combined \
+                            format, or JSON lines"
+        );
+        return Err(Failure::usage(text));
+    }
+    Ok(log)
+}
+
+fn sped(at: Nanos, speed: f64) -> Nanos {
+    Nanos::from_secs_f64(at.as_secs_f64() / speed)
+}
+
+fn replay(log: &Log, args: &ImportArgs) -> Plan {
+    let targets = log.asks.iter().map(|ask| {
+        let method = (ask.method != "GET").then(|| ask.method.clone());
+        TargetPlan { method, ..TargetPlan::new(joined(&args.base, &ask.target)) }
+    });
+    let mut plan = Plan::for_targets(targets.collect());
+    let at = |access: &Access| sped(access.at, args.speed);
+    let (due, session): (Vec<Nanos>, _) = match args.by {
+        By::Requests => {
+            plan.sequence = log.accesses.iter().map(|access| access.ask).collect();
+            (log.accesses.iter().map(at).collect(), None)
+        }
+        By::Visits => {
+            let visits = log.visits(args.pause);
+            let first = |visit: &weblog::Visit| at(&log.accesses[visit.rows[0] as usize]);
+            let due = visits.iter().map(first).collect();
+            let visits = visits.iter().map(|visit| groups(log, visit, args.speed)).collect();
+            (due, Some(SessionPlan { visits, ..SessionPlan::of(1, Think::None) }))
+        }
+    };
+    let count = due.len() as u64;
+    let rate = Rate(count as f64);
+    let arrivals = Arrivals { at: Some(due.into()), ..Arrivals::constant(rate) };
+    plan.load = Load::Open { arrivals, session, connections_max: None, queue_max: None };
+    (plan.stop.duration, plan.stop.requests) = (None, Some(count));
+    plan
+}
+
+fn joined(base: &Url, target: &str) -> Url {
+    let mut url = base.clone();
+    let (path, query) = match target.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (target, None),
+    };
+    url.set_path(path);
+    url.set_query(query);
+    url.set_fragment(None);
+    url
+}
+
+/// Each request by itself, and behind its answer the pause that the log has.
+fn groups(log: &Log, visit: &weblog::Visit, speed: f64) -> Visit {
+    let at = |row: &u32| log.accesses[*row as usize].at;
+    let nexts = visit.rows.iter().skip(1).map(Some).chain([None]);
+    let groups = visit.rows.iter().zip(nexts).map(|(row, next)| VisitGroup {
+        targets: vec![log.accesses[*row as usize].ask],
+        think: next.map_or(Nanos::ZERO, |next| sped(Nanos(at(next).0 - at(row).0), speed)),
+    });
+    Visit { groups: groups.collect() }
+}
+
+pub(super) fn describe(args: &DescribeArgs) -> Result<Code, Failure> {
+    let log = read(&args.log, Vec::new())?;
+    let found = weblog::describe(&log, args.pause);
+    let text = told(&log, &found, args.pause);
+    files::write_stdout(&text).map_err(|error| Failure::not_written(&error))?;
+    if log.broken > 0 {
+        crate::say(left_out(&log).trim_start_matches("; "));
+    }
+    Ok(Code::Done)
+}
+
+fn told(log: &Log, found: &Description, pause: Nanos) -> String {
+    let count = |n: u64| show::count(n);
+    let mut rows = vec![
+        (
+            "Requests",
+            format!(
+                "{} for {} targets by {} in {}",
+                count(log.accesses.len() as u64),
+                count(log.asks.len() as u64),
+                record::words::counted(u64::from(log.clients), "client"),
+                show::duration(log.span())
+            ),
+        ),
+        ("Load", advice(found)),
+        (
+            "Visits",
+            format!(
+                "{} of {:.1} requests in the mean (median {}, longest {}), apart by pauses above {}",
+                count(found.visits),
+                found.mean_visit,
+                count(found.median_visit),
+                count(found.longest_visit),
+                show::duration(pause)
+            ),
+        ),
+    ];
+    rows.extend(arrivals(found).map(|text| ("Arrivals", text)));
+    rows.push(("Popularity", popularity(found)));
+    let classes = found.statuses.iter().zip(1..).filter(|(n, _)| **n > 0);
+    let classes: Vec<String> =
+        classes.map(|(n, class)| format!("{class}xx {}", count(*n))).collect();
+    rows.push(("Statuses", classes.join(", ")));
+    let [p10, p50, p90, p99] = found.sizes.map(show::bytes);
+    rows.push(("Sizes", format!("p10 {p10}, p50 {p50}, p90 {p90}, p99 {p99}")));
+    let mut text = String::new();
+    for (name, row) in rows {
+        writeln!(text, "{name:<12}{row}").expect("a String takes all text");
+    }
+    text
+}
+
+fn advice(found: &Description) -> String {
+    match found.model {
+        Model::Open => {
+            "open: visits are short, and new ones come whatever the server does; run \
+                        --rate, or import --by requests"
+        }
+        Model::Closed => {
+            "closed: visits are long, and a slow server slows its users down; run -c, \
+                          or import --by visits"
+        }
+        Model::PartlyOpen => {
+            "partly open: visits come by themselves, and then wait for answers; \
+                              run --session, or import --by visits"
+        }
+    }
+    .to_owned()
+}
+
+fn arrivals(found: &Description) -> Option<String> {
+    let arrivals = found.arrivals?;
+    let hurst = arrivals.hurst.map_or_else(String::new, |hurst| {
+        let like = if hurst > 0.6 { "bursts at every scale" } else { "as Poisson's" };
+        format!(", Hurst {hurst:.2} ({like})")
+    });
+    Some(format!(
+        "{}, {}/s in the busiest second; variance over mean {:.2} (Poisson 1){hurst}",
+        show::rate(arrivals.mean),
+        show::count(arrivals.peak),
+        arrivals.dispersion
+    ))
+}
+
+fn popularity(found: &Description) -> String {
+    let top = show::share(found.top_tenth);
+    let top = format!("the most popular tenth of the targets has {top} of the requests");
+    match found.zipf {
+        Some(exponent) => format!("rank^-{exponent:.2} (Zipf 1); {top}"),
+        None => top,
+    }
+}

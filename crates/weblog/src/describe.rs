@@ -1,0 +1,279 @@
+//! Figures that tell what a log's load is like.
+
+use crate::Log;
+use units::Nanos;
+
+/// A log in figures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Description {
+    pub visits: u64,
+    /// Requests of a visit, one or more.
+    pub mean_visit: f64,
+    pub median_visit: u64,
+    pub longest_visit: u64,
+    pub model: Model,
+    /// s of a count that falls as rank^−s, by least squares over the logarithms of the ranks that
+    /// were asked for five times or more; `None` below ten such ranks.
+    pub zipf: Option<f64>,
+    /// What the most popular tenth of the targets has of all requests, 0..=1.
+    pub top_tenth: f64,
+    /// Requests by the first digit of their status, 1 to 5; other statuses are in none.
+    pub statuses: [u64; 5],
+    /// Sizes of the bodies of answers at 10, 50, 90 and 99 %, in bytes.
+    pub sizes: [u64; 4],
+    /// Of requests.
+    pub arrivals: Option<Arrivals>,
+}
+
+/// Which load behaves as the log's users do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Model {
+    /// Visits are short: about five requests or fewer.
+    Open,
+    /// Visits are long: ten requests or more.
+    Closed,
+    /// Neither.
+    PartlyOpen,
+}
+
+/// How requests come, by their counts in each whole second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arrivals {
+    /// Requests in a second.
+    pub mean: f64,
+    pub peak: u64,
+    /// Variance over mean: 1 for a Poisson process, more for bursts.
+    pub dispersion: f64,
+    /// H of a self-similar process from the slope of the variance–time plot: 0.5 for a Poisson
+    /// process; `None` below [`HURST_SECONDS`].
+    pub hurst: Option<f64>,
+}
+
+/// Visits with a mean of this many requests or fewer behave openly, with that many or more closed (Schroeder, Wierman and Harchol-Balter, NSDI 2006).
+const OPEN_MAX: f64 = 5.0;
+const CLOSED_MIN: f64 = 10.0;
+/// A rank that was asked for less often says little of the law.
+const COUNT_MIN: u64 = 5;
+const RANKS_MIN: usize = 10;
+/// Seconds that a variance–time plot needs.
+pub(crate) const HURST_SECONDS: usize = 600;
+/// Means of the longest spans in that plot.
+const BLOCKS_MIN: usize = 20;
+
+/// `pause`: what ends a visit.
+pub fn describe(log: &Log, pause: Nanos) -> Description {
+    let mut visits: Vec<u64> = log.visits(pause).iter().map(|v| v.rows.len() as u64).collect();
+    visits.sort_unstable();
+    let mean_visit = mean(&visits);
+    let mut counts = vec![0_u64; log.asks.len()];
+    let mut statuses = [0; 5];
+    let mut sizes: Vec<u64> = Vec::with_capacity(log.accesses.len());
+    for access in &log.accesses {
+        counts[access.ask as usize] += 1;
+        if let Some(class) = statuses.get_mut(usize::from(access.status / 100).wrapping_sub(1)) {
+            *class += 1;
+        }
+        sizes.push(access.bytes);
+    }
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    sizes.sort_unstable();
+    let tenth = counts.len().div_ceil(10);
+    let top: u64 = counts[..tenth].iter().sum();
+    Description {
+        visits: visits.len() as u64,
+        mean_visit,
+        median_visit: at(&visits, 0.5),
+        longest_visit: at(&visits, 1.0),
+        model: model(mean_visit),
+        zipf: zipf(&counts),
+        top_tenth: top as f64 / (log.accesses.len().max(1)) as f64,
+        statuses,
+        sizes: [0.1, 0.5, 0.9, 0.99].map(|share| at(&sizes, share)),
+        arrivals: arrivals(&seconds(log)),
+    }
+}
+
+fn model(mean_visit: f64) -> Model {
+    match mean_visit {
+        short if short <= OPEN_MAX => Model::Open,
+        long if long >= CLOSED_MIN => Model::Closed,
+        _ => Model::PartlyOpen,
+    }
+}
+
+fn mean(values: &[u64]) -> f64 {
+    values.iter().sum::<u64>() as f64 / values.len().max(1) as f64
+}
+
+/// The value that the share is not above; 0 of none.
+fn at(sorted: &[u64], share: f64) -> u64 {
+    let row = (sorted.len() as f64 * share).ceil() as usize;
+    sorted.get(row.saturating_sub(1)).copied().unwrap_or(0)
+}
+
+/// `counts` fall.
+fn zipf(counts: &[u64]) -> Option<f64> {
+    let known = counts.iter().take_while(|count| **count >= COUNT_MIN);
+    let points: Vec<(f64, f64)> = (1..)
+        .zip(known)
+        .map(|(rank, count)| (f64::from(rank).ln(), (*count as f64).ln()))
+        .collect();
+    (points.len() >= RANKS_MIN).then(|| -slope(&points)).filter(|slope| slope.is_finite())
+}
+
+/// By least squares.
+fn slope(points: &[(f64, f64)]) -> f64 {
+    let n = points.len() as f64;
+    let (sum_x, sum_y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0, y + point.1));
+    let (mean_x, mean_y) = (sum_x / n, sum_y / n);
+    let (mut across, mut along) = (0.0, 0.0);
+    for (x, y) in points {
+        across += (x - mean_x) * (y - mean_y);
+        along += (x - mean_x).powi(2);
+    }
+    across / along
+}
+
+/// Seconds that are counted at most: three years.
+const SECONDS_MAX: u64 = 100_000_000;
+
+/// Requests in each whole second; the last one, which the log may end in, is left out.
+fn seconds(log: &Log) -> Vec<u64> {
+    let whole = log.span().0 / Nanos::SECOND.0;
+    if whole > SECONDS_MAX {
+        return Vec::new();
+    }
+    let mut counts = vec![0; whole as usize];
+    for access in &log.accesses {
+        if let Some(count) = counts.get_mut((access.at.0 / Nanos::SECOND.0) as usize) {
+            *count += 1;
+        }
+    }
+    counts
+}
+
+fn arrivals(counts: &[u64]) -> Option<Arrivals> {
+    let peak = *counts.iter().max()?;
+    let mean = mean(counts);
+    let values: Vec<f64> = counts.iter().map(|count| *count as f64).collect();
+    let dispersion = variance(&values)? / mean;
+    Some(Arrivals { mean, peak, dispersion, hurst: hurst(&values) })
+}
+
+/// Without bias; `None` of fewer than two.
+fn variance(values: &[f64]) -> Option<f64> {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let sum: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (values.len() > 1).then(|| sum / (n - 1.0))
+}
+
+/// H = 1 + β/2, where β is the slope of ln Var(X(m)) over ln m, and X(m) are means over m seconds
+/// (the variance–time plot: Leland et al., IEEE/ACM ToN 1994).
+fn hurst(values: &[f64]) -> Option<f64> {
+    if values.len() < HURST_SECONDS {
+        return None;
+    }
+    let lengths = std::iter::successors(Some(1_usize), |m| Some(m * 2));
+    let points = lengths.take_while(|m| values.len() / m >= BLOCKS_MIN).filter_map(|m| {
+        let means: Vec<f64> =
+            values.chunks_exact(m).map(|block| block.iter().sum::<f64>() / m as f64).collect();
+        let variance = variance(&means).filter(|variance| *variance > 0.0)?;
+        Some(((m as f64).ln(), variance.ln()))
+    });
+    let points: Vec<(f64, f64)> = points.collect();
+    (points.len() > 2).then(|| 1.0 + slope(&points) / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Access, LoggedRequest};
+    use units::{Purpose, Seed};
+
+    fn log(accesses: Vec<Access>) -> Log {
+        let count = accesses.iter().map(|access| access.ask + 1).max().unwrap_or(0);
+        let ask = |row: u32| LoggedRequest { method: "GET".to_owned(), target: format!("/{row}") };
+        Log { asks: (0..count).map(ask).collect(), accesses, ..Log::default() }
+    }
+
+    fn access(at: f64, client: u32, ask: u32) -> Access {
+        Access { at: Nanos::from_secs_f64(at), client, ask, status: 200, bytes: 100 }
+    }
+
+    /// Poisson arrivals at 20/s for an hour: dispersion 1, H 0.5.
+    #[test]
+    fn a_poisson_process_is_told() {
+        let mut stream = Seed(1).stream(Purpose::Arrivals, 0);
+        let mut at = 0.0;
+        let times = std::iter::from_fn(|| {
+            at += stream.exponential(0.05);
+            (at < 3_600.0).then_some(at)
+        });
+        let log = log(times.zip(0..).map(|(at, client)| access(at, client, 0)).collect());
+        let found = describe(&log, Nanos::from_secs(1_800));
+        let arrivals = found.arrivals.unwrap();
+        assert!((arrivals.mean - 20.0).abs() < 0.5, "{arrivals:?}");
+        assert!((arrivals.dispersion - 1.0).abs() < 0.1, "{arrivals:?}");
+        assert!((arrivals.hurst.unwrap() - 0.5).abs() < 0.06, "{arrivals:?}");
+        assert_eq!(found.model, Model::Open);
+        assert_eq!(found.zipf, None);
+    }
+
+    /// Sources that are on and off for times of a Pareto law (a = 1.4): H = (3 − a)/2 = 0.8
+    /// (Willinger et al., 1997); over two hours an estimate is lower, and clearly above Poisson's.
+    #[test]
+    fn a_self_similar_process_is_told() {
+        let mut accesses = Vec::new();
+        for source in 0..50 {
+            let mut stream = Seed(3).stream(Purpose::Arrivals, source);
+            let mut pareto = || (1.0 - stream.unit()).powf(-1.0 / 1.4);
+            let mut at = 0.0;
+            while at < 7_200.0 {
+                let on = pareto();
+                let calls = (on * 2.0) as u32;
+                accesses.extend(
+                    (0..calls).map(|call| access(at + f64::from(call) / 2.0, source as u32, 0)),
+                );
+                at += on + pareto();
+            }
+        }
+        accesses.sort_by_key(|access| access.at);
+        let found = describe(&log(accesses), Nanos::from_secs(1_800)).arrivals.unwrap();
+        assert!(found.hurst.unwrap() > 0.65, "{found:?}");
+    }
+
+    #[test]
+    fn popularity_has_the_exponent_that_it_was_made_with() {
+        let mut accesses = Vec::new();
+        for rank in 1..=200_u32 {
+            let count = (20_000.0 / f64::from(rank).powf(0.8)) as u32;
+            accesses.extend((0..count).map(|call| access(f64::from(call), rank, rank - 1)));
+        }
+        let found = describe(&log(accesses), Nanos::from_secs(1));
+        assert!((found.zipf.unwrap() - 0.8).abs() < 0.01, "{found:?}");
+        assert_eq!(found.longest_visit, 20_000);
+        assert!(found.top_tenth > 0.4 && found.top_tenth < 0.6, "{found:?}");
+    }
+
+    #[test]
+    fn the_length_of_visits_tells_the_model() {
+        let of = |calls: u32| {
+            let calls = (0..100).flat_map(|client| (0..calls).map(move |call| (client, call)));
+            let calls = calls.map(|(client, call)| access(f64::from(call), client, call));
+            let mut accesses: Vec<Access> = calls.collect();
+            accesses.sort_by_key(|access| access.at);
+            describe(&log(accesses), Nanos::from_secs(1_800)).model
+        };
+        assert_eq!(
+            [1, 5, 7, 10].map(of),
+            [Model::Open, Model::Open, Model::PartlyOpen, Model::Closed]
+        );
+    }
+
+    #[test]
+    fn an_empty_log_has_figures() {
+        let found = describe(&log(Vec::new()), Nanos::SECOND);
+        assert_eq!((found.visits, found.arrivals, found.sizes), (0, None, [0; 4]));
+    }
+}

@@ -1,0 +1,12 @@
+//! What a server's access log says of its users: requests in the order of their times, sessions,
+//! and figures that tell which load is like it.
+//! Layer 2: pure; lines are handed in.
+#![forbid(unsafe_code)]
+
+mod describe;
+mod line;
+mod log;
+
+pub use describe::{Arrivals, Description, Model, describe};
+pub use line::{Entry, LineError, parse_line};
+pub use log::{Access, Log, LogReader, LoggedRequest, Visit};
