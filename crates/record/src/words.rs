@@ -103,8 +103,7 @@ fn arrival_words(arrivals: &Arrivals, sessions: bool) -> String {
     if let Some(at) = &arrivals.at {
         let what = if sessions { "partly open: sessions by" } else { "open loop by" };
         let last = at.last().copied().unwrap_or_default();
-        let instants = counted(at.len() as u64, "instant");
-        return format!("{what} a trace of {instants} in {}", show::duration(last));
+        return format!("{what} a trace over {}", show::duration(last));
     }
     let what = if sessions { "partly open: sessions at " } else { "open loop at " };
     let (from, to) = (show::rate(arrivals.from.0), show::rate(arrivals.to.0));

@@ -112,8 +112,15 @@ impl Schedule {
     }
 
     /// How long the rate takes for `count` arrivals of the measured phase: by its integral, whatever
-    /// gaps were drawn.
+    /// gaps were drawn. A trace has no rate: its instants take as long as the last one says, and one
+    /// mean gap behind it.
     pub fn measured_span(&self, count: u64) -> Nanos {
+        let traced = self.spec.at.as_deref().map(|at| &at[..at.len().min(count as usize)]);
+        if let Some([_, .., last]) = traced
+            && !last.is_zero()
+        {
+            return Nanos::from_secs_f64(last.as_secs_f64() * count as f64 / (count - 1) as f64);
+        }
         let warm_up = self.spec.warm_up.as_secs_f64();
         let end = self.curve.inverse(self.curve.integral(warm_up) + count as f64);
         Nanos::from_secs_f64(end - warm_up)

@@ -57,6 +57,8 @@ fn a_trace_gives_its_own_instants_and_no_more() {
     let schedule = Schedule::new(&trace, SEED, START);
     let due = |millis| schedule.count_due(START + Nanos::from_millis(millis));
     assert_eq!([due(0), due(5), due(89), due(1_000)], [1, 3, 3, 4]);
+    let spans = [1, 3, 4].map(|count| schedule.measured_span(count).0);
+    assert_eq!(spans, [1_000_000_000, 7_500_000, 120_000_000], "and a mean gap behind the last");
     let shares = (0..3).flat_map(|n| Schedule::shared(&trace, SEED, START, Share::new(n, 3)));
     assert_eq!(shares.map(|arrival| arrival.index).collect::<Vec<_>>(), [0, 3, 1, 2]);
     let falling: Vec<Nanos> = vec![Nanos(2), Nanos(1)];

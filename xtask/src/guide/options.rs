@@ -9,17 +9,8 @@ static OPTION: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Other programs' options that the pages use.
-const FOREIGN: &[&str] = &[
-    "--locked",
-    "--path",
-    "--release",
-    "--pid",
-    "--nofile",
-    "--rm",
-    "--network",
-    "--server",
-    "--wsesslog",
-];
+const FOREIGN: &[&str] =
+    &["--locked", "--path", "--release", "--pid", "--nofile", "--rm", "--network"];
 /// In every command's help, and told once.
 const EVERYWHERE: &[&str] = &["--help", "--version"];
 

@@ -25,7 +25,8 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
     if !args.quiet {
         let requests = show::count(log.accesses.len() as u64);
         let span = show::duration(sped(log.span(), args.speed));
-        let told = format!("{requests} requests for {} targets in {span}", log.asks.len());
+        let targets = show::count(log.asks.len() as u64);
+        let told = format!("{requests} requests for {targets} targets in {span}");
         crate::say(&format!("{told}{}", left_out(&log)));
     }
     Ok(Code::Done)
