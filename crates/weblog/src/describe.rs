@@ -137,7 +137,8 @@ fn slope(points: &[(f64, f64)]) -> f64 {
 /// Seconds that are counted at most: three years.
 const SECONDS_MAX: u64 = 100_000_000;
 
-/// Requests in each whole second; the last one, which the log may end in, is left out.
+/// Requests in each whole second. The last one, which the log may end in, is left out; where the
+/// log's clock counts whole seconds, so is the first, which it may begin in.
 fn seconds(log: &Log) -> Vec<u64> {
     let whole = log.span().0 / Nanos::SECOND.0;
     if whole > SECONDS_MAX {
@@ -149,7 +150,8 @@ fn seconds(log: &Log) -> Vec<u64> {
             *count += 1;
         }
     }
-    counts
+    let first = usize::from(!log.fine).min(counts.len());
+    counts.split_off(first)
 }
 
 fn arrivals(counts: &[u64]) -> Option<Arrivals> {

@@ -40,8 +40,9 @@ fn left_out(log: &Log) -> String {
         write!(text, "; {count} left out for their method").expect("a String takes all text");
     }
     if let Some((line, why)) = &log.first_broken {
-        let count = show::count(log.broken);
-        write!(text, "; {count} lines are no request (the first is line {line}: {})", why.0)
+        let lines = record::words::counted(log.broken, "line");
+        let are = if log.broken == 1 { "is" } else { "are" };
+        write!(text, "; {lines} {are} no request (the first is line {line}: {})", why.0)
             .expect("a String takes all text");
     }
     text

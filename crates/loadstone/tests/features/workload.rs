@@ -172,8 +172,8 @@ fn a_log_is_asked_again_at_its_times() {
         let ran = run(&[&args[..], &rest].concat()).expect(&[0]);
         assert_eq!(
             ran.stderr,
-            "loadstone: 4 requests for 3 targets in 500 ms; 1 left out for their method; 1 lines \
-             are no request (the first is line 5: no request that can be sent)\n"
+            "loadstone: 4 requests for 3 targets in 500 ms; 1 left out for their method; 1 line \
+             is no request (the first is line 5: no request that can be sent)\n"
         );
         let calls = folder.path().join("calls.txt");
         let args = ["run", text(&out), "--quiet", "--json", "-", "--log", text(&calls)];
@@ -217,13 +217,13 @@ fn a_log_is_described() {
 Requests    5 for 4 targets by 2 clients in 10.0 s
 Load        open: visits are short, and new ones come whatever the server does; run --rate, or import --by requests
 Visits      3 of 1.7 requests in the mean (median 1, longest 3), apart by pauses above 5.00 s
-Arrivals    0.400/s, 2/s in the busiest second; variance over mean 1.78 (Poisson 1)
+Arrivals    0.222/s, 2/s in the busiest second; variance over mean 2.00 (Poisson 1)
 Popularity  the most popular tenth of the targets has 40.0 % of the requests
 Statuses    2xx 4, 4xx 1
 Sizes       p10 9 B, p50 9 B, p90 11 B, p99 11 B
 "
     );
-    assert!(ran.stderr.contains("1 lines are no request (the first is line 5"), "{ran:#?}");
+    assert!(ran.stderr.contains("1 line is no request (the first is line 5"), "{ran:#?}");
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn a_log_that_is_none_is_refused() {
         (
             vec!["describe", "-"],
             "rubbish\n",
-            "1 lines are no request (the first is line 1: no [time])",
+            "1 line is no request (the first is line 1: no [time])",
         ),
         (vec!["import", "-", "http://h/", "--methods", "PUT"], LOG, "5 left out for their method"),
         (vec!["import", "-", "http://h/", "--speed", "0"], LOG, "give a number above 0"),
