@@ -3,16 +3,17 @@
 
 use campaign::Watcher;
 use indicatif::ProgressBar;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use torture::case::Case;
 use torture::record::Execution;
 use torture::result::CaseResult;
+use units::Nanos;
 
 /// A case may take minutes: the time goes on meanwhile.
 const TICK: Duration = Duration::from_millis(500);
 
 /// Between two lines where there is no terminal.
-const LINES: Duration = Duration::from_secs(60);
+const LINES: Nanos = Nanos::from_secs(60);
 
 /// `17 of 59  12s  1 finding  S-07 blank between field name and colon`.
 pub(super) struct Progress {
@@ -25,8 +26,8 @@ pub(super) struct Progress {
 /// Lines for a log.
 #[derive(Debug)]
 struct Lines {
-    start: Instant,
-    told: Instant,
+    start: Nanos,
+    told: Nanos,
     cases: usize,
     done: usize,
     /// The case that is under way.
@@ -34,17 +35,17 @@ struct Lines {
 }
 
 impl Lines {
-    fn new(start: Instant, cases: usize) -> Lines {
+    fn new(start: Nanos, cases: usize) -> Lines {
         Lines { start, told: start, cases, done: 0, now: String::new() }
     }
 
     /// A line, where one is due.
-    fn line(&mut self, at: Instant, found: u64) -> Option<String> {
-        if at.duration_since(self.told) < LINES {
+    fn line(&mut self, at: Nanos, found: u64) -> Option<String> {
+        if at - self.told < LINES {
             return None;
         }
         self.told = at;
-        let so_far = units::Nanos::from_secs(at.duration_since(self.start).as_secs());
+        let so_far = Nanos::from_secs((at - self.start).as_secs_f64() as u64);
         Some(format!(
             "{} of {} cases in {}, {}; now {}",
             self.done,
@@ -67,13 +68,13 @@ impl Progress {
         if let Some(bar) = &bar {
             bar.enable_steady_tick(TICK);
         }
-        let lines = (bar.is_none() && !quiet).then(|| Lines::new(Instant::now(), cases));
+        let lines = (bar.is_none() && !quiet).then(|| Lines::new(reactor::monotonic(), cases));
         Progress { bar, lines, found: 0 }
     }
 
     fn tell(&mut self) {
         let found = self.found;
-        let line = self.lines.as_mut().and_then(|lines| lines.line(Instant::now(), found));
+        let line = self.lines.as_mut().and_then(|lines| lines.line(reactor::monotonic(), found));
         if let Some(line) = line {
             crate::say(&line);
         }
@@ -122,8 +123,8 @@ mod tests {
 
     #[test]
     fn a_line_is_told_each_minute_and_no_sooner() {
-        let start = Instant::now();
-        let after = |seconds| start + Duration::from_secs(seconds);
+        let start = Nanos::from_secs(1_000);
+        let after = |seconds| start + Nanos::from_secs(seconds);
         let mut lines = Lines { done: 17, now: "S-07 blank".to_owned(), ..Lines::new(start, 59) };
         let told: Vec<(u64, String)> = (0..200)
             .filter_map(|second| Some((second, lines.line(after(second), second / 60)?)))
