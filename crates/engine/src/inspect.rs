@@ -1,9 +1,10 @@
 //! Looking at an answer's body: content coding undone, length, hash, text. Only where the plan asks
 //! for it; bodies are otherwise counted and dropped.
 
+use crate::verify::Hashing;
 use plan::{BodyRule, Expect};
 use regex::bytes::Regex;
-use sample::FailureClass;
+use sample::{BodyPrint, FailureClass};
 use sha2::{Digest, Sha256};
 use wire::coding::Decoder;
 
@@ -17,6 +18,10 @@ pub(crate) struct BodyTest {
     regex: Option<Regex>,
     length: Option<u64>,
     decode: bool,
+    /// Bodies are hashed.
+    hashes: bool,
+    /// See [`BodyTest::looks`].
+    looks: bool,
 }
 
 impl BodyTest {
@@ -29,12 +34,15 @@ impl BodyTest {
             }
             _ => None,
         };
-        Ok(BodyTest { rule: expect.body.clone(), regex, length: expect.length, decode })
+        let (rule, hashes) = (expect.body.clone(), expect.verify.is_some());
+        let looks = rule.is_some() || decode || hashes;
+        Ok(BodyTest { rule, regex, length: expect.length, decode, hashes, looks })
     }
 
     /// Whether bodies have to be looked at, beyond counting their bytes.
+    #[inline]
     pub(crate) fn looks(&self) -> bool {
-        self.rule.is_some() || self.decode
+        self.looks
     }
 
     fn keeps(&self) -> bool {
@@ -59,7 +67,8 @@ pub(crate) struct Inspect {
     decoder: Option<Decoder>,
     broken: bool,
     decoded: u64,
-    hash: Sha256,
+    sha256: Sha256,
+    hashing: Hashing,
     /// The body so far where it must be searched; the scratch of one piece otherwise.
     kept: Vec<u8>,
     /// Still equal to the expected body.
@@ -73,19 +82,35 @@ impl Inspect {
         self.decoder = None;
         self.broken = false;
         self.decoded = 0;
-        self.hash = Sha256::new();
+        self.sha256 = Sha256::new();
+        self.hashing = Hashing::None;
         self.kept.clear();
         self.equal = true;
     }
 
-    /// Takes a piece of the body in; `encoding` is the answer's Content-Encoding.
-    pub(crate) fn take(&mut self, test: &BodyTest, encoding: Option<&[u8]>, piece: &[u8]) {
+    /// Takes a piece of the body in; `encoding` is the answer's Content-Encoding, `last`: it is the
+    /// end of the body.
+    pub(crate) fn take(
+        &mut self,
+        test: &BodyTest,
+        encoding: Option<&[u8]>,
+        piece: &[u8],
+        last: bool,
+    ) {
         if !self.begun {
             self.begun = true;
             if let Some(encoding) = encoding.filter(|_| test.decode) {
                 self.decoder = Decoder::for_encoding(encoding);
                 self.broken = self.decoder.is_none() && !encoding.eq_ignore_ascii_case(b"identity");
             }
+        }
+        if self.decoder.is_none() && test.rule.is_none() {
+            // there is nothing to search: no copy is needed
+            if test.hashes {
+                self.hashing.add(piece, last);
+            }
+            self.decoded += piece.len() as u64;
+            return;
         }
         // a bomb's thousandfold of a bite is looked at before the next bite is taken
         let bite = if self.decoder.is_some() { BITE } else { piece.len().max(1) };
@@ -104,8 +129,11 @@ impl Inspect {
 
     fn absorb(&mut self, test: &BodyTest, from: usize) {
         let fresh = &self.kept[from..];
+        if test.hashes {
+            self.hashing.add(fresh, false);
+        }
         match &test.rule {
-            Some(BodyRule::Sha256(_)) => self.hash.update(fresh),
+            Some(BodyRule::Sha256(_)) => self.sha256.update(fresh),
             Some(BodyRule::Exact(wanted)) => {
                 let at = usize::try_from(self.decoded).unwrap_or(usize::MAX);
                 let here = wanted.get(at..at.saturating_add(fresh.len()));
@@ -132,12 +160,18 @@ impl Inspect {
         (self.decoded, class)
     }
 
+    /// Length and hash of the body that is whole, where bodies are hashed.
+    pub(crate) fn print(&mut self, test: &BodyTest) -> Option<BodyPrint> {
+        let length = Some(self.decoded);
+        test.hashes.then(|| BodyPrint { length, hash: self.hashing.finish() })
+    }
+
     fn meets(&mut self, test: &BodyTest) -> bool {
         match &test.rule {
             None => true,
             Some(BodyRule::Exact(wanted)) => self.equal && self.decoded == wanted.len() as u64,
             Some(BodyRule::Sha256(wanted)) => {
-                let sum = std::mem::take(&mut self.hash).finalize();
+                let sum = std::mem::take(&mut self.sha256).finalize();
                 sum.as_slice() == wanted
             }
             Some(BodyRule::Contains(text)) => {
@@ -163,8 +197,8 @@ mod tests {
         let judge = |cut: usize| {
             let mut inspect = Inspect::default();
             inspect.reset();
-            inspect.take(test, None, &body[..cut]);
-            inspect.take(test, None, &body[cut..]);
+            inspect.take(test, None, &body[..cut], false);
+            inspect.take(test, None, &body[cut..], true);
             inspect.finish(test).1
         };
         let verdicts: Vec<_> = (0..=body.len()).map(judge).collect();
@@ -211,10 +245,10 @@ mod tests {
         let test = BodyTest::new(&Expect::default(), true).unwrap();
         let mut inspect = Inspect::default();
         inspect.reset();
-        inspect.take(&test, Some(b"gzip"), b"this is no gzip stream");
+        inspect.take(&test, Some(b"gzip"), b"this is no gzip stream", true);
         assert_eq!(inspect.finish(&test).1, Some(FailureClass::Encoding));
         inspect.reset();
-        inspect.take(&test, Some(b"identity"), b"plain");
+        inspect.take(&test, Some(b"identity"), b"plain", true);
         assert_eq!(inspect.finish(&test), (5, None));
     }
 }

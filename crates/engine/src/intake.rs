@@ -2,7 +2,7 @@
 
 use crate::inspect::{BodyTest, Inspect};
 use crate::setup::ANSWER_KEPT_MAX;
-use sample::FailureClass;
+use sample::{BodyPrint, FailureClass};
 
 /// A body is gathered for a script or a guide up to this many bytes; what lies beyond is cut off.
 const BODY_MAX: usize = 16 << 20;
@@ -39,15 +39,25 @@ impl Intake {
     }
 
     /// A piece of the body that the plan's expectations look at.
-    pub(crate) fn inspect(&mut self, test: &BodyTest, encoding: Option<&[u8]>, piece: &[u8]) {
-        self.inspect.take(test, encoding, piece);
+    pub(crate) fn inspect(
+        &mut self,
+        test: &BodyTest,
+        encoding: Option<&[u8]>,
+        piece: &[u8],
+        last: bool,
+    ) {
+        self.inspect.take(test, encoding, piece, last);
     }
 
-    /// The body is whole: its length after decoding, and what is wrong with it.
-    pub(crate) fn judge(&mut self, test: &BodyTest) -> (u64, Option<FailureClass>) {
-        let verdict = self.inspect.finish(test);
+    /// The body is whole: its length after decoding, what is wrong with it, and its print.
+    pub(crate) fn judge(
+        &mut self,
+        test: &BodyTest,
+    ) -> (u64, Option<FailureClass>, Option<BodyPrint>) {
+        let (decoded, wrong) = self.inspect.finish(test);
+        let print = self.inspect.print(test);
         self.inspect.reset();
-        verdict
+        (decoded, wrong, print)
     }
 
     /// A piece of the body that a script or a guide wants.

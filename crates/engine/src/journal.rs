@@ -8,7 +8,7 @@ use crate::setup::{Logging, Setup};
 use crate::worker::Link;
 use sample::{
     CallRecord, ConnectionRecord, Ends, FailureClass, Http2Facts, Note, Sample, SessionRecord,
-    SocketFacts, TlsFacts,
+    SocketFacts, TlsFacts, WrongBody,
 };
 use stats::lives::Life;
 use stats::{Recorder, Snapshot};
@@ -147,6 +147,18 @@ impl Journal {
 
     pub(crate) fn count_failure(&mut self, class: FailureClass) {
         *self.recorder.now.failures.entry(class).or_default() += 1;
+    }
+
+    /// A body was held against its target's.
+    #[inline]
+    pub(crate) fn body_compared(&mut self) {
+        self.recorder.now.verified.compared += 1;
+    }
+
+    /// It was not its target's.
+    #[cold]
+    pub(crate) fn wrong_body(&mut self, wrong: WrongBody) {
+        self.recorder.now.verified.add(wrong);
     }
 
     /// What the server says of its own work.

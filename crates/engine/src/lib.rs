@@ -27,6 +27,7 @@ mod setup;
 mod source;
 mod speaker;
 mod transport;
+mod verify;
 mod worker;
 
 pub use collect::{Collector, Intention, Row};

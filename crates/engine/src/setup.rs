@@ -4,6 +4,7 @@
 use crate::inspect::BodyTest;
 use crate::render::{build_template, raw_template};
 use crate::speaker::Protocol;
+use crate::verify::KnownBodies;
 use conduit::{OpenOptions, Peer};
 use plan::{Http2Plan, HttpVersion, Load, Plan, SessionPlan, Visit};
 use std::collections::BTreeMap;
@@ -69,6 +70,8 @@ pub struct Setup {
     pub start: Nanos,
     pub(crate) seed: Seed,
     pub(crate) body: BodyTest,
+    /// The bodies that belong to the targets, where the plan wants them compared.
+    pub(crate) known: Option<KnownBodies>,
     pub(crate) keys: BTreeMap<String, u32>,
     status_ok: Box<[bool; 1000]>,
     pub logging: Logging,
@@ -135,6 +138,8 @@ impl Setup {
         let targets = Targets::new(templates, &weights, plan.order, seed);
         let targets = targets.in_sequence(plan.sequence.clone());
         let body = BodyTest::new(&plan.expect, plan.request.compressed).map_err(SetupError)?;
+        let known =
+            KnownBodies::new(&plan).map_err(|why| SetupError(format!("--verify: {why}")))?;
         let status_ok = statuses(&plan);
         let protocol = protocol(&plan);
         let scripts = plan.load.session().map_or_else(Vec::new, scripts);
@@ -146,6 +151,7 @@ impl Setup {
             start,
             seed,
             body,
+            known,
             keys,
             status_ok,
             logging: Logging::default(),

@@ -72,6 +72,20 @@ impl Spec {
     }
 }
 
+/// As [`Spec::parse`] reads it.
+impl std::fmt::Display for Spec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Spec::Surge { files } => write!(f, "surge-like:files={files}"),
+            Spec::Specweb99 { directories } => {
+                write!(f, "specweb99-like:directories={directories}")
+            }
+            Spec::Webstone => f.write_str("webstone-like"),
+            Spec::Webbench { files } => write!(f, "webbench-like:files={files}"),
+        }
+    }
+}
+
 fn directories(size: &Size) -> Result<u64, SpecError> {
     if size.name == "directories" {
         return size.within(0, 1, DIRECTORIES_MAX);
@@ -145,6 +159,7 @@ mod tests {
         ];
         for (text, spec) in all {
             assert_eq!(Spec::parse(text), Ok(spec), "{text}");
+            assert_eq!(Spec::parse(&spec.to_string()), Ok(spec), "{spec}");
         }
     }
 

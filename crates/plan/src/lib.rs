@@ -10,6 +10,7 @@ pub mod rules;
 mod source;
 mod urls;
 mod validate;
+pub mod verify;
 
 pub use file::{Secrets, VERSION, from_masked_toml, from_toml, is_secret_header, to_toml};
 pub use model::*;

@@ -355,6 +355,27 @@ pub struct Expect {
     /// Length of the body in bytes, content coding undone.
     pub length: Option<u64>,
     pub body: Option<BodyRule>,
+    /// Each body is held against the one that belongs to its target.
+    pub verify: Option<Verify>,
+}
+
+/// Where it is known from which body belongs to a target.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verify {
+    /// From the first response to it in this run.
+    First,
+    /// From a file set, whose contents follow from the seed.
+    Files { spec: fileset::Spec, seed: u64 },
+    /// From a list.
+    Manifest(Vec<KnownBody>),
+}
+
+/// One line of a manifest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownBody {
+    /// A URL, or its path and query with or without a slash in front.
+    pub name: String,
+    pub print: sample::BodyPrint,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -385,6 +385,8 @@ pub fn missed_expectations(plan: &Plan, measurement: &Measurement) -> u64 {
         (FailureClass::Status, !expect.status.is_empty()),
         (FailureClass::Length, expect.length.is_some()),
         (FailureClass::Body, expect.body.is_some()),
+        (FailureClass::Differs, expect.verify.is_some()),
+        (FailureClass::OtherTarget, expect.verify.is_some()),
     ];
     let failures = &measurement.total.failures;
     let missed = asked.iter().filter(|(_, asked)| *asked);

@@ -45,6 +45,14 @@ pub fn name(name: &str, plan: &Plan) -> String {
     }
 }
 
+/// The URL of a target, by its row.
+pub fn target_name(plan: &Plan, row: u32) -> String {
+    match plan.targets.get(row as usize) {
+        Some(target) => shown_url(&target.url),
+        None => "a target that the plan does not have".to_owned(),
+    }
+}
+
 /// The first target, and how many more there are.
 pub fn target(plan: &Plan) -> String {
     let Some(first) = plan.targets.first() else { return "no target".to_owned() };

@@ -1,6 +1,7 @@
 //! One-line facts that the text and the page share: connections, bytes, the client and the like.
 
 mod http2;
+pub(crate) mod verified;
 
 use crate::figures::FigureKind;
 use crate::words::{self, counted};
@@ -92,6 +93,8 @@ pub(crate) fn facts(report: &RunReport, figures: &Figures) -> Vec<(&'static str,
     ];
     let mut facts: Vec<(&str, String)> =
         one.into_iter().filter_map(|(label, text)| Some((label, text?))).collect();
+    facts.extend(verified::sentence(report).map(|text| ("Verified", text)));
+    facts.extend(verified::examples(report).map(|text| ("", text)));
     facts.extend(http2::facts(&report.measurement.total.connections.http2));
     facts.extend(tls(report).into_iter().map(|text| ("TLS", text)));
     facts.extend(tcp(report).map(|text| ("TCP", text)));

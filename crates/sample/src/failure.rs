@@ -78,6 +78,8 @@ classes! {
     Status, "status", Server, "the status was not an expected one";
     Length, "length", Server, "the body did not have the expected length";
     Body, "body", Server, "the body was not the expected one";
+    Differs, "differs", Server, "the body was not the one that belongs to the target (--verify)";
+    OtherTarget, "other-target", Server, "the body was that of another target (--verify)";
     Encoding, "encoding", Server, "the content coding could not be undone";
     Redirects, "redirects", Server, "too many redirects, or one that leads nowhere";
     Tls, "tls", Server, "the TLS handshake or record layer failed";
@@ -91,7 +93,7 @@ impl FailureClass {
     /// Whether a whole response came, and the class says what is wrong with it; calls of the other
     /// classes ended without one.
     pub fn is_of_response(self) -> bool {
-        use FailureClass::{Body, Encoding, Length, Redirects, Status};
-        matches!(self, Status | Length | Body | Encoding | Redirects)
+        use FailureClass::{Body, Differs, Encoding, Length, OtherTarget, Redirects, Status};
+        matches!(self, Status | Length | Body | Differs | OtherTarget | Encoding | Redirects)
     }
 }

@@ -2,6 +2,7 @@
 //! blame when it failed. Layer 1: plain data, no behaviour beyond names.
 #![forbid(unsafe_code)]
 
+mod body;
 mod ends;
 mod environment;
 mod failure;
@@ -9,6 +10,7 @@ mod http2;
 mod life;
 mod sut;
 
+pub use body::{BodyPrint, WrongBody};
 pub use ends::{ConnectionRecord, Ends, SessionRecord};
 pub use environment::Environment;
 pub use failure::{Blame, FailureClass};

@@ -48,7 +48,7 @@ pub struct Streams {
     /// Requests of a connection, after which it is told to go.
     calls_max: Option<u32>,
     fate: fn(u64) -> StreamFate,
-    body: Vec<u8>,
+    body: fn(u64) -> &'static [u8],
     clients: BTreeMap<Client, Reading>,
     seen: u64,
 }
@@ -74,7 +74,7 @@ impl Streams {
             streams_max: None,
             calls_max: None,
             fate: |_| StreamFate::Served,
-            body: b"hello".to_vec(),
+            body: |_| b"hello",
             clients: BTreeMap::new(),
             seen: 0,
         }
@@ -98,6 +98,12 @@ impl Streams {
         Streams { fate, ..self }
     }
 
+    /// The body of the response to the request with this number, from 0.
+    #[must_use]
+    pub fn with_bodies(self, body: fn(u64) -> &'static [u8]) -> Streams {
+        Streams { body, ..self }
+    }
+
     fn greeting(&self) -> Vec<u8> {
         let entry =
             |max: u32| [&MAX_CONCURRENT_STREAMS.to_be_bytes()[..], &max.to_be_bytes()].concat();
@@ -105,12 +111,12 @@ impl Streams {
     }
 
     fn request(&mut self, now: Nanos, stream: u32, calls: u32) -> Vec<(Nanos, Action)> {
-        let fate = (self.fate)(self.seen);
+        let (fate, content) = ((self.fate)(self.seen), (self.body)(self.seen));
         self.seen += 1;
         let mut said = match fate {
             StreamFate::Served => {
                 let head = frame(HEADERS, END_HEADERS, stream, &[STATUS_200]);
-                let body = frame(DATA, END_STREAM, stream, &self.body);
+                let body = frame(DATA, END_STREAM, stream, content);
                 vec![(self.queue.finish(now), Action::Bytes([head, body].concat()))]
             }
             StreamFate::Ignored => Vec::new(),

@@ -20,6 +20,7 @@ mod snapshot;
 mod spread;
 pub mod steady;
 pub mod verdict;
+mod verified;
 pub mod webmark;
 
 pub use cause::CauseId;
@@ -37,6 +38,7 @@ pub use snapshot::{
 };
 pub use spread::{SPREAD_CLASSES, Spread};
 pub use verdict::{Cause, Evidence, State, Verdict, judge, offered, quantile_name};
+pub use verified::{Verified, WRONG_BODIES_MAX};
 
 #[cfg(test)]
 mod snapshot_tests;

@@ -1,7 +1,7 @@
 //! What one worker counted in one interval, and how such snapshots add up.
 
 use crate::lives::{BEAT, Beats, Life, Lives};
-use crate::{Endings, Hist, Instants, ServerTimings, Spread};
+use crate::{Endings, Hist, Instants, ServerTimings, Spread, Verified};
 use sample::{FailureClass, Http2Facts, Outcome, Sample, SocketFacts, TlsFacts};
 use std::collections::BTreeMap;
 use units::Nanos;
@@ -191,6 +191,8 @@ pub struct Snapshot {
     pub beats: Beats,
     /// When calls of the measured phase fell due and were answered, of a bounded number of them.
     pub instants: Instants,
+    /// Bodies that were compared with those of their targets.
+    pub verified: Verified,
 }
 
 impl Snapshot {
@@ -314,6 +316,7 @@ impl Snapshot {
         self.spin += other.spin;
         self.beats.merge(&other.beats);
         self.instants.merge(&other.instants);
+        self.verified.merge(&other.verified);
     }
 
     /// Times of a call that is not [plain](Snapshot::plain).

@@ -9,7 +9,9 @@ use record::compare::{BoundResult, CompareReport, Difference, Judgement};
 use record::ramp::{RampReport, RampStep};
 use record::run::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use record::server::Conduct;
-use sample::{Environment, FailureClass, Http2Facts, SutRow, SutSeries, TlsFacts};
+use sample::{
+    BodyPrint, Environment, FailureClass, Http2Facts, SutRow, SutSeries, TlsFacts, WrongBody,
+};
 use serde_json::{Map, Value};
 use stats::curve::{
     Axis, Capacity, CapacityEnd, Curve, Hysteresis, Knee, Overload, OverloadShape, Point, Purpose,
@@ -19,7 +21,7 @@ use stats::diagnosis::Confidence;
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
     Cause, CauseId, Connections, Counts, Endings, Hist, Instants, Measurement, Objective, Second,
-    ServerTimings, Sessions, Snapshot, Spread, State, StatusTally, TargetTally, Verdict,
+    ServerTimings, Sessions, Snapshot, Spread, State, StatusTally, TargetTally, Verdict, Verified,
 };
 use std::fmt::Write;
 
@@ -41,8 +43,11 @@ record! {
         tls, first_byte, transfer, plain, in_window, good_in_window, answers_in_window, bytes_in_window,
         exchange_sum, status, failures, bytes_sent, bytes_received, body_bytes, decoded_bytes,
         redirects, server_timings, targets, connections, sessions, flight_integral, flight_peak,
-        spin, beats, instants,
+        spin, beats, instants, verified,
     }
+    Verified { compared, wrong }
+    WrongBody { at, target, of, expected, got }
+    BodyPrint { length, hash }
     Lives { first, mean, served, unanswered, turned_away, answered, answered_open }
     Second {
         at_s, span_s, counts, warm_up, bytes_received, body_bytes, p50, p90, p99, max, mean,

@@ -7,8 +7,9 @@ use crate::connection::ConnState;
 use crate::intake::Intake;
 use crate::render::build_template;
 use crate::setup::{endpoint_key, redirect_method};
+use crate::verify::NotItsBody;
 use conduit::{Close, Io, Slot};
-use sample::FailureClass;
+use sample::{BodyPrint, FailureClass, WrongBody};
 use units::Nanos;
 use wire::answer::{AnswerFacts, Asked};
 use wire::fields;
@@ -21,8 +22,9 @@ impl Worker {
         self.looks || self.journal.keeps_responses()
     }
 
-    /// Gathers a piece of a call's response, as it came and its content.
-    pub(super) fn gather(&mut self, slot: Slot, row: usize, piece: &[u8], body: &[u8]) {
+    /// Gathers a piece of a call's response, as it came and its content; `last`: the response is whole
+    /// with it.
+    pub(super) fn gather(&mut self, slot: Slot, row: usize, piece: &[u8], body: &[u8], last: bool) {
         let conn = self.pool.conn_mut(slot);
         let mut intake = conn.take_intake(row).unwrap_or_else(|| fresh(&mut self.intakes));
         if self.journal.keeps_responses() {
@@ -34,7 +36,7 @@ impl Worker {
             }
             if self.setup.body.looks() {
                 let encoding = fields::content_encoding(conn.speaker().head());
-                intake.inspect(&self.setup.body, encoding, body);
+                intake.inspect(&self.setup.body, encoding, body, last);
             }
         }
         conn.give_intake(row, Some(intake));
@@ -56,9 +58,7 @@ impl Worker {
         let Some(mut call) = conn.take_served(row, received, now) else { return };
         let setup_times = conn.take_setup_times();
         let (decoded, wrong) = if self.setup.body.looks() {
-            let (intake, verdict) = self.judge_body(call.intake.take(), call.asked, &facts);
-            call.intake = Some(intake);
-            verdict
+            self.judge_body(&mut call, &facts, now)
         } else {
             (facts.body_bytes, self.setup.body.judge_length(facts.body_bytes))
         };
@@ -146,15 +146,50 @@ impl Worker {
     /// The length of a body after decoding, and what is wrong with it.
     fn judge_body(
         &mut self,
-        intake: Option<Box<Intake>>,
-        asked: Asked,
+        call: &mut Call,
         facts: &AnswerFacts,
-    ) -> (Box<Intake>, (u64, Option<FailureClass>)) {
-        let mut intake = intake.unwrap_or_else(|| fresh(&mut self.intakes));
-        let verdict = intake.judge(&self.setup.body);
+        now: Nanos,
+    ) -> (u64, Option<FailureClass>) {
+        let mut intake = call.intake.take().unwrap_or_else(|| fresh(&mut self.intakes));
+        let (decoded, mut wrong, print) = intake.judge(&self.setup.body);
+        call.intake = Some(intake);
         // a response without content by rule (HEAD, 204, 304) cannot have the expected body
-        let bodiless = asked != Asked::Ordinary || matches!(facts.status, 204 | 304);
-        (intake, if bodiless { (0, None) } else { verdict })
+        if call.asked != Asked::Ordinary || matches!(facts.status, 204 | 304) {
+            return (0, None);
+        }
+        if wrong.is_none()
+            && let Some(print) = print
+        {
+            wrong = self.verify(call, facts.status, print, now);
+        }
+        (decoded, wrong)
+    }
+
+    /// Holds a body against its target's. Only what is a good response otherwise is looked at, so that
+    /// an error page is never taken for the page; a redirect that is followed has its body at the end
+    /// of the way.
+    fn verify(
+        &mut self,
+        call: &Call,
+        status: u16,
+        print: BodyPrint,
+        now: Nanos,
+    ) -> Option<FailureClass> {
+        let on_the_way = (300..400).contains(&status) && self.setup.plan.request.follow_max > 0;
+        if on_the_way || !self.setup.status_ok(status) {
+            return None;
+        }
+        let found = self.setup.known.as_ref()?.check(call.target, print);
+        if self.journal.in_warm_up(call.intended) {
+            return found.map(|wrong| class_of(&wrong));
+        }
+        self.journal.body_compared();
+        let wrong = found?;
+        let NotItsBody { expected, of } = wrong;
+        let at = now - self.setup.measure_from();
+        let target = call.target;
+        self.journal.wrong_body(WrongBody { at, target, of, expected, got: print });
+        Some(class_of(&wrong))
     }
 
     #[inline]
@@ -301,6 +336,10 @@ impl Worker {
             self.conclude(io, call, end, now);
         }
     }
+}
+
+fn class_of(wrong: &NotItsBody) -> FailureClass {
+    if wrong.of.is_some() { FailureClass::OtherTarget } else { FailureClass::Differs }
 }
 
 /// An intake for another call.

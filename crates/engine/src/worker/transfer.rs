@@ -193,7 +193,7 @@ impl Worker {
             };
             if self.gathers() {
                 let piece = &input[at..at + advance.consumed];
-                self.gather(slot, 0, piece, &piece[advance.body]);
+                self.gather(slot, 0, piece, &piece[advance.body], advance.done);
             }
             at += advance.consumed;
             if advance.done {
@@ -222,7 +222,7 @@ impl Worker {
                 Event::Response { call, body, done } => {
                     if self.gathers() {
                         let piece = &input[at..at + consumed];
-                        self.gather(slot, call, piece, &piece[body]);
+                        self.gather(slot, call, piece, &piece[body], done);
                     }
                     if done {
                         self.responded(io, slot, call, now);

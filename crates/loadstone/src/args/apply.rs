@@ -3,6 +3,8 @@
 
 use super::run::*;
 use super::{Outputs, UsageError, parse::List};
+use plan::Verify;
+use plan::verify::{parse_manifest, parse_verify};
 use plan::{
     AddressFamily, Arrivals, Auth, ConnectionPlan, FileSource, Gaps, HttpVersion, Load, Location,
     Order, Plan, RequestPlan, ScriptPlan, SessionPlan, TargetPlan, Think, TlsPlan, TlsVersions,
@@ -38,7 +40,7 @@ impl CommonArgs {
         let mut plan = base.plan;
         self.request.apply(&mut plan, base.from_file, files)?;
         self.request.apply_script(&mut plan, script_args, files)?;
-        self.expect.apply(&mut plan);
+        self.expect.apply(&mut plan, files)?;
         self.load.apply(&mut plan)?;
         self.end.apply(&mut plan, self.request.once);
         self.limits.apply(&mut plan);
@@ -267,10 +269,19 @@ impl RequestArgs {
 }
 
 impl ExpectArgs {
-    fn apply(self, plan: &mut Plan) {
+    fn apply(self, plan: &mut Plan, files: &dyn FileSource) -> Result<(), UsageError> {
         set(&mut plan.expect.status, self.expect_status.map(|List(ranges)| ranges));
         set_some(&mut plan.expect.length, self.expect_length);
         set_some(&mut plan.expect.body, self.expect_body);
+        if let Some(named) = &self.verify {
+            let read = match named.as_str() {
+                known if known == "first" || known.starts_with("set:") => parse_verify(known),
+                path => parse_manifest(&read_text(path, files)?).map(Verify::Manifest),
+            };
+            let verify = read.map_err(|error| UsageError::new(format!("--verify: {error}")))?;
+            plan.expect.verify = Some(verify);
+        }
+        Ok(())
     }
 }
 

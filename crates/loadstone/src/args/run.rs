@@ -192,6 +192,10 @@ pub(super) struct ExpectArgs {
     /// Text in the body; or exact:TEXT, regex:RE, sha256:HEX
     #[arg(long, value_name = "RULE", value_parser = rules::parse_body_rule, hide_short_help = true)]
     pub(super) expect_body: Option<BodyRule>,
+    /// The body that belongs to each URL, by length and hash: as the first response had it; set:NAME
+    /// as site --files serves it; or as a FILE of xxh128sum has it
+    #[arg(long, value_name = "first|set:NAME[@SEED]|FILE", num_args = 0..=1, require_equals = true, default_missing_value = "first", hide_short_help = true)]
+    pub(super) verify: Option<String>,
 }
 
 #[derive(Args, Clone, Debug, Default)]

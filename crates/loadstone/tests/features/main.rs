@@ -19,4 +19,5 @@ mod script;
 mod secure;
 mod site;
 mod urls;
+mod verify;
 mod workload;

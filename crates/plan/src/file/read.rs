@@ -528,7 +528,8 @@ fn read_expect(expect: ExpectTable, slot: &mut Expect) -> Result<(), ParseError>
         slot.status.extend(ranges);
     }
     table.set_or_off("length", expect.length, &mut slot.length, parse_size)?;
-    table.set_or_off("body", expect.body, &mut slot.body, rules::parse_body_rule)
+    table.set_or_off("body", expect.body, &mut slot.body, rules::parse_body_rule)?;
+    table.set_or_off("verify", expect.verify, &mut slot.verify, verify::parse_verify)
 }
 
 fn read_measure(measure: MeasureTable, slot: &mut MeasurePlan) -> Result<(), ParseError> {

@@ -176,6 +176,8 @@ tables! {
         status: Vec<Scalar>,
         length: Scalar,
         body: Scalar,
+        /// `first`, `set:NAME@SEED`, or `manifest:` and its lines.
+        verify: Scalar,
     }
 
     MeasureTable {

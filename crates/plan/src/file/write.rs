@@ -261,6 +261,9 @@ fn expect_table(expect: &Expect) -> ExpectTable {
         status: Some(expect.status.iter().map(range).collect()),
         length: Scalar::or_off(expect.length, Scalar::whole),
         body: Scalar::or_off(expect.body.as_ref(), |rule| Scalar::Text(show_body_rule(rule))),
+        verify: Scalar::or_off(expect.verify.as_ref(), |how| {
+            Scalar::Text(verify::show_verify(how))
+        }),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Problems;
 use crate::rules::{check_regex, header_fault, method_fault};
 use crate::urls::{LINES_MAX, WEIGHT_MAX};
-use crate::{Auth, BodyRule, Expect, Plan, RequestPlan, TargetPlan};
+use crate::{Auth, BodyRule, Expect, Plan, RequestPlan, TargetPlan, Verify};
 use units::quoted;
 
 pub(super) fn check(plan: &Plan, problems: &mut Problems) {
@@ -164,7 +164,7 @@ fn check_bodies(plan: &Plan, problems: &mut Problems) {
 }
 
 fn check_expect(plan: &Plan, problems: &mut Problems) {
-    let Expect { status, length, body } = &plan.expect;
+    let Expect { status, length, body, verify } = &plan.expect;
     let wrong = |&(from, to): &(u16, u16)| from > to || from < 100 || to > 599;
     problems.add_if(
         status.iter().any(wrong),
@@ -196,6 +196,29 @@ fn check_expect(plan: &Plan, problems: &mut Problems) {
             exact.len()
         );
         problems.add("--expect-length", text);
+    }
+    if let Some(verify) = verify {
+        check_verify(plan, verify, problems);
+    }
+}
+
+fn check_verify(plan: &Plan, verify: &Verify, problems: &mut Problems) {
+    let head =
+        |target: &TargetPlan| target.method.as_deref().unwrap_or(&plan.request.method) == "HEAD";
+    problems.add_if(
+        plan.targets.iter().all(head),
+        "--verify",
+        "--verify cannot go with --method HEAD, whose responses have no body; use GET, or drop it",
+    );
+    problems.add_if(
+        plan.script.is_some(),
+        "--verify",
+        "--verify cannot go with --script, whose requests are not known beforehand; drop one",
+    );
+    let knowledge = verify.knowledge();
+    let unknown = plan.targets.iter().find_map(|target| knowledge.of(target).err());
+    if let Some(why) = unknown {
+        problems.add("--verify", format!("--verify: {why}; add it, or leave that target out"));
     }
 }
 

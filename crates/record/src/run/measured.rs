@@ -2,7 +2,7 @@
 //! again: histograms, and counts that no figure shows as they are.
 
 use super::published::{
-    AgreedRecord, Http2Record, OutcomesRecord, RunRecord, SecondRecord, UrlRecord,
+    AgreedRecord, Http2Record, OutcomesRecord, RunRecord, SecondRecord, UrlRecord, VerifiedRecord,
 };
 use crate::histogram;
 use base64::Engine;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use stats::lives::{BEATS_MAX, Beats};
 use stats::{
     Connections, Counts, Endings, Hist, Measurement, Second, ServerTimings, Sessions, Snapshot,
-    Spread, StatusTally, TargetTally,
+    Spread, StatusTally, TargetTally, Verified,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -262,6 +262,10 @@ impl RunRecord {
             flight_peak: self.concurrency.peak,
             spin: Nanos::from_secs_f64(measured.spin_s),
             beats: read_beats(&measured.beats)?,
+            verified: self
+                .verified
+                .as_ref()
+                .map_or(Ok(Verified::default()), VerifiedRecord::verified)?,
             ..Snapshot::default()
         };
         for (name, hist) in named(&mut total) {

@@ -8,6 +8,7 @@ mod sides;
 mod times;
 mod traffic;
 mod verdict;
+mod verified;
 
 pub use http2::{FieldsRecord, Http2Record};
 pub use series::SecondRecord;
@@ -26,6 +27,8 @@ pub use traffic::{
 pub use verdict::{
     CauseRecord, ConductRecord, FindingRecord, ServerError, SloRecord, VerdictRecord, WrongStatus,
 };
+
+pub use verified::{BodyPrintRecord, VerifiedRecord, WrongBodyRecord};
 
 use super::RunReport;
 use super::measured::MeasuredRecord;
@@ -60,6 +63,9 @@ pub struct RunRecord {
     pub phases_s: PhasesRecord,
     pub status: BTreeMap<String, u64>,
     pub failures: Vec<FailureRecord>,
+    /// Null where bodies were not compared (`--verify`).
+    #[serde(default)]
+    pub verified: Option<VerifiedRecord>,
     pub per_url: Vec<UrlRecord>,
     pub bytes: BytesRecord,
     pub concurrency: ConcurrencyRecord,
@@ -129,6 +135,7 @@ impl RunRecord {
             phases_s: PhasesRecord::of(total, &figures.dns),
             status: total.status.seen().map(|(code, count)| (code.to_string(), count)).collect(),
             failures: failures(total),
+            verified: VerifiedRecord::of(plan, total),
             per_url: figures::url_rows(report).into_iter().map(UrlRecord::of).collect(),
             bytes: BytesRecord::of(total),
             concurrency: ConcurrencyRecord::of(&figures, total),

@@ -139,6 +139,15 @@ pub(crate) fn outcomes(page: &mut Page, report: &RunReport, figures: &Figures) {
     }
 }
 
+/// Bodies that were compared, and the first that was wrong; nothing where nobody asked.
+pub(crate) fn verified(page: &mut Page, report: &RunReport) {
+    let Some(sentence) = facts::verified::sentence(report) else { return };
+    page.fact("Verified", &sentence);
+    if let Some(example) = facts::verified::first_example(report) {
+        page.fact("", &example);
+    }
+}
+
 /// Failures by class with who is to blame, and answers by status.
 pub(crate) fn failures(page: &mut Page, report: &RunReport) {
     failure_classes(page, report);

@@ -98,6 +98,7 @@ fn composed(
     }
     parts::throughput(&mut page, figures);
     parts::failed(&mut page, report, !detail.tables);
+    parts::verified(&mut page, report);
     if !detail.tables {
         parts::objectives_in_lines(&mut page, report);
     }

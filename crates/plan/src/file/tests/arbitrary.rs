@@ -4,6 +4,7 @@ use crate::*;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use sample::BodyPrint;
 use units::{Nanos, Rate};
 
 fn span() -> impl Strategy<Value = Nanos> {
@@ -195,8 +196,16 @@ fn expect() -> impl Strategy<Value = Expect> {
             .prop_map(BodyRule::Regex),
         any::<[u8; 32]>().prop_map(BodyRule::Sha256),
     ];
-    (vec(range, 0..3), any::<Option<u64>>(), option::of(body))
-        .prop_map(|(status, length, body)| Expect { status, length, body })
+    let known = ("[a-z./?=]{0,8}[a-z]", any::<Option<u64>>(), any::<u128>())
+        .prop_map(|(name, length, hash)| KnownBody { name, print: BodyPrint { length, hash } });
+    let spec = (10..1_000u64).prop_map(|files| fileset::Spec::Surge { files });
+    let verify = prop_oneof![
+        Just(Verify::First),
+        (spec, any::<u64>()).prop_map(|(spec, seed)| Verify::Files { spec, seed }),
+        known.prop_map(|one| Verify::Manifest(vec![one])),
+    ];
+    (vec(range, 0..3), any::<Option<u64>>(), option::of(body), option::of(verify))
+        .prop_map(|(status, length, body, verify)| Expect { status, length, body, verify })
 }
 
 fn measure() -> impl Strategy<Value = MeasurePlan> {

@@ -1,0 +1,107 @@
+//! Bodies that were held against those of their targets.
+
+use crate::words::target_name;
+use plan::Plan;
+use sample::{BodyPrint, FailureClass, WrongBody};
+use serde::{Deserialize, Serialize};
+use stats::{Snapshot, Verified};
+use units::Nanos;
+
+/// `verified` of a run; null where the plan does not ask for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VerifiedRecord {
+    /// `first`, `files` or `manifest`.
+    pub against: String,
+    /// Bodies that were compared.
+    pub compared: u64,
+    /// Of these, bodies that belong to no target, and to another one.
+    pub differing: u64,
+    pub of_other_targets: u64,
+    /// The first wrong bodies.
+    pub examples: Vec<WrongBodyRecord>,
+}
+
+/// A wrong body.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WrongBodyRecord {
+    /// When its call was over, from the start of the measured phase.
+    pub at_s: f64,
+    /// The target that was asked for: its row in the plan, and its URL.
+    pub target: u32,
+    pub url: String,
+    /// The target whose body it was.
+    pub of_target: Option<u32>,
+    pub of_url: Option<String>,
+    pub expected: BodyPrintRecord,
+    pub got: BodyPrintRecord,
+}
+
+/// Length and hash of a body.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BodyPrintRecord {
+    /// Null where a manifest does not say it.
+    pub bytes: Option<u64>,
+    /// As `xxh128sum` prints it.
+    pub xxh128: String,
+}
+
+impl VerifiedRecord {
+    pub(crate) fn of(plan: &Plan, total: &Snapshot) -> Option<VerifiedRecord> {
+        let against = match plan.expect.verify.as_ref()? {
+            plan::Verify::First => "first",
+            plan::Verify::Files { .. } => "files",
+            plan::Verify::Manifest(_) => "manifest",
+        };
+        let count = |class| total.failures.get(&class).copied().unwrap_or_default();
+        let examples = total.verified.wrong.iter();
+        Some(VerifiedRecord {
+            against: against.to_owned(),
+            compared: total.verified.compared,
+            differing: count(FailureClass::Differs),
+            of_other_targets: count(FailureClass::OtherTarget),
+            examples: examples.map(|wrong| WrongBodyRecord::of(plan, wrong)).collect(),
+        })
+    }
+
+    /// What it was made of.
+    pub(crate) fn verified(&self) -> Result<Verified, String> {
+        let wrong = self.examples.iter().map(WrongBodyRecord::wrong);
+        Ok(Verified { compared: self.compared, wrong: wrong.collect::<Result<_, _>>()? })
+    }
+}
+
+impl WrongBodyRecord {
+    fn of(plan: &Plan, wrong: &WrongBody) -> WrongBodyRecord {
+        WrongBodyRecord {
+            at_s: wrong.at.as_secs_f64(),
+            target: wrong.target,
+            url: target_name(plan, wrong.target),
+            of_target: wrong.of,
+            of_url: wrong.of.map(|of| target_name(plan, of)),
+            expected: BodyPrintRecord::of(&wrong.expected),
+            got: BodyPrintRecord::of(&wrong.got),
+        }
+    }
+
+    fn wrong(&self) -> Result<WrongBody, String> {
+        Ok(WrongBody {
+            at: Nanos::from_secs_f64(self.at_s),
+            target: self.target,
+            of: self.of_target,
+            expected: self.expected.print()?,
+            got: self.got.print()?,
+        })
+    }
+}
+
+impl BodyPrintRecord {
+    fn of(print: &BodyPrint) -> BodyPrintRecord {
+        BodyPrintRecord { bytes: print.length, xxh128: format!("{:032x}", print.hash) }
+    }
+
+    fn print(&self) -> Result<BodyPrint, String> {
+        let hash = u128::from_str_radix(&self.xxh128, 16)
+            .map_err(|_| format!("verified: {} is no hash", units::quoted(&self.xxh128)))?;
+        Ok(BodyPrint { length: self.bytes, hash })
+    }
+}

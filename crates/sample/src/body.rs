@@ -1,0 +1,46 @@
+//! Bodies known by their length and hash, and those that were not the ones of their targets.
+
+use units::Nanos;
+
+/// Length and hash of a body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BodyPrint {
+    /// In bytes, content coding undone where that was asked for; `None`: not known beforehand.
+    pub length: Option<u64>,
+    /// XXH3 of 128 bits with seed 0, as `xxh128sum` prints it.
+    pub hash: u128,
+}
+
+impl BodyPrint {
+    /// Whether a body of this print can be the one that is known by the other.
+    #[inline]
+    pub fn fits(&self, other: &BodyPrint) -> bool {
+        let lengths = match (self.length, other.length) {
+            (Some(one), Some(other)) => one == other,
+            _ => true,
+        };
+        lengths && self.hash == other.hash
+    }
+}
+
+impl std::fmt::Display for BodyPrint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.length {
+            Some(length) => write!(f, "{length} bytes, {:032x}", self.hash),
+            None => write!(f, "{:032x}", self.hash),
+        }
+    }
+}
+
+/// A response whose body was not its target's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WrongBody {
+    /// When its call was over, from the start of the measured phase; zero before.
+    pub at: Nanos,
+    /// Row of the target that was asked for.
+    pub target: u32,
+    /// The target whose body it was.
+    pub of: Option<u32>,
+    pub expected: BodyPrint,
+    pub got: BodyPrint,
+}

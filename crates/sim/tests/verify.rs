@@ -1,0 +1,151 @@
+//! Bodies that are held against those of their targets, in virtual time: a server that mixes its
+//! responses is found out, and one that does not is left in peace.
+
+use plan::{HttpVersion, Load, Plan, TargetPlan, Think, Verify};
+use sample::FailureClass;
+use sim::http2::Streams;
+use sim::{Action, Admission, Client, Queue, Script, Server, Service, execute, plan_for};
+use stats::{Measurement, WRONG_BODIES_MAX};
+use units::Nanos;
+
+/// A plan of three pages, all bodies of which are compared with the first.
+fn three_pages(users: u32, calls: u64) -> Plan {
+    let mut plan = plan_for("http://sim.example/0");
+    let page = |n: u32| url::Url::parse(&format!("http://sim.example/{n}")).unwrap();
+    plan.targets = (0..3).map(|n| TargetPlan::new(page(n))).collect();
+    plan.load = Load::Closed { users, think: Think::None, session: None };
+    (plan.stop.duration, plan.stop.requests) = (None, Some(calls));
+    plan.expect.verify = Some(Verify::First);
+    plan
+}
+
+fn one_page(users: u32, calls: u64) -> Plan {
+    let mut plan = three_pages(users, calls);
+    plan.targets.truncate(1);
+    plan
+}
+
+/// Answers each request with the status and the body that `say` has for the number of the request
+/// and its page; the body comes in two pieces.
+fn pages(mut say: impl FnMut(u64, u8) -> (u16, Vec<u8>) + 'static) -> Box<dyn Server> {
+    let mut seen = 0;
+    let react = move |now: Nanos, _: Client, bytes: &[u8]| {
+        let at = bytes.iter().position(|byte| *byte == b'/').unwrap();
+        let (status, body) = say(seen, bytes[at + 1] - b'0');
+        seen += 1;
+        let length = body.len();
+        let head = format!("HTTP/1.1 {status} Said\r\nContent-Length: {length}\r\n\r\n");
+        let (first, rest) = body.split_at(body.len() / 2);
+        let at = now + Nanos::from_millis(1);
+        let more = at + Nanos::from_millis(u64::from(length > 1_000));
+        vec![
+            (at, Action::Bytes([head.as_bytes(), first].concat())),
+            (more, Action::Bytes(rest.to_vec())),
+        ]
+    };
+    Box::new(Script { admit: Admission::Accept, react })
+}
+
+fn page(number: u8) -> Vec<u8> {
+    format!("this is page {number} ").into_bytes().repeat(1 + 200 * usize::from(number))
+}
+
+fn failures(measured: &Measurement) -> Vec<(&'static str, u64)> {
+    measured.total.failures.iter().map(|(class, count)| (class.id(), *count)).collect()
+}
+
+#[test]
+fn a_server_that_mixes_its_responses_is_found_out() {
+    for workers in [1, 3] {
+        // each fiftieth response is that of the next page
+        let server =
+            pages(|n, asked| (200, page(if n % 50 == 49 { (asked + 1) % 3 } else { asked })));
+        let measured = execute(three_pages(6, 1_000), server, workers).measurement;
+        assert_eq!(failures(&measured), [("other-target", 20)], "{workers} workers");
+        assert_eq!(measured.total.counts.succeeded, 980);
+        let verified = &measured.total.verified;
+        assert_eq!((verified.compared, verified.wrong.len()), (1_000, WRONG_BODIES_MAX));
+        for wrong in &verified.wrong {
+            assert_eq!(wrong.of, Some((wrong.target + 1) % 3), "{wrong:?}");
+            assert_ne!(wrong.expected, wrong.got);
+        }
+    }
+}
+
+#[test]
+fn a_body_that_is_nobodys_differs() {
+    let server = pages(|n, asked| match n {
+        // as long, and another letter; then shorter
+        100 => {
+            (200, page(asked).iter().map(|byte| if *byte == b'p' { b'P' } else { *byte }).collect())
+        }
+        200 => (200, page(asked)[1..].to_vec()),
+        _ => (200, page(asked)),
+    });
+    let measured = execute(three_pages(6, 1_000), server, 2).measurement;
+    assert_eq!(failures(&measured), [("differs", 2)]);
+    let lengths: Vec<_> = measured
+        .total
+        .verified
+        .wrong
+        .iter()
+        .map(|wrong| (wrong.expected.length, wrong.got.length))
+        .collect();
+    assert_eq!(lengths[0].0, lengths[0].1);
+    assert_eq!(lengths[1].0, lengths[1].1.map(|length| length + 1));
+}
+
+#[test]
+fn a_server_whose_bodies_are_right_is_left_in_peace() {
+    // a redirect, an error page and an empty response are bodies of nobody
+    let server = pages(|n, asked| match n {
+        0 => (500, b"an error".to_vec()),
+        1 => (204, Vec::new()),
+        n if n % 10 == 0 => (503, b"another error".to_vec()),
+        _ => (200, page(asked)),
+    });
+    let measured = execute(three_pages(6, 600), server, 3).measurement;
+    assert_eq!(failures(&measured), [("status", 60)]);
+    assert_eq!(measured.total.verified.compared, 539);
+    assert_eq!(measured.total.verified.wrong, []);
+}
+
+/// What one worker has learnt the others know: two servers behind one name do not agree.
+#[test]
+fn the_first_response_counts_for_all_workers() {
+    let bodies = |client: Client| if client.worker == 0 { "one" } else { "other" };
+    let react = move |now: Nanos, client: Client, _: &[u8]| {
+        let body = bodies(client);
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        vec![(now + Nanos::from_millis(1), Action::Bytes(head.into_bytes()))]
+    };
+    let server = Box::new(Script { admit: Admission::Accept, react });
+    let measured = execute(one_page(2, 100), server, 2).measurement;
+    assert_eq!(failures(&measured), [("differs", 50)]);
+}
+
+#[test]
+fn streams_are_compared_too() {
+    let queue = || Queue::new(4, Service::Fixed(Nanos::from_millis(1)), 1);
+    let plan = || {
+        let mut plan = one_page(8, 400);
+        plan.request.version = HttpVersion::Http2;
+        plan.connection.pipeline = 8;
+        plan
+    };
+    let right = execute(plan(), Box::new(Streams::new(queue())), 1).measurement;
+    assert_eq!((failures(&right), right.total.verified.compared), (vec![], 400));
+    let bodies: fn(u64) -> &'static [u8] = |n| if n % 40 == 39 { b"HELLO" } else { b"hello" };
+    let server = Streams::new(queue()).with_bodies(bodies);
+    let wrong = execute(plan(), Box::new(server), 1).measurement;
+    assert_eq!(wrong.total.failures.get(&FailureClass::Differs), Some(&10));
+}
+
+#[test]
+fn nobody_compares_what_nobody_asked_for() {
+    let mut plan = one_page(4, 100);
+    plan.expect.verify = None;
+    let server = pages(|n, _| (200, page((n % 3) as u8)));
+    let measured = execute(plan, server, 1).measurement;
+    assert_eq!((failures(&measured), measured.total.verified.compared), (vec![], 0));
+}
