@@ -4,24 +4,6 @@ use super::TestTarget;
 use dialogue::talk::Talk;
 use torture::case::Need;
 
-/// Harmless oddities: their names, their methods and their [text](dialogue::text).
-pub const ODDITIES: [(&str, &str, &str); 6] = [
-    (
-        "a page that is not there",
-        "GET",
-        r"GET /loadstone-nothing-here HTTP/1.1\r\nHost: {host}\r\n\r\n",
-    ),
-    (
-        "a method that nobody knows",
-        "LOADSTONE",
-        r"LOADSTONE {path} HTTP/1.1\r\nHost: {host}\r\n\r\n",
-    ),
-    ("a version of the future", "GET", r"GET {path} HTTP/1.9\r\nHost: {host}\r\n\r\n"),
-    ("a line of junk", "GET", r"loadstone\r\n\r\n"),
-    ("a field that is none", "GET", r"GET {path} HTTP/1.1\r\nHost: {host}\r\nloadstone\r\n\r\n"),
-    ("HEAD", "HEAD", r"HEAD {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"),
-];
-
 /// A valid GET of the probed page, with these field lines.
 pub(super) fn plain_request(target: &TestTarget, fields: &str) -> Vec<u8> {
     plain_request_of(target, &format!("{}{fields}", target.fields))

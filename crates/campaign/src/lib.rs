@@ -21,9 +21,9 @@ mod watcher;
 mod worst;
 
 pub use errands::{Done, ServerCommand};
-pub use habits::ODDITIES;
 pub use replay::{Failure, Timing, replay, shrink_failures};
 pub use search::{CULPRIT, TAIL_MAX};
+pub use torture::oddities::ODDITIES;
 pub use watcher::{Unwatched, Watcher, Watchers};
 pub use worst::worst;
 

@@ -1,7 +1,7 @@
 //! Bodies held against those that belong to their targets, by length and hash.
 
 use plan::Plan;
-use plan::verify::{Knowledge, Known};
+use plan::verify::{Knowledge, TargetBody};
 use sample::BodyPrint;
 use std::sync::OnceLock;
 use twox_hash::XxHash3_128;
@@ -98,9 +98,9 @@ fn known(
     target: &plan::TargetPlan,
 ) -> Result<OnceLock<BodyPrint>, String> {
     let print = match knowledge.of(target)? {
-        Known::Later => return Ok(OnceLock::new()),
-        Known::Print(print) => print,
-        Known::File(content, size) => {
+        TargetBody::Later => return Ok(OnceLock::new()),
+        TargetBody::Print(print) => print,
+        TargetBody::File(content, size) => {
             BodyPrint { length: Some(size), hash: hash_of(content, size) }
         }
     };

@@ -6,6 +6,7 @@
 #![deny(unsafe_code)]
 
 pub mod cpu;
+mod dns;
 mod environment;
 pub mod forecast;
 pub mod foreign;
@@ -21,6 +22,7 @@ pub mod sut;
 mod txt;
 
 pub use cpu::cores_of;
+pub use dns::{Asking, NameServerVisit, ask_name_servers};
 pub use environment::environment;
 pub use forecast::{Demand, Forecast, Supply, forecast};
 pub use foreign::{Foreign, Watch};

@@ -20,6 +20,7 @@ mod runs;
 mod shell;
 mod signals;
 mod site_command;
+mod survey;
 mod torture;
 mod ui_command;
 mod wall_clock;
@@ -66,6 +67,7 @@ fn dispatch(command: Command) -> Result<Code, Failure> {
             calibrate::calibrate(&args)
         }
         Command::Torture(args) => torture::torture(&args),
+        Command::Survey(args) => survey::survey(&args),
         Command::Report(args) => report_command::report(&args),
         Command::Check(args) => check::check(&args),
         Command::Ui(args) => ui_command::ui(args),

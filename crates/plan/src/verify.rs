@@ -125,7 +125,7 @@ pub enum Knowledge<'a> {
 
 /// What is known of one target's body.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Known {
+pub enum TargetBody {
     /// The first response will tell.
     Later,
     /// It is this file.
@@ -149,18 +149,18 @@ impl Verify {
 impl Knowledge<'_> {
     /// # Errors
     /// Nothing is known of this target: its URL, and the way out.
-    pub fn of(&self, target: &TargetPlan) -> Result<Known, String> {
+    pub fn of(&self, target: &TargetPlan) -> Result<TargetBody, String> {
         let path = path_and_query(&target.url);
         match self {
-            Knowledge::Nothing => Ok(Known::Later),
+            Knowledge::Nothing => Ok(TargetBody::Later),
             Knowledge::Files(set) => {
                 let file = set.find(target.url.path().trim_start_matches('/'));
-                let known = file.map(|file| Known::File(set.content(file), file.size));
+                let known = file.map(|file| TargetBody::File(set.content(file), file.size));
                 known.ok_or_else(|| format!("the file set has no {}", quoted(path)))
             }
             Knowledge::Manifest(known) => {
                 let print = known.get(whole(&target.url)).or_else(|| known.get(path_of(path)));
-                let print = print.map(|print| Known::Print(*print));
+                let print = print.map(|print| TargetBody::Print(*print));
                 print.ok_or_else(|| format!("the manifest has no line for {}", quoted(path)))
             }
         }

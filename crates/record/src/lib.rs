@@ -15,6 +15,7 @@ mod instant;
 pub mod ramp;
 pub mod run;
 pub mod server;
+pub mod survey;
 pub mod torture;
 pub mod words;
 

@@ -14,6 +14,7 @@ mod log;
 mod many;
 mod markdown;
 pub mod ramp;
+pub mod survey;
 mod text;
 pub mod torture;
 mod words;

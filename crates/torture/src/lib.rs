@@ -11,6 +11,7 @@ pub mod cost;
 pub mod fuzz;
 pub mod judge;
 pub mod lint;
+pub mod oddities;
 pub mod record;
 pub mod result;
 pub mod safety;

@@ -38,11 +38,12 @@ const PLACES: &[Place] = &[
     only("stats", 2, &["units", "sample"]),
     only("dialogue", 2, &["units", "sample", "conduit"]),
     only("torture", 2, &["units", "sample", "conduit", "dialogue"]),
+    only("survey", 2, &["units", "sample", "conduit", "dialogue", "torture"]),
     only("faulty", 2, &["units", "sample"]),
     only("wan", 2, &["units"]),
     up_to("plan", 3, 2),
     up_to("engine", 3, 3),
-    only("record", 3, &["plan", "stats", "torture"]),
+    only("record", 3, &["plan", "stats", "torture", "survey"]),
     // faulty: its reader says whether a conforming server would wait for the rest of a request
     only("campaign", 3, &["conduit", "stats", "dialogue", "torture", "faulty"]),
     only("reactor", 4, &["conduit"]),

@@ -19,6 +19,7 @@ mod short;
 mod site;
 mod small;
 mod store;
+mod survey;
 mod torture;
 mod torture_again;
 mod torture_overload;
@@ -43,6 +44,7 @@ pub(crate) use short::spelt_out;
 pub(crate) use site::{NormTask, SiteArgs, SiteTask};
 pub(crate) use small::{CalibrateArgs, DemoArgs};
 pub(crate) use store::StoreArgs;
+pub(crate) use survey::SurveyArgs;
 pub(crate) use torture::{
     TortureArgs, TortureAsk, TortureDiff, TortureOutputs, TortureWhat, beside_plan,
 };
@@ -88,6 +90,7 @@ pub(crate) enum Command {
     Check(Box<CheckArgs>),
     Calibrate(CalibrateArgs),
     Torture(Box<TortureArgs>),
+    Survey(Box<SurveyArgs>),
     Report(ReportArgs),
     Workload(WorkloadArgs),
     Ui(UiArgs),

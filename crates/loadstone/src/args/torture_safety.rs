@@ -152,7 +152,7 @@ fn group(text: &str) -> Result<CaseGroup, String> {
 }
 
 /// Words that may stand in a field's value and in a proof.
-fn words(text: &str) -> Result<String, String> {
+pub(super) fn words(text: &str) -> Result<String, String> {
     let good = !text.trim().is_empty()
         && text.trim() == text
         && text.len() <= 120

@@ -36,7 +36,7 @@ pub(super) fn head_of(log: &Path) -> PathBuf {
 
 /// One run's hand on the log.
 #[derive(Debug)]
-pub(super) struct Audit {
+pub(crate) struct Audit {
     log: PathBuf,
     run: String,
     /// What the first line says of the run.
@@ -46,12 +46,12 @@ pub(super) struct Audit {
 }
 
 impl Audit {
-    pub(super) fn new(folder: &Path, run: &str, beginning: Map<String, Value>) -> Audit {
+    pub(crate) fn new(folder: &Path, run: &str, beginning: Map<String, Value>) -> Audit {
         Audit { log: folder.join(FILE), run: run.to_owned(), beginning, trouble: None }
     }
 
     /// What could not be written.
-    pub(super) fn trouble(&self) -> Option<&str> {
+    pub(crate) fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
     }
 
@@ -90,7 +90,7 @@ impl Audit {
     }
 
     /// Appends in the course of a run, whose end is at hand when that fails.
-    fn note(&mut self, kind: &str, fields: Value) {
+    pub(crate) fn note(&mut self, kind: &str, fields: Value) {
         let Value::Object(fields) = fields else { return };
         if self.trouble.is_none() {
             self.trouble = self.append(kind, fields).err();
@@ -159,7 +159,7 @@ fn cut(text: &str) -> String {
 }
 
 /// The words of the command line, cut where they are too long to keep.
-pub(super) fn words() -> Vec<String> {
+pub(crate) fn words() -> Vec<String> {
     const ALL_MAX: usize = 12_000;
     let mut left = ALL_MAX;
     let words: Vec<String> = std::env::args().collect();

@@ -123,6 +123,12 @@ fn in_words(value: &Value) -> String {
             let spent = Spent { connections, requests, bytes: number("bytes") };
             format!("{} {}: {}", text("case"), text("outcome"), spent.words())
         }
+        "visit" => {
+            let asked = record::words::counted(number("asked"), "question");
+            let software = text("software");
+            let found = if software.is_empty() { "nobody was there" } else { &software };
+            format!("asked {asked} of {}: {found}", text("server"))
+        }
         "stop" => format!("stopped ({}): {}", text("why"), text("reason")),
         "end" => format!("ended with {}, cases tested: {}", number("exit"), number("cases")),
         other => units::quoted(other),

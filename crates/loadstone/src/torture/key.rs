@@ -14,7 +14,7 @@ const SECRET_LEN: usize = 32;
 const TEXT_LEN: usize = 2 * SECRET_LEN + 1;
 
 /// Where this user's state is kept, made when it is missing.
-pub(super) fn folder() -> Result<PathBuf, Failure> {
+pub(crate) fn folder() -> Result<PathBuf, Failure> {
     let folder = host::state_dir()
         .ok_or_else(|| Failure::usage("the audit log has no folder: set XDG_STATE_HOME or HOME"))?;
     fs::create_dir_all(&folder).map_err(|error| {

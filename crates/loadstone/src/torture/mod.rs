@@ -1,6 +1,6 @@
 //! `loadstone torture`: hostile and broken input, and what the server makes of it.
 
-mod audit;
+pub(crate) mod audit;
 mod audit_command;
 mod beside;
 mod choice;
@@ -9,7 +9,7 @@ mod directory;
 mod emit;
 mod errands;
 mod evidence;
-mod key;
+pub(crate) mod key;
 mod outputs;
 mod outside;
 mod own;
@@ -23,7 +23,7 @@ mod shrink;
 mod sources;
 mod target;
 mod waivers;
-mod world;
+pub(crate) mod world;
 
 use crate::args::{TortureArgs, TortureAsk};
 use crate::exit::{Code, Failure};
@@ -38,6 +38,7 @@ use permit::Permit;
 use progress::Progress;
 use record::torture::waivers::{Day, Waiver};
 use report::torture::Report;
+pub(crate) use target::run_id;
 use torture::case::Case;
 use torture::result::{CaseResult, RunResult};
 use url::Url;

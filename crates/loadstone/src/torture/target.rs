@@ -99,7 +99,7 @@ fn secrets(args: &TortureArgs) -> Vec<String> {
 }
 
 /// Tells this run from others, in logs of both sides.
-fn run_id() -> String {
+pub(crate) fn run_id() -> String {
     let told = format!("{} {}", crate::wall_clock::unix_seconds(), std::process::id());
     proof::digest(told.as_bytes()).chars().take(8).collect()
 }

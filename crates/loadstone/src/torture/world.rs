@@ -16,9 +16,9 @@ use units::Nanos;
 const LOOK_EVERY: Nanos = Nanos::from_millis(50);
 
 /// Whether something outside wants the run to stop, and why.
-pub(super) type Outside = Box<dyn FnMut() -> Option<Stop>>;
+pub(crate) type Outside = Box<dyn FnMut() -> Option<Stop>>;
 
-pub(super) struct Sockets {
+pub(crate) struct Sockets {
     reactor: Reactor,
     tls: Option<tls::Factory>,
     governor: Governor,
@@ -33,7 +33,7 @@ pub(super) struct Sockets {
 impl Sockets {
     /// # Errors
     /// No descriptor is left.
-    pub(super) fn new(
+    pub(crate) fn new(
         tls: Option<tls::Factory>,
         governor: Governor,
         outside: Outside,

@@ -16,6 +16,7 @@ mod overload;
 mod own;
 mod range;
 mod server;
+mod survey;
 mod tls;
 
 use serde_json::Value;

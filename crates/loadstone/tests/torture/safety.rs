@@ -224,12 +224,12 @@ fn who_we_are_is_said_in_every_plain_request() {
 }
 
 /// An address that is public by its class, in a network of its own that leads nowhere else.
-const PUBLIC: &str = "203.0.113.7";
+pub(crate) const PUBLIC: &str = "203.0.113.7";
 const FOLDERS: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
 
 /// What the program says of a server at a public address, all in one namespace: `script` with the
 /// program as $0; nginx serves the folder `root`.
-fn in_public(folder: &Path, script: &str) -> String {
+pub(crate) fn in_public(folder: &Path, script: &str) -> String {
     let root = folder.join("root");
     fs::create_dir_all(root.join(".well-known")).unwrap();
     fs::write(root.join("page.html"), "a page").unwrap();

@@ -160,10 +160,7 @@ impl RunRecord {
             quantiles: figures.quantiles.iter().map(QuantileRecord::of).collect(),
             slo: report.slo.iter().map(SloRecord::of).collect(),
             runs: report.runs.iter().map(HeadlineRecord::of).collect(),
-            intervals: figures::estimates(&report.runs)
-                .into_iter()
-                .map(|(name, estimate, _)| (name.to_owned(), EstimateRecord::of(&estimate)))
-                .collect(),
+            intervals: intervals(report),
             warm_up: OutcomesRecord::of(&total.warm_up),
             sessions: SessionsRecord::of(&total.sessions, &figures),
             connections: ConnectionsRecord::of(measurement),
@@ -198,6 +195,11 @@ pub(crate) fn plan_value(toml: &str) -> serde_json::Value {
         Ok(table) => table,
         Err(_) => serde_json::Value::String(toml.to_owned()),
     }
+}
+
+fn intervals(report: &RunReport) -> BTreeMap<String, EstimateRecord> {
+    let all = figures::estimates(&report.runs).into_iter();
+    all.map(|(name, estimate, _)| (name.to_owned(), EstimateRecord::of(&estimate))).collect()
 }
 
 fn failures(total: &stats::Snapshot) -> Vec<FailureRecord> {

@@ -1,0 +1,267 @@
+//! `loadstone survey` from outside: servers on loopback, name servers as Debian has them, and addresses
+//! of others.
+
+use crate::safety::{PUBLIC, in_public, namespaces_are_to_be_had};
+use crate::support::nginx::Nginx;
+use crate::support::{Scripted, Site, finish, free_port, program, run};
+use serde_json::Value;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::UdpSocket;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Survey of a list, with a state folder of its own.
+fn survey(state: &Path, list: &str, args: &[&str]) -> Value {
+    let mut command = program(&[&["survey", "--rate", "200", "--json", "-", "-"], args].concat());
+    command.env("XDG_STATE_HOME", state).stdin(Stdio::piped());
+    finish(command, list.as_bytes()).expect(&[0]).json()
+}
+
+/// Name and confidence of each server, in the order of the list.
+fn told(survey: &Value) -> Vec<String> {
+    let servers = survey["servers"].as_array().unwrap().iter();
+    let row = |one: &Value| match one["software"].as_str() {
+        Some(name) => format!("{name} ({})", one["confidence"].as_str().unwrap()),
+        None => format!("not reached: {}", one["trouble"].as_str().unwrap()),
+    };
+    servers.map(row).collect()
+}
+
+#[test]
+fn web_servers_are_told_by_words_and_by_behaviour() {
+    let state = tempfile::tempdir().unwrap();
+    let site = Site::start(&[]);
+    let nginx = Nginx::start("a page");
+    // it says nginx, and nothing of what nginx does
+    let faker = Scripted::start(|mut stream, _| {
+        let mut piece = [0; 4096];
+        if matches!(stream.read(&mut piece), Ok(1..)) {
+            let said = "HTTP/1.1 200 OK\r\nServer: nginx/1.27\r\nContent-Length: 0\r\n\r\n";
+            stream.write_all(said.as_bytes()).ok();
+        }
+    });
+    let gone = free_port();
+    let list = format!(
+        "# ours\n{}\n{}\nhttp://{}/\n127.0.0.1:{gone}\n{}\n",
+        site.url("/"),
+        nginx.url(),
+        faker.address,
+        site.url("/hw"),
+    );
+    let found = survey(state.path(), &list, &[]);
+    let rows = told(&found);
+    assert!(rows[0].starts_with("hyper") && rows[0].ends_with("(agreed)"), "{rows:?}");
+    assert!(rows[1].starts_with("nginx 1.") && rows[1].ends_with("(agreed)"), "{rows:?}");
+    assert_eq!(rows[2], "nginx 1.27 (claimed)");
+    assert_eq!(rows[3], "not reached: connection refused");
+    // the same address and port once, by both of its names
+    assert_eq!((rows.len(), found["servers"][0]["names"].as_array().unwrap().len()), (4, 2));
+    assert_eq!(found["software"].as_array().unwrap().len(), 3);
+    assert_eq!(found["servers"][1]["http"], serde_json::json!(["1.1"]));
+    let log = fs::read_to_string(state.path().join("loadstone/torture-audit.jsonl")).unwrap();
+    assert_eq!(log.matches("\"kind\":\"visit\"").count(), 4, "{log}");
+    let mut audit = program(&["torture", "audit", "verify"]);
+    audit.env("XDG_STATE_HOME", state.path());
+    finish(audit, b"").expect(&[0]);
+    // one request each
+    let before = site.served().requests;
+    survey(state.path(), &site.url("/"), &["--plain"]);
+    assert_eq!(site.served().requests, before + 1);
+}
+
+#[test]
+fn a_survey_is_text_a_table_and_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = Site::start(&[]);
+    let (list, csv, page) =
+        (folder.path().join("list"), folder.path().join("s.csv"), folder.path().join("s.html"));
+    fs::write(&list, site.url("/")).unwrap();
+    let path = |path: &Path| path.to_str().unwrap().to_owned();
+    let args = ["survey", "--no-audit", "--csv", &path(&csv), "--html", &path(&page), &path(&list)];
+    let ran = run(&args).expect(&[0]);
+    assert!(ran.stdout.starts_with("1 hyper 0."), "{ran:#?}");
+    assert!(ran.stdout.contains("1 web server answered, in "), "{ran:#?}");
+    let rows = fs::read_to_string(&csv).unwrap();
+    assert!(rows.lines().nth(1).unwrap().contains(",1,hyper 0."), "{rows}");
+    assert!(fs::read_to_string(&page).unwrap().contains("<td>hyper 0."));
+    fs::write(&list, "127.0.0.1:80\nftp://x/\n").unwrap();
+    let ran = run(&["survey", &path(&list)]).expect(&[2]);
+    assert!(ran.stderr.contains("list: line 2: "), "{ran:#?}");
+}
+
+/// A name server that is ended when the test is over.
+struct NameServer {
+    child: Child,
+    port: u16,
+}
+
+impl Drop for NameServer {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// Starts it with a configuration in which `{port}` and `{folder}` are put in; back when it answers.
+fn name_server(folder: &Path, name: &str, args: &[&str], config: &str) -> NameServer {
+    let port = free_port();
+    let home = folder.join(name);
+    fs::create_dir_all(&home).unwrap();
+    let put = |text: &str| {
+        text.replace("{port}", &port.to_string()).replace("{folder}", home.to_str().unwrap())
+    };
+    // PowerDNS has a name of its own for the file
+    fs::write(home.join("pdns.conf"), put(config)).unwrap();
+    fs::write(home.join("zones"), "").unwrap();
+    let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap());
+    let log = fs::File::create(home.join("log")).unwrap();
+    let child = Command::new(name)
+        .args(args.iter().map(|arg| put(arg)))
+        .env("PATH", path)
+        .stdout(log.try_clone().unwrap())
+        .stderr(log)
+        .spawn()
+        .unwrap_or_else(|error| panic!("{name}: {error}; cargo xtask test installs it"));
+    let server = NameServer { child, port };
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(("127.0.0.1", port)).unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    let question = survey_question();
+    // nobody sends to this one: it only keeps the time until the next try
+    let quiet = UdpSocket::bind("127.0.0.1:0").unwrap();
+    quiet.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+    for _ in 0..200 {
+        // refused, as long as nobody listens
+        if socket.send(&question).is_ok() && socket.recv(&mut [0; 512]).is_ok() {
+            return server;
+        }
+        assert!(quiet.recv(&mut [0; 1]).is_err());
+    }
+    let log = fs::read_to_string(home.join("log")).unwrap_or_default();
+    panic!("{name} does not answer: {log}");
+}
+
+/// `version.bind`, of class CH.
+fn survey_question() -> Vec<u8> {
+    b"\x12\x34\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x07version\x04bind\x00\x00\x10\x00\x03"
+        .to_vec()
+}
+
+#[test]
+fn name_servers_are_told_apart_as_debian_has_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let file = "{folder}/pdns.conf";
+    let servers = [
+        name_server(
+            at,
+            "named",
+            &["-g", "-c", file],
+            "options { directory \"{folder}\"; listen-on port {port} { 127.0.0.1; }; listen-on-v6 { none; }; \
+             pid-file none; session-keyfile none; recursion no; dnssec-validation no; }; controls { };",
+        ),
+        name_server(
+            at,
+            "unbound",
+            &["-d", "-c", file],
+            "server:\n interface: 127.0.0.1@{port}\n do-daemonize: no\n chroot: \"\"\n username: \"\"\n \
+             directory: \"{folder}\"\n pidfile: \"\"\n use-syslog: no\n module-config: \"iterator\"\n\
+             remote-control:\n control-enable: no\n",
+        ),
+        name_server(
+            at,
+            "nsd",
+            &["-d", "-c", file],
+            "server:\n ip-address: 127.0.0.1@{port}\n username: \"\"\n chroot: \"\"\n database: \"\"\n \
+             zonesdir: \"{folder}\"\n pidfile: \"{folder}/pid\"\n xfrdfile: \"{folder}/xfrd\"\n \
+             zonelistfile: \"{folder}/zones.nsd\"\n xfrdir: \"{folder}\"\n \
+             cookie-secret-file: \"{folder}/cookie\"\nremote-control:\n control-enable: no\n",
+        ),
+        name_server(
+            at,
+            "knotd",
+            &["-c", file],
+            "server:\n    rundir: \"{folder}\"\n    listen: 127.0.0.1@{port}\ndatabase:\n    \
+             storage: \"{folder}\"\nlog:\n  - target: stderr\n    any: warning\n",
+        ),
+        name_server(
+            at,
+            "pdns_server",
+            &["--config-dir={folder}"],
+            "launch=bind\nbind-config={folder}/zones\nlocal-address=127.0.0.1\nlocal-port={port}\n\
+             socket-dir={folder}\ndaemon=no\nguardian=no\n",
+        ),
+        name_server(
+            at,
+            "dnsmasq",
+            &[
+                "-k",
+                "--port={port}",
+                "--listen-address=127.0.0.1",
+                "--bind-interfaces",
+                "--no-resolv",
+                "--no-hosts",
+                "--conf-file=/dev/null",
+                "--user=root",
+                "--pid-file=",
+            ],
+            "",
+        ),
+    ];
+    let list: String =
+        servers.iter().map(|server| format!("127.0.0.1:{}\n", server.port)).collect();
+    let found = survey(at, &list, &["--dns"]);
+    let rows = told(&found);
+    let names = ["BIND 9", "Unbound 1", "NSD 4", "Knot DNS 3", "PowerDNS 4", "dnsmasq 2"];
+    for (row, name) in rows.iter().zip(names) {
+        assert!(row.starts_with(name) && row.ends_with("(agreed)"), "{name}: {found:#}");
+    }
+    assert_eq!((rows.len(), &found["kind"]), (6, &"name-servers".into()));
+}
+
+#[test]
+fn addresses_of_others_get_one_plain_request_and_only_on_somebodys_word() {
+    // refused before anything is sent, wherever this runs
+    let state = tempfile::tempdir().unwrap();
+    let said = |list: &str, args: &[&str]| {
+        let mut command = program(&[&["survey", "-"], args].concat());
+        command.env("XDG_STATE_HOME", state.path()).stdin(Stdio::piped());
+        finish(command, list.as_bytes()).expect(&[2]).stderr
+    };
+    let dark = said(&format!("{PUBLIC}:8080\n"), &[]);
+    assert!(dark.contains("203.0.113.7 is a public address: refused"), "{dark}");
+    assert!(said(PUBLIC, &["--yes-i-may"]).contains("--owner"));
+    assert!(said("169.254.169.254\n", &[]).contains("is a reserved address"));
+    assert!(said("127.0.0.1:25\n", &[]).contains("port 25 belongs to another protocol"));
+    assert!(
+        said("10.0.0.1\n", &["--no-audit"]).contains("--no-audit is for servers on this machine")
+    );
+    assert!(!state.path().join("loadstone/torture-audit.jsonl").exists());
+    if !namespaces_are_to_be_had("--net") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let said = in_public(
+        folder.path(),
+        &format!(
+            "echo {PUBLIC}:8080 > list; $0 survey list; echo refused $?; \
+             $0 survey --yes-i-may --owner Acme --deadlines --json s.json list; echo permitted $?; \
+             cat s.json; $0 torture audit show; cat $XDG_STATE_HOME/loadstone/torture-audit.jsonl"
+        )
+        .replace("list", &folder.path().join("list").display().to_string())
+        .replace("s.json", &folder.path().join("s.json").display().to_string()),
+    );
+    for part in [
+        "refused 2",
+        "permitted 0",
+        "nginx 1.",
+        "(claimed)",
+        "\"owner\":\"Acme\"",
+        "asked 1 question of 203.0.113.7:8080",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(said.matches("\"question\"").count(), 1, "{said}");
+}

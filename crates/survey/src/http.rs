@@ -1,0 +1,358 @@
+//! Web servers: what they are asked, what is kept of a reply, and the fingerprints of those that were
+//! asked on loopback, as Debian 12 has them.
+
+use crate::table::{Fingerprint, Trait};
+use dialogue::replies::Response;
+use dialogue::talk::{Talk, TalkEnd};
+use torture::oddities::ODDITIES;
+
+/// The name of the plain request among the questions.
+pub const PLAIN: &str = "a plain GET";
+
+/// Bytes of a body that are kept.
+const BODY_MAX: usize = 24;
+/// Of what a server says of itself, in characters.
+const CLAIM_MAX: usize = 100;
+
+/// Names of the questions, in the order in which they are asked: a plain GET, then the harmless
+/// oddities that a torture's habits are made of.
+pub fn questions() -> impl Iterator<Item = &'static str> {
+    [PLAIN].into_iter().chain(ODDITIES.iter().map(|(name, _, _)| *name))
+}
+
+/// What the `Server` field says, cut where it is too long; empty: nothing.
+pub fn claim(talk: &Talk) -> String {
+    let first = talk.replies.answers.first();
+    let said = first.and_then(|answer| answer.field("server").next()).unwrap_or_default();
+    said.chars().filter(|c| !c.is_control()).take(CLAIM_MAX).collect()
+}
+
+/// The version of HTTP that a reply names, `1.0` or `1.1`.
+pub fn version(talk: &Talk) -> Option<&'static str> {
+    let first = talk.replies.answers.first()?;
+    Some(if first.minor_version == 0 { "1.0" } else { "1.1" })
+}
+
+/// What tells the reply to a question from that of another server. Of replies whose content is the
+/// site's: the order and the spelling of the fields that every server writes itself. Of replies
+/// that the server makes alone: all of it, and how the body begins.
+pub fn signature(question: &str, talk: &Talk) -> String {
+    let Some(answer) = talk.replies.answers.first() else {
+        return match (&talk.replies.junk, talk.end) {
+            (Some(_), _) => "no head".to_owned(),
+            (None, TalkEnd::Closed) => "closed".to_owned(),
+            (None, TalkEnd::Broken(_)) => "reset".to_owned(),
+            (None, _) => "silent".to_owned(),
+        };
+    };
+    let ends = if talk.end == TalkEnd::Closed { "closes" } else { "stays" };
+    match question {
+        PLAIN => own_fields(answer),
+        "a page that is not there" => format!("{} {}", answer.status, own_fields(answer)),
+        "a line of junk" => {
+            let body = body_start(talk, answer);
+            format!("1.{} {} {ends} {} {body}", answer.minor_version, answer.status, names(answer))
+        }
+        "HEAD" => {
+            format!("{} {}", answer.status, if has_body(talk, answer) { "body" } else { "bare" })
+        }
+        _ => format!("1.{} {} {ends}", answer.minor_version, answer.status),
+    }
+}
+
+/// Fields that servers write whatever the page is.
+const OWN: [&str; 4] = ["date", "server", "content-length", "content-type"];
+
+fn own_fields(answer: &Response) -> String {
+    let own = field_names(answer)
+        .into_iter()
+        .filter(|name| OWN.iter().any(|own| name.eq_ignore_ascii_case(own)));
+    own.collect::<Vec<_>>().join(",")
+}
+
+fn names(answer: &Response) -> String {
+    field_names(answer).join(",")
+}
+
+/// In their order, spelt as they came; bounded by the reader.
+fn field_names(answer: &Response) -> Vec<String> {
+    let lines = answer.head.split(|byte| *byte == b'\n').skip(1);
+    let name = |line: &[u8]| {
+        let end = line.iter().position(|byte| *byte == b':')?;
+        Some(String::from_utf8_lossy(&line[..end]).into_owned())
+    };
+    lines.filter_map(name).collect()
+}
+
+/// How the body begins, as far as it came.
+fn body_start(talk: &Talk, answer: &Response) -> String {
+    let body = talk.raw.get(answer.head.len()..).unwrap_or_default();
+    let start = &body[..body.len().min(BODY_MAX)];
+    let shown: Vec<char> = String::from_utf8_lossy(start)
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    shown.into_iter().collect::<String>().trim_end().to_owned()
+}
+
+/// Bytes came behind the head of an answer that has no body.
+fn has_body(talk: &Talk, answer: &Response) -> bool {
+    talk.raw.len() > answer.head.len()
+}
+
+const METHOD: &str = "a method that nobody knows";
+const FUTURE: &str = "a version of the future";
+const JUNK: &str = "a line of junk";
+const FIELD: &str = "a field that is none";
+const ABSENT: &str = "a page that is not there";
+const HEAD: &str = "HEAD";
+
+/// What was seen of nginx 1.22, Apache 2.4, lighttpd 1.4, Caddy 2.6, HAProxy 2.6, Varnish 7.1, Squid
+/// 5.7, Node 20, Python 3.11, WEBrick 1.8, PHP 8.2, BusyBox 1.35 and this program's own site, each
+/// asked on loopback in November 2026. What a line of junk is answered weighs most: no page and no
+/// origin server has a part in it.
+pub static TABLE: [Fingerprint; 13] = [
+    Fingerprint {
+        software: "nginx",
+        claims: &["nginx"],
+        traits: &[
+            Trait::of(PLAIN, 1, "Server,Date,Content-Type,*"),
+            Trait::of(ABSENT, 1, "404 Server,Date,Content-Type,*"),
+            Trait::of(METHOD, 2, "1.1 405 stays"),
+            Trait::of(FUTURE, 1, "1.1 200 stays"),
+            Trait::of(
+                JUNK,
+                5,
+                "1.1 400 closes Server,Date,Content-Type,Content-Length,Connection <html>*",
+            ),
+            Trait::of(FIELD, 2, "1.1 200 stays"),
+            Trait::of(HEAD, 1, "200 bare"),
+        ],
+    },
+    Fingerprint {
+        software: "Apache",
+        claims: &["Apache"],
+        traits: &[
+            Trait::of(PLAIN, 1, "Date,Server,*"),
+            Trait::of(ABSENT, 1, "404 Date,Server,*"),
+            Trait::of(METHOD, 2, "1.1 501 closes"),
+            Trait::of(FUTURE, 1, "1.1 200 stays"),
+            Trait::of(
+                JUNK,
+                5,
+                "1.1 400 closes Date,Server,Content-Length,Connection,Content-Type <!DOCTYPE HTML PUBLIC*",
+            ),
+            Trait::of(FIELD, 2, "1.1 400 closes"),
+            Trait::of(HEAD, 1, "200 bare"),
+        ],
+    },
+    Fingerprint {
+        software: "lighttpd",
+        claims: &["lighttpd"],
+        traits: &[
+            Trait::of(PLAIN, 1, "Content-Type,Content-Length,Date,Server"),
+            Trait::of(ABSENT, 1, "404 Content-Type,Content-Length,Date,Server"),
+            Trait::of(METHOD, 2, "1.1 501 closes"),
+            Trait::of(FUTURE, 2, "1.0 505 closes"),
+            Trait::of(
+                JUNK,
+                5,
+                "1.0 400 closes Content-Type,Content-Length,Connection,Date,Server <?xml*",
+            ),
+            Trait::of(FIELD, 1, "1.1 400 closes"),
+            Trait::of(HEAD, 1, "200 bare"),
+        ],
+    },
+    Fingerprint {
+        software: "Caddy",
+        claims: &["Caddy"],
+        traits: &[
+            Trait::of(PLAIN, 2, "Content-Length,Content-Type,Server,Date"),
+            Trait::of(ABSENT, 1, "404 Server,Date,Content-Length"),
+            Trait::of(METHOD, 1, "1.1 200 stays"),
+            Trait::of(FUTURE, 1, "1.1 200 stays"),
+            Trait::of(JUNK, 5, "1.1 400 closes Content-Type,Connection 400 Bad Request"),
+            Trait::of(FIELD, 1, "1.1 400 closes"),
+            Trait::of(HEAD, 1, "200 bare"),
+        ],
+    },
+    Fingerprint {
+        software: "HAProxy",
+        claims: &["HAProxy"],
+        traits: &[
+            Trait::of(
+                JUNK,
+                5,
+                "1.1 400 closes Content-length,Cache-Control,Connection,Content-Type <html><body><h1>400 Bad*",
+            ),
+            Trait::of(FIELD, 2, "1.1 400 closes"),
+        ],
+    },
+    Fingerprint {
+        software: "Varnish",
+        claims: &["Varnish"],
+        traits: &[
+            Trait::of(FUTURE, 2, "1.1 400 closes"),
+            Trait::of(JUNK, 4, "1.1 400 closes  "),
+            Trait::of(FIELD, 2, "1.1 400 closes"),
+        ],
+    },
+    Fingerprint {
+        software: "Squid",
+        claims: &["squid"],
+        traits: &[
+            Trait::of(FUTURE, 1, "1.1 200 stays"),
+            Trait::of(
+                JUNK,
+                5,
+                "1.1 400 closes Server,Mime-Version,Date,Content-Type,Content-Length,X-Squid-Error,*",
+            ),
+            Trait::of(FIELD, 1, "1.1 400 closes"),
+        ],
+    },
+    Fingerprint {
+        software: "Node",
+        claims: &["node"],
+        traits: &[
+            Trait::of(METHOD, 2, "1.1 400 closes"),
+            Trait::of(FUTURE, 2, "1.1 400 closes"),
+            Trait::of(JUNK, 5, "1.1 400 closes Connection "),
+            Trait::of(FIELD, 1, "1.1 400 closes"),
+        ],
+    },
+    Fingerprint {
+        software: "Python http.server",
+        claims: &["SimpleHTTP/0.6 Python", "BaseHTTP/0.6 Python"],
+        traits: &[
+            Trait::of(PLAIN, 1, "Server,Date,Content-type,*"),
+            Trait::of(METHOD, 2, "1.0 501 closes"),
+            Trait::of(FUTURE, 1, "1.0 200 closes"),
+            Trait::of(JUNK, 4, "no head"),
+            Trait::of(FIELD, 2, "1.0 200 closes"),
+        ],
+    },
+    Fingerprint {
+        software: "WEBrick",
+        claims: &["WEBrick"],
+        traits: &[
+            Trait::of(PLAIN, 1, "Content-Type,Content-Length,Server,Date"),
+            Trait::of(METHOD, 2, "1.1 405 closes"),
+            Trait::of(FUTURE, 1, "1.1 200 stays"),
+            Trait::of(
+                JUNK,
+                5,
+                "1.1 400 closes Content-Type,Server,Date,Content-Length,Connection <!DOCTYPE HTML PUBLIC*",
+            ),
+            Trait::of(FIELD, 1, "1.1 400 closes"),
+        ],
+    },
+    Fingerprint {
+        software: "PHP's built-in server",
+        claims: &["PHP"],
+        traits: &[
+            Trait::of(PLAIN, 1, "Date,Content-Type,Content-Length"),
+            Trait::of(METHOD, 2, "1.1 501 closes"),
+            Trait::of(JUNK, 4, "closed"),
+            Trait::of(FIELD, 2, "1.1 200 closes"),
+        ],
+    },
+    Fingerprint {
+        software: "BusyBox httpd",
+        claims: &["BusyBox"],
+        traits: &[
+            Trait::of(METHOD, 2, "1.1 501 closes"),
+            Trait::of(FUTURE, 1, "1.1 200 closes"),
+            Trait::of(
+                JUNK,
+                5,
+                "1.1 400 closes Date,Connection,Content-type <HTML><HEAD><TITLE>400*",
+            ),
+            Trait::of(FIELD, 1, "1.1 200 closes"),
+            Trait::of(HEAD, 1, "200 body"),
+        ],
+    },
+    Fingerprint {
+        software: "hyper",
+        claims: &["loadstone", "hyper"],
+        traits: &[
+            Trait::of(FUTURE, 2, "1.1 400 closes"),
+            Trait::of(JUNK, 5, "1.1 400 closes connection,content-length,date "),
+            Trait::of(FIELD, 1, "1.1 400 closes"),
+        ],
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classify;
+
+    /// What nginx 1.22.1 said, question by question.
+    const NGINX: [(&str, &str); 7] = [
+        (PLAIN, "Server,Date,Content-Type,Content-Length"),
+        (ABSENT, "404 Server,Date,Content-Type,Content-Length"),
+        (METHOD, "1.1 405 stays"),
+        (FUTURE, "1.1 200 stays"),
+        (
+            JUNK,
+            "1.1 400 closes Server,Date,Content-Type,Content-Length,Connection <html>  <head><title>400",
+        ),
+        (FIELD, "1.1 200 stays"),
+        (HEAD, "200 bare"),
+    ];
+
+    fn evidence(rows: &[(&str, &str)]) -> Vec<(String, String)> {
+        rows.iter().map(|(name, seen)| ((*name).to_owned(), (*seen).to_owned())).collect()
+    }
+
+    #[test]
+    fn the_questions_of_the_table_are_asked() {
+        let asked: Vec<&str> = questions().collect();
+        for one in &TABLE {
+            for wanted in one.traits {
+                assert!(asked.contains(&wanted.question), "{}: {}", one.software, wanted.question);
+            }
+        }
+    }
+
+    #[test]
+    fn a_proxy_in_front_is_told_by_what_it_answers_itself() {
+        let mut behind = evidence(&NGINX);
+        for (question, seen) in &mut behind {
+            match question.as_str() {
+                PLAIN => *seen = "server,date,content-type,content-length".to_owned(),
+                JUNK => {
+                    *seen = "1.1 400 closes Content-length,Cache-Control,Connection,Content-Type \
+                             <html><body><h1>400 Bad"
+                        .to_owned();
+                }
+                FIELD => *seen = "1.1 400 closes".to_owned(),
+                _ => {}
+            }
+        }
+        let found = classify(&TABLE, "nginx/1.22.1", &behind);
+        assert_eq!(
+            (found.name.as_str(), found.confidence.id()),
+            ("HAProxy, says nginx", "disputed")
+        );
+        let found = classify(&TABLE, "nginx/1.22.1", &evidence(&NGINX));
+        assert_eq!((found.name.as_str(), found.confidence.id()), ("nginx 1.22.1", "agreed"));
+        let found = classify(&TABLE, "", &evidence(&NGINX));
+        assert_eq!((found.name.as_str(), found.confidence.id()), ("nginx", "behaved"));
+    }
+
+    #[test]
+    fn no_two_fingerprints_are_met_by_one_server() {
+        for one in &TABLE {
+            let own: Vec<(String, String)> = one
+                .traits
+                .iter()
+                .map(|wanted| {
+                    (wanted.question.to_owned(), wanted.signature.trim_end_matches('*').to_owned())
+                })
+                .collect();
+            let found = classify(&TABLE, "", &own);
+            assert_eq!(found.behaves.map(|(name, _)| name), Some(one.software));
+        }
+    }
+}

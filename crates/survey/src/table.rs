@@ -1,0 +1,82 @@
+//! Fingerprints: how a software names itself, and how it replies to the questions.
+
+/// The reply of one software to one question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trait {
+    /// The question's name.
+    pub question: &'static str,
+    /// How much it counts among the traits of its fingerprint: what depends on pages and settings
+    /// weighs least.
+    pub weight: u32,
+    /// The signature of the reply; a `*` at its end stands for any rest.
+    pub signature: &'static str,
+}
+
+impl Trait {
+    pub const fn of(question: &'static str, weight: u32, signature: &'static str) -> Trait {
+        Trait { question, weight, signature }
+    }
+
+    pub(crate) fn fits(&self, signature: &str) -> bool {
+        match self.signature.strip_suffix('*') {
+            Some(beginning) => signature.starts_with(beginning),
+            None => signature == self.signature,
+        }
+    }
+}
+
+/// What tells a software from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fingerprint {
+    pub software: &'static str,
+    /// How its own words begin, the version left out; capitals and small letters are the same.
+    pub claims: &'static [&'static str],
+    pub traits: &'static [Trait],
+}
+
+impl Fingerprint {
+    /// The version that these words name, where they are this software's; empty: they name none.
+    pub fn version<'a>(&self, claim: &'a str) -> Option<&'a str> {
+        // the longest name wins: what stands behind a shorter one is the rest of the name
+        let fits = self.claims.iter().filter_map(|known| {
+            let (name, rest) = claim.split_at_checked(known.len())?;
+            // the name ends here, and does not only begin like this one
+            let open = known.ends_with(|c: char| !c.is_ascii_alphanumeric());
+            let ends = open || rest.is_empty() || rest.starts_with(['/', ' ', '-', '(']);
+            (ends && name.eq_ignore_ascii_case(known)).then_some(rest)
+        });
+        fits.min_by_key(|rest| rest.len()).map(first_version)
+    }
+}
+
+/// `1.22.1` of `/1.22.1 (Debian)`.
+fn first_version(rest: &str) -> &str {
+    let Some(rest) = rest.strip_prefix(['/', ' ', '-']).or(Some(rest)) else { return "" };
+    let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
+    rest[..end].trim_end_matches('.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_off_what_servers_say() {
+        let one =
+            |claims: &'static [&'static str]| Fingerprint { software: "", claims, traits: &[] };
+        for (claims, said, version) in [
+            (&["nginx"][..], "nginx/1.22.1", Some("1.22.1")),
+            (&["nginx"], "nginx", Some("")),
+            (&["nginx"], "nginx-rc", Some("")),
+            (&["nginx"], "nginxx/1", None),
+            (&["Apache"], "Apache/2.4.71 (Debian)", Some("2.4.71")),
+            (&["SimpleHTTP/0.6 Python/"], "SimpleHTTP/0.6 Python/3.11.7", Some("3.11.7")),
+            (&["Knot DNS"], "Knot DNS 3.2.6", Some("3.2.6")),
+            (&["dnsmasq"], "dnsmasq-2.90", Some("2.90")),
+            (&["Caddy"], "caddy", Some("")),
+            (&["é"], "e", None),
+        ] {
+            assert_eq!(one(claims).version(said), version, "{said}");
+        }
+    }
+}
