@@ -57,6 +57,11 @@ pub(super) fn presses(case: &Case) -> bool {
     run.is_some_and(|run| pressing().any(|member| member.name == run))
 }
 
+/// It holds a slow state, with those of all others where the server has room for them.
+pub fn is_slow(case: &Case) -> bool {
+    case.family.as_ref().is_some_and(|family| slow::SlowState::named(&family.run).is_some())
+}
+
 /// It is over soon, and finds again by itself what it found: a replay carries it out anew.
 pub(super) fn is_brisk(case: &Case) -> bool {
     let brisk = connection::MEMBERS.iter().chain(mixed::MEMBERS);

@@ -7,6 +7,7 @@ mod baseline;
 mod errands;
 pub(crate) mod families;
 mod habits;
+mod hang;
 mod heir;
 mod leak;
 mod life;
@@ -17,12 +18,15 @@ mod random;
 mod replay;
 mod search;
 pub mod shrink;
+mod spans;
 mod watcher;
 mod worst;
 
 pub use errands::{Done, ServerCommand};
+pub use families::is_slow;
 pub use replay::{Failure, Timing, replay, shrink_failures};
 pub use search::{CULPRIT, TAIL_MAX};
+pub use spans::{Span, span_of, span_of_run};
 pub use torture::oddities::ODDITIES;
 pub use watcher::{Unwatched, Watcher, Watchers};
 pub use worst::worst;
@@ -34,6 +38,7 @@ use dialogue::governor::Stop;
 use dialogue::talk::{All, Director, Move, Talk, TalkEnd, TalkScript};
 use dialogue::text;
 use dialogue::text::Values;
+use hang::Tries;
 use life::{Life, Struck};
 use lints::Lints;
 use pressure::Plan;
@@ -100,6 +105,8 @@ pub struct Settings {
     pub errands: Vec<ServerCommand>,
     /// How long odd requests go on and on.
     pub soak: Option<Nanos>,
+    /// How long silence lasts at most until it is a failure; `None`: as long as each exchange says.
+    pub silence_max: Option<Nanos>,
 }
 
 /// Who is tested.
@@ -231,6 +238,8 @@ pub(crate) struct Runner<'a> {
     slots: Option<u64>,
     trail: Trail,
     life: Life,
+    /// What the slowest of the first plain requests took.
+    slowest_plain: Nanos,
     /// Of the case under way: the largest round of each kind of pressure.
     pressed: Vec<Plan>,
 }
@@ -263,6 +272,7 @@ impl<'a> Runner<'a> {
             slots: None,
             trail: Trail::default(),
             life: Life::default(),
+            slowest_plain: Nanos::ZERO,
             pressed: Vec::new(),
         }
     }
@@ -330,6 +340,7 @@ impl Runner<'_> {
         let mut plain: Option<Plain> = None;
         for _ in 0..PLAIN_CALLS {
             let talk = self.ask(&habits::plain_request(self.target, ""));
+            self.slowest_plain = self.slowest_plain.max(talk.over);
             if let TalkEnd::Unconnected(class) = talk.end {
                 let hint = match (class, &self.target.tls_name) {
                     (FailureClass::Tls, Some(_)) => ": does it speak TLS? try http://",
@@ -489,21 +500,13 @@ impl Runner<'_> {
     fn exchange(&mut self, case: &Case, exchange: &Exchange) -> ExchangeResult {
         let mut kept: Option<ExchangeResult> = None;
         let (mut tries, mut failed) = (0, 0);
-        let mut before = Vec::new();
-        while tries < TRIES && !self.is_stopped() && !(tries > 0 && self.case_is_over()) {
-            match tries {
-                0 => {}
-                1 => {
-                    before = self.said_before();
-                    // the first try itself
-                    before.pop();
-                    self.begin_anew();
-                }
-                _ => self.begin_anew(),
-            }
-            let script = self.script(exchange);
+        let mut had = Tries::default();
+        while tries < TRIES - u32::from(had.silent)
+            && !self.is_stopped()
+            && !(tries > 0 && self.case_is_over())
+        {
+            let (script, talk) = self.next_try(case, exchange, tries, &mut had);
             let sent = spoken(&script.steps);
-            let talk = self.hold(script.clone());
             if talk.end == TalkEnd::Ours && self.is_stopped() {
                 // it was cut short: that says nothing of the server
                 break;
@@ -545,12 +548,16 @@ impl Runner<'_> {
             }
         }
         let mut result = kept.unwrap_or_else(|| not_tried(exchange));
+        if had.silent && failed == tries {
+            // the short try before them was silent too
+            (tries, failed) = (tries + 1, failed + 1);
+        }
         if failed > 0 && failed < tries && result.judgement.outcome != TestOutcome::Crashed {
             result.judgement.outcome = TestOutcome::Flaky;
         }
         (result.tries, result.failed) = (tries, failed);
         if result.judgement.outcome == TestOutcome::Flaky {
-            self.look_for_heir(case, exchange, &before, &mut result);
+            self.look_for_heir(case, exchange, &had.before, &mut result);
         }
         result
     }

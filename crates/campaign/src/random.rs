@@ -10,15 +10,20 @@ use torture::judge;
 use torture::judge::{FailureKind, Judgement, TestOutcome};
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult};
+use units::Nanos;
 
 /// Executions that did not pass of which everything is kept.
 pub(super) const KEPT_MAX: usize = 20;
 /// Failures after which no more is sent: the point is made.
 const FAILURES_MAX: u64 = 50;
 
+/// Hangs after which a case of random data sends no more: each costs its whole deadline, and most of
+/// them say what the one before said.
+const HANGS_MAX: u64 = 1;
+
 impl Runner<'_> {
     pub(super) fn random(&mut self, case: &Case, fuzz: &Fuzz, result: &mut CaseResult) {
-        let mut failures = 0;
+        let (mut failures, mut hangs, mut sent) = (0, 0, 0);
         let count = fuzz.count.min(self.settings.executions_max);
         // a sample is spread over the whole
         let mut indices = (0..count).map(|turn| turn * fuzz.count / count);
@@ -42,9 +47,18 @@ impl Runner<'_> {
                 }
                 let name = format!("number {}, seed {}", batch[at], self.settings.seed);
                 let (shot, script) = (&shots[at], scripts[at].clone());
+                let silent = talk.end == TalkEnd::Silent;
                 let fired = self.assess(case, &name, shot, 1, script, talk);
                 let outcome = self.book(case, name, shot, "", fired, result);
                 failures += u64::from(outcome == TestOutcome::Fail);
+                hangs += u64::from(outcome == TestOutcome::Fail && silent);
+            }
+            sent += batch.len() as u64;
+            if hangs >= HANGS_MAX && sent < count {
+                let note =
+                    format!("{hangs} of {sent} hung; the other {} were not sent", count - sent);
+                result.notes.push(note);
+                break;
             }
         }
     }
@@ -80,6 +94,7 @@ impl Runner<'_> {
             return TestOutcome::Pass;
         }
         let kind = FailureKind::of(&talk, &self.plain);
+        let silent = talk.end == TalkEnd::Silent;
         let mut kept = ExchangeResult {
             name,
             judgement,
@@ -89,7 +104,7 @@ impl Runner<'_> {
             received: talk.raw,
             took: talk.over,
         };
-        self.again(case, shot, &mut kept);
+        self.again(case, shot, silent, &mut kept);
         let outcome = kept.judgement.outcome;
         if outcome == TestOutcome::Fail {
             let mut script = self.shot_script(shot);
@@ -112,7 +127,8 @@ impl Runner<'_> {
     }
 
     fn shot_script(&mut self, shot: &Shot) -> TalkScript {
-        let mut script = self.bare(shot.moves.clone(), PLAIN_DEADLINE);
+        let silence = self.silence_max().unwrap_or(Nanos::NEVER);
+        let mut script = self.bare(shot.moves.clone(), PLAIN_DEADLINE.min(silence));
         script.methods.clone_from(&shot.methods);
         // the answer that follows shows whether the two sides still agree where messages end
         script.follow_up = (!shot.valid).then(|| super::habits::plain_request(self.target, ""));
@@ -148,7 +164,16 @@ impl Runner<'_> {
     }
 
     /// What does not come back is no finding.
-    fn again(&mut self, case: &Case, shot: &Shot, kept: &mut ExchangeResult) {
+    fn again(&mut self, case: &Case, shot: &Shot, silent: bool, kept: &mut ExchangeResult) {
+        if silent && !self.is_stopped() {
+            // silence is waited for side by side
+            let scripts: Vec<TalkScript> = (1..TRIES).map(|_| self.shot_script(shot)).collect();
+            for (script, talk) in scripts.clone().into_iter().zip(self.together(scripts)) {
+                kept.tries += 1;
+                let judged = self.assess(case, &kept.name.clone(), shot, kept.tries, script, talk);
+                kept.failed += u32::from(!judged.1.outcome.is_well());
+            }
+        }
         while kept.tries < TRIES && !self.is_stopped() && !self.life.gone {
             kept.tries += 1;
             let (_, judgement) = self.fire(case, &kept.name, shot, kept.tries);

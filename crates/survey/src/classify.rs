@@ -76,6 +76,10 @@ pub fn classify(table: &'static [Fingerprint], claim: &str, evidence: &Evidence)
         }
         (Some((one, version)), None) => (versioned(one.software, version), Confidence::Claimed),
         (None, Some((other, _))) if claim.is_empty() => (other.to_owned(), Confidence::Behaved),
+        // a library says nothing of itself: the name is that of the program that is made with it
+        (None, Some((other, _))) if is_library(table, other) => {
+            (format!("{} on {other}", first_word(claim)), Confidence::Behaved)
+        }
         // its own name is not in the table: it may be a child of what it behaves like
         (None, Some((other, _))) => {
             (format!("{other}, says {}", first_word(claim)), Confidence::Disputed)
@@ -84,6 +88,10 @@ pub fn classify(table: &'static [Fingerprint], claim: &str, evidence: &Evidence)
         (None, None) => (format!("{UNKNOWN}, says {}", first_word(claim)), Confidence::Unknown),
     };
     Software { name, confidence, claim: claim.to_owned(), behaves }
+}
+
+fn is_library(table: &[Fingerprint], software: &str) -> bool {
+    table.iter().any(|one| one.software == software && one.claims.is_empty())
 }
 
 /// The one fingerprint that is met, and how well.

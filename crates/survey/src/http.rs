@@ -212,7 +212,7 @@ pub static TABLE: [Fingerprint; 13] = [
     },
     Fingerprint {
         software: "Node",
-        claims: &["node"],
+        claims: &[],
         traits: &[
             Trait::of(METHOD, 2, "1.1 400 closes"),
             Trait::of(FUTURE, 2, "1.1 400 closes"),
@@ -273,7 +273,7 @@ pub static TABLE: [Fingerprint; 13] = [
     },
     Fingerprint {
         software: "hyper",
-        claims: &["loadstone", "hyper"],
+        claims: &[],
         traits: &[
             Trait::of(FUTURE, 2, "1.1 400 closes"),
             Trait::of(JUNK, 5, "1.1 400 closes connection,content-length,date "),

@@ -29,7 +29,8 @@ impl Trait {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
     pub software: &'static str,
-    /// How its own words begin, the version left out; capitals and small letters are the same.
+    /// How its own words begin, the version left out; capitals and small letters are the same. Empty: a
+    /// library, which leaves that to the program.
     pub claims: &'static [&'static str],
     pub traits: &'static [Trait],
 }

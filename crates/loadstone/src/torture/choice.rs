@@ -66,7 +66,10 @@ const BASELINE: Nanos = Nanos::from_secs(2);
 const BASELINE_PRESS: Nanos = Nanos::from_secs(10);
 
 /// Time for shrinking with `--quick`.
-const SEARCH_QUICK: Nanos = Nanos::from_secs(4);
+const SEARCH_QUICK: Nanos = Nanos::from_secs(2);
+
+/// How long silence lasts until it is a failure, with `--quick`.
+const SILENCE_QUICK: Nanos = Nanos::from_millis(400);
 
 /// What may be spent on searches: they send what failed again and again, which is not for servers
 /// of others.
@@ -104,6 +107,7 @@ pub(super) fn settings(args: &TortureArgs, url: &Url, class: Class) -> Result<Se
         slots: what.slots,
         pages: pages(what, url)?,
         search: search(what, class),
+        silence_max: what.quick.then_some(SILENCE_QUICK),
         expensive: args.overload.expensive.clone(),
         soak: args.overload.soak,
         errands: args.overload.commands().into_iter().map(|(errand, _)| errand).collect(),

@@ -31,7 +31,8 @@ use crate::files;
 use crate::run::keeping::{Keeper, Keeping};
 use audit::Writer;
 use beside::Planned;
-use campaign::{Watcher, Watchers, World};
+use campaign::{Settings, Watcher, Watchers, World};
+use dialogue::governor::Bounds;
 use directory::Recorder;
 use errands::Errands;
 use permit::Permit;
@@ -41,6 +42,7 @@ use report::torture::Report;
 pub(crate) use target::run_id;
 use torture::case::Case;
 use torture::result::{CaseResult, RunResult};
+use units::Nanos;
 use url::Url;
 use world::Sockets;
 
@@ -124,7 +126,8 @@ fn run(
     let load = beside::start(planned)?;
     let mut recorder = outputs::recorder(&args.outputs, target, &cases, &report, sockets.now())?;
     let keeping = keeper.torture(&report, load.as_ref().map(|load| &load.plan))?;
-    let mut progress = Progress::new(args.outputs.quiet, cases.len());
+    let mut progress =
+        Progress::new(args.outputs.quiet, spans(&cases, &settings, sockets.governor().bounds()));
     let mut spans = beside::Spans::default();
     let mut storing = Storing { keeping: &keeping, over: 0 };
     let mut watchers = Watchers(vec![&mut progress, &mut spans, &mut storing]);
@@ -155,6 +158,17 @@ fn run(
     };
     outputs::write(&args.outputs, &report).and(recorded).and(felt).and(kept)?;
     Ok(code)
+}
+
+/// How long each case usually takes.
+fn spans(cases: &[Case], settings: &Settings, bounds: Option<&Bounds>) -> Vec<(String, Nanos)> {
+    let Some(bounds) = bounds else { return Vec::new() };
+    let first_slow = cases.iter().position(campaign::is_slow);
+    let span = |(row, case): (usize, &Case)| {
+        let first = first_slow == Some(row);
+        (case.id.clone(), campaign::span_of(case, settings, bounds, first).usual)
+    };
+    cases.iter().enumerate().map(span).collect()
 }
 
 /// Whether any case was carried out.

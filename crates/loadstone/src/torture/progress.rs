@@ -21,6 +21,8 @@ pub(super) struct Progress {
     /// What is told where there is no terminal; `None`: nothing.
     lines: Option<Lines>,
     found: u64,
+    spans: Vec<(String, Nanos)>,
+    left: Nanos,
 }
 
 /// Lines for a log.
@@ -32,11 +34,13 @@ struct Lines {
     done: usize,
     /// The case that is under way.
     now: String,
+    /// How long those usually take that are still to come.
+    left: Nanos,
 }
 
 impl Lines {
     fn new(start: Nanos, cases: usize) -> Lines {
-        Lines { start, told: start, cases, done: 0, now: String::new() }
+        Lines { start, told: start, cases, done: 0, now: String::new(), left: Nanos::ZERO }
     }
 
     /// A line, where one is due.
@@ -47,13 +51,26 @@ impl Lines {
         self.told = at;
         let so_far = Nanos::from_secs((at - self.start).as_secs_f64() as u64);
         Some(format!(
-            "{} of {} cases in {}, {}; now {}",
+            "{} of {} cases in {}, {}; now {}{}",
             self.done,
             self.cases,
             units::show::duration(so_far),
             findings(found),
-            self.now
+            self.now,
+            still(self.left)
         ))
+    }
+}
+
+/// What is still to come, to the next ten seconds; nothing where that is next to nothing.
+fn still(left: Nanos) -> String {
+    const STEP: u64 = 10;
+    let seconds = (left.0 / 1_000_000_000).div_ceil(STEP) * STEP;
+    match seconds {
+        0..=STEP => String::new(),
+        _ => {
+            format!("; the rest usually takes {}", units::show::duration(Nanos::from_secs(seconds)))
+        }
     }
 }
 
@@ -62,14 +79,37 @@ fn findings(count: u64) -> String {
 }
 
 impl Progress {
-    pub(super) fn new(quiet: bool, cases: usize) -> Progress {
+    /// `spans`: each case by its id, and how long it usually takes.
+    pub(super) fn new(quiet: bool, spans: Vec<(String, Nanos)>) -> Progress {
+        let cases = spans.len();
+        let all = spans.iter().fold(Nanos::ZERO, |sum, (_, span)| sum + *span);
+        if !quiet {
+            let count = record::words::counted(cases as u64, "case");
+            crate::say(&format!("{count}, usually {}", units::show::duration(all)));
+        }
         let template = "{pos} of {len}  {elapsed}  {prefix}{wide_msg}";
         let bar = crate::progress::bar(quiet, Some(cases as u64), template);
         if let Some(bar) = &bar {
             bar.enable_steady_tick(TICK);
         }
         let lines = (bar.is_none() && !quiet).then(|| Lines::new(reactor::monotonic(), cases));
-        Progress { bar, lines, found: 0 }
+        let mut progress = Progress { bar, lines, found: 0, spans, left: all };
+        progress.tell_left();
+        progress
+    }
+
+    fn tell_left(&mut self) {
+        if let Some(lines) = &mut self.lines {
+            lines.left = self.left;
+        }
+    }
+
+    /// A case is over, however long it took.
+    fn pass(&mut self, id: &str) {
+        if let Some(at) = self.spans.iter().position(|(known, _)| known == id) {
+            self.left = self.left - self.spans.swap_remove(at).1;
+        }
+        self.tell_left();
     }
 
     fn tell(&mut self) {
@@ -108,12 +148,13 @@ impl Watcher for Progress {
         if let Some(lines) = &mut self.lines {
             lines.done += 1;
         }
+        self.pass(&result.case.id);
         self.tell();
         let Some(bar) = &self.bar else { return };
         bar.inc(1);
-        if self.found > 0 {
-            bar.set_prefix(format!("{}  ", findings(self.found)));
-        }
+        let found = if self.found > 0 { findings(self.found) } else { String::new() };
+        let rest = still(self.left);
+        bar.set_prefix(format!("{}  ", format!("{found}{rest}").trim_start_matches("; ")));
     }
 }
 
@@ -133,5 +174,7 @@ mod tests {
         assert_eq!(seconds, [60, 120, 180]);
         assert_eq!(told[0].1, "17 of 59 cases in 1 m 00 s, 1 finding; now S-07 blank");
         assert_eq!(told[1].1, "17 of 59 cases in 2 m 00 s, 2 findings; now S-07 blank");
+        assert_eq!(still(Nanos::from_secs(9)), "");
+        assert_eq!(still(Nanos::from_secs(91)), "; the rest usually takes 1 m 40 s");
     }
 }

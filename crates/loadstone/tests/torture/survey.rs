@@ -52,7 +52,7 @@ fn web_servers_are_told_by_words_and_by_behaviour() {
     );
     let found = survey(state.path(), &list, &[]);
     let rows = told(&found);
-    assert!(rows[0].starts_with("hyper") && rows[0].ends_with("(agreed)"), "{rows:?}");
+    assert_eq!(rows[0], "loadstone on hyper (behaved)");
     assert!(rows[1].starts_with("nginx 1.") && rows[1].ends_with("(agreed)"), "{rows:?}");
     assert_eq!(rows[2], "nginx 1.27 (claimed)");
     assert_eq!(rows[3], "not reached: connection refused");
@@ -81,11 +81,11 @@ fn a_survey_is_text_a_table_and_a_page() {
     let path = |path: &Path| path.to_str().unwrap().to_owned();
     let args = ["survey", "--no-audit", "--csv", &path(&csv), "--html", &path(&page), &path(&list)];
     let ran = run(&args).expect(&[0]);
-    assert!(ran.stdout.starts_with("1 hyper 0."), "{ran:#?}");
+    assert!(ran.stdout.starts_with("1 loadstone on hyper  (behaved)"), "{ran:#?}");
     assert!(ran.stdout.contains("1 web server answered, in "), "{ran:#?}");
     let rows = fs::read_to_string(&csv).unwrap();
-    assert!(rows.lines().nth(1).unwrap().contains(",1,hyper 0."), "{rows}");
-    assert!(fs::read_to_string(&page).unwrap().contains("<td>hyper 0."));
+    assert!(rows.lines().nth(1).unwrap().contains(",1,loadstone on hyper,"), "{rows}");
+    assert!(fs::read_to_string(&page).unwrap().contains("<td>loadstone on hyper<"));
     fs::write(&list, "127.0.0.1:80\nftp://x/\n").unwrap();
     let ran = run(&["survey", &path(&list)]).expect(&[2]);
     assert!(ran.stderr.contains("list: line 2: "), "{ran:#?}");

@@ -2,7 +2,7 @@
 
 use super::Report;
 use crate::text::layout::Page;
-use campaign::{Settings, TestTarget, worst};
+use campaign::{Settings, TestTarget, span_of_run, worst};
 use dialogue::governor::{Bounds, Spent};
 use std::net::IpAddr;
 use torture::case::Case;
@@ -63,6 +63,22 @@ pub fn dry_run(plan: &DryRun<'_>) -> String {
         page.wrapped(&row(&case.id, most), &case.title);
     }
     page.wrapped(&row("all", all), "");
+    page.blank();
+    let chosen: Vec<Case> = cases
+        .iter()
+        .filter(|(_, skipped)| skipped.is_none())
+        .map(|(case, _)| case.clone())
+        .collect();
+    let span = span_of_run(&chosen, settings, bounds);
+    page.wrapped(
+        "",
+        &format!(
+            "Usually {} on a server that answers; at most {}, if all of it meets silence and every \
+             failure is searched to the end.",
+            show::duration(span.usual),
+            show::duration(span.most)
+        ),
+    );
     page.blank();
     let (before, gates) = (settings.baseline, cases.len());
     page.wrapped(
