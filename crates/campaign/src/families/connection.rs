@@ -76,6 +76,7 @@ fn single_bytes(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &
         times.sort_unstable();
         times.get(times.len() / 2).copied().unwrap_or_default()
     };
+    let noise = spread(&times[0]).max(spread(&whole[0]));
     let (medians, whole) = (times.map(median), whole.map(median));
     for (request, median) in requests.iter().zip(medians) {
         let seconds = Some(median.as_secs_f64());
@@ -90,7 +91,8 @@ fn single_bytes(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &
     let longer = requests[1].len() as f64 / requests[0].len() as f64;
     // what their length alone costs is no matter of pieces
     let more = |at: usize| (medians[at] - whole[at]).as_secs_f64();
-    let (short, long) = (more(0), more(1));
+    // a busy machine makes the control the slower one now and then: less than its noise is no time
+    let (short, long) = (more(0).max(noise), more(1));
     if long > short * longer * GROWTH_MAX && long > LONG_MIN.as_secs_f64() {
         result.outcome = result.outcome.max(TestOutcome::Degraded);
         result.notes.push(format!(
@@ -240,4 +242,10 @@ fn judgement(runner: &Runner<'_>, talk: &Talk) -> Judgement {
         why: why.to_owned(),
         kind: None,
     }
+}
+
+/// How far the longest of these is from the shortest, in seconds.
+fn spread(times: &[Nanos]) -> f64 {
+    let (least, most) = (times.iter().min(), times.iter().max());
+    least.zip(most).map_or(0.0, |(least, most)| (*most - *least).as_secs_f64())
 }
