@@ -18,6 +18,8 @@ pub(super) struct Body {
     trailers: usize,
     /// Longer than is taken, and read all the same.
     too_long: bool,
+    /// The last chunk has an extension.
+    extended: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +49,12 @@ impl Body {
             None => BodyPart::Done,
         };
         let too_long = head.too_long;
-        Body { part, length: 0, chunks: 0, extensions: 0, trailers: 0, too_long }
+        Body { part, length: 0, chunks: 0, extensions: 0, trailers: 0, too_long, extended: false }
+    }
+
+    /// It is of the kind that is answered in a way of its own.
+    pub(super) fn is_odd(&self, defects: &Defects) -> bool {
+        self.extended && defects.contains(&Defect::DiesOfTrailedExtension)
     }
 
     /// The work that it has made: none, but for a defect.
@@ -135,6 +142,7 @@ impl Body {
                 return Err(HeadRefusal::Limit(413));
             }
         }
+        self.extended = size == 0 && extension.is_some();
         self.part = if size == 0 { BodyPart::Trailers } else { BodyPart::Chunk(size) };
         Ok(())
     }
@@ -144,6 +152,9 @@ impl Body {
         self.trailers += line.len() + 2;
         if self.trailers > TRAILERS_MAX && !has(Defect::AnyTrailers) {
             return Err(HeadRefusal::Limit(431));
+        }
+        if self.extended && has(Defect::DiesOfTrailedExtension) {
+            return Err(HeadRefusal::Dies);
         }
         if has(Defect::RefusesTrailers) {
             return Err(HeadRefusal::Status(500));

@@ -41,12 +41,18 @@ fn is_silent(talk: &Talk) -> bool {
 fn waits(talk: &Talk) -> Option<Lacking> {
     // who has ended its side sends no more: nothing can be waited for
     let over = talk.steps.is_empty() || talk.steps.contains(&Move::HalfClose);
-    lacking(&crate::record::sent(&talk.steps)).filter(|_| !over)
+    let sent = crate::record::sent(&talk.steps);
+    lacks(&sent, !talk.replies.interim.is_empty()).filter(|_| !over)
 }
 
 /// What the first message of these bytes lacks, if it lacks anything. A message that breaks the rules
 /// lacks nothing: it is to be refused.
 pub fn lacking(sent: &[u8]) -> Option<Lacking> {
+    lacks(sent, false)
+}
+
+/// `encouraged`: the word that Expect waits for has come.
+fn lacks(sent: &[u8], encouraged: bool) -> Option<Lacking> {
     let mut rest = sent;
     // an empty line before a request is passed over (RFC 9112 section 2.2)
     while let Some(after) = rest.strip_prefix(b"\r\n") {
@@ -55,7 +61,7 @@ pub fn lacking(sent: &[u8]) -> Option<Lacking> {
     let Some(end) = find(rest, b"\r\n\r\n") else { return Some(Lacking::EndOfHead) };
     let (head, content) = (&rest[..end], &rest[end + 4..]);
     let framing = Framing::of(head);
-    if framing.expects && content.is_empty() {
+    if framing.expects && content.is_empty() && !encouraged {
         // a word is due before the content (RFC 9110 section 10.1.1)
         return None;
     }
@@ -116,7 +122,8 @@ fn chunks(content: &[u8]) -> Option<Lacking> {
             return Some(Lacking::Chunks);
         };
         rest = &rest[size..];
-        if rest.len() < 2 && b"\r\n".starts_with(rest) {
+        if rest.len() < 2 {
+            // two bytes are read before anybody looks whether they are CR LF
             return Some(Lacking::Chunks);
         }
         rest = rest.strip_prefix(b"\r\n")?;
@@ -174,6 +181,7 @@ mod tests {
             (&format!("{chunked}\r\nx\r\n0\r\n\r\n"), None),
             (&format!("{chunked}1\r\nx0\r\n\r\n"), None),
             (&format!("{chunked}1\r\nx\r"), rest),
+            (&format!("{chunked}1\r\nx\n"), rest),
         ] {
             assert_eq!(lacking(bytes.as_bytes()), expected, "{}", bytes.escape_debug());
         }
