@@ -15,6 +15,10 @@ const TIME: Nanos = Nanos::from_secs(3);
 const ASK_EVERY: Nanos = Nanos::from_millis(50);
 const ASKED_MAX: u32 = 60;
 
+/// Plain requests at first, and how far they lie apart.
+const WAKES_MAX: u32 = 4;
+const WAKE_EVERY: Nanos = Nanos::SECOND;
+
 /// A server that answers everything alike and remembers what came, a connection at a time.
 pub trait RecordingOrigin {
     /// What has come since this was asked last, in the order of the connections; `None` while something
@@ -70,6 +74,10 @@ impl Runner<'_> {
         mut origin: Option<&mut (dyn RecordingOrigin + '_)>,
         result: &mut ChainResult,
     ) -> Result<(), String> {
+        self.wake();
+        if let Some(origin) = origin.as_deref_mut() {
+            self.heard(origin);
+        }
         self.plain = self.preconditions().map_err(|why| format!("through the proxy: {why}"))?;
         if let Some(origin) = origin.as_deref_mut() {
             let heard = self.heard(origin);
@@ -107,6 +115,20 @@ impl Runner<'_> {
             });
         }
         Ok(())
+    }
+
+    /// Plain requests until one is served: a proxy that found nobody behind it at first may need one to look
+    /// again.
+    fn wake(&mut self) {
+        for _ in 0..WAKES_MAX {
+            let plain = habits::plain_request(self.target, "");
+            let talk = self.ask(&plain);
+            let served = talk.replies.answers.first().is_some_and(|answer| answer.status < 500);
+            if served || self.is_stopped() {
+                return;
+            }
+            self.world.pause(WAKE_EVERY);
+        }
     }
 
     /// What arrived, or the requests themselves, to the server alone.

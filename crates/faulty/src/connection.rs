@@ -253,9 +253,9 @@ impl Connection {
                 let cost = parts.1.cost(&self.defects);
                 self.spend(cost);
                 self.since = at;
-                if parts.1.is_odd(&self.defects) {
+                if let Some(status) = parts.1.odd_status(&self.defects) {
                     self.served += 1;
-                    self.acts.push(Act::Send(page::error(202, false, &self.defects)));
+                    self.acts.push(Act::Send(page::error(status, false, &self.defects)));
                     self.state = ReadPhase::Head;
                     return true;
                 }

@@ -212,6 +212,6 @@ defects! {
         ShedsLoad "sheds-load" "of 100 requests a second 10 wait, and beyond them 503 is answered",
     }
     Mutation {
-        DiesOfTrailedExtension "dies-of-trailed-extension" "a last chunk with an extension is answered 202, and with a trailer behind it ends the server; it is back 2 s later",
+        DiesOfTrailedExtension "dies-of-trailed-extension" "a last chunk with an extension is answered 202, with a trailer behind it 203, and with two it ends the server; it is back 2 s later",
     }
 }

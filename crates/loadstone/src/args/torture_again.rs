@@ -94,7 +94,7 @@ was tested; 4 it ended early; 5 a result was not written; 130 interrupted.")]
 pub(crate) struct ChainArgs {
     /// A page of the proxy that it sends on
     #[arg(value_name = "URL", value_parser = target)]
-    pub(crate) front: Url,
+    pub(crate) proxy: Url,
     /// Listen here as the server to which the proxy sends: what arrives is shown, and how the proxy
     /// changed it
     #[arg(long, value_name = "ADDR:PORT")]

@@ -37,8 +37,8 @@ pub(super) fn chain(args: &ChainArgs) -> Result<Code, Failure> {
         ));
     }
     let run = |url: &Url| args.run(url).map_err(|error| Failure::usage(error.to_string()));
-    let front_run = run(&args.front)?;
-    let mut front = target::reach(&front_run, &args.front)?;
+    let front_run = run(&args.proxy)?;
+    let mut front = target::reach(&front_run, &args.proxy)?;
     let back = match &args.back {
         Some(url) => Some(target::reach(&run(url)?, url)?),
         None => None,
@@ -54,7 +54,7 @@ pub(super) fn chain(args: &ChainArgs) -> Result<Code, Failure> {
     let origin = args.origin.map(origin).transpose()?;
     let asked = args.safety.asked();
     let Permit { governor, outside, audit, alone: _alone } =
-        permit::permit(&front_run, &args.front, &front, &[], &asked)?;
+        permit::permit(&front_run, &args.proxy, &front, &[], &asked)?;
     let factory = tls(args)?;
     let mut sockets = Sockets::new(factory, governor, outside)?;
     let requests = torture::chain::requests().map_err(Failure::usage)?;
@@ -71,7 +71,7 @@ pub(super) fn chain(args: &ChainArgs) -> Result<Code, Failure> {
         audit.borrow_mut().end(&ended, code as u8);
     }
     let ends = ChainEnds {
-        front: args.front.to_string(),
+        front: args.proxy.to_string(),
         origin: listening.map(|address| address.to_string()),
         back: args.back.as_ref().map(Url::to_string),
         class: front.class,
@@ -84,7 +84,7 @@ pub(super) fn chain(args: &ChainArgs) -> Result<Code, Failure> {
 
 /// TLS is there where one of the two is spoken to over it.
 fn tls(args: &ChainArgs) -> Result<Option<tls::Factory>, Failure> {
-    let urls = std::iter::once(&args.front).chain(&args.back);
+    let urls = std::iter::once(&args.proxy).chain(&args.back);
     for url in urls.filter(|url| url.scheme() == "https") {
         let run = args.run(url).map_err(|error| Failure::usage(error.to_string()))?;
         return target::tls_for(&run, url);

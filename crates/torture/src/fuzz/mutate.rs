@@ -242,6 +242,8 @@ fn seeds(frame: &Frame<'_>) -> Vec<Specimen> {
 #[derive(Clone, Debug)]
 pub struct Corpus {
     kept: Vec<Specimen>,
+    /// Descendants of each so far.
+    tries: Vec<u64>,
     known: BTreeSet<Behaviour>,
     seeds: usize,
     /// Kept beyond the seeds at most; 0: nothing is learned from.
@@ -252,22 +254,30 @@ impl Corpus {
     /// `fields`: field lines of ours.
     pub fn new(values: &Values, fields: &str, most: usize) -> Corpus {
         let kept = seeds(&Frame { values, fields });
-        Corpus { seeds: kept.len(), kept, known: BTreeSet::new(), most }
+        let (seeds, tries) = (kept.len(), vec![0; kept.len()]);
+        Corpus { seeds, kept, tries, known: BTreeSet::new(), most }
     }
 
     /// Specimen `index` of this seed: the seeds as they are, then descendants.
-    pub fn specimen(&self, seed: u64, index: u64) -> Specimen {
+    pub fn specimen(&mut self, seed: u64, index: u64) -> Specimen {
         if let Some(first) = self.kept[..self.seeds].get(index as usize) {
             return first.clone();
         }
         let mut random = stream(seed, index);
-        // half of the descendants are of what was kept last: it has been tried least
+        // half of the descendants are of what has been tried least, the latest first
         let kept = self.kept.len();
-        let from = if random.below(2) == 0 { kept.saturating_sub(RECENT) } else { 0 };
-        let parent = from + random.below((kept - from) as u64) as usize;
+        let least = (0..kept).rev().min_by_key(|at| self.tries[*at]).unwrap_or(0);
+        let any = random.below(kept as u64) as usize;
+        let parent = if random.below(2) == 0 { least } else { any };
+        self.tries[parent] += 1;
         let other = random.below(kept as u64) as usize;
         let mut child = self.kept[parent].clone();
-        for _ in 0..1 + random.below(CHANGES_MAX) {
+        // one change mostly: what is kept is to be built on, not torn down
+        let mut changes = 1;
+        while changes < CHANGES_MAX && random.below(2) == 0 {
+            changes += 1;
+        }
+        for _ in 0..changes {
             change::change(&mut child, &self.kept[other], &mut random);
         }
         child.generation += 1;
@@ -279,6 +289,7 @@ impl Corpus {
         let is_new = self.known.insert(behaviour);
         if is_new && self.kept.len() - self.seeds < self.most && specimen.generation > 0 {
             self.kept.push(specimen.clone());
+            self.tries.push(0);
         }
         is_new
     }
@@ -293,9 +304,6 @@ impl Corpus {
         self.known.len()
     }
 }
-
-/// Specimens that count as kept last.
-const RECENT: usize = 8;
 
 fn stream(seed: u64, index: u64) -> Stream {
     Seed(seed ^ 0x6d75_7461_7465).stream(Purpose::Torture, index)

@@ -111,6 +111,11 @@ fn chunks(content: &[u8]) -> Option<Lacking> {
     let mut rest = content;
     loop {
         let Some(end) = find(rest, b"\r\n") else { return Some(Lacking::Chunks) };
+        if end == 0 {
+            // who passes over an empty line waits for the next chunk
+            rest = &rest[2..];
+            continue;
+        }
         let size = rest[..end].split(|byte| *byte == b';').next().unwrap_or_default();
         let size = chunk_size(size.trim_ascii_end())?;
         rest = &rest[end + 2..];
@@ -177,6 +182,7 @@ mod tests {
             (&format!("{chunked}1;a=b\r\nx\r\n0\r\nT: 1\r\n\r\n"), None),
             (&format!("{chunked}1\r\nx\r\n0\r\nT: 1\r\n"), rest),
             (&format!("{chunked}10000000000000001\r\nx\r\n0\r\n\r\n"), rest),
+            (&format!("{chunked}1\r\nx\r\n\r\n"), rest),
             (&format!("{chunked}zz\r\nx\r\n0\r\n\r\n"), None),
             (&format!("{chunked}\r\nx\r\n0\r\n\r\n"), None),
             (&format!("{chunked}1\r\nx0\r\n\r\n"), None),

@@ -5,6 +5,7 @@ fn values() -> Values {
 }
 
 fn many(corpus: &Corpus, seed: u64, count: u64) -> Vec<Vec<u8>> {
+    let mut corpus = corpus.clone();
     (0..count).map(|index| corpus.specimen(seed, index).bytes()).collect()
 }
 
@@ -19,12 +20,10 @@ fn the_seeds_are_whole_and_are_followed() {
 }
 
 #[test]
-fn a_specimen_is_a_function_of_seed_index_and_what_was_kept() {
+fn specimens_are_a_function_of_the_seed_and_of_what_was_kept() {
     let corpus = Corpus::new(&values(), "A: b\r\n", 10);
     assert_eq!(many(&corpus, 1, 300), many(&corpus, 1, 300));
     assert_ne!(many(&corpus, 1, 300), many(&corpus, 2, 300));
-    let (one, all) = (corpus.specimen(1, 77), many(&corpus, 1, 300));
-    assert_eq!(one.bytes(), all[77]);
 }
 
 #[test]
