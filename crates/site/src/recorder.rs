@@ -29,7 +29,7 @@ type IsWhole = fn(&[u8]) -> bool;
 
 /// The origin, while it runs.
 #[derive(Debug)]
-pub struct Recorder {
+pub struct OriginRecorder {
     address: SocketAddr,
     shared: Arc<RecorderState>,
     thread: Option<JoinHandle<()>>,
@@ -38,12 +38,12 @@ pub struct Recorder {
 #[derive(Debug, Default)]
 struct RecorderState {
     ends: AtomicBool,
-    heard: Mutex<Heard>,
+    heard: Mutex<HeardConnections>,
 }
 
 /// Connections in the order of their acceptance.
 #[derive(Debug, Default)]
-struct Heard {
+struct HeardConnections {
     next: u64,
     all: Vec<HeardConnection>,
 }
@@ -56,7 +56,7 @@ struct HeardConnection {
 }
 
 impl RecorderState {
-    fn heard(&self) -> MutexGuard<'_, Heard> {
+    fn heard(&self) -> MutexGuard<'_, HeardConnections> {
         // a thread that panicked has left the list whole
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -68,10 +68,10 @@ impl RecorderState {
     }
 }
 
-impl Recorder {
+impl OriginRecorder {
     /// # Errors
     /// The address cannot be listened at.
-    pub fn start(address: SocketAddr, is_whole: IsWhole) -> Result<Recorder, SiteError> {
+    pub fn start(address: SocketAddr, is_whole: IsWhole) -> Result<OriginRecorder, SiteError> {
         let failed = |reason| SiteError::Listen { address: address.to_string(), reason };
         let listener = TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
@@ -79,7 +79,7 @@ impl Recorder {
         let shared = Arc::new(RecorderState::default());
         let state = shared.clone();
         let thread = std::thread::spawn(move || accept(&listener, &state, is_whole));
-        Ok(Recorder { address, shared, thread: Some(thread) })
+        Ok(OriginRecorder { address, shared, thread: Some(thread) })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -101,7 +101,7 @@ impl Recorder {
     }
 }
 
-impl Drop for Recorder {
+impl Drop for OriginRecorder {
     fn drop(&mut self) {
         self.shared.ends.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {

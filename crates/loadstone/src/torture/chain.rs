@@ -8,7 +8,7 @@ use crate::exit::{Code, Failure};
 use crate::files;
 use campaign::{ChainTargets, RecordingOrigin, TestTarget};
 use record::torture::chain::{ChainEnds, chain_record};
-use site::Recorder;
+use site::OriginRecorder;
 use std::net::{IpAddr, SocketAddr};
 use torture::chain::{Arrival, ChainResult};
 use torture::framing;
@@ -17,7 +17,7 @@ use torture::safety::{self, Class};
 use url::Url;
 
 /// The recording origin, over sockets.
-struct Origin(Recorder);
+struct Origin(OriginRecorder);
 
 impl RecordingOrigin for Origin {
     fn take(&mut self) -> Option<Vec<Arrival>> {
@@ -125,8 +125,8 @@ fn shape(args: &ChainArgs, front: &mut TestTarget, back: Option<&Reached>) {
     front.values.post = args.post.clone().unwrap_or_else(|| front.values.path.clone());
 }
 
-fn origin(address: SocketAddr) -> Result<Recorder, Failure> {
-    Recorder::start(address, |bytes| framing::read(bytes).is_exact(bytes.len()))
+fn origin(address: SocketAddr) -> Result<OriginRecorder, Failure> {
+    OriginRecorder::start(address, |bytes| framing::read(bytes).is_exact(bytes.len()))
         .map_err(|error| Failure::usage(format!("--origin: {error}")))
 }
 

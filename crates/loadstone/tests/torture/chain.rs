@@ -44,11 +44,14 @@ fn a_server_that_finds_a_request_in_the_body_of_another_is_found_behind_nginx() 
 #[test]
 fn a_chain_is_for_addresses_of_ones_own_and_says_what_is_missing() {
     for (arguments, why) in [
-        (&["http://127.0.0.1:1/"][..], "name what stands behind the proxy"),
-        (&["http://127.0.0.1:1/", "--back", "http://192.168.0.9/"], "--own 192.168.0.9"),
-        (&["http://203.0.113.9/", "--origin", "127.0.0.1:1"], "where every address is your own"),
-        (&["http://127.0.0.1:1/", "--origin", "0.0.0.0:9"], "where every address is your own"),
-        (&["http://127.0.0.1:1/", "--origin", "127.0.0.1"], "invalid"),
+        (&["http://127.0.0.1:8089/"][..], "name what stands behind the proxy"),
+        (&["http://127.0.0.1:8089/", "--back", "http://192.168.0.9/"], "--own 192.168.0.9"),
+        (&["http://203.0.113.9/", "--origin", "127.0.0.1:8090"], "where every address is your own"),
+        (
+            &["http://127.0.0.1:8089/", "--origin", "0.0.0.0:8090"],
+            "where every address is your own",
+        ),
+        (&["http://127.0.0.1:8089/", "--origin", "127.0.0.1"], "invalid"),
     ] {
         let ran = run(&[&["torture", "chain"][..], arguments].concat()).expect(&[2]);
         assert!(ran.stderr.contains(why), "{why}: {ran:?}");
