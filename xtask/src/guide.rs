@@ -54,6 +54,7 @@ const SUBCOMMANDS: &[&str] = &[
     "torture replay",
     "torture judge",
     "torture shrink",
+    "torture chain",
     "torture prove",
     "torture audit show",
     "calibrate",

@@ -21,6 +21,8 @@ const CLEAN_RUNS: u32 = 100;
 const FOLDER: &str = "xtask/truths";
 /// Cases that press: one server at a time.
 const PRESSING: [&str; 4] = ["W-1", "C-01", "C-07", "R-"];
+/// What rows of a proxy have in the place of a case.
+const CHAIN: &str = "chain";
 /// Groups of cases that end within seconds: what continuous integration runs.
 const QUICK: [&str; 5] = ["F-", "S-", "K-", "L-", "C-04"];
 
@@ -142,10 +144,41 @@ fn binary(root: &Path, options: &Options) -> anyhow::Result<PathBuf> {
     Ok(shell::target_folder(root).join("debug/loadstone"))
 }
 
+/// What arrives behind a proxy, in the form of a torture's document: a case [`CHAIN`] whose exchanges are the
+/// requests.
+fn chain(binary: &Path, running: &subject::Running) -> anyhow::Result<serde_json::Value> {
+    let mut chain = Command::new(binary);
+    let origin = format!("127.0.0.1:{}", running.origin);
+    chain.args(["torture", "chain", "--json", "-", "--origin", &origin]).arg(&running.url);
+    let ran = chain.stdin(Stdio::null()).output()?;
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    let document: serde_json::Value = serde_json::from_slice(&ran.stdout)
+        .with_context(|| format!("it ended with {}: {said} {}", ran.status, running.said()))?;
+    if let Some(why) = document["ended_early"].as_str() {
+        bail!("{why}; the proxy says: {}", running.said());
+    }
+    let exchange = |row: &serde_json::Value| {
+        let words = |key: &str| {
+            let all = row[key].as_array().into_iter().flatten();
+            all.filter_map(serde_json::Value::as_str).collect::<Vec<&str>>().join(", ")
+        };
+        let mut seen = row["handling"].as_str().unwrap_or_default().replace('-', " ");
+        for part in [words("changes"), words("faults")].iter().filter(|part| !part.is_empty()) {
+            write!(seen, "; {part}").expect("a String takes it");
+        }
+        serde_json::json!({ "name": row["name"], "seen": seen })
+    };
+    let rows = document["requests"].as_array().into_iter().flatten();
+    let exchanges: Vec<serde_json::Value> = rows.map(exchange).collect();
+    let case = serde_json::json!({ "id": CHAIN, "outcome": "told", "exchanges": exchanges });
+    Ok(serde_json::json!({ "limits": [], "cases": [case] }))
+}
+
 /// The ids of the program's cases.
 fn known_cases(binary: &Path) -> anyhow::Result<BTreeSet<String>> {
     let list = shell::output(Command::new(binary).args(["torture", "list"]))?;
-    Ok(list.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect())
+    let cases = list.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned);
+    Ok(cases.chain([CHAIN.to_owned()]).collect())
 }
 
 /// The firing range without a defect, so many times.
@@ -246,6 +279,9 @@ fn torture(
     cases: &BTreeSet<&str>,
 ) -> anyhow::Result<serde_json::Value> {
     let running = subject.start(binary)?;
+    if subject.chain {
+        return chain(binary, &running);
+    }
     let list: Vec<&str> = cases.iter().copied().collect();
     let mut torture = Command::new(binary);
     torture.args(["torture", "--json", "-", "--store", "none", "--only", &list.join(",")]);
@@ -326,7 +362,7 @@ mod tests {
     fn every_subject_is_read_and_says_what_it_is() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("truths");
         let subjects = Subject::read_all(&root).unwrap();
-        assert!(subjects.len() >= 12, "{}", subjects.len());
+        assert!(subjects.len() >= 25, "{}", subjects.len());
         for subject in &subjects {
             assert!(!subject.truth.is_empty(), "{}", subject.name);
         }

@@ -5,6 +5,7 @@ mod connection;
 mod escalate;
 mod limits;
 mod mixed;
+mod mutate;
 mod overload;
 mod pages;
 mod press;
@@ -33,6 +34,7 @@ const ALL: &[&[Member]] = &[
     escalate::MEMBERS,
     limits::MEMBERS,
     mixed::MEMBERS,
+    mutate::MEMBERS,
     overload::MEMBERS,
     pages::MEMBERS,
     press::MEMBERS,
@@ -71,7 +73,8 @@ pub(super) fn is_brisk(case: &Case) -> bool {
 
 /// Its exchanges fail by what no request may cause: a fault of the server's own, or a hang.
 pub(super) fn fails_plainly(case: &Case) -> bool {
-    let mut names = limits::MEMBERS.iter().map(|member| member.name);
+    let plain = limits::MEMBERS.iter().chain(mutate::MEMBERS);
+    let mut names = plain.map(|member| member.name);
     case.family.as_ref().is_some_and(|family| names.any(|name| name == family.run))
 }
 

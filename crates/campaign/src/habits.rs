@@ -21,13 +21,27 @@ pub(super) fn offers(plain: &Talk, ranged: &Talk) -> Vec<Need> {
     if ranged.replies.answers.first().is_some_and(|answer| answer.status == 206) {
         found.push(Need::Ranges);
     }
-    let validated = plain
-        .replies
-        .answers
-        .first()
-        .is_some_and(|answer| answer.has_field("etag") || answer.has_field("last-modified"));
-    if validated {
+    let (etag, modified) = validators(plain);
+    found.extend((!etag.is_empty()).then_some(Need::Etag));
+    found.extend((!modified.is_empty()).then_some(Need::Modified));
+    if !(etag.is_empty() && modified.is_empty()) {
         found.push(Need::Validators);
     }
     found
+}
+
+/// Bytes of a validator that is sent back.
+const VALIDATOR_MAX: usize = 256;
+
+/// ETag, without the mark of a weak one, and Last-Modified of a plain answer; empty where there is none
+/// that can be sent back.
+pub(super) fn validators(plain: &Talk) -> (String, String) {
+    let Some(answer) = plain.replies.answers.first() else { return Default::default() };
+    let sound = |value: &&str| {
+        value.len() <= VALIDATOR_MAX
+            && value.bytes().all(|one| one == b' ' || one.is_ascii_graphic())
+    };
+    let field = |name| answer.field(name).next().filter(sound).unwrap_or_default();
+    let etag = field("etag");
+    (etag.strip_prefix("W/").unwrap_or(etag).to_owned(), field("last-modified").to_owned())
 }

@@ -4,6 +4,7 @@
 
 mod announce;
 mod baseline;
+mod chain;
 mod errands;
 pub(crate) mod families;
 mod habits;
@@ -22,6 +23,7 @@ mod spans;
 mod watcher;
 mod worst;
 
+pub use chain::{ChainTargets, RecordingOrigin, chain};
 pub use errands::{Done, ServerCommand};
 pub use families::is_slow;
 pub use replay::{Failure, Timing, replay, shrink_failures};
@@ -107,6 +109,10 @@ pub struct Settings {
     pub soak: Option<Nanos>,
     /// How long silence lasts at most until it is a failure; `None`: as long as each exchange says.
     pub silence_max: Option<Nanos>,
+    /// Of a case that changes requests again and again: how many of them, and for how long; `None`: as its
+    /// file says.
+    pub mutants_max: Option<u64>,
+    pub mutation: Option<Nanos>,
 }
 
 /// Who is tested.
@@ -225,6 +231,8 @@ pub(crate) struct Runner<'a> {
     /// Of the whole run, [`PROBES_MAX`] at most.
     probes: Vec<Probe>,
     lints: Lints,
+    /// What the probed page is known by: its ETag and its Last-Modified, where it has them.
+    validators: (String, String),
     /// Numbers the markers.
     serial: u64,
     /// What the plain requests of a gate say to the server's log.
@@ -264,6 +272,7 @@ impl<'a> Runner<'a> {
             probing: settings.probing.clone(),
             probes: Vec::new(),
             lints: Lints::default(),
+            validators: Default::default(),
             serial: 0,
             remark: String::new(),
             cases,
@@ -287,6 +296,7 @@ impl Runner<'_> {
     fn offers(&mut self, result: &mut RunResult) -> Vec<Need> {
         let plain = self.ask(&habits::plain_request(self.target, ""));
         let mut has = habits::offers(&plain, &self.ranges());
+        self.validators = habits::validators(&plain);
         result.post_trouble = self.post_trouble();
         if self.target.takes_bodies && result.post_trouble.is_none() {
             has.push(Need::Post);
@@ -564,7 +574,9 @@ impl Runner<'_> {
 
     fn script(&mut self, exchange: &Exchange) -> TalkScript {
         self.serial += 1;
-        let values = Values { marker: format!("m{}", self.serial), ..self.target.values.clone() };
+        let (etag, modified) = self.validators.clone();
+        let marker = format!("m{}", self.serial);
+        let values = Values { marker, etag, modified, ..self.target.values.clone() };
         let steps = exchange.steps.iter().map(|step| compile(step, &values)).collect();
         let follow_up = exchange.in_step.then(|| habits::plain_request(self.target, ""));
         let mut script = self.bare(steps, exchange.deadline);

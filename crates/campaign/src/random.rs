@@ -15,7 +15,7 @@ use units::Nanos;
 /// Executions that did not pass of which everything is kept.
 pub(super) const KEPT_MAX: usize = 20;
 /// Failures after which no more is sent: the point is made.
-const FAILURES_MAX: u64 = 50;
+pub(super) const FAILURES_MAX: u64 = 50;
 
 /// Hangs after which a case of random data sends no more: each costs its whole deadline, and most of
 /// them say what the one before said.
@@ -40,12 +40,19 @@ impl Runner<'_> {
             let scripts: Vec<TalkScript> =
                 shots.iter().map(|shot| self.shot_script(shot)).collect();
             let talks = self.together(scripts.clone());
+            if talks.len() > 1 {
+                // whoever ended the server: all of them spoke before anybody looked
+                for (at, talk) in talks.iter().enumerate() {
+                    let name = self.numbered(batch[at]);
+                    self.may_have_done_it(case, &name, scripts[at].clone(), talk.clone());
+                }
+            }
             // judged in the order of their numbers, however many were under way at once
             for (at, talk) in talks.into_iter().enumerate().take(shots.len()) {
                 if failures == FAILURES_MAX || self.is_stopped() {
                     break;
                 }
-                let name = format!("number {}, seed {}", batch[at], self.settings.seed);
+                let name = self.numbered(batch[at]);
                 let (shot, script) = (&shots[at], scripts[at].clone());
                 let silent = talk.end == TalkEnd::Silent;
                 let fired = self.assess(case, &name, shot, 1, script, talk);
@@ -63,6 +70,10 @@ impl Runner<'_> {
         }
     }
 
+    fn numbered(&self, index: u64) -> String {
+        format!("number {index}, seed {}", self.settings.seed)
+    }
+
     /// Sends random data, again when it did not pass, and keeps what came of it. `page` is what the
     /// tally's row begins with.
     pub(super) fn execution(
@@ -78,7 +89,7 @@ impl Runner<'_> {
     }
 
     /// Keeps what did not pass, once it was tried again.
-    fn book(
+    pub(super) fn book(
         &mut self,
         case: &Case,
         name: String,
@@ -126,22 +137,28 @@ impl Runner<'_> {
         fuzz::shot(self.settings.seed, &case.id, case.version, fuzz, index, values, fields)
     }
 
-    fn shot_script(&mut self, shot: &Shot) -> TalkScript {
+    pub(super) fn shot_script(&mut self, shot: &Shot) -> TalkScript {
         let silence = self.silence_max().unwrap_or(Nanos::NEVER);
         let mut script = self.bare(shot.moves.clone(), PLAIN_DEADLINE.min(silence));
         script.methods.clone_from(&shot.methods);
         // the answer that follows shows whether the two sides still agree where messages end
-        script.follow_up = (!shot.valid).then(|| super::habits::plain_request(self.target, ""));
+        script.follow_up = shot.follows.then(|| super::habits::plain_request(self.target, ""));
         script
     }
 
-    fn fire(&mut self, case: &Case, name: &str, shot: &Shot, attempt: u32) -> (Talk, Judgement) {
+    pub(super) fn fire(
+        &mut self,
+        case: &Case,
+        name: &str,
+        shot: &Shot,
+        attempt: u32,
+    ) -> (Talk, Judgement) {
         let script = self.shot_script(shot);
         let talk = self.hold(script.clone());
         self.assess(case, name, shot, attempt, script, talk)
     }
 
-    fn assess(
+    pub(super) fn assess(
         &mut self,
         case: &Case,
         name: &str,

@@ -32,7 +32,7 @@ pub fn worst(case: &Case, target: &TestTarget, settings: &Settings, bounds: &Bou
             let (values, fields) = (&target.values, &target.fields);
             let index = turn * random.count / count;
             let shot = fuzz::shot(seed, id, case.version, random, index, values, fields);
-            let follow_up = u64::from(!shot.valid);
+            let follow_up = u64::from(shot.follows);
             all.connections += 1;
             all.requests += shot.methods.len().max(1) as u64 + follow_up;
             all.bytes += spoken(&shot.moves).len() as u64 + follow_up * plain;

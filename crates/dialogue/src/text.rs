@@ -6,7 +6,7 @@
 //! | `\r` `\n` `\t` `\0` `\\` | the byte of that name |
 //! | `\xHH` | the byte with these two hexadecimal digits |
 //! | `{{` `}}` | a brace |
-//! | `{path}` `{host}` `{post}` `{marker}` | values of the run, by [`Values`] |
+//! | `{path}` `{host}` `{post}` `{marker}` `{etag}` `{modified}` | values of the run, by [`Values`] |
 //! | `{repeat N x TEXT}` | TEXT, N times; TEXT may hold escapes, no macros |
 //! | `{hex 00 ff …}` | these bytes |
 
@@ -26,6 +26,9 @@ pub struct Values {
     pub post: String,
     /// Tells one request from the others.
     pub marker: String,
+    /// ETag, without the mark of a weak one, and Last-Modified of the probed page.
+    pub etag: String,
+    pub modified: String,
     /// The user's own field lines, each with its line end: what a server asks of every request. They go
     /// behind the line of Host.
     pub fields: String,
@@ -159,6 +162,8 @@ fn expand<'t>(text: &'t str, values: &Values, out: &mut Vec<u8>) -> Result<&'t s
         "host" => out.extend_from_slice(values.host.as_bytes()),
         "post" => out.extend_from_slice(values.post.as_bytes()),
         "marker" => out.extend_from_slice(values.marker.as_bytes()),
+        "etag" => out.extend_from_slice(values.etag.as_bytes()),
+        "modified" => out.extend_from_slice(values.modified.as_bytes()),
         "repeat" => repeat(argument, out)?,
         "hex" => {
             for digits in argument.split_whitespace() {
@@ -194,7 +199,8 @@ mod tests {
             host: "h:1".into(),
             post: "/post".into(),
             marker: "m7".into(),
-            fields: String::new(),
+            etag: "\"e\"".into(),
+            ..Values::default()
         };
         match bytes(text, &values) {
             Ok(bytes) => bytes.escape_ascii().to_string(),
@@ -210,6 +216,7 @@ mod tests {
                 r"GET /p?q HTTP/1.1\r\nHost: h:1\r\n\r\n",
             ),
             (r"{post} {marker} {{x}}", "/post m7 {x}"),
+            (r"{etag}{modified}", r#"\"e\""#),
             (r"\0\t\\\x7f\xFF", r"\x00\t\\\x7f\xff"),
             (r"{repeat 3 x a\n}b", r"a\na\na\nb"),
             (r"{hex 00 ff 41}", r"\x00\xffA"),

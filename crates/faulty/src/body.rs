@@ -18,6 +18,9 @@ pub(super) struct Body {
     trailers: usize,
     /// Longer than is taken, and read all the same.
     too_long: bool,
+    /// The last chunk has an extension; trailer lines.
+    extended: bool,
+    trailer_lines: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +50,22 @@ impl Body {
             None => BodyPart::Done,
         };
         let too_long = head.too_long;
-        Body { part, length: 0, chunks: 0, extensions: 0, trailers: 0, too_long }
+        Body {
+            part,
+            length: 0,
+            chunks: 0,
+            extensions: 0,
+            trailers: 0,
+            too_long,
+            extended: false,
+            trailer_lines: 0,
+        }
+    }
+
+    /// What it is answered with, where it is of a kind that is answered in a way of its own.
+    pub(super) fn odd_status(&self, defects: &Defects) -> Option<u16> {
+        let odd = self.extended && defects.contains(&Defect::DiesOfTrailedExtension);
+        odd.then_some(if self.trailer_lines > 0 { 203 } else { 202 })
     }
 
     /// The work that it has made: none, but for a defect.
@@ -135,6 +153,7 @@ impl Body {
                 return Err(HeadRefusal::Limit(413));
             }
         }
+        self.extended = size == 0 && extension.is_some();
         self.part = if size == 0 { BodyPart::Trailers } else { BodyPart::Chunk(size) };
         Ok(())
     }
@@ -144,6 +163,10 @@ impl Body {
         self.trailers += line.len() + 2;
         if self.trailers > TRAILERS_MAX && !has(Defect::AnyTrailers) {
             return Err(HeadRefusal::Limit(431));
+        }
+        self.trailer_lines += 1;
+        if self.extended && self.trailer_lines > 1 && has(Defect::DiesOfTrailedExtension) {
+            return Err(HeadRefusal::Dies);
         }
         if has(Defect::RefusesTrailers) {
             return Err(HeadRefusal::Status(500));

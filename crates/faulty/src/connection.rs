@@ -91,6 +91,8 @@ impl Connection {
                 self.refuse(HeadRefusal::Status(400));
             }
             while self.step(at, before) {}
+            let late = self.served > before && self.buffer.ends_with(b"\r\n\r");
+            self.dead |= late && self.has(Defect::AbortsOnLateByte);
         }
         std::mem::take(&mut self.acts)
     }
@@ -251,6 +253,12 @@ impl Connection {
                 let cost = parts.1.cost(&self.defects);
                 self.spend(cost);
                 self.since = at;
+                if let Some(status) = parts.1.odd_status(&self.defects) {
+                    self.served += 1;
+                    self.acts.push(Act::Send(page::error(status, false, &self.defects)));
+                    self.state = ReadPhase::Head;
+                    return true;
+                }
                 self.serve(before, &parts.0)
             }
             Err(refusal) => self.refuse(refusal),

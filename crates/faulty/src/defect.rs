@@ -15,6 +15,8 @@ pub enum DefectKind {
     Pressure,
     /// More requests than are served: R.
     Overload,
+    /// What shows itself only to who builds on what he found: F-15.
+    Mutation,
 }
 
 macro_rules! defects {
@@ -127,6 +129,16 @@ defects! {
         DiesOnPercentN "dies-on-percent-n" "%n in the target ends the server; it is back 2 s later",
         FailsOnBodyNul "body-nul" "NUL in a body is answered 500",
         FailsNowAndThen "now-and-then" "every fifth %00 in a target is answered 500",
+        RefusesCookies "cookies" "a request with a cookie is answered 400",
+        FailsOnOddCookies "odd-cookies" "a cookie that is no pair of a name and a value is answered 500",
+        FailsOnCookieQuotes "cookie-quotes" "a cookie with a quote, a comma, a backslash or a byte above 127 is answered 500",
+        FailsOnTwoCookies "two-cookies" "two Cookie fields, or two cookies of one name, are answered 500",
+        FailsOnLongCookies "long-cookies" "cookies of more than 2 KiB together are answered 500",
+        IgnoresConditions "no-304" "conditions are ignored: nothing is ever answered 304",
+        ForgetsTag "bare-304" "304 has no ETag",
+        AsksDateFirst "date-first" "where If-None-Match stands beside it, If-Modified-Since is asked first",
+        FailsOnOddConditions "odd-conditions" "tags without quotes and dates of the future or of an old form are answered 500",
+        AbortsOnLateByte "late-byte" "a pipelined request of which all but the last byte has come ends the server by signal 6; it is back 2 s later",
         CrashesOnThirdNul "crashes" "each third %00 in a target crashes the server; it is back 2 s later",
     }
     Limit {
@@ -198,5 +210,8 @@ defects! {
         SilentStarved "silent-starved" "when something is taken from it, requests hang",
         StaysStarved "stays-starved" "what is given back to it does not help",
         ShedsLoad "sheds-load" "of 100 requests a second 10 wait, and beyond them 503 is answered",
+    }
+    Mutation {
+        DiesOfTrailedExtension "dies-of-trailed-extension" "a last chunk with an extension is answered 202, with a trailer behind it 203, and with two it ends the server; it is back 2 s later",
     }
 }

@@ -1,5 +1,6 @@
 //! Request heads, read strictly.
 
+mod cookies;
 mod fields;
 mod line;
 
@@ -148,6 +149,9 @@ pub(super) fn read(buffer: &mut Vec<u8>, defects: &Defects) -> Result<Option<Hea
     }
     let fields = fields::read(&block, defects)?;
     let head = fields::understand(request, fields, defects)?;
+    if let Some(status) = cookies::refusal(&head, defects) {
+        return Err(HeadRefusal::Status(status));
+    }
     if head.pairs() > PAIRS_MAX && has(Defect::FailsOnManyPairs) {
         return Err(HeadRefusal::Status(500));
     }

@@ -128,20 +128,65 @@ fn big() -> PageAnswer {
 
 /// Conditions (RFC 9110 section 13), then ranges (section 14).
 fn get(head: &Head, defects: &Defects) -> PageAnswer {
-    if let Some(tags) = head.field("if-none-match") {
-        let text = String::from_utf8_lossy(tags);
-        if text == "*" || text.split(',').any(|tag| tag.trim() == TAG) {
-            return PageAnswer::new(304).with(format!("ETag: {TAG}"));
-        }
-    } else if let Some(date) = head.field("if-modified-since") {
-        let is_date = date.ends_with(b" GMT");
-        if is_date || defects.contains(&Defect::BelievesBadDates) {
-            return PageAnswer::new(304).with(format!("ETag: {TAG}"));
-        }
+    match condition(head, defects) {
+        Some(304) if defects.contains(&Defect::ForgetsTag) => return PageAnswer::new(304),
+        Some(304) => return PageAnswer::new(304).with(format!("ETag: {TAG}")),
+        Some(status) => return PageAnswer::new(status),
+        None => {}
     }
     match head.field("range") {
         Some(ranges) if head.method == "GET" => ranged(&String::from_utf8_lossy(ranges), defects),
         _ => PageAnswer::page(200),
+    }
+}
+
+/// What a condition is answered with, where that is not the page.
+fn condition(head: &Head, defects: &Defects) -> Option<u16> {
+    let has = |defect| defects.contains(&defect);
+    let field = |name| head.field(name).map(String::from_utf8_lossy);
+    let (tags, date) = (field("if-none-match"), field("if-modified-since"));
+    let tag = |tag: &str| tag.trim().trim_start_matches("W/") == TAG;
+    let by_tag = tags.as_ref().map(|tags| tags == "*" || tags.split(',').any(tag));
+    let year = date.as_ref().map(|date| year(date));
+    let by_date = year.map(|year| match year {
+        Some(year) => year >= MODIFIED_YEAR,
+        None => has(Defect::BelievesBadDates),
+    });
+    let future = year.flatten().is_some_and(|year| year > MODIFIED_YEAR);
+    let old = date.as_ref().is_some_and(|date| year_of_old(date).is_some());
+    let bare = tags.as_ref().is_some_and(|tags| tags != "*" && !tags.contains('"'));
+    if has(Defect::FailsOnOddConditions) && (future || old || bare) {
+        return Some(500);
+    }
+    let asked = match has(Defect::AsksDateFirst) {
+        true => by_date.or(by_tag),
+        false => by_tag.or(by_date),
+    };
+    (asked == Some(true) && !has(Defect::IgnoresConditions)).then_some(304)
+}
+
+/// The year of [`DATE`]: a later one has seen the page.
+const MODIFIED_YEAR: u32 = 2026;
+
+/// The year of a date in any of its three forms (RFC 9110 section 5.6.7).
+fn year(date: &str) -> Option<u32> {
+    let fixed = || {
+        let words: Vec<&str> = date.strip_suffix(" GMT")?.split(' ').collect();
+        if words.len() == 5 { words[3].parse().ok() } else { None }
+    };
+    fixed().or_else(|| year_of_old(date))
+}
+
+/// `Thursday, 01-Jan-70 00:00:00 GMT`, `Thu Jan  1 00:00:00 1970`.
+fn year_of_old(date: &str) -> Option<u32> {
+    let words: Vec<&str> = date.split_whitespace().collect();
+    match words.as_slice() {
+        [_, day, _, "GMT"] => {
+            let year: u32 = day.splitn(3, '-').nth(2)?.parse().ok()?;
+            Some(if year < 70 { 2000 + year } else { 1900 + year })
+        }
+        [_, _, _, _, year] => year.parse().ok(),
+        _ => None,
     }
 }
 

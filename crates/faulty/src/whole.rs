@@ -457,7 +457,9 @@ impl FaultyServer {
         self.itself.aborted = self.has(Defect::AbortsOnEncodedNul);
         let forever = self.itself.aborted || self.has(Defect::DiesOnEncodedNul);
         self.dead_until = if forever { Nanos::NEVER } else { at + RESTART };
-        let aborts = self.has(Defect::DiesOfLongField) || self.has(Defect::DiesOfPipelined);
+        let aborts = [Defect::DiesOfLongField, Defect::DiesOfPipelined, Defect::AbortsOnLateByte]
+            .into_iter()
+            .any(|defect| self.has(defect));
         let how = match (self.itself.aborted || aborts, forever) {
             (true, _) => Ending::Signal { number: 6, core: false },
             (_, true) => Ending::Exit(0),

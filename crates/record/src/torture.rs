@@ -4,6 +4,7 @@
 
 mod bytes;
 mod case;
+pub mod chain;
 mod ids;
 mod load;
 mod report;

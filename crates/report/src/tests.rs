@@ -16,6 +16,7 @@ mod screen;
 mod sessions;
 mod torture;
 mod torture_again;
+mod torture_chain;
 mod torture_diff;
 mod tortures;
 mod watching;

@@ -4,6 +4,7 @@
 mod again;
 pub(crate) mod beside;
 mod case_file;
+mod chain;
 pub(crate) mod costs;
 pub mod diff;
 mod dry_run;
@@ -24,6 +25,7 @@ pub use again::{
     shrunk_text,
 };
 pub use case_file::case_file;
+pub use chain::chain_text;
 pub use dry_run::{DryRun, dry_run};
 pub use emit::{Form, capture, emit};
 pub use explain::{explain, list};

@@ -26,8 +26,7 @@ pub fn target() -> TestTarget {
             path: faulty::PATH.into(),
             host: "127.0.0.1".into(),
             post: faulty::POST.into(),
-            marker: String::new(),
-            fields: String::new(),
+            ..Values::default()
         },
         takes_bodies: true,
         fields: String::new(),

@@ -206,13 +206,7 @@ fn governed(server: impl Server + 'static, ids: &[&str], governor: Governor) -> 
     let target = TestTarget {
         peer: Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 80))),
         tls_name: None,
-        values: Values {
-            path: "/".into(),
-            host: "a".into(),
-            post: String::new(),
-            marker: String::new(),
-            fields: String::new(),
-        },
+        values: Values { path: "/".into(), host: "a".into(), ..Values::default() },
         takes_bodies: false,
         fields: String::new(),
         secrets: Vec::new(),

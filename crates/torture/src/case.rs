@@ -102,6 +102,9 @@ pub enum Need {
     Ranges,
     /// The probed page has a validator: ETag or Last-Modified.
     Validators,
+    /// It has an ETag; it has a Last-Modified.
+    Etag,
+    Modified,
     /// The server is spoken to over TLS.
     Tls,
     /// A page that costs the server much, named by the user.
@@ -115,13 +118,15 @@ pub enum Need {
 }
 
 impl Need {
-    pub const ALL: [Need; 11] = [
+    pub const ALL: [Need; 13] = [
         Need::Post,
         Need::Reading,
         Need::Echo,
         Need::Pages,
         Need::Ranges,
         Need::Validators,
+        Need::Etag,
+        Need::Modified,
         Need::Tls,
         Need::Expensive,
         Need::Restart,
@@ -137,6 +142,8 @@ impl Need {
             Need::Pages => "pages",
             Need::Ranges => "ranges",
             Need::Validators => "validators",
+            Need::Etag => "etag",
+            Need::Modified => "last-modified",
             Need::Tls => "tls",
             Need::Expensive => "expensive",
             Need::Restart => "restart",
@@ -154,6 +161,8 @@ impl Need {
             Need::Pages => "no list of pages is given (--pages FILE)",
             Need::Ranges => "the probed page does not answer to ranges",
             Need::Validators => "the probed page has neither ETag nor Last-Modified",
+            Need::Etag => "the probed page has no ETag",
+            Need::Modified => "the probed page has no Last-Modified",
             Need::Tls => "the server is not spoken to over TLS (https://…)",
             Need::Expensive => "no page that costs the server much is named (--expensive PATH)",
             Need::Restart => {

@@ -2,6 +2,7 @@
 //! of seed, case and index: number 42 can be made without 0 to 41, and again a year later.
 
 mod make;
+pub mod mutate;
 
 use crate::case::Fuzz;
 use crate::judge;
@@ -21,6 +22,8 @@ pub struct Shot {
     pub methods: Vec<String>,
     /// Every request in it is valid: each must be answered, in order.
     pub valid: bool,
+    /// A valid request of ours may come behind it on the same connection: both sides agree where it ends.
+    pub follows: bool,
 }
 
 /// Where random data goes.

@@ -7,7 +7,9 @@
 pub mod beside;
 pub mod case;
 pub mod catalogue;
+pub mod chain;
 pub mod cost;
+pub mod framing;
 pub mod fuzz;
 pub mod judge;
 pub mod lint;

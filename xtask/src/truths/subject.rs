@@ -42,6 +42,9 @@ pub(crate) struct Subject {
     /// It stands before another server: the built-in site.
     #[serde(default)]
     origin: bool,
+    /// It stands before us: what it sends on is recorded, and its rows are requests of `torture chain`.
+    #[serde(default)]
+    pub(crate) chain: bool,
     #[serde(default)]
     file: Vec<Page>,
     #[serde(default)]
@@ -75,6 +78,7 @@ pub(crate) fn range() -> Subject {
         tls: false,
         ci: false,
         origin: false,
+        chain: false,
         file: Vec::new(),
         truth: Vec::new(),
     }
@@ -86,6 +90,8 @@ pub(crate) struct Running {
     children: Vec<Child>,
     folder: tempfile::TempDir,
     pub(crate) url: String,
+    /// The port to which it sends requests on.
+    pub(crate) origin: u16,
 }
 
 impl Subject {
@@ -126,8 +132,9 @@ impl Subject {
     /// It cannot be started, or does not listen; with what it had to say.
     pub(crate) fn start(&self, loadstone: &Path) -> anyhow::Result<Running> {
         let folder = tempfile::tempdir()?;
-        let mut running = Running { children: Vec::new(), folder, url: String::new() };
+        let mut running = Running { children: Vec::new(), folder, url: String::new(), origin: 0 };
         let (port, origin) = (free_port()?, free_port()?);
+        running.origin = origin;
         let dir = running.folder.path().to_owned();
         self.fill(&dir, port, origin)?;
         let program = loadstone.display().to_string();

@@ -2,7 +2,7 @@
 
 use super::outputs::each_its_own;
 use super::store::StoreArgs;
-use super::torture_again::{EmitArgs, JudgeArgs, ReplayArgs, ShrinkArgs};
+use super::torture_again::{ChainArgs, EmitArgs, JudgeArgs, ReplayArgs, ShrinkArgs};
 use super::torture_overload::TortureOverload;
 use super::torture_safety::{AuditAsk, ProveArgs, TortureSafety};
 use super::torture_server::TortureServer;
@@ -21,7 +21,7 @@ use url::Url;
 /// is asked for where a case presses, and a public server has to publish a proof of permission.
 #[derive(Args, Clone, Debug)]
 #[command(
-    override_usage = "loadstone torture [OPTIONS] URL\n       loadstone torture list|explain ID|diff A B\n       loadstone torture prove URL|audit verify|audit show\n       loadstone torture replay|judge|shrink|emit DIR",
+    override_usage = "loadstone torture [OPTIONS] URL\n       loadstone torture list|explain ID|diff A B\n       loadstone torture prove URL|audit verify|audit show\n       loadstone torture replay|judge|shrink|emit DIR\n       loadstone torture chain URL --origin ADDR:PORT|--back URL",
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
@@ -98,6 +98,12 @@ pub(crate) struct TortureWhat {
     /// Executions of random data at once, 1 to 64: the same bytes and verdicts, sooner
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]
     pub(crate) workers: u64,
+    /// Requests with bodies that F-15 changes again and again: so many (1,000), and for so long (20s)
+    #[arg(long, value_name = "N", value_parser = parse::count::<u64>)]
+    pub(crate) fuzz_number: Option<u64>,
+    /// How long F-15 goes on at most; with no number of its own as many requests as that time takes
+    #[arg(long, value_name = "SPAN", value_parser = units::parse_duration)]
+    pub(crate) fuzz_time: Option<Nanos>,
     /// Print what would be sent and where, and send nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -236,6 +242,8 @@ pub(crate) enum TortureAsk {
     Shrink(ShrinkArgs),
     /// Print failures in a form that needs no Loadstone
     Emit(EmitArgs),
+    /// Tell how a proxy changes requests, and whether the server behind it would find others in them
+    Chain(Box<ChainArgs>),
 }
 
 /// Two results, and where their difference goes.

@@ -1,9 +1,10 @@
 //! The options of what is done with kept failures.
 
 use super::parse;
-use super::torture::target;
+use super::torture::{path, target};
 use super::{Sink, TortureArgs, TortureSafety};
 use clap::{Args, FromArgMatches};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use units::Nanos;
 use url::Url;
@@ -80,15 +81,72 @@ pub(crate) struct EmitArgs {
     pub(crate) id: String,
 }
 
+/// A proxy, and what stands behind it.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  loadstone torture chain http://localhost:8080/ --origin 127.0.0.1:9000
+  loadstone torture chain http://localhost:8080/ --back http://localhost:8081/
+  loadstone torture chain http://localhost:8080/ --origin 127.0.0.1:9000 --back http://localhost:8081/
+
+Exit codes: 0 they agree; 1 they would disagree; 2 usage, or refused; 3 nothing
+was tested; 4 it ended early; 5 a result was not written; 130 interrupted.")]
+pub(crate) struct ChainArgs {
+    /// A page of the proxy that it sends on
+    #[arg(value_name = "URL", value_parser = target)]
+    pub(crate) proxy: Url,
+    /// Listen here as the server to which the proxy sends: what arrives is shown, and how the proxy
+    /// changed it
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) origin: Option<SocketAddr>,
+    /// A server that stands behind the proxy, or could: with --origin it gets what arrived there, without
+    /// it the same requests as the proxy. Its page is the one that all requests ask for
+    #[arg(long, value_name = "URL", value_parser = target)]
+    pub(crate) back: Option<Url>,
+    /// A path that takes bodies; without it the page of the URL
+    #[arg(long, value_name = "PATH", value_parser = path)]
+    pub(crate) post: Option<String>,
+    /// Accept any certificate
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// What came of each request as JSON; with - standard output has nothing else
+    #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
+    pub(crate) json: Option<Sink>,
+    /// Disagreements and the summary only
+    #[arg(short = 'q', long)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) safety: TortureSafety,
+}
+
+impl ChainArgs {
+    /// The options of a run against one of the two that is told nothing else.
+    ///
+    /// # Errors
+    /// The URL is none that a run takes.
+    pub(crate) fn run(&self, url: &Url) -> Result<TortureArgs, clap::Error> {
+        let mut args = bare_run(url)?;
+        args.what.insecure = self.insecure;
+        args.what.post = self.post.clone();
+        args.safety = self.safety.clone();
+        Ok(args)
+    }
+}
+
+/// A run against this server with no option.
+fn bare_run(url: &Url) -> Result<TortureArgs, clap::Error> {
+    let command = TortureArgs::augment_args(clap::Command::new("torture")).no_binary_name(true);
+    let words = [url.to_string()];
+    TortureArgs::from_arg_matches(&command.try_get_matches_from(words)?)
+}
+
 impl AgainArgs {
     /// The options of a run against this server that is told nothing else.
     ///
     /// # Errors
     /// The URL is none that a run takes.
     pub(crate) fn run(&self, url: &Url) -> Result<TortureArgs, clap::Error> {
-        let command = TortureArgs::augment_args(clap::Command::new("torture")).no_binary_name(true);
-        let words = [url.to_string()];
-        let mut args = TortureArgs::from_arg_matches(&command.try_get_matches_from(words)?)?;
+        let mut args = bare_run(url)?;
         args.what.insecure = self.insecure;
         args.safety = self.safety.clone();
         Ok(args)

@@ -22,7 +22,7 @@ pub(super) fn unknown(id: &str) -> Failure {
 const ESCALATION: &str = "F-14";
 
 /// The groups that `--quick` is made of; who brings cases wants them.
-const QUICK_GROUPS: [char; 5] = ['B', 'F', 'M', 'S', OWN];
+const QUICK_GROUPS: [char; 7] = ['B', 'F', 'J', 'M', 'S', 'V', OWN];
 
 /// The cases that are asked for: those that `--only` names, or all that do not press, and with
 /// `--press` those too; what lasts for hours only with its span.
@@ -49,7 +49,7 @@ pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Fai
     let chosen: Vec<Case> = all.into_iter().filter(wanted).collect();
     if let Some(name) = what.only.iter().find(|name| !chosen.iter().any(|case| named(case, name))) {
         return Err(Failure::usage(format!(
-            "{} selects no case: cases that apply pressure need --press, and --quick runs F and S only",
+            "{} selects no case: cases that apply pressure need --press, and --quick runs B, F, J, M, S and V only",
             units::quoted(name)
         )));
     }
@@ -110,8 +110,16 @@ pub(super) fn settings(args: &TortureArgs, url: &Url, class: Class) -> Result<Se
         silence_max: what.quick.then_some(SILENCE_QUICK),
         expensive: args.overload.expensive.clone(),
         soak: args.overload.soak,
+        mutants_max: mutants_max(what),
+        mutation: what.fuzz_time,
         errands: args.overload.commands().into_iter().map(|(errand, _)| errand).collect(),
     })
+}
+
+/// How many requests F-15 makes; who names a time alone wants as many as it takes.
+fn mutants_max(what: &TortureWhat) -> Option<u64> {
+    let named = what.fuzz_number.or(what.fuzz_time.map(|_| u64::MAX));
+    named.or(what.quick.then_some(QUICK))
 }
 
 /// The pages that `--pages` names, as paths of the server that is tested.

@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 mod audit_command;
 mod beside;
+mod chain;
 mod choice;
 mod diff;
 mod directory;
@@ -60,6 +61,7 @@ pub(crate) fn torture(args: &TortureArgs) -> Result<Code, Failure> {
         }
         (Some(TortureAsk::Shrink(args)), _) => shrink::shrink(args, &cases),
         (Some(TortureAsk::Emit(args)), _) => emit::emit(args, &cases),
+        (Some(TortureAsk::Chain(args)), _) => chain::chain(args),
         (None, Some(url)) => {
             let cases = own::with_own(cases, &args.what.cases)?;
             let waivers = waivers::read(&args.outputs, &cases)?;

@@ -57,8 +57,8 @@ pub(super) fn reach(args: &TortureArgs, url: &Url) -> Result<Reached, Failure> {
             path,
             host: named,
             post: args.what.post.clone().unwrap_or_default(),
-            marker: String::new(),
             fields: own_fields(args),
+            ..Values::default()
         },
         takes_bodies: args.what.post.is_some(),
         fields: fields(args, &run),

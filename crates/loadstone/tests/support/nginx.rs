@@ -36,14 +36,25 @@ impl Nginx {
     #[track_caller]
     pub(crate) fn start(page: &str) -> Nginx {
         // a port may be taken between its choice and its use: then another is chosen
-        (0..5).find_map(|_| Nginx::try_start(page)).expect("nginx starts within five tries")
+        (0..5).find_map(|_| Nginx::try_start(page, "")).expect("nginx starts within five tries")
     }
 
-    fn try_start(page: &str) -> Option<Nginx> {
+    /// Sends every request on to this port, on connections that it keeps.
+    #[track_caller]
+    pub(crate) fn in_front_of(origin: u16) -> Nginx {
+        let rules = format!(
+            "location / {{ proxy_pass http://127.0.0.1:{origin}; proxy_http_version 1.1; \
+             proxy_set_header Connection \"\"; }}"
+        );
+        (0..5).find_map(|_| Nginx::try_start("", &rules)).expect("nginx starts within five tries")
+    }
+
+    fn try_start(page: &str, rules: &str) -> Option<Nginx> {
         let folder = tempfile::tempdir().unwrap();
         let port = free_port();
         std::fs::write(folder.path().join("page.html"), page).unwrap();
-        std::fs::write(folder.path().join("nginx.conf"), configuration(&folder, port)).unwrap();
+        std::fs::write(folder.path().join("nginx.conf"), configuration(&folder, port, rules))
+            .unwrap();
         let mut command = Command::new(program());
         command.arg("-p").arg(folder.path()).args(["-c", "nginx.conf", "-e", "error.log"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -70,7 +81,7 @@ impl Drop for Nginx {
     }
 }
 
-fn configuration(folder: &TempDir, port: u16) -> String {
+fn configuration(folder: &TempDir, port: u16, rules: &str) -> String {
     let root = folder.path().display();
     let mut temporary = String::new();
     for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
@@ -80,6 +91,6 @@ fn configuration(folder: &TempDir, port: u16) -> String {
         "daemon off; master_process off; pid {root}/pid; error_log {root}/error.log;\n\
          events {{ worker_connections 512; }}\n\
          http {{\n{temporary}    access_log off; keepalive_requests 100000000;\n\
-         \x20   server {{ listen 127.0.0.1:{port}; root {root}; }}\n}}\n"
+         \x20   server {{ listen 127.0.0.1:{port}; root {root}; {rules} }}\n}}\n"
     )
 }

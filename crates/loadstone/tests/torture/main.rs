@@ -10,6 +10,7 @@ mod safety;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod chain;
 mod client;
 mod nothing;
 mod overload;

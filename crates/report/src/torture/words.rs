@@ -32,6 +32,8 @@ pub(crate) fn group_name(letter: char) -> &'static str {
         'L' => "limits",
         'W' => "slow clients",
         'C' => "connections",
+        'J' => "cookies",
+        'V' => "caching",
         'M' => "whose response it is",
         'T' => "TLS",
         'R' => "overload and recovery",

@@ -88,6 +88,14 @@ pub(super) const FAMILIES: &[(&str, &[(&str, ParameterKind)])] = &[
         ],
     ),
     (
+        crate::fuzz::mutate::FAMILY,
+        &[
+            ("corpus", ParameterKind::Number),
+            ("number", ParameterKind::Number),
+            ("span", ParameterKind::Span),
+        ],
+    ),
+    (
         "overload.held",
         &[
             ("from", ParameterKind::Number),

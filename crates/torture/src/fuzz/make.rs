@@ -64,6 +64,7 @@ pub(super) fn shot(
         moves: vec![Move::Send(bytes)],
         methods: vec![method.to_owned()],
         valid: false,
+        follows: true,
     };
     match fuzz.place {
         FuzzPlace::Query => {
@@ -95,7 +96,12 @@ fn raw(frame: &Frame<'_>, random: &mut Stream, length: u64) -> Shot {
         1 => ("GET", frame.path(&data)),
         _ => ("POST", frame.post(&data)),
     };
-    Shot { moves: vec![Move::Send(bytes)], methods: vec![method.to_owned()], valid: false }
+    Shot {
+        moves: vec![Move::Send(bytes)],
+        methods: vec![method.to_owned()],
+        valid: false,
+        follows: true,
+    }
 }
 
 /// 2^k − 2 … 2^k + 2, k from 2 up.
@@ -315,7 +321,7 @@ fn encoded(frame: &Frame<'_>, random: &mut Stream) -> Vec<u8> {
 
 /// Valid and random requests, in turn, on one connection.
 fn sequence(frame: &Frame<'_>, random: &mut Stream, length: u64) -> Shot {
-    let mut shot = Shot { moves: Vec::new(), methods: Vec::new(), valid: true };
+    let mut shot = Shot { moves: Vec::new(), methods: Vec::new(), valid: true, follows: false };
     for _ in 0..2 + random.below(SEQUENCE_MAX - 1) {
         let valid = random.below(2) == 0;
         let bytes = match valid {

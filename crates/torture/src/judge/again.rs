@@ -3,7 +3,7 @@
 use super::{Judgement, Plain, judge, renegotiation};
 use crate::case::Case;
 use crate::fuzz;
-use crate::fuzz::Shot;
+use crate::fuzz::{Shot, mutate};
 use dialogue::talk::{Talk, TalkScript};
 
 /// Judges the exchange of this name; `None` where the case judges by code, or has no such exchange.
@@ -21,7 +21,8 @@ pub fn again(
     if case.family.as_ref().is_some_and(|family| family.run == renegotiation::FAMILY) {
         return Some(renegotiation::Wish::of(talk).judgement(true));
     }
-    case.fuzz.as_ref().map(|_| random(script, talk, plain))
+    let mutates = case.family.as_ref().is_some_and(|family| family.run == mutate::FAMILY);
+    (mutates || case.fuzz.is_some()).then(|| random(script, talk, plain))
 }
 
 /// Judges random data: nothing that a server may do is expected of it.
@@ -31,6 +32,7 @@ pub fn random(script: &TalkScript, talk: &Talk, plain: &Plain) -> Judgement {
         methods: script.methods.clone(),
         // data that is no valid request is followed by one that is
         valid: script.follow_up.is_none(),
+        follows: script.follow_up.is_some(),
     };
     fuzz::judge(&shot, talk, plain)
 }

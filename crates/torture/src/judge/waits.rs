@@ -41,12 +41,18 @@ fn is_silent(talk: &Talk) -> bool {
 fn waits(talk: &Talk) -> Option<Lacking> {
     // who has ended its side sends no more: nothing can be waited for
     let over = talk.steps.is_empty() || talk.steps.contains(&Move::HalfClose);
-    lacking(&crate::record::sent(&talk.steps)).filter(|_| !over)
+    let sent = crate::record::sent(&talk.steps);
+    lacks(&sent, !talk.replies.interim.is_empty()).filter(|_| !over)
 }
 
 /// What the first message of these bytes lacks, if it lacks anything. A message that breaks the rules
 /// lacks nothing: it is to be refused.
 pub fn lacking(sent: &[u8]) -> Option<Lacking> {
+    lacks(sent, false)
+}
+
+/// `encouraged`: the word that Expect waits for has come.
+fn lacks(sent: &[u8], encouraged: bool) -> Option<Lacking> {
     let mut rest = sent;
     // an empty line before a request is passed over (RFC 9112 section 2.2)
     while let Some(after) = rest.strip_prefix(b"\r\n") {
@@ -55,7 +61,7 @@ pub fn lacking(sent: &[u8]) -> Option<Lacking> {
     let Some(end) = find(rest, b"\r\n\r\n") else { return Some(Lacking::EndOfHead) };
     let (head, content) = (&rest[..end], &rest[end + 4..]);
     let framing = Framing::of(head);
-    if framing.expects && content.is_empty() {
+    if framing.expects && content.is_empty() && !encouraged {
         // a word is due before the content (RFC 9110 section 10.1.1)
         return None;
     }
@@ -105,6 +111,11 @@ fn chunks(content: &[u8]) -> Option<Lacking> {
     let mut rest = content;
     loop {
         let Some(end) = find(rest, b"\r\n") else { return Some(Lacking::Chunks) };
+        if end == 0 {
+            // who passes over an empty line waits for the next chunk
+            rest = &rest[2..];
+            continue;
+        }
         let size = rest[..end].split(|byte| *byte == b';').next().unwrap_or_default();
         let size = chunk_size(size.trim_ascii_end())?;
         rest = &rest[end + 2..];
@@ -116,7 +127,8 @@ fn chunks(content: &[u8]) -> Option<Lacking> {
             return Some(Lacking::Chunks);
         };
         rest = &rest[size..];
-        if rest.len() < 2 && b"\r\n".starts_with(rest) {
+        if rest.len() < 2 {
+            // two bytes are read before anybody looks whether they are CR LF
             return Some(Lacking::Chunks);
         }
         rest = rest.strip_prefix(b"\r\n")?;
@@ -170,10 +182,12 @@ mod tests {
             (&format!("{chunked}1;a=b\r\nx\r\n0\r\nT: 1\r\n\r\n"), None),
             (&format!("{chunked}1\r\nx\r\n0\r\nT: 1\r\n"), rest),
             (&format!("{chunked}10000000000000001\r\nx\r\n0\r\n\r\n"), rest),
+            (&format!("{chunked}1\r\nx\r\n\r\n"), rest),
             (&format!("{chunked}zz\r\nx\r\n0\r\n\r\n"), None),
             (&format!("{chunked}\r\nx\r\n0\r\n\r\n"), None),
             (&format!("{chunked}1\r\nx0\r\n\r\n"), None),
             (&format!("{chunked}1\r\nx\r"), rest),
+            (&format!("{chunked}1\r\nx\n"), rest),
         ] {
             assert_eq!(lacking(bytes.as_bytes()), expected, "{}", bytes.escape_debug());
         }

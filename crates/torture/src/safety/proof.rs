@@ -90,7 +90,7 @@ impl CaseGroup {
         Some(match letter {
             'F' => CaseGroup::Fuzz,
             // exchanges like those of S, wherever they come from
-            'S' | 'B' | FOUND | OWN => CaseGroup::Syntax,
+            'S' | 'B' | 'J' | 'V' | FOUND | OWN => CaseGroup::Syntax,
             'L' => CaseGroup::Limits,
             'W' => CaseGroup::Slow,
             // valid requests on several connections

@@ -1,0 +1,170 @@
+//! Requests through a proxy: what arrives behind it where the origin is ours, and what a server makes of
+//! that, or of the requests themselves.
+
+use super::{GRACE, PLAIN_CALLS, Runner, Settings, TestTarget, Unwatched, World, habits};
+use dialogue::governor::Stop;
+use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
+use torture::chain::{Arrival, ChainRequest, ChainResult, ChainRow, Handling, Meeting, changes};
+use torture::framing;
+use torture::judge;
+use units::Nanos;
+
+/// Time for a conversation: the origin answers within a fraction of it.
+const TIME: Nanos = Nanos::from_secs(3);
+/// How often, and how many times at most, the origin is asked whether it is done hearing.
+const ASK_EVERY: Nanos = Nanos::from_millis(50);
+const ASKED_MAX: u32 = 60;
+
+/// Plain requests at first, and how far they lie apart.
+const WAKES_MAX: u32 = 4;
+const WAKE_EVERY: Nanos = Nanos::SECOND;
+
+/// A server that answers everything alike and remembers what came, a connection at a time.
+pub trait RecordingOrigin {
+    /// What has come since this was asked last, in the order of the connections; `None` while something
+    /// still comes.
+    fn take(&mut self) -> Option<Vec<Arrival>>;
+}
+
+/// Who stands where.
+#[derive(Clone, Copy, Debug)]
+pub struct ChainTargets<'a> {
+    /// The proxy. Its page is one that it sends on.
+    pub front: &'a TestTarget,
+    /// A server that stands behind it, or could.
+    pub back: Option<&'a TestTarget>,
+}
+
+/// Sends each request through the proxy, then what came of it to the server, an origin of ours in between
+/// or not.
+pub fn chain(
+    targets: ChainTargets<'_>,
+    requests: &[ChainRequest],
+    mut origin: Option<&mut dyn RecordingOrigin>,
+    world: &mut dyn World,
+) -> ChainResult {
+    let mut result = ChainResult::default();
+    let through = {
+        let (settings, mut nobody) = (Settings::default(), Unwatched);
+        let mut runner = Runner::new(targets.front, &settings, &[], world, &mut nobody);
+        runner.through(requests, origin.as_deref_mut(), &mut result)
+    };
+    if let (Ok(()), Some(back)) = (&through, targets.back) {
+        let (settings, mut nobody) = (Settings::default(), Unwatched);
+        let mut runner = Runner::new(back, &settings, &[], world, &mut nobody);
+        if let Err(why) = runner.behind(origin.is_some(), &mut result) {
+            result.ended_early = Some(format!("the server behind it: {why}"));
+        }
+    }
+    if let Err(why) = through {
+        result.ended_early = Some(why);
+    }
+    match world.stopped() {
+        Some(Stop::Interrupted) => result.interrupted = true,
+        Some(stop) => result.ended_early = Some(stop.why().to_owned()),
+        None => {}
+    }
+    result
+}
+
+impl Runner<'_> {
+    fn through(
+        &mut self,
+        requests: &[ChainRequest],
+        mut origin: Option<&mut (dyn RecordingOrigin + '_)>,
+        result: &mut ChainResult,
+    ) -> Result<(), String> {
+        self.wake();
+        if let Some(origin) = origin.as_deref_mut() {
+            self.heard(origin);
+        }
+        self.plain = self.preconditions().map_err(|why| format!("through the proxy: {why}"))?;
+        if let Some(origin) = origin.as_deref_mut() {
+            let heard = self.heard(origin);
+            if heard.len() < PLAIN_CALLS {
+                return Err(format!(
+                    "of {PLAIN_CALLS} plain requests through the proxy {} arrived: it is to send \
+                     them on to the address of --origin, and to store nothing",
+                    heard.len()
+                ));
+            }
+        }
+        for request in requests {
+            if self.is_stopped() {
+                break;
+            }
+            let sent = request.bytes(&self.target.values, &self.target.fields)?;
+            let talk = self.say(&sent, origin.is_none());
+            let arrived = match origin.as_deref_mut() {
+                Some(origin) => self.heard(origin),
+                None => Vec::new(),
+            };
+            let answered = !talk.replies.answers.is_empty() || talk.end != TalkEnd::Silent;
+            let handling = origin.is_some().then(|| Handling::of(&arrived, answered));
+            let first = arrived.first().map(|arrival| arrival.bytes.as_slice());
+            result.rows.push(ChainRow {
+                request: request.clone(),
+                front: judge::seen(&talk),
+                handling,
+                changes: first.map_or_else(Vec::new, |first| changes(&sent, first)),
+                faults: first.map_or_else(Vec::new, |first| framing::read(first).faults),
+                arrived,
+                sent,
+                back: None,
+                out_of_step: judge::out_of_step(&talk, &self.plain),
+            });
+        }
+        Ok(())
+    }
+
+    /// Plain requests until one is served: a proxy that found nobody behind it at first may need one to look
+    /// again.
+    fn wake(&mut self) {
+        for _ in 0..WAKES_MAX {
+            let plain = habits::plain_request(self.target, "");
+            let talk = self.ask(&plain);
+            let served = talk.replies.answers.first().is_some_and(|answer| answer.status < 500);
+            if served || self.is_stopped() {
+                return;
+            }
+            self.world.pause(WAKE_EVERY);
+        }
+    }
+
+    /// What arrived, or the requests themselves, to the server alone.
+    fn behind(&mut self, recorded: bool, result: &mut ChainResult) -> Result<(), String> {
+        self.plain = self.preconditions()?;
+        for row in &mut result.rows {
+            if self.is_stopped() {
+                break;
+            }
+            let bytes = match (row.arrived.first(), recorded) {
+                (Some(arrival), _) => arrival.bytes.clone(),
+                (None, true) => continue,
+                (None, false) => row.sent.clone(),
+            };
+            let talk = self.say(&bytes, true);
+            row.back = Some((judge::seen(&talk), Meeting::of(&talk, &self.plain)));
+        }
+        Ok(())
+    }
+
+    /// Sends these bytes on a connection of their own, and a plain request behind them where that is wanted.
+    fn say(&mut self, bytes: &[u8], followed: bool) -> Talk {
+        let mut script: TalkScript = self.bare(vec![Move::Send(bytes.to_vec())], TIME);
+        script.methods = vec!["POST".to_owned()];
+        script.follow_up = followed.then(|| habits::plain_request(self.target, ""));
+        script.grace = GRACE;
+        self.hold(script)
+    }
+
+    fn heard(&mut self, origin: &mut dyn RecordingOrigin) -> Vec<Arrival> {
+        for _ in 0..ASKED_MAX {
+            self.world.pause(ASK_EVERY);
+            if let Some(arrived) = origin.take() {
+                return arrived;
+            }
+        }
+        origin.take().unwrap_or_default()
+    }
+}

@@ -1,0 +1,101 @@
+//! Requests with bodies that are changed again and again, by what earlier ones brought to light.
+
+use super::Member;
+use crate::random::FAILURES_MAX;
+use crate::{PLAIN_DEADLINE, Runner};
+use dialogue::talk::{Talk, TalkEnd};
+use torture::case::{Case, Family};
+use torture::fuzz::Shot;
+use torture::fuzz::mutate::{Behaviour, Corpus, FAMILY, Specimen};
+use torture::judge;
+use torture::judge::{Judgement, TestOutcome};
+use torture::record::sent;
+use torture::result::CaseResult;
+use units::{Nanos, show};
+
+pub(super) const MEMBERS: &[Member] = &[Member { name: FAMILY, run }];
+
+/// Requests under way at once. What is kept is looked at between two such rounds, so that the bytes are
+/// the same however soon the responses come.
+const ROUND: u64 = 16;
+/// How long the server may take at first; what then looks like a failure is given its full time.
+const FIRST_TIME: Nanos = Nanos::from_secs(1);
+/// The same for half a message, for which it may wait as long as it likes.
+const WAITING_TIME: Nanos = Nanos::from_millis(150);
+
+fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let (values, fields) = (&runner.target.values, &runner.target.fields);
+    let mut corpus = Corpus::new(values, fields, family.count("corpus") as usize);
+    let asked = runner.settings.mutants_max.unwrap_or_else(|| family.count("number"));
+    let span = runner.settings.mutation.unwrap_or_else(|| family.span("span"));
+    if runner.settings.mutation.is_some() && !runner.is_to_be_spared() {
+        // on servers of others the bound of a case stands
+        runner.world.governor().lengthen_case(span + PLAIN_DEADLINE);
+    }
+    let start = runner.world.now();
+    let (mut sent, mut failures, mut oldest) = (0, 0, 0);
+    while sent < asked && failures < FAILURES_MAX && runner.world.now() - start < span {
+        let over = runner.is_stopped() || runner.case_is_over() || runner.life.gone;
+        // a server that is lost is looked after before anything else is sent
+        if over || runner.trail.lost_touch() {
+            break;
+        }
+        let numbers = sent..(sent + ROUND).min(asked);
+        sent = numbers.end;
+        let round: Vec<(u64, Specimen)> =
+            numbers.map(|number| (number, corpus.specimen(runner.settings.seed, number))).collect();
+        let shots: Vec<Shot> = round.iter().map(|(_, specimen)| specimen.shot()).collect();
+        let scripts: Vec<_> = shots
+            .iter()
+            .map(|shot| {
+                let mut script = runner.shot_script(shot);
+                script.deadline = first_time(shot);
+                script
+            })
+            .collect();
+        let talks = runner.together(scripts.clone());
+        // whoever ended the server: all of them spoke before anybody looked
+        for ((number, _), (script, talk)) in round.iter().zip(scripts.iter().zip(&talks)) {
+            let name = mutant(*number, runner.settings.seed);
+            runner.may_have_done_it(case, &name, script.clone(), talk.clone());
+        }
+        for (((number, specimen), shot), (script, talk)) in
+            round.iter().zip(&shots).zip(scripts.into_iter().zip(talks))
+        {
+            if talk.end != TalkEnd::Bounded && corpus.learn(specimen, Behaviour::of(&talk)) {
+                oldest = oldest.max(specimen.generation());
+            }
+            let name = mutant(*number, runner.settings.seed);
+            let mut fired = runner.assess(case, &name, shot, 1, script, talk);
+            if is_early(&fired) && !runner.is_stopped() {
+                fired = runner.fire(case, &name, shot, 1);
+            }
+            let outcome = runner.book(case, name, shot, "", fired, result);
+            failures += u64::from(outcome == TestOutcome::Fail);
+        }
+    }
+    result.notes.push(format!(
+        "{} requests showed {} different behaviours; {} that were new were kept and changed further, up \
+         to {oldest} times",
+        show::count(sent),
+        show::count(corpus.behaviours() as u64),
+        show::count(corpus.learned() as u64)
+    ));
+}
+
+/// Names a request that was changed.
+fn mutant(number: u64, seed: u64) -> String {
+    format!("mutant {number}, seed {seed}")
+}
+
+fn first_time(shot: &Shot) -> Nanos {
+    match judge::lacking(&sent(&shot.moves)) {
+        Some(_) => WAITING_TIME,
+        None => FIRST_TIME.min(PLAIN_DEADLINE),
+    }
+}
+
+/// It failed by silence, in less time than a failure takes.
+fn is_early((talk, judgement): &(Talk, Judgement)) -> bool {
+    !judgement.outcome.is_well() && talk.end == TalkEnd::Silent
+}

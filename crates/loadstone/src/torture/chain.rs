@@ -1,0 +1,142 @@
+//! `loadstone torture chain`: a proxy, and the server behind it, with the same requests.
+
+use super::permit::{self, Permit};
+use super::target::{self, Reached};
+use super::world::Sockets;
+use crate::args::ChainArgs;
+use crate::exit::{Code, Failure};
+use crate::files;
+use campaign::{ChainTargets, RecordingOrigin, TestTarget};
+use record::torture::chain::{ChainEnds, chain_record};
+use site::OriginRecorder;
+use std::net::{IpAddr, SocketAddr};
+use torture::chain::{Arrival, ChainResult};
+use torture::framing;
+use torture::result::RunResult;
+use torture::safety::{self, Class};
+use url::Url;
+
+/// The recording origin, over sockets.
+struct Origin(OriginRecorder);
+
+impl RecordingOrigin for Origin {
+    fn take(&mut self) -> Option<Vec<Arrival>> {
+        let arrived = self.0.take()?;
+        Some(arrived.into_iter().map(|bytes| Arrival { bytes }).collect())
+    }
+}
+
+/// # Errors
+/// Addresses that are not one's own, one that cannot be listened at, a result that cannot be written.
+pub(super) fn chain(args: &ChainArgs) -> Result<Code, Failure> {
+    files::check_results(args.json.as_ref(), [])?;
+    if args.origin.is_none() && args.back.is_none() {
+        return Err(Failure::usage(
+            "name what stands behind the proxy: --origin ADDR:PORT to listen there and show what \
+             arrives, --back URL for a server, or both",
+        ));
+    }
+    let run = |url: &Url| args.run(url).map_err(|error| Failure::usage(error.to_string()));
+    let front_run = run(&args.proxy)?;
+    let mut front = target::reach(&front_run, &args.proxy)?;
+    let back = match &args.back {
+        Some(url) => Some(target::reach(&run(url)?, url)?),
+        None => None,
+    };
+    check_own(args, &front, back.as_ref())?;
+    shape(args, &mut front.target, back.as_ref());
+    // both are permitted, and nobody else
+    if let Some(back) = &back {
+        front.hosts.extend(&back.hosts);
+        front.addresses.extend(&back.addresses);
+        front.class = safety::strictest(&front.hosts);
+    }
+    let origin = args.origin.map(origin).transpose()?;
+    let asked = args.safety.asked();
+    let Permit { governor, outside, audit, alone: _alone } =
+        permit::permit(&front_run, &args.proxy, &front, &[], &asked)?;
+    let factory = tls(args)?;
+    let mut sockets = Sockets::new(factory, governor, outside)?;
+    let requests = torture::chain::requests().map_err(Failure::usage)?;
+    let targets = ChainTargets { front: &front.target, back: back.as_ref().map(|one| &one.target) };
+    let mut origin = origin.map(Origin);
+    let listening = origin.as_ref().map(|origin| origin.0.address());
+    let recording = origin.as_mut().map(|origin| origin as &mut dyn RecordingOrigin);
+    let result = campaign::chain(targets, &requests, recording, &mut sockets);
+    let code = exit_code(&result);
+    if let Some(audit) = audit {
+        let ended_early = result.ended_early.clone();
+        let ended =
+            RunResult { ended_early, interrupted: result.interrupted, ..RunResult::default() };
+        audit.borrow_mut().end(&ended, code as u8);
+    }
+    let ends = ChainEnds {
+        front: args.proxy.to_string(),
+        origin: listening.map(|address| address.to_string()),
+        back: args.back.as_ref().map(Url::to_string),
+        class: front.class,
+    };
+    let record = chain_record(&ends, &result);
+    let json = args.json.as_ref().map(|sink| (sink, record::document::printed(&record)));
+    files::write_results(json, [], || report::torture::chain_text(&record, args.quiet))?;
+    Ok(code)
+}
+
+/// TLS is there where one of the two is spoken to over it.
+fn tls(args: &ChainArgs) -> Result<Option<tls::Factory>, Failure> {
+    let urls = std::iter::once(&args.proxy).chain(&args.back);
+    for url in urls.filter(|url| url.scheme() == "https") {
+        let run = args.run(url).map_err(|error| Failure::usage(error.to_string()))?;
+        return target::tls_for(&run, url);
+    }
+    Ok(None)
+}
+
+/// All of them are on this machine, or named as one's own: a request that is read as two may meet another
+/// client of theirs.
+fn check_own(args: &ChainArgs, front: &Reached, back: Option<&Reached>) -> Result<(), Failure> {
+    let hosts = front.hosts.iter().chain(back.into_iter().flat_map(|back| &back.hosts));
+    for host in hosts {
+        own(args, *host)?;
+    }
+    args.origin.map_or(Ok(()), |origin| own(args, origin.ip()))
+}
+
+fn own(args: &ChainArgs, host: IpAddr) -> Result<(), Failure> {
+    match safety::class(host) {
+        Class::Local => Ok(()),
+        Class::Private if args.safety.own.contains(&host) => Ok(()),
+        Class::Private => Err(Failure::usage(format!(
+            "a private address is not always one's own: say so with --own {host}"
+        ))),
+        class => Err(Failure::usage(format!(
+            "{host} is {}: a chain is tested where every address is your own, on this machine or a \
+             private one named with --own",
+            class.id()
+        ))),
+    }
+}
+
+/// Requests ask for the page of the server behind, where it is known: the proxy has to know it too.
+fn shape(args: &ChainArgs, front: &mut TestTarget, back: Option<&Reached>) {
+    if let Some(back) = back {
+        front.values.path.clone_from(&back.target.values.path);
+    }
+    front.values.post = args.post.clone().unwrap_or_else(|| front.values.path.clone());
+}
+
+fn origin(address: SocketAddr) -> Result<OriginRecorder, Failure> {
+    OriginRecorder::start(address, |bytes| framing::read(bytes).is_exact(bytes.len()))
+        .map_err(|error| Failure::usage(format!("--origin: {error}")))
+}
+
+fn exit_code(result: &ChainResult) -> Code {
+    let disagree = result.rows.iter().any(|row| row.disagrees());
+    match result {
+        ChainResult { interrupted: true, .. } => Code::Interrupted,
+        ChainResult { rows, .. } if rows.is_empty() => Code::NoConnection,
+        ChainResult { ended_early: Some(_), .. } => Code::Invalid,
+        _ if disagree => Code::Missed,
+        _ => Code::Done,
+    }
+}

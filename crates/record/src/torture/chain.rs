@@ -1,0 +1,129 @@
+//! `loadstone.torture-chain/1`: what a proxy makes of requests, and whether the server behind it agrees.
+
+use super::{WireBytes, ids};
+use serde::{Deserialize, Serialize};
+use torture::chain::{ChainResult, ChainRow, DisagreementClass};
+use torture::safety::Class;
+
+/// The schema that is written, and the only one that is read.
+pub const SCHEMA: &str = "loadstone.torture-chain/1";
+/// Bytes of a message that are shown.
+const SHOWN_MAX: usize = 4 << 10;
+
+/// Who stands where.
+#[derive(Clone, Debug)]
+pub struct ChainEnds {
+    /// The URL of the proxy as typed.
+    pub front: String,
+    /// Where we listened as the server behind it.
+    pub origin: Option<String>,
+    /// The URL of the server behind it.
+    pub back: Option<String>,
+    /// The strictest of all their addresses.
+    pub class: Class,
+}
+
+/// What came of a chain. Every key is always present.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChainRecord {
+    pub schema: String,
+    /// Of the program that tested.
+    pub version: String,
+    pub front: String,
+    pub origin: Option<String>,
+    pub back: Option<String>,
+    #[serde(with = "ids::class")]
+    pub class: Class,
+    pub interrupted: bool,
+    /// Why nothing, or not everything, was tested.
+    pub ended_early: Option<String>,
+    /// Requests of which proxy and server would find different ends.
+    pub disagreements: u64,
+    pub requests: Vec<ChainRequestRecord>,
+}
+
+/// One request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChainRequestRecord {
+    pub name: String,
+    /// Who may believe what: `CL.TE`, `chunk extension`.
+    pub pair: String,
+    /// The text that says how it is to be read.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// The beginning of what was sent.
+    pub sent: WireBytes,
+    /// What the client got through the proxy.
+    pub through: String,
+    /// `refused`, `waits`, `made-clear`, `passed-on`, `split`; null where nobody saw what arrived.
+    pub handling: Option<String>,
+    /// The beginning of each message that arrived.
+    pub arrived: Vec<WireBytes>,
+    /// How the first of them differs from what was sent.
+    pub changes: Vec<String>,
+    /// Rules of framing that it still breaks.
+    pub faults: Vec<String>,
+    /// What the server did with what arrived, or with the request itself; null where it was not asked.
+    pub back: Option<String>,
+    /// `agrees`, `refuses`, `waits`, `finds-more`, `unlearned`.
+    pub meeting: Option<String>,
+    /// The proxy may send the next request on the same connection.
+    pub reused: bool,
+    /// The two find different ends.
+    pub disagrees: bool,
+    /// Why, as a clause; null where they do not.
+    pub why: Option<String>,
+}
+
+/// The record of a chain.
+pub fn chain_record(ends: &ChainEnds, result: &ChainResult) -> ChainRecord {
+    let ChainEnds { front, origin, back, class } = ends.clone();
+    ChainRecord {
+        schema: SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        front,
+        origin,
+        back,
+        class,
+        interrupted: result.interrupted,
+        ended_early: result.ended_early.clone(),
+        disagreements: result.rows.iter().filter(|row| row.disagrees()).count() as u64,
+        requests: result.rows.iter().map(row_record).collect(),
+    }
+}
+
+fn row_record(row: &ChainRow) -> ChainRequestRecord {
+    let shown = |bytes: &[u8]| WireBytes(bytes[..bytes.len().min(SHOWN_MAX)].to_vec());
+    ChainRequestRecord {
+        name: row.request.name.clone(),
+        pair: row.request.class.id().to_owned(),
+        reference: row.request.reference.clone(),
+        sent: shown(&row.sent),
+        through: row.front.clone(),
+        handling: row.handling.map(|handling| handling.id().to_owned()),
+        arrived: row.arrived.iter().map(|arrival| shown(&arrival.bytes)).collect(),
+        changes: row.changes.clone(),
+        faults: row.faults.iter().map(|fault| fault.text().to_owned()).collect(),
+        back: row.back.as_ref().map(|(seen, _)| seen.clone()),
+        meeting: row.back.as_ref().map(|(_, meeting)| meeting.id().to_owned()),
+        reused: row.is_reused(),
+        disagrees: row.disagrees(),
+        why: row.disagrees().then(|| why(row)),
+    }
+}
+
+fn why(row: &ChainRow) -> String {
+    if let Some(why) = &row.out_of_step {
+        return format!("through the proxy, {why}");
+    }
+    let said = row.back.as_ref().map_or("disagrees", |(_, meeting)| meeting.text());
+    let pair = match row.request.class {
+        DisagreementClass::Control => String::new(),
+        class => format!("{}: ", class.id()),
+    };
+    let hit = match row.is_reused() {
+        true => "the proxy keeps the connection, so another client's request comes next on it",
+        false => "the proxy ends the connection behind it, so no other client's request is on it",
+    };
+    format!("{pair}the proxy sends one request, and the server {said}; {hit}")
+}

@@ -1,0 +1,127 @@
+//! A bug that only who builds on earlier finds comes to: a search that keeps what showed a new behaviour
+//! finds it, weighs it, shrinks it and sends it again; one that keeps nothing does not.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
+
+use campaign::shrink::Budget;
+use campaign::{CULPRIT, Failure, Settings, Timing, Unwatched, Watcher};
+use faulty::{Defect, Defects};
+use sim::World;
+use sim::torture::{Field, Range, target};
+use std::fmt::Write;
+use torture::case::{Case, Parameter};
+use torture::catalogue;
+use torture::judge::{Plain, TestOutcome, severity};
+use torture::record;
+use torture::record::{Execution, Run, Transcript};
+use torture::result::RunResult;
+use units::Nanos;
+
+/// As many as a run makes unless asked otherwise.
+const MUTANTS: u64 = 1_000;
+
+const BUG: [Defect; 1] = [Defect::DiesOfTrailedExtension];
+
+fn field(defects: &[Defect]) -> Field {
+    let defects: Defects = defects.iter().copied().collect();
+    let range = Box::new(Range::new(&defects));
+    Field::new(World::new(range, Nanos::from_millis(1), Nanos::from_secs(20_000)))
+}
+
+/// The case, with room for so many specimens beyond the seeds.
+fn case(corpus: f64) -> Case {
+    let mut case = catalogue::cases().unwrap().into_iter().find(|case| case.id == "F-15").unwrap();
+    let with = &mut case.family.as_mut().unwrap().with;
+    with.insert("corpus".to_owned(), Parameter::Number(corpus));
+    with.insert("span".to_owned(), Parameter::Span(Nanos::from_secs(10_000)));
+    case
+}
+
+fn settings(seed: u64) -> Settings {
+    let search = Some(Budget { executions: 2_000, span: Nanos::from_secs(600) });
+    Settings {
+        seed,
+        baseline: Nanos::SECOND,
+        search,
+        mutants_max: Some(MUTANTS),
+        ..Settings::default()
+    }
+}
+
+#[derive(Default)]
+struct Kept {
+    run: Run,
+    failures: Vec<Transcript>,
+    sent: Vec<Vec<u8>>,
+}
+
+impl Watcher for Kept {
+    fn ready(&mut self, plain: &Plain) {
+        self.run.plain = plain.clone();
+    }
+
+    fn execution(&mut self, execution: &Execution<'_>) {
+        self.sent.push(record::sent(&execution.script.steps));
+        if execution.judgement.outcome.is_finding() {
+            self.failures.push(Transcript::of(&self.run, execution));
+        }
+    }
+}
+
+fn searched(seed: u64, corpus: f64, defects: &[Defect]) -> (RunResult, Kept) {
+    let (cases, mut kept) = ([case(corpus)], Kept::default());
+    let result = campaign::run(&target(), &settings(seed), &cases, &mut field(defects), &mut kept);
+    (result, kept)
+}
+
+fn replayed(failure: &Failure, defects: &[Defect]) -> String {
+    let failures = std::slice::from_ref(failure);
+    let (settings, times) = (Settings::default(), (3, Timing::Kept));
+    let mut world = field(defects);
+    let result =
+        campaign::replay(&target(), &settings, failures, times, &mut world, &mut Unwatched);
+    let row = &result.rows[0];
+    format!("{}, {} of {}", row.verdict.id(), row.failed, row.tries)
+}
+
+#[test]
+fn a_bug_behind_another_behaviour_is_found_by_what_is_kept() {
+    let mut text = String::new();
+    let crashes = |seed: &u64, corpus: f64| {
+        searched(*seed, corpus, &BUG).0.cases[0].outcome == TestOutcome::Crashed
+    };
+    let found: Vec<u64> = (1..=8).filter(|seed| crashes(seed, 200.0)).collect();
+    let without = (1..=8).filter(|seed| crashes(seed, 0.0)).count();
+    writeln!(text, "new behaviour is kept: found with {} of 8 seeds", found.len()).unwrap();
+    writeln!(text, "nothing is kept: found with {without} of 8 seeds").unwrap();
+    assert!(found.len() > without, "{text}");
+    let (result, kept) = searched(found[0], 200.0, &BUG);
+    let row = &result.cases[0];
+    let weight = severity::of_case(row).unwrap().severity;
+    writeln!(text, "{} {}: {}", row.case.id, row.outcome.id(), weight.id()).unwrap();
+    let accused = |one: &&Transcript| one.name.starts_with(CULPRIT);
+    let transcript = kept.failures.iter().find(accused).unwrap();
+    writeln!(text, "{}: {}", transcript.name, transcript.judgement.why).unwrap();
+    let shrunk = result.shrunk.first().map(|one| one.bytes().escape_ascii().to_string());
+    writeln!(text, "shrunk: {}", shrunk.unwrap_or_else(|| "no".to_owned())).unwrap();
+    let case = row.case.clone();
+    let failure = Failure { transcript: transcript.clone(), case, before: Vec::new() };
+    writeln!(text, "replayed: {}", replayed(&failure, &BUG)).unwrap();
+    writeln!(text, "without the bug: {}", replayed(&failure, &[])).unwrap();
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_server_without_a_defect_is_blamed_for_nothing_and_gets_the_same_bytes_again() {
+    let (result, kept) = searched(3, 200.0, &[]);
+    let row = &result.cases[0];
+    let bad: Vec<String> = row
+        .exchanges
+        .iter()
+        .map(|one| format!("{}: {}", one.judgement.why, one.sent.escape_ascii()))
+        .collect();
+    assert_eq!(bad, Vec::<String>::new());
+    assert_eq!(row.outcome, TestOutcome::Pass);
+    assert_eq!(kept.sent, searched(3, 200.0, &[]).1.sent);
+    assert!(row.notes[0].starts_with("1,000 requests showed "), "{}", row.notes[0]);
+}

@@ -1,0 +1,199 @@
+//! An origin that answers everything alike and remembers the bytes as they came: what stands behind a
+//! proxy to see what the proxy makes of a request. Each connection ends with its response, so that a
+//! connection holds what the proxy takes for one message.
+
+use crate::SiteError;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Connections that are heard at once; others are closed unheard.
+const CONNECTIONS_MAX: usize = 64;
+/// Bytes of a connection that are kept, and connections that wait to be asked for.
+const BYTES_MAX: usize = 1 << 20;
+const KEPT_MAX: usize = 4_096;
+/// A message that is not whole for sure is answered when nothing has come for so long.
+const QUIET: Duration = Duration::from_millis(250);
+/// A connection without a byte is forgotten after this: proxies open some in advance.
+const EMPTY: Duration = Duration::from_secs(30);
+/// How long what still comes behind the response is read.
+const BEHIND: Duration = Duration::from_millis(60);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+const BODY: &str = "Loadstone's origin heard it.\n";
+
+/// Says that a message is whole, and that nobody can read it otherwise.
+type IsWhole = fn(&[u8]) -> bool;
+
+/// The origin, while it runs.
+#[derive(Debug)]
+pub struct OriginRecorder {
+    address: SocketAddr,
+    shared: Arc<RecorderState>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct RecorderState {
+    ends: AtomicBool,
+    heard: Mutex<HeardConnections>,
+}
+
+/// Connections in the order of their acceptance.
+#[derive(Debug, Default)]
+struct HeardConnections {
+    next: u64,
+    all: Vec<HeardConnection>,
+}
+
+#[derive(Debug)]
+struct HeardConnection {
+    id: u64,
+    bytes: Vec<u8>,
+    over: bool,
+}
+
+impl RecorderState {
+    fn heard(&self) -> MutexGuard<'_, HeardConnections> {
+        // a thread that panicked has left the list whole
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with(&self, id: u64, change: impl FnOnce(&mut HeardConnection)) {
+        if let Some(one) = self.heard().all.iter_mut().find(|one| one.id == id) {
+            change(one);
+        }
+    }
+}
+
+impl OriginRecorder {
+    /// # Errors
+    /// The address cannot be listened at.
+    pub fn start(address: SocketAddr, is_whole: IsWhole) -> Result<OriginRecorder, SiteError> {
+        let failed = |reason| SiteError::Listen { address: address.to_string(), reason };
+        let listener = TcpListener::bind(address).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let shared = Arc::new(RecorderState::default());
+        let state = shared.clone();
+        let thread = std::thread::spawn(move || accept(&listener, &state, is_whole));
+        Ok(OriginRecorder { address, shared, thread: Some(thread) })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What has come since this was asked last, a connection each; `None` while one is still being heard.
+    /// Connections that have said nothing are left out.
+    pub fn take(&self) -> Option<Vec<Vec<u8>>> {
+        let mut heard = self.shared.heard();
+        if heard.all.iter().any(|one| !one.over && !one.bytes.is_empty()) {
+            return None;
+        }
+        let spoke = |one: &HeardConnection| !one.bytes.is_empty();
+        let (done, silent) = std::mem::take(&mut heard.all).into_iter().partition(spoke);
+        heard.all = silent;
+        let done: Vec<HeardConnection> = done;
+        Some(done.into_iter().map(|one| one.bytes).collect())
+    }
+}
+
+impl Drop for OriginRecorder {
+    fn drop(&mut self) {
+        self.shared.ends.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
+    }
+}
+
+fn accept(listener: &TcpListener, state: &Arc<RecorderState>, is_whole: IsWhole) {
+    let mut threads: Vec<JoinHandle<()>> = Vec::new();
+    while !state.ends.load(Ordering::Relaxed) {
+        threads.retain(|thread| !thread.is_finished());
+        match listener.accept() {
+            Ok((stream, _)) if threads.len() < CONNECTIONS_MAX => {
+                let mut heard = state.heard();
+                heard.next += 1;
+                let id = heard.next;
+                if heard.all.len() < KEPT_MAX {
+                    heard.all.push(HeardConnection { id, bytes: Vec::new(), over: false });
+                }
+                drop(heard);
+                let state = state.clone();
+                threads.push(std::thread::spawn(move || {
+                    hear(stream, id, &state, is_whole);
+                    state.with(id, |one| one.over = true);
+                    let mut heard = state.heard();
+                    heard.all.retain(|one| one.id != id || !one.bytes.is_empty());
+                }));
+            }
+            Ok(_) => {}
+            Err(_) => std::thread::sleep(LOOK_EVERY),
+        }
+    }
+    for thread in threads {
+        thread.join().ok();
+    }
+}
+
+/// Reads a message, answers, and reads what still comes for a moment.
+fn hear(mut stream: TcpStream, id: u64, state: &RecorderState, is_whole: IsWhole) {
+    if stream.set_nonblocking(false).is_err() || stream.set_read_timeout(Some(LOOK_EVERY)).is_err()
+    {
+        return;
+    }
+    let mut all = Vec::new();
+    let (mut last, mut ended) = (Instant::now(), false);
+    while !ended && !state.ends.load(Ordering::Relaxed) && all.len() < BYTES_MAX {
+        match read(&mut stream, &mut all) {
+            Some(0) => ended = true,
+            Some(_) => {
+                last = Instant::now();
+                state.with(id, |one| one.bytes.clone_from(&all));
+                if is_whole(&all) {
+                    break;
+                }
+            }
+            None if all.is_empty() && last.elapsed() < EMPTY => {}
+            None if !all.is_empty() && last.elapsed() < QUIET => {}
+            None => break,
+        }
+    }
+    if all.is_empty() || ended {
+        return;
+    }
+    let content = if all.starts_with(b"HEAD ") { "" } else { BODY };
+    let length = BODY.len();
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\nCache-Control: \
+         no-store\r\nConnection: close\r\n\r\n{content}"
+    );
+    if stream.write_all(answer.as_bytes()).is_err() || stream.shutdown(Shutdown::Write).is_err() {
+        return;
+    }
+    let since = Instant::now();
+    while since.elapsed() < BEHIND && all.len() < BYTES_MAX {
+        if read(&mut stream, &mut all) == Some(0) {
+            break;
+        }
+    }
+    state.with(id, |one| one.bytes = all);
+}
+
+/// Bytes that came: 0 at the end of the connection, `None` where nothing has come yet.
+fn read(stream: &mut TcpStream, all: &mut Vec<u8>) -> Option<usize> {
+    let mut piece = [0; 16 << 10];
+    match stream.read(&mut piece) {
+        Ok(count) => {
+            all.extend_from_slice(&piece[..count]);
+            Some(count)
+        }
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => None,
+        Err(error) if error.kind() == ErrorKind::Interrupted => None,
+        Err(_) => Some(0),
+    }
+}

@@ -1,0 +1,152 @@
+//! What arrives behind a proxy, held against what was sent to it.
+
+use crate::framing::{self, FramingReading, MessageEnd};
+use std::collections::BTreeMap;
+
+/// What came on one connection behind the proxy: one message, as the proxy understands it, for the origin
+/// ends each connection with its response.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Arrival {
+    pub bytes: Vec<u8>,
+}
+
+impl Arrival {
+    /// Another message may follow on the connection.
+    pub fn may_go_on(&self) -> bool {
+        let fields = fields(&self.bytes);
+        let says = |word: &str| {
+            let options = fields.get("connection").into_iter().flatten();
+            options.clone().any(|value| value.to_ascii_lowercase().contains(word))
+        };
+        match framing::read(&self.bytes).minor {
+            Some(0) => says("keep-alive"),
+            _ => !says("close"),
+        }
+    }
+}
+
+/// The proxy's part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handling {
+    /// Nothing arrived: the proxy answered itself, or ended the connection.
+    Refused,
+    /// Nothing arrived, and nothing came back: the proxy waits for more.
+    Waits,
+    /// It arrived in a form that nobody can misread.
+    MadeClear,
+    /// It arrived with a rule of framing still broken, or not as a whole.
+    PassedOn,
+    /// The proxy found more than one request in it.
+    Split,
+}
+
+impl Handling {
+    pub fn id(self) -> &'static str {
+        match self {
+            Handling::Refused => "refused",
+            Handling::Waits => "waits",
+            Handling::MadeClear => "made-clear",
+            Handling::PassedOn => "passed-on",
+            Handling::Split => "split",
+        }
+    }
+
+    pub fn text(self) -> &'static str {
+        match self {
+            Handling::Refused => "refused",
+            Handling::Waits => "waits for more",
+            Handling::MadeClear => "made clear",
+            Handling::PassedOn => "passed on",
+            Handling::Split => "taken for several requests",
+        }
+    }
+
+    /// `answered`: the client got a response, or the connection ended.
+    pub fn of(arrived: &[Arrival], answered: bool) -> Handling {
+        match arrived {
+            [] if answered => Handling::Refused,
+            [] => Handling::Waits,
+            [one] => match is_clear(&framing::read(&one.bytes), one.bytes.len()) {
+                true => Handling::MadeClear,
+                false => Handling::PassedOn,
+            },
+            _ => Handling::Split,
+        }
+    }
+}
+
+/// One whole message, whatever its version and Host say.
+fn is_clear(reading: &FramingReading, length: usize) -> bool {
+    reading.faults.is_empty() && reading.end == MessageEnd::At(length)
+}
+
+/// Values of fields by their names in lower case, of a head whose lines may end in LF alone.
+fn fields(bytes: &[u8]) -> BTreeMap<String, Vec<String>> {
+    let head = framing::read(bytes).head;
+    let text = String::from_utf8_lossy(&bytes[..head.min(bytes.len())]).into_owned();
+    let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for line in text.lines().skip(1) {
+        if let Some((name, value)) = line.split_once(':') {
+            let name = name.trim().to_ascii_lowercase();
+            all.entry(name).or_default().push(value.trim().to_owned());
+        }
+    }
+    all
+}
+
+fn first_line(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
+}
+
+/// Names that a list of changes has room for.
+const NAMES_MAX: usize = 8;
+
+/// How a message differs from what was sent: its first line, its fields, its framing, its content.
+pub fn changes(sent: &[u8], arrived: &[u8]) -> Vec<String> {
+    let mut found = Vec::new();
+    let (before, after) = (framing::read(sent), framing::read(arrived));
+    let lines = (first_line(sent), first_line(arrived));
+    if lines.0 != lines.1 {
+        found.push(format!("the first line is {}", lines.1));
+    }
+    if before.framing != after.framing {
+        let (was, is) = (before.framing.text(), after.framing.text());
+        found.push(format!("framed by {is} in place of {was}"));
+    }
+    fields_changed(sent, arrived, &mut found);
+    let gone = before.faults.iter().filter(|fault| !after.faults.contains(fault));
+    found.extend(gone.map(|fault| format!("{} is gone", fault.text())));
+    if before.extensions > 0 && after.extensions == 0 {
+        found.push("extensions are gone".to_owned());
+    }
+    if before.trailers > 0 && after.trailers == 0 {
+        found.push("trailers are gone".to_owned());
+    }
+    let whole = |reading: &FramingReading| matches!(reading.end, MessageEnd::At(_));
+    if whole(&before) && whole(&after) && before.content != after.content {
+        let (was, is) = (before.content.len(), after.content.len());
+        found.push(format!("{is} bytes of content in place of {was}"));
+    }
+    found
+}
+
+fn fields_changed(sent: &[u8], arrived: &[u8], found: &mut Vec<String>) {
+    let (was, is) = (fields(sent), fields(arrived));
+    let list = |names: Vec<&String>| {
+        let shown: Vec<&str> = names.iter().take(NAMES_MAX).map(|name| name.as_str()).collect();
+        shown.join(", ")
+    };
+    let added: Vec<&String> = is.keys().filter(|name| !was.contains_key(*name)).collect();
+    let gone: Vec<&String> = was.keys().filter(|name| !is.contains_key(*name)).collect();
+    let other: Vec<&String> = was
+        .iter()
+        .filter(|(name, values)| is.get(*name).is_some_and(|now| now != *values))
+        .map(|(name, _)| name)
+        .collect();
+    for (names, what) in [(added, "added"), (gone, "removed"), (other, "changed")] {
+        if !names.is_empty() {
+            found.push(format!("{what}: {}", list(names)));
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What a server makes of one message of the proxy.
+
+use crate::judge;
+use crate::judge::Plain;
+use dialogue::talk::{Talk, TalkEnd};
+
+/// How many requests the server finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meeting {
+    /// One, as the proxy does.
+    Agrees,
+    /// It refuses it, and ends the connection.
+    Refuses,
+    /// Less than one: it waits for more, which would be the next client's request.
+    Waits,
+    /// More than one.
+    FindsMore,
+    /// Nothing was learned.
+    Unlearned,
+}
+
+impl Meeting {
+    pub fn id(self) -> &'static str {
+        match self {
+            Meeting::Agrees => "agrees",
+            Meeting::Refuses => "refuses",
+            Meeting::Waits => "waits",
+            Meeting::FindsMore => "finds-more",
+            Meeting::Unlearned => "unlearned",
+        }
+    }
+
+    pub fn text(self) -> &'static str {
+        match self {
+            Meeting::Agrees => "finds the same request",
+            Meeting::Refuses => "refuses it and ends the connection",
+            Meeting::Waits => "waits for more: the next client's request would be content to it",
+            Meeting::FindsMore => "finds another request in it, or behind it",
+            Meeting::Unlearned => "was not heard",
+        }
+    }
+
+    pub fn is_disagreement(self) -> bool {
+        matches!(self, Meeting::Waits | Meeting::FindsMore)
+    }
+
+    /// Of a conversation in which the message went to the server alone, a valid request behind it.
+    pub fn of(talk: &Talk, plain: &Plain) -> Meeting {
+        let answers = talk.replies.answers.len();
+        let own = talk.before_follow_up.unwrap_or(answers).min(answers);
+        match talk.end {
+            TalkEnd::Unconnected(_) | TalkEnd::Bounded | TalkEnd::Ours => Meeting::Unlearned,
+            _ if own > 1 => Meeting::FindsMore,
+            _ if judge::out_of_step(talk, plain).is_some() => Meeting::FindsMore,
+            TalkEnd::Closed | TalkEnd::Broken(_) if own == 0 => Meeting::Refuses,
+            TalkEnd::Closed | TalkEnd::Broken(_) if refused(talk) => Meeting::Refuses,
+            _ if own == 0 => Meeting::Waits,
+            _ => Meeting::Agrees,
+        }
+    }
+}
+
+fn refused(talk: &Talk) -> bool {
+    talk.replies.answers.first().is_some_and(|answer| answer.status >= 400)
+}

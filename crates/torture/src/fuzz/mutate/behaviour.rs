@@ -1,0 +1,66 @@
+//! How a server behaved, as coarse as it must be for two responses to the same request to be alike.
+
+use crate::judge;
+use dialogue::talk::{Move, Talk, TalkEnd, What};
+use units::Nanos;
+
+/// Responses and interim responses that are told apart.
+const RESPONSES_MAX: usize = 4;
+const INTERIM_MAX: usize = 2;
+/// Where one class of times ends and the next begins.
+const TIMES: [Nanos; 3] = [Nanos::from_millis(30), Nanos::from_millis(200), Nanos::SECOND];
+
+/// Statuses, the length of the first response by powers of two, the time to the first byte by classes, the
+/// fate of the connection, and whether what follows is still in step.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Behaviour {
+    pub(super) statuses: Vec<u16>,
+    pub(super) interim: Vec<u16>,
+    pub(super) length: u32,
+    pub(super) time: usize,
+    pub(super) fate: &'static str,
+    pub(super) junk: bool,
+    pub(super) in_step: Option<usize>,
+}
+
+impl Behaviour {
+    pub fn of(talk: &Talk) -> Behaviour {
+        let answers = &talk.replies.answers;
+        let statuses = answers.iter().take(RESPONSES_MAX).map(|one| one.status).collect();
+        let length = answers.first().map_or(0, |one| u64::BITS - one.body_len.leading_zeros());
+        Behaviour {
+            statuses,
+            interim: talk.replies.interim.iter().take(INTERIM_MAX).copied().collect(),
+            length,
+            time: TIMES.iter().filter(|end| waited(talk) >= **end).count(),
+            fate: fate(talk),
+            junk: talk.replies.junk.is_some(),
+            in_step: talk.before_follow_up.map(|before| answers.len().saturating_sub(before)),
+        }
+    }
+}
+
+/// From the last byte of the request that went out before the first byte came; pauses of ours do not
+/// count.
+fn waited(talk: &Talk) -> Nanos {
+    let Some(heard) = talk.events.iter().position(|event| matches!(event.what, What::Received(_)))
+    else {
+        return talk.over;
+    };
+    let said = talk.events[..heard].iter().rev().find(|one| matches!(one.what, What::Sent(_)));
+    talk.events[heard].at - said.map_or(Nanos::ZERO, |event| event.at)
+}
+
+fn fate(talk: &Talk) -> &'static str {
+    match talk.end {
+        TalkEnd::Unconnected(_) => "unconnected",
+        TalkEnd::Closed => "closed",
+        TalkEnd::Broken(_) => "reset",
+        TalkEnd::Open => "open",
+        TalkEnd::Silent if judge::rightly_silent(talk).is_some() => "waits",
+        TalkEnd::Silent if talk.steps.contains(&Move::HalfClose) => "silent behind an end",
+        TalkEnd::Silent => "silent",
+        TalkEnd::Bounded => "bounded",
+        TalkEnd::Ours => "ours",
+    }
+}

@@ -1,0 +1,388 @@
+//! Changes: by the grammar of a request, and of its bytes alone.
+
+use super::{Havoc, MutableChunk, MutableContent, MutableLine, PARTS_MAX, Specimen};
+use units::Stream;
+
+/// Pieces that are put in anywhere.
+const PIECES: &[&[u8]] = &[
+    b"\r\n",
+    b"\n",
+    b"\r",
+    b"\0",
+    b" ",
+    b"\t",
+    b"\x0b",
+    b";",
+    b":",
+    b",",
+    b"0\r\n\r\n",
+    b"\"",
+    b"\\",
+    b"=",
+    b"+",
+    b"-",
+    b"_",
+    b"0x",
+    b"%00",
+    b"%n",
+    b"\xff",
+    b"\xc0\xaf",
+    b"Host: h\r\n",
+    b"Content-Length: 5\r\n",
+    b"Transfer-Encoding: chunked\r\n",
+    b"ffffffffffffffff",
+    b"7fffffffffffffff",
+    b"80000000",
+    b"ffffffff0",
+    b"18446744073709551616",
+];
+
+const NUMBERS: &[&str] = &[
+    "",
+    "0",
+    "1",
+    "4",
+    "5",
+    "6",
+    "00005",
+    "+5",
+    "-5",
+    " 5",
+    "5 ",
+    "5 5",
+    "5,5",
+    "5, 6",
+    "0x5",
+    "5a",
+    "1_0",
+    "5.0",
+    "1e1",
+    "2147483647",
+    "2147483648",
+    "4294967295",
+    "4294967296",
+    "4294967301",
+    "9223372036854775807",
+    "9223372036854775808",
+    "18446744073709551615",
+    "18446744073709551616",
+    "18446744073709551621",
+    "999999999999999999999999",
+];
+
+const SIZES: &[&str] = &[
+    "",
+    "0",
+    "00",
+    "5",
+    "05",
+    "0000000000000005",
+    "00000000000000000000000005",
+    "5 ",
+    " 5",
+    "5\t",
+    "+5",
+    "-5",
+    "-0",
+    "0x5",
+    "0X5",
+    "5h",
+    "5_0",
+    "5.0",
+    "7fffffff",
+    "80000000",
+    "ffffffff",
+    "100000000",
+    "100000005",
+    "7fffffffffffffff",
+    "8000000000000000",
+    "ffffffffffffffff",
+    "fffffffffffffffe",
+    "10000000000000000",
+    "10000000000000005",
+    "ffffffffffffffff0",
+    "g",
+];
+
+const EXTENSIONS: &[&str] = &[
+    ";",
+    ";a",
+    ";a=b",
+    ";a=\"b\"",
+    ";a=\"b;c\"",
+    ";a=\"\\\"\"",
+    ";a=\"",
+    ";=b",
+    ";;",
+    " ;a",
+    "; a",
+    ";a =b",
+    ";a=\r",
+    ";a\n",
+    ";a=\0",
+    ";a=\x7f",
+    ";chunked",
+    ";0\r\n\r\n",
+];
+
+const CODINGS: &[&str] = &[
+    "chunked",
+    "Chunked",
+    "xchunked",
+    "chunkedx",
+    "chunked,",
+    ",chunked",
+    "chunked, chunked",
+    "identity",
+    "identity, chunked",
+    "chunked, identity",
+    "gzip, chunked",
+    "gzip",
+    "\"chunked\"",
+    "chunked;a=b",
+    "\x0bchunked",
+    "chunked\x0c",
+    "chunked\0",
+    "chu nked",
+    "",
+    "\tchunked",
+];
+
+const FIELDS: &[(&str, &str)] = &[
+    ("Content-Length", "5"),
+    ("Content-Length", "0"),
+    ("Transfer-Encoding", "chunked"),
+    ("Transfer_Encoding", "chunked"),
+    ("Connection", "close"),
+    ("Connection", "keep-alive"),
+    ("Connection", "Content-Length"),
+    ("Connection", "Transfer-Encoding"),
+    ("TE", "trailers"),
+    ("Trailer", "X-T"),
+    ("Expect", "100-continue"),
+    ("Expect", "loadstone"),
+    ("Upgrade", "loadstone"),
+    ("Content-Encoding", "gzip"),
+    ("Content-Type", "multipart/form-data; boundary=b"),
+    ("Content-Type", "multipart/form-data"),
+    ("Content-Type", "application/json"),
+    ("Range", "bytes=0-0"),
+    ("Content-Range", "bytes 0-4/5"),
+    ("Content-MD5", "x"),
+    ("Cookie", "a=b"),
+    ("X-HTTP-Method-Override", "GET"),
+];
+
+const TRAILERS: &[(&str, &str)] = &[
+    ("X-T", "1"),
+    ("Content-Length", "5"),
+    ("Transfer-Encoding", "chunked"),
+    ("Host", "loadstone.invalid"),
+    ("Authorization", "Basic YTpi"),
+    ("", ""),
+    ("X-T", "\u{e4}"),
+    ("Content-Type", "text/html"),
+    ("Connection", "close"),
+    ("Expect", "100-continue"),
+];
+
+const METHODS: &[&str] = &["POST", "GET", "HEAD", "OPTIONS", "LOADSTONE", "post", "TRACE"];
+const VERSIONS: &[&str] = &["HTTP/1.1", "HTTP/1.0", "HTTP/1.2", "HTTP/2.0", "HTTP/1.", ""];
+const LINE_ENDS: &[&[u8]] = &[b"\r\n", b"\n", b"\r", b"", b"\r\r\n", b"\r\n ", b"\n\r"];
+const COLONS: &[&[u8]] = &[b":", b": ", b" : ", b":\t", b":  ", b"\t:", b"", b"\r\n "];
+
+fn pick<'a, T: ?Sized>(random: &mut Stream, from: &[&'a T]) -> &'a T {
+    from[random.below(from.len() as u64) as usize]
+}
+
+/// One of a list's places; `None` of an empty list.
+fn place(random: &mut Stream, length: usize) -> Option<usize> {
+    (length > 0).then(|| random.below(length as u64) as usize)
+}
+
+/// One change; some find nothing to change.
+pub(super) fn change(specimen: &mut Specimen, other: &Specimen, random: &mut Stream) {
+    match random.below(16) {
+        0 => specimen.method = pick(random, METHODS).to_owned(),
+        1 => specimen.version = pick(random, VERSIONS).to_owned(),
+        2 => specimen.line_end = line_end(random),
+        3..=4 => head(specimen, random),
+        5 => length_or_coding(specimen, random),
+        6..=10 => content(&mut specimen.content, random),
+        11 => turned(specimen),
+        12 => specimen.content = other.content.clone(),
+        13 => specimen.pieces.push(random.next_u64() as u32),
+        14 if random.below(4) == 0 => specimen.half_closes = !specimen.half_closes,
+        _ => specimen.havoc.push(havoc(random)),
+    }
+    specimen.pieces.truncate(PARTS_MAX);
+    specimen.havoc.truncate(PARTS_MAX);
+    specimen.lines.truncate(PARTS_MAX);
+}
+
+fn line_end(random: &mut Stream) -> Vec<u8> {
+    pick(random, LINE_ENDS).to_vec()
+}
+
+fn new_line(random: &mut Stream, from: &[(&str, &str)]) -> MutableLine {
+    let (name, value) = from[random.below(from.len() as u64) as usize];
+    MutableLine::new(name, value)
+}
+
+/// A line of the head: one more, one fewer, one twice, or one that is spelled otherwise.
+fn head(specimen: &mut Specimen, random: &mut Stream) {
+    let Some(at) = place(random, specimen.lines.len()) else { return };
+    match random.below(8) {
+        0 | 1 => specimen.lines.insert(at, new_line(random, FIELDS)),
+        2 => {
+            specimen.lines.remove(at);
+        }
+        3 => specimen.lines.insert(at, specimen.lines[at].clone()),
+        4 => specimen.lines[at].colon = pick(random, COLONS).to_vec(),
+        5 => specimen.lines[at].end = line_end(random),
+        6 => {
+            let name = &mut specimen.lines[at].name;
+            if let Some(letter) = place(random, name.len()) {
+                name[letter] ^= 0x20;
+            }
+        }
+        _ => specimen.head_end = line_end(random),
+    }
+}
+
+/// What frames the content, in other words.
+fn length_or_coding(specimen: &mut Specimen, random: &mut Stream) {
+    let framing = |line: &MutableLine| line.is("Content-Length") || line.is("Transfer-Encoding");
+    let Some(line) = specimen.lines.iter_mut().find(|line| framing(line)) else { return };
+    let words = if line.is("Content-Length") { NUMBERS } else { CODINGS };
+    line.value = pick(random, words).into();
+}
+
+/// The same content, framed in the other way.
+fn turned(specimen: &mut Specimen) {
+    let data = match &specimen.content {
+        MutableContent::Sized(data) => data.clone(),
+        MutableContent::Chunked(chunks, ..) => {
+            chunks.iter().flat_map(|chunk| chunk.data.clone()).collect()
+        }
+    };
+    specimen.lines.retain(|line| !line.is("Content-Length") && !line.is("Transfer-Encoding"));
+    let was_sized = matches!(specimen.content, MutableContent::Sized(_));
+    if was_sized {
+        let chunks = vec![MutableChunk::of(&data), MutableChunk::of(b"")];
+        specimen.content = MutableContent::Chunked(chunks, Vec::new(), b"\r\n".to_vec());
+        specimen.lines.push(MutableLine::new("Transfer-Encoding", "chunked"));
+    } else {
+        specimen.lines.push(MutableLine::new("Content-Length", &data.len().to_string()));
+        specimen.content = MutableContent::Sized(data);
+    }
+}
+
+fn content(content: &mut MutableContent, random: &mut Stream) {
+    match content {
+        MutableContent::Sized(data) => match (random.below(4), place(random, data.len())) {
+            (0, Some(at)) => data.truncate(at),
+            (1, Some(at)) => data[at] = random.below(256) as u8,
+            (2, _) => data.extend_from_slice(pick(random, PIECES)),
+            _ => data.extend_from_slice(b"GET / HTTP/1.1\r\n\r\n"),
+        },
+        MutableContent::Chunked(chunks, trailers, end) => {
+            chunked(chunks, trailers, end, random);
+            chunks.truncate(PARTS_MAX);
+            trailers.truncate(PARTS_MAX);
+        }
+    }
+}
+
+fn chunked(
+    chunks: &mut Vec<MutableChunk>,
+    trailers: &mut Vec<MutableLine>,
+    end: &mut Vec<u8>,
+    random: &mut Stream,
+) {
+    match random.below(4) {
+        0 => trailer(trailers, random),
+        1 if random.below(4) == 0 => *end = line_end(random),
+        _ => match place(random, chunks.len()) {
+            Some(at) => chunk(chunks, at, random),
+            None => chunks.push(MutableChunk::of(b"abc")),
+        },
+    }
+}
+
+fn trailer(trailers: &mut Vec<MutableLine>, random: &mut Stream) {
+    match (random.below(4), place(random, trailers.len())) {
+        (0, Some(at)) => {
+            trailers.remove(at);
+        }
+        (1, Some(at)) => trailers[at].end = line_end(random),
+        _ => trailers.push(new_line(random, TRAILERS)),
+    }
+}
+
+fn chunk(chunks: &mut Vec<MutableChunk>, at: usize, random: &mut Stream) {
+    match random.below(8) {
+        0 => chunks[at].size = pick(random, SIZES).into(),
+        1 | 2 => chunks[at].extension = pick(random, EXTENSIONS).into(),
+        3 => chunks[at].line_end = line_end(random),
+        4 => chunks[at].end = line_end(random),
+        5 => {
+            // cut in two: the same content in more chunks
+            let data = chunks[at].data.clone();
+            if let Some(middle) = place(random, data.len()).filter(|middle| *middle > 0) {
+                let halves = [&data[..middle], &data[middle..]].map(MutableChunk::of);
+                chunks.splice(at..=at, halves);
+            }
+        }
+        6 => {
+            chunks.remove(at);
+        }
+        _ => {
+            let data = &mut chunks[at].data;
+            match place(random, data.len()) {
+                Some(length) => data.truncate(length),
+                None => data.extend_from_slice(pick(random, PIECES)),
+            }
+        }
+    }
+}
+
+fn havoc(random: &mut Stream) -> Havoc {
+    let at = random.next_u64() as u32;
+    match random.below(6) {
+        0 => Havoc::Flip(at, random.below(8) as u8),
+        1 => Havoc::Set(at, random.below(256) as u8),
+        2 => Havoc::Drop(at, 1 + random.below(8) as u32),
+        3 => Havoc::Repeat(at, 1 + random.below(16) as u32, 1 + random.below(60) as u8),
+        4 => Havoc::Insert(at, random.below(PIECES.len() as u64) as u32),
+        _ => Havoc::CutOff(at),
+    }
+}
+
+pub(super) fn apply(havoc: Havoc, bytes: &mut Vec<u8>) {
+    let length = bytes.len();
+    if length == 0 {
+        return;
+    }
+    let place = |at: u32| at as usize % length;
+    let end = |at: usize, count: u32| (at + count as usize).min(length);
+    match havoc {
+        Havoc::Flip(at, bit) => bytes[place(at)] ^= 1 << (bit % 8),
+        Havoc::Set(at, byte) => bytes[place(at)] = byte,
+        Havoc::Drop(at, count) => {
+            let at = place(at);
+            bytes.drain(at..end(at, count));
+        }
+        Havoc::Repeat(at, count, times) => {
+            let at = place(at);
+            let piece = bytes[at..end(at, count)].repeat(usize::from(times));
+            bytes.splice(at..at, piece);
+        }
+        Havoc::Insert(at, which) => {
+            let at = place(at);
+            let piece = PIECES[which as usize % PIECES.len()];
+            bytes.splice(at..at, piece.iter().copied());
+        }
+        Havoc::CutOff(at) => bytes.truncate(place(at)),
+    }
+}
