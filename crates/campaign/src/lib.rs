@@ -28,7 +28,7 @@ pub use errands::{Done, ServerCommand};
 pub use families::is_slow;
 pub use replay::{Failure, Timing, replay, shrink_failures};
 pub use search::{CULPRIT, TAIL_MAX};
-pub use spans::{Span, span_of, span_of_run};
+pub use spans::{CaseSpan, span_of, span_of_run};
 pub use torture::oddities::ODDITIES;
 pub use watcher::{Unwatched, Watcher, Watchers};
 pub use worst::worst;

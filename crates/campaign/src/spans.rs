@@ -10,7 +10,7 @@ use units::Nanos;
 
 /// A length of time twice: as it usually is, and at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Span {
+pub struct CaseSpan {
     pub usual: Nanos,
     pub most: Nanos,
 }
@@ -29,10 +29,10 @@ const CROWD: Nanos = Nanos::from_secs(18);
 const DEADLINE: Nanos = Nanos::from_secs(75);
 
 /// How long one case takes. `first_slow`: it is the one with which all slow states are held.
-pub fn span_of(case: &Case, settings: &Settings, bounds: &Bounds, first_slow: bool) -> Span {
+pub fn span_of(case: &Case, settings: &Settings, bounds: &Bounds, first_slow: bool) -> CaseSpan {
     let count = case.exchanges.len() as u64;
     let hung = case.exchanges.iter().map(|one| cost_of_silence(one, settings.silence_max));
-    let mut span = Span {
+    let mut span = CaseSpan {
         usual: Nanos(EXCHANGE.0 * count),
         most: hung.fold(Nanos::ZERO, |sum, one| sum + one),
     };
@@ -55,12 +55,12 @@ pub fn span_of(case: &Case, settings: &Settings, bounds: &Bounds, first_slow: bo
         span.most.max(span.usual).min(bounds.case_max.max(settings.soak.unwrap_or_default()));
     // behind it a gate, and what may be spent on finding who did it
     let search = settings.search.map_or(Nanos::ZERO, |budget| budget.span);
-    Span { usual: span.usual, most: most + GATE + search }
+    CaseSpan { usual: span.usual, most: most + GATE + search }
 }
 
 /// How long these cases take together, with the baseline before and the shrinking behind them.
-pub fn span_of_run(cases: &[Case], settings: &Settings, bounds: &Bounds) -> Span {
-    let mut all = Span { usual: settings.baseline, most: settings.baseline };
+pub fn span_of_run(cases: &[Case], settings: &Settings, bounds: &Bounds) -> CaseSpan {
+    let mut all = CaseSpan { usual: settings.baseline, most: settings.baseline };
     let mut slow = false;
     for case in cases {
         let span = span_of(case, settings, bounds, is_slow(case) && !slow);
@@ -70,7 +70,7 @@ pub fn span_of_run(cases: &[Case], settings: &Settings, bounds: &Bounds) -> Span
     }
     all.most += settings.search.map_or(Nanos::ZERO, |budget| budget.span);
     if let Some(most) = bounds.run_max {
-        all = Span { usual: all.usual.min(most), most: all.most.min(most) };
+        all = CaseSpan { usual: all.usual.min(most), most: all.most.min(most) };
     }
     all
 }
