@@ -62,6 +62,7 @@ const SUBCOMMANDS: &[&str] = &[
     "workload sequence",
     "workload import",
     "workload describe",
+    "netpath",
     "completions",
     "man",
     "report",

@@ -9,7 +9,10 @@ use record::compare::{BoundResult, CompareReport, Difference, Judgement};
 use record::ramp::{RampReport, RampStep};
 use record::run::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use record::server::Conduct;
-use sample::{Environment, FailureClass, Http2Facts, SutRow, SutSeries, TlsFacts};
+use sample::{
+    Environment, FailureClass, Http2Facts, PathDirection, PathFacts, PathKind, SutRow, SutSeries,
+    TlsFacts,
+};
 use serde_json::{Map, Value};
 use stats::curve::{
     Axis, Capacity, CapacityEnd, Curve, Hysteresis, Knee, Overload, OverloadShape, Point, Purpose,
@@ -70,7 +73,15 @@ record! {
     Finding { id, confidence, evidence, advice }
     RunReport {
         name, plan, plan_toml, started_unix_s, environment, measurement, verdict, driver, resolved,
-        first_call, runs, slo, findings, sut,
+        first_call, runs, slo, findings, sut, path,
+    }
+    PathFacts {
+        spec, seed, span, kinds, late_p50, late_p99, late_max, busy, spun, overflowed, foreign,
+    }
+    PathKind { name, clients, rtt, up, down }
+    PathDirection {
+        link, arrived, delivered, delivered_bytes, duplicated, corrupted, lost_to_model,
+        lost_to_outage, lost_to_queue, lost_to_codel,
     }
     SutSeries { name, cores, memory_max, descriptors_max, accept_queue_max, rows, trouble }
     SutRow {
