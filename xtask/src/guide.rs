@@ -63,6 +63,7 @@ const SUBCOMMANDS: &[&str] = &[
     "workload sequence",
     "workload import",
     "workload describe",
+    "netpath",
     "completions",
     "man",
     "report",

@@ -293,7 +293,7 @@ pub trait Face: std::fmt::Debug {
 
 /// One sentence when it was the client, or its machine, that was measured; for [`Ending::notes`].
 pub fn client_note(report: &RunReport) -> Option<String> {
-    const OURS: [CauseId; 7] = [
+    const OURS: [CauseId; 9] = [
         CauseId::DriverCpu,
         CauseId::NotOffered,
         CauseId::Slip,
@@ -301,6 +301,8 @@ pub fn client_note(report: &RunReport) -> Option<String> {
         CauseId::Descriptors,
         CauseId::ForeignCpu,
         CauseId::SharedCores,
+        CauseId::PathOverload,
+        CauseId::PathLate,
     ];
     let cause = report.verdict.causes.iter().find(|cause| OURS.contains(&cause.id))?;
     Some(format!("{}: {}", report.verdict.state.id(), cause.text))

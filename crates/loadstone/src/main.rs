@@ -12,6 +12,7 @@ mod demo;
 mod exit;
 mod face;
 mod files;
+mod netpath_command;
 mod progress;
 mod ramp;
 mod report_command;
@@ -42,6 +43,10 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return tell_usage(&error, &argv),
     };
+    if let Command::Netpath(args) = &cli.command {
+        // catches signals in its own way, and must have one thread until it has split off a process
+        return netpath_command::netpath(args);
+    }
     if let Err(error) = signals::install() {
         say(&format!("cannot catch signals: {error}"));
         return Code::Usage.into();
@@ -72,6 +77,7 @@ fn dispatch(command: Command) -> Result<Code, Failure> {
         Command::Check(args) => check::check(&args),
         Command::Ui(args) => ui_command::ui(args),
         Command::Workload(args) => workload_command::workload(args),
+        Command::Netpath(_) => unreachable!("main has carried it out"),
         Command::Completions { shell } => print(&args::completions(shell)),
         Command::Man => {
             let page = args::man_page().map_err(|error| Failure::usage(error.to_string()))?;

@@ -103,6 +103,7 @@ impl Default for ConnectionPlan {
             proxy: None,
             prefer: AddressFamily::Any,
             addresses: AddressOrder::InTurn,
+            path: None,
         }
     }
 }

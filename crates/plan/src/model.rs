@@ -4,6 +4,7 @@ pub use schedule::Gaps;
 use std::net::IpAddr;
 use std::sync::Arc;
 use units::{Nanos, Rate};
+use wan::PathSpec;
 pub use workload::{Order, Think};
 
 /// Everything needed to repeat a run.
@@ -152,6 +153,8 @@ pub struct ConnectionPlan {
     pub prefer: AddressFamily,
     /// Which of a host's addresses connections go to.
     pub addresses: AddressOrder,
+    /// All connections go through this emulated path.
+    pub path: Option<PathSpec>,
 }
 
 /// What our side of an HTTP/2 connection announces.

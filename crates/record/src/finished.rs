@@ -1,7 +1,7 @@
 //! A run as it was measured, with its plan and its verdict: what every output of a run is made of.
 
 use plan::Plan;
-use sample::{Environment, FailureClass, SutSeries};
+use sample::{Environment, FailureClass, PathDirection, PathFacts, SutSeries};
 use stats::diagnosis::Confidence;
 use stats::{Measurement, Metric, Objective, Second, State, Verdict};
 use std::net::IpAddr;
@@ -32,6 +32,8 @@ pub struct RunReport {
     pub findings: Vec<Finding>,
     /// The server's own resources, where the run was told to watch them (`--sut`).
     pub sut: Option<SutSeries>,
+    /// What the emulated path did that all of it went through (`--path`).
+    pub path: Option<PathFacts>,
 }
 
 /// What the client itself spent.
@@ -208,6 +210,38 @@ pub fn merged(runs: &[Measurement]) -> Measurement {
         all.aborted = all.aborted.take().or_else(|| run.aborted.clone());
     }
     all
+}
+
+/// The facts of a path over several runs: counts added up, lateness at its worst.
+pub fn merged_paths(runs: impl Iterator<Item = PathFacts>) -> Option<PathFacts> {
+    runs.reduce(|mut all, run| {
+        for (kind, more) in all.kinds.iter_mut().zip(&run.kinds) {
+            add_direction(&mut kind.up, &more.up);
+            add_direction(&mut kind.down, &more.down);
+        }
+        let worked = all.busy * all.span.as_secs_f64() + run.busy * run.span.as_secs_f64();
+        all.span += run.span;
+        all.busy = if all.span.is_zero() { 0.0 } else { worked / all.span.as_secs_f64() };
+        all.late_p50 = all.late_p50.max(run.late_p50);
+        all.late_p99 = all.late_p99.max(run.late_p99);
+        all.late_max = all.late_max.max(run.late_max);
+        all.spun += run.spun;
+        all.overflowed += run.overflowed;
+        all.foreign += run.foreign;
+        all
+    })
+}
+
+fn add_direction(all: &mut PathDirection, more: &PathDirection) {
+    all.arrived += more.arrived;
+    all.delivered += more.delivered;
+    all.delivered_bytes += more.delivered_bytes;
+    all.duplicated += more.duplicated;
+    all.corrupted += more.corrupted;
+    all.lost_to_model += more.lost_to_model;
+    all.lost_to_outage += more.lost_to_outage;
+    all.lost_to_queue += more.lost_to_queue;
+    all.lost_to_codel += more.lost_to_codel;
 }
 
 /// A count over the length of a window; zero for a window of no length.

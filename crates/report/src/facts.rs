@@ -5,7 +5,7 @@ pub(crate) mod verified;
 
 use crate::figures::FigureKind;
 use crate::words::{self, counted};
-use crate::{Figures, RunReport, figures};
+use crate::{Figures, RunReport, figures, path};
 use sample::FailureClass;
 use stats::{Counts, Snapshot};
 use std::collections::BTreeMap;
@@ -98,6 +98,7 @@ pub(crate) fn facts(report: &RunReport, figures: &Figures) -> Vec<(&'static str,
     facts.extend(http2::facts(&report.measurement.total.connections.http2));
     facts.extend(tls(report).into_iter().map(|text| ("TLS", text)));
     facts.extend(tcp(report).map(|text| ("TCP", text)));
+    facts.extend(report.path.iter().flat_map(path::facts));
     facts.extend(report.sut.as_ref().map(|sut| ("Server", server(sut))));
     facts.extend(reconnect_pause(report).map(|text| ("Pauses", text)));
     facts.push(("Client", client(report, figures)));

@@ -13,6 +13,7 @@ mod html;
 mod log;
 mod many;
 mod markdown;
+pub mod path;
 pub mod ramp;
 pub mod survey;
 mod text;
@@ -31,6 +32,7 @@ pub(crate) use record::figures;
 pub use record::figures::{Figures, QuantileRow};
 pub use record::run::{
     Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult, merged,
+    merged_paths,
 };
 pub use record::{findings, ramp_findings};
 pub use text::picture::histogram_lines;

@@ -8,6 +8,7 @@ mod environment;
 mod failure;
 mod http2;
 mod life;
+mod path;
 mod sut;
 
 pub use body::{BodyPrint, WrongBody};
@@ -16,6 +17,7 @@ pub use environment::Environment;
 pub use failure::{Blame, FailureClass};
 pub use http2::{Http2Facts, VIOLATIONS_MAX, http2_code, http2_code_name};
 pub use life::{Death, Ending, Process, ServerState, together};
+pub use path::{PathDirection, PathFacts, PathKind};
 use std::any::Any;
 use std::sync::Arc;
 pub use sut::{Fullness, SutRow, SutSeries};

@@ -28,6 +28,8 @@ causes! {
     Descriptors = "descriptors",
     /// No call succeeded.
     AllFailed = "all-failed",
+    /// Packets were lost to the emulation of a path, not to its model.
+    PathOverload = "path-overload",
     /// The client's lateness is a large share of a time, but decides no objective.
     Lag = "lag",
     /// Calls waited for a free connection.
@@ -40,6 +42,8 @@ causes! {
     ForeignCpu = "foreign-cpu",
     /// The server may run on a core of ours.
     SharedCores = "shared-cores",
+    /// An emulated path was slower than it was asked to be.
+    PathLate = "path-late",
     /// A quantile is printed from too few samples.
     FewSamples = "few-samples",
     /// Ended before its time, by a signal or a rule.

@@ -2,10 +2,14 @@
 //! questions come before any number: was the load offered as intended, was the client free to
 //! measure, and was what it measured one steady thing with enough samples.
 
+mod path;
+
+pub use path::{PATH_LATE_MAX, PATH_LATE_MIN, PATH_LATE_SHARE_MAX, path_late, path_overload};
+
 use crate::interval::samples_needed;
 use crate::steady::{self, Drift, Drifting};
 use crate::{CauseId, Doubt, Measurement, Objective, Ruling, Snapshot};
-use sample::FailureClass;
+use sample::{FailureClass, PathFacts};
 use units::{Nanos, show};
 
 /// INVALID `not-offered`: offered below this share of intended.
@@ -25,8 +29,14 @@ pub const DRIVER_BUSY_MAX: f64 = 0.95;
 pub const FOREIGN_SHARE_MAX: f64 = 0.05;
 
 /// Causes that make a run INVALID; all others make it DEGRADED.
-pub const INVALID: [CauseId; 5] =
-    [CauseId::NotOffered, CauseId::Slip, CauseId::Ports, CauseId::Descriptors, CauseId::AllFailed];
+pub const INVALID: [CauseId; 6] = [
+    CauseId::NotOffered,
+    CauseId::Slip,
+    CauseId::Ports,
+    CauseId::Descriptors,
+    CauseId::AllFailed,
+    CauseId::PathOverload,
+];
 
 /// How far the numbers of a run can be believed. Ordered from good to bad.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -93,6 +103,8 @@ pub struct Evidence<'a> {
     /// could not grow; failed calls are counted from the measurement.
     pub ports_out: u64,
     pub descriptors_out: u64,
+    /// What the emulated path did that all of it went through.
+    pub path: Option<&'a PathFacts>,
     /// Quantiles that the report prints, 0..=1.
     pub quantiles: &'a [f64],
     /// What is asked of the run.
@@ -113,6 +125,7 @@ impl<'a> Evidence<'a> {
             shared_cores: None,
             ports_out: 0,
             descriptors_out: 0,
+            path: None,
             quantiles: &[],
             objectives: &[],
             doubt_max: DOUBT_MAX,
@@ -140,6 +153,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         ports(evidence),
         descriptors(evidence),
         all_failed(evidence),
+        evidence.path.and_then(path_overload),
     ];
     let late = invalid[1].is_some();
     let all_failed = invalid[4].is_some();
@@ -150,6 +164,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         drift(evidence),
         foreign_cpu(evidence),
         shared_cores(evidence),
+        evidence.path.and_then(path_late),
         few_samples(evidence).filter(|_| !all_failed),
         interrupted(evidence),
     ];

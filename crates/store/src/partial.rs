@@ -72,6 +72,7 @@ pub(crate) fn run(mut begun: Begun, mut live: Vec<LiveTrial>) -> RunReport {
         slo: SloResult::judge(&begun.plan.measure.slo, &measurement),
         findings: Vec::new(),
         sut: None,
+        path: None,
         plan: begun.plan,
         measurement,
     }

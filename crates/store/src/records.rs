@@ -10,7 +10,7 @@ use record::ramp::{RampReport, RampStep};
 use record::run::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use record::server::Conduct;
 use sample::{
-    BodyPrint, Environment, FailureClass, Http2Facts, SutRow, SutSeries, TlsFacts, WrongBody,
+    BodyPrint, Environment, FailureClass, Http2Facts, PathDirection, PathFacts, PathKind, SutRow, SutSeries, TlsFacts, WrongBody,
 };
 use serde_json::{Map, Value};
 use stats::curve::{
@@ -75,7 +75,15 @@ record! {
     Finding { id, confidence, evidence, advice }
     RunReport {
         name, plan, plan_toml, started_unix_s, environment, measurement, verdict, driver, resolved,
-        first_call, runs, slo, findings, sut,
+        first_call, runs, slo, findings, sut, path,
+    }
+    PathFacts {
+        spec, seed, span, kinds, late_p50, late_p99, late_max, busy, spun, overflowed, foreign,
+    }
+    PathKind { name, clients, rtt, up, down }
+    PathDirection {
+        link, arrived, delivered, delivered_bytes, duplicated, corrupted, lost_to_model,
+        lost_to_outage, lost_to_queue, lost_to_codel,
     }
     SutSeries { name, cores, memory_max, descriptors_max, accept_queue_max, rows, trouble }
     SutRow {

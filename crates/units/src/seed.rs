@@ -18,6 +18,7 @@ pub enum Purpose {
     Steps,
     Files,
     Sequence,
+    Paths,
 }
 
 impl Seed {

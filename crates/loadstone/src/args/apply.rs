@@ -450,6 +450,7 @@ impl ConnectionArgs {
         connection.resolve.extend(self.resolve);
         set(&mut connection.bind, self.bind.map(|List(addresses)| addresses));
         set_some(&mut connection.proxy, self.proxy);
+        set_some(&mut connection.path, self.path);
         if self.ipv4 {
             connection.prefer = AddressFamily::V4;
         }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Options of other programs that the pages use, and those of the faces.
 const OTHERS: &[&str] = &[
     "--locked",
-    "--path",
+    "--config-net",
     // podman's
     "--rm",
     "--network",

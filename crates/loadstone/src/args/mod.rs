@@ -8,6 +8,7 @@ mod disk;
 mod foreign;
 #[cfg(test)]
 mod guide;
+mod netpath;
 mod outputs;
 mod pages;
 mod parse;
@@ -34,6 +35,7 @@ pub(crate) use compare::{
 };
 pub(crate) use disk::Disk;
 pub(crate) use foreign::hint;
+pub(crate) use netpath::{NetpathArgs, NetpathCommand};
 pub(crate) use outputs::{Outputs, Sink};
 pub(crate) use pages::{completions, man_page};
 pub(crate) use ramp::{RampArgs, RampTarget, RampTask};
@@ -93,6 +95,7 @@ pub(crate) enum Command {
     Survey(Box<SurveyArgs>),
     Report(ReportArgs),
     Workload(WorkloadArgs),
+    Netpath(Box<NetpathArgs>),
     Ui(UiArgs),
     /// Print the completions of a shell
     Completions {

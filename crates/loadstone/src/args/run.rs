@@ -251,6 +251,9 @@ pub(super) struct ConnectionArgs {
     /// Local addresses, in turn: 127.0.0.2-127.0.0.9,127.0.1.1
     #[arg(long, value_name = "LIST", value_parser = parse::addresses, hide_short_help = true)]
     pub(super) bind: Option<List<IpAddr>>,
+    /// Through an emulated path to a server of this host: 3g, 'rtt=80ms, loss=1%' (needs root)
+    #[arg(long, value_name = "PATH", value_parser = rules::parse_path)]
+    pub(super) path: Option<wan::PathSpec>,
     /// Through a proxy, http://[name:password@]host:port
     #[arg(long, value_name = "URL", value_parser = plan::parse_proxy, hide_short_help = true)]
     pub(super) proxy: Option<url::Url>,

@@ -378,6 +378,7 @@ const VALUES: &[(&str, &str)] = &[
     ("conforming", "9k"),
     ("interval", "9s"),
     ("doubt-max", "9%"),
+    ("path", "3g"),
     ("threads", "2"),
     ("cpus", "1"),
     ("nice", "5"),

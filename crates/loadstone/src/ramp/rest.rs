@@ -3,6 +3,7 @@
 
 use crate::exit::Failure;
 use crate::run::first_call::{self, Found};
+use crate::run::path;
 use crate::run::trial::Target;
 use conduit::Peer;
 use engine::Setup;
@@ -120,14 +121,17 @@ impl Rest {
             plan.timeouts.connect = plan.timeouts.connect.min(patience);
             let mut endpoint = target.prepared.endpoints[template.endpoint as usize].clone();
             let tls = target.prepared.tls.as_ref();
+            let route = target.prepared.route.as_deref();
+            let made =
+                path::through(route, || first_call::make(&plan, &mut endpoint, tls, template));
             // nobody listens any more once a signal has come
-            tell.send(first_call::make(&plan, &mut endpoint, tls, template)).ok();
+            tell.send(made).ok();
         };
         let thread = std::thread::Builder::new().name("probe".into()).spawn(body);
         thread.map_err(|error| Failure::usage(format!("cannot start a thread: {error}")))?;
         loop {
             match told.recv_timeout(SIGNAL_CHECK) {
-                Ok(found) => return Ok(Some(found)),
+                Ok(found) => return found.map(Some),
                 Err(RecvTimeoutError::Timeout) if crate::signals::caught() == 0 => {}
                 Err(RecvTimeoutError::Timeout) => return Ok(None),
                 Err(RecvTimeoutError::Disconnected) => {

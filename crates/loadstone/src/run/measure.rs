@@ -9,7 +9,7 @@ use conduit::Peer;
 use engine::{Logging, Setup};
 use host::{Foreign, Watch};
 use plan::{Load, Plan};
-use sample::SutSeries;
+use sample::{PathFacts, SutSeries};
 use stats::verdict::{Evidence, judge};
 use stats::{Measurement, Verdict};
 use std::sync::Arc;
@@ -22,6 +22,7 @@ pub(crate) struct Measured {
     pub(crate) cost: DriverCost,
     pub(crate) started_unix_s: f64,
     pub(crate) sut: Option<SutSeries>,
+    pub(crate) path: Option<PathFacts>,
 }
 
 /// Runs the plan once. `watcher` makes the observer of the run, given the instant it starts at.
@@ -44,17 +45,22 @@ pub(crate) fn measure(
         sut.begin(setup.measure_from());
     }
     let mut observer = watcher(&setup);
+    let route = prepared.route.as_ref();
+    // what went through it until now was no part of this run
+    route.map(|route| route.facts()).transpose()?;
     let started_unix_s = crate::wall_clock::unix_seconds() + super::placement::LEAD.as_secs_f64();
-    let finished = execute(&setup, prepared.tls.as_ref(), &prepared.cores, casts, &mut *observer);
+    let tls = prepared.tls.as_ref();
+    let finished = execute(&setup, tls, &prepared.cores, casts, route, &mut *observer);
     let sut = sut.map(sut::Watch::end);
     let closed = observer.close();
     let finished = finished?;
     closed?;
     let foreign = watch.end();
-    let measurement = finished.measurement;
-    let busiest = finished.cost.busiest;
-    let verdict = verdict(plan, prepared, &measurement, busiest, foreign, calibration);
-    Ok(Measured { measurement, verdict, cost: finished.cost, started_unix_s, sut })
+    let path = route.map(|route| route.facts()).transpose()?;
+    let (measurement, cost) = (finished.measurement, finished.cost);
+    let seen = Seen { busiest: cost.busiest, foreign, path: path.as_ref() };
+    let verdict = verdict(plan, prepared, &measurement, seen, calibration);
+    Ok(Measured { measurement, verdict, cost, started_unix_s, sut, path })
 }
 
 /// Makes ready to watch the server's own resources, where that was asked for.
@@ -70,14 +76,20 @@ fn watch_server(prepared: &Prepared) -> Result<Option<sut::Watch>> {
     watch.map(Some).map_err(|why| anyhow::anyhow!("--sut: {why}"))
 }
 
-/// Judges a measurement, finished or so far. `busiest`: share of its core that the busiest worker
-/// used, 0..=1; `foreign`: `None` is not held against it.
+/// What was seen beside a measurement; `None` is not held against it.
+pub(crate) struct Seen<'a> {
+    /// Share of its core that the busiest worker used, 0..=1.
+    pub(crate) busiest: f64,
+    pub(crate) foreign: Option<Foreign>,
+    pub(crate) path: Option<&'a PathFacts>,
+}
+
+/// Judges a measurement, finished or so far.
 pub(crate) fn verdict(
     plan: &Plan,
     prepared: &Prepared,
     measurement: &Measurement,
-    busiest: f64,
-    foreign: Option<Foreign>,
+    seen: Seen<'_>,
     calibration: Option<&Calibration>,
 ) -> Verdict {
     let quantiles = printed_quantiles(plan, measurement);
@@ -91,8 +103,9 @@ pub(crate) fn verdict(
         measurement.total.in_window as f64 / measurement.window.as_secs_f64().max(1e-9);
     let ceiling =
         calibration.map_or(0.0, |known| known.share_of_ceiling(plan, throughput, prepared.workers));
-    evidence.driver_busy = Some(busiest.max(ceiling).min(1.0));
-    if let Some(foreign) = foreign.filter(|found| found.elapsed > Nanos::SECOND) {
+    evidence.driver_busy = Some(seen.busiest.max(ceiling).min(1.0));
+    evidence.path = seen.path;
+    if let Some(foreign) = seen.foreign.filter(|found| found.elapsed > Nanos::SECOND) {
         evidence.foreign_share = Some(foreign.share);
         evidence.steal_share = Some(foreign.steal_share);
     }

@@ -7,6 +7,7 @@ pub(crate) mod live;
 pub(crate) mod measure;
 pub(crate) mod meters;
 pub(crate) mod output;
+pub(crate) mod path;
 pub(crate) mod placement;
 pub(crate) mod prepare;
 mod scripted;
@@ -25,6 +26,7 @@ use keeping::{Keeper, Keeping};
 use live::Live;
 use measure::{Measured, measure};
 use meters::Meters;
+use path::Route;
 use plan::{Load, Plan};
 use prepare::{Prepared, prepare};
 use report::{DummyRun, FirstCall, Headline, RunReport, SloResult};
@@ -184,6 +186,7 @@ fn interrupted_before() -> Measured {
         cost: DriverCost::default(),
         started_unix_s: crate::wall_clock::unix_seconds(),
         sut: None,
+        path: None,
     }
 }
 
@@ -191,6 +194,7 @@ fn interrupted_before() -> Measured {
 fn reach(plan: &mut Plan) -> Result<(Prepared, Found), Failure> {
     let mut extra = Vec::new();
     let mut prepared = prepare(plan, &extra)?;
+    prepared.route = Route::open(plan, &mut prepared)?;
     let mut found = call_first(plan, &mut prepared)?;
     prepared.notes.extend(keep_to_streams(plan, found.streams_max));
     for _ in 0..HOPS_MAX {
@@ -207,6 +211,7 @@ fn reach(plan: &mut Plan) -> Result<(Prepared, Found), Failure> {
             }
         };
         wider.notes.splice(0..0, prepared.notes);
+        wider.route = prepared.route.take();
         prepared = wider;
         for (endpoint, before) in prepared.endpoints.iter_mut().zip(settled) {
             *endpoint = before;
@@ -217,7 +222,8 @@ fn reach(plan: &mut Plan) -> Result<(Prepared, Found), Failure> {
         let Some(template) = first_call::request_for(plan, &url, row as u32, absolute) else {
             break;
         };
-        let next = first_call::make(plan, endpoint, prepared.tls.as_ref(), &template);
+        let (tls, route) = (prepared.tls.as_ref(), prepared.route.as_deref());
+        let next = path::through(route, || first_call::make(plan, endpoint, tls, &template))?;
         found.location = next.location;
     }
     Ok((prepared, found))
@@ -240,7 +246,8 @@ fn call_first(plan: &Plan, prepared: &mut Prepared) -> Result<Found, Failure> {
         .map_err(|error| Failure::usage(error.to_string()))?;
     let template = setup.targets.template(0);
     let endpoint = &mut prepared.endpoints[template.endpoint as usize];
-    Ok(first_call::make(plan, endpoint, prepared.tls.as_ref(), template))
+    let (tls, route) = (prepared.tls.as_ref(), prepared.route.as_deref());
+    path::through(route, || first_call::make(plan, endpoint, tls, template))
 }
 
 fn repeats(
@@ -306,6 +313,7 @@ pub(crate) fn assemble(
     let repeated = runs.len() > 1;
     // the last run's: figures of a machine do not add up over runs
     let sut = runs.last_mut().and_then(|run| run.sut.take());
+    let path = report::merged_paths(runs.iter_mut().filter_map(|run| run.path.take()));
     let measurement = if repeated {
         let all: Vec<Measurement> = runs.into_iter().map(|run| run.measurement).collect();
         report::merged(&all)
@@ -328,6 +336,7 @@ pub(crate) fn assemble(
         slo,
         findings: Vec::new(),
         sut,
+        path,
     };
     report.findings = report::findings(&report);
     report
@@ -414,6 +423,7 @@ pub(crate) fn unreachable_report(
         cost: DriverCost::default(),
         started_unix_s: crate::wall_clock::unix_seconds(),
         sut: None,
+        path: None,
     };
     assemble(plan, prepared, Some(found.call), vec![run], environment, None, name)
 }

@@ -1,12 +1,14 @@
 //! From a plan to something that can run: names resolved, TLS made ready, limits raised, cores
 //! chosen. What cannot fit is said before the run, not found out in it.
 
+use super::path::Route;
 use anyhow::{Context, Result, bail};
 use conduit::Peer;
 use engine::{Endpoint, connect_request, endpoint_key};
 use plan::{AddressFamily, HttpVersion, Load, Plan, TlsVersions};
 use report::Resolved;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use url::Url;
 
 /// A plan with the addresses of its endpoints.
@@ -26,6 +28,8 @@ pub(crate) struct Prepared {
     pub(crate) servers: Vec<u32>,
     /// Whose resources are watched beside the run.
     pub(crate) sut: Option<super::sut::Who>,
+    /// The emulated path that all connections go through.
+    pub(crate) route: Option<Arc<Route>>,
 }
 
 /// # Errors
@@ -53,6 +57,7 @@ pub(crate) fn prepare(plan: &mut Plan, extra: &[Url]) -> Result<Prepared> {
         shared_cores: placement.shared,
         servers: placement.servers,
         sut: None,
+        route: None,
     };
     super::placement::check_limits(plan, &mut prepared)?;
     super::placement::bound_queue(plan);

@@ -1,6 +1,7 @@
 //! Worker threads, and the collector's end of their channel. One thread per worker; this thread
 //! merges, watches for signals and shows the live line.
 
+use super::path::Route;
 use crate::signals;
 use anyhow::Context;
 use engine::{Collector, Directory, Link, Order, Row, Setup, Worker, drive};
@@ -127,12 +128,13 @@ pub(crate) trait Watcher {
 }
 
 /// Runs a prepared plan to its end. `cores`: one for each worker, or empty for no binding;
-/// `casts`: the same for who makes the requests.
+/// `casts`: the same for who makes the requests; `route`: what connections go through.
 pub(crate) fn execute(
     setup: &Arc<Setup>,
     tls: Option<&tls::Client>,
     cores: &[u32],
     casts: Vec<Cast>,
+    route: Option<&Arc<Route>>,
     watcher: &mut dyn Watcher,
 ) -> anyhow::Result<Finished> {
     let order = Arc::new(AtomicU8::new(0));
@@ -152,7 +154,8 @@ pub(crate) fn execute(
             open: setup.is_open(),
             before: ThreadTime::default(),
         };
-        threads.push(start_worker(setup, id, tls, cores, casts.next(), link)?);
+        let cast = casts.next();
+        threads.push(start_worker(setup, id, tls, cores, cast, route.cloned(), link)?);
     }
     drop(out);
     let mut gather = Gather::new(setup, &order, spares);
@@ -185,6 +188,7 @@ fn start_worker(
     tls: Option<&tls::Client>,
     cores: &[u32],
     cast: Option<Cast>,
+    route: Option<Arc<Route>>,
     mut link: ThreadLink,
 ) -> anyhow::Result<std::thread::JoinHandle<std::io::Result<()>>> {
     let factory =
@@ -193,6 +197,10 @@ fn start_worker(
     let (setup, nice) = (setup.clone(), setup.plan.driver.nice);
     let body = move || {
         reactor::sharpen_timers();
+        if let Some(route) = &route {
+            // sockets belong to the network of the thread that opens them
+            route.enter()?;
+        }
         if let Some(core) = core {
             // a core that has gone away meanwhile: run anywhere
             host::cpu::bind_thread(&[core]).ok();

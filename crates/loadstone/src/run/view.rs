@@ -1,6 +1,6 @@
 //! The full-screen view of a run: its terminal, and what the run looks like from there each second.
 
-use super::measure::{printed_quantiles, verdict};
+use super::measure::{Seen, printed_quantiles, verdict};
 use super::prepare::Prepared;
 use super::threads::Watcher;
 use super::trial::Target;
@@ -167,7 +167,8 @@ impl Shown {
         let busiest = self.busy.iter().map(share).fold(0.0, f64::max);
         let calibration = self.calibration.as_ref();
         let plan = Plan { measure: self.measured_with(&measurement), ..self.plan.clone() };
-        let verdict = verdict(&plan, &self.prepared, &measurement, busiest, None, calibration);
+        let seen = Seen { busiest, foreign: None, path: None };
+        let verdict = verdict(&plan, &self.prepared, &measurement, seen, calibration);
         let slo = SloResult::judge(&self.plan.measure.slo, &measurement);
         let first_call = None;
         let run = Inputs { measurement: &measurement, plan: &plan, slo: &slo, first_call };

@@ -66,6 +66,11 @@ impl Errands {
         }
     }
 
+    /// Whether a look can change anything.
+    pub(super) fn is_awaited(&self) -> bool {
+        !self.due.is_empty() || !self.running.is_empty()
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.running.is_empty()
     }

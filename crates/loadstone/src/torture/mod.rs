@@ -30,6 +30,7 @@ use crate::args::{TortureArgs, TortureAsk};
 use crate::exit::{Code, Failure};
 use crate::files;
 use crate::run::keeping::{Keeper, Keeping};
+use crate::run::path::Route;
 use audit::Writer;
 use beside::Planned;
 use campaign::{Settings, Watcher, Watchers, World};
@@ -41,6 +42,7 @@ use progress::Progress;
 use record::torture::waivers::{Day, Waiver};
 use report::torture::Report;
 pub(crate) use target::run_id;
+use std::net::SocketAddr;
 use torture::case::Case;
 use torture::result::{CaseResult, RunResult};
 use units::Nanos;
@@ -122,7 +124,9 @@ fn run(
     let keeper = Keeper::open(args.outputs.store.store.as_ref())?;
     let Permit { governor, outside, audit, alone: _alone } =
         permit::permit(args, url, &reached, &cases, &asked)?;
+    let route = route(args, &reached)?;
     let mut sockets = Sockets::new(target::tls_for(args, url)?, governor, outside)?
+        .through(route)
         .obeying(Errands::new(args.overload.commands()))
         .seeing(seen.map_or_else(|| server::machine(&args.server), |seen| Ok(Some(seen)))?);
     let load = beside::start(planned)?;
@@ -139,6 +143,7 @@ fn run(
     report.result = campaign::run(target, &settings, &cases, &mut sockets, &mut watchers);
     drop(watchers);
     progress.finish();
+    let through = sockets.path_facts()?;
     // a load that went wrong is told when the rest is written
     let felt = load.map(|load| load.end(&spans, &mut report.result.cases)).transpose();
     let felt = felt.map(|beside| report.beside = beside);
@@ -159,6 +164,9 @@ fn run(
         }
     };
     outputs::write(&args.outputs, &report).and(recorded).and(felt).and(kept)?;
+    if let Some(facts) = through.filter(|_| !args.outputs.quiet) {
+        crate::netpath_command::tell(&facts).iter().for_each(|line| crate::say(line));
+    }
     Ok(code)
 }
 
@@ -171,6 +179,21 @@ fn spans(cases: &[Case], settings: &Settings, bounds: Option<&Bounds>) -> Vec<(S
         (case.id.clone(), campaign::span_of(case, settings, bounds, first).usual)
     };
     cases.iter().enumerate().map(span).collect()
+}
+
+/// The emulated path that was asked for.
+fn route(args: &TortureArgs, reached: &target::Reached) -> Result<Option<Route>, Failure> {
+    let Some(spec) = &args.what.path else { return Ok(None) };
+    if !reached.addresses.first().is_some_and(SocketAddr::is_ipv4) {
+        return Err(Failure::usage(
+            "--path carries IPv4 alone, and the URL leads to another address; write 127.0.0.1",
+        ));
+    }
+    let route = Route::stand(spec, args.what.seed)?;
+    if !args.outputs.quiet {
+        route.notes(spec).iter().for_each(|note| crate::say(note));
+    }
+    Ok(Some(route))
 }
 
 /// Whether any case was carried out.

@@ -3,13 +3,14 @@
 use super::errands::Errands;
 use super::server::Seen;
 use crate::exit::Failure;
+use crate::run::path::Route;
 use campaign::{Done, ServerCommand, World};
 use conduit::{Io, TlsFactory};
 use dialogue::governor::Governor;
 use dialogue::governor::Stop;
 use dialogue::talk::{Conversations, Director, play};
 use reactor::Reactor;
-use sample::{Death, ServerState};
+use sample::{Death, PathFacts, ServerState};
 use units::Nanos;
 
 /// How long a reason to stop may go unnoticed.
@@ -28,6 +29,8 @@ pub(crate) struct Sockets {
     /// The server's own side, where it is seen.
     server: Option<Seen>,
     errands: Errands,
+    /// The emulated path that the cases go through.
+    route: Option<Route>,
 }
 
 impl Sockets {
@@ -48,6 +51,7 @@ impl Sockets {
             work: (Nanos::ZERO, Nanos::ZERO),
             server: None,
             errands: Errands::new(Vec::new()),
+            route: None,
         })
     }
 
@@ -55,6 +59,20 @@ impl Sockets {
     pub(super) fn seeing(mut self, server: Option<Seen>) -> Sockets {
         self.server = server;
         self
+    }
+
+    /// Goes through an emulated path.
+    pub(super) fn through(mut self, route: Option<Route>) -> Sockets {
+        self.route = route;
+        self
+    }
+
+    /// What went through the path.
+    ///
+    /// # Errors
+    /// It has broken down.
+    pub(super) fn path_facts(&self) -> Result<Option<PathFacts>, Failure> {
+        self.route.as_ref().map(Route::facts).transpose().map_err(Failure::from)
     }
 
     /// Runs the user's commands.
@@ -72,6 +90,20 @@ impl Sockets {
     }
 }
 
+/// From now on this thread's sockets go through the path, where there is one.
+fn enter(route: Option<&Route>) {
+    if let Some(route) = route {
+        route.enter().expect("a network namespace of our own, made by this process");
+    }
+}
+
+/// And no longer.
+fn leave(route: Option<&Route>) {
+    if let Some(route) = route {
+        route.leave().expect("the network namespace that this thread came from");
+    }
+}
+
 impl World for Sockets {
     fn now(&mut self) -> Nanos {
         self.reactor.now()
@@ -82,15 +114,23 @@ impl World for Sockets {
         let factory = self.tls.as_mut().map(|factory| factory as &mut dyn TlsFactory);
         let mut stage = Conversations::new(factory, &mut self.governor);
         let (outside, errands) = (&mut self.outside, &mut self.errands);
+        let route = self.route.as_ref();
+        enter(route);
         play(&mut self.reactor, &mut stage, director, &mut |io, until, governor| {
             let (mut ready, nap) = (Vec::new(), io.now() + LOOK_EVERY);
             io.wait(until.min(nap), &mut ready);
-            errands.look(io.now());
+            if errands.is_awaited() {
+                // the user's commands are carried out where the server is
+                leave(route);
+                errands.look(io.now());
+                enter(route);
+            }
             if let Some(why) = outside() {
                 governor.stop(why);
             }
             ready
         });
+        leave(route);
     }
 
     fn pause(&mut self, span: Nanos) {

@@ -10,6 +10,7 @@ mod calls;
 mod connections;
 mod http2;
 mod load;
+mod netpath;
 mod norm;
 mod outputs;
 mod peek;

@@ -352,7 +352,8 @@ fn read_connection(
     table.set_or_off("proxy", connection.proxy, &mut slot.proxy, parse_proxy)?;
     table.pick("family", connection.family, &mut slot.prefer, &FAMILIES)?;
     let addresses = connection.addresses.map(Scalar::Text);
-    table.pick("addresses", addresses, &mut slot.addresses, &ADDRESSES)
+    table.pick("addresses", addresses, &mut slot.addresses, &ADDRESSES)?;
+    table.set_or_off("path", connection.path, &mut slot.path, rules::parse_path)
 }
 
 fn read_tls(tls: TlsTable, slot: &mut TlsPlan, files: &dyn FileSource) -> Result<(), ParseError> {

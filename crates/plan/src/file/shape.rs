@@ -106,6 +106,8 @@ tables! {
         family: Scalar,
         /// `in-turn` or `first`.
         addresses: String,
+        /// An emulated path: a profile, or a path as text.
+        path: Scalar,
     }
 
     Http2Table {

@@ -105,6 +105,20 @@ fn every_key_can_be_written_by_hand() {
 }
 
 #[test]
+fn a_path_is_kept_as_it_was_typed() {
+    let text = "version = 1\nurl = 'h'\n[connection]\npath = '3g, loss=1%'";
+    let plan = from_toml(text, &files()).unwrap();
+    assert_eq!(validate(&plan), Ok(()));
+    let printed = to_toml(&plan, Secrets::Masked);
+    assert!(printed.contains("\npath = \"3g, loss=1%\"\n"), "{printed}");
+    assert_eq!(from_toml(&printed, &files()), Ok(plan));
+    let told = said("url = 'h'\n[connection]\npath = '3gg'");
+    assert!(told.contains("[connection] path: ") && told.contains("is no profile"), "{told}");
+    let told = said("url = 'h'\n[connection]\npath = 'trace=x.txt'");
+    assert!(told.contains("a plan holds no trace files"), "{told}");
+}
+
+#[test]
 fn a_script_is_kept_whole() {
     let text = "version = 1\nurl = 'h'\n[script]\ntext = 'x = 1'\nargs = ['one', '-x']";
     let plan = from_toml(text, &files()).unwrap();

@@ -168,6 +168,7 @@ fn connection_table(plan: &Plan, secrets: Secrets) -> ConnectionTable {
         proxy: Scalar::or_off(connection.proxy.as_ref(), proxy),
         family: Some(Scalar::Text(name_of(&FAMILIES, &connection.prefer))),
         addresses: Some(name_of(&ADDRESSES, &connection.addresses)),
+        path: Scalar::or_off(connection.path.as_ref(), |path| Scalar::text(&path.text)),
     }
 }
 

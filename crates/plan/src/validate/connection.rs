@@ -14,6 +14,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     check_unix(&plan.connection, problems);
     check_addresses(&plan.connection, problems);
     check_proxy(&plan.connection, problems);
+    check_path(&plan.connection, problems);
     check_tls(&plan.tls, problems);
 }
 
@@ -203,6 +204,22 @@ fn check_addresses(connection: &ConnectionPlan, problems: &mut Problems) {
             let text = format!("--resolve gives {}:{} two addresses", rule.host, rule.port);
             problems.add("--resolve", text);
             break;
+        }
+    }
+}
+
+fn check_path(connection: &ConnectionPlan, problems: &mut Problems) {
+    if connection.path.is_none() {
+        return;
+    }
+    for (given, other, why) in [
+        (connection.unix.is_some(), "--unix", "a Unix socket has no packets"),
+        (!connection.bind.is_empty(), "--bind", "behind a path clients have addresses of its own"),
+        (connection.prefer == AddressFamily::V6, "-6", "paths carry IPv4 alone"),
+    ] {
+        if given {
+            let text = format!("--path and {other} contradict each other: {why}; drop one");
+            problems.add("--path", text);
         }
     }
 }

@@ -231,3 +231,30 @@ fn all_problems_are_told_at_once() {
         validate(&plan).unwrap_err().iter().map(|problem| problem.option).collect();
     assert_eq!(options, ["--pipeline", "-c", "--timeout"]);
 }
+
+#[test]
+fn a_path_goes_with_addresses_of_its_own() {
+    let path = || Some(rules::parse_path("3g").unwrap());
+    let found = said(|plan| {
+        plan.connection.path = path();
+        plan.connection.unix = Some("/s".into());
+        plan.connection.bind = vec!["127.0.0.2".parse().unwrap()];
+    });
+    assert_eq!(
+        found.lines().filter(|line| line.starts_with("[--path]")).collect::<Vec<_>>(),
+        [
+            "[--path] --path and --unix contradict each other: a Unix socket has no packets; drop one",
+            "[--path] --path and --bind contradict each other: behind a path clients have addresses \
+             of its own; drop one",
+        ]
+    );
+    let six = said(|plan| {
+        plan.connection.path = path();
+        plan.connection.prefer = AddressFamily::V6;
+    });
+    assert_eq!(
+        six,
+        "[--path] --path and -6 contradict each other: paths carry IPv4 alone; drop one"
+    );
+    assert_eq!(said(|plan| plan.connection.path = path()), "nothing");
+}

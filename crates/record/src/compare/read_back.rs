@@ -64,6 +64,7 @@ impl SideRecord {
             slo: Vec::new(),
             findings: Vec::new(),
             sut: None,
+            path: None,
         }])
     }
 }

@@ -3,6 +3,7 @@
 //! `docs/schema/run.schema.json` describes it.
 
 mod http2;
+mod path;
 mod series;
 mod sides;
 mod times;
@@ -11,6 +12,7 @@ mod verdict;
 mod verified;
 
 pub use http2::{FieldsRecord, Http2Record};
+pub use path::{LateRecord, PathDirectionRecord, PathKindRecord, PathRecord};
 pub use series::SecondRecord;
 pub use sides::{
     ClientRecord, DummyRecord, EnvironmentRecord, FirstCallRecord, FirstFailureRecord,
@@ -79,6 +81,9 @@ pub struct RunRecord {
     pub client: ClientRecord,
     pub findings: Vec<FindingRecord>,
     pub sut: Option<SutRecord>,
+    /// Null where connections went through no emulated path.
+    #[serde(default)]
+    pub path: Option<PathRecord>,
     pub name: String,
     pub target: String,
     pub load: String,
@@ -148,6 +153,7 @@ impl RunRecord {
             client: ClientRecord::of(report, &figures),
             findings: report.findings.iter().map(FindingRecord::of).collect(),
             sut: report.sut.as_ref().map(SutRecord::of),
+            path: report.path.as_ref().map(PathRecord::of),
             name: words::name(&report.name, plan),
             target: words::target(plan),
             load: words::load(plan),

@@ -1,7 +1,7 @@
 //! From a record back to the run that it was made of.
 
 use super::published::{
-    ClientRecord, EnvironmentRecord, FindingRecord, FirstCallRecord, HeadlineRecord,
+    ClientRecord, EnvironmentRecord, FindingRecord, FirstCallRecord, HeadlineRecord, PathRecord,
     ResolvedRecord, RunRecord, SloRecord, SutRecord, VerdictRecord, plan_value,
 };
 use super::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
@@ -35,6 +35,7 @@ impl RunRecord {
             slo: self.slo.iter().map(SloRecord::result).collect::<Result<_, _>>()?,
             findings: self.findings.iter().map(FindingRecord::finding).collect(),
             sut: self.sut.as_ref().map(SutRecord::series),
+            path: self.path.as_ref().map(PathRecord::facts),
         })
     }
 }

@@ -67,6 +67,7 @@ fn report(measurement: Measurement) -> RunReport {
         slo: Vec::new(),
         findings: Vec::new(),
         sut: None,
+        path: None,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::{curves, fixtures, schema_of, sessions, tortures};
 use record::server::Conduct;
-use sample::{Blame, SutRow, SutSeries, TlsFacts};
+use sample::{Blame, PathFacts, PathKind, SutRow, SutSeries, TlsFacts};
 use serde_json::Value;
 use stats::curve::{Axis, CapacityEnd, OverloadShape, Purpose};
 use stats::diagnosis::Confidence;
@@ -146,6 +146,7 @@ fn describe(node: &Value, place: &str, found: &mut BTreeSet<String>) {
 fn runs() -> Vec<crate::RunReport> {
     let mut watched = fixtures::troubled();
     watched.sut = Some(SutSeries { rows: vec![SutRow::default()], ..SutSeries::default() });
+    watched.path = Some(PathFacts { kinds: vec![PathKind::default()], ..PathFacts::default() });
     watched.measurement.total.connections.tls.insert(TlsFacts::default(), 1);
     let mut runs = vec![watched];
     runs.extend([

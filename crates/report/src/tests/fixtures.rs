@@ -227,6 +227,7 @@ pub(crate) fn bare(plan: Plan, measurement: Measurement) -> RunReport {
         slo: Vec::new(),
         findings: Vec::new(),
         sut: None,
+        path: None,
     }
 }
 

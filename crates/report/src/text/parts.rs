@@ -30,6 +30,9 @@ pub(crate) fn asked(page: &mut Page, report: &RunReport, room: usize) {
 pub(crate) fn what_was_done(page: &mut Page, report: &RunReport) {
     page.blank();
     asked(page, report, usize::MAX);
+    if let Some(path) = &report.path {
+        page.fact("Through", &crate::path::asked(path));
+    }
     if let Some(first) = words::first_call(report) {
         page.fact("First call", &first);
     }

@@ -126,6 +126,8 @@ pub struct Evidence<'a> {
     /// The busiest worker's share of a core without its spinning, 0..=1.
     pub driver_busy: Option<f64>,
     pub sut: Option<&'a SutSeries>,
+    /// Round trip of the emulated path that all of it went through; zero where there was none.
+    pub path_rtt: Nanos,
 }
 
 impl<'a> Evidence<'a> {
@@ -142,6 +144,7 @@ impl<'a> Evidence<'a> {
             alone: None,
             driver_busy: None,
             sut: None,
+            path_rtt: Nanos::ZERO,
         }
     }
 }

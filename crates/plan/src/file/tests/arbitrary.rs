@@ -56,6 +56,9 @@ fn request() -> impl Strategy<Value = RequestPlan> {
         })
 }
 
+const PATHS: &[&str] =
+    &["3g", "rtt=80ms, loss=1%", "dsl, up-rate=64k, outage=9s:1s", "webmark, rate=56k, delay=0ms"];
+
 fn connection() -> impl Strategy<Value = ConnectionPlan> {
     let rule = ("[a-z]{1,5}", 1..=u16::MAX, any::<std::net::IpAddr>())
         .prop_map(|(host, port, address)| ResolveRule { host, port, address });
@@ -71,8 +74,11 @@ fn connection() -> impl Strategy<Value = ConnectionPlan> {
     let sockets = (any::<Option<u32>>(), any::<Option<u32>>(), flags, order, span());
     let again = (any::<u16>(), any::<bool>(), any::<Option<u32>>(), any::<u32>());
     let unix = option::of(any::<String>().prop_map(std::path::PathBuf::from));
-    (counts, again, unix, vec(rule, 0..3), bind, sockets, proxy, family).prop_map(
-        |(counts, again, unix, resolve, bind, sockets, proxy, prefer)| ConnectionPlan {
+    let path = option::of(prop::sample::select(PATHS))
+        .prop_map(|text| text.map(|text| rules::parse_path(text).unwrap()));
+    let ways = (unix, path);
+    (counts, again, ways, vec(rule, 0..3), bind, sockets, proxy, family).prop_map(
+        |(counts, again, (unix, path), resolve, bind, sockets, proxy, prefer)| ConnectionPlan {
             calls: counts.0,
             pipeline: counts.1,
             group: counts.2,
@@ -91,6 +97,7 @@ fn connection() -> impl Strategy<Value = ConnectionPlan> {
             proxy,
             prefer,
             addresses: sockets.3,
+            path,
         },
     )
 }

@@ -1,0 +1,128 @@
+//! The options of `netpath`.
+
+use super::{Disk, UsageError, parse};
+use clap::{Args, Subcommand};
+use plan::FileSource;
+use std::ffi::OsString;
+use wan::{PathSpec, SpecFault, TraceSource};
+
+/// Put any program behind an emulated Internet path
+///
+/// The program runs in a network of its own whose only way out is the path; at its far end are the
+/// servers of this host, also those that listen on 127.0.0.1 alone, or the one that --server
+/// starts. There is no way from it to the outside world. Its exit code is handed on.
+#[derive(Args, Clone, Debug)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    override_usage = "loadstone netpath [OPTIONS] -- PROGRAM [ARGUMENT...]\n       loadstone netpath check\n       loadstone netpath profiles",
+    after_help = "\
+Examples:
+  loadstone netpath --profile 3g -- curl http://127.0.0.1:8080/
+  loadstone netpath --rtt 100ms --loss 2% -- ab -n 100 http://127.0.0.1:8080/
+  loadstone netpath --profile train --server 'nginx -g \"daemon off;\"' -- bash
+
+A path as text: a profile's name, then items between commas, each for both
+directions or, with up- or down- before it, for one:
+  rtt=100ms delay=50ms jitter=10ms dist=uniform|normal|exp|pareto order=keep|free
+  reorder=25%:5 loss=1% burst=4 loss=ge:P:R[:BAD[:GOOD]]
+  loss=states:P13:P31:P32:P23:P14 loss=list:3:7 duplicate=1% corrupt=0.1%
+  rate=5M overhead=38 bucket=15k trace=FILE queue=100p|64k|none
+  drop=tail|head|codel[:5ms:100ms] outage=30s:2s[:fixed][:lose] webmark quantum=10ms"
+)]
+pub(crate) struct NetpathArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<NetpathCommand>,
+    /// A profile, or a path as text: 3g, 'dsl, loss=1%', 'rtt=80ms, down-rate=8M'
+    #[arg(long, value_name = "PATH", visible_alias = "path")]
+    pub(super) profile: Option<String>,
+    /// Round trip, half of it in each direction
+    #[arg(long, value_name = "TIME")]
+    pub(super) rtt: Option<String>,
+    /// Delay of each direction
+    #[arg(long, value_name = "TIME", conflicts_with = "rtt")]
+    pub(super) delay: Option<String>,
+    /// How much the delay of each direction varies
+    #[arg(long, value_name = "TIME")]
+    pub(super) jitter: Option<String>,
+    /// Packets lost in each direction
+    #[arg(long, value_name = "SHARE")]
+    pub(super) loss: Option<String>,
+    /// Bits per second in each direction: 640k, 5M
+    #[arg(long, value_name = "BITRATE")]
+    pub(super) rate: Option<String>,
+    /// Room before the rate: 100p (packets) or 64k (bytes)
+    #[arg(long, value_name = "LENGTH")]
+    pub(super) queue: Option<String>,
+    /// Seed of all that is random
+    #[arg(long, value_parser = parse::count::<u64>, value_name = "N", default_value = "1")]
+    pub(crate) seed: u64,
+    /// Start this server at the far end, by sh, and the program when something listens there
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) server: Option<String>,
+    /// Leave 127.0.0.0/8 to the program itself; the server's address is then 198.19.0.1
+    #[arg(long)]
+    pub(crate) own_loopback: bool,
+    /// No report on standard error
+    #[arg(short = 'q', long)]
+    pub(crate) quiet: bool,
+    /// The program and its arguments
+    #[arg(last = true, value_name = "PROGRAM", required = true)]
+    pub(crate) program: Vec<OsString>,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum NetpathCommand {
+    /// Measure what a path really does here, in about ten seconds
+    Check,
+    /// List the paths that have names
+    Profiles,
+}
+
+impl NetpathArgs {
+    /// The path that was asked for.
+    ///
+    /// # Errors
+    /// None was, or it is not understood.
+    pub(crate) fn path(&self) -> Result<PathSpec, UsageError> {
+        let text = self.text();
+        if text.is_empty() {
+            return Err(UsageError::new(
+                "no path is given; write --profile 3g (`loadstone netpath profiles` lists them), or \
+                 --rtt 100ms --loss 1% --rate 5M",
+            ));
+        }
+        Ok(PathSpec::parse(&text, &Traces(&Disk))?)
+    }
+
+    /// All of it as one text: what was given by an option of its own wins.
+    fn text(&self) -> String {
+        let items = [
+            ("rtt", &self.rtt),
+            ("delay", &self.delay),
+            ("jitter", &self.jitter),
+            ("loss", &self.loss),
+            ("rate", &self.rate),
+            ("queue", &self.queue),
+        ];
+        let items = items
+            .iter()
+            .filter_map(|(key, value)| value.as_ref().map(|value| format!("{key}={value}")));
+        self.profile.clone().into_iter().chain(items).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Traces are files like any other.
+struct Traces<'a>(&'a dyn FileSource);
+
+impl TraceSource for Traces<'_> {
+    fn read(&self, file: &str) -> Result<Vec<u8>, String> {
+        self.0.read(file)
+    }
+}
+
+impl From<SpecFault> for UsageError {
+    fn from(fault: SpecFault) -> UsageError {
+        UsageError::new(fault.0)
+    }
+}

@@ -1,0 +1,195 @@
+//! `loadstone netpath`: a program behind an emulated path.
+
+use crate::args::{NetpathArgs, NetpathCommand};
+use crate::exit::{Code, Failure};
+use netpath::{FarEnd, NetPath, PathAsk, PathTrouble, Post, Warden};
+use sample::PathFacts;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::Duration;
+use units::show;
+use wan::{Direction, PathSpec, Population, Throttles, describe, profiles};
+
+/// How long a server may take to end when it is asked to.
+const SERVER_PATIENCE: Duration = Duration::from_secs(3);
+
+/// What the forwarder carries with room to spare: 80,000 full packets a second. What it really
+/// carries is measured and told after each run.
+pub(crate) const RATE_SAFE: f64 = 1e9;
+
+/// The program's exit code, or ours when it could not be run.
+pub(crate) fn netpath(args: &NetpathArgs) -> ExitCode {
+    let done = match &args.command {
+        Some(NetpathCommand::Profiles) => list_profiles().map(ExitCode::from),
+        Some(NetpathCommand::Check) => check().map(ExitCode::from),
+        None => run(args).map(ExitCode::from),
+    };
+    done.unwrap_or_else(|failure| {
+        crate::say(&failure.text);
+        failure.code.into()
+    })
+}
+
+impl From<PathTrouble> for Failure {
+    fn from(trouble: PathTrouble) -> Failure {
+        Failure::usage(trouble.to_string())
+    }
+}
+
+fn run(args: &NetpathArgs) -> Result<u8, Failure> {
+    let spec = args.path()?;
+    // both before the first thread: the warden is a fork, and users are left by a process as a whole
+    let mut warden = Warden::start()
+        .map_err(|error| Failure::usage(format!("cannot start a process: {error}")))?;
+    let mut post =
+        Post::open().map_err(|error| Failure::usage(format!("cannot catch signals: {error}")))?;
+    let far = if args.server.is_some() { FarEnd::New } else { FarEnd::Here };
+    if far == FarEnd::New {
+        netpath::become_able()?;
+    }
+    let path = NetPath::open(&PathAsk {
+        population: Population::of(spec.clone()),
+        clients: 1,
+        seed: args.seed,
+        far,
+        own_loopback: args.own_loopback,
+    })?;
+    warden.guard(&path).map_err(|error| Failure::usage(format!("the warden is gone: {error}")))?;
+    if !args.quiet {
+        before(&spec, &path, far);
+    }
+    let server = args.server.as_deref().map(|command| start_server(command, &path)).transpose()?;
+    let code = attend(args, &path, &mut post);
+    let facts = code.is_ok().then(|| path.facts()).transpose();
+    if let Some(mut server) = server {
+        netpath::end(&mut server, SERVER_PATIENCE).ok();
+    }
+    match facts {
+        Ok(Some(facts)) if !args.quiet => tell(&facts).iter().for_each(|line| crate::say(line)),
+        Ok(_) => {}
+        Err(trouble) => crate::say(&trouble.to_string()),
+    }
+    code
+}
+
+/// What the user should know before the program starts.
+fn before(spec: &PathSpec, path: &NetPath, far: FarEnd) {
+    if far == FarEnd::Here {
+        let device = path.far_device();
+        crate::say(&format!("the network device {device} stands on this host until the end"));
+    }
+    if let Some(note) = beyond(spec) {
+        crate::say(&note);
+    }
+}
+
+/// Says that a path is faster than the forwarder is sure to carry.
+pub(crate) fn beyond(spec: &PathSpec) -> Option<String> {
+    let fastest = Direction::BOTH.iter().filter_map(|way| spec.link(*way).bits_per_second());
+    let fastest = fastest.fold(0.0, f64::max);
+    (fastest > RATE_SAFE).then(|| {
+        format!(
+            "the path asks for {} Gbit/s; here one core forwards packets, about 1 Gbit/s of them \
+             for sure: the report says what was lost to that",
+            fastest / 1e9
+        )
+    })
+}
+
+fn start_server(command: &str, path: &NetPath) -> Result<Child, Failure> {
+    let mut shell = Command::new("sh");
+    // its output is for people: the program's own is alone on standard output
+    shell.args(["-c", command]).stdin(Stdio::null()).stdout(std::io::stderr());
+    let mut server = netpath::start(path.far(), &mut shell)
+        .map_err(|error| Failure::usage(format!("--server: cannot start sh: {error}")))?;
+    let mut ended = None;
+    let ready = {
+        let mut gone = || {
+            ended = server.try_wait().ok().flatten();
+            ended.is_some()
+        };
+        netpath::await_listener(path.far(), &mut gone)
+    };
+    match (ready, ended) {
+        (Ok(true), _) => Ok(server),
+        (Ok(false), ended) => {
+            let how = ended.map_or(String::new(), |status| format!(" ({status})"));
+            Err(Failure::usage(format!(
+                "--server: {command:?} ended{how} before it listened on a TCP port; it has to stay \
+                 in the foreground"
+            )))
+        }
+        (Err(trouble), _) => Err(Failure::usage(format!("--server: {trouble}"))),
+    }
+}
+
+/// Runs the program at the near end, to its exit code.
+fn attend(args: &NetpathArgs, path: &NetPath, post: &mut Post) -> Result<u8, Failure> {
+    let Some((name, arguments)) = args.program.split_first() else {
+        return Err(Failure::usage("no program is given; write it behind --"));
+    };
+    let mut command = Command::new(name);
+    command.args(arguments);
+    let shown = name.to_string_lossy();
+    let mut program = netpath::start(path.near(), &mut command).map_err(|error| {
+        Failure::usage(format!("{} cannot be started: {error}", units::quoted(&shown)))
+    })?;
+    let ended = post.attend(&mut program);
+    let ended = ended.map_err(|error| Failure::usage(format!("{shown} is lost: {error}")))?;
+    Ok(netpath::code(ended))
+}
+
+/// The facts of a path, as lines.
+pub(crate) fn tell(facts: &PathFacts) -> Vec<String> {
+    let mut lines = vec![format!(
+        "path {}, seed {}, {} packets in {}",
+        facts.spec,
+        facts.seed,
+        show::count(facts.packets()),
+        show::duration(facts.span)
+    )];
+    for kind in &facts.kinds {
+        if facts.kinds.len() > 1 {
+            lines.push(format!("  {}: {} clients", kind.name, show::count(kind.clients.into())));
+        }
+        lines.push(format!("  up: {}", report::path::direction(&kind.up)));
+        lines.push(format!("  down: {}", report::path::direction(&kind.down)));
+        lines.push(format!("  round trip asked for {}", show::duration(kind.rtt)));
+    }
+    lines.push(format!("  {}", report::path::emulation(facts)));
+    let judged = [stats::verdict::path_overload(facts), stats::verdict::path_late(facts)];
+    lines.extend(
+        judged
+            .into_iter()
+            .flatten()
+            .map(|cause| format!("  {}: {}. {}", cause.id.id(), cause.text, cause.advice)),
+    );
+    lines
+}
+
+fn list_profiles() -> Result<Code, Failure> {
+    let mut text = String::new();
+    for profile in profiles() {
+        text.push_str(&format!("{:<19} {}\n", profile.name, profile.about));
+        let spec = PathSpec::parse(profile.text, &wan::NoTraces)
+            .map_err(|fault| Failure::usage(fault.to_string()))?;
+        text.push_str(&format!("{:<19}   up    {}\n", "", describe(&spec.up)));
+        text.push_str(&format!("{:<19}   down  {}\n", "", describe(&spec.down)));
+        if profile.throttles == Throttles::Requests {
+            let note = "made for requests in a browser; here its figures hold for packets";
+            text.push_str(&format!("{:<19}   {note}\n", ""));
+        }
+    }
+    crate::print(text.as_bytes())
+}
+
+fn check() -> Result<Code, Failure> {
+    netpath::become_able()?;
+    let lines = netpath::check()?;
+    let good = lines.iter().all(|line| line.good);
+    let mut text = String::new();
+    for line in &lines {
+        text.push_str(&format!("{}  {}\n", if line.good { "ok  " } else { "MISS" }, line.text));
+    }
+    crate::print(text.as_bytes())?;
+    Ok(if good { Code::Done } else { Code::Missed })
+}

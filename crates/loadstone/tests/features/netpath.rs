@@ -1,0 +1,387 @@
+//! `loadstone netpath`, and runs through a path: real packets, devices and namespaces of our own.
+
+use crate::support::{Ran, Site, behind, finish, measured, number, program, run, text, whole};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStderr, ChildStdout, Stdio};
+
+/// An ordinary user's PATH on Debian lacks the folder of tc.
+const FOLDERS: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
+
+/// Whether this user may make a path to a server of this host; says plainly what is missing where
+/// not. Where CI is set it must be.
+fn to_be_had() -> bool {
+    let tried = run(&["netpath", "-q", "--rtt", "0ms", "--", "true"]);
+    if tried.code == 0 {
+        return true;
+    }
+    let plea = format!("paths are not tested: {}", tried.stderr.trim_end());
+    assert!(std::env::var_os("CI").is_none(), "{plea}");
+    // nobody reads it when standard error is closed
+    writeln!(std::io::stderr(), "{plea}").ok();
+    false
+}
+
+fn netpath(options: &[&str], program: &[&str]) -> Ran {
+    let mut all = vec!["netpath"];
+    all.extend(options);
+    all.push("--");
+    all.extend(program);
+    run(&all)
+}
+
+#[test]
+fn a_program_reaches_a_server_of_the_loopback_over_the_path() {
+    if !to_be_had() {
+        return;
+    }
+    let site = Site::start(&[]);
+    let url = site.url("/bytes/1000");
+    let shown = ["curl", "-sS", "-o", "/dev/null", "-w", "%{http_code} %{time_connect}", &url];
+    let ran = netpath(&["--profile", "rtt=60ms, loss=list:900", "--seed", "7"], &shown);
+    let (status, connect) = ran.stdout.split_once(' ').expect("two words of curl");
+    assert_eq!((ran.code, status), (0, "200"), "{ran:#?}");
+    assert!(connect.parse::<f64>().unwrap() >= 0.060, "{ran:#?}");
+    // the report is on standard error, and the program's output alone
+    for part in [
+        "loadstone: path rtt=60ms, loss=list:900, seed 7, ",
+        "loadstone:   up: ",
+        "loadstone:   down: ",
+        " 0 lost; delay 30.0 ms, 1 packets lost by number\n",
+        "round trip asked for 60.0 ms",
+        "handed over late by ",
+    ] {
+        assert!(ran.stderr.contains(part), "{part}\n{ran:#?}");
+    }
+    assert!(!ran.stderr.contains("path-overload"), "{ran:#?}");
+}
+
+#[test]
+fn exit_codes_are_handed_on() {
+    if !to_be_had() {
+        return;
+    }
+    let code = |program: &[&str]| netpath(&["-q", "--rtt", "1ms"], program).code;
+    assert_eq!(code(&["sh", "-c", "exit 7"]), 7);
+    // a program that a signal ended, as shells tell it
+    assert_eq!(code(&["sh", "-c", "kill -KILL $$"]), 137);
+    let none = netpath(&["-q", "--rtt", "1ms"], &["/nowhere/at-all"]);
+    assert_eq!(none.code, 2);
+    assert_eq!(
+        none.stderr,
+        "loadstone: \"/nowhere/at-all\" cannot be started: No such file or directory (os error 2)\n"
+    );
+}
+
+/// A netpath under way, whose program has said a first line.
+struct UnderWay {
+    child: Child,
+    out: BufReader<ChildStdout>,
+    err: BufReader<ChildStderr>,
+}
+
+impl UnderWay {
+    /// `script` of sh with its arguments.
+    fn start(options: &[&str], script: &str, arguments: &[&str]) -> UnderWay {
+        let mut all = vec!["netpath"];
+        all.extend(options);
+        all.extend(["--", "sh", "-c", script, "sh"]);
+        all.extend(arguments);
+        let mut command = program(&all);
+        command.stdin(Stdio::piped());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let err = BufReader::new(child.stderr.take().unwrap());
+        let mut first = String::new();
+        out.read_line(&mut first).unwrap();
+        assert_eq!(first, "ready\n");
+        UnderWay { child, out, err }
+    }
+
+    /// The name of the device on this host, which standard error begins with.
+    fn device(&mut self) -> String {
+        let mut said = String::new();
+        self.err.read_line(&mut said).unwrap();
+        said.split_whitespace().nth(4).expect("the name of the device").to_owned()
+    }
+
+    fn kill(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+}
+
+#[test]
+fn signals_are_passed_on() {
+    if !to_be_had() {
+        return;
+    }
+    let script = "trap 'echo got it; exit 9' TERM; echo ready; while :; do read -r line; done";
+    let mut under_way = UnderWay::start(&["-q", "--rtt", "1ms"], script, &[]);
+    under_way.kill(Signal::TERM);
+    let mut rest = String::new();
+    under_way.out.read_to_string(&mut rest).unwrap();
+    assert_eq!((rest.as_str(), under_way.child.wait().unwrap().code()), ("got it\n", Some(9)));
+}
+
+/// Everything that was started holds the program's standard output: its end is theirs. One of them
+/// has even left the session.
+#[test]
+fn nothing_stays_behind_after_a_kill() {
+    if !to_be_had() {
+        return;
+    }
+    let script = "setsid sleep 1000 & sleep 1000 & echo ready; exec sleep 1000";
+    let mut under_way = UnderWay::start(&["--rtt", "1ms"], script, &[]);
+    let device = under_way.device();
+    let devices = || std::fs::read_to_string("/proc/net/dev").unwrap();
+    assert!(devices().contains(&format!("{device}:")), "{device}");
+    under_way.kill(Signal::KILL);
+    under_way.child.wait().unwrap();
+    under_way.out.read_to_end(&mut Vec::new()).unwrap();
+    assert!(!devices().contains(&format!("{device}:")), "{}", devices());
+}
+
+#[test]
+fn a_server_is_started_at_the_far_end_and_ended_with_the_program() {
+    if !to_be_had() {
+        return;
+    }
+    let exe = program::<&str>(&[]).get_program().to_string_lossy().into_owned();
+    let server = format!("{exe} site --listen 127.0.0.1:80");
+    let ran = netpath(
+        &["--rtt", "40ms", "--server", &server],
+        &["curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", "http://localhost/hw"],
+    );
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "200"), "{ran:#?}");
+    let ran = netpath(&["--rtt", "40ms", "--server", "exit 3"], &["true"]);
+    assert_eq!(ran.code, 2);
+    assert!(
+        ran.stderr.contains("\"exit 3\" ended (exit status: 3) before it listened"),
+        "{ran:#?}"
+    );
+}
+
+#[test]
+fn what_is_no_path_ends_with_the_way_out() {
+    for (options, said) in [
+        (&[][..], "no path is given; write --profile 3g (`loadstone netpath profiles` lists them)"),
+        (&["--profile", "5gg"], "\"5gg\" is no profile; near: 5g; "),
+        (&["--loss", "200%"], "loss: \"200%\" is no share; write one from 0% to 100%"),
+        (&["--profile", "trace=/nowhere.txt"], "/nowhere.txt"),
+    ] {
+        let ran = netpath(options, &["true"]);
+        assert_eq!(ran.code, 2, "{ran:#?}");
+        assert!(ran.stderr.contains(said), "{said}\n{ran:#?}");
+    }
+}
+
+/// One sentence that names what is in the way, and the way out.
+#[test]
+fn without_permission_the_way_out_is_told() {
+    if !to_be_had() {
+        return;
+    }
+    let mut command =
+        behind(&["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]);
+    command.args(["netpath", "--rtt", "1ms", "--", "true"]);
+    let ran = finish(command, b"");
+    assert_eq!((ran.code, ran.stderr.lines().count()), (2, 1), "{ran:#?}");
+    assert!(ran.stderr.contains("; way out: run this as root, or "), "{ran:#?}");
+}
+
+/// An ordinary user, where the device may be opened as on most distributions: both ends in
+/// namespaces of his own. The device's node is another one in a mount namespace of this test.
+#[test]
+fn an_ordinary_user_has_a_path_between_two_programs_of_his() {
+    if !to_be_had() {
+        return;
+    }
+    let script = "mount -t tmpfs none /mnt && mknod /mnt/tun c 10 200 && chmod 666 /mnt/tun && \
+                  mount --bind /mnt/tun /dev/net/tun && exec setpriv --reuid 65534 --regid 65534 \
+                  --clear-groups -- \"$0\" \"$@\"";
+    let mut command = behind(&["unshare", "--mount", "sh", "-c", script]);
+    let exe = program::<&str>(&[]).get_program().to_string_lossy().into_owned();
+    let server = format!("{exe} site --listen 127.0.0.1:80");
+    command.args(["netpath", "--profile", "dsl", "--server", &server, "--"]);
+    command.args([
+        "sh",
+        "-c",
+        "id -u; curl -sS -o /dev/null -w '%{http_code}' http://localhost/hw",
+    ]);
+    let ran = finish(command, b"");
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "65534\n200"), "{ran:#?}");
+}
+
+fn causes(document: &Value) -> Vec<&str> {
+    let causes = document["verdict"]["causes"].as_array().unwrap();
+    causes.iter().map(|cause| text(cause, "/id")).collect()
+}
+
+#[test]
+fn a_run_goes_through_a_path_and_says_so() {
+    if !to_be_had() {
+        return;
+    }
+    let site = Site::start(&[]);
+    let url = site.url("/bytes/1000");
+    let document = measured(&[&url, "--path", "rtt=50ms", "-c", "4", "-n", "40"], &[0, 4]);
+    assert_eq!(whole(&document, "/outcomes/succeeded"), 40);
+    assert!(number(&document, "/service_time_s/p50") >= 0.050, "{}", document["service_time_s"]);
+    let path = &document["path"];
+    assert_eq!(text(path, "/spec"), "rtt=50ms");
+    assert!((number(path, "/kinds/0/rtt_asked_s") - 0.05).abs() < 1e-9);
+    for way in ["up", "down"] {
+        let arrived = whole(path, &format!("/kinds/0/{way}/arrived"));
+        assert!(arrived >= 40, "{path}");
+        assert_eq!(whole(path, &format!("/kinds/0/{way}/lost_to_model")), 0);
+    }
+    assert_eq!(whole(path, "/overflowed"), 0);
+    assert!(!causes(&document).contains(&"path-overload"));
+    // the connection and the plan that is kept go the same way
+    assert_eq!(text(&document, "/plan/connection/path"), "rtt=50ms");
+    assert!(number(&document, "/tcp/rtt_s/p50") >= 0.050, "{}", document["tcp"]);
+    let report = run(&["run", &url, "--path", "rtt=50ms", "-n", "8", "-c", "2", "--full"]);
+    assert!(report.stdout.contains("Path          rtt=50ms, seed 1, "), "{report:#?}");
+    assert!(report.stdout.contains("round trip asked for 50.0 ms"), "{report:#?}");
+}
+
+#[test]
+fn a_torture_goes_through_a_path() {
+    if !to_be_had() {
+        return;
+    }
+    let site = Site::start(&[]);
+    let url = site.url("/hw");
+    let ran = run(&["torture", &url, "--only", "S-07", "--path", "rtt=20ms, loss=1%"]);
+    assert!([0, 1].contains(&ran.code), "{ran:#?}");
+    assert!(ran.stderr.contains("path rtt=20ms, loss=1%, seed 1, "), "{ran:#?}");
+}
+
+/// A response of so many segments takes so many round trips when the server begins with a window of
+/// ten (RFC 6928) and doubles it: 10, 20, 40. One more is the handshake's.
+#[test]
+fn slow_start_takes_the_rounds_of_the_textbook() {
+    if !to_be_had() {
+        return;
+    }
+    let site = Site::start(&[]);
+    for (bytes, rounds) in [(10_000, 1), (30_000, 2), (80_000, 3)] {
+        let url = site.url(&format!("/bytes/{bytes}"));
+        let document = measured(
+            &[&url, "--path", "rtt=100ms", "-c", "8", "-n", "16", "--calls", "1"],
+            &[0, 4],
+        );
+        let took = number(&document, "/service_time_s/p50");
+        assert_eq!((took / 0.1).floor() as u64, 1 + rounds, "{bytes} bytes in {took} s");
+    }
+}
+
+/// A SYN, or its answer, that is lost is sent again after a second: at 5 % each way, 1 − 0.95² of
+/// all connections take that long.
+#[test]
+fn lost_handshakes_cost_a_second() {
+    if !to_be_had() {
+        return;
+    }
+    const CONNECTIONS: u32 = 800;
+    let site = Site::start(&[]);
+    let url = site.url("/hw");
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let count = CONNECTIONS.to_string();
+    let log_path = log.path().to_str().unwrap();
+    let document = measured(
+        &[
+            &url,
+            "--path",
+            "rtt=2ms, loss=5%",
+            "-c",
+            "400",
+            "-n",
+            &count,
+            "--calls",
+            "1",
+            "--log",
+            log_path,
+        ],
+        &[0, 1, 4],
+    );
+    let lost = whole(&document, "/path/kinds/0/up/lost_to_model")
+        + whole(&document, "/path/kinds/0/down/lost_to_model");
+    assert!(lost > 0);
+    let lines = std::fs::read_to_string(log.path()).unwrap();
+    // what is lost later costs 200 ms and its double: a second of service time is a handshake's
+    let service = |line: &str| line.split('\t').nth(3).and_then(|column| column.parse().ok());
+    let slow = lines.lines().skip(1).filter_map(service).filter(|span: &f64| *span >= 0.95).count();
+    let share = slow as f64 / f64::from(CONNECTIONS);
+    // four standard deviations of the binomial law: 1.05 % each
+    assert!((0.055..0.140).contains(&share), "{share} of the calls took a second");
+}
+
+/// Bytes a second of one download of curl's, as curl has it.
+fn downloaded(ran: &str) -> f64 {
+    ran.trim().parse().unwrap_or_else(|_| panic!("no speed: {ran:?}"))
+}
+
+/// The kernel's own shaper (TBF) on the device of a path that does nothing, against a path with that
+/// rate: the same download comes as fast through both, within 5 %.
+#[test]
+fn a_rate_is_what_the_kernels_shaper_makes_of_it() {
+    if !to_be_had() {
+        return;
+    }
+    let site = Site::start(&[]);
+    let url = site.url("/bytes/4000000");
+    let curl = ["curl", "-sS", "-o", "/dev/null", "-w", "%{speed_download}", &url];
+    let script = "echo ready; read -r go; exec \"$@\"";
+    let mut shaped = UnderWay::start(&["--rtt", "10ms"], script, &curl);
+    let device = shaped.device();
+    let shaper = ["qdisc", "add", "dev", &device, "root", "tbf"];
+    let mut tc = std::process::Command::new("tc");
+    tc.args(shaper).args(["rate", "16mbit", "burst", "6kb", "limit", "400kb"]);
+    let added = tc.env("PATH", FOLDERS).status().unwrap();
+    assert!(added.success(), "{tc:?}");
+    shaped.child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    let mut rest = String::new();
+    shaped.out.read_to_string(&mut rest).unwrap();
+    shaped.child.wait().unwrap();
+    let by_kernel = downloaded(&rest);
+    let ours = netpath(&["--rtt", "10ms", "--profile", "down-rate=16M, queue=400k"], &curl);
+    let by_path = downloaded(&ours.stdout);
+    let ratio = by_path / by_kernel;
+    assert!(
+        (0.95..=1.05).contains(&ratio),
+        "{by_path} against {by_kernel} bytes a second\n{ours:#?}"
+    );
+    // and neither is above the rate: 1,448 of 1,500 bytes are content
+    assert!(by_path <= 16e6 / 8.0 * 1_448.0 / 1_500.0 * 1.01, "{by_path}");
+}
+
+/// Mathis, Semke, Mahdavi and Ott (1997): a connection of Reno's carries 1.22 · MSS / (RTT · √p). Four
+/// times the loss halves it; the figure itself holds within the factor that its constant leaves open.
+#[test]
+fn loss_takes_what_the_formula_says() {
+    const CONNECTIONS: f64 = 16.0;
+    if !to_be_had() {
+        return;
+    }
+    let exe = program::<&str>(&[]).get_program().to_string_lossy().into_owned();
+    // the formula is Reno's: the server has it, whatever this machine prefers
+    let server = format!(
+        "echo reno > /proc/sys/net/ipv4/tcp_congestion_control && exec {exe} site --listen 127.0.0.1:80"
+    );
+    let url = "http://127.0.0.1/bytes/200000";
+    let rate = |loss: &str| {
+        let path = format!("rtt=60ms, down-loss={loss}");
+        let load = ["run", url, "-c", "16", "-d", "4s", "--json", "-"];
+        let all = [&[exe.as_str()][..], &load].concat();
+        let ran = netpath(&["--profile", &path, "--server", &server], &all).expect(&[0, 1, 4]);
+        let document = ran.json();
+        let bytes = whole(&document, "/bytes/received") as f64;
+        bytes / number(&document, "/elapsed_s") / CONNECTIONS
+    };
+    let (little, much) = (rate("0.5%"), rate("2%"));
+    let formula = 1.22 * 1_448.0 / 0.060 / 0.005_f64.sqrt();
+    assert!((0.6..1.7).contains(&(little / formula)), "{little} against {formula} bytes a second");
+    assert!((1.5..2.8).contains(&(little / much)), "{little} and {much} bytes a second");
+}

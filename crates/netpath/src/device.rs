@@ -1,0 +1,202 @@
+//! TUN devices: one end of a path each. A device lives in the namespace in which its file was
+//! opened, and goes with it.
+
+use crate::raw;
+use crate::trouble::PathTrouble;
+use rustix::fs::{Mode, OFlags, open};
+use std::fs::File;
+use std::io;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+/// Largest packet.
+pub(crate) const MTU: usize = 1_500;
+
+/// Packets that may wait for the forwarder: with the kernel's 500, of 5,000 connections opened at
+/// once 4,000 lost their SYN-ACK there.
+const QUEUE_LENGTH: u32 = 10_000;
+
+/// A device whose former owner has just died is busy for some milliseconds.
+const BUSY_TRIES: u32 = 100;
+const BUSY_PAUSE: Duration = Duration::from_millis(10);
+
+/// One end.
+#[derive(Debug)]
+pub(crate) struct Tun {
+    file: OwnedFd,
+    pub(crate) name: String,
+}
+
+impl Tun {
+    /// Makes a device in the calling thread's namespace.
+    pub(crate) fn make(name: &str) -> Result<Tun, PathTrouble> {
+        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = open("/dev/net/tun", flags, Mode::empty());
+        let file = file.map_err(|error| PathTrouble::Device(error.into()))?;
+        let mut tries = 0;
+        let name = loop {
+            match raw::make_tun(file.as_fd(), name) {
+                Err(error) if error.raw_os_error() == Some(libc::EBUSY) && tries < BUSY_TRIES => {
+                    tries += 1;
+                    std::thread::sleep(BUSY_PAUSE);
+                }
+                made => break made.map_err(PathTrouble::Host)?,
+            }
+        };
+        Ok(Tun { file, name })
+    }
+
+    /// One packet, or nothing when none is there. Errors end the path.
+    pub(crate) fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
+        match rustix::io::read(&self.file, into) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if again(error) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Hands one packet to the receiving side, whose whole receive path runs before this returns.
+    pub(crate) fn write(&self, packet: &[u8]) -> io::Result<()> {
+        rustix::io::write(&self.file, packet)?;
+        Ok(())
+    }
+}
+
+fn again(error: rustix::io::Errno) -> bool {
+    matches!(error, rustix::io::Errno::AGAIN | rustix::io::Errno::INTR)
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// How an end is furnished.
+pub(crate) struct Furniture {
+    /// The device's own address.
+    pub(crate) address: Ipv4Addr,
+    /// What else is reached through the device, with netmasks.
+    pub(crate) routes: Vec<(Ipv4Addr, Ipv4Addr)>,
+}
+
+/// Gives the device its address and routes and brings it up.
+pub(crate) fn furnish(tun: &Tun, furniture: &Furniture) -> Result<(), PathTrouble> {
+    let name = &tun.name;
+    // the addresses of the loopback pass through it: a server that listens on 127.0.0.1 is reached
+    setting(&format!("ipv4/conf/{name}/route_localnet"), "1")?;
+    setting(&format!("ipv4/conf/{name}/rp_filter"), "0")?;
+    // without IPv6 in the kernel there is nothing to switch off
+    setting(&format!("ipv6/conf/{name}/disable_ipv6"), "1").ok();
+    let socket = socket()?;
+    let socket = socket.as_fd();
+    let set_up = || -> io::Result<()> {
+        raw::set_mtu(socket, name, MTU as i32)?;
+        set_queue_length(raw::index(socket, name)?, QUEUE_LENGTH)?;
+        raw::set_address(socket, name, raw::ADDRESS, furniture.address)?;
+        raw::set_address(socket, name, raw::NETMASK, Ipv4Addr::BROADCAST)?;
+        raw::bring_up(socket, name)?;
+        furniture.routes.iter().try_for_each(|(to, mask)| raw::route(socket, name, *to, *mask))
+    };
+    set_up().map_err(PathTrouble::other(&format!("cannot set up the network device {name}")))
+}
+
+/// By rtnetlink (rtnetlink(7), RTM_SETLINK): the ioctl for it asks for more than a user namespace has.
+fn set_queue_length(index: i32, packets: u32) -> io::Result<()> {
+    const SET_LINK: u16 = 19;
+    const REQUEST_AND_ACKNOWLEDGE: u16 = 1 | 4;
+    const QUEUE_LENGTH_ATTRIBUTE: u16 = 13;
+    const ERROR: u16 = 2;
+    const LENGTH: u32 = 16 + 16 + 8;
+    let kind = rustix::net::AddressFamily::NETLINK;
+    let socket = rustix::net::socket_with(
+        kind,
+        rustix::net::SocketType::RAW,
+        rustix::net::SocketFlags::CLOEXEC,
+        // NETLINK_ROUTE is 0
+        None,
+    )?;
+    let message = [
+        // the head: length, kind, flags, number, sender
+        &LENGTH.to_ne_bytes()[..],
+        &SET_LINK.to_ne_bytes(),
+        &REQUEST_AND_ACKNOWLEDGE.to_ne_bytes(),
+        &1_u32.to_ne_bytes(),
+        &0_u32.to_ne_bytes(),
+        // the link: family and type, index, flags and which of them change
+        &0_u32.to_ne_bytes(),
+        &index.to_ne_bytes(),
+        &0_u64.to_ne_bytes(),
+        // the attribute: length, kind, value
+        &8_u16.to_ne_bytes(),
+        &QUEUE_LENGTH_ATTRIBUTE.to_ne_bytes(),
+        &packets.to_ne_bytes(),
+    ]
+    .concat();
+    rustix::io::write(&socket, &message)?;
+    let mut answer = [0; 256];
+    let length = rustix::io::read(&socket, &mut answer)?;
+    let number = |at: usize| answer[at..at + 4].try_into().map(i32::from_ne_bytes);
+    match (answer[..length].get(4..6), number(16)) {
+        (Some(kind), Ok(0)) if *kind == ERROR.to_ne_bytes() => Ok(()),
+        (Some(kind), Ok(error)) if *kind == ERROR.to_ne_bytes() => {
+            Err(io::Error::from_raw_os_error(-error))
+        }
+        _ => Err(io::Error::other("the kernel's answer is not understood")),
+    }
+}
+
+/// Gives a namespace's loopback its addresses, with netmasks, and brings it up. What lies in such a
+/// network is an address of the namespace itself.
+pub(crate) fn loopback(addresses: &[(Ipv4Addr, Ipv4Addr)]) -> Result<(), PathTrouble> {
+    let socket = socket()?;
+    let socket = socket.as_fd();
+    let set_up = || -> io::Result<()> {
+        raw::bring_up(socket, "lo")?;
+        for (row, (address, mask)) in addresses.iter().enumerate() {
+            // the first takes the place of 127.0.0.1/8, which the kernel gave it
+            let label = if row == 0 { "lo".to_owned() } else { format!("lo:{row}") };
+            raw::set_address(socket, &label, raw::ADDRESS, *address)?;
+            raw::set_address(socket, &label, raw::NETMASK, *mask)?;
+        }
+        Ok(())
+    };
+    set_up().map_err(PathTrouble::other("cannot set up the loopback of a network namespace"))
+}
+
+/// Settings of a new namespace for loads: ports enough, and queues that are not the limit.
+pub(crate) fn widen() {
+    for (name, value) in [
+        ("ipv4/ip_local_port_range", "1024 65535"),
+        ("ipv4/tcp_tw_reuse", "1"),
+        ("ipv4/ip_unprivileged_port_start", "0"),
+        ("core/somaxconn", "65535"),
+        ("ipv4/tcp_max_syn_backlog", "65535"),
+    ] {
+        // a kernel without one of them has no such limit to widen
+        setting(name, value).ok();
+    }
+}
+
+/// A setting under /proc/sys/net, of the calling thread's namespace.
+fn setting(name: &str, value: &str) -> Result<(), PathTrouble> {
+    let file = format!("/proc/sys/net/{name}");
+    std::fs::write(&file, value).map_err(PathTrouble::other(&format!("cannot write {file}")))
+}
+
+fn socket() -> Result<File, PathTrouble> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0));
+    let socket = socket.map_err(PathTrouble::other("cannot open a socket"))?;
+    Ok(File::from(OwnedFd::from(socket)))
+}
+
+/// Packets that the device dropped on their way to the forwarder because its queue was full, by the
+/// calling thread's namespace.
+pub(crate) fn dropped(name: &str) -> u64 {
+    let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
+    let row = table.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'));
+    // receive: bytes packets errs drop fifo frame compressed multicast; transmit: bytes packets errs drop
+    let drop = row.and_then(|row| row.split_whitespace().nth(11));
+    drop.and_then(|drop| drop.parse().ok()).unwrap_or(0)
+}

@@ -1,0 +1,27 @@
+//! Emulated paths for real programs: two network namespaces, or this one and another, with a TUN
+//! device each and one thread between the two that does to packets what `wan` says. Layer 4.
+//!
+//! Nothing outlives the process: devices and namespaces are held by descriptors alone, and processes
+//! that were started in them are ended by a [`Warden`]. Of the host nothing is changed but a device
+//! of our own, where the server is the host's; it goes with the process.
+#![deny(unsafe_code)]
+
+mod buffers;
+mod check;
+mod clock;
+mod device;
+mod forward;
+mod namespace;
+mod path;
+mod program;
+mod raw;
+mod tally;
+mod trouble;
+mod warden;
+
+pub use check::{CheckLine, check};
+pub use namespace::{Namespace, become_able};
+pub use path::{CLIENTS_MAX, FarEnd, NetPath, PathAsk};
+pub use program::{Post, await_listener, code, end, start};
+pub use trouble::PathTrouble;
+pub use warden::Warden;

@@ -1,0 +1,305 @@
+//! A path that stands: two ends, the thread between them, and what it has counted.
+
+use crate::device::{self, Furniture, Tun};
+use crate::forward::{Clients, Ear, Forwarder, Order, SPIN};
+use crate::namespace::Namespace;
+use crate::tally::Tally;
+use crate::trouble::PathTrouble;
+use sample::PathFacts;
+use std::net::Ipv4Addr;
+use std::os::unix::net::UnixDatagram;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use units::{Nanos, Seed};
+use wan::Population;
+
+/// Clients with a link of their own that one path can have.
+pub const CLIENTS_MAX: u32 = 16_000;
+
+/// Where the server is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FarEnd {
+    /// In the calling thread's own network: the host's servers, for which the host gets a device.
+    Here,
+    /// In a new network, which holds nothing else.
+    New,
+}
+
+/// What a path is to be.
+#[derive(Clone, Debug)]
+pub struct PathAsk {
+    pub population: Population,
+    /// Clients with an address and a link of their own, at least 1.
+    pub clients: u32,
+    pub seed: u64,
+    pub far: FarEnd,
+    /// The clients' network keeps 127.0.0.0/8 to itself; otherwise these addresses are the
+    /// server's, so that its URL on the loopback is the right one at the clients' end too.
+    pub own_loopback: bool,
+}
+
+/// A path that stands until it is dropped.
+#[derive(Debug)]
+pub struct NetPath {
+    near: Namespace,
+    far: Namespace,
+    devices: [String; 2],
+    population: Population,
+    /// Row of each client's kind.
+    dealt: Vec<u32>,
+    seed: u64,
+    first: Ipv4Addr,
+    line: Line,
+    thread: Option<JoinHandle<()>>,
+    /// Packets that the devices had dropped when they were last asked.
+    dropped: Mutex<u64>,
+}
+
+/// How the thread is spoken to.
+#[derive(Debug)]
+struct Line {
+    orders: Sender<Order>,
+    called: Arc<AtomicBool>,
+    bell: UnixDatagram,
+}
+
+impl Line {
+    fn send(&self, order: Order) {
+        // the thread outlives the line unless it panicked, which joining it tells
+        self.orders.send(order).ok();
+        self.called.store(true, Ordering::Release);
+        self.bell.send(&[0]).ok();
+    }
+}
+
+/// One of the four parts of 198.18.0.0/16 (RFC 2544) for clients, and an address of 198.19.0.0/16
+/// for the server's end.
+#[derive(Clone, Copy)]
+struct Block(u8);
+
+const BLOCKS: u8 = 4;
+const CLIENTS_MASK: Ipv4Addr = Ipv4Addr::new(255, 255, 192, 0);
+const LOOPBACK: (Ipv4Addr, Ipv4Addr) = (Ipv4Addr::new(127, 0, 0, 0), Ipv4Addr::new(255, 0, 0, 0));
+const EVERYWHERE: (Ipv4Addr, Ipv4Addr) = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED);
+
+impl Block {
+    fn network(self) -> Ipv4Addr {
+        Ipv4Addr::new(198, 18, self.0 * 64, 0)
+    }
+
+    fn first_client(self) -> Ipv4Addr {
+        Ipv4Addr::new(198, 18, self.0 * 64, 1)
+    }
+
+    fn server(self) -> Ipv4Addr {
+        Ipv4Addr::new(198, 19, self.0, 1)
+    }
+
+    /// The first one that no route of the calling thread's network goes to.
+    fn free() -> Option<Block> {
+        let table = std::fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
+        let routes = routes(&table);
+        (0..BLOCKS).map(Block).find(|block| {
+            let (network, server) = (u32::from(block.network()), u32::from(block.server()));
+            routes.iter().all(|(to, mask)| {
+                let common = mask & u32::from(CLIENTS_MASK);
+                *mask == 0 || ((network ^ to) & common != 0 && (server ^ to) & mask != 0)
+            })
+        })
+    }
+}
+
+/// Destinations and masks of /proc/net/route.
+fn routes(table: &str) -> Vec<(u32, u32)> {
+    let field = |row: &[&str], at: usize| {
+        let number = row.get(at).and_then(|hex| u32::from_str_radix(hex, 16).ok())?;
+        Some(number.swap_bytes())
+    };
+    let row = |line: &str| {
+        let row: Vec<&str> = line.split_whitespace().collect();
+        Some((field(&row, 1)?, field(&row, 7)?))
+    };
+    table.lines().skip(1).filter_map(row).collect()
+}
+
+impl NetPath {
+    /// Sets both ends up and starts to forward.
+    ///
+    /// # Errors
+    /// What this machine or this user cannot do, each with the way out.
+    pub fn open(ask: &PathAsk) -> Result<NetPath, PathTrouble> {
+        let clients = ask.clients.clamp(1, CLIENTS_MAX);
+        let block = match ask.far {
+            FarEnd::Here => Block::free().ok_or(PathTrouble::Addresses)?,
+            FarEnd::New => Block(0),
+        };
+        let (far, far_end) = far_end(ask.far, block)?;
+        let (near, near_end) = Namespace::create(|| near_end(block, ask.own_loopback))?;
+        let dealt = ask.population.deal(clients, Seed(ask.seed));
+        let devices = [near_end.name.clone(), far_end.name.clone()];
+        let (line, ear) = line()?;
+        let inhabitants = Clients {
+            first: block.first_client(),
+            kinds: dealt.clone(),
+            paths: ask.population.parts.iter().map(|part| part.path.clone()).collect(),
+        };
+        let spin = match std::thread::available_parallelism() {
+            Ok(cores) if cores.get() > 1 => SPIN,
+            _ => Nanos::ZERO,
+        };
+        let seed = ask.seed;
+        let body = move || Forwarder::new([near_end, far_end], inhabitants, seed, spin, ear).run();
+        let thread = std::thread::Builder::new().name("path".into()).spawn(body);
+        let thread = thread.map_err(PathTrouble::other("cannot start a thread"))?;
+        Ok(NetPath {
+            near,
+            far,
+            devices,
+            population: ask.population.clone(),
+            dealt,
+            seed,
+            first: block.first_client(),
+            line,
+            thread: Some(thread),
+            dropped: Mutex::new(0),
+        })
+    }
+
+    /// Where the clients are.
+    pub fn near(&self) -> &Namespace {
+        &self.near
+    }
+
+    /// Where the server is.
+    pub fn far(&self) -> &Namespace {
+        &self.far
+    }
+
+    /// The name of the device at the server's end.
+    pub fn far_device(&self) -> &str {
+        &self.devices[1]
+    }
+
+    /// The addresses of the clients.
+    pub fn clients(&self) -> impl Iterator<Item = Ipv4Addr> + '_ {
+        (0..self.dealt.len()).map(|number| Ipv4Addr::from(u32::from(self.first) + number as u32))
+    }
+
+    /// What has been counted since the path was opened or this was last called.
+    ///
+    /// # Errors
+    /// The forwarder has ended, with its reason.
+    pub fn facts(&self) -> Result<PathFacts, PathTrouble> {
+        let (tell, told) = channel();
+        self.line.send(Order::Tell(tell));
+        let silent = || std::io::Error::other("the forwarder is silent; this is a bug");
+        let tally: Tally = told
+            .recv_timeout(Duration::from_secs(10))
+            .map_err(|_| PathTrouble::Other("the path".to_owned(), silent()))?;
+        if let Some(why) = tally.broken {
+            let broken = std::io::Error::other(why);
+            return Err(PathTrouble::Other("the path has broken down".to_owned(), broken));
+        }
+        let kinds = self.population.parts.len() as u32;
+        let count = |kind| self.dealt.iter().filter(|one| **one == kind).count() as u32;
+        let counts: Vec<u32> = (0..kinds).map(count).collect();
+        let mut facts = tally.facts(&self.population, &counts, self.seed);
+        facts.overflowed += self.dropped_since()?;
+        Ok(facts)
+    }
+
+    /// Packets that were lost in the devices' own queues since this was last called.
+    fn dropped_since(&self) -> Result<u64, PathTrouble> {
+        let [near, far] = &self.devices;
+        let sum = self.near.within(|| Ok(device::dropped(near)))?
+            + self.far.within(|| Ok(device::dropped(far)))?;
+        let mut before = self.dropped.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(sum - std::mem::replace(&mut *before, sum).min(sum))
+    }
+}
+
+impl Drop for NetPath {
+    fn drop(&mut self) {
+        self.line.send(Order::Stop);
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
+    }
+}
+
+/// The end where the clients are, made in the calling thread's namespace.
+fn near_end(block: Block, own_loopback: bool) -> Result<Tun, PathTrouble> {
+    let tun = Tun::make("path")?;
+    let clients = (block.first_client(), CLIENTS_MASK);
+    let mut routes = vec![EVERYWHERE];
+    if own_loopback {
+        device::loopback(&[(Ipv4Addr::LOCALHOST, LOOPBACK.1), clients])?;
+    } else {
+        // every address of the clients' network is one of this namespace, and 127.0.0.1 is none
+        device::loopback(&[clients])?;
+        routes.push(LOOPBACK);
+    }
+    device::widen();
+    // the device's own address is the first client's: what chooses no source has that one
+    device::furnish(&tun, &Furniture { address: block.first_client(), routes })?;
+    Ok(tun)
+}
+
+fn far_end(far: FarEnd, block: Block) -> Result<(Namespace, Tun), PathTrouble> {
+    let furniture =
+        Furniture { address: block.server(), routes: vec![(block.network(), CLIENTS_MASK)] };
+    match far {
+        FarEnd::Here => {
+            let here = Namespace::here().map_err(PathTrouble::Namespace)?;
+            let tun = Tun::make("loadstone%d")?;
+            device::furnish(&tun, &furniture)?;
+            Ok((here, tun))
+        }
+        FarEnd::New => Namespace::create(|| {
+            let tun = Tun::make("path")?;
+            device::loopback(&[(Ipv4Addr::LOCALHOST, LOOPBACK.1)])?;
+            device::widen();
+            device::furnish(&tun, &furniture)?;
+            Ok(tun)
+        }),
+    }
+}
+
+fn line() -> Result<(Line, Ear), PathTrouble> {
+    let (orders, inbox) = channel();
+    let called = Arc::new(AtomicBool::new(false));
+    let pair = || -> std::io::Result<(UnixDatagram, UnixDatagram)> {
+        let (ring, bell) = UnixDatagram::pair()?;
+        bell.set_nonblocking(true)?;
+        Ok((ring, bell))
+    };
+    let (ring, bell) = pair().map_err(PathTrouble::other("cannot open a socket pair"))?;
+    Ok((Line { orders, called: called.clone(), bell: ring }, Ear { orders: inbox, called, bell }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn routes_of_the_kernels_table() {
+        let table = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\n\
+                     eth0\t00000000\t0100000A\t0003\t0\t0\t0\t00000000\t0\n\
+                     loadstone0\t000012C6\t00000000\t0001\t0\t0\t0\t00C0FFFF\t0\n\
+                     short\n";
+        let found: Vec<(Ipv4Addr, Ipv4Addr)> =
+            routes(table).into_iter().map(|(to, mask)| (to.into(), mask.into())).collect();
+        assert_eq!(
+            found,
+            [
+                (Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED),
+                (Ipv4Addr::new(198, 18, 0, 0), Ipv4Addr::new(255, 255, 192, 0))
+            ]
+        );
+    }
+}

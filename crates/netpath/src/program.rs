@@ -1,0 +1,133 @@
+//! Programs in the namespaces of a path.
+
+use crate::namespace::Namespace;
+use crate::raw;
+use crate::trouble::PathTrouble;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::iterator::Signals;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus};
+use std::time::Duration;
+
+/// Starts a program in the namespace. It is killed when the calling thread ends, however that comes
+/// about.
+///
+/// # Errors
+/// The program cannot be started.
+pub fn start(namespace: &Namespace, command: &mut Command) -> io::Result<Child> {
+    raw::settle(command, namespace.descriptor());
+    command.spawn()
+}
+
+/// How often a program is looked after: so late its end is noticed at most.
+const LOOK_PAUSE: Duration = Duration::from_millis(5);
+
+/// The signals that are passed on to a program while it runs.
+#[derive(Debug)]
+pub struct Post(Signals);
+
+impl Post {
+    /// Catches the signals from now on.
+    ///
+    /// # Errors
+    /// No more descriptors.
+    pub fn open() -> io::Result<Post> {
+        Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2]).map(Post)
+    }
+
+    /// Waits for the program's end and passes on to it what comes meanwhile; what the keys of a
+    /// terminal send, it has already got.
+    ///
+    /// # Errors
+    /// The kernel cannot say how it ended.
+    pub fn attend(&mut self, program: &mut Child) -> io::Result<ExitStatus> {
+        loop {
+            for signal in self.0.pending() {
+                if !(matches!(signal, SIGINT | SIGQUIT) && in_front()) {
+                    send(program, signal);
+                }
+            }
+            if let Some(status) = program.try_wait()? {
+                return Ok(status);
+            }
+            std::thread::sleep(LOOK_PAUSE);
+        }
+    }
+}
+
+/// Ends a program politely; what is left of it after `patience` is killed.
+///
+/// # Errors
+/// The kernel cannot say how it ended.
+pub fn end(program: &mut Child, patience: Duration) -> io::Result<()> {
+    send(program, SIGTERM);
+    let rounds = patience.as_millis() / LOOK_PAUSE.as_millis();
+    for _ in 0..rounds {
+        if program.try_wait()?.is_some() {
+            return Ok(());
+        }
+        std::thread::sleep(LOOK_PAUSE);
+    }
+    program.kill()?;
+    program.wait().map(drop)
+}
+
+fn send(program: &Child, signal: i32) {
+    use rustix::process::{Pid, Signal, kill_process};
+    let process = Pid::from_raw(program.id() as i32);
+    if let (Some(process), Some(signal)) = (process, Signal::from_named_raw(signal)) {
+        // it may just have ended
+        kill_process(process, signal).ok();
+    }
+}
+
+/// The exit code that stands for how a program ended: 128 and the signal, as shells have it.
+pub fn code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+}
+
+/// Whether this process is in the foreground of a terminal, which then sends the signals of its keys
+/// to the programs that were started from here as well.
+fn in_front() -> bool {
+    let Ok(terminal) = std::fs::File::open("/dev/tty") else { return false };
+    let front = rustix::termios::tcgetpgrp(&terminal);
+    front.is_ok_and(|front| front == rustix::process::getpgrp())
+}
+
+/// How often it is looked for a listener.
+const LISTENER_PAUSE: Duration = Duration::from_millis(10);
+const LISTENER_TRIES: u32 = 1_000;
+
+/// Waits until something listens on a TCP port of the namespace, 10 s at most; `gone` tells that
+/// nobody is there any more to do so. Gives whether there is a listener.
+///
+/// # Errors
+/// The namespace cannot be entered.
+pub fn await_listener(
+    namespace: &Namespace,
+    gone: &mut (dyn FnMut() -> bool + Send),
+) -> Result<bool, PathTrouble> {
+    namespace.within(|| {
+        for _ in 0..LISTENER_TRIES {
+            if listening("/proc/thread-self/net/tcp") || listening("/proc/thread-self/net/tcp6") {
+                return Ok(true);
+            }
+            if gone() {
+                return Ok(false);
+            }
+            std::thread::sleep(LISTENER_PAUSE);
+        }
+        Err(PathTrouble::Other(
+            "the server".to_owned(),
+            io::Error::new(io::ErrorKind::TimedOut, "nothing listens on a TCP port after 10 s"),
+        ))
+    })
+}
+
+/// Whether a table of sockets has one in the state LISTEN (0A).
+fn listening(table: &str) -> bool {
+    let text = std::fs::read_to_string(table).unwrap_or_default();
+    text.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some("0A"))
+}

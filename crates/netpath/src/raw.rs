@@ -1,0 +1,202 @@
+//! System calls that no safe wrapper offers: ioctls of network devices, namespaces, a fork and what a
+//! child does before its program. The only unsafe code of this crate.
+#![allow(unsafe_code, reason = "ioctls on ifreq and rtentry, unshare, fork, prctl in a child")]
+
+use std::ffi::CString;
+use std::io;
+use std::mem::size_of;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// `struct ifreq`: a name and 24 bytes whose meaning depends on the call.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Request {
+    name: [u8; 16],
+    payload: [u8; 24],
+}
+
+const TUNSETIFF: libc::Ioctl = 0x4004_54ca;
+const IFF_TUN: i16 = 0x0001;
+const IFF_NO_PI: i16 = 0x1000;
+
+impl Request {
+    fn new(name: &str) -> io::Result<Request> {
+        if name.len() > 15 || name.contains('\0') {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut request = Request { name: [0; 16], payload: [0; 24] };
+        request.name[..name.len()].copy_from_slice(name.as_bytes());
+        Ok(request)
+    }
+
+    fn call(&mut self, on: BorrowedFd<'_>, number: libc::Ioctl) -> io::Result<()> {
+        // SAFETY: all requests used here read or write one ifreq, which `self` is and outlives the call
+        let result = unsafe { libc::ioctl(on.as_raw_fd(), number, std::ptr::from_mut(self)) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+}
+
+/// Makes the file an IPv4 and IPv6 device of whole packets, named `name` (a `%d` in it is a free
+/// number); gives the name.
+pub(crate) fn make_tun(file: BorrowedFd<'_>, name: &str) -> io::Result<String> {
+    let mut request = Request::new(name)?;
+    request.payload[..2].copy_from_slice(&(IFF_TUN | IFF_NO_PI).to_ne_bytes());
+    request.call(file, TUNSETIFF)?;
+    let end = request.name.iter().position(|byte| *byte == 0).unwrap_or(16);
+    Ok(String::from_utf8_lossy(&request.name[..end]).into_owned())
+}
+
+/// The largest packet of a device.
+pub(crate) fn set_mtu(socket: BorrowedFd<'_>, name: &str, bytes: i32) -> io::Result<()> {
+    let mut request = Request::new(name)?;
+    request.payload[..4].copy_from_slice(&bytes.to_ne_bytes());
+    request.call(socket, libc::SIOCSIFMTU as libc::Ioctl)
+}
+
+/// The number of a device in its namespace.
+pub(crate) fn index(socket: BorrowedFd<'_>, name: &str) -> io::Result<i32> {
+    let mut request = Request::new(name)?;
+    request.call(socket, libc::SIOCGIFINDEX as libc::Ioctl)?;
+    let [a, b, c, d, ..] = request.payload;
+    Ok(i32::from_ne_bytes([a, b, c, d]))
+}
+
+/// An address of a device: [`ADDRESS`] or [`NETMASK`].
+pub(crate) fn set_address(
+    socket: BorrowedFd<'_>,
+    name: &str,
+    call: libc::Ioctl,
+    address: Ipv4Addr,
+) -> io::Result<()> {
+    let mut request = Request::new(name)?;
+    request.payload[..16].copy_from_slice(&socket_address(address));
+    request.call(socket, call)
+}
+
+pub(crate) const ADDRESS: libc::Ioctl = libc::SIOCSIFADDR as libc::Ioctl;
+pub(crate) const NETMASK: libc::Ioctl = libc::SIOCSIFNETMASK as libc::Ioctl;
+
+/// `struct sockaddr_in` with port 0.
+fn socket_address(address: Ipv4Addr) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
+    bytes[4..8].copy_from_slice(&address.octets());
+    bytes
+}
+
+pub(crate) fn bring_up(socket: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+    let mut request = Request::new(name)?;
+    request.call(socket, libc::SIOCGIFFLAGS as libc::Ioctl)?;
+    let flags = i16::from_ne_bytes([request.payload[0], request.payload[1]]);
+    let flags = flags | libc::IFF_UP as i16 | libc::IFF_RUNNING as i16;
+    request.payload[..2].copy_from_slice(&flags.to_ne_bytes());
+    request.call(socket, libc::SIOCSIFFLAGS as libc::Ioctl)
+}
+
+/// `struct rtentry`.
+#[repr(C)]
+struct Route {
+    pad1: libc::c_ulong,
+    to: [u8; 16],
+    gateway: [u8; 16],
+    mask: [u8; 16],
+    flags: u16,
+    pad2: i16,
+    pad3: libc::c_ulong,
+    pad4: *mut libc::c_void,
+    metric: i16,
+    device: *const libc::c_char,
+    mtu: libc::c_ulong,
+    window: libc::c_ulong,
+    rtt: u16,
+}
+
+const ROUTE_UP: u16 = 1;
+
+/// Routes `to`/`mask` over the device.
+pub(crate) fn route(
+    socket: BorrowedFd<'_>,
+    name: &str,
+    to: Ipv4Addr,
+    mask: Ipv4Addr,
+) -> io::Result<()> {
+    let device = CString::new(name)?;
+    let entry = Route {
+        pad1: 0,
+        to: socket_address(to),
+        gateway: socket_address(Ipv4Addr::UNSPECIFIED),
+        mask: socket_address(mask),
+        flags: ROUTE_UP,
+        pad2: 0,
+        pad3: 0,
+        pad4: std::ptr::null_mut(),
+        metric: 0,
+        device: device.as_ptr(),
+        mtu: 0,
+        window: 0,
+        rtt: 0,
+    };
+    // SAFETY: the kernel reads one rtentry and the name it points to; both live until the call is over
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), ADD_ROUTE, std::ptr::from_ref(&entry)) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+const ADD_ROUTE: libc::Ioctl = 0x890b;
+
+/// The calling thread's network is a new, empty one from now on.
+pub(crate) fn leave_network() -> io::Result<()> {
+    // SAFETY: only the calling thread's network namespace changes; no memory is shared differently
+    let result = unsafe { libc::unshare(libc::CLONE_NEWNET) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// The process gets a user namespace of its own, in which it may do what root may. Fails where there
+/// is more than one thread.
+pub(crate) fn leave_users() -> io::Result<()> {
+    // SAFETY: changes credentials of this process alone, which has one thread or the call fails
+    let result = unsafe { libc::unshare(libc::CLONE_NEWUSER) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// The child's process number in the parent, `None` in the child. To be called with one thread.
+pub(crate) fn fork() -> io::Result<Option<u32>> {
+    // SAFETY: the caller has one thread, so that no lock can be left held in the child
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(None),
+        child => Ok(Some(child as u32)),
+    }
+}
+
+/// Closes every descriptor from `first` to `last`.
+pub(crate) fn close_range(first: u32, last: u32) {
+    // SAFETY: called in a child that owns none of these descriptors by any Rust type that it uses
+    unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+}
+
+/// The command's process enters this network before its program, and is killed when the calling
+/// thread ends. The thread itself does not enter it: a user may not be allowed to come back.
+pub(crate) fn settle(command: &mut Command, network: BorrowedFd<'_>) {
+    let (parent, network) = (std::process::id(), network.as_raw_fd());
+    let before_program = move || {
+        // SAFETY: a plain system call on a descriptor that is open in the parent, and so in its child
+        if unsafe { libc::setns(network, libc::CLONE_NEWNET) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: prctl and getppid are safe in a child between fork and exec
+        let (set, now) =
+            unsafe { (libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL), libc::getppid() as u32) };
+        match (set, now == parent) {
+            (0, true) => Ok(()),
+            (0, false) => Err(io::ErrorKind::Interrupted.into()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    };
+    // SAFETY: the closure allocates nothing and takes no lock
+    unsafe { command.pre_exec(before_program) };
+}
+
+const _: () = assert!(size_of::<Request>() == size_of::<libc::ifreq>());

@@ -1,0 +1,95 @@
+//! What the forwarder counts, and the facts made of it.
+
+use hdrhistogram::Histogram;
+use sample::{PathDirection, PathFacts, PathKind};
+use units::Nanos;
+use wan::{Direction, LinkCounts, PathSpec, Population, describe};
+
+/// Counted since the watch was last read.
+pub(crate) struct Tally {
+    /// For each kind of clients, up and down.
+    pub(crate) kinds: Vec<[LinkCounts; 2]>,
+    pub(crate) late: Histogram<u64>,
+    pub(crate) overflowed: u64,
+    pub(crate) foreign: u64,
+    pub(crate) spun: Nanos,
+    pub(crate) slept: Nanos,
+    pub(crate) span: Nanos,
+    /// Why the forwarder has ended, where it did not because it was told to.
+    pub(crate) broken: Option<String>,
+}
+
+/// Latest hand-over that is told from a later one.
+const LATE_MAX: Nanos = Nanos::from_secs(60);
+
+impl Tally {
+    pub(crate) fn new(kinds: usize) -> Tally {
+        Tally {
+            kinds: vec![[LinkCounts::default(); 2]; kinds],
+            late: Histogram::new_with_bounds(1, LATE_MAX.0, 2).expect("bounds are constants"),
+            overflowed: 0,
+            foreign: 0,
+            spun: Nanos::ZERO,
+            slept: Nanos::ZERO,
+            span: Nanos::ZERO,
+            broken: None,
+        }
+    }
+
+    pub(crate) fn late(&mut self, by: Nanos) {
+        // 0 is outside of the histogram's bounds
+        self.late.saturating_record(by.0.max(1));
+    }
+
+    /// `clients`: how many there are of each kind.
+    pub(crate) fn facts(&self, population: &Population, clients: &[u32], seed: u64) -> PathFacts {
+        let quantile = |q| match self.late.is_empty() {
+            true => Nanos::ZERO,
+            false => Nanos(self.late.value_at_quantile(q)),
+        };
+        let rows = population.parts.iter().zip(&self.kinds).zip(clients);
+        let idle = (self.spun + self.slept).as_secs_f64();
+        let span = self.span.as_secs_f64();
+        PathFacts {
+            spec: population.text.clone(),
+            seed,
+            span: self.span,
+            kinds: rows
+                .map(|((part, counts), clients)| kind(&part.path, counts, *clients))
+                .collect(),
+            late_p50: quantile(0.5),
+            late_p99: quantile(0.99),
+            late_max: Nanos(self.late.max()),
+            busy: if span > 0.0 { ((span - idle) / span).clamp(0.0, 1.0) } else { 0.0 },
+            spun: self.spun,
+            overflowed: self.overflowed,
+            foreign: self.foreign,
+        }
+    }
+}
+
+fn kind(path: &PathSpec, counts: &[LinkCounts; 2], clients: u32) -> PathKind {
+    let of = |direction: Direction| direction_facts(path, direction, &counts[direction as usize]);
+    PathKind {
+        name: path.text.clone(),
+        clients,
+        rtt: path.rtt(),
+        up: of(Direction::Up),
+        down: of(Direction::Down),
+    }
+}
+
+fn direction_facts(path: &PathSpec, direction: Direction, counts: &LinkCounts) -> PathDirection {
+    PathDirection {
+        link: describe(path.link(direction)),
+        arrived: counts.arrived,
+        delivered: counts.delivered,
+        delivered_bytes: counts.delivered_bytes,
+        duplicated: counts.duplicated,
+        corrupted: counts.corrupted,
+        lost_to_model: counts.lost_to_model,
+        lost_to_outage: counts.lost_to_outage,
+        lost_to_queue: counts.lost_to_queue,
+        lost_to_codel: counts.lost_to_codel,
+    }
+}

@@ -1,0 +1,69 @@
+//! Why a path cannot be had here, and the way out: one sentence each.
+
+use std::fmt;
+use std::io;
+
+/// What is in the way of a path.
+#[derive(Debug)]
+pub enum PathTrouble {
+    /// /dev/net/tun cannot be opened.
+    Device(io::Error),
+    /// No network namespace may be made.
+    Namespace(io::Error),
+    /// No device may be made on the host, which a server of the host needs.
+    Host(io::Error),
+    /// Every block of addresses meant for this is in use.
+    Addresses,
+    /// Something else; what was tried stands first.
+    Other(String, io::Error),
+}
+
+impl PathTrouble {
+    pub(crate) fn other(what: &str) -> impl FnOnce(io::Error) -> PathTrouble {
+        move |error| PathTrouble::Other(what.to_owned(), error)
+    }
+}
+
+impl fmt::Display for PathTrouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PathTrouble::Device(error) => write!(
+                f,
+                "/dev/net/tun cannot be used ({error}){}; way out: run this as root, or make the \
+                 device usable (`modprobe tun`, `chmod 0666 /dev/net/tun`), in a container with \
+                 --device /dev/net/tun --cap-add NET_ADMIN",
+                mode()
+            ),
+            PathTrouble::Namespace(error) => write!(
+                f,
+                "no network namespace can be made here ({error}); way out: run this as root, or \
+                 allow user namespaces (sysctl user.max_user_namespaces, \
+                 kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns), \
+                 in a container with --cap-add NET_ADMIN --cap-add SYS_ADMIN"
+            ),
+            PathTrouble::Host(error) => write!(
+                f,
+                "a path to a server of this host needs a network device on it, which only root may \
+                 make ({error}); way out: run this as root, or let `loadstone netpath --server \
+                 'COMMAND' -- PROGRAM` start the server at the far end of the path, which needs no \
+                 root"
+            ),
+            PathTrouble::Addresses => f.write_str(
+                "all addresses of 198.18.0.0/15, where paths live (RFC 2544), are routed elsewhere \
+                 on this host; way out: end other paths, or take a route off (`ip route`)",
+            ),
+            PathTrouble::Other(what, error) => write!(f, "{what}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for PathTrouble {}
+
+/// What the device node's own mode says of it.
+fn mode() -> String {
+    use std::os::unix::fs::MetadataExt;
+    match std::fs::metadata("/dev/net/tun") {
+        Ok(node) => format!(", its mode is {:04o}", node.mode() & 0o7777),
+        Err(_) => String::new(),
+    }
+}

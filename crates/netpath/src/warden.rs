@@ -1,0 +1,110 @@
+//! A process that ends what is left in the namespaces of a path when its owner ends, by whatever
+//! end: also by a SIGKILL, of which the owner learns nothing.
+
+use crate::namespace::Namespace;
+use crate::path::NetPath;
+use crate::raw;
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, setsid, waitpid};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+
+/// Rounds of killing: who forks faster than that is not ended.
+const ROUNDS_MAX: u32 = 200;
+const ROUND_PAUSE: Duration = Duration::from_millis(5);
+/// Most that the owner can say: two numbers.
+const WORDS_MAX: u64 = 256;
+
+/// Ends what is left when it is dropped, or when the process is gone.
+#[derive(Debug)]
+pub struct Warden {
+    /// Closed by the kernel when this process ends.
+    line: Option<File>,
+    process: u32,
+}
+
+impl Warden {
+    /// Splits the warden off. To be called while this process has one thread.
+    ///
+    /// # Errors
+    /// No more processes or descriptors.
+    pub fn start() -> std::io::Result<Warden> {
+        let (listen, speak) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        match raw::fork()? {
+            Some(process) => Ok(Warden { line: Some(File::from(speak)), process }),
+            None => {
+                drop(speak);
+                watch(listen);
+                std::process::exit(0);
+            }
+        }
+    }
+
+    /// What is in the namespaces of this path is to end with us. A namespace that was not made for
+    /// it is left alone.
+    ///
+    /// # Errors
+    /// The warden is gone.
+    pub fn guard(&mut self, path: &NetPath) -> std::io::Result<()> {
+        let here = Namespace::here()?.number()?;
+        let numbers = [path.near().number()?, path.far().number()?];
+        let Some(line) = &mut self.line else { return Ok(()) };
+        for number in numbers.iter().filter(|number| **number != here) {
+            writeln!(line, "{number}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Warden {
+    fn drop(&mut self) {
+        drop(self.line.take());
+        if let Some(process) = Pid::from_raw(self.process as i32) {
+            waitpid(Some(process), WaitOptions::empty()).ok();
+        }
+    }
+}
+
+/// The warden's life: listens until its owner is gone, then kills.
+fn watch(listen: OwnedFd) {
+    // the keys of a terminal are not for it, nor may it hold anybody's pipe open
+    setsid().ok();
+    let line = listen.as_raw_fd() as u32;
+    if line > 0 {
+        raw::close_range(0, line - 1);
+    }
+    raw::close_range(line + 1, u32::MAX);
+    let mut words = String::new();
+    File::from(listen).take(WORDS_MAX).read_to_string(&mut words).ok();
+    let names: Vec<String> = words.lines().map(|number| format!("net:[{number}]")).collect();
+    if names.is_empty() {
+        return;
+    }
+    for _ in 0..ROUNDS_MAX {
+        if !kill_all_in(&names) {
+            return;
+        }
+        std::thread::sleep(ROUND_PAUSE);
+    }
+}
+
+/// Kills every process whose network is one of these; false when there is none.
+fn kill_all_in(names: &[String]) -> bool {
+    let Ok(processes) = std::fs::read_dir("/proc") else { return false };
+    let mut found = false;
+    for process in processes.flatten() {
+        let name = process.file_name();
+        let Some(number) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else {
+            continue;
+        };
+        let Ok(network) = std::fs::read_link(process.path().join("ns/net")) else { continue };
+        if names.iter().any(|name| network.as_os_str() == name.as_str())
+            && let Some(process) = Pid::from_raw(number)
+        {
+            found = true;
+            kill_process(process, Signal::KILL).ok();
+        }
+    }
+    found
+}

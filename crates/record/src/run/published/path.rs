@@ -1,0 +1,127 @@
+//! The emulated path that a run went through.
+
+use sample::{PathDirection, PathFacts, PathKind};
+use serde::{Deserialize, Serialize};
+use units::Nanos;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PathRecord {
+    pub spec: String,
+    pub seed: u64,
+    pub span_s: f64,
+    pub kinds: Vec<PathKindRecord>,
+    pub late_s: LateRecord,
+    pub forwarder_busy: f64,
+    pub forwarder_spin_s: f64,
+    pub overflowed: u64,
+    pub foreign: u64,
+}
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LateRecord {
+    pub p50: f64,
+    pub p99: f64,
+    pub max: f64,
+}
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PathKindRecord {
+    pub name: String,
+    pub clients: u32,
+    pub rtt_asked_s: f64,
+    pub up: PathDirectionRecord,
+    pub down: PathDirectionRecord,
+}
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PathDirectionRecord {
+    pub link: String,
+    pub arrived: u64,
+    pub delivered: u64,
+    pub delivered_bytes: u64,
+    pub duplicated: u64,
+    pub corrupted: u64,
+    pub lost_to_model: u64,
+    pub lost_to_outage: u64,
+    pub lost_to_queue: u64,
+    pub lost_to_codel: u64,
+}
+
+impl PathRecord {
+    pub(crate) fn of(facts: &PathFacts) -> PathRecord {
+        let kind = |kind: &PathKind| PathKindRecord {
+            name: kind.name.clone(),
+            clients: kind.clients,
+            rtt_asked_s: kind.rtt.as_secs_f64(),
+            up: PathDirectionRecord::of(&kind.up),
+            down: PathDirectionRecord::of(&kind.down),
+        };
+        PathRecord {
+            spec: facts.spec.clone(),
+            seed: facts.seed,
+            span_s: facts.span.as_secs_f64(),
+            kinds: facts.kinds.iter().map(kind).collect(),
+            late_s: LateRecord {
+                p50: facts.late_p50.as_secs_f64(),
+                p99: facts.late_p99.as_secs_f64(),
+                max: facts.late_max.as_secs_f64(),
+            },
+            forwarder_busy: facts.busy,
+            forwarder_spin_s: facts.spun.as_secs_f64(),
+            overflowed: facts.overflowed,
+            foreign: facts.foreign,
+        }
+    }
+
+    pub(crate) fn facts(&self) -> PathFacts {
+        let kind = |kind: &PathKindRecord| PathKind {
+            name: kind.name.clone(),
+            clients: kind.clients,
+            rtt: Nanos::from_secs_f64(kind.rtt_asked_s),
+            up: kind.up.facts(),
+            down: kind.down.facts(),
+        };
+        PathFacts {
+            spec: self.spec.clone(),
+            seed: self.seed,
+            span: Nanos::from_secs_f64(self.span_s),
+            kinds: self.kinds.iter().map(kind).collect(),
+            late_p50: Nanos::from_secs_f64(self.late_s.p50),
+            late_p99: Nanos::from_secs_f64(self.late_s.p99),
+            late_max: Nanos::from_secs_f64(self.late_s.max),
+            busy: self.forwarder_busy,
+            spun: Nanos::from_secs_f64(self.forwarder_spin_s),
+            overflowed: self.overflowed,
+            foreign: self.foreign,
+        }
+    }
+}
+
+impl PathDirectionRecord {
+    fn of(facts: &PathDirection) -> PathDirectionRecord {
+        PathDirectionRecord {
+            link: facts.link.clone(),
+            arrived: facts.arrived,
+            delivered: facts.delivered,
+            delivered_bytes: facts.delivered_bytes,
+            duplicated: facts.duplicated,
+            corrupted: facts.corrupted,
+            lost_to_model: facts.lost_to_model,
+            lost_to_outage: facts.lost_to_outage,
+            lost_to_queue: facts.lost_to_queue,
+            lost_to_codel: facts.lost_to_codel,
+        }
+    }
+
+    fn facts(&self) -> PathDirection {
+        PathDirection {
+            link: self.link.clone(),
+            arrived: self.arrived,
+            delivered: self.delivered,
+            delivered_bytes: self.delivered_bytes,
+            duplicated: self.duplicated,
+            corrupted: self.corrupted,
+            lost_to_model: self.lost_to_model,
+            lost_to_outage: self.lost_to_outage,
+            lost_to_queue: self.lost_to_queue,
+            lost_to_codel: self.lost_to_codel,
+        }
+    }
+}

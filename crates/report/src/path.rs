@@ -1,0 +1,133 @@
+//! The emulated path that a run went through, in words.
+
+use crate::words;
+use sample::{PathDirection, PathFacts};
+use units::show;
+
+/// `a path of 50.0 ms round trip (rtt=50ms)`.
+pub(crate) fn asked(path: &PathFacts) -> String {
+    let spec = words::printable(&path.spec, 200);
+    match path.kinds.as_slice() {
+        [kind] => format!("an emulated path, {spec}: {} round trip", show::duration(kind.rtt)),
+        kinds => format!("{} kinds of emulated paths, {spec}", kinds.len()),
+    }
+}
+
+/// A fact for the path, one for each direction, and one for how well it was emulated.
+pub(crate) fn facts(path: &PathFacts) -> Vec<(&'static str, String)> {
+    let several = path.kinds.len() > 1;
+    let mut facts = vec![(
+        "Path",
+        format!(
+            "{}, seed {}, {} packets",
+            words::printable(&path.spec, 200),
+            path.seed,
+            show::count(path.packets())
+        ),
+    )];
+    for kind in &path.kinds {
+        let who = if several {
+            format!("{}, {} clients: ", words::printable(&kind.name, 60), kind.clients)
+        } else {
+            String::new()
+        };
+        facts.push(("", format!("{who}round trip asked for {}", show::duration(kind.rtt))));
+        facts.push(("", format!("up: {}", direction(&kind.up))));
+        facts.push(("", format!("down: {}", direction(&kind.down))));
+    }
+    facts.push(("", emulation(path)));
+    facts
+}
+
+/// `1,234 packets, 1.20 MiB, 12 lost (10 by the loss, 2 by a full queue); 3 Mbit/s, …`.
+pub fn direction(facts: &PathDirection) -> String {
+    let causes = [
+        (facts.lost_to_model, "by the loss"),
+        (facts.lost_to_outage, "by an outage"),
+        (facts.lost_to_queue, "by a full queue"),
+        (facts.lost_to_codel, "by CoDel"),
+    ];
+    let causes: Vec<String> = causes
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{} {what}", show::count(*count)))
+        .collect();
+    let mut text = format!(
+        "{} packets, {} delivered, {} lost",
+        show::count(facts.arrived),
+        show::bytes(facts.delivered_bytes),
+        show::count(facts.lost())
+    );
+    if !causes.is_empty() {
+        text += &format!(" ({})", causes.join(", "));
+    }
+    for (count, what) in [(facts.duplicated, "duplicated"), (facts.corrupted, "corrupted")] {
+        if count > 0 {
+            text += &format!(", {} {what}", show::count(count));
+        }
+    }
+    format!("{text}; {}", words::printable(&facts.link, 200))
+}
+
+/// How well it was emulated.
+pub fn emulation(path: &PathFacts) -> String {
+    let mut text = format!(
+        "handed over late by {} (p50), {} (p99), {} (max); the forwarder was busy for {}",
+        show::duration(path.late_p50),
+        show::duration(path.late_p99),
+        show::duration(path.late_max),
+        show::share(path.busy)
+    );
+    if path.overflowed > 0 {
+        text += &format!("; {} packets lost to the emulation itself", show::count(path.overflowed));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sample::PathKind;
+    use units::Nanos;
+
+    #[test]
+    fn a_path_in_words() {
+        let down = PathDirection {
+            link: "3 Mbit/s, loss 1.00 %".to_owned(),
+            arrived: 1_234,
+            delivered: 1_222,
+            delivered_bytes: 1 << 20,
+            lost_to_model: 10,
+            lost_to_queue: 2,
+            duplicated: 3,
+            ..PathDirection::default()
+        };
+        let kind = PathKind { rtt: Nanos::from_millis(90), down, ..PathKind::default() };
+        let path = PathFacts {
+            spec: "train".to_owned(),
+            seed: 7,
+            kinds: vec![kind],
+            late_p50: Nanos::from_micros(5),
+            late_p99: Nanos::from_micros(40),
+            late_max: Nanos::from_millis(1),
+            busy: 0.25,
+            overflowed: 9,
+            ..PathFacts::default()
+        };
+        let lines: Vec<String> =
+            facts(&path).into_iter().map(|(label, text)| format!("{label}: {text}")).collect();
+        assert_eq!(
+            lines,
+            [
+                "Path: train, seed 7, 1,234 packets",
+                ": round trip asked for 90.0 ms",
+                ": up: 0 packets, 0 B delivered, 0 lost; ",
+                ": down: 1,234 packets, 1.00 MiB delivered, 12 lost (10 by the loss, 2 by a full \
+                 queue), 3 duplicated; 3 Mbit/s, loss 1.00 %",
+                ": handed over late by 5.00 µs (p50), 40.0 µs (p99), 1.00 ms (max); the forwarder \
+                 was busy for 25.0 %; 9 packets lost to the emulation itself",
+            ]
+        );
+        assert_eq!(asked(&path), "an emulated path, train: 90.0 ms round trip");
+    }
+}

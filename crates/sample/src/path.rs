@@ -1,0 +1,73 @@
+//! What an emulated path did while something was measured through it.
+
+use units::Nanos;
+
+/// The facts of one path, or of the paths of one population, over one measurement.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PathFacts {
+    /// As it was asked for.
+    pub spec: String,
+    pub seed: u64,
+    /// How long it was watched.
+    pub span: Nanos,
+    /// One for each kind of clients; a single one where all are behind the same path.
+    pub kinds: Vec<PathKind>,
+    /// How late packets were handed over after they had become due.
+    pub late_p50: Nanos,
+    pub late_p99: Nanos,
+    pub late_max: Nanos,
+    /// Share of the span for which the forwarder neither slept nor spun, 0..=1.
+    pub busy: f64,
+    /// Time for which it spun before due instants.
+    pub spun: Nanos,
+    /// Packets that vanished for want of room in the forwarder or in its devices: no emulated loss.
+    pub overflowed: u64,
+    /// Packets that were not of this path (no IPv4, or a stranger's address), and were not carried.
+    pub foreign: u64,
+}
+
+/// Clients behind the same kind of path.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PathKind {
+    pub name: String,
+    pub clients: u32,
+    /// The round trip that an empty packet is asked to take, without queues.
+    pub rtt: Nanos,
+    pub up: PathDirection,
+    pub down: PathDirection,
+}
+
+/// One direction of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PathDirection {
+    /// What the link does, in words.
+    pub link: String,
+    pub arrived: u64,
+    pub delivered: u64,
+    pub delivered_bytes: u64,
+    pub duplicated: u64,
+    pub corrupted: u64,
+    /// By the loss model, an outage, a full queue, CoDel.
+    pub lost_to_model: u64,
+    pub lost_to_outage: u64,
+    pub lost_to_queue: u64,
+    pub lost_to_codel: u64,
+}
+
+impl PathDirection {
+    pub fn lost(&self) -> u64 {
+        self.lost_to_model + self.lost_to_outage + self.lost_to_queue + self.lost_to_codel
+    }
+}
+
+impl PathFacts {
+    /// Packets that came to it, both directions of all kinds.
+    pub fn packets(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.up.arrived + kind.down.arrived).sum()
+    }
+
+    /// The shortest round trip that is asked for.
+    pub fn rtt_min(&self) -> Nanos {
+        self.kinds.iter().map(|kind| kind.rtt).min().unwrap_or_default()
+    }
+}

@@ -1,0 +1,96 @@
+//! CoDel, the controlled delay queue (RFC 8289): packets are dropped at the head when the least time
+//! in the queue has stood above a target for an interval, ever faster while it stays so.
+
+use crate::transmitter::{Packet, Queue};
+use units::Nanos;
+
+/// The two parameters of CoDel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoDel {
+    pub target: Nanos,
+    pub interval: Nanos,
+}
+
+impl Default for CoDel {
+    /// 5 ms and 100 ms (RFC 8289 section 4.4).
+    fn default() -> CoDel {
+        CoDel { target: Nanos::from_millis(5), interval: Nanos::from_millis(100) }
+    }
+}
+
+/// A queue with no more than this many bytes is never too long (RFC 8289's MAXPACKET).
+const PACKET_MAX: u64 = 1_500;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CoDelState {
+    first_above: Option<Nanos>,
+    next_drop: Nanos,
+    count: u32,
+    last_count: u32,
+    dropping: bool,
+}
+
+impl CoDelState {
+    /// Takes the next packet out of the queue at `now`; what is dropped on the way is handed to
+    /// `dropped`. `None` when nothing is left.
+    pub(crate) fn take(
+        &mut self,
+        codel: CoDel,
+        now: Nanos,
+        queue: &mut Queue,
+        dropped: &mut dyn FnMut(Packet),
+    ) -> Option<Packet> {
+        let (mut packet, mut may) = self.look(codel, now, queue)?;
+        if self.dropping {
+            self.dropping = may;
+            while self.dropping && now >= self.next_drop {
+                dropped(packet);
+                self.count += 1;
+                let Some(next) = self.look(codel, now, queue) else {
+                    self.dropping = false;
+                    return None;
+                };
+                (packet, may) = next;
+                self.dropping = may;
+                if may {
+                    self.next_drop = self.control_law(codel, self.next_drop);
+                }
+            }
+        } else if may {
+            dropped(packet);
+            self.enter(codel, now);
+            packet = self.look(codel, now, queue)?.0;
+        }
+        Some(packet)
+    }
+
+    /// Begins to drop; a drop rate that was right a short while ago is taken up again.
+    fn enter(&mut self, codel: CoDel, now: Nanos) {
+        self.dropping = true;
+        let recent = self.count.saturating_sub(self.last_count);
+        let close = now - self.next_drop < codel.interval * 16;
+        self.count = if recent > 1 && close { recent } else { 1 };
+        self.next_drop = self.control_law(codel, now);
+        self.last_count = self.count;
+    }
+
+    /// The packet at the head, taken out, and whether it may be dropped.
+    fn look(&mut self, codel: CoDel, now: Nanos, queue: &mut Queue) -> Option<(Packet, bool)> {
+        let Some(packet) = queue.pop() else {
+            self.first_above = None;
+            return None;
+        };
+        if now - packet.arrived < codel.target || queue.bytes() <= PACKET_MAX {
+            self.first_above = None;
+            return Some((packet, false));
+        }
+        let at = *self.first_above.get_or_insert(now + codel.interval);
+        Some((packet, now >= at))
+    }
+
+    /// RFC 8289 section 5.4: the next drop comes interval / √count later.
+    fn control_law(&self, codel: CoDel, from: Nanos) -> Nanos {
+        let gap = codel.interval.0 as f64 / f64::from(self.count.max(1)).sqrt();
+        from + Nanos(gap.round() as u64)
+    }
+}

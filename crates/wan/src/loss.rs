@@ -1,0 +1,108 @@
+//! Which packets a link loses: independently, in bursts by a Markov chain, or by number.
+
+/// A model of loss. Probabilities lie in 0..=1.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Loss {
+    #[default]
+    None,
+    /// Each packet by itself.
+    Bernoulli(f64),
+    /// Gilbert and Elliott's chain of two states: good to bad with `to_bad`, back with `to_good`, a
+    /// packet lost in each state with its own probability. The stationary loss is
+    /// P(bad)·`bad` + P(good)·`good` with P(bad) = `to_bad` / (`to_bad` + `to_good`); bursts in a
+    /// bad state that loses all have a mean length of 1 / `to_good`.
+    Gilbert { to_bad: f64, to_good: f64, bad: f64, good: f64 },
+    /// Salsano, Ludovici and Ordine's chain of four states: received in a gap (1), received within
+    /// a burst (2), lost within a burst (3), lost alone (4).
+    FourState { p13: f64, p31: f64, p32: f64, p23: f64, p14: f64 },
+    /// The packets with these numbers, counted from 1, in rising order.
+    List(Vec<u64>),
+}
+
+impl Loss {
+    /// The chain that loses the share `loss` in bursts of `burst` packets on average: leaving the
+    /// bad state with 1 / B and entering it with L / (B·(1 − L)).
+    pub fn in_bursts(loss: f64, burst: f64) -> Loss {
+        let to_good = 1.0 / burst;
+        Loss::Gilbert { to_bad: loss * to_good / (1.0 - loss), to_good, bad: 1.0, good: 0.0 }
+    }
+
+    /// Share of packets lost in the long run; 0 for a list, which ends.
+    pub fn stationary(&self) -> f64 {
+        match *self {
+            Loss::None | Loss::List(_) => 0.0,
+            Loss::Bernoulli(share) => share,
+            Loss::Gilbert { to_bad, to_good, bad, good } => {
+                let ways = to_bad + to_good;
+                let in_bad = if ways > 0.0 { to_bad / ways } else { 0.0 };
+                in_bad * bad + (1.0 - in_bad) * good
+            }
+            Loss::FourState { p13, p31, p32, p23, p14 } => {
+                // balance of the chain with the weight of state 1 set to 1: what enters {2, 3} from
+                // 1 leaves it from 3; 2 is entered from 3 alone; 4 from 1 alone and left at once
+                if p31 <= 0.0 {
+                    return if p13 > 0.0 { lost_forever(p32, p23) } else { p14 / (1.0 + p14) };
+                }
+                let three = p13 / p31;
+                let two = if p23 > 0.0 { three * p32 / p23 } else { 0.0 };
+                (three + p14) / (1.0 + two + three + p14)
+            }
+        }
+    }
+}
+
+/// The share of state 3 among 2 and 3, where nothing leads out of the two.
+fn lost_forever(p32: f64, p23: f64) -> f64 {
+    if p32 + p23 > 0.0 { p23 / (p32 + p23) } else { 1.0 }
+}
+
+/// Where the model of one link stands.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LossState {
+    packets: u64,
+    /// State of the chain, counted from 0.
+    state: u8,
+    /// Next row of the list.
+    row: usize,
+}
+
+impl LossState {
+    /// Whether the next packet is lost. `draw`: two numbers uniform in 0..1, for the transition
+    /// and for the loss; the transition comes first.
+    pub(crate) fn loses(&mut self, model: &Loss, draw: [f64; 2]) -> bool {
+        self.packets += 1;
+        let [step, chance] = draw;
+        match model {
+            Loss::None => false,
+            Loss::Bernoulli(share) => chance < *share,
+            Loss::Gilbert { to_bad, to_good, bad, good } => {
+                let leaves = if self.state == 0 { *to_bad } else { *to_good };
+                if step < leaves {
+                    self.state ^= 1;
+                }
+                chance < if self.state == 0 { *good } else { *bad }
+            }
+            Loss::FourState { p13, p31, p32, p23, p14 } => {
+                self.state = match self.state {
+                    0 if step < *p14 => 3,
+                    0 if step < p14 + p13 => 2,
+                    1 if step < *p23 => 2,
+                    2 if step < *p32 => 1,
+                    2 if step < p32 + p31 => 0,
+                    3 => 0,
+                    same => same,
+                };
+                self.state >= 2
+            }
+            Loss::List(numbers) => {
+                while numbers.get(self.row).is_some_and(|number| *number < self.packets) {
+                    self.row += 1;
+                }
+                numbers.get(self.row) == Some(&self.packets)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

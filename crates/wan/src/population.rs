@@ -1,0 +1,145 @@
+//! Clients who do not all live behind the same path: `dsl:60%, 3g:30%, satellite:10%`.
+
+use crate::number::share;
+use crate::spec::{PathSpec, SpecFault, TraceSource};
+use units::{Purpose, Seed, quoted};
+
+/// Kinds of clients in one population.
+pub const PARTS_MAX: usize = 32;
+
+/// Kinds of clients and their shares, which add up to 1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Population {
+    /// As it was typed; [`Population::parse`] reads it again.
+    pub text: String,
+    pub parts: Vec<PopulationPart>,
+}
+
+/// One kind of clients.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PopulationPart {
+    pub path: PathSpec,
+    /// 0..=1.
+    pub share: f64,
+}
+
+impl Population {
+    /// Everybody behind the same path.
+    pub fn of(path: PathSpec) -> Population {
+        Population { text: path.text.clone(), parts: vec![PopulationPart { path, share: 1.0 }] }
+    }
+
+    /// Reads `NAME:SHARE, …`; the shares add up to 100 %. What is no profile's name is written as a
+    /// path in brackets: `[rtt=80ms, loss=1%]:40%`.
+    ///
+    /// # Errors
+    /// Names the part that is not understood, and the way out.
+    pub fn parse(text: &str, traces: &dyn TraceSource) -> Result<Population, SpecFault> {
+        let wrong = |why: String| SpecFault(format!("{} is no population: {why}", quoted(text)));
+        let mut parts = Vec::new();
+        for item in split(text) {
+            let (path, of) = item.trim().rsplit_once(':').ok_or_else(|| {
+                wrong(format!(
+                    "{} has no share; write parts like dsl:60%, 3g:40%",
+                    quoted(item.trim())
+                ))
+            })?;
+            let path = path.trim();
+            let bare = path.strip_prefix('[').and_then(|path| path.strip_suffix(']'));
+            let path = PathSpec::parse(bare.unwrap_or(path), traces)?;
+            let share = share(of).map_err(wrong)?;
+            if share <= 0.0 {
+                return Err(wrong(format!("the share of {} is nothing", quoted(&path.text))));
+            }
+            if parts.len() == PARTS_MAX {
+                return Err(wrong(format!("it has more than {PARTS_MAX} parts")));
+            }
+            parts.push(PopulationPart { path, share });
+        }
+        let sum: f64 = parts.iter().map(|part| part.share).sum();
+        if (sum - 1.0).abs() > 1e-6 {
+            return Err(wrong(format!("its shares add up to {:.1} %, not 100 %", sum * 100.0)));
+        }
+        Ok(Population { text: text.trim().to_owned(), parts })
+    }
+
+    /// Which part each of `clients` clients belongs to: as many of each as its share says, to the
+    /// nearest whole, dealt out by the seed.
+    pub fn deal(&self, clients: u32, seed: Seed) -> Vec<u32> {
+        let mut dealt = Vec::with_capacity(clients as usize);
+        let mut upto = 0.0;
+        for (row, part) in self.parts.iter().enumerate() {
+            upto += part.share;
+            let until = (upto * f64::from(clients)).round() as usize;
+            dealt.resize(until.min(clients as usize).max(dealt.len()), row as u32);
+        }
+        let last = self.parts.len().saturating_sub(1) as u32;
+        dealt.resize(clients as usize, last);
+        let mut stream = seed.stream(Purpose::Paths, u64::MAX);
+        for row in (1..dealt.len()).rev() {
+            dealt.swap(row, stream.below(row as u64 + 1) as usize);
+        }
+        dealt
+    }
+}
+
+/// At the commas outside of brackets.
+fn split(text: &str) -> Vec<&str> {
+    let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0usize);
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                parts.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::NoTraces;
+
+    fn parse(text: &str) -> Result<Population, SpecFault> {
+        Population::parse(text, &NoTraces)
+    }
+
+    #[test]
+    fn clients_are_dealt_by_share_and_seed() {
+        let people = parse("dsl:60%, 3g:30%, satellite:10%").expect("a population");
+        let dealt = people.deal(20, Seed(1));
+        let count = |row| dealt.iter().filter(|one| **one == row).count();
+        assert_eq!([count(0), count(1), count(2)], [12, 6, 2]);
+        assert_eq!(dealt, people.deal(20, Seed(1)));
+        assert_ne!(dealt, people.deal(20, Seed(2)));
+        assert_eq!(people.deal(1, Seed(1)).len(), 1);
+        assert_eq!(people.deal(0, Seed(1)), [0; 0]);
+    }
+
+    #[test]
+    fn a_path_in_figures_stands_in_brackets() {
+        let people = parse("[rtt=80ms, loss=1%]:40%, 3g:60%").expect("a population");
+        assert_eq!(people.parts[0].path.text, "rtt=80ms, loss=1%");
+        assert_eq!(people.parts.len(), 2);
+    }
+
+    #[test]
+    fn what_is_no_population_is_named() {
+        let wrong = |text: &str| parse(text).expect_err("no population").0;
+        assert_eq!(
+            wrong("dsl"),
+            "\"dsl\" is no population: \"dsl\" has no share; write parts like dsl:60%, 3g:40%"
+        );
+        assert_eq!(
+            wrong("dsl:60%,3g:30%"),
+            "\"dsl:60%,3g:30%\" is no population: its shares add up to 90.0 %, not 100 %"
+        );
+        assert!(wrong("dls:100%").starts_with("\"dls\" is no path: \"dls\" is no profile"));
+    }
+}

@@ -1,0 +1,150 @@
+//! Links that change all the time, as a list of instants at which they could carry a packet: the
+//! format of mahimahi (Netravali et al., USENIX ATC 2015). A line is a whole millisecond; at each
+//! the link carries [`OPPORTUNITY_BYTES`] bytes, and what nobody uses is gone. At its end the list
+//! begins again, with the last line as its period.
+
+use units::{Nanos, quoted};
+
+/// Bytes of one delivery opportunity: a packet of 1,500 bytes and what mahimahi's own device puts
+/// before it.
+pub const OPPORTUNITY_BYTES: u32 = 1_504;
+/// What counts beside each packet's own bytes.
+pub(crate) const TRACE_OVERHEAD: u32 = 4;
+/// Lines of a trace: an hour of a link of 12 Gbit/s is beyond what anybody recorded.
+pub const TRACE_LINES_MAX: usize = 4_000_000;
+
+/// A list of delivery opportunities.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// Milliseconds from the start, never falling; the last is above 0.
+    at_ms: Vec<u32>,
+}
+
+/// What is wrong with a trace, in words for its user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceFault(pub String);
+
+impl std::fmt::Display for TraceFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for TraceFault {}
+
+impl Trace {
+    /// Reads mahimahi's format. Empty lines are passed over.
+    ///
+    /// # Errors
+    /// A line that is no whole number of milliseconds or is below the one before; no line; a last
+    /// line of 0; more than [`TRACE_LINES_MAX`] lines.
+    pub fn parse(text: &str) -> Result<Trace, TraceFault> {
+        let mut at_ms: Vec<u32> = Vec::new();
+        for (row, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() {
+                continue;
+            }
+            let row = row + 1;
+            let at = line.parse().map_err(|_| {
+                let line = quoted(line);
+                TraceFault(format!(
+                    "line {row}: {line} is no whole number of milliseconds below 2^32"
+                ))
+            })?;
+            if at_ms.last().is_some_and(|before| *before > at) {
+                return Err(TraceFault(format!(
+                    "line {row}: {at} is below the line before; a trace goes forward in time"
+                )));
+            }
+            if at_ms.len() == TRACE_LINES_MAX {
+                return Err(TraceFault(format!("it has more than {TRACE_LINES_MAX} lines")));
+            }
+            at_ms.push(at);
+        }
+        match at_ms.last() {
+            None => Err(TraceFault("it has no line".to_owned())),
+            Some(0) => Err(TraceFault("it ends at 0 ms; its last line is its period".to_owned())),
+            Some(_) => Ok(Trace { at_ms }),
+        }
+    }
+
+    /// Mean rate in bits per second, of packets of 1,500 bytes.
+    pub fn bits_per_second(&self) -> f64 {
+        let bits = self.at_ms.len() as f64 * 8.0 * f64::from(OPPORTUNITY_BYTES - TRACE_OVERHEAD);
+        bits / (f64::from(self.period_ms()) / 1e3)
+    }
+
+    fn period_ms(&self) -> u32 {
+        self.at_ms.last().copied().unwrap_or(1)
+    }
+
+    /// The instant of opportunity number `index`, counted from 0 and on through all rounds, from the
+    /// trace's start.
+    pub(crate) fn at(&self, index: u64) -> Nanos {
+        let rows = self.at_ms.len() as u64;
+        let (round, row) = (index / rows, index % rows);
+        let ms = u64::from(self.at_ms[row as usize])
+            .saturating_add(round.saturating_mul(u64::from(self.period_ms())));
+        Nanos::from_millis(ms)
+    }
+
+    /// The first opportunity after `at`, itself excluded: one that comes at the very instant of a
+    /// packet's arrival is gone for it.
+    pub(crate) fn after(&self, at: Nanos) -> u64 {
+        let period = u64::from(self.period_ms()) * 1_000_000;
+        let (mut round, within) = (at.0 / period, at.0 % period);
+        // the last line of a round is the instant 0 of the next one
+        if within == 0 && round > 0 {
+            round -= 1;
+        }
+        let rows = self.at_ms.len() as u64;
+        let start = round * period;
+        let first =
+            self.at_ms.partition_point(|ms| start + u64::from(*ms) * 1_000_000 <= at.0) as u64;
+        let mut index = round * rows + first;
+        while self.at(index) <= at {
+            index += 1;
+        }
+        index
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_trace_is_named() {
+        let wrong = |text: &str| Trace::parse(text).expect_err("no trace").0;
+        assert_eq!(wrong(""), "it has no line");
+        assert_eq!(wrong("0\n0\n"), "it ends at 0 ms; its last line is its period");
+        assert_eq!(
+            wrong("1\n5\n4\n"),
+            "line 3: 4 is below the line before; a trace goes forward in time"
+        );
+        assert_eq!(
+            wrong("1\n\n1.5"),
+            "line 3: \"1.5\" is no whole number of milliseconds below 2^32"
+        );
+        assert_eq!(wrong("-1"), "line 1: \"-1\" is no whole number of milliseconds below 2^32");
+    }
+
+    #[test]
+    fn one_line_of_1_ms_is_12_megabits() {
+        let trace = Trace::parse("1\n").expect("a trace");
+        assert!((trace.bits_per_second() - 12e6).abs() < 1.0);
+        let instants: Vec<u64> = (0..4).map(|index| trace.at(index).0 / 1_000_000).collect();
+        assert_eq!(instants, [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn the_opportunity_after_an_instant_is_found_in_every_round() {
+        let trace = Trace::parse("0\n3\n3\n7\n10\n").expect("a trace");
+        for us in (0..45_000).step_by(250) {
+            let at = Nanos::from_micros(us);
+            let slow = (0..).find(|index| trace.at(*index) > at).expect("it goes on for ever");
+            assert_eq!(trace.after(at), slow, "after {us} us");
+        }
+    }
+}

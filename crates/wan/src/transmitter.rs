@@ -1,0 +1,205 @@
+//! The queue before a link and the transmitter that empties it.
+
+use crate::codel::CoDelState;
+use crate::link::{Lost, LostTo};
+use crate::outage::OutageState;
+use crate::spec::{Carrier, LinkSpec, QueueLimit, QueuePolicy};
+use crate::trace::{OPPORTUNITY_BYTES, TRACE_OVERHEAD};
+use std::collections::VecDeque;
+use units::Nanos;
+
+/// A packet as a link knows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet {
+    /// Whoever holds the bytes knows them by this.
+    pub(crate) token: u32,
+    pub(crate) bytes: u32,
+    pub(crate) arrived: Nanos,
+    /// How long it will be under way once it has left.
+    pub(crate) delay: Nanos,
+    /// A number that tells which of its bits is flipped.
+    pub(crate) corrupt: Option<u64>,
+    /// Overtakes what is under way.
+    pub(crate) ahead: bool,
+}
+
+/// First in, first out, with its bytes counted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Queue {
+    packets: VecDeque<Packet>,
+    bytes: u64,
+}
+
+impl Queue {
+    pub(crate) fn pop(&mut self) -> Option<Packet> {
+        let packet = self.packets.pop_front()?;
+        self.bytes -= u64::from(packet.bytes);
+        Some(packet)
+    }
+
+    fn push(&mut self, packet: Packet) {
+        self.bytes += u64::from(packet.bytes);
+        self.packets.push_back(packet);
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    fn has_room(&self, limit: QueueLimit, bytes: u32) -> bool {
+        match limit {
+            QueueLimit::None => true,
+            QueueLimit::Packets(most) => (self.packets.len() as u64) < u64::from(most),
+            QueueLimit::Bytes(most) => self.bytes + u64::from(bytes) <= most,
+        }
+    }
+}
+
+/// Empties a queue at a link's pace. A packet counts as queued until its transmission begins.
+#[derive(Clone, Debug)]
+pub(crate) struct Transmitter {
+    queue: Queue,
+    codel: CoDelState,
+    outage: Option<OutageState>,
+    /// When the packet before has left.
+    free: Nanos,
+    /// The virtual clock of the rate: when the bucket is as full as it was at the start.
+    earned: Nanos,
+    origin: Nanos,
+    /// The next delivery opportunity of a trace.
+    opportunity: u64,
+    /// What is left of it, and of the packet that it carries a part of.
+    room: u32,
+    partly: Option<(Packet, u32)>,
+}
+
+impl Transmitter {
+    /// `outage`: where the link waits for its coming back.
+    pub(crate) fn new(outage: Option<OutageState>, origin: Nanos) -> Transmitter {
+        Transmitter {
+            queue: Queue::default(),
+            codel: CoDelState::default(),
+            outage,
+            free: Nanos::ZERO,
+            earned: Nanos::ZERO,
+            origin,
+            opportunity: 0,
+            room: 0,
+            partly: None,
+        }
+    }
+
+    pub(crate) fn queued(&self) -> usize {
+        self.queue.len() + usize::from(self.partly.is_some())
+    }
+
+    /// A packet joins the queue, unless there is no room.
+    pub(crate) fn push(&mut self, spec: &LinkSpec, packet: Packet, lost: &mut Vec<Lost>) -> bool {
+        let limit = spec.queue.limit;
+        if spec.queue.policy == QueuePolicy::DropHead {
+            while !self.queue.has_room(limit, packet.bytes) {
+                let Some(oldest) = self.queue.pop() else { break };
+                lost.push(Lost { token: oldest.token, to: LostTo::Queue });
+            }
+        }
+        let fits = self.queue.has_room(limit, packet.bytes);
+        if fits {
+            self.queue.push(packet);
+        }
+        fits
+    }
+
+    /// When the next packet begins to leave; for a trace, when it can next carry something.
+    pub(crate) fn next(&mut self, spec: &LinkSpec) -> Option<Nanos> {
+        if let Carrier::Trace(trace) = &spec.carrier {
+            if self.partly.is_some() {
+                return Some(self.origin + trace.at(self.opportunity));
+            }
+            let head = self.queue.packets.front()?;
+            self.opportunity = self.opportunity.max(trace.after(head.arrived - self.origin));
+            return Some(self.origin + trace.at(self.opportunity));
+        }
+        let head = self.queue.packets.front()?;
+        let at = self.free.max(head.arrived);
+        Some(match (&mut self.outage, &spec.outage) {
+            (Some(state), Some(outage)) => state.present(outage, at),
+            _ => at,
+        })
+    }
+
+    /// Lets what begins to leave at `at`, which [`Self::next`] gave, leave: `out` gets each packet
+    /// with the instant at which its last bit has left.
+    pub(crate) fn serve(
+        &mut self,
+        spec: &LinkSpec,
+        at: Nanos,
+        lost: &mut Vec<Lost>,
+        out: &mut dyn FnMut(Packet, Nanos),
+    ) {
+        if let Carrier::Trace(_) = &spec.carrier {
+            self.room = OPPORTUNITY_BYTES;
+            self.opportunity += 1;
+            while self.room > 0 && self.use_opportunity(spec, at, lost, out) {}
+            return;
+        }
+        let Some(packet) = self.take(spec, at, lost) else { return };
+        let leaves = match &spec.carrier {
+            Carrier::Bits { per_second, overhead, burst } => {
+                let spent = transmission(u64::from(packet.bytes + overhead), *per_second);
+                let saved = transmission(*burst, *per_second);
+                self.earned = self.earned.max(at - saved) + spent;
+                self.earned.max(at)
+            }
+            Carrier::Unlimited | Carrier::Trace(_) => at,
+        };
+        self.free = leaves;
+        out(packet, leaves);
+    }
+
+    /// Carries a packet, or a part of one, on the opportunity of now; false when nobody is there.
+    fn use_opportunity(
+        &mut self,
+        spec: &LinkSpec,
+        at: Nanos,
+        lost: &mut Vec<Lost>,
+        out: &mut dyn FnMut(Packet, Nanos),
+    ) -> bool {
+        let (packet, left) = match self.partly.take() {
+            Some(partly) => partly,
+            None => match self.take(spec, at, lost) {
+                Some(packet) => (packet, packet.bytes + TRACE_OVERHEAD),
+                None => return false,
+            },
+        };
+        let carried = left.min(self.room);
+        self.room -= carried;
+        if carried == left {
+            out(packet, at);
+        } else {
+            self.partly = Some((packet, left - carried));
+        }
+        true
+    }
+
+    fn take(&mut self, spec: &LinkSpec, at: Nanos, lost: &mut Vec<Lost>) -> Option<Packet> {
+        match spec.queue.policy {
+            QueuePolicy::CoDel(codel) => {
+                let mut dropped =
+                    |packet: Packet| lost.push(Lost { token: packet.token, to: LostTo::CoDel });
+                self.codel.take(codel, at, &mut self.queue, &mut dropped)
+            }
+            QueuePolicy::DropTail | QueuePolicy::DropHead => self.queue.pop(),
+        }
+    }
+}
+
+/// How long `bytes` take at a rate in bits per second.
+pub(crate) fn transmission(bytes: u64, bits_per_second: u64) -> Nanos {
+    let rate = u128::from(bits_per_second.max(1));
+    let nanos = (u128::from(bytes) * 8_000_000_000 + rate / 2) / rate;
+    Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
