@@ -16,6 +16,7 @@ const NEEDS: &[(&str, &str)] = &[
     // the pages are read in a real browser
     ("chromium", "chromium"),
     ("curl", "curl"),
+    ("h2load", "nghttp2-client"),
     ("httperf", "httperf"),
     // a network namespace that loses packets
     ("ip", "iproute2"),
@@ -24,6 +25,7 @@ const NEEDS: &[(&str, &str)] = &[
     // what a failure is sent again with
     ("nc", "netcat-openbsd"),
     ("nft", "nftables"),
+    ("nghttpd", "nghttp2-server"),
     ("nginx", "nginx-light"),
     // the debug information of a release, split off
     ("objcopy", "binutils"),

@@ -126,6 +126,21 @@ pub struct Evidence<'a> {
     /// The busiest worker's share of a core without its spinning, 0..=1.
     pub driver_busy: Option<f64>,
     pub sut: Option<&'a SutSeries>,
+    /// What our side announced; `None`: HTTP/2 was not spoken.
+    pub http2: Option<Http2Limits>,
+}
+
+/// What a client of HTTP/2 announces, and how many streams it uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Http2Limits {
+    /// Outstanding on one connection at most, by the plan.
+    pub streams: u32,
+    /// Bytes that may be under way, of one response and of all of a connection.
+    pub stream_window: u32,
+    pub connection_window: u32,
+    /// Bytes of the tables for fields: of responses, and of requests.
+    pub header_table: u32,
+    pub encoder_table: u32,
 }
 
 impl<'a> Evidence<'a> {
@@ -142,6 +157,7 @@ impl<'a> Evidence<'a> {
             alone: None,
             driver_busy: None,
             sut: None,
+            http2: None,
         }
     }
 }
@@ -177,5 +193,7 @@ pub fn rule(id: &str) -> Option<&'static Rule> {
     RULES.iter().copied().find(|rule| rule.id == id)
 }
 
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;
