@@ -16,7 +16,7 @@ use crate::{
 };
 use plan::{HttpVersion, Plan};
 use report::RunReport;
-use sample::{CallRecord, Ends, Outcome, TlsFacts};
+use sample::{CallRecord, Ends, FailureClass, Outcome, TlsFacts};
 use tally::Tally;
 use text::Traffic;
 use units::Nanos;
@@ -67,8 +67,9 @@ struct H2load {
     work: Work,
     tally: Tally,
     http1: bool,
-    /// The server chose nothing by ALPN.
+    /// The server chose nothing by ALPN, and connections ended for that.
     unnegotiated: bool,
+    misled: bool,
     /// The protocol has been told, and the beginning of the main part.
     protocol_told: bool,
     main_told: bool,
@@ -89,6 +90,7 @@ impl H2load {
             tally: Tally::new(&work),
             http1: work.begins_with_http1(),
             unnegotiated: false,
+            misled: false,
             protocol_told: false,
             main_told,
             clients_told: 0,
@@ -275,6 +277,8 @@ impl Face for H2load {
         let mut said = Said::default();
         for record in &ends.connections {
             self.tally.end_connection(record);
+            let missed = record.class == Some(FailureClass::Protocol);
+            self.misled |= missed && self.unnegotiated && !self.falls_back();
         }
         for session in ends.sessions.iter().filter(|_| !self.http1) {
             let ended_in_order = ends
@@ -323,7 +327,7 @@ impl Face for H2load {
     fn report(&mut self, report: &RunReport, _facts: &Facts) -> Ending {
         let mut said = Said::default();
         let connections = &report.measurement.total.connections;
-        if connections.established > 0 {
+        if connections.established > 0 || self.misled {
             let facts = connections.tls.first_key_value().map(|(facts, _)| facts);
             self.tell_protocol(facts, &mut said);
             self.tell(&mut said);
