@@ -53,18 +53,8 @@ fn options_of(work: &Work, plan: &Plan) -> Vec<String> {
     }
     add("--threads", options.threads.to_string());
     if version != "1.1" {
-        let http2 = plan.http2;
-        let default = plan::Http2Plan::default();
-        for (name, value, usual) in [
-            ("--stream-window", http2.stream_window, default.stream_window),
-            ("--connection-window", http2.connection_window, default.connection_window),
-            ("--header-table", http2.header_table, default.header_table),
-            ("--encoder-table", http2.encoder_table, default.encoder_table),
-            ("--frame-max", http2.frame_max, default.frame_max),
-        ] {
-            if value != usual {
-                add(name, value.to_string());
-            }
+        for (name, value) in http2_options(plan) {
+            add(name, value.to_string());
         }
     }
     for (name, value) in &options.headers {
@@ -91,4 +81,20 @@ fn options_of(work: &Work, plan: &Plan) -> Vec<String> {
         parts.push("--insecure --no-resumption".to_owned());
     }
     parts
+}
+
+/// What our side announces, where it is not the usual.
+fn http2_options(plan: &Plan) -> Vec<(&'static str, u32)> {
+    let (http2, usual) = (plan.http2, plan::Http2Plan::default());
+    [
+        ("--stream-window", http2.stream_window, usual.stream_window),
+        ("--connection-window", http2.connection_window, usual.connection_window),
+        ("--header-table", http2.header_table, usual.header_table),
+        ("--encoder-table", http2.encoder_table, usual.encoder_table),
+        ("--frame-max", http2.frame_max, usual.frame_max),
+    ]
+    .into_iter()
+    .filter(|(_, value, usual)| value != usual)
+    .map(|(name, value, _)| (name, value))
+    .collect()
 }

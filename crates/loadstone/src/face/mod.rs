@@ -70,7 +70,7 @@ pub(crate) fn wear(wanted: &Wanted) -> ExitCode {
 }
 
 fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
-    let Job { mut plan, mut needs, extras, script, guides, log, mut face } = job;
+    let Job { mut plan, needs, extras, script, guides, log, mut face } = job;
     if let Err(problems) = plan::validate(&plan) {
         let text: Vec<String> = problems.into_iter().map(|problem| problem.text).collect();
         return finish(face.cannot_start(&Trouble::Other(text.join("\n"))), extras);
@@ -91,14 +91,10 @@ fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
         Ok(prepared) => prepared,
         Err(error) => return finish(face.cannot_start(&trouble::of(&error)), extras),
     };
-    match negotiate::settle(&mut plan, &mut prepared) {
-        Ok(None) => {}
-        // what cannot be asked now is a failure of the calls, as it is to the tool
-        Ok(Some(choice)) => {
-            needs = face.negotiated(choice.chosen.as_deref(), &mut plan).unwrap_or(needs);
-        }
-        Err(failure) => return finish(face.cannot_start(&Trouble::Other(failure.text)), extras),
-    }
+    let needs = match settled(&mut plan, &mut prepared, &mut *face, needs) {
+        Ok(needs) => needs,
+        Err(trouble) => return finish(face.cannot_start(&trouble), extras),
+    };
     let logging = Logging {
         calls: needs.calls,
         failures_at_once: needs.calls,
@@ -163,6 +159,21 @@ fn prepare_or_reduce(plan: &mut plan::Plan, face: &mut dyn Face) -> anyhow::Resu
     }
     *users = most;
     prepare(plan, &[])
+}
+
+/// Settles the protocol, where the plan leaves it to the server, and what the face wants to hear then.
+/// A server that cannot be asked is a failure of the calls, as it is to the tool.
+fn settled(
+    plan: &mut plan::Plan,
+    prepared: &mut Prepared,
+    face: &mut dyn Face,
+    needs: faces::Needs,
+) -> Result<faces::Needs, Trouble> {
+    match negotiate::settle(plan, prepared) {
+        Ok(None) => Ok(needs),
+        Ok(Some(choice)) => Ok(face.negotiated(choice.chosen.as_deref(), plan).unwrap_or(needs)),
+        Err(failure) => Err(Trouble::Other(failure.text)),
+    }
 }
 
 /// The signals that end a run with its statistics: siege waits for three, the other tools for SIGINT.

@@ -150,6 +150,15 @@ fn what_h2load_refuses() {
         &["-D", "1", "--warm-up-time=x", url],
         &["--rps", "x", url],
         &["--rps", "-1", url],
+    ];
+    refused_alike(lines);
+}
+
+#[test]
+fn what_h2load_refuses_of_addresses_and_files() {
+    let gone = format!("http://127.0.0.1:{}/", free_port());
+    let url: &str = &gone;
+    let lines: &[&[&str]] = &[
         &["--connect-to", ":3", url],
         &["--header-table-size=9G", url],
         &["--encoder-header-table-size=x", url],
@@ -170,6 +179,11 @@ fn what_h2load_refuses() {
         &["--log-file=/nowhere/at/all", url],
         &["http://nohost.invalid/"],
     ];
+    refused_alike(lines);
+}
+
+#[track_caller]
+fn refused_alike(lines: &[&[&str]]) {
     for line in lines {
         let Pair { theirs, ours } = both(line);
         let sorted = |text: &str| {
