@@ -24,6 +24,7 @@ const NEEDS: &[(&str, &str)] = &[
     ("pdns_server", "pdns-server"),
     ("/usr/share/doc/pdns-backend-bind/copyright", "pdns-backend-bind"),
     ("unbound", "unbound"),
+    ("h2load", "nghttp2-client"),
     ("httperf", "httperf"),
     // a network namespace that loses packets
     ("ip", "iproute2"),
@@ -32,6 +33,7 @@ const NEEDS: &[(&str, &str)] = &[
     // what a failure is sent again with
     ("nc", "netcat-openbsd"),
     ("nft", "nftables"),
+    ("nghttpd", "nghttp2-server"),
     ("nginx", "nginx-light"),
     // the debug information of a release, split off
     ("objcopy", "binutils"),

@@ -327,13 +327,25 @@ impl Conn {
         self.is_open() && self.speaker.is_over()
     }
 
-    /// Counts what went out of requests that had to wait for room.
-    pub(crate) fn credit_late(&mut self) {
-        while let Some((call, bytes)) = self.speaker.take_late() {
-            if let Some(call) = self.calls.get_mut(call) {
-                call.bytes_sent += bytes;
+    /// Counts what went out at `now` of requests that had to wait for room, or for a stream.
+    pub(crate) fn credit_late(&mut self, now: Nanos) {
+        while let Some(late) = self.speaker.take_late() {
+            if let Some(call) = self.calls.get_mut(late.place) {
+                call.bytes_sent += late.bytes;
+                if late.begins {
+                    call.sent = now;
+                }
             }
         }
+    }
+
+    /// A call of its user waits here, though the peer allows no further stream now: the protocol
+    /// holds it back until one is free.
+    pub(crate) fn holds_back(&self, calls_max: u32) -> bool {
+        self.state != ConnState::Closed
+            && self.speaker.is_multiplexed()
+            && self.speaker.capacity(u32::MAX) > 0
+            && self.assigned < calls_max
     }
 
     /// What was counted of the protocol itself.

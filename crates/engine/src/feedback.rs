@@ -8,7 +8,7 @@ use crate::script::Scripted;
 use crate::setup::Setup;
 use crate::source::{People, Source, lanes};
 use conduit::{Peer, Slot};
-use plan::Think;
+use plan::{Pace, Think};
 use sample::{Note, Outcome, Sample, SessionRecord};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -37,6 +37,8 @@ pub(crate) struct Feedback {
     attended: bool,
     /// The end of the measured phase.
     until: Nanos,
+    /// When the calls of a session fall due, where the clock says it.
+    pace: Option<Pace>,
 }
 
 /// An arrival of an open load.
@@ -107,6 +109,7 @@ impl Feedback {
             guided: None,
             attended: false,
             until: setup.measure_until(),
+            pace: setup.plan.load.session().and_then(|session| session.pace.clone()),
             setup: setup.clone(),
         }
     }
@@ -161,7 +164,10 @@ impl Feedback {
             let calls = self.setup.session_calls(arrival.index);
             let user = self.people.admit(arrival.index, calls, cookies);
             self.people.users[user as usize].started = arrival.intended;
-            let count = self.step(user).0;
+            let count = match self.pace {
+                Some(_) => self.fallen_due(user, arrival.intended),
+                None => self.step(user).0,
+            };
             return Some(Arrived::Session { user, count, intended: arrival.intended });
         }
         let row = self.setup.targets.pick(content)?;
@@ -171,7 +177,34 @@ impl Feedback {
 
     /// A user who has thought enough by `until`: the instant, the user, the calls.
     pub(crate) fn rouse(&mut self, until: Nanos) -> Option<(Nanos, u32, u32)> {
-        self.people.rouse(until)
+        let (at, user, count) = self.people.rouse(until)?;
+        // without an end to it the run is being stopped, and no further instant is looked for
+        let paced = self.pace.is_some() && until != Nanos::NEVER;
+        Some((at, user, if paced { self.fallen_due(user, at) } else { count }))
+    }
+
+    /// Of a session whose calls fall due by the clock: how many may go out at `now`, which is as many
+    /// as have fallen due and its connection may have outstanding. Its next instant is noted.
+    fn fallen_due(&mut self, user: u32, now: Nanos) -> u32 {
+        let Some(pace) = &self.pace else { return 0 };
+        let person = &mut self.people.users[user as usize];
+        let all = match person.left {
+            u32::MAX => u64::MAX,
+            left => person.turns + u64::from(left),
+        };
+        let due = |index: u64| person.started + pace.offset(index);
+        let mut fallen = person.fallen;
+        while fallen < all && due(fallen) <= now {
+            fallen += 1;
+        }
+        let next = (fallen < all && person.thinking == 0).then(|| due(fallen));
+        person.fallen = fallen;
+        let room = lanes(&self.setup).saturating_sub(person.outstanding);
+        let count = fallen.min(all).saturating_sub(person.turns).min(u64::from(room));
+        if let Some(at) = next {
+            self.people.think(at, user, 0);
+        }
+        count as u32
     }
 
     /// A failed call that is to be made again.
@@ -198,10 +231,10 @@ impl Feedback {
             return None;
         }
         let index = self.people.next_index(warm_up)?;
-        let row = if self.one_by_one {
-            self.setup.targets.pick(index)?
+        let (row, intended) = if self.one_by_one {
+            (self.setup.targets.pick(index)?, intended)
         } else {
-            self.row_of(user, index)?
+            (self.row_of(user, index)?, self.due_of(user, intended))
         };
         let person = &mut self.people.users[user as usize];
         person.left = if left == u32::MAX { left } else { left - 1 };
@@ -246,8 +279,15 @@ impl Feedback {
         let person = &self.people.users[user as usize];
         match self.setup.script(person.id, person.turns) {
             Some(step) => Some(step.target),
+            None if self.source.has_own_order() => self.setup.targets.pick(person.turns),
             None => self.setup.targets.pick(index),
         }
+    }
+
+    /// When the user's next call falls due: by the clock where that says it, else at `intended`.
+    fn due_of(&self, user: u32, intended: Nanos) -> Nanos {
+        let person = &self.people.users[user as usize];
+        self.pace.as_ref().map_or(intended, |pace| person.started + pace.offset(person.turns))
     }
 
     /// How many calls the user makes next, and the pause before them.
@@ -301,6 +341,13 @@ impl Feedback {
             person.failed = true;
             person.left = 0;
         }
+        if self.pace.is_some() {
+            return match self.fallen_due(user, now) {
+                0 => Next::Nothing,
+                count => Next::Now(count),
+            };
+        }
+        let Some(person) = self.people.user(user) else { return Next::Nothing };
         let whole_group =
             (group.is_none() && !self.source.is_scripted()) || person.outstanding == 0;
         if person.left == 0 || !whole_group {

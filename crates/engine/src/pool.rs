@@ -189,6 +189,12 @@ impl Pool {
         conn.endpoint() == endpoint && conn.takes(self.limits.depth, self.limits.calls)
     }
 
+    /// The user's connection to `endpoint` is full, and holds the call back until it is not.
+    pub(crate) fn holds_back(&self, slot: Slot, endpoint: u32, user: u32) -> bool {
+        let conn = self.conn(slot);
+        conn.endpoint() == endpoint && conn.user() == user && conn.holds_back(self.limits.calls)
+    }
+
     /// Of a user who may have several connections, and whose first is full: another one, or that
     /// one after all when there are no more to be had. `None` when one more is to be opened.
     pub(crate) fn another(

@@ -91,7 +91,8 @@ pub struct Logging {
     /// Ends of connections and of sessions are handed over too.
     pub ends: bool,
     /// With so many of each worker's calls goes the beginning of their answer, up to
-    /// [`ANSWER_KEPT_MAX`] bytes.
+    /// [`ANSWER_KEPT_MAX`] bytes. Over HTTP/2 that is the head alone, as HTTP/1 would write it, and
+    /// the stream's id stands where HTTP/1 has a reason.
     pub answers: u64,
     /// Bytes that are no HTTP/1.x are read and counted to the end of their connection; without it,
     /// that is given up at the first of them. The beginning of such a response goes with its call,
@@ -198,9 +199,12 @@ impl Setup {
 
     /// Calls of session `id`.
     pub(crate) fn session_calls(&self, id: u64) -> u32 {
-        let count = self.plan.load.session().map_or(0, |session| session.calls);
+        let Some(session) = self.plan.load.session() else { return 0 };
+        if !session.lengths.is_empty() {
+            return session.lengths[(id % session.lengths.len() as u64) as usize];
+        }
         if self.scripts.is_empty() {
-            return count;
+            return session.calls;
         }
         self.scripts[(id % self.scripts.len() as u64) as usize].len() as u32
     }
@@ -218,7 +222,9 @@ impl Setup {
     /// Heads must be kept where a field of theirs decides what happens next.
     pub(crate) fn keeps_heads(&self) -> bool {
         let request = &self.plan.request;
-        request.cookies || request.follow_max > 0 || request.compressed
+        // of a response over HTTP/2 it is the head that is handed over
+        let shown = self.logging.answers > 0 && matches!(self.protocol, Protocol::Http2(_));
+        request.cookies || request.follow_max > 0 || request.compressed || shown
     }
 
     /// Worker `worker`'s part of `total`: parts differ by one at most and sum to the whole.
@@ -229,13 +235,17 @@ impl Setup {
 }
 
 fn protocol(plan: &Plan) -> Protocol {
-    let Http2Plan { stream_window, connection_window, header_table } = plan.http2;
+    let Http2Plan { stream_window, connection_window, header_table, encoder_table, frame_max } =
+        plan.http2;
     match plan.request.version {
-        HttpVersion::Http10 | HttpVersion::Http11 => Protocol::Http1,
+        // whoever leaves the choice to the server has settled it before
+        HttpVersion::Http10 | HttpVersion::Http11 | HttpVersion::Auto => Protocol::Http1,
         HttpVersion::Http2 => Protocol::Http2(http2::Settings {
             stream_window,
             connection_window,
             header_table,
+            encoder_table,
+            frame_max,
             ..http2::Settings::default()
         }),
     }

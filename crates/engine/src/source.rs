@@ -37,6 +37,8 @@ pub(crate) struct User {
     pub(crate) answers: u32,
     pub(crate) connections: u32,
     pub(crate) retries: u32,
+    /// Calls of a session that have fallen due by the clock.
+    pub(crate) fallen: u64,
 }
 
 impl User {
@@ -240,6 +242,7 @@ impl People {
             answers: 0,
             connections: 0,
             retries: 0,
+            fallen: 0,
         };
         self.active += 1;
         if let Some(row) = self.free.pop() {
@@ -369,6 +372,11 @@ impl Source {
     /// The first call of a group goes alone.
     pub(crate) fn leads(&self) -> bool {
         self.session().is_some_and(|session| session.lead)
+    }
+
+    /// Each session goes through the targets by itself.
+    pub(crate) fn has_own_order(&self) -> bool {
+        self.session().is_some_and(|session| session.own_order)
     }
 
     /// A failed call of the user is to be made again.

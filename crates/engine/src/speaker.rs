@@ -13,7 +13,7 @@ mod http2;
 pub(crate) mod numbered;
 
 use crate::journal::Journal;
-use ::http2::Settings;
+use ::http2::{Late, Settings};
 use http1::Http1;
 use http2::Http2;
 #[cfg(test)]
@@ -194,8 +194,16 @@ impl Speaker {
         matches!(self, Speaker::Http2(_)).then_some(::http2::ALPN)
     }
 
-    /// Bytes of a call's request that went out after it was asked, of one call at a time.
-    pub(crate) fn take_late(&mut self) -> Option<(usize, u64)> {
+    /// The id of the stream whose response is done; 0 where there are no streams.
+    pub(crate) fn stream_id(&self) -> i32 {
+        match self {
+            Speaker::Http2(http2) => http2.stream_id(),
+            _ => 0,
+        }
+    }
+
+    /// What of a call's request went out after it was asked, of one call at a time.
+    pub(crate) fn take_late(&mut self) -> Option<Late> {
         match self {
             Speaker::Http2(http2) => http2.take_late(),
             _ => None,

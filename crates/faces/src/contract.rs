@@ -43,6 +43,19 @@ pub trait Files {
         Err(format!("{} cannot be asked for", page.url))
     }
 
+    /// Everything that comes in by standard input.
+    ///
+    /// # Errors
+    /// As [`Files::read`].
+    fn read_input(&self) -> Result<Vec<u8>, SystemError> {
+        Err(SystemError { number: 9, text: "Bad file descriptor".to_owned() })
+    }
+
+    /// Cores of this machine.
+    fn cores(&self) -> u64 {
+        1
+    }
+
     /// The number of this process, for tools that print it; 0 where there is none.
     fn process_id(&self) -> u32 {
         0
@@ -103,7 +116,18 @@ pub struct Job {
     pub script: Option<Box<ScriptJob>>,
     /// Who tells the plan's users what to ask for, call by call; they may go anywhere.
     pub guides: Option<Box<dyn Guides>>,
+    /// A file that is written while the run goes on.
+    pub log: Option<LogFile>,
     pub face: Box<dyn Face>,
+}
+
+/// A file to whose end [`Said::log`] is written. When it cannot be opened, `complaint` goes to
+/// standard error, the tool ends with `code`, and nothing is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogFile {
+    pub path: String,
+    pub complaint: String,
+    pub code: u8,
 }
 
 /// A script in Lua that makes the requests, and what it is told.
@@ -154,6 +178,8 @@ pub struct Needs {
 pub struct Said {
     pub out: String,
     pub err: String,
+    /// For the file of [`Job::log`].
+    pub log: String,
     pub wish: Wish,
 }
 
@@ -247,6 +273,13 @@ pub struct Date {
 pub trait Face: std::fmt::Debug {
     /// The run is about to begin: what its instants are in the calendar.
     fn dated(&mut self, _date: &Date) {}
+
+    /// The plan left the protocol to the server ([`plan::HttpVersion::Auto`]), and it is settled:
+    /// what the server chose by ALPN, if anything. The rest of the plan may be fitted to it, and
+    /// what the face wants to hear.
+    fn negotiated(&mut self, _chosen: Option<&str>, _plan: &mut Plan) -> Option<Needs> {
+        None
+    }
 
     /// The run begins: names are resolved, nothing has been sent.
     fn begin(&mut self) -> Said {

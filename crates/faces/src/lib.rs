@@ -36,6 +36,7 @@ pub mod ab;
 mod contract;
 mod extras;
 pub mod getopt;
+pub mod h2load;
 pub mod httperf;
 pub mod idleconn;
 pub mod longopt;
@@ -58,6 +59,7 @@ pub enum Tool {
     Httperf,
     Idleconn,
     Siege,
+    H2load,
 }
 
 impl Tool {
@@ -69,6 +71,7 @@ impl Tool {
         Tool::Httperf,
         Tool::Idleconn,
         Tool::Siege,
+        Tool::H2load,
     ];
 
     /// The tool of this name: the name of a command, or the file name that the program was started
@@ -86,6 +89,7 @@ impl Tool {
             Tool::Httperf => "httperf",
             Tool::Idleconn => "idleconn",
             Tool::Siege => "siege",
+            Tool::H2load => "h2load",
         }
     }
 }
@@ -102,5 +106,6 @@ pub fn read(tool: Tool, program: &str, args: &[String], files: &dyn Files) -> Re
         Tool::Httperf => httperf::read(program, &args, extras, files),
         Tool::Idleconn => idleconn::read(program, &args),
         Tool::Siege => siege::read(program, &args, extras, files),
+        Tool::H2load => h2load::read(program, &args, extras, files),
     }
 }

@@ -35,11 +35,22 @@ pub(crate) struct State {
     /// Our side has broken the connection off: the code, and why.
     pub(crate) violation: Option<(u32, String)>,
     pub(crate) going_away: bool,
+    /// Streams begun on the connection.
+    pub(crate) begun: u64,
     /// A request is being asked: what is sent belongs to it. Else it is counted here, by stream.
     pub(crate) asking: bool,
-    pub(crate) late: Vec<(i32, u64)>,
+    pub(crate) late: Vec<LateFrame>,
     pub(crate) settings_seen: bool,
     pub(crate) facts: Http2Facts,
+}
+
+/// A frame of a request that went out after it was asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LateFrame {
+    pub(crate) id: i32,
+    pub(crate) bytes: u64,
+    /// It opens the stream.
+    pub(crate) begins: bool,
 }
 
 impl State {
@@ -199,6 +210,10 @@ unsafe extern "C" fn on_frame(
                 }
                 ng::NGHTTP2_GOAWAY => {
                     *state.facts.goaways.entry(code).or_default() += 1;
+                    if code == NO_ERROR && !state.going_away {
+                        let begun = state.begun;
+                        state.facts.goaway_streams = Some((begun, begun));
+                    }
                     state.going_away = true;
                 }
                 ng::NGHTTP2_SETTINGS if !acknowledges => {
@@ -249,6 +264,11 @@ unsafe extern "C" fn on_sent(
         with(user, |state| {
             if u32::from(head.type_) == ng::NGHTTP2_HEADERS {
                 state.facts.coded_sent += head.length as u64;
+                if !state.asking {
+                    state.facts.held_back += 1;
+                    let bytes = (head.length + FRAME_HEADER) as u64;
+                    state.late.push(LateFrame { id: head.stream_id, bytes, begins: true });
+                }
             }
             if code != NO_ERROR {
                 let reason = &reason[..reason.len().min(REASON_MAX)];
@@ -285,7 +305,8 @@ pub(crate) unsafe extern "C" fn read_body(
             }
             stream.body_at += taken;
             if !state.asking && taken > 0 {
-                state.late.push((id, (taken + FRAME_HEADER) as u64));
+                let bytes = (taken + FRAME_HEADER) as u64;
+                state.late.push(LateFrame { id, bytes, begins: false });
             }
             0
         });

@@ -14,7 +14,7 @@ mod stream;
 pub use code::section;
 pub use request::{NotTranslated, Request};
 pub use sample::http2_code_name as code_name;
-pub use session::{Fed, Gone, Part, Session};
+pub use session::{Fed, Gone, Late, Part, Session};
 pub use stream::StreamFacts;
 
 /// The bytes with which a client begins (RFC 9113 section 3.4).
@@ -32,6 +32,11 @@ pub const STREAMS_AT_FIRST: u32 = 100;
 /// The largest flow-control window (RFC 9113 section 6.9.1).
 pub const WINDOW_MAX: u32 = (1 << 31) - 1;
 
+/// Bytes of a table for fields, and of a frame's payload, that the standard begins with (RFC 9113
+/// section 6.5.2).
+const TABLE_AT_FIRST: u32 = 4_096;
+const FRAME_AT_FIRST: u32 = 1 << 14;
+
 /// What our side announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -42,6 +47,10 @@ pub struct Settings {
     pub connection_window: u32,
     /// Bytes of the table with which the peer may compress fields.
     pub header_table: u32,
+    /// Bytes of the table with which our side compresses them, where the peer allows as many.
+    pub encoder_table: u32,
+    /// Bytes of one frame's payload that the peer may send, 2^14 to 2^24 − 1.
+    pub frame_max: u32,
     /// Bytes of one list of fields, names and values and 32 for each (RFC 9113 section 6.5.2). A
     /// response with more is reset.
     pub header_list_max: u32,
@@ -55,7 +64,9 @@ impl Default for Settings {
         Settings {
             stream_window: (1 << 30) - 1,
             connection_window: (1 << 30) - 1,
-            header_table: 4_096,
+            header_table: TABLE_AT_FIRST,
+            encoder_table: TABLE_AT_FIRST,
+            frame_max: FRAME_AT_FIRST,
             header_list_max: 64 << 10,
             keeps_heads: false,
         }

@@ -1,11 +1,11 @@
 //! One connection's session: a safe face on libnghttp2's.
 #![expect(unsafe_code, reason = "calls into libnghttp2")]
 
-use crate::callbacks::{self, State};
+use crate::callbacks::{self, LateFrame, State};
 use crate::code::{CANCEL, NO_ERROR, REFUSED_STREAM, section};
 use crate::request::Request;
 use crate::stream::{Stream, StreamFacts};
-use crate::{FRAME_HEADER, STREAMS_AT_FIRST, Settings};
+use crate::{FRAME_AT_FIRST, FRAME_HEADER, STREAMS_AT_FIRST, Settings, TABLE_AT_FIRST};
 use libnghttp2_sys as ng;
 use sample::{Http2Facts, http2_code_name as code_name};
 use std::ops::Range;
@@ -90,6 +90,16 @@ pub struct Gone {
     pub by_peer: bool,
 }
 
+/// A part of a request that had to wait: for the peer's window, or for a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Late {
+    pub place: usize,
+    /// Frame headers included.
+    pub bytes: u64,
+    /// It is the request's first part: the peer's limit of streams had held it back.
+    pub begins: bool,
+}
+
 impl Session {
     /// A session whose preface and settings wait in [`Session::drain`].
     pub fn new(settings: &Settings) -> Session {
@@ -99,7 +109,7 @@ impl Session {
             ..State::default()
         };
         let state = NonNull::from(Box::leak(Box::new(state)));
-        let raw = client(state);
+        let raw = client(state, settings.encoder_table);
         let session = Session {
             raw,
             state,
@@ -119,12 +129,18 @@ impl Session {
             settings_id: id as i32,
             value,
         };
-        let entries = [
+        let mut entries = vec![
             entry(ng::NGHTTP2_SETTINGS_ENABLE_PUSH, 0),
             entry(ng::NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, settings.stream_window),
-            entry(ng::NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, settings.header_table),
             entry(ng::NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, settings.header_list_max),
         ];
+        // a server confirms each table that it is told of, with three bytes of its first response
+        if settings.header_table != TABLE_AT_FIRST {
+            entries.push(entry(ng::NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, settings.header_table));
+        }
+        if settings.frame_max != FRAME_AT_FIRST {
+            entries.push(entry(ng::NGHTTP2_SETTINGS_MAX_FRAME_SIZE, settings.frame_max));
+        }
         let window = i32::try_from(settings.connection_window).unwrap_or(i32::MAX);
         let none = ng::NGHTTP2_FLAG_NONE as u8;
         // SAFETY: a live session; the entries are copied. Neither fails but for want of memory or
@@ -190,6 +206,7 @@ impl Session {
         let plain = request.plain_bytes() + cookie.map_or(0, |cookie| cookie.len() as u64 + 6);
         let state = self.state_mut();
         state.facts.streams += 1;
+        state.begun += 1;
         state.facts.fields_sent += plain;
         // an id below zero (no memory, no ids left) is never answered: its call times out
         state.streams.push_back(stream);
@@ -266,6 +283,9 @@ impl Session {
             state.facts.coded_received += length;
         }
         let content = std::mem::take(&mut state.frame_content);
+        if !has_fields && frame.kind() != ng::NGHTTP2_DATA {
+            state.facts.control_received += FRAME_HEADER as u64 + length;
+        }
         let Some(stream) = state.stream(frame.stream()) else { return };
         match frame.kind() {
             ng::NGHTTP2_DATA => {
@@ -346,14 +366,19 @@ impl Session {
     }
 
     /// Bytes of a request, frame headers included, that went out after it was asked.
-    pub fn take_late(&mut self) -> Option<(usize, u64)> {
+    pub fn take_late(&mut self) -> Option<Late> {
         let state = self.state_mut();
-        while let Some((id, bytes)) = state.late.pop() {
+        while let Some(LateFrame { id, bytes, begins }) = state.late.pop() {
             if let Some(place) = state.place(id) {
-                return Some((place, bytes));
+                return Some(Late { place, bytes, begins });
             }
         }
         None
+    }
+
+    /// The id of the stream that was done last.
+    pub fn done_id(&self) -> i32 {
+        self.done.id
     }
 
     /// Gives a stream up: it leaves, and the peer is told.
@@ -442,8 +467,8 @@ fn words(error: ng::nghttp2_ssize) -> String {
     text.to_string_lossy().into_owned()
 }
 
-/// A client's session of the library, with our callbacks.
-fn client(state: NonNull<State>) -> NonNull<ng::nghttp2_session> {
+/// A client's session of the library, with our callbacks. `table`: bytes of our table for fields.
+fn client(state: NonNull<State>, table: u32) -> NonNull<ng::nghttp2_session> {
     let mut callbacks = std::ptr::null_mut();
     let mut option = std::ptr::null_mut();
     let mut raw = std::ptr::null_mut();
@@ -454,6 +479,9 @@ fn client(state: NonNull<State>) -> NonNull<ng::nghttp2_session> {
         assert!(!callbacks.is_null() && !option.is_null(), "no memory for a session");
         callbacks::set(callbacks);
         ng::nghttp2_option_set_peer_max_concurrent_streams(option, STREAMS_AT_FIRST);
+        if table != TABLE_AT_FIRST {
+            ng::nghttp2_option_set_max_deflate_dynamic_table_size(option, table as usize);
+        }
         ng::nghttp2_session_client_new2(&raw mut raw, callbacks, state.as_ptr().cast(), option);
         ng::nghttp2_session_callbacks_del(callbacks);
         ng::nghttp2_option_del(option);

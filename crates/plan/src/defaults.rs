@@ -109,12 +109,15 @@ impl Default for ConnectionPlan {
 }
 
 impl Default for Http2Plan {
-    /// Windows so large that the client is no limit; 4,096 bytes is what the standard begins with.
+    /// Windows so large that the client is no limit; tables and frames are what the standard begins
+    /// with.
     fn default() -> Self {
         Http2Plan {
             stream_window: (1 << 30) - 1,
             connection_window: (1 << 30) - 1,
             header_table: 4_096,
+            encoder_table: 4_096,
+            frame_max: 16_384,
         }
     }
 }

@@ -79,6 +79,9 @@ pub enum HttpVersion {
     Http11,
     /// By ALPN over TLS; by prior knowledge without it (RFC 9113 section 3).
     Http2,
+    /// What the server prefers of the protocols that are offered by ALPN; HTTP/1.1 without TLS. It is
+    /// settled before the first call.
+    Auto,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -166,6 +169,10 @@ pub struct Http2Plan {
     pub connection_window: u32,
     /// Bytes of the table with which the server may compress fields; 0: none.
     pub header_table: u32,
+    /// The same of ours, at most: the server's own limit may be less.
+    pub encoder_table: u32,
+    /// Bytes of one frame's payload that the server may send: 16,384 to 2^24 − 1.
+    pub frame_max: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -258,6 +265,37 @@ pub struct SessionPlan {
     pub one_connection: bool,
     /// A failed call is made again at once and does not fail its session, [`RETRIES_MAX`] times.
     pub retry: bool,
+    /// Calls of the sessions, in turn, in place of `calls`; empty: all have `calls`.
+    pub lengths: Vec<u32>,
+    /// Each session goes through the targets from the first one on, whatever the others do.
+    pub own_order: bool,
+    /// Its calls fall due by the clock; without it, each when one before it has ended.
+    pub pace: Option<Pace>,
+}
+
+/// When the calls of a session fall due, counted from its start. One that finds as many outstanding
+/// as a connection may have waits, and its response time counts from when it was due.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pace {
+    /// At even distances, the first one at once.
+    Every(Rate),
+    /// At these instants, never falling; one for each call.
+    At(Arc<[Nanos]>),
+}
+
+impl Pace {
+    /// When call `index`, counted from 0, falls due after its session's start; `NEVER` beyond the
+    /// last one.
+    pub fn offset(&self, index: u64) -> Nanos {
+        match self {
+            Pace::Every(rate) => Nanos((index as f64 / rate.0 * 1e9).round() as u64),
+            Pace::At(at) => usize::try_from(index)
+                .ok()
+                .and_then(|index| at.get(index))
+                .copied()
+                .unwrap_or(Nanos::NEVER),
+        }
+    }
 }
 
 /// How often a session's failed calls are made again, where [`SessionPlan::retry`] is set.
@@ -273,6 +311,9 @@ impl SessionPlan {
             lead: false,
             one_connection: false,
             retry: false,
+            lengths: Vec::new(),
+            own_order: false,
+            pace: None,
         }
     }
 }

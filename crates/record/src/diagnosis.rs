@@ -3,11 +3,11 @@
 use crate::ramp::RampStep;
 use crate::run::{Finding, RunReport};
 use crate::server::{Conduct, Server};
-use plan::{Load, Plan, Think};
 use sample::PathFacts;
+use plan::{HttpVersion, Load, Plan, Think};
 use stats::CauseId;
 use stats::curve::Curve;
-use stats::diagnosis::{Confidence, Diagnosis, Evidence, RULES, of_ramp, of_run};
+use stats::diagnosis::{Confidence, Diagnosis, Evidence, Http2Limits, RULES, of_ramp, of_run};
 use std::cmp::Reverse;
 use units::Nanos;
 
@@ -135,6 +135,13 @@ fn evidence(report: &RunReport) -> Evidence<'_> {
     evidence.driver_busy = Some(judged.map_or(busy, |cause| cause.figure.max(busy)));
     evidence.sut = report.sut.as_ref();
     evidence.path_rtt = report.path.as_ref().map_or(Nanos::ZERO, PathFacts::rtt_min);
+    evidence.http2 = (plan.request.version == HttpVersion::Http2).then(|| Http2Limits {
+        streams: plan.connection.pipeline,
+        stream_window: plan.http2.stream_window,
+        connection_window: plan.http2.connection_window,
+        header_table: plan.http2.header_table,
+        encoder_table: plan.http2.encoder_table,
+    });
     evidence
 }
 

@@ -76,6 +76,8 @@ pub struct FirstCall {
     pub status: u16,
     /// `1.1`.
     pub http_version: String,
+    /// The server was left the choice among these, by their names in ALPN; none without TLS.
+    pub negotiated: Option<Vec<String>>,
     /// Bytes of body.
     pub length: u64,
     /// The `Server` field as received: not trusted, made printable by each output.

@@ -5,6 +5,7 @@
 mod csv;
 mod page;
 mod plans;
+mod protocols;
 mod text;
 
 pub use csv::csv;

@@ -14,13 +14,19 @@ pub(crate) fn name(report: &RunReport) -> String {
     record::words::name(&report.name, &report.plan)
 }
 
-/// `GET, HTTP/1.1, new connection per call, pipelined 16 deep`.
-pub(crate) fn protocol(plan: &Plan) -> String {
-    let version = match plan.request.version {
+/// A version of HTTP as people call it.
+pub fn version(version: HttpVersion) -> &'static str {
+    match version {
         HttpVersion::Http10 => "HTTP/1.0",
         HttpVersion::Http11 => "HTTP/1.1",
         HttpVersion::Http2 => "HTTP/2",
-    };
+        HttpVersion::Auto => "the protocol that the server prefers",
+    }
+}
+
+/// `GET, HTTP/1.1, new connection per call, pipelined 16 deep`.
+pub(crate) fn protocol(plan: &Plan) -> String {
+    let version = version(plan.request.version);
     let mut parts = vec![printable(&plan.request.method, 20), version.to_owned()];
     parts.extend(plan.connection.calls.map(|calls| match calls {
         1 => "a connection per call".to_owned(),
@@ -56,7 +62,12 @@ pub(crate) fn first_call(report: &RunReport) -> Option<String> {
     if call.status > 0 {
         parts.push(format!("status {}", call.status));
         parts.push(show::bytes(call.length));
-        parts.push(format!("HTTP/{}", printable(&call.http_version, 8)));
+        let choice = match call.negotiated.as_deref() {
+            None => String::new(),
+            Some([]) => " (there is no choice without TLS)".to_owned(),
+            Some(offered) => format!(" (the server's choice of {})", offered.join(" and ")),
+        };
+        parts.push(format!("HTTP/{}{choice}", printable(&call.http_version, 8)));
         parts.extend(call.server.as_ref().map(|name| format!("server {}", printable(name, 48))));
         parts.push(format!("in {}", show::duration(call.took)));
     }

@@ -24,6 +24,13 @@ pub struct Http2Facts {
     pub coded_sent: u64,
     pub fields_received: u64,
     pub coded_received: u64,
+    /// Requests that had to wait on their connection until the peer allowed another stream.
+    pub held_back: u64,
+    /// Streams that a connection had begun when the peer's GOAWAY with NO_ERROR came: the fewest
+    /// and the most.
+    pub goaway_streams: Option<(u64, u64)>,
+    /// Bytes of the peer's frames that carry neither fields nor content, nine bytes of each included.
+    pub control_received: u64,
     /// Why our side broke connections off, in words; at most [`VIOLATIONS_MAX`] different ones.
     pub violations: BTreeMap<String, u64>,
 }
@@ -79,6 +86,12 @@ impl Http2Facts {
         self.coded_sent += other.coded_sent;
         self.fields_received += other.fields_received;
         self.coded_received += other.coded_received;
+        self.control_received += other.control_received;
+        self.held_back += other.held_back;
+        self.goaway_streams = match (self.goaway_streams, other.goaway_streams) {
+            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+            (a, b) => a.or(b),
+        };
         for (why, count) in &other.violations {
             self.add_violation(why, *count);
         }

@@ -1,6 +1,6 @@
 //! HTTP/2 in virtual time: the same laws, theory and outcomes, over streams of shared connections.
 
-use plan::{Arrivals, Gaps, HttpVersion, Load, Plan, Think};
+use plan::{Arrivals, Gaps, HttpVersion, Load, Pace, Plan, SessionPlan, Think};
 use sample::{FailureClass, Outcome};
 use sim::http2::{StreamFate, Streams, frame};
 use sim::{
@@ -102,6 +102,34 @@ fn the_server_s_limit_of_streams_is_kept() {
     let (response, service) = (measured.total.response(), &measured.total.service);
     assert_eq!(service.quantile(0.99), service.quantile(0.01), "the server itself is constant");
     assert!(response.quantile(0.99) > service.quantile(0.99), "what is waited for a stream counts");
+}
+
+/// What the server refuses of a user's first flight waits on the same connection for a stream: no
+/// second one is opened, and nothing fails.
+#[test]
+fn a_user_waits_on_its_own_connection_for_a_stream() {
+    let measured = run(http2(closed(1, 2), 20), fixed(0, 1).with_streams_max(5));
+    let (total, facts) = (&measured.total, &measured.total.connections.http2);
+    assert_eq!(failures(&measured), []);
+    assert_eq!(total.connections.established, 1);
+    assert!(facts.held_back > 0, "{facts:?}");
+    assert!(total.counts.succeeded > 5_000, "five streams are always busy: {:?}", total.counts);
+}
+
+/// Calls of a session that fall due by the clock wait for nobody: with one stream and 150 ms each,
+/// due every 100 ms, the fifth has waited for 200 ms.
+#[test]
+fn a_session_keeps_its_pace() {
+    let mut plan = http2(closed(2, 1), 1);
+    let mut session = SessionPlan::of(5, Think::None);
+    session.pace = Some(Pace::Every(Rate(10.0)));
+    plan.load = Load::Closed { users: 2, think: Think::None, session: Some(session) };
+    (plan.stop.duration, plan.stop.requests) = (None, Some(2));
+    let measured = run(plan, fixed(0, 150));
+    assert_eq!((measured.total.counts.due, measured.total.counts.succeeded), (10, 10));
+    let longest = measured.total.response().quantile(1.0).as_secs_f64();
+    assert!((longest - 0.35).abs() < 0.005, "{longest}");
+    assert!((measured.elapsed.as_secs_f64() - 0.75).abs() < 0.01, "{:?}", measured.elapsed);
 }
 
 #[test]

@@ -36,7 +36,7 @@ record! {
     }
     Http2Facts {
         streams, streams_peak, streams_max, refused, resets, goaways, pings, fields_sent, coded_sent,
-        fields_received, coded_received, violations,
+        fields_received, coded_received, violations, held_back, goaway_streams, control_received,
     }
     Snapshot {
         counts, warm_up, succeeded, failed, timed_out, service, slip, wait, lag, punctual, connect,
@@ -66,7 +66,7 @@ record! {
     Driver { io, threads, cpu_user_s, cpu_system_s, spin_s, busy, dummy }
     DummyRun { call_s, taken_unix_s }
     Resolved { host, addresses, took }
-    FirstCall { status, http_version, length, server, took, failure, way_out, excerpt }
+    FirstCall { status, http_version, length, server, took, failure, way_out, excerpt, negotiated }
     Headline {
         state, throughput_per_s, goodput_per_s, failure_share, mean_s, p50_s, p90_s, p99_s,
         p99_9_s, max_s,

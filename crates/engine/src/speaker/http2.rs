@@ -1,7 +1,7 @@
 //! HTTP/2: streams of one connection, whose responses come in any order.
 
 use super::{Event, Fault, Heard, Request};
-use http2::{Gone, Part, Session, Settings, StreamFacts};
+use http2::{Gone, Late, Part, Session, Settings, StreamFacts};
 use sample::{FailureClass, Http2Facts};
 use wire::answer::{AnswerFacts, Framing};
 use wire::timing::{Malformed, Timing, timings};
@@ -114,9 +114,13 @@ impl Http2 {
         self.session.partial(call).map(converted)
     }
 
-    /// Bytes of a call's request that went out after it was asked.
-    pub(super) fn take_late(&mut self) -> Option<(usize, u64)> {
+    /// What of a call's request went out after it was asked.
+    pub(super) fn take_late(&mut self) -> Option<Late> {
         self.session.take_late()
+    }
+
+    pub(super) fn stream_id(&self) -> i32 {
+        self.session.done_id()
     }
 
     /// Nothing is outstanding, and nothing further can be asked.

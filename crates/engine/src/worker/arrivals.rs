@@ -78,7 +78,7 @@ impl Worker {
                 break;
             }
             let Some(call) = self.feedback.next_call(user, intended, warm_up) else { break };
-            self.journal.due(intended);
+            self.journal.due(call.intended);
             self.place(io, call, now);
         }
         // nearly always false, and then the call is saved

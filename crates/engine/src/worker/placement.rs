@@ -45,6 +45,9 @@ impl Worker {
             if self.pool.fits(slot, endpoint) {
                 return Some(slot);
             }
+            if self.pool.holds_back(slot, endpoint, call.user) {
+                return Some(slot);
+            }
             let conn = self.pool.conn(slot);
             if self.pool.has_several_per_user()
                 && conn.endpoint() == endpoint

@@ -42,6 +42,22 @@ impl Worker {
         conn.give_intake(row, Some(intake));
     }
 
+    /// Of a response over a protocol with streams the head is kept, with the stream's id.
+    #[cold]
+    pub(super) fn keep_head(&mut self, slot: Slot, row: usize) {
+        if !self.journal.keeps_responses() {
+            return;
+        }
+        let conn = self.pool.conn_mut(slot);
+        let Some(mut intake) = conn.take_intake(row) else { return };
+        let head = conn.speaker().head();
+        let end = head.iter().position(|byte| *byte == b'\r').unwrap_or(head.len());
+        intake.keep(&head[..end]);
+        intake.keep(format!(" {}", conn.speaker().stream_id()).as_bytes());
+        intake.keep(&head[end..]);
+        conn.give_intake(row, Some(intake));
+    }
+
     /// A call has its whole response.
     #[inline]
     pub(super) fn responded<I: Io>(&mut self, io: &mut I, slot: Slot, row: usize, now: Nanos) {

@@ -221,15 +221,18 @@ impl Worker {
             match event {
                 Event::Response { call, body, done } => {
                     if self.gathers() {
-                        let piece = &input[at..at + consumed];
-                        self.gather(slot, call, piece, &piece[body], done);
+                        // frames say nothing to whoever looks at a response: its head is kept
+                        self.gather(slot, call, &[], &input[at..at + consumed][body], done);
+                        if done {
+                            self.keep_head(slot, call);
+                        }
                     }
                     if done {
                         self.responded(io, slot, call, now);
                     }
                 }
                 Event::Connection => {
-                    self.pool.conn_mut(slot).credit_late();
+                    self.pool.conn_mut(slot).credit_late(now);
                     self.flush_later(slot);
                     self.close_if_left(io, slot, now);
                 }

@@ -30,7 +30,7 @@ const OLDER: [Suite; 6] = [
 ];
 
 /// OpenSSL's name and the key's bits of a suite by our name; an unknown one keeps its name.
-pub(super) fn openssl_name(ours: &str) -> (&str, u32) {
+pub(crate) fn openssl_name(ours: &str) -> (&str, u32) {
     let known = NEWEST.iter().chain(&OLDER).find(|suite| suite.ours == ours);
     known.map_or((ours, 0), |suite| (suite.openssl, suite.bits))
 }

@@ -51,7 +51,15 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
             let needs = Needs { calls: true, ..Needs::default() };
             let guides: Box<dyn workload::Guides> = Box::new(Leaders(journey));
             let guides = Some(guides);
-            Reading::Run(Box::new(Job { plan, needs, extras, script: None, guides, face }))
+            Reading::Run(Box::new(Job {
+                plan,
+                needs,
+                extras,
+                script: None,
+                guides,
+                log: None,
+                face,
+            }))
         }
         Err(ending) => {
             let err = said + &ending.err;

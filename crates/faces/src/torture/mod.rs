@@ -30,7 +30,7 @@ pub fn read(args: &[String], extras: Extras, files: &dyn Files) -> Reading {
     let tally = Tally::new(made.sent, files.process_id());
     let face = Box::new(Torture { options, tally });
     let needs = Needs { calls: true, answers: u64::MAX, ..Needs::default() };
-    Reading::Run(Box::new(Job { plan, needs, extras, script: None, guides: None, face }))
+    Reading::Run(Box::new(Job { plan, needs, extras, script: None, guides: None, log: None, face }))
 }
 
 /// Where accesses go, and how often each is taken beside the others.

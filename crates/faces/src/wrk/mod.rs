@@ -54,6 +54,7 @@ pub fn read(
         extras,
         script: Some(script),
         guides: None,
+        log: None,
         face: Box::new(face),
     }))
 }

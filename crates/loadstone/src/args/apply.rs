@@ -34,6 +34,7 @@ impl CommonArgs {
         files: &dyn FileSource,
     ) -> Result<(Plan, Outputs), UsageError> {
         self.request.check_sources()?;
+        self.request.check_versions()?;
         let base = Base::read(target, &self.request, files)?;
         let outputs = self.output.outputs(base.name, self.measure.percentiles.is_some());
         outputs.check()?;
@@ -249,19 +250,28 @@ impl RequestArgs {
         Ok(())
     }
 
+    /// What was typed behind `--http`.
+    pub(super) fn versions(&self) -> &[HttpVersion] {
+        self.http.as_ref().map_or(&[], |List(all)| all)
+    }
+
+    /// One version at a time; `compare` takes its two apart before.
+    fn check_versions(&self) -> Result<(), UsageError> {
+        match &self.http {
+            Some(List(all)) if all.len() > 1 => Err(UsageError::new(
+                "--http takes one version here; two are held against each other by loadstone \
+                 compare URL --http 1.1,2",
+            )),
+            _ => Ok(()),
+        }
+    }
+
     fn apply_switches(&self, request: &mut RequestPlan) {
         if let Some(auth) = self.user.clone().or_else(|| self.bearer.clone().map(Auth::Bearer)) {
             request.auth = Some(auth);
         }
         set(&mut request.user_agent, self.user_agent.clone());
-        set(
-            &mut request.version,
-            self.http.map(|name| match name {
-                HttpName::Http10 => HttpVersion::Http10,
-                HttpName::Http11 => HttpVersion::Http11,
-                HttpName::Http2 => HttpVersion::Http2,
-            }),
-        );
+        set(&mut request.version, self.http.as_ref().and_then(|List(all)| all.first().copied()));
         set(&mut request.follow_max, self.follow);
         request.compressed |= self.compressed;
         request.cookies |= self.cookies;
@@ -412,14 +422,27 @@ impl LimitArgs {
 const STREAMS_OPEN: u32 = 100;
 
 impl ConnectionArgs {
+    /// Leaves out what another version of HTTP alone has: of two that are compared each has its own.
+    pub(super) fn keep_to(&mut self, version: HttpVersion) {
+        if version == HttpVersion::Http2 {
+            self.pipeline = None;
+            return;
+        }
+        self.streams = None;
+        (self.stream_window, self.connection_window) = (None, None);
+        (self.header_table, self.encoder_table, self.frame_max) = (None, None, None);
+    }
+
     /// What HTTP/2 alone has. `from_file`: the plan says itself how many streams it wants.
     fn apply_http2(&self, plan: &mut Plan, from_file: bool) -> Result<(), UsageError> {
-        let speaks = plan.request.version == HttpVersion::Http2;
+        let speaks = matches!(plan.request.version, HttpVersion::Http2 | HttpVersion::Auto);
         for (option, given) in [
             ("--streams", self.streams.is_some()),
             ("--stream-window", self.stream_window.is_some()),
             ("--connection-window", self.connection_window.is_some()),
             ("--header-table", self.header_table.is_some()),
+            ("--encoder-table", self.encoder_table.is_some()),
+            ("--frame-max", self.frame_max.is_some()),
         ] {
             if given && !speaks {
                 return Err(UsageError::new(format!(
@@ -439,6 +462,8 @@ impl ConnectionArgs {
         set(&mut plan.http2.stream_window, self.stream_window);
         set(&mut plan.http2.connection_window, self.connection_window);
         set(&mut plan.http2.header_table, self.header_table);
+        set(&mut plan.http2.encoder_table, self.encoder_table);
+        set(&mut plan.http2.frame_max, self.frame_max);
         Ok(())
     }
 

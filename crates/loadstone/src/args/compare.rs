@@ -5,7 +5,7 @@ use super::ramp::label_of;
 use super::run::*;
 use super::{Outputs, UsageError, parse};
 use clap::Args;
-use plan::{FileSource, Plan};
+use plan::{FileSource, HttpVersion, Load, Plan};
 use report::compare::{FailIf, Scope, plan_differences};
 use stats::compare::BLOCKS_MIN;
 use units::Nanos;
@@ -17,10 +17,13 @@ use units::Nanos;
 /// for each run, on one port if you like, and ended after it. Stored runs are named by id or tag,
 /// several between commas: they say something where there are four or more a side (run --repeat 4).
 ///
+/// One URL over two protocols, --http 1.1,2, is measured in the same way: as many calls are under
+/// way over either, on --streams of a connection where it is HTTP/2.
+///
 /// All that is not about the comparison is as with run: see loadstone run --help.
 #[derive(Args, Clone, Debug, Default)]
 #[command(
-    override_usage = "loadstone compare [OPTIONS] [LABEL=]URL|PLAN.toml [LABEL=]URL|PLAN.toml\n       loadstone compare --a-command CMD --b-command CMD [OPTIONS] URL|PLAN.toml\n       loadstone compare [OPTIONS] RUN[,RUN...] RUN[,RUN...]",
+    override_usage = "loadstone compare [OPTIONS] [LABEL=]URL|PLAN.toml [LABEL=]URL|PLAN.toml\n       loadstone compare --a-command CMD --b-command CMD [OPTIONS] URL|PLAN.toml\n       loadstone compare --http 1.1,2 [OPTIONS] URL|PLAN.toml\n       loadstone compare [OPTIONS] RUN[,RUN...] RUN[,RUN...]",
     mut_arg("duration", |arg| arg.visible_alias("hold").help("Length of a run [default: 10s]")),
     mut_arg("repeat", |arg| arg.hide(true)),
     mut_arg("hdr", |arg| arg.hide(true)),
@@ -39,14 +42,17 @@ Examples:
                                                  exit code 1 when it got worse
   loadstone compare --a-command ./old --b-command ./new http://localhost:8080/
                                                  two builds, on one port
+  loadstone compare --http 1.1,2 -c 60 --streams 60 https://shop/
+                                                 60 connections against one
   loadstone compare last~1 last                  two stored runs"
 )]
 pub(crate) struct CompareArgs {
     /// What is compared with: a URL, a plan, or stored runs
     #[arg(value_name = "A")]
     before: String,
-    /// What is compared: the same kind of thing; left out where both commands serve one URL
-    #[arg(value_name = "B", required_unless_present = "b_command")]
+    /// What is compared: the same kind of thing; left out where both commands serve one URL, and
+    /// where two protocols are compared
+    #[arg(value_name = "B")]
     after: Option<String>,
     #[command(flatten)]
     comparison: ComparisonArgs,
@@ -135,6 +141,9 @@ impl CompareArgs {
     /// As [`RunArgs::into_plan`]; a URL against a stored run; plans that differ without `--force`.
     pub(crate) fn into_task(self, files: &dyn FileSource) -> Result<CompareTask, UsageError> {
         self.refuse()?;
+        if self.common.request.versions().len() > 1 {
+            return self.into_protocols(files);
+        }
         let Some(after) = &self.after else { return self.into_live(files) };
         match (is_target(&self.before), is_target(after)) {
             (true, true) => self.into_live(files),
@@ -184,8 +193,11 @@ impl CompareArgs {
                 "--ready is for servers that --a-command and --b-command start; add these",
             ),
             (
-                self.after.is_none() && (a_command.is_none() || !is_target(&self.before)),
-                "with one URL there have to be two servers: give both --a-command and --b-command",
+                self.after.is_none()
+                    && self.common.request.versions().len() < 2
+                    && (a_command.is_none() || b_command.is_none() || !is_target(&self.before)),
+                "with one URL there have to be two servers or two protocols: give both --a-command \
+                 and --b-command, or --http 1.1,2",
             ),
         ] {
             if given {
@@ -223,6 +235,80 @@ impl CompareArgs {
             cautions,
             outputs,
         })))
+    }
+
+    /// One URL over two protocols.
+    fn into_protocols(self, files: &dyn FileSource) -> Result<CompareTask, UsageError> {
+        let versions = self.common.request.versions().to_vec();
+        let streams = self.common.connection.streams;
+        let [first, second] = self.two_protocols(&versions)?;
+        let (mut sides, mut outputs) = (Vec::new(), None);
+        for version in [first, second] {
+            let mut common = self.common.clone();
+            common.request.http = Some(parse::List(vec![version]));
+            common.connection.keep_to(version);
+            let (mut plan, results) =
+                common.into_plan(Some(self.before.as_str()), Vec::new(), files)?;
+            share_calls(&mut plan, streams)?;
+            let (label, name) = (report::version(version).to_owned(), results.name.clone());
+            sides.push(CompareSide { label, name, plan, command: None });
+            outputs.get_or_insert(results);
+        }
+        let (Some(mut outputs), Ok(sides)) = (outputs, <[CompareSide; 2]>::try_from(sides)) else {
+            return Err(UsageError::new("a comparison has two sides"));
+        };
+        outputs.name = format!("{}: {} against {}", outputs.name, sides[1].label, sides[0].label);
+        Ok(CompareTask::Live(Box::new(LiveTask {
+            sides,
+            ready: READY,
+            blocks: self.comparison.blocks.unwrap_or(BLOCKS),
+            bounds: self.comparison.fail_if,
+            // that the protocols differ is what is compared
+            cautions: Vec::new(),
+            outputs,
+        })))
+    }
+
+    /// The two protocols, where nothing that was typed stands against comparing them.
+    fn two_protocols(&self, versions: &[HttpVersion]) -> Result<[HttpVersion; 2], UsageError> {
+        let ComparisonArgs { a_command, b_command, force, .. } = &self.comparison;
+        let has = |version| versions.contains(&version);
+        for (given, text) in [
+            (
+                self.after.is_some(),
+                "--http with two versions is for one URL, which is asked over both; leave one URL \
+                 out, or one version",
+            ),
+            (
+                !is_target(&self.before),
+                "--http with two versions measures anew: give a URL or a plan, not a stored run",
+            ),
+            (
+                a_command.is_some() || b_command.is_some(),
+                "--http with two versions asks one server over both: start it yourself, and leave \
+                 --a-command and --b-command out",
+            ),
+            (*force, "--force: the two differ in their protocol as it is meant; leave it out"),
+            (
+                has(HttpVersion::Auto),
+                "--http auto leaves the choice to the server: name the two protocols, as in --http \
+                 1.1,2",
+            ),
+        ] {
+            if given {
+                return Err(UsageError::new(text));
+            }
+        }
+        match *versions {
+            [first, second] if first != second => Ok([first, second]),
+            [_, _] => Err(UsageError::new(
+                "--http names one version twice: that would compare the server with itself; give \
+                 two, as in --http 1.1,2, or the URL twice",
+            )),
+            _ => Err(UsageError::new(
+                "--http: a comparison has two sides; give two versions, as in --http 1.1,2",
+            )),
+        }
     }
 
     /// A side that is measured. It is called by its label or else, where one URL serves for both, by
@@ -288,6 +374,26 @@ impl CompareArgs {
             outputs,
         })))
     }
+}
+
+/// As many calls under way over either protocol: where a connection has several streams, there are
+/// fewer connections.
+fn share_calls(plan: &mut Plan, streams: Option<u32>) -> Result<(), UsageError> {
+    let multiplexed = plan.request.version == HttpVersion::Http2;
+    let (Some(streams), Load::Closed { users, .. }) =
+        (streams.filter(|_| multiplexed), &mut plan.load)
+    else {
+        return Ok(());
+    };
+    if *users == 0 || !users.is_multiple_of(streams) {
+        return Err(UsageError::new(format!(
+            "-c {users} calls under way are no whole number of connections with --streams \
+             {streams}: give a multiple of {streams}, such as -c {}",
+            users.div_ceil(streams) * streams
+        )));
+    }
+    *users /= streams;
+    Ok(())
 }
 
 /// A command in one line, without its middle where it is long: builds differ in their names, or in

@@ -1,7 +1,7 @@
 //! Values of options as `clap` takes them: the plan's grammars, each behind a type of its own
 //! (`clap` reads a bare `Vec` as an option that may be given several times).
 
-use plan::rules;
+use plan::{HttpVersion, rules};
 use std::convert::Infallible;
 use units::ParseError;
 
@@ -37,6 +37,30 @@ pub(super) fn names(text: &str) -> Result<List<String>, Infallible> {
     }
     Ok(List(text.split(',').map(|name| name.trim().to_owned()).collect()))
 }
+
+/// Versions of HTTP between commas: `compare` takes two.
+pub(super) fn versions(text: &str) -> Result<List<HttpVersion>, ParseError> {
+    let one = |name: &str| {
+        let known = VERSIONS.iter().find(|(known, _)| *known == name);
+        known.map(|(_, version)| *version).ok_or_else(|| {
+            let names: Vec<&str> = VERSIONS.iter().map(|(name, _)| *name).collect();
+            ParseError(format!(
+                "{} is no version of HTTP that is spoken here: give {}",
+                units::quoted(name),
+                names.join(", ")
+            ))
+        })
+    };
+    text.split(',').map(|name| one(name.trim())).collect::<Result<_, _>>().map(List)
+}
+
+/// What is typed behind `--http`.
+const VERSIONS: [(&str, HttpVersion); 4] = [
+    ("1.0", HttpVersion::Http10),
+    ("1.1", HttpVersion::Http11),
+    ("2", HttpVersion::Http2),
+    ("auto", HttpVersion::Auto),
+];
 
 /// A count that fits into `T`.
 pub(super) fn count<T: TryFrom<u64>>(text: &str) -> Result<T, ParseError> {

@@ -4,7 +4,7 @@
 use super::Sink;
 use super::parse::{self, List};
 use clap::{Args, ValueEnum};
-use plan::{AbortRule, Auth, BodyRule, ResolveRule, Think, rules};
+use plan::{AbortRule, Auth, BodyRule, HttpVersion, ResolveRule, Think, rules};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use units::{Nanos, RateSpan};
@@ -119,17 +119,6 @@ pub(super) struct EndArgs {
     pub(super) repeat: Option<u32>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum HttpName {
-    #[value(name = "1.0")]
-    Http10,
-    #[value(name = "1.1")]
-    Http11,
-    /// Over TLS by ALPN; without it by prior knowledge
-    #[value(name = "2")]
-    Http2,
-}
-
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Request")]
 pub(super) struct RequestArgs {
@@ -166,9 +155,10 @@ pub(super) struct RequestArgs {
     /// The User-Agent header
     #[arg(long, value_name = "TEXT", hide_short_help = true)]
     pub(super) user_agent: Option<String>,
-    /// Version of HTTP [default: 1.1]
-    #[arg(long, value_name = "VERSION", hide_short_help = true)]
-    pub(super) http: Option<HttpName>,
+    /// Version of HTTP: 1.0, 1.1, 2 (over TLS by ALPN, without it by prior knowledge) or auto (what
+    /// the server prefers) [default: 1.1]
+    #[arg(long, value_name = "VERSION", value_parser = parse::versions, hide_short_help = true)]
+    pub(super) http: Option<List<HttpVersion>>,
     /// Ask for compressed answers and undo the compression
     #[arg(long, hide_short_help = true)]
     pub(super) compressed: bool,
@@ -239,6 +229,12 @@ pub(super) struct ConnectionArgs {
     /// HTTP/2: bytes of the table that the server compresses fields with [default: 4K]
     #[arg(long, value_name = "SIZE", value_parser = parse::small_size, hide_short_help = true)]
     pub(super) header_table: Option<u32>,
+    /// HTTP/2: bytes of the table that our side compresses fields with [default: 4K]
+    #[arg(long, value_name = "SIZE", value_parser = parse::small_size, hide_short_help = true)]
+    pub(super) encoder_table: Option<u32>,
+    /// HTTP/2: bytes of one frame that the server may send [default: 16K]
+    #[arg(long, value_name = "SIZE", value_parser = parse::small_size, hide_short_help = true)]
+    pub(super) frame_max: Option<u32>,
     /// N requests go out together, the next N when all are answered
     #[arg(long, value_parser = parse::count::<u32>, value_name = "N", hide_short_help = true)]
     pub(super) group: Option<u32>,

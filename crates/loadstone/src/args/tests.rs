@@ -373,6 +373,8 @@ const VALUES: &[(&str, &str)] = &[
     ("stream-window", "1M --http 2"),
     ("connection-window", "1M --http 2"),
     ("header-table", "8K --http 2"),
+    ("encoder-table", "8K --http 2"),
+    ("frame-max", "32K --http 2"),
     ("slo", "p99<1s"),
     ("percentiles", "=50"),
     ("conforming", "9k"),

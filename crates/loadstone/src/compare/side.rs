@@ -258,7 +258,7 @@ impl<'a> Side<'a> {
         plan.timeouts.connect = plan.timeouts.connect.min(patience);
         Ok(match reach(&plan, &self.asked.name, &self.session.environment)? {
             Reached::Target(mut target) => {
-                target.plan = self.asked.plan.clone();
+                target.plan.timeouts.clone_from(&self.asked.plan.timeouts);
                 Look::Answer(target)
             }
             Reached::Nobody(run) => {

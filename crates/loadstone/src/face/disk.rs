@@ -42,6 +42,20 @@ impl Files for Disk {
         names.iter().map(|path| self.read(&path.to_string_lossy())).collect()
     }
 
+    fn read_input(&self) -> Result<Vec<u8>, SystemError> {
+        let mut bytes = Vec::new();
+        let input = std::io::stdin().lock();
+        input.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| system_error(&error))?;
+        if bytes.len() as u64 > BYTES_MAX {
+            return Err(SystemError { number: 27, text: "File too large".to_owned() });
+        }
+        Ok(bytes)
+    }
+
+    fn cores(&self) -> u64 {
+        std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64)
+    }
+
     fn resolve(&self, host: &str) -> Result<IpAddr, String> {
         let found = host::resolve(host, 1, host::Family::Any).map_err(|error| error.to_string())?;
         let first = found.0.first().ok_or_else(|| format!("{host} has no address"))?;

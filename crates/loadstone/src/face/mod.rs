@@ -13,6 +13,7 @@ mod watch;
 
 use crate::calibration::Calibration;
 use crate::run::measure::measure;
+use crate::run::negotiate;
 use crate::run::placement::TooFew;
 use crate::run::prepare::{self, Prepared, prepare};
 use crate::run::{
@@ -26,6 +27,7 @@ use plan::Load;
 use report::RunReport;
 use script::Stage;
 use std::cell::RefCell;
+use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -68,7 +70,7 @@ pub(crate) fn wear(wanted: &Wanted) -> ExitCode {
 }
 
 fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
-    let Job { mut plan, needs, extras, script, guides, mut face } = job;
+    let Job { mut plan, needs, extras, script, guides, log, mut face } = job;
     if let Err(problems) = plan::validate(&plan) {
         let text: Vec<String> = problems.into_iter().map(|problem| problem.text).collect();
         return finish(face.cannot_start(&Trouble::Other(text.join("\n"))), extras);
@@ -81,9 +83,17 @@ fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
         Ok(stage) => stage,
         Err(trouble) => return finish(face.cannot_start(&trouble), extras),
     };
+    let log = match log.map(|wanted| open_log(&wanted)).transpose() {
+        Ok(log) => log,
+        Err(ending) => return finish(ending, extras),
+    };
     let mut prepared = match prepare_or_reduce(&mut plan, &mut *face) {
         Ok(prepared) => prepared,
         Err(error) => return finish(face.cannot_start(&trouble::of(&error)), extras),
+    };
+    let needs = match settled(&mut plan, &mut prepared, &mut *face, needs) {
+        Ok(needs) => needs,
+        Err(trouble) => return finish(face.cannot_start(&trouble), extras),
     };
     let logging = Logging {
         calls: needs.calls,
@@ -100,7 +110,7 @@ fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
                 return finish(face.borrow_mut().cannot_start(&trouble::of(&error)), extras);
             }
         };
-        return match measured(&plan, &prepared, logging, casts, &face, utc_offset_s) {
+        return match measured(&plan, &prepared, logging, casts, (&face, log), utc_offset_s) {
             Ok(mut ending) => {
                 ending.notes.splice(0..0, prepared.notes);
                 finish(ending, extras)
@@ -114,7 +124,7 @@ fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
     };
     rate_by_requests(&mut plan, &scripts);
     let scripts = scripts.into_iter().map(Cast::Script).collect();
-    let ran = measured(&plan, &prepared, logging, scripts, &face, utc_offset_s);
+    let ran = measured(&plan, &prepared, logging, scripts, (&face, log), utc_offset_s);
     stage.flush();
     let code = match ran {
         Ok(mut ending) => {
@@ -151,10 +161,27 @@ fn prepare_or_reduce(plan: &mut plan::Plan, face: &mut dyn Face) -> anyhow::Resu
     prepare(plan, &[])
 }
 
+/// Settles the protocol, where the plan leaves it to the server, and what the face wants to hear then.
+/// A server that cannot be asked is a failure of the calls, as it is to the tool.
+fn settled(
+    plan: &mut plan::Plan,
+    prepared: &mut Prepared,
+    face: &mut dyn Face,
+    needs: faces::Needs,
+) -> Result<faces::Needs, Trouble> {
+    match negotiate::settle(plan, prepared) {
+        Ok(None) => Ok(needs),
+        Ok(Some(choice)) => Ok(face.negotiated(choice.chosen.as_deref(), plan).unwrap_or(needs)),
+        Err(failure) => Err(Trouble::Other(failure.text)),
+    }
+}
+
 /// The signals that end a run with its statistics: siege waits for three, the other tools for SIGINT.
 fn install_signals(tool: Tool) -> std::io::Result<()> {
     match tool {
         Tool::Siege => crate::signals::install(),
+        // it prints nothing when it is interrupted: the signal ends it
+        Tool::H2load => Ok(()),
         _ => crate::signals::install_interrupt(),
     }
 }
@@ -194,17 +221,30 @@ fn broken(face: &Worn, error: &anyhow::Error) -> Ending {
     }
 }
 
+/// # Errors
+/// How the tool ends when its log cannot be opened.
+fn open_log(wanted: &faces::LogFile) -> Result<File, Ending> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = std::fs::OpenOptions::new();
+    options.create(true).append(true).mode(LOG_MODE);
+    options.open(&wanted.path).map_err(|_| Ending::error(wanted.complaint.clone(), wanted.code))
+}
+
+/// Its owner reads and writes a log, its group reads it.
+const LOG_MODE: u32 = 0o640;
+
 /// Runs the plan under the face's eyes and lets it tell the result.
 fn measured(
     plan: &plan::Plan,
     prepared: &Prepared,
     logging: Logging,
     casts: Vec<Cast>,
-    face: &Worn,
+    (face, log): (&Worn, Option<File>),
     utc_offset_s: i32,
 ) -> anyhow::Result<Ending> {
     let said = face.borrow_mut().begin();
     watch::print(&said)?;
+    let mut log = log;
     let environment = host::environment();
     let calibration = Calibration::load(&environment);
     let mut origin = Nanos::ZERO;
@@ -213,7 +253,7 @@ fn measured(
         let ahead = origin.as_secs_f64() - reactor::monotonic().as_secs_f64();
         let unix_s = crate::wall_clock::unix_seconds() + ahead;
         face.borrow_mut().dated(&Date { at: origin, unix_s, utc_offset_s });
-        Box::new(Watch::new(face.clone()))
+        Box::new(Watch::new(face.clone(), log.take()))
     };
     let measured = measure(plan, prepared, calibration.as_ref(), logging, casts, &mut watcher)?;
     let name = String::new();

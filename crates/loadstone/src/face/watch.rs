@@ -7,25 +7,30 @@ use faces::{Face, Interval, Said, Wish};
 use sample::{CallRecord, Ends};
 use stats::{Second, Snapshot};
 use std::cell::RefCell;
+use std::fs::File;
 use std::io::Write;
 use std::rc::Rc;
 
 /// Hands calls and rows to the face and prints what it says.
 pub(super) struct Watch {
     face: Rc<RefCell<Box<dyn Face>>>,
+    log: Option<File>,
     wish: Wish,
     /// Standard output is gone: said once the next calls come.
     broken: anyhow::Result<()>,
 }
 
 impl Watch {
-    pub(super) fn new(face: Rc<RefCell<Box<dyn Face>>>) -> Watch {
-        Watch { face, wish: Wish::GoOn, broken: Ok(()) }
+    pub(super) fn new(face: Rc<RefCell<Box<dyn Face>>>, log: Option<File>) -> Watch {
+        Watch { face, log, wish: Wish::GoOn, broken: Ok(()) }
     }
 
     fn heed(&mut self, said: &Said) -> anyhow::Result<()> {
         if said.wish != Wish::GoOn {
             self.wish = said.wish;
+        }
+        if let Some(log) = self.log.as_mut().filter(|_| !said.log.is_empty()) {
+            log.write_all(said.log.as_bytes()).context("cannot write to the log")?;
         }
         print(said)
     }

@@ -61,16 +61,7 @@ pub(crate) fn make(
 ) -> Found {
     let start = reactor::monotonic();
     let outcome = connect(plan, endpoint).and_then(|stream| {
-        let mut call = Call {
-            stream,
-            session: None,
-            plain: Vec::new(),
-            ended: false,
-            deadline: start + plan.timeouts.call,
-            streams_max: None,
-            patience: None,
-            progress: plan.timeouts.progress,
-        };
+        let mut call = Call::new(plan, stream, start);
         call.establish(plan, endpoint, tls)?;
         let (first, location) = call.exchange(plan, template)?;
         Ok((first, location, call.streams_max))
@@ -93,6 +84,25 @@ pub(crate) fn make(
             streams_max: None,
         },
     }
+}
+
+/// The protocol that the server chooses of those that are offered by ALPN, from a handshake and
+/// nothing behind it; the inner `None`: it chose nothing. `None`: there was no handshake.
+pub(crate) fn preference(
+    plan: &Plan,
+    endpoint: &mut Endpoint,
+    tls: Option<&tls::Client>,
+) -> Option<Option<String>> {
+    let stream = connect(plan, endpoint).ok()?;
+    let mut call = Call::new(plan, stream, reactor::monotonic());
+    call.establish(plan, endpoint, tls).ok()?;
+    let facts = call.session.as_ref()?.facts()?;
+    // so that the server does not take the end for an error
+    if let Some(session) = &mut call.session {
+        session.close();
+    }
+    call.drain().ok();
+    Some(Some(facts.alpn).filter(|name| !name.is_empty()))
 }
 
 /// The URL that a redirect of the first target leads to, when its host is not known yet.
@@ -192,6 +202,19 @@ struct Call {
 }
 
 impl Call {
+    fn new(plan: &Plan, stream: Box<dyn Stream>, start: Nanos) -> Call {
+        Call {
+            stream,
+            session: None,
+            plain: Vec::new(),
+            ended: false,
+            deadline: start + plan.timeouts.call,
+            streams_max: None,
+            patience: None,
+            progress: plan.timeouts.progress,
+        }
+    }
+
     /// The proxy's tunnel and TLS, where the endpoint has them.
     fn establish(
         &mut self,

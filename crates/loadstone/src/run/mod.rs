@@ -6,6 +6,7 @@ pub(crate) mod keeping;
 pub(crate) mod live;
 pub(crate) mod measure;
 pub(crate) mod meters;
+pub(crate) mod negotiate;
 pub(crate) mod output;
 pub(crate) mod path;
 pub(crate) mod placement;
@@ -27,7 +28,7 @@ use live::Live;
 use measure::{Measured, measure};
 use meters::Meters;
 use path::Route;
-use plan::{Load, Plan};
+use plan::{HttpVersion, Load, Plan};
 use prepare::{Prepared, prepare};
 use report::{DummyRun, FirstCall, Headline, RunReport, SloResult};
 use sample::{Environment, FailureClass};
@@ -195,7 +196,17 @@ fn reach(plan: &mut Plan) -> Result<(Prepared, Found), Failure> {
     let mut extra = Vec::new();
     let mut prepared = prepare(plan, &extra)?;
     prepared.route = Route::open(plan, &mut prepared)?;
+    let streams = plan.connection.pipeline;
+    let choice = negotiate::settle(plan, &mut prepared)?;
+    if choice.is_some() && plan.request.version != HttpVersion::Http2 {
+        // what was said of streams holds for HTTP/2 alone
+        plan.connection.pipeline = 1;
+    }
     let mut found = call_first(plan, &mut prepared)?;
+    if let Some(choice) = choice.filter(|choice| !choice.unreached) {
+        prepared.notes.push(choice.sentence(plan, streams));
+        found.call.negotiated = Some(choice.offered);
+    }
     prepared.notes.extend(keep_to_streams(plan, found.streams_max));
     for _ in 0..HOPS_MAX {
         let Some(url) = first_call::unknown_host(&found, plan, &prepared.endpoints) else { break };

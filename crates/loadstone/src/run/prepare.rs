@@ -105,6 +105,15 @@ pub(crate) fn expect_tls(plan: &Plan, prepared: &mut Prepared) -> Result<()> {
     Ok(())
 }
 
+/// Makes TLS ready anew, for a plan that has changed.
+///
+/// # Errors
+/// TLS settings that cannot be used.
+pub(crate) fn renew_tls(plan: &Plan, prepared: &mut Prepared) -> Result<()> {
+    prepared.tls = Some(tls_client(plan)?);
+    Ok(())
+}
+
 /// Cores and local addresses that the plan names are this machine's.
 fn check_this_machine(plan: &Plan) -> Result<()> {
     let cores = host::cpu::affinity();
@@ -201,6 +210,7 @@ fn tls_client(plan: &Plan) -> Result<tls::Client> {
         alpn: match plan.request.version {
             HttpVersion::Http10 | HttpVersion::Http11 => wanted.alpn.clone(),
             HttpVersion::Http2 => vec![http2::ALPN.to_owned()],
+            HttpVersion::Auto => super::negotiate::offered(wanted),
         },
         groups: wanted.groups.clone(),
         ciphers: wanted.ciphers.clone(),

@@ -53,7 +53,11 @@ pub(crate) fn reach(
         let report = super::unreachable_report(&bounded, &prepared, found, environment, name);
         return Ok(Reached::Nobody(Box::new(report)));
     }
-    let (name, plan, first_call) = (name.to_owned(), plan.clone(), found.call);
+    let (name, mut plan, first_call) = (name.to_owned(), plan.clone(), found.call);
+    // what the server was found to speak, and the streams that it allows
+    plan.request.version = bounded.request.version;
+    plan.tls.alpn.clone_from(&bounded.tls.alpn);
+    plan.connection.pipeline = bounded.connection.pipeline;
     Ok(Reached::Target(Box::new(Target { name, plan, prepared, first_call })))
 }
 

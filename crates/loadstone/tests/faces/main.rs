@@ -6,6 +6,7 @@
 mod support;
 
 mod ab;
+mod h2load;
 mod httperf;
 mod idleconn;
 mod native;

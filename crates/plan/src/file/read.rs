@@ -312,7 +312,9 @@ fn read_http2(http2: Http2Table, slot: &mut Http2Plan) -> Result<(), ParseError>
     table.set("stream_window", http2.stream_window, &mut slot.stream_window, small_size)?;
     let window = &mut slot.connection_window;
     table.set("connection_window", http2.connection_window, window, small_size)?;
-    table.set("header_table", http2.header_table, &mut slot.header_table, small_size)
+    table.set("header_table", http2.header_table, &mut slot.header_table, small_size)?;
+    table.set("encoder_table", http2.encoder_table, &mut slot.encoder_table, small_size)?;
+    table.set("frame_max", http2.frame_max, &mut slot.frame_max, small_size)
 }
 
 fn read_connection(
@@ -439,6 +441,10 @@ fn read_session(
             ("lead", load.lead == Some(true)),
             ("one_connection", load.one_connection == Some(true)),
             ("retry", load.retry == Some(true)),
+            ("lengths", load.lengths.is_some_and(|lengths| !lengths.is_empty())),
+            ("own_order", load.own_order == Some(true)),
+            ("pace", load.pace.is_some_and(|pace| pace != Scalar::Off)),
+            ("pace_at", load.pace_at.is_some()),
         ] {
             if given {
                 return Err(table.fault(key, "it needs session: give the calls of one"));
@@ -454,7 +460,26 @@ fn read_session(
     session.lead = load.lead.unwrap_or(false);
     session.one_connection = load.one_connection.unwrap_or(false);
     session.retry = load.retry.unwrap_or(false);
+    session.lengths = load.lengths.unwrap_or_default();
+    session.own_order = load.own_order.unwrap_or(false);
+    session.pace = read_pace(table, load.pace, load.pace_at.as_deref())?;
     Ok((Some(session), think))
+}
+
+/// When the calls of a session fall due, where the clock says it.
+fn read_pace(
+    table: Table,
+    rate: Option<Scalar>,
+    at: Option<&[String]>,
+) -> Result<Option<Pace>, ParseError> {
+    let rate = rate.filter(|rate| *rate != Scalar::Off);
+    let each = rate.map(|rate| exact_rate(table, "pace", &rate)).transpose()?;
+    match (each, at) {
+        (Some(_), Some(_)) => Err(table.fault("pace", "give a rate or pace_at, not both")),
+        (Some(each), None) => Ok(Some(Pace::Every(each))),
+        (None, Some(at)) => Ok(Some(Pace::At(read_trace(table, at)?))),
+        (None, None) => Ok(None),
+    }
 }
 
 fn read_trace(table: Table, at: &[String]) -> Result<std::sync::Arc<[Nanos]>, ParseError> {

@@ -114,6 +114,8 @@ tables! {
         stream_window: Scalar,
         connection_window: Scalar,
         header_table: Scalar,
+        encoder_table: Scalar,
+        frame_max: Scalar,
     }
 
     TlsTable {
@@ -153,6 +155,12 @@ tables! {
         lead: bool,
         one_connection: bool,
         retry: bool,
+        /// Calls of the sessions, in turn.
+        lengths: Vec<u32>,
+        own_order: bool,
+        /// A rate within each session, or the instants themselves.
+        pace: Scalar,
+        pace_at: Vec<String>,
         connections_max: Scalar,
         queue_max: Scalar,
     }

@@ -14,8 +14,8 @@ use units::{Nanos, Rate, parse_rate};
 
 /// The plan as a file that [`from_toml`] reads back: every field by name.
 pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
-    let says_http2 =
-        plan.request.version == HttpVersion::Http2 || plan.http2 != Http2Plan::default();
+    let says_http2 = matches!(plan.request.version, HttpVersion::Http2 | HttpVersion::Auto)
+        || plan.http2 != Http2Plan::default();
     let file = PlanFile {
         version: Some(VERSION),
         seed: Some(Scalar::whole(plan.seed)),
@@ -133,12 +133,14 @@ fn http2_table(http2: &Http2Plan) -> Http2Table {
         stream_window: number(http2.stream_window),
         connection_window: number(http2.connection_window),
         header_table: number(http2.header_table),
+        encoder_table: number(http2.encoder_table),
+        frame_max: number(http2.frame_max),
     }
 }
 
 fn connection_table(plan: &Plan, secrets: Secrets) -> ConnectionTable {
     let connection = &plan.connection;
-    let multiplexed = plan.request.version == HttpVersion::Http2;
+    let multiplexed = matches!(plan.request.version, HttpVersion::Http2 | HttpVersion::Auto);
     let proxy = |proxy: &url::Url| {
         let mut shown = proxy.clone();
         if secrets == Secrets::Masked && proxy.password().is_some() {
@@ -229,6 +231,17 @@ fn session_keys(session: Option<&SessionPlan>) -> LoadTable {
         lead: session.map(|session| session.lead),
         one_connection: session.map(|session| session.one_connection),
         retry: session.map(|session| session.retry),
+        lengths: session.map(|session| session.lengths.clone()),
+        own_order: session.map(|session| session.own_order),
+        pace: match session.map(|session| session.pace.as_ref()) {
+            Some(Some(Pace::Every(each))) => Some(rate(*each)),
+            Some(_) => Some(Scalar::Off),
+            None => None,
+        },
+        pace_at: match session.and_then(|session| session.pace.as_ref()) {
+            Some(Pace::At(at)) => Some(at.iter().map(|span| show_span(*span)).collect()),
+            _ => None,
+        },
         ..LoadTable::default()
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     check_addresses(&plan.connection, problems);
     check_proxy(&plan.connection, problems);
     check_path(&plan.connection, problems);
-    check_tls(&plan.tls, problems);
+    check_tls(&plan.tls, plan.request.version, problems);
 }
 
 fn check_calls(plan: &Plan, problems: &mut Problems) {
@@ -81,8 +81,10 @@ fn check_calls(plan: &Plan, problems: &mut Problems) {
 }
 
 fn check_version(plan: &Plan, problems: &mut Problems) {
-    if plan.request.version == HttpVersion::Http2 {
-        check_http2(plan, problems);
+    match plan.request.version {
+        HttpVersion::Http2 => check_http2(plan, "2", problems),
+        HttpVersion::Auto => check_http2(plan, "auto", problems),
+        HttpVersion::Http10 | HttpVersion::Http11 => {}
     }
     let old = plan.request.version == HttpVersion::Http10;
     // RFC 9112 §9.3.2: pipelining is a feature of persistent HTTP/1.1 connections.
@@ -98,9 +100,12 @@ fn check_version(plan: &Plan, problems: &mut Problems) {
     );
 }
 
-/// What HTTP/2 cannot do, or not yet.
-fn check_http2(plan: &Plan, problems: &mut Problems) {
+/// What HTTP/2 cannot do, or not yet. `asked`: what was typed behind `--http`.
+fn check_http2(plan: &Plan, asked: &str, problems: &mut Problems) {
     let connection = &plan.connection;
+    // the names of a plan that leaves the choice to the server are those it may choose from
+    let offers_others =
+        plan.request.version == HttpVersion::Http2 && plan.tls.alpn != TlsPlan::default().alpn;
     for (given, option, way_out) in [
         (
             connection.group.is_some(),
@@ -113,14 +118,10 @@ fn check_http2(plan: &Plan, problems: &mut Problems) {
             "a request in bytes",
             "give its method, headers and body instead, or use --http 1.1",
         ),
-        (
-            plan.tls.alpn != TlsPlan::default().alpn,
-            "--alpn",
-            "HTTP/2 is offered by its own name, h2: drop --alpn",
-        ),
+        (offers_others, "--alpn", "HTTP/2 is offered by its own name, h2: drop --alpn"),
     ] {
         if given {
-            problems.add("--http", format!("--http 2 cannot go with {option}: {way_out}"));
+            problems.add("--http", format!("--http {asked} cannot go with {option}: {way_out}"));
         }
     }
     let http2 = &plan.http2;
@@ -133,11 +134,21 @@ fn check_http2(plan: &Plan, problems: &mut Problems) {
             problems.add(option, text);
         }
     }
+    if !(FRAME_MIN..=FRAME_MAX).contains(&http2.frame_max) {
+        let text = format!(
+            "--frame-max is {} bytes; give {FRAME_MIN} to {FRAME_MAX} (RFC 9113 section 6.5.2)",
+            http2.frame_max
+        );
+        problems.add("--frame-max", text);
+    }
 }
 
 /// RFC 9113 sections 6.9.1 and 6.9.2: a connection begins with the smaller one, and can only grow.
 const WINDOW_MAX: u32 = (1 << 31) - 1;
 const CONNECTION_WINDOW_MIN: u32 = 65_535;
+/// Section 4.2.
+const FRAME_MIN: u32 = 1 << 14;
+const FRAME_MAX: u32 = (1 << 24) - 1;
 
 fn check_unix(connection: &ConnectionPlan, problems: &mut Problems) {
     let Some(path) = &connection.unix else { return };
@@ -246,7 +257,7 @@ fn check_proxy(connection: &ConnectionPlan, problems: &mut Problems) {
     );
 }
 
-fn check_tls(tls: &TlsPlan, problems: &mut Problems) {
+fn check_tls(tls: &TlsPlan, version: HttpVersion, problems: &mut Problems) {
     problems.add_if(
         tls.cert.is_some() && tls.key.is_none(),
         "--cert",
@@ -264,10 +275,16 @@ fn check_tls(tls: &TlsPlan, problems: &mut Problems) {
          it; drop one",
     );
     for protocol in &tls.alpn {
-        if !matches!(protocol.as_str(), "http/1.1" | "http/1.0") {
+        let known = match protocol.as_str() {
+            "http/1.1" | "http/1.0" => true,
+            "h2" => version == HttpVersion::Auto,
+            _ => false,
+        };
+        if !known {
+            let more = if version == HttpVersion::Auto { "h2, " } else { "" };
             let text = format!(
-                "--alpn {} offers a protocol that is not spoken here; give http/1.1 or http/1.0, \
-                 or none",
+                "--alpn {} offers a protocol that is not spoken here; give {more}http/1.1 or \
+                 http/1.0, or none",
                 quoted(protocol)
             );
             problems.add("--alpn", text);

@@ -1,7 +1,7 @@
 //! Load, stop rules and time limits.
 
 use super::Problems;
-use crate::{Arrivals, Load, Order, Plan, SessionPlan, Think};
+use crate::{Arrivals, Load, Order, Pace, Plan, SessionPlan, Think};
 use units::{Nanos, Rate};
 
 pub(super) fn check(plan: &Plan, problems: &mut Problems) {
@@ -165,6 +165,61 @@ fn check_session(plan: &Plan, session: &SessionPlan, problems: &mut Problems) {
     }
     check_visits(plan, session, problems);
     check_think(session.think, problems);
+    check_lengths(session, problems);
+    check_pace(plan, session, problems);
+    problems.add_if(
+        session.own_order && (plan.order != Order::InOrder || !plan.sequence.is_empty()),
+        "own_order",
+        "own_order takes the targets as they stand; drop it, or order and sequence",
+    );
+}
+
+fn check_lengths(session: &SessionPlan, problems: &mut Problems) {
+    let lengths = &session.lengths;
+    problems.add_if(
+        lengths.contains(&0) || lengths.len() > TRACE_MAX,
+        "lengths",
+        "lengths holds the calls of up to 10000000 sessions, 1 or more each",
+    );
+    problems.add_if(
+        !lengths.is_empty() && !session.visits.is_empty(),
+        "lengths",
+        "lengths and visits both say how many calls a session makes; drop one",
+    );
+}
+
+fn check_pace(plan: &Plan, session: &SessionPlan, problems: &mut Problems) {
+    let Some(pace) = &session.pace else { return };
+    for (given, what) in [
+        (session.think != Think::None, "think"),
+        (!session.visits.is_empty(), "visits"),
+        (plan.connection.group.is_some(), "a group"),
+        (session.retry, "retry"),
+    ] {
+        if given {
+            let text = format!(
+                "pace and {what} both say when a session's next call falls due; drop one of them"
+            );
+            problems.add("pace", text);
+        }
+    }
+    match pace {
+        Pace::Every(Rate(rate)) => problems.add_if(
+            !(*rate >= PACE_MIN && *rate <= RATE_MAX.0),
+            "pace",
+            "pace is no rate of a session's calls; give one such as 20/s, or 0.1/s",
+        ),
+        Pace::At(at) => {
+            let most = session.lengths.iter().copied().max().unwrap_or(session.calls);
+            problems.add_if(
+                !at.is_sorted() || at.len() > TRACE_MAX || at.len() < most as usize,
+                "pace_at",
+                "pace_at holds the instant of each call of a session, in order",
+            );
+            let late = at.last().is_some_and(|last| *last > units::DURATION_MAX);
+            problems.add_if(late, "pace_at", "pace_at reaches beyond 100 years");
+        }
+    }
 }
 
 fn check_think(think: Think, problems: &mut Problems) {
@@ -271,6 +326,8 @@ fn check_timeouts(plan: &Plan, problems: &mut Problems) {
 const USERS_MAX: u32 = 1_000_000;
 const RATE_MAX: Rate = Rate(10_000_000.0);
 const BURST_MAX: u32 = 1_000_000;
+/// Calls a second of one session: one in a million seconds.
+const PACE_MIN: f64 = 1e-6;
 const TRACE_MAX: usize = 10_000_000;
 const VISIT_CALLS_MAX: usize = 1_000_000;
 const TIMEOUT_MAX: Nanos = Nanos::from_secs(86_400);

@@ -118,6 +118,7 @@ impl FirstCallRecord {
         FirstCall {
             status: self.status,
             http_version: self.http_version.clone(),
+            negotiated: self.negotiated.clone(),
             length: self.length,
             server: self.server.clone(),
             took: Nanos::from_secs_f64(self.took_s),

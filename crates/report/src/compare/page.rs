@@ -1,6 +1,7 @@
 //! The page of a comparison: the answer, each difference with its interval, both distributions, the
 //! runs behind them.
 
+use super::protocols::protocols;
 use super::{
     COMMAND_CHARS_MAX, CompareReport, Difference, Judgement, amount, answer, headlines, interval,
 };
@@ -100,6 +101,7 @@ fn body(report: &CompareReport, plots: &mut Plots) -> Markup {
             }
         }
         (bounds(report))
+        (both_protocols(report))
         h2 { "Differences" }
         (forest(report))
         (table(report))
@@ -126,6 +128,21 @@ fn bounds(report: &CompareReport) -> Markup {
                         @else { td class="met word" { "✓ kept" } }
                         td class="text" { (bound.why) }
                     }
+                }
+            } }
+        }
+    }
+}
+
+/// One site over two protocols: what each took.
+fn both_protocols(report: &CompareReport) -> Markup {
+    html! {
+        @if let Some(protocols) = protocols(report) {
+            h2 { "The two protocols" }
+            div class="wide" { table {
+                tr { th { "" } @for name in protocols.names { th { (name) } } }
+                @for [name, first, second] in &protocols.rows {
+                    tr { td { (name) } td { (first) } td { (second) } }
                 }
             } }
         }

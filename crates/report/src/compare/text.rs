@@ -30,6 +30,7 @@ pub fn text(report: &CompareReport, style: Style) -> String {
     }
     if !style.quiet {
         what_was_done(&mut page, report);
+        both_protocols(&mut page, report);
         differences(&mut page, report);
         power(&mut page, report);
     }
@@ -58,6 +59,21 @@ fn what_was_done(page: &mut Page, report: &CompareReport) {
         let shown = blocks[..blocks.len().min(BLOCKS_SHOWN)].join(" ");
         let more = if blocks.len() > BLOCKS_SHOWN { " ..." } else { "" };
         page.wrapped("    ", &format!("in turn: {shown}{more}, drawn"));
+    }
+}
+
+/// One site over two protocols: what each took, and the times of both as bars.
+fn both_protocols(page: &mut Page, report: &CompareReport) {
+    let Some(protocols) = super::protocols::protocols(report) else { return };
+    page.blank();
+    let mut rows = vec![vec![String::new()]];
+    rows[0].extend(protocols.names.map(str::to_owned));
+    rows.extend(protocols.rows.iter().map(|row| row.to_vec()));
+    page.table(&rows);
+    let bars = protocols.bars();
+    if !bars.is_empty() {
+        page.heading("Response times of both");
+        bars.iter().for_each(|line| page.line(line));
     }
 }
 

@@ -128,6 +128,21 @@ pub struct Evidence<'a> {
     pub sut: Option<&'a SutSeries>,
     /// Round trip of the emulated path that all of it went through; zero where there was none.
     pub path_rtt: Nanos,
+    /// What our side announced; `None`: HTTP/2 was not spoken.
+    pub http2: Option<Http2Limits>,
+}
+
+/// What a client of HTTP/2 announces, and how many streams it uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Http2Limits {
+    /// Outstanding on one connection at most, by the plan.
+    pub streams: u32,
+    /// Bytes that may be under way, of one response and of all of a connection.
+    pub stream_window: u32,
+    pub connection_window: u32,
+    /// Bytes of the tables for fields: of responses, and of requests.
+    pub header_table: u32,
+    pub encoder_table: u32,
 }
 
 impl<'a> Evidence<'a> {
@@ -145,6 +160,7 @@ impl<'a> Evidence<'a> {
             driver_busy: None,
             sut: None,
             path_rtt: Nanos::ZERO,
+            http2: None,
         }
     }
 }
@@ -180,5 +196,7 @@ pub fn rule(id: &str) -> Option<&'static Rule> {
     RULES.iter().copied().find(|rule| rule.id == id)
 }
 
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;

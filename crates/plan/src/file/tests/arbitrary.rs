@@ -35,8 +35,12 @@ fn auth() -> impl Strategy<Value = Option<Auth>> {
 
 fn request() -> impl Strategy<Value = RequestPlan> {
     let header = ("[A-Za-z][A-Za-z0-9-]{0,12}x", "([!-~ä€]([ -~]{0,10}[!-~])?)?");
-    let version =
-        prop_oneof![Just(HttpVersion::Http10), Just(HttpVersion::Http11), Just(HttpVersion::Http2)];
+    let version = prop_oneof![
+        Just(HttpVersion::Http10),
+        Just(HttpVersion::Http11),
+        Just(HttpVersion::Http2),
+        Just(HttpVersion::Auto)
+    ];
     let switches = (any::<bool>(), any::<u16>(), any::<bool>(), any::<bool>());
     ("(GET|PUT|PURGE)", version, vec(header, 0..4), bytes(), auth(), any::<String>(), switches)
         .prop_map(|(method, version, headers, body, auth, user_agent, switches)| {
@@ -103,10 +107,12 @@ fn connection() -> impl Strategy<Value = ConnectionPlan> {
 }
 
 fn http2() -> impl Strategy<Value = Http2Plan> {
-    any::<[u32; 3]>().prop_map(|[stream_window, connection_window, header_table]| Http2Plan {
-        stream_window,
-        connection_window,
-        header_table,
+    any::<[u32; 5]>().prop_map(|numbers| Http2Plan {
+        stream_window: numbers[0],
+        connection_window: numbers[1],
+        header_table: numbers[2],
+        encoder_table: numbers[3],
+        frame_max: numbers[4],
     })
 }
 
@@ -150,9 +156,13 @@ fn load() -> impl Strategy<Value = Load> {
     let group = (vec(any::<u32>(), 1..4), prop_oneof![Just(Nanos::ZERO), span()]);
     let group = group.prop_map(|(targets, think)| VisitGroup { targets, think });
     let visit = vec(group, 1..4).prop_map(|groups| Visit { groups });
-    let session = (any::<u32>(), think(), vec(visit, 0..3), any::<[bool; 3]>());
-    let session = session.prop_map(|(calls, think, visits, [lead, one_connection, retry])| {
-        SessionPlan { calls, think, visits, lead, one_connection, retry }
+    let at = vec(span(), 1..4).prop_map(|at| Pace::At(at.into()));
+    let pace = option::of(prop_oneof![rate().prop_map(Pace::Every), at]);
+    let own = (vec(any::<u32>(), 0..3), pace);
+    let session = (any::<u32>(), think(), vec(visit, 0..3), any::<[bool; 4]>(), own);
+    let session = session.prop_map(|(calls, think, visits, flags, (lengths, pace))| {
+        let [lead, one_connection, retry, own_order] = flags;
+        SessionPlan { calls, think, visits, lead, one_connection, retry, lengths, own_order, pace }
     });
     let session = session.boxed();
     let at = option::of(vec(span(), 1..5).prop_map(std::sync::Arc::from));

@@ -18,6 +18,22 @@ pub struct Http2Record {
     pub pings: u64,
     pub fields: FieldsRecord,
     pub violations: BTreeMap<String, u64>,
+    /// Requests that waited for a stream on their connection.
+    #[serde(default)]
+    pub held_back: u64,
+    /// Streams of a connection at the server's GOAWAY with NO_ERROR.
+    #[serde(default)]
+    pub goaway_streams: Option<GoawayRecord>,
+    /// Bytes of the server's frames that carry neither fields nor content.
+    #[serde(default)]
+    pub control_received: u64,
+}
+
+/// The fewest and the most.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GoawayRecord {
+    pub fewest: u64,
+    pub most: u64,
 }
 
 /// Bytes of names and values, and of what their compression made of them.
@@ -49,6 +65,11 @@ impl Http2Record {
                 received_coded: facts.coded_received,
             },
             violations: facts.violations.clone(),
+            held_back: facts.held_back,
+            goaway_streams: facts
+                .goaway_streams
+                .map(|(fewest, most)| GoawayRecord { fewest, most }),
+            control_received: facts.control_received,
         })
     }
 
@@ -70,6 +91,9 @@ impl Http2Record {
             coded_sent: self.fields.sent_coded,
             fields_received: self.fields.received,
             coded_received: self.fields.received_coded,
+            control_received: self.control_received,
+            held_back: self.held_back,
+            goaway_streams: self.goaway_streams.map(|both| (both.fewest, both.most)),
             violations: self.violations.clone(),
         })
     }

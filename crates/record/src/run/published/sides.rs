@@ -111,6 +111,7 @@ impl ResolvedRecord {
 pub struct FirstCallRecord {
     pub status: u16,
     pub http_version: String,
+    pub negotiated: Option<Vec<String>>,
     pub length: u64,
     pub server: Option<String>,
     pub took_s: f64,
@@ -138,6 +139,7 @@ impl FirstCallRecord {
         FirstCallRecord {
             status: call.status,
             http_version: call.http_version.clone(),
+            negotiated: call.negotiated.clone(),
             length: call.length,
             server: call.server.clone(),
             took_s: call.took.as_secs_f64(),

@@ -8,6 +8,8 @@ mod connection_cap;
 mod cpu;
 mod delayed_ack;
 mod drift;
+mod goaway;
+mod header_table;
 mod keep_alive;
 mod mixed;
 mod pool;
@@ -17,7 +19,9 @@ mod retransmission;
 mod round_timeout;
 mod serial;
 mod stall;
+mod streams;
 mod warm_up;
+mod window;
 
 use super::Rule;
 pub(crate) use cpu::{COHERENCY_LOSS_MIN, RULE as CONTENTION};
@@ -34,6 +38,9 @@ pub const RULES: &[&Rule] = &[
     &connection_cap::RULE,
     &rate_limit::RULE,
     &stall::RULE,
+    &streams::RULE,
+    &window::RULE,
+    &goaway::RULE,
     &keep_alive::RULE,
     &round_timeout::RULE,
     &bandwidth::RULE,
@@ -44,4 +51,5 @@ pub const RULES: &[&Rule] = &[
     &quantum::RULE,
     &warm_up::RULE,
     &drift::RULE,
+    &header_table::RULE,
 ];

@@ -1,0 +1,359 @@
+//! h2load 1.52, of nghttp2: HTTP/2 and HTTP/1.1.
+
+mod candidates;
+mod native;
+mod options;
+mod setup;
+mod tally;
+mod text;
+mod uris;
+mod values;
+mod work;
+
+use crate::{
+    Date, Ending, Extras, Face, Facts, Files, Interval, Job, LogFile, Needs, Reading, Said,
+    Trouble, Wish, words,
+};
+use plan::{HttpVersion, Plan};
+use report::RunReport;
+use sample::{CallRecord, Ends, FailureClass, Outcome, TlsFacts};
+use tally::Tally;
+use text::Traffic;
+use units::Nanos;
+use work::Work;
+
+const HTTP1: &str = "http/1.1";
+
+/// Reads h2load's command line.
+pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -> Reading {
+    match prepare(program, args, extras, files) {
+        Ok(job) => Reading::Run(Box::new(job)),
+        Err(ending) => Reading::End(ending),
+    }
+}
+
+fn prepare(
+    program: &str,
+    args: &[String],
+    extras: Extras,
+    files: &dyn Files,
+) -> Result<Job, Ending> {
+    let options = options::parse(program, args)?;
+    let work = work::plan_work(options, files)?;
+    let plan = setup::plan(&work)?;
+    if extras.native {
+        return Err(native::command(&work, &plan));
+    }
+    let options = &work.options;
+    let needs = needs(&work, plan.request.version == HttpVersion::Http11);
+    let log = options.log.as_ref().map(|path| LogFile {
+        path: path.clone(),
+        complaint: format!("--log-file: Could not open file {path}\n"),
+        code: 1,
+    });
+    let face = Box::new(H2load::new(work));
+    Ok(Job { plan, needs, extras, script: None, guides: None, log, face })
+}
+
+/// HTTP/1.1's fields are counted one by one, and `-v` shows those of HTTP/2.
+fn needs(work: &Work, http1: bool) -> Needs {
+    let answers = if work.options.verbose || http1 { u64::MAX } else { 0 };
+    Needs { calls: true, answers, ends: true, ..Needs::default() }
+}
+
+/// A run under way.
+#[derive(Debug)]
+struct H2load {
+    work: Work,
+    tally: Tally,
+    http1: bool,
+    /// The server chose nothing by ALPN, and connections ended for that.
+    unnegotiated: bool,
+    misled: bool,
+    /// The protocol has been told, and the beginning of the main part.
+    protocol_told: bool,
+    main_told: bool,
+    /// Steps of the first thread that have been told.
+    clients_told: u64,
+    done_told: u64,
+    /// Clients whose rest was given up because the server takes no more.
+    left: u64,
+    start: Nanos,
+    unix_s: f64,
+    secured: Option<TlsFacts>,
+}
+
+impl H2load {
+    fn new(work: Work) -> H2load {
+        let main_told = work.options.warm_up.is_zero();
+        H2load {
+            tally: Tally::new(&work),
+            http1: work.begins_with_http1(),
+            unnegotiated: false,
+            misled: false,
+            protocol_told: false,
+            main_told,
+            clients_told: 0,
+            done_told: 0,
+            left: 0,
+            start: Nanos::ZERO,
+            unix_s: 0.0,
+            secured: None,
+            work,
+        }
+    }
+
+    /// What was agreed on, once the first connection stands; then the progress since.
+    fn tell(&mut self, said: &mut Said) {
+        if !self.protocol_told {
+            return;
+        }
+        if !self.work.is_timed() && self.work.options.rate.is_none() {
+            let (_, all) = self.work.share(0);
+            let now = self.tally.first_thread_done;
+            said.out += &text::progress(self.done_told, now, all);
+            self.done_told = now;
+        }
+    }
+
+    fn tell_protocol(&mut self, facts: Option<&TlsFacts>, said: &mut Said) {
+        if std::mem::replace(&mut self.protocol_told, true) {
+            return;
+        }
+        if let Some(facts) = facts {
+            said.out += &text::secured(facts);
+            self.secured = Some(facts.clone());
+        }
+        let secure = self.work.asked.base.secure;
+        let name = match (secure, self.http1) {
+            (_, true) => HTTP1,
+            (true, false) => "h2",
+            (false, false) => "h2c",
+        };
+        let spoken = !self.unnegotiated || self.falls_back();
+        if self.unnegotiated {
+            said.out += &self.no_choice();
+        }
+        if spoken {
+            putln!(said.out, "Application protocol: {name}");
+        }
+        if self.unnegotiated {
+            for _ in 1..self.work.options.clients {
+                said.out += &self.no_choice();
+            }
+        }
+    }
+
+    fn falls_back(&self) -> bool {
+        self.work.offered().iter().any(|name| name == HTTP1)
+    }
+
+    /// What each client says where the server chose nothing.
+    fn no_choice(&self) -> String {
+        let mut out = "No protocol negotiated. Fallback behaviour may be activated\n".to_owned();
+        if self.falls_back() {
+            out += "Server does not support NPN/ALPN. Falling back to HTTP/1.1.\n";
+            return out;
+        }
+        out += "No supported protocol was negotiated. Supported protocols were:\n";
+        for name in self.work.offered() {
+            putln!(out, "{name}");
+        }
+        out
+    }
+
+    /// A line of `--log-file`: when the request was sent, its status, how long it took.
+    fn log(&self, call: &CallRecord, out: &mut String) {
+        let sample = &call.sample;
+        let closed = matches!(call.outcome, Outcome::Succeeded | Outcome::Failed);
+        if self.work.options.log.is_none() || !closed || sample.sent.is_zero() {
+            return;
+        }
+        if sample.done < self.tally.from {
+            return;
+        }
+        let ahead = (sample.sent.0 as f64 - self.tally.from.0 as f64) / 1e9;
+        let start = ((self.unix_s + ahead) * 1e6).round() as i64;
+        let took = (sample.done - sample.sent).0 / 1_000;
+        let status = if sample.status == 0 { -1 } else { i32::from(sample.status) };
+        putln!(out, "{start}\t{status}\t{took}");
+    }
+
+    /// `-v`: the fields of a response.
+    fn show(&self, call: &CallRecord, out: &mut String) {
+        if !self.work.options.verbose || call.answer.is_empty() {
+            return;
+        }
+        let text = String::from_utf8_lossy(&call.answer);
+        if self.http1 {
+            out.push_str(&text);
+            return;
+        }
+        let mut lines = text.lines();
+        let mut first = lines.next().unwrap_or_default().split(' ').skip(1);
+        let (status, id) = (first.next().unwrap_or_default(), first.next().unwrap_or_default());
+        putln!(out, "[stream_id={id}] :status: {status}");
+        for line in lines.filter(|line| !line.is_empty()) {
+            putln!(out, "[stream_id={id}] {line}");
+        }
+    }
+
+    fn quota(&self, user: u64) -> Option<u64> {
+        self.work.quotas.get(usize::try_from(user).ok()?).copied()
+    }
+
+    fn notes(&self, report: &RunReport) -> Vec<String> {
+        let mut notes: Vec<String> = crate::client_note(report).into_iter().collect();
+        if self.left > 0 {
+            notes.push(format!(
+                "{} of {} clients ended when the server took no further requests on their \
+                 connection, as h2load's do; loadstone run --http 2 opens another connection",
+                self.left, self.work.options.clients
+            ));
+        }
+        notes
+    }
+}
+
+impl Face for H2load {
+    fn dated(&mut self, date: &Date) {
+        self.tally.from = date.at;
+        self.start = Nanos(date.at.0.saturating_sub(self.work.options.warm_up.0));
+        self.unix_s = date.unix_s;
+    }
+
+    fn negotiated(&mut self, chosen: Option<&str>, plan: &mut Plan) -> Option<Needs> {
+        self.unnegotiated = chosen.is_none();
+        if plan.request.version == HttpVersion::Http2 {
+            return None;
+        }
+        if chosen.is_some() || self.falls_back() {
+            self.http1 = true;
+            setup::speak_http1(&self.work, plan);
+        } else {
+            // nobody speaks with it: each connection ends when the choice is missed
+            plan.request.version = HttpVersion::Http2;
+        }
+        Some(needs(&self.work, self.http1))
+    }
+
+    fn begin(&mut self) -> Said {
+        let err = self.work.options.complaints.clone();
+        Said { out: text::opening(&self.work), err, ..Said::default() }
+    }
+
+    fn interval(&mut self, interval: &Interval<'_>) -> Said {
+        let mut said = Said::default();
+        let connections = &interval.snapshot.connections;
+        if connections.established > 0 {
+            let facts = connections.tls.first_key_value().map(|(facts, _)| facts);
+            self.tell_protocol(facts, &mut said);
+        }
+        if interval.worker == 0 && self.work.options.rate.is_some() {
+            let begun = self.clients_told + connections.attempted;
+            said.out += &text::clients_started(&self.work, self.clients_told, begun);
+            self.clients_told = begun;
+        }
+        if !self.main_told && interval.end >= self.tally.from {
+            self.main_told = true;
+            said.out += &text::main_part(&self.work);
+        }
+        self.tell(&mut said);
+        said
+    }
+
+    fn calls(&mut self, calls: &[CallRecord]) -> Said {
+        let mut said = Said::default();
+        for call in calls {
+            self.tally.take(call);
+            self.log(call, &mut said.log);
+            self.show(call, &mut said.out);
+        }
+        self.tell(&mut said);
+        said
+    }
+
+    fn ends(&mut self, ends: &Ends) -> Said {
+        let mut said = Said::default();
+        for record in &ends.connections {
+            self.tally.end_connection(record);
+            let missed = record.class == Some(FailureClass::Protocol);
+            self.misled |= missed && self.unnegotiated && !self.falls_back();
+        }
+        for session in ends.sessions.iter().filter(|_| !self.http1) {
+            let ended_in_order = ends
+                .connections
+                .iter()
+                .any(|record| record.user == Some(session.index) && record.class.is_none());
+            let quota = self.quota(session.index);
+            let short = quota.is_none_or(|quota| u64::from(session.answers) < quota);
+            let failed = session.failed && !self.tally.was_refused(session.index);
+            if failed || !short || !ended_in_order {
+                continue;
+            }
+            if let Some(sum) = self.tally.give_up_rest(session.index, quota) {
+                self.left += 1;
+                putln!(said.out, "Process Request Failure:{sum}");
+            }
+        }
+        let paced = self.work.options.rps > 0.0 || self.work.options.timing;
+        if paced && self.tally.all_broken() {
+            // no client will ever send anything again: its instants need not be waited for
+            said.wish = Wish::Abandon;
+        }
+        said
+    }
+
+    fn cannot_start(&mut self, trouble: &Trouble) -> Ending {
+        let text = match trouble {
+            Trouble::Name { text, .. } => {
+                format!("getaddrinfo() failed: {}", words::resolver_error(text).1)
+            }
+            Trouble::Bind(error) => error.text.clone(),
+            Trouble::Descriptors => {
+                let clients = self.work.options.clients;
+                format!("-c: there are not {clients} descriptors; raise the limit (ulimit -n)")
+            }
+            Trouble::Tls(text)
+            | Trouble::Lookup(text)
+            | Trouble::Connect(text)
+            | Trouble::Script(text)
+            | Trouble::Request(text)
+            | Trouble::Other(text) => text.clone(),
+        };
+        Ending::error(format!("{}{text}\n", self.work.options.complaints), 1)
+    }
+
+    fn report(&mut self, report: &RunReport, _facts: &Facts) -> Ending {
+        let mut said = Said::default();
+        let connections = &report.measurement.total.connections;
+        if connections.established > 0 || self.misled {
+            let facts = connections.tls.first_key_value().map(|(facts, _)| facts);
+            self.tell_protocol(facts, &mut said);
+            self.tell(&mut said);
+        }
+        let mut elapsed = Nanos(self.tally.ended.0.saturating_sub(self.start.0));
+        let options = &self.work.options;
+        if self.work.is_timed() {
+            said.out += &text::end_of_main_part(&self.work);
+            elapsed = elapsed.max(report.measurement.elapsed);
+        }
+        let span = if self.work.is_timed() { options.duration } else { elapsed };
+        let http2 = &connections.http2;
+        let traffic = match self.http1 {
+            true => Traffic {
+                total: self.tally.received,
+                fields: self.tally.fields,
+                plain_fields: self.tally.fields,
+            },
+            false => Traffic {
+                total: self.tally.received + http2.control_received,
+                fields: http2.coded_received,
+                plain_fields: http2.fields_received,
+            },
+        };
+        let figures = text::figures(&self.work, &self.tally, traffic, (elapsed, span));
+        let notes = self.notes(report);
+        Ending { out: said.out + &figures, notes, ..Ending::default() }
+    }
+}

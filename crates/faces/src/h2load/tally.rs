@@ -1,0 +1,317 @@
+//! Counting as h2load counts: streams by how they closed, times by the requests that succeeded,
+//! clients by their connections.
+
+use super::work::Work;
+use sample::{CallRecord, ConnectionRecord, FailureClass, Outcome, Sample};
+use stats::Hist;
+use units::Nanos;
+
+/// Values with what is exact of them; how many lie near the mean comes from a histogram of three
+/// digits.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Times {
+    hist: Hist,
+    count: u64,
+    sum: f64,
+    squares: f64,
+    least: f64,
+    most: f64,
+}
+
+/// A row of the table at the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Row {
+    pub(super) least: f64,
+    pub(super) most: f64,
+    pub(super) mean: f64,
+    pub(super) stdev: f64,
+    /// Percent of the values that lie within one deviation of the mean.
+    pub(super) within: f64,
+}
+
+impl Times {
+    fn add(&mut self, time: Nanos) {
+        let value = time.as_secs_f64();
+        self.hist.record(time);
+        self.least = if self.count == 0 { value } else { self.least.min(value) };
+        self.most = self.most.max(value);
+        self.count += 1;
+        self.sum += value;
+        self.squares += value * value;
+    }
+
+    /// Seconds.
+    pub(super) fn row(&self) -> Row {
+        if self.count == 0 {
+            return Row::default();
+        }
+        let count = self.count as f64;
+        let mean = self.sum / count;
+        let stdev = (self.squares / count - mean * mean).max(0.0).sqrt();
+        let near = |time: Nanos| {
+            let value = time.as_secs_f64();
+            // the buckets of the ends are as wide as three digits are
+            value >= (mean - stdev) * 0.999 && value <= (mean + stdev) * 1.001
+        };
+        let buckets = self.hist.buckets();
+        let within: u64 = buckets.iter().filter(|(time, _)| near(*time)).map(|(_, n)| n).sum();
+        let within = within as f64 / count * 100.0;
+        Row { least: self.least, most: self.most, mean, stdev, within }
+    }
+}
+
+impl Row {
+    /// Of values that are all there.
+    pub(super) fn of(values: &[f64]) -> Row {
+        if values.is_empty() {
+            return Row::default();
+        }
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+        let stdev = (squares / count).sqrt();
+        let near = |value: &&f64| (mean - stdev..=mean + stdev).contains(*value);
+        let within = values.iter().filter(near).count() as f64 / count * 100.0;
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = values.iter().copied().fold(0.0, f64::max);
+        Row { least, most, mean, stdev, within }
+    }
+}
+
+/// One client.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Client {
+    /// Of its first connection; zero: it never came so far.
+    opened: Nanos,
+    established: Nanos,
+    first_byte: Nanos,
+    closed: Nanos,
+    started: u64,
+    succeeded: u64,
+    /// Requests that the server took no more.
+    refused: u64,
+    /// Its last connection was broken off, or has never stood.
+    pub(super) broken: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Tally {
+    clients: Vec<Client>,
+    threads: u64,
+    pub(super) started: u64,
+    pub(super) done: u64,
+    /// Whole responses; those of them below 400, and from 400 on.
+    pub(super) whole: u64,
+    pub(super) good: u64,
+    pub(super) bad: u64,
+    pub(super) timed_out: u64,
+    /// By the first digit of the status, from 2 on.
+    pub(super) statuses: [u64; 4],
+    pub(super) received: u64,
+    pub(super) content: u64,
+    /// Names and values of HTTP/1.1's fields.
+    pub(super) fields: u64,
+    pub(super) requests: Times,
+    /// Streams of the first thread that are done, and those of each thread that can never be.
+    pub(super) first_thread_done: u64,
+    given_up: Vec<u64>,
+    /// The last thing that happened.
+    pub(super) ended: Nanos,
+    /// The beginning of the main part: what ended before it counts nowhere but in the sizes.
+    pub(super) from: Nanos,
+}
+
+impl Tally {
+    pub(super) fn new(work: &Work) -> Tally {
+        Tally {
+            clients: vec![Client::default(); work.options.clients as usize],
+            threads: work.options.threads,
+            started: 0,
+            done: 0,
+            whole: 0,
+            good: 0,
+            bad: 0,
+            timed_out: 0,
+            statuses: [0; 4],
+            received: 0,
+            content: 0,
+            fields: 0,
+            requests: Times::default(),
+            first_thread_done: 0,
+            given_up: vec![0; work.options.threads as usize],
+            ended: Nanos::ZERO,
+            from: Nanos::ZERO,
+        }
+    }
+
+    pub(super) fn take(&mut self, call: &CallRecord) {
+        let sample = &call.sample;
+        self.content += sample.body_bytes;
+        self.fields += fields_of(&call.answer);
+        self.see_first_byte(sample);
+        if sample.done < self.from {
+            return;
+        }
+        self.ended = self.ended.max(sample.done);
+        self.received += sample.bytes_received;
+        if !sample.sent.is_zero() && sample.sent >= self.from {
+            self.started += 1;
+            if let Some(client) = self.client(sample.user) {
+                client.started += 1;
+            }
+        }
+        match call.outcome {
+            Outcome::Abandoned | Outcome::Dropped => {}
+            Outcome::TimedOut => self.timed_out += u64::from(!sample.sent.is_zero()),
+            Outcome::Succeeded | Outcome::Failed => self.close(sample),
+        }
+    }
+
+    fn see_first_byte(&mut self, sample: &Sample) {
+        let first_byte = sample.first_byte;
+        if let Some(client) = self.client(sample.user).filter(|_| !first_byte.is_zero())
+            && (client.first_byte.is_zero() || first_byte < client.first_byte)
+        {
+            client.first_byte = first_byte;
+        }
+    }
+
+    /// A stream has closed, or its connection has gone from under it.
+    fn close(&mut self, sample: &Sample) {
+        let whole = sample.status > 0 && is_whole(sample.class);
+        if !whole && sample.class != Some(FailureClass::StreamReset) {
+            let refused = sample.class == Some(FailureClass::StreamRefused);
+            if let Some(client) = self.client(sample.user).filter(|_| refused) {
+                client.refused += 1;
+            }
+            return;
+        }
+        self.done += 1;
+        self.first_thread_done += u64::from(sample.user.unwrap_or(0) % self.threads == 0);
+        if !whole {
+            return;
+        }
+        self.whole += 1;
+        self.requests.add(sample.done - sample.sent);
+        match sample.status {
+            200..400 => self.good += 1,
+            _ => self.bad += 1,
+        }
+        let row = usize::from(sample.status / 100).saturating_sub(2);
+        if let Some(sum) = self.statuses.get_mut(row) {
+            *sum += 1;
+        }
+        if let Some(client) = self.client(sample.user) {
+            client.succeeded += 1;
+        }
+    }
+
+    fn client(&mut self, user: Option<u64>) -> Option<&mut Client> {
+        self.clients.get_mut(usize::try_from(user?).ok()?)
+    }
+
+    pub(super) fn end_connection(&mut self, record: &ConnectionRecord) {
+        self.ended = self.ended.max(record.closed);
+        let Some(client) = self.client(record.user) else { return };
+        if client.opened.is_zero() {
+            client.opened = record.opened;
+            client.established = record.established;
+        }
+        client.closed = record.closed;
+        client.broken = record.class.is_some();
+    }
+
+    /// Every client has lost its connection.
+    pub(super) fn all_broken(&self) -> bool {
+        self.clients.iter().all(|client| client.broken)
+    }
+
+    /// The server takes no further requests of this client, whose connection has ended in order:
+    /// those that it cannot make any more, and all that its thread has given up so far.
+    pub(super) fn give_up_rest(&mut self, user: u64, quota: Option<u64>) -> Option<u64> {
+        let Client { started, refused, .. } = *self.client(Some(user))?;
+        let rest = quota.map_or(1, |quota| quota.saturating_sub(started));
+        let thread = (user % self.threads) as usize;
+        let sum = self.given_up.get_mut(thread).filter(|_| rest > 0)?;
+        *sum += rest;
+        let told = *sum;
+        // what was on its way is given up with the connection, after that
+        *sum += refused;
+        Some(told)
+    }
+
+    /// The server took no more of this client's requests.
+    pub(super) fn was_refused(&self, user: u64) -> bool {
+        let client = usize::try_from(user).ok().and_then(|user| self.clients.get(user));
+        client.is_some_and(|client| client.refused > 0)
+    }
+
+    /// Seconds that connecting took, and the first byte from the same instant; requests a second.
+    /// `from_start`: connections count from the main part on, and were set up before it.
+    pub(super) fn rows(&self, from_start: bool) -> [Row; 3] {
+        let seconds = |from: Nanos, to: Nanos| to.0.saturating_sub(from.0) as f64 / 1e9;
+        let stood = || {
+            let stood = |client: &&Client| !client.established.is_zero() && !from_start;
+            self.clients.iter().filter(stood)
+        };
+        let connect: Vec<f64> =
+            stood().map(|client| seconds(client.opened, client.established)).collect();
+        let first = stood().filter(|client| !client.first_byte.is_zero());
+        let first: Vec<f64> =
+            first.map(|client| seconds(client.opened, client.first_byte)).collect();
+        let rate = |client: &Client| {
+            let start = if from_start { self.from } else { client.opened };
+            let span = seconds(start, client.closed);
+            (!client.opened.is_zero() && span > 1e-9).then(|| client.succeeded as f64 / span)
+        };
+        let mut rates: Vec<f64> = self.clients.iter().filter_map(rate).collect();
+        if rates.is_empty() && self.clients.iter().any(|client| client.broken) {
+            // refused at once, in no time
+            rates.push(0.0);
+        }
+        [Row::of(&connect), Row::of(&first), Row::of(&rates)]
+    }
+}
+
+/// The response is there, whatever is thought of its status.
+fn is_whole(class: Option<FailureClass>) -> bool {
+    matches!(class, None | Some(FailureClass::Status))
+}
+
+/// Names and values of a head in HTTP/1's form.
+fn fields_of(head: &[u8]) -> u64 {
+    let mut sum = 0;
+    let lines = head.split(|byte| *byte == b'\n').skip(1);
+    for line in lines {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let Some(colon) = line.iter().position(|byte| *byte == b':') else { break };
+        sum += colon + line[colon + 1..].trim_ascii().len();
+    }
+    sum as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_has_the_share_within_one_deviation() {
+        let row = Row::of(&[1.0, 2.0, 3.0, 10.0]);
+        assert_eq!((row.least, row.most, row.mean, row.within), (1.0, 10.0, 4.0, 75.0));
+        assert!((row.stdev - 3.535_533_9).abs() < 1e-6);
+        assert_eq!(Row::of(&[]), Row::default());
+        let mut times = Times::default();
+        for millis in [1, 2, 3, 10] {
+            times.add(Nanos::from_millis(millis));
+        }
+        let row = times.row();
+        assert!((row.mean - 0.004).abs() < 1e-9 && (row.within - 75.0).abs() < 1e-9, "{row:?}");
+    }
+
+    #[test]
+    fn fields_are_names_and_values() {
+        let head = b"HTTP/1.1 200 OK\r\nA: bc\r\nContent-Length:  2\r\n\r\nhi: x";
+        assert_eq!(fields_of(head), 3 + 15);
+        assert_eq!(fields_of(b""), 0);
+    }
+}

@@ -1,0 +1,71 @@
+use super::super::shape::ratio;
+use super::super::{Confidence, Rule, Sign, View};
+use units::show;
+
+const GOAWAYS_MIN: u64 = 3;
+const SPREAD_MAX: f64 = 0.2;
+
+pub(crate) const RULE: Rule = Rule {
+    id: "goaway-limit",
+    title: "The server ends each HTTP/2 connection after a fixed number of requests",
+    reasoning: "A server that has a limit of requests for each connection says GOAWAY with NO_ERROR \
+                when it is reached: what was begun is answered, and everything else has to go to a \
+                new connection. Many clients open that one only when they miss it, and some fail \
+                the rest. Connections that ended in that way after nearly the same number of \
+                streams were ended by a limit; a shutdown or a time-out would end them after any \
+                number.",
+    source: "RFC 9113 §6.8; nginx's keepalive_requests (1,000), which counts streams too, Apache's \
+             MaxKeepAliveRequests (100), h2o's and Envoy's max_requests_per_connection.",
+    thresholds: &[
+        (3.0, "GOAWAY frames with NO_ERROR, at least"),
+        (SPREAD_MAX, "spread of the streams before them over the fewest, at most"),
+    ],
+    advice: "Raise the server's limit of requests per connection (keepalive_requests, \
+             MaxKeepAliveRequests): with HTTP/2 one connection carries what dozens did.",
+    excludes: &["keep-alive-limit"],
+    find,
+};
+
+fn find(view: &View<'_>) -> Option<Sign> {
+    let facts = &view.total.connections.http2;
+    let (fewest, most) = facts.goaway_streams?;
+    // NO_ERROR (RFC 9113 section 7)
+    let ended = facts.goaways.get(&0).copied().unwrap_or(0);
+    let spread = ratio((most - fewest) as f64, fewest as f64);
+    if !view.enough() || ended < GOAWAYS_MIN || fewest == 0 || spread > SPREAD_MAX {
+        return None;
+    }
+    let streams = match fewest == most {
+        true => show::count(fewest),
+        false => format!("{} to {}", show::count(fewest), show::count(most)),
+    };
+    let text = format!(
+        "the server ended {} connections by GOAWAY (NO_ERROR), each after {streams} streams",
+        show::count(ended)
+    );
+    Sign::new(Confidence::Certain, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Evidence;
+    use super::super::super::testing::{http2_facts, measured};
+    use super::*;
+
+    fn told(goaways: u64, streams: (u64, u64)) -> Option<String> {
+        let mut facts = http2_facts(1_000);
+        facts.goaways.insert(0, goaways);
+        facts.goaway_streams = Some(streams);
+        let measurement = measured(facts);
+        find(&View::new(&Evidence::new(&measurement))).map(|sign| sign.evidence)
+    }
+
+    #[test]
+    fn connections_that_ended_after_as_many_streams_have_met_a_limit() {
+        let text = "the server ended 3 connections by GOAWAY (NO_ERROR), each after 100 streams";
+        assert_eq!(told(3, (100, 100)).as_deref(), Some(text));
+        assert!(told(3, (100, 120)).is_some());
+        assert_eq!(told(3, (100, 121)), None);
+        assert_eq!(told(2, (100, 100)), None);
+    }
+}
