@@ -232,6 +232,7 @@ fn protocol(plan: &Plan) -> Protocol {
             header_table,
             ..http2::Settings::default()
         }),
+        HttpVersion::Http3 => Protocol::Http3(http3::Settings::default()),
     }
 }
 

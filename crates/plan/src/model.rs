@@ -78,6 +78,25 @@ pub enum HttpVersion {
     Http11,
     /// By ALPN over TLS; by prior knowledge without it (RFC 9113 section 3).
     Http2,
+    /// Over QUIC, which is over TLS always (RFC 9114 section 3).
+    Http3,
+}
+
+impl HttpVersion {
+    /// Calls are streams of a connection, under way together.
+    pub fn has_streams(self) -> bool {
+        matches!(self, HttpVersion::Http2 | HttpVersion::Http3)
+    }
+
+    /// As a report calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            HttpVersion::Http10 => "HTTP/1.0",
+            HttpVersion::Http11 => "HTTP/1.1",
+            HttpVersion::Http2 => "HTTP/2",
+            HttpVersion::Http3 => "HTTP/3",
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -119,7 +138,7 @@ impl std::fmt::Debug for Auth {
 pub struct ConnectionPlan {
     /// Calls per connection; `None`: as many as the server allows.
     pub calls: Option<u32>,
-    /// Requests outstanding on one connection: pipelined, or streams of HTTP/2; 1: one at a time.
+    /// Requests outstanding on one connection: pipelined, or streams of HTTP/2 and 3; 1: one at a time.
     pub pipeline: u32,
     /// Requests that go out together; the next group when all answers of this one are in.
     pub group: Option<u32>,
@@ -154,7 +173,7 @@ pub struct ConnectionPlan {
     pub addresses: AddressOrder,
 }
 
-/// What our side of an HTTP/2 connection announces.
+/// What our side of an HTTP/2 connection announces; of HTTP/3 the two windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Http2Plan {
     /// Bytes of one response's content that may be under way: 1 to 2^31 − 1.

@@ -1,6 +1,7 @@
 //! One-line facts that the text and the page share: connections, bytes, the client and the like.
 
 mod http2;
+mod http3;
 
 use crate::figures::FigureKind;
 use crate::words::{self, counted};
@@ -93,6 +94,7 @@ pub(crate) fn facts(report: &RunReport, figures: &Figures) -> Vec<(&'static str,
     let mut facts: Vec<(&str, String)> =
         one.into_iter().filter_map(|(label, text)| Some((label, text?))).collect();
     facts.extend(http2::facts(&report.measurement.total.connections.http2));
+    facts.extend(http3::facts(&report.measurement.total.connections.http3));
     facts.extend(tls(report).into_iter().map(|text| ("TLS", text)));
     facts.extend(tcp(report).map(|text| ("TCP", text)));
     facts.extend(report.sut.as_ref().map(|sut| ("Server", server(sut))));

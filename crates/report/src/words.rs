@@ -1,7 +1,7 @@
 //! Sentences and names that several outputs share, and the making printable of what peers sent.
 
 use crate::{Figures, RunReport};
-use plan::{HttpVersion, Order, Plan};
+use plan::{Order, Plan};
 pub use record::timestamp;
 pub(crate) use record::words::{counted, shown_url, span, target};
 pub use record::words::{load, printable};
@@ -16,18 +16,14 @@ pub(crate) fn name(report: &RunReport) -> String {
 
 /// `GET, HTTP/1.1, new connection per call, pipelined 16 deep`.
 pub(crate) fn protocol(plan: &Plan) -> String {
-    let version = match plan.request.version {
-        HttpVersion::Http10 => "HTTP/1.0",
-        HttpVersion::Http11 => "HTTP/1.1",
-        HttpVersion::Http2 => "HTTP/2",
-    };
-    let mut parts = vec![printable(&plan.request.method, 20), version.to_owned()];
+    let version = plan.request.version;
+    let mut parts = vec![printable(&plan.request.method, 20), version.name().to_owned()];
     parts.extend(plan.connection.calls.map(|calls| match calls {
         1 => "a connection per call".to_owned(),
         n => format!("{} per connection", counted(u64::from(n), "call")),
     }));
-    match (plan.request.version, plan.connection.pipeline) {
-        (HttpVersion::Http2, n) => parts.push(counted(u64::from(n), "stream")),
+    match (version.has_streams(), plan.connection.pipeline) {
+        (true, n) => parts.push(counted(u64::from(n), "stream")),
         (_, 1) => {}
         (_, n) => parts.push(format!("pipelined {n} deep")),
     }

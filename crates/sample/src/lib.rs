@@ -6,6 +6,7 @@ mod ends;
 mod environment;
 mod failure;
 mod http2;
+mod http3;
 mod life;
 mod sut;
 
@@ -13,6 +14,7 @@ pub use ends::{ConnectionRecord, Ends, SessionRecord};
 pub use environment::Environment;
 pub use failure::{Blame, FailureClass};
 pub use http2::{Http2Facts, VIOLATIONS_MAX, http2_code, http2_code_name};
+pub use http3::{Http3Facts, QuicEnd, QuicFacts, http3_code, http3_code_name};
 pub use life::{Death, Ending, Process, ServerState, together};
 use std::any::Any;
 use std::sync::Arc;

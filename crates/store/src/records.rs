@@ -9,7 +9,9 @@ use record::compare::{BoundResult, CompareReport, Difference, Judgement};
 use record::ramp::{RampReport, RampStep};
 use record::run::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use record::server::Conduct;
-use sample::{Environment, FailureClass, Http2Facts, SutRow, SutSeries, TlsFacts};
+use sample::{
+    Environment, FailureClass, Http2Facts, Http3Facts, QuicFacts, SutRow, SutSeries, TlsFacts,
+};
 use serde_json::{Map, Value};
 use stats::curve::{
     Axis, Capacity, CapacityEnd, Curve, Hysteresis, Knee, Overload, OverloadShape, Point, Purpose,
@@ -30,11 +32,19 @@ record! {
     TlsFacts { version, cipher, group, resumed, key_bits, alpn }
     Connections {
         attempted, established, closed, setup_sum, judged, conforming, retransmits, rtt, tls,
-        http2, lives,
+        http2, http3, lives,
     }
     Http2Facts {
         streams, streams_peak, streams_max, refused, resets, goaways, pings, fields_sent, coded_sent,
         fields_received, coded_received, violations,
+    }
+    Http3Facts {
+        streams, streams_peak, streams_max, waited, refused, resets, goaways, fields_sent, coded_sent,
+        fields_received, coded_received, violations, quic,
+    }
+    QuicFacts {
+        handshakes, resumed, packets_sent, packets_lost, datagrams_received, bytes_sent,
+        bytes_received, congestion_events, rtt_sum, rtt_min, rtt_max,
     }
     Snapshot {
         counts, warm_up, succeeded, failed, timed_out, service, slip, wait, lag, punctual, connect,

@@ -42,7 +42,7 @@ impl CommonArgs {
         self.load.apply(&mut plan)?;
         self.end.apply(&mut plan, self.request.once);
         self.limits.apply(&mut plan);
-        self.connection.apply_http2(&mut plan, base.from_file)?;
+        self.connection.apply_streams(&mut plan, base.from_file)?;
         self.connection.apply(&mut plan.connection);
         self.tls.apply(&mut plan.tls, files)?;
         self.measure.apply(&mut plan);
@@ -258,6 +258,7 @@ impl RequestArgs {
                 HttpName::Http10 => HttpVersion::Http10,
                 HttpName::Http11 => HttpVersion::Http11,
                 HttpName::Http2 => HttpVersion::Http2,
+                HttpName::Http3 => HttpVersion::Http3,
             }),
         );
         set(&mut request.follow_max, self.follow);
@@ -401,9 +402,15 @@ impl LimitArgs {
 const STREAMS_OPEN: u32 = 100;
 
 impl ConnectionArgs {
-    /// What HTTP/2 alone has. `from_file`: the plan says itself how many streams it wants.
-    fn apply_http2(&self, plan: &mut Plan, from_file: bool) -> Result<(), UsageError> {
-        let speaks = plan.request.version == HttpVersion::Http2;
+    /// What HTTP/2 and HTTP/3 alone have. `from_file`: the plan says itself how many streams it wants.
+    fn apply_streams(&self, plan: &mut Plan, from_file: bool) -> Result<(), UsageError> {
+        let version = plan.request.version;
+        if version == HttpVersion::Http3 && !cfg!(feature = "h3") {
+            return Err(UsageError::new(
+                "this program was built without HTTP/3 (the feature h3); use --http 2, or build it with",
+            ));
+        }
+        let speaks = version.has_streams();
         for (option, given) in [
             ("--streams", self.streams.is_some()),
             ("--stream-window", self.stream_window.is_some()),
@@ -416,9 +423,14 @@ impl ConnectionArgs {
                 )));
             }
         }
+        if version == HttpVersion::Http3 && self.header_table.is_some() {
+            return Err(UsageError::new(
+                "--header-table is an option of HTTP/2: over HTTP/3 no table is kept; drop it",
+            ));
+        }
         if speaks && self.pipeline.is_some() {
             return Err(UsageError::new(
-                "--pipeline is an option of HTTP/1.1; with --http 2 write --streams",
+                "--pipeline is an option of HTTP/1.1; with --http 2 or 3 write --streams",
             ));
         }
         if speaks && !from_file && matches!(plan.load, Load::Open { session: None, .. }) {

@@ -1,7 +1,7 @@
 //! Connections, local and remote addresses, TLS.
 
 use super::Problems;
-use crate::{AddressFamily, ConnectionPlan, HttpVersion, Plan, TlsPlan, rules};
+use crate::{AddressFamily, ConnectionPlan, HttpVersion, Plan, TlsPlan, TlsVersions, rules};
 use std::net::IpAddr;
 use units::{Nanos, quoted};
 
@@ -80,8 +80,11 @@ fn check_calls(plan: &Plan, problems: &mut Problems) {
 }
 
 fn check_version(plan: &Plan, problems: &mut Problems) {
-    if plan.request.version == HttpVersion::Http2 {
-        check_http2(plan, problems);
+    if plan.request.version.has_streams() {
+        check_streams(plan, problems);
+    }
+    if plan.request.version == HttpVersion::Http3 {
+        check_http3(plan, problems);
     }
     let old = plan.request.version == HttpVersion::Http10;
     // RFC 9112 §9.3.2: pipelining is a feature of persistent HTTP/1.1 connections.
@@ -97,8 +100,12 @@ fn check_version(plan: &Plan, problems: &mut Problems) {
     );
 }
 
-/// What HTTP/2 cannot do, or not yet.
-fn check_http2(plan: &Plan, problems: &mut Problems) {
+/// What HTTP/2 and HTTP/3 cannot do, or not yet.
+fn check_streams(plan: &Plan, problems: &mut Problems) {
+    let (number, alpn) = match plan.request.version {
+        HttpVersion::Http3 => (3, "HTTP/3 is offered by its own name, h3: drop --alpn"),
+        _ => (2, "HTTP/2 is offered by its own name, h2: drop --alpn"),
+    };
     let connection = &plan.connection;
     for (given, option, way_out) in [
         (
@@ -112,14 +119,10 @@ fn check_http2(plan: &Plan, problems: &mut Problems) {
             "a request in bytes",
             "give its method, headers and body instead, or use --http 1.1",
         ),
-        (
-            plan.tls.alpn != TlsPlan::default().alpn,
-            "--alpn",
-            "HTTP/2 is offered by its own name, h2: drop --alpn",
-        ),
+        (plan.tls.alpn != TlsPlan::default().alpn, "--alpn", alpn),
     ] {
         if given {
-            problems.add("--http", format!("--http 2 cannot go with {option}: {way_out}"));
+            problems.add("--http", format!("--http {number} cannot go with {option}: {way_out}"));
         }
     }
     let http2 = &plan.http2;
@@ -130,6 +133,30 @@ fn check_http2(plan: &Plan, problems: &mut Problems) {
         if !(least..=WINDOW_MAX).contains(&window) {
             let text = format!("{option} is {window} bytes; give {least} to {WINDOW_MAX}");
             problems.add(option, text);
+        }
+    }
+}
+
+/// What QUIC cannot be.
+fn check_http3(plan: &Plan, problems: &mut Problems) {
+    let plain = plan.targets.iter().find(|target| target.url.scheme() == "http");
+    if let Some(target) = plain {
+        let text = format!(
+            "--http 3 cannot go to {}: HTTP/3 is never without TLS; write https://, or use --http 1.1",
+            target.url
+        );
+        problems.add("--http", text);
+    }
+    for (given, option, why) in [
+        (
+            plan.tls.versions == TlsVersions::Tls12,
+            "--tls 1.2",
+            "QUIC is over TLS 1.3 alone; drop --tls, or use --http 2",
+        ),
+        (plan.connection.unix.is_some(), "--unix", "QUIC is over UDP; use --http 2"),
+    ] {
+        if given {
+            problems.add("--http", format!("--http 3 cannot go with {option}: {why}"));
         }
     }
 }

@@ -34,8 +34,12 @@ fn auth() -> impl Strategy<Value = Option<Auth>> {
 
 fn request() -> impl Strategy<Value = RequestPlan> {
     let header = ("[A-Za-z][A-Za-z0-9-]{0,12}x", "([!-~ä€]([ -~]{0,10}[!-~])?)?");
-    let version =
-        prop_oneof![Just(HttpVersion::Http10), Just(HttpVersion::Http11), Just(HttpVersion::Http2)];
+    let version = prop_oneof![
+        Just(HttpVersion::Http10),
+        Just(HttpVersion::Http11),
+        Just(HttpVersion::Http2),
+        Just(HttpVersion::Http3),
+    ];
     let switches = (any::<bool>(), any::<u16>(), any::<bool>(), any::<bool>());
     ("(GET|PUT|PURGE)", version, vec(header, 0..4), bytes(), auth(), any::<String>(), switches)
         .prop_map(|(method, version, headers, body, auth, user_agent, switches)| {
