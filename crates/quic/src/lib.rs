@@ -156,8 +156,7 @@ impl<I: Io> Quic<I> {
     /// Datagrams off the socket, until it is drained or so much is read that the worker has to see it.
     fn gather(&mut self, slot: Slot, enough: usize) {
         let mut buffer = std::mem::take(&mut self.datagrams);
-        loop {
-            let Some(link) = self.lanes[slot as usize].link.as_deref_mut() else { break };
+        while let Some(link) = self.lanes[slot as usize].link.as_deref_mut() {
             if link.waiting() >= enough || link.has_ended() {
                 break;
             }

@@ -55,6 +55,7 @@ pub(crate) fn first_call(report: &RunReport) -> Option<String> {
         parts.push(format!("HTTP/{}", printable(&call.http_version, 8)));
         parts.extend(call.server.as_ref().map(|name| format!("server {}", printable(name, 48))));
         parts.push(format!("in {}", show::duration(call.took)));
+        parts.extend(call.alt_svc.as_deref().and_then(|field| offer(&call.http_version, field)));
     }
     if let Some((class, detail)) = &call.failure {
         let detail = printable(detail, 160);
@@ -66,6 +67,13 @@ pub(crate) fn first_call(report: &RunReport) -> Option<String> {
         Some(way_out) => format!("{told}. {way_out}"),
         None => told,
     })
+}
+
+/// What Alt-Svc (RFC 7838 section 3) offers of HTTP/3 to who asked in another version.
+fn offer(version: &str, field: &str) -> Option<String> {
+    let named = |entry: &str| entry.trim_start().starts_with("h3=");
+    let offered = version != "3" && field.split(',').any(named);
+    offered.then(|| format!("offers HTTP/3 (Alt-Svc: {})", printable(field, 48)))
 }
 
 /// `dev1, Linux 6.18, 2 cores of AMD EPYC, 7.75 GiB, loadstone 0.1.0`.

@@ -226,7 +226,8 @@ impl Worker {
         let Worker { listener, config, counters, lateness, common, stop, quic } = self;
         Ok(match config.engine() {
             Engine::Proper => {
-                Prepared::Proper(proper::Server::new(listener, common, counters, quic)?)
+                let server = proper::Server::new(listener, common, counters, quic)?;
+                Prepared::Proper(Box::new(server))
             }
             Engine::Exact | Engine::Null => {
                 let connections_max = connections_max(&config) / config.threads.max(1);
@@ -244,7 +245,7 @@ impl Worker {
 
 #[derive(Debug)]
 enum Prepared {
-    Proper(proper::Server),
+    Proper(Box<proper::Server>),
     Exact(Box<exact::Loop>),
 }
 

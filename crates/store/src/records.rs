@@ -71,7 +71,7 @@ record! {
     Driver { io, threads, cpu_user_s, cpu_system_s, spin_s, busy, dummy }
     DummyRun { call_s, taken_unix_s }
     Resolved { host, addresses, took }
-    FirstCall { status, http_version, length, server, took, failure, way_out, excerpt }
+    FirstCall { status, http_version, length, server, took, failure, way_out, excerpt, alt_svc }
     Headline {
         state, throughput_per_s, goodput_per_s, failure_share, mean_s, p50_s, p90_s, p99_s,
         p99_9_s, max_s,

@@ -1,4 +1,4 @@
-//! What holds for any bytes of a server: shared by the tests and the fuzzer.
+//! What holds for any bytes of a server.
 
 use conduit::streams::{PieceKind, put_code, put_data};
 use http3::{Coded, Session, Settings};

@@ -392,6 +392,7 @@ fn told(
         length,
         server: fields::find(head, "server").map(text),
         excerpt: Some(excerpt(head, body)),
+        alt_svc: fields::find(head, "alt-svc").map(text),
         ..FirstCall::default()
     };
     (call, location)

@@ -39,7 +39,8 @@ fn silence_is_a_time_out() {
     let url = format!("https://{}/", silent.local_addr().unwrap());
     let args = ["run", "-n", "5", "--http", "3", "--insecure", "--connect-timeout", "300ms", &url];
     let ran = run(&args).expect(&[3]);
-    assert!(ran.stdout.contains("connect-timeout"), "{}", ran.stdout);
+    let told = "no connection within the connect timeout";
+    assert!(ran.stdout.contains(told), "{}", ran.stdout);
     assert!(ran.stdout.contains("With --http 2 it is asked over"), "{}", ran.stdout);
 }
 
