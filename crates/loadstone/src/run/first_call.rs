@@ -62,7 +62,7 @@ pub(crate) fn make(
     template: &Template,
 ) -> Found {
     let start = reactor::monotonic();
-    let over_tcp = |endpoint: &mut Endpoint| {
+    let over_tcp = |endpoint: &mut Endpoint| -> Result<_, Trouble> {
         let stream = connect(plan, endpoint)?;
         let mut call = Call {
             stream,
