@@ -2,7 +2,9 @@
 //! and the monotonic clock) and `sim` (virtual time). Layer 1: traits and plain data only.
 #![forbid(unsafe_code)]
 
-use sample::{FailureClass, SocketFacts, TlsFacts};
+pub mod streams;
+
+use sample::{FailureClass, QuicEnd, SocketFacts, TlsFacts};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use units::Nanos;
@@ -15,6 +17,35 @@ pub type Slot = u32;
 pub enum Peer {
     Tcp(SocketAddr),
     Unix(PathBuf),
+    /// Datagrams to and from one address. They are sent and received by [`Io::send`] and
+    /// [`Io::receive`].
+    Udp(SocketAddr),
+    /// A QUIC connection, to a server whose certificate is for `name`. What passes over it is
+    /// [`streams`].
+    Quic {
+        address: SocketAddr,
+        name: String,
+    },
+}
+
+impl std::fmt::Display for Peer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Peer::Tcp(address) => address.fmt(f),
+            Peer::Unix(path) => path.display().fmt(f),
+            Peer::Udp(address) | Peer::Quic { address, .. } => write!(f, "{address} (UDP)"),
+        }
+    }
+}
+
+impl Peer {
+    /// The address, where it has one.
+    pub fn address(&self) -> Option<SocketAddr> {
+        match self {
+            Peer::Tcp(address) | Peer::Udp(address) | Peer::Quic { address, .. } => Some(*address),
+            Peer::Unix(_) => None,
+        }
+    }
 }
 
 /// How a connection is to be opened.
@@ -81,6 +112,26 @@ pub trait Io {
 
     fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError>;
 
+    /// Hands datagrams over, all of `each` bytes but the last, which may be shorter; says how many bytes
+    /// were taken, whole datagrams.
+    fn send(&mut self, slot: Slot, datagrams: &[u8], each: usize) -> Result<usize, IoError> {
+        let mut taken = 0;
+        for datagram in datagrams.chunks(each.max(1)) {
+            match self.write(slot, datagram) {
+                Ok(count) => taken += count,
+                Err(_) if taken > 0 => return Ok(taken),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Takes datagrams in, as many as there are of one size: says how many bytes in all, and how many
+    /// each of them has; the last may be shorter.
+    fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<(usize, usize), IoError> {
+        self.read(slot, buffer).map(|count| (count, count))
+    }
+
     fn close(&mut self, slot: Slot, how: Close);
 
     /// Ends our sending side (FIN) and goes on reading; nothing can be written any more.
@@ -92,6 +143,11 @@ pub trait Io {
 
     /// TCP_INFO and the like; `None` where there is no such thing.
     fn facts(&mut self, slot: Slot) -> Option<SocketFacts>;
+
+    /// What QUIC knows of a connection, while it is open; `None` where it is none of QUIC's.
+    fn quic(&mut self, _slot: Slot) -> Option<QuicEnd> {
+        None
+    }
 
     /// Waits until something is ready or `until` has come, whichever is first; may return early
     /// with nothing. Clears `ready`, then fills it.

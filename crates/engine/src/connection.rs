@@ -2,11 +2,11 @@
 
 use crate::call::{Call, NOBODY};
 use crate::intake::Intake;
-use crate::speaker::{Event, Fault, Heard, Protocol, Request, Shared, Speaker};
+use crate::speaker::{Event, Fault, Heard, Protocol, ProtocolFacts, Request, Shared, Speaker};
 use crate::transport::{Flushed, Transport};
 use conduit::{Io, IoError, Slot, TlsError, TlsSession};
 use plan::Timeouts;
-use sample::{ConnectionRecord, FailureClass, Http2Facts, TlsFacts};
+use sample::{ConnectionRecord, FailureClass, TlsFacts};
 use stats::lives::Life;
 use std::collections::VecDeque;
 use units::Nanos;
@@ -329,6 +329,15 @@ impl Conn {
 
     /// Counts what went out at `now` of requests that had to wait for room, or for a stream.
     pub(crate) fn credit_late(&mut self, now: Nanos) {
+        while let Some(call) = self.speaker.take_opened() {
+            if let Some(call) = self.calls.get_mut(call) {
+                // its wait ends now, unless its connection was not there before
+                if call.issued >= self.established {
+                    (call.admitted, call.issued) = (now, now);
+                }
+                call.sent = now;
+            }
+        }
         while let Some(late) = self.speaker.take_late() {
             if let Some(call) = self.calls.get_mut(late.place) {
                 call.bytes_sent += late.bytes;
@@ -349,7 +358,7 @@ impl Conn {
     }
 
     /// What was counted of the protocol itself.
-    pub(crate) fn take_protocol_facts(&mut self) -> Option<Http2Facts> {
+    pub(crate) fn take_protocol_facts(&mut self) -> Option<ProtocolFacts> {
         self.speaker.take_facts()
     }
 

@@ -328,8 +328,7 @@ impl<'t> Exchange<'t> {
             return self.open(io, slot);
         }
         let name = match line.request.peers.last() {
-            Some(Peer::Tcp(address)) => address.to_string(),
-            Some(Peer::Unix(path)) => path.display().to_string(),
+            Some(peer) => peer.to_string(),
             None => String::new(),
         };
         line.fail(class, format!("{name}: {}", class.explain()), io.now());

@@ -5,10 +5,10 @@ use crate::Row;
 use crate::call::{Call, End};
 use crate::edges::RowEnd;
 use crate::setup::{Logging, Setup};
+use crate::speaker::ProtocolFacts;
 use crate::worker::Link;
 use sample::{
-    CallRecord, ConnectionRecord, Ends, FailureClass, Http2Facts, Note, Sample, SessionRecord,
-    SocketFacts, TlsFacts, WrongBody,
+    CallRecord, ConnectionRecord, Ends, FailureClass, Http2Facts, Note, QuicEnd, Sample, SessionRecord, SocketFacts, TlsFacts, WrongBody,
 };
 use stats::lives::Life;
 use stats::{Recorder, Snapshot};
@@ -176,9 +176,24 @@ impl Journal {
         }
     }
 
-    /// What a connection counted of HTTP/2 itself.
-    pub(crate) fn count_http2(&mut self, facts: &Http2Facts) {
-        self.recorder.now.connections.http2.merge(facts);
+    /// What a connection counted of its protocol itself; `quic`: what is known of what carried it.
+    pub(crate) fn count_protocol(
+        &mut self,
+        facts: ProtocolFacts,
+        quic: impl FnOnce() -> Option<QuicEnd>,
+    ) {
+        let sum = &mut self.recorder.now.connections;
+        match facts {
+            ProtocolFacts::Http2(facts) => sum.http2.merge(&facts),
+            ProtocolFacts::Http3(mut facts) => {
+                if let Some(QuicEnd { facts: below, tls, why }) = quic() {
+                    facts.quic = below;
+                    why.iter().for_each(|why| facts.add_violation(why, 1));
+                    tls.into_iter().for_each(|tls| *sum.tls.entry(tls).or_default() += 1);
+                }
+                sum.http3.merge(&facts);
+            }
+        }
     }
 
     pub(crate) fn session_started(&mut self) {

@@ -41,7 +41,7 @@ pub fn build_template(
         body,
     };
     let rendered = head.render()?;
-    let http2 = http2(plan, url, &rendered.last)?;
+    let (http2, http3) = translated(plan, url, &rendered.last)?;
     Ok(Template {
         endpoint,
         url: url.clone(),
@@ -52,16 +52,28 @@ pub fn build_template(
         cookie_at: rendered.cookie_at,
         cookie_at_last: rendered.cookie_at_last,
         http2,
+        http3,
     })
 }
 
-/// The same request for HTTP/2, where that is what the plan speaks.
-fn http2(plan: &Plan, url: &Url, message: &[u8]) -> Result<Option<http2::Request>, RequestError> {
-    if plan.request.version != HttpVersion::Http2 {
-        return Ok(None);
+/// The same request for HTTP/2 or HTTP/3, where that is what the plan speaks.
+fn translated(
+    plan: &Plan,
+    url: &Url,
+    message: &[u8],
+) -> Result<(Option<http2::Request>, Option<http3::Coded>), RequestError> {
+    let version = plan.request.version;
+    if !version.has_streams() {
+        return Ok((None, None));
     }
-    let request = http2::Request::from_http1(message, url.scheme());
-    request.map(Some).map_err(|error| RequestError::Http2(error.0))
+    // what RFC 9113 section 8.2.2 says of fields, RFC 9114 section 4.2 says as well
+    let request = http2::Request::from_http1(message, url.scheme())
+        .map_err(|error| RequestError::Translated { version: version.name(), why: error.0 })?;
+    if version == HttpVersion::Http3 {
+        let coded = http3::Coded::new(request.fields(), request.body().cloned());
+        return Ok((None, Some(coded)));
+    }
+    Ok((Some(request), None))
 }
 
 /// A request that the plan gives as bytes.
@@ -77,8 +89,9 @@ pub(crate) fn raw_template(url: &Url, method: &str, raw: &[u8], endpoint: u32) -
         last: raw.to_vec(),
         cookie_at,
         cookie_at_last: cookie_at,
-        // a plan for HTTP/2 has no requests in bytes
+        // a plan for HTTP/2 or HTTP/3 has no requests in bytes
         http2: None,
+        http3: None,
     }
 }
 
@@ -117,7 +130,10 @@ fn version(plan: &Plan) -> Version {
     match plan.request.version {
         HttpVersion::Http10 => Version::Http10,
         // the form in which it is written before it is translated
-        HttpVersion::Http11 | HttpVersion::Http2 | HttpVersion::Auto => Version::Http11,
+        HttpVersion::Http11
+        | HttpVersion::Http2
+        | HttpVersion::Http3
+        | HttpVersion::Auto => Version::Http11,
     }
 }
 

@@ -248,6 +248,7 @@ fn protocol(plan: &Plan) -> Protocol {
             frame_max,
             ..http2::Settings::default()
         }),
+        HttpVersion::Http3 => Protocol::Http3(http3::Settings::default()),
     }
 }
 

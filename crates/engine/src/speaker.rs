@@ -9,6 +9,7 @@
 
 mod http1;
 mod http2;
+mod http3;
 #[cfg(test)]
 pub(crate) mod numbered;
 
@@ -16,9 +17,10 @@ use crate::journal::Journal;
 use ::http2::{Late, Settings};
 use http1::Http1;
 use http2::Http2;
+use http3::Http3;
 #[cfg(test)]
 use numbered::Numbered;
-use sample::{FailureClass, Http2Facts};
+use sample::{FailureClass, Http2Facts, Http3Facts};
 use std::ops::Range;
 use wire::answer::{AnswerFacts, HeadCache};
 use workload::Template;
@@ -29,6 +31,8 @@ pub(crate) enum Protocol {
     #[default]
     Http1,
     Http2(Settings),
+    /// Over a connection that has streams itself ([`conduit::streams`]).
+    Http3(::http3::Settings),
     /// A multiplexed protocol for the tests of this seam.
     #[cfg(test)]
     Numbered,
@@ -39,6 +43,7 @@ pub(crate) enum Protocol {
 pub(crate) enum Speaker {
     Http1(Http1),
     Http2(Box<Http2>),
+    Http3(Box<Http3>),
     #[cfg(test)]
     Numbered(Numbered),
 }
@@ -57,6 +62,13 @@ pub(crate) struct Request<'a> {
     pub(crate) last: bool,
     /// The value of a Cookie field.
     pub(crate) cookie: Option<&'a str>,
+}
+
+/// What was counted of a connection's protocol.
+#[derive(Debug)]
+pub(crate) enum ProtocolFacts {
+    Http2(Http2Facts),
+    Http3(Http3Facts),
 }
 
 /// What a piece of the input was.
@@ -95,6 +107,7 @@ macro_rules! each {
         match $speaker {
             Speaker::Http1($protocol) => $call,
             Speaker::Http2($protocol) => $call,
+            Speaker::Http3($protocol) => $call,
             #[cfg(test)]
             Speaker::Numbered($protocol) => $call,
         }
@@ -109,6 +122,10 @@ impl Speaker {
             Protocol::Http1 => Speaker::Http1(Http1::new(keeps_heads, headless)),
             Protocol::Http2(settings) => {
                 Speaker::Http2(Box::new(Http2::new(Settings { keeps_heads, ..settings })))
+            }
+            Protocol::Http3(settings) => {
+                let settings = ::http3::Settings { keeps_heads, ..settings };
+                Speaker::Http3(Box::new(Http3::new(settings)))
             }
             #[cfg(test)]
             Protocol::Numbered => Speaker::Numbered(Numbered::default()),
@@ -133,7 +150,7 @@ impl Speaker {
     pub(crate) fn is_multiplexed(&self) -> bool {
         match self {
             Speaker::Http1(_) => false,
-            Speaker::Http2(_) => true,
+            Speaker::Http2(_) | Speaker::Http3(_) => true,
             #[cfg(test)]
             Speaker::Numbered(_) => true,
         }
@@ -152,6 +169,7 @@ impl Speaker {
         match self {
             Speaker::Http1(_) => Err(Fault::Unasked),
             Speaker::Http2(http2) => http2.hear(input, out),
+            Speaker::Http3(http3) => http3.hear(input, out),
             #[cfg(test)]
             Speaker::Numbered(numbered) => numbered.hear(input, out),
         }
@@ -184,6 +202,7 @@ impl Speaker {
         match self {
             Speaker::Http1(http1) => journal.count_timings(http1.timings()),
             Speaker::Http2(http2) => journal.count_timings(http2.timings()),
+            Speaker::Http3(http3) => journal.count_timings(http3.timings()),
             #[cfg(test)]
             Speaker::Numbered(_) => {}
         }
@@ -210,19 +229,29 @@ impl Speaker {
         }
     }
 
+    /// A call that had to wait until the peer allowed it a stream, and whose request is on its way now.
+    pub(crate) fn take_opened(&mut self) -> Option<usize> {
+        match self {
+            Speaker::Http3(http3) => http3.take_opened(),
+            _ => None,
+        }
+    }
+
     /// The connection serves nobody any more: nothing is outstanding on it, and the peer takes
     /// nothing further.
     pub(crate) fn is_over(&self) -> bool {
         match self {
             Speaker::Http2(http2) => http2.is_over(),
+            Speaker::Http3(http3) => http3.is_over(),
             _ => false,
         }
     }
 
     /// What was counted of the protocol itself; counting begins anew.
-    pub(crate) fn take_facts(&mut self) -> Option<Http2Facts> {
+    pub(crate) fn take_facts(&mut self) -> Option<ProtocolFacts> {
         match self {
-            Speaker::Http2(http2) => Some(http2.take_facts()),
+            Speaker::Http2(http2) => Some(ProtocolFacts::Http2(http2.take_facts())),
+            Speaker::Http3(http3) => Some(ProtocolFacts::Http3(http3.take_facts())),
             _ => None,
         }
     }

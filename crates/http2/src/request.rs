@@ -42,7 +42,7 @@ impl Request {
         };
         let (method, path) = (head.method.unwrap_or_default(), head.path.unwrap_or_default());
         if method == "CONNECT" {
-            return refused("CONNECT asks for a tunnel, which is not made over HTTP/2 here");
+            return refused("CONNECT asks for a tunnel, which is not made over streams here");
         }
         let mut request = Request { text: Vec::new(), fields: Vec::new(), body: None };
         request.add(b":method", method.as_bytes());
@@ -56,7 +56,7 @@ impl Request {
             let name = field.name.to_ascii_lowercase();
             match name.as_str() {
                 "transfer-encoding" => {
-                    return refused("Transfer-Encoding does not exist in HTTP/2: leave it out");
+                    return refused("Transfer-Encoding does not exist there: leave it out");
                 }
                 "host" | "connection" | "keep-alive" | "proxy-connection" | "upgrade" => {}
                 "te" if !field.value.eq_ignore_ascii_case(b"trailers") => {}

@@ -1,7 +1,7 @@
 //! What this machine can do as a client: kept by host, kernel, CPU and version in the user's state
 //! directory, made by `calibrate`, used by the verdict and by the dummy run's line.
 
-use plan::{HttpVersion, Load, Plan};
+use plan::{Load, Plan};
 use sample::Environment;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -67,7 +67,7 @@ impl Calibration {
         let plain = plan.targets.iter().all(|target| target.url.scheme() == "http");
         let piped = plan.connection.pipeline > 1
             || plan.connection.group.is_some()
-            || plan.request.version == HttpVersion::Http2;
+            || plan.request.version.has_streams();
         let closed = matches!(plan.load, Load::Closed { .. });
         if !plain || piped || !closed {
             return 0.0;

@@ -1,5 +1,5 @@
-//! Our books against those of a server that somebody else wrote: nginx, started for each test with
-//! files, ports and an access log of its own.
+//! Our books against those of servers that somebody else wrote: nginx, started for each test with
+//! files, ports and an access log of its own; for HTTP/3 Caddy.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use support::caddy::Caddy;
 use support::tls::Pki;
 use support::{free_port, measure, measured, outcomes, whole};
 use tempfile::TempDir;
@@ -350,4 +351,45 @@ fn http2_keeps_the_limits_of_the_server() {
     assert!(whole(&json, "/connections/established") >= 5);
     let seen: std::collections::BTreeSet<u64> = lines.iter().map(|line| line.connection).collect();
     assert_eq!(seen.len() as u64, whole(&json, "/connections/established"));
+}
+
+/// Over QUIC, by quic-go: closed and open loads, bodies and redirects; sessions are resumed, and the
+/// server's limit of streams is learnt and kept.
+#[test]
+fn http3_is_spoken_with_quic_go() {
+    let page = "a line of a page\n".repeat(300);
+    let caddy = Caddy::start_secure(&page);
+    let (ca, url) = (caddy.authority(), caddy.secure_url("/page.html"));
+    let over = |args: &[&str]| measured(&[&["--http", "3", "--ca", &ca], args].concat(), &[0, 4]);
+    let json = over(&["-c", "2", "-n", "600", "--streams", "20", &url]);
+    assert_eq!(outcomes(&json), [600, 600, 0, 0, 0, 0]);
+    assert_eq!(whole(&json, "/bytes/body"), 600 * page.len() as u64);
+    assert_eq!((whole(&json, "/http3/streams"), whole(&json, "/http3/streams_peak")), (600, 20));
+    assert_eq!(whole(&json, "/http3/quic/handshakes"), 2);
+    assert_eq!(json["tls"]["agreed"][0]["alpn"], "h3");
+    assert_eq!(json["first_call"]["http_version"], "3");
+    assert!(json["http3"]["violations"].as_object().unwrap().is_empty(), "{}", json["http3"]);
+
+    // quic-go allows 100: a connection is given no more
+    let json = over(&["-c", "1", "-n", "1000", "--streams", "400", &url]);
+    assert_eq!(outcomes(&json)[..2], [1_000, 1_000]);
+    assert_eq!(
+        (whole(&json, "/http3/streams_max"), whole(&json, "/http3/streams_peak")),
+        (100, 100)
+    );
+
+    let json = over(&["-c", "1", "-n", "10", "--calls", "1", &url]);
+    assert_eq!(outcomes(&json)[..2], [10, 10]);
+    assert_eq!(whole(&json, "/http3/quic/handshakes"), 10);
+    assert!(whole(&json, "/http3/quic/resumed") >= 5, "{}", json["http3"]);
+
+    let body = "b".repeat(100_000);
+    let echo = caddy.secure_url("/echo");
+    let json = over(&["--rate", "200/s", "-n", "40", "--body", &body, &echo]);
+    assert_eq!(outcomes(&json)[..2], [40, 40]);
+    assert_eq!(whole(&json, "/bytes/body"), 40 * 100_000);
+
+    let moved = caddy.secure_url("/moved");
+    let json = over(&["-c", "1", "-n", "5", "--follow", "--cookies", "--compressed", &moved]);
+    assert_eq!((outcomes(&json)[1], whole(&json, "/redirects")), (5, 5));
 }

@@ -46,11 +46,12 @@ fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: &T) -> String {
 
 const ORDERS: [(&str, Order); 3] =
     [("in-order", Order::InOrder), ("random", Order::Random), ("once", Order::Once)];
-const HTTP_VERSIONS: [(&str, HttpVersion); 4] = [
+const HTTP_VERSIONS: [(&str, HttpVersion); 5] = [
     ("1.0", HttpVersion::Http10),
     ("1.1", HttpVersion::Http11),
     ("2", HttpVersion::Http2),
     ("auto", HttpVersion::Auto),
+    ("3", HttpVersion::Http3),
 ];
 const FAMILIES: [(&str, AddressFamily); 3] =
     [("any", AddressFamily::Any), ("4", AddressFamily::V4), ("6", AddressFamily::V6)];

@@ -79,9 +79,29 @@ pub enum HttpVersion {
     Http11,
     /// By ALPN over TLS; by prior knowledge without it (RFC 9113 section 3).
     Http2,
+    /// Over QUIC, which is over TLS always (RFC 9114 section 3).
+    Http3,
     /// What the server prefers of the protocols that are offered by ALPN; HTTP/1.1 without TLS. It is
     /// settled before the first call.
     Auto,
+}
+
+impl HttpVersion {
+    /// Calls are streams of a connection, under way together; or they may be, where the server chooses.
+    pub fn has_streams(self) -> bool {
+        matches!(self, HttpVersion::Http2 | HttpVersion::Http3 | HttpVersion::Auto)
+    }
+
+    /// As a report calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            HttpVersion::Http10 => "HTTP/1.0",
+            HttpVersion::Http11 => "HTTP/1.1",
+            HttpVersion::Http2 => "HTTP/2",
+            HttpVersion::Http3 => "HTTP/3",
+            HttpVersion::Auto => "the protocol that the server prefers",
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -123,7 +143,7 @@ impl std::fmt::Debug for Auth {
 pub struct ConnectionPlan {
     /// Calls per connection; `None`: as many as the server allows.
     pub calls: Option<u32>,
-    /// Requests outstanding on one connection: pipelined, or streams of HTTP/2; 1: one at a time.
+    /// Requests outstanding on one connection: pipelined, or streams of HTTP/2 and 3; 1: one at a time.
     pub pipeline: u32,
     /// Requests that go out together; the next group when all answers of this one are in.
     pub group: Option<u32>,
@@ -160,7 +180,7 @@ pub struct ConnectionPlan {
     pub path: Option<PathSpec>,
 }
 
-/// What our side of an HTTP/2 connection announces.
+/// What our side of an HTTP/2 connection announces; of HTTP/3 the two windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Http2Plan {
     /// Bytes of one response's content that may be under way: 1 to 2^31 − 1.

@@ -8,6 +8,11 @@ pub fn monotonic() -> Nanos {
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
+/// The same moment by the standard library's type, for a library that counts in it.
+pub fn instant() -> std::time::Instant {
+    std::time::Instant::now()
+}
+
 /// Asks the kernel to wake this thread on time: the usual timer slack of 50 µs becomes 1 ns.
 pub fn sharpen_timers() {
     if let Some(one) = std::num::NonZeroU64::new(1) {

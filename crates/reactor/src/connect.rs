@@ -53,8 +53,33 @@ pub(crate) fn start(peer: &Peer, options: &OpenOptions) -> Result<OwnedFd, Errno
             pending_is_fine(net::connect(&fd, &address))?;
             Ok(fd)
         }
+        Peer::Udp(address) => start_udp(*address, options),
+        // it is made of datagrams, one layer above
+        Peer::Quic { .. } => Err(Errno::AFNOSUPPORT),
     }
 }
+
+/// A socket for datagrams to and from one address.
+fn start_udp(address: SocketAddr, options: &OpenOptions) -> Result<OwnedFd, Errno> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let fd = net::socket_with(family, SocketType::DGRAM, flags, None)?;
+    sockopt::set_socket_send_buffer_size(&fd, options.send_buffer.unwrap_or(UDP_BUFFER) as usize)?;
+    sockopt::set_socket_recv_buffer_size(&fd, options.recv_buffer.unwrap_or(UDP_BUFFER) as usize)?;
+    if let Some(local) = options.bind {
+        net::bind(&fd, &SocketAddr::new(local, options.port.unwrap_or(0)))?;
+    }
+    // who is told nothing of the path's limit would have datagrams cut into fragments
+    raw::forbid_fragments(fd.as_fd(), address.is_ipv4())?;
+    // a kernel without it hands over one datagram at a time
+    raw::gather_datagrams(fd.as_fd()).ok();
+    net::connect(&fd, &address)?;
+    Ok(fd)
+}
+
+/// Bytes of a datagram socket's buffers where the plan says nothing: the kernel's usual 208 KiB lose
+/// datagrams of one response of some size. The kernel grants up to its own limit.
+const UDP_BUFFER: u32 = 1 << 20;
 
 fn start_tcp(address: SocketAddr, options: &OpenOptions) -> Result<OwnedFd, Errno> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };

@@ -1,5 +1,5 @@
-//! The readiness loop of one worker: edge-triggered epoll, sockets, the monotonic clock. Layer 4.
-//! Keeps the contract of [`conduit::Io`]; knows no HTTP.
+//! The readiness loop of one worker: edge-triggered epoll, sockets of streams and of datagrams, the
+//! monotonic clock. Layer 4. Keeps the contract of [`conduit::Io`]; knows no HTTP.
 //!
 //! What it costs: a connection is registered once, after its first write, so that a call on an open
 //! connection is two system calls (write, read) and a share of one `epoll_wait`. Waiting until an
@@ -11,7 +11,7 @@ mod connect;
 mod failure;
 mod raw;
 
-pub use clock::{monotonic, sharpen_timers};
+pub use clock::{instant, monotonic, sharpen_timers};
 pub use connect::connect_tcp;
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
@@ -32,6 +32,8 @@ pub struct Reactor {
     /// How long before an instant `wait` stops sleeping and starts to spin.
     spin_span: Nanos,
     spun: Nanos,
+    /// The kernel cuts datagrams out of one buffer.
+    segments: bool,
 }
 
 impl std::fmt::Debug for Reactor {
@@ -71,7 +73,22 @@ impl Reactor {
             events: Vec::with_capacity(BATCH),
             spin_span,
             spun: Nanos::ZERO,
+            segments: true,
         })
+    }
+
+    /// One call for datagrams of `each` bytes; says how many bytes were taken.
+    fn send_batch(&mut self, slot: Slot, bytes: &[u8], each: usize) -> Result<usize, Errno> {
+        let Some(fd) = &self.sockets[slot as usize].fd else { return Err(Errno::BADF) };
+        if bytes.len() > each && self.segments {
+            match raw::send_segments(fd.as_fd(), bytes, each as u16) {
+                // a device or a kernel without it
+                Err(Errno::IO | Errno::INVAL | Errno::NOPROTOOPT) => self.segments = false,
+                other => return other,
+            }
+        }
+        let first = &bytes[..each.min(bytes.len())];
+        rustix::net::send(fd, first, rustix::net::SendFlags::NOSIGNAL)
     }
 
     fn register(&mut self, slot: Slot, interest: Interest) -> Result<(), IoError> {
@@ -182,6 +199,39 @@ impl Io for Reactor {
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Err(IoError::WouldBlock),
                 Err(errno) => return Err(connect::explain(fd.as_fd(), errno)),
+            }
+        }
+    }
+
+    fn send(&mut self, slot: Slot, datagrams: &[u8], each: usize) -> Result<usize, IoError> {
+        let mut taken = 0;
+        while taken < datagrams.len() {
+            match self.send_batch(slot, &datagrams[taken..], each.max(1)) {
+                Ok(count) => taken += count,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN | Errno::NOBUFS) => {
+                    self.register(slot, Interest::ReadWrite)?;
+                    return if taken > 0 { Ok(taken) } else { Err(IoError::WouldBlock) };
+                }
+                // too large for the path: lost, as on any link; QUIC tries smaller ones
+                Err(Errno::MSGSIZE) => taken += each.min(datagrams.len() - taken),
+                Err(errno) => return Err(failure::of(errno)),
+            }
+        }
+        if self.sockets[slot as usize].interest == Interest::Nothing {
+            self.register(slot, Interest::Read)?;
+        }
+        Ok(taken)
+    }
+
+    fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<(usize, usize), IoError> {
+        let Some(fd) = &self.sockets[slot as usize].fd else { return Err(failure::closed()) };
+        loop {
+            match raw::receive_segments(fd.as_fd(), buffer) {
+                Ok(read) => return Ok(read),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Err(IoError::WouldBlock),
+                Err(errno) => return Err(failure::of(errno)),
             }
         }
     }

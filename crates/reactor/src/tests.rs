@@ -159,3 +159,42 @@ fn unix_sockets_work_and_have_no_tcp_facts() {
     assert_eq!(reactor.facts(3), None);
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+/// Datagrams go whole, several in one call, and come with their size.
+#[test]
+fn datagrams_keep_their_bounds() {
+    let peer = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mut io = Reactor::new(Nanos::ZERO).unwrap();
+    let to = Peer::Udp(peer.local_addr().unwrap());
+    io.open(0, &to, &OpenOptions::default()).unwrap();
+    assert_eq!(io.send(0, &[7; 2_500], 1_000), Ok(2_500));
+    let mut buffer = [0; 4_096];
+    let mut sizes = Vec::new();
+    let mut from = None;
+    for _ in 0..3 {
+        let (count, sender) = peer.recv_from(&mut buffer).unwrap();
+        sizes.push(count);
+        from = Some(sender);
+    }
+    assert_eq!(sizes, [1_000, 1_000, 500]);
+    assert_eq!(io.receive(0, &mut buffer), Err(IoError::WouldBlock));
+    peer.send_to(b"back", from.unwrap()).unwrap();
+    let mut ready = Vec::new();
+    io.wait(monotonic() + Nanos::from_secs(10), &mut ready);
+    assert!(ready.iter().any(|event| event.slot == 0 && event.readable));
+    assert_eq!(io.receive(0, &mut buffer), Ok((4, 4)));
+    assert_eq!(&buffer[..4], b"back");
+}
+
+/// A port of UDP that nobody has says so, as ICMP tells.
+#[test]
+fn a_closed_port_of_udp_refuses() {
+    let gone = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut io = Reactor::new(Nanos::ZERO).unwrap();
+    io.open(0, &Peer::Udp(gone), &OpenOptions::default()).unwrap();
+    assert_eq!(io.send(0, b"hello", 5), Ok(5));
+    let mut ready = Vec::new();
+    io.wait(monotonic() + Nanos::from_secs(10), &mut ready);
+    let refused = IoError::Failed(FailureClass::Refused);
+    assert_eq!(io.receive(0, &mut [0; 16]), Err(refused));
+}

@@ -90,6 +90,8 @@ pub struct FirstCall {
     pub way_out: Option<String>,
     /// The beginning of the response, fit for one line: status, fields, first bytes of the body.
     pub excerpt: Option<String>,
+    /// The `Alt-Svc` field as received (RFC 7838): where else, and how, the server can be asked.
+    pub alt_svc: Option<String>,
 }
 
 /// One objective of `--slo` with its figure.

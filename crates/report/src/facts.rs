@@ -1,6 +1,7 @@
 //! One-line facts that the text and the page share: connections, bytes, the client and the like.
 
 mod http2;
+mod http3;
 pub(crate) mod verified;
 
 use crate::figures::FigureKind;
@@ -96,6 +97,7 @@ pub(crate) fn facts(report: &RunReport, figures: &Figures) -> Vec<(&'static str,
     facts.extend(verified::sentence(report).map(|text| ("Verified", text)));
     facts.extend(verified::examples(report).map(|text| ("", text)));
     facts.extend(http2::facts(&report.measurement.total.connections.http2));
+    facts.extend(http3::facts(&report.measurement.total.connections.http3));
     facts.extend(tls(report).into_iter().map(|text| ("TLS", text)));
     facts.extend(tcp(report).map(|text| ("TCP", text)));
     facts.extend(report.path.iter().flat_map(path::facts));

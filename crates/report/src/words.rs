@@ -1,7 +1,7 @@
 //! Sentences and names that several outputs share, and the making printable of what peers sent.
 
 use crate::{Figures, RunReport};
-use plan::{HttpVersion, Order, Plan};
+use plan::{Order, Plan};
 pub use record::timestamp;
 pub(crate) use record::words::{counted, shown_url, span, target};
 pub use record::words::{load, printable};
@@ -14,26 +14,16 @@ pub(crate) fn name(report: &RunReport) -> String {
     record::words::name(&report.name, &report.plan)
 }
 
-/// A version of HTTP as people call it.
-pub fn version(version: HttpVersion) -> &'static str {
-    match version {
-        HttpVersion::Http10 => "HTTP/1.0",
-        HttpVersion::Http11 => "HTTP/1.1",
-        HttpVersion::Http2 => "HTTP/2",
-        HttpVersion::Auto => "the protocol that the server prefers",
-    }
-}
-
 /// `GET, HTTP/1.1, new connection per call, pipelined 16 deep`.
 pub(crate) fn protocol(plan: &Plan) -> String {
-    let version = version(plan.request.version);
-    let mut parts = vec![printable(&plan.request.method, 20), version.to_owned()];
+    let version = plan.request.version;
+    let mut parts = vec![printable(&plan.request.method, 20), version.name().to_owned()];
     parts.extend(plan.connection.calls.map(|calls| match calls {
         1 => "a connection per call".to_owned(),
         n => format!("{} per connection", counted(u64::from(n), "call")),
     }));
-    match (plan.request.version, plan.connection.pipeline) {
-        (HttpVersion::Http2, n) => parts.push(counted(u64::from(n), "stream")),
+    match (version.has_streams(), plan.connection.pipeline) {
+        (true, n) => parts.push(counted(u64::from(n), "stream")),
         (_, 1) => {}
         (_, n) => parts.push(format!("pipelined {n} deep")),
     }
@@ -70,6 +60,7 @@ pub(crate) fn first_call(report: &RunReport) -> Option<String> {
         parts.push(format!("HTTP/{}{choice}", printable(&call.http_version, 8)));
         parts.extend(call.server.as_ref().map(|name| format!("server {}", printable(name, 48))));
         parts.push(format!("in {}", show::duration(call.took)));
+        parts.extend(call.alt_svc.as_deref().and_then(|field| offer(&call.http_version, field)));
     }
     if let Some((class, detail)) = &call.failure {
         let detail = printable(detail, 160);
@@ -81,6 +72,13 @@ pub(crate) fn first_call(report: &RunReport) -> Option<String> {
         Some(way_out) => format!("{told}. {way_out}"),
         None => told,
     })
+}
+
+/// What Alt-Svc (RFC 7838 section 3) offers of HTTP/3 to who asked in another version.
+fn offer(version: &str, field: &str) -> Option<String> {
+    let named = |entry: &str| entry.trim_start().starts_with("h3=");
+    let offered = version != "3" && field.split(',').any(named);
+    offered.then(|| format!("offers HTTP/3 (Alt-Svc: {})", printable(field, 48)))
 }
 
 /// `dev1, Linux 6.18, 2 cores of AMD EPYC, 7.75 GiB, loadstone 0.1.0`.

@@ -6,6 +6,7 @@
 mod ailing;
 mod canned;
 pub mod http2;
+pub mod quic;
 mod run;
 mod servers;
 pub mod torture;

@@ -28,13 +28,38 @@ pub struct Outcome {
     pub broken: Option<String>,
 }
 
-struct Bench {
+pub(crate) struct Bench {
     collector: Collector,
     calls: Vec<(Sample, sample::Outcome)>,
     ends: Ends,
     order: Order,
     /// What was wrong with a script.
     broken: Option<String>,
+}
+
+impl Bench {
+    pub(crate) fn new(setup: &Arc<Setup>) -> Bench {
+        Bench {
+            collector: Collector::new(setup.clone()),
+            calls: Vec::new(),
+            ends: Ends::default(),
+            order: Order::Go,
+            broken: None,
+        }
+    }
+
+    /// What came of it; `interrupted`: it was stopped before its end.
+    pub(crate) fn finish(self, interrupted: bool, ended_at: Nanos) -> Outcome {
+        Outcome {
+            measurement: self.collector.finish(interrupted),
+            calls: self.calls,
+            broken: self.broken,
+            connections: self.ends.connections,
+            sessions: self.ends.sessions,
+            sent: Vec::new(),
+            ended_at,
+        }
+    }
 }
 
 impl Link for Bench {
@@ -128,13 +153,7 @@ fn run_to_its_end(
     setup.logging.ends = true;
     let setup = Arc::new(setup);
     let world = Rc::new(RefCell::new(world));
-    let mut bench = Bench {
-        collector: Collector::new(setup.clone()),
-        calls: Vec::new(),
-        ends: Ends::default(),
-        order: Order::Go,
-        broken: None,
-    };
+    let mut bench = Bench::new(&setup);
     let mut runners: Vec<(Worker, SimIo, bool)> = (0..workers)
         .zip(casts)
         .map(|(id, cast)| {
@@ -160,15 +179,8 @@ fn run_to_its_end(
         }
     }
     let mut world = world.borrow_mut();
-    Outcome {
-        measurement: bench.collector.finish(stop_after.is_some()),
-        calls: bench.calls,
-        broken: bench.broken,
-        connections: bench.ends.connections,
-        sessions: bench.ends.sessions,
-        sent: std::mem::take(&mut world.sent),
-        ended_at: world.now() - start,
-    }
+    let sent = std::mem::take(&mut world.sent);
+    Outcome { sent, ..bench.finish(stop_after.is_some(), world.now() - start) }
 }
 
 /// What is ready now; where nothing is, the clock moves on to what comes next, `wake` at the latest.

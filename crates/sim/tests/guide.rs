@@ -34,6 +34,7 @@ fn template(url: &str) -> Template {
         cookie_at: bytes.len(),
         cookie_at_last: bytes.len(),
         http2: None,
+        http3: None,
         last: bytes.clone(),
         bytes,
         url,

@@ -18,10 +18,30 @@ pub enum Sleeping {
     Parallel,
 }
 
+/// With what HTTP/3 is served: files in PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Http3 {
+    pub cert: PathBuf,
+    pub key: PathBuf,
+}
+
+impl Http3 {
+    /// `CERT,KEY`, or one file with both.
+    fn parse(text: &str) -> Result<Http3, String> {
+        let (cert, key) = text.split_once(',').unwrap_or((text, text));
+        if cert.is_empty() || key.is_empty() {
+            return Err("write CERT.pem,KEY.pem, or one file that holds both".to_owned());
+        }
+        Ok(Http3 { cert: cert.into(), key: key.into() })
+    }
+}
+
 /// Everything that can be chosen about a site.
 #[derive(Clone, Debug)]
 pub struct Config {
     pub listen: Listen,
+    /// HTTP/3 is served too, over UDP at the port that TCP has.
+    pub http3: Option<Http3>,
     /// Serving threads, 1..=64. More than one only without faults.
     pub threads: usize,
     /// All threads run on these CPUs; empty: wherever the kernel likes.
@@ -60,6 +80,7 @@ pub struct OptionInfo {
 /// All options, in the order for help.
 pub const OPTIONS: &[OptionInfo] = &[
     with("listen", "ADDR:PORT|unix:PATH", "Listen here; port 0 takes a free one [127.0.0.1:2020]"),
+    with("http3", "CERT,KEY", "Serve HTTP/3 too, at the same port of UDP, with these files in PEM"),
     with("threads", "N", "Serving threads, 1-64; faults need one [1]"),
     with("cpus", "LIST", "Run only on these CPUs, like 0,2-3"),
     with("log", "FILE", "Append a line per answer to FILE (Common Log Format)"),
@@ -137,6 +158,7 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             listen: Listen::Tcp("127.0.0.1:2020".to_owned()),
+            http3: None,
             threads: 1,
             cpus: Vec::new(),
             log: None,
@@ -178,6 +200,7 @@ impl Config {
         }
         match name {
             "listen" => self.listen = Listen::parse(value)?,
+            "http3" => self.http3 = Some(Http3::parse(value).map_err(refuse)?),
             "log" if value.is_empty() => return Err(refuse("the path is missing".to_owned())),
             "log" => self.log = Some(AccessLog::to_file(&PathBuf::from(value))?),
             "threads" => self.threads = count(value).map_err(refuse)? as usize,
@@ -259,6 +282,12 @@ impl Config {
         }
         if self.engine() != Engine::Proper && self.files.is_some() {
             return conflict("--files is for the pages, which --null and faults do not serve");
+        }
+        if self.http3.is_some() && self.engine() != Engine::Proper {
+            return conflict("--http3 is for the pages, which --null and faults do not serve");
+        }
+        if self.http3.is_some() && matches!(self.listen, Listen::Unix(_)) {
+            return conflict("--http3 is over UDP: give --listen ADDR:PORT");
         }
         if self.engine() == Engine::Exact && self.threads > 1 {
             return conflict("faults are kept exact by one thread: leave out --threads");

@@ -45,6 +45,12 @@ impl Site {
     pub fn start(config: Config) -> Result<Site, SiteError> {
         config.check()?;
         let (listener, address) = Listener::bind(&config.listen, config.backlog())?;
+        let mut quic = match (&config.http3, &address) {
+            (Some(wanted), Address::Tcp(address)) => {
+                Some(proper::QuicListener::bind(*address, wanted)?)
+            }
+            _ => None,
+        };
         let stop = Arc::new(
             eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
                 .map_err(|errno| SiteError::Resources(errno.into()))?,
@@ -64,7 +70,9 @@ impl Site {
         let (ready, started) = channel();
         for index in 0..config.threads {
             let listener = listener.share().map_err(SiteError::Resources)?;
-            let worker = site.worker(listener, &config, &common);
+            let mut worker = site.worker(listener, &config, &common);
+            // one thread serves all of UDP
+            worker.quic = quic.take();
             let reports = Reports { ready: ready.clone(), ended: ended.clone() };
             let thread = std::thread::Builder::new()
                 .name(format!("site-{index}"))
@@ -90,6 +98,7 @@ impl Site {
             lateness: Arc::clone(&self.lateness),
             common: common.clone(),
             stop: Arc::clone(&self.stop),
+            quic: None,
         }
     }
 
@@ -193,6 +202,7 @@ struct Worker {
     lateness: Arc<LatenessLog>,
     common: proper::Common,
     stop: Arc<OwnedFd>,
+    quic: Option<proper::QuicListener>,
 }
 
 impl Worker {
@@ -213,9 +223,12 @@ impl Worker {
     }
 
     fn prepare(self) -> std::io::Result<Prepared> {
-        let Worker { listener, config, counters, lateness, common, stop } = self;
+        let Worker { listener, config, counters, lateness, common, stop, quic } = self;
         Ok(match config.engine() {
-            Engine::Proper => Prepared::Proper(proper::Server::new(listener, common, counters)?),
+            Engine::Proper => {
+                let server = proper::Server::new(listener, common, counters, quic)?;
+                Prepared::Proper(Box::new(server))
+            }
             Engine::Exact | Engine::Null => {
                 let connections_max = connections_max(&config) / config.threads.max(1);
                 let shared = exact::Shared {
@@ -232,7 +245,7 @@ impl Worker {
 
 #[derive(Debug)]
 enum Prepared {
-    Proper(proper::Server),
+    Proper(Box<proper::Server>),
     Exact(Box<exact::Loop>),
 }
 

@@ -2,7 +2,7 @@
 
 use crate::lives::{BEAT, Beats, Life, Lives};
 use crate::{Endings, Hist, Instants, ServerTimings, Spread, Verified};
-use sample::{FailureClass, Http2Facts, Outcome, Sample, SocketFacts, TlsFacts};
+use sample::{FailureClass, Http2Facts, Http3Facts, Outcome, Sample, SocketFacts, TlsFacts};
 use std::collections::BTreeMap;
 use units::Nanos;
 
@@ -123,6 +123,8 @@ pub struct Connections {
     pub tls: BTreeMap<TlsFacts, u64>,
     /// Empty where no connection spoke HTTP/2.
     pub http2: Http2Facts,
+    /// Empty where no connection spoke HTTP/3.
+    pub http3: Http3Facts,
     pub lives: Lives,
 }
 
@@ -411,6 +413,7 @@ impl Connections {
         self.retransmits += other.retransmits;
         self.lives.merge(&other.lives);
         self.http2.merge(&other.http2);
+        self.http3.merge(&other.http3);
         for (facts, count) in &other.tls {
             *self.tls.entry(facts.clone()).or_default() += count;
         }

@@ -10,7 +10,7 @@ use record::ramp::{RampReport, RampStep};
 use record::run::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use record::server::Conduct;
 use sample::{
-    BodyPrint, Environment, FailureClass, Http2Facts, PathDirection, PathFacts, PathKind, SutRow, SutSeries, TlsFacts, WrongBody,
+    BodyPrint, Environment, FailureClass, Http2Facts, Http3Facts, PathDirection, PathFacts, PathKind, QuicFacts, SutRow, SutSeries, TlsFacts, WrongBody,
 };
 use serde_json::{Map, Value};
 use stats::curve::{
@@ -32,11 +32,19 @@ record! {
     TlsFacts { version, cipher, group, resumed, key_bits, alpn }
     Connections {
         attempted, established, closed, setup_sum, judged, conforming, retransmits, rtt, tls,
-        http2, lives,
+        http2, http3, lives,
     }
     Http2Facts {
         streams, streams_peak, streams_max, refused, resets, goaways, pings, fields_sent, coded_sent,
         fields_received, coded_received, violations, held_back, goaway_streams, control_received,
+    }
+    Http3Facts {
+        streams, streams_peak, streams_max, waited, refused, resets, goaways, fields_sent, coded_sent,
+        fields_received, coded_received, violations, quic,
+    }
+    QuicFacts {
+        handshakes, resumed, packets_sent, packets_lost, datagrams_received, bytes_sent,
+        bytes_received, congestion_events, rtt_sum, rtt_min, rtt_max,
     }
     Snapshot {
         counts, warm_up, succeeded, failed, timed_out, service, slip, wait, lag, punctual, connect,
@@ -67,6 +75,7 @@ record! {
     DummyRun { call_s, taken_unix_s }
     Resolved { host, addresses, took }
     FirstCall { status, http_version, length, server, took, failure, way_out, excerpt, negotiated }
+    FirstCall { status, http_version, length, server, took, failure, way_out, excerpt, alt_svc }
     Headline {
         state, throughput_per_s, goodput_per_s, failure_share, mean_s, p50_s, p90_s, p99_s,
         p99_9_s, max_s,

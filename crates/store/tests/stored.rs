@@ -52,6 +52,7 @@ fn fixtures() -> Vec<(&'static str, RunReport)> {
         ("empty", fixtures::empty()),
         ("extreme", extreme),
         ("over HTTP/2", fixtures::over_http2()),
+        ("over HTTP/3", fixtures::over_http3()),
     ]
 }
 

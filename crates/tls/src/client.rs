@@ -68,6 +68,15 @@ pub struct Factory {
     laid_open: Option<Arc<ClientConfig>>,
 }
 
+impl Factory {
+    /// Handshakes for QUIC, with the same settings and the same store of tickets: TLS 1.3 alone
+    /// (RFC 9001 section 4.2).
+    #[cfg(feature = "quic")]
+    pub fn quic(&self) -> Arc<dyn quinn_proto::crypto::ClientConfig> {
+        Arc::new(crate::quic::Handshakes::new(self.config.clone()))
+    }
+}
+
 impl TlsFactory for Factory {
     fn session(&mut self, server_name: &str) -> Result<Box<dyn TlsSession>, TlsError> {
         Ok(Box::new(Session::new(connection(&self.config, server_name)?)))
@@ -103,7 +112,7 @@ fn config(settings: &Settings) -> Result<ClientConfig, SetupError> {
 }
 
 /// A DNS name or an address; an IPv6 address may keep the brackets that it has in a URL.
-fn parse_name(typed: &str) -> Result<ServerName<'static>, TlsError> {
+pub(crate) fn parse_name(typed: &str) -> Result<ServerName<'static>, TlsError> {
     let bare = typed.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(typed);
     ServerName::try_from(bare.to_owned()).map_err(|_| {
         let typed = units::quoted(typed);

@@ -13,6 +13,8 @@ mod key_bits;
 mod names;
 mod open;
 mod pem;
+#[cfg(feature = "quic")]
+mod quic;
 mod roots;
 mod session;
 mod tickets;

@@ -112,6 +112,12 @@ impl TlsSession for Session {
 
 /// What was agreed on; `None` while shaking hands.
 pub(crate) fn facts_of(connection: &ClientConnection) -> Option<TlsFacts> {
+    let state: &rustls::CommonState = connection;
+    facts_of_state(state)
+}
+
+/// The same of any connection.
+pub(crate) fn facts_of_state(connection: &rustls::CommonState) -> Option<TlsFacts> {
     if connection.is_handshaking() {
         return None;
     }

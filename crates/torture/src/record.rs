@@ -84,10 +84,7 @@ impl Transcript {
 
     /// Where it went; `None` for a Unix socket.
     pub fn server(&self) -> Option<std::net::SocketAddr> {
-        match self.script.peer {
-            Peer::Tcp(address) => Some(address),
-            Peer::Unix(_) => None,
-        }
+        self.script.peer.address()
     }
 
     /// The bytes of the script, pauses left out.
@@ -144,7 +141,10 @@ fn origin(out: &mut Lines, kept: &Transcript) {
 
 fn script(out: &mut Lines, script: &TalkScript) {
     match &script.peer {
-        Peer::Tcp(address) => out.put("peer", address),
+        // conversations are held over streams of bytes
+        Peer::Tcp(address) | Peer::Udp(address) | Peer::Quic { address, .. } => {
+            out.put("peer", address);
+        }
         Peer::Unix(path) => out.put("unix", written(path.as_os_str().as_encoded_bytes())),
     }
     if let Some(name) = &script.tls_name {

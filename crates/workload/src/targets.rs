@@ -30,6 +30,8 @@ pub struct Template {
     pub cookie_at_last: usize,
     /// The same request for HTTP/2, where that is what connections speak.
     pub http2: Option<http2::Request>,
+    /// And for HTTP/3.
+    pub http3: Option<http3::Coded>,
 }
 
 /// The targets of a plan and the law of choosing among them.
@@ -125,6 +127,7 @@ mod tests {
             cookie_at: 0,
             cookie_at_last: 0,
             http2: None,
+            http3: None,
         };
         Targets::new(vec![template; weights.len()], weights, order, Seed(11))
     }

@@ -54,7 +54,10 @@ pub(super) fn prepare(
         target: Target::Origin(&target),
         version: match ask.version {
             HttpVersion::Http10 => Version::Http10,
-            HttpVersion::Http11 | HttpVersion::Http2 | HttpVersion::Auto => Version::Http11,
+            HttpVersion::Http11
+            | HttpVersion::Http2
+            | HttpVersion::Http3
+            | HttpVersion::Auto => Version::Http11,
         },
         host: &url[Position::BeforeHost..Position::AfterPort],
         headers: &headers,

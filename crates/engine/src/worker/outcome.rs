@@ -81,7 +81,7 @@ impl Worker {
             self.judge_connection(io, slot, now);
         }
         if let Some(facts) = self.pool.conn_mut(slot).take_protocol_facts() {
-            self.journal.count_http2(&facts);
+            self.journal.count_protocol(facts, || io.quic(slot));
         }
         self.pool.close(io, slot, how);
         self.journal.connection_closed();

@@ -251,7 +251,14 @@ impl Worker {
     fn break_for<I: Io>(&mut self, io: &mut I, slot: Slot, fault: Fault, now: Nanos) {
         match fault {
             Fault::Unasked => self.unasked(io, slot, now),
-            Fault::Broken { class, .. } => self.break_off(io, slot, class, now),
+            Fault::Broken { class, .. } => {
+                let conn = self.pool.conn_mut(slot);
+                if conn.is_multiplexed() {
+                    // the peer is told why, as far as the transport takes it: the end comes in any case
+                    conn.flush(io, slot, now).ok();
+                }
+                self.break_off(io, slot, class, now);
+            }
         }
     }
 

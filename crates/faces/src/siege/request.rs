@@ -71,6 +71,7 @@ pub(super) fn template(address: &Address, bytes: Vec<u8>) -> Template {
         cookie_at: bytes.len(),
         cookie_at_last: bytes.len(),
         http2: None,
+        http3: None,
         last: bytes.clone(),
         bytes,
     }

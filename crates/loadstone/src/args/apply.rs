@@ -45,7 +45,7 @@ impl CommonArgs {
         self.load.apply(&mut plan)?;
         self.end.apply(&mut plan, self.request.once);
         self.limits.apply(&mut plan);
-        self.connection.apply_http2(&mut plan, base.from_file)?;
+        self.connection.apply_streams(&mut plan, base.from_file)?;
         self.connection.apply(&mut plan.connection);
         self.tls.apply(&mut plan.tls, files)?;
         self.measure.apply(&mut plan);
@@ -424,7 +424,7 @@ const STREAMS_OPEN: u32 = 100;
 impl ConnectionArgs {
     /// Leaves out what another version of HTTP alone has: of two that are compared each has its own.
     pub(super) fn keep_to(&mut self, version: HttpVersion) {
-        if version == HttpVersion::Http2 {
+        if version.has_streams() {
             self.pipeline = None;
             return;
         }
@@ -433,9 +433,15 @@ impl ConnectionArgs {
         (self.header_table, self.encoder_table, self.frame_max) = (None, None, None);
     }
 
-    /// What HTTP/2 alone has. `from_file`: the plan says itself how many streams it wants.
-    fn apply_http2(&self, plan: &mut Plan, from_file: bool) -> Result<(), UsageError> {
-        let speaks = matches!(plan.request.version, HttpVersion::Http2 | HttpVersion::Auto);
+    /// What HTTP/2 and HTTP/3 alone have. `from_file`: the plan says itself how many streams it wants.
+    fn apply_streams(&self, plan: &mut Plan, from_file: bool) -> Result<(), UsageError> {
+        let version = plan.request.version;
+        if version == HttpVersion::Http3 && !cfg!(feature = "h3") {
+            return Err(UsageError::new(
+                "this program was built without HTTP/3 (the feature h3); use --http 2, or build it with",
+            ));
+        }
+        let speaks = version.has_streams();
         for (option, given) in [
             ("--streams", self.streams.is_some()),
             ("--stream-window", self.stream_window.is_some()),
@@ -450,9 +456,14 @@ impl ConnectionArgs {
                 )));
             }
         }
+        if version == HttpVersion::Http3 && self.header_table.is_some() {
+            return Err(UsageError::new(
+                "--header-table is an option of HTTP/2: over HTTP/3 no table is kept; drop it",
+            ));
+        }
         if speaks && self.pipeline.is_some() {
             return Err(UsageError::new(
-                "--pipeline is an option of HTTP/1.1; with --http 2 write --streams",
+                "--pipeline is an option of HTTP/1.1; with --http 2 or 3 write --streams",
             ));
         }
         if speaks && !from_file && matches!(plan.load, Load::Open { session: None, .. }) {

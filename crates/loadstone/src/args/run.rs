@@ -217,13 +217,13 @@ pub(super) struct ConnectionArgs {
     /// Requests outstanding on a connection [default: 1]
     #[arg(long, value_parser = parse::count::<u32>, value_name = "N")]
     pub(super) pipeline: Option<u32>,
-    /// HTTP/2: streams outstanding on a connection [default: 1 for each user, 100 with --rate]
+    /// HTTP/2 and 3: streams outstanding on a connection [default: 1 for each user, 100 with --rate]
     #[arg(long, value_parser = parse::count::<u32>, value_name = "N", conflicts_with = "pipeline")]
     pub(super) streams: Option<u32>,
-    /// HTTP/2: bytes of one response that may be under way [default: 1G - 1]
+    /// HTTP/2 and 3: bytes of one response that may be under way [default: 1G - 1]
     #[arg(long, value_name = "SIZE", value_parser = parse::small_size, hide_short_help = true)]
     pub(super) stream_window: Option<u32>,
-    /// HTTP/2: bytes of a connection's responses that may be under way [default: 1G - 1]
+    /// HTTP/2 and 3: bytes of a connection's responses that may be under way [default: 1G - 1]
     #[arg(long, value_name = "SIZE", value_parser = parse::small_size, hide_short_help = true)]
     pub(super) connection_window: Option<u32>,
     /// HTTP/2: bytes of the table that the server compresses fields with [default: 4K]

@@ -53,12 +53,7 @@ impl Rest {
         let setup = Setup::new(target.plan.clone(), endpoints, 1, Nanos::ZERO)
             .map_err(|error| Failure::usage(error.to_string()))?;
         let peers = target.prepared.endpoints.iter().flat_map(|endpoint| &endpoint.peers);
-        let addresses: Vec<SocketAddr> = peers
-            .filter_map(|peer| match peer {
-                Peer::Tcp(address) => Some(*address),
-                Peer::Unix(_) => None,
-            })
-            .collect();
+        let addresses: Vec<SocketAddr> = peers.filter_map(Peer::address).collect();
         let mut rest = Rest {
             setup: Arc::new(setup),
             target: target.clone(),

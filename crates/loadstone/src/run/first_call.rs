@@ -2,10 +2,12 @@
 //! also settles on one address where a name has several, and finds the hosts that redirects lead to.
 
 mod over_http2;
+#[cfg(feature = "h3")]
+mod over_http3;
 
 use conduit::{Peer, TlsError, TlsFactory, TlsSession};
 use engine::{Endpoint, build_template, endpoint_key, open_options, redirect_method};
-use plan::Plan;
+use plan::{HttpVersion, Plan};
 use report::FirstCall;
 use sample::FailureClass;
 use std::io::{ErrorKind, Read, Write};
@@ -25,7 +27,7 @@ pub(crate) struct Found {
     pub(crate) unreachable: bool,
     /// Where the answer redirects to.
     pub(crate) location: Option<Url>,
-    /// Streams that an HTTP/2 server allows on a connection.
+    /// Streams that the server allows on a connection, where it has such.
     pub(crate) streams_max: Option<u32>,
 }
 
@@ -60,12 +62,18 @@ pub(crate) fn make(
     template: &Template,
 ) -> Found {
     let start = reactor::monotonic();
-    let outcome = connect(plan, endpoint).and_then(|stream| {
+    let over_tcp = |endpoint: &mut Endpoint| -> Result<_, Trouble> {
+        let stream = connect(plan, endpoint)?;
         let mut call = Call::new(plan, stream, start);
         call.establish(plan, endpoint, tls)?;
         let (first, location) = call.exchange(plan, template)?;
         Ok((first, location, call.streams_max))
-    });
+    };
+    let outcome = match plan.request.version {
+        #[cfg(feature = "h3")]
+        HttpVersion::Http3 => over_http3::call(plan, endpoint, tls, template),
+        _ => over_tcp(endpoint),
+    };
     let took = reactor::monotonic() - start;
     match outcome {
         Ok((mut call, location, streams_max)) => {
@@ -109,7 +117,12 @@ pub(crate) fn preference(
 pub(crate) fn unknown_host(found: &Found, plan: &Plan, endpoints: &[Endpoint]) -> Option<Url> {
     let url = found.location.clone().filter(|_| plan.request.follow_max > 0)?;
     // of anything else a call is made all the same, and fails as a redirect that leads nowhere
-    if !matches!(url.scheme(), "http" | "https") || url.port() == Some(0) || !url.has_host() {
+    let spoken = plan.request.version != HttpVersion::Http3 || url.scheme() == "https";
+    if !spoken
+        || !matches!(url.scheme(), "http" | "https")
+        || url.port() == Some(0)
+        || !url.has_host()
+    {
         return None;
     }
     let key = endpoint_key(&url);
@@ -148,6 +161,7 @@ fn connect(plan: &Plan, endpoint: &mut Endpoint) -> Result<Box<dyn Stream>, Trou
             Peer::Tcp(address) => reactor::connect_tcp(*address, &options, plan.timeouts.connect)
                 .map(|tcp| Box::new(tcp) as _),
             Peer::Unix(path) => UnixStream::connect(path).map(|unix| Box::new(unix) as _),
+            Peer::Udp(_) | Peer::Quic { .. } => Err(ErrorKind::Unsupported.into()),
         };
         match stream {
             Ok(stream) => {
@@ -155,7 +169,7 @@ fn connect(plan: &Plan, endpoint: &mut Endpoint) -> Result<Box<dyn Stream>, Trou
                 return Ok(stream);
             }
             Err(error) => {
-                let text = format!("{}: {error}", name_of(&peer));
+                let text = format!("{peer}: {error}");
                 let class = class_of(&error);
                 trouble = Some(Trouble { class, text, connected: false, way_out: None });
             }
@@ -168,13 +182,6 @@ fn connect(plan: &Plan, endpoint: &mut Endpoint) -> Result<Box<dyn Stream>, Trou
         way_out: None,
     };
     Err(trouble.unwrap_or_else(none))
-}
-
-fn name_of(peer: &Peer) -> String {
-    match peer {
-        Peer::Tcp(address) => address.to_string(),
-        Peer::Unix(path) => path.display().to_string(),
-    }
 }
 
 fn class_of(error: &std::io::Error) -> FailureClass {
@@ -273,19 +280,7 @@ impl Call {
                 (facts.status, facts.body_bytes, version, head, body)
             }
         };
-        let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
-        let redirect = redirect_method(status, &template.method).is_some();
-        let location = fields::location(&head).filter(|_| redirect);
-        let location = location.and_then(|value| template.url.join(&text(value)).ok());
-        let call = FirstCall {
-            status,
-            http_version,
-            length,
-            server: fields::find(&head, "server").map(text),
-            excerpt: Some(excerpt(&head, &body)),
-            ..FirstCall::default()
-        };
-        Ok((call, location))
+        Ok(told(template, (status, length, http_version), &head, &body))
     }
 
     /// The request is sent: the limits of its response begin.
@@ -401,6 +396,29 @@ impl Call {
         let left = Duration::from_nanos((end - now).0.max(1_000));
         self.stream.limit(left).map_err(|error| self.silence(&error))
     }
+}
+
+/// What a response says: `facts` are its status, the length of its content and its version.
+fn told(
+    template: &Template,
+    (status, length, http_version): (u16, u64, String),
+    head: &[u8],
+    body: &[u8],
+) -> (FirstCall, Option<Url>) {
+    let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+    let redirect = redirect_method(status, &template.method).is_some();
+    let location = fields::location(head).filter(|_| redirect);
+    let location = location.and_then(|value| template.url.join(&text(value)).ok());
+    let call = FirstCall {
+        status,
+        http_version,
+        length,
+        server: fields::find(head, "server").map(text),
+        excerpt: Some(excerpt(head, body)),
+        alt_svc: fields::find(head, "alt-svc").map(text),
+        ..FirstCall::default()
+    };
+    (call, location)
 }
 
 /// The status line, some fields and the first bytes of the body, fit for one line. Cookies are left

@@ -67,11 +67,7 @@ pub(crate) fn measure(
 fn watch_server(prepared: &Prepared) -> Result<Option<sut::Watch>> {
     let Some(who) = &prepared.sut else { return Ok(None) };
     let peers = prepared.endpoints.iter().flat_map(|endpoint| &endpoint.peers);
-    let address = |peer: &Peer| match peer {
-        Peer::Tcp(address) => Some(*address),
-        Peer::Unix(_) => None,
-    };
-    let addresses: Vec<std::net::SocketAddr> = peers.filter_map(address).collect();
+    let addresses: Vec<std::net::SocketAddr> = peers.filter_map(Peer::address).collect();
     let watch = sut::Watch::start(who, &addresses);
     watch.map(Some).map_err(|why| anyhow::anyhow!("--sut: {why}"))
 }

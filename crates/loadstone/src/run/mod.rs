@@ -8,6 +8,8 @@ pub(crate) mod measure;
 pub(crate) mod meters;
 pub(crate) mod negotiate;
 pub(crate) mod output;
+#[cfg_attr(not(feature = "h3"), path = "no_quic.rs")]
+pub(crate) mod over_quic;
 pub(crate) mod path;
 pub(crate) mod placement;
 pub(crate) mod prepare;

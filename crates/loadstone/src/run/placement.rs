@@ -81,10 +81,10 @@ fn units_of_work(plan: &Plan) -> u64 {
 }
 
 fn is_loopback(endpoint: &Endpoint) -> bool {
-    endpoint.peers.iter().any(|peer| match peer {
-        Peer::Tcp(address) => address.ip().is_loopback(),
-        Peer::Unix(_) => true,
-    })
+    endpoint
+        .peers
+        .iter()
+        .any(|peer| peer.address().is_none_or(|address| address.ip().is_loopback()))
 }
 
 /// The processes on this machine that listen where the plan goes to.
@@ -92,11 +92,13 @@ fn local_servers(endpoints: &[Endpoint]) -> Vec<u32> {
     let mut found = Vec::new();
     for peer in endpoints.iter().flat_map(|endpoint| &endpoint.peers) {
         match peer {
-            Peer::Tcp(address) if address.ip().is_loopback() => {
-                found.extend(host::listener_pids(*address));
-            }
-            Peer::Tcp(_) => {}
             Peer::Unix(path) => found.extend(host::listener::unix_listener_pids(path)),
+            // who serves HTTP/3 at a port serves the older versions at TCP's of the same number
+            Peer::Tcp(address) | Peer::Udp(address) | Peer::Quic { address, .. } => {
+                if address.ip().is_loopback() {
+                    found.extend(host::listener_pids(*address));
+                }
+            }
         }
     }
     found.sort_unstable();
@@ -141,10 +143,7 @@ pub(crate) fn check_limits(plan: &mut Plan, prepared: &mut Prepared) -> Result<(
         .endpoints
         .iter()
         .flat_map(|endpoint| &endpoint.peers)
-        .filter_map(|peer| match peer {
-            Peer::Tcp(address) => Some(*address),
-            Peer::Unix(_) => None,
-        })
+        .filter_map(Peer::address)
         .collect();
     let loopback = peers.iter().all(|address| address.ip().is_loopback());
     let workers = u64::from(prepared.workers);

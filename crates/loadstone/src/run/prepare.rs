@@ -45,6 +45,7 @@ pub(crate) fn prepare(plan: &mut Plan, extra: &[Url]) -> Result<Prepared> {
         }
     }
     let secure = endpoints.iter().any(|endpoint| endpoint.tls_name.is_some());
+    let secure = secure || plan.request.version == HttpVersion::Http3;
     let tls = if secure { Some(tls_client(plan)?) } else { None };
     let placement = super::placement::place(plan, &endpoints);
     let mut prepared = Prepared {
@@ -151,6 +152,9 @@ fn endpoint(plan: &Plan, url: &Url, key: String, resolved: &mut Vec<Resolved>) -
         _ => None,
     };
     let name = plan.tls.server_name.clone().unwrap_or_else(|| host.to_owned());
+    if plan.request.version == HttpVersion::Http3 && secure {
+        return Ok(over_udp(key, &peers, &name));
+    }
     Ok(Endpoint {
         key,
         peers,
@@ -158,6 +162,13 @@ fn endpoint(plan: &Plan, url: &Url, key: String, resolved: &mut Vec<Resolved>) -
         tunnel,
         absolute: via.is_some() && !secure,
     })
+}
+
+/// The endpoint of a server of HTTP/3: TLS is QUIC's own.
+fn over_udp(key: String, peers: &[Peer], name: &str) -> Endpoint {
+    let peers = peers.iter().filter_map(Peer::address);
+    let peers = peers.map(|address| Peer::Quic { address, name: name.to_owned() }).collect();
+    Endpoint { key, peers, tls_name: None, tunnel: None, absolute: false }
 }
 
 /// The addresses of a host: by `--resolve`, literally, or by the system's resolver.
@@ -211,6 +222,7 @@ fn tls_client(plan: &Plan) -> Result<tls::Client> {
             HttpVersion::Http10 | HttpVersion::Http11 => wanted.alpn.clone(),
             HttpVersion::Http2 => vec![http2::ALPN.to_owned()],
             HttpVersion::Auto => super::negotiate::offered(wanted),
+            HttpVersion::Http3 => vec![http3::ALPN.to_owned()],
         },
         groups: wanted.groups.clone(),
         ciphers: wanted.ciphers.clone(),

@@ -193,6 +193,7 @@ fn start_worker(
 ) -> anyhow::Result<std::thread::JoinHandle<std::io::Result<()>>> {
     let factory =
         tls.map(|client| -> Box<dyn conduit::TlsFactory + Send> { Box::new(client.factory()) });
+    let carrier = tls.and_then(|client| super::over_quic::carrier(&setup.plan, client));
     let core = (!cores.is_empty()).then(|| cores[id as usize % cores.len()]);
     let (setup, nice) = (setup.clone(), setup.plan.driver.nice);
     let body = move || {
@@ -216,7 +217,10 @@ fn start_worker(
             Some(Cast::Script(script)) => worker.with_script(script),
             Some(Cast::Guide(guide, directory)) => worker.with_guide(guide, directory),
         };
-        drive(&mut worker, &mut io, &mut link);
+        match carrier {
+            None => drive(&mut worker, &mut io, &mut link),
+            Some(carrier) => drive(&mut worker, &mut carrier.over(io), &mut link),
+        }
         Ok(())
     };
     let name = format!("worker-{id}");

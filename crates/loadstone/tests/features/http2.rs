@@ -90,7 +90,7 @@ fn options_that_do_not_go_together_are_refused() {
         (&["--http", "2", "--alpn", "http/1.1,h2"], "--http 2 cannot go with --alpn"),
         (&["--http", "2", "--proxy", "http://127.0.0.1:2"], "--http 2 cannot go with --proxy"),
         (&["--http", "2", "--connection-window", "1K"], "give 65535 to 2147483647"),
-        (&["--http", "3"], "'3'"),
+        (&["--http", "4"], "'4'"),
     ] {
         let ran = run(&[&["run"][..], args, &[url]].concat()).expect(&[2]);
         assert!(ran.stderr.contains(told), "{args:?}: {}", ran.stderr);

@@ -9,6 +9,8 @@ mod support;
 mod calls;
 mod connections;
 mod http2;
+#[cfg(feature = "h3")]
+mod http3;
 mod load;
 mod netpath;
 mod norm;

@@ -1,7 +1,8 @@
-//! A private Caddy that serves one page: a server in Go, whose net/http answers.
+//! A private Caddy that serves one page: a server in Go, whose net/http answers, over HTTP/3 by quic-go.
 
 use super::free_port;
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -12,19 +13,72 @@ const START_MAX: Duration = Duration::from_secs(20);
 pub(crate) struct Caddy {
     child: Child,
     /// Its configuration, page and state; held for as long as it runs.
-    _folder: TempDir,
+    folder: TempDir,
     port: u16,
 }
+
+/// Of a Caddy with TLS: where the certificate of its own authority is, below its folder.
+const AUTHORITY: &str = "state/pki/authorities/local/root.crt";
 
 impl Caddy {
     /// `page` under `/page.html`.
     #[track_caller]
     pub(crate) fn start(page: &str) -> Caddy {
         // a port may be taken between its choice and its use: then another is chosen
-        (0..5).find_map(|_| Caddy::try_start(page)).expect("caddy starts within five tries")
+        let started = (0..5).find_map(|_| {
+            Caddy::try_start(page, |root, port| {
+                serde_json::json!({"http": {"servers": {"one": {
+                    "listen": [format!("127.0.0.1:{port}")],
+                    "automatic_https": {"disable": true},
+                    "routes": [{"handle": [{"handler": "file_server", "root": root}]}],
+                }}}})
+            })
+        });
+        started.expect("caddy starts within five tries")
     }
 
-    fn try_start(page: &str) -> Option<Caddy> {
+    /// The same over TLS with an authority of its own, and so over HTTP/3 too; `/echo` gives a body
+    /// back, and `/moved` leads to the page.
+    #[track_caller]
+    pub(crate) fn start_secure(page: &str) -> Caddy {
+        let started = (0..5).find_map(|_| {
+            let caddy = Caddy::try_start(page, |root, port| {
+                serde_json::json!({
+                    "http": {"https_port": port, "servers": {"one": {
+                        "listen": [format!("127.0.0.1:{port}")],
+                        "automatic_https": {"disable_redirects": true},
+                        "routes": [{"match": [{"host": ["localhost"]}], "handle": [
+                            {"handler": "subroute", "routes": [
+                                {"match": [{"path": ["/echo"]}], "handle": [
+                                    {"handler": "static_response", "body": "{http.request.body}"},
+                                ]},
+                                {"match": [{"path": ["/moved"]}], "handle": [
+                                    {"handler": "static_response", "status_code": 302,
+                                     "headers": {"Location": ["/page.html"]}},
+                                ]},
+                                {"handle": [{"handler": "file_server", "root": root}]},
+                            ]},
+                        ]}],
+                    }}},
+                    "tls": {"automation": {"policies": [
+                        {"subjects": ["localhost"], "issuers": [{"module": "internal"}]},
+                    ]}},
+                    "pki": {"certificate_authorities": {"local": {"install_trust": false}}},
+                })
+            })?;
+            let deadline = Instant::now() + START_MAX;
+            while !caddy.folder.path().join(AUTHORITY).exists() {
+                if Instant::now() > deadline {
+                    return None;
+                }
+                std::thread::yield_now();
+            }
+            Some(caddy)
+        });
+        started.expect("caddy starts within five tries")
+    }
+
+    fn try_start(page: &str, apps: impl Fn(&Path, u16) -> serde_json::Value) -> Option<Caddy> {
         let folder = tempfile::tempdir().unwrap();
         let port = free_port();
         let root = folder.path();
@@ -32,11 +86,8 @@ impl Caddy {
         let configuration = serde_json::json!({
             // its port is always the same, and nobody asks it anything here
             "admin": {"disabled": true},
-            "apps": {"http": {"servers": {"one": {
-                "listen": [format!("127.0.0.1:{port}")],
-                "automatic_https": {"disable": true},
-                "routes": [{"handle": [{"handler": "file_server", "root": root}]}],
-            }}}},
+            "storage": {"module": "file_system", "root": root.join("state")},
+            "apps": apps(root, port),
         });
         let file = root.join("caddy.json");
         std::fs::write(&file, configuration.to_string()).unwrap();
@@ -46,7 +97,7 @@ impl Caddy {
         let child = command.spawn().unwrap_or_else(|error| {
             panic!("caddy: {error}; `cargo xtask test` installs it (Debian: caddy)")
         });
-        let mut caddy = Caddy { child, _folder: folder, port };
+        let mut caddy = Caddy { child, folder, port };
         let deadline = Instant::now() + START_MAX;
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             if caddy.child.try_wait().unwrap().is_some() || Instant::now() > deadline {
@@ -59,6 +110,16 @@ impl Caddy {
 
     pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}/page.html", self.port)
+    }
+
+    /// Of one started with TLS.
+    pub(crate) fn secure_url(&self, path: &str) -> String {
+        format!("https://localhost:{}{path}", self.port)
+    }
+
+    /// The certificate of its authority.
+    pub(crate) fn authority(&self) -> String {
+        self.folder.path().join(AUTHORITY).display().to_string()
     }
 }
 

@@ -14,8 +14,7 @@ use units::{Nanos, Rate, parse_rate};
 
 /// The plan as a file that [`from_toml`] reads back: every field by name.
 pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
-    let says_http2 = matches!(plan.request.version, HttpVersion::Http2 | HttpVersion::Auto)
-        || plan.http2 != Http2Plan::default();
+    let says_http2 = plan.request.version.has_streams() || plan.http2 != Http2Plan::default();
     let file = PlanFile {
         version: Some(VERSION),
         seed: Some(Scalar::whole(plan.seed)),
@@ -140,7 +139,7 @@ fn http2_table(http2: &Http2Plan) -> Http2Table {
 
 fn connection_table(plan: &Plan, secrets: Secrets) -> ConnectionTable {
     let connection = &plan.connection;
-    let multiplexed = matches!(plan.request.version, HttpVersion::Http2 | HttpVersion::Auto);
+    let multiplexed = plan.request.version.has_streams();
     let proxy = |proxy: &url::Url| {
         let mut shown = proxy.clone();
         if secrets == Secrets::Masked && proxy.password().is_some() {

@@ -1,7 +1,7 @@
 //! Connections, local and remote addresses, TLS.
 
 use super::Problems;
-use crate::{AddressFamily, ConnectionPlan, HttpVersion, Plan, TlsPlan, rules};
+use crate::{AddressFamily, ConnectionPlan, HttpVersion, Plan, TlsPlan, TlsVersions, rules};
 use std::net::IpAddr;
 use units::{Nanos, quoted};
 
@@ -81,10 +81,11 @@ fn check_calls(plan: &Plan, problems: &mut Problems) {
 }
 
 fn check_version(plan: &Plan, problems: &mut Problems) {
-    match plan.request.version {
-        HttpVersion::Http2 => check_http2(plan, "2", problems),
-        HttpVersion::Auto => check_http2(plan, "auto", problems),
-        HttpVersion::Http10 | HttpVersion::Http11 => {}
+    if plan.request.version.has_streams() {
+        check_streams(plan, problems);
+    }
+    if plan.request.version == HttpVersion::Http3 {
+        check_http3(plan, problems);
     }
     let old = plan.request.version == HttpVersion::Http10;
     // RFC 9112 §9.3.2: pipelining is a feature of persistent HTTP/1.1 connections.
@@ -100,12 +101,17 @@ fn check_version(plan: &Plan, problems: &mut Problems) {
     );
 }
 
-/// What HTTP/2 cannot do, or not yet. `asked`: what was typed behind `--http`.
-fn check_http2(plan: &Plan, asked: &str, problems: &mut Problems) {
+/// What HTTP/2 and HTTP/3 cannot do, or not yet.
+fn check_streams(plan: &Plan, problems: &mut Problems) {
+    let (asked, alpn) = match plan.request.version {
+        HttpVersion::Http3 => ("3", "HTTP/3 is offered by its own name, h3: drop --alpn"),
+        HttpVersion::Auto => ("auto", ""),
+        _ => ("2", "HTTP/2 is offered by its own name, h2: drop --alpn"),
+    };
     let connection = &plan.connection;
     // the names of a plan that leaves the choice to the server are those it may choose from
     let offers_others =
-        plan.request.version == HttpVersion::Http2 && plan.tls.alpn != TlsPlan::default().alpn;
+        plan.request.version != HttpVersion::Auto && plan.tls.alpn != TlsPlan::default().alpn;
     for (given, option, way_out) in [
         (
             connection.group.is_some(),
@@ -118,7 +124,7 @@ fn check_http2(plan: &Plan, asked: &str, problems: &mut Problems) {
             "a request in bytes",
             "give its method, headers and body instead, or use --http 1.1",
         ),
-        (offers_others, "--alpn", "HTTP/2 is offered by its own name, h2: drop --alpn"),
+        (offers_others, "--alpn", alpn),
     ] {
         if given {
             problems.add("--http", format!("--http {asked} cannot go with {option}: {way_out}"));
@@ -140,6 +146,30 @@ fn check_http2(plan: &Plan, asked: &str, problems: &mut Problems) {
             http2.frame_max
         );
         problems.add("--frame-max", text);
+    }
+}
+
+/// What QUIC cannot be.
+fn check_http3(plan: &Plan, problems: &mut Problems) {
+    let plain = plan.targets.iter().find(|target| target.url.scheme() == "http");
+    if let Some(target) = plain {
+        let text = format!(
+            "--http 3 cannot go to {}: HTTP/3 is never without TLS; write https://, or use --http 1.1",
+            target.url
+        );
+        problems.add("--http", text);
+    }
+    for (given, option, why) in [
+        (
+            plan.tls.versions == TlsVersions::Tls12,
+            "--tls 1.2",
+            "QUIC is over TLS 1.3 alone; drop --tls, or use --http 2",
+        ),
+        (plan.connection.unix.is_some(), "--unix", "QUIC is over UDP; use --http 2"),
+    ] {
+        if given {
+            problems.add("--http", format!("--http 3 cannot go with {option}: {why}"));
+        }
     }
 }
 

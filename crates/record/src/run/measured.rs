@@ -2,12 +2,12 @@
 //! again: histograms, and counts that no figure shows as they are.
 
 use super::published::{
-    AgreedRecord, Http2Record, OutcomesRecord, RunRecord, SecondRecord, UrlRecord, VerifiedRecord,
+    AgreedRecord, Http2Record, Http3Record, OutcomesRecord, RunRecord, SecondRecord, UrlRecord, VerifiedRecord,
 };
 use crate::histogram;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use sample::{FailureClass, Http2Facts, TlsFacts};
+use sample::{FailureClass, Http2Facts, Http3Facts, TlsFacts};
 use serde::{Deserialize, Serialize};
 use stats::lives::{BEATS_MAX, Beats};
 use stats::{
@@ -299,6 +299,7 @@ impl RunRecord {
             conforming: self.conforming_connections.count,
             retransmits: self.tcp.retransmits,
             http2: self.http2.as_ref().map_or(Ok(Http2Facts::default()), Http2Record::facts)?,
+            http3: self.http3.as_ref().map_or(Ok(Http3Facts::default()), Http3Record::facts)?,
             ..Connections::default()
         };
         let mut bits = measured.key_bits.iter();

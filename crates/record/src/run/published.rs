@@ -3,6 +3,7 @@
 //! `docs/schema/run.schema.json` describes it.
 
 mod http2;
+mod http3;
 mod path;
 mod series;
 mod sides;
@@ -13,6 +14,7 @@ mod verified;
 
 pub use http2::{FieldsRecord, Http2Record};
 pub use path::{LateRecord, PathDirectionRecord, PathKindRecord, PathRecord};
+pub use http3::{Http3Record, QuicRecord, RttRecord};
 pub use series::SecondRecord;
 pub use sides::{
     ClientRecord, DummyRecord, EnvironmentRecord, FirstCallRecord, FirstFailureRecord,
@@ -77,6 +79,9 @@ pub struct RunRecord {
     pub tls: TlsRecord,
     /// Null where no connection spoke HTTP/2.
     pub http2: Option<Http2Record>,
+    /// Null where no connection spoke HTTP/3; absent in what an earlier version wrote.
+    #[serde(default)]
+    pub http3: Option<Http3Record>,
     pub tcp: TcpRecord,
     pub client: ClientRecord,
     pub findings: Vec<FindingRecord>,
@@ -117,9 +122,8 @@ pub struct RunRecord {
 impl RunRecord {
     /// Every figure of a run.
     pub fn of(report: &RunReport) -> RunRecord {
-        let figures = Figures::new(report);
         let (measurement, plan) = (&report.measurement, &report.plan);
-        let total = &measurement.total;
+        let (figures, total) = (Figures::new(report), &measurement.total);
         RunRecord {
             schema: SCHEMA.to_owned(),
             server: ConductRecord::of(&Server::of(report)),
@@ -149,6 +153,7 @@ impl RunRecord {
             conforming_connections: ConformingRecord::of(report, &figures),
             tls: TlsRecord::of(total),
             http2: Http2Record::of(&total.connections.http2),
+            http3: Http3Record::of(&total.connections.http3),
             tcp: TcpRecord::of(report),
             client: ClientRecord::of(report, &figures),
             findings: report.findings.iter().map(FindingRecord::of).collect(),

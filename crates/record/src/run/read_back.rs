@@ -125,6 +125,7 @@ impl FirstCallRecord {
             failure: failure.map(|one| (one.class, one.detail.clone())),
             way_out: failure.and_then(|one| one.advice.clone()),
             excerpt: self.excerpt.clone(),
+            alt_svc: self.alt_svc.clone(),
         }
     }
 }

@@ -13,7 +13,11 @@ pub(super) fn facts(facts: &Http2Facts) -> Vec<(&'static str, String)> {
     if facts.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec![("HTTP/2", streams(facts)), ("", fields(facts))];
+    let fields = fields_of(
+        (facts.fields_sent, facts.coded_sent),
+        (facts.fields_received, facts.coded_received),
+    );
+    let mut lines = vec![("HTTP/2", streams(facts)), ("", fields)];
     lines.extend(frames(facts).map(|text| ("", text)));
     let violation = |(why, count): (&String, &u64)| {
         let connections = counted(*count, "connection");
@@ -36,15 +40,14 @@ fn streams(facts: &Http2Facts) -> String {
     )
 }
 
-fn fields(facts: &Http2Facts) -> String {
-    let one = |way: &str, plain: u64, coded: u64| {
+/// Bytes of fields sent and received, each before and after their compression.
+pub(super) fn fields_of(sent: (u64, u64), received: (u64, u64)) -> String {
+    let one = |way: &str, (plain, coded): (u64, u64)| {
         let (before, after) = (show::bytes(plain), show::bytes(coded));
         let saved = if plain == 0 { 0.0 } else { 1.0 - coded as f64 / plain as f64 };
         format!("{before} {way} as {after} ({} saved)", show::share(saved))
     };
-    let sent = one("sent", facts.fields_sent, facts.coded_sent);
-    let received = one("received", facts.fields_received, facts.coded_received);
-    format!("fields: {sent}, {received}")
+    format!("fields: {}, {}", one("sent", sent), one("received", received))
 }
 
 /// What the server said of streams and connections that it does not go on with.

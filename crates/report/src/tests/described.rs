@@ -151,6 +151,7 @@ fn runs() -> Vec<crate::RunReport> {
     let mut runs = vec![watched];
     runs.extend([
         fixtures::over_http2(),
+        fixtures::over_http3(),
         fixtures::valid(),
         fixtures::repeated(),
         fixtures::empty(),

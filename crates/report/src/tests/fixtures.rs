@@ -2,7 +2,9 @@
 
 use crate::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use plan::*;
-use sample::{Environment, FailureClass, Http2Facts, Outcome, Sample, TlsFacts};
+use sample::{
+    Environment, FailureClass, Http2Facts, Http3Facts, Outcome, QuicFacts, Sample, TlsFacts,
+};
 use stats::diagnosis::Confidence;
 use stats::{
     Cause, CauseId, Counts, Measurement, Recorder, Second, ServerTimings, Snapshot, State, Verdict,
@@ -377,6 +379,39 @@ pub(crate) fn over_http2() -> RunReport {
         fields_received: 900_000,
         coded_received: 40_000,
         violations: [("a frame of an unknown stream".to_owned(), 1)].into(),
+    };
+    run
+}
+
+/// A run over HTTP/3 with everything that its server may do wrong.
+pub(crate) fn over_http3() -> RunReport {
+    let mut run = valid();
+    run.measurement.total.connections.http3 = Http3Facts {
+        streams: 4_000,
+        streams_peak: 80,
+        streams_max: Some(100),
+        waited: 12,
+        refused: 7,
+        resets: [(0x10b, 7), (0x99, 1)].into(),
+        goaways: 2,
+        fields_sent: 400_000,
+        coded_sent: 120_000,
+        fields_received: 900_000,
+        coded_received: 400_000,
+        violations: [("a frame of an unknown stream".to_owned(), 1)].into(),
+        quic: QuicFacts {
+            handshakes: 4,
+            resumed: 2,
+            packets_sent: 9_000,
+            packets_lost: 3,
+            datagrams_received: 8_000,
+            bytes_sent: 1_000_000,
+            bytes_received: 7_000_000,
+            congestion_events: 1,
+            rtt_sum: Nanos::from_micros(1_000),
+            rtt_min: Nanos::from_micros(100),
+            rtt_max: Nanos::from_micros(400),
+        },
     };
     run
 }

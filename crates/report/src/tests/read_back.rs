@@ -48,6 +48,7 @@ fn a_run_is_rendered_alike_from_its_record() {
         ("valid", fixtures::valid()),
         ("troubled", fixtures::troubled()),
         ("over HTTP/2", fixtures::over_http2()),
+        ("over HTTP/3", fixtures::over_http3()),
         ("repeated", fixtures::repeated()),
         ("empty", fixtures::empty()),
         ("extreme", fixtures::extreme()),

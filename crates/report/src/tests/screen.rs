@@ -172,6 +172,25 @@ fn a_first_call_that_failed_says_the_way_out() {
 }
 
 #[test]
+fn an_offer_of_http3_is_told_to_who_did_not_ask_for_it() {
+    let mut report = fixtures::valid();
+    let mut shown = |version: &str, field: &str| {
+        report.first_call = Some(crate::FirstCall {
+            status: 200,
+            http_version: version.to_owned(),
+            alt_svc: Some(field.to_owned()),
+            ..crate::FirstCall::default()
+        });
+        text(&report, PLAIN).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let told = "offers HTTP/3 (Alt-Svc: h3=\":443\"; ma=2592000)";
+    assert!(shown("2", "h3=\":443\"; ma=2592000").contains(told));
+    assert!(!shown("3", "h3=\":443\"; ma=2592000").contains("Alt-Svc"));
+    assert!(!shown("1.1", "h2=\":443\"").contains("Alt-Svc"));
+    assert!(shown("1.1", "h2=\":443\", h3=\":443\"").contains("offers HTTP/3"));
+}
+
+#[test]
 fn quantiles_from_too_few_samples_are_marked() {
     // 4,000 calls are enough for p99.9 (3,688), not for p99.99.
     let shown = text(&fixtures::troubled(), Style { percentiles: true, ..PLAIN });

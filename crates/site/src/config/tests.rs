@@ -24,6 +24,7 @@ fn every_option_that_is_listed_is_taken() {
             Some("N") => "3".to_owned(),
             Some("ADDR:PORT|unix:PATH") => "127.0.0.1:0".to_owned(),
             Some("LIST") => "0".to_owned(),
+            Some("CERT,KEY") => "cert.pem,key.pem".to_owned(),
             Some("SET") => "webstone-like".to_owned(),
             Some("FILE") => dir.display().to_string(),
             Some("SIZE") => "1M".to_owned(),
@@ -50,6 +51,18 @@ fn every_option_that_is_listed_is_taken() {
         assert!(option.help.len() <= 76, "{}", option.name);
     }
     std::fs::remove_file(dir).unwrap();
+}
+
+#[test]
+fn http3_is_for_the_pages_over_udp() {
+    let files = ("http3", "both.pem");
+    let taken = parsed(&[files]).unwrap().http3.unwrap();
+    assert_eq!((taken.cert.clone(), taken.key), (taken.cert, "both.pem".into()));
+    for other in [("null", ""), ("delay", "1ms"), ("range", "none")] {
+        assert!(refused(&[files, other]).contains("--http3 is for the pages"));
+    }
+    assert!(refused(&[files, ("listen", "unix:/tmp/s")]).contains("--http3 is over UDP"));
+    assert!(refused(&[("http3", "cert.pem,")]).contains("write CERT.pem,KEY.pem"));
 }
 
 #[test]

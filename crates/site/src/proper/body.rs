@@ -28,7 +28,7 @@ pub(super) enum PageBody {
     /// Pattern bytes in pieces, the length not told: chunked, or up to the end of the connection.
     Pieces(Pieces),
     /// The request's body of known length, passed on.
-    Echo(Incoming),
+    Echo(Upload),
     /// A request's body that had to be read first.
     Held(Held),
 }
@@ -156,9 +156,53 @@ impl Body for PageBody {
     }
 }
 
+/// The body of a request.
+#[derive(Debug)]
+pub(super) enum Upload {
+    Coming(Incoming),
+    /// All of it was read before.
+    #[cfg(feature = "h3")]
+    Whole(Bytes),
+}
+
+impl Body for Upload {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        match self.get_mut() {
+            Upload::Coming(incoming) => Pin::new(incoming).poll_frame(cx),
+            #[cfg(feature = "h3")]
+            Upload::Whole(bytes) => {
+                let bytes = std::mem::take(bytes);
+                Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Upload::Coming(incoming) => incoming.is_end_stream(),
+            #[cfg(feature = "h3")]
+            Upload::Whole(bytes) => bytes.is_empty(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Upload::Coming(incoming) => incoming.size_hint(),
+            #[cfg(feature = "h3")]
+            Upload::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+        }
+    }
+}
+
 /// The next data of a request's body; its trailers are not passed on.
 fn poll_data(
-    mut incoming: &mut Incoming,
+    mut incoming: &mut Upload,
     cx: &mut Context<'_>,
 ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
     loop {

@@ -16,7 +16,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::Common;
-use super::body::PageBody;
+use super::body::{PageBody, Upload};
 use super::pages;
 use super::raw::RawAnswer;
 use super::stream::{Backlog, Socket, Stream};
@@ -132,7 +132,10 @@ impl Visit {
         }
     }
 
-    async fn serve(self, request: Request<Incoming>) -> Result<Response<PageBody>, HandedBack> {
+    pub(super) async fn serve(
+        self,
+        request: Request<Upload>,
+    ) -> Result<Response<PageBody>, HandedBack> {
         self.0.counters.requests(1);
         let line = self
             .0
@@ -164,7 +167,7 @@ impl Service<Request<Incoming>> for Visit {
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, HandedBack>>>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        Box::pin(self.clone().serve(request))
+        Box::pin(self.clone().serve(request.map(Upload::Coming)))
     }
 }
 

@@ -7,6 +7,11 @@
 mod body;
 mod converse;
 mod pages;
+#[cfg(feature = "h3")]
+mod quic;
+#[cfg(not(feature = "h3"))]
+#[path = "no_quic.rs"]
+mod quic;
 mod raw;
 mod stream;
 
@@ -20,6 +25,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::task::LocalSet;
 
+pub(crate) use self::quic::QuicListener;
 use self::stream::Acceptor;
 use crate::counters::Counters;
 use crate::listen::Listener;
@@ -73,6 +79,7 @@ pub(crate) struct Server {
     acceptor: Acceptor,
     common: Common,
     counters: Arc<Counters>,
+    quic: Option<QuicListener>,
 }
 
 /// How long accepting rests when the system has no descriptor left.
@@ -83,6 +90,7 @@ impl Server {
         listener: Listener,
         common: Common,
         counters: Arc<Counters>,
+        quic: Option<QuicListener>,
     ) -> std::io::Result<Server> {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
@@ -90,12 +98,12 @@ impl Server {
             let _inside = runtime.enter();
             Acceptor::new(listener)?
         };
-        Ok(Server { runtime, acceptor, common, counters })
+        Ok(Server { runtime, acceptor, common, counters, quic })
     }
 
     /// Serves until the stop sign. Connections that are open then are closed.
     pub(crate) fn serve(self) {
-        let Server { runtime, acceptor, common, counters } = self;
+        let Server { runtime, acceptor, common, counters, quic } = self;
         let tasks = LocalSet::new();
         let mut stop = common.stop.clone();
         tasks.block_on(&runtime, async {
@@ -103,6 +111,7 @@ impl Server {
                 // nothing is ever sent: it ends when the sign is dropped
                 _ = stop.changed() => {}
                 () = accept(&acceptor, &common, &counters) => {}
+                () = quic::accept(quic, &common, &counters) => {}
             }
         });
     }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use http_body_util::BodyExt;
-use hyper::body::{Body, Bytes, Incoming};
+use hyper::body::{Body, Bytes};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response, StatusCode, Version};
 
 use super::Common;
-use super::body::{Held, PageBody, Pieces};
+use super::body::{Held, PageBody, Pieces, Upload};
 use super::raw::{RawAnswer, RawKind};
 use crate::Sleeping;
 use crate::head::{SERVER, bodiless};
@@ -31,7 +31,7 @@ const TEXT: &str = "text/plain";
 const BINARY: &str = "application/octet-stream";
 
 /// Answers any request.
-pub(super) async fn answer(request: Request<Incoming>, common: &Common) -> Answer {
+pub(super) async fn answer(request: Request<Upload>, common: &Common) -> Answer {
     let found = match refused(&request, common) {
         Some(refusal) => Err(refusal),
         None => target_route(&request, common),
@@ -58,7 +58,7 @@ pub(super) async fn answer(request: Request<Incoming>, common: &Common) -> Answe
 
 /// `OPTIONS *` asks about the server as a whole (RFC 9110 §9.3.7); the page with most methods
 /// stands for it.
-fn target_route(request: &Request<Incoming>, common: &Common) -> Result<Route, Refusal> {
+fn target_route(request: &Request<Upload>, common: &Common) -> Result<Route, Refusal> {
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
     if target == "*" && request.method() == Method::OPTIONS {
         return Ok(Route::Echo { head_only: false });
@@ -82,7 +82,7 @@ fn names_a_host(value: &HeaderValue) -> bool {
 }
 
 /// What is wrong with a request whatever it asks for.
-fn refused(request: &Request<Incoming>, common: &Common) -> Option<Refusal> {
+fn refused(request: &Request<Upload>, common: &Common) -> Option<Refusal> {
     // RFC 9112 §3.2: one Host field, exactly, from HTTP/1.1 on
     let hosts: Vec<&HeaderValue> = request.headers().get_all(header::HOST).iter().collect();
     let right = match hosts.as_slice() {
@@ -112,7 +112,7 @@ fn too_large(common: &Common) -> Refusal {
 
 /// The answers that hyper would not write, where the request allows them: HTTP/1.0 knows neither
 /// interim answers nor chunks, and a body that is still coming would be in the way.
-fn by_hand(route: &Route, request: &Request<Incoming>) -> Option<RawAnswer> {
+fn by_hand(route: &Route, request: &Request<Upload>) -> Option<RawAnswer> {
     if request.version() != Version::HTTP_11 || !request.body().is_end_stream() {
         return None;
     }
@@ -137,7 +137,7 @@ fn asks_to_close(headers: &HeaderMap) -> bool {
     tokens.any(|token| token.trim().eq_ignore_ascii_case("close"))
 }
 
-async fn page(route: Route, request: Request<Incoming>, common: &Common) -> Response<PageBody> {
+async fn page(route: Route, request: Request<Upload>, common: &Common) -> Response<PageBody> {
     match route {
         Route::Welcome => ok("text/html; charset=utf-8", WELCOME),
         Route::Hello => ok(TEXT, "hello world"),
@@ -224,7 +224,7 @@ fn status(code: u16, to: &str) -> Response<PageBody> {
 
 /// The request's body back. Of known length it streams; else it is read first, within bounds, so
 /// that one that is too long still gets its 413.
-async fn echo(request: Request<Incoming>, common: &Common) -> Response<PageBody> {
+async fn echo(request: Request<Upload>, common: &Common) -> Response<PageBody> {
     let (head, mut incoming) = request.into_parts();
     let kind = head.headers.get(header::CONTENT_TYPE).cloned();
     let body = if incoming.size_hint().exact().is_some() {
@@ -254,7 +254,7 @@ async fn echo(request: Request<Incoming>, common: &Common) -> Response<PageBody>
 }
 
 /// The request's head as text; names in lower case, in the order in which each first came.
-fn head_text(request: &Request<Incoming>) -> Vec<u8> {
+fn head_text(request: &Request<Upload>) -> Vec<u8> {
     let line = format!("{} {} {:?}\n", request.method(), request.uri(), request.version());
     let mut text = line.into_bytes();
     for (name, value) in request.headers() {

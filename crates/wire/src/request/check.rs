@@ -22,8 +22,8 @@ pub enum RequestError {
     ContentLength { given: String, body: usize },
     /// The body is sent as it is, with its length.
     TransferEncoding,
-    /// HTTP/2 cannot carry it: why.
-    Http2(String),
+    /// The version of HTTP that the plan speaks cannot carry it: why.
+    Translated { version: &'static str, why: String },
     /// Credentials that the Basic scheme cannot carry.
     Credentials(&'static str),
 }
@@ -57,7 +57,9 @@ impl std::fmt::Display for RequestError {
             RequestError::TransferEncoding => f.write_str(
                 "header field Transfer-Encoding cannot be given: the body is sent as it is, with its length; leave it out",
             ),
-            RequestError::Http2(why) => write!(f, "the request cannot be sent over HTTP/2: {why}"),
+            RequestError::Translated { version, why } => {
+                write!(f, "the request cannot be sent over {version}: {why}")
+            }
             RequestError::Credentials(what) => {
                 write!(f, "user name and password cannot be sent by the Basic scheme: {what}")
             }

@@ -5,7 +5,6 @@ use super::states::SlowState;
 use super::verdict::Held;
 use crate::probes::ProbeListener;
 use crate::{PLAIN_DEADLINE, Runner};
-use conduit::Peer;
 use dialogue::talk::{Conversations, Director, Move, Talk, TalkEnd, TalkScript, Wake};
 use torture::case::{Case, Family, Need};
 use torture::catalogue;
@@ -163,10 +162,9 @@ impl Runner<'_> {
 
     /// How long is waited, within what is permitted here.
     fn horizon(&mut self, state: SlowState, family: &Family) -> Nanos {
-        let local = match &self.target.peer {
-            Peer::Tcp(address) => safety::strictest(&[address.ip()]) == Class::Local,
-            Peer::Unix(_) => true,
-        };
+        let address = self.target.peer.address();
+        let local =
+            address.is_none_or(|address| safety::strictest(&[address.ip()]) == Class::Local);
         let mut horizon = family.span("horizon");
         if !local {
             horizon = horizon.min(HORIZON_ELSEWHERE);

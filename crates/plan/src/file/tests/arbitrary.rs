@@ -39,7 +39,8 @@ fn request() -> impl Strategy<Value = RequestPlan> {
         Just(HttpVersion::Http10),
         Just(HttpVersion::Http11),
         Just(HttpVersion::Http2),
-        Just(HttpVersion::Auto)
+        Just(HttpVersion::Auto),
+        Just(HttpVersion::Http3),
     ];
     let switches = (any::<bool>(), any::<u16>(), any::<bool>(), any::<bool>());
     ("(GET|PUT|PURGE)", version, vec(header, 0..4), bytes(), auth(), any::<String>(), switches)

@@ -117,6 +117,9 @@ pub struct FirstCallRecord {
     pub took_s: f64,
     pub failure: Option<FirstFailureRecord>,
     pub excerpt: Option<String>,
+    /// Absent in what an earlier version wrote.
+    #[serde(default)]
+    pub alt_svc: Option<String>,
 }
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FirstFailureRecord {
@@ -145,6 +148,7 @@ impl FirstCallRecord {
             took_s: call.took.as_secs_f64(),
             failure,
             excerpt: call.excerpt.clone(),
+            alt_svc: call.alt_svc.clone(),
         }
     }
 }

@@ -1,0 +1,204 @@
+//! Pieces of streams: what passes over a connection that has many streams of its own, between the
+//! protocol that speaks on them and the driver that carries them (QUIC, RFC 9000).
+//!
+//! Over such a connection `write` and `read` of [`crate::Io`] take and give pieces, one behind the
+//! other, each behind a head of [`HEAD`] bytes:
+//!
+//! ```text
+//! kind: u8   last: u8   reserved: u16   length: u32   stream: u64     (big-endian)
+//! ```
+//! Streams are named by QUIC's numbers (RFC 9000 section 2.1). The two sides are in one process, so
+//! the form is fixed and without versions.
+
+/// Bytes before each piece's payload.
+pub const HEAD: usize = 16;
+
+/// What a piece says of its stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PieceKind {
+    /// Bytes of it, in order; the first opens it.
+    Data = 0,
+    /// Its sender gives it up (RESET_STREAM); the payload is a code.
+    Reset = 1,
+    /// Its receiver wants no more of it (STOP_SENDING); the payload is a code.
+    Stop = 2,
+    /// From the driver: bytes that had to wait because the peer allowed no further stream are on
+    /// their way now. No payload.
+    Opened = 3,
+    /// From the driver, once, before anything else: how many streams the peer allows to begin with, as
+    /// a code. It concerns no stream.
+    Allowed = 4,
+    /// To the driver: with which code the connection is to be closed, when it is closed. It concerns no
+    /// stream.
+    Close = 5,
+}
+
+/// The head of a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    pub kind: PieceKind,
+    /// The stream ends with this piece.
+    pub last: bool,
+    /// Bytes of the payload.
+    pub length: u32,
+    pub stream: u64,
+}
+
+impl Head {
+    pub fn to_bytes(self) -> [u8; HEAD] {
+        let mut bytes = [0; HEAD];
+        bytes[0] = self.kind as u8;
+        bytes[1] = u8::from(self.last);
+        bytes[4..8].copy_from_slice(&self.length.to_be_bytes());
+        bytes[8..].copy_from_slice(&self.stream.to_be_bytes());
+        bytes
+    }
+
+    /// `None`: no piece begins like this.
+    pub fn from_bytes(bytes: &[u8; HEAD]) -> Option<Head> {
+        let kind = match bytes[0] {
+            0 => PieceKind::Data,
+            1 => PieceKind::Reset,
+            2 => PieceKind::Stop,
+            3 => PieceKind::Opened,
+            4 => PieceKind::Allowed,
+            5 => PieceKind::Close,
+            _ => return None,
+        };
+        let [.., a, b, c, d, e, f, g, h] = *bytes;
+        let length = u32::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
+        let stream = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
+        Some(Head { kind, last: bytes[1] != 0, length, stream })
+    }
+}
+
+/// Puts a piece without payload, or with a code as its payload, behind `out`.
+pub fn put_code(out: &mut Vec<u8>, kind: PieceKind, stream: u64, code: Option<u64>) {
+    let length = if code.is_some() { 8 } else { 0 };
+    out.extend_from_slice(&Head { kind, last: false, length, stream }.to_bytes());
+    out.extend(code.into_iter().flat_map(u64::to_be_bytes));
+}
+
+/// Puts bytes of a stream behind `out`, in as many pieces as they need.
+pub fn put_data(out: &mut Vec<u8>, stream: u64, bytes: &[u8], last: bool) {
+    let mut rest = bytes;
+    loop {
+        let (now, later) = rest.split_at(rest.len().min(PIECE_MAX));
+        let last = last && later.is_empty();
+        let length = now.len() as u32;
+        out.extend_from_slice(&Head { kind: PieceKind::Data, last, length, stream }.to_bytes());
+        out.extend_from_slice(now);
+        rest = later;
+        if rest.is_empty() {
+            return;
+        }
+    }
+}
+
+/// Bytes of one piece's payload.
+pub const PIECE_MAX: usize = 1 << 30;
+
+/// The code that is a piece's payload.
+pub fn code(payload: &[u8]) -> Option<u64> {
+    payload.try_into().ok().map(u64::from_be_bytes)
+}
+
+/// Takes pieces apart as they come, whatever they are cut into.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cutter {
+    head: [u8; HEAD],
+    have: usize,
+    current: Option<Head>,
+    /// Bytes of the payload that are still to come.
+    left: u32,
+}
+
+/// Bytes that no driver writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoPiece;
+
+impl Cutter {
+    /// Takes in what there is of a piece's head, when it is not whole yet; says how many bytes that was.
+    ///
+    /// # Errors
+    /// No piece begins like this.
+    pub fn open(&mut self, input: &[u8]) -> Result<usize, NoPiece> {
+        if self.current.is_some() {
+            return Ok(0);
+        }
+        let taken = (HEAD - self.have).min(input.len());
+        self.head[self.have..self.have + taken].copy_from_slice(&input[..taken]);
+        self.have += taken;
+        if self.have == HEAD {
+            let head = Head::from_bytes(&self.head).ok_or(NoPiece)?;
+            (self.current, self.left) = (Some(head), head.length);
+        }
+        Ok(taken)
+    }
+
+    /// The piece that is under way; `None`: its head is not whole.
+    pub fn current(&self) -> Option<Head> {
+        self.current
+    }
+
+    /// What the input has of its payload.
+    pub fn payload<'a>(&self, input: &'a [u8]) -> &'a [u8] {
+        &input[..input.len().min(self.left as usize)]
+    }
+
+    /// So many bytes of the payload are used up. True: the piece is whole, and the next one begins.
+    pub fn pass(&mut self, count: usize) -> bool {
+        self.left -= count as u32;
+        if self.left > 0 {
+            return false;
+        }
+        (self.current, self.have) = (None, 0);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However the bytes are cut, the same pieces come out.
+    #[test]
+    fn pieces_are_read_whatever_they_are_cut_into() {
+        let mut bytes = Vec::new();
+        put_data(&mut bytes, 4, b"hello", false);
+        put_code(&mut bytes, PieceKind::Reset, 8, Some(0x10b));
+        put_data(&mut bytes, 4, b"", true);
+        put_code(&mut bytes, PieceKind::Opened, 12, None);
+        for size in 1..bytes.len() {
+            let (mut cutter, mut told) = (Cutter::default(), Vec::new());
+            let mut payload = Vec::new();
+            for chunk in bytes.chunks(size) {
+                let mut at = 0;
+                while at < chunk.len() {
+                    at += cutter.open(&chunk[at..]).expect("pieces of our own");
+                    let Some(head) = cutter.current() else { continue };
+                    let bytes = cutter.payload(&chunk[at..]);
+                    at += bytes.len();
+                    payload.extend_from_slice(bytes);
+                    if cutter.pass(bytes.len()) {
+                        let bytes = std::mem::take(&mut payload);
+                        told.push((head.kind, head.stream, head.last, bytes));
+                    }
+                }
+            }
+            let code = 0x10b_u64.to_be_bytes().to_vec();
+            let expected = vec![
+                (PieceKind::Data, 4, false, b"hello".to_vec()),
+                (PieceKind::Reset, 8, false, code),
+                (PieceKind::Data, 4, true, Vec::new()),
+                (PieceKind::Opened, 12, false, Vec::new()),
+            ];
+            assert_eq!(told, expected, "pieces of {size} bytes");
+        }
+    }
+
+    #[test]
+    fn what_is_no_piece_is_an_error() {
+        assert_eq!(Cutter::default().open(&[9; HEAD]), Err(NoPiece));
+    }
+}

@@ -1,0 +1,17 @@
+//! A program that was built without HTTP/3 makes no QUIC connections; its options say so.
+
+use plan::Plan;
+use reactor::Reactor;
+
+/// There is none.
+pub(crate) enum Carrier {}
+
+pub(crate) fn carrier(_plan: &Plan, _client: &tls::Client) -> Option<Carrier> {
+    None
+}
+
+impl Carrier {
+    pub(crate) fn over(self, _io: Reactor) -> Reactor {
+        match self {}
+    }
+}

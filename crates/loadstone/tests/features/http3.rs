@@ -1,0 +1,131 @@
+//! HTTP/3 from the command line: what is measured, what is told, what cannot be, and that nothing else
+//! is spoken instead.
+
+use crate::support::tls::{Pki, TlsOptions, TlsServer};
+use crate::support::{Site, measured, outcomes, run, text, whole};
+
+#[test]
+fn options_that_do_not_go_together_are_refused() {
+    let url = "https://127.0.0.1:1/";
+    for (args, told) in [
+        (&["--pipeline", "3", url][..], "with --http 2 or 3 write --streams"),
+        (&["--group", "3", url], "--http 3 cannot go with --group"),
+        (&["--alpn", "h3", url], "--http 3 cannot go with --alpn"),
+        (&["--proxy", "http://127.0.0.1:2", url], "--http 3 cannot go with --proxy"),
+        (&["--tls", "1.2", url], "QUIC is over TLS 1.3 alone"),
+        (&["--unix", "/tmp/s", url], "QUIC is over UDP"),
+        (&["--header-table", "1K", url], "--header-table is an option of HTTP/2"),
+        (&["http://127.0.0.1:1/"], "HTTP/3 is never without TLS; write https://"),
+    ] {
+        let ran = run(&[&["run", "--http", "3"][..], args].concat()).expect(&[2]);
+        assert!(ran.stderr.contains(told), "{args:?}: {}", ran.stderr);
+    }
+}
+
+/// A server that is there over TCP, and not over UDP: the way out is named, and not taken silently.
+#[test]
+fn without_udp_nothing_is_measured() {
+    let server = TlsServer::start(&TlsOptions::default());
+    let url = server.url("/");
+    let ran = run(&["run", "-n", "5", "--http", "3", "--ca", &server.files.ca, &url]).expect(&[3]);
+    assert!(ran.stderr.contains("(UDP): connection refused"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("With --http 2 it is asked over"), "{}", ran.stdout);
+}
+
+/// What drops UDP says nothing: the time to connect runs out.
+#[test]
+fn silence_is_a_time_out() {
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/", silent.local_addr().unwrap());
+    let args = ["run", "-n", "5", "--http", "3", "--insecure", "--connect-timeout", "300ms", &url];
+    let ran = run(&args).expect(&[3]);
+    let told = "no connection within the connect timeout";
+    assert!(ran.stdout.contains(told), "{}", ran.stdout);
+    assert!(ran.stdout.contains("With --http 2 it is asked over"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_plan_file_says_the_same() {
+    let args = ["run", "--print-plan", "--http", "3", "--streams", "7", "https://127.0.0.1:1/"];
+    let plan = run(&args).expect(&[0]).stdout;
+    assert!(plan.contains("http = 3") || plan.contains("http = \"3\""), "{plan}");
+    assert!(plan.contains("streams = 7"), "{plan}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("plan.toml").display().to_string();
+    std::fs::write(&file, &plan).unwrap();
+    assert_eq!(run(&["run", "--print-plan", &file]).expect(&[0]).stdout, plan);
+}
+
+/// The built-in site over QUIC, by quinn and h3, with a certificate of the test's own.
+struct Quic {
+    site: Site,
+    ca: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Quic {
+    fn start() -> Quic {
+        let (pki, folder) = (Pki::new(), tempfile::tempdir().unwrap());
+        let keep = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let (cert, key) = (keep("cert", &pki.server.cert), keep("key", &pki.server.key));
+        let site = Site::start(&[("http3", &format!("{cert},{key}"))]);
+        Quic { site, ca: keep("ca", &pki.ca), _folder: folder }
+    }
+
+    fn url(&self, path: &str) -> String {
+        self.site.url(path).replacen("http:", "https:", 1)
+    }
+
+    fn measured(&self, args: &[&str]) -> serde_json::Value {
+        measured(&[&["--http", "3", "--ca", &self.ca], args].concat(), &[0, 4])
+    }
+}
+
+#[test]
+fn streams_share_connections_and_are_counted() {
+    let site = Quic::start();
+    let url = site.url("/bytes/3000");
+    let json = site.measured(&["-c", "3", "-n", "300", "--streams", "5", &url]);
+    assert_eq!(outcomes(&json), [300, 300, 0, 0, 0, 0]);
+    assert_eq!(whole(&json, "/connections/established"), 3);
+    assert_eq!((whole(&json, "/http3/streams"), whole(&json, "/http3/streams_peak")), (300, 5));
+    assert_eq!(whole(&json, "/http3/streams_max"), 200);
+    assert_eq!(whole(&json, "/http3/quic/handshakes"), 3);
+    assert_eq!(whole(&json, "/bytes/body"), 300 * 3_000);
+    assert_eq!(text(&json, "/first_call/http_version"), "3");
+    let json = site.measured(&["--rate", "500/s", "-n", "200", &url]);
+    assert_eq!(outcomes(&json)[..2], [200, 200]);
+    assert_eq!(whole(&json, "/connections/established"), whole(&json, "/client/threads"));
+}
+
+#[test]
+fn bodies_redirects_cookies_and_sessions_go_over_streams() {
+    let site = Quic::start();
+    let (body, url) = ("b".repeat(100_000), site.url("/echo"));
+    let json = site.measured(&["-c", "2", "-n", "20", "--streams", "4", "--body", &body, &url]);
+    assert_eq!(outcomes(&json)[..2], [20, 20]);
+    assert_eq!(whole(&json, "/bytes/body"), 20 * 100_000);
+    assert!(whole(&json, "/bytes/sent") > 20 * 100_000);
+    let url = site.url("/status/302?to=/bytes/10");
+    let json = site.measured(&["-c", "1", "-n", "5", "--follow", "--cookies", &url]);
+    assert_eq!((outcomes(&json)[1], whole(&json, "/redirects")), (5, 5));
+    let url = site.url("/bytes/10");
+    let json = site.measured(&["--session", "3", "--rate", "50/s", "-n", "10", &url]);
+    assert_eq!(outcomes(&json)[..2], [30, 30]);
+}
+
+#[test]
+fn the_text_says_what_was_spoken() {
+    let site = Quic::start();
+    let url = site.url("/bytes/100");
+    let args =
+        ["run", "-n", "50", "--http", "3", "--streams", "2", "--full", "--ca", &site.ca, &url];
+    let said = run(&args).expect(&[0, 4]).stdout;
+    assert!(said.contains("GET, HTTP/3, 2 streams"), "{said}");
+    assert!(said.contains("50 streams, at most 2 at once on a connection"), "{said}");
+    assert!(said.contains("QUIC          10 handshakes, "), "{said}");
+}

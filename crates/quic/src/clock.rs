@@ -1,0 +1,27 @@
+//! Two clocks that run alike: ours counts nanoseconds, the library's is the standard library's type.
+
+use std::time::{Duration, Instant};
+use units::Nanos;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    instant: Instant,
+    nanos: Nanos,
+}
+
+impl Clock {
+    /// Both are the same moment.
+    pub(crate) fn new(instant: Instant, nanos: Nanos) -> Clock {
+        Clock { instant, nanos }
+    }
+
+    pub(crate) fn instant(&self, at: Nanos) -> Instant {
+        self.instant + Duration::from_nanos((at - self.nanos).0)
+    }
+
+    /// Rounded up to a nanosecond by its nature; never before the moment of [`Clock::new`].
+    pub(crate) fn nanos(&self, at: Instant) -> Nanos {
+        let span = at.saturating_duration_since(self.instant);
+        self.nanos + Nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX >> 1))
+    }
+}

@@ -1,0 +1,286 @@
+//! QUIC (RFC 9000) between a worker and the world: an [`Io`] over another one. Below it are datagrams,
+//! a UDP socket for each connection; above it are pieces of streams, as [`conduit::streams`] has them.
+//! Layer 3: it opens no socket and reads no clock, so it runs in virtual time as it does over the
+//! reactor.
+//!
+//! The protocol is quinn-proto's, a state machine without I/O. A connection counts as connected when
+//! its handshake is over; until then a write would block. Its timers, for loss, acknowledgements,
+//! pacing and idleness, wake the worker through [`Io::wait`]. What it refuses to do: connections that
+//! others open, streams that the server opens in both directions, and QUIC's datagrams (RFC 9221).
+#![forbid(unsafe_code)]
+
+mod clock;
+mod link;
+mod loss;
+mod transport;
+
+pub use transport::Limits;
+
+use clock::Clock;
+use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
+use link::QuicLink;
+use quinn_proto::{ClientConfig, DatagramEvent, Endpoint, EndpointConfig, crypto};
+use sample::{FailureClass, QuicEnd, SocketFacts};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+use units::Nanos;
+
+/// Who makes the handshakes.
+pub type Handshakes = Arc<dyn crypto::ClientConfig>;
+
+/// Bytes of datagrams read at once.
+const DATAGRAMS_SIZE: usize = 64 << 10;
+
+/// QUIC connections of one worker.
+pub struct Quic<I> {
+    io: I,
+    clock: Clock,
+    endpoint: Endpoint,
+    config: ClientConfig,
+    lanes: Vec<Lane>,
+    alarms: BinaryHeap<Reverse<(Nanos, Slot, u32)>>,
+    /// What the worker is to be told at once.
+    news: Vec<(Ready, u32)>,
+    /// What was just read, and what is just sent; they serve all connections.
+    datagrams: Box<[u8]>,
+    out: Vec<u8>,
+}
+
+impl<I: std::fmt::Debug> std::fmt::Debug for Quic<I> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Quic").field("io", &self.io).finish_non_exhaustive()
+    }
+}
+
+/// What one slot holds.
+#[derive(Default)]
+struct Lane {
+    /// Counts openings, so that an alarm of a former connection is known as such.
+    generation: u32,
+    link: Option<Box<QuicLink>>,
+}
+
+impl<I: Io> Quic<I> {
+    /// Over `io`. `instant`: what the monotonic clock of the library says at this moment; only
+    /// differences to it are used. `tls`: who makes the handshakes. `seed`: for connection identifiers
+    /// and the like; drawn from the system when `None`.
+    pub fn new(
+        mut io: I,
+        instant: Instant,
+        tls: Handshakes,
+        limits: &Limits,
+        seed: Option<[u8; 32]>,
+    ) -> Quic<I> {
+        let mut config = ClientConfig::new(tls);
+        config.transport_config(Arc::new(transport::config(limits)));
+        let mut endpoint = EndpointConfig::default();
+        endpoint.rng_seed(seed);
+        let clock = Clock::new(instant, io.now());
+        Quic {
+            io,
+            clock,
+            endpoint: Endpoint::new(Arc::new(endpoint), None, true, None),
+            config,
+            lanes: Vec::new(),
+            alarms: BinaryHeap::new(),
+            news: Vec::new(),
+            datagrams: vec![0; DATAGRAMS_SIZE].into_boxed_slice(),
+            out: Vec::new(),
+        }
+    }
+
+    /// What is below.
+    pub fn inner(&mut self) -> &mut I {
+        &mut self.io
+    }
+
+    fn link(&mut self, slot: Slot) -> Option<&mut QuicLink> {
+        self.lanes.get_mut(slot as usize)?.link.as_deref_mut()
+    }
+
+    fn connect(&mut self, slot: Slot, address: SocketAddr, name: &str) -> Result<(), IoError> {
+        let now = self.clock.instant(self.io.now());
+        let made = self.endpoint.connect(now, self.config.clone(), address, name);
+        // a name that no certificate can have, or identifiers used up
+        let (handle, connection) = made.map_err(|_| IoError::Failed(FailureClass::Tls))?;
+        let index = slot as usize;
+        if self.lanes.len() <= index {
+            self.lanes.resize_with(index + 1, Lane::default);
+        }
+        let lane = &mut self.lanes[index];
+        lane.generation = lane.generation.wrapping_add(1);
+        lane.link = Some(Box::new(QuicLink::new(handle, connection, address)));
+        self.advance(slot);
+        Ok(())
+    }
+
+    /// Does what follows from anything that happened to a connection: events, datagrams to be sent,
+    /// the next alarm.
+    fn advance(&mut self, slot: Slot) {
+        let now = self.io.now();
+        let lane = &mut self.lanes[slot as usize];
+        let (generation, Some(link)) = (lane.generation, lane.link.as_deref_mut()) else { return };
+        let told = link.pump(&mut self.endpoint);
+        if told.any() {
+            let ended = link.has_ended();
+            let (readable, writable) = (told.readable, told.writable);
+            self.news.push((Ready { slot, readable, writable, ended }, generation));
+        }
+        link.send(&mut self.io, slot, self.clock.instant(now), &mut self.out);
+        let alarm = link.next_alarm(&self.clock, now);
+        if let Some(at) = alarm {
+            self.alarms.push(Reverse((at, slot, generation)));
+        }
+    }
+
+    /// Timers that have run out.
+    fn fire(&mut self, now: Nanos) {
+        while let Some(Reverse((at, slot, generation))) = self.alarms.peek().copied() {
+            if at > now {
+                return;
+            }
+            self.alarms.pop();
+            let lane = &mut self.lanes[slot as usize];
+            let current = lane.generation == generation;
+            let Some(link) = lane.link.as_deref_mut().filter(|_| current) else { continue };
+            if link.rang(at, now, &self.clock) {
+                link.time_out(self.clock.instant(now));
+            }
+            self.advance(slot);
+        }
+    }
+
+    /// Datagrams off the socket, until it is drained or so much is read that the worker has to see it.
+    fn gather(&mut self, slot: Slot, enough: usize) {
+        let mut buffer = std::mem::take(&mut self.datagrams);
+        while let Some(link) = self.lanes[slot as usize].link.as_deref_mut() {
+            if link.waiting() >= enough || link.has_ended() {
+                break;
+            }
+            match self.io.receive(slot, &mut buffer) {
+                Ok((count, each)) => {
+                    let now = self.clock.instant(self.io.now());
+                    for datagram in buffer[..count].chunks(each.max(1)) {
+                        let bytes = bytes::BytesMut::from(datagram);
+                        let remote = link.remote();
+                        let said =
+                            self.endpoint.handle(now, remote, None, None, bytes, &mut self.out);
+                        if let Some(DatagramEvent::ConnectionEvent(handle, event)) = said {
+                            link.hear(handle, event);
+                        }
+                    }
+                    // what they meant may fill the worker's buffer
+                    let told = link.pump(&mut self.endpoint);
+                    if told.writable {
+                        let generation = self.lanes[slot as usize].generation;
+                        let ready = Ready { slot, readable: true, writable: true, ended: false };
+                        self.news.push((ready, generation));
+                    }
+                }
+                Err(IoError::WouldBlock) => break,
+                Err(IoError::Failed(class)) => link.lose_path(class),
+            }
+        }
+        self.datagrams = buffer;
+    }
+}
+
+impl<I: Io> Io for Quic<I> {
+    fn now(&mut self) -> Nanos {
+        self.io.now()
+    }
+
+    fn open(&mut self, slot: Slot, peer: &Peer, options: &OpenOptions) -> Result<(), IoError> {
+        let Peer::Quic { address, name } = peer else {
+            return self.io.open(slot, peer, options);
+        };
+        self.io.open(slot, &Peer::Udp(*address), options)?;
+        self.connect(slot, *address, name).inspect_err(|_| self.io.close(slot, Close::Orderly))
+    }
+
+    fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
+        let Some(link) = self.link(slot) else { return self.io.write(slot, bytes) };
+        link.write(bytes)?;
+        self.advance(slot);
+        Ok(bytes.len())
+    }
+
+    fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
+        if self.link(slot).is_none() {
+            return self.io.read(slot, buffer);
+        }
+        self.gather(slot, buffer.len());
+        self.advance(slot);
+        let lane = &mut self.lanes[slot as usize];
+        let (generation, Some(link)) = (lane.generation, lane.link.as_deref_mut()) else {
+            return Err(IoError::WouldBlock);
+        };
+        let read = link.read(buffer);
+        if matches!(read, Ok(count) if count > 0) && link.has_ended() && link.waiting() == 0 {
+            // a short read is taken for the last one: the end is news of its own
+            let ready = Ready { slot, readable: true, writable: false, ended: true };
+            self.news.push((ready, generation));
+        }
+        read
+    }
+
+    fn close(&mut self, slot: Slot, how: Close) {
+        let link = self.lanes.get_mut(slot as usize).and_then(|lane| lane.link.take());
+        if let Some(mut link) = link {
+            let now = self.clock.instant(self.io.now());
+            link.close(&mut self.io, slot, now, &mut self.out);
+            link.forget(&mut self.endpoint);
+        }
+        self.io.close(slot, how);
+    }
+
+    fn shut(&mut self, slot: Slot) {
+        if self.link(slot).is_none() {
+            self.io.shut(slot);
+        }
+    }
+
+    fn urgent(&mut self, slot: Slot, byte: u8) {
+        if self.link(slot).is_none() {
+            self.io.urgent(slot, byte);
+        }
+    }
+
+    fn facts(&mut self, slot: Slot) -> Option<SocketFacts> {
+        // what QUIC knows is told by `quic`
+        if self.link(slot).is_some() { None } else { self.io.facts(slot) }
+    }
+
+    fn quic(&mut self, slot: Slot) -> Option<QuicEnd> {
+        self.link(slot).map(|link| link.end())
+    }
+
+    fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
+        let alarm = self.alarms.peek().map_or(Nanos::NEVER, |Reverse((at, ..))| *at);
+        let until = if self.news.is_empty() { until.min(alarm) } else { Nanos::ZERO };
+        self.io.wait(until, ready);
+        for event in ready.iter().filter(|event| event.writable) {
+            let blocked = self.lanes.get(event.slot as usize).and_then(|lane| lane.link.as_ref());
+            if blocked.is_some_and(|link| link.is_blocked()) {
+                self.advance(event.slot);
+            }
+        }
+        if alarm != Nanos::NEVER {
+            let now = self.io.now();
+            self.fire(now);
+        }
+        let lanes = &self.lanes;
+        let current = |(ready, generation): (Ready, u32)| {
+            let lane = &lanes[ready.slot as usize];
+            (lane.generation == generation && lane.link.is_some()).then_some(ready)
+        };
+        ready.extend(self.news.drain(..).filter_map(current));
+    }
+
+    fn spin(&self) -> Nanos {
+        self.io.spin()
+    }
+}

@@ -1,0 +1,554 @@
+//! One connection: the library's state, what waits for the worker, what waits for the peer.
+
+use crate::clock::Clock;
+use crate::loss::Loss;
+use bytes::Bytes;
+use conduit::streams::{self, Cutter, Head, PieceKind};
+use conduit::{Io, IoError, Slot};
+use quinn_proto::{
+    Connection, ConnectionEvent, ConnectionHandle, Dir, Endpoint, EndpointEvent, Event, ReadError,
+    Side, StreamEvent, StreamId, VarInt,
+};
+use sample::{FailureClass, QuicEnd, QuicFacts, TlsFacts};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::time::Instant;
+use units::Nanos;
+
+/// Datagrams of one system call at most.
+const BATCH: usize = 10;
+
+/// Bytes of a stream taken over at once.
+const CHUNK_MAX: usize = 64 << 10;
+
+/// A timer that runs out later is looked at again before: it moves with each datagram, and entries
+/// that are of no use any more would pile up for as long as a connection may be idle.
+const LOOK_AGAIN: Nanos = Nanos::from_secs(1);
+
+/// H3_NO_ERROR: how our side ends a connection of which it thinks no ill.
+const NO_ERROR: u64 = 0x100;
+
+/// initial_max_streams_bidi (RFC 9000 section 18.2).
+const MAX_STREAMS_BIDI: u64 = 0x8;
+
+pub(crate) struct QuicLink {
+    handle: ConnectionHandle,
+    connection: Connection,
+    remote: SocketAddr,
+    /// Pieces for the worker, of which `inbox_at` bytes are read.
+    inbox: Vec<u8>,
+    inbox_at: usize,
+    /// The handshake is over; and the worker has written since.
+    stands: bool,
+    greeted: bool,
+    loss: Option<Loss>,
+    /// What the worker writes.
+    cutter: Cutter,
+    code: Vec<u8>,
+    /// Bytes of streams that the peer's windows hold back.
+    held: BTreeMap<u64, HeldBytes>,
+    /// Streams that the peer does not allow yet, in their order.
+    unopened: VecDeque<(u64, HeldBytes)>,
+    /// Streams of ours opened so far: in both directions, in one.
+    opened: [u64; 2],
+    /// The code with which the worker wants the connection closed.
+    closing: Option<u64>,
+    /// Datagrams that the socket did not take.
+    unsent: Unsent,
+    /// The entry among the alarms; `NEVER`: there is none.
+    armed: Nanos,
+}
+
+/// What is still to be written of a stream.
+#[derive(Debug, Default)]
+struct HeldBytes {
+    bytes: Vec<u8>,
+    at: usize,
+    last: bool,
+    /// Given up before it was opened, with this code: numbers may not be left out.
+    given_up: Option<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Unsent {
+    bytes: Vec<u8>,
+    at: usize,
+    each: usize,
+}
+
+/// What the worker has to be told of.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct News {
+    pub(crate) readable: bool,
+    pub(crate) writable: bool,
+}
+
+impl News {
+    pub(crate) fn any(self) -> bool {
+        self.readable || self.writable
+    }
+}
+
+impl QuicLink {
+    pub(crate) fn new(
+        handle: ConnectionHandle,
+        connection: Connection,
+        remote: SocketAddr,
+    ) -> QuicLink {
+        QuicLink {
+            handle,
+            connection,
+            remote,
+            inbox: Vec::new(),
+            inbox_at: 0,
+            stands: false,
+            greeted: false,
+            loss: None,
+            cutter: Cutter::default(),
+            code: Vec::new(),
+            held: BTreeMap::new(),
+            unopened: VecDeque::new(),
+            opened: [0; 2],
+            closing: None,
+            unsent: Unsent::default(),
+            armed: Nanos::NEVER,
+        }
+    }
+
+    pub(crate) fn remote(&self) -> SocketAddr {
+        self.remote
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.loss.is_some()
+    }
+
+    /// Bytes that wait for the worker.
+    pub(crate) fn waiting(&self) -> usize {
+        self.inbox.len() - self.inbox_at
+    }
+
+    /// The socket did not take all datagrams.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.unsent.at < self.unsent.bytes.len()
+    }
+
+    /// The socket itself has failed.
+    pub(crate) fn lose_path(&mut self, class: FailureClass) {
+        let stood = self.stands;
+        self.loss.get_or_insert_with(|| Loss::of_path(class, stood));
+    }
+
+    /// A datagram came in, and the endpoint says that it is `handle`'s.
+    pub(crate) fn hear(&mut self, handle: ConnectionHandle, event: ConnectionEvent) {
+        if handle == self.handle {
+            self.connection.handle_event(event);
+        }
+    }
+
+    pub(crate) fn time_out(&mut self, now: Instant) {
+        self.connection.handle_timeout(now);
+    }
+}
+
+/// The worker's side.
+impl QuicLink {
+    /// Takes pieces from the worker.
+    ///
+    /// # Errors
+    /// `WouldBlock` before the handshake is over; `Failed` when the connection is no more.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), IoError> {
+        if let Some(loss) = &self.loss {
+            return loss.said(()).and(Err(IoError::Failed(FailureClass::ClosedEarly)));
+        }
+        if !self.stands {
+            return Err(IoError::WouldBlock);
+        }
+        self.greeted = true;
+        let mut at = 0;
+        while at < bytes.len() {
+            let Ok(head_bytes) = self.cutter.open(&bytes[at..]) else {
+                return Err(IoError::Failed(FailureClass::OtherIo));
+            };
+            at += head_bytes;
+            let Some(head) = self.cutter.current() else { break };
+            let payload = self.cutter.payload(&bytes[at..]);
+            at += payload.len();
+            if head.kind != PieceKind::Data {
+                self.code.extend_from_slice(payload);
+            }
+            let whole = self.cutter.pass(payload.len());
+            match head.kind {
+                PieceKind::Data if whole || !payload.is_empty() => {
+                    self.put(head.stream, payload, head.last && whole);
+                }
+                _ if whole => self.command(head),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of a stream, which the first of them opens.
+    fn put(&mut self, number: u64, bytes: &[u8], last: bool) {
+        if let Some((_, held)) = self.unopened.iter_mut().rev().find(|(id, _)| *id == number) {
+            return held.add(bytes, last);
+        }
+        if !self.is_open(number) && !self.open_next(number) {
+            let mut held = HeldBytes::default();
+            held.add(bytes, last);
+            return self.unopened.push_back((number, held));
+        }
+        if let Some(held) = self.held.get_mut(&number) {
+            return held.add(bytes, last);
+        }
+        let mut stream = self.connection.send_stream(id_of(number));
+        let written = stream.write(bytes).unwrap_or(0);
+        if written == bytes.len() {
+            if last {
+                // refused where the peer does not want it any more: then its response tells
+                stream.finish().ok();
+            }
+            return;
+        }
+        let mut held = HeldBytes::default();
+        held.add(&bytes[written..], last);
+        self.held.insert(number, held);
+    }
+
+    fn is_open(&self, number: u64) -> bool {
+        let id = id_of(number);
+        id.index() < self.opened[id.dir() as usize]
+    }
+
+    /// Opens the stream with the next number, if the peer allows one more.
+    fn open_next(&mut self, number: u64) -> bool {
+        let dir = id_of(number).dir();
+        let queued = self.unopened.iter().any(|(number, _)| id_of(*number).dir() == dir);
+        let opened = !queued && self.connection.streams().open(dir).is_some();
+        self.opened[dir as usize] += u64::from(opened);
+        opened
+    }
+
+    /// The peer allows more streams.
+    fn open_waiting(&mut self, dir: Dir) {
+        while let Some(row) = self.unopened.iter().position(|(id, _)| id_of(*id).dir() == dir) {
+            if self.connection.streams().open(dir).is_none() {
+                return;
+            }
+            self.opened[dir as usize] += 1;
+            let Some((number, held)) = self.unopened.remove(row) else { return };
+            if let Some(code) = held.given_up {
+                self.give_up(number, code);
+                continue;
+            }
+            streams::put_code(&mut self.inbox, PieceKind::Opened, number, None);
+            self.held.insert(number, held);
+            self.write_held(number);
+        }
+    }
+
+    fn give_up(&mut self, number: u64, code: u64) {
+        let (id, code) = (id_of(number), VarInt::from_u64(code).unwrap_or(VarInt::MAX));
+        // either side of it may be over already
+        self.connection.send_stream(id).reset(code).ok();
+        self.connection.recv_stream(id).stop(code).ok();
+    }
+
+    fn command(&mut self, head: Head) {
+        let number = head.stream;
+        let code = streams::code(&self.code).unwrap_or(0);
+        self.code.clear();
+        let waiting = self.unopened.iter_mut().find(|(id, _)| *id == number);
+        if let Some((_, held)) = waiting {
+            *held = HeldBytes { given_up: Some(code), ..HeldBytes::default() };
+            return;
+        }
+        if head.kind == PieceKind::Close {
+            self.closing = Some(code);
+            return;
+        }
+        let (id, code) = (id_of(number), VarInt::from_u64(code).unwrap_or(VarInt::MAX));
+        match head.kind {
+            PieceKind::Reset => {
+                self.held.remove(&number);
+                self.connection.send_stream(id).reset(code).ok();
+            }
+            PieceKind::Stop => {
+                self.connection.recv_stream(id).stop(code).ok();
+            }
+            PieceKind::Data | PieceKind::Opened | PieceKind::Allowed | PieceKind::Close => {}
+        }
+    }
+
+    fn write_held(&mut self, number: u64) {
+        let Some(held) = self.held.get_mut(&number) else { return };
+        let mut stream = self.connection.send_stream(id_of(number));
+        match stream.write(&held.bytes[held.at..]) {
+            Ok(written) => held.at += written,
+            Err(quinn_proto::WriteError::Blocked) => return,
+            // stopped or gone: nothing of it is wanted
+            Err(_) => held.at = held.bytes.len(),
+        }
+        if held.at == held.bytes.len() {
+            if held.last {
+                stream.finish().ok();
+            }
+            self.held.remove(&number);
+        }
+    }
+
+    /// Gives pieces to the worker.
+    ///
+    /// # Errors
+    /// There is nothing now, or the connection is no more.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, IoError> {
+        // what a server says with its last handshake message comes after the worker's first write
+        let hold = self.stands && !self.greeted && self.loss.is_none();
+        let rest = &self.inbox[self.inbox_at..];
+        let count = if hold { 0 } else { rest.len().min(buffer.len()) };
+        if count == 0 {
+            return match &self.loss {
+                Some(loss) => loss.said(0),
+                None => Err(IoError::WouldBlock),
+            };
+        }
+        buffer[..count].copy_from_slice(&rest[..count]);
+        self.inbox_at += count;
+        if self.inbox_at == self.inbox.len() {
+            self.inbox.clear();
+            self.inbox_at = 0;
+        }
+        Ok(count)
+    }
+}
+
+/// The library's side.
+impl QuicLink {
+    /// Takes what the library has to say.
+    pub(crate) fn pump(&mut self, endpoint: &mut Endpoint) -> News {
+        let (before, ended) = (self.inbox.len(), self.has_ended());
+        let mut told = News::default();
+        loop {
+            while let Some(event) = self.connection.poll_endpoint_events() {
+                if let Some(answer) = endpoint.handle_event(self.handle, event) {
+                    self.connection.handle_event(answer);
+                }
+            }
+            let Some(event) = self.connection.poll() else { break };
+            match event {
+                Event::Connected => {
+                    self.stands = true;
+                    told.writable = true;
+                    let allowed = allowed(&self.connection).unwrap_or(0);
+                    streams::put_code(&mut self.inbox, PieceKind::Allowed, 0, Some(allowed));
+                }
+                Event::ConnectionLost { reason } => {
+                    let stood = self.stands;
+                    self.loss.get_or_insert_with(|| Loss::of(&reason, stood));
+                }
+                Event::Stream(event) => self.stream_event(&event),
+                Event::HandshakeDataReady | Event::DatagramReceived | Event::DatagramsUnblocked => {
+                }
+            }
+        }
+        let lost = self.has_ended() && !ended;
+        told.writable |= lost;
+        told.readable = lost || told.writable || self.inbox.len() > before;
+        told
+    }
+
+    fn stream_event(&mut self, event: &StreamEvent) {
+        match event {
+            StreamEvent::Opened { dir } => {
+                while let Some(id) = self.connection.streams().accept(*dir) {
+                    self.take_in(id);
+                }
+            }
+            StreamEvent::Readable { id } => self.take_in(*id),
+            StreamEvent::Writable { id } => self.write_held(number_of(*id)),
+            StreamEvent::Stopped { id, error_code } => {
+                let number = number_of(*id);
+                self.held.remove(&number);
+                self.connection.send_stream(*id).reset(*error_code).ok();
+                let code = Some(error_code.into_inner());
+                streams::put_code(&mut self.inbox, PieceKind::Stop, number, code);
+            }
+            StreamEvent::Available { dir } => self.open_waiting(*dir),
+            StreamEvent::Finished { .. } => {}
+        }
+    }
+
+    /// What there is to be read of a stream becomes pieces for the worker.
+    fn take_in(&mut self, id: StreamId) {
+        let number = number_of(id);
+        let mut stream = self.connection.recv_stream(id);
+        let Ok(mut chunks) = stream.read(true) else { return };
+        let mut newest = None;
+        loop {
+            match chunks.next(CHUNK_MAX) {
+                Ok(Some(chunk)) => {
+                    newest = Some(self.inbox.len());
+                    streams::put_data(&mut self.inbox, number, &chunk.bytes, false);
+                }
+                Ok(None) => {
+                    match newest {
+                        // the piece before was the last one
+                        Some(at) => self.inbox[at + 1] = 1,
+                        None => streams::put_data(&mut self.inbox, number, &[], true),
+                    }
+                    break;
+                }
+                Err(ReadError::Blocked) => break,
+                Err(ReadError::Reset(code)) => {
+                    let code = Some(code.into_inner());
+                    streams::put_code(&mut self.inbox, PieceKind::Reset, number, code);
+                    break;
+                }
+            }
+        }
+        // credit for the peer goes out with the next datagrams
+        let _sent_with_the_next = chunks.finalize().should_transmit();
+    }
+
+    /// Sends what the library has to send, as far as the socket takes it.
+    pub(crate) fn send<I: Io>(&mut self, io: &mut I, slot: Slot, now: Instant, out: &mut Vec<u8>) {
+        loop {
+            if self.is_blocked() {
+                let rest = &self.unsent.bytes[self.unsent.at..];
+                match io.send(slot, rest, self.unsent.each) {
+                    Ok(taken) => self.unsent.at += taken,
+                    Err(IoError::WouldBlock) => return,
+                    Err(IoError::Failed(class)) => return self.lose_path(class),
+                }
+                continue;
+            }
+            out.clear();
+            let Some(transmit) = self.connection.poll_transmit(now, BATCH, out) else { return };
+            let bytes = &out[..transmit.size];
+            let each = transmit.segment_size.unwrap_or(transmit.size);
+            let taken = match io.send(slot, bytes, each) {
+                Ok(taken) => taken,
+                Err(IoError::WouldBlock) => 0,
+                Err(IoError::Failed(class)) => return self.lose_path(class),
+            };
+            self.unsent.bytes.clear();
+            self.unsent.bytes.extend_from_slice(&bytes[taken..]);
+            (self.unsent.at, self.unsent.each) = (0, each);
+        }
+    }
+
+    /// The instant for a new entry among the alarms, if one is needed earlier than there is.
+    pub(crate) fn next_alarm(&mut self, clock: &Clock, now: Nanos) -> Option<Nanos> {
+        let at = clock.nanos(self.connection.poll_timeout()?).min(now + LOOK_AGAIN);
+        if at >= self.armed {
+            return None;
+        }
+        self.armed = at;
+        Some(at)
+    }
+
+    /// The entry for `at` came up. Whether a timer has run out by `now`.
+    pub(crate) fn rang(&mut self, at: Nanos, now: Nanos, clock: &Clock) -> bool {
+        if self.armed == at {
+            self.armed = Nanos::NEVER;
+        }
+        self.connection.poll_timeout().is_some_and(|timer| clock.nanos(timer) <= now)
+    }
+
+    /// Says goodbye, if the socket takes it at once.
+    pub(crate) fn close<I: Io>(&mut self, io: &mut I, slot: Slot, now: Instant, out: &mut Vec<u8>) {
+        if self.loss.is_none() {
+            let code = self.closing.unwrap_or(NO_ERROR);
+            let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
+            self.connection.close(now, code, Bytes::new());
+            self.send(io, slot, now, out);
+        }
+    }
+
+    /// The endpoint need not know it any more.
+    pub(crate) fn forget(&mut self, endpoint: &mut Endpoint) {
+        while let Some(event) = self.connection.poll_endpoint_events() {
+            let last = event.is_drained();
+            endpoint.handle_event(self.handle, event);
+            if last {
+                return;
+            }
+        }
+        endpoint.handle_event(self.handle, EndpointEvent::drained());
+    }
+
+    /// What is known of it now.
+    pub(crate) fn end(&self) -> QuicEnd {
+        let stats = self.connection.stats();
+        let session = self.connection.crypto_session();
+        let known = session.handshake_data().and_then(|data| data.downcast::<TlsFacts>().ok());
+        let tls = known.map(|facts| *facts).filter(|_| self.stands);
+        let rtt = |span: std::time::Duration| {
+            if self.stands { Nanos(span.as_nanos() as u64) } else { Nanos::ZERO }
+        };
+        let smoothed = rtt(stats.path.rtt);
+        let facts = QuicFacts {
+            handshakes: u64::from(self.stands),
+            resumed: u64::from(tls.as_ref().is_some_and(|facts| facts.resumed)),
+            packets_sent: stats.path.sent_packets,
+            packets_lost: stats.path.lost_packets,
+            datagrams_received: stats.udp_rx.datagrams,
+            bytes_sent: stats.udp_tx.bytes,
+            bytes_received: stats.udp_rx.bytes,
+            congestion_events: stats.path.congestion_events,
+            rtt_sum: smoothed,
+            rtt_min: rtt(stats.path.min_rtt),
+            rtt_max: smoothed,
+        };
+        let why = self.loss.as_ref().and_then(|loss| loss.why.clone());
+        QuicEnd { facts, tls, why }
+    }
+}
+
+impl HeldBytes {
+    fn add(&mut self, bytes: &[u8], last: bool) {
+        if self.given_up.is_none() {
+            self.bytes.extend_from_slice(bytes);
+            self.last |= last;
+        }
+    }
+}
+
+/// Streams with requests that the peer allows to begin with.
+fn allowed(connection: &Connection) -> Option<u64> {
+    let parameters = connection.crypto_session().transport_parameters().ok()??;
+    let mut bytes = Vec::new();
+    parameters.write(&mut bytes);
+    let mut rest = &bytes[..];
+    while !rest.is_empty() {
+        let (id, length) = (number(&mut rest)?, number(&mut rest)?);
+        let (value, others) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+        if id == MAX_STREAMS_BIDI {
+            return number(&mut &value[..]);
+        }
+        rest = others;
+    }
+    Some(0)
+}
+
+/// RFC 9000 section 16.
+fn number(rest: &mut &[u8]) -> Option<u64> {
+    let length = 1 << (rest.first()? >> 6);
+    let (bytes, others) = rest.split_at_checked(length)?;
+    *rest = others;
+    let first = u64::from(bytes[0] & 0x3f);
+    Some(bytes[1..].iter().fold(first, |sum, byte| sum << 8 | u64::from(*byte)))
+}
+
+/// The library's name of a stream (RFC 9000 section 2.1).
+fn id_of(number: u64) -> StreamId {
+    let side = if number & 1 == 0 { Side::Client } else { Side::Server };
+    let dir = if number & 2 == 0 { Dir::Bi } else { Dir::Uni };
+    StreamId::new(side, dir, number >> 2)
+}
+
+fn number_of(id: StreamId) -> u64 {
+    let (side, dir) = (id.initiator() == Side::Server, id.dir() == Dir::Uni);
+    id.index() << 2 | u64::from(dir) << 1 | u64::from(side)
+}

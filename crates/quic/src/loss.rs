@@ -1,0 +1,110 @@
+//! Why a connection is no more.
+
+use conduit::IoError;
+use quinn_proto::ConnectionError;
+use sample::{FailureClass, http3_code_name};
+
+/// The end of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Loss {
+    /// `None`: an orderly end.
+    pub(crate) class: Option<FailureClass>,
+    /// In words, where it was no orderly end.
+    pub(crate) why: Option<String>,
+}
+
+/// TLS alerts as codes of QUIC (RFC 9001 section 4.8).
+const CRYPTO: std::ops::Range<u64> = 0x100..0x200;
+/// no_application_protocol (RFC 8446 section 6.2).
+const NO_PROTOCOL: u64 = 0x178;
+/// Alerts about the certificate of our side's peer: 42 to 48.
+const CERTIFICATE: std::ops::RangeInclusive<u64> = 0x12a..=0x130;
+/// H3_NO_ERROR.
+const H3_NO_ERROR: u64 = 0x100;
+
+impl Loss {
+    /// `stood`: the handshake was over.
+    pub(crate) fn of(reason: &ConnectionError, stood: bool) -> Loss {
+        let lost = |class, why: String| Loss { class: Some(class), why: Some(why) };
+        match reason {
+            ConnectionError::ApplicationClosed(close) => {
+                let code = close.error_code.into_inner();
+                if code == H3_NO_ERROR || code == 0 {
+                    return Loss { class: None, why: None };
+                }
+                let text = String::from_utf8_lossy(&close.reason);
+                let why =
+                    format!("the server closed it with {}{}", http3_code_name(code), tail(&text));
+                lost(FailureClass::Protocol, why)
+            }
+            ConnectionError::ConnectionClosed(close) => {
+                let code = u64::from(close.error_code);
+                let text = String::from_utf8_lossy(&close.reason);
+                match code {
+                    0 => Loss { class: None, why: None },
+                    NO_PROTOCOL => lost(FailureClass::Protocol, NO_HTTP3.to_owned()),
+                    code if CRYPTO.contains(&code) => {
+                        lost(FailureClass::Tls, format!("the server ended TLS{}", tail(&text)))
+                    }
+                    _ => {
+                        let code = close.error_code;
+                        let why = format!("the server closed it with QUIC's {code}{}", tail(&text));
+                        lost(FailureClass::Protocol, why)
+                    }
+                }
+            }
+            ConnectionError::TransportError(error) => {
+                let code = u64::from(error.code);
+                let class = if CERTIFICATE.contains(&code) {
+                    FailureClass::Certificate
+                } else if CRYPTO.contains(&code) {
+                    FailureClass::Tls
+                } else {
+                    FailureClass::Protocol
+                };
+                let why =
+                    if error.reason.is_empty() { error.to_string() } else { error.reason.clone() };
+                lost(class, why)
+            }
+            ConnectionError::VersionMismatch => {
+                lost(FailureClass::Protocol, "the server speaks no version 1 of QUIC".to_owned())
+            }
+            ConnectionError::Reset => {
+                lost(FailureClass::Reset, "the server knows the connection no more".to_owned())
+            }
+            ConnectionError::TimedOut if stood => {
+                lost(FailureClass::SocketTimeout, "idle for longer than was agreed".to_owned())
+            }
+            ConnectionError::TimedOut => {
+                lost(FailureClass::ConnectTimeout, "no answer over UDP".to_owned())
+            }
+            other => lost(FailureClass::OtherIo, other.to_string()),
+        }
+    }
+
+    /// The socket itself has failed, as by ICMP.
+    pub(crate) fn of_path(class: FailureClass, stood: bool) -> Loss {
+        // who stood and whose port is closed now has lost its server, as by a reset
+        let class = match class {
+            FailureClass::Refused if stood => FailureClass::Reset,
+            other => other,
+        };
+        Loss { class: Some(class), why: Some(class.explain().to_owned()) }
+    }
+
+    /// What a read of the connection says.
+    pub(crate) fn said<T>(&self, orderly: T) -> Result<T, IoError> {
+        self.class.map_or(Ok(orderly), |class| Err(IoError::Failed(class)))
+    }
+}
+
+const NO_HTTP3: &str = "the server speaks QUIC, but not HTTP/3 (ALPN h3)";
+
+/// Characters of a peer's own words.
+const TAIL_MAX: usize = 120;
+
+fn tail(text: &str) -> String {
+    let shown: String =
+        text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(TAIL_MAX).collect();
+    if shown.is_empty() { shown } else { format!(": {shown}") }
+}

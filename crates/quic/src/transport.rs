@@ -1,0 +1,40 @@
+//! How our side of a connection behaves.
+
+use quinn_proto::{TransportConfig, VarInt};
+
+/// What our side allows the peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of one stream that may be under way.
+    pub stream_window: u32,
+    /// The same of all streams of a connection.
+    pub connection_window: u32,
+}
+
+impl Default for Limits {
+    /// So large that they are no limit: a load is to find the server's.
+    fn default() -> Limits {
+        Limits { stream_window: (1 << 30) - 1, connection_window: (1 << 30) - 1 }
+    }
+}
+
+/// Streams in one direction that a server may open: HTTP/3 has three (RFC 9114 section 6.2 asks for
+/// room for those at least), the rest is for types that are not known here.
+const UNI_MAX: u32 = 16;
+
+/// Bytes that are sent and not acknowledged yet. What waits above it stays with us.
+const SEND_WINDOW: u64 = 64 << 20;
+
+pub(crate) fn config(limits: &Limits) -> TransportConfig {
+    let mut config = TransportConfig::default();
+    config
+        .max_concurrent_bidi_streams(VarInt::from_u32(0))
+        .max_concurrent_uni_streams(VarInt::from_u32(UNI_MAX))
+        // the server's limit is what is measured
+        .max_idle_timeout(None)
+        .stream_receive_window(VarInt::from_u32(limits.stream_window))
+        .receive_window(VarInt::from_u32(limits.connection_window))
+        .send_window(SEND_WINDOW)
+        .datagram_receive_buffer_size(None);
+    config
+}

@@ -1,0 +1,137 @@
+//! What HTTP/3 and QUIC add to a run.
+
+use super::FieldsRecord;
+use sample::{Http3Facts, QuicFacts, http3_code, http3_code_name};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use units::Nanos;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Http3Record {
+    pub streams: u64,
+    /// Most streams outstanding on one connection.
+    pub streams_peak: u64,
+    /// The least number of streams that a server allowed to begin with; `None`: no connection stood.
+    pub streams_max: Option<u64>,
+    /// Calls that waited on their connection for a stream.
+    pub waited: u64,
+    pub refused: u64,
+    /// Streams that the server reset or stopped, by the names of its error codes.
+    pub resets: BTreeMap<String, u64>,
+    pub goaways: u64,
+    pub fields: FieldsRecord,
+    pub violations: BTreeMap<String, u64>,
+    pub quic: QuicRecord,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QuicRecord {
+    /// Connections whose handshake was completed, and those of them that resumed a session.
+    pub handshakes: u64,
+    pub resumed: u64,
+    pub packets_sent: u64,
+    pub packets_lost: u64,
+    pub datagrams_received: u64,
+    /// Of UDP, both of QUIC and of what it carries.
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+    pub congestion_events: u64,
+    /// Of connections at their end; null where none stood.
+    pub rtt_s: Option<RttRecord>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RttRecord {
+    /// The least that was seen; mean and greatest of the smoothed ones.
+    pub min: f64,
+    pub mean: f64,
+    pub max: f64,
+}
+
+impl Http3Record {
+    pub(crate) fn of(facts: &Http3Facts) -> Option<Http3Record> {
+        let resets = facts.resets.iter();
+        (!facts.is_empty()).then(|| Http3Record {
+            streams: facts.streams,
+            streams_peak: facts.streams_peak,
+            streams_max: facts.streams_max,
+            waited: facts.waited,
+            refused: facts.refused,
+            resets: resets.map(|(code, count)| (http3_code_name(*code), *count)).collect(),
+            goaways: facts.goaways,
+            fields: FieldsRecord {
+                sent: facts.fields_sent,
+                sent_coded: facts.coded_sent,
+                received: facts.fields_received,
+                received_coded: facts.coded_received,
+            },
+            violations: facts.violations.clone(),
+            quic: QuicRecord::of(&facts.quic),
+        })
+    }
+
+    /// What was counted.
+    ///
+    /// # Errors
+    /// A name that no error code has.
+    pub(crate) fn facts(&self) -> Result<Http3Facts, String> {
+        let code = |(name, count): (&String, &u64)| {
+            let code = http3_code(name)
+                .ok_or_else(|| format!("http3: {} is no error code", units::quoted(name)))?;
+            Ok::<_, String>((code, *count))
+        };
+        Ok(Http3Facts {
+            streams: self.streams,
+            streams_peak: self.streams_peak,
+            streams_max: self.streams_max,
+            waited: self.waited,
+            refused: self.refused,
+            resets: self.resets.iter().map(code).collect::<Result<_, _>>()?,
+            goaways: self.goaways,
+            fields_sent: self.fields.sent,
+            coded_sent: self.fields.sent_coded,
+            fields_received: self.fields.received,
+            coded_received: self.fields.received_coded,
+            violations: self.violations.clone(),
+            quic: self.quic.facts(),
+        })
+    }
+}
+
+impl QuicRecord {
+    fn of(facts: &QuicFacts) -> QuicRecord {
+        let rtt = (facts.handshakes > 0).then(|| RttRecord {
+            min: facts.rtt_min.as_secs_f64(),
+            mean: facts.rtt_sum.as_secs_f64() / facts.handshakes as f64,
+            max: facts.rtt_max.as_secs_f64(),
+        });
+        QuicRecord {
+            handshakes: facts.handshakes,
+            resumed: facts.resumed,
+            packets_sent: facts.packets_sent,
+            packets_lost: facts.packets_lost,
+            datagrams_received: facts.datagrams_received,
+            bytes_sent: facts.bytes_sent,
+            bytes_received: facts.bytes_received,
+            congestion_events: facts.congestion_events,
+            rtt_s: rtt,
+        }
+    }
+
+    fn facts(&self) -> QuicFacts {
+        let seconds = |pick: fn(&RttRecord) -> f64| self.rtt_s.as_ref().map_or(0.0, pick);
+        QuicFacts {
+            handshakes: self.handshakes,
+            resumed: self.resumed,
+            packets_sent: self.packets_sent,
+            packets_lost: self.packets_lost,
+            datagrams_received: self.datagrams_received,
+            bytes_sent: self.bytes_sent,
+            bytes_received: self.bytes_received,
+            congestion_events: self.congestion_events,
+            rtt_sum: Nanos::from_secs_f64(seconds(|rtt| rtt.mean) * self.handshakes as f64),
+            rtt_min: Nanos::from_secs_f64(seconds(|rtt| rtt.min)),
+            rtt_max: Nanos::from_secs_f64(seconds(|rtt| rtt.max)),
+        }
+    }
+}

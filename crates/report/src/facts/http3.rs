@@ -1,0 +1,140 @@
+//! One-line facts of HTTP/3 and QUIC.
+
+use crate::words::{counted, printable};
+use sample::{Http3Facts, QuicFacts, http3_code_name};
+use units::{Nanos, show};
+
+/// Characters of a reason that are shown.
+const REASON_MAX: usize = 160;
+
+/// Nothing where no connection spoke HTTP/3.
+pub(super) fn facts(facts: &Http3Facts) -> Vec<(&'static str, String)> {
+    if facts.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![
+        ("HTTP/3", streams(facts)),
+        (
+            "",
+            super::http2::fields_of(
+                (facts.fields_sent, facts.coded_sent),
+                (facts.fields_received, facts.coded_received),
+            ),
+        ),
+    ];
+    lines.extend(frames(facts).map(|text| ("", text)));
+    let violation = |(why, count): (&String, &u64)| {
+        let connections = counted(*count, "connection");
+        ("", format!("{connections} broken off: {}", printable(why, REASON_MAX)))
+    };
+    lines.extend(facts.violations.iter().map(violation));
+    if let Some([handshakes, packets]) = quic(&facts.quic) {
+        lines.extend([("QUIC", handshakes), ("", packets)]);
+    }
+    lines
+}
+
+fn streams(facts: &Http3Facts) -> String {
+    let allowed = match facts.streams_max {
+        None => "no connection stood".to_owned(),
+        Some(max) => format!("the server allows {} to begin with", show::count(max)),
+    };
+    format!(
+        "{}, at most {} at once on a connection; {allowed}",
+        counted(facts.streams, "stream"),
+        show::count(facts.streams_peak)
+    )
+}
+
+/// What the server said of streams and connections that it does not go on with.
+fn frames(facts: &Http3Facts) -> Option<String> {
+    let waited = (facts.waited > 0)
+        .then(|| format!("{} waited for a stream", counted(facts.waited, "call")));
+    let refused = (facts.refused > 0)
+        .then(|| format!("{} refused and asked again", counted(facts.refused, "stream")));
+    let one =
+        |(code, count): (&u64, &u64)| format!("{} {}", http3_code_name(*code), show::count(*count));
+    let codes: Vec<String> = facts.resets.iter().map(one).collect();
+    let resets = (!codes.is_empty()).then(|| format!("reset by {}", codes.join(", ")));
+    let goaways = (facts.goaways > 0).then(|| format!("GOAWAY {}", show::count(facts.goaways)));
+    let parts: Vec<String> = [waited, refused, resets, goaways].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// What QUIC did below it.
+fn quic(facts: &QuicFacts) -> Option<[String; 2]> {
+    if facts.handshakes == 0 {
+        return None;
+    }
+    let mean = Nanos(facts.rtt_sum.0 / facts.handshakes);
+    let handshakes = format!(
+        "{}, {} resumed; round trip at least {}, {} in the mean",
+        counted(facts.handshakes, "handshake"),
+        show::count(facts.resumed),
+        show::duration(facts.rtt_min),
+        show::duration(mean),
+    );
+    let lost = facts.packets_lost as f64 / facts.packets_sent.max(1) as f64;
+    let packets = format!(
+        "{} sent, {} lost ({}); {} of UDP sent, {} received",
+        counted(facts.packets_sent, "packet"),
+        show::count(facts.packets_lost),
+        show::share(lost),
+        show::bytes(facts.bytes_sent),
+        show::bytes(facts.bytes_received),
+    );
+    Some([handshakes, packets])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_fact_has_its_sentence() {
+        let mut seen = Http3Facts {
+            streams: 12_000,
+            streams_peak: 10,
+            streams_max: Some(100),
+            waited: 5,
+            refused: 3,
+            resets: [(0x10b, 3), (0x102, 1)].into(),
+            goaways: 2,
+            fields_sent: 1_000_000,
+            coded_sent: 50_000,
+            fields_received: 2_000_000,
+            coded_received: 400_000,
+            quic: QuicFacts {
+                handshakes: 4,
+                resumed: 1,
+                packets_sent: 20_000,
+                packets_lost: 50,
+                bytes_sent: 1 << 20,
+                bytes_received: 3 << 20,
+                rtt_sum: Nanos::from_micros(800),
+                rtt_min: Nanos::from_micros(90),
+                rtt_max: Nanos::from_micros(300),
+                ..QuicFacts::default()
+            },
+            ..Http3Facts::default()
+        };
+        seen.add_violation("H3_FRAME_ERROR: x (RFC 9114 section 7.1)", 2);
+        let lines: Vec<String> =
+            facts(&seen).into_iter().map(|(name, text)| format!("{name}|{text}")).collect();
+        assert_eq!(
+            lines,
+            [
+                "HTTP/3|12,000 streams, at most 10 at once on a connection; the server allows 100 to \
+                 begin with",
+                "|fields: 977 KiB sent as 48.8 KiB (95.0 % saved), 1.91 MiB received as 391 KiB \
+                 (80.0 % saved)",
+                "|5 calls waited for a stream; 3 streams refused and asked again; reset by \
+                 H3_INTERNAL_ERROR 1, H3_REQUEST_REJECTED 3; GOAWAY 2",
+                "|2 connections broken off: H3_FRAME_ERROR: x (RFC 9114 section 7.1)",
+                "QUIC|4 handshakes, 1 resumed; round trip at least 90.0 µs, 200 µs in the mean",
+                "|20,000 packets sent, 50 lost (0.2 %); 1.00 MiB of UDP sent, 3.00 MiB received",
+            ]
+        );
+        assert_eq!(facts(&Http3Facts::default()), []);
+    }
+}

@@ -1,0 +1,228 @@
+//! What HTTP/3 and QUIC add to a measurement: facts of connections, not of calls.
+
+use crate::TlsFacts;
+use std::collections::BTreeMap;
+use units::Nanos;
+
+/// Counted over connections; adds up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Http3Facts {
+    /// Streams with requests that were opened, and the most that were outstanding on one connection.
+    pub streams: u64,
+    pub streams_peak: u64,
+    /// The least number of streams that a server allowed to begin with
+    /// (initial_max_streams_bidi, RFC 9000 section 18.2).
+    pub streams_max: Option<u64>,
+    /// Calls that waited on their connection until the server allowed a further stream.
+    pub waited: u64,
+    /// Requests that the peer said it had not processed, each of which was sent again or given up.
+    pub refused: u64,
+    /// Streams that the peer reset or stopped, by its code (RFC 9114 section 8.1).
+    pub resets: BTreeMap<u64, u64>,
+    /// GOAWAY frames of the peer.
+    pub goaways: u64,
+    /// Bytes of names and values of fields, and what their compression made of them.
+    pub fields_sent: u64,
+    pub coded_sent: u64,
+    pub fields_received: u64,
+    pub coded_received: u64,
+    /// Why connections were broken off, by our side or by the peer's, in words; at most
+    /// [`crate::VIOLATIONS_MAX`] different ones.
+    pub violations: BTreeMap<String, u64>,
+    pub quic: QuicFacts,
+}
+
+/// What QUIC did below it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QuicFacts {
+    /// Connections whose handshake was completed, and those of them that resumed a session.
+    pub handshakes: u64,
+    pub resumed: u64,
+    /// Packets of ours, and those of them that were lost.
+    pub packets_sent: u64,
+    pub packets_lost: u64,
+    /// UDP datagrams that came in, and bytes of both directions, QUIC's own included.
+    pub datagrams_received: u64,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+    /// Times at which the congestion window shrank.
+    pub congestion_events: u64,
+    /// Sum of the connections' smoothed round-trip times at their end, with the least and the most.
+    pub rtt_sum: Nanos,
+    pub rtt_min: Nanos,
+    pub rtt_max: Nanos,
+}
+
+/// What is known of one QUIC connection at its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QuicEnd {
+    pub facts: QuicFacts,
+    /// What was agreed on; `None` where the handshake was not completed.
+    pub tls: Option<TlsFacts>,
+    /// Why it ended, where that was no orderly end.
+    pub why: Option<String>,
+}
+
+/// Error codes by number, from 0x100 on (RFC 9114 section 8.1).
+const NAMES: [&str; 17] = [
+    "H3_NO_ERROR",
+    "H3_GENERAL_PROTOCOL_ERROR",
+    "H3_INTERNAL_ERROR",
+    "H3_STREAM_CREATION_ERROR",
+    "H3_CLOSED_CRITICAL_STREAM",
+    "H3_FRAME_UNEXPECTED",
+    "H3_FRAME_ERROR",
+    "H3_EXCESSIVE_LOAD",
+    "H3_ID_ERROR",
+    "H3_SETTINGS_ERROR",
+    "H3_MISSING_SETTINGS",
+    "H3_REQUEST_REJECTED",
+    "H3_REQUEST_CANCELLED",
+    "H3_REQUEST_INCOMPLETE",
+    "H3_MESSAGE_ERROR",
+    "H3_CONNECT_ERROR",
+    "H3_VERSION_FALLBACK",
+];
+const FIRST: u64 = 0x100;
+
+/// The same from 0x200 on (RFC 9204 section 6).
+const QPACK_NAMES: [&str; 3] =
+    ["QPACK_DECOMPRESSION_FAILED", "QPACK_ENCODER_STREAM_ERROR", "QPACK_DECODER_STREAM_ERROR"];
+const QPACK_FIRST: u64 = 0x200;
+
+/// The name of an error code in the standards; one that they do not know as a number.
+pub fn http3_code_name(code: u64) -> String {
+    let of = |names: &[&'static str], first: u64| {
+        let row = usize::try_from(code.checked_sub(first)?).ok()?;
+        names.get(row).copied()
+    };
+    let known = of(&NAMES, FIRST).or_else(|| of(&QPACK_NAMES, QPACK_FIRST));
+    known.map_or_else(|| format!("{code:#x}"), str::to_owned)
+}
+
+/// The code that [`http3_code_name`] gives this name.
+pub fn http3_code(name: &str) -> Option<u64> {
+    let of = |names: &[&str], first: u64| {
+        names.iter().position(|known| *known == name).map(|row| row as u64 + first)
+    };
+    let known = of(&NAMES, FIRST).or_else(|| of(&QPACK_NAMES, QPACK_FIRST));
+    known.or_else(|| u64::from_str_radix(name.strip_prefix("0x")?, 16).ok())
+}
+
+impl Http3Facts {
+    pub fn merge(&mut self, other: &Http3Facts) {
+        self.streams += other.streams;
+        self.streams_peak = self.streams_peak.max(other.streams_peak);
+        self.streams_max = match (self.streams_max, other.streams_max) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        self.waited += other.waited;
+        self.refused += other.refused;
+        for (code, count) in &other.resets {
+            *self.resets.entry(*code).or_default() += count;
+        }
+        self.goaways += other.goaways;
+        self.fields_sent += other.fields_sent;
+        self.coded_sent += other.coded_sent;
+        self.fields_received += other.fields_received;
+        self.coded_received += other.coded_received;
+        for (why, count) in &other.violations {
+            self.add_violation(why, *count);
+        }
+        self.quic.merge(&other.quic);
+    }
+
+    /// Keeps why a connection was broken off, as far as there is room.
+    pub fn add_violation(&mut self, why: &str, count: u64) {
+        if let Some(sum) = self.violations.get_mut(why) {
+            *sum += count;
+        } else if self.violations.len() < crate::VIOLATIONS_MAX {
+            self.violations.insert(why.to_owned(), count);
+        }
+    }
+
+    /// Nothing was counted: no connection spoke HTTP/3.
+    pub fn is_empty(&self) -> bool {
+        *self == Http3Facts::default()
+    }
+}
+
+impl QuicFacts {
+    pub fn merge(&mut self, other: &QuicFacts) {
+        self.rtt_min = match (self.handshakes, other.handshakes) {
+            (_, 0) => self.rtt_min,
+            (0, _) => other.rtt_min,
+            _ => self.rtt_min.min(other.rtt_min),
+        };
+        self.rtt_max = self.rtt_max.max(other.rtt_max);
+        self.rtt_sum += other.rtt_sum;
+        self.handshakes += other.handshakes;
+        self.resumed += other.resumed;
+        self.packets_sent += other.packets_sent;
+        self.packets_lost += other.packets_lost;
+        self.datagrams_received += other.datagrams_received;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.congestion_events += other.congestion_events;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_add_up_in_any_order() {
+        let quic = |handshakes, min, max| QuicFacts {
+            handshakes,
+            rtt_sum: Nanos(min + max),
+            rtt_min: Nanos(min),
+            rtt_max: Nanos(max),
+            packets_lost: 2,
+            ..QuicFacts::default()
+        };
+        let one = Http3Facts {
+            streams: 3,
+            streams_peak: 2,
+            streams_max: Some(100),
+            resets: [(0x10c, 1)].into(),
+            quic: quic(2, 5, 9),
+            ..Http3Facts::default()
+        };
+        let other = Http3Facts {
+            streams: 4,
+            streams_peak: 7,
+            streams_max: Some(10),
+            resets: [(0x10c, 2), (0x10b, 1)].into(),
+            quic: quic(1, 7, 12),
+            ..Http3Facts::default()
+        };
+        let (mut a, mut b) = (one.clone(), other.clone());
+        a.merge(&other);
+        b.merge(&one);
+        assert_eq!(a, b);
+        assert_eq!((a.streams, a.streams_peak, a.streams_max), (7, 7, Some(10)));
+        assert_eq!(a.resets, [(0x10b, 1), (0x10c, 3)].into());
+        assert_eq!((a.quic.rtt_min, a.quic.rtt_max, a.quic.packets_lost), (Nanos(5), Nanos(12), 4));
+        // a connection that never stood has no round trip
+        a.merge(&Http3Facts::default());
+        assert_eq!(a.quic.rtt_min, Nanos(5));
+    }
+
+    #[test]
+    fn codes_have_the_names_of_the_standards() {
+        for (code, name) in [
+            (0x100, "H3_NO_ERROR"),
+            (0x10b, "H3_REQUEST_REJECTED"),
+            (0x110, "H3_VERSION_FALLBACK"),
+            (0x200, "QPACK_DECOMPRESSION_FAILED"),
+            (0x111, "0x111"),
+            (7, "0x7"),
+        ] {
+            assert_eq!(http3_code_name(code), name);
+            assert_eq!(http3_code(name), Some(code));
+        }
+        assert_eq!(http3_code("H3_NOTHING"), None);
+    }
+}

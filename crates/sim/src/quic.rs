@@ -1,0 +1,557 @@
+//! HTTP/3 in virtual time: datagrams that may be lost, and a QUIC server that answers each request when
+//! a queueing model says so. The worker, the session of HTTP/3 and QUIC's client side are those that
+//! run in production; the server's side is quinn-proto's.
+
+use crate::run::{Bench, Outcome};
+use crate::servers::Queue;
+use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
+use engine::{Endpoint as Place, Setup, Worker, drive, endpoint_key};
+use plan::Plan;
+use quic::{Limits, Quic};
+use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn_proto::{
+    Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event,
+    ServerConfig, StreamEvent, StreamId, TransportConfig, VarInt,
+};
+use sample::{FailureClass, SocketFacts};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use units::Nanos;
+
+/// The name in the certificate of the made-up server.
+const NAME: &str = "sim.example";
+
+/// `:status: 200` by its index in the static table (RFC 9204 appendix A), as a HEADERS frame.
+const HEAD: [u8; 5] = [1, 3, 0, 0, 0xd9];
+
+/// The server's control stream: its type, and SETTINGS that are empty.
+const CONTROL: [u8; 3] = [0, 4, 0];
+
+/// Datagrams on their way: to the server, or to the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    Up,
+    Down,
+}
+
+/// What becomes of one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestFate {
+    Served,
+    /// H3_REQUEST_REJECTED.
+    Rejected,
+    /// H3_INTERNAL_ERROR.
+    Failed,
+    /// Nothing ever comes.
+    Ignored,
+}
+
+/// A server, and the link to it.
+pub struct Pond {
+    pub queue: Queue,
+    /// One way's time.
+    pub delay: Nanos,
+    /// Streams of a connection that are allowed at once.
+    pub streams_max: u32,
+    /// Bytes of content of each response.
+    pub body: usize,
+    /// Requests of a connection after which it is told to go.
+    pub calls_max: Option<u32>,
+    /// Whether the datagram with this number, of its way, is lost.
+    pub loses: fn(Way, u64) -> bool,
+    /// What becomes of the request with this number.
+    pub fate: fn(u64) -> RequestFate,
+    /// Nobody listens: what is sent comes back as ICMP says.
+    pub deaf: bool,
+}
+
+impl Pond {
+    pub fn new(queue: Queue) -> Pond {
+        Pond {
+            queue,
+            delay: Nanos::ZERO,
+            streams_max: 100,
+            body: 5,
+            calls_max: None,
+            loses: |_, _| false,
+            fate: |_| RequestFate::Served,
+            deaf: false,
+        }
+    }
+}
+
+impl std::fmt::Debug for Pond {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pond").field("queue", &self.queue).finish_non_exhaustive()
+    }
+}
+
+/// A finished run, and what the server read on its streams, in order: number and bytes.
+#[derive(Debug)]
+pub struct QuicOutcome {
+    pub outcome: Outcome,
+    pub heard: Vec<(u64, Vec<u8>)>,
+    /// Datagrams that were sent, up and down.
+    pub datagrams: [u64; 2],
+}
+
+/// Runs a plan for HTTP/3 with one worker. `origin`: where the library's clock begins; only differences
+/// to it are ever used.
+///
+/// # Panics
+/// When the plan cannot be made ready: a test's plan is valid.
+pub fn execute_quic(plan: Plan, pond: Pond, origin: Instant) -> QuicOutcome {
+    let start = Nanos::from_secs(1_000);
+    let endpoints = places(&plan);
+    let mut setup = Setup::new(plan, endpoints, 1, start).expect("a test's plan is valid");
+    setup.logging.calls = true;
+    setup.logging.ends = true;
+    let setup = Arc::new(setup);
+    let (client, server) = handshakes();
+    let water = Water::new(pond, start, origin, server);
+    let seed = Some([7; 32]);
+    let mut io = Quic::new(water, origin, client, &Limits::default(), seed);
+    let mut bench = Bench::new(&setup);
+    drive(&mut Worker::new(setup, 0, None), &mut io, &mut bench);
+    let water = io.inner();
+    let (ended_at, heard, datagrams) =
+        (water.now - start, std::mem::take(&mut water.host.heard), water.sent);
+    QuicOutcome { outcome: bench.finish(false, ended_at), heard, datagrams }
+}
+
+fn places(plan: &Plan) -> Vec<Place> {
+    let mut places: Vec<Place> = Vec::new();
+    for target in &plan.targets {
+        let key = endpoint_key(&target.url);
+        if places.iter().all(|place| place.key != key) {
+            let address = SERVER.parse().expect("an address");
+            let peers = vec![Peer::Quic { address, name: NAME.to_owned() }];
+            places.push(Place { key, peers, tls_name: None, tunnel: None, absolute: false });
+        }
+    }
+    places
+}
+
+const SERVER: &str = "10.0.0.2:443";
+
+/// Both sides of TLS, with a certificate of their own.
+fn handshakes() -> (quic::Handshakes, Arc<QuicServerConfig>) {
+    let made = rcgen::generate_simple_self_signed(vec![NAME.to_owned()]).expect("a certificate");
+    let certificate = made.cert.der().clone();
+    let key = rustls_pki_types::PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(certificate.clone()).expect("a certificate that can be trusted");
+    let tls13 = &[&rustls::version::TLS13];
+    let mut client = rustls::ClientConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(tls13)
+        .expect("TLS 1.3 is there")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    client.alpn_protocols = vec![b"h3".to_vec()];
+    let mut server = rustls::ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(tls13)
+        .expect("TLS 1.3 is there")
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key.into())
+        .expect("a key for the certificate");
+    server.alpn_protocols = vec![b"h3".to_vec()];
+    let client = QuicClientConfig::try_from(client).expect("a suite for QUIC");
+    let server = QuicServerConfig::try_from(server).expect("a suite for QUIC");
+    (Arc::new(client), Arc::new(server))
+}
+
+/// The link as the client's side of QUIC sees it.
+struct Water {
+    now: Nanos,
+    origin: (Nanos, Instant),
+    pond: Pond,
+    host: Host,
+    sockets: BTreeMap<Slot, UdpPort>,
+    events: BinaryHeap<Reverse<(Nanos, u64)>>,
+    payload: BTreeMap<u64, (Way, SocketAddr, Vec<u8>)>,
+    sequence: u64,
+    /// Datagrams sent so far, up and down.
+    sent: [u64; 2],
+}
+
+#[derive(Default)]
+struct UdpPort {
+    port: u16,
+    open: bool,
+    inbox: VecDeque<Vec<u8>>,
+    refused: bool,
+}
+
+impl Water {
+    fn new(pond: Pond, now: Nanos, instant: Instant, tls: Arc<QuicServerConfig>) -> Water {
+        let host = Host::new(pond.streams_max, tls);
+        Water {
+            now,
+            origin: (now, instant),
+            pond,
+            host,
+            sockets: BTreeMap::new(),
+            events: BinaryHeap::new(),
+            payload: BTreeMap::new(),
+            sequence: 0,
+            sent: [0; 2],
+        }
+    }
+
+    fn instant(&self) -> Instant {
+        self.origin.1 + Duration::from_nanos((self.now - self.origin.0).0)
+    }
+
+    /// A datagram goes on its way, unless it is lost.
+    fn throw(&mut self, way: Way, client: SocketAddr, bytes: Vec<u8>) {
+        let number = self.sent[way as usize];
+        self.sent[way as usize] += 1;
+        if (self.pond.loses)(way, number) {
+            return;
+        }
+        self.sequence += 1;
+        self.payload.insert(self.sequence, (way, client, bytes));
+        self.events.push(Reverse((self.now + self.pond.delay, self.sequence)));
+    }
+
+    /// When something next happens of its own accord.
+    fn next(&mut self) -> Nanos {
+        let flying = self.events.peek().map_or(Nanos::NEVER, |Reverse((at, _))| *at);
+        let timer = self.host.timer().map_or(Nanos::NEVER, |at| {
+            let span = at.saturating_duration_since(self.origin.1);
+            self.origin.0 + Nanos(span.as_nanos() as u64)
+        });
+        flying.min(timer).min(self.host.due())
+    }
+
+    /// Lets the server act at this instant.
+    fn act(&mut self) {
+        let now = self.instant();
+        for (client, bytes) in self.host.advance(self.now, now, &mut self.pond) {
+            self.throw(Way::Down, client, bytes);
+        }
+    }
+
+    /// What flies and arrives now. True: some of it at the client.
+    fn land(&mut self, ready: &mut Vec<Ready>) -> bool {
+        let mut any = false;
+        while let Some(Reverse((at, number))) = self.events.peek().copied() {
+            if at > self.now {
+                break;
+            }
+            self.events.pop();
+            let Some((way, client, bytes)) = self.payload.remove(&number) else { continue };
+            if way == Way::Up {
+                let now = self.instant();
+                self.host.receive(now, client, &bytes);
+                self.act();
+                continue;
+            }
+            let socket = self.sockets.iter_mut().find(|(_, socket)| socket.port == client.port());
+            let Some((slot, socket)) = socket.filter(|(_, socket)| socket.open) else { continue };
+            socket.inbox.push_back(bytes);
+            any = true;
+            ready.push(Ready { slot: *slot, readable: true, writable: false, ended: false });
+        }
+        any
+    }
+}
+
+impl Io for Water {
+    fn now(&mut self) -> Nanos {
+        self.now
+    }
+
+    fn open(&mut self, slot: Slot, _peer: &Peer, _options: &OpenOptions) -> Result<(), IoError> {
+        let port = self.sockets.values().map(|socket| socket.port).max().unwrap_or(1_000) + 1;
+        self.sockets.insert(slot, UdpPort { port, open: true, ..UdpPort::default() });
+        Ok(())
+    }
+
+    fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
+        let deaf = self.pond.deaf;
+        let Some(socket) = self.sockets.get_mut(&slot) else { return Err(IoError::WouldBlock) };
+        socket.refused |= deaf;
+        let client = SocketAddr::from(([10, 0, 0, 1], socket.port));
+        if !deaf {
+            self.throw(Way::Up, client, bytes.to_vec());
+        }
+        Ok(bytes.len())
+    }
+
+    fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
+        let Some(socket) = self.sockets.get_mut(&slot) else { return Err(IoError::WouldBlock) };
+        if std::mem::take(&mut socket.refused) {
+            return Err(IoError::Failed(FailureClass::Refused));
+        }
+        let Some(bytes) = socket.inbox.pop_front() else { return Err(IoError::WouldBlock) };
+        buffer[..bytes.len()].copy_from_slice(&bytes);
+        Ok(bytes.len())
+    }
+
+    fn close(&mut self, slot: Slot, _how: Close) {
+        if let Some(socket) = self.sockets.get_mut(&slot) {
+            socket.open = false;
+        }
+    }
+
+    fn shut(&mut self, _slot: Slot) {}
+
+    fn facts(&mut self, _slot: Slot) -> Option<SocketFacts> {
+        None
+    }
+
+    fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
+        ready.clear();
+        for (slot, socket) in self.sockets.iter().filter(|(_, socket)| socket.refused) {
+            let slot = *slot;
+            ready.extend(socket.open.then_some(Ready {
+                slot,
+                readable: true,
+                writable: false,
+                ended: true,
+            }));
+        }
+        self.act();
+        while !self.land(ready) && ready.is_empty() {
+            let next = self.next();
+            if next > until {
+                assert!(until != Nanos::NEVER, "nothing will ever happen again");
+                self.now = self.now.max(until);
+                return;
+            }
+            self.now = self.now.max(next);
+            self.act();
+        }
+    }
+}
+
+/// The server.
+struct Host {
+    endpoint: Endpoint,
+    guests: BTreeMap<ConnectionHandle, Guest>,
+    /// Responses by the instant at which they are due.
+    due: BinaryHeap<Reverse<(Nanos, u64, usize, u64)>>,
+    requests: u64,
+    /// What was read, by streams: number and bytes.
+    heard: Vec<(u64, Vec<u8>)>,
+    /// What the endpoint itself answers.
+    aside: Vec<(SocketAddr, Vec<u8>)>,
+}
+
+struct Guest {
+    connection: Connection,
+    client: SocketAddr,
+    /// Rows of `heard`, by stream.
+    rows: BTreeMap<StreamId, usize>,
+    calls: u32,
+    control: Option<StreamId>,
+}
+
+impl Host {
+    fn new(streams_max: u32, tls: Arc<QuicServerConfig>) -> Host {
+        let mut transport = TransportConfig::default();
+        transport.max_concurrent_bidi_streams(VarInt::from_u32(streams_max));
+        transport.mtu_discovery_config(None);
+        let mut config = ServerConfig::with_crypto(tls);
+        config.transport_config(Arc::new(transport));
+        let mut own = EndpointConfig::default();
+        own.rng_seed(Some([9; 32]));
+        Host {
+            endpoint: Endpoint::new(Arc::new(own), Some(Arc::new(config)), false, None),
+            guests: BTreeMap::new(),
+            due: BinaryHeap::new(),
+            requests: 0,
+            heard: Vec::new(),
+            aside: Vec::new(),
+        }
+    }
+
+    fn timer(&mut self) -> Option<Instant> {
+        self.guests.values_mut().filter_map(|guest| guest.connection.poll_timeout()).min()
+    }
+
+    fn due(&self) -> Nanos {
+        self.due.peek().map_or(Nanos::NEVER, |Reverse((at, ..))| *at)
+    }
+
+    fn receive(&mut self, now: Instant, client: SocketAddr, bytes: &[u8]) {
+        let mut out = Vec::new();
+        let said = self.endpoint.handle(now, client, None, None, bytes.into(), &mut out);
+        match said {
+            Some(DatagramEvent::ConnectionEvent(handle, event)) => {
+                if let Some(guest) = self.guests.get_mut(&handle) {
+                    guest.connection.handle_event(event);
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                let accepted = self.endpoint.accept(incoming, now, &mut out, None);
+                let (handle, connection) = accepted.expect("a client of ours is welcome");
+                let rows = BTreeMap::new();
+                let guest = Guest { connection, client, rows, calls: 0, control: None };
+                self.guests.insert(handle, guest);
+            }
+            Some(DatagramEvent::Response(transmit)) => {
+                self.aside.push((client, out[..transmit.size].to_vec()));
+            }
+            None => {}
+        }
+    }
+
+    /// Whatever there is to do at this instant; gives back the datagrams to be sent.
+    fn advance(&mut self, at: Nanos, now: Instant, pond: &mut Pond) -> Vec<(SocketAddr, Vec<u8>)> {
+        while let Some(Reverse((due, _, handle, stream))) = self.due.peek().copied() {
+            if due > at {
+                break;
+            }
+            self.due.pop();
+            if let Some(guest) = self.guests.get_mut(&ConnectionHandle(handle)) {
+                guest.answer(stream, pond.body);
+            }
+        }
+        let mut sent = std::mem::take(&mut self.aside);
+        let handles: Vec<ConnectionHandle> = self.guests.keys().copied().collect();
+        for handle in handles {
+            self.advance_guest(handle, at, now, pond, &mut sent);
+        }
+        sent
+    }
+
+    fn advance_guest(
+        &mut self,
+        handle: ConnectionHandle,
+        at: Nanos,
+        now: Instant,
+        pond: &mut Pond,
+        sent: &mut Vec<(SocketAddr, Vec<u8>)>,
+    ) {
+        let Some(guest) = self.guests.get_mut(&handle) else { return };
+        if guest.connection.poll_timeout().is_some_and(|timer| timer <= now) {
+            guest.connection.handle_timeout(now);
+        }
+        let mut over = false;
+        while let Some(event) = guest.connection.poll_endpoint_events() {
+            over |= event.is_drained();
+            if let Some(answer) = self.endpoint.handle_event(handle, event) {
+                guest.connection.handle_event(answer);
+            }
+        }
+        while let Some(event) = guest.connection.poll() {
+            let requests = guest.hear(event, &mut self.heard);
+            for stream in requests {
+                let number = self.requests;
+                self.requests += 1;
+                guest.calls += 1;
+                match (pond.fate)(number) {
+                    RequestFate::Served => {
+                        let due = pond.queue.finish(at);
+                        let entry = (due, number, handle.0, stream);
+                        self.due.push(Reverse(entry));
+                    }
+                    RequestFate::Rejected => guest.reset(stream, 0x10b),
+                    RequestFate::Failed => guest.reset(stream, 0x102),
+                    RequestFate::Ignored => {}
+                }
+                if pond.calls_max == Some(guest.calls) {
+                    guest.go_away(stream + 4);
+                }
+            }
+        }
+        // what has no service time is answered at once
+        while let Some(Reverse((due, _, of, stream))) = self.due.peek().copied() {
+            if due > at || of != handle.0 {
+                break;
+            }
+            self.due.pop();
+            guest.answer(stream, pond.body);
+        }
+        let mut out = Vec::new();
+        while let Some(transmit) = guest.connection.poll_transmit(now, 1, &mut out) {
+            sent.push((guest.client, out[..transmit.size].to_vec()));
+            out.clear();
+        }
+        if over {
+            self.guests.remove(&handle);
+        }
+    }
+}
+
+impl Guest {
+    /// Requests that are whole now, by their streams.
+    fn hear(&mut self, event: Event, heard: &mut Vec<(u64, Vec<u8>)>) -> Vec<u64> {
+        let mut whole = Vec::new();
+        match event {
+            Event::Connected => {
+                let control = self.connection.streams().open(Dir::Uni);
+                let control = control.expect("a client allows a control stream");
+                self.control = Some(control);
+                self.say(control, &CONTROL);
+            }
+            Event::Stream(StreamEvent::Opened { dir }) => {
+                while let Some(id) = self.connection.streams().accept(dir) {
+                    self.rows.insert(id, heard.len());
+                    heard.push((number_of(id), Vec::new()));
+                    whole.extend(self.read(id, heard));
+                }
+            }
+            Event::Stream(StreamEvent::Readable { id }) => whole.extend(self.read(id, heard)),
+            _ => {}
+        }
+        whole
+    }
+
+    fn read(&mut self, id: StreamId, heard: &mut [(u64, Vec<u8>)]) -> Option<u64> {
+        let row = *self.rows.get(&id)?;
+        let mut stream = self.connection.recv_stream(id);
+        let mut chunks = stream.read(true).ok()?;
+        let ended = loop {
+            match chunks.next(usize::MAX) {
+                Ok(Some(chunk)) => heard[row].1.extend_from_slice(&chunk.bytes),
+                Ok(None) => break true,
+                Err(_) => break false,
+            }
+        };
+        let _goes_out_with_the_next = chunks.finalize().should_transmit();
+        (ended && id.dir() == Dir::Bi).then(|| number_of(id))
+    }
+
+    fn say(&mut self, id: StreamId, bytes: &[u8]) {
+        let written = self.connection.send_stream(id).write(bytes);
+        // a stream that the client has given up takes nothing
+        assert!(written.is_err() || written == Ok(bytes.len()), "windows are never full here");
+    }
+
+    fn answer(&mut self, stream: u64, body: usize) {
+        let id = id_of(stream);
+        let length = (body as u32 | 0x8000_0000).to_be_bytes();
+        let bytes = [&HEAD[..], &[0], &length, &vec![b'x'; body]].concat();
+        self.say(id, &bytes);
+        self.connection.send_stream(id).finish().ok();
+    }
+
+    fn reset(&mut self, stream: u64, code: u32) {
+        let code = VarInt::from_u32(code);
+        self.connection.send_stream(id_of(stream)).reset(code).ok();
+    }
+
+    /// GOAWAY: no request from this stream on is processed.
+    fn go_away(&mut self, stream: u64) {
+        let length = (stream as u32 | 0x8000_0000).to_be_bytes();
+        if let Some(control) = self.control {
+            self.say(control, &[&[7, 4], &length[..]].concat());
+        }
+    }
+}
+
+/// RFC 9000 section 2.1.
+fn id_of(stream: u64) -> StreamId {
+    StreamId::new(quinn_proto::Side::Client, Dir::Bi, stream >> 2)
+}
+
+fn number_of(id: StreamId) -> u64 {
+    id.index() << 2 | u64::from(id.dir() == Dir::Uni) << 1
+}

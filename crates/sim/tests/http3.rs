@@ -1,0 +1,246 @@
+//! HTTP/3 in virtual time: the same laws and outcomes over QUIC, whose datagrams may be lost.
+
+use plan::{Arrivals, Gaps, HttpVersion, Load, Plan, Think};
+use sample::{FailureClass, Outcome};
+use sim::quic::{Pond, QuicOutcome, RequestFate, Way, execute_quic};
+use sim::{Queue, Service, execute, plan_for};
+use units::{Nanos, Rate};
+
+const URL: &str = "https://sim.example/";
+
+fn http3(streams: u32) -> Plan {
+    let mut plan = plan_for(URL);
+    plan.request.version = HttpVersion::Http3;
+    plan.connection.pipeline = streams;
+    plan
+}
+
+fn open(mut plan: Plan, rate: f64, gaps: Gaps, calls: u64, connections: Option<u32>) -> Plan {
+    let arrivals = Arrivals { gaps, ..Arrivals::constant(Rate(rate)) };
+    plan.load =
+        Load::Open { arrivals, session: None, connections_max: connections, queue_max: None };
+    plan.stop.duration = None;
+    plan.stop.requests = Some(calls);
+    plan
+}
+
+fn closed(mut plan: Plan, users: u32, calls: u64) -> Plan {
+    plan.load = Load::Closed { users, think: Think::None, session: None };
+    plan.stop.duration = None;
+    plan.stop.requests = Some(calls);
+    plan
+}
+
+fn fixed(servers: usize, millis: u64) -> Pond {
+    Pond::new(Queue::new(servers, Service::Fixed(Nanos::from_millis(millis)), 3))
+}
+
+/// Runs the plan; whatever happens, no call is lost.
+fn run(plan: Plan, pond: Pond) -> QuicOutcome {
+    let ran = execute_quic(plan, pond, std::time::Instant::now());
+    let counts = &ran.outcome.measurement.total.counts;
+    assert_eq!(
+        counts.due,
+        counts.succeeded + counts.failed + counts.timed_out + counts.dropped + counts.abandoned
+    );
+    ran
+}
+
+fn failures(ran: &QuicOutcome) -> Vec<(FailureClass, u64)> {
+    let failures = &ran.outcome.measurement.total.failures;
+    failures.iter().map(|(class, count)| (*class, *count)).collect()
+}
+
+/// Service times of the calls, in the order of their indices.
+fn services(ran: &QuicOutcome) -> Vec<Nanos> {
+    let mut calls: Vec<_> = ran.outcome.calls.iter().map(|(sample, _)| sample).collect();
+    calls.sort_by_key(|sample| sample.index);
+    calls.iter().map(|sample| sample.done - sample.sent).collect()
+}
+
+#[test]
+fn users_keep_as_many_streams_busy_as_they_are_given() {
+    let ran = run(closed(http3(8), 4, 3_200), fixed(0, 10));
+    let total = &ran.outcome.measurement.total;
+    assert_eq!((total.counts.succeeded, total.connections.established), (3_200, 4));
+    let facts = &total.connections.http3;
+    assert_eq!((facts.streams, facts.streams_peak, facts.streams_max), (3_200, 8, Some(100)));
+    assert_eq!((facts.quic.handshakes, facts.quic.packets_lost), (4, 0));
+    assert!(facts.coded_sent * 2 < facts.fields_sent, "{facts:?}");
+    assert!(services(&ran).iter().all(|took| *took == Nanos::from_millis(10)));
+    // 32 under way, each for 10 ms, and nothing between them
+    assert_eq!(ran.outcome.ended_at.0 / 1_000_000, 1_000);
+}
+
+/// The handshake takes one round trip, and is the connect phase.
+#[test]
+fn connecting_is_the_handshake() {
+    let pond = Pond { delay: Nanos::from_millis(10), ..fixed(0, 1) };
+    let ran = run(closed(http3(1), 1, 3), pond);
+    let total = &ran.outcome.measurement.total;
+    let connect = total.connect.quantile(0.5);
+    assert!(connect >= Nanos::from_millis(20) && connect < Nanos::from_millis(21), "{connect:?}");
+    assert_eq!(total.tls.count(), 0, "TLS is part of it");
+    assert!(services(&ran).iter().all(|took| *took == Nanos::from_millis(21)));
+}
+
+/// M/D/1 does not know by what the requests come: response times are those of HTTP/1.1.
+#[test]
+fn streams_of_one_connection_are_an_m_d_1_queue() {
+    let plan = || open(http3(1_000), 800.0, Gaps::Poisson, 8_000, None);
+    let ran = run(plan(), Pond { streams_max: 1_000, ..fixed(1, 1) });
+    let mut over_tcp = plan();
+    over_tcp.request.version = HttpVersion::Http11;
+    over_tcp.connection.pipeline = 1;
+    let http1 =
+        execute(over_tcp, Box::new(Queue::new(1, Service::Fixed(Nanos::from_millis(1)), 3)), 1);
+    let (a, b) = (&ran.outcome.measurement.total, &http1.measurement.total);
+    assert_eq!((a.counts.succeeded, a.connections.established), (8_000, 1));
+    assert!(b.connections.established > 5);
+    for share in [0.5, 0.9, 0.99] {
+        assert_eq!(a.response().quantile(share), b.response().quantile(share), "{share}");
+    }
+}
+
+/// One lost datagram delays the response that was in it, and no other: what follows on other streams
+/// is heard meanwhile (RFC 9000 section 2).
+#[test]
+fn a_lost_datagram_delays_one_response_only() {
+    // a response a millisecond, each in a datagram of its own
+    let plan = open(http3(100), 1_000.0, Gaps::Constant, 100, Some(1));
+    let pond = |loses| Pond { delay: Nanos::from_millis(5), body: 1_000, loses, ..fixed(0, 1) };
+    let sound = run(plan.clone(), pond(|_, _| false));
+    // behind the handshake and before the last ones, so that others follow
+    let lossy = run(plan, pond(|way, number| way == Way::Down && number == 40));
+    let (before, after) = (services(&sound), services(&lossy));
+    let usual = Nanos::from_millis(11);
+    assert!(before.iter().skip(20).all(|took| *took == usual), "{before:?}");
+    let late: Vec<usize> = (20..100).filter(|call| after[*call] > usual).collect();
+    assert_eq!(late.len(), 1, "{after:?}");
+    let facts = &lossy.outcome.measurement.total.connections.http3;
+    assert_eq!(lossy.outcome.measurement.total.counts.succeeded, 100);
+    // it was sent again a round trip later, after three others had arrived
+    let took = after[late[0]];
+    assert!(took > Nanos::from_millis(20) && took < Nanos::from_millis(40), "{took:?} {facts:?}");
+}
+
+/// Every tenth datagram is lost, both ways: all calls succeed all the same, and ours are told as lost.
+#[test]
+fn losses_are_counted_and_made_good() {
+    let plan = open(http3(100), 200.0, Gaps::Poisson, 400, Some(1));
+    let pond =
+        Pond { delay: Nanos::from_millis(2), loses: |_, number| number % 10 == 9, ..fixed(0, 1) };
+    let ran = run(plan, pond);
+    let total = &ran.outcome.measurement.total;
+    assert_eq!(total.counts.succeeded, 400);
+    let quic = &total.connections.http3.quic;
+    assert!(quic.packets_lost > quic.packets_sent / 20, "{quic:?}");
+    assert!(quic.rtt_min >= Nanos::from_millis(4), "{quic:?}");
+}
+
+/// Five streams at a time: the sixth call waits on its connection, and its wait is told as such.
+#[test]
+fn the_server_s_limit_of_streams_is_kept() {
+    let plan = open(http3(100), 4_500.0, Gaps::Poisson, 4_500, Some(1));
+    let ran = run(plan, Pond { streams_max: 5, ..fixed(0, 1) });
+    let total = &ran.outcome.measurement.total;
+    assert_eq!(total.counts.succeeded, 4_500);
+    let facts = &total.connections.http3;
+    assert_eq!((facts.streams_max, facts.refused), (Some(5), 0));
+    assert!(facts.waited > 1_000, "{facts:?}");
+    let waited = ran.outcome.calls.iter().filter(|(sample, _)| sample.admitted > sample.intended);
+    assert!(waited.count() as u64 >= facts.waited - 5);
+    // the server itself is constant: what is waited for a stream is no part of its time
+    let services = services(&ran);
+    assert!(services.iter().skip(10).all(|took| *took == Nanos::from_millis(1)), "{services:?}");
+}
+
+#[test]
+fn goaway_is_a_keep_alive_limit_and_no_failure() {
+    for plan in [closed(http3(4), 3, 400), open(http3(50), 2_000.0, Gaps::Poisson, 400, None)] {
+        let ran = run(plan, Pond { calls_max: Some(10), ..fixed(0, 2) });
+        let total = &ran.outcome.measurement.total;
+        assert_eq!(total.counts.succeeded, 400, "{:?}", failures(&ran));
+        assert!(total.connections.established >= 30, "{}", total.connections.established);
+        let facts = &total.connections.http3;
+        assert!(facts.goaways >= 30, "{facts:?}");
+        assert_eq!(facts.violations, [].into());
+    }
+}
+
+#[test]
+fn rejected_requests_are_asked_again() {
+    let fate = |number| if number % 4 == 3 { RequestFate::Rejected } else { RequestFate::Served };
+    let ran = run(closed(http3(2), 2, 300), Pond { fate, ..fixed(0, 1) });
+    let total = &ran.outcome.measurement.total;
+    let facts = &total.connections.http3;
+    assert_eq!(total.counts.succeeded + total.counts.failed, 300);
+    assert!(total.counts.succeeded > 290, "{:?}", failures(&ran));
+    assert!(facts.refused >= 90, "{facts:?}");
+    assert_eq!(facts.resets.keys().copied().collect::<Vec<_>>(), [0x10b]);
+}
+
+#[test]
+fn a_failed_stream_fails_alone() {
+    let fate = |number| if number % 10 == 9 { RequestFate::Failed } else { RequestFate::Served };
+    let ran = run(closed(http3(5), 2, 200), Pond { fate, ..fixed(0, 1) });
+    let total = &ran.outcome.measurement.total;
+    assert_eq!(failures(&ran), [(FailureClass::StreamReset, 20)]);
+    assert_eq!((total.counts.succeeded, total.connections.established), (180, 2));
+    assert_eq!(total.connections.http3.resets, [(0x102, 20)].into());
+}
+
+/// A call that times out takes its stream with it, and leaves the others alone.
+#[test]
+fn a_timed_out_call_cancels_its_stream() {
+    let mut plan = closed(http3(5), 1, 100);
+    plan.timeouts.call = Nanos::from_millis(50);
+    let fate = |number| if number % 20 == 19 { RequestFate::Ignored } else { RequestFate::Served };
+    let ran = run(plan, Pond { fate, ..fixed(0, 1) });
+    let total = &ran.outcome.measurement.total;
+    assert_eq!((total.counts.succeeded, total.counts.timed_out), (95, 5));
+    assert_eq!(total.connections.established, 1);
+    let late: Vec<Nanos> = ran
+        .outcome
+        .calls
+        .iter()
+        .filter(|(_, outcome)| *outcome == Outcome::TimedOut)
+        .map(|(sample, _)| sample.done - sample.intended)
+        .collect();
+    assert_eq!(late, [Nanos::from_millis(50); 5]);
+}
+
+/// Nobody listens: ICMP says so at once; where it says nothing, the time to connect runs out.
+#[test]
+fn without_a_server_there_is_no_connection() {
+    let ran = run(closed(http3(1), 1, 1), Pond { deaf: true, ..fixed(0, 1) });
+    assert_eq!(failures(&ran), [(FailureClass::Refused, 1)]);
+    let mut plan = closed(http3(1), 1, 1);
+    plan.timeouts.connect = Nanos::from_secs(2);
+    let ran = run(plan, Pond { loses: |_, _| true, ..fixed(0, 1) });
+    assert_eq!(failures(&ran), [(FailureClass::ConnectTimeout, 1)]);
+    let (sample, _) = &ran.outcome.calls[0];
+    assert_eq!(sample.done - sample.intended, Nanos::from_secs(2));
+    assert!(ran.datagrams[Way::Up as usize] > 2, "QUIC asks more than once: {:?}", ran.datagrams);
+}
+
+/// Ciphertext differs, because keys do; what is in it does not.
+#[test]
+fn the_same_seed_sends_the_same_bytes() {
+    let plan = |seed| {
+        let mut plan = open(http3(20), 500.0, Gaps::Poisson, 300, Some(3));
+        plan.seed = seed;
+        plan.request.cookies = true;
+        plan
+    };
+    let ran = |seed| run(plan(seed), fixed(2, 3));
+    let (one, other, third) = (ran(1), ran(1), ran(2));
+    assert!(one.heard.len() > 300);
+    assert_eq!(one.heard, other.heard);
+    let instants = |ran: &QuicOutcome| {
+        let calls = ran.outcome.calls.iter();
+        calls.map(|(sample, _)| (sample.index, sample.sent, sample.done)).collect::<Vec<_>>()
+    };
+    assert_eq!(instants(&one), instants(&other));
+    assert_ne!(instants(&one), instants(&third));
+}

@@ -1,0 +1,147 @@
+//! HTTP/3 over QUIC: quinn and h3, which share nothing with the client that is tested against them but
+//! QUIC's state machine.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use h3::server::RequestStream;
+use http_body_util::BodyExt;
+use hyper::body::{Buf, Bytes};
+use hyper::{Request, Response};
+use quinn::crypto::rustls::QuicServerConfig;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+use super::Common;
+use super::body::Upload;
+use super::converse::Visit;
+use crate::SiteError;
+use crate::config::Http3;
+use crate::counters::Counters;
+
+/// Requests of a connection at once: as many as over HTTP/2.
+const STREAMS_MAX: u32 = 200;
+
+/// A bound socket, and what is needed to speak QUIC on it.
+#[derive(Debug)]
+pub(crate) struct QuicListener {
+    socket: UdpSocket,
+    config: quinn::ServerConfig,
+}
+
+impl QuicListener {
+    /// # Errors
+    /// Files that cannot be read or used, an address that is taken.
+    pub(crate) fn bind(address: SocketAddr, wanted: &Http3) -> Result<QuicListener, SiteError> {
+        let config = config(wanted)?;
+        let failed = |reason| SiteError::Listen { address: format!("{address} (UDP)"), reason };
+        let socket = UdpSocket::bind(address).map_err(failed)?;
+        socket.set_nonblocking(true).map_err(SiteError::Resources)?;
+        Ok(QuicListener { socket, config })
+    }
+}
+
+fn config(wanted: &Http3) -> Result<quinn::ServerConfig, SiteError> {
+    let refuse = |path: &Path, why: String| SiteError::Value {
+        option: "http3".to_owned(),
+        value: path.display().to_string(),
+        why,
+    };
+    let bad = |path: &Path, what: &str, error: rustls_pki_types::pem::Error| {
+        refuse(path, format!("no {what} in PEM can be read from it ({error})"))
+    };
+    let chain = CertificateDer::pem_file_iter(&wanted.cert)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|error| bad(&wanted.cert, "certificate", error))?;
+    let key = PrivateKeyDer::from_pem_file(&wanted.key)
+        .map_err(|error| bad(&wanted.key, "private key", error))?;
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let unfit = |error: rustls::Error| refuse(&wanted.cert, error.to_string());
+    let mut tls = rustls::ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .map_err(unfit)?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .map_err(unfit)?;
+    tls.alpn_protocols = vec![b"h3".to_vec()];
+    let tls =
+        QuicServerConfig::try_from(tls).map_err(|error| refuse(&wanted.cert, error.to_string()))?;
+    let mut config = quinn::ServerConfig::with_crypto(Arc::new(tls));
+    let mut transport = quinn::TransportConfig::default();
+    transport.max_concurrent_bidi_streams(STREAMS_MAX.into());
+    config.transport_config(Arc::new(transport));
+    Ok(config)
+}
+
+/// Accepts for ever, where there is a listener.
+pub(super) async fn accept(quic: Option<QuicListener>, common: &Common, counters: &Arc<Counters>) {
+    let Some(QuicListener { socket, config }) = quic else {
+        return std::future::pending().await;
+    };
+    let own = quinn::EndpointConfig::default();
+    let runtime = Arc::new(quinn::TokioRuntime);
+    let Ok(endpoint) = quinn::Endpoint::new(own, Some(config), socket, runtime) else { return };
+    let common = Rc::new(common.clone());
+    while let Some(incoming) = endpoint.accept().await {
+        let Ok(permit) = Arc::clone(&common.room).acquire_owned().await else { return };
+        counters.connection();
+        let peer = Some(incoming.remote_address());
+        let visit = Visit::new(Rc::clone(&common), Arc::clone(counters), peer);
+        tokio::task::spawn_local(async move {
+            converse(incoming, visit).await;
+            drop(permit);
+        });
+    }
+}
+
+/// Serves one connection to its end; what breaks the protocol h3 tells the client itself.
+async fn converse(incoming: quinn::Incoming, visit: Visit) {
+    let Ok(connection) = incoming.await else { return };
+    let connection = h3_quinn::Connection::new(connection);
+    let Ok(mut connection) = h3::server::Connection::<_, Bytes>::new(connection).await else {
+        return;
+    };
+    while let Ok(Some(asked)) = connection.accept().await {
+        let visit = visit.clone();
+        tokio::task::spawn_local(async move {
+            if let Ok((request, stream)) = asked.resolve_request().await {
+                // a client that has gone away is told nothing
+                answer(request, stream, visit).await.ok();
+            }
+        });
+    }
+}
+
+type Stream = RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>;
+
+/// One request; its body is read before it is answered.
+async fn answer(
+    request: Request<()>,
+    mut stream: Stream,
+    visit: Visit,
+) -> Result<(), h3::error::StreamError> {
+    let mut body = Vec::new();
+    let most = usize::try_from(visit.common().body_max).unwrap_or(usize::MAX);
+    while let Some(mut data) = stream.recv_data().await? {
+        // one byte more than is allowed, so that the answer is 413
+        let room = most.saturating_add(1) - body.len();
+        let taken = data.remaining().min(room);
+        body.extend_from_slice(&data.copy_to_bytes(taken));
+        if taken == room {
+            break;
+        }
+    }
+    let request = request.map(|()| Upload::Whole(body.into()));
+    // nothing is handed back but what only HTTP/1.1 can be
+    let Ok(response) = visit.serve(request).await else { return Ok(()) };
+    let (head, mut content) = response.into_parts();
+    stream.send_response(Response::from_parts(head, ())).await?;
+    while let Some(Ok(frame)) = content.frame().await {
+        if let Ok(data) = frame.into_data() {
+            stream.send_data(data).await?;
+        }
+    }
+    stream.finish().await
+}
