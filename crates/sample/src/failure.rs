@@ -78,6 +78,8 @@ classes! {
     Status, "status", Server, "the status was not an expected one";
     Length, "length", Server, "the body did not have the expected length";
     Body, "body", Server, "the body was not the expected one";
+    Expectation, "expectation", Server, "a field or the time of the response was not the expected one";
+    Capture, "capture", Server, "the response does not hold a value that is to be taken from it";
     Encoding, "encoding", Server, "the content coding could not be undone";
     Redirects, "redirects", Server, "too many redirects, or one that leads nowhere";
     Tls, "tls", Server, "the TLS handshake or record layer failed";
@@ -91,7 +93,7 @@ impl FailureClass {
     /// Whether a whole response came, and the class says what is wrong with it; calls of the other
     /// classes ended without one.
     pub fn is_of_response(self) -> bool {
-        use FailureClass::{Body, Encoding, Length, Redirects, Status};
-        matches!(self, Status | Length | Body | Encoding | Redirects)
+        use FailureClass::{Body, Capture, Encoding, Expectation, Length, Redirects, Status};
+        matches!(self, Status | Length | Body | Expectation | Capture | Encoding | Redirects)
     }
 }

@@ -7,6 +7,7 @@ mod environment;
 mod failure;
 mod http2;
 mod life;
+mod remark;
 mod sut;
 
 pub use ends::{ConnectionRecord, Ends, SessionRecord};
@@ -14,6 +15,7 @@ pub use environment::Environment;
 pub use failure::{Blame, FailureClass};
 pub use http2::{Http2Facts, VIOLATIONS_MAX, http2_code, http2_code_name};
 pub use life::{Death, Ending, Process, ServerState, together};
+pub use remark::{Noticed, Remark};
 use std::any::Any;
 use std::sync::Arc;
 pub use sut::{Fullness, SutRow, SutSeries};

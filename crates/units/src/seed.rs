@@ -18,6 +18,9 @@ pub enum Purpose {
     Steps,
     Files,
     Sequence,
+    Journeys,
+    Feeders,
+    Columns,
 }
 
 impl Seed {

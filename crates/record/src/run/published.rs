@@ -3,6 +3,7 @@
 //! `docs/schema/run.schema.json` describes it.
 
 mod http2;
+mod journeys;
 mod series;
 mod sides;
 mod times;
@@ -10,6 +11,9 @@ mod traffic;
 mod verdict;
 
 pub use http2::{FieldsRecord, Http2Record};
+pub use journeys::{
+    CaptureRecord, FeederRecord, JourneyRecord, JourneyStepRecord, NotedRecord, TransactionRecord,
+};
 pub use series::SecondRecord;
 pub use sides::{
     ClientRecord, DummyRecord, EnvironmentRecord, FirstCallRecord, FirstFailureRecord,
@@ -61,6 +65,9 @@ pub struct RunRecord {
     pub status: BTreeMap<String, u64>,
     pub failures: Vec<FailureRecord>,
     pub per_url: Vec<UrlRecord>,
+    /// Null where the plan has none.
+    #[serde(default)]
+    pub journeys: Option<JourneyRecord>,
     pub bytes: BytesRecord,
     pub concurrency: ConcurrencyRecord,
     pub calls_per_connection: Option<f64>,
@@ -130,6 +137,10 @@ impl RunRecord {
             status: total.status.seen().map(|(code, count)| (code.to_string(), count)).collect(),
             failures: failures(total),
             per_url: figures::url_rows(report).into_iter().map(UrlRecord::of).collect(),
+            journeys: plan
+                .journeys
+                .as_ref()
+                .map(|journeys| JourneyRecord::of(journeys, &total.journeys)),
             bytes: BytesRecord::of(total),
             concurrency: ConcurrencyRecord::of(&figures, total),
             calls_per_connection: known(figures.calls_per_connection),
