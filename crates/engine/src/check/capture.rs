@@ -165,7 +165,7 @@ mod tests {
             ("cookie = 'SID'", JSON, "cookie SID / no such cookie is set"),
             (
                 "json = '$.none[0]'",
-                &JSON[..20],
+                &JSON[..19],
                 "JSON with $.none[0] / \"{\\\"items\\\": [{\\\"id\\\": 3\"",
             ),
             ("json = '/x'", b"", "JSON with /x / nothing"),

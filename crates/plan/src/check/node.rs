@@ -51,6 +51,16 @@ impl<'a> Table<'a> {
         self.left.remove(key)
     }
 
+    /// What stands under a key, which stays a key that nobody has asked for.
+    pub(crate) fn find(&self, key: &str) -> Option<Node<'a>> {
+        self.left.get(key).copied()
+    }
+
+    /// These keys are no longer told of as ones that there are.
+    pub(crate) fn conceal(&mut self, keys: &[&str]) {
+        self.asked.retain(|asked| !keys.contains(asked));
+    }
+
     /// Everything that is left, in the order of the file.
     pub(crate) fn rest(&mut self) -> Vec<Node<'a>> {
         let mut rest: Vec<Node<'a>> = std::mem::take(&mut self.left).into_values().collect();

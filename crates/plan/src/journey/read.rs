@@ -229,11 +229,12 @@ impl JourneyReader<'_> {
             ("jar", "each user has its own cookies; cookies = false in [request] keeps none"),
             ("timeout", "time limits are the plan's: call in [timeouts]"),
         ] {
-            if let Some(node) = table.take(key) {
+            if let Some(node) = table.find(key) {
                 return Err(node.fault(why));
             }
         }
         let ask = self.reader.ask(url, table, false)?;
+        table.conceal(&["http", "close", "jar", "timeout"]);
         wants_an_answer(ask.expect.outcome, table)?;
         Ok(ask)
     }

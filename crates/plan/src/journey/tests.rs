@@ -99,7 +99,7 @@ fn what_cannot_be_is_refused_with_its_line_and_the_way_out() {
     for (text, told) in [
         ("[vars]\na = 1\n", "no [[journey]] that uses them"),
         ("[[journey]]\nname = 'j'\n", "line 3: journey: it has no [[journey.step]]"),
-        (&format!("{ONE}urll = 'x'\n"), "line 5: step: step has no such key; there are name, url"),
+        (&format!("{ONE}urll = 'x'\n"), "line 8: urll: step has no such key; there are name, url"),
         (
             &format!("{ONE}headers = {{ A = '{{{{b}}}}' }}\n"),
             "{{b}} can have no value: it is no variable",
