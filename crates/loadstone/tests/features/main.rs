@@ -9,6 +9,7 @@ mod support;
 mod calls;
 mod connections;
 mod http2;
+mod journeys;
 mod load;
 mod norm;
 mod outputs;
