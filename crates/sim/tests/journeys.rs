@@ -1,5 +1,7 @@
 //! Journeys in virtual time, against a server that checks what users bring along.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
+
 use plan::{NoFiles, Plan, from_toml};
 use sample::FailureClass;
 use sim::{Action, Admission, Client, Outcome, Script, World, execute_journeys};
