@@ -2,11 +2,12 @@
 //! values carried from one step to the next. The world is a trait, so that all of it runs without
 //! one.
 
-mod judge;
-mod prepare;
+pub(crate) mod capture;
+pub(crate) mod judge;
+pub(crate) mod prepare;
 
 use crate::exchange::{Caller, Heard, Outgoing, Trouble};
-use judge::Answered;
+use judge::{Answered, Seen};
 use plan::check::{
     Action, Ask, CheckPlan, CheckResult, Content, Difference, Entries, Group, State, Step,
     StepResult,
@@ -239,8 +240,9 @@ impl Runner<'_> {
         let answered = Answered { result: &heard.result, took: heard.took };
         let mut difference = judge::answer(&ask.expect, &answered, &self.captured);
         if let (None, Ok(reply)) = (&difference, &heard.result) {
-            for (name, capture) in &ask.capture {
-                match judge::capture(capture, reply, &self.captured) {
+            for (name, wanted) in &ask.capture {
+                // there is no seed: of several the first is as good as any
+                match capture::capture(wanted, &Seen::of(reply), &self.captured, &mut |_| 0) {
                     Ok(value) => drop(self.captured.insert(name.clone(), value)),
                     Err(wrong) => {
                         difference = Some(Difference { what: format!("capture {name}"), ..wrong });
@@ -334,7 +336,7 @@ fn asked(plan: &CheckPlan, action: &Action) -> String {
 
 fn asked_of(plan: &CheckPlan, ask: &Ask) -> String {
     let url = ask.url.settled().unwrap_or_else(|| "(captured)".to_owned());
-    let url = prepare::locate(plan, &url).map_or(url, |(url, _)| url.to_string());
+    let url = prepare::locate(&plan.base, &url).map_or(url, |(url, _)| url.to_string());
     format!("{} {url}", ask.method)
 }
 

@@ -5,7 +5,7 @@ use crate::setup::Setup;
 use crate::source::arrival_spec;
 use plan::{AbortRule, Load};
 use schedule::Schedule;
-use stats::{Counts, Endings, Figures, Measurement, Second, Snapshot, Spread};
+use stats::{Counts, Endings, Measurement, Second, Snapshot, Spread};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::Nanos;
@@ -177,7 +177,7 @@ impl Collector {
         let Some(AbortRule { objective, hold, text }) = &self.setup.plan.stop.abort_if else {
             return;
         };
-        let figures = Figures::new(&pending.snapshot, pending.span);
+        let figures = objective.figures(&pending.snapshot, pending.span);
         if objective.met(&figures).1 {
             self.held += pending.span;
             // a row is late by the loop's lag, never early: allow a tenth of a row

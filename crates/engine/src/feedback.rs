@@ -3,20 +3,20 @@
 
 use crate::Endpoint;
 use crate::call::{Call, NOBODY};
-use crate::guide::{Directory, Guided};
+use crate::guide::{AnsweredCall, Directory, Guided};
 use crate::script::Scripted;
 use crate::setup::Setup;
 use crate::source::{People, Source, lanes};
 use conduit::{Peer, Slot};
 use plan::{Pace, Think};
-use sample::{Note, Outcome, Sample, SessionRecord};
+use sample::{FailureClass, Note, Outcome, Remark, Sample, SessionRecord};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use units::Nanos;
 use url::Url;
 use wire::answer::Asked;
 use wire::fields;
-use workload::{Errand, Guide, Script};
+use workload::{Guide, Script, Step};
 
 /// Keeps the next call of a user whose call failed out of the turn in which it failed: a server that
 /// refuses at once must not be asked from within its own refusal.
@@ -163,10 +163,15 @@ impl Feedback {
             let cookies = self.setup.plan.request.cookies;
             let calls = self.setup.session_calls(arrival.index);
             let user = self.people.admit(arrival.index, calls, cookies);
-            self.people.users[user as usize].started = arrival.intended;
-            let count = match self.pace {
-                Some(_) => self.fallen_due(user, arrival.intended),
-                None => self.step(user).0,
+            let person = &mut self.people.users[user as usize];
+            person.started = arrival.intended;
+            let count = match (&mut self.guided, self.pace) {
+                (Some(guided), _) => {
+                    guided.begin(user, person, arrival.intended);
+                    1
+                }
+                (None, Some(_)) => self.fallen_due(user, arrival.intended),
+                (None, None) => self.step(user).0,
             };
             return Some(Arrived::Session { user, count, intended: arrival.intended });
         }
@@ -251,10 +256,11 @@ impl Feedback {
         intended: Nanos,
         warm_up: bool,
         stopping: bool,
-    ) -> Option<(Box<Errand>, u64)> {
+    ) -> Option<(Step, u64)> {
+        let closed = matches!(self.source, Source::Closed { .. });
         let errand = self.guided.as_mut()?.take_errand(user);
         let index = self.people.next_index(warm_up);
-        if stopping || intended >= self.until {
+        if stopping || (closed && intended >= self.until) {
             return None;
         }
         let (errand, index) = (errand?, index?);
@@ -339,7 +345,8 @@ impl Feedback {
         person.outstanding -= 1;
         if failed && !closed {
             person.failed = true;
-            person.left = 0;
+            // a guide decides itself what follows
+            person.left = if self.guided.is_some() { person.left } else { 0 };
         }
         if self.pace.is_some() {
             return match self.fallen_due(user, now) {
@@ -429,7 +436,9 @@ impl Feedback {
 
     /// A call of the user has failed on its connection: a session ends with that.
     pub(crate) fn fail_session(&mut self, user: u32) {
-        self.people.fail_session(user, &self.source);
+        if self.guided.is_none() {
+            self.people.fail_session(user, &self.source);
+        }
     }
 
     /// As [`Feedback::fail_session`], unless the call will be made again.
@@ -437,12 +446,13 @@ impl Feedback {
         if let Some(person) = self.people.user(user)
             && !self.source.retries(person)
         {
-            self.people.fail_session(user, &self.source);
+            self.fail_session(user);
         }
     }
 
     pub(crate) fn has_failed(&mut self, user: u32) -> bool {
-        self.people.user(user).is_some_and(|person| person.failed)
+        // what failed before is no reason for a guided user's next call to fail
+        self.guided.is_none() && self.people.user(user).is_some_and(|person| person.failed)
     }
 
     /// The user's number across all workers; `None` for nobody.
@@ -562,6 +572,38 @@ impl Feedback {
     pub(crate) fn keep_for_guide(&mut self, head: &[u8], body: impl FnOnce(&mut Vec<u8>)) {
         if let Some(guided) = &mut self.guided {
             guided.keep(head, body);
+        }
+    }
+
+    /// A guide wants to hear of each call's end.
+    pub(crate) fn is_attended_to_the_end(&self) -> bool {
+        self.guided.as_ref().is_some_and(|guided| guided.attends_to_each())
+    }
+
+    /// With the last of the users the run is over.
+    pub(crate) fn ends_with_its_users(&self) -> bool {
+        self.guided.as_ref().is_some_and(|guided| guided.ends_with_its_users())
+            && matches!(self.source, Source::Closed { .. })
+    }
+
+    /// What is wrong with a response by the guide; `planned`: by the plan.
+    pub(crate) fn judge_by_guide(
+        &mut self,
+        user: u32,
+        seen: &AnsweredCall,
+        planned: Option<FailureClass>,
+    ) -> Option<FailureClass> {
+        let id = self.user_id(user);
+        match (&mut self.guided, id) {
+            (Some(guided), Some(id)) => guided.judge(id, seen, planned),
+            _ => planned,
+        }
+    }
+
+    /// What the guide noticed since it was asked last.
+    pub(crate) fn hear_guide(&mut self, hear: &mut dyn FnMut(Remark)) {
+        if let Some(guided) = &mut self.guided {
+            guided.hear(hear);
         }
     }
 

@@ -5,16 +5,27 @@
 use crate::Endpoint;
 use crate::setup::{Setup, endpoint_key};
 use crate::source::{People, User};
-use sample::{Note, Outcome, Sample};
+use sample::{FailureClass, Note, Outcome, Remark, Sample};
 use std::collections::{BTreeMap, VecDeque};
 use units::Nanos;
 use url::Url;
-use workload::{Came, Errand, Guide, Step};
+use workload::{Came, Guide, Heard, Step};
 
 /// Finds the endpoints that a run meets on its way. It may take its time: the worker waits.
 pub trait Directory: std::fmt::Debug + Send {
     /// `None`: the name has no address.
     fn endpoint(&mut self, url: &Url) -> Option<Endpoint>;
+}
+
+/// A call whose response is to be judged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AnsweredCall {
+    /// Row of the target list.
+    pub(crate) row: u32,
+    pub(crate) status: u16,
+    /// From the first byte of the request to the end of the response.
+    pub(crate) took: Nanos,
+    pub(crate) now: Nanos,
 }
 
 /// Endpoints that a worker meets beyond those of the plan, at most; calls to further ones fail.
@@ -28,11 +39,22 @@ pub(crate) struct Guided {
     /// Endpoints that were met; `None`: it is nowhere.
     met: BTreeMap<String, Option<u32>>,
     /// By row of the user: the next call.
-    errands: Vec<Option<Box<Errand>>>,
+    errands: Vec<Option<Step>>,
     /// The response to the call that is being concluded.
     head: Vec<u8>,
     body: Vec<u8>,
     keeps_bodies: bool,
+    attends_to_each: bool,
+    ends_with_its_users: bool,
+}
+
+/// The wait before a step; `None`: there is no further one.
+fn wait_of(step: &Step) -> Option<Nanos> {
+    match step {
+        Step::Call(errand) => Some(errand.wait),
+        Step::Target { wait, .. } => Some(*wait),
+        Step::Leave => None,
+    }
 }
 
 impl Guided {
@@ -46,12 +68,13 @@ impl Guided {
         let mut errands = vec![None; people.users.len()];
         let mut waits = VecDeque::new();
         for (user, errand) in people.users.iter_mut().zip(&mut errands) {
-            match guide.next(user.id, start) {
-                Step::Call(first) => {
-                    waits.push_back(first.wait);
+            let first = guide.next(user.id, start);
+            match wait_of(&first) {
+                Some(wait) => {
+                    waits.push_back(wait);
                     *errand = Some(first);
                 }
-                Step::Leave => {
+                None => {
                     waits.push_back(Nanos::ZERO);
                     user.left = 0;
                 }
@@ -61,6 +84,8 @@ impl Guided {
         people.put_off(|| waits.pop_front().unwrap_or(Nanos::ZERO));
         Guided {
             keeps_bodies: guide.keeps_bodies(),
+            attends_to_each: guide.attends_to_each(),
+            ends_with_its_users: guide.ends_with_its_users(),
             guide,
             directory,
             met: BTreeMap::new(),
@@ -74,9 +99,46 @@ impl Guided {
         self.keeps_bodies
     }
 
+    pub(crate) fn attends_to_each(&self) -> bool {
+        self.attends_to_each
+    }
+
+    pub(crate) fn ends_with_its_users(&self) -> bool {
+        self.ends_with_its_users
+    }
+
     /// The call that the user is about to make.
-    pub(crate) fn take_errand(&mut self, user: u32) -> Option<Box<Errand>> {
-        self.errands[user as usize].take()
+    pub(crate) fn take_errand(&mut self, user: u32) -> Option<Step> {
+        self.errands.get_mut(user as usize)?.take()
+    }
+
+    /// A user has arrived, whose first call falls due at once.
+    pub(crate) fn begin(&mut self, row: u32, user: &mut User, now: Nanos) {
+        let count = self.errands.len().max(row as usize + 1);
+        self.errands.resize(count, None);
+        let first = self.guide.next(user.id, now);
+        let errand = &mut self.errands[row as usize];
+        *errand = Some(first).filter(|first| wait_of(first).is_some());
+        if errand.is_none() {
+            user.left = 0;
+        }
+    }
+
+    /// What is wrong with the response that is kept; `planned`: what is by the plan.
+    pub(crate) fn judge(
+        &mut self,
+        user: u64,
+        seen: &AnsweredCall,
+        planned: Option<FailureClass>,
+    ) -> Option<FailureClass> {
+        let AnsweredCall { row, status, took, now } = *seen;
+        let (head, body) = (&self.head[..], &self.body[..]);
+        self.guide.judge(user, &Heard { row, status, head, body, took, now }, planned)
+    }
+
+    /// What the guide noticed since it was asked last.
+    pub(crate) fn hear(&mut self, hear: &mut dyn FnMut(Remark)) {
+        self.guide.tell(hear);
     }
 
     /// A response is there: what the guide will want of it is kept.
@@ -99,17 +161,13 @@ impl Guided {
     /// The wait before the user's next call, which is kept until it is over; `None`: the user
     /// leaves.
     pub(crate) fn pause(&mut self, row: u32, user: &mut User, now: Nanos) -> Option<Nanos> {
-        match self.guide.next(user.id, now) {
-            Step::Call(errand) => {
-                let wait = errand.wait;
-                self.errands[row as usize] = Some(errand);
-                Some(wait)
-            }
-            Step::Leave => {
-                user.left = 0;
-                None
-            }
+        let next = self.guide.next(user.id, now);
+        let wait = wait_of(&next);
+        match wait {
+            Some(_) => self.errands[row as usize] = Some(next),
+            None => user.left = 0,
         }
+        wait
     }
 
     /// The row of a URL's endpoint, which is looked for when it is met for the first time; `add`

@@ -8,7 +8,7 @@ use crate::setup::{Logging, Setup};
 use crate::speaker::ProtocolFacts;
 use crate::worker::Link;
 use sample::{
-    CallRecord, ConnectionRecord, Ends, FailureClass, Http2Facts, Note, QuicEnd, Sample, SessionRecord, SocketFacts, TlsFacts, WrongBody,
+    CallRecord, ConnectionRecord, Ends, FailureClass, Http2Facts, Note, QuicEnd, Remark, Sample, SessionRecord, SocketFacts, TlsFacts, WrongBody,
 };
 use stats::lives::Life;
 use stats::{Recorder, Snapshot};
@@ -24,6 +24,8 @@ pub(crate) struct Journal {
     /// A clear snapshot for the next row.
     spare: Box<Snapshot>,
     logging: Logging,
+    /// Finished calls are logged, or told to somebody.
+    watched: bool,
     log: Vec<CallRecord>,
     /// The log holds a failure that is not to be kept back.
     log_urgent: bool,
@@ -56,6 +58,7 @@ impl Journal {
             recorder,
             spare,
             logging: setup.logging,
+            watched: setup.logging.calls,
             log: Vec::new(),
             log_urgent: false,
             ends: Ends::default(),
@@ -119,6 +122,22 @@ impl Journal {
     #[inline]
     pub(crate) fn logs_calls(&self) -> bool {
         self.logging.calls
+    }
+
+    /// Finished calls are logged, or told to somebody.
+    #[inline]
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watched
+    }
+
+    /// Somebody is to be told of each finished call.
+    pub(crate) fn watch(&mut self) {
+        self.watched = true;
+    }
+
+    /// What a guide noticed.
+    pub(crate) fn hear(&mut self, remark: Remark) {
+        self.recorder.hear(remark);
     }
 
     pub(crate) fn log_call(

@@ -19,6 +19,7 @@ mod guide;
 mod inspect;
 mod intake;
 mod journal;
+pub mod journey;
 mod pool;
 pub mod ramp;
 mod render;

@@ -18,16 +18,54 @@ pub fn build_template(
     endpoint: u32,
     absolute: bool,
 ) -> Result<Template, RequestError> {
+    let target = &url[Position::BeforePath..Position::AfterQuery];
+    let own = Own { target, headers: &[], authorization: None, body };
+    build_own(plan, url, method, &own, endpoint, absolute)
+}
+
+/// What a request has of its own beside the plan's fields and login.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Own<'a> {
+    /// Path and query as they are sent.
+    pub(crate) target: &'a str,
+    /// In place of the plan's fields of the same names.
+    pub(crate) headers: &'a [(String, String)],
+    /// In place of the plan's login.
+    pub(crate) authorization: Option<&'a str>,
+    pub(crate) body: Option<&'a [u8]>,
+}
+
+/// As [`build_template`], for a request with fields of its own.
+///
+/// # Errors
+/// As [`build_template`].
+pub(crate) fn build_own(
+    plan: &Plan,
+    url: &Url,
+    method: &str,
+    own: &Own<'_>,
+    endpoint: u32,
+    absolute: bool,
+) -> Result<Template, RequestError> {
     let request = &plan.request;
-    let authorization = request.auth.as_ref().map(authorization).transpose()?;
+    let given = |name: &str| own.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+    let login = request.auth.as_ref().filter(|_| !given("authorization"));
+    let authorization = match own.authorization {
+        Some(own) => Some(own.to_owned()),
+        None => login.map(authorization).transpose()?,
+    };
     let mut headers = request.headers.clone();
+    if !own.headers.is_empty() {
+        headers.retain(|(name, _)| !given(name));
+        headers.extend_from_slice(own.headers);
+    }
     if let Some(proxy) = plan.connection.proxy.as_ref().filter(|_| absolute) {
         headers.extend(proxy_login(proxy)?);
     }
     let target = if absolute {
         Target::Absolute(&url[..Position::AfterQuery])
     } else {
-        Target::Origin(&url[Position::BeforePath..Position::AfterQuery])
+        Target::Origin(own.target)
     };
     let head = RequestHead {
         method,
@@ -38,7 +76,7 @@ pub fn build_template(
         user_agent: Some(&request.user_agent),
         accept_encoding: request.compressed.then_some("gzip, deflate, br"),
         authorization: authorization.as_deref(),
-        body,
+        body: own.body,
     };
     let rendered = head.render()?;
     let (http2, http3) = translated(plan, url, &rendered.last)?;

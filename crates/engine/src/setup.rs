@@ -2,6 +2,7 @@
 //! requests are rendered here, once.
 
 use crate::inspect::BodyTest;
+use crate::journey;
 use crate::render::{build_template, raw_template};
 use crate::speaker::Protocol;
 use crate::verify::KnownBodies;
@@ -119,6 +120,7 @@ impl Setup {
         let keys: BTreeMap<String, u32> =
             endpoints.iter().enumerate().map(|(row, end)| (end.key.clone(), row as u32)).collect();
         let mut templates = Vec::with_capacity(plan.targets.len());
+        let steps = plan.journeys.as_ref().map_or_else(Vec::new, |journeys| journeys.steps());
         for target in &plan.targets {
             let key = endpoint_key(&target.url);
             let Some(row) = keys.get(&key).copied() else {
@@ -127,9 +129,12 @@ impl Setup {
             let method = target.method.as_deref().unwrap_or(&plan.request.method);
             let body = target.body.as_deref().or(plan.request.body.as_deref());
             let absolute = endpoints[row as usize].absolute;
-            let template = match &target.raw {
-                Some(raw) => raw_template(&target.url, method, raw, row),
-                None => build_template(&plan, &target.url, method, body, row, absolute)
+            let step = steps.get(templates.len());
+            let template = match (&target.raw, step) {
+                (_, Some(step)) => journey::template(&plan, step, row, absolute)
+                    .map_err(|why| SetupError(format!("step {}: {why}", step.name)))?,
+                (Some(raw), None) => raw_template(&target.url, method, raw, row),
+                (None, None) => build_template(&plan, &target.url, method, body, row, absolute)
                     .map_err(|error| SetupError(format!("request for {}: {error}", target.url)))?,
             };
             templates.push(template);

@@ -208,6 +208,8 @@ pub(crate) struct People {
 impl People {
     pub(crate) fn new(setup: &Setup, worker: u32) -> People {
         let closed = matches!(setup.plan.load, Load::Closed { session: None, .. });
+        // of journeys iterations are counted, by their guide
+        let closed = closed && setup.plan.journeys.is_none();
         let asked = setup.requests_max().filter(|_| closed);
         let listed = setup.targets.calls_max();
         let calls_max = asked.or(listed).map_or(u64::MAX, |total| setup.share(total, worker));

@@ -129,7 +129,7 @@ impl Worker {
     }
 
     /// The same worker with its users guided. The load is a closed one without think times and
-    /// sessions; each user stays until the guide lets it leave.
+    /// sessions, or one of sessions that arrive; each user stays until the guide lets it leave.
     #[must_use]
     pub fn with_guide(mut self, guide: Box<dyn Guide>, directory: Box<dyn Directory>) -> Worker {
         self.feedback.attend_by_guide(guide, directory);
@@ -140,6 +140,9 @@ impl Worker {
         self.looks = self.looks || self.feedback.wants_bodies();
         if self.feedback.wants_heads() {
             self.pool.keep_heads();
+        }
+        if self.feedback.is_attended_to_the_end() {
+            self.journal.watch();
         }
         self
     }
@@ -212,6 +215,7 @@ impl Worker {
     }
 
     fn end_row<I: Io>(&mut self, io: &mut I, link: &mut dyn Link, now: Nanos, last: bool) {
+        self.hear_guide();
         let row = self.edges.end_row(now, io.spin());
         self.journal.end_row(link, self.id, &row, now, last);
     }

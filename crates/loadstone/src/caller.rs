@@ -42,6 +42,16 @@ impl Caller {
         Ok(())
     }
 
+    /// The addresses of an endpoint, by its key; they are not looked up then.
+    pub(crate) fn know(&mut self, key: &str, peers: &[Peer]) {
+        let place = Url::parse(key).ok();
+        let host =
+            place.as_ref().and_then(|url| Some((url.host_str()?, url.port_or_known_default()?)));
+        if let Some((host, port)) = host {
+            self.known.insert((host.to_owned(), port), Ok(peers.to_vec()));
+        }
+    }
+
     fn peers(&mut self, url: &Url) -> Result<Vec<Peer>, String> {
         let host = url.host_str().unwrap_or_default().to_owned();
         let port = url.port_or_known_default().unwrap_or(80);

@@ -18,6 +18,7 @@ impl Plan {
             sequence: Vec::new(),
             request: RequestPlan::default(),
             script: None,
+            journeys: None,
             connection: ConnectionPlan::default(),
             http2: Http2Plan::default(),
             tls: TlsPlan::default(),

@@ -28,7 +28,7 @@ pub enum Secrets {
 }
 
 /// Stands where a secret was.
-const MASK: &str = "***masked***";
+pub(crate) const MASK: &str = "***masked***";
 
 /// Whether a header's value is to be masked: those that carry logins, by name or by custom.
 pub fn is_secret_header(name: &str) -> bool {

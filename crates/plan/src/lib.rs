@@ -5,6 +5,7 @@
 pub mod check;
 mod defaults;
 mod file;
+pub mod journey;
 mod model;
 pub mod rules;
 mod source;

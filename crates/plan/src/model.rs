@@ -1,5 +1,6 @@
 //! The parts of a plan. Times are spans, rates are per second, sizes are bytes.
 
+use crate::journey::JourneyPlan;
 pub use schedule::Gaps;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,6 +18,8 @@ pub struct Plan {
     pub request: RequestPlan,
     /// Makes the requests, in place of the only target's.
     pub script: Option<ScriptPlan>,
+    /// What users do, step by step; the targets are then its steps.
+    pub journeys: Option<JourneyPlan>,
     pub connection: ConnectionPlan,
     pub http2: Http2Plan,
     pub tls: TlsPlan,
@@ -30,6 +33,60 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Iterations of journeys are what falls due in an open load, each a session of its own.
+    pub fn settle_journeys(&mut self) {
+        if self.journeys.is_some()
+            && let Load::Open { session: session @ None, .. } = &mut self.load
+        {
+            *session = Some(SessionPlan::of(1, Think::None));
+        }
+    }
+
+    /// Finds the parts of the run that objectives name: targets and steps by their names, then
+    /// transactions.
+    pub fn settle_objectives(&mut self) {
+        let named = |wanted: &str| {
+            let rows = self.targets.iter().enumerate();
+            let rows = rows.filter(|(_, target)| target.name.as_deref() == Some(wanted));
+            rows.map(|(row, _)| row as u32).collect::<Vec<_>>()
+        };
+        let transactions: Vec<String> = match &self.journeys {
+            Some(journeys) => journeys.transactions().into_iter().map(str::to_owned).collect(),
+            None => Vec::new(),
+        };
+        let settle = |objective: &stats::Objective| {
+            let mut settled = objective.clone();
+            if let Some(subject) = &mut settled.of {
+                let rows = named(&subject.name);
+                let transaction = transactions.iter().position(|name| *name == subject.name);
+                subject.rows = match transaction {
+                    _ if !rows.is_empty() => stats::SubjectRows::Targets(rows.into()),
+                    Some(row) => stats::SubjectRows::Transaction(row as u32),
+                    None => stats::SubjectRows::Unknown,
+                };
+            }
+            settled
+        };
+        let slo = self.measure.slo.iter().map(settle).collect();
+        let abort_if = self
+            .stop
+            .abort_if
+            .clone()
+            .map(|rule| AbortRule { objective: settle(&rule.objective), ..rule });
+        self.measure.slo = slo;
+        self.stop.abort_if = abort_if;
+    }
+
+    /// The names that objectives can speak of.
+    pub fn part_names(&self) -> Vec<String> {
+        let targets = self.targets.iter().filter_map(|target| target.name.clone());
+        let mut names: Vec<String> = targets.collect();
+        if let Some(journeys) = &self.journeys {
+            names.extend(journeys.transactions().into_iter().map(str::to_owned));
+        }
+        names
+    }
+
     /// Whether some targets are to be drawn more often than others.
     pub fn has_weights(&self) -> bool {
         // bits: what is no number differs from everything, and validation has its own word for it
@@ -44,6 +101,8 @@ impl Plan {
 pub struct TargetPlan {
     /// Absolute URL, `http` or `https`.
     pub url: url::Url,
+    /// What its figures are called; `None`: by the URL.
+    pub name: Option<String>,
     /// Share of the draws when the order is random; above zero.
     pub weight: f64,
     /// Overrides [`RequestPlan::method`].
@@ -58,7 +117,7 @@ pub struct TargetPlan {
 impl TargetPlan {
     /// A URL and nothing else.
     pub fn new(url: url::Url) -> TargetPlan {
-        TargetPlan { url, weight: 1.0, method: None, body: None, raw: None }
+        TargetPlan { url, name: None, weight: 1.0, method: None, body: None, raw: None }
     }
 }
 

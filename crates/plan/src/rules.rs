@@ -11,6 +11,8 @@ use units::{Nanos, ParseError, parse_duration, quoted};
 pub const BIND_MAX: usize = 4_096;
 /// One above the highest core number that `--cpus` takes.
 pub const CPUS_MAX: u32 = 4_096;
+/// The largest standard deviation of a lognormal think time's logarithm.
+pub const SIGMA_MAX: f64 = 5.0;
 /// Quantiles that can be asked for at most.
 pub const QUANTILES_MAX: usize = 64;
 
@@ -195,7 +197,8 @@ pub fn parse_bind(text: &str) -> Result<Vec<IpAddr>, ParseError> {
     }
 }
 
-/// `500ms` fixed, `1s..3s` uniform, `exp:2s` exponential with that mean, `none`.
+/// `500ms` fixed, `1s..3s` uniform, `exp:2s` exponential with that mean, `lognormal:2s,0.8` with
+/// that median and standard deviation of its logarithm, `none`.
 pub fn parse_think(text: &str) -> Result<Think, ParseError> {
     let text = text.trim();
     if text == "none" {
@@ -207,6 +210,19 @@ pub fn parse_think(text: &str) -> Result<Think, ParseError> {
             return Err(bad(text, "a think time", "its mean is zero", "exp:2s, or none"));
         }
         return Ok(Think::Exponential(mean));
+    }
+    if let Some(law) = text.strip_prefix("lognormal:") {
+        let (median, sigma) = law.split_once(',').unwrap_or((law, ""));
+        let (median, sigma) = (parse_duration(median)?, sigma.trim().parse::<f64>());
+        return match sigma {
+            Ok(sigma) if sigma > 0.0 && sigma <= SIGMA_MAX && !median.is_zero() => {
+                Ok(Think::Lognormal(median, sigma))
+            }
+            _ => {
+                let why = "it takes a median, and the deviation of its logarithm above 0 up to 5";
+                Err(bad(text, "a think time", why, "lognormal:2s,0.8"))
+            }
+        };
     }
     if let Some((low, high)) = text.split_once("..") {
         let (low, high) = (parse_duration(low)?, parse_duration(high)?);
@@ -226,6 +242,7 @@ pub fn show_think(think: Think) -> String {
         Think::Fixed(span) => show_span(span),
         Think::Uniform(low, high) => format!("{}..{}", show_span(low), show_span(high)),
         Think::Exponential(mean) => format!("exp:{}", show_span(mean)),
+        Think::Lognormal(median, sigma) => format!("lognormal:{},{sigma}", show_span(median)),
     }
 }
 

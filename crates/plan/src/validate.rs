@@ -2,6 +2,7 @@
 //! plan file's keys carry the options' names.
 
 mod connection;
+mod journeys;
 mod load;
 mod request;
 mod script;
@@ -35,6 +36,7 @@ pub fn validate(plan: &Plan) -> Result<(), Vec<Problem>> {
     let mut problems = Problems(Vec::new());
     request::check(plan, &mut problems);
     script::check(plan, &mut problems);
+    journeys::check(plan, &mut problems);
     connection::check(plan, &mut problems);
     load::check(plan, &mut problems);
     check_measure(plan, &mut problems);
@@ -84,11 +86,30 @@ fn check_measure(plan: &Plan, problems: &mut Problems) {
         "tcp_info_share",
         "tcp_info_share is a share from 0 to 1",
     );
+    let abort_if = plan.stop.abort_if.iter().map(|rule| &rule.objective);
+    for objective in measure.slo.iter().chain(abort_if) {
+        if let Some(subject) = &objective.of
+            && subject.rows == stats::SubjectRows::Unknown
+        {
+            problems.add("--slo", unknown_part(plan, &objective.text, &subject.name));
+        }
+    }
     problems.add_if(
         !(0.0..=1.0).contains(&measure.doubt_max),
         "--doubt-max",
         "--doubt-max takes a share from 0 % to 100 %, such as 25%",
     );
+}
+
+fn unknown_part(plan: &Plan, text: &str, name: &str) -> String {
+    let names = plan.part_names();
+    let known = match names.as_slice() {
+        [] => {
+            "there are no named parts: journeys have steps, and [[targets]] may have a name".into()
+        }
+        names => format!("there are: {}", names.join(", ")),
+    };
+    format!("{text}: nothing is called {}; {known}", units::quoted(name))
 }
 
 fn check_driver(plan: &Plan, problems: &mut Problems) {

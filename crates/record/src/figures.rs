@@ -209,6 +209,8 @@ pub fn server_timings(total: &Snapshot) -> Vec<(&str, &Hist)> {
 pub struct UrlRow {
     /// Its row in the list of targets, from 0; the per-call log names it.
     pub target: usize,
+    /// What it is called, where it has a name: a step of a journey.
+    pub name: Option<String>,
     pub url: String,
     pub count: u64,
     pub succeeded: u64,
@@ -218,7 +220,8 @@ pub struct UrlRow {
     pub response: Hist,
 }
 
-/// One row per target, the most called first; empty with a single target.
+/// One row per target, the most called first, steps of journeys in the plan's order; empty with a
+/// single target.
 pub fn url_rows(report: &RunReport) -> Vec<UrlRow> {
     let tallies = &report.measurement.total.targets;
     let shared_row = report.plan.targets.len() > tallies.len();
@@ -228,8 +231,11 @@ pub fn url_rows(report: &RunReport) -> Vec<UrlRow> {
             Some(target) => crate::words::shown_url(&target.url),
             None => "other".to_owned(),
         };
+        let shared = shared_row && index + 1 == tallies.len();
+        let named = report.plan.targets.get(index).filter(|_| !shared);
         UrlRow {
             target: index,
+            name: named.and_then(|target| target.name.clone()),
             url,
             count: tally.succeeded + tally.failed + tally.timed_out,
             succeeded: tally.succeeded,
@@ -240,8 +246,18 @@ pub fn url_rows(report: &RunReport) -> Vec<UrlRow> {
         }
     };
     let mut rows: Vec<UrlRow> = tallies.iter().enumerate().map(row).collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.count));
+    // steps are read in their order, which is the plan's
+    if report.plan.journeys.is_none() {
+        rows.sort_by_key(|row| std::cmp::Reverse(row.count));
+    }
     rows
+}
+
+impl UrlRow {
+    /// What stands at its head.
+    pub fn label(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.url)
+    }
 }
 
 /// What is shown of several runs: name, the figure of one run, and whether it is a rate.

@@ -12,6 +12,7 @@ mod finished;
 pub mod histogram;
 mod ids;
 mod instant;
+pub mod journeys;
 pub mod ramp;
 pub mod run;
 pub mod server;

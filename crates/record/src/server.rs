@@ -398,13 +398,17 @@ fn missed_objectives(slo: &[SloResult]) -> Option<String> {
     let mut missed = slo.iter().filter(|result| !result.met && !result.undecided);
     let worst = missed.next()?;
     let (figure, bound) = (worst.figure, worst.objective.bound);
-    let name = match worst.objective.metric {
+    let metric = match worst.objective.metric {
         Metric::Response(quantile) => stats::quantile_name(quantile),
         Metric::ResponseMean => "mean".to_owned(),
         Metric::Failures => "failures".to_owned(),
         Metric::Throughput => "throughput".to_owned(),
         Metric::Goodput => "goodput".to_owned(),
         Metric::Conforming => "conforming".to_owned(),
+    };
+    let name = match &worst.objective.of {
+        Some(subject) => format!("{}: {metric}", printable(&subject.name, 60)),
+        None => metric,
     };
     let off = ratio((figure - bound).abs(), bound);
     let by = match off.is_finite() && off > 0.0 {

@@ -55,6 +55,12 @@ pub fn target_name(plan: &Plan, row: u32) -> String {
 
 /// The first target, and how many more there are.
 pub fn target(plan: &Plan) -> String {
+    if let Some(journeys) = &plan.journeys {
+        let names: Vec<&str> = journeys.journeys.iter().map(|it| it.name.as_str()).collect();
+        let what = if names.len() == 1 { "journey" } else { "journeys" };
+        let names = printable(&names.join(", "), 100);
+        return format!("{}, {what} {names}", shown_url(&journeys.base));
+    }
     let Some(first) = plan.targets.first() else { return "no target".to_owned() };
     let url = shown_url(&first.url);
     match plan.targets.len() {
@@ -75,12 +81,13 @@ pub fn load(plan: &Plan) -> String {
             parts.push(arrival_words(arrivals, session.is_some()));
         }
     }
-    if let Some(session) = plan.load.session() {
+    if let Some(session) = plan.load.session().filter(|_| plan.journeys.is_none()) {
         parts.extend(session_words(&plan.load, session));
     }
     let stop = &plan.stop;
     parts.extend(stop.duration.map(span));
     parts.extend(stop.requests.map(|n| match &plan.load {
+        _ if plan.journeys.is_some() => counted(n, "iteration"),
         load if load.session().is_some() => counted(n, "session"),
         _ => counted(n, "call"),
     }));
@@ -141,6 +148,9 @@ fn think_words(think: Think) -> Option<String> {
         }
         Think::Exponential(mean) => {
             format!("think time exponential, mean {}", span(mean))
+        }
+        Think::Lognormal(median, _) => {
+            format!("think time lognormal, median {}", span(median))
         }
     })
 }

@@ -61,6 +61,7 @@ fn figures_of(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Marku
         (sections::outcomes(report))
         (sections::runs(report))
         (sections::per_url(report))
+        (sections::journeys(report))
         (server::section(report, charts::time_axis(report), plots))
         (sections::client(report, figures, plots))
         (sections::details(report, figures))

@@ -92,7 +92,8 @@ fn measured(page: &mut Page, report: &RunReport, figures: &Figures, style: Style
     spark::per_second(page, report);
     times::phases(page, report, figures);
     parts::facts(page, report, figures);
-    times::per_url(page, report, times::URLS_MAX);
+    times::per_url(page, report, times::rows_max(report));
+    times::journeys(page, report, times::NOTES_MAX);
     parts::findings(page, report);
 }
 

@@ -28,7 +28,9 @@ pub(crate) fn protocol(plan: &Plan) -> String {
         (_, n) => parts.push(format!("pipelined {n} deep")),
     }
     parts.extend(plan.connection.group.map(|n| format!("groups of {n}")));
-    if plan.targets.len() > 1 {
+    if plan.journeys.is_some() {
+        parts.remove(0);
+    } else if plan.targets.len() > 1 {
         let order = match plan.order {
             Order::InOrder => "targets in order",
             Order::Random => "targets at random",

@@ -80,6 +80,8 @@ classes! {
     Body, "body", Server, "the body was not the expected one";
     Differs, "differs", Server, "the body was not the one that belongs to the target (--verify)";
     OtherTarget, "other-target", Server, "the body was that of another target (--verify)";
+    Expectation, "expectation", Server, "a field or the time of the response was not the expected one";
+    Capture, "capture", Server, "the response does not hold a value that is to be taken from it";
     Encoding, "encoding", Server, "the content coding could not be undone";
     Redirects, "redirects", Server, "too many redirects, or one that leads nowhere";
     Tls, "tls", Server, "the TLS handshake or record layer failed";
@@ -93,7 +95,20 @@ impl FailureClass {
     /// Whether a whole response came, and the class says what is wrong with it; calls of the other
     /// classes ended without one.
     pub fn is_of_response(self) -> bool {
-        use FailureClass::{Body, Differs, Encoding, Length, OtherTarget, Redirects, Status};
-        matches!(self, Status | Length | Body | Differs | OtherTarget | Encoding | Redirects)
+        use FailureClass::{
+            Body, Capture, Differs, Encoding, Expectation, Length, OtherTarget, Redirects, Status,
+        };
+        matches!(
+            self,
+            Status
+                | Length
+                | Body
+                | Differs
+                | OtherTarget
+                | Expectation
+                | Capture
+                | Encoding
+                | Redirects
+        )
     }
 }

@@ -10,6 +10,7 @@ mod http2;
 mod http3;
 mod life;
 mod path;
+mod remark;
 mod sut;
 
 pub use body::{BodyPrint, WrongBody};
@@ -20,6 +21,7 @@ pub use http2::{Http2Facts, VIOLATIONS_MAX, http2_code, http2_code_name};
 pub use http3::{Http3Facts, QuicEnd, QuicFacts, http3_code, http3_code_name};
 pub use life::{Death, Ending, Process, ServerState, together};
 pub use path::{PathDirection, PathFacts, PathKind};
+pub use remark::{Noticed, Remark};
 use std::any::Any;
 use std::sync::Arc;
 pub use sut::{Fullness, SutRow, SutSeries};

@@ -3,11 +3,13 @@
 use crate::world::{Server, SimIo, World};
 use conduit::{Peer, Ready};
 use engine::exchange::{Exchange, Heard, Pause, Request};
+use engine::journey::Travel;
 use engine::{Collector, Directory, Endpoint, Link, Order, Row, Setup, Turn, Worker, endpoint_key};
 use plan::Plan;
 use sample::{CallRecord, ConnectionRecord, Ends, Sample, SessionRecord};
 use stats::{Measurement, Snapshot};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use units::Nanos;
@@ -130,6 +132,33 @@ pub fn execute_guided(
     directory: Box<dyn Directory>,
 ) -> Outcome {
     run_to_its_end(plan, world, vec![Cast::Guide(guide, directory)], None)
+}
+
+/// The same with `workers` workers whose users make the plan's journeys; `given`: what a setup would
+/// have captured.
+///
+/// # Panics
+/// When the plan has no journeys, or cannot be made ready: a test's plan is valid.
+pub fn execute_journeys(
+    plan: Plan,
+    world: World,
+    workers: u32,
+    given: &BTreeMap<String, String>,
+) -> Outcome {
+    let travel = Travel::new(&plan, given).expect("the plan has journeys");
+    let cast = |worker| Cast::Guide(travel.guide(worker, workers), Box::new(Nowhere));
+    let casts = (0..workers).map(cast).collect();
+    run_to_its_end(plan, world, casts, None)
+}
+
+/// Knows no places but those of the plan.
+#[derive(Debug)]
+struct Nowhere;
+
+impl Directory for Nowhere {
+    fn endpoint(&mut self, _: &url::Url) -> Option<Endpoint> {
+        None
+    }
 }
 
 /// Who decides what a worker's users ask for.

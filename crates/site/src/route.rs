@@ -49,6 +49,12 @@ pub(crate) enum Route {
     },
     Gzip(u64),
     Auth,
+    /// Gives a token to whoever says a name.
+    Login {
+        name: String,
+    },
+    /// Says whose token came.
+    Me,
     /// Hops left.
     Redirect(u64),
     /// A file of the set that is served, by its path without a slash in front.
@@ -96,6 +102,8 @@ impl Route {
             ("cookie", None) => Ok(Route::Cookie { set: text_of(query, "set")? }),
             ("gzip", Some(len)) => Ok(Route::Gzip(number(len, 0, GZIP_MAX)?)),
             ("auth", None) => Ok(Route::Auth),
+            ("login", None) => login(query),
+            ("me", None) => Ok(Route::Me),
             ("redirect", Some(hops)) => Ok(Route::Redirect(number(hops, 0, REDIRECTS_MAX)?)),
             _ => Err(no_page()),
         }
@@ -104,7 +112,7 @@ impl Route {
     /// The methods that make sense here, as `Allow` lists them (RFC 9110 §10.2.1).
     pub(crate) fn allow(&self) -> &'static str {
         match self {
-            Route::Echo { .. } | Route::Status { .. } => {
+            Route::Echo { .. } | Route::Status { .. } | Route::Login { .. } => {
                 "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
             }
             _ => "GET, HEAD, OPTIONS",
@@ -125,6 +133,36 @@ pub(crate) fn origin_form(target: &str) -> &str {
         }
         _ => target,
     }
+}
+
+/// Characters of a name at `/login`.
+const NAME_MAX: usize = 100;
+
+fn login(query: Option<&str>) -> Result<Route, Refusal> {
+    let name = text_of(query, "name")?.unwrap_or_default();
+    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if name.is_empty() || name.len() > NAME_MAX || !plain {
+        return Err(bad(format!(
+            "Say who you are, with letters, digits, - and _, at most {NAME_MAX}: /login?name=fred.\n"
+        )));
+    }
+    Ok(Route::Login { name })
+}
+
+/// The token of a name: the name, and a checksum (64-bit FNV-1a) that nobody guesses by accident. It
+/// keeps no secret; it tells a token that was given out from one that was not.
+pub(crate) fn token_of(name: &str) -> String {
+    let salted = b"loadstone site ".iter().chain(name.as_bytes());
+    let sum = salted.fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
+        (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    format!("{name}.{sum:016x}")
+}
+
+/// Whose token it is; `None`: it was never given out.
+pub(crate) fn name_of(token: &str) -> Option<&str> {
+    let (name, _) = token.split_once('.')?;
+    (token_of(name) == token).then_some(name)
 }
 
 fn no_page() -> Refusal {

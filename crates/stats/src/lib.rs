@@ -12,6 +12,7 @@ mod endings;
 mod hist;
 mod instants;
 pub mod interval;
+mod journeys;
 mod little;
 pub mod lives;
 mod objective;
@@ -29,8 +30,11 @@ pub use endings::{ENDINGS_STATUSES_MAX, Endings};
 pub use hist::{Hist, Summary};
 pub use instants::Instants;
 pub use interval::{Estimate, samples_needed};
+pub use journeys::{JourneyTally, Noted, TransactionTally};
 pub use little::Little;
-pub use objective::{Figures, Metric, Objective, Op, Ruling, parse_objectives, parse_share};
+pub use objective::{
+    Figures, Metric, Objective, Op, Ruling, Subject, SubjectRows, parse_objectives, parse_share,
+};
 pub use server_timings::{ServerTimings, TIMING_NAMES_MAX};
 pub use snapshot::{
     Connections, Counts, Measurement, Recorder, Second, Sessions, Snapshot, StatusTally,

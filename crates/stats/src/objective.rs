@@ -1,17 +1,37 @@
 //! The objective grammar, `metric op value[unit]`: one for `--slo`, `--find` and `--abort-if`.
 
 use crate::{Counts, Hist, Snapshot};
+use std::sync::Arc;
 use units::{Nanos, ParseError, quoted};
 
 /// A bound on one figure of a run, such as `p99<50ms` or `failures<0.1%`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective {
+    /// Whose figure; `None`: the whole run's.
+    pub of: Option<Subject>,
     pub metric: Metric,
     pub op: Op,
     /// Seconds for times, a share 0..=1 for failures and conforming, per second for rates.
     pub bound: f64,
     /// As typed.
     pub text: String,
+}
+
+/// A part of a run that has a name: a step, a target, a transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    pub name: String,
+    pub rows: SubjectRows,
+}
+
+/// Where the figures of a part are counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SubjectRows {
+    /// It has not been looked for yet: there are none.
+    Unknown,
+    /// Rows of the targets.
+    Targets(Arc<[u32]>),
+    Transaction(u32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,7 +56,8 @@ pub enum Op {
 
 impl Objective {
     /// `p99<50ms`, `max<=1s`, `mean<10ms`, `failures<0.1%`, `throughput>=1000/s`, `goodput>900/s`,
-    /// `conforming>=95%`. Times and percentages need their unit; a share may be bare (`0.001`).
+    /// `conforming>=95%`. Times and percentages need their unit; a share may be bare (`0.001`). With
+    /// a name before it, `login: p99<200ms`, it is of that part of the run.
     pub fn parse(text: &str) -> Result<Objective, ParseError> {
         let text = text.trim();
         let bad = |why: &str| {
@@ -47,12 +68,27 @@ impl Objective {
         };
         let at =
             text.find(['<', '>', '≤', '≥', '=']).ok_or_else(|| bad("it has no <, <=, > or >="))?;
-        let (name, rest) = text.split_at(at);
+        let (whole, rest) = text.split_at(at);
+        let (of, name) = match whole.rsplit_once(':') {
+            Some((of, name)) => (Some(of.trim()), name),
+            None => (None, whole),
+        };
         let (op, value) = Op::take(rest).ok_or_else(|| bad("a bound is <, <=, > or >="))?;
         let metric = Metric::parse(name.trim())
             .ok_or_else(|| bad(&format!("{} is no metric ({METRICS})", quoted(name.trim()))))?;
         let bound = metric.bound(value.trim()).map_err(|why| bad(&why))?;
-        Ok(Objective { metric, op, bound, text: text.to_owned() })
+        if let Some(of) = of {
+            let per_part =
+                matches!(metric, Metric::Response(_) | Metric::ResponseMean | Metric::Failures);
+            if of.is_empty() {
+                return Err(bad("no name stands before the colon"));
+            }
+            if !per_part {
+                return Err(bad("of a part there are times and failures only"));
+            }
+        }
+        let of = of.map(|name| Subject { name: name.to_owned(), rows: SubjectRows::Unknown });
+        Ok(Objective { of, metric, op, bound, text: text.to_owned() })
     }
 
     /// The figure, in the unit of [`Objective::bound`], and whether it keeps the bound. A figure
@@ -85,11 +121,21 @@ pub struct Ruling {
 }
 
 impl Objective {
+    /// The figures that it speaks of: the whole run's, or those of its part.
+    pub fn figures(&self, snapshot: &Snapshot, window: Nanos) -> Figures {
+        match &self.of {
+            None => Figures::new(snapshot, window),
+            Some(subject) => Figures::of_part(snapshot, window, &subject.rows),
+        }
+    }
+
     /// Holds a snapshot against the objective, with the client's lateness and without it.
     pub fn rule(&self, snapshot: &Snapshot, window: Nanos) -> Ruling {
-        let figures = Figures::new(snapshot, window);
+        let figures = self.figures(snapshot, window);
         let (figure, met) = self.met(&figures);
-        let of_time = matches!(self.metric, Metric::Response(_) | Metric::ResponseMean);
+        // by part the client's lateness is not kept apart
+        let of_time =
+            self.of.is_none() && matches!(self.metric, Metric::Response(_) | Metric::ResponseMean);
         let punctual = snapshot.without_lag().filter(|_| of_time && !figure.is_nan());
         let other = punctual.map(|response| self.met(&Figures { response, ..figures }));
         Ruling {
@@ -224,6 +270,37 @@ impl Figures {
             judged: snapshot.connections.judged,
             conforming: snapshot.connections.conforming,
         }
+    }
+
+    /// Of a part: its calls that ended, or the transactions that did.
+    fn of_part(snapshot: &Snapshot, window: Nanos, rows: &SubjectRows) -> Figures {
+        let mut counts = Counts::default();
+        let mut response = Hist::new();
+        match rows {
+            SubjectRows::Unknown => {}
+            // of a single target no row is kept: it is the run
+            SubjectRows::Targets(_) if snapshot.targets.is_empty() => {
+                return Figures::new(snapshot, window);
+            }
+            SubjectRows::Targets(rows) => {
+                for row in rows.iter().filter_map(|row| snapshot.targets.get(*row as usize)) {
+                    counts.succeeded += row.succeeded;
+                    counts.failed += row.failed;
+                    counts.timed_out += row.timed_out;
+                    response.merge(&row.response);
+                }
+            }
+            SubjectRows::Transaction(row) => {
+                if let Some(row) = snapshot.journeys.transactions.get(*row as usize) {
+                    counts.succeeded = row.succeeded;
+                    counts.failed = row.failed;
+                    response.merge(&row.time);
+                }
+            }
+        }
+        counts.due = counts.done();
+        let (in_window, good_in_window) = (counts.due, counts.succeeded);
+        Figures { counts, response, window, in_window, good_in_window, judged: 0, conforming: 0 }
     }
 
     /// Seconds, a share or a rate per second, as [`Objective::bound`]; NaN where there is nothing

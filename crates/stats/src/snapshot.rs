@@ -1,8 +1,10 @@
 //! What one worker counted in one interval, and how such snapshots add up.
 
 use crate::lives::{BEAT, Beats, Life, Lives};
-use crate::{Endings, Hist, Instants, ServerTimings, Spread, Verified};
-use sample::{FailureClass, Http2Facts, Http3Facts, Outcome, Sample, SocketFacts, TlsFacts};
+use crate::{Endings, Hist, Instants, JourneyTally, ServerTimings, Spread, Verified};
+use sample::{
+    FailureClass, Http2Facts, Http3Facts, Outcome, Remark, Sample, SocketFacts, TlsFacts,
+};
 use std::collections::BTreeMap;
 use units::Nanos;
 
@@ -184,6 +186,8 @@ pub struct Snapshot {
     pub targets: Vec<TargetTally>,
     pub connections: Connections,
     pub sessions: Sessions,
+    /// What users noticed on their journeys, in the measured phase.
+    pub journeys: JourneyTally,
     /// Integral of calls in flight over time (calls · ns), and the highest number at once.
     pub flight_integral: u128,
     pub flight_peak: u64,
@@ -313,6 +317,7 @@ impl Snapshot {
         self.sessions.completed += other.sessions.completed;
         self.sessions.failed += other.sessions.failed;
         self.sessions.dropped += other.sessions.dropped;
+        self.journeys.merge(&other.journeys);
         self.flight_integral += other.flight_integral;
         self.flight_peak = self.flight_peak.max(other.flight_peak);
         self.spin += other.spin;
@@ -505,6 +510,13 @@ impl Recorder {
         }
         if !warm_up {
             self.times(sample, outcome, issued);
+        }
+    }
+
+    /// What a guide noticed; of the warm-up nothing is kept.
+    pub fn hear(&mut self, remark: Remark) {
+        if !self.in_warm_up(remark.at) {
+            self.now.journeys.hear(remark);
         }
     }
 

@@ -20,8 +20,7 @@ use stats::curve::{
 use stats::diagnosis::Confidence;
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
-    Cause, CauseId, Connections, Counts, Endings, Hist, Instants, Measurement, Objective, Second,
-    ServerTimings, Sessions, Snapshot, Spread, State, StatusTally, TargetTally, Verdict, Verified,
+    Cause, CauseId, Connections, Counts, Endings, Hist, Instants, JourneyTally, Measurement, Noted, Objective, Second, ServerTimings, Sessions, Snapshot, Spread, State, StatusTally, TargetTally, TransactionTally, Verdict, Verified,
 };
 use std::fmt::Write;
 
@@ -50,12 +49,15 @@ record! {
         counts, warm_up, succeeded, failed, timed_out, service, slip, wait, lag, punctual, connect,
         tls, first_byte, transfer, plain, in_window, good_in_window, answers_in_window, bytes_in_window,
         exchange_sum, status, failures, bytes_sent, bytes_received, body_bytes, decoded_bytes,
-        redirects, server_timings, targets, connections, sessions, flight_integral, flight_peak,
-        spin, beats, instants, verified,
+        redirects, server_timings, targets, connections, sessions, journeys, flight_integral,
+        flight_peak, spin, beats, instants, verified,
     }
     Verified { compared, wrong }
     WrongBody { at, target, of, expected, got }
     BodyPrint { length, hash }
+    JourneyTally { missed, met, unmet, differed, skipped, refreshed, transactions, dry }
+    Noted { count, example }
+    TransactionTally { succeeded, failed, time }
     Lives { first, mean, served, unanswered, turned_away, answered, answered_open }
     Second {
         at_s, span_s, counts, warm_up, bytes_received, body_bytes, p50, p90, p99, max, mean,

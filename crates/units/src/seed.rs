@@ -19,6 +19,9 @@ pub enum Purpose {
     Files,
     Sequence,
     Paths,
+    Journeys,
+    Feeders,
+    Columns,
 }
 
 impl Seed {

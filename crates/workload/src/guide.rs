@@ -2,13 +2,18 @@
 //! redirects, logins, caches. The engine knows this contract only; who keeps it lives above.
 
 use crate::Template;
-use sample::{Note, Outcome, Sample};
+use sample::{FailureClass, Note, Outcome, Remark, Sample};
 use units::Nanos;
 
 /// What a user does next.
 #[derive(Clone, Debug)]
 pub enum Step {
     Call(Box<Errand>),
+    /// The plan's target of that row as it stands, after a wait.
+    Target {
+        wait: Nanos,
+        row: u32,
+    },
     /// The user makes no more calls.
     Leave,
 }
@@ -35,10 +40,47 @@ pub struct Came<'a> {
     pub body: &'a [u8],
 }
 
+/// A whole response, before its call is counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Heard<'a> {
+    /// Row of the target list that the call counts for.
+    pub row: u32,
+    pub status: u16,
+    /// As in [`Came`].
+    pub head: &'a [u8],
+    pub body: &'a [u8],
+    /// From the first byte of the request to the end of the response.
+    pub took: Nanos,
+    pub now: Nanos,
+}
+
 /// The users of one worker. Users are known by their numbers across all workers.
 pub trait Guide: std::fmt::Debug + Send {
     /// It wants to see bodies; asked once, before the run.
     fn keeps_bodies(&self) -> bool;
+
+    /// What is wrong with a response; `planned`: what is by the plan's own expectations.
+    fn judge(
+        &mut self,
+        _user: u64,
+        _heard: &Heard<'_>,
+        planned: Option<FailureClass>,
+    ) -> Option<FailureClass> {
+        planned
+    }
+
+    /// It wants to hear of each call's end, also where calls are not logged; asked once.
+    fn attends_to_each(&self) -> bool {
+        false
+    }
+
+    /// When all its users have left, the run is over; asked once.
+    fn ends_with_its_users(&self) -> bool {
+        false
+    }
+
+    /// Tells what it has noticed since it was asked last.
+    fn tell(&mut self, _hear: &mut dyn FnMut(Remark)) {}
 
     /// What the user does next. `now` is on the clock of samples.
     fn next(&mut self, user: u64, now: Nanos) -> Step;

@@ -7,12 +7,14 @@ mod guide;
 mod jar;
 mod links;
 mod script;
+mod selector;
 mod targets;
 mod think;
 
-pub use guide::{Came, Errand, Guide, Guides, Step};
+pub use guide::{Came, Errand, Guide, Guides, Heard, Step};
 pub use jar::Jar;
 pub use links::{LINKS_MAX, Link, Use, links};
 pub use script::{Script, ScriptError, Wants};
+pub use selector::Selector;
 pub use targets::{Order, Targets, Template};
 pub use think::Think;

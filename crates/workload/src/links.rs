@@ -128,11 +128,11 @@ fn refresh(tag: &StartTag<()>) -> Option<String> {
     (!value.is_empty()).then(|| value.to_owned())
 }
 
-fn attribute(tag: &StartTag<()>, name: &str) -> Option<String> {
+pub(crate) fn attribute(tag: &StartTag<()>, name: &str) -> Option<String> {
     tag.attributes.get(name.as_bytes()).map(|value| text(value))
 }
 
-fn text(bytes: &HtmlString) -> String {
+pub(crate) fn text(bytes: &HtmlString) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 

@@ -10,7 +10,12 @@ pub enum Think {
     Uniform(Nanos, Nanos),
     /// Exponential with this mean.
     Exponential(Nanos),
+    /// Lognormal: its median, and the standard deviation of its logarithm.
+    Lognormal(Nanos, f64),
 }
+
+/// The longest pause that is drawn: a lognormal law has no end.
+const PAUSE_MAX_S: f64 = 86_400.0;
 
 impl Think {
     /// The pause before call `turn` of user `user`.
@@ -26,8 +31,19 @@ impl Think {
                 let drawn = stream(seed, user, turn).exponential(mean.as_secs_f64());
                 Nanos::from_secs_f64(drawn)
             }
+            Think::Lognormal(median, sigma) => {
+                let normal = normal(&mut stream(seed, user, turn));
+                let drawn = median.as_secs_f64() * (sigma * normal).exp();
+                Nanos::from_secs_f64(drawn.min(PAUSE_MAX_S))
+            }
         }
     }
+}
+
+/// A standard normal number (Box and Muller, 1958).
+fn normal(stream: &mut units::Stream) -> f64 {
+    let radius = (-2.0 * (1.0 - stream.unit()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * stream.unit()).cos()
 }
 
 /// One stream per (user, turn): 2^24 users before two of them could share one.
@@ -51,6 +67,9 @@ mod tests {
         assert_eq!(Think::Fixed(second).pause(Seed(1), 9, 9), second);
         assert!((mean_of(Think::Exponential(second)) - 1.0).abs() < 0.02);
         assert!((mean_of(Think::Uniform(second, second * 3)) - 2.0).abs() < 0.02);
+        // the mean of a lognormal law is its median times exp(σ²/2)
+        let wanted = (0.5f64 * 0.5 / 2.0).exp();
+        assert!((mean_of(Think::Lognormal(second, 0.5)) - wanted).abs() < 0.02);
     }
 
     #[test]

@@ -2,17 +2,15 @@
 
 use crate::exchange::{Reply, Trouble};
 use plan::check::{
-    Capture, CaptureFrom, Content, Difference, Entries, Expect, Group, HeaderRule, JsonRule, State,
-    StepResult, Text, Wanted,
+    Content, Difference, Entries, Expect, Group, HeaderRule, JsonPlace, JsonRule, State,
+    StepResult, Text, Values, Wanted,
 };
 use regex::bytes::Regex;
 use sample::FailureClass;
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
 use units::{Nanos, show};
 use wire::fields;
 
-type Captured = BTreeMap<String, String>;
 type Judged = Result<(), Difference>;
 
 /// What came of one request.
@@ -25,22 +23,49 @@ pub(super) struct Answered<'a> {
 pub(super) fn answer(
     expect: &Expect,
     came: &Answered<'_>,
-    captured: &Captured,
+    captured: &dyn Values,
 ) -> Option<Difference> {
     judge(expect, came, captured).err()
 }
 
-fn judge(expect: &Expect, came: &Answered<'_>, captured: &Captured) -> Judged {
+fn judge(expect: &Expect, came: &Answered<'_>, captured: &dyn Values) -> Judged {
     outcome(expect.outcome, came.result)?;
-    if let Ok(reply) = came.result {
-        status(&expect.statuses, reply.facts.status)?;
-        for (name, rule) in &expect.headers {
-            header(name, rule, &reply.head, captured)?;
-        }
-        let length = reply.body.len() as u64;
-        weigh("body", &expect.body, &reply.body, length, captured)?;
+    match came.result {
+        Ok(reply) => response(expect, &Seen::of(reply), came.took, captured),
+        Err(_) => time(expect.at_least, expect.at_most, came.took),
     }
-    time(expect.at_least, expect.at_most, came.took)
+}
+
+/// A whole response, whoever keeps it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen<'a> {
+    pub(crate) status: u16,
+    pub(crate) head: &'a [u8],
+    pub(crate) body: &'a [u8],
+}
+
+impl<'a> Seen<'a> {
+    pub(super) fn of(reply: &'a Reply) -> Seen<'a> {
+        Seen { status: reply.facts.status, head: &reply.head, body: &reply.body }
+    }
+}
+
+/// Holds a response against all that is expected of one.
+///
+/// # Errors
+/// The first difference.
+pub(crate) fn response(
+    expect: &Expect,
+    seen: &Seen<'_>,
+    took: Nanos,
+    captured: &dyn Values,
+) -> Judged {
+    status(&expect.statuses, seen.status)?;
+    for (name, rule) in &expect.headers {
+        header(name, rule, seen.head, captured)?;
+    }
+    weigh("body", &expect.body, seen.body, seen.body.len() as u64, captured)?;
+    time(expect.at_least, expect.at_most, took)
 }
 
 fn outcome(wanted: Wanted, result: &Result<Reply, Trouble>) -> Judged {
@@ -84,7 +109,7 @@ fn status(wanted: &[(u16, u16)], got: u16) -> Judged {
 }
 
 /// Several fields of one name are one list (RFC 9110 §5.3).
-fn header(name: &str, rule: &HeaderRule, head: &[u8], captured: &Captured) -> Judged {
+fn header(name: &str, rule: &HeaderRule, head: &[u8], captured: &dyn Values) -> Judged {
     let values: Vec<Vec<u8>> =
         fields::all(head, name).map(|value| fields::unfold(value).into_owned()).collect();
     let got = (!values.is_empty()).then(|| values.join(&b", "[..]));
@@ -92,13 +117,22 @@ fn header(name: &str, rule: &HeaderRule, head: &[u8], captured: &Captured) -> Ju
         let got = got.as_deref().map_or("no such field".to_owned(), |value| excerpt(value, 0));
         Err(Difference::new(format!("header {name}"), expected, got))
     };
-    let value = match (rule, &got) {
-        (HeaderRule::Absent, None) | (HeaderRule::Present, Some(_)) => return Ok(()),
-        (HeaderRule::Absent, Some(_)) => return differs("no such field".to_owned()),
-        (HeaderRule::Present, None) => return differs("any value".to_owned()),
-        (_, value) => value.as_deref(),
-    };
-    let (expected, met) = match rule {
+    match meets(rule, got.as_deref(), captured)? {
+        (_, true) => Ok(()),
+        (expected, false) => differs(expected),
+    }
+}
+
+/// What a rule asks for, and whether a value is so.
+///
+/// # Errors
+/// The rule's own text cannot be made.
+pub(crate) fn meets(
+    rule: &HeaderRule,
+    value: Option<&[u8]>,
+    captured: &dyn Values,
+) -> Result<(String, bool), Difference> {
+    Ok(match rule {
         HeaderRule::Exact(text) => {
             let text = filled(text, captured)?;
             (excerpt(text.as_bytes(), 0), value == Some(text.as_bytes()))
@@ -112,9 +146,9 @@ fn header(name: &str, rule: &HeaderRule, head: &[u8], captured: &Captured) -> Ju
             let (text, regex) = compiled(text, captured)?;
             (format!("a match of {text}"), value.is_some_and(|value| regex.is_match(value)))
         }
-        HeaderRule::Absent | HeaderRule::Present => return Ok(()),
-    };
-    if met { Ok(()) } else { differs(expected) }
+        HeaderRule::Absent => ("no such field".to_owned(), value.is_none()),
+        HeaderRule::Present => ("any value".to_owned(), value.is_some()),
+    })
 }
 
 /// `what`: body, content.
@@ -123,12 +157,12 @@ pub(super) fn content(
     wanted: &Content,
     bytes: &[u8],
     length: u64,
-    captured: &Captured,
+    captured: &dyn Values,
 ) -> Option<Difference> {
     weigh(what, wanted, bytes, length, captured).err()
 }
 
-fn weigh(what: &str, wanted: &Content, bytes: &[u8], length: u64, captured: &Captured) -> Judged {
+fn weigh(what: &str, wanted: &Content, bytes: &[u8], length: u64, captured: &dyn Values) -> Judged {
     let differs = |expected: String| Err(Difference::new(what, expected, excerpt(bytes, 0)));
     if let Some(text) = &wanted.exact {
         exact(what, filled(text, captured)?.as_bytes(), bytes)?;
@@ -191,12 +225,17 @@ fn exact(what: &str, wanted: &[u8], got: &[u8]) -> Judged {
     Err(Difference::new(what, excerpt(wanted, from), excerpt(got, from)))
 }
 
-fn json(what: &str, wanted: &[(String, JsonRule)], bytes: &[u8], captured: &Captured) -> Judged {
+fn json(
+    what: &str,
+    wanted: &[(JsonPlace, JsonRule)],
+    bytes: &[u8],
+    captured: &dyn Values,
+) -> Judged {
     let document: serde_json::Value = serde_json::from_slice(bytes).map_err(|error| {
         Difference::new(what, "JSON", format!("{} ({error})", excerpt(bytes, 0)))
     })?;
-    for (pointer, rule) in wanted {
-        let got = document.pointer(pointer);
+    for (place, rule) in wanted {
+        let got = place.find(&document).first().copied();
         let (expected, met) = match rule {
             JsonRule::Value(value) => {
                 (value.to_string(), got.is_some_and(|got| same_json(value, got)))
@@ -216,7 +255,10 @@ fn json(what: &str, wanted: &[(String, JsonRule)], bytes: &[u8], captured: &Capt
         };
         if !met {
             let got = got.map_or("nothing there".to_owned(), |got| excerpt_of(&got.to_string()));
-            let place = if pointer.is_empty() { "the document" } else { pointer };
+            let place = match place.as_str() {
+                "" => "the document",
+                place => place,
+            };
             return Err(Difference::new(format!("{what} {place}"), excerpt_of(&expected), got));
         }
     }
@@ -310,43 +352,15 @@ pub(super) fn entries(wanted: &Entries, names: &[String]) -> Option<Difference> 
     (sorted != names).then(|| Difference::new("entries", list(&sorted), list(names)))
 }
 
-/// The value that a capture finds.
-pub(super) fn capture(
-    capture: &Capture,
-    reply: &Reply,
-    captured: &Captured,
-) -> Result<String, Difference> {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let missing = |expected: String| Difference::new("", expected, excerpt(&reply.body, 0));
-    let from = match &capture.from {
-        CaptureFrom::Body => reply.body.clone(),
-        CaptureFrom::Header(name) => match fields::find(&reply.head, name) {
-            Some(value) => fields::unfold(value).into_owned(),
-            None => return Err(Difference::new("", format!("header {name}"), "no such field")),
-        },
-        CaptureFrom::Json(pointer) => {
-            let document: Option<serde_json::Value> = serde_json::from_slice(&reply.body).ok();
-            match document.as_ref().and_then(|document| document.pointer(pointer)) {
-                Some(serde_json::Value::String(found)) => found.clone().into_bytes(),
-                Some(other) => other.to_string().into_bytes(),
-                None => return Err(missing(format!("JSON with {pointer}"))),
-            }
-        }
-    };
-    let Some(pattern) = &capture.regex else { return Ok(text(&from)) };
-    let (pattern, regex) = compiled(pattern, captured)?;
-    match regex.captures(&from).and_then(|found| found.get(1).or_else(|| found.get(0))) {
-        Some(found) => Ok(text(found.as_bytes())),
-        None => Err(Difference::new("", format!("a match of {pattern}"), excerpt(&from, 0))),
-    }
-}
-
-fn filled(text: &Text, captured: &Captured) -> Result<String, Difference> {
+fn filled(text: &Text, captured: &dyn Values) -> Result<String, Difference> {
     text.expand(captured).map_err(|why| Difference::new("value", "captured before", why))
 }
 
-fn compiled(text: &Text, captured: &Captured) -> Result<(String, Regex), Difference> {
+pub(super) fn compiled(text: &Text, captured: &dyn Values) -> Result<(String, Regex), Difference> {
     let text = filled(text, captured)?;
+    if let Some(known) = captured.pattern(&text) {
+        return Ok((text, known));
+    }
     match Regex::new(&text) {
         Ok(regex) => Ok((text, regex)),
         Err(error) => Err(Difference::new("regex", "one that compiles", error.to_string())),
@@ -364,7 +378,7 @@ fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
 const EXCERPT: usize = 72;
 
 /// Some of the bytes from `from` on, quoted, what is no text escaped.
-fn excerpt(bytes: &[u8], from: usize) -> String {
+pub(crate) fn excerpt(bytes: &[u8], from: usize) -> String {
     if bytes.is_empty() {
         return "nothing".to_owned();
     }

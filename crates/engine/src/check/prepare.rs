@@ -2,7 +2,7 @@
 
 use crate::exchange::Outgoing;
 use plan::HttpVersion;
-use plan::check::{Ask, Body, CheckPlan, Text, Upload, UploadContent};
+use plan::check::{Ask, Body, CheckPlan, Text, Upload, UploadContent, Values};
 use std::collections::BTreeMap;
 use url::{Position, Url};
 use wire::multipart::{Part, form_data};
@@ -31,8 +31,49 @@ pub(super) fn prepare(
     captured: &Captured,
     jars: &BTreeMap<String, Jar>,
 ) -> Result<Outgoing, String> {
-    let (mut url, target) = locate(plan, &ask.url.expand(captured)?)?;
-    let query = expanded(&ask.query, captured)?;
+    let mut made = assemble(&plan.base, ask, captured)?;
+    let jar = ask.jar.as_ref().and_then(|jar| jars.get(jar));
+    if let Some(cookies) = jar.and_then(|jar| jar.header(&made.url)) {
+        add(&mut made.headers, "Cookie", cookies);
+    }
+    let head = RequestHead {
+        method: &ask.method,
+        target: Target::Origin(&made.target),
+        version: match ask.version {
+            HttpVersion::Http10 => Version::Http10,
+            HttpVersion::Http11
+            | HttpVersion::Http2
+            | HttpVersion::Http3
+            | HttpVersion::Auto => Version::Http11,
+        },
+        host: &made.url[Position::BeforeHost..Position::AfterPort],
+        headers: &made.headers,
+        user_agent: Some(AGENT),
+        accept_encoding: None,
+        authorization: made.authorization.as_deref(),
+        body: made.body.as_deref(),
+    };
+    let rendered = head.render().map_err(|error| error.to_string())?;
+    let bytes = if ask.close { rendered.last } else { rendered.bytes };
+    Ok(Outgoing { url: made.url, bytes, asked: rendered.asked, timeout: ask.timeout })
+}
+
+/// The parts of a request, with every value put in.
+#[derive(Debug)]
+pub(crate) struct Assembled {
+    pub(crate) url: Url,
+    /// Path and query as they are sent.
+    pub(crate) target: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Option<Vec<u8>>,
+    pub(crate) authorization: Option<String>,
+}
+
+/// # Errors
+/// A value that is not there, or one with which there is no URL or no request: a sentence.
+pub(crate) fn assemble(base: &Url, ask: &Ask, values: &dyn Values) -> Result<Assembled, String> {
+    let (mut url, target) = locate(base, &ask.url.expand(values)?)?;
+    let query = expanded(&ask.query, values)?;
     let mut target =
         target.unwrap_or_else(|| url[Position::BeforePath..Position::AfterQuery].to_owned());
     if !query.is_empty() {
@@ -42,46 +83,24 @@ pub(super) fn prepare(
         target = format!("{target}{sign}{pairs}");
         url.query_pairs_mut().extend_pairs(&query);
     }
-    let mut headers = expanded(&ask.headers, captured)?;
-    let body = content(&ask.body, captured, &mut headers)?;
-    if let Some(cookies) = ask.jar.as_ref().and_then(|jar| jars.get(jar)?.header(&url)) {
-        add(&mut headers, "Cookie", cookies);
-    }
-    let login = ask.user.as_ref().map(|user| user.expand(captured)).transpose()?;
+    let mut headers = expanded(&ask.headers, values)?;
+    let body = content(&ask.body, values, &mut headers)?;
+    let login = ask.user.as_ref().map(|user| user.expand(values)).transpose()?;
     let authorization = login.map(|login| authorization(&login)).transpose()?;
-    let head = RequestHead {
-        method: &ask.method,
-        target: Target::Origin(&target),
-        version: match ask.version {
-            HttpVersion::Http10 => Version::Http10,
-            HttpVersion::Http11
-            | HttpVersion::Http2
-            | HttpVersion::Http3
-            | HttpVersion::Auto => Version::Http11,
-        },
-        host: &url[Position::BeforeHost..Position::AfterPort],
-        headers: &headers,
-        user_agent: Some(AGENT),
-        accept_encoding: None,
-        authorization: authorization.as_deref(),
-        body: body.as_deref(),
-    };
-    let rendered = head.render().map_err(|error| error.to_string())?;
-    let bytes = if ask.close { rendered.last } else { rendered.bytes };
-    Ok(Outgoing { url, bytes, asked: rendered.asked, timeout: ask.timeout })
+    Ok(Assembled { url, target, headers, body, authorization })
 }
 
 /// Where a step's URL leads to, and its path as it was written: a path is sent as it stands, so that
 /// dot segments reach the server.
-pub(super) fn locate(plan: &CheckPlan, text: &str) -> Result<(Url, Option<String>), String> {
+pub(super) fn locate(base: &Url, text: &str) -> Result<(Url, Option<String>), String> {
     if text.starts_with('/') {
-        let mut url = plan.base.clone();
+        let mut url = base.clone();
         let (path, query) = text.split_once('?').map_or((text, None), |(a, b)| (a, Some(b)));
         url.set_path(path);
         url.set_query(query);
         return Ok((url, Some(text.to_owned())));
     }
-    let mut url = plan.base.join(text).map_err(|error| format!("{text:?} is no URL: {error}"))?;
+    let mut url = base.join(text).map_err(|error| format!("{text:?} is no URL: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return Err(format!("{text:?} is no http or https URL"));
     }
@@ -99,7 +118,7 @@ fn authorization(login: &str) -> Result<String, String> {
 
 fn expanded(
     pairs: &[(String, Text)],
-    captured: &Captured,
+    captured: &dyn Values,
 ) -> Result<Vec<(String, String)>, String> {
     pairs.iter().map(|(name, value)| Ok((name.clone(), value.expand(captured)?))).collect()
 }
@@ -113,13 +132,17 @@ fn add(headers: &mut Vec<(String, String)>, name: &str, value: String) {
 
 fn content(
     body: &Body,
-    captured: &Captured,
+    captured: &dyn Values,
     headers: &mut Vec<(String, String)>,
 ) -> Result<Option<Vec<u8>>, String> {
     Ok(match body {
         Body::None => None,
         Body::Text(text) => Some(text.expand(captured)?.into_bytes()),
         Body::Bytes(bytes) => Some(bytes.clone()),
+        Body::Json(text) => {
+            add(headers, "Content-Type", "application/json".to_owned());
+            Some(text.expand(captured)?.into_bytes())
+        }
         Body::Form(fields) => {
             let fields = expanded(fields, captured)?;
             let mut form = url::form_urlencoded::Serializer::new(String::new());
@@ -137,7 +160,7 @@ fn content(
 fn multipart(
     fields: &[(String, Text)],
     files: &[Upload],
-    captured: &Captured,
+    captured: &dyn Values,
 ) -> Result<(String, Vec<u8>), String> {
     let fields = expanded(fields, captured)?;
     let mut contents = Vec::new();

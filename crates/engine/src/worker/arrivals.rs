@@ -6,7 +6,7 @@ use crate::feedback::{Arrived, EndedCall, Next};
 use conduit::{Close, Io, Slot};
 use sample::FailureClass;
 use units::Nanos;
-use workload::Errand;
+use workload::Step;
 
 /// Connections opened for due calls before the next look at what can be read.
 const OPENS_MAX: u32 = 16;
@@ -95,7 +95,15 @@ impl Worker {
         else {
             return self.retire_if_idle(io, user, now);
         };
-        let Errand { row, mut template, .. } = *errand;
+        let (row, mut template) = match errand {
+            Step::Call(errand) => (errand.row, errand.template),
+            Step::Target { row, .. } => {
+                let asked = self.setup.targets.template(row).asked;
+                self.journal.due(intended);
+                return self.place(io, Call::new(index, row, user, intended, asked), now);
+            }
+            Step::Leave => return self.retire_if_idle(io, user, now),
+        };
         let pool = &mut self.pool;
         let endpoint = self.feedback.endpoint_of(&template.url, |met| pool.add_endpoint(met));
         template.endpoint = endpoint.unwrap_or(0);

@@ -4,6 +4,7 @@ use super::Worker;
 use crate::call::{Call, End, NOBODY};
 use crate::feedback::EndedCall;
 use conduit::{Close, Io, Slot};
+use sample::Sample;
 use units::Nanos;
 
 impl Worker {
@@ -30,15 +31,8 @@ impl Worker {
         if self.journal.finish(&sample, end, call.is_issued()) {
             self.stop();
         }
-        if self.journal.logs_calls() {
-            sample.user = self.feedback.user_id(call.user);
-            let response = call.intake.as_mut().map(|intake| intake.take_kept());
-            let note = if self.feedback.is_attended() {
-                self.feedback.tell_guide(&sample, end.outcome)
-            } else {
-                None
-            };
-            self.journal.log_call(sample, end, response.unwrap_or_default(), note);
+        if self.journal.is_watched() {
+            self.tell(call, sample, end);
         }
         if let Some(intake) = call.intake.take() {
             self.reclaim(intake);
@@ -54,6 +48,26 @@ impl Worker {
             };
             self.follow(io, ended, now);
         }
+    }
+
+    /// A finished call is told to the guide, and logged.
+    fn tell(&mut self, call: &mut Call, mut sample: Sample, end: &End) {
+        sample.user = self.feedback.user_id(call.user);
+        let mut note = None;
+        if self.feedback.is_attended() {
+            note = self.feedback.tell_guide(&sample, end.outcome);
+            self.hear_guide();
+        }
+        if self.journal.logs_calls() {
+            let response = call.intake.as_mut().map(|intake| intake.take_kept());
+            self.journal.log_call(sample, end, response.unwrap_or_default(), note);
+        }
+    }
+
+    /// Writes down what the guide has noticed.
+    pub(super) fn hear_guide(&mut self) {
+        let journal = &mut self.journal;
+        self.feedback.hear_guide(&mut |remark| journal.hear(remark));
     }
 
     pub(super) fn close_kind(&self) -> Close {
@@ -103,7 +117,7 @@ impl Worker {
         if !quiet || !self.feedback.is_exhausted() {
             return false;
         }
-        let counted = self.setup.requests_max().is_some();
+        let counted = self.setup.requests_max().is_some() || self.feedback.ends_with_its_users();
         self.edges.is_stopping() || counted || now >= self.setup.measure_until()
     }
 

@@ -4,6 +4,7 @@
 use super::Worker;
 use crate::call::{Call, End};
 use crate::connection::ConnState;
+use crate::guide::AnsweredCall;
 use crate::intake::Intake;
 use crate::render::build_template;
 use crate::setup::{endpoint_key, redirect_method};
@@ -65,22 +66,56 @@ impl Worker {
         if facts.timed {
             self.count_timings(slot, row);
         }
-        if self.feedback.is_attended() && self.attend_to(slot, row, &facts, now) {
+        if self.feedback.is_attended() {
+            return self.attended(io, slot, row, &facts, now);
+        }
+        self.settle::<I, false>(io, slot, row, &facts, now);
+    }
+
+    /// A response that a script or a guide wants to see.
+    #[inline(never)]
+    fn attended<I: Io>(
+        &mut self,
+        io: &mut I,
+        slot: Slot,
+        row: usize,
+        facts: &AnswerFacts,
+        now: Nanos,
+    ) {
+        if self.attend_to(slot, row, facts, now) {
             return;
         }
+        if self.feedback.is_scripted() {
+            self.settle::<I, false>(io, slot, row, facts, now);
+        } else {
+            self.settle::<I, true>(io, slot, row, facts, now);
+        }
+    }
+
+    /// What a whole response means to its call, to its user and to its connection. `GUIDED`: the
+    /// user has a guide, who judges it too.
+    #[inline(always)]
+    fn settle<I: Io, const GUIDED: bool>(
+        &mut self,
+        io: &mut I,
+        slot: Slot,
+        row: usize,
+        facts: &AnswerFacts,
+        now: Nanos,
+    ) {
         let heads = self.setup.plan.measure.conforming_counts_heads;
         let received = facts.body_bytes + if heads { facts.head_bytes } else { 0 };
         let conn = self.pool.conn_mut(slot);
         let Some(mut call) = conn.take_served(row, received, now) else { return };
         let setup_times = conn.take_setup_times();
         let (decoded, wrong) = if self.setup.body.looks() {
-            self.judge_body(&mut call, &facts, now)
+            self.judge_body(&mut call, facts, now)
         } else {
             (facts.body_bytes, self.setup.body.judge_length(facts.body_bytes))
         };
         // the connection ends before the other responses to a script's call
         let wrong = wrong.or((call.responses_due > 1).then_some(FailureClass::ClosedEarly));
-        call.add(&facts, decoded);
+        call.add(facts, decoded);
         let redirect = if (300..400).contains(&facts.status) || self.setup.plan.request.cookies {
             let own = call.request.as_deref();
             self.read_head(slot, own, (call.user, call.target, call.redirects), facts.status)
@@ -89,6 +124,14 @@ impl Worker {
         };
         if let Some(intake) = &mut call.intake {
             self.count_kept(intake, facts.is_headless());
+        }
+        let mut end = self.judge(facts, wrong);
+        if GUIDED && let Ok(None) = &redirect {
+            // before anything else concludes and takes the guide's copy of the response away
+            let took = now - call.sent;
+            let seen = AnsweredCall { row: call.target, status: facts.status, took, now };
+            let class = self.feedback.judge_by_guide(call.user, &seen, end.class);
+            end = End::answered(facts, class);
         }
         let calls_max = self.pool.calls_max();
         if self.pool.conn_mut(slot).is_over(facts.persistent, calls_max) {
@@ -100,11 +143,10 @@ impl Worker {
         match redirect {
             Ok(Some(template)) => self.redirect(io, call, template, now),
             Ok(None) => {
-                let end = self.judge(&facts, wrong);
                 self.conclude_with(io, &mut call, &end, now, setup_times);
             }
             Err(class) => {
-                let end = End::answered(&facts, Some(class));
+                let end = End::answered(facts, Some(class));
                 self.conclude_with(io, &mut call, &end, now, setup_times);
             }
         }
@@ -247,7 +289,11 @@ impl Worker {
             return Err(FailureClass::Redirects);
         };
         let target = &setup.plan.targets[target as usize];
-        let body = target.body.as_deref().or(setup.plan.request.body.as_deref());
+        let body = match (&setup.plan.journeys, own) {
+            // made for this call alone: its body is in it
+            (Some(_), Some(own)) => body_of(&own.bytes),
+            _ => target.body.as_deref().or(setup.plan.request.body.as_deref()),
+        };
         let body = body.filter(|_| next == from.method);
         let absolute = setup.endpoints[endpoint as usize].absolute;
         let template = build_template(&setup.plan, &url, next, body, endpoint, absolute);
@@ -356,6 +402,12 @@ impl Worker {
 
 fn class_of(wrong: &NotItsBody) -> FailureClass {
     if wrong.of.is_some() { FailureClass::OtherTarget } else { FailureClass::Differs }
+}
+
+/// What stands behind the head of a request.
+fn body_of(request: &[u8]) -> Option<&[u8]> {
+    let end = request.windows(4).position(|at| at == b"\r\n\r\n")?;
+    Some(&request[end + 4..]).filter(|body| !body.is_empty())
 }
 
 /// An intake for another call.

@@ -50,6 +50,8 @@ impl CommonArgs {
         self.tls.apply(&mut plan.tls, files)?;
         self.measure.apply(&mut plan);
         self.driver.apply(&mut plan);
+        plan.settle_journeys();
+        plan.settle_objectives();
         if let Err(problems) = plan::validate(&plan) {
             let error = UsageError::from(problems);
             return Err(if base.from_file { error.within(&outputs.name) } else { error });

@@ -55,10 +55,11 @@ pub(super) fn versions(text: &str) -> Result<List<HttpVersion>, ParseError> {
 }
 
 /// What is typed behind `--http`.
-const VERSIONS: [(&str, HttpVersion); 4] = [
+const VERSIONS: [(&str, HttpVersion); 5] = [
     ("1.0", HttpVersion::Http10),
     ("1.1", HttpVersion::Http11),
     ("2", HttpVersion::Http2),
+    ("3", HttpVersion::Http3),
     ("auto", HttpVersion::Auto),
 ];
 

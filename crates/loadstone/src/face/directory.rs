@@ -8,7 +8,7 @@ use url::Url;
 
 /// The system's resolver, by the plan's rules.
 #[derive(Debug)]
-pub(super) struct Directory(pub(super) Arc<Plan>);
+pub(crate) struct Directory(pub(crate) Arc<Plan>);
 
 impl engine::Directory for Directory {
     fn endpoint(&mut self, url: &Url) -> Option<Endpoint> {

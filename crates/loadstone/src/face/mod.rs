@@ -2,7 +2,7 @@
 //! and prints is decided in `faces`; here its plan is run with the machinery of `run`, without the
 //! plain call that goes first there.
 
-mod directory;
+pub(crate) mod directory;
 mod disk;
 mod idle;
 #[cfg_attr(feature = "lua", path = "script.rs")]

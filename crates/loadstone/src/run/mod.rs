@@ -2,6 +2,7 @@
 
 pub(crate) mod call_log;
 pub(crate) mod first_call;
+pub(crate) mod journeys;
 pub(crate) mod keeping;
 pub(crate) mod live;
 pub(crate) mod measure;
@@ -122,6 +123,7 @@ pub(crate) fn run(mut plan: Plan, outputs: &Outputs) -> Result<Code, Failure> {
     let mut stages = Stages::default();
     let runs = repeats(&plan, &prepared, calibration.as_ref(), outputs, &onlookers, &mut stages);
     let keeping = onlookers.close();
+    let torn_down = journeys::tear_down(&plan, &mut prepared);
     let mut runs = match runs {
         Ok(runs) => runs,
         Err(failure) => {
@@ -136,6 +138,7 @@ pub(crate) fn run(mut plan: Plan, outputs: &Outputs) -> Result<Code, Failure> {
     let report = assemble(&plan, &prepared, call, runs, &environment, calibration, name);
     deliver(&report, outputs, keeping)?;
     stages.done()?;
+    torn_down?;
     Ok(exit_code(&report))
 }
 
@@ -239,6 +242,9 @@ fn reach(plan: &mut Plan) -> Result<(Prepared, Found), Failure> {
         let next = path::through(route, || first_call::make(plan, endpoint, tls, &template))?;
         found.location = next.location;
     }
+    if !found.unreachable {
+        journeys::set_up(plan, &mut prepared)?;
+    }
     Ok((prepared, found))
 }
 
@@ -257,7 +263,15 @@ fn keep_to_streams(plan: &mut Plan, allowed: Option<u32>) -> Option<String> {
 fn call_first(plan: &Plan, prepared: &mut Prepared) -> Result<Found, Failure> {
     let setup = engine::Setup::new(plan.clone(), prepared.endpoints.clone(), 1, Nanos::ZERO)
         .map_err(|error| Failure::usage(error.to_string()))?;
-    let template = setup.targets.template(0);
+    let mut template = setup.targets.template(0).clone();
+    // a step that changes something is nobody's to make before the run
+    if let Some(journeys) = plan.journeys.as_ref().filter(|_| template.method != "GET") {
+        let row = template.endpoint;
+        let absolute = setup.endpoints[row as usize].absolute;
+        let base = first_call::request_for(plan, &journeys.base, row, absolute);
+        template = base.unwrap_or(template);
+    }
+    let template = &template;
     let endpoint = &mut prepared.endpoints[template.endpoint as usize];
     let (tls, route) = (prepared.tls.as_ref(), prepared.route.as_deref());
     path::through(route, || first_call::make(plan, endpoint, tls, template))

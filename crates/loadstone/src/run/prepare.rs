@@ -30,6 +30,9 @@ pub(crate) struct Prepared {
     pub(crate) sut: Option<super::sut::Who>,
     /// The emulated path that all connections go through.
     pub(crate) route: Option<Arc<Route>>,
+    /// What the setup of journeys captured, and its cookies.
+    pub(crate) given: std::collections::BTreeMap<String, String>,
+    pub(crate) jar: workload::Jar,
 }
 
 /// # Errors
@@ -54,11 +57,9 @@ pub(crate) fn prepare(plan: &mut Plan, extra: &[Url]) -> Result<Prepared> {
         tls,
         workers: placement.workers,
         cores: placement.cores,
-        notes: Vec::new(),
         shared_cores: placement.shared,
         servers: placement.servers,
-        sut: None,
-        route: None,
+        ..Prepared::default()
     };
     super::placement::check_limits(plan, &mut prepared)?;
     super::placement::bound_queue(plan);
@@ -204,8 +205,13 @@ fn addresses(
 }
 
 fn tls_client(plan: &Plan) -> Result<tls::Client> {
+    Ok(tls::Client::new(&tls_settings(plan))?)
+}
+
+/// What the plan says of TLS.
+pub(crate) fn tls_settings(plan: &Plan) -> tls::Settings {
     let wanted = &plan.tls;
-    let settings = tls::Settings {
+    tls::Settings {
         laid_open: false,
         insecure: wanted.insecure,
         ca: wanted.ca.clone(),
@@ -226,8 +232,7 @@ fn tls_client(plan: &Plan) -> Result<tls::Client> {
         },
         groups: wanted.groups.clone(),
         ciphers: wanted.ciphers.clone(),
-    };
-    Ok(tls::Client::new(&settings)?)
+    }
 }
 
 /// Connections that may be open at once.

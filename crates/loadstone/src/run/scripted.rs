@@ -20,7 +20,8 @@ pub(super) struct Stages {
 }
 
 impl Stages {
-    /// The workers' parts for one repeat; none where the plan has no script. `aside`: standard
+    /// The workers' parts for one repeat: of the plan's script or journeys; none where it has
+    /// neither. `aside`: standard
     /// output is not the script's to print on.
     ///
     /// # Errors
@@ -31,7 +32,9 @@ impl Stages {
         prepared: &Prepared,
         aside: bool,
     ) -> Result<Vec<Cast>, Failure> {
-        let Some(job) = job(plan, aside) else { return Ok(Vec::new()) };
+        let Some(job) = job(plan, aside) else {
+            return Ok(super::journeys::cast(plan, prepared).unwrap_or_default());
+        };
         let mut complaints = String::new();
         let mut complain = |text: &str| complaints.push_str(text);
         let stage = Stage::open(job, &mut complain).and_then(|mut stage| {

@@ -155,6 +155,7 @@ impl Change {
         }
         if let Some(objectives) = &self.objectives {
             plan.measure.slo.clone_from(objectives);
+            plan.settle_objectives();
         }
         if let Some(interval) = self.interval {
             plan.measure.interval = interval;

@@ -11,6 +11,7 @@ mod connections;
 mod http2;
 #[cfg(feature = "h3")]
 mod http3;
+mod journeys;
 mod load;
 mod netpath;
 mod norm;

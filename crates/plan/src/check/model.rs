@@ -1,9 +1,10 @@
 //! A check plan as it is run.
 
-use super::Text;
+use super::{JsonPlace, Text};
 use crate::HttpVersion;
 use units::Nanos;
 use url::Url;
+use workload::Selector;
 
 /// Everything a check does, in order.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,6 +72,8 @@ pub enum Body {
     None,
     Text(Text),
     Bytes(Vec<u8>),
+    /// `application/json`, with values put into its strings.
+    Json(Text),
     /// `application/x-www-form-urlencoded`, in this order.
     Form(Vec<(String, Text)>),
     /// `multipart/form-data` (RFC 7578): fields, then files.
@@ -152,8 +155,8 @@ pub struct Content {
     pub sha256: Option<[u8; 32]>,
     /// Bytes.
     pub length: Option<u64>,
-    /// JSON pointer (RFC 6901) and the value there.
-    pub json: Vec<(String, JsonRule)>,
+    /// A place and the value there.
+    pub json: Vec<(JsonPlace, JsonRule)>,
 }
 
 /// What must stand at a place of a JSON document.
@@ -172,20 +175,52 @@ pub enum Entries {
     Exactly(Vec<String>),
 }
 
-/// Where a value comes from.
+/// Where a value comes from, and what becomes of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capture {
     pub from: CaptureFrom,
     /// Its first group, or the whole match, is the value.
     pub regex: Option<Text>,
+    /// Which, where there are several.
+    pub take: Take,
+    /// How long the value is kept, in a journey.
+    pub scope: Scope,
+    /// Where nothing is found: no failure of the call, only counted.
+    pub optional: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum CaptureFrom {
+    Status,
     Header(String),
+    /// The value of a cookie that the response sets.
+    Cookie(String),
     Body,
-    /// JSON pointer into the body.
-    Json(String),
+    Json(JsonPlace),
+    /// Elements of a page: the value of an attribute, or their text.
+    Html {
+        css: Selector,
+        attribute: Option<String>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Take {
+    #[default]
+    First,
+    Last,
+    /// Drawn by the seed.
+    Random,
+}
+
+/// How long a captured value is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// Until the user begins its journey anew.
+    #[default]
+    Iteration,
+    /// As long as the user is there.
+    User,
 }
 
 /// Requests that go out at the same moment: all connections are made first.

@@ -6,17 +6,17 @@ use units::{ParseError, quoted};
 
 /// A value under its key.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Node<'a> {
+pub(crate) struct Node<'a> {
     text: &'a str,
     /// Of the first byte, in `text`.
-    pub(super) at: usize,
-    pub(super) key: &'a str,
+    pub(crate) at: usize,
+    pub(crate) key: &'a str,
     value: &'a DeValue<'a>,
 }
 
 /// A table: keys are taken out of it one by one; what is left over is refused.
 #[derive(Debug)]
-pub(super) struct Table<'a> {
+pub(crate) struct Table<'a> {
     text: &'a str,
     at: usize,
     name: &'a str,
@@ -31,7 +31,7 @@ fn line_of(text: &str, at: usize) -> usize {
 }
 
 impl<'a> Table<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         text: &'a str,
         at: usize,
         name: &'a str,
@@ -46,29 +46,39 @@ impl<'a> Table<'a> {
         Table { text, at, name, left, asked: Vec::new() }
     }
 
-    pub(super) fn take(&mut self, key: &'static str) -> Option<Node<'a>> {
+    pub(crate) fn take(&mut self, key: &'static str) -> Option<Node<'a>> {
         self.asked.push(key);
         self.left.remove(key)
     }
 
+    /// What stands under a key, which stays a key that nobody has asked for.
+    pub(crate) fn find(&self, key: &str) -> Option<Node<'a>> {
+        self.left.get(key).copied()
+    }
+
+    /// These keys are no longer told of as ones that there are.
+    pub(crate) fn conceal(&mut self, keys: &[&str]) {
+        self.asked.retain(|asked| !keys.contains(asked));
+    }
+
     /// Everything that is left, in the order of the file.
-    pub(super) fn rest(&mut self) -> Vec<Node<'a>> {
+    pub(crate) fn rest(&mut self) -> Vec<Node<'a>> {
         let mut rest: Vec<Node<'a>> = std::mem::take(&mut self.left).into_values().collect();
         rest.sort_by_key(|node| node.at);
         rest
     }
 
-    pub(super) fn line(&self) -> usize {
+    pub(crate) fn line(&self) -> usize {
         line_of(self.text, self.at)
     }
 
-    pub(super) fn fault(&self, why: impl std::fmt::Display) -> ParseError {
+    pub(crate) fn fault(&self, why: impl std::fmt::Display) -> ParseError {
         ParseError(format!("line {}: {}: {why}", self.line(), self.name))
     }
 
     /// # Errors
     /// A key that nobody has asked for; the message lists those that there are.
-    pub(super) fn close(mut self) -> Result<(), ParseError> {
+    pub(crate) fn close(mut self) -> Result<(), ParseError> {
         let known = self.asked.join(", ");
         match self.rest().first() {
             None => Ok(()),
@@ -80,7 +90,7 @@ impl<'a> Table<'a> {
 }
 
 impl<'a> Node<'a> {
-    pub(super) fn fault(&self, why: impl std::fmt::Display) -> ParseError {
+    pub(crate) fn fault(&self, why: impl std::fmt::Display) -> ParseError {
         ParseError(format!("line {}: {}: {why}", line_of(self.text, self.at), self.key))
     }
 
@@ -99,7 +109,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    pub(super) fn text(&self) -> Result<&'a str, ParseError> {
+    pub(crate) fn text(&self) -> Result<&'a str, ParseError> {
         match self.value {
             DeValue::String(text) => Ok(text.as_ref()),
             _ => Err(self.wants("a text in quotes")),
@@ -107,7 +117,7 @@ impl<'a> Node<'a> {
     }
 
     /// A text, or a number as it is written.
-    pub(super) fn typed(&self) -> Result<String, ParseError> {
+    pub(crate) fn typed(&self) -> Result<String, ParseError> {
         match self.value {
             DeValue::String(text) => Ok(text.clone().into_owned()),
             DeValue::Integer(number) => Ok(number.to_string()),
@@ -116,24 +126,24 @@ impl<'a> Node<'a> {
         }
     }
 
-    pub(super) fn is_text(&self) -> bool {
+    pub(crate) fn is_text(&self) -> bool {
         matches!(self.value, DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_))
     }
 
     /// `true` or `false`; `None` for anything else.
-    pub(super) fn switch(&self) -> Option<bool> {
+    pub(crate) fn switch(&self) -> Option<bool> {
         match self.value {
             DeValue::Boolean(value) => Some(*value),
             _ => None,
         }
     }
 
-    pub(super) fn flag(&self) -> Result<bool, ParseError> {
+    pub(crate) fn flag(&self) -> Result<bool, ParseError> {
         self.switch().ok_or_else(|| self.wants("true or false"))
     }
 
     /// A list, or the one value that stands for a list of one.
-    pub(super) fn list(&self) -> Vec<Node<'a>> {
+    pub(crate) fn list(&self) -> Vec<Node<'a>> {
         let one = |value: &'a toml::Spanned<DeValue<'a>>| Node {
             at: value.span().start,
             value: value.get_ref(),
@@ -146,11 +156,11 @@ impl<'a> Node<'a> {
     }
 
     /// Its tables: a list of them, or one.
-    pub(super) fn tables(&self) -> Result<Vec<Table<'a>>, ParseError> {
+    pub(crate) fn tables(&self) -> Result<Vec<Table<'a>>, ParseError> {
         self.list().iter().map(Node::table).collect()
     }
 
-    pub(super) fn table(&self) -> Result<Table<'a>, ParseError> {
+    pub(crate) fn table(&self) -> Result<Table<'a>, ParseError> {
         match self.value {
             DeValue::Table(table) => Ok(Table::new(self.text, self.at, self.key, table)),
             _ => Err(self.wants("a table")),
@@ -161,7 +171,7 @@ impl<'a> Node<'a> {
     ///
     /// # Errors
     /// A number that JSON does not have.
-    pub(super) fn json(&self) -> Result<serde_json::Value, ParseError> {
+    pub(crate) fn json(&self) -> Result<serde_json::Value, ParseError> {
         use serde_json::Value;
         Ok(match self.value {
             DeValue::String(text) => Value::String(text.clone().into_owned()),
@@ -189,7 +199,7 @@ impl<'a> Node<'a> {
 }
 
 /// One of a few names.
-pub(super) fn pick<T: Copy>(text: &str, names: &[(&str, T)]) -> Result<T, ParseError> {
+pub(crate) fn pick<T: Copy>(text: &str, names: &[(&str, T)]) -> Result<T, ParseError> {
     let found = names.iter().find(|(name, _)| *name == text);
     found.map(|(_, value)| *value).ok_or_else(|| {
         let known: Vec<&str> = names.iter().map(|(name, _)| *name).collect();

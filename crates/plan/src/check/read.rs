@@ -5,7 +5,7 @@ mod expect;
 
 use super::model::{Action, CheckPlan, Group, Step};
 use super::node::{Node, Table};
-use super::text::Text;
+use super::text::{Fill, Marks, Text};
 use crate::FileSource;
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
@@ -59,15 +59,7 @@ pub fn from_toml(
         }
     }
     let vars = read_vars(top.take("vars"), given)?;
-    let mut reader = Reader {
-        vars,
-        captured: BTreeSet::new(),
-        files,
-        names: BTreeSet::new(),
-        timeout: TIMEOUT,
-        headers: Vec::new(),
-        jar: None,
-    };
+    let mut reader = Reader::new(vars, files, Marks::Dollar);
     let (name, base, connect) = reader.check_table(top.take("check"), given)?;
     let steps = match top.take("step") {
         Some(node) => reader.steps(&node)?,
@@ -81,7 +73,7 @@ pub fn from_toml(
 }
 
 /// `[vars]` with what `--set` replaces.
-fn read_vars(
+pub(crate) fn read_vars(
     node: Option<Node<'_>>,
     given: &Given,
 ) -> Result<BTreeMap<String, String>, ParseError> {
@@ -103,16 +95,36 @@ fn read_vars(
 }
 
 /// What is known while the steps are read, in their order.
-struct Reader<'f> {
-    vars: BTreeMap<String, String>,
-    /// Names that an earlier step captures.
-    captured: BTreeSet<String>,
+pub(crate) struct Reader<'f> {
+    pub(crate) vars: BTreeMap<String, String>,
+    /// Names that an earlier step captures, and others that will have a value.
+    pub(crate) captured: BTreeSet<String>,
     files: &'f dyn FileSource,
     /// Of steps so far.
-    names: BTreeSet<String>,
+    pub(crate) names: BTreeSet<String>,
+    pub(crate) marks: Marks,
     timeout: Nanos,
     headers: Vec<(String, Text)>,
     jar: Option<String>,
+}
+
+impl<'f> Reader<'f> {
+    pub(crate) fn new(
+        vars: BTreeMap<String, String>,
+        files: &'f dyn FileSource,
+        marks: Marks,
+    ) -> Reader<'f> {
+        Reader {
+            vars,
+            captured: BTreeSet::new(),
+            files,
+            names: BTreeSet::new(),
+            marks,
+            timeout: TIMEOUT,
+            headers: Vec::new(),
+            jar: None,
+        }
+    }
 }
 
 impl Reader<'_> {
@@ -208,7 +220,7 @@ impl Reader<'_> {
         self.captured.extend(names);
     }
 
-    fn name(&mut self, table: &mut Table<'_>) -> Result<String, ParseError> {
+    pub(crate) fn name(&mut self, table: &mut Table<'_>) -> Result<String, ParseError> {
         let Some(node) = table.take("name") else {
             return Err(table.fault("it has no name; add name = \"…\""));
         };
@@ -307,22 +319,22 @@ impl Reader<'_> {
     }
 
     /// A text that may have captured values in it.
-    fn template(&self, node: &Node<'_>) -> Result<Text, ParseError> {
-        self.fill(node, &node.typed()?, false)
+    pub(crate) fn template(&self, node: &Node<'_>) -> Result<Text, ParseError> {
+        self.fill(node, &node.typed()?, Fill::AsIs)
     }
 
-    fn fill(&self, node: &Node<'_>, text: &str, pattern: bool) -> Result<Text, ParseError> {
-        let captured = |name: &str| self.captured.contains(name);
-        Text::read(text, pattern, &self.vars, &captured).map_err(|why| node.fault(why))
+    fn fill(&self, node: &Node<'_>, text: &str, fill: Fill) -> Result<Text, ParseError> {
+        let known = |name: &str| self.captured.contains(name);
+        Text::read(text, (self.marks, fill), &self.vars, &known).map_err(|why| node.fault(why))
     }
 
     /// A regular expression that may have captured values in it.
-    fn pattern(&self, node: &Node<'_>) -> Result<Text, ParseError> {
+    pub(crate) fn pattern(&self, node: &Node<'_>) -> Result<Text, ParseError> {
         self.pattern_of(node, &node.typed()?)
     }
 
     fn pattern_of(&self, node: &Node<'_>, text: &str) -> Result<Text, ParseError> {
-        let template = self.fill(node, text, true)?;
+        let template = self.fill(node, text, Fill::Pattern)?;
         if let Some(text) = template.settled() {
             crate::rules::check_regex(&text).map_err(|why| node.fault(why))?;
         }
@@ -330,16 +342,16 @@ impl Reader<'_> {
     }
 
     /// A text that is known before anything is sent.
-    fn settled(&self, node: &Node<'_>) -> Result<String, ParseError> {
+    pub(crate) fn settled(&self, node: &Node<'_>) -> Result<String, ParseError> {
         let text = self.template(node)?.settled();
         text.ok_or_else(|| node.fault("captured values cannot be used here, variables can"))
     }
 
-    fn duration(&self, node: &Node<'_>) -> Result<Nanos, ParseError> {
+    pub(crate) fn duration(&self, node: &Node<'_>) -> Result<Nanos, ParseError> {
         units::parse_duration(&self.settled(node)?).map_err(|why| node.fault(why))
     }
 
-    fn number<T: FromStr>(&self, node: &Node<'_>) -> Result<T, ParseError> {
+    pub(crate) fn number<T: FromStr>(&self, node: &Node<'_>) -> Result<T, ParseError> {
         let text = self.settled(node)?;
         let why = || node.fault(format!("{} is not a whole number in range", quoted(&text)));
         text.trim().parse().map_err(|_| why())

@@ -1,70 +1,161 @@
-//! Texts with `${name}` in them.
+//! Texts with names in them that stand for values.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use regex::bytes::Regex;
 use std::collections::BTreeMap;
 
-/// A text in which `${name}` stands for a captured value. Variables of the plan are put in when it
-/// is read; `$${` is a plain `${`.
+/// Where the values come from that names stand for.
+pub trait Values {
+    /// `None`: there is no such value, or not yet.
+    fn value(&self, name: &str) -> Option<&str>;
+
+    /// A regular expression that is compiled already.
+    fn pattern(&self, _text: &str) -> Option<Regex> {
+        None
+    }
+}
+
+impl Values for BTreeMap<String, String> {
+    fn value(&self, name: &str) -> Option<&str> {
+        self.get(name).map(String::as_str)
+    }
+}
+
+/// How a name is marked in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Marks {
+    /// `${name}`; `$${` is a plain `${`. In check plans.
+    Dollar,
+    /// `{{name}}`; `\{{` is a plain `{{`. In journeys.
+    Braces,
+}
+
+impl Marks {
+    fn open(self) -> &'static str {
+        match self {
+            Marks::Dollar => "${",
+            Marks::Braces => "{{",
+        }
+    }
+
+    fn close(self) -> &'static str {
+        match self {
+            Marks::Dollar => "}",
+            Marks::Braces => "}}",
+        }
+    }
+
+    /// Before an opening mark it makes it plain text.
+    fn escape(self) -> char {
+        match self {
+            Marks::Dollar => '$',
+            Marks::Braces => '\\',
+        }
+    }
+}
+
+/// What a value becomes as it is put in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Fill {
+    #[default]
+    AsIs,
+    /// Literal text of a regular expression.
+    Pattern,
+    /// Percent-encoded, as a part of a URL. Where the text begins with the value, that is a URL of
+    /// its own and stays as it is.
+    UrlPart,
+    /// The inside of a JSON string.
+    Json,
+}
+
+/// What stands plainly in a segment or query of a URL (RFC 3986 section 2.3).
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+impl Fill {
+    fn put(self, value: &str, out: &mut String) {
+        match self {
+            Fill::AsIs => out.push_str(value),
+            Fill::Pattern => out.push_str(&regex::escape(value)),
+            Fill::UrlPart if out.is_empty() => out.push_str(value),
+            Fill::UrlPart => out.extend(utf8_percent_encode(value, UNRESERVED)),
+            Fill::Json => {
+                let quoted = serde_json::Value::from(value).to_string();
+                out.push_str(&quoted[1..quoted.len() - 1]);
+            }
+        }
+    }
+}
+
+/// A text in which names stand for values that are known later. Variables of the plan are put in
+/// when it is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text {
     parts: Vec<Part>,
-    /// Values are put in as literal text of a regular expression.
-    pattern: bool,
+    fill: Fill,
+    /// As a name is marked, for messages.
+    dollar: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     Plain(String),
-    Captured(String),
+    Named(String),
 }
 
 impl Text {
     /// A text without anything to put in.
     pub fn plain(text: impl Into<String>) -> Text {
-        Text { parts: vec![Part::Plain(text.into())], pattern: false }
+        Text { parts: vec![Part::Plain(text.into())], ..Text::default() }
     }
 
-    /// `vars` are put in at once; `captured` says which other names are known.
+    /// `vars` are put in at once; `known` says which other names will have values.
     ///
     /// # Errors
-    /// A name that is not known, or a `${` without its `}`.
-    pub(super) fn read(
+    /// A name that is not known, or an opening mark without its closing one.
+    pub(crate) fn read(
         text: &str,
-        pattern: bool,
+        (marks, fill): (Marks, Fill),
         vars: &BTreeMap<String, String>,
-        captured: &dyn Fn(&str) -> bool,
+        known: &dyn Fn(&str) -> bool,
     ) -> Result<Text, String> {
+        let (open, close) = (marks.open(), marks.close());
         let mut parts = Vec::new();
         let mut plain = String::new();
         let mut rest = text;
-        while let Some(at) = rest.find("${") {
-            if rest[..at].ends_with('$') {
+        while let Some(at) = rest.find(open) {
+            if rest[..at].ends_with(marks.escape()) {
                 plain.push_str(&rest[..at - 1]);
-                plain.push_str("${");
-                rest = &rest[at + 2..];
+                plain.push_str(open);
+                rest = &rest[at + open.len()..];
                 continue;
             }
             plain.push_str(&rest[..at]);
-            let Some((name, after)) = rest[at + 2..].split_once('}') else {
-                return Err("there is a ${ without its }; write $${ for the two characters".into());
+            let Some((name, after)) = rest[at + open.len()..].split_once(close) else {
+                return Err(format!(
+                    "there is a {open} without its {close}; write {}{open} for the two characters",
+                    marks.escape()
+                ));
             };
+            let name = if marks == Marks::Braces { name.trim() } else { name };
             match vars.get(name) {
-                Some(value) if pattern => plain.push_str(&regex::escape(value)),
-                Some(value) => plain.push_str(value),
-                None if captured(name) => {
+                // what stands before it decides whether a URL begins with it
+                Some(value) if parts.is_empty() => fill.put(value, &mut plain),
+                Some(value) => {
+                    let mut put = ".".to_owned();
+                    fill.put(value, &mut put);
+                    plain.push_str(&put[1..]);
+                }
+                None if known(name) => {
                     parts.push(Part::Plain(std::mem::take(&mut plain)));
-                    parts.push(Part::Captured(name.to_owned()));
+                    parts.push(Part::Named(name.to_owned()));
                 }
-                None => {
-                    return Err(format!(
-                        "${{{name}}} is neither in [vars] nor captured by an earlier step"
-                    ));
-                }
+                None => return Err(unknown(marks, name)),
             }
             rest = after;
         }
         plain.push_str(rest);
         parts.push(Part::Plain(plain));
-        Ok(Text { parts, pattern })
+        Ok(Text { parts, fill, dollar: marks == Marks::Dollar })
     }
 
     /// The text, when nothing is left to put in.
@@ -72,22 +163,55 @@ impl Text {
         self.expand(&BTreeMap::new()).ok()
     }
 
-    /// With captured values put in.
+    /// The names whose values are put in.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Plain(_) => None,
+            Part::Named(name) => Some(name.as_str()),
+        })
+    }
+
+    /// With values put in.
     ///
     /// # Errors
-    /// A value that the earlier step has not captured.
-    pub fn expand(&self, captured: &BTreeMap<String, String>) -> Result<String, String> {
+    /// A value that is not there.
+    pub fn expand(&self, values: &dyn Values) -> Result<String, String> {
         let mut out = String::new();
         for part in &self.parts {
             match part {
                 Part::Plain(text) => out.push_str(text),
-                Part::Captured(name) => match captured.get(name) {
-                    Some(value) if self.pattern => out.push_str(&regex::escape(value)),
-                    Some(value) => out.push_str(value),
-                    None => return Err(format!("${{{name}}} was not captured")),
+                Part::Named(name) => match values.value(name) {
+                    Some(value) => self.fill.put(value, &mut out),
+                    None if self.dollar => return Err(format!("${{{name}}} was not captured")),
+                    None => return Err(format!("{{{{{name}}}}} has no value")),
                 },
             }
         }
         Ok(out)
+    }
+
+    /// As it was written, but for variables.
+    pub fn shown(&self) -> String {
+        let mut out = String::new();
+        for part in &self.parts {
+            match part {
+                Part::Plain(text) => out.push_str(text),
+                Part::Named(name) if self.dollar => out.extend(["${", name, "}"]),
+                Part::Named(name) => out.extend(["{", name, "}"]),
+            }
+        }
+        out
+    }
+}
+
+fn unknown(marks: Marks, name: &str) -> String {
+    match marks {
+        Marks::Dollar => {
+            format!("${{{name}}} is neither in [vars] nor captured by an earlier step")
+        }
+        Marks::Braces => format!(
+            "{{{{{name}}}}} can have no value: it is no variable of [vars], no column of a feeder \
+             (written feeder.column), and no earlier step captures it"
+        ),
     }
 }

@@ -49,6 +49,13 @@ fn masked_key(plan: &Plan) -> Option<(&'static str, String)> {
     }
     let proxy = plan.connection.proxy.as_ref().and_then(url::Url::password);
     let in_request = |key: &str| Some(("request", key.to_owned()));
+    if plan
+        .journeys
+        .as_ref()
+        .is_some_and(|journeys| journey::shown(journeys).to_string().contains(MASK))
+    {
+        return Some(("journey", "somewhere".to_owned()));
+    }
     match &request.auth {
         _ if request.headers.iter().any(header) => in_request("headers"),
         Some(Auth::Basic { password, .. }) if masked(password) => in_request("user"),
@@ -75,8 +82,24 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
             )));
         }
     }
+    let parts = [&file.vars, &file.feeder, &file.setup, &file.journey, &file.teardown];
+    let journeys = parts.into_iter().any(Option::is_some);
+    if journeys && (file.targets.is_some() || file.urls_file.is_some() || file.script.is_some()) {
+        let why =
+            "a plan with journeys has url alone beside them: drop targets, urls_file and script";
+        return Err(ParseError(why.to_owned()));
+    }
     let (targets, login) = read_targets(file.targets, file.url, file.urls_file, files)?;
     let mut plan = Plan::for_targets(targets);
+    if journeys {
+        let base = plan.targets.first().map(|target| target.url.clone());
+        let base = base.ok_or_else(|| Table("").fault("url", "journeys need one"))?;
+        let read = journey::read(text, &base, files)?;
+        plan.targets = journey::targets(&read);
+        plan.journeys = Some(read);
+        // a user has cookies, unless the plan says otherwise
+        plan.request.cookies = true;
+    }
     let top = Table("");
     top.set("seed", file.seed, &mut plan.seed, whole)?;
     top.pick("order", file.order.map(Scalar::Text), &mut plan.order, &ORDERS)?;
@@ -92,6 +115,8 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     read_expect(file.expect.unwrap_or_default(), &mut plan.expect)?;
     read_measure(file.measure.unwrap_or_default(), &mut plan.measure)?;
     read_driver(file.driver.unwrap_or_default(), &mut plan.driver)?;
+    plan.settle_journeys();
+    plan.settle_objectives();
     Ok(plan)
 }
 
@@ -247,6 +272,9 @@ fn read_target(
         return Err(at(table.fault("url", why)));
     }
     let mut plan = TargetPlan::new(url);
+    table
+        .set_or_off("name", target.name, &mut plan.name, |name| Ok(name.to_owned()))
+        .map_err(at)?;
     table.set("weight", target.weight, &mut plan.weight, urls::parse_weight).map_err(at)?;
     table.set_or_off("method", target.method, &mut plan.method, rules::parse_method).map_err(at)?;
     let body = (target.body, target.body_base64, target.body_file);

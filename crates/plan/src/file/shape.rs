@@ -44,10 +44,17 @@ tables! {
         measure: MeasureTable,
         driver: DriverTable,
         targets: Vec<TargetTable>,
+        /// These five make journeys; `journey::read` has their words.
+        vars: toml::Value,
+        feeder: toml::Value,
+        setup: toml::Value,
+        journey: toml::Value,
+        teardown: toml::Value,
     }
 
     TargetTable {
         url: String,
+        name: Scalar,
         weight: Scalar,
         method: Scalar,
         body: Scalar,

@@ -15,12 +15,17 @@ use units::{Nanos, Rate, parse_rate};
 /// The plan as a file that [`from_toml`] reads back: every field by name.
 pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
     let says_http2 = plan.request.version.has_streams() || plan.http2 != Http2Plan::default();
+    let journeys = plan.journeys.as_ref().map(|journeys| match secrets {
+        Secrets::Shown => journey::shown(journeys),
+        Secrets::Masked => journey::masked(journeys),
+    });
+    let part = |key: &str| journeys.as_ref().and_then(|all| all.get(key).cloned());
     let file = PlanFile {
         version: Some(VERSION),
         seed: Some(Scalar::whole(plan.seed)),
         order: Some(name_of(&ORDERS, &plan.order)),
         sequence: Some(plan.sequence.clone()),
-        url: None,
+        url: plan.journeys.as_ref().map(|journeys| journeys.base.as_str().to_owned()),
         urls_file: None,
         request: Some(request_table(&plan.request, secrets)),
         script: plan.script.as_ref().map(script_table),
@@ -33,7 +38,14 @@ pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
         expect: Some(expect_table(&plan.expect)),
         measure: Some(measure_table(&plan.measure)),
         driver: Some(driver_table(&plan.driver)),
-        targets: Some(plan.targets.iter().map(|target| target_table(target, secrets)).collect()),
+        targets: journeys
+            .is_none()
+            .then(|| plan.targets.iter().map(|target| target_table(target, secrets)).collect()),
+        vars: part("vars"),
+        feeder: part("feeder"),
+        setup: part("setup"),
+        journey: part("journey"),
+        teardown: part("teardown"),
     };
     let text = toml::to_string(&file).expect("the tables hold nothing that TOML cannot hold");
     let mut lines =
@@ -51,6 +63,7 @@ fn target_table(target: &TargetPlan, secrets: Secrets) -> TargetTable {
     let (raw, raw_base64) = content(masked.as_deref().or(target.raw.as_deref()));
     TargetTable {
         url: Some(target.url.as_str().to_owned()),
+        name: target.name.as_deref().map(Scalar::text),
         weight: Some(Scalar::Number(target.weight)),
         method: Scalar::or_off(target.method.as_deref(), Scalar::text),
         body,

@@ -175,13 +175,16 @@ fn think_times_are_read_and_shown() {
         ("500ms", Think::Fixed(Nanos::from_millis(500))),
         ("1s..3s", Think::Uniform(Nanos::SECOND, Nanos::from_secs(3))),
         ("exp:2s", Think::Exponential(Nanos::from_secs(2))),
+        ("lognormal:2s,0.8", Think::Lognormal(Nanos::from_secs(2), 0.8)),
         ("1500001ns", Think::Fixed(Nanos(1_500_001))),
     ] {
         assert_eq!(parse_think(text).unwrap(), think);
         assert_eq!(show_think(think), text);
     }
     assert_eq!(parse_think("0").unwrap(), Think::None);
-    for bad in ["", "3s..1s", "1s..1s", "exp:0", "exp:", "..", "soon"] {
+    for bad in
+        ["", "3s..1s", "1s..1s", "exp:0", "exp:", "..", "soon", "lognormal:2s", "lognormal:2s,0"]
+    {
         assert!(parse_think(bad).is_err(), "{bad:?}");
     }
 }

@@ -227,6 +227,9 @@ fn check_think(think: Think, problems: &mut Problems) {
         Think::None | Think::Fixed(_) => false,
         Think::Uniform(low, high) => low >= high,
         Think::Exponential(mean) => mean.is_zero(),
+        Think::Lognormal(median, sigma) => {
+            median.is_zero() || !(sigma > 0.0 && sigma <= crate::rules::SIGMA_MAX)
+        }
     };
     problems.add_if(
         wrong,

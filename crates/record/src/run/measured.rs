@@ -11,8 +11,7 @@ use sample::{FailureClass, Http2Facts, Http3Facts, TlsFacts};
 use serde::{Deserialize, Serialize};
 use stats::lives::{BEATS_MAX, Beats};
 use stats::{
-    Connections, Counts, Endings, Hist, Measurement, Second, ServerTimings, Sessions, Snapshot,
-    Spread, StatusTally, TargetTally, Verified,
+    Connections, Counts, Endings, Hist, JourneyTally, Measurement, Second, ServerTimings, Sessions, Snapshot, Spread, StatusTally, TargetTally, Verified,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -125,6 +124,9 @@ fn histograms(total: &Snapshot) -> BTreeMap<String, HistogramRecord> {
     for (row, target) in total.targets.iter().enumerate() {
         add(target_name(row), &target.response);
     }
+    for (row, transaction) in total.journeys.transactions.iter().enumerate() {
+        add(transaction_name(row), &transaction.time);
+    }
     for (name, hist) in total.server_timings.named() {
         add(timing_name(name), hist);
     }
@@ -154,6 +156,10 @@ fn named(total: &mut Snapshot) -> [(&'static str, &mut Hist); 17] {
         ("mean_exchange", &mut connections.lives.mean),
         ("served", &mut connections.lives.served),
     ]
+}
+
+fn transaction_name(row: usize) -> String {
+    format!("transaction {row}")
 }
 
 fn target_name(row: usize) -> String {
@@ -251,6 +257,7 @@ impl RunRecord {
             redirects: self.redirects,
             server_timings: self.timings(&mut found),
             targets: targets(&self.per_url, &mut found)?,
+            journeys: self.journeys(&mut found),
             connections: self.connections_of(measured)?,
             sessions: Sessions {
                 started: self.sessions.started,
@@ -272,6 +279,15 @@ impl RunRecord {
             *hist = found.remove(name).unwrap_or_default();
         }
         Ok(total)
+    }
+
+    fn journeys(&self, found: &mut BTreeMap<&str, Hist>) -> JourneyTally {
+        let Some(record) = &self.journeys else { return JourneyTally::default() };
+        let mut tally = record.read();
+        for (row, transaction) in tally.transactions.iter_mut().enumerate() {
+            transaction.time = found.remove(&*transaction_name(row)).unwrap_or_default();
+        }
+        tally
     }
 
     fn statuses(&self) -> Result<StatusTally, String> {

@@ -5,6 +5,7 @@
 mod http2;
 mod http3;
 mod path;
+mod journeys;
 mod series;
 mod sides;
 mod times;
@@ -15,6 +16,9 @@ mod verified;
 pub use http2::{FieldsRecord, Http2Record};
 pub use path::{LateRecord, PathDirectionRecord, PathKindRecord, PathRecord};
 pub use http3::{Http3Record, QuicRecord, RttRecord};
+pub use journeys::{
+    CaptureRecord, FeederRecord, JourneyRecord, JourneyStepRecord, NotedRecord, TransactionRecord,
+};
 pub use series::SecondRecord;
 pub use sides::{
     ClientRecord, DummyRecord, EnvironmentRecord, FirstCallRecord, FirstFailureRecord,
@@ -71,6 +75,9 @@ pub struct RunRecord {
     #[serde(default)]
     pub verified: Option<VerifiedRecord>,
     pub per_url: Vec<UrlRecord>,
+    /// Null where the plan has none.
+    #[serde(default)]
+    pub journeys: Option<JourneyRecord>,
     pub bytes: BytesRecord,
     pub concurrency: ConcurrencyRecord,
     pub calls_per_connection: Option<f64>,
@@ -146,6 +153,10 @@ impl RunRecord {
             failures: failures(total),
             verified: VerifiedRecord::of(plan, total),
             per_url: figures::url_rows(report).into_iter().map(UrlRecord::of).collect(),
+            journeys: plan
+                .journeys
+                .as_ref()
+                .map(|journeys| JourneyRecord::of(journeys, &total.journeys)),
             bytes: BytesRecord::of(total),
             concurrency: ConcurrencyRecord::of(&figures, total),
             calls_per_connection: known(figures.calls_per_connection),

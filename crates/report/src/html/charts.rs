@@ -106,7 +106,8 @@ fn quantiles(along: &Along, report: &RunReport) -> Chart {
         line("p50", Tone::Blue, |bucket| bucket.p50),
     ];
     for objective in report.slo.iter().map(|result| &result.objective) {
-        if matches!(objective.metric, Metric::Response(_) | Metric::ResponseMean) {
+        let of_run = objective.of.is_none();
+        if of_run && matches!(objective.metric, Metric::Response(_) | Metric::ResponseMean) {
             let name = format!("objective {}", words::printable(&objective.text, 40));
             let bound = along.values(|_| objective.bound);
             chart.lines.push(Line::new(&name, Tone::Purple, bound).dashed(Dash::Short).thin());

@@ -296,12 +296,13 @@ pub(crate) fn per_url(report: &RunReport) -> Markup {
     let left_out = rows.len().saturating_sub(URLS_MAX);
     html! {
         @if !rows.is_empty() {
-            h2 { "Per URL" }
+            @let steps = report.plan.journeys.is_some();
+            h2 { @if steps { "Per step" } @else { "Per URL" } }
             div class="wide" { table class="sortable" {
-                tr { th { "URL" } th { "calls" } th { "failed" } th { "p50" } th { "p99" } th { "max" } }
+                tr { th { @if steps { "step" } @else { "URL" } } th { "calls" } th { "failed" } th { "p50" } th { "p99" } th { "max" } }
                 @for row in rows.iter().take(URLS_MAX) {
                     tr {
-                        td class="url" { (words::printable(&row.url, 400)) }
+                        td class="url" { (words::printable(row.label(), 400)) }
                         @let failed = row.failed + row.timed_out;
                         td data-v=(row.count) { (show::count(row.count)) }
                         td data-v=(failed) { (show::count(failed)) }
@@ -319,6 +320,43 @@ pub(crate) fn per_url(report: &RunReport) -> Markup {
             } }
             @if left_out > 0 {
                 p class="note" { (words::counted(left_out as u64, "row")) " more in the JSON." }
+            }
+        }
+    }
+}
+
+/// Steps that belong together, and what users noticed beside their calls.
+pub(crate) fn journeys(report: &RunReport) -> Markup {
+    let transactions = record::journeys::transactions(report);
+    let notes = record::journeys::notes(report);
+    html! {
+        @if !transactions.is_empty() {
+            h2 { "Steps together" }
+            div class="wide" { table class="sortable" {
+                tr {
+                    th { "journey or block" } th { "done" } th { "failed" } th { "p50" } th { "p99" }
+                    th { "max" }
+                }
+                @for row in &transactions {
+                    tr {
+                        td class="url" { (words::printable(&row.name, 400)) }
+                        td data-v=(row.count) { (show::count(row.count)) }
+                        td data-v=(row.failed) { (show::count(row.failed)) }
+                        @if row.time.is_empty() { td { "-" } td { "-" } td { "-" } }
+                        @else {
+                            @for quantile in [0.5, 0.99] {
+                                td data-v=(row.time.quantile(quantile).0) {
+                                    (quantile_cell(&row.time, quantile))
+                                }
+                            }
+                            td data-v=(row.time.max().0) { (show::duration(row.time.max())) }
+                        }
+                    }
+                }
+            } }
+            @if !notes.is_empty() {
+                h3 { "On the way" }
+                ul { @for (name, text) in &notes { li { (words::printable(name, 100)) ": " (text) } } }
             }
         }
     }

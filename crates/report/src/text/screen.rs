@@ -118,7 +118,9 @@ fn composed(
     if detail.across_runs {
         times::across_runs(&mut page, report, detail.rest);
     }
-    times::per_url(&mut page, report, detail.urls);
+    let steps = report.plan.journeys.as_ref().map_or(0, |_| times::STEPS_MAX);
+    times::per_url(&mut page, report, detail.urls.max(steps));
+    times::journeys(&mut page, report, times::NOTES_MAX);
     let findings = findings(&page, report, server, detail);
     if let Some(bars) = detail.bars {
         let room = LINES.saturating_sub(page.lines() + findings.lines() + 2);

@@ -7,6 +7,10 @@ use units::{Nanos, show};
 
 /// Rows of the per-URL table; the last holds all others.
 pub(crate) const URLS_MAX: usize = 11;
+/// Rows of the same where they are the steps of journeys.
+pub(crate) const STEPS_MAX: usize = 25;
+/// Sentences on journeys.
+pub(crate) const NOTES_MAX: usize = 20;
 
 const HEAD: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
@@ -271,6 +275,11 @@ fn half_share(estimate: &Estimate) -> f64 {
     figures::ratio((estimate.high - estimate.low) / 2.0, estimate.value)
 }
 
+/// Rows of the per-URL table where there is room for all.
+pub(crate) fn rows_max(report: &RunReport) -> usize {
+    if report.plan.journeys.is_some() { STEPS_MAX } else { URLS_MAX }
+}
+
 /// The most called URLs, at most `rows_max` rows with the one of all others.
 pub(crate) fn per_url(page: &mut Page, report: &RunReport, rows_max: usize) {
     let mut urls = figures::url_rows(report);
@@ -288,13 +297,15 @@ pub(crate) fn per_url(page: &mut Page, report: &RunReport, rows_max: usize) {
             sum
         });
         other.url = format!("{} more", show::count(folded.len() as u64));
+        other.name = None;
         urls.push(other);
     }
     page.blank();
-    let mut rows = vec![header("Per URL", &["calls", "failed", "p50", "p99", "max"])];
+    let title = if report.plan.journeys.is_some() { "Per step" } else { "Per URL" };
+    let mut rows = vec![header(title, &["calls", "failed", "p50", "p99", "max"])];
     rows.extend(urls.iter().map(|row| {
         vec![
-            words::printable(&row.url, 400),
+            words::printable(row.label(), 400),
             show::count(row.count),
             show::count(row.failed + row.timed_out),
             quantile_cell(&row.response, 0.5),
@@ -309,6 +320,39 @@ pub(crate) fn per_url(page: &mut Page, report: &RunReport, rows_max: usize) {
     headed(page, rows);
 }
 
+/// Steps that belong together, and what users noticed beside their calls.
+pub(crate) fn journeys(page: &mut Page, report: &RunReport, notes_max: usize) {
+    let transactions = record::journeys::transactions(report);
+    if transactions.is_empty() {
+        return;
+    }
+    page.blank();
+    let mut rows = vec![header("Together", &["done", "failed", "p50", "p99", "max"])];
+    rows.extend(transactions.iter().map(|row| {
+        let empty = row.time.is_empty();
+        vec![
+            words::printable(&row.name, 400),
+            show::count(row.count),
+            show::count(row.failed),
+            quantile_cell(&row.time, 0.5),
+            quantile_cell(&row.time, 0.99),
+            if empty { "-".to_owned() } else { show::duration(row.time.max()) },
+        ]
+    }));
+    headed(page, rows);
+    let notes = record::journeys::notes(report);
+    if notes.is_empty() {
+        return;
+    }
+    page.heading("On the way");
+    for (name, text) in notes.iter().take(notes_max) {
+        page.wrapped("  ", &format!("{}: {text}", words::printable(name, 100)));
+    }
+    if notes.len() > notes_max {
+        page.line(&format!("  {} more in the JSON", notes.len() - notes_max));
+    }
+}
+
 fn clone_of(row: &figures::UrlRow) -> figures::UrlRow {
-    figures::UrlRow { url: String::new(), response: row.response.clone(), ..*row }
+    figures::UrlRow { url: String::new(), name: None, response: row.response.clone(), ..*row }
 }

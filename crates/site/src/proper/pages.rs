@@ -16,7 +16,7 @@ use super::raw::{RawAnswer, RawKind};
 use crate::Sleeping;
 use crate::head::{SERVER, bodiless};
 use crate::pattern;
-use crate::route::{AUTH_TOKEN, Refusal, Route};
+use crate::route::{AUTH_TOKEN, Refusal, Route, name_of, token_of};
 use units::Nanos;
 
 /// What comes of a request.
@@ -28,6 +28,7 @@ pub(super) enum Answer {
 
 const WELCOME: &str = include_str!("welcome.html");
 const TEXT: &str = "text/plain";
+const JSON: &str = "application/json";
 const BINARY: &str = "application/octet-stream";
 
 /// Answers any request.
@@ -172,6 +173,11 @@ async fn page(route: Route, request: Request<Upload>, common: &Common) -> Respon
         Route::Cookie { set } => cookie(request.headers(), set.as_deref()),
         Route::Gzip(len) => gzip(len),
         Route::Auth => auth(request.headers()),
+        Route::Login { name } => {
+            let token = token_of(&name);
+            ok(JSON, format!("{{\"name\": \"{name}\", \"token\": \"{token}\"}}\n"))
+        }
+        Route::Me => me(request.headers()),
         Route::Redirect(0) => ok(TEXT, "Arrived.\n"),
         Route::Redirect(hops) => status(302, &format!("/redirect/{}", hops - 1)),
         Route::File(path) => file(&path, common),
@@ -297,13 +303,28 @@ fn gzip(len: u64) -> Response<PageBody> {
     }
 }
 
-fn auth(headers: &HeaderMap) -> Response<PageBody> {
-    let credentials = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+/// What the request brings for an authorisation scheme.
+fn credentials<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
+    let text = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = text.split_once(' ')?;
     // the scheme's case does not matter (RFC 9110 §11.1)
-    let token = credentials
-        .and_then(|text| text.split_once(' '))
-        .and_then(|(scheme, token)| scheme.eq_ignore_ascii_case("basic").then_some(token.trim()));
-    if token == Some(AUTH_TOKEN) {
+    scheme.eq_ignore_ascii_case(wanted).then_some(token.trim())
+}
+
+fn me(headers: &HeaderMap) -> Response<PageBody> {
+    match credentials(headers, "bearer").and_then(name_of) {
+        Some(name) => ok(JSON, format!("{{\"name\": \"{name}\"}}\n")),
+        None => {
+            let text =
+                "Bring a token of /login?name=NAME: Authorization: Bearer TOKEN\n".to_owned();
+            let response = refuse(&Refusal { status: 401, text });
+            with(response, header::WWW_AUTHENTICATE, "Bearer realm=\"loadstone site\"")
+        }
+    }
+}
+
+fn auth(headers: &HeaderMap) -> Response<PageBody> {
+    if credentials(headers, "basic") == Some(AUTH_TOKEN) {
         return ok(TEXT, "Welcome, fred.\n");
     }
     let text = "This page is for fred, whose password is flintstone.\n".to_owned();

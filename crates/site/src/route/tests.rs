@@ -28,6 +28,8 @@ fn every_page_has_its_route() {
         ("/cookie?set=a=b", Route::Cookie { set: Some("a=b".into()) }),
         ("/gzip/7", Route::Gzip(7)),
         ("/auth", Route::Auth),
+        ("/login?name=fred", Route::Login { name: "fred".into() }),
+        ("/me", Route::Me),
         ("/redirect/3", Route::Redirect(3)),
     ];
     for (target, route) in table {
@@ -79,4 +81,16 @@ fn only_some_pages_take_a_body() {
     assert!(Route::Hello.allows("HEAD") && !Route::Hello.allows("POST"));
     assert!(Route::Echo { head_only: false }.allows("POST"));
     assert!(!Route::Hello.allows("GE") && !Route::Hello.allows(""));
+}
+
+#[test]
+fn a_token_is_its_names_alone() {
+    let token = token_of("fred");
+    assert_eq!(name_of(&token), Some("fred"));
+    assert_eq!(name_of(&token.replace("fred", "eve")), None);
+    assert_eq!(name_of("fred"), None);
+    assert_eq!(name_of(""), None);
+    for bad in ["/login", "/login?name=", "/login?name=a%20b"] {
+        assert_eq!(Route::parse(bad).unwrap_err().status, 400, "{bad}");
+    }
 }

@@ -1,7 +1,7 @@
 //! What a step was run for, and a measurement as a point of the curve.
 
 use super::{Axis, Point};
-use crate::{CauseId, Figures, Little, Measurement, Objective, State, Verdict, offered};
+use crate::{CauseId, Little, Measurement, Objective, State, Verdict, offered};
 use units::Nanos;
 
 /// Why a step was run.
@@ -79,8 +79,8 @@ impl Point {
             true => f64::NAN,
             false => hist.mean().as_secs_f64(),
         };
-        let figures = Figures::new(total, window);
-        let met = objectives.iter().map(|objective| objective.met(&figures).1);
+        let figures = |objective: &Objective| objective.figures(total, window);
+        let met = objectives.iter().map(|objective| objective.met(&figures(objective)).1);
         let span = if sessions { window } else { measurement.due_span() };
         Point {
             level,

@@ -1,6 +1,8 @@
+use super::super::capture::capture;
 use super::*;
 use plan::NoFiles;
 use plan::check::{Action, Ask, Given, from_toml};
+use std::collections::BTreeMap;
 use wire::answer::AnswerFacts;
 
 fn ask(rest: &str) -> Ask {
@@ -27,8 +29,8 @@ fn silent(class: FailureClass) -> Result<Reply, Trouble> {
     Err(Trouble { class, text: class.explain().to_owned() })
 }
 
-fn captured() -> Captured {
-    Captured::from([("id".to_owned(), "7".to_owned())])
+fn captured() -> BTreeMap<String, String> {
+    BTreeMap::from([("id".to_owned(), "7".to_owned())])
 }
 
 /// `✓`, or the first difference.
@@ -145,7 +147,8 @@ fn captures() {
     let document = reply(200, "", r#"{"id": 7, "key": "k"}"#);
     let take = |rule: &str, result: &Result<Reply, Trouble>| {
         let ask = ask(&format!("capture = {{ new = {{ {rule} }} }}"));
-        match capture(&ask.capture[0].1, result.as_ref().unwrap(), &captured()) {
+        let seen = Seen::of(result.as_ref().unwrap());
+        match capture(&ask.capture[0].1, &seen, &captured(), &mut |_| 0) {
             Ok(value) => value,
             Err(Difference { expected, got, .. }) => format!("{expected} / {got}"),
         }

@@ -1,16 +1,23 @@
 //! One request of a step.
 
-use super::super::model::{Ask, Body, Capture, CaptureFrom, Upload, UploadContent};
+use super::super::json::JsonPlace;
+use super::super::model::{Ask, Body, Capture, CaptureFrom, Scope, Take, Upload, UploadContent};
 use super::super::node::{Node, Table, pick};
-use super::super::text::Text;
+use super::super::text::{Fill, Marks, Text};
 use super::Reader;
 use crate::HttpVersion;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use units::{Nanos, ParseError, quoted};
+use workload::Selector;
 
 /// The jar of steps that name none.
 pub(super) const JAR: &str = "plan";
 /// Bytes of one uploaded file at most.
 const UPLOAD_MAX: u64 = 256 << 20;
+const TAKES: [(&str, Take); 3] =
+    [("first", Take::First), ("last", Take::Last), ("random", Take::Random)];
+const SCOPES: [(&str, Scope); 2] = [("iteration", Scope::Iteration), ("user", Scope::User)];
 const VERSIONS: [(&str, HttpVersion); 2] =
     [("1.0", HttpVersion::Http10), ("1.1", HttpVersion::Http11)];
 
@@ -26,13 +33,17 @@ pub(super) fn jar(node: &Node<'_>) -> Result<Option<String>, ParseError> {
 impl Reader<'_> {
     /// The request whose `url` was found; takes its keys out of the table. `close` unless the table
     /// says otherwise.
-    pub(super) fn ask(
+    pub(crate) fn ask(
         &self,
         url: &Node<'_>,
         table: &mut Table<'_>,
         close: bool,
     ) -> Result<Ask, ParseError> {
-        let url = self.template(url)?;
+        let fill = match self.marks {
+            Marks::Dollar => Fill::AsIs,
+            Marks::Braces => Fill::UrlPart,
+        };
+        let url = self.fill(url, &url.typed()?, fill)?;
         let method = table.take("method");
         let query = table.take("query").map(|node| self.pairs(&node)).transpose()?;
         let given = table.take("headers").map(|node| self.header_changes(&node)).transpose()?;
@@ -129,22 +140,38 @@ impl Reader<'_> {
     }
 
     fn body(&self, table: &mut Table<'_>) -> Result<Body, ParseError> {
-        let given = [table.take("body"), table.take("body-file")];
+        let given = [
+            table.take("body"),
+            table.take("body-file"),
+            table.take("body-base64"),
+            table.take("json"),
+        ];
         let (form, upload) = (table.take("form"), table.take("upload"));
         let form_given = form.is_some() || upload.is_some();
         match (given, form_given) {
-            ([None, None], false) => Ok(Body::None),
-            ([Some(text), None], false) => self.template(&text).map(Body::Text),
-            ([None, Some(path)], false) => self.file(&path).map(Body::Bytes),
-            ([None, None], true) => {
+            ([None, None, None, None], false) => Ok(Body::None),
+            ([Some(text), None, None, None], false) => self.template(&text).map(Body::Text),
+            ([None, Some(path), None, None], false) => self.file(&path).map(Body::Bytes),
+            ([None, None, Some(code), None], false) => self.base64(&code).map(Body::Bytes),
+            ([None, None, None, Some(value)], false) => {
+                self.fill(&value, &value.json()?.to_string(), Fill::Json).map(Body::Json)
+            }
+            ([None, None, None, None], true) => {
                 let fields = form.map(|node| self.pairs(&node)).transpose()?.unwrap_or_default();
                 let Some(upload) = upload else { return Ok(Body::Form(fields)) };
                 let files = upload.tables()?;
                 let files = files.into_iter().map(|table| self.upload(table));
                 Ok(Body::Multipart(fields, files.collect::<Result<_, _>>()?))
             }
-            _ => Err(table.fault("give one of body, body-file and form (with or without upload)")),
+            _ => {
+                Err(table
+                    .fault("give one of body, body-file, json and form (with or without upload)"))
+            }
         }
+    }
+
+    fn base64(&self, node: &Node<'_>) -> Result<Vec<u8>, ParseError> {
+        BASE64.decode(node.text()?.trim()).map_err(|_| node.fault("it is no base64"))
     }
 
     fn file(&self, node: &Node<'_>) -> Result<Vec<u8>, ParseError> {
@@ -157,14 +184,18 @@ impl Reader<'_> {
         };
         let field = self.settled(&field)?;
         let path = table.take("file");
+        let code = table.take("base64");
         let text = table.take("text");
         let times = table.take("times").map(|node| self.number(&node)).transpose()?;
         let name = table.take("name").map(|node| self.settled(&node)).transpose()?;
         let media_type = table.take("type").map(|node| self.settled(&node)).transpose()?;
         let called = path.as_ref().map(|node| self.settled(node)).transpose()?;
-        let content = match (path, text) {
-            (Some(path), None) if times.is_none() => UploadContent::Bytes(self.file(&path)?),
-            (None, Some(text)) => {
+        let content = match (path, code, text) {
+            (Some(path), None, None) if times.is_none() => UploadContent::Bytes(self.file(&path)?),
+            (None, Some(code), None) if times.is_none() => {
+                UploadContent::Bytes(self.base64(&code)?)
+            }
+            (None, None, Some(text)) => {
                 let times: u32 = times.unwrap_or(1);
                 if text.typed()?.len() as u64 * u64::from(times) > UPLOAD_MAX {
                     return Err(text.fault("so many times over it is longer than 256 MiB"));
@@ -194,16 +225,59 @@ impl Reader<'_> {
             return Err(node.fault(format!("{name} is a variable of [vars]; capture another name")));
         }
         let mut table = node.table()?;
-        let header = table.take("header");
-        let json = table.take("json");
+        let places = [
+            table.take("status"),
+            table.take("header"),
+            table.take("cookie"),
+            table.take("json"),
+            table.take("css"),
+        ];
+        let attribute = table.take("attribute").map(|node| self.settled(&node)).transpose()?;
         let regex = table.take("regex").map(|node| self.pattern(&node)).transpose()?;
-        let from = match (header, json) {
-            (Some(header), None) => CaptureFrom::Header(self.settled(&header)?),
-            (None, Some(pointer)) => CaptureFrom::Json(super::expect::pointer(&pointer)?),
-            (None, None) if regex.is_some() => CaptureFrom::Body,
-            _ => return Err(table.fault("give header, json or regex to say where it comes from")),
+        let given = places.iter().flatten().count();
+        let [status, header, cookie, json, css] = places;
+        let from = match (status, header, cookie, json, css) {
+            _ if given > 1 || (given == 0 && regex.is_none()) => {
+                return Err(table.fault(
+                    "give status, header, cookie, json, css or regex to say where it comes from",
+                ));
+            }
+            (Some(status), ..) if status.flag()? => CaptureFrom::Status,
+            (Some(status), ..) => return Err(status.fault("write status = true, or drop it")),
+            (_, Some(header), ..) => CaptureFrom::Header(self.settled(&header)?),
+            (_, _, Some(cookie), ..) => CaptureFrom::Cookie(self.settled(&cookie)?),
+            (_, _, _, Some(json), _) => {
+                let place = JsonPlace::parse(json.text()?);
+                CaptureFrom::Json(place.map_err(|why| json.fault(why))?)
+            }
+            (.., Some(css)) => {
+                let selector = Selector::parse(css.text()?).map_err(|why| css.fault(why))?;
+                CaptureFrom::Html { css: selector, attribute: attribute.clone() }
+            }
+            _ => CaptureFrom::Body,
         };
+        if attribute.is_some() && !matches!(from, CaptureFrom::Html { .. }) {
+            return Err(table.fault("attribute is of an element: give css too, or drop it"));
+        }
+        let take = match table.take("take") {
+            Some(node) => pick(node.text()?, &TAKES).map_err(|why| node.fault(why))?,
+            None => Take::First,
+        };
+        let (scope, optional) = self.keeping(&mut table)?;
         table.close()?;
-        Ok(Capture { from, regex })
+        Ok(Capture { from, regex, take, scope, optional })
+    }
+
+    /// How long a value is kept, and what it means when there is none: a journey's words.
+    fn keeping(&self, table: &mut Table<'_>) -> Result<(Scope, bool), ParseError> {
+        if self.marks == Marks::Dollar {
+            return Ok((Scope::User, false));
+        }
+        let scope = match table.take("scope") {
+            Some(node) => pick(node.text()?, &SCOPES).map_err(|why| node.fault(why))?,
+            None => Scope::default(),
+        };
+        let optional = table.take("optional").map(|node| node.flag()).transpose()?;
+        Ok((scope, optional.unwrap_or(false)))
     }
 }

@@ -1,5 +1,6 @@
 //! What must come of a request, and what a file or folder must be like.
 
+use super::super::json::JsonPlace;
 use super::super::model::{Content, Entries, Expect, HeaderRule, JsonRule, Wanted};
 use super::super::node::{Node, Table, pick};
 use super::super::text::Text;
@@ -13,23 +14,15 @@ const OUTCOMES: [(&str, Wanted); 4] = [
     ("timeout", Wanted::TimedOut),
 ];
 
-/// A JSON pointer: empty, or beginning with a slash (RFC 6901 §3).
-pub(super) fn pointer(node: &Node<'_>) -> Result<String, ParseError> {
-    checked_pointer(node, node.text()?)
-}
-
-fn checked_pointer(node: &Node<'_>, text: &str) -> Result<String, ParseError> {
-    if !text.is_empty() && !text.starts_with('/') {
-        let why = format!("{text:?} is no JSON pointer: it begins with /, like /items/0/name");
-        return Err(node.fault(why));
-    }
-    Ok(text.to_owned())
-}
-
 impl Reader<'_> {
     /// `expect` of a request.
     pub(super) fn expect(&self, table: &mut Table<'_>) -> Result<Expect, ParseError> {
         let Some(node) = table.take("expect") else { return Ok(Expect::default()) };
+        self.expectations(&node)
+    }
+
+    /// The same under another key.
+    pub(crate) fn expectations(&self, node: &Node<'_>) -> Result<Expect, ParseError> {
         let mut table = node.table()?;
         let mut expect = Expect::default();
         if let Some(node) = table.take("outcome") {
@@ -64,7 +57,7 @@ impl Reader<'_> {
     }
 
     /// A text is the whole value, `false` and `true` are absence and presence.
-    fn header_rule(&self, node: &Node<'_>) -> Result<HeaderRule, ParseError> {
+    pub(crate) fn header_rule(&self, node: &Node<'_>) -> Result<HeaderRule, ParseError> {
         if let Some(present) = node.switch() {
             return Ok(if present { HeaderRule::Present } else { HeaderRule::Absent });
         }
@@ -156,7 +149,8 @@ impl Reader<'_> {
                     Ok(_) => JsonRule::Text(self.template(&row)?),
                     Err(_) => JsonRule::Value(row.json()?),
                 };
-                content.json.push((checked_pointer(&row, row.key)?, rule));
+                let place = JsonPlace::parse(row.key).map_err(|why| row.fault(why))?;
+                content.json.push((place, rule));
             }
         }
         Ok(content)

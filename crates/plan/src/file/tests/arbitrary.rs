@@ -21,8 +21,9 @@ fn target() -> impl Strategy<Value = TargetPlan> {
     let url = "https?://[a-z]{1,8}(:[1-9][0-9]{0,3})?/[a-zA-Z0-9/%._~?=&-]{0,12}";
     let url = url.prop_filter_map("no URL", |text| text.parse::<url::Url>().ok());
     let method = option::of("[A-Z]{3,7}".prop_filter("a tunnel", |name| name != "CONNECT"));
-    (url, 0.001..1e9, method, bytes(), bytes())
-        .prop_map(|(url, weight, method, body, raw)| TargetPlan { url, weight, method, body, raw })
+    (url, 0.001..1e9, method, bytes(), bytes()).prop_map(|(url, weight, method, body, raw)| {
+        TargetPlan { url, name: None, weight, method, body, raw }
+    })
 }
 
 fn auth() -> impl Strategy<Value = Option<Auth>> {
@@ -143,6 +144,7 @@ fn think() -> impl Strategy<Value = Think> {
         Just(Think::None),
         span().prop_map(Think::Fixed),
         span().prop_map(Think::Exponential),
+        (span(), 0.1f64..5.0).prop_map(|(median, sigma)| Think::Lognormal(median, sigma)),
         (span(), span()).prop_map(|(low, more)| Think::Uniform(low, low + more)),
     ]
 }
@@ -286,6 +288,7 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
             sequence,
             request,
             script,
+            journeys: None,
             connection,
             http2,
             tls,

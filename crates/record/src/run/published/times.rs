@@ -114,6 +114,9 @@ pub struct FailureRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UrlRecord {
     pub target: usize,
+    /// Null where it has none.
+    #[serde(default)]
+    pub name: Option<String>,
     pub url: String,
     pub count: u64,
     pub succeeded: u64,
@@ -128,6 +131,7 @@ impl UrlRecord {
         UrlRecord {
             response_time_s: TimesRecord::of(&row.response),
             target: row.target,
+            name: row.name,
             url: row.url,
             count: row.count,
             succeeded: row.succeeded,

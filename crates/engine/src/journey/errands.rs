@@ -1,0 +1,90 @@
+//! Steps that are made once, before or after everything: by single exchanges, outside of what is
+//! measured.
+
+use super::guide::words;
+use super::request;
+use crate::check::capture::capture;
+use crate::check::judge::{Seen, response};
+use crate::exchange::{Caller, Outgoing};
+use plan::Plan;
+use plan::journey::JourneyStep;
+use std::collections::BTreeMap;
+use workload::Jar;
+
+/// Why such a step came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrandTrouble {
+    pub step: String,
+    /// Of the plan file, from 1.
+    pub line: usize,
+    pub why: String,
+    /// A connection was made.
+    pub connected: bool,
+}
+
+/// Makes the steps in order. What they capture is added to `values`, cookies to `jar`.
+///
+/// # Errors
+/// The first step that cannot be made, or whose response is not as expected.
+pub fn run_errands(
+    plan: &Plan,
+    steps: &[JourneyStep],
+    values: &mut BTreeMap<String, String>,
+    jar: &mut Jar,
+    caller: &mut dyn Caller,
+) -> Result<(), ErrandTrouble> {
+    for step in steps {
+        if caller.interrupted() {
+            return Ok(());
+        }
+        let made = errand(plan, step, values, jar, caller);
+        made.map_err(|(why, connected)| ErrandTrouble {
+            step: step.name.clone(),
+            line: step.line,
+            why,
+            connected,
+        })?;
+    }
+    Ok(())
+}
+
+fn errand(
+    plan: &Plan,
+    step: &JourneyStep,
+    values: &mut BTreeMap<String, String>,
+    jar: &mut Jar,
+    caller: &mut dyn Caller,
+) -> Result<(), (String, bool)> {
+    let absolute = plan.connection.proxy.is_some();
+    let template = request::make(plan, step, values, 0, absolute).map_err(|why| (why, true))?;
+    let mut bytes = template.last;
+    if let Some(cookies) = jar.header(&template.url) {
+        let line = format!("Cookie: {cookies}\r\n").into_bytes();
+        bytes.splice(template.cookie_at_last..template.cookie_at_last, line);
+    }
+    let (url, asked) = (template.url, template.asked);
+    let timeout = plan.timeouts.call;
+    let sent = Outgoing { url: url.clone(), bytes, asked, timeout };
+    let Some(heard) = caller.exchange(vec![sent]).pop() else {
+        return Err(("no word of this request came back".to_owned(), true));
+    };
+    let reply = heard.result.map_err(|trouble| (trouble.with_way_out(), heard.connected))?;
+    for cookie in wire::fields::set_cookies(&reply.head) {
+        jar.absorb(&url, cookie);
+    }
+    let seen = Seen { status: reply.facts.status, head: &reply.head, body: &reply.body };
+    response(&step.ask.expect, &seen, heard.took, values).map_err(|it| (words(&it), true))?;
+    for (name, wanted) in &step.ask.capture {
+        let value = capture(wanted, &seen, values, &mut |_| 0);
+        match value {
+            Ok(value) => drop(values.insert(name.clone(), value)),
+            Err(_) if wanted.optional => {}
+            Err(wrong) => {
+                let why =
+                    format!("capture {name}: wanted {}, searched {}", wrong.expected, wrong.got);
+                return Err((why, true));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! Journeys as lists of operations, so that where a user stands is a number.
+
+use plan::Think;
+use plan::check::{CaptureFrom, Content};
+use plan::journey::{
+    AfterFailure, Guard, Journey, JourneyBlock, JourneyPart, JourneyStep, Refresh,
+};
+
+/// One thing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Op {
+    Step {
+        row: u32,
+    },
+    /// A block begins; where it is left out, it goes on at `past`.
+    Enter {
+        block: u32,
+        past: u32,
+    },
+    /// A round of a block is done; the next one begins at `start`.
+    Exit {
+        block: u32,
+        start: u32,
+    },
+}
+
+/// A step with what is known of it beforehand.
+#[derive(Clone, Debug)]
+pub(super) struct StepCard {
+    pub(super) step: JourneyStep,
+    /// Nothing is put into its request: it is the plan's target of its row, as it stands.
+    pub(super) is_static: bool,
+    /// Its response must be held against more than the plan's own expectations.
+    pub(super) expects: bool,
+    pub(super) looks_at_bodies: bool,
+}
+
+/// A block with what is known of it beforehand.
+#[derive(Clone, Debug)]
+pub(super) struct BlockCard {
+    pub(super) transaction: u32,
+    pub(super) guard: Guard,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct JourneyCard {
+    pub(super) ops: Vec<Op>,
+    /// Places of the feeders that an iteration takes a row of.
+    pub(super) feeders: Vec<usize>,
+    pub(super) think: Option<Think>,
+    pub(super) failure: AfterFailure,
+    pub(super) refresh: Option<Refresh>,
+}
+
+impl StepCard {
+    pub(super) fn of(step: &JourneyStep) -> StepCard {
+        let in_body = |from: &CaptureFrom| {
+            matches!(from, CaptureFrom::Body | CaptureFrom::Json(_) | CaptureFrom::Html { .. })
+        };
+        let expects = step.ask.expect != plan::check::Expect::default();
+        let mut contents = step.check.iter().chain([&step.ask.expect]).map(|it| &it.body);
+        StepCard {
+            is_static: super::request::is_static(step),
+            expects,
+            looks_at_bodies: step.ask.capture.iter().any(|(_, it)| in_body(&it.from))
+                || contents.any(|content| *content != Content::default()),
+            step: step.clone(),
+        }
+    }
+}
+
+impl JourneyCard {
+    /// Blocks are added to `blocks`.
+    pub(super) fn of(
+        journey: &Journey,
+        feeders: Vec<usize>,
+        blocks: &mut Vec<BlockCard>,
+    ) -> JourneyCard {
+        let mut ops = Vec::new();
+        lay_out(&journey.parts, &mut ops, blocks);
+        JourneyCard {
+            ops,
+            feeders,
+            think: journey.think,
+            failure: journey.failure,
+            refresh: journey.refresh.clone(),
+        }
+    }
+}
+
+fn lay_out(parts: &[JourneyPart], ops: &mut Vec<Op>, blocks: &mut Vec<BlockCard>) {
+    for part in parts {
+        match part {
+            JourneyPart::Step(step) => ops.push(Op::Step { row: step.row }),
+            JourneyPart::Block(JourneyBlock { transaction, guard, parts, .. }) => {
+                let (block, at) = (blocks.len() as u32, ops.len());
+                blocks.push(BlockCard { transaction: *transaction, guard: guard.clone() });
+                ops.push(Op::Enter { block, past: 0 });
+                lay_out(parts, ops, blocks);
+                ops.push(Op::Exit { block, start: at as u32 + 1 });
+                ops[at] = Op::Enter { block, past: ops.len() as u32 };
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! A step's request.
+
+use crate::check::prepare::assemble;
+use crate::render::{Own, build_own};
+use plan::Plan;
+use plan::check::Values;
+use plan::journey::JourneyStep;
+use std::collections::BTreeMap;
+use workload::Template;
+
+/// Nothing is put into the request later.
+pub(super) fn is_static(step: &JourneyStep) -> bool {
+    step.is_settled()
+}
+
+/// The request of a step's row in the target list: its own, where nothing is put into it later; and
+/// otherwise a GET of the base, which only the call that goes first may send.
+pub(crate) fn template(
+    plan: &Plan,
+    step: &JourneyStep,
+    endpoint: u32,
+    absolute: bool,
+) -> Result<Template, String> {
+    if is_static(step) {
+        return make(plan, step, &BTreeMap::new(), endpoint, absolute);
+    }
+    let base = plan.journeys.as_ref().map(|journeys| &journeys.base);
+    let url = base.ok_or("the plan has no journeys")?;
+    let made = crate::build_template(plan, url, "GET", None, endpoint, absolute);
+    made.map_err(|error| error.to_string())
+}
+
+/// The request with values put in.
+///
+/// # Errors
+/// A value that is not there, or one with which there is no request.
+pub(super) fn make(
+    plan: &Plan,
+    step: &JourneyStep,
+    values: &dyn Values,
+    endpoint: u32,
+    absolute: bool,
+) -> Result<Template, String> {
+    let base = plan.journeys.as_ref().map(|journeys| &journeys.base);
+    let made = assemble(base.ok_or("the plan has no journeys")?, &step.ask, values)?;
+    let own = Own {
+        target: &made.target,
+        headers: &made.headers,
+        authorization: made.authorization.as_deref(),
+        body: made.body.as_deref(),
+    };
+    let template = build_own(plan, &made.url, &step.ask.method, &own, endpoint, absolute);
+    template.map_err(|error| error.to_string())
+}

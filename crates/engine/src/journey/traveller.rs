@@ -1,0 +1,271 @@
+//! One user on its way: where it stands, what it carries, what it does next.
+
+use super::Travel;
+use super::carried::{Carried, Taken, View};
+use super::program::Op;
+use crate::check::judge::meets;
+use plan::check::{Scope, Values};
+use plan::journey::{AfterFailure, Condition, Guard};
+use sample::{Noticed, Remark};
+use std::collections::BTreeSet;
+use units::{Nanos, Purpose, Stream};
+
+/// Operations without a call after which an iteration is given up: loops of nothing.
+const OPS_MAX: u32 = 100_000;
+
+/// What the user does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Move {
+    Call(u32),
+    /// The iteration is over.
+    Over,
+}
+
+/// A block that the user is in.
+#[derive(Clone, Copy, Debug)]
+struct Inside {
+    block: u32,
+    rounds: u32,
+    took: Nanos,
+    failed: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Traveller {
+    pub(super) user: u64,
+    pub(super) user_number: String,
+    pub(super) iteration_number: String,
+    pub(super) journey: usize,
+    /// The next operation.
+    at: usize,
+    /// Rounds left of the step that it stands at; 0: not begun.
+    rounds: u32,
+    inside: Vec<Inside>,
+    took: Nanos,
+    failed: bool,
+    /// Calls of this iteration.
+    pub(super) calls: u32,
+    /// Draws of this iteration.
+    stream: Stream,
+    /// Kept for an iteration, and as long as the user is there.
+    pub(super) carried: Carried,
+    pub(super) kept: Carried,
+    /// By place of the feeder.
+    pub(super) taken: Vec<Option<Taken>>,
+    /// Steps that are made once and have succeeded.
+    done: BTreeSet<u32>,
+    /// A login to be made before the step that was answered as an expired one is.
+    detour: Option<u32>,
+    /// It has logged in anew for the step that it stands at.
+    refreshed: bool,
+    /// The pause before the next call.
+    pub(super) pause: Nanos,
+    turns: u64,
+}
+
+impl Traveller {
+    pub(super) fn new(travel: &Travel, user: u64) -> Traveller {
+        Traveller {
+            user,
+            user_number: user.to_string(),
+            iteration_number: String::new(),
+            journey: 0,
+            at: 0,
+            rounds: 0,
+            inside: Vec::new(),
+            took: Nanos::ZERO,
+            failed: false,
+            calls: 0,
+            stream: travel.seed.stream(Purpose::Journeys, 0),
+            carried: Carried::default(),
+            kept: Carried::default(),
+            taken: vec![None; travel.feeders.len()],
+            done: BTreeSet::new(),
+            detour: None,
+            refreshed: false,
+            pause: Nanos::ZERO,
+            turns: 0,
+        }
+    }
+
+    /// Begins an iteration.
+    pub(super) fn begin(&mut self, iteration: u64, journey: usize, stream: Stream) {
+        self.iteration_number = iteration.to_string();
+        (self.journey, self.stream) = (journey, stream);
+        (self.at, self.rounds, self.calls) = (0, 0, 0);
+        (self.took, self.failed) = (Nanos::ZERO, false);
+        self.inside.clear();
+        self.carried.clear();
+        self.taken.iter_mut().for_each(|taken| *taken = None);
+        (self.detour, self.refreshed) = (None, false);
+    }
+
+    /// The next call of the iteration. What ends on the way is told.
+    pub(super) fn advance(&mut self, travel: &Travel, now: Nanos, told: &mut Vec<Remark>) -> Move {
+        if let Some(row) = self.detour {
+            return Move::Call(row);
+        }
+        for _ in 0..OPS_MAX {
+            let Some(op) = travel.journeys[self.journey].ops.get(self.at).copied() else {
+                break;
+            };
+            match op {
+                Op::Step { row } => {
+                    let step = travel.step(row);
+                    if self.rounds == 0 {
+                        let done = step.once && self.done.contains(&row);
+                        if done || !self.enters(travel, &step.guard) {
+                            self.at += 1;
+                            continue;
+                        }
+                        self.rounds = self.drawn(step.guard.repeat);
+                    }
+                    return Move::Call(row);
+                }
+                Op::Enter { block, past } => {
+                    let guard = &travel.blocks[block as usize].guard;
+                    if !self.enters(travel, guard) {
+                        self.at = past as usize;
+                        continue;
+                    }
+                    let rounds = self.drawn(guard.repeat);
+                    self.inside.push(Inside { block, rounds, took: Nanos::ZERO, failed: false });
+                    self.at += 1;
+                }
+                Op::Exit { start, .. } => self.end_round(travel, start, now, told),
+            }
+        }
+        self.finish(travel, now, told);
+        Move::Over
+    }
+
+    fn drawn(&mut self, (low, high): (u32, u32)) -> u32 {
+        if low == high {
+            return low;
+        }
+        low + self.stream.below(u64::from(high - low) + 1) as u32
+    }
+
+    /// Whether a part is made this time.
+    fn enters(&mut self, travel: &Travel, guard: &Guard) -> bool {
+        let lucky = guard.chance >= 1.0 || self.stream.unit() < guard.chance;
+        lucky && self.holds(travel, &guard.when)
+    }
+
+    fn holds(&self, travel: &Travel, conditions: &[Condition]) -> bool {
+        let view = View { travel, traveller: self };
+        conditions.iter().all(|condition| {
+            let value = view.value(&condition.name).map(str::as_bytes);
+            let met = |rule| meets(rule, value, &view).is_ok_and(|(_, met)| met);
+            condition.rules.iter().any(met)
+        })
+    }
+
+    fn ends_loop(&self, travel: &Travel, guard: &Guard) -> bool {
+        !guard.until.is_empty() && self.holds(travel, &guard.until)
+    }
+
+    fn end_round(&mut self, travel: &Travel, start: u32, now: Nanos, told: &mut Vec<Remark>) {
+        let Some(inside) = self.inside.last_mut() else { return self.at += 1 };
+        inside.rounds -= 1;
+        let card = &travel.blocks[inside.block as usize];
+        if inside.rounds > 0 && !self.ends_loop(travel, &card.guard) {
+            self.at = start as usize;
+            return;
+        }
+        self.leave_block(travel, now, told);
+        self.at += 1;
+    }
+
+    /// The innermost block is done: a transaction.
+    fn leave_block(&mut self, travel: &Travel, now: Nanos, told: &mut Vec<Remark>) {
+        let Some(Inside { block, took, failed, .. }) = self.inside.pop() else { return };
+        let transaction = travel.blocks[block as usize].transaction;
+        // in which no call was made, there is nothing that took time
+        if took > Nanos::ZERO || failed {
+            told.push(Remark { at: now, fact: Noticed::Together { transaction, took, failed } });
+        }
+    }
+
+    /// The iteration is over, and the blocks that it was in.
+    fn finish(&mut self, travel: &Travel, now: Nanos, told: &mut Vec<Remark>) {
+        while !self.inside.is_empty() {
+            self.leave_block(travel, now, told);
+        }
+        if self.calls > 0 {
+            let (transaction, took, failed) = (self.journey as u32, self.took, self.failed);
+            told.push(Remark { at: now, fact: Noticed::Together { transaction, took, failed } });
+        }
+    }
+
+    /// The step that it stands at cannot be made.
+    pub(super) fn skip(&mut self) {
+        if self.detour.take().is_none() {
+            self.rounds = 0;
+            self.at += 1;
+        }
+        self.failed = true;
+        self.inside.iter_mut().for_each(|inside| inside.failed = true);
+    }
+
+    /// A response says that the login has expired. True where another one is tried.
+    pub(super) fn refresh(&mut self, travel: &Travel, row: u32, status: u16) -> bool {
+        let Some(refresh) = &travel.journeys[self.journey].refresh else { return false };
+        let told = refresh.statuses.iter().any(|(from, to)| (*from..=*to).contains(&status));
+        if !told || self.refreshed || row == refresh.row {
+            return false;
+        }
+        (self.refreshed, self.detour) = (true, Some(refresh.row));
+        true
+    }
+
+    /// A call of it has ended.
+    pub(super) fn ended(&mut self, travel: &Travel, row: u32, took: Nanos, failed: bool) {
+        self.calls += 1;
+        self.turns += 1;
+        self.took += took;
+        self.failed |= failed;
+        for inside in &mut self.inside {
+            inside.took += took;
+            inside.failed |= failed;
+        }
+        if !failed && travel.step(row).once {
+            self.done.insert(row);
+        }
+        match self.detour {
+            // it is what sent the user on the detour: the login goes first, at once
+            Some(login) if login != row => return,
+            // the login is made, and the step is made again
+            Some(_) => return self.detour = None,
+            None => {}
+        }
+        self.refreshed = false;
+        let (step, journey) = (travel.step(row), &travel.journeys[self.journey]);
+        let think = step.think.or(journey.think).unwrap_or(travel.think);
+        self.pause = think.pause(travel.seed, self.user, self.turns);
+        if failed && journey.failure == AfterFailure::End {
+            self.at = journey.ops.len();
+            self.rounds = 0;
+            return;
+        }
+        self.rounds = self.rounds.saturating_sub(1);
+        if self.rounds == 0 || self.ends_loop(travel, &step.guard) {
+            self.rounds = 0;
+            self.at += 1;
+        }
+    }
+
+    /// Keeps what was captured, or that nothing was.
+    pub(super) fn keep(&mut self, name: &str, value: Option<String>, scope: Scope) {
+        match scope {
+            Scope::Iteration => self.carried.set(name, value),
+            // a user keeps what it had
+            Scope::User if value.is_none() => {}
+            Scope::User => self.kept.set(name, value),
+        }
+    }
+
+    pub(super) fn draw(&mut self, most: u64) -> u64 {
+        self.stream.below(most)
+    }
+}

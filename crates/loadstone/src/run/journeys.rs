@@ -1,0 +1,73 @@
+//! Journeys of a plan: what is done once before and after, and the guides of the workers.
+
+use super::prepare::{self, Prepared};
+use super::threads::Cast;
+use crate::caller::Caller;
+use crate::exit::{Code, Failure};
+use crate::face::directory::Directory;
+use engine::journey::{Travel, run_errands};
+use plan::Plan;
+use plan::journey::JourneyStep;
+use std::sync::Arc;
+
+/// Guides for the workers; none where the plan has no journeys.
+pub(crate) fn cast(plan: &Plan, prepared: &Prepared) -> Option<Vec<Cast>> {
+    let travel = Travel::new(plan, &prepared.given)?;
+    let plan = Arc::new(plan.clone());
+    let cast = |worker| {
+        let directory = Box::new(Directory(plan.clone()));
+        Cast::Guide(travel.guide(worker, prepared.workers), directory)
+    };
+    Some((0..prepared.workers).map(cast).collect())
+}
+
+/// Makes the steps of the setup; what they capture is kept for the users.
+///
+/// # Errors
+/// The first step that came to nothing.
+pub(super) fn set_up(plan: &Plan, prepared: &mut Prepared) -> Result<(), Failure> {
+    let Some(journeys) = &plan.journeys else { return Ok(()) };
+    // a place that is captured may be of the other scheme
+    let met = |step: &&JourneyStep| step.ask.url.shown().starts_with('{');
+    if journeys.steps().iter().any(met) {
+        prepare::expect_tls(plan, prepared)?;
+    }
+    errands(plan, &journeys.setup, prepared, "setup")
+}
+
+/// Makes the steps of the teardown, whatever became of the run.
+///
+/// # Errors
+/// The first step that came to nothing.
+pub(crate) fn tear_down(plan: &Plan, prepared: &mut Prepared) -> Result<(), Failure> {
+    let Some(journeys) = &plan.journeys else { return Ok(()) };
+    errands(plan, &journeys.teardown, prepared, "teardown")
+}
+
+fn errands(
+    plan: &Plan,
+    steps: &[JourneyStep],
+    prepared: &mut Prepared,
+    what: &str,
+) -> Result<(), Failure> {
+    if steps.is_empty() {
+        return Ok(());
+    }
+    let mut settings = prepare::tls_settings(plan);
+    // single exchanges speak HTTP/1.1, whatever the run does
+    settings.alpn = vec!["http/1.1".to_owned()];
+    let mut caller = Caller::new(plan.timeouts.connect, settings).map_err(Failure::usage)?;
+    for endpoint in prepared.endpoints.iter().filter(|endpoint| endpoint.tunnel.is_none()) {
+        caller.know(&endpoint.key, &endpoint.peers);
+    }
+    let made = run_errands(plan, steps, &mut prepared.given, &mut prepared.jar, &mut caller);
+    made.map_err(|trouble| Failure {
+        code: if trouble.connected { Code::Missed } else { Code::NoConnection },
+        text: format!(
+            "line {}: {what} step {}: {}",
+            trouble.line,
+            units::quoted(&trouble.step),
+            trouble.why
+        ),
+    })
+}

@@ -1,0 +1,23 @@
+//! Journeys: users with a history, who take values out of one response into the next request. The
+//! captures, expectations and bodies are those of check plans, read by the same code; here values
+//! are written `{{name}}`, and live for an iteration or for as long as their user.
+
+mod feeder;
+mod model;
+mod names;
+mod read;
+mod rows;
+mod tables;
+
+pub use feeder::{ColumnLaw, Feeder, FeederFormat, FeederOrder, FeederRows, FeederTable, UsedUp};
+pub use model::{
+    AfterFailure, Condition, Guard, Journey, JourneyBlock, JourneyPart, JourneyPlan, JourneyStep,
+    Refresh,
+};
+pub(crate) use read::read;
+pub use read::{ITERATION_NUMBER, USER_NUMBER};
+pub(crate) use rows::targets;
+pub(crate) use tables::{masked, shown};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! Journeys as they are carried out.
+
+use crate::Think;
+use crate::check::{Ask, Expect, HeaderRule};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use url::Url;
+
+use super::Feeder;
+
+/// What users do, step by step, with values that they take along.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JourneyPlan {
+    /// What relative URLs of steps are relative to.
+    pub base: Url,
+    /// Values by name, the same for everyone.
+    pub vars: BTreeMap<String, String>,
+    /// At least one.
+    pub journeys: Vec<Journey>,
+    pub feeders: Vec<Feeder>,
+    /// Before the first call, once; what they capture is known to everyone.
+    pub setup: Vec<JourneyStep>,
+    /// After the last call, once.
+    pub teardown: Vec<JourneyStep>,
+    /// The tables of the plan file, with the contents of files in place of their names.
+    pub(crate) tables: Arc<toml::Table>,
+}
+
+/// One journey: a user makes its parts in order, and begins again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Journey {
+    pub name: String,
+    /// Share of the iterations among all journeys; above zero.
+    pub weight: f64,
+    /// The pause behind steps that name none; `None`: the load's.
+    pub think: Option<Think>,
+    pub failure: AfterFailure,
+    pub refresh: Option<Refresh>,
+    pub parts: Vec<JourneyPart>,
+}
+
+/// What a user does after a step that failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AfterFailure {
+    /// The next step, as if nothing were.
+    #[default]
+    Next,
+    /// The iteration is over.
+    End,
+}
+
+/// An answer that tells that a login has expired.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refresh {
+    /// Inclusive ranges.
+    pub statuses: Vec<(u16, u16)>,
+    /// Row of the step that is made anew, before the one that was answered so is made again.
+    pub row: u32,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum JourneyPart {
+    Step(Box<JourneyStep>),
+    Block(JourneyBlock),
+}
+
+/// Steps that belong together: a transaction in the report, and a loop.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JourneyBlock {
+    pub name: String,
+    /// Row in the list of [`JourneyPlan::transactions`].
+    pub transaction: u32,
+    pub guard: Guard,
+    pub parts: Vec<JourneyPart>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct JourneyStep {
+    /// Unlike any other's: its figures are a row of this name.
+    pub name: String,
+    /// Of the plan file, from 1.
+    pub line: usize,
+    /// Row of the target list.
+    pub row: u32,
+    pub ask: Ask,
+    /// What is held against the response and only counted.
+    pub check: Option<Expect>,
+    /// The pause after its response.
+    pub think: Option<Think>,
+    pub guard: Guard,
+    /// By each user until it has succeeded, and then no more.
+    pub once: bool,
+    /// Number of its first capture among all captures of the plan.
+    pub first_capture: u32,
+}
+
+/// Whether and how often a part is made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Guard {
+    /// All must hold.
+    pub when: Vec<Condition>,
+    /// Probability, above 0 and at most 1.
+    pub chance: f64,
+    /// Rounds: drawn between these, inclusive; at least 1.
+    pub repeat: (u32, u32),
+    /// When all hold after a round, it was the last. Empty: all rounds are made.
+    pub until: Vec<Condition>,
+}
+
+impl Default for Guard {
+    fn default() -> Self {
+        Guard { when: Vec::new(), chance: 1.0, repeat: (1, 1), until: Vec::new() }
+    }
+}
+
+/// That a value is as one of the rules says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    pub name: String,
+    pub rules: Vec<HeaderRule>,
+}
+
+impl JourneyPlan {
+    /// The steps of all journeys, by row.
+    pub fn steps(&self) -> Vec<&JourneyStep> {
+        let mut all = Vec::new();
+        for journey in &self.journeys {
+            gather(&journey.parts, &mut |part| {
+                if let JourneyPart::Step(step) = part {
+                    all.push(&**step);
+                }
+            });
+        }
+        all
+    }
+
+    /// What has a time of its own beside single steps: the iterations of each journey, then blocks.
+    pub fn transactions(&self) -> Vec<&str> {
+        let mut all: Vec<&str> = self.journeys.iter().map(|it| it.name.as_str()).collect();
+        for journey in &self.journeys {
+            gather(&journey.parts, &mut |part| {
+                if let JourneyPart::Block(block) = part {
+                    all.push(&block.name);
+                }
+            });
+        }
+        all
+    }
+
+    /// Step and name of every capture, by its number.
+    pub fn captures(&self) -> Vec<(&str, &str)> {
+        let of = |step: &JourneyStep| step.ask.capture.len();
+        let mut all = Vec::with_capacity(self.steps().into_iter().map(of).sum());
+        for step in self.steps() {
+            all.extend(step.ask.capture.iter().map(|(name, _)| (&*step.name, name.as_str())));
+        }
+        all
+    }
+}
+
+/// Every part, blocks before what is in them, in the order of the file.
+fn gather<'a>(parts: &'a [JourneyPart], visit: &mut dyn FnMut(&'a JourneyPart)) {
+    for part in parts {
+        visit(part);
+        if let JourneyPart::Block(block) = part {
+            gather(&block.parts, visit);
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! TOML → journeys. Every message names the line. What can be known before the first call is refused
+//! here: a name that no step, feeder or variable gives a value to, a selector that does not parse, a
+//! file without rows.
+
+mod feeders;
+
+use super::model::{
+    AfterFailure, Condition, Guard, Journey, JourneyBlock, JourneyPart, JourneyPlan, JourneyStep,
+    Refresh,
+};
+use super::{names, tables};
+use crate::FileSource;
+use crate::check::node::{Node, Table, pick};
+use crate::check::read::{Given, Reader, read_vars};
+use crate::check::{Ask, Marks, Wanted};
+use crate::rules;
+use std::collections::BTreeSet;
+use toml::de::DeTable;
+use units::{ParseError, quoted};
+use url::Url;
+
+/// The keys of a plan file that make journeys.
+pub(crate) const KEYS: [&str; 5] = ["vars", "feeder", "setup", "journey", "teardown"];
+
+/// Names that always have a value: the number of the user and of the iteration, from 0.
+pub const USER_NUMBER: &str = "user.number";
+pub const ITERATION_NUMBER: &str = "iteration.number";
+
+/// Steps of all journeys: fewer than there are rows in the report, whose last one is for all others.
+const STEPS_MAX: usize = 999;
+const JOURNEYS_MAX: usize = 100;
+const DEPTH_MAX: usize = 4;
+const REPEAT_MAX: u32 = 100_000;
+
+const FAILURES: [(&str, AfterFailure); 2] =
+    [("next", AfterFailure::Next), ("end", AfterFailure::End)];
+
+/// The journeys of a plan file's text; `base`: its URL.
+///
+/// # Errors
+/// One sentence with the line: an unknown key, a value out of its grammar, a file that cannot be
+/// read or has no rows, a name that can have no value.
+pub(crate) fn read(
+    text: &str,
+    base: &Url,
+    files: &dyn FileSource,
+) -> Result<JourneyPlan, ParseError> {
+    let parsed = DeTable::parse(text)
+        .map_err(|error| ParseError(format!("the plan is wrong: {}", error.to_string().trim())))?;
+    let mut top = Table::new(text, 0, "the plan", parsed.get_ref());
+    let vars = read_vars(top.take("vars"), &Given::default())?;
+    let mut reader = JourneyReader {
+        reader: Reader::new(vars.clone(), files, Marks::Braces),
+        steps: Vec::new(),
+        captures: 0,
+        transactions: 0,
+        transaction_names: BTreeSet::new(),
+    };
+    let feeders = feeders::read(top.take("feeder"), &reader.reader, files)?;
+    reader.know_all(&feeders);
+    let setup = reader.errands(top.take("setup"))?;
+    let Some(node) = top.take("journey") else {
+        let why = "the plan has vars, feeder, setup or teardown, and no [[journey]] that uses them";
+        return Err(ParseError(why.to_owned()));
+    };
+    let journeys = reader.journeys(&node)?;
+    let teardown = reader.errands(top.take("teardown"))?;
+    let tables = tables::of(text, files)?;
+    Ok(JourneyPlan { base: base.clone(), vars, journeys, feeders, setup, teardown, tables })
+}
+
+struct JourneyReader<'f> {
+    reader: Reader<'f>,
+    /// Names of the steps so far, by row.
+    steps: Vec<String>,
+    captures: u32,
+    transactions: u32,
+    transaction_names: BTreeSet<String>,
+}
+
+impl JourneyReader<'_> {
+    /// What has a value wherever it is asked for.
+    fn know_all(&mut self, feeders: &[super::Feeder]) {
+        let known = &mut self.reader.captured;
+        known.extend([USER_NUMBER, ITERATION_NUMBER].map(str::to_owned));
+        for feeder in feeders {
+            known.extend(feeder.columns.iter().map(|column| format!("{}.{column}", feeder.name)));
+        }
+    }
+
+    fn journeys(&mut self, node: &Node<'_>) -> Result<Vec<Journey>, ParseError> {
+        let tables = node.tables()?;
+        if tables.is_empty() || tables.len() > JOURNEYS_MAX {
+            return Err(node.fault(format!("a plan has 1 to {JOURNEYS_MAX} journeys")));
+        }
+        // a user keeps these, so that one journey may use what another one captured
+        for table in node.tables()? {
+            let mut kept = BTreeSet::new();
+            user_captures(table, &mut kept)?;
+            self.reader.captured.extend(kept);
+        }
+        // the iterations of a journey are the first transactions
+        self.transactions = tables.len() as u32;
+        tables.into_iter().map(|table| self.journey(table)).collect()
+    }
+
+    fn journey(&mut self, mut table: Table<'_>) -> Result<Journey, ParseError> {
+        let name = self.name_of(&mut table)?;
+        self.transaction_names.insert(name.clone());
+        let weight = table.take("weight").map(|node| number(&node)).transpose()?.unwrap_or(1.0);
+        if !(weight > 0.0 && weight.is_finite()) {
+            return Err(table.fault("weight is a number above zero"));
+        }
+        let think = self.think(&mut table)?;
+        let failure = match table.take("failure") {
+            Some(node) => pick(node.text()?, &FAILURES).map_err(|why| node.fault(why))?,
+            None => AfterFailure::default(),
+        };
+        let first_row = self.steps.len();
+        let before = self.reader.captured.clone();
+        let refresh = table.take("refresh");
+        let Some(node) = table.take("step") else {
+            return Err(table.fault("it has no [[journey.step]]"));
+        };
+        let parts = self.parts(&node, 1)?;
+        let refresh = refresh.map(|node| self.refresh(&node, first_row)).transpose()?;
+        table.close()?;
+        // what an iteration captures is known to the steps of its journey alone
+        self.reader.captured = before;
+        Ok(Journey { name, weight, think, failure, refresh, parts })
+    }
+
+    fn name_of(&mut self, table: &mut Table<'_>) -> Result<String, ParseError> {
+        let name = self.reader.name(table)?;
+        if name.contains(['\n', '<', '>', '=', ',']) {
+            return Err(table.fault("a name has no <, >, =, comma or end of line in it"));
+        }
+        Ok(name)
+    }
+
+    fn refresh(&self, node: &Node<'_>, first_row: usize) -> Result<Refresh, ParseError> {
+        let mut table = node.table()?;
+        let mut statuses = Vec::new();
+        for part in table.take("status").iter().flat_map(Node::list) {
+            let ranges = rules::parse_statuses(&part.typed()?).map_err(|why| part.fault(why))?;
+            statuses.extend(ranges);
+        }
+        if statuses.is_empty() {
+            statuses.push((401, 401));
+        }
+        let Some(step) = table.take("step") else {
+            return Err(table.fault("it has no step: name the one that logs in"));
+        };
+        let wanted = step.text()?;
+        let row = self.steps[first_row..].iter().position(|name| name == wanted);
+        let row = row
+            .ok_or_else(|| step.fault(format!("{} is no step of this journey", quoted(wanted))))?;
+        table.close()?;
+        Ok(Refresh { statuses, row: (first_row + row) as u32 })
+    }
+
+    fn parts(&mut self, node: &Node<'_>, depth: usize) -> Result<Vec<JourneyPart>, ParseError> {
+        if depth > DEPTH_MAX {
+            return Err(node.fault(format!("steps lie in one another more than {DEPTH_MAX} deep")));
+        }
+        node.tables()?.into_iter().map(|table| self.part(table, depth)).collect()
+    }
+
+    fn part(&mut self, mut table: Table<'_>, depth: usize) -> Result<JourneyPart, ParseError> {
+        let line = table.line();
+        let name = self.name_of(&mut table)?;
+        let (url, inner) = (table.take("url"), table.take("step"));
+        match (url, inner) {
+            (Some(url), None) => {
+                let mut guard = self.guard(&mut table)?;
+                let step = self.step(&url, table, (name, line), &mut guard)?;
+                Ok(JourneyPart::Step(Box::new(JourneyStep { guard, ..step })))
+            }
+            (None, Some(inner)) => {
+                let guard = self.guard(&mut table)?;
+                let transaction = self.transactions;
+                self.transactions += 1;
+                self.transaction_names.insert(name.clone());
+                let parts = self.parts(&inner, depth + 1)?;
+                let guard = self.until(guard, &mut table)?;
+                table.close()?;
+                Ok(JourneyPart::Block(JourneyBlock { name, transaction, guard, parts }))
+            }
+            _ => Err(table.fault("give url (a request), or steps in it (a block), one of them")),
+        }
+    }
+
+    fn step(
+        &mut self,
+        url: &Node<'_>,
+        mut table: Table<'_>,
+        (name, line): (String, usize),
+        guard: &mut Guard,
+    ) -> Result<JourneyStep, ParseError> {
+        let think = self.think(&mut table)?;
+        let once = table.take("once").map(|node| node.flag()).transpose()?.unwrap_or(false);
+        let ask = self.ask(url, &mut table)?;
+        let check = table.take("check").map(|node| self.reader.expectations(&node)).transpose()?;
+        if let Some(check) = &check {
+            wants_an_answer(check.outcome, &table)?;
+        }
+        if self.steps.len() == STEPS_MAX {
+            return Err(table.fault(format!("a plan has {STEPS_MAX} steps at most")));
+        }
+        let (row, first_capture) = (self.steps.len() as u32, self.captures);
+        self.steps.push(name.clone());
+        if let Some((name, _)) = ask.capture.iter().find(|(name, _)| name.contains('.')) {
+            let why = format!("capture {}: a name with a dot is a feeder's column", quoted(name));
+            return Err(table.fault(why));
+        }
+        self.captures += ask.capture.len() as u32;
+        self.reader.captured.extend(ask.capture.iter().map(|(name, _)| name.clone()));
+        *guard = self.until(std::mem::take(guard), &mut table)?;
+        table.close()?;
+        let guard = Guard::default();
+        Ok(JourneyStep { name, line, row, ask, check, think, guard, once, first_capture })
+    }
+
+    /// The request, by the words of check plans; what belongs to the whole plan is refused.
+    fn ask(&self, url: &Node<'_>, table: &mut Table<'_>) -> Result<Ask, ParseError> {
+        for (key, why) in [
+            ("http", "the version is the plan's: http in [request]"),
+            ("close", "calls on a connection are the plan's: calls in [connection]"),
+            ("jar", "each user has its own cookies; cookies = false in [request] keeps none"),
+            ("timeout", "time limits are the plan's: call in [timeouts]"),
+        ] {
+            if let Some(node) = table.find(key) {
+                return Err(node.fault(why));
+            }
+        }
+        let ask = self.reader.ask(url, table, false)?;
+        table.conceal(&["http", "close", "jar", "timeout"]);
+        wants_an_answer(ask.expect.outcome, table)?;
+        Ok(ask)
+    }
+
+    /// Steps that are made once, before or after everything.
+    fn errands(&mut self, node: Option<Node<'_>>) -> Result<Vec<JourneyStep>, ParseError> {
+        let mut all = Vec::new();
+        for mut table in node.map(|node| node.tables()).transpose()?.unwrap_or_default() {
+            let line = table.line();
+            let name = self.name_of(&mut table)?;
+            let Some(url) = table.take("url") else {
+                return Err(table.fault("it has no url"));
+            };
+            let ask = self.ask(&url, &mut table)?;
+            // of these all have a dot in their names, and captures have none
+            if let Some(name) = names::of_request(&ask).into_iter().find(|it| it.contains('.')) {
+                let why = format!("{{{{{name}}}}} is a user's, and this step is nobody's");
+                return Err(table.fault(why));
+            }
+            self.reader.captured.extend(ask.capture.iter().map(|(name, _)| name.clone()));
+            table.close()?;
+            all.push(JourneyStep {
+                name,
+                line,
+                row: 0,
+                ask,
+                check: None,
+                think: None,
+                guard: Guard::default(),
+                once: true,
+                first_capture: 0,
+            });
+        }
+        if all.len() > STEPS_MAX {
+            return Err(ParseError(format!("setup and teardown have {STEPS_MAX} steps at most")));
+        }
+        Ok(all)
+    }
+
+    fn think(&self, table: &mut Table<'_>) -> Result<Option<crate::Think>, ParseError> {
+        let read = |node: Node<'_>| {
+            rules::parse_think(&self.reader.settled(&node)?).map_err(|why| node.fault(why))
+        };
+        table.take("think").map(read).transpose()
+    }
+
+    fn guard(&self, table: &mut Table<'_>) -> Result<Guard, ParseError> {
+        let mut guard = Guard::default();
+        if let Some(node) = table.take("when") {
+            guard.when = self.conditions(&node)?;
+        }
+        if let Some(node) = table.take("chance") {
+            guard.chance = stats::parse_share(&node.typed()?).map_err(|why| node.fault(why))?;
+            if guard.chance <= 0.0 {
+                return Err(node.fault("a chance of nothing leaves the step out; delete it"));
+            }
+        }
+        if let Some(node) = table.take("repeat") {
+            let text = self.reader.settled(&node)?;
+            let (low, high) = text.split_once("..").unwrap_or((&text, &text));
+            let count = |part: &str| part.trim().parse::<u32>().ok();
+            guard.repeat = match (count(low), count(high)) {
+                (Some(low), Some(high)) if low <= high && high <= REPEAT_MAX && low > 0 => {
+                    (low, high)
+                }
+                _ => {
+                    let why = format!("give a number from 1 to {REPEAT_MAX}, or a range as 2..5");
+                    return Err(node.fault(why));
+                }
+            };
+        }
+        Ok(guard)
+    }
+
+    /// `until`, which may ask for what the part itself captures.
+    fn until(&self, mut guard: Guard, table: &mut Table<'_>) -> Result<Guard, ParseError> {
+        if let Some(node) = table.take("until") {
+            guard.until = self.conditions(&node)?;
+            if guard.repeat == (1, 1) {
+                return Err(node.fault("it ends a loop: give repeat too, the rounds at most"));
+            }
+        }
+        Ok(guard)
+    }
+
+    fn conditions(&self, node: &Node<'_>) -> Result<Vec<Condition>, ParseError> {
+        let condition = |row: &Node<'_>| {
+            let known =
+                self.reader.captured.contains(row.key) || self.reader.vars.contains_key(row.key);
+            if !known {
+                let why = format!("{} can have no value: {UNKNOWN}", quoted(row.key));
+                return Err(row.fault(why));
+            }
+            let list = row.list();
+            let rules = list.iter().map(|rule| self.reader.header_rule(rule));
+            let rules = rules.collect::<Result<_, ParseError>>()?;
+            Ok(Condition { name: row.key.to_owned(), rules })
+        };
+        node.table()?.rest().iter().map(condition).collect()
+    }
+}
+
+const UNKNOWN: &str = "it is no variable of [vars], no column of a feeder (written \
+                       'feeder.column'), and no earlier step captures it";
+
+fn wants_an_answer(outcome: Wanted, table: &Table<'_>) -> Result<(), ParseError> {
+    if outcome == Wanted::Answer {
+        return Ok(());
+    }
+    Err(table.fault("a journey goes on with the answers; outcome is for check plans"))
+}
+
+/// What the steps of a journey capture for as long as their user is there.
+fn user_captures(mut table: Table<'_>, kept: &mut BTreeSet<String>) -> Result<(), ParseError> {
+    for mut part in table.take("step").map(|node| node.tables()).transpose()?.unwrap_or_default() {
+        let captures = part.take("capture").map(|node| node.table()).transpose()?;
+        for row in captures.map(|mut table| table.rest()).unwrap_or_default() {
+            let scope = row.table()?.take("scope").map(|node| node.text()).transpose()?;
+            if scope == Some("user") {
+                kept.insert(row.key.to_owned());
+            }
+        }
+        user_captures(part, kept)?;
+    }
+    Ok(())
+}
+
+fn number(node: &Node<'_>) -> Result<f64, ParseError> {
+    node.typed()?.parse().map_err(|_| node.fault("it is no number"))
+}

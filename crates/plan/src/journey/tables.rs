@@ -1,0 +1,135 @@
+//! Journeys as tables of a plan file: as they were read, with the contents of files in place of
+//! their names, so that a printed plan needs no other file.
+
+use super::feeder::{FeederFormat, FeederRows};
+use super::model::JourneyPlan;
+use super::read::KEYS;
+use crate::FileSource;
+use crate::file::{MASK, is_secret_header};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use std::sync::Arc;
+use toml::{Table, Value};
+use units::ParseError;
+
+/// The tables of a text that was read before. Bodies and uploads are put in; the rows of feeders are
+/// kept by the feeders.
+pub(super) fn of(text: &str, files: &dyn FileSource) -> Result<Arc<Table>, ParseError> {
+    let mut all: Table = toml::from_str(text)
+        .map_err(|error| ParseError(format!("the plan is wrong: {}", error.to_string().trim())))?;
+    all.retain(|key, _| KEYS.contains(&key));
+    for (_, value) in &mut all {
+        put_files_in(value, files)?;
+    }
+    Ok(Arc::new(all))
+}
+
+/// In place of `body-file`, and of `file` in `upload`.
+fn put_files_in(value: &mut Value, files: &dyn FileSource) -> Result<(), ParseError> {
+    match value {
+        Value::Array(all) => all.iter_mut().try_for_each(|one| put_files_in(one, files)),
+        Value::Table(table) => {
+            if let Some(path) = table.remove("body-file") {
+                let bytes = content(&path, files)?;
+                table.insert("body-base64".to_owned(), bytes);
+            }
+            if table.contains_key("field")
+                && let Some(path) = table.remove("file")
+            {
+                let bytes = content(&path, files)?;
+                table.insert("base64".to_owned(), bytes);
+                let name = path.as_str().and_then(|path| path.rsplit('/').next());
+                let name = name.unwrap_or("file.txt").to_owned();
+                table.entry("name".to_owned()).or_insert(Value::String(name));
+            }
+            table.iter_mut().try_for_each(|(_, value)| put_files_in(value, files))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn content(path: &Value, files: &dyn FileSource) -> Result<Value, ParseError> {
+    let bytes = files.read(path.as_str().unwrap_or_default()).map_err(ParseError)?;
+    Ok(Value::String(BASE64.encode(bytes)))
+}
+
+/// The tables with everything in them.
+pub(crate) fn shown(plan: &JourneyPlan) -> Table {
+    with_feeders(plan, |table| table.text.clone())
+}
+
+/// The tables with secrets replaced: the rows of feeders, logins, and what stands under a name that
+/// tells of a secret.
+pub(crate) fn masked(plan: &JourneyPlan) -> Table {
+    let mut all = with_feeders(plan, |_| String::new());
+    for (place, feeder) in feeders_of(&mut all).zip(&plan.feeders) {
+        if let FeederRows::Table(table) = &feeder.rows {
+            let text = match table.format {
+                FeederFormat::Csv => masked_csv(&feeder.columns),
+                FeederFormat::JsonLines => masked_json(&feeder.columns),
+            };
+            place.insert("text".to_owned(), Value::String(text));
+        }
+    }
+    for (_, value) in &mut all {
+        mask(value, false);
+    }
+    all
+}
+
+fn masked_csv(columns: &[String]) -> String {
+    let quote = |column: &String| format!("\"{}\"", column.replace('"', "\"\""));
+    let heads: Vec<String> = columns.iter().map(quote).collect();
+    let row: Vec<&str> = columns.iter().map(|_| MASK).collect();
+    format!("{}\n{}\n", heads.join(","), row.join(","))
+}
+
+fn masked_json(columns: &[String]) -> String {
+    let row: serde_json::Map<String, serde_json::Value> =
+        columns.iter().map(|column| (column.clone(), MASK.into())).collect();
+    serde_json::Value::Object(row).to_string()
+}
+
+fn with_feeders(plan: &JourneyPlan, text: impl Fn(&super::FeederTable) -> String) -> Table {
+    let mut all = (*plan.tables).clone();
+    for (place, feeder) in feeders_of(&mut all).zip(&plan.feeders) {
+        if let FeederRows::Table(table) = &feeder.rows {
+            place.remove("file");
+            let format = match table.format {
+                FeederFormat::Csv => "csv",
+                FeederFormat::JsonLines => "jsonl",
+            };
+            place.insert("format".to_owned(), Value::String(format.to_owned()));
+            place.insert("text".to_owned(), Value::String(text(table)));
+        }
+    }
+    all
+}
+
+fn feeders_of(all: &mut Table) -> impl Iterator<Item = &mut Table> {
+    let feeders = all.get_mut("feeder").and_then(Value::as_array_mut);
+    feeders.into_iter().flatten().filter_map(Value::as_table_mut)
+}
+
+/// `secret`: it stands under a name that tells so. What is made of values only tells their names.
+fn mask(value: &mut Value, secret: bool) {
+    match value {
+        Value::String(text) if secret && !text.contains("{{") => MASK.clone_into(text),
+        Value::Integer(_) | Value::Float(_) if secret => *value = Value::String(MASK.to_owned()),
+        Value::Array(all) => all.iter_mut().for_each(|one| mask(one, secret)),
+        Value::Table(table) => {
+            for (key, value) in table.iter_mut() {
+                match value {
+                    Value::String(login) if key == "user" && login.contains(':') => {
+                        let name = login.split(':').next().unwrap_or_default();
+                        *login = format!("{name}:{MASK}");
+                    }
+                    // the words of a capture or of an expectation are no secrets
+                    Value::Table(_) => mask(value, false),
+                    _ => mask(value, is_secret_header(key)),
+                }
+            }
+        }
+        _ => {}
+    }
+}

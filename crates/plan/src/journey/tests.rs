@@ -1,0 +1,259 @@
+use crate::check::Body;
+use crate::journey::{FeederOrder, JourneyPart, JourneyPlan, UsedUp};
+use crate::{
+    FileSource, Load, NoFiles, Plan, Secrets, from_masked_toml, from_toml, to_toml, validate,
+};
+
+const HEAD: &str = "version = 1\nurl = 'http://h:81/shop/'\n";
+const ONE: &str = "[[journey]]\nname = 'j'\n[[journey.step]]\nname = 's'\nurl = '/x'\n";
+
+/// A few files.
+struct Shelf;
+
+impl FileSource for Shelf {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        match path {
+            "users.csv" => Ok(b"name, plan\nann,gold\n\"b,b\",free\n".to_vec()),
+            "users.jsonl" => {
+                Ok(b"{\"name\": \"ann\", \"age\": 7}\n{\"age\": 8, \"name\": \"b\"}\n".to_vec())
+            }
+            "empty.csv" => Ok(b"name,plan\n".to_vec()),
+            "ragged.csv" => Ok(b"name,plan\na\n".to_vec()),
+            "twice.csv" => Ok(b"name,name\na,b\n".to_vec()),
+            "bad.jsonl" => Ok(b"{\"a\": 1}\n{\"b\": 1}\n".to_vec()),
+            "body.bin" => Ok(vec![0, 159, 146, 150]),
+            other => Err(format!("\"{other}\" cannot be read: no such file")),
+        }
+    }
+}
+
+fn read(text: &str) -> Result<Plan, String> {
+    from_toml(&format!("{HEAD}{text}"), &Shelf).map_err(|error| error.0)
+}
+
+fn journeys(text: &str) -> JourneyPlan {
+    read(text).unwrap().journeys.unwrap()
+}
+
+fn refused(text: &str) -> String {
+    match read(text) {
+        Err(why) => why,
+        Ok(plan) => {
+            let problems = validate(&plan).err().unwrap_or_default();
+            problems.into_iter().map(|problem| problem.text).collect::<Vec<_>>().join("; ")
+        }
+    }
+}
+
+#[test]
+fn a_journey_may_be_short() {
+    let plan = read(ONE).unwrap();
+    assert!(validate(&plan).is_ok());
+    assert!(plan.request.cookies, "users have cookies");
+    assert_eq!(plan.targets.len(), 1);
+    assert_eq!(plan.targets[0].name.as_deref(), Some("s"));
+    assert_eq!(plan.targets[0].url.as_str(), "http://h:81/x");
+    let plan = read(&format!("[load]\nrate = '5/s'\n{ONE}")).unwrap();
+    let Load::Open { session: Some(session), .. } = &plan.load else { panic!("{:?}", plan.load) };
+    assert_eq!(session.calls, 1, "an iteration is a session");
+    assert!(validate(&plan).is_ok());
+}
+
+#[test]
+fn names_find_their_values() {
+    let text = "[vars]\nsection = 'a b'\n[[feeder]]\nname = 'u'\nfile = 'users.csv'\n\
+        [[setup]]\nname = 'key'\nurl = '/key'\ncapture = { key = { json = '/key' } }\n\
+        [[journey]]\nname = 'j'\n[[journey.step]]\nname = 'one'\nurl = '/{{section}}/{{ u.name }}?k={{key}}'\n\
+        capture = { id = { json = '$.id' }, kept = { json = '$.t', scope = 'user' } }\n\
+        [[journey.step]]\nname = 'two'\nurl = '/{{id}}/{{user.number}}/{{iteration.number}}'\n\
+        [[journey]]\nname = 'k'\n[[journey.step]]\nname = 'three'\nurl = '/{{kept}}'\n\
+        [[teardown]]\nname = 'bye'\nurl = '/bye/{{key}}'\n";
+    let plan = read(text).unwrap();
+    let names: Vec<_> = plan.targets.iter().map(|it| it.name.clone().unwrap()).collect();
+    assert_eq!(names, ["one", "two", "three"]);
+    let journeys = plan.journeys.unwrap();
+    assert_eq!(journeys.feeders_of(&journeys.journeys[0]), [0]);
+    assert_eq!(journeys.feeders_of(&journeys.journeys[1]), [0; 0]);
+    assert_eq!(journeys.captures(), [("one", "id"), ("one", "kept")]);
+    assert_eq!(journeys.steps()[0].ask.url.shown(), "/a%20b/{u.name}?k={key}");
+}
+
+#[test]
+fn values_are_put_in_as_their_place_asks() {
+    let text = "[[feeder]]\nname = 'f'\ngenerate = { v = ['x'] }\n[[journey]]\nname = 'j'\n\
+        [[journey.step]]\nname = 's'\nurl = '/a/{{f.v}}'\njson = { a = '<{{f.v}}>', n = 1 }\n\
+        [[journey.step]]\nname = 't'\nurl = '{{f.v}}'\nbody = '\\{{no}} {{f.v}}'\n";
+    let journeys = journeys(text);
+    let value = std::collections::BTreeMap::from([("f.v".to_owned(), "b/c \"d\"".to_owned())]);
+    let steps = journeys.steps();
+    assert_eq!(steps[0].ask.url.expand(&value).unwrap(), "/a/b%2Fc%20%22d%22");
+    let Body::Json(json) = &steps[0].ask.body else { panic!("{:?}", steps[0].ask.body) };
+    assert_eq!(json.expand(&value).unwrap(), r#"{"a":"<b/c \"d\">","n":1}"#);
+    assert_eq!(steps[1].ask.url.expand(&value).unwrap(), "b/c \"d\"", "a URL of its own");
+    let Body::Text(text) = &steps[1].ask.body else { panic!("{:?}", steps[1].ask.body) };
+    assert_eq!(text.expand(&value).unwrap(), "{{no}} b/c \"d\"");
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_its_line_and_the_way_out() {
+    for (text, told) in [
+        ("[vars]\na = 1\n", "no [[journey]] that uses them"),
+        ("[[journey]]\nname = 'j'\n", "line 3: journey: it has no [[journey.step]]"),
+        (&format!("{ONE}urll = 'x'\n"), "line 8: urll: step has no such key; there are name, url"),
+        (
+            &format!("{ONE}headers = {{ A = '{{{{b}}}}' }}\n"),
+            "{{b}} can have no value: it is no variable",
+        ),
+        (
+            &format!("{ONE}capture = {{ a = {{ css = 'a:b' }} }}\n"),
+            "line 8: css: \"a:b\" is no CSS selector",
+        ),
+        (
+            &format!("{ONE}capture = {{ a = {{ json = '$[' }} }}\n"),
+            "line 8: json: \"$[\" is no JSONPath",
+        ),
+        (&format!("{ONE}capture = {{ a = {{ regex = '(' }} }}\n"), "line 8: regex: "),
+        (
+            &format!("{ONE}capture = {{ a = {{ }} }}\n"),
+            "give status, header, cookie, json, css or regex",
+        ),
+        (
+            &format!("{ONE}capture = {{ a = {{ header = 'x', scope = 'run' }} }}\n"),
+            "\"run\" is none of iteration, user",
+        ),
+        (&format!("{ONE}capture = {{ 'a.b' = {{ header = 'x' }} }}\n"), "a name with a dot"),
+        (&format!("{ONE}when = {{ b = true }}\n"), "line 8: b: \"b\" can have no value"),
+        (&format!("{ONE}until = {{ }}\n"), "it ends a loop: give repeat too"),
+        (&format!("{ONE}repeat = 0\n"), "give a number from 1 to 100000"),
+        (&format!("{ONE}chance = '0%'\n"), "a chance of nothing"),
+        (&format!("{ONE}think = 'soon'\n"), "line 8: think: "),
+        (&format!("{ONE}timeout = '1s'\n"), "call in [timeouts]"),
+        (&format!("{ONE}expect = {{ outcome = 'closed' }}\n"), "outcome is for check plans"),
+        (
+            &format!("{ONE}[[journey.step]]\nname = 's'\nurl = '/'\n"),
+            "is the name of an earlier step",
+        ),
+        (&format!("{ONE}[[journey.step]]\nname = 't'\n"), "give url (a request), or steps in it"),
+        (
+            "[[journey]]\nname = 'j'\nrefresh = { step = 'q' }\n[[journey.step]]\nname = 's'\nurl = '/x'\n",
+            "line 5: step: \"q\" is no step of this journey",
+        ),
+        (
+            &format!("[[feeder]]\nname = 'f'\nfile = 'no.csv'\n{ONE}"),
+            "line 5: file: \"no.csv\" cannot be read",
+        ),
+        (
+            &format!("[[feeder]]\nname = 'f'\nfile = 'empty.csv'\n{ONE}"),
+            "\"empty.csv\": it has no rows",
+        ),
+        (
+            &format!("[[feeder]]\nname = 'f'\nfile = 'ragged.csv'\n{ONE}"),
+            "line 2 has 1 fields, and the first line names 2 columns",
+        ),
+        (
+            &format!("[[feeder]]\nname = 'f'\nfile = 'twice.csv'\n{ONE}"),
+            "two columns are called \"name\"",
+        ),
+        (&format!("[[feeder]]\nname = 'f'\nfile = 'bad.jsonl'\n{ONE}"), "line 2 has no \"a\""),
+        (&format!("[[feeder]]\nname = 'f'\nfile = 'body.bin'\n{ONE}"), "is no UTF-8 text"),
+        (
+            &format!("[[feeder]]\nname = 'user'\nfile = 'users.csv'\n{ONE}"),
+            "neither user nor iteration",
+        ),
+        (
+            &format!("[[feeder]]\nname = 'f'\ngenerate = {{ a = '9..1' }}\n{ONE}"),
+            "the smaller first",
+        ),
+        (
+            &format!("[[feeder]]\nname = 'f'\ngenerate = {{ a = 'hex' }}\n{ONE}"),
+            "\"hex\" is no law",
+        ),
+        (
+            &format!("[[setup]]\nname = 'x'\nurl = '/{{{{user.number}}}}'\n{ONE}"),
+            "this step is nobody's",
+        ),
+        (&format!("order = 'random'\n{ONE}"), "journeys have weights of their own"),
+        (&format!("[connection]\npipeline = 2\n{ONE}"), "a user waits for each response"),
+        (
+            &format!("[load]\nsession = 3\nrate = '1/s'\n{ONE}"),
+            "an iteration of a journey is a session already",
+        ),
+        (
+            &format!("[measure]\nslo = ['login: p99<1s']\n{ONE}"),
+            "nothing is called \"login\"; there are: s, j",
+        ),
+        (&format!("urls_file = 'users.csv'\n{ONE}"), "has url alone beside them"),
+    ] {
+        let why = refused(text);
+        assert!(why.contains(told), "{text}\n→ {why}\n≠ {told}");
+    }
+}
+
+#[test]
+fn feeders_come_from_files_or_are_generated() {
+    let text = |more: &str| format!("[[feeder]]\nname = 'f'\n{more}\n{ONE}");
+    let csv = journeys(&text("file = 'users.csv'\norder = 'unique'\nused-up = 'wrap'"));
+    let feeder = &csv.feeders[0];
+    assert_eq!(feeder.columns, ["name", "plan"]);
+    assert_eq!((feeder.order, feeder.used_up), (FeederOrder::Unique, UsedUp::Wrap));
+    assert_eq!((feeder.count(), feeder.cell(1, 0)), (Some(2), Some("b,b")));
+    let json = journeys(&text("file = 'users.jsonl'"));
+    let feeder = &json.feeders[0];
+    let name = feeder.columns.iter().position(|column| column == "name").unwrap();
+    assert_eq!((feeder.cell(1, name), feeder.cell(1, 1 - name)), (Some("b"), Some("8")));
+    let made = journeys(&text("generate = { id = '1..9', key = 'hex:4', kind = ['a', 'b'] }"));
+    assert_eq!(made.feeders[0].count(), Some(9));
+}
+
+#[test]
+fn a_block_is_a_transaction_with_its_parts() {
+    let text = "[[journey]]\nname = 'j'\n[[journey.step]]\nname = 'b'\nrepeat = '2..4'\n\
+        [[journey.step.step]]\nname = 'x'\nurl = '/x'\n[[journey.step.step]]\nname = 'y'\nurl = '/y'\n\
+        [[journey.step]]\nname = 'z'\nurl = '/z'\n";
+    let journeys = journeys(text);
+    assert_eq!(journeys.transactions(), ["j", "b"]);
+    let JourneyPart::Block(block) = &journeys.journeys[0].parts[0] else { panic!("{journeys:?}") };
+    assert_eq!((block.transaction, block.guard.repeat), (1, (2, 4)));
+    let rows: Vec<u32> = journeys.steps().iter().map(|step| step.row).collect();
+    assert_eq!(rows, [0, 1, 2]);
+}
+
+const RICH: &str = "[load]\nusers = 4\n[measure]\nslo = ['s: p99<200ms', 'j: failures<1%']\n\
+    [vars]\napi-token = 'sesame'\n[[feeder]]\nname = 'u'\nfile = 'users.csv'\n\
+    [[journey]]\nname = 'j'\n[[journey.step]]\nname = 's'\nurl = '/x'\nuser = 'fred:rocks'\n\
+    form = { zebra = '1', password = 'hush', alpha = '{{u.name}}' }\n\
+    [[journey.step]]\nname = 't'\nurl = '/y'\nbody-file = 'body.bin'\n\
+    headers = { Authorization = 'Bearer {{api-token}}' }\n\
+    [[journey.step]]\nname = 'v'\nurl = '/z'\nform = { a = 'b' }\nupload = [{ field = 'f', file = 'body.bin' }]\n";
+
+#[test]
+fn a_printed_plan_needs_no_other_file() {
+    let plan = read(RICH).unwrap();
+    let printed = to_toml(&plan, Secrets::Shown);
+    let again = from_toml(&printed, &NoFiles).unwrap();
+    assert_eq!(to_toml(&again, Secrets::Shown), printed);
+    assert_eq!(again.targets, plan.targets);
+    let steps = |plan: &Plan| -> Vec<_> {
+        let journeys = plan.journeys.as_ref().unwrap();
+        journeys.steps().into_iter().map(|step| (step.ask.clone(), step.guard.clone())).collect()
+    };
+    assert_eq!(steps(&again), steps(&plan));
+    let feeders = |plan: &Plan| plan.journeys.as_ref().unwrap().feeders.clone();
+    assert_eq!(feeders(&again), feeders(&plan));
+    assert_eq!(again.measure.slo, plan.measure.slo);
+}
+
+#[test]
+fn secrets_are_masked_and_a_masked_plan_is_not_run() {
+    let plan = read(RICH).unwrap();
+    let masked = to_toml(&plan, Secrets::Masked);
+    for secret in ["sesame", "rocks", "hush", "gold", "ann"] {
+        assert!(!masked.contains(secret), "{secret} in\n{masked}");
+    }
+    for kept in ["{{api-token}}", "fred:", "zebra", "{{u.name}}"] {
+        assert!(masked.contains(kept), "{kept} in\n{masked}");
+    }
+    let shown = from_masked_toml(&masked).unwrap();
+    assert_eq!(shown.targets, plan.targets);
+    assert!(from_toml(&masked, &NoFiles).unwrap_err().0.contains("masked"));
+}

@@ -1,0 +1,35 @@
+//! What goes with journeys, and what does not.
+
+use super::Problems;
+use crate::{Load, Order, Plan};
+
+pub(super) fn check(plan: &Plan, problems: &mut Problems) {
+    if plan.journeys.is_none() {
+        return;
+    }
+    let (request, connection) = (&plan.request, &plan.connection);
+    let steps = plan.journeys.as_ref().map_or(0, |journeys| journeys.steps().len());
+    let sessions = match &plan.load {
+        Load::Closed { session, .. } => session.is_some(),
+        Load::Open { session, .. } => {
+            session.as_ref().is_none_or(|it| it.calls != 1 || !it.visits.is_empty() || it.retry)
+        }
+    };
+    for (wrong, option, why) in [
+        (plan.script.is_some(), "--script", "both say what is asked for"),
+        (plan.targets.len() != steps, "--urls", "the steps are what is asked for"),
+        (plan.order == Order::Random, "--random", "journeys have weights of their own"),
+        (plan.order == Order::Once, "--once", "-n 1 makes one iteration"),
+        (!plan.sequence.is_empty(), "sequence", "the steps have their order"),
+        (sessions, "--session", "an iteration of a journey is a session already"),
+        (connection.pipeline > 1, "--pipeline or --streams", "a user waits for each response"),
+        (connection.group.is_some(), "--group", "a user waits for each response"),
+        (request.body.is_some(), "--body", "each step has a body of its own"),
+        (request.method != "GET", "--method", "each step has a method of its own"),
+    ] {
+        if wrong {
+            let text = format!("a plan with journeys cannot go with {option}: {why}; drop one");
+            problems.add("journey", text);
+        }
+    }
+}

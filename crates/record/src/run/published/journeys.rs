@@ -1,0 +1,140 @@
+//! What users noticed on their journeys.
+
+use super::times::TimesRecord;
+use plan::journey::JourneyPlan;
+use serde::{Deserialize, Serialize};
+use stats::{JourneyTally, Noted, TransactionTally};
+use units::Nanos;
+
+/// `journeys` of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JourneyRecord {
+    /// The iterations of each journey, then the blocks of steps.
+    pub transactions: Vec<TransactionRecord>,
+    /// In the order of the plan.
+    pub steps: Vec<JourneyStepRecord>,
+    pub captures: Vec<CaptureRecord>,
+    pub feeders: Vec<FeederRecord>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TransactionRecord {
+    pub name: String,
+    pub succeeded: u64,
+    pub failed: u64,
+    /// Sums of the response times of its calls.
+    pub time_s: TimesRecord,
+}
+
+/// What was noticed of a step beside its calls, which are in `per_url`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JourneyStepRecord {
+    pub step: String,
+    /// Responses that were not as expected.
+    pub differed: NotedRecord,
+    /// Times that it was left out, because its request could not be made.
+    pub skipped: NotedRecord,
+    /// Times that a login was made anew for it.
+    pub refreshed: u64,
+    /// The check that only counts.
+    pub check_met: u64,
+    pub check_unmet: NotedRecord,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CaptureRecord {
+    pub step: String,
+    pub name: String,
+    pub missed: NotedRecord,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FeederRecord {
+    pub name: String,
+    /// Users who found no row left.
+    pub ran_dry: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotedRecord {
+    pub count: u64,
+    /// What it was at the first time.
+    pub example: Option<String>,
+}
+
+impl NotedRecord {
+    fn of(rows: &[Noted], row: usize) -> NotedRecord {
+        let noted = rows.get(row).cloned().unwrap_or_default();
+        NotedRecord { count: noted.count, example: noted.example.map(|(_, text)| text) }
+    }
+
+    fn read(&self) -> Noted {
+        let example = self.example.clone().map(|text| (Nanos::ZERO, text));
+        Noted { count: self.count, example }
+    }
+}
+
+impl JourneyRecord {
+    pub(crate) fn of(plan: &JourneyPlan, tally: &JourneyTally) -> JourneyRecord {
+        let count = |rows: &[u64], row: usize| rows.get(row).copied().unwrap_or(0);
+        let transactions = plan.transactions().into_iter().enumerate();
+        let transactions = transactions.map(|(row, name)| {
+            let none = TransactionTally::default();
+            let counted = tally.transactions.get(row).unwrap_or(&none);
+            TransactionRecord {
+                name: name.to_owned(),
+                succeeded: counted.succeeded,
+                failed: counted.failed,
+                time_s: TimesRecord::of(&counted.time),
+            }
+        });
+        let steps = plan.steps().into_iter().enumerate();
+        let steps = steps.map(|(row, step)| JourneyStepRecord {
+            step: step.name.clone(),
+            differed: NotedRecord::of(&tally.differed, row),
+            skipped: NotedRecord::of(&tally.skipped, row),
+            refreshed: count(&tally.refreshed, row),
+            check_met: count(&tally.met, row),
+            check_unmet: NotedRecord::of(&tally.unmet, row),
+        });
+        let captures = plan.captures().into_iter().enumerate();
+        let captures = captures.map(|(row, (step, name))| CaptureRecord {
+            step: step.to_owned(),
+            name: name.to_owned(),
+            missed: NotedRecord::of(&tally.missed, row),
+        });
+        let feeders = plan.feeders.iter().enumerate().map(|(row, feeder)| FeederRecord {
+            name: feeder.name.clone(),
+            ran_dry: count(&tally.dry, row),
+        });
+        JourneyRecord {
+            transactions: transactions.collect(),
+            steps: steps.collect(),
+            captures: captures.collect(),
+            feeders: feeders.collect(),
+        }
+    }
+
+    /// The tally again; the histograms of transactions stand elsewhere.
+    pub(crate) fn read(&self) -> JourneyTally {
+        let steps = || self.steps.iter();
+        JourneyTally {
+            missed: self.captures.iter().map(|row| row.missed.read()).collect(),
+            met: steps().map(|row| row.check_met).collect(),
+            unmet: steps().map(|row| row.check_unmet.read()).collect(),
+            differed: steps().map(|row| row.differed.read()).collect(),
+            skipped: steps().map(|row| row.skipped.read()).collect(),
+            refreshed: steps().map(|row| row.refreshed).collect(),
+            transactions: self
+                .transactions
+                .iter()
+                .map(|row| TransactionTally {
+                    succeeded: row.succeeded,
+                    failed: row.failed,
+                    ..TransactionTally::default()
+                })
+                .collect(),
+            dry: self.feeders.iter().map(|row| row.ran_dry).collect(),
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! What a guide of users noticed beside the calls that are counted anyway.
+
+use units::Nanos;
+
+/// Something noticed, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    pub at: Nanos,
+    pub fact: Noticed,
+}
+
+/// What was noticed. Steps, captures, checks and feeders are known by their rows in the plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Noticed {
+    /// A capture found nothing; an excerpt of what was searched.
+    Missed { capture: u32, example: String },
+    /// A check that only counts; the difference where it was not met.
+    Checked { step: u32, difference: Option<String> },
+    /// A response is not as its step expects it; the first difference.
+    Differed { step: u32, difference: String },
+    /// A step was left out, because its request cannot be made: a value is not there.
+    Skipped { step: u32, why: String },
+    /// A step was answered as an expired login is, and is made again after another one.
+    Refreshed { step: u32 },
+    /// Steps that belong together are done: the sum of their response times, think times left out,
+    /// and whether one of them failed.
+    Together { transaction: u32, took: Nanos, failed: bool },
+    /// A user was to take a row of a feeder that has none left.
+    RanDry { feeder: u32 },
+}

@@ -1,0 +1,428 @@
+//! CSS selectors over HTML: what a capture looks for in a page. The tokens are html5gum's; of
+//! Selectors Level 4 the part is here that names, classes, ids, attributes and nesting make.
+//! (The libraries that have all of it are under a licence that `deny.toml` does not permit.)
+
+use crate::links::{attribute, text};
+use html5gum::emitters::default::DefaultEmitter;
+use html5gum::{StartTag, Token, Tokenizer};
+
+/// Elements open at once that are followed; what is nested deeper is not looked at.
+const DEPTH_MAX: usize = 1_000;
+/// Bytes of a selector's text.
+const SELECTOR_BYTES_MAX: usize = 4_096;
+/// Bytes of an element's text that are kept.
+const TEXT_BYTES_MAX: usize = 1 << 20;
+
+/// Elements that have no content and no end tag (HTML, section 13.1.2).
+const VOID: [&str; 14] = [
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
+    "track", "wbr",
+];
+
+/// A list of selectors, of which one must match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selector {
+    text: String,
+    /// Each from the outermost compound to the element itself.
+    all: Vec<Vec<(Relation, Compound)>>,
+}
+
+/// How a compound is related to the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Relation {
+    /// Somewhere inside it: a space.
+    Inside,
+    /// Directly inside it: `>`.
+    Child,
+}
+
+/// `input.big[name=token]`: all of it must hold of one element.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Compound {
+    /// In small letters; `None`: any element.
+    element: Option<String>,
+    tests: Vec<AttributeTest>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct AttributeTest {
+    name: String,
+    wants: AttributeRule,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum AttributeRule {
+    There,
+    Equals(String),
+    /// One of the words between white space.
+    Word(String),
+    /// It, or it and a hyphen and more.
+    Dashed(String),
+    Begins(String),
+    Ends(String),
+    Contains(String),
+}
+
+/// What is known of an open element.
+#[derive(Debug)]
+struct Opened {
+    name: String,
+    attributes: Vec<(String, String)>,
+}
+
+impl Selector {
+    /// # Errors
+    /// What is no selector, or one of a kind that is not known here: a sentence.
+    pub fn parse(text: &str) -> Result<Selector, String> {
+        if text.len() > SELECTOR_BYTES_MAX {
+            return Err(format!("a selector has at most {SELECTOR_BYTES_MAX} bytes"));
+        }
+        let mut cursor = Cursor { rest: text };
+        let mut all = Vec::new();
+        loop {
+            let one = cursor.complex();
+            all.push(one.map_err(|why| format!("{text:?} is no CSS selector: {why}"))?);
+            if !cursor.take(",") {
+                break;
+            }
+        }
+        if !cursor.rest.is_empty() {
+            return Err(format!("{text:?} is no CSS selector: {:?} is left over", cursor.rest));
+        }
+        Ok(Selector { text: text.to_owned(), all })
+    }
+
+    /// As it was written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Of each element that matches, in the order of their start tags, the value of `attribute`, or
+    /// without one its text with white space folded. Elements without the attribute are left out. At
+    /// most `most` values.
+    pub fn find(&self, html: &[u8], attribute: Option<&str>, most: usize) -> Vec<String> {
+        let mut found: Vec<String> = Vec::new();
+        let mut open: Vec<Opened> = Vec::new();
+        // elements whose text is being gathered: depth of the element, row in `found`
+        let mut gathering: Vec<(usize, usize)> = Vec::new();
+        let mut emitter = DefaultEmitter::<()>::default();
+        // what is in a script is no markup
+        emitter.naively_switch_states(true);
+        for token in Tokenizer::new_with_emitter(html, emitter).flatten() {
+            if found.len() >= most && gathering.is_empty() {
+                break;
+            }
+            match token {
+                Token::StartTag(tag) => {
+                    if open.len() >= DEPTH_MAX {
+                        continue;
+                    }
+                    let element = Opened::of(&tag);
+                    let leaf = tag.self_closing || VOID.contains(&element.name.as_str());
+                    open.push(element);
+                    if found.len() < most && self.matches(&open) {
+                        match attribute {
+                            Some(name) => found.extend(self::attribute(&tag, name)),
+                            None => {
+                                if !leaf {
+                                    gathering.push((open.len(), found.len()));
+                                }
+                                found.push(String::new());
+                            }
+                        }
+                    }
+                    if leaf {
+                        open.pop();
+                    }
+                }
+                Token::EndTag(tag) => {
+                    let name = text(&tag.name);
+                    if let Some(at) = open.iter().rposition(|element| element.name == name) {
+                        open.truncate(at);
+                        gathering.retain(|(depth, _)| *depth <= at);
+                    }
+                }
+                Token::String(part) => {
+                    for (_, row) in &gathering {
+                        let room = TEXT_BYTES_MAX.saturating_sub(found[*row].len());
+                        found[*row].extend(text(&part).chars().take(room));
+                    }
+                }
+                _ => {}
+            }
+        }
+        if attribute.is_none() {
+            for text in &mut found {
+                *text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            }
+        }
+        found
+    }
+
+    /// Whether the innermost open element is meant.
+    fn matches(&self, open: &[Opened]) -> bool {
+        self.all.iter().any(|one| {
+            let Some(((_, last), _)) = one.split_last() else { return false };
+            let Some((element, outer)) = open.split_last() else { return false };
+            last.holds(element) && nested(one, outer)
+        })
+    }
+}
+
+/// Whether what stands before the last compound of `one` holds of the elements around. In the time of
+/// compounds times depth, whatever the page: of each beginning of the selector it is kept which
+/// elements can be its end.
+fn nested(one: &[(Relation, Compound)], outer: &[Opened]) -> bool {
+    let mut ends: Option<Vec<bool>> = None;
+    for pair in one.windows(2) {
+        let ((relation, wanted), (next, _)) = (&pair[0], &pair[1]);
+        let mut seen = false;
+        let here = (0..outer.len()).map(|at| {
+            let before = match (&ends, relation) {
+                (None, _) => true,
+                (Some(ends), Relation::Child) => at > 0 && ends[at - 1],
+                (Some(ends), Relation::Inside) => {
+                    let inside = seen;
+                    seen |= ends[at];
+                    inside
+                }
+            };
+            before && wanted.holds(&outer[at])
+        });
+        let here: Vec<bool> = here.collect();
+        let last = std::ptr::eq(pair, &one[one.len() - 2..]);
+        if last {
+            return match next {
+                Relation::Child => here.last().copied().unwrap_or(false),
+                Relation::Inside => here.contains(&true),
+            };
+        }
+        ends = Some(here);
+    }
+    true
+}
+
+impl Opened {
+    fn of(tag: &StartTag<()>) -> Opened {
+        let attributes = tag.attributes.iter().map(|(name, value)| (text(name), text(value)));
+        Opened { name: text(&tag.name), attributes: attributes.collect() }
+    }
+}
+
+impl Compound {
+    fn holds(&self, element: &Opened) -> bool {
+        let named = self.element.as_ref().is_none_or(|name| *name == element.name);
+        named && self.tests.iter().all(|test| test.holds(element))
+    }
+}
+
+impl AttributeTest {
+    fn holds(&self, element: &Opened) -> bool {
+        let found = element.attributes.iter().find(|(name, _)| *name == self.name);
+        let Some((_, value)) = found else { return false };
+        match &self.wants {
+            AttributeRule::There => true,
+            AttributeRule::Equals(wanted) => value == wanted,
+            AttributeRule::Word(wanted) => value.split_ascii_whitespace().any(|it| it == wanted),
+            AttributeRule::Dashed(wanted) => value
+                .strip_prefix(wanted.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('-')),
+            AttributeRule::Begins(wanted) => value.starts_with(wanted.as_str()),
+            AttributeRule::Ends(wanted) => value.ends_with(wanted.as_str()),
+            AttributeRule::Contains(wanted) => value.contains(wanted.as_str()),
+        }
+    }
+}
+
+/// What is left of a selector's text.
+struct Cursor<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Cursor<'a> {
+    fn space(&mut self) -> bool {
+        let trimmed = self.rest.trim_start();
+        let any = trimmed.len() < self.rest.len();
+        self.rest = trimmed;
+        any
+    }
+
+    fn take(&mut self, sign: &str) -> bool {
+        match self.rest.strip_prefix(sign) {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Compounds with their relations, up to a comma or the end.
+    fn complex(&mut self) -> Result<Vec<(Relation, Compound)>, String> {
+        let mut parts = Vec::new();
+        let mut relation = Relation::Inside;
+        self.space();
+        loop {
+            parts.push((relation, self.compound()?));
+            let spaced = self.space();
+            if self.rest.is_empty() || self.rest.starts_with(',') {
+                return Ok(parts);
+            }
+            relation = if self.take(">") { Relation::Child } else { Relation::Inside };
+            self.space();
+            if relation == Relation::Inside && (!spaced || self.rest.starts_with(['+', '~', '|'])) {
+                return Err(format!(
+                    "{:?} is not known; there are names, #id, .class, [attribute], spaces, > and commas",
+                    self.rest
+                ));
+            }
+        }
+    }
+
+    fn compound(&mut self) -> Result<Compound, String> {
+        let mut compound = Compound::default();
+        let start = self.rest.len();
+        if !self.take("*") && self.rest.starts_with(is_name) {
+            compound.element = Some(self.name()?.to_ascii_lowercase());
+        }
+        loop {
+            let test = if self.take("#") {
+                AttributeTest { name: "id".into(), wants: AttributeRule::Equals(self.name()?) }
+            } else if self.take(".") {
+                AttributeTest { name: "class".into(), wants: AttributeRule::Word(self.name()?) }
+            } else if self.take("[") {
+                self.attribute()?
+            } else if self.rest.starts_with(':') {
+                return Err(format!("{:?}: pseudo-classes are not known here", self.rest));
+            } else {
+                break;
+            };
+            compound.tests.push(test);
+        }
+        if self.rest.len() == start {
+            return Err(if self.rest.is_empty() {
+                "an element is missing".to_owned()
+            } else {
+                format!("an element must stand before {:?}", self.rest)
+            });
+        }
+        Ok(compound)
+    }
+
+    /// What stands after `[`.
+    fn attribute(&mut self) -> Result<AttributeTest, String> {
+        self.space();
+        let name = self.name()?.to_ascii_lowercase();
+        self.space();
+        if self.take("]") {
+            return Ok(AttributeTest { name, wants: AttributeRule::There });
+        }
+        let rule: fn(String) -> AttributeRule = match () {
+            () if self.take("~=") => AttributeRule::Word,
+            () if self.take("|=") => AttributeRule::Dashed,
+            () if self.take("^=") => AttributeRule::Begins,
+            () if self.take("$=") => AttributeRule::Ends,
+            () if self.take("*=") => AttributeRule::Contains,
+            () if self.take("=") => AttributeRule::Equals,
+            () => return Err(format!("{:?} is no test of an attribute", self.rest)),
+        };
+        self.space();
+        let value = self.value()?;
+        self.space();
+        if !self.take("]") {
+            return Err("a [ has no ]".to_owned());
+        }
+        Ok(AttributeTest { name, wants: rule(value) })
+    }
+
+    fn value(&mut self) -> Result<String, String> {
+        for quote in ["\"", "'"] {
+            if self.take(quote) {
+                let (value, rest) =
+                    self.rest.split_once(quote).ok_or("a quotation mark has no second one")?;
+                self.rest = rest;
+                return Ok(value.to_owned());
+            }
+        }
+        self.name()
+    }
+
+    fn name(&mut self) -> Result<String, String> {
+        let end = self.rest.find(|c| !is_name(c)).unwrap_or(self.rest.len());
+        let (name, rest) = self.rest.split_at(end);
+        if name.is_empty() {
+            return Err(format!("a name is missing before {:?}", self.rest));
+        }
+        self.rest = rest;
+        Ok(name.to_owned())
+    }
+}
+
+fn is_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '-' || c == '_' || !c.is_ascii()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &[u8] = b"<!doctype html><html><body class='wide dark'>\
+        <form id=login action='/in'><p>Name <input name=name>\
+        <input type=hidden name=csrf value='a&amp;b'></p></form>\
+        <script>if (1 < 2) { document.write('<b>no</b>') }</script>\
+        <ul><li class=item data-id=1>One <b>bold</b>\n thing</li>\
+        <li class='item last' data-id=2>Two<br/>lines</li></ul></body></html>";
+
+    fn found(selector: &str, attribute: Option<&str>) -> Vec<String> {
+        Selector::parse(selector).unwrap().find(PAGE, attribute, 100)
+    }
+
+    #[test]
+    fn elements_are_found_by_name_class_id_attribute_and_nesting() {
+        assert_eq!(found("input[name=csrf]", Some("value")), ["a&b"]);
+        assert_eq!(found("#login", Some("action")), ["/in"]);
+        assert_eq!(found("li.item", None), ["One bold thing", "Twolines"]);
+        assert_eq!(found("li.item.last", Some("data-id")), ["2"]);
+        assert_eq!(found("body > ul > li", Some("data-id")), ["1", "2"]);
+        assert_eq!(found("body > li", Some("data-id")), [""; 0]);
+        assert_eq!(found("body li b", None), ["bold"]);
+        assert_eq!(found("form input, li", Some("name")), ["name", "csrf"]);
+        assert_eq!(found("[type^=hid][name$=\"rf\"]", Some("name")), ["csrf"]);
+        assert_eq!(found("*[class~=dark]", Some("class")), ["wide dark"]);
+        assert_eq!(found("LI", Some("data-id")), ["1", "2"]);
+        assert_eq!(found("script b", None), [""; 0], "a script holds no markup");
+    }
+
+    #[test]
+    fn no_more_are_looked_for_than_are_wanted() {
+        let one = Selector::parse("li").unwrap().find(PAGE, None, 1);
+        assert_eq!(one, ["One bold thing"]);
+    }
+
+    #[test]
+    fn what_is_no_selector_is_told() {
+        for (text, why) in [
+            ("", "an element is missing"),
+            ("li:first-child", "pseudo-classes"),
+            ("a + b", "is not known"),
+            ("a[href", "is no test of an attribute"),
+            ("a[href=x", "a [ has no ]"),
+            ("a[href='x]", "quotation mark"),
+            ("a,,b", "an element must stand before"),
+            ("a >", "an element is missing"),
+            ("a {", "an element must stand before"),
+        ] {
+            let told = Selector::parse(text).unwrap_err();
+            assert!(told.contains(why), "{text}: {told}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn nothing_breaks_it(selector in ".{0,40}", html in ".{0,200}") {
+            if let Ok(selector) = Selector::parse(&selector) {
+                drop(selector.find(html.as_bytes(), None, 3));
+            }
+        }
+    }
+}
