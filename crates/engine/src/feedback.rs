@@ -165,13 +165,13 @@ impl Feedback {
             let user = self.people.admit(arrival.index, calls, cookies);
             let person = &mut self.people.users[user as usize];
             person.started = arrival.intended;
-            let count = match (&mut self.guided, self.pace) {
+            let count = match (&mut self.guided, self.pace.is_some()) {
                 (Some(guided), _) => {
                     guided.begin(user, person, arrival.intended);
                     1
                 }
-                (None, Some(_)) => self.fallen_due(user, arrival.intended),
-                (None, None) => self.step(user).0,
+                (None, true) => self.fallen_due(user, arrival.intended),
+                (None, false) => self.step(user).0,
             };
             return Some(Arrived::Session { user, count, intended: arrival.intended });
         }

@@ -8,7 +8,8 @@ use crate::setup::{Logging, Setup};
 use crate::speaker::ProtocolFacts;
 use crate::worker::Link;
 use sample::{
-    CallRecord, ConnectionRecord, Ends, FailureClass, Http2Facts, Note, QuicEnd, Remark, Sample, SessionRecord, SocketFacts, TlsFacts, WrongBody,
+    CallRecord, ConnectionRecord, Ends, FailureClass, Note, QuicEnd, Remark, Sample, SessionRecord,
+    SocketFacts, TlsFacts, WrongBody,
 };
 use stats::lives::Life;
 use stats::{Recorder, Snapshot};

@@ -168,10 +168,9 @@ fn version(plan: &Plan) -> Version {
     match plan.request.version {
         HttpVersion::Http10 => Version::Http10,
         // the form in which it is written before it is translated
-        HttpVersion::Http11
-        | HttpVersion::Http2
-        | HttpVersion::Http3
-        | HttpVersion::Auto => Version::Http11,
+        HttpVersion::Http11 | HttpVersion::Http2 | HttpVersion::Http3 | HttpVersion::Auto => {
+            Version::Http11
+        }
     }
 }
 

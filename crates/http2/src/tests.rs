@@ -160,7 +160,7 @@ fn a_body_is_sent_as_the_window_allows() {
     heard(&mut session, &server.drain());
     server.feed(&sent(&mut session));
     assert_eq!(server.received(1), length);
-    let late: u64 = std::iter::from_fn(|| session.take_late()).map(|(_, bytes)| bytes).sum();
+    let late: u64 = std::iter::from_fn(|| session.take_late()).map(|late| late.bytes).sum();
     assert!(late as usize > length - 65_535 && late as usize <= length - 65_535 + 9 * 4, "{late}");
 }
 

@@ -3,8 +3,8 @@
 use crate::ramp::RampStep;
 use crate::run::{Finding, RunReport};
 use crate::server::{Conduct, Server};
-use sample::PathFacts;
 use plan::{HttpVersion, Load, Plan, Think};
+use sample::PathFacts;
 use stats::CauseId;
 use stats::curve::Curve;
 use stats::diagnosis::{Confidence, Diagnosis, Evidence, Http2Limits, RULES, of_ramp, of_run};

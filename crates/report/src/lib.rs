@@ -37,7 +37,7 @@ pub use record::run::{
 pub use record::{findings, ramp_findings};
 pub use text::picture::histogram_lines;
 pub use text::{Style, text};
-pub use words::{load as load_in_words, printable, timestamp, version};
+pub use words::{load as load_in_words, printable, timestamp};
 
 /// `loadstone.run/1`, indented, with a line feed at its end.
 pub fn json(report: &RunReport) -> String {

@@ -272,6 +272,8 @@ fn target() -> TestTarget {
             post: faulty::POST.into(),
             marker: String::new(),
             fields: String::new(),
+            etag: String::new(),
+            modified: String::new(),
         },
         takes_bodies: true,
         fields: "User-Agent: loadstone-torture/0 (run 7)\r\n".into(),

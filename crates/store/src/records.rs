@@ -10,7 +10,8 @@ use record::ramp::{RampReport, RampStep};
 use record::run::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use record::server::Conduct;
 use sample::{
-    BodyPrint, Environment, FailureClass, Http2Facts, Http3Facts, PathDirection, PathFacts, PathKind, QuicFacts, SutRow, SutSeries, TlsFacts, WrongBody,
+    BodyPrint, Environment, FailureClass, Http2Facts, Http3Facts, PathDirection, PathFacts,
+    PathKind, QuicFacts, SutRow, SutSeries, TlsFacts, WrongBody,
 };
 use serde_json::{Map, Value};
 use stats::curve::{
@@ -20,7 +21,9 @@ use stats::curve::{
 use stats::diagnosis::Confidence;
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
-    Cause, CauseId, Connections, Counts, Endings, Hist, Instants, JourneyTally, Measurement, Noted, Objective, Second, ServerTimings, Sessions, Snapshot, Spread, State, StatusTally, TargetTally, TransactionTally, Verdict, Verified,
+    Cause, CauseId, Connections, Counts, Endings, Hist, Instants, JourneyTally, Measurement, Noted,
+    Objective, Second, ServerTimings, Sessions, Snapshot, Spread, State, StatusTally, TargetTally,
+    TransactionTally, Verdict, Verified,
 };
 use std::fmt::Write;
 
@@ -76,8 +79,9 @@ record! {
     Driver { io, threads, cpu_user_s, cpu_system_s, spin_s, busy, dummy }
     DummyRun { call_s, taken_unix_s }
     Resolved { host, addresses, took }
-    FirstCall { status, http_version, length, server, took, failure, way_out, excerpt, negotiated }
-    FirstCall { status, http_version, length, server, took, failure, way_out, excerpt, alt_svc }
+    FirstCall {
+        status, http_version, length, server, took, failure, way_out, excerpt, negotiated, alt_svc,
+    }
     Headline {
         state, throughput_per_s, goodput_per_s, failure_share, mean_s, p50_s, p90_s, p99_s,
         p99_9_s, max_s,

@@ -41,10 +41,9 @@ pub(super) fn prepare(
         target: Target::Origin(&made.target),
         version: match ask.version {
             HttpVersion::Http10 => Version::Http10,
-            HttpVersion::Http11
-            | HttpVersion::Http2
-            | HttpVersion::Http3
-            | HttpVersion::Auto => Version::Http11,
+            HttpVersion::Http11 | HttpVersion::Http2 | HttpVersion::Http3 | HttpVersion::Auto => {
+                Version::Http11
+            }
         },
         host: &made.url[Position::BeforeHost..Position::AfterPort],
         headers: &made.headers,

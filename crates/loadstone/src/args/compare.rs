@@ -250,7 +250,7 @@ impl CompareArgs {
             let (mut plan, results) =
                 common.into_plan(Some(self.before.as_str()), Vec::new(), files)?;
             share_calls(&mut plan, streams)?;
-            let (label, name) = (report::version(version).to_owned(), results.name.clone());
+            let (label, name) = (version.name().to_owned(), results.name.clone());
             sides.push(CompareSide { label, name, plan, command: None });
             outputs.get_or_insert(results);
         }

@@ -78,7 +78,7 @@ pub(crate) fn settle(plan: &mut Plan, prepared: &mut Prepared) -> Result<Option<
 impl Choice {
     /// What there is to say of it. `streams`: what was asked for on a connection.
     pub(crate) fn sentence(&self, plan: &Plan, streams: u32) -> String {
-        let version = report::version(plan.request.version);
+        let version = plan.request.version.name();
         let ignored = match plan.request.version {
             HttpVersion::Http11 if streams > 1 => {
                 format!(

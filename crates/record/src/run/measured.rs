@@ -2,7 +2,8 @@
 //! again: histograms, and counts that no figure shows as they are.
 
 use super::published::{
-    AgreedRecord, Http2Record, Http3Record, OutcomesRecord, RunRecord, SecondRecord, UrlRecord, VerifiedRecord,
+    AgreedRecord, Http2Record, Http3Record, OutcomesRecord, RunRecord, SecondRecord, UrlRecord,
+    VerifiedRecord,
 };
 use crate::histogram;
 use base64::Engine;
@@ -11,7 +12,8 @@ use sample::{FailureClass, Http2Facts, Http3Facts, TlsFacts};
 use serde::{Deserialize, Serialize};
 use stats::lives::{BEATS_MAX, Beats};
 use stats::{
-    Connections, Counts, Endings, Hist, JourneyTally, Measurement, Second, ServerTimings, Sessions, Snapshot, Spread, StatusTally, TargetTally, Verified,
+    Connections, Counts, Endings, Hist, JourneyTally, Measurement, Second, ServerTimings, Sessions,
+    Snapshot, Spread, StatusTally, TargetTally, Verified,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;

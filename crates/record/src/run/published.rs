@@ -4,8 +4,8 @@
 
 mod http2;
 mod http3;
-mod path;
 mod journeys;
+mod path;
 mod series;
 mod sides;
 mod times;
@@ -14,11 +14,11 @@ mod verdict;
 mod verified;
 
 pub use http2::{FieldsRecord, Http2Record};
-pub use path::{LateRecord, PathDirectionRecord, PathKindRecord, PathRecord};
 pub use http3::{Http3Record, QuicRecord, RttRecord};
 pub use journeys::{
     CaptureRecord, FeederRecord, JourneyRecord, JourneyStepRecord, NotedRecord, TransactionRecord,
 };
+pub use path::{LateRecord, PathDirectionRecord, PathKindRecord, PathRecord};
 pub use series::SecondRecord;
 pub use sides::{
     ClientRecord, DummyRecord, EnvironmentRecord, FirstCallRecord, FirstFailureRecord,

@@ -3,7 +3,6 @@
 
 use super::CompareReport;
 use crate::RunReport;
-use crate::words;
 use plan::{HttpVersion, Plan};
 use stats::{Hist, Snapshot};
 use units::{Nanos, show};
@@ -31,7 +30,7 @@ pub(crate) fn protocols(report: &CompareReport) -> Option<Protocols> {
     }
     let sides = [0, 1].map(|side: usize| Side::of(&report.runs[side]));
     let rows = rows(&sides, plans);
-    let names = versions.map(words::version);
+    let names = versions.map(HttpVersion::name);
     Some(Protocols { names, rows, hists: sides.map(|side| side.total.response()) })
 }
 

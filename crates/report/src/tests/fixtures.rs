@@ -378,6 +378,9 @@ pub(crate) fn over_http2() -> RunReport {
         coded_sent: 12_000,
         fields_received: 900_000,
         coded_received: 40_000,
+        held_back: 0,
+        goaway_streams: None,
+        control_received: 0,
         violations: [("a frame of an unknown stream".to_owned(), 1)].into(),
     };
     run
