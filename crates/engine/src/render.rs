@@ -6,7 +6,8 @@ use url::{Position, Url};
 use wire::request::{RequestError, RequestHead, Target, Version, basic_authorization};
 use workload::Template;
 
-/// Renders one request of a plan. `absolute`: for a plain HTTP proxy.
+/// Renders one request of a plan. `own`: the fields of its target, each of which takes the place of
+/// the plan's with that name. `absolute`: for a plain HTTP proxy.
 ///
 /// # Errors
 /// A method, field or URL that would break the message's framing.
@@ -14,6 +15,7 @@ pub fn build_template(
     plan: &Plan,
     url: &Url,
     method: &str,
+    own: &[(String, String)],
     body: Option<&[u8]>,
     endpoint: u32,
     absolute: bool,
@@ -21,6 +23,8 @@ pub fn build_template(
     let request = &plan.request;
     let authorization = request.auth.as_ref().map(authorization).transpose()?;
     let mut headers = request.headers.clone();
+    headers.retain(|(name, _)| !own.iter().any(|(owned, _)| owned.eq_ignore_ascii_case(name)));
+    headers.extend_from_slice(own);
     if let Some(proxy) = plan.connection.proxy.as_ref().filter(|_| absolute) {
         headers.extend(proxy_login(proxy)?);
     }

@@ -125,8 +125,11 @@ impl Setup {
             let absolute = endpoints[row as usize].absolute;
             let template = match &target.raw {
                 Some(raw) => raw_template(&target.url, method, raw, row),
-                None => build_template(&plan, &target.url, method, body, row, absolute)
-                    .map_err(|error| SetupError(format!("request for {}: {error}", target.url)))?,
+                None => {
+                    let (url, own) = (&target.url, &target.headers);
+                    build_template(&plan, url, method, own, body, row, absolute)
+                        .map_err(|error| SetupError(format!("request for {url}: {error}")))?
+                }
             };
             templates.push(template);
         }

@@ -34,6 +34,7 @@ const PLACES: &[Place] = &[
     only("schedule", 2, &["units", "sample"]),
     only("fileset", 2, &["units"]),
     only("weblog", 2, &["units"]),
+    only("recorded", 2, &["units"]),
     only("workload", 2, &["units", "sample", "wire", "conduit", "http2"]),
     only("stats", 2, &["units", "sample"]),
     only("dialogue", 2, &["units", "sample", "conduit"]),

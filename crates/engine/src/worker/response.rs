@@ -199,7 +199,8 @@ impl Worker {
         let body = target.body.as_deref().or(setup.plan.request.body.as_deref());
         let body = body.filter(|_| next == from.method);
         let absolute = setup.endpoints[endpoint as usize].absolute;
-        let template = build_template(&setup.plan, &url, next, body, endpoint, absolute);
+        let template =
+            build_template(&setup.plan, &url, next, &target.headers, body, endpoint, absolute);
         template.map(Some).map_err(|_| FailureClass::Redirects)
     }
 

@@ -50,6 +50,7 @@ tables! {
         url: String,
         weight: Scalar,
         method: Scalar,
+        headers: Vec<String>,
         body: Scalar,
         body_base64: String,
         body_file: String,
