@@ -6,7 +6,8 @@ use url::{Position, Url};
 use wire::request::{RequestError, RequestHead, Target, Version, basic_authorization};
 use workload::Template;
 
-/// Renders one request of a plan. `absolute`: for a plain HTTP proxy.
+/// Renders one request of a plan. `own`: the fields of its target, each of which takes the place of
+/// the plan's with that name. `absolute`: for a plain HTTP proxy.
 ///
 /// # Errors
 /// A method, field or URL that would break the message's framing.
@@ -14,12 +15,13 @@ pub fn build_template(
     plan: &Plan,
     url: &Url,
     method: &str,
+    own: &[(String, String)],
     body: Option<&[u8]>,
     endpoint: u32,
     absolute: bool,
 ) -> Result<Template, RequestError> {
     let target = &url[Position::BeforePath..Position::AfterQuery];
-    let own = Own { target, headers: &[], authorization: None, body };
+    let own = Own { target, headers: own, authorization: None, body };
     build_own(plan, url, method, &own, endpoint, absolute)
 }
 

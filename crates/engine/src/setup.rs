@@ -134,8 +134,11 @@ impl Setup {
                 (_, Some(step)) => journey::template(&plan, step, row, absolute)
                     .map_err(|why| SetupError(format!("step {}: {why}", step.name)))?,
                 (Some(raw), None) => raw_template(&target.url, method, raw, row),
-                (None, None) => build_template(&plan, &target.url, method, body, row, absolute)
-                    .map_err(|error| SetupError(format!("request for {}: {error}", target.url)))?,
+                (None, None) => {
+                    let (url, own) = (&target.url, &target.headers);
+                    build_template(&plan, url, method, own, body, row, absolute)
+                        .map_err(|error| SetupError(format!("request for {url}: {error}")))?
+                }
             };
             templates.push(template);
         }

@@ -2,6 +2,7 @@
 
 mod access_log;
 mod files_on_disk;
+mod recording;
 mod sequence;
 
 use crate::args::{CrawlArgs, Disk, WorkloadArgs, WorkloadCommand};

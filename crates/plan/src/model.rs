@@ -109,6 +109,8 @@ pub struct TargetPlan {
     pub method: Option<String>,
     /// Overrides [`RequestPlan::body`].
     pub body: Option<Vec<u8>>,
+    /// Beside [`RequestPlan::headers`], of which one with the same name is left out.
+    pub headers: Vec<(String, String)>,
     /// The whole request as it goes over the wire, in place of what the plan would make of URL,
     /// method, headers and body; only the method's name still tells what the answer can hold.
     pub raw: Option<Vec<u8>>,
@@ -117,7 +119,15 @@ pub struct TargetPlan {
 impl TargetPlan {
     /// A URL and nothing else.
     pub fn new(url: url::Url) -> TargetPlan {
-        TargetPlan { url, name: None, weight: 1.0, method: None, body: None, raw: None }
+        TargetPlan {
+            url,
+            name: None,
+            weight: 1.0,
+            method: None,
+            body: None,
+            headers: Vec::new(),
+            raw: None,
+        }
     }
 }
 

@@ -36,6 +36,8 @@ const PLACES: &[Place] = &[
     only("fileset", 2, &["units"]),
     only("weblog", 2, &["units"]),
     only("workload", 2, &["units", "sample", "wire", "conduit", "http2", "http3"]),
+    only("recorded", 2, &["units"]),
+    only("workload", 2, &["units", "sample", "wire", "conduit", "http2"]),
     only("stats", 2, &["units", "sample"]),
     only("dialogue", 2, &["units", "sample", "conduit"]),
     only("torture", 2, &["units", "sample", "conduit", "dialogue"]),

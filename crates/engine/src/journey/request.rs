@@ -26,7 +26,7 @@ pub(crate) fn template(
     }
     let base = plan.journeys.as_ref().map(|journeys| &journeys.base);
     let url = base.ok_or("the plan has no journeys")?;
-    let made = crate::build_template(plan, url, "GET", None, endpoint, absolute);
+    let made = crate::build_template(plan, url, "GET", &[], None, endpoint, absolute);
     made.map_err(|error| error.to_string())
 }
 

@@ -296,7 +296,8 @@ impl Worker {
         };
         let body = body.filter(|_| next == from.method);
         let absolute = setup.endpoints[endpoint as usize].absolute;
-        let template = build_template(&setup.plan, &url, next, body, endpoint, absolute);
+        let template =
+            build_template(&setup.plan, &url, next, &target.headers, body, endpoint, absolute);
         template.map(Some).map_err(|_| FailureClass::Redirects)
     }
 

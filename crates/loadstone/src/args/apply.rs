@@ -1,6 +1,7 @@
 //! From options to a plan. What is not typed stands as the plan file or the defaults have it; what
 //! contradicts is an error that names both sides.
 
+use super::recorded::of_curl;
 use super::run::*;
 use super::{Outputs, UsageError, parse::List};
 use plan::Verify;
@@ -76,12 +77,20 @@ impl Base {
     ) -> Result<Base, UsageError> {
         let is_file = |target: &str| !target.contains("://") && target.ends_with(".toml");
         let mut base = match (target, &request.urls) {
+            (Some(_), _) if request.curl.is_some() => {
+                return Err(UsageError::new("--curl names the URL itself; drop the other one"));
+            }
             (Some(path), _) if is_file(path) => {
                 Base { plan: read_plan(path, files)?, name: path.to_owned(), from_file: true }
             }
             (Some(url), _) => Base::of_url(plan::parse_url(url)?, request)?,
             (None, Some(list)) => {
                 Base { plan: Plan::for_targets(Vec::new()), name: list.clone(), from_file: false }
+            }
+            (None, None) if request.curl.is_some() => {
+                let plan = of_curl(request.curl.as_deref().unwrap_or_default(), files)?;
+                let name = plan.targets.first().map(|target| target.url.to_string());
+                Base { plan, name: name.unwrap_or_default(), from_file: false }
             }
             (None, None) => {
                 return Err(UsageError::new(

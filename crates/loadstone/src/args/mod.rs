@@ -13,6 +13,7 @@ mod outputs;
 mod pages;
 mod parse;
 mod ramp;
+mod recorded;
 mod report;
 mod run;
 mod runs;
@@ -39,6 +40,7 @@ pub(crate) use netpath::{NetpathArgs, NetpathCommand};
 pub(crate) use outputs::{Outputs, Sink};
 pub(crate) use pages::{completions, man_page};
 pub(crate) use ramp::{RampArgs, RampTarget, RampTask};
+pub(crate) use recorded::{set_manner, set_targets};
 pub(crate) use report::ReportArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use runs::{ListArgs, RunsArgs, RunsTask, ShowArgs};
@@ -55,8 +57,8 @@ pub(crate) use torture_safety::{AuditAsk, ProveArgs, TortureSafety};
 pub(crate) use torture_server::{Sut, TortureServer};
 pub(crate) use ui::UiArgs;
 pub(crate) use workload::{
-    By, CrawlArgs, DescribeArgs, FilesArgs, Format, ImportArgs, SequenceArgs, WorkloadArgs,
-    WorkloadCommand,
+    By, CrawlArgs, DescribeArgs, FilesArgs, Format, ImportArgs, ImportFrom, SequenceArgs,
+    WorkloadArgs, WorkloadCommand,
 };
 
 use clap::{Parser, Subcommand};

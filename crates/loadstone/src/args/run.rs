@@ -131,6 +131,9 @@ pub(super) struct RequestArgs {
     /// Take each URL of the list one time
     #[arg(long)]
     pub(super) once: bool,
+    /// The request as a curl command line, as browsers copy it
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["urls", "script"])]
+    pub(super) curl: Option<String>,
     /// Requests made by a script in Lua, as wrk's are; - is standard input
     #[arg(long, value_name = "FILE|-", hide_short_help = true)]
     pub(super) script: Option<String>,

@@ -288,42 +288,114 @@ impl SequenceArgs {
     }
 }
 
-/// Make a plan from a server's access log
+/// Make a plan from an access log, a HAR file, curl commands or an OpenAPI description
 ///
-/// Common and combined log format, and JSON lines as Caddy, nginx and Apache write them. What the log
-/// asked for is asked again, at the log's times or faster. Lines that are no request are counted.
+/// An access log is of common or combined format, or JSON lines as Caddy, nginx and Apache write them;
+/// what it asked for is asked again, at its times or faster. A HAR file is a visit, which each user
+/// makes again with its pauses. Of OpenAPI, each operation whose parameters have examples is asked for.
+/// What cannot be taken over is counted.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
   loadstone workload import access.log http://localhost:8080/ -o replay.toml
   loadstone run replay.toml
-  zcat access.log.*.gz | loadstone workload import - http://localhost:8080/ --by visits --speed 10")]
+  zcat access.log.*.gz | loadstone workload import - http://localhost:8080/ --by visits --speed 10
+  loadstone workload import shop.har http://localhost:8080/ -o visit.toml
+  loadstone workload import requests.sh -o requests.toml")]
 pub(crate) struct ImportArgs {
-    /// The access log; - is standard input
-    #[arg(value_name = "LOG|-")]
+    /// The file; - is standard input
+    #[arg(value_name = "FILE|-")]
     pub(crate) log: String,
-    /// The server that is asked; paths come from the log
+    /// The server that is asked instead of the recorded one; a log has none, and needs it
     #[arg(value_name = "BASE-URL", value_parser = site)]
-    pub(crate) base: Url,
+    pub(crate) base: Option<Url>,
+    /// What the file is [default: by its first bytes]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) from: Option<ImportFrom>,
     /// The plan; - is standard output
     #[arg(short = 'o', long, value_name = "FILE|-", value_parser = parse::sink, default_value = "-")]
     pub(crate) output: super::Sink,
     /// Each request at its own time, whatever the server does; or each client's visit at the time of
     /// its first request, each further one behind the answer to the one before and the log's pause
-    #[arg(long, value_name = "WHAT", default_value = "requests")]
-    pub(crate) by: By,
-    /// So many times as fast as the log
-    #[arg(long, value_name = "TIMES", value_parser = speed, default_value = "1")]
-    pub(crate) speed: f64,
-    /// Methods that are asked again; a log has no bodies
-    #[arg(long, value_name = "METHOD,…", value_delimiter = ',', default_value = "GET,HEAD")]
-    pub(crate) methods: Vec<String>,
-    /// A client that asks for nothing for longer begins a new visit
-    #[arg(long, value_name = "TIME", value_parser = units::parse_duration, default_value = "30m")]
-    pub(crate) pause: Nanos,
+    /// [default: requests of a log, visits of a HAR file]
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) by: Option<By>,
+    /// So many times as fast as it was recorded [default: 1]
+    #[arg(long, value_name = "TIMES", value_parser = speed)]
+    speed: Option<f64>,
+    /// Methods that are asked again [default: GET and HEAD of a log, which has no bodies, and of
+    /// OpenAPI; otherwise all]
+    #[arg(long, value_name = "METHOD,…", value_delimiter = ',')]
+    pub(crate) methods: Option<Vec<String>>,
+    /// Log: a client that asks for nothing for longer begins a new visit [default: 30m]
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
+    pause: Option<Nanos>,
+    /// HAR: hosts that are asked beside the server of the first request
+    #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
+    pub(crate) hosts: Vec<String>,
+    /// HAR: keep cookies and Authorization as they were recorded
+    #[arg(long)]
+    pub(crate) logins: bool,
     /// Say nothing of what was read
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
+}
+
+/// What a file of requests is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ImportFrom {
+    Log,
+    Har,
+    Curl,
+    Openapi,
+}
+
+/// Methods of which a log, or a description, says enough.
+const SAFE: [&str; 2] = ["GET", "HEAD"];
+/// A client that asks for nothing for longer begins a new visit.
+const PAUSE: Nanos = Nanos::from_secs(30 * 60);
+
+impl ImportArgs {
+    pub(crate) fn speed(&self) -> f64 {
+        self.speed.unwrap_or(1.0)
+    }
+
+    pub(crate) fn pause(&self) -> Nanos {
+        self.pause.unwrap_or(PAUSE)
+    }
+
+    /// The options as they are meant for such a file.
+    ///
+    /// # Errors
+    /// An option that such a file has no use for, or one that it lacks.
+    pub(crate) fn for_format(mut self, from: ImportFrom) -> Result<ImportArgs, UsageError> {
+        for (name, given, formats, what) in [
+            ("--hosts", !self.hosts.is_empty(), &[ImportFrom::Har][..], "a HAR file"),
+            ("--logins", self.logins, &[ImportFrom::Har], "a HAR file"),
+            ("--pause", self.pause.is_some(), &[ImportFrom::Log], "an access log"),
+            ("--by", self.by.is_some(), &[ImportFrom::Log, ImportFrom::Har], "a file with times"),
+            (
+                "--speed",
+                self.speed.is_some(),
+                &[ImportFrom::Log, ImportFrom::Har],
+                "a file with times",
+            ),
+        ] {
+            if given && !formats.contains(&from) {
+                let text = format!("{name} is for {what}, which this is not; leave it out");
+                return Err(UsageError::new(text));
+            }
+        }
+        if from == ImportFrom::Log && self.base.is_none() {
+            let text = "an access log does not say which server it is of; give its URL behind the \
+                        file, such as http://localhost:8080/";
+            return Err(UsageError::new(text));
+        }
+        if matches!(from, ImportFrom::Log | ImportFrom::Openapi) && self.methods.is_none() {
+            self.methods = Some(SAFE.map(str::to_owned).to_vec());
+        }
+        Ok(self)
+    }
 }
 
 /// What falls due at the log's times.

@@ -131,7 +131,7 @@ pub(crate) fn unknown_host(found: &Found, plan: &Plan, endpoints: &[Endpoint]) -
 
 /// The request for a redirect's URL.
 pub(crate) fn request_for(plan: &Plan, url: &Url, row: u32, absolute: bool) -> Option<Template> {
-    build_template(plan, url, "GET", None, row, absolute).ok()
+    build_template(plan, url, "GET", &[], None, row, absolute).ok()
 }
 
 trait Stream: Read + Write + Send {

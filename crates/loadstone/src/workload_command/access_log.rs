@@ -1,6 +1,7 @@
 //! `loadstone workload import` and `describe`: what a server's access log says.
 
-use crate::args::{By, DescribeArgs, ImportArgs, Sink};
+use super::recording;
+use crate::args::{By, DescribeArgs, ImportArgs, ImportFrom, Sink};
 use crate::exit::{Code, Failure};
 use crate::files;
 use plan::{Arrivals, Load, Plan, SessionPlan, TargetPlan, Think, Visit, VisitGroup};
@@ -18,18 +19,44 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
     if let Sink::File(path) = &args.output {
         files::check_writable(path).map_err(|error| Failure::not_written(&error))?;
     }
-    let log = read(&args.log, args.methods.clone())?;
-    let plan = replay(&log, args);
+    let mut input = open(&args.log)?;
+    let cannot = |error: std::io::Error| cannot_read(&args.log, &error);
+    let from = args.from.map_or_else(|| recording::sniff(&mut input), Ok).map_err(cannot)?;
+    let args = &args.clone().for_format(from)?;
+    let (plan, told) = match from {
+        ImportFrom::Log => of_log(&mut input, args)?,
+        from => recording::plan(from, &mut input, args)?,
+    };
     let text = plan::to_toml(&plan, plan::Secrets::Shown);
     files::write_to(&args.output, &text).map_err(|error| Failure::not_written(&error))?;
     if !args.quiet {
-        let requests = show::count(log.accesses.len() as u64);
-        let span = show::duration(sped(log.span(), args.speed));
-        let targets = show::count(log.asks.len() as u64);
-        let told = format!("{requests} requests for {targets} targets in {span}");
-        crate::say(&format!("{told}{}", left_out(&log)));
+        crate::say(&told);
     }
     Ok(Code::Done)
+}
+
+/// The plan, and what is told of it.
+fn of_log(input: &mut dyn BufRead, args: &ImportArgs) -> Result<(Plan, String), Failure> {
+    let methods = args.methods.clone().unwrap_or_default();
+    let log = read(&args.log, input, methods)?;
+    let requests = show::count(log.accesses.len() as u64);
+    let span = show::duration(sped(log.span(), args.speed()));
+    let targets = show::count(log.asks.len() as u64);
+    let told = format!("{requests} requests for {targets} targets in {span}");
+    Ok((replay(&log, args), format!("{told}{}", left_out(&log))))
+}
+
+fn cannot_read(path: &str, error: &std::io::Error) -> Failure {
+    Failure::usage(format!("cannot read {}: {error}", units::quoted(path)))
+}
+
+fn open(path: &str) -> Result<Box<dyn BufRead>, Failure> {
+    Ok(match path {
+        "-" => Box::new(std::io::stdin().lock()),
+        path => {
+            Box::new(BufReader::new(File::open(path).map_err(|error| cannot_read(path, &error))?))
+        }
+    })
 }
 
 /// What was not taken over; empty: nothing.
@@ -50,19 +77,13 @@ fn left_out(log: &Log) -> String {
 
 /// # Errors
 /// A log that cannot be read, or that has no request.
-fn read(path: &str, methods: Vec<String>) -> Result<Log, Failure> {
-    let cannot = |error: std::io::Error| {
-        Failure::usage(format!("cannot read {}: {error}", units::quoted(path)))
-    };
-    let input: Box<dyn Read> = match path {
-        "-" => Box::new(std::io::stdin().lock()),
-        path => Box::new(File::open(path).map_err(cannot)?),
-    };
-    let (mut input, mut line) = (BufReader::new(input), Vec::new());
+fn read(path: &str, input: &mut dyn BufRead, methods: Vec<String>) -> Result<Log, Failure> {
+    let mut line = Vec::new();
     let mut reader = LogReader::new(methods);
     loop {
         line.clear();
-        let read = input.by_ref().take(LINE_MAX).read_until(b'\n', &mut line).map_err(cannot)?;
+        let read = (&mut *input).take(LINE_MAX).read_until(b'\n', &mut line);
+        let read = read.map_err(|error| cannot_read(path, &error))?;
         if read == 0 {
             break;
         }
@@ -86,27 +107,28 @@ fn read(path: &str, methods: Vec<String>) -> Result<Log, Failure> {
     Ok(log)
 }
 
-fn sped(at: Nanos, speed: f64) -> Nanos {
+pub(super) fn sped(at: Nanos, speed: f64) -> Nanos {
     Nanos::from_secs_f64(at.as_secs_f64() / speed)
 }
 
 fn replay(log: &Log, args: &ImportArgs) -> Plan {
+    let base = args.base.as_ref().expect("the options were held against the format");
     let targets = log.asks.iter().map(|ask| {
         let method = (ask.method != "GET").then(|| ask.method.clone());
-        TargetPlan { method, ..TargetPlan::new(joined(&args.base, &ask.target)) }
+        TargetPlan { method, ..TargetPlan::new(joined(base, &ask.target)) }
     });
     let mut plan = Plan::for_targets(targets.collect());
-    let at = |access: &Access| sped(access.at, args.speed);
-    let (due, session): (Vec<Nanos>, _) = match args.by {
+    let at = |access: &Access| sped(access.at, args.speed());
+    let (due, session): (Vec<Nanos>, _) = match args.by.unwrap_or(By::Requests) {
         By::Requests => {
             plan.sequence = log.accesses.iter().map(|access| access.ask).collect();
             (log.accesses.iter().map(at).collect(), None)
         }
         By::Visits => {
-            let visits = log.visits(args.pause);
+            let visits = log.visits(args.pause());
             let first = |visit: &weblog::Visit| at(&log.accesses[visit.rows[0] as usize]);
             let due = visits.iter().map(first).collect();
-            let visits = visits.iter().map(|visit| groups(log, visit, args.speed)).collect();
+            let visits = visits.iter().map(|visit| groups(log, visit, args.speed())).collect();
             (due, Some(SessionPlan { visits, ..SessionPlan::of(1, Think::None) }))
         }
     };
@@ -142,7 +164,7 @@ fn groups(log: &Log, visit: &weblog::Visit, speed: f64) -> Visit {
 }
 
 pub(super) fn describe(args: &DescribeArgs) -> Result<Code, Failure> {
-    let log = read(&args.log, Vec::new())?;
+    let log = read(&args.log, &mut open(&args.log)?, Vec::new())?;
     let found = weblog::describe(&log, args.pause);
     let text = told(&log, &found, args.pause);
     files::write_stdout(&text).map_err(|error| Failure::not_written(&error))?;

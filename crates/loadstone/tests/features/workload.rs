@@ -261,3 +261,91 @@ fn a_plan_of_surge_s_users_runs() {
     let json = run(&["run", text(&plan), "--json", "-"]).expect(&[0, 4]).json();
     assert_eq!(json["status"], serde_json::json!({ "200": requests }));
 }
+
+/// A page, what it loads from its own server and from another, and a form, as a browser writes it.
+const HAR: &str = r#"{"log":{"version":"1.2","entries":[
+{"startedDateTime":"2026-11-24T09:00:00.000Z","request":{"method":"GET","url":"https://shop.invalid/hw",
+ "headers":[{"name":"Accept","value":"text/html"},{"name":"Cookie","value":"id=secret"},{"name":"Host","value":"shop.invalid"}]}},
+{"startedDateTime":"2026-11-24T09:00:00.100Z","request":{"method":"GET","url":"https://track.invalid/x"}},
+{"startedDateTime":"2026-11-24T09:00:02.000Z","request":{"method":"POST","url":"https://shop.invalid/echo",
+ "headers":[{"name":"Content-Type","value":"text/plain"}],"postData":{"mimeType":"text/plain","text":"hello"}},
+ "response":{"content":{"text":"hello"}}}]}}"#;
+
+#[test]
+fn a_recorded_visit_is_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (har, out) = (folder.path().join("shop.har"), folder.path().join("visit.toml"));
+    std::fs::write(&har, HAR).unwrap();
+    let site = Site::start(&[]);
+    let args = ["workload", "import", text(&har), &site.url("/"), "-o", text(&out)];
+    let ran = run(&[&args[..], &["--speed", "100"]].concat()).expect(&[0]);
+    assert_eq!(
+        ran.stderr,
+        "loadstone: 2 requests for 2 targets\nloadstone:   left out: 1 for (their cookies and logins alone; \
+         --logins takes them)\nloadstone:   left out: 1 for another server, track.invalid; --hosts \
+         track.invalid takes it\n"
+    );
+    let plan = std::fs::read_to_string(&out).unwrap();
+    assert!(!plan.contains("secret") && plan.contains("\"Accept: text/html\""), "{plan}");
+    let run_args = ["run", text(&out), "-c", "2", "-n", "8", "--json", "-"];
+    let json = run(&run_args).expect(&[0, 4]).json();
+    assert_eq!(json["status"], serde_json::json!({"200": 8}), "{json}");
+    let ran = run(&[&args[..], &["--by", "requests", "--logins"]].concat()).expect(&[0]);
+    let plan = std::fs::read_to_string(&out).unwrap();
+    assert!(
+        plan.contains("at = [\"0s\", \"2s\"]") && plan.contains("id=secret"),
+        "{ran:#?} {plan}"
+    );
+}
+
+#[test]
+fn commands_and_descriptions_become_plans() {
+    let site = Site::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("plan.toml");
+    let commands = format!(
+        "#!/bin/sh\ncurl -s '{}' -H 'A: 1'\ncurl {} \\\n  --json '{{\"a\":1}}'\n",
+        site.url("/hw"),
+        site.url("/echo")
+    );
+    let openapi = format!(
+        "openapi: 3.0.0\nservers: [{{url: '{}'}}]\npaths:\n  /bytes/{{n}}:\n    get:\n      \
+         parameters: [{{name: n, in: path, required: true, example: 9}}]\n  /echo: {{post: {{}}}}\n",
+        site.url("/")
+    );
+    for (input, told, calls) in [
+        (commands, "2 requests for 2 targets", "4"),
+        (openapi, "1 request for 1 target\nloadstone:   left out: 1 for its method POST", "3"),
+    ] {
+        let args = ["workload", "import", "-", "-o", text(&out)];
+        let ran = run_with_input(&args, input.as_bytes()).expect(&[0]);
+        assert_eq!(ran.stderr, format!("loadstone: {told}\n"));
+        let json = run(&["run", text(&out), "-n", calls, "--json", "-"]).expect(&[0, 4]).json();
+        assert_eq!(json["status"]["200"].to_string(), calls, "{json}");
+    }
+    let command = format!("curl -X PUT -d hello {} -k --compressed", site.url("/echo"));
+    let json = run(&["run", "--curl", &command, "-n", "5", "--json", "-"]).expect(&[0, 4]).json();
+    assert_eq!(json["status"], serde_json::json!({"200": 5}), "{json}");
+}
+
+#[test]
+fn a_recording_that_is_none_is_refused() {
+    for (args, input, why) in [
+        (vec!["import", "-"], LOG, "an access log does not say which server it is of"),
+        (vec!["import", "-", "--logins", "http://h/"], LOG, "--logins is for a HAR file"),
+        (vec!["import", "-", "--from", "har"], "{}", "it is no HAR: it has no log with entries"),
+        (vec!["import", "-"], "curl h -Z", "command 1: curl's option \"-Z\" is not known"),
+        (vec!["import", "-"], "curl h | sh", "command 1: it has '|' outside of quotes"),
+        (vec!["import", "-", "--by", "visits"], "curl h", "--by is for a file with times"),
+        (vec!["import", "-"], "openapi: 3.0.0", "it names no server"),
+        (vec!["import", "-", "http://h/"], "openapi: 3.0.0", "it has no request"),
+    ] {
+        let ran = run_with_input(&[&["workload"], &args[..]].concat(), input.as_bytes());
+        let ran = ran.expect(&[2]);
+        assert!(ran.stderr.contains(why), "{args:?}: {ran:#?}");
+    }
+    let ran = run(&["run", "--curl", "curl http://h/", "http://h/"]).expect(&[2]);
+    assert!(ran.stderr.contains("--curl names the URL itself"), "{ran:#?}");
+    let ran = run(&["run", "--curl", "curl http://h/ -x http://p"]).expect(&[2]);
+    assert!(ran.stderr.contains("give --proxy in place of curl's option -x"), "{ran:#?}");
+}

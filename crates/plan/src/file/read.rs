@@ -44,6 +44,10 @@ fn masked_key(plan: &Plan) -> Option<(&'static str, String)> {
     let raw = |target: &TargetPlan| {
         target.raw.as_ref().is_some_and(|raw| masked(&String::from_utf8_lossy(raw)))
     };
+    let own = |target: &TargetPlan| target.headers.iter().any(header);
+    if let Some(row) = plan.targets.iter().position(own) {
+        return Some(("[targets]", format!("headers of target {}", row + 1)));
+    }
     if let Some(row) = plan.targets.iter().position(raw) {
         return Some(("[targets]", format!("raw of target {}", row + 1)));
     }
@@ -277,11 +281,21 @@ fn read_target(
         .map_err(at)?;
     table.set("weight", target.weight, &mut plan.weight, urls::parse_weight).map_err(at)?;
     table.set_or_off("method", target.method, &mut plan.method, rules::parse_method).map_err(at)?;
+    plan.headers = read_headers(table, target.headers).map_err(at)?;
     let body = (target.body, target.body_base64, target.body_file);
     table.set_content("body", body, &mut plan.body, files).map_err(at)?;
     let raw = (target.raw, target.raw_base64, target.raw_file);
     table.set_content("raw", raw, &mut plan.raw, files).map_err(at)?;
     Ok(plan)
+}
+
+fn read_headers(
+    table: Table,
+    lines: Option<Vec<String>>,
+) -> Result<Vec<(String, String)>, ParseError> {
+    let lines = lines.unwrap_or_default().into_iter();
+    let read = |line: String| rules::parse_header(&line);
+    lines.map(read).collect::<Result<_, _>>().map_err(|error| table.fault("headers", error))
 }
 
 fn read_request(
@@ -293,10 +307,7 @@ fn read_request(
     let table = Table("request");
     let slot = &mut plan.request;
     table.pick("http", request.http, &mut slot.version, &HTTP_VERSIONS)?;
-    for header in request.headers.unwrap_or_default() {
-        slot.headers
-            .push(rules::parse_header(&header).map_err(|error| table.fault("headers", error))?);
-    }
+    slot.headers = read_headers(table, request.headers)?;
     let body = (request.body, request.body_base64, request.body_file);
     table.set_content("body", body, &mut slot.body, files)?;
     read_auth(request.user, request.bearer, login, &mut slot.auth)?;

@@ -57,6 +57,7 @@ tables! {
         name: Scalar,
         weight: Scalar,
         method: Scalar,
+        headers: Vec<String>,
         body: Scalar,
         body_base64: String,
         body_file: String,

@@ -61,11 +61,13 @@ fn target_table(target: &TargetPlan, secrets: Secrets) -> TargetTable {
     let masked = target.raw.as_ref().filter(|_| secrets == Secrets::Masked);
     let masked = masked.map(|raw| mask_raw(raw));
     let (raw, raw_base64) = content(masked.as_deref().or(target.raw.as_deref()));
+    let headers = target.headers.iter().map(|field| header(field, secrets)).collect::<Vec<_>>();
     TargetTable {
         url: Some(target.url.as_str().to_owned()),
         name: target.name.as_deref().map(Scalar::text),
         weight: Some(Scalar::Number(target.weight)),
         method: Scalar::or_off(target.method.as_deref(), Scalar::text),
+        headers: Some(headers).filter(|headers| !headers.is_empty()),
         body,
         body_base64,
         body_file: None,
@@ -93,12 +95,14 @@ fn mask_raw(raw: &[u8]) -> Vec<u8> {
     masked
 }
 
+/// `name: value`, or the mask where the value is a secret.
+fn header((name, value): &(String, String), secrets: Secrets) -> String {
+    let masked = secrets == Secrets::Masked && is_secret_header(name);
+    format!("{name}: {}", if masked { MASK } else { value })
+}
+
 fn request_table(request: &RequestPlan, secrets: Secrets) -> RequestTable {
     let (body, body_base64) = content(request.body.as_deref());
-    let header = |(name, value): &(String, String)| {
-        let masked = secrets == Secrets::Masked && is_secret_header(name);
-        format!("{name}: {}", if masked { MASK } else { value })
-    };
     let secret = |text: &str| match secrets {
         Secrets::Shown => text.to_owned(),
         Secrets::Masked => MASK.to_owned(),
@@ -114,7 +118,7 @@ fn request_table(request: &RequestPlan, secrets: Secrets) -> RequestTable {
     RequestTable {
         method: Some(request.method.clone()),
         http: Some(Scalar::Text(name_of(&HTTP_VERSIONS, &request.version))),
-        headers: Some(request.headers.iter().map(header).collect()),
+        headers: Some(request.headers.iter().map(|field| header(field, secrets)).collect()),
         body,
         body_base64,
         body_file: None,

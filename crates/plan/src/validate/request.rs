@@ -9,6 +9,7 @@ use units::quoted;
 pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     check_targets(plan, problems);
     check_request(&plan.request, problems);
+    check_doubles(plan, problems);
     check_auth(&plan.request, problems);
     check_bodies(plan, problems);
     check_expect(plan, problems);
@@ -61,8 +62,19 @@ fn target_fault(target: &TargetPlan) -> Option<(&'static str, String)> {
     if target.raw.as_ref().is_some_and(Vec::is_empty) {
         return Some(("raw", "has an empty raw request; leave it out".to_owned()));
     }
-    let why = target.method.as_deref().and_then(method_fault)?;
-    Some(("--method", format!("has a method that cannot be sent: {why}")))
+    if target.raw.is_some() && !target.headers.is_empty() {
+        let why = "has headers beside its raw request, which is sent as it is; put them into it";
+        return Some(("headers", why.to_owned()));
+    }
+    if let Some(why) = target.method.as_deref().and_then(method_fault) {
+        return Some(("--method", format!("has a method that cannot be sent: {why}")));
+    }
+    if target.headers.len() > HEADERS_MAX {
+        return Some(("headers", "has more than 1000 headers; servers take about 100".to_owned()));
+    }
+    let fault = |(name, value): &(String, String)| Some((name.clone(), header_fault(name, value)?));
+    let (name, why) = target.headers.iter().find_map(fault)?;
+    Some(("headers", format!("has the header {}, which cannot be sent: {why}", quoted(&name))))
 }
 
 fn quoted_url(target: &TargetPlan) -> String {
@@ -91,16 +103,6 @@ fn check_request(request: &RequestPlan, problems: &mut Problems) {
     if let Some(why) = header_fault("User-Agent", &request.user_agent) {
         problems.add("--user-agent", format!("--user-agent cannot be sent: {why}"));
     }
-    for (on, option, name) in [
-        (request.auth.is_some(), "--user or --bearer", "Authorization"),
-        (request.cookies, "--cookies", "Cookie"),
-        (request.compressed, "--compressed", "Accept-Encoding"),
-    ] {
-        if on && has_header(request, name) {
-            let text = format!("-H '{name}: …' and {option} both write that header; drop one");
-            problems.add("-H", text);
-        }
-    }
     problems.add_if(
         request.follow_max > FOLLOW_MAX,
         "--follow",
@@ -108,8 +110,31 @@ fn check_request(request: &RequestPlan, problems: &mut Problems) {
     );
 }
 
-fn has_header(request: &RequestPlan, name: &str) -> bool {
-    request.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
+/// Headers that two places of the plan would write.
+fn check_doubles(plan: &Plan, problems: &mut Problems) {
+    let request = &plan.request;
+    for (on, option, name) in [
+        (request.auth.is_some(), "--user or --bearer", "Authorization"),
+        (request.cookies, "--cookies", "Cookie"),
+        (request.compressed, "--compressed", "Accept-Encoding"),
+    ] {
+        if on && has_header(&request.headers, name) {
+            let text = format!("-H '{name}: …' and {option} both write that header; drop one");
+            problems.add("-H", text);
+        }
+        let own = plan.targets.iter().position(|target| has_header(&target.headers, name));
+        if let Some(row) = own.filter(|_| on) {
+            let text = format!(
+                "the header {name} of URL {} of the plan and {option} both write it; drop one",
+                row + 1
+            );
+            problems.add("headers", text);
+        }
+    }
+}
+
+fn has_header(headers: &[(String, String)], name: &str) -> bool {
+    headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
 }
 
 fn check_auth(request: &RequestPlan, problems: &mut Problems) {

@@ -18,14 +18,16 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     );
     let (request, connection) = (&plan.request, &plan.connection);
     let raw = plan.targets.iter().any(|target| target.raw.is_some());
-    let own = plan.targets.iter().any(|target| target.method.is_some() || target.body.is_some());
+    let own = plan.targets.iter().any(|target| {
+        target.method.is_some() || target.body.is_some() || !target.headers.is_empty()
+    });
     let directed = connection.unix.is_some()
         || connection.proxy.is_some()
         || !connection.resolve.is_empty()
         || connection.prefer != AddressFamily::Any;
     for (wrong, option, why) in [
         (plan.targets.len() > 1, "--urls", "the script says itself what it asks for"),
-        (raw || own, "--urls", "a line of a list has its own method, body or bytes"),
+        (raw || own, "--urls", "a line of a list has its own method, headers, body or bytes"),
         (plan.load.session().is_some(), "--session", "a script makes single calls"),
         (connection.pipeline > 1, "--pipeline", "its text can hold several requests instead"),
         (connection.group.is_some_and(|group| group > 1), "--group", "its text can hold several"),

@@ -118,6 +118,15 @@ fn requests_and_expectations() {
             plan.targets[1].weight = 2.0;
         },
         |plan| plan.targets[0].method = Some("CONNECT".into()),
+        |plan| plan.targets[0].headers.push(("Content-Length".into(), "1".into())),
+        |plan| {
+            plan.targets[0].headers.push(("cookie".into(), "a=b".into()));
+            plan.request.cookies = true;
+        },
+        |plan| {
+            plan.targets[0].headers.push(("A".into(), "b".into()));
+            plan.targets[0].raw = Some(b"GET / HTTP/1.1\r\n\r\n".to_vec());
+        },
         |plan| plan.request.method = "A B".into(),
         |plan| plan.request.headers.push(("X".into(), "a\nb".into())),
         |plan| plan.request.headers.push(("transfer-encoding".into(), "chunked".into())),

@@ -21,9 +21,21 @@ fn target() -> impl Strategy<Value = TargetPlan> {
     let url = "https?://[a-z]{1,8}(:[1-9][0-9]{0,3})?/[a-zA-Z0-9/%._~?=&-]{0,12}";
     let url = url.prop_filter_map("no URL", |text| text.parse::<url::Url>().ok());
     let method = option::of("[A-Z]{3,7}".prop_filter("a tunnel", |name| name != "CONNECT"));
-    (url, 0.001..1e9, method, bytes(), bytes()).prop_map(|(url, weight, method, body, raw)| {
-        TargetPlan { url, name: None, weight, method, body, raw }
-    })
+    (url, 0.001..1e9, method, vec(header(), 0..3), bytes(), bytes()).prop_map(
+        |(url, weight, method, headers, body, raw)| TargetPlan {
+            url,
+            name: None,
+            weight,
+            method,
+            body,
+            headers,
+            raw,
+        },
+    )
+}
+
+fn header() -> impl Strategy<Value = (String, String)> {
+    ("[A-Za-z][A-Za-z0-9-]{0,12}x", "([!-~ä€]([ -~]{0,10}[!-~])?)?")
 }
 
 fn auth() -> impl Strategy<Value = Option<Auth>> {
@@ -35,7 +47,6 @@ fn auth() -> impl Strategy<Value = Option<Auth>> {
 }
 
 fn request() -> impl Strategy<Value = RequestPlan> {
-    let header = ("[A-Za-z][A-Za-z0-9-]{0,12}x", "([!-~ä€]([ -~]{0,10}[!-~])?)?");
     let version = prop_oneof![
         Just(HttpVersion::Http10),
         Just(HttpVersion::Http11),
@@ -44,7 +55,7 @@ fn request() -> impl Strategy<Value = RequestPlan> {
         Just(HttpVersion::Http3),
     ];
     let switches = (any::<bool>(), any::<u16>(), any::<bool>(), any::<bool>());
-    ("(GET|PUT|PURGE)", version, vec(header, 0..4), bytes(), auth(), any::<String>(), switches)
+    ("(GET|PUT|PURGE)", version, vec(header(), 0..4), bytes(), auth(), any::<String>(), switches)
         .prop_map(|(method, version, headers, body, auth, user_agent, switches)| {
             let (compressed, follow_max, cookies, last_cookie) = switches;
             RequestPlan {

@@ -1,0 +1,51 @@
+//! From requests that other tools wrote down to a plan.
+
+use super::UsageError;
+use plan::{FileSource, HttpVersion, Plan, TargetPlan};
+use recorded::{Curl, Recorded, Version};
+
+/// The plan of `--curl`.
+///
+/// # Errors
+/// A command that cannot be taken over.
+pub(super) fn of_curl(text: &str, files: &dyn FileSource) -> Result<Plan, UsageError> {
+    let curl = recorded::parse_curl(text, &|path| files.read(path))
+        .map_err(|error| UsageError::new(format!("--curl: {error}")))?;
+    let mut plan = Plan::for_targets(Vec::new());
+    let requests: Vec<&Recorded> = curl.requests.iter().collect();
+    set_targets(&mut plan, &requests);
+    set_manner(&mut plan, &curl);
+    Ok(plan)
+}
+
+/// Targets for these requests, a row each. Headers that all of them have stand in the plan once.
+pub(crate) fn set_targets(plan: &mut Plan, requests: &[&Recorded]) {
+    let first = requests.first();
+    let same = first.filter(|first| requests.iter().all(|one| one.headers == first.headers));
+    if let Some(first) = same {
+        plan.request.headers.clone_from(&first.headers);
+    }
+    let target = |one: &&Recorded| TargetPlan {
+        // a body alone makes a POST, otherwise a GET
+        method: (one.method != "GET" || one.body.is_some()).then(|| one.method.clone()),
+        headers: if same.is_some() { Vec::new() } else { one.headers.clone() },
+        body: one.body.clone(),
+        ..TargetPlan::new(one.url.clone())
+    };
+    plan.targets = requests.iter().map(target).collect();
+}
+
+/// What a command says of how it asks.
+pub(crate) fn set_manner(plan: &mut Plan, curl: &Curl) {
+    let request = &mut plan.request;
+    match curl.version {
+        None => {}
+        Some(Version::Http10) => request.version = HttpVersion::Http10,
+        Some(Version::Http11) => request.version = HttpVersion::Http11,
+        Some(Version::Http2) => request.version = HttpVersion::Http2,
+        Some(Version::Http3) => request.version = HttpVersion::Http3,
+    }
+    request.compressed |= curl.compressed;
+    request.follow_max = request.follow_max.max(curl.follow.unwrap_or(0));
+    plan.tls.insecure |= curl.insecure;
+}

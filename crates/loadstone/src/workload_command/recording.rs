@@ -1,0 +1,207 @@
+//! `loadstone workload import` of what other tools wrote down: HAR, curl's commands, OpenAPI.
+
+use super::access_log::sped;
+use crate::args::{By, Disk, ImportArgs, ImportFrom, set_manner, set_targets};
+use crate::exit::Failure;
+use plan::{Arrivals, FileSource, Load, Plan, SessionPlan, Think, Visit, VisitGroup};
+use recorded::{Recorded, Recording};
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io::{BufRead, Read};
+use units::{Nanos, Rate, show};
+use url::Url;
+
+/// Of a file, what tells its format.
+const SNIFFED: usize = 4096;
+/// Longest text that is held as a whole: OpenAPI, commands.
+const TEXT_MAX: u64 = 64 << 20;
+/// Reasons that are told one by one.
+const TOLD_MAX: usize = 10;
+
+/// Headers whose values log somebody in.
+const LOGINS: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
+
+/// What a file is, by its first bytes.
+///
+/// # Errors
+/// It cannot be read.
+pub(super) fn sniff(input: &mut dyn BufRead) -> std::io::Result<ImportFrom> {
+    let start = input.fill_buf()?;
+    let start = String::from_utf8_lossy(&start[..start.len().min(SNIFFED)]).into_owned();
+    let text = start.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
+    let has = |word: &str| text.contains(word);
+    let dense: String = text.chars().filter(|char| !char.is_whitespace()).take(40).collect();
+    Ok(match () {
+        () if dense.starts_with("{\"log\":") => ImportFrom::Har,
+        () if text.starts_with('{') && has("\"openapi\"") => ImportFrom::Openapi,
+        () if text.lines().any(|line| line.starts_with("openapi:")) => ImportFrom::Openapi,
+        () if text.lines().any(|line| line.trim_start().starts_with("curl ")) => ImportFrom::Curl,
+        () => ImportFrom::Log,
+    })
+}
+
+/// The plan, and what is told of it.
+///
+/// # Errors
+/// A file that is none of its format, or has nothing that can be asked for.
+pub(super) fn plan(
+    from: ImportFrom,
+    input: &mut dyn BufRead,
+    args: &ImportArgs,
+) -> Result<(Plan, String), Failure> {
+    let wrong = |why: &str| Failure::usage(format!("{}: {why}", units::quoted(&args.log)));
+    let mut plan = Plan::for_targets(Vec::new());
+    let recording = match from {
+        ImportFrom::Har => recorded::read_har(input).map_err(|error| wrong(&error.0))?,
+        ImportFrom::Openapi => {
+            let text = text(input).map_err(|why| wrong(&why))?;
+            recorded::read_openapi(&text, args.base.as_ref()).map_err(|error| wrong(&error.0))?
+        }
+        ImportFrom::Curl | ImportFrom::Log => {
+            let text = text(input).map_err(|why| wrong(&why))?;
+            commands(&text, &mut plan).map_err(|why| wrong(&why))?
+        }
+    };
+    let recording = chosen(recording, args, from);
+    let left_out = left_out(&recording);
+    if recording.requests.is_empty() {
+        return Err(wrong(&format!("it has no request that can be asked for{left_out}")));
+    }
+    let targets = distinct(&recording.requests);
+    set_targets(&mut plan, &targets.each);
+    if from == ImportFrom::Har {
+        set_load(&mut plan, &recording.requests, &targets.rows, args);
+    } else if args.by.is_some() {
+        return Err(wrong("it has no times, and --by goes by them; leave --by out"));
+    }
+    let requests = record::words::counted(recording.requests.len() as u64, "request");
+    let count = record::words::counted(targets.each.len() as u64, "target");
+    Ok((plan, format!("{requests} for {count}{left_out}")))
+}
+
+fn text(input: &mut dyn BufRead) -> Result<String, String> {
+    let mut text = String::new();
+    let read = input.take(TEXT_MAX + 1).read_to_string(&mut text);
+    let read = read.map_err(|error| format!("it cannot be read as text: {error}"))?;
+    if read as u64 > TEXT_MAX {
+        return Err("it is longer than 64 MiB".to_owned());
+    }
+    Ok(text)
+}
+
+fn commands(text: &str, plan: &mut Plan) -> Result<Recording, String> {
+    let mut recording = Recording::default();
+    for (index, command) in recorded::split_commands(text).iter().enumerate() {
+        let curl = recorded::parse_curl(command, &|path| Disk.read(path))
+            .map_err(|error| format!("command {}: {error}", index + 1))?;
+        set_manner(plan, &curl);
+        recording.requests.extend(curl.requests);
+    }
+    Ok(recording)
+}
+
+/// What is taken over: of a HAR, the requests to the server of the first one alone, for a page asks
+/// others too; without logins, unless they are asked for.
+fn chosen(recording: Recording, args: &ImportArgs, from: ImportFrom) -> Recording {
+    let Recording { requests, mut left_out } = recording;
+    let site = requests.first().map(|first| first.url.origin());
+    let mut leave_out = |why: String| *left_out.entry(why).or_default() += 1;
+    let methods = args.methods.as_ref().map_or(&[][..], Vec::as_slice);
+    let mut logins = 0;
+    let mut kept = Vec::with_capacity(requests.len());
+    for mut request in requests {
+        let host = request.url.host_str().unwrap_or_default().to_owned();
+        if !methods.is_empty() && !methods.contains(&request.method) {
+            leave_out(format!("its method {}", request.method));
+            continue;
+        }
+        let own = site.as_ref() == Some(&request.url.origin()) || args.hosts.contains(&host);
+        if from == ImportFrom::Har && !own {
+            leave_out(format!("another server, {host}; --hosts {host} takes it"));
+            continue;
+        }
+        if let Some(base) = args.base.as_ref().filter(|_| site == Some(request.url.origin())) {
+            request.url = moved(&request.url, base);
+        }
+        if from == ImportFrom::Har && !args.logins {
+            let count = request.headers.len();
+            let login = |name: &str| LOGINS.iter().any(|login| login.eq_ignore_ascii_case(name));
+            request.headers.retain(|(name, _)| !login(name));
+            logins += u64::from(request.headers.len() < count);
+        }
+        kept.push(request);
+    }
+    if logins > 0 {
+        left_out.insert("(their cookies and logins alone; --logins takes them)".to_owned(), logins);
+    }
+    let start = kept.first().map_or(Nanos::ZERO, |first| first.at);
+    kept.iter_mut().for_each(|request| request.at = Nanos(request.at.0 - start.0));
+    Recording { requests: kept, left_out }
+}
+
+/// The same path and query at another server.
+fn moved(url: &Url, base: &Url) -> Url {
+    let mut moved = base.clone();
+    moved.set_path(&format!("{}{}", base.path().trim_end_matches('/'), url.path()));
+    moved.set_query(url.query());
+    moved
+}
+
+fn left_out(recording: &Recording) -> String {
+    let mut text = String::new();
+    let mut reasons: Vec<(&String, &u64)> = recording.left_out.iter().collect();
+    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    for (why, count) in reasons.iter().take(TOLD_MAX) {
+        let count = show::count(**count);
+        write!(text, "\n  left out: {count} for {why}").expect("a String takes all text");
+    }
+    if reasons.len() > TOLD_MAX {
+        let more = reasons.len() - TOLD_MAX;
+        write!(text, "\n  and {more} more reasons").expect("a String takes all text");
+    }
+    text
+}
+
+/// Requests that differ, and for each request which of them it is.
+struct Distinct<'a> {
+    each: Vec<&'a Recorded>,
+    rows: Vec<u32>,
+}
+
+fn distinct(requests: &[Recorded]) -> Distinct<'_> {
+    let (mut each, mut known, mut rows) = (Vec::new(), HashMap::new(), Vec::new());
+    for request in requests {
+        let Recorded { method, url, headers, body, .. } = request;
+        let row = *known.entry((method, url, headers, body)).or_insert_with(|| {
+            each.push(request);
+            each.len() as u32 - 1
+        });
+        rows.push(row);
+    }
+    Distinct { each, rows }
+}
+
+/// The recorded visit, made again and again by each user with its pauses; with `--by requests`, each
+/// request at its own time.
+fn set_load(plan: &mut Plan, requests: &[Recorded], rows: &[u32], args: &ImportArgs) {
+    let at = |request: &Recorded| sped(request.at, args.speed());
+    if args.by == Some(By::Requests) {
+        let due: Vec<Nanos> = requests.iter().map(at).collect();
+        let count = due.len() as u64;
+        let arrivals = Arrivals { at: Some(due.into()), ..Arrivals::constant(Rate(count as f64)) };
+        plan.sequence = rows.to_vec();
+        plan.load = Load::Open { arrivals, session: None, connections_max: None, queue_max: None };
+        (plan.stop.duration, plan.stop.requests) = (None, Some(count));
+        return;
+    }
+    let nexts = requests.iter().skip(1).map(Some).chain([None]);
+    let groups = requests.iter().zip(nexts).zip(rows).map(|((request, next), row)| {
+        let think = next.map_or(Nanos::ZERO, |next| Nanos(at(next).0 - at(request).0));
+        VisitGroup { targets: vec![*row], think }
+    });
+    let visits = vec![Visit { groups: groups.collect() }];
+    let session = SessionPlan { visits, ..SessionPlan::of(1, Think::None) };
+    if let Load::Closed { session: slot, .. } = &mut plan.load {
+        *slot = Some(session);
+    }
+}
