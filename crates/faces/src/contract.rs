@@ -117,14 +117,14 @@ pub struct Job {
     /// Who tells the plan's users what to ask for, call by call; they may go anywhere.
     pub guides: Option<Box<dyn Guides>>,
     /// A file that is written while the run goes on.
-    pub log: Option<LogFile>,
+    pub log: Option<RequestLog>,
     pub face: Box<dyn Face>,
 }
 
 /// A file to whose end [`Said::log`] is written. When it cannot be opened, `complaint` goes to
 /// standard error, the tool ends with `code`, and nothing is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogFile {
+pub struct RequestLog {
     pub path: String,
     pub complaint: String,
     pub code: u8,

@@ -38,7 +38,7 @@ pub fn ask_name_servers(
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Vec<Vec<Option<Vec<u8>>>> {
     let next = AtomicUsize::new(0);
-    let pace = Pace::new(how.per_second);
+    let pace = QuestionPace::new(how.per_second);
     let said: Vec<Mutex<Vec<Option<Vec<u8>>>>> = all.iter().map(|_| Mutex::default()).collect();
     std::thread::scope(|scope| {
         for _ in 0..how.at_once.clamp(1, all.len().max(1)) {
@@ -62,7 +62,7 @@ pub fn ask_name_servers(
 fn visit(
     one: &NameServerVisit,
     wait: Duration,
-    pace: &Pace,
+    pace: &QuestionPace,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Vec<Option<Vec<u8>>> {
     let mut replies = Vec::with_capacity(one.messages.len());
@@ -107,15 +107,15 @@ fn ask(server: SocketAddr, message: &[u8], wait: Duration) -> io::Result<Vec<u8>
 }
 
 /// So many a second, evenly, of all threads together.
-struct Pace {
+struct QuestionPace {
     gap: Duration,
     next: Mutex<Instant>,
 }
 
-impl Pace {
-    fn new(per_second: u64) -> Pace {
+impl QuestionPace {
+    fn new(per_second: u64) -> QuestionPace {
         let gap = Duration::from_secs(1) / u32::try_from(per_second.max(1)).unwrap_or(u32::MAX);
-        Pace { gap, next: Mutex::new(Instant::now()) }
+        QuestionPace { gap, next: Mutex::new(Instant::now()) }
     }
 
     /// Returns when it is one's turn.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use units::{Nanos, Seed};
-use wan::{Direction, Link, LinkCounts, Lost, PathSpec, flip};
+use wan::{Direction, LinkCounts, Lost, PathLink, PathSpec, flip};
 
 /// Packets read from one end in a turn: more of them would make the others late.
 const READS_MAX: usize = 64;
@@ -37,7 +37,7 @@ pub(crate) struct Clients {
 }
 
 /// What may be asked of the thread.
-pub(crate) enum Order {
+pub(crate) enum ForwardOrder {
     /// What was counted since the last time.
     Tell(Sender<Tally>),
     Stop,
@@ -45,7 +45,7 @@ pub(crate) enum Order {
 
 /// The other end of the thread's ear.
 pub(crate) struct Ear {
-    pub(crate) orders: Receiver<Order>,
+    pub(crate) orders: Receiver<ForwardOrder>,
     /// Set whenever something is in `orders`.
     pub(crate) called: Arc<AtomicBool>,
     /// Becomes readable then, for when the thread sleeps.
@@ -55,7 +55,7 @@ pub(crate) struct Ear {
 pub(crate) struct Forwarder {
     /// The clients' end, then the server's: a packet read at one is going up, at the other down.
     ends: [Tun; 2],
-    links: Vec<Link>,
+    links: Vec<PathLink>,
     clients: Clients,
     due: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// For each link, when it is next looked at: other entries of `due` are stale.
@@ -88,7 +88,7 @@ impl Forwarder {
         for (number, kind) in clients.kinds.iter().enumerate() {
             for direction in Direction::BOTH {
                 let spec = specs[*kind as usize][direction as usize].clone();
-                links.push(Link::new(spec, Seed(seed), number as u64, direction, now));
+                links.push(PathLink::new(spec, Seed(seed), number as u64, direction, now));
             }
         }
         let kinds = clients.paths.len();
@@ -274,8 +274,8 @@ impl Forwarder {
         while self.ear.bell.recv(&mut ring).is_ok() {}
         while let Ok(order) = self.ear.orders.try_recv() {
             match order {
-                Order::Stop => return true,
-                Order::Tell(to) => {
+                ForwardOrder::Stop => return true,
+                ForwardOrder::Tell(to) => {
                     let tally = self.tell();
                     // who asked may have gone
                     to.send(tally).ok();
@@ -310,8 +310,8 @@ impl Forwarder {
     fn mourn(mut self) {
         while let Ok(order) = self.ear.orders.recv() {
             match order {
-                Order::Stop => return,
-                Order::Tell(to) => {
+                ForwardOrder::Stop => return,
+                ForwardOrder::Tell(to) => {
                     let broken = self.tally.broken.clone();
                     let tally = self.tell();
                     self.tally.broken = broken;

@@ -1,7 +1,7 @@
 //! A path that stands: two ends, the thread between them, and what it has counted.
 
 use crate::device::{self, Furniture, Tun};
-use crate::forward::{Clients, Ear, Forwarder, Order, SPIN};
+use crate::forward::{Clients, Ear, ForwardOrder, Forwarder, SPIN};
 use crate::namespace::Namespace;
 use crate::tally::Tally;
 use crate::trouble::PathTrouble;
@@ -63,13 +63,13 @@ pub struct NetPath {
 /// How the thread is spoken to.
 #[derive(Debug)]
 struct Line {
-    orders: Sender<Order>,
+    orders: Sender<ForwardOrder>,
     called: Arc<AtomicBool>,
     bell: UnixDatagram,
 }
 
 impl Line {
-    fn send(&self, order: Order) {
+    fn send(&self, order: ForwardOrder) {
         // the thread outlives the line unless it panicked, which joining it tells
         self.orders.send(order).ok();
         self.called.store(true, Ordering::Release);
@@ -80,14 +80,14 @@ impl Line {
 /// One of the four parts of 198.18.0.0/16 (RFC 2544) for clients, and an address of 198.19.0.0/16
 /// for the server's end.
 #[derive(Clone, Copy)]
-struct Block(u8);
+struct NetBlock(u8);
 
 const BLOCKS: u8 = 4;
 const CLIENTS_MASK: Ipv4Addr = Ipv4Addr::new(255, 255, 192, 0);
 const LOOPBACK: (Ipv4Addr, Ipv4Addr) = (Ipv4Addr::new(127, 0, 0, 0), Ipv4Addr::new(255, 0, 0, 0));
 const EVERYWHERE: (Ipv4Addr, Ipv4Addr) = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED);
 
-impl Block {
+impl NetBlock {
     fn network(self) -> Ipv4Addr {
         Ipv4Addr::new(198, 18, self.0 * 64, 0)
     }
@@ -101,10 +101,10 @@ impl Block {
     }
 
     /// The first one that no route of the calling thread's network goes to.
-    fn free() -> Option<Block> {
+    fn free() -> Option<NetBlock> {
         let table = std::fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
         let routes = routes(&table);
-        (0..BLOCKS).map(Block).find(|block| {
+        (0..BLOCKS).map(NetBlock).find(|block| {
             let (network, server) = (u32::from(block.network()), u32::from(block.server()));
             routes.iter().all(|(to, mask)| {
                 let common = mask & u32::from(CLIENTS_MASK);
@@ -135,8 +135,8 @@ impl NetPath {
     pub fn open(ask: &PathAsk) -> Result<NetPath, PathTrouble> {
         let clients = ask.clients.clamp(1, CLIENTS_MAX);
         let block = match ask.far {
-            FarEnd::Here => Block::free().ok_or(PathTrouble::Addresses)?,
-            FarEnd::New => Block(0),
+            FarEnd::Here => NetBlock::free().ok_or(PathTrouble::Addresses)?,
+            FarEnd::New => NetBlock(0),
         };
         let (far, far_end) = far_end(ask.far, block)?;
         let (near, near_end) = Namespace::create(|| near_end(block, ask.own_loopback))?;
@@ -196,7 +196,7 @@ impl NetPath {
     /// The forwarder has ended, with its reason.
     pub fn facts(&self) -> Result<PathFacts, PathTrouble> {
         let (tell, told) = channel();
-        self.line.send(Order::Tell(tell));
+        self.line.send(ForwardOrder::Tell(tell));
         let silent = || std::io::Error::other("the forwarder is silent; this is a bug");
         let tally: Tally = told
             .recv_timeout(Duration::from_secs(10))
@@ -225,7 +225,7 @@ impl NetPath {
 
 impl Drop for NetPath {
     fn drop(&mut self) {
-        self.line.send(Order::Stop);
+        self.line.send(ForwardOrder::Stop);
         if let Some(thread) = self.thread.take() {
             thread.join().ok();
         }
@@ -233,7 +233,7 @@ impl Drop for NetPath {
 }
 
 /// The end where the clients are, made in the calling thread's namespace.
-fn near_end(block: Block, own_loopback: bool) -> Result<Tun, PathTrouble> {
+fn near_end(block: NetBlock, own_loopback: bool) -> Result<Tun, PathTrouble> {
     let tun = Tun::make("path")?;
     let clients = (block.first_client(), CLIENTS_MASK);
     let mut routes = vec![EVERYWHERE];
@@ -250,7 +250,7 @@ fn near_end(block: Block, own_loopback: bool) -> Result<Tun, PathTrouble> {
     Ok(tun)
 }
 
-fn far_end(far: FarEnd, block: Block) -> Result<(Namespace, Tun), PathTrouble> {
+fn far_end(far: FarEnd, block: NetBlock) -> Result<(Namespace, Tun), PathTrouble> {
     let furniture =
         Furniture { address: block.server(), routes: vec![(block.network(), CLIENTS_MASK)] };
     match far {

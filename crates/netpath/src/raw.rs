@@ -98,7 +98,7 @@ pub(crate) fn bring_up(socket: BorrowedFd<'_>, name: &str) -> io::Result<()> {
 
 /// `struct rtentry`.
 #[repr(C)]
-struct Route {
+struct RouteMessage {
     pad1: libc::c_ulong,
     to: [u8; 16],
     gateway: [u8; 16],
@@ -124,7 +124,7 @@ pub(crate) fn route(
     mask: Ipv4Addr,
 ) -> io::Result<()> {
     let device = CString::new(name)?;
-    let entry = Route {
+    let entry = RouteMessage {
         pad1: 0,
         to: socket_address(to),
         gateway: socket_address(Ipv4Addr::UNSPECIFIED),

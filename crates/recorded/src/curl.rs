@@ -12,7 +12,7 @@ use url::form_urlencoded::byte_serialize;
 pub struct Curl {
     /// One for each URL.
     pub requests: Vec<Recorded>,
-    pub version: Option<Version>,
+    pub version: Option<CurlVersion>,
     /// `-k`.
     pub insecure: bool,
     /// `--compressed`.
@@ -22,7 +22,7 @@ pub struct Curl {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
+pub enum CurlVersion {
     Http10,
     Http11,
     Http2,
@@ -30,7 +30,7 @@ pub enum Version {
 }
 
 /// Reads a file that a command names (`-d @FILE`); the error says why it cannot.
-type Files<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
+type FileReader<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
 
 /// Redirects that curl follows where `--max-redirs` does not say.
 const FOLLOW: u16 = 50;
@@ -39,7 +39,7 @@ const BOUNDARY: &str = "------------------------4c6f616473746f6e";
 
 /// What the options add up to.
 #[derive(Default)]
-struct Draft {
+struct CurlDraft {
     urls: Vec<String>,
     method: Option<String>,
     headers: Vec<(String, String)>,
@@ -50,7 +50,7 @@ struct Draft {
     get: bool,
     head: bool,
     user: Option<String>,
-    version: Option<Version>,
+    version: Option<CurlVersion>,
     insecure: bool,
     compressed: bool,
     follow: bool,
@@ -87,11 +87,11 @@ pub fn split_commands(text: &str) -> Vec<String> {
 /// # Errors
 /// What a shell would have to do; an option that is unknown, or that has no counterpart in a load; a
 /// URL, header or file that is no good; no URL.
-pub fn parse_curl(text: &str, files: Files<'_>) -> Result<Curl, RecordedError> {
+pub fn parse_curl(text: &str, files: FileReader<'_>) -> Result<Curl, RecordedError> {
     let words = words::split(text)?;
     let mut words = words.into_iter().peekable();
     words.next_if(|word| word == "curl" || word.ends_with("/curl"));
-    let mut draft = Draft::default();
+    let mut draft = CurlDraft::default();
     while let Some(word) = words.next() {
         if let Some(long) = word.strip_prefix("--").filter(|long| !long.is_empty()) {
             let (name, joined) = match long.split_once('=') {
@@ -116,8 +116,8 @@ fn unknown(word: &str) -> RecordedError {
 /// What an option does.
 #[derive(Clone, Copy)]
 enum Does {
-    Flag(fn(&mut Draft)),
-    Takes(fn(&mut Draft, String, Files<'_>) -> Result<(), RecordedError>),
+    Flag(fn(&mut CurlDraft)),
+    Takes(fn(&mut CurlDraft, String, FileReader<'_>) -> Result<(), RecordedError>),
     /// Says where output goes, or how patient curl is: nothing of the request.
     Nothing,
     /// The same, with a value.
@@ -197,12 +197,12 @@ const OPTIONS: &[Row] = &[
             Ok(())
         }),
     ),
-    ("http1.0", '0', Does::Flag(|draft| draft.version = Some(Version::Http10))),
-    ("http1.1", ' ', Does::Flag(|draft| draft.version = Some(Version::Http11))),
-    ("http2", ' ', Does::Flag(|draft| draft.version = Some(Version::Http2))),
-    ("http2-prior-knowledge", ' ', Does::Flag(|draft| draft.version = Some(Version::Http2))),
-    ("http3", ' ', Does::Flag(|draft| draft.version = Some(Version::Http3))),
-    ("http3-only", ' ', Does::Flag(|draft| draft.version = Some(Version::Http3))),
+    ("http1.0", '0', Does::Flag(|draft| draft.version = Some(CurlVersion::Http10))),
+    ("http1.1", ' ', Does::Flag(|draft| draft.version = Some(CurlVersion::Http11))),
+    ("http2", ' ', Does::Flag(|draft| draft.version = Some(CurlVersion::Http2))),
+    ("http2-prior-knowledge", ' ', Does::Flag(|draft| draft.version = Some(CurlVersion::Http2))),
+    ("http3", ' ', Does::Flag(|draft| draft.version = Some(CurlVersion::Http3))),
+    ("http3-only", ' ', Does::Flag(|draft| draft.version = Some(CurlVersion::Http3))),
     ("silent", 's', Does::Nothing),
     ("show-error", 'S', Does::Nothing),
     ("verbose", 'v', Does::Nothing),
@@ -245,7 +245,7 @@ enum Reads {
     Nothing,
 }
 
-fn read(text: &str, files: Files<'_>, reads: Reads) -> Result<Vec<u8>, RecordedError> {
+fn read(text: &str, files: FileReader<'_>, reads: Reads) -> Result<Vec<u8>, RecordedError> {
     let Some(path) = text.strip_prefix('@').filter(|_| reads != Reads::Nothing) else {
         return Ok(text.as_bytes().to_vec());
     };
@@ -258,7 +258,7 @@ fn read(text: &str, files: Files<'_>, reads: Reads) -> Result<Vec<u8>, RecordedE
 }
 
 /// `Name: value`; `Name;` is one without a value, and `Name:` takes one of curl's own away.
-fn header(draft: &mut Draft, line: String, _: Files<'_>) -> Result<(), RecordedError> {
+fn header(draft: &mut CurlDraft, line: String, _: FileReader<'_>) -> Result<(), RecordedError> {
     let (name, value) = match (line.split_once(':'), line.strip_suffix(';')) {
         (Some((name, value)), _) => (name.trim().to_owned(), value.trim().to_owned()),
         (None, Some(name)) => return draft.field(name, String::new()),
@@ -270,7 +270,7 @@ fn header(draft: &mut Draft, line: String, _: Files<'_>) -> Result<(), RecordedE
     if value.is_empty() { Ok(()) } else { draft.field(&name, value) }
 }
 
-fn cookie(draft: &mut Draft, text: String, _: Files<'_>) -> Result<(), RecordedError> {
+fn cookie(draft: &mut CurlDraft, text: String, _: FileReader<'_>) -> Result<(), RecordedError> {
     if !text.contains('=') {
         let why = "names a file of cookies, which is not read here; give NAME=VALUE, or --cookies";
         return Err(RecordedError(format!("-b {} {why}", quoted(&text))));
@@ -279,7 +279,11 @@ fn cookie(draft: &mut Draft, text: String, _: Files<'_>) -> Result<(), RecordedE
 }
 
 /// `content`, `=content`, `name=content`, `@file`, `name@file`.
-fn urlencode(draft: &mut Draft, text: String, files: Files<'_>) -> Result<(), RecordedError> {
+fn urlencode(
+    draft: &mut CurlDraft,
+    text: String,
+    files: FileReader<'_>,
+) -> Result<(), RecordedError> {
     let (name, content) = match text.find(['=', '@']) {
         None => ("", text.clone().into_bytes()),
         Some(at) if text.as_bytes()[at] == b'=' => (&text[..at], text[at + 1..].into()),
@@ -294,11 +298,11 @@ fn urlencode(draft: &mut Draft, text: String, files: Files<'_>) -> Result<(), Re
 }
 
 /// `name=content`, `name=@file`, `name=<file`, each with `;type=…` behind.
-fn form(draft: &mut Draft, text: String, files: Files<'_>) -> Result<(), RecordedError> {
+fn form(draft: &mut CurlDraft, text: String, files: FileReader<'_>) -> Result<(), RecordedError> {
     draft.part(&text, Some(files))
 }
 
-impl Draft {
+impl CurlDraft {
     fn field(&mut self, name: &str, value: String) -> Result<(), RecordedError> {
         if !is_ours(name) {
             self.headers.push((name.to_owned(), value));
@@ -319,12 +323,17 @@ impl Draft {
         }
     }
 
-    fn data(&mut self, text: &str, files: Files<'_>, reads: Reads) -> Result<(), RecordedError> {
+    fn data(
+        &mut self,
+        text: &str,
+        files: FileReader<'_>,
+        reads: Reads,
+    ) -> Result<(), RecordedError> {
         self.append(&read(text, files, reads)?, "&");
         Ok(())
     }
 
-    fn part(&mut self, text: &str, files: Option<Files<'_>>) -> Result<(), RecordedError> {
+    fn part(&mut self, text: &str, files: Option<FileReader<'_>>) -> Result<(), RecordedError> {
         let wrong = || RecordedError(format!("-F {} is not NAME=CONTENT", quoted(text)));
         let (name, value) = text.split_once('=').ok_or_else(wrong)?;
         let name = name.to_owned();
@@ -362,7 +371,7 @@ impl Draft {
         joined: Option<String>,
         words: &mut dyn Iterator<Item = String>,
         word: &str,
-        files: Files<'_>,
+        files: FileReader<'_>,
     ) -> Result<(), RecordedError> {
         let value = |words: &mut dyn Iterator<Item = String>| {
             let lacks = || RecordedError(format!("curl's option {word} lacks its value"));
@@ -387,7 +396,7 @@ impl Draft {
         cluster: &str,
         words: &mut dyn Iterator<Item = String>,
         word: &str,
-        files: Files<'_>,
+        files: FileReader<'_>,
     ) -> Result<(), RecordedError> {
         for (at, letter) in cluster.char_indices() {
             let row = OPTIONS.iter().find(|(_, short, _)| *short == letter && letter != ' ');
@@ -446,7 +455,7 @@ impl Draft {
 
     /// The content type that curl would give, where the command does not.
     fn describe_body(&mut self) {
-        let has = |draft: &Draft, name: &str| {
+        let has = |draft: &CurlDraft, name: &str| {
             draft.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
         };
         let kind = match () {

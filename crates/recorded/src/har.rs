@@ -55,7 +55,7 @@ struct PostData {
 pub fn read_har(input: impl Read) -> Result<Recording, RecordedError> {
     let mut read = Reading { seen: false, recording: Recording::default(), times: Vec::new() };
     let mut json = serde_json::Deserializer::from_reader(input);
-    let outcome = Level::Top(&mut read).deserialize(&mut json);
+    let outcome = HarLevel::Top(&mut read).deserialize(&mut json);
     let outcome = outcome.and_then(|()| json.end());
     outcome.map_err(|error| RecordedError(format!("it is no HAR: {error}")))?;
     if !read.seen {
@@ -141,53 +141,53 @@ fn content(data: PostData) -> Result<Option<Vec<u8>>, String> {
 }
 
 /// Where in the document we are.
-enum Level<'a> {
+enum HarLevel<'a> {
     Top(&'a mut Reading),
     Log(&'a mut Reading),
     Entries(&'a mut Reading),
 }
 
-impl<'de> DeserializeSeed<'de> for Level<'_> {
+impl<'de> DeserializeSeed<'de> for HarLevel<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         match self {
-            Level::Entries(_) => deserializer.deserialize_seq(self),
-            Level::Top(_) | Level::Log(_) => deserializer.deserialize_map(self),
+            HarLevel::Entries(_) => deserializer.deserialize_seq(self),
+            HarLevel::Top(_) | HarLevel::Log(_) => deserializer.deserialize_map(self),
         }
     }
 }
 
-impl<'de> Visitor<'de> for Level<'_> {
+impl<'de> Visitor<'de> for HarLevel<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Level::Top(_) => "an object with a log",
-            Level::Log(_) => "a log with entries",
-            Level::Entries(_) => "a list of entries",
+            HarLevel::Top(_) => "an object with a log",
+            HarLevel::Log(_) => "a log with entries",
+            HarLevel::Entries(_) => "a list of entries",
         })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let (key, read) = match self {
-            Level::Top(read) => ("log", read),
-            Level::Log(read) | Level::Entries(read) => ("entries", read),
+            HarLevel::Top(read) => ("log", read),
+            HarLevel::Log(read) | HarLevel::Entries(read) => ("entries", read),
         };
         while let Some(found) = map.next_key::<Cow<'de, str>>()? {
             if found != key {
                 map.next_value::<IgnoredAny>()?;
             } else if key == "log" {
-                map.next_value_seed(Level::Log(read))?;
+                map.next_value_seed(HarLevel::Log(read))?;
             } else {
-                map.next_value_seed(Level::Entries(read))?;
+                map.next_value_seed(HarLevel::Entries(read))?;
             }
         }
         Ok(())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        let Level::Entries(read) = self else { return Err(de::Error::custom("a list")) };
+        let HarLevel::Entries(read) = self else { return Err(de::Error::custom("a list")) };
         read.seen = true;
         while let Some(entry) = seq.next_element::<Entry>()? {
             read.take(entry).map_err(de::Error::custom)?;

@@ -1,7 +1,7 @@
 //! CoDel, the controlled delay queue (RFC 8289): packets are dropped at the head when the least time
 //! in the queue has stood above a target for an interval, ever faster while it stays so.
 
-use crate::transmitter::{Packet, Queue};
+use crate::transmitter::{LinkQueue, Packet};
 use units::Nanos;
 
 /// The two parameters of CoDel.
@@ -37,7 +37,7 @@ impl CoDelState {
         &mut self,
         codel: CoDel,
         now: Nanos,
-        queue: &mut Queue,
+        queue: &mut LinkQueue,
         dropped: &mut dyn FnMut(Packet),
     ) -> Option<Packet> {
         let (mut packet, mut may) = self.look(codel, now, queue)?;
@@ -75,7 +75,7 @@ impl CoDelState {
     }
 
     /// The packet at the head, taken out, and whether it may be dropped.
-    fn look(&mut self, codel: CoDel, now: Nanos, queue: &mut Queue) -> Option<(Packet, bool)> {
+    fn look(&mut self, codel: CoDel, now: Nanos, queue: &mut LinkQueue) -> Option<(Packet, bool)> {
         let Some(packet) = queue.pop() else {
             self.first_above = None;
             return None;

@@ -16,7 +16,7 @@ pub fn describe(link: &LinkSpec) -> String {
             parts.extend((*burst > 0).then(|| format!("bursts of {}", show::bytes(*burst))));
         }
         Carrier::Trace(trace) => {
-            parts.push(format!("a trace of {} on average", show_bits(trace.bits_per_second())));
+            parts.push(format!("a trace of {} in the mean", show_bits(trace.bits_per_second())));
         }
     }
     delay(link, &mut parts);
@@ -55,7 +55,7 @@ fn delay(link: &LinkSpec, parts: &mut Vec<String>) {
         parts.push(format!(
             "WebMark's delay 2·(size / {} + {})",
             show_bits(law.bits_per_second as f64),
-            show::duration(law.latency)
+            show::duration(law.propagation)
         ));
     }
     let (base, jitter) = (link.delay.base, link.delay.jitter);

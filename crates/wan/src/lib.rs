@@ -22,7 +22,7 @@ pub use codel::CoDel;
 pub use delay::{Delay, JitterLaw};
 pub use describe::describe;
 pub use draw::Direction;
-pub use link::{Delivery, Link, LinkCounts, Lost, LostTo, flip};
+pub use link::{Delivery, LinkCounts, Lost, LostTo, PathLink, flip};
 pub use loss::Loss;
 pub use outage::Outage;
 pub use population::{PARTS_MAX, Population, PopulationPart};

@@ -36,7 +36,7 @@ pub enum LostTo {
     /// The link was away.
     Outage,
     /// The queue was full.
-    Queue,
+    LinkQueue,
     /// CoDel kept the queue short.
     CoDel,
 }
@@ -84,7 +84,7 @@ impl LinkCounts {
         *match to {
             LostTo::Model => &mut self.lost_to_model,
             LostTo::Outage => &mut self.lost_to_outage,
-            LostTo::Queue => &mut self.lost_to_queue,
+            LostTo::LinkQueue => &mut self.lost_to_queue,
             LostTo::CoDel => &mut self.lost_to_codel,
         } += 1;
     }
@@ -151,7 +151,7 @@ impl Flight {
 
 /// One link. Instants that are handed in never fall.
 #[derive(Clone, Debug)]
-pub struct Link {
+pub struct PathLink {
     spec: Arc<LinkSpec>,
     draws: Draws,
     loss: LossState,
@@ -165,21 +165,21 @@ pub struct Link {
     counts: LinkCounts,
 }
 
-impl Link {
-    /// Link number `index` of a path. `origin`: the instant at which traces and outages begin.
+impl PathLink {
+    /// PathLink number `index` of a path. `origin`: the instant at which traces and outages begin.
     pub fn new(
         spec: Arc<LinkSpec>,
         seed: Seed,
         index: u64,
         direction: Direction,
         origin: Nanos,
-    ) -> Link {
+    ) -> PathLink {
         let outage = |loses: bool| {
             let outage = spec.outage.filter(|outage| outage.loses == loses)?;
             Some(OutageState::new(&outage, outages(seed, index, direction), origin))
         };
         let (losing, holding) = (outage(true), outage(false));
-        Link {
+        PathLink {
             draws: Draws::new(seed, index, direction),
             loss: LossState::default(),
             losing,
@@ -221,7 +221,7 @@ impl Link {
             if self.transmitter.push(&self.spec, packet, lost) {
                 held += 1;
             } else {
-                self.counts.lose(LostTo::Queue);
+                self.counts.lose(LostTo::LinkQueue);
             }
         }
         lost[before..].iter().for_each(|oldest| self.counts.lose(oldest.to));
@@ -243,7 +243,7 @@ impl Link {
         match &self.spec.webmark {
             None => self.spec.delay.at(unit),
             Some(law) => {
-                let one_way = transmission(u64::from(bytes), law.bits_per_second) + law.latency;
+                let one_way = transmission(u64::from(bytes), law.bits_per_second) + law.propagation;
                 one_way * 2
             }
         }
@@ -272,7 +272,7 @@ impl Link {
     /// Lets leave what leaves by `now`, each at its own computed instant.
     fn run(&mut self, now: Nanos, lost: &mut Vec<Lost>) {
         let before = lost.len();
-        let Link { spec, transmitter, flight, last_due, .. } = self;
+        let PathLink { spec, transmitter, flight, last_due, .. } = self;
         while let Some(at) = transmitter.next(spec).filter(|at| *at <= now) {
             transmitter.serve(spec, at, lost, &mut |packet, left| {
                 let due = due(spec, &packet, left, last_due);

@@ -20,7 +20,7 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// The chain that loses the share `loss` in bursts of `burst` packets on average: leaving the
+    /// The chain that loses the share `loss` in bursts of `burst` packets in the mean: leaving the
     /// bad state with 1 / B and entering it with L / (B·(1 − L)).
     pub fn in_bursts(loss: f64, burst: f64) -> Loss {
         let to_good = 1.0 / burst;

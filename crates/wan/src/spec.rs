@@ -53,11 +53,11 @@ pub struct Ahead {
     pub every: u32,
 }
 
-/// WebMark's delay of a packet: 2·(size / bandwidth + latency), charged to what the client sends.
+/// WebMark's delay of a packet: 2·(size / bandwidth + propagation), charged to what the client sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebMarkLaw {
     pub bits_per_second: u64,
-    pub latency: Nanos,
+    pub propagation: Nanos,
 }
 
 /// What waits for the transmitter.
@@ -137,10 +137,10 @@ impl PathSpec {
     }
 
     /// The round trip that an empty packet is asked to take: both delays, without jitter, queues and
-    /// transmission. In WebMark mode twice its latency.
+    /// transmission. In WebMark mode twice its propagation.
     pub fn rtt(&self) -> Nanos {
         let delay = |link: &LinkSpec| match &link.webmark {
-            Some(law) => law.latency * 2,
+            Some(law) => law.propagation * 2,
             None => link.delay.base,
         };
         delay(&self.up) + delay(&self.down)
@@ -293,11 +293,11 @@ impl Draft {
                         2·(size / rate + delay)"
                 .to_owned());
         };
-        let latency = self.up.link.delay.base;
+        let propagation = self.up.link.delay.base;
         let keeps = |link: &LinkDraft| {
             link.trace.is_none() && link.link.delay.jitter.is_zero() && link.queue.is_none()
         };
-        if latency != self.down.link.delay.base || !keeps(&self.up) || !keeps(&self.down) {
+        if propagation != self.down.link.delay.base || !keeps(&self.up) || !keeps(&self.down) {
             return Err(
                 "webmark takes rate=, delay= (or rtt=), loss=, burst=, order= and quantum= \
                         alone, the same rate and delay for both directions"
@@ -307,7 +307,7 @@ impl Draft {
         let (order, quantum) = (self.up.link.keeps_order, self.up.link.quantum);
         let of = |draft: LinkDraft| LinkDraft { bits: None, ..draft }.finish();
         let (up, down) = (of(self.up)?, of(self.down)?);
-        let law = WebMarkLaw { bits_per_second, latency };
+        let law = WebMarkLaw { bits_per_second, propagation };
         let up = LinkSpec { webmark: Some(law), keeps_order: order, quantum, ..up };
         let down = LinkSpec { loss: down.loss, ..LinkSpec::default() };
         Ok((LinkSpec { delay: Delay::default(), ..up }, down))

@@ -25,12 +25,12 @@ pub(crate) struct Packet {
 
 /// First in, first out, with its bytes counted.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Queue {
+pub(crate) struct LinkQueue {
     packets: VecDeque<Packet>,
     bytes: u64,
 }
 
-impl Queue {
+impl LinkQueue {
     pub(crate) fn pop(&mut self) -> Option<Packet> {
         let packet = self.packets.pop_front()?;
         self.bytes -= u64::from(packet.bytes);
@@ -62,7 +62,7 @@ impl Queue {
 /// Empties a queue at a link's pace. A packet counts as queued until its transmission begins.
 #[derive(Clone, Debug)]
 pub(crate) struct Transmitter {
-    queue: Queue,
+    queue: LinkQueue,
     codel: CoDelState,
     outage: Option<OutageState>,
     /// When the packet before has left.
@@ -81,7 +81,7 @@ impl Transmitter {
     /// `outage`: where the link waits for its coming back.
     pub(crate) fn new(outage: Option<OutageState>, origin: Nanos) -> Transmitter {
         Transmitter {
-            queue: Queue::default(),
+            queue: LinkQueue::default(),
             codel: CoDelState::default(),
             outage,
             free: Nanos::ZERO,
@@ -103,7 +103,7 @@ impl Transmitter {
         if spec.queue.policy == QueuePolicy::DropHead {
             while !self.queue.has_room(limit, packet.bytes) {
                 let Some(oldest) = self.queue.pop() else { break };
-                lost.push(Lost { token: oldest.token, to: LostTo::Queue });
+                lost.push(Lost { token: oldest.token, to: LostTo::LinkQueue });
             }
         }
         let fits = self.queue.has_room(limit, packet.bytes);

@@ -1,7 +1,7 @@
 //! Values taken out of a response. Pure.
 
 use super::judge::{Seen, compiled, excerpt};
-use plan::check::{Capture, CaptureFrom, Difference, JsonPlace, Take, Values};
+use plan::check::{Capture, CaptureFrom, Difference, JsonPlace, Take, ValueSource};
 use wire::fields;
 
 /// Values that a capture looks through at most, where it does not take the first.
@@ -14,7 +14,7 @@ const FOUND_MAX: usize = 10_000;
 pub(crate) fn capture(
     capture: &Capture,
     seen: &Seen<'_>,
-    values: &dyn Values,
+    values: &dyn ValueSource,
     draw: &mut dyn FnMut(u64) -> u64,
 ) -> Result<String, Difference> {
     let most = if capture.take == Take::First { 1 } else { FOUND_MAX };

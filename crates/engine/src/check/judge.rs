@@ -3,7 +3,7 @@
 use crate::exchange::{Reply, Trouble};
 use plan::check::{
     Content, Difference, Entries, Expect, Group, HeaderRule, JsonPlace, JsonRule, State,
-    StepResult, Text, Values, Wanted,
+    StepResult, Text, ValueSource, Wanted,
 };
 use regex::bytes::Regex;
 use sample::FailureClass;
@@ -23,12 +23,12 @@ pub(super) struct Answered<'a> {
 pub(super) fn answer(
     expect: &Expect,
     came: &Answered<'_>,
-    captured: &dyn Values,
+    captured: &dyn ValueSource,
 ) -> Option<Difference> {
     judge(expect, came, captured).err()
 }
 
-fn judge(expect: &Expect, came: &Answered<'_>, captured: &dyn Values) -> Judged {
+fn judge(expect: &Expect, came: &Answered<'_>, captured: &dyn ValueSource) -> Judged {
     outcome(expect.outcome, came.result)?;
     match came.result {
         Ok(reply) => response(expect, &Seen::of(reply), came.took, captured),
@@ -58,7 +58,7 @@ pub(crate) fn response(
     expect: &Expect,
     seen: &Seen<'_>,
     took: Nanos,
-    captured: &dyn Values,
+    captured: &dyn ValueSource,
 ) -> Judged {
     status(&expect.statuses, seen.status)?;
     for (name, rule) in &expect.headers {
@@ -109,7 +109,7 @@ fn status(wanted: &[(u16, u16)], got: u16) -> Judged {
 }
 
 /// Several fields of one name are one list (RFC 9110 §5.3).
-fn header(name: &str, rule: &HeaderRule, head: &[u8], captured: &dyn Values) -> Judged {
+fn header(name: &str, rule: &HeaderRule, head: &[u8], captured: &dyn ValueSource) -> Judged {
     let values: Vec<Vec<u8>> =
         fields::all(head, name).map(|value| fields::unfold(value).into_owned()).collect();
     let got = (!values.is_empty()).then(|| values.join(&b", "[..]));
@@ -130,7 +130,7 @@ fn header(name: &str, rule: &HeaderRule, head: &[u8], captured: &dyn Values) -> 
 pub(crate) fn meets(
     rule: &HeaderRule,
     value: Option<&[u8]>,
-    captured: &dyn Values,
+    captured: &dyn ValueSource,
 ) -> Result<(String, bool), Difference> {
     Ok(match rule {
         HeaderRule::Exact(text) => {
@@ -157,12 +157,18 @@ pub(super) fn content(
     wanted: &Content,
     bytes: &[u8],
     length: u64,
-    captured: &dyn Values,
+    captured: &dyn ValueSource,
 ) -> Option<Difference> {
     weigh(what, wanted, bytes, length, captured).err()
 }
 
-fn weigh(what: &str, wanted: &Content, bytes: &[u8], length: u64, captured: &dyn Values) -> Judged {
+fn weigh(
+    what: &str,
+    wanted: &Content,
+    bytes: &[u8],
+    length: u64,
+    captured: &dyn ValueSource,
+) -> Judged {
     let differs = |expected: String| Err(Difference::new(what, expected, excerpt(bytes, 0)));
     if let Some(text) = &wanted.exact {
         exact(what, filled(text, captured)?.as_bytes(), bytes)?;
@@ -229,7 +235,7 @@ fn json(
     what: &str,
     wanted: &[(JsonPlace, JsonRule)],
     bytes: &[u8],
-    captured: &dyn Values,
+    captured: &dyn ValueSource,
 ) -> Judged {
     let document: serde_json::Value = serde_json::from_slice(bytes).map_err(|error| {
         Difference::new(what, "JSON", format!("{} ({error})", excerpt(bytes, 0)))
@@ -352,11 +358,14 @@ pub(super) fn entries(wanted: &Entries, names: &[String]) -> Option<Difference> 
     (sorted != names).then(|| Difference::new("entries", list(&sorted), list(names)))
 }
 
-fn filled(text: &Text, captured: &dyn Values) -> Result<String, Difference> {
+fn filled(text: &Text, captured: &dyn ValueSource) -> Result<String, Difference> {
     text.expand(captured).map_err(|why| Difference::new("value", "captured before", why))
 }
 
-pub(super) fn compiled(text: &Text, captured: &dyn Values) -> Result<(String, Regex), Difference> {
+pub(super) fn compiled(
+    text: &Text,
+    captured: &dyn ValueSource,
+) -> Result<(String, Regex), Difference> {
     let text = filled(text, captured)?;
     if let Some(known) = captured.pattern(&text) {
         return Ok((text, known));

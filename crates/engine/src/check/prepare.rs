@@ -2,7 +2,7 @@
 
 use crate::exchange::Outgoing;
 use plan::HttpVersion;
-use plan::check::{Ask, Body, CheckPlan, Text, Upload, UploadContent, Values};
+use plan::check::{Ask, Body, CheckPlan, Text, Upload, UploadContent, ValueSource};
 use std::collections::BTreeMap;
 use url::{Position, Url};
 use wire::multipart::{Part, form_data};
@@ -70,7 +70,11 @@ pub(crate) struct Assembled {
 
 /// # Errors
 /// A value that is not there, or one with which there is no URL or no request: a sentence.
-pub(crate) fn assemble(base: &Url, ask: &Ask, values: &dyn Values) -> Result<Assembled, String> {
+pub(crate) fn assemble(
+    base: &Url,
+    ask: &Ask,
+    values: &dyn ValueSource,
+) -> Result<Assembled, String> {
     let (mut url, target) = locate(base, &ask.url.expand(values)?)?;
     let query = expanded(&ask.query, values)?;
     let mut target =
@@ -117,7 +121,7 @@ fn authorization(login: &str) -> Result<String, String> {
 
 fn expanded(
     pairs: &[(String, Text)],
-    captured: &dyn Values,
+    captured: &dyn ValueSource,
 ) -> Result<Vec<(String, String)>, String> {
     pairs.iter().map(|(name, value)| Ok((name.clone(), value.expand(captured)?))).collect()
 }
@@ -131,7 +135,7 @@ fn add(headers: &mut Vec<(String, String)>, name: &str, value: String) {
 
 fn content(
     body: &Body,
-    captured: &dyn Values,
+    captured: &dyn ValueSource,
     headers: &mut Vec<(String, String)>,
 ) -> Result<Option<Vec<u8>>, String> {
     Ok(match body {
@@ -159,7 +163,7 @@ fn content(
 fn multipart(
     fields: &[(String, Text)],
     files: &[Upload],
-    captured: &dyn Values,
+    captured: &dyn ValueSource,
 ) -> Result<(String, Vec<u8>), String> {
     let fields = expanded(fields, captured)?;
     let mut contents = Vec::new();

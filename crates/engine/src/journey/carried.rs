@@ -2,7 +2,7 @@
 
 use super::Travel;
 use super::traveller::Traveller;
-use plan::check::Values;
+use plan::check::ValueSource;
 use plan::journey::{FeederRows, ITERATION_NUMBER, USER_NUMBER};
 use regex::bytes::Regex;
 
@@ -39,12 +39,12 @@ pub(super) struct Taken {
 }
 
 /// All values that a user has.
-pub(super) struct View<'a> {
+pub(super) struct CarriedView<'a> {
     pub(super) travel: &'a Travel,
     pub(super) traveller: &'a Traveller,
 }
 
-impl View<'_> {
+impl CarriedView<'_> {
     fn fed(&self, feeder: &str, column: &str) -> Option<&str> {
         let at = self.travel.feeders.iter().position(|known| known.name == feeder)?;
         let feeder = &self.travel.feeders[at];
@@ -57,7 +57,7 @@ impl View<'_> {
     }
 }
 
-impl Values for View<'_> {
+impl ValueSource for CarriedView<'_> {
     fn value(&self, name: &str) -> Option<&str> {
         match name {
             USER_NUMBER => return Some(&self.traveller.user_number),

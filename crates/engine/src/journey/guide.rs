@@ -1,7 +1,7 @@
 //! The guide of one worker's users.
 
 use super::Travel;
-use super::carried::{Taken, View};
+use super::carried::{CarriedView, Taken};
 use super::request;
 use super::traveller::{Move, Traveller};
 use crate::check::capture::capture;
@@ -137,7 +137,7 @@ impl JourneyGuide {
         }
         let plan = &self.travel.plan;
         let absolute = plan.connection.proxy.is_some();
-        let view = View { travel: &self.travel, traveller };
+        let view = CarriedView { travel: &self.travel, traveller };
         let template = request::make(plan, &card.step, &view, 0, absolute)?;
         let wait = std::mem::take(&mut traveller.pause);
         Ok(Step::Call(Box::new(Errand { wait, row, template })))
@@ -223,7 +223,7 @@ impl Judging<'_> {
         }
         let Some(body) = content(&travel.plan, heard) else { return Some(FailureClass::Encoding) };
         let seen = Seen { status: heard.status, head: heard.head, body: &body };
-        let view = View { travel, traveller: self.traveller };
+        let view = CarriedView { travel, traveller: self.traveller };
         if card.expects
             && let Err(difference) = response(&card.step.ask.expect, &seen, heard.took, &view)
         {
@@ -233,7 +233,7 @@ impl Judging<'_> {
         }
         let missing = self.capture(&seen);
         if let Some(check) = &card.step.check {
-            let view = View { travel, traveller: self.traveller };
+            let view = CarriedView { travel, traveller: self.traveller };
             let difference = response(check, &seen, heard.took, &view).err();
             self.note(Noticed::Checked { step, difference: difference.as_ref().map(words) });
         }
@@ -248,7 +248,7 @@ impl Judging<'_> {
             // drawn whether it is needed or not, so that what is drawn later does not depend on it
             let drawn = self.traveller.draw(u64::MAX);
             let mut draw = |most: u64| ((u128::from(drawn) * u128::from(most)) >> 64) as u64;
-            let view = View { travel: self.travel, traveller: self.traveller };
+            let view = CarriedView { travel: self.travel, traveller: self.traveller };
             let value = match capture(wanted, seen, &view, &mut draw) {
                 Ok(value) => Some(value),
                 Err(wrong) => {

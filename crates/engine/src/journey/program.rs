@@ -3,7 +3,7 @@
 use plan::Think;
 use plan::check::{CaptureFrom, Content};
 use plan::journey::{
-    AfterFailure, Guard, Journey, JourneyBlock, JourneyPart, JourneyStep, Refresh,
+    AfterFailure, Journey, JourneyBlock, JourneyPart, JourneyStep, Refresh, StepGuard,
 };
 
 /// One thing to do.
@@ -39,7 +39,7 @@ pub(super) struct StepCard {
 #[derive(Clone, Debug)]
 pub(super) struct BlockCard {
     pub(super) transaction: u32,
-    pub(super) guard: Guard,
+    pub(super) guard: StepGuard,
 }
 
 #[derive(Clone, Debug)]

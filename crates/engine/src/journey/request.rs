@@ -3,7 +3,7 @@
 use crate::check::prepare::assemble;
 use crate::render::{Own, build_own};
 use plan::Plan;
-use plan::check::Values;
+use plan::check::ValueSource;
 use plan::journey::JourneyStep;
 use std::collections::BTreeMap;
 use workload::Template;
@@ -37,7 +37,7 @@ pub(crate) fn template(
 pub(super) fn make(
     plan: &Plan,
     step: &JourneyStep,
-    values: &dyn Values,
+    values: &dyn ValueSource,
     endpoint: u32,
     absolute: bool,
 ) -> Result<Template, String> {

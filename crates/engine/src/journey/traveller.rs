@@ -1,11 +1,11 @@
 //! One user on its way: where it stands, what it carries, what it does next.
 
 use super::Travel;
-use super::carried::{Carried, Taken, View};
+use super::carried::{Carried, CarriedView, Taken};
 use super::program::Op;
 use crate::check::judge::meets;
-use plan::check::{Scope, Values};
-use plan::journey::{AfterFailure, Condition, Guard};
+use plan::check::{Scope, ValueSource};
+use plan::journey::{AfterFailure, Condition, StepGuard};
 use sample::{Noticed, Remark};
 use std::collections::BTreeSet;
 use units::{Nanos, Purpose, Stream};
@@ -147,13 +147,13 @@ impl Traveller {
     }
 
     /// Whether a part is made this time.
-    fn enters(&mut self, travel: &Travel, guard: &Guard) -> bool {
+    fn enters(&mut self, travel: &Travel, guard: &StepGuard) -> bool {
         let lucky = guard.chance >= 1.0 || self.stream.unit() < guard.chance;
         lucky && self.holds(travel, &guard.when)
     }
 
     fn holds(&self, travel: &Travel, conditions: &[Condition]) -> bool {
-        let view = View { travel, traveller: self };
+        let view = CarriedView { travel, traveller: self };
         conditions.iter().all(|condition| {
             let value = view.value(&condition.name).map(str::as_bytes);
             let met = |rule| meets(rule, value, &view).is_ok_and(|(_, met)| met);
@@ -161,7 +161,7 @@ impl Traveller {
         })
     }
 
-    fn ends_loop(&self, travel: &Travel, guard: &Guard) -> bool {
+    fn ends_loop(&self, travel: &Travel, guard: &StepGuard) -> bool {
         !guard.until.is_empty() && self.holds(travel, &guard.until)
     }
 

@@ -11,7 +11,7 @@ mod values;
 mod work;
 
 use crate::{
-    Date, Ending, Extras, Face, Facts, Files, Interval, Job, LogFile, Needs, Reading, Said,
+    Date, Ending, Extras, Face, Facts, Files, Interval, Job, Needs, Reading, RequestLog, Said,
     Trouble, Wish, words,
 };
 use plan::{HttpVersion, Plan};
@@ -46,7 +46,7 @@ fn prepare(
     }
     let options = &work.options;
     let needs = needs(&work, plan.request.version == HttpVersion::Http11);
-    let log = options.log.as_ref().map(|path| LogFile {
+    let log = options.log.as_ref().map(|path| RequestLog {
         path: path.clone(),
         complaint: format!("--log-file: Could not open file {path}\n"),
         code: 1,

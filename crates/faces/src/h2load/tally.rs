@@ -80,7 +80,7 @@ impl Row {
 
 /// One client.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Client {
+pub(super) struct TalliedClient {
     /// Of its first connection; zero: it never came so far.
     opened: Nanos,
     established: Nanos,
@@ -96,7 +96,7 @@ pub(super) struct Client {
 
 #[derive(Debug)]
 pub(super) struct Tally {
-    clients: Vec<Client>,
+    clients: Vec<TalliedClient>,
     threads: u64,
     pub(super) started: u64,
     pub(super) done: u64,
@@ -124,7 +124,7 @@ pub(super) struct Tally {
 impl Tally {
     pub(super) fn new(work: &Work) -> Tally {
         Tally {
-            clients: vec![Client::default(); work.options.clients as usize],
+            clients: vec![TalliedClient::default(); work.options.clients as usize],
             threads: work.options.threads,
             started: 0,
             done: 0,
@@ -206,7 +206,7 @@ impl Tally {
         }
     }
 
-    fn client(&mut self, user: Option<u64>) -> Option<&mut Client> {
+    fn client(&mut self, user: Option<u64>) -> Option<&mut TalliedClient> {
         self.clients.get_mut(usize::try_from(user?).ok()?)
     }
 
@@ -229,7 +229,7 @@ impl Tally {
     /// The server takes no further requests of this client, whose connection has ended in order:
     /// those that it cannot make any more, and all that its thread has given up so far.
     pub(super) fn give_up_rest(&mut self, user: u64, quota: Option<u64>) -> Option<u64> {
-        let Client { started, refused, .. } = *self.client(Some(user))?;
+        let TalliedClient { started, refused, .. } = *self.client(Some(user))?;
         let rest = quota.map_or(1, |quota| quota.saturating_sub(started));
         let thread = (user % self.threads) as usize;
         let sum = self.given_up.get_mut(thread).filter(|_| rest > 0)?;
@@ -251,7 +251,7 @@ impl Tally {
     pub(super) fn rows(&self, from_start: bool) -> [Row; 3] {
         let seconds = |from: Nanos, to: Nanos| to.0.saturating_sub(from.0) as f64 / 1e9;
         let stood = || {
-            let stood = |client: &&Client| !client.established.is_zero() && !from_start;
+            let stood = |client: &&TalliedClient| !client.established.is_zero() && !from_start;
             self.clients.iter().filter(stood)
         };
         let connect: Vec<f64> =
@@ -259,7 +259,7 @@ impl Tally {
         let first = stood().filter(|client| !client.first_byte.is_zero());
         let first: Vec<f64> =
             first.map(|client| seconds(client.opened, client.first_byte)).collect();
-        let rate = |client: &Client| {
+        let rate = |client: &TalliedClient| {
             let start = if from_start { self.from } else { client.opened };
             let span = seconds(start, client.closed);
             (!client.opened.is_zero() && span > 1e-9).then(|| client.succeeded as f64 / span)

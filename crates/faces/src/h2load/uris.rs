@@ -26,7 +26,7 @@ impl Base {
 
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct AskedUri {
     pub(super) base: Base,
     /// Paths with their queries.
     pub(super) paths: Vec<String>,
@@ -45,7 +45,7 @@ fn wrong(text: impl std::fmt::Display) -> Ending {
 
 /// # Errors
 /// Files that cannot be read, lines without an instant, what is no URI.
-pub(super) fn read(options: &Options, files: &dyn Files) -> Result<Asked, Ending> {
+pub(super) fn read(options: &Options, files: &dyn Files) -> Result<AskedUri, Ending> {
     let (mut at, mut complaints) = (Vec::new(), String::new());
     let uris = match &options.input {
         None => options.uris.clone(),
@@ -72,7 +72,7 @@ pub(super) fn read(options: &Options, files: &dyn Files) -> Result<Asked, Ending
         Ok(parts.path)
     };
     let paths = uris.iter().map(path).collect::<Result<Vec<String>, Ending>>()?;
-    Ok(Asked { base, paths, at, complaints })
+    Ok(AskedUri { base, paths, at, complaints })
 }
 
 /// A scheme, a host and perhaps a port.

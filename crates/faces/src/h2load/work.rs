@@ -1,7 +1,7 @@
 //! What is to be done: who makes how many requests, and when.
 
 use super::options::{Cleartext, NO_HTTP3, Options};
-use super::uris::{Asked, read};
+use super::uris::{AskedUri, read};
 use crate::{Ending, Files};
 use units::Nanos;
 
@@ -9,7 +9,7 @@ use units::Nanos;
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) options: Options,
-    pub(super) asked: Asked,
+    pub(super) asked: AskedUri,
     /// The body of each request.
     pub(super) body: Option<Vec<u8>>,
     /// Requests of each client, by its number; empty where only time ends it.
@@ -197,7 +197,7 @@ fn part(total: u64, parts: u64, row: u64) -> u64 {
     total / parts + u64::from(row < total % parts)
 }
 
-/// Requests of each client: those of a thread are shared out among its clients. Client `n` belongs to
+/// Requests of each client: those of a thread are shared out among its clients. TalliedClient `n` belongs to
 /// thread `n` modulo their number.
 fn quotas(options: &Options) -> Vec<u64> {
     let (requests, threads) = (options.requests.unwrap_or(1), options.threads);
@@ -248,7 +248,7 @@ mod tests {
         options.rate = Some(3);
         let quotas = quotas(&options);
         let base = super::super::uris::base("http://h").unwrap();
-        let asked = Asked { base, paths: Vec::new(), at: Vec::new(), complaints: String::new() };
+        let asked = AskedUri { base, paths: Vec::new(), at: Vec::new(), complaints: String::new() };
         let work = Work { options, asked, body: None, quotas };
         let starts: Vec<u64> = work.starts().iter().map(|at| at.0 / 1_000_000_000).collect();
         // thread 0 begins two of its three clients a period, thread 1 one of two

@@ -2,7 +2,7 @@
 
 use super::UsageError;
 use plan::{FileSource, HttpVersion, Plan, TargetPlan};
-use recorded::{Curl, Recorded, Version};
+use recorded::{Curl, CurlVersion, Recorded};
 
 /// The plan of `--curl`.
 ///
@@ -40,10 +40,10 @@ pub(crate) fn set_manner(plan: &mut Plan, curl: &Curl) {
     let request = &mut plan.request;
     match curl.version {
         None => {}
-        Some(Version::Http10) => request.version = HttpVersion::Http10,
-        Some(Version::Http11) => request.version = HttpVersion::Http11,
-        Some(Version::Http2) => request.version = HttpVersion::Http2,
-        Some(Version::Http3) => request.version = HttpVersion::Http3,
+        Some(CurlVersion::Http10) => request.version = HttpVersion::Http10,
+        Some(CurlVersion::Http11) => request.version = HttpVersion::Http11,
+        Some(CurlVersion::Http2) => request.version = HttpVersion::Http2,
+        Some(CurlVersion::Http3) => request.version = HttpVersion::Http3,
     }
     request.compressed |= curl.compressed;
     request.follow_max = request.follow_max.max(curl.follow.unwrap_or(0));

@@ -223,7 +223,7 @@ fn broken(face: &Worn, error: &anyhow::Error) -> Ending {
 
 /// # Errors
 /// How the tool ends when its log cannot be opened.
-fn open_log(wanted: &faces::LogFile) -> Result<File, Ending> {
+fn open_log(wanted: &faces::RequestLog) -> Result<File, Ending> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = std::fs::OpenOptions::new();
     options.create(true).append(true).mode(LOG_MODE);

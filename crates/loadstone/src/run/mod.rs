@@ -30,7 +30,7 @@ use keeping::{Keeper, Keeping};
 use live::Live;
 use measure::{Measured, measure};
 use meters::Meters;
-use path::Route;
+use path::EmulatedPath;
 use plan::{HttpVersion, Load, Plan};
 use prepare::{Prepared, prepare};
 use report::{DummyRun, FirstCall, Headline, RunReport, SloResult};
@@ -200,7 +200,7 @@ fn interrupted_before() -> Measured {
 fn reach(plan: &mut Plan) -> Result<(Prepared, Found), Failure> {
     let mut extra = Vec::new();
     let mut prepared = prepare(plan, &extra)?;
-    prepared.route = Route::open(plan, &mut prepared)?;
+    prepared.route = EmulatedPath::open(plan, &mut prepared)?;
     let streams = plan.connection.pipeline;
     let choice = negotiate::settle(plan, &mut prepared)?;
     if choice.is_some() && plan.request.version != HttpVersion::Http2 {

@@ -14,18 +14,18 @@ use wan::{PathSpec, Population};
 
 /// The path of a plan, as it stands on this machine.
 #[derive(Debug)]
-pub(crate) struct Route(NetPath);
+pub(crate) struct EmulatedPath(NetPath);
 
-impl Route {
+impl EmulatedPath {
     /// Sets the path up, where the plan has one, and says of it what the user should know. Addresses
     /// that it cannot carry are taken off the endpoints.
     ///
     /// # Errors
     /// An endpoint without an IPv4 address; what this machine or this user cannot do.
-    pub(crate) fn open(plan: &Plan, prepared: &mut Prepared) -> Result<Option<Arc<Route>>> {
+    pub(crate) fn open(plan: &Plan, prepared: &mut Prepared) -> Result<Option<Arc<EmulatedPath>>> {
         let Some(spec) = &plan.connection.path else { return Ok(None) };
         prepared.endpoints.iter_mut().try_for_each(carried)?;
-        let route = Route::stand(spec, plan.seed)?;
+        let route = EmulatedPath::stand(spec, plan.seed)?;
         prepared.notes.extend(route.notes(spec));
         Ok(Some(Arc::new(route)))
     }
@@ -34,7 +34,7 @@ impl Route {
     ///
     /// # Errors
     /// What this machine or this user cannot do.
-    pub(crate) fn stand(spec: &PathSpec, seed: u64) -> Result<Route> {
+    pub(crate) fn stand(spec: &PathSpec, seed: u64) -> Result<EmulatedPath> {
         let ask = PathAsk {
             population: Population::of(spec.clone()),
             clients: 1,
@@ -43,7 +43,7 @@ impl Route {
             own_loopback: false,
         };
         let path = NetPath::open(&ask);
-        Ok(Route(path.map_err(|trouble| anyhow::anyhow!("--path: {trouble}"))?))
+        Ok(EmulatedPath(path.map_err(|trouble| anyhow::anyhow!("--path: {trouble}"))?))
     }
 
     /// What the user should know before anything is sent.
@@ -86,7 +86,7 @@ fn carried(endpoint: &mut Endpoint) -> Result<()> {
 /// Does something that opens sockets, through the path where there is one: on a thread of its own,
 /// so that the calling one stays in the network of this host.
 pub(crate) fn through<T: Send>(
-    route: Option<&Route>,
+    route: Option<&EmulatedPath>,
     work: impl FnOnce() -> T + Send,
 ) -> Result<T, Failure> {
     let Some(route) = route else { return Ok(work()) };

@@ -1,7 +1,7 @@
 //! From a plan to something that can run: names resolved, TLS made ready, limits raised, cores
 //! chosen. What cannot fit is said before the run, not found out in it.
 
-use super::path::Route;
+use super::path::EmulatedPath;
 use anyhow::{Context, Result, bail};
 use conduit::Peer;
 use engine::{Endpoint, connect_request, endpoint_key};
@@ -29,7 +29,7 @@ pub(crate) struct Prepared {
     /// Whose resources are watched beside the run.
     pub(crate) sut: Option<super::sut::Who>,
     /// The emulated path that all connections go through.
-    pub(crate) route: Option<Arc<Route>>,
+    pub(crate) route: Option<Arc<EmulatedPath>>,
     /// What the setup of journeys captured, and its cookies.
     pub(crate) given: std::collections::BTreeMap<String, String>,
     pub(crate) jar: workload::Jar,

@@ -1,7 +1,7 @@
 //! Worker threads, and the collector's end of their channel. One thread per worker; this thread
 //! merges, watches for signals and shows the live line.
 
-use super::path::Route;
+use super::path::EmulatedPath;
 use crate::signals;
 use anyhow::Context;
 use engine::{Collector, Directory, Link, Order, Row, Setup, Worker, drive};
@@ -134,7 +134,7 @@ pub(crate) fn execute(
     tls: Option<&tls::Client>,
     cores: &[u32],
     casts: Vec<Cast>,
-    route: Option<&Arc<Route>>,
+    route: Option<&Arc<EmulatedPath>>,
     watcher: &mut dyn Watcher,
 ) -> anyhow::Result<Finished> {
     let order = Arc::new(AtomicU8::new(0));
@@ -188,7 +188,7 @@ fn start_worker(
     tls: Option<&tls::Client>,
     cores: &[u32],
     cast: Option<Cast>,
-    route: Option<Arc<Route>>,
+    route: Option<Arc<EmulatedPath>>,
     mut link: ThreadLink,
 ) -> anyhow::Result<std::thread::JoinHandle<std::io::Result<()>>> {
     let factory =

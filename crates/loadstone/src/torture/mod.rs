@@ -30,7 +30,7 @@ use crate::args::{TortureArgs, TortureAsk};
 use crate::exit::{Code, Failure};
 use crate::files;
 use crate::run::keeping::{Keeper, Keeping};
-use crate::run::path::Route;
+use crate::run::path::EmulatedPath;
 use audit::Writer;
 use beside::Planned;
 use campaign::{Settings, Watcher, Watchers, World};
@@ -182,14 +182,14 @@ fn spans(cases: &[Case], settings: &Settings, bounds: Option<&Bounds>) -> Vec<(S
 }
 
 /// The emulated path that was asked for.
-fn route(args: &TortureArgs, reached: &target::Reached) -> Result<Option<Route>, Failure> {
+fn route(args: &TortureArgs, reached: &target::Reached) -> Result<Option<EmulatedPath>, Failure> {
     let Some(spec) = &args.what.path else { return Ok(None) };
     if !reached.addresses.first().is_some_and(SocketAddr::is_ipv4) {
         return Err(Failure::usage(
             "--path carries IPv4 alone, and the URL leads to another address; write 127.0.0.1",
         ));
     }
-    let route = Route::stand(spec, args.what.seed)?;
+    let route = EmulatedPath::stand(spec, args.what.seed)?;
     if !args.outputs.quiet {
         route.notes(spec).iter().for_each(|note| crate::say(note));
     }

@@ -3,7 +3,7 @@
 use super::errands::Errands;
 use super::server::Seen;
 use crate::exit::Failure;
-use crate::run::path::Route;
+use crate::run::path::EmulatedPath;
 use campaign::{Done, ServerCommand, World};
 use conduit::{Io, TlsFactory};
 use dialogue::governor::Governor;
@@ -30,7 +30,7 @@ pub(crate) struct Sockets {
     server: Option<Seen>,
     errands: Errands,
     /// The emulated path that the cases go through.
-    route: Option<Route>,
+    route: Option<EmulatedPath>,
 }
 
 impl Sockets {
@@ -62,7 +62,7 @@ impl Sockets {
     }
 
     /// Goes through an emulated path.
-    pub(super) fn through(mut self, route: Option<Route>) -> Sockets {
+    pub(super) fn through(mut self, route: Option<EmulatedPath>) -> Sockets {
         self.route = route;
         self
     }
@@ -72,7 +72,7 @@ impl Sockets {
     /// # Errors
     /// It has broken down.
     pub(super) fn path_facts(&self) -> Result<Option<PathFacts>, Failure> {
-        self.route.as_ref().map(Route::facts).transpose().map_err(Failure::from)
+        self.route.as_ref().map(EmulatedPath::facts).transpose().map_err(Failure::from)
     }
 
     /// Runs the user's commands.
@@ -91,14 +91,14 @@ impl Sockets {
 }
 
 /// From now on this thread's sockets go through the path, where there is one.
-fn enter(route: Option<&Route>) {
+fn enter(route: Option<&EmulatedPath>) {
     if let Some(route) = route {
         route.enter().expect("a network namespace of our own, made by this process");
     }
 }
 
 /// And no longer.
-fn leave(route: Option<&Route>) {
+fn leave(route: Option<&EmulatedPath>) {
     if let Some(route) = route {
         route.leave().expect("the network namespace that this thread came from");
     }

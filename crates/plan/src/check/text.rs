@@ -5,7 +5,7 @@ use regex::bytes::Regex;
 use std::collections::BTreeMap;
 
 /// Where the values come from that names stand for.
-pub trait Values {
+pub trait ValueSource {
     /// `None`: there is no such value, or not yet.
     fn value(&self, name: &str) -> Option<&str>;
 
@@ -15,7 +15,7 @@ pub trait Values {
     }
 }
 
-impl Values for BTreeMap<String, String> {
+impl ValueSource for BTreeMap<String, String> {
     fn value(&self, name: &str) -> Option<&str> {
         self.get(name).map(String::as_str)
     }
@@ -175,7 +175,7 @@ impl Text {
     ///
     /// # Errors
     /// A value that is not there.
-    pub fn expand(&self, values: &dyn Values) -> Result<String, String> {
+    pub fn expand(&self, values: &dyn ValueSource) -> Result<String, String> {
         let mut out = String::new();
         for part in &self.parts {
             match part {

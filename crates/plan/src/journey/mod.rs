@@ -11,8 +11,8 @@ mod tables;
 
 pub use feeder::{ColumnLaw, Feeder, FeederFormat, FeederOrder, FeederRows, FeederTable, UsedUp};
 pub use model::{
-    AfterFailure, Condition, Guard, Journey, JourneyBlock, JourneyPart, JourneyPlan, JourneyStep,
-    Refresh,
+    AfterFailure, Condition, Journey, JourneyBlock, JourneyPart, JourneyPlan, JourneyStep, Refresh,
+    StepGuard,
 };
 pub(crate) use read::read;
 pub use read::{ITERATION_NUMBER, USER_NUMBER};

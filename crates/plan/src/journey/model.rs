@@ -70,7 +70,7 @@ pub struct JourneyBlock {
     pub name: String,
     /// Row in the list of [`JourneyPlan::transactions`].
     pub transaction: u32,
-    pub guard: Guard,
+    pub guard: StepGuard,
     pub parts: Vec<JourneyPart>,
 }
 
@@ -87,7 +87,7 @@ pub struct JourneyStep {
     pub check: Option<Expect>,
     /// The pause after its response.
     pub think: Option<Think>,
-    pub guard: Guard,
+    pub guard: StepGuard,
     /// By each user until it has succeeded, and then no more.
     pub once: bool,
     /// Number of its first capture among all captures of the plan.
@@ -96,7 +96,7 @@ pub struct JourneyStep {
 
 /// Whether and how often a part is made.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Guard {
+pub struct StepGuard {
     /// All must hold.
     pub when: Vec<Condition>,
     /// Probability, above 0 and at most 1.
@@ -107,9 +107,9 @@ pub struct Guard {
     pub until: Vec<Condition>,
 }
 
-impl Default for Guard {
+impl Default for StepGuard {
     fn default() -> Self {
-        Guard { when: Vec::new(), chance: 1.0, repeat: (1, 1), until: Vec::new() }
+        StepGuard { when: Vec::new(), chance: 1.0, repeat: (1, 1), until: Vec::new() }
     }
 }
 

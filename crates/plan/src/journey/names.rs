@@ -1,6 +1,6 @@
 //! The names that parts of a journey ask for values of.
 
-use super::model::{Guard, Journey, JourneyPart, JourneyPlan, JourneyStep};
+use super::model::{Journey, JourneyPart, JourneyPlan, JourneyStep, StepGuard};
 use crate::check::{Ask, Body, Content, Expect, HeaderRule, JsonRule, Text, UploadContent};
 use std::collections::BTreeSet;
 
@@ -59,7 +59,7 @@ fn of_step<'a>(step: &'a JourneyStep, names: &mut BTreeSet<&'a str>) {
     of_guard(&step.guard, names);
 }
 
-fn of_guard<'a>(guard: &'a Guard, names: &mut BTreeSet<&'a str>) {
+fn of_guard<'a>(guard: &'a StepGuard, names: &mut BTreeSet<&'a str>) {
     for condition in guard.when.iter().chain(&guard.until) {
         names.insert(&condition.name);
         names.extend(condition.rules.iter().filter_map(of_rule).flat_map(Text::names));
@@ -100,7 +100,7 @@ impl JourneyPlan {
                 })
                 .collect()
         };
-        let guards = |guard: &Guard| -> Vec<String> {
+        let guards = |guard: &StepGuard| -> Vec<String> {
             let conditions = guard.when.iter().chain(&guard.until);
             rules(&mut conditions.flat_map(|condition| &condition.rules))
         };

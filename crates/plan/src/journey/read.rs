@@ -5,8 +5,8 @@
 mod feeders;
 
 use super::model::{
-    AfterFailure, Condition, Guard, Journey, JourneyBlock, JourneyPart, JourneyPlan, JourneyStep,
-    Refresh,
+    AfterFailure, Condition, Journey, JourneyBlock, JourneyPart, JourneyPlan, JourneyStep, Refresh,
+    StepGuard,
 };
 use super::{names, tables};
 use crate::FileSource;
@@ -195,7 +195,7 @@ impl JourneyReader<'_> {
         url: &Node<'_>,
         mut table: Table<'_>,
         (name, line): (String, usize),
-        guard: &mut Guard,
+        guard: &mut StepGuard,
     ) -> Result<JourneyStep, ParseError> {
         let think = self.think(&mut table)?;
         let once = table.take("once").map(|node| node.flag()).transpose()?.unwrap_or(false);
@@ -217,7 +217,7 @@ impl JourneyReader<'_> {
         self.reader.captured.extend(ask.capture.iter().map(|(name, _)| name.clone()));
         *guard = self.until(std::mem::take(guard), &mut table)?;
         table.close()?;
-        let guard = Guard::default();
+        let guard = StepGuard::default();
         Ok(JourneyStep { name, line, row, ask, check, think, guard, once, first_capture })
     }
 
@@ -263,7 +263,7 @@ impl JourneyReader<'_> {
                 ask,
                 check: None,
                 think: None,
-                guard: Guard::default(),
+                guard: StepGuard::default(),
                 once: true,
                 first_capture: 0,
             });
@@ -281,8 +281,8 @@ impl JourneyReader<'_> {
         table.take("think").map(read).transpose()
     }
 
-    fn guard(&self, table: &mut Table<'_>) -> Result<Guard, ParseError> {
-        let mut guard = Guard::default();
+    fn guard(&self, table: &mut Table<'_>) -> Result<StepGuard, ParseError> {
+        let mut guard = StepGuard::default();
         if let Some(node) = table.take("when") {
             guard.when = self.conditions(&node)?;
         }
@@ -310,7 +310,7 @@ impl JourneyReader<'_> {
     }
 
     /// `until`, which may ask for what the part itself captures.
-    fn until(&self, mut guard: Guard, table: &mut Table<'_>) -> Result<Guard, ParseError> {
+    fn until(&self, mut guard: StepGuard, table: &mut Table<'_>) -> Result<StepGuard, ParseError> {
         if let Some(node) = table.take("until") {
             guard.until = self.conditions(&node)?;
             if guard.repeat == (1, 1) {

@@ -94,9 +94,16 @@ fn values_are_put_in_as_their_place_asks() {
     assert_eq!(text.expand(&value).unwrap(), "{{no}} b/c \"d\"");
 }
 
+fn each_is_refused(texts: &[(&str, &str)]) {
+    for (text, told) in texts {
+        let why = refused(text);
+        assert!(why.contains(told), "{text}\n→ {why}\n≠ {told}");
+    }
+}
+
 #[test]
-fn what_cannot_be_is_refused_with_its_line_and_the_way_out() {
-    for (text, told) in [
+fn a_wrong_step_is_refused_with_its_line_and_the_way_out() {
+    each_is_refused(&[
         ("[vars]\na = 1\n", "no [[journey]] that uses them"),
         ("[[journey]]\nname = 'j'\n", "line 3: journey: it has no [[journey.step]]"),
         (&format!("{ONE}urll = 'x'\n"), "line 8: urll: step has no such key; there are name, url"),
@@ -138,6 +145,23 @@ fn what_cannot_be_is_refused_with_its_line_and_the_way_out() {
             "[[journey]]\nname = 'j'\nrefresh = { step = 'q' }\n[[journey.step]]\nname = 's'\nurl = '/x'\n",
             "line 5: step: \"q\" is no step of this journey",
         ),
+        (&format!("order = 'random'\n{ONE}"), "journeys have weights of their own"),
+        (&format!("[connection]\npipeline = 2\n{ONE}"), "a user waits for each response"),
+        (
+            &format!("[load]\nsession = 3\nrate = '1/s'\n{ONE}"),
+            "an iteration of a journey is a session already",
+        ),
+        (
+            &format!("[measure]\nslo = ['login: p99<1s']\n{ONE}"),
+            "nothing is called \"login\"; there are: s, j",
+        ),
+        (&format!("urls_file = 'users.csv'\n{ONE}"), "has url alone beside them"),
+    ]);
+}
+
+#[test]
+fn a_wrong_feeder_is_refused_with_its_line_and_the_way_out() {
+    each_is_refused(&[
         (
             &format!("[[feeder]]\nname = 'f'\nfile = 'no.csv'\n{ONE}"),
             "line 5: file: \"no.csv\" cannot be read",
@@ -172,21 +196,7 @@ fn what_cannot_be_is_refused_with_its_line_and_the_way_out() {
             &format!("[[setup]]\nname = 'x'\nurl = '/{{{{user.number}}}}'\n{ONE}"),
             "this step is nobody's",
         ),
-        (&format!("order = 'random'\n{ONE}"), "journeys have weights of their own"),
-        (&format!("[connection]\npipeline = 2\n{ONE}"), "a user waits for each response"),
-        (
-            &format!("[load]\nsession = 3\nrate = '1/s'\n{ONE}"),
-            "an iteration of a journey is a session already",
-        ),
-        (
-            &format!("[measure]\nslo = ['login: p99<1s']\n{ONE}"),
-            "nothing is called \"login\"; there are: s, j",
-        ),
-        (&format!("urls_file = 'users.csv'\n{ONE}"), "has url alone beside them"),
-    ] {
-        let why = refused(text);
-        assert!(why.contains(told), "{text}\n→ {why}\n≠ {told}");
-    }
+    ]);
 }
 
 #[test]

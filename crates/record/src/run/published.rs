@@ -153,10 +153,7 @@ impl RunRecord {
             failures: failures(total),
             verified: VerifiedRecord::of(plan, total),
             per_url: figures::url_rows(report).into_iter().map(UrlRecord::of).collect(),
-            journeys: plan
-                .journeys
-                .as_ref()
-                .map(|journeys| JourneyRecord::of(journeys, &total.journeys)),
+            journeys: JourneyRecord::of_plan(plan, &total.journeys),
             bytes: BytesRecord::of(total),
             concurrency: ConcurrencyRecord::of(&figures, total),
             calls_per_connection: known(figures.calls_per_connection),

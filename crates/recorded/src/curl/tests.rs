@@ -73,9 +73,9 @@ fn a_form_has_parts_and_files() {
 fn how_it_is_asked_is_kept() {
     let curl = parse_curl("curl -kL --compressed --http2 --max-redirs 3 h", &files).unwrap();
     let how = (curl.insecure, curl.follow, curl.compressed, curl.version);
-    assert_eq!(how, (true, Some(3), true, Some(Version::Http2)));
+    assert_eq!(how, (true, Some(3), true, Some(CurlVersion::Http2)));
     let curl = parse_curl("curl -L -0 h", &files).unwrap();
-    assert_eq!((curl.follow, curl.version), (Some(50), Some(Version::Http10)));
+    assert_eq!((curl.follow, curl.version), (Some(50), Some(CurlVersion::Http10)));
 }
 
 #[test]

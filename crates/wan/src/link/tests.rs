@@ -7,13 +7,13 @@ fn up(text: &str) -> Arc<LinkSpec> {
     Arc::new(PathSpec::parse(text, &NoTraces).expect("a path").up)
 }
 
-fn link(text: &str) -> Link {
-    Link::new(up(text), Seed(1), 0, Direction::Up, Nanos::ZERO)
+fn link(text: &str) -> PathLink {
+    PathLink::new(up(text), Seed(1), 0, Direction::Up, Nanos::ZERO)
 }
 
 /// What becomes of packets of (microsecond, bytes): `token@µs` for arrivals, in their order, and
 /// `token!` with the cause's letter for losses.
-fn fates(link: &mut Link, packets: &[(u64, u32)]) -> String {
+fn fates(link: &mut PathLink, packets: &[(u64, u32)]) -> String {
     let mut lost = Vec::new();
     let mut out = Vec::new();
     for (token, (at, bytes)) in packets.iter().enumerate() {
@@ -64,7 +64,7 @@ fn queues_drop_their_tail_or_their_head() {
     assert_eq!(tail.counts().lost_to_queue, 2);
     assert_eq!(tail.counts().queued_max, 2);
     let mut head = link("rate=12M, queue=2p, drop=head");
-    assert_eq!(fates(&mut head, &packets), "0@1000 3@2000 4@3000 1!Queue 2!Queue");
+    assert_eq!(fates(&mut head, &packets), "0@1000 3@2000 4@3000 1!LinkQueue 2!LinkQueue");
     assert_eq!(head.counts().lost_to_queue, 2);
     let mut bytes = link("rate=12M, queue=3000B");
     let mixed = [(0, 1_500), (0, 1_500), (0, 1_000), (0, 1_000), (0, 500)];
@@ -151,7 +151,7 @@ fn an_outage_holds_or_loses() {
 #[test]
 fn a_delay_does_not_change_which_packets_are_lost() {
     let lost = |text: &str, seed, gap: u64| -> Vec<u32> {
-        let mut link = Link::new(up(text), Seed(seed), 3, Direction::Up, Nanos::ZERO);
+        let mut link = PathLink::new(up(text), Seed(seed), 3, Direction::Up, Nanos::ZERO);
         let mut lost = Vec::new();
         (0..500_u32)
             .filter(|n| link.push(Nanos(u64::from(*n) * gap), 100, *n, &mut lost) == 0)
@@ -167,7 +167,7 @@ fn a_delay_does_not_change_which_packets_are_lost() {
 #[test]
 fn directions_and_links_draw_apart() {
     let lost = |index, direction| -> Vec<u32> {
-        let mut link = Link::new(up("loss=5%"), Seed(1), index, direction, Nanos::ZERO);
+        let mut link = PathLink::new(up("loss=5%"), Seed(1), index, direction, Nanos::ZERO);
         let mut lost = Vec::new();
         (0..500).filter(|n| link.push(Nanos::ZERO, 100, *n, &mut lost) == 0).collect()
     };
@@ -248,7 +248,7 @@ proptest! {
         let text: Vec<String> = lines.iter().map(u32::to_string).collect();
         let trace = Trace::parse(&text.join("\n")).expect("a trace");
         let spec = LinkSpec { carrier: crate::spec::Carrier::Trace(Arc::new(trace)), ..LinkSpec::default() };
-        let mut link = Link::new(Arc::new(spec), Seed(1), 0, Direction::Down, Nanos::ZERO);
+        let mut link = PathLink::new(Arc::new(spec), Seed(1), 0, Direction::Down, Nanos::ZERO);
         let mut lost = Vec::new();
         for (token, (at, bytes)) in packets.iter().enumerate() {
             link.push(Nanos::from_millis(*at), *bytes, token as u32, &mut lost);
@@ -268,7 +268,7 @@ proptest! {
         seed in 0..1_000_u64,
     ) {
         let spec = Arc::new(PathSpec::parse(&text, &NoTraces).expect("a path").up);
-        let mut link = Link::new(spec.clone(), Seed(seed), 0, Direction::Up, Nanos::ZERO);
+        let mut link = PathLink::new(spec.clone(), Seed(seed), 0, Direction::Up, Nanos::ZERO);
         let (mut lost, mut held, mut now) = (Vec::new(), 0_u64, Nanos::ZERO);
         let (mut came, mut refused) = (Vec::new(), 0_u64);
         for (token, (gap, bytes)) in gaps.iter().enumerate() {
@@ -303,7 +303,7 @@ proptest! {
 }
 
 fn take(
-    link: &mut Link,
+    link: &mut PathLink,
     now: Nanos,
     lost: &mut Vec<Lost>,
     came: &mut Vec<Delivery>,

@@ -1,6 +1,7 @@
 //! What users noticed on their journeys.
 
 use super::times::TimesRecord;
+use plan::Plan;
 use plan::journey::JourneyPlan;
 use serde::{Deserialize, Serialize};
 use stats::{JourneyTally, Noted, TransactionTally};
@@ -75,7 +76,12 @@ impl NotedRecord {
 }
 
 impl JourneyRecord {
-    pub(crate) fn of(plan: &JourneyPlan, tally: &JourneyTally) -> JourneyRecord {
+    /// `None`: the plan has no journeys.
+    pub(crate) fn of_plan(plan: &Plan, tally: &JourneyTally) -> Option<JourneyRecord> {
+        plan.journeys.as_ref().map(|journeys| JourneyRecord::of(journeys, tally))
+    }
+
+    fn of(plan: &JourneyPlan, tally: &JourneyTally) -> JourneyRecord {
         let count = |rows: &[u64], row: usize| rows.get(row).copied().unwrap_or(0);
         let transactions = plan.transactions().into_iter().enumerate();
         let transactions = transactions.map(|(row, name)| {
