@@ -379,7 +379,7 @@ impl CompareArgs {
 /// As many calls under way over either protocol: where a connection has several streams, there are
 /// fewer connections.
 fn share_calls(plan: &mut Plan, streams: Option<u32>) -> Result<(), UsageError> {
-    let multiplexed = plan.request.version == HttpVersion::Http2;
+    let multiplexed = plan.request.version.has_streams();
     let (Some(streams), Load::Closed { users, .. }) =
         (streams.filter(|_| multiplexed), &mut plan.load)
     else {

@@ -158,8 +158,8 @@ pub(super) struct RequestArgs {
     /// The User-Agent header
     #[arg(long, value_name = "TEXT", hide_short_help = true)]
     pub(super) user_agent: Option<String>,
-    /// Version of HTTP: 1.0, 1.1, 2 (over TLS by ALPN, without it by prior knowledge) or auto (what
-    /// the server prefers) [default: 1.1]
+    /// Version of HTTP: 1.0, 1.1, 2 (over TLS by ALPN, without it by prior knowledge), 3 (over QUIC)
+    /// or auto (what the server prefers, 1.1 or 2) [default: 1.1]
     #[arg(long, value_name = "VERSION", value_parser = parse::versions, hide_short_help = true)]
     pub(super) http: Option<List<HttpVersion>>,
     /// Ask for compressed answers and undo the compression
