@@ -96,9 +96,9 @@ fn rows(sides: &[Side; 2], plans: [&Plan; 2]) -> Vec<[String; 3]> {
         let [first, second] = sides.each_ref().map(|side| quantile(&side.total.tls, 0.5));
         rows.insert(6, ["TLS p50".to_owned(), first, second]);
     }
-    let depth = plans.map(|plan| match plan.request.version {
-        HttpVersion::Http2 => show::count(u64::from(plan.connection.pipeline)),
-        _ => "-".to_owned(),
+    let depth = plans.map(|plan| match plan.request.version.has_streams() {
+        true => show::count(u64::from(plan.connection.pipeline)),
+        false => "-".to_owned(),
     });
     rows.push(["streams of a connection".to_owned(), depth[0].clone(), depth[1].clone()]);
     for (name, of) in [
