@@ -135,7 +135,7 @@ fn evidence(report: &RunReport) -> Evidence<'_> {
     evidence.driver_busy = Some(judged.map_or(busy, |cause| cause.figure.max(busy)));
     evidence.sut = report.sut.as_ref();
     evidence.path_rtt = report.path.as_ref().map_or(Nanos::ZERO, PathFacts::rtt_min);
-    evidence.http2 = (plan.request.version == HttpVersion::Http2).then(|| Http2Limits {
+    evidence.http2 = (plan.request.version == HttpVersion::Http2).then_some(Http2Limits {
         streams: plan.connection.pipeline,
         stream_window: plan.http2.stream_window,
         connection_window: plan.http2.connection_window,

@@ -68,7 +68,7 @@ struct Part {
 pub fn split_commands(text: &str) -> Vec<String> {
     let mut commands: Vec<String> = Vec::new();
     for line in text.lines() {
-        let begins = line.trim_start().split_whitespace().next() == Some("curl");
+        let begins = line.split_whitespace().next() == Some("curl");
         match commands.last_mut() {
             Some(last) if !begins => {
                 last.push('\n');

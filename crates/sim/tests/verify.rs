@@ -11,7 +11,7 @@ use units::Nanos;
 /// A plan of three pages, all bodies of which are compared with the first.
 fn three_pages(users: u32, calls: u64) -> Plan {
     let mut plan = plan_for("http://sim.example/0");
-    let page = |n: u32| url::Url::parse(&format!("http://sim.example/{n}")).unwrap();
+    let page = |n: u32| url::Url::parse(&format!("http://sim.example/{n}")).expect("it is a URL");
     plan.targets = (0..3).map(|n| TargetPlan::new(page(n))).collect();
     plan.load = Load::Closed { users, think: Think::None, session: None };
     (plan.stop.duration, plan.stop.requests) = (None, Some(calls));
@@ -30,7 +30,7 @@ fn one_page(users: u32, calls: u64) -> Plan {
 fn pages(mut say: impl FnMut(u64, u8) -> (u16, Vec<u8>) + 'static) -> Box<dyn Server> {
     let mut seen = 0;
     let react = move |now: Nanos, _: Client, bytes: &[u8]| {
-        let at = bytes.iter().position(|byte| *byte == b'/').unwrap();
+        let at = bytes.iter().position(|byte| *byte == b'/').expect("a request has a path");
         let (status, body) = say(seen, bytes[at + 1] - b'0');
         seen += 1;
         let length = body.len();

@@ -187,7 +187,7 @@ impl Tally {
             return;
         }
         self.done += 1;
-        self.first_thread_done += u64::from(sample.user.unwrap_or(0) % self.threads == 0);
+        self.first_thread_done += u64::from(sample.user.unwrap_or(0).is_multiple_of(self.threads));
         if !whole {
             return;
         }

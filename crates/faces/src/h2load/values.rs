@@ -83,7 +83,7 @@ pub(super) fn show_bytes(bytes: u64) -> String {
 /// `100ms`, `1s`, `5m`: the largest unit that leaves no rest.
 pub(super) fn show_period(period: Nanos) -> String {
     let millis = period.0 / 1_000_000;
-    if millis % 1_000 > 0 {
+    if !millis.is_multiple_of(1_000) {
         return format!("{millis}ms");
     }
     let seconds = millis / 1_000;

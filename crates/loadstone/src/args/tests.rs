@@ -354,6 +354,7 @@ const VALUES: &[(&str, &str)] = &[
     ("pipeline", "5"),
     ("group", "5"),
     ("script", "b.bin"),
+    ("curl", "http://h/other"),
     ("unix", "/s"),
     ("resolve", "h:80:127.0.0.1"),
     ("bind", "127.0.0.2"),
@@ -413,7 +414,9 @@ fn every_option_of_run_does_something() {
             value.unwrap_or("").split_once(' ').unwrap_or((value.unwrap_or(""), ""));
         let list = if matches!(name, "random" | "once") { "--urls list.txt" } else { beside };
         let glue = if own.starts_with('=') || own.is_empty() { "" } else { " " };
-        let with = split(&format!("{URL} --{name}{glue}{own} {list}"));
+        // the command names the URL itself
+        let url = if name == "curl" { "" } else { URL };
+        let with = split(&format!("{url} --{name}{glue}{own} {list}"));
         let with: Vec<&str> = with.iter().map(String::as_str).collect();
         let with = typed(&with).unwrap_or_else(|error| panic!("--{name}: {error}"));
         let without = split(&format!("{URL} {list}"));

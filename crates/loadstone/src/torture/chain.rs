@@ -84,12 +84,10 @@ pub(super) fn chain(args: &ChainArgs) -> Result<Code, Failure> {
 
 /// TLS is there where one of the two is spoken to over it.
 fn tls(args: &ChainArgs) -> Result<Option<tls::Factory>, Failure> {
-    let urls = std::iter::once(&args.proxy).chain(&args.back);
-    for url in urls.filter(|url| url.scheme() == "https") {
-        let run = args.run(url).map_err(|error| Failure::usage(error.to_string()))?;
-        return target::tls_for(&run, url);
-    }
-    Ok(None)
+    let mut urls = std::iter::once(&args.proxy).chain(&args.back);
+    let Some(url) = urls.find(|url| url.scheme() == "https") else { return Ok(None) };
+    let run = args.run(url).map_err(|error| Failure::usage(error.to_string()))?;
+    target::tls_for(&run, url)
 }
 
 /// All of them are on this machine, or named as one's own: a request that is read as two may meet another

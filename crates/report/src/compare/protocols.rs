@@ -47,7 +47,7 @@ impl Side {
         for run in runs {
             side.total.merge(&run.measurement.total);
             side.runs += run.runs.len().max(1) as u64;
-            side.window = side.window + run.measurement.window;
+            side.window += run.measurement.window;
         }
         side
     }
