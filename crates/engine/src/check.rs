@@ -7,7 +7,7 @@ pub(crate) mod judge;
 pub(crate) mod prepare;
 
 use crate::exchange::{Caller, Heard, Outgoing, Trouble};
-use judge::{Answered, Seen};
+use judge::{Answered, ResponseParts};
 use plan::check::{
     Action, Ask, CheckPlan, CheckResult, Content, Difference, Entries, Group, State, Step,
     StepResult,
@@ -242,7 +242,12 @@ impl Runner<'_> {
         if let (None, Ok(reply)) = (&difference, &heard.result) {
             for (name, wanted) in &ask.capture {
                 // there is no seed: of several the first is as good as any
-                match capture::capture(wanted, &Seen::of(reply), &self.captured, &mut |_| 0) {
+                match capture::capture(
+                    wanted,
+                    &ResponseParts::of(reply),
+                    &self.captured,
+                    &mut |_| 0,
+                ) {
                     Ok(value) => drop(self.captured.insert(name.clone(), value)),
                     Err(wrong) => {
                         difference = Some(Difference { what: format!("capture {name}"), ..wrong });

@@ -9,7 +9,7 @@ use sample::{FailureClass, Note, Outcome, Remark, Sample};
 use std::collections::{BTreeMap, VecDeque};
 use units::Nanos;
 use url::Url;
-use workload::{Came, Guide, Heard, Step};
+use workload::{Came, Guide, Step, WholeResponse};
 
 /// Finds the endpoints that a run meets on its way. It may take its time: the worker waits.
 pub trait Directory: std::fmt::Debug + Send {
@@ -133,7 +133,7 @@ impl Guided {
     ) -> Option<FailureClass> {
         let AnsweredCall { row, status, took, now } = *seen;
         let (head, body) = (&self.head[..], &self.body[..]);
-        self.guide.judge(user, &Heard { row, status, head, body, took, now }, planned)
+        self.guide.judge(user, &WholeResponse { row, status, head, body, took, now }, planned)
     }
 
     /// What the guide noticed since it was asked last.

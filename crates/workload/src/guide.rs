@@ -42,7 +42,7 @@ pub struct Came<'a> {
 
 /// A whole response, before its call is counted.
 #[derive(Clone, Copy, Debug)]
-pub struct Heard<'a> {
+pub struct WholeResponse<'a> {
     /// Row of the target list that the call counts for.
     pub row: u32,
     pub status: u16,
@@ -63,7 +63,7 @@ pub trait Guide: std::fmt::Debug + Send {
     fn judge(
         &mut self,
         _user: u64,
-        _heard: &Heard<'_>,
+        _heard: &WholeResponse<'_>,
         planned: Option<FailureClass>,
     ) -> Option<FailureClass> {
         planned

@@ -11,7 +11,7 @@ mod selector;
 mod targets;
 mod think;
 
-pub use guide::{Came, Errand, Guide, Guides, Heard, Step};
+pub use guide::{Came, Errand, Guide, Guides, Step, WholeResponse};
 pub use jar::Jar;
 pub use links::{LINKS_MAX, Link, Use, links};
 pub use script::{Script, ScriptError, Wants};

@@ -1,6 +1,6 @@
 //! Values taken out of a response. Pure.
 
-use super::judge::{Seen, compiled, excerpt};
+use super::judge::{ResponseParts, compiled, excerpt};
 use plan::check::{Capture, CaptureFrom, Difference, JsonPlace, Take, ValueSource};
 use wire::fields;
 
@@ -13,7 +13,7 @@ const FOUND_MAX: usize = 10_000;
 /// What was looked for, and the beginning of what was searched.
 pub(crate) fn capture(
     capture: &Capture,
-    seen: &Seen<'_>,
+    seen: &ResponseParts<'_>,
     values: &dyn ValueSource,
     draw: &mut dyn FnMut(u64) -> u64,
 ) -> Result<String, Difference> {
@@ -47,7 +47,11 @@ pub(crate) fn capture(
 }
 
 /// What stands at the places where a capture looks: one at least.
-fn places(capture: &Capture, seen: &Seen<'_>, most: usize) -> Result<Vec<Vec<u8>>, Difference> {
+fn places(
+    capture: &Capture,
+    seen: &ResponseParts<'_>,
+    most: usize,
+) -> Result<Vec<Vec<u8>>, Difference> {
     let missing = |expected: String| Err(Difference::new("", expected, excerpt(seen.body, 0)));
     Ok(match &capture.from {
         CaptureFrom::Status => vec![seen.status.to_string().into_bytes()],
@@ -128,7 +132,7 @@ mod tests {
         );
         let plan = from_toml(&text, &Given::default(), &NoFiles).unwrap();
         let Action::Ask(ask) = &plan.steps[0].action else { panic!("{plan:?}") };
-        let seen = Seen { status: 201, head: HEAD, body };
+        let seen = ResponseParts { status: 201, head: HEAD, body };
         let values = BTreeMap::new();
         match capture(&ask.capture[0].1, &seen, &values, &mut |most| most - 1) {
             Ok(value) => value,

@@ -31,22 +31,22 @@ pub(super) fn answer(
 fn judge(expect: &Expect, came: &Answered<'_>, captured: &dyn ValueSource) -> Judged {
     outcome(expect.outcome, came.result)?;
     match came.result {
-        Ok(reply) => response(expect, &Seen::of(reply), came.took, captured),
+        Ok(reply) => response(expect, &ResponseParts::of(reply), came.took, captured),
         Err(_) => time(expect.at_least, expect.at_most, came.took),
     }
 }
 
 /// A whole response, whoever keeps it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen<'a> {
+pub(crate) struct ResponseParts<'a> {
     pub(crate) status: u16,
     pub(crate) head: &'a [u8],
     pub(crate) body: &'a [u8],
 }
 
-impl<'a> Seen<'a> {
-    pub(super) fn of(reply: &'a Reply) -> Seen<'a> {
-        Seen { status: reply.facts.status, head: &reply.head, body: &reply.body }
+impl<'a> ResponseParts<'a> {
+    pub(super) fn of(reply: &'a Reply) -> ResponseParts<'a> {
+        ResponseParts { status: reply.facts.status, head: &reply.head, body: &reply.body }
     }
 }
 
@@ -56,7 +56,7 @@ impl<'a> Seen<'a> {
 /// The first difference.
 pub(crate) fn response(
     expect: &Expect,
-    seen: &Seen<'_>,
+    seen: &ResponseParts<'_>,
     took: Nanos,
     captured: &dyn ValueSource,
 ) -> Judged {

@@ -4,7 +4,7 @@
 use super::guide::words;
 use super::request;
 use crate::check::capture::capture;
-use crate::check::judge::{Seen, response};
+use crate::check::judge::{ResponseParts, response};
 use crate::exchange::{Caller, Outgoing};
 use plan::Plan;
 use plan::journey::JourneyStep;
@@ -72,7 +72,7 @@ fn errand(
     for cookie in wire::fields::set_cookies(&reply.head) {
         jar.absorb(&url, cookie);
     }
-    let seen = Seen { status: reply.facts.status, head: &reply.head, body: &reply.body };
+    let seen = ResponseParts { status: reply.facts.status, head: &reply.head, body: &reply.body };
     response(&step.ask.expect, &seen, heard.took, values).map_err(|it| (words(&it), true))?;
     for (name, wanted) in &step.ask.capture {
         let value = capture(wanted, &seen, values, &mut |_| 0);

@@ -5,7 +5,7 @@ use super::carried::{CarriedView, Taken};
 use super::request;
 use super::traveller::{Move, Traveller};
 use crate::check::capture::capture;
-use crate::check::judge::{Seen, response};
+use crate::check::judge::{ResponseParts, response};
 use plan::check::Difference;
 use plan::journey::{FeederOrder, FeederRows, UsedUp};
 use sample::{FailureClass, Note, Noticed, Outcome, Remark};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use units::{Nanos, Stream};
 use wire::coding::Decoder;
 use wire::fields;
-use workload::{Came, Errand, Guide, Heard, Step};
+use workload::{Came, Errand, Guide, Step, WholeResponse};
 
 /// Iterations without a call after which a user leaves: nothing in its journeys can be made.
 const EMPTY_MAX: u32 = 1_000;
@@ -176,7 +176,7 @@ impl Guide for JourneyGuide {
     fn judge(
         &mut self,
         user: u64,
-        heard: &Heard<'_>,
+        heard: &WholeResponse<'_>,
         planned: Option<FailureClass>,
     ) -> Option<FailureClass> {
         let Some(traveller) = self.travellers.get_mut(&user) else { return planned };
@@ -199,7 +199,7 @@ struct Judging<'a> {
     travel: &'a Travel,
     traveller: &'a mut Traveller,
     told: &'a mut Vec<Remark>,
-    heard: &'a Heard<'a>,
+    heard: &'a WholeResponse<'a>,
 }
 
 impl Judging<'_> {
@@ -222,7 +222,7 @@ impl Judging<'_> {
             return planned;
         }
         let Some(body) = content(&travel.plan, heard) else { return Some(FailureClass::Encoding) };
-        let seen = Seen { status: heard.status, head: heard.head, body: &body };
+        let seen = ResponseParts { status: heard.status, head: heard.head, body: &body };
         let view = CarriedView { travel, traveller: self.traveller };
         if card.expects
             && let Err(difference) = response(&card.step.ask.expect, &seen, heard.took, &view)
@@ -241,7 +241,7 @@ impl Judging<'_> {
     }
 
     /// Takes the step's values out of a response. True where one is missing that must be there.
-    fn capture(&mut self, seen: &Seen<'_>) -> bool {
+    fn capture(&mut self, seen: &ResponseParts<'_>) -> bool {
         let card = &self.travel.steps[self.heard.row as usize];
         let mut missing = false;
         for (number, (name, wanted)) in (card.step.first_capture..).zip(&card.step.ask.capture) {
@@ -265,7 +265,7 @@ impl Judging<'_> {
 }
 
 /// A response's content with its coding undone; `None`: that cannot be.
-fn content<'a>(plan: &plan::Plan, heard: &Heard<'a>) -> Option<Cow<'a, [u8]>> {
+fn content<'a>(plan: &plan::Plan, heard: &WholeResponse<'a>) -> Option<Cow<'a, [u8]>> {
     let coding = fields::content_encoding(heard.head).filter(|_| plan.request.compressed);
     let Some(coding) = coding.filter(|_| !heard.body.is_empty()) else {
         return Some(Cow::Borrowed(heard.body));

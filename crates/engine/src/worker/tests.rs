@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::speaker::Protocol;
-use crate::speaker::numbered::{STREAMS_MAX, frame};
+use crate::speaker::numbered::frame;
 use crate::{Endpoint, Row, endpoint_key};
 use conduit::{Close, IoError, OpenOptions, Peer, Ready, Slot};
 use plan::{Load, Plan, Think};

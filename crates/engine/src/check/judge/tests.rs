@@ -147,7 +147,7 @@ fn captures() {
     let document = reply(200, "", r#"{"id": 7, "key": "k"}"#);
     let take = |rule: &str, result: &Result<Reply, Trouble>| {
         let ask = ask(&format!("capture = {{ new = {{ {rule} }} }}"));
-        let seen = Seen::of(result.as_ref().unwrap());
+        let seen = ResponseParts::of(result.as_ref().unwrap());
         match capture(&ask.capture[0].1, &seen, &captured(), &mut |_| 0) {
             Ok(value) => value,
             Err(Difference { expected, got, .. }) => format!("{expected} / {got}"),
