@@ -287,9 +287,10 @@ fn a_recorded_visit_is_made_again() {
     );
     let plan = std::fs::read_to_string(&out).unwrap();
     assert!(!plan.contains("secret") && plan.contains("\"Accept: text/html\""), "{plan}");
+    // eight visits of two requests each
     let run_args = ["run", text(&out), "-c", "2", "-n", "8", "--json", "-"];
     let json = run(&run_args).expect(&[0, 4]).json();
-    assert_eq!(json["status"], serde_json::json!({"200": 8}), "{json}");
+    assert_eq!(json["status"], serde_json::json!({"200": 16}), "{json}");
     let ran = run(&[&args[..], &["--by", "requests", "--logins"]].concat()).expect(&[0]);
     let plan = std::fs::read_to_string(&out).unwrap();
     assert!(
