@@ -45,7 +45,7 @@ pub struct Arrivals {
     /// Variance over mean: 1 for a Poisson process, more for bursts.
     pub dispersion: f64,
     /// H of a self-similar process from the slope of the variance–time plot: 0.5 for a Poisson
-    /// process; `None` below [`HURST_SECONDS`].
+    /// process; `None` below ten minutes.
     pub hurst: Option<f64>,
 }
 

@@ -132,7 +132,7 @@ mod tests {
                  H3_INTERNAL_ERROR 1, H3_REQUEST_REJECTED 3; GOAWAY 2",
                 "|2 connections broken off: H3_FRAME_ERROR: x (RFC 9114 section 7.1)",
                 "QUIC|4 handshakes, 1 resumed; round trip at least 90.0 µs, 200 µs in the mean",
-                "|20,000 packets sent, 50 lost (0.2 %); 1.00 MiB of UDP sent, 3.00 MiB received",
+                "|20,000 packets sent, 50 lost (0.250 %); 1.00 MiB of UDP sent, 3.00 MiB received",
             ]
         );
         assert_eq!(facts(&Http3Facts::default()), []);

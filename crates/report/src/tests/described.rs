@@ -152,6 +152,7 @@ fn runs() -> Vec<crate::RunReport> {
     runs.extend([
         fixtures::over_http2(),
         fixtures::over_http3(),
+        fixtures::of_journeys(),
         fixtures::valid(),
         fixtures::repeated(),
         fixtures::empty(),

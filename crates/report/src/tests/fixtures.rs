@@ -3,11 +3,13 @@
 use crate::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use plan::*;
 use sample::{
-    Environment, FailureClass, Http2Facts, Http3Facts, Outcome, QuicFacts, Sample, TlsFacts,
+    BodyPrint, Environment, FailureClass, Http2Facts, Http3Facts, Outcome, QuicFacts, Sample,
+    TlsFacts, WrongBody,
 };
 use stats::diagnosis::Confidence;
 use stats::{
-    Cause, CauseId, Counts, Measurement, Recorder, Second, ServerTimings, Snapshot, State, Verdict,
+    Cause, CauseId, Counts, JourneyTally, Measurement, Noted, Recorder, Second, ServerTimings,
+    Snapshot, State, TransactionTally, Verdict, Verified,
 };
 use units::{Nanos, Purpose, Rate, Seed, Stream};
 
@@ -379,7 +381,7 @@ pub(crate) fn over_http2() -> RunReport {
         fields_received: 900_000,
         coded_received: 40_000,
         held_back: 0,
-        goaway_streams: None,
+        goaway_streams: Some((998, 1_000)),
         control_received: 0,
         violations: [("a frame of an unknown stream".to_owned(), 1)].into(),
     };
@@ -484,4 +486,39 @@ pub(crate) fn extreme() -> RunReport {
     report.measurement.series = vec![report.measurement.series[4].clone(); 3_601];
     report.verdict.causes[0].advice = long;
     report
+}
+
+/// Users who shop, one of whose bodies was that of another page.
+pub(crate) fn of_journeys() -> RunReport {
+    let mut run = valid();
+    let text = "version = 1\nurl = 'http://shop.example/'\n\
+        [expect]\nverify = 'first'\n\
+        [[feeder]]\nname = 'card'\ngenerate = { id = '1..9' }\n\
+        [[journey]]\nname = 'shop'\n[[journey.step]]\nname = 'login'\nurl = '/{{card.id}}'\n\
+        capture = { token = { header = 'x-token' } }\n";
+    let mut plan = plan::from_toml(text, &NoFiles).expect("it is a plan");
+    let journeys = plan.journeys.take();
+    run.plan.expect.verify = plan.expect.verify;
+    run.plan.journeys = journeys;
+    let noted = |text: &str| Noted { count: 1, example: Some((Nanos::SECOND, text.to_owned())) };
+    run.measurement.total.journeys = JourneyTally {
+        missed: vec![noted("200: no token")],
+        met: vec![7],
+        unmet: vec![noted("it took 2 s")],
+        differed: vec![noted("404")],
+        skipped: vec![noted("{{token}}")],
+        refreshed: vec![2],
+        transactions: vec![TransactionTally { succeeded: 5, failed: 1, ..Default::default() }],
+        dry: vec![1],
+    };
+    let print = |length, hash| BodyPrint { length: Some(length), hash };
+    let wrong = WrongBody {
+        at: Nanos::SECOND,
+        target: 0,
+        of: Some(1),
+        expected: print(7, 1),
+        got: print(8, 2),
+    };
+    run.measurement.total.verified = Verified { compared: 9, wrong: vec![wrong] };
+    run
 }
