@@ -355,6 +355,7 @@ const VALUES: &[(&str, &str)] = &[
     ("group", "5"),
     ("script", "b.bin"),
     ("curl", "http://h/other"),
+    ("verify", "=first"),
     ("unix", "/s"),
     ("resolve", "h:80:127.0.0.1"),
     ("bind", "127.0.0.2"),
