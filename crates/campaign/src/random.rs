@@ -19,7 +19,7 @@ pub(super) const FAILURES_MAX: u64 = 50;
 
 /// Hangs after which a case of random data sends no more: each costs its whole deadline, and most of
 /// them say what the one before said.
-const HANGS_MAX: u64 = 1;
+pub(super) const HANGS_MAX: u64 = 1;
 
 impl Runner<'_> {
     pub(super) fn random(&mut self, case: &Case, fuzz: &Fuzz, result: &mut CaseResult) {

@@ -12,15 +12,14 @@ use torture::catalogue;
 use torture::safety::Class;
 use units::Nanos;
 
-/// Together they make eleven requests of the catalogue hang, and random data beside them.
-const HANGS: [Defect; 7] = [
+/// Together they make ten requests of the catalogue hang, and random data beside them.
+const HANGS: [Defect; 6] = [
     Defect::HangsOnLeadingBlank,
     Defect::HangsOnLfLines,
     Defect::HangsOnMajorVersions,
     Defect::HangsOnHttp09,
     Defect::HangsOnGarbage,
     Defect::HangsAfterGarbage,
-    Defect::HangsOnEncodedNul,
 ];
 
 /// What a run does unless asked otherwise; the world has no TLS.

@@ -1,7 +1,7 @@
 //! Requests with bodies that are changed again and again, by what earlier ones brought to light.
 
 use super::Member;
-use crate::random::FAILURES_MAX;
+use crate::random::{FAILURES_MAX, HANGS_MAX};
 use crate::{PLAIN_DEADLINE, Runner};
 use dialogue::talk::{Talk, TalkEnd};
 use torture::case::{Case, Family};
@@ -33,8 +33,9 @@ fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseR
         runner.world.governor().lengthen_case(span + PLAIN_DEADLINE);
     }
     let start = runner.world.now();
-    let (mut sent, mut failures, mut oldest) = (0, 0, 0);
-    while sent < asked && failures < FAILURES_MAX && runner.world.now() - start < span {
+    let (mut sent, mut failures, mut hangs, mut oldest) = (0, 0, 0, 0);
+    let is_enough = |failures, hangs| failures >= FAILURES_MAX || hangs >= HANGS_MAX;
+    while sent < asked && !is_enough(failures, hangs) && runner.world.now() - start < span {
         let over = runner.is_stopped() || runner.case_is_over() || runner.life.gone;
         // a server that is lost is looked after before anything else is sent
         if over || runner.trail.lost_touch() {
@@ -70,8 +71,14 @@ fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseR
             if is_early(&fired) && !runner.is_stopped() {
                 fired = runner.fire(case, &name, shot, 1);
             }
-            let outcome = runner.book(case, name, shot, "", fired, result);
-            failures += u64::from(outcome == TestOutcome::Fail);
+            let silent = fired.0.end == TalkEnd::Silent;
+            let failed = runner.book(case, name, shot, "", fired, result) == TestOutcome::Fail;
+            failures += u64::from(failed);
+            hangs += u64::from(failed && silent);
+            // the others of this round that are silent would each cost a whole deadline too
+            if is_enough(failures, hangs) {
+                break;
+            }
         }
     }
     result.notes.push(format!(

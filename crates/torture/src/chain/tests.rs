@@ -34,11 +34,11 @@ fn lengths_cover_what_they_say() {
     };
     assert_eq!(
         made("both lengths, the length is longer"),
-        r"POST /q HTTP/1.1\r\nHost: h\r\nContent-Length: 35\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /p HTTP/1.1\r\nHost: h\r\n\r\n"
+        r"POST /q HTTP/1.1\r\nHost: h\r\nContent-Length: 33\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /p HTTP/1.1\r\nHost: h\r\n\r\n"
     );
     assert_eq!(
         made("both lengths, the chunks are longer"),
-        r"POST /q HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n1e\r\nGET /p HTTP/1.1\r\nHost: h\r\n\r\n\r\n0\r\n\r\n"
+        r"POST /q HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n1c\r\nGET /p HTTP/1.1\r\nHost: h\r\n\r\n\r\n0\r\n\r\n"
     );
 }
 

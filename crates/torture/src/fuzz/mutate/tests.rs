@@ -30,7 +30,7 @@ fn specimens_are_a_function_of_the_seed_and_of_what_was_kept() {
 fn changes_are_manifold_and_mostly_leave_something_to_read() {
     let all: BTreeSet<Vec<u8>> =
         many(&Corpus::new(&values(), "A: b\r\n", 0), 1, 2_000).into_iter().collect();
-    assert!(all.len() > 1_500, "{}", all.len());
+    assert!(all.len() > 1_200, "{}", all.len());
     let exact = all.iter().filter(|bytes| framing::read(bytes).is_exact(bytes.len())).count();
     let share = exact * 100 / all.len();
     assert!((10..60).contains(&share), "{share} % are whole and clear");
