@@ -53,6 +53,7 @@ fn fixtures() -> Vec<(&'static str, RunReport)> {
         ("extreme", extreme),
         ("over HTTP/2", fixtures::over_http2()),
         ("over HTTP/3", fixtures::over_http3()),
+        ("of journeys", fixtures::of_journeys()),
     ]
 }
 

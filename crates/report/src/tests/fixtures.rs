@@ -496,10 +496,11 @@ pub(crate) fn of_journeys() -> RunReport {
         [[feeder]]\nname = 'card'\ngenerate = { id = '1..9' }\n\
         [[journey]]\nname = 'shop'\n[[journey.step]]\nname = 'login'\nurl = '/{{card.id}}'\n\
         capture = { token = { header = 'x-token' } }\n";
-    let mut plan = plan::from_toml(text, &NoFiles).expect("it is a plan");
+    let mut plan = from_toml(text, &NoFiles).expect("it is a plan");
     let journeys = plan.journeys.take();
     run.plan.expect.verify = plan.expect.verify;
-    run.plan.journeys = journeys;
+    (run.plan.journeys, run.plan.targets) = (journeys, plan.targets);
+    run.plan_toml = to_toml(&run.plan, Secrets::Masked);
     let noted = |text: &str| Noted { count: 1, example: Some((Nanos::SECOND, text.to_owned())) };
     run.measurement.total.journeys = JourneyTally {
         missed: vec![noted("200: no token")],
