@@ -147,9 +147,15 @@ impl From<Vec<plan::Problem>> for UsageError {
     }
 }
 
+#[cfg(feature = "h3")]
 const LONG_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
-    "\nprotocols: HTTP/1.0 HTTP/1.1\nI/O: epoll\nTLS: rustls with aws-lc-rs, 1.2 and 1.3"
+    "\nprotocols: HTTP/1.0 HTTP/1.1 HTTP/2 HTTP/3\nI/O: epoll\nTLS: rustls with aws-lc-rs, 1.2 and 1.3"
+);
+#[cfg(not(feature = "h3"))]
+const LONG_VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\nprotocols: HTTP/1.0 HTTP/1.1 HTTP/2\nI/O: epoll\nTLS: rustls with aws-lc-rs, 1.2 and 1.3"
 );
 
 const EXAMPLES: &str = "\
