@@ -18,12 +18,12 @@ pub enum JitterLaw {
     /// Uniform, from base − jitter to base + jitter.
     #[default]
     Uniform,
-    /// Normal with the jitter as its standard deviation, cut at [`NORMAL_CUT`] of them.
+    /// Normal with the jitter as its standard deviation, cut at `NORMAL_CUT` of them.
     Normal,
-    /// Base and above: an exponential excess with the jitter as its mean, cut at [`TAIL_CUT`].
+    /// Base and above: an exponential excess with the jitter as its mean, cut at `TAIL_CUT`.
     Exponential,
     /// Base and above: a Pareto excess (Lomax, shape 3) with the jitter as its mean, cut at
-    /// [`TAIL_CUT`].
+    /// `TAIL_CUT`.
     Pareto,
 }
 
