@@ -68,24 +68,9 @@ pub(crate) fn test(root: &Path, args: &[String]) -> anyhow::Result<()> {
     tests(root, args)
 }
 
-/// The tests that run on the release profile too: what people install. They start the program, or a
-/// Lua state, and see it from outside.
-const RELEASE_TESTS: [&str; 14] = [
-    "--release",
-    "--no-fail-fast",
-    "-p",
-    "lua",
-    "-p",
-    "loadstone",
-    "--test",
-    "interface",
-    "--test",
-    "faces",
-    "--test",
-    "hard_times",
-    "--test",
-    "torture",
-];
+/// The tests that see the program from outside, each a test binary of the package `loadstone`: they run
+/// once more on the release build, because that is what people install.
+const FROM_OUTSIDE: [&str; 3] = ["faces", "hard_times", "torture"];
 
 const ESTIMATE: &str = "\
 xtask: all tests on the dev profile, then those of the faces, of Lua and of torture on the release
@@ -100,8 +85,20 @@ fn tests(root: &Path, args: &[String]) -> anyhow::Result<()> {
     if args.iter().any(|arg| arg != "--locked") {
         return all;
     }
-    let release = run_tests(root, &RELEASE_TESTS, args);
-    all.and(release)
+    all.and(on_release(root, args))
+}
+
+/// What people install: Lua's tests built with it, and the tests from outside, as the dev profile built
+/// them, with the release build as the program that they start.
+fn on_release(root: &Path, args: &[String]) -> anyhow::Result<()> {
+    let lua = run_tests(root, &["--release", "--package", "lua"], args);
+    shell::run(cargo(root).args(["build", "--release", "--package", "loadstone"]).args(args))?;
+    let mut what = vec!["--workspace", "--no-fail-fast"];
+    what.extend(FROM_OUTSIDE.iter().flat_map(|name| ["--test", name]));
+    let mut test = cargo(root);
+    packages::with_system_folders(&mut test);
+    test.env("LOADSTONE_BIN", shell::target_folder(root).join("release/loadstone"));
+    lua.and(shell::run(test.arg("test").args(args).args(what)))
 }
 
 fn run_tests(root: &Path, what: &[&str], args: &[String]) -> anyhow::Result<()> {

@@ -42,7 +42,7 @@ pub(crate) fn unprivileged(program: &Path) -> Command {
 
 /// This program, where the unprivileged user can reach it: in the folder, if not where it is.
 pub(crate) fn own_program(folder: &Path) -> PathBuf {
-    let own = PathBuf::from(env!("CARGO_BIN_EXE_loadstone"));
+    let own = crate::support::binary();
     let reached =
         unprivileged(&own).arg("--version").output().is_ok_and(|ran| ran.status.success());
     if reached {

@@ -26,7 +26,7 @@ impl Scene {
     }
 
     fn site(&self, options: &str) -> String {
-        format!("'{}' site --listen {} {options}", env!("CARGO_BIN_EXE_loadstone"), self.address)
+        format!("'{}' site --listen {} {options}", crate::support::binary().display(), self.address)
     }
 
     fn words<'a>(&self, a: &'a str, b: &'a str, more: &[&'a str]) -> Vec<&'a str> {

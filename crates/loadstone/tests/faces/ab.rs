@@ -678,7 +678,7 @@ fn ours_beside_theirs() {
     // by the name that it is called under
     let folder = tempfile::tempdir().unwrap();
     let link = folder.path().join("ab");
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_loadstone"), &link).unwrap();
+    std::os::unix::fs::symlink(crate::support::binary(), &link).unwrap();
     let mut command = Command::new(&link);
     command.args(["-n", "2", &url]).stdin(Stdio::null());
     let ran = finish(command, b"");

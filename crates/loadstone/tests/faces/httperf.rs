@@ -484,7 +484,7 @@ fn the_face_is_worn_by_its_name_too() {
     let link = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("named/httperf");
     std::fs::create_dir_all(link.parent().unwrap()).unwrap();
     std::fs::remove_file(&link).ok();
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_loadstone"), &link).unwrap();
+    std::os::unix::fs::symlink(support::binary(), &link).unwrap();
     let mut command = Command::new(&link);
     command.args(["--port", &site.port().to_string(), "--server", "127.0.0.1", "--notes"]);
     let ran = support::finish(command, b"").expect(&[0]);

@@ -24,7 +24,7 @@ fn plan_of(args: &[&str], folder: &Path) -> String {
 
 fn scene() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let program = env!("CARGO_BIN_EXE_loadstone");
+    let program = crate::support::binary();
     std::os::unix::fs::symlink(program, folder.path().join("loadstone")).unwrap();
     let keep = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     keep("body", "a=1&b='2'");

@@ -397,7 +397,7 @@ fn too_few_descriptors_are_connect_errors() {
         )
     };
     let theirs = limited("wrk");
-    let ours = limited(&format!("{} wrk", env!("CARGO_BIN_EXE_loadstone")));
+    let ours = limited(&format!("{} wrk", crate::support::binary().display()));
     for ran in [&ours, &theirs] {
         // how many there are depends on what else a program has open
         let connect = number_after_word(ran, "Socket errors: connect");

@@ -56,9 +56,17 @@ impl Ran {
     }
 }
 
+/// The program under test: the one that cargo built beside the tests, or the one that `LOADSTONE_BIN`
+/// names. `cargo xtask test` names the release build there, so that the same tests see what people
+/// install without being built a second time.
+pub(crate) fn binary() -> PathBuf {
+    std::env::var_os("LOADSTONE_BIN")
+        .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_loadstone")), PathBuf::from)
+}
+
 /// The program with arguments, in an environment that no setting of this machine reaches.
 pub(crate) fn program<S: AsRef<str>>(args: &[S]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_loadstone"));
+    let mut command = Command::new(binary());
     command.args(args.iter().map(AsRef::as_ref));
     for name in ["LC_ALL", "LC_CTYPE", "NO_COLOR", "COLUMNS", "SSL_CERT_FILE", "SSL_CERT_DIR"] {
         command.env_remove(name);
