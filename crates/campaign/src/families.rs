@@ -52,7 +52,7 @@ pub(super) fn is_last(case: &Case) -> bool {
     case.family.as_ref().is_some_and(|family| family.run == LINT_NAME)
 }
 
-/// It holds what polite clients feel against the quiet server.
+/// It holds what well-behaved clients feel against the quiet server.
 pub(super) fn presses(case: &Case) -> bool {
     let run = case.family.as_ref().map(|family| family.run.as_str());
     let pressing = || press::MEMBERS.iter().chain(overload::MEMBERS);

@@ -99,7 +99,7 @@ pub struct Settings {
     /// What may be spent on finding who did it, for each case, and on shrinking, for the whole run;
     /// `None`: neither is done.
     pub search: Option<Budget>,
-    /// What polite clients feel is judged even where the quiet server is noisy.
+    /// What well-behaved clients feel is judged even where the quiet server is noisy.
     pub accept_noisy: bool,
     /// Path and query of a page that costs the server much more than the probed one.
     pub expensive: Option<String>,
@@ -723,7 +723,7 @@ fn way_out(status: u16) -> &'static str {
     match status {
         401 | 403 | 407 => "name a page that anybody may read, or give the login with -H",
         429 | 503 => "it has too much to do, or sheds us: try again when it is at rest",
-        500.. => "mend the page, or name another",
+        500.. => "fix the page, or name another",
         _ => "name a page that is there",
     }
 }

@@ -1,6 +1,6 @@
 //! The server's processes beside the cases, where the world shows them: who ended in the course of
 //! which case, what the server holds before and after it, and what is made of that. It only makes
-//! certain what polite clients suggest: a server that cannot be seen is judged without.
+//! certain what well-behaved clients suggest: a server that cannot be seen is judged without.
 
 use super::Runner;
 use sample::{Death, ServerState, together};
@@ -161,7 +161,7 @@ fn overflow_words(overflows: u64, cookies: u64) -> Option<String> {
 }
 
 /// What the ends of processes in the course of a case come to, where `now` is the server after it, and
-/// polite clients were lost or not. A worker that leaves in order, missed by nobody, is no finding:
+/// well-behaved clients were lost or not. A worker that leaves in order, missed by nobody, is no finding:
 /// many servers renew theirs.
 fn judge(deaths: &[Death], now: &ServerState, lost: bool) -> (TestOutcome, Vec<String>) {
     let mut outcome = TestOutcome::Pass;

@@ -1,5 +1,5 @@
 //! Many connections at once, probes beside them: armed, pressed, released and watched until all is as
-//! before. What it did to polite clients is judged by [`outcome`] alone.
+//! before. What it did to well-behaved clients is judged by [`outcome`] alone.
 
 mod blame;
 mod calm;
@@ -42,7 +42,7 @@ pub(crate) struct Plan {
     pub(crate) hold: Nanos,
     /// Released as soon as every conversation is over, and [`PRESS_MIN`] has passed.
     pub(crate) until_over: bool,
-    /// Released when polite clients were served again for so long, after they had been denied.
+    /// Released when well-behaved clients were served again for so long, after they had been denied.
     pub(crate) until_served: Option<Nanos>,
     /// It presses from the first conversation on, and not only once all have begun.
     pub(crate) armed_early: bool,
@@ -81,7 +81,7 @@ pub(crate) struct Round {
     pub(crate) ended: Vec<Ended>,
     /// The kept probe was served while all of them stood: it had a slot of its own.
     pub(crate) kept: bool,
-    /// How long polite clients were denied, from the first lost probe on.
+    /// How long well-behaved clients were denied, from the first lost probe on.
     pub(crate) denied_for: Nanos,
     /// They were served again while the pressure stood ...
     pub(crate) served_again: bool,
@@ -95,7 +95,7 @@ impl Round {
         self.health.armed as f64 >= self.health.wanted as f64 * ARMED
     }
 
-    /// Polite clients were not all served.
+    /// Well-behaved clients were not all served.
     pub(crate) fn is_bound(&self) -> bool {
         matches!(
             self.outcome,
@@ -172,7 +172,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Why nothing can be said of what polite clients feel.
+    /// Why nothing can be said of what well-behaved clients feel.
     pub(crate) fn noise(&self) -> Option<String> {
         if self.settings.accept_noisy { None } else { self.quiet.trouble() }
     }
@@ -220,7 +220,7 @@ const PROBES_OPENED: u64 = 20;
 const BEACONS: u64 = 4;
 const ROUNDS_MAX: Nanos = Nanos::from_secs(120);
 
-/// How long polite clients were denied while armed: from the first lost probe until one was answered
+/// How long well-behaved clients were denied while armed: from the first lost probe until one was answered
 /// again, or the release; and whether they were served again before that.
 fn denial(pressed: &Pressed<'_>) -> (Nanos, bool) {
     let worst = pressed.worst_kind();

@@ -1,5 +1,5 @@
 //! Whatever comes back on a connection, read without expecting anything: answers in order, interim
-//! ones, and bytes that are no answer. Reads what a polite client would refuse, and says what it was.
+//! ones, and bytes that are no answer. Reads what a well-behaved client would refuse, and says what it was.
 
 use sha2::{Digest, Sha256};
 

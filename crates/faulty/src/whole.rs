@@ -12,7 +12,7 @@ use units::Nanos;
 
 /// How long a supervisor needs to start a server that crashed again.
 pub const RESTART: Nanos = Nanos::from_secs(2);
-/// How long nobody listens while a server is started anew that first ends what it has begun.
+/// How long nobody listens while a server is restarted that first ends what it has begun.
 pub const RENEWAL: Nanos = Nanos::from_millis(500);
 /// Connections that a server that dies of many has when the next one comes.
 pub const MANY: usize = 50;
@@ -220,7 +220,7 @@ impl FaultyServer {
         self.acts.retain(|_, (whose, _)| *whose != id);
     }
 
-    /// It is started anew: what was begun is ended first, unless a switch has it otherwise.
+    /// It is restarted: what was begun is ended first, unless a switch has it otherwise.
     pub fn restart(&mut self, at: Nanos) {
         if self.has(Defect::LosesInFlight) {
             return self.die(at);

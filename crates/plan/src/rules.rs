@@ -296,7 +296,7 @@ pub fn parse_percentiles(text: &str) -> Result<Vec<f64>, ParseError> {
         };
         match quantile {
             Some(quantile) if quantile > 0.0 && quantile <= 1.0 => quantiles.push(quantile),
-            _ => return Err(bad(&format!("{} is none above 0 and up to 100", quoted(part)))),
+            _ => return Err(bad(&format!("{} is not above 0 and up to 100", quoted(part)))),
         }
         if quantiles.len() > QUANTILES_MAX {
             return Err(bad(&format!("it has more than {QUANTILES_MAX}")));

@@ -57,7 +57,7 @@ fn read_url(text: &str) -> Result<Url, ParseError> {
     }
     let parsed = match scheme_of(text) {
         Some(scheme) if !is_known(scheme) => {
-            let why = format!("the scheme {} is none of http and https", quoted(scheme));
+            let why = format!("the scheme {} is neither http nor https", quoted(scheme));
             return Err(bad(&why));
         }
         // browsers would take the path's first part for the host

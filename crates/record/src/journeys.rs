@@ -51,7 +51,7 @@ pub fn notes(report: &RunReport) -> Vec<(String, String)> {
         let why = format!("of {} the check was not met", counted(of, "response"));
         notes.extend(noted(&tally.unmet, row, step, &why));
         if let Some(count) = tally.refreshed.get(row).filter(|count| **count > 0) {
-            notes.push((step.to_owned(), format!("logged in anew {}", times(*count))));
+            notes.push((step.to_owned(), format!("logged in again {}", times(*count))));
         }
     }
     for (row, feeder) in plan.feeders.iter().enumerate() {

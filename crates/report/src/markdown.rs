@@ -144,7 +144,7 @@ pub fn markdown_of_compare(report: &CompareReport) -> String {
     for (letter, command) in ["A", "B"].iter().zip(&report.commands) {
         let Some(command) = command else { continue };
         let command = plain(&words::printable(command, COMMAND_CHARS_MAX));
-        out += &format!("{letter}'s server was started anew for each run: {command}\n\n");
+        out += &format!("{letter}'s server was restarted for each run: {command}\n\n");
     }
     if let Some(why) = &report.ended_early {
         out += &format!("**Ended early:** {}\n\n", plain(&words::printable(why, 1_000)));

@@ -52,7 +52,7 @@ impl Store {
             let found = self.told(row)?.ok_or_else(|| {
                 unknown(match back {
                     0 => "nothing is stored yet".into(),
-                    _ => "there are not so many".into(),
+                    _ => "there are fewer results".into(),
                 })
             })?;
             return self.id_of(found);

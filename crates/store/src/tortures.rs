@@ -124,7 +124,7 @@ impl Store {
         let map = crate::tree::object(body).map_err(damaged)?;
         // everything else may be absent: this never is
         if !map.contains_key("target") {
-            return Err(damaged(Damage::new("it does not say whom it tested")));
+            return Err(damaged(Damage::new("it does not say which server it tested")));
         }
         if let Some(felt) = field(map, FELT, found).map_err(damaged)? {
             let run = self.runs(id, BESIDE)?.pop();

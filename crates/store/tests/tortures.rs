@@ -304,7 +304,7 @@ fn a_damaged_torture_is_said_to_be_and_hides_no_other() {
     );
     damaged("DELETE FROM trial WHERE result = 2", "more of a torture_case");
     damaged("DELETE FROM torture_case WHERE result = 2", "the load beside it is missing");
-    damaged("UPDATE result SET body = '{}' WHERE number = 2", "whom it tested");
+    damaged("UPDATE result SET body = '{}' WHERE number = 2", "which server it tested");
     let file = Connection::open(&path).unwrap();
     file.execute("UPDATE result SET summary = '{\"tortured\": 7}' WHERE number = 2", []).unwrap();
     assert_eq!(store.show("torture-2").unwrap().progress, Progress::Damaged);

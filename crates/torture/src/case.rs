@@ -165,9 +165,7 @@ impl Need {
             Need::Modified => "the probed page has no Last-Modified",
             Need::Tls => "the server is not spoken to over TLS (https://…)",
             Need::Expensive => "no page that costs the server much is named (--expensive PATH)",
-            Need::Restart => {
-                "no command that starts the server anew is given (--restart-command CMD)"
-            }
+            Need::Restart => "no command to restart the server was given (--restart-command CMD)",
             Need::Soak => "no span is given for it (--soak SPAN)",
             Need::Starve => {
                 "no commands that starve the server and relieve it are given (--starve-command CMD, --relieve-command CMD)"

@@ -42,7 +42,7 @@ pub enum TestOutcome {
     /// As it should be.
     #[default]
     Pass,
-    /// Pressed, and polite clients felt next to nothing.
+    /// Pressed, and well-behaved clients felt next to nothing.
     Held,
     /// Permitted, though not the usual way.
     Alternative,
@@ -58,16 +58,16 @@ pub enum TestOutcome {
     Shed,
     /// It failed in some tries and not in others.
     Flaky,
-    /// Pressed, polite clients were served late or some of them not.
+    /// Pressed, well-behaved clients were served late or some of them not.
     Degraded,
     /// Nothing ended a state that a server should end.
     Unbounded,
     Fail,
-    /// Pressed, polite clients were not served.
+    /// Pressed, well-behaved clients were not served.
     Denied,
     /// The pressure gone, the server did not get back what it had.
     Leak,
-    /// The server died, or was started anew.
+    /// The server died, or was restarted.
     Crashed,
 }
 
@@ -214,7 +214,7 @@ pub fn out_of_step(talk: &Talk, plain: &Plain) -> Option<String> {
         [] if matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_)) => None,
         [] => Some("a valid request on the same connection got no answer".to_owned()),
         [one] => Some(format!(
-            "a valid request on the same connection got {} with {} in place of {} with {}",
+            "a valid request on the same connection got {} with {} instead of {} with {}",
             one.status,
             show::bytes(one.body_len),
             plain.status,

@@ -43,7 +43,7 @@ pub struct CaseResult {
     pub recovery: Option<Option<Nanos>>,
     /// Numbers that this case found.
     pub measures: Vec<Measure>,
-    /// What polite clients felt while the case pressed.
+    /// What well-behaved clients felt while the case pressed.
     pub health: Option<Health>,
     /// Reasons of the outcome where no exchange has them; a sentence each.
     pub notes: Vec<String>,
@@ -162,7 +162,7 @@ impl Measure {
     }
 }
 
-/// What polite clients felt while a case pressed. Shares are of time, 0 to 1, and sum to 1.
+/// What well-behaved clients felt while a case pressed. Shares are of time, 0 to 1, and sum to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Health {
     /// Answered as before; answered 503 or 429; not answered, or wrongly.

@@ -247,7 +247,7 @@ const KEYS: [(&str, &str); 4] = [
     ("q, Ctrl-C", "stop: open calls are abandoned, the report follows"),
     ("twice", "leave at once, without a report"),
     ("?", "this page; Esc closes it"),
-    ("Ctrl-L", "draw everything anew"),
+    ("Ctrl-L", "redraw the screen"),
 ];
 
 const WORDS: [&str; 7] = [

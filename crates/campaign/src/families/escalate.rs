@@ -1,4 +1,4 @@
-//! torture.pl's own way: random data grows and the gaps shrink until polite clients are lost, or a
+//! torture.pl's own way: random data grows and the gaps shrink until well-behaved clients are lost, or a
 //! bound is reached. What was reached is the result.
 
 use super::Member;

@@ -1,4 +1,4 @@
-//! What pressure did to polite clients, in one word and its figures: a pure function over the probes
+//! What pressure did to well-behaved clients, in one word and its figures: a pure function over the probes
 //! of a round. Every threshold is a constant here, and the report prints them.
 
 use torture::judge::TestOutcome;

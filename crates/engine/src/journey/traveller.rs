@@ -56,7 +56,7 @@ pub(super) struct Traveller {
     done: BTreeSet<u32>,
     /// A login to be made before the step that was answered as an expired one is.
     detour: Option<u32>,
-    /// It has logged in anew for the step that it stands at.
+    /// It has logged in again for the step that it stands at.
     refreshed: bool,
     /// The pause before the next call.
     pub(super) pause: Nanos,

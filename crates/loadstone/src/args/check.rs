@@ -9,9 +9,9 @@ use url::Url;
 
 /// Run the functional tests of a plan file against a site
 ///
-/// A check plan (TOML) has steps: requests with what their answers must be, requests that go out at
-/// the same moment, files of the site with what must stand in them. The result is a tree of marks;
-/// the exit code is 1 when a step failed.
+/// A check plan (TOML) consists of steps: requests with expectations on their responses,
+/// simultaneous requests, and files of the site with expectations on their contents. The result is
+/// a tree of marks; the exit code is 1 if a step failed.
 #[derive(Args, Clone, Debug)]
 #[command(
     override_usage = "loadstone check [OPTIONS] PLAN.toml\n       loadstone check --init [FILE]",
@@ -26,19 +26,19 @@ pub(crate) struct CheckArgs {
     /// The check plan; - is standard input
     #[arg(value_name = "PLAN.toml", required_unless_present = "init", conflicts_with = "init")]
     pub(crate) plan: Option<String>,
-    /// Where the site is, in place of the plan's base
+    /// URL of the site, instead of the plan's base
     #[arg(long, value_name = "URL", value_parser = base)]
     pub(crate) base: Option<Url>,
-    /// Give a variable of the plan another value; may be given several times
+    /// Override a variable of the plan; may be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
     pub(crate) set: Vec<(String, String)>,
-    /// Only steps with this text in their name; may be given several times
+    /// Run only steps with this text in their name; may be given several times
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Vec<String>,
-    /// Where the site's files are on this machine: file and dir of steps lie below it
+    /// Folder of the site's files on this machine: file and dir of steps are relative to it
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
-    /// Print the names of the steps, and do nothing else
+    /// Print the names of the steps and exit
     #[arg(long)]
     pub(crate) list: bool,
     /// Write the plan for the norm site, by default to check.toml; - is standard output
@@ -47,16 +47,16 @@ pub(crate) struct CheckArgs {
     /// Accept any certificate
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// Trust these certificates (PEM) in place of the system's
+    /// Trust the certificates of this PEM file instead of the system's
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub(crate) ca: Option<String>,
-    /// The result as JSON; with - standard output has nothing else
+    /// Write the result as JSON; with -, to standard output and nothing else
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) json: Option<Sink>,
-    /// The result as JUnit's XML
+    /// Write the result as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
-    /// What failed and the last line only
+    /// Print only what failed, and the last line
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
 }

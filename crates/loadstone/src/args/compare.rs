@@ -12,19 +12,20 @@ use units::Nanos;
 
 /// Is B slower than A? Two servers measured in turns, or two sets of stored runs
 ///
-/// Two URLs are measured in blocks, A B B A or B A A B as the seed draws, so that what changes on
-/// the machines falls on both alike. With --a-command and --b-command the servers are started anew
-/// for each run, on one port if you like, and ended after it. Stored runs are named by id or tag,
-/// several between commas: they say something where there are four or more a side (run --repeat 4).
+/// Two URLs are measured in blocks, A B B A or B A A B as drawn by the seed, so that changes on the
+/// machines affect both sides alike. With --a-command and --b-command, the servers are restarted
+/// for each run, on one port if you like, and stopped after it. Stored runs are named by id or tag,
+/// separated by commas; a comparison needs at least four runs on each side to be conclusive (run
+/// --repeat 4).
 ///
-/// One URL over two protocols, --http 1.1,2, is measured in the same way: as many calls are under
-/// way over either, on --streams of a connection where it is HTTP/2.
+/// One URL over two protocols, --http 1.1,2, is measured in the same way, with the same number of
+/// calls in flight over each; HTTP/2 uses --streams per connection.
 ///
-/// All that is not about the comparison is as with run: see loadstone run --help.
+/// All other options are those of run: see loadstone run --help.
 #[derive(Args, Clone, Debug, Default)]
 #[command(
     override_usage = "loadstone compare [OPTIONS] [LABEL=]URL|PLAN.toml [LABEL=]URL|PLAN.toml\n       loadstone compare --a-command CMD --b-command CMD [OPTIONS] URL|PLAN.toml\n       loadstone compare --http 1.1,2 [OPTIONS] URL|PLAN.toml\n       loadstone compare [OPTIONS] RUN[,RUN...] RUN[,RUN...]",
-    mut_arg("duration", |arg| arg.visible_alias("hold").help("Length of a run [default: 10s]")),
+    mut_arg("duration", |arg| arg.visible_alias("hold").help("Duration of a run [default: 10s]")),
     mut_arg("repeat", |arg| arg.hide(true)),
     mut_arg("hdr", |arg| arg.hide(true)),
     mut_arg("log", |arg| arg.hide(true)),
@@ -47,11 +48,11 @@ Examples:
   loadstone compare last~1 last                  two stored runs"
 )]
 pub(crate) struct CompareArgs {
-    /// What is compared with: a URL, a plan, or stored runs
+    /// Baseline: a URL, a plan, or stored runs
     #[arg(value_name = "A")]
     before: String,
-    /// What is compared: the same kind of thing; left out where both commands serve one URL, and
-    /// where two protocols are compared
+    /// Candidate: the same kind of argument; omit it where both commands serve one URL, and where
+    /// two protocols are compared
     #[arg(value_name = "B")]
     after: Option<String>,
     #[command(flatten)]
@@ -63,20 +64,20 @@ pub(crate) struct CompareArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Comparison")]
 struct ComparisonArgs {
-    /// Blocks of four runs; five or more [default: 6]
+    /// Number of blocks of four runs, at least five [default: 6]
     #[arg(long, value_name = "N", value_parser = parse::count::<u32>)]
     blocks: Option<u32>,
-    /// Starts A's server before each of its runs (sh -c COMMAND) and ends all that it started after
-    /// it: by TERM, after 5 s by KILL
+    /// Start A's server before each of its runs (sh -c COMMAND) and stop everything it started
+    /// after the run: with SIGTERM, after 5 s with SIGKILL
     #[arg(long, value_name = "COMMAND")]
     a_command: Option<String>,
     /// The same for B
     #[arg(long, value_name = "COMMAND")]
     b_command: Option<String>,
-    /// Longest that such a server may take to answer [default: 10s]
+    /// Longest time such a server may take to become ready [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
     ready: Option<Nanos>,
-    /// Exit code 1 when a figure of B is shown to have moved further: 'p99 +5%'; may be given
+    /// Exit with code 1 if a figure of B has moved by more than this: 'p99 +5%'; may be given
     /// several times
     #[arg(long, value_name = "BOUND", value_parser = FailIf::parse)]
     fail_if: Vec<FailIf>,
@@ -281,7 +282,7 @@ impl CompareArgs {
             ),
             (
                 !is_target(&self.before),
-                "--http with two versions measures anew: give a URL or a plan, not a stored run",
+                "--http with two versions needs a new measurement: give a URL or a plan, not a stored run",
             ),
             (
                 a_command.is_some() || b_command.is_some(),

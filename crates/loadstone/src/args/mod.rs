@@ -65,8 +65,8 @@ use clap::{Parser, Subcommand};
 
 /// Loads, measures and torture-tests web servers.
 ///
-/// Response time counts from the instant a request was due, nothing is dropped without being
-/// counted, and every run ends in a verdict on itself: VALID, DEGRADED or INVALID.
+/// Response time is measured from the instant a request was due, nothing is dropped without being
+/// counted, and every run ends with a verdict on its own validity: VALID, DEGRADED or INVALID.
 #[derive(Debug, Parser)]
 #[command(
     name = "loadstone",

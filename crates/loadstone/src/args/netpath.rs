@@ -8,9 +8,9 @@ use wan::{PathSpec, SpecFault, TraceSource};
 
 /// Put any program behind an emulated Internet path
 ///
-/// The program runs in a network of its own whose only way out is the path; at its far end are the
-/// servers of this host, also those that listen on 127.0.0.1 alone, or the one that --server
-/// starts. There is no way from it to the outside world. Its exit code is handed on.
+/// The program runs in a network namespace whose only way out is the emulated path. At its far end
+/// are the servers of this host, including those that listen on 127.0.0.1 only, or the server that
+/// --server starts. The outside world cannot be reached. The exit code is that of the program.
 #[derive(Args, Clone, Debug)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -33,37 +33,37 @@ directions or, with up- or down- before it, for one:
 pub(crate) struct NetpathArgs {
     #[command(subcommand)]
     pub(crate) command: Option<NetpathCommand>,
-    /// A profile, or a path as text: 3g, 'dsl, loss=1%', 'rtt=80ms, down-rate=8M'
+    /// A profile or a description of the path: 3g, 'dsl, loss=1%', 'rtt=80ms, down-rate=8M'
     #[arg(long, value_name = "PATH", visible_alias = "path")]
     pub(super) profile: Option<String>,
-    /// Round trip, half of it in each direction
+    /// Round-trip time, half of it in each direction
     #[arg(long, value_name = "TIME")]
     pub(super) rtt: Option<String>,
     /// Delay of each direction
     #[arg(long, value_name = "TIME", conflicts_with = "rtt")]
     pub(super) delay: Option<String>,
-    /// How much the delay of each direction varies
+    /// Jitter of the delay in each direction
     #[arg(long, value_name = "TIME")]
     pub(super) jitter: Option<String>,
-    /// Packets lost in each direction
+    /// Packet loss in each direction
     #[arg(long, value_name = "SHARE")]
     pub(super) loss: Option<String>,
     /// Bits per second in each direction: 640k, 5M
     #[arg(long, value_name = "BITRATE")]
     pub(super) rate: Option<String>,
-    /// Room before the rate: 100p (packets) or 64k (bytes)
+    /// Queue in front of the rate limit: 100p (packets) or 64k (bytes)
     #[arg(long, value_name = "LENGTH")]
     pub(super) queue: Option<String>,
-    /// Seed of all that is random
+    /// Seed for everything random
     #[arg(long, value_parser = parse::count::<u64>, value_name = "N", default_value = "1")]
     pub(crate) seed: u64,
-    /// Start this server at the far end, by sh, and the program when something listens there
+    /// Start this server at the far end (sh -c) and wait until it listens before the program starts
     #[arg(long, value_name = "COMMAND")]
     pub(crate) server: Option<String>,
     /// Leave 127.0.0.0/8 to the program itself; the server's address is then 198.19.0.1
     #[arg(long)]
     pub(crate) own_loopback: bool,
-    /// No report on standard error
+    /// Do not print a report on standard error
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
     /// The program and its arguments
@@ -73,9 +73,9 @@ pub(crate) struct NetpathArgs {
 
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum NetpathCommand {
-    /// Measure what a path really does here, in about ten seconds
+    /// Measure what a path really does on this machine, in about ten seconds
     Check,
-    /// List the paths that have names
+    /// List the named profiles
     Profiles,
 }
 

@@ -12,11 +12,12 @@ use units::{Nanos, Rate};
 
 /// Step the load up: where is the knee, what is the capacity, and what comes after?
 ///
-/// Without a range the rate is doubled from 10/s (with --population: the users from 1) until the
-/// server no longer follows; then the gap is filled in, and the server is overloaded on purpose: up
-/// to twice its knee. With --to the load never goes beyond it, unless --overload is given.
+/// Without a range, the rate is doubled from 10/s (with --population: the number of users from 1)
+/// until the server no longer keeps up. The gap around the knee is then filled in, and the server
+/// is overloaded on purpose, up to twice its knee. With --to, the load never exceeds that value
+/// unless --overload is given.
 ///
-/// All that is not about the steps is as with run: see loadstone run --help.
+/// All other options are those of run: see loadstone run --help.
 #[derive(Args, Clone, Debug, Default)]
 #[command(
     override_usage = "loadstone ramp [OPTIONS] URL|PLAN.toml\n       loadstone ramp [OPTIONS] LABEL=URL LABEL=URL ...",
@@ -41,7 +42,7 @@ Examples:
   loadstone ramp prefork=URL cgi=URL             several, in turns, in one picture"
 )]
 pub(crate) struct RampArgs {
-    /// URL or PLAN.toml, also as LABEL=URL; several are measured in turns
+    /// URL or PLAN.toml, optionally as LABEL=URL; several are measured in turns
     #[arg(value_name = "[LABEL=]URL|PLAN.toml")]
     targets: Vec<String>,
     #[command(flatten)]
@@ -56,37 +57,38 @@ struct StepArgs {
     /// Lowest load: a rate, or users with --population [default: 10/s, or 1]
     #[arg(long, value_name = "LOAD")]
     from: Option<String>,
-    /// Highest load [default: doubled until the server no longer follows]
+    /// Highest load [default: doubled until the server no longer keeps up]
     #[arg(long, value_name = "LOAD")]
     to: Option<String>,
-    /// Difference between the loads [default: ten loads]
+    /// Difference between successive loads [default: ten loads]
     #[arg(long, value_name = "LOAD", conflicts_with = "factor")]
     step: Option<String>,
-    /// Factor between the loads, in place of --step
+    /// Ratio of successive loads, instead of --step
     #[arg(long, value_name = "N")]
     factor: Option<f64>,
-    /// Loads are users who wait for answers (closed loop), not rates
+    /// Step the number of users of a closed load, instead of a rate
     #[arg(long, visible_alias = "users")]
     population: bool,
-    /// Length of a step [default: 5s]
+    /// Duration of a step [default: 5s]
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
     hold: Option<Nanos>,
-    /// Longest wait for the server to come to rest between steps [default: 10s]
+    /// Longest wait for the server to become idle between steps [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
     settle: Option<Nanos>,
-    /// The steps in random order
+    /// Run the steps in random order
     #[arg(long)]
     shuffle: bool,
-    /// The same loads on the way down, too
+    /// Repeat the same loads in descending order
     #[arg(long)]
     down: bool,
-    /// Search for the capacity: 'capacity' (under --slo), or the objectives themselves
+    /// Search for the highest load that meets the objectives: 'capacity' (those of --slo), or the
+    /// objectives themselves
     #[arg(long, value_name = "capacity|RULES")]
     find: Option<String>,
-    /// Overload at 1, 1.1, 1.5 and 2 times the knee, and recovery, even beyond --to
+    /// Overload at 1, 1.1, 1.5 and 2 times the knee and observe recovery, even beyond --to
     #[arg(long, conflicts_with = "no_overload")]
     overload: bool,
-    /// No overload on purpose
+    /// Do not overload the server on purpose
     #[arg(long)]
     no_overload: bool,
 }

@@ -42,13 +42,13 @@ pub(crate) struct ReportArgs {
     /// The cases of a torture, or the steps of a check, as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
-    /// Verdict and headline only
+    /// Print the verdict and the headline only
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
     /// The table of quantiles, in full
     #[arg(long)]
     pub(crate) percentiles: bool,
-    /// Everything in text, and not one screen of it
+    /// Print the full text report
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) full: bool,
     #[command(flatten)]

@@ -11,8 +11,9 @@ use units::{Nanos, RateSpan};
 
 /// Load a server and measure it
 ///
-/// A closed load (-c) has users who call, wait, think and call again; an open one (--rate) has
-/// calls that fall due whatever the server does. Options given beside a PLAN.toml win over it.
+/// In a closed load (-c), users call, wait for the response, think and call again. In an open load
+/// (--rate), calls are due at their own instants, however slow the server is. Options override the
+/// settings of a PLAN.toml.
 #[derive(Args, Clone, Debug, Default)]
 #[command(
     override_usage = "loadstone run [OPTIONS] URL|PLAN.toml\n       loadstone run [OPTIONS] --urls FILE [BASE-URL]\n       loadstone run [OPTIONS] --script FILE URL [-- ARGUMENT...]",
@@ -24,7 +25,7 @@ pub(crate) struct RunArgs {
     /// http(s)://host/path, host[:port][/path], or a plan file ending in .toml
     #[arg(value_name = "URL|PLAN.toml")]
     pub(super) target: Option<String>,
-    /// With --script: what the script finds in its args
+    /// With --script: arguments passed to the script
     #[arg(last = true, value_name = "ARGUMENT")]
     pub(super) script_args: Vec<String>,
     #[command(flatten)]
@@ -66,32 +67,32 @@ pub(super) enum GapsName {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Load")]
 pub(super) struct LoadArgs {
-    /// Users of a closed load [default: 10]
+    /// Closed load: number of users [default: 10]
     #[arg(short = 'c', long, value_parser = parse::count::<u32>, value_name = "N")]
     pub(super) connections: Option<u32>,
-    /// Open load: calls (or sessions) a second; two rates ramp: 100..2000/s
+    /// Open load: calls (or sessions) per second; a range is a ramp: 100..2000/s
     #[arg(long, value_name = "RATE", value_parser = units::parse_rate_span)]
     pub(super) rate: Option<RateSpan>,
-    /// Pause after an answer: 500ms, 1s..3s or exp:2s
+    /// Think time after each response: 500ms, 1s..3s or exp:2s
     #[arg(long, value_name = "TIME", value_parser = rules::parse_think)]
     pub(super) think: Option<Think>,
-    /// With --rate: sessions of N calls arrive instead of calls
+    /// With --rate: sessions of N calls arrive instead of single calls
     #[arg(long, value_parser = parse::count::<u32>, value_name = "N")]
     pub(super) session: Option<u32>,
-    /// With --rate: the gaps between arrivals [default: constant]
+    /// With --rate: distribution of the gaps between arrivals [default: constant]
     #[arg(long, value_name = "LAW", hide_short_help = true)]
     pub(super) arrivals: Option<GapsName>,
     /// With --rate: N arrivals at a time
     #[arg(long, value_parser = parse::count::<u32>, value_name = "N", hide_short_help = true)]
     pub(super) burst: Option<u32>,
-    /// With --rate: connections at once [default: what descriptors and ports allow]
+    /// With --rate: maximum number of open connections [default: what descriptors and ports allow]
     #[arg(long, value_parser = parse::count::<u32>, value_name = "N", hide_short_help = true)]
     pub(super) connections_max: Option<u32>,
-    /// With --rate: calls that wait for a connection; more are dropped [default: one timeout's
-    /// worth of arrivals]
+    /// With --rate: maximum number of calls waiting for a connection; further calls are dropped
+    /// [default: the arrivals of one timeout]
     #[arg(long, value_parser = parse::count::<u64>, value_name = "N", hide_short_help = true)]
     pub(super) queue_max: Option<u64>,
-    /// Seed of all that is random [default: 1]
+    /// Seed for everything random [default: 1]
     #[arg(long, value_parser = parse::count::<u64>, value_name = "N", hide_short_help = true)]
     pub(super) seed: Option<u64>,
 }
@@ -99,22 +100,22 @@ pub(super) struct LoadArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "End of the run")]
 pub(super) struct EndArgs {
-    /// Length of the measured part [default: 10s]
+    /// Duration of the measured part [default: 10s]
     #[arg(short = 'd', long, value_name = "TIME", value_parser = units::parse_duration)]
     pub(super) duration: Option<Nanos>,
-    /// Calls (or sessions) to make; with -d, whichever ends first
+    /// Number of calls (or sessions); with -d, whichever is reached first
     #[arg(short = 'n', long, value_parser = parse::count::<u64>, value_name = "COUNT")]
     pub(super) requests: Option<u64>,
-    /// Bytes to receive at most
+    /// Stop after receiving this many bytes
     #[arg(long, value_name = "SIZE", value_parser = units::parse_size, hide_short_help = true)]
     pub(super) bytes_max: Option<u64>,
-    /// Load before the measured part, counted apart
+    /// Load before the measured part, reported separately
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
     pub(super) warmup: Option<Nanos>,
-    /// Give up early: 'failures>50% for 5s'
+    /// Stop early when a rule is met: 'failures>50% for 5s'
     #[arg(long, value_name = "RULE", value_parser = rules::parse_abort_rule, hide_short_help = true)]
     pub(super) abort_if: Option<AbortRule>,
-    /// Do all of it N times; results with intervals across the runs
+    /// Repeat the whole run N times and report confidence intervals across runs
     #[arg(long, value_parser = parse::count::<u32>, value_name = "N")]
     pub(super) repeat: Option<u32>,
 }
@@ -125,16 +126,16 @@ pub(super) struct RequestArgs {
     /// URLs from a file, or - for standard input: lines of [METHOD] URL [weight=N] [body=TEXT]
     #[arg(long, value_name = "FILE|-")]
     pub(super) urls: Option<String>,
-    /// Draw from the URL list by weight
+    /// Choose URLs from the list at random, by weight
     #[arg(long, conflicts_with = "once")]
     pub(super) random: bool,
-    /// Take each URL of the list one time
+    /// Request each URL of the list exactly once
     #[arg(long)]
     pub(super) once: bool,
-    /// The request as a curl command line, as browsers copy it
+    /// Take the request from a curl command line, as browsers copy it
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["urls", "script"])]
     pub(super) curl: Option<String>,
-    /// Requests made by a script in Lua, as wrk's are; - is standard input
+    /// Requests from a Lua script with wrk's interface; - is standard input
     #[arg(long, value_name = "FILE|-", hide_short_help = true)]
     pub(super) script: Option<String>,
     /// Method [default: GET, POST with a body]
@@ -143,10 +144,10 @@ pub(super) struct RequestArgs {
     /// A header 'Name: value'; may be given several times
     #[arg(short = 'H', long = "header", value_name = "HEADER", value_parser = rules::parse_header)]
     pub(super) headers: Vec<(String, String)>,
-    /// Body, as text
+    /// Request body, as text
     #[arg(long, value_name = "TEXT", conflicts_with = "body_file")]
     pub(super) body: Option<String>,
-    /// Body from a file, or - for standard input
+    /// Request body from a file; - is standard input
     #[arg(long, value_name = "FILE|-")]
     pub(super) body_file: Option<String>,
     /// Basic authorisation
@@ -158,17 +159,17 @@ pub(super) struct RequestArgs {
     /// The User-Agent header
     #[arg(long, value_name = "TEXT", hide_short_help = true)]
     pub(super) user_agent: Option<String>,
-    /// Version of HTTP: 1.0, 1.1, 2 (over TLS by ALPN, without it by prior knowledge), 3 (over QUIC)
-    /// or auto (what the server prefers, 1.1 or 2) [default: 1.1]
+    /// HTTP version: 1.0, 1.1, 2 (ALPN over TLS, prior knowledge over cleartext), 3 (QUIC) or auto
+    /// (the server's choice of 1.1 or 2) [default: 1.1]
     #[arg(long, value_name = "VERSION", value_parser = parse::versions, hide_short_help = true)]
     pub(super) http: Option<List<HttpVersion>>,
-    /// Ask for compressed answers and undo the compression
+    /// Request compressed responses and decompress them
     #[arg(long, hide_short_help = true)]
     pub(super) compressed: bool,
-    /// Follow up to N redirects in a call [default: none; without =N: 10]
+    /// Follow up to N redirects per call [default: none; without =N: 10]
     #[arg(long, value_parser = parse::count::<u16>, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "10", hide_short_help = true)]
     pub(super) follow: Option<u16>,
-    /// Keep cookies for each user and send them back
+    /// Keep cookies per user and send them back
     #[arg(long, hide_short_help = true)]
     pub(super) cookies: bool,
 }
@@ -176,17 +177,17 @@ pub(super) struct RequestArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Expectations (what does not match is a failed call)")]
 pub(super) struct ExpectArgs {
-    /// Statuses that are a success: 200,204,300-399 [default: below 400]
+    /// Status codes that count as success: 200,204,300-399 [default: below 400]
     #[arg(long, value_name = "LIST", value_parser = parse::statuses)]
     pub(super) expect_status: Option<List<(u16, u16)>>,
-    /// Length of the body, compression undone
+    /// Expected length of the body, after decompression
     #[arg(long, value_name = "SIZE", value_parser = units::parse_size, hide_short_help = true)]
     pub(super) expect_length: Option<u64>,
-    /// Text in the body; or exact:TEXT, regex:RE, sha256:HEX
+    /// Text that the body must contain; or exact:TEXT, regex:RE, sha256:HEX
     #[arg(long, value_name = "RULE", value_parser = rules::parse_body_rule, hide_short_help = true)]
     pub(super) expect_body: Option<BodyRule>,
-    /// The body that belongs to each URL, by length and hash: as the first response had it; set:NAME
-    /// as site --files serves it; or as a FILE of xxh128sum has it
+    /// Verify length and hash of every body: against the first response of its URL, against
+    /// set:NAME (what site --files serves), or against a FILE written by xxh128sum
     #[arg(long, value_name = "first|set:NAME[@SEED]|FILE", num_args = 0..=1, require_equals = true, default_missing_value = "first", hide_short_help = true)]
     pub(super) verify: Option<String>,
 }
@@ -194,16 +195,16 @@ pub(super) struct ExpectArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Time limits")]
 pub(super) struct LimitArgs {
-    /// From the instant a call was due to its outcome [default: 30s]
+    /// From the instant a call is due to its outcome [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
     pub(super) timeout: Option<Nanos>,
-    /// To connect [default: 5s]
+    /// To open a connection [default: 5s]
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, hide_short_help = true)]
     pub(super) connect_timeout: Option<Nanos>,
-    /// From the request to the answer's first byte [default: none]
+    /// From the request to the first byte of the response [default: none]
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, hide_short_help = true)]
     pub(super) first_byte_timeout: Option<Nanos>,
-    /// Standstill of a connection with a call on it [default: none]
+    /// Without any progress on a connection that has a call in flight [default: none]
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, hide_short_help = true)]
     pub(super) progress_timeout: Option<Nanos>,
 }
@@ -211,34 +212,34 @@ pub(super) struct LimitArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Connections")]
 pub(super) struct ConnectionArgs {
-    /// Calls on a connection before it is closed [default: as many as the server takes]
+    /// Calls per connection before it is closed [default: as many as the server allows]
     #[arg(long, value_parser = parse::count::<u32>, value_name = "N")]
     pub(super) calls: Option<u32>,
-    /// A connection for each call: the same as --calls 1
+    /// A new connection for every call; same as --calls 1
     #[arg(long, conflicts_with = "calls")]
     pub(super) close: bool,
-    /// Requests outstanding on a connection [default: 1]
+    /// Requests in flight on a connection [default: 1]
     #[arg(long, value_parser = parse::count::<u32>, value_name = "N")]
     pub(super) pipeline: Option<u32>,
-    /// HTTP/2 and 3: streams outstanding on a connection [default: 1 for each user, 100 with --rate]
+    /// HTTP/2 and 3: streams in flight on a connection [default: 1 per user, 100 with --rate]
     #[arg(long, value_parser = parse::count::<u32>, value_name = "N", conflicts_with = "pipeline")]
     pub(super) streams: Option<u32>,
-    /// HTTP/2 and 3: bytes of one response that may be under way [default: 1G - 1]
+    /// HTTP/2 and 3: flow-control window of a stream, in bytes [default: 1G - 1]
     #[arg(long, value_name = "SIZE", value_parser = parse::small_size, hide_short_help = true)]
     pub(super) stream_window: Option<u32>,
-    /// HTTP/2 and 3: bytes of a connection's responses that may be under way [default: 1G - 1]
+    /// HTTP/2 and 3: flow-control window of a connection, in bytes [default: 1G - 1]
     #[arg(long, value_name = "SIZE", value_parser = parse::small_size, hide_short_help = true)]
     pub(super) connection_window: Option<u32>,
-    /// HTTP/2: bytes of the table that the server compresses fields with [default: 4K]
+    /// HTTP/2: size of the table the server may use to compress fields, in bytes [default: 4K]
     #[arg(long, value_name = "SIZE", value_parser = parse::small_size, hide_short_help = true)]
     pub(super) header_table: Option<u32>,
-    /// HTTP/2: bytes of the table that our side compresses fields with [default: 4K]
+    /// HTTP/2: size of the table the client uses to compress fields, in bytes [default: 4K]
     #[arg(long, value_name = "SIZE", value_parser = parse::small_size, hide_short_help = true)]
     pub(super) encoder_table: Option<u32>,
-    /// HTTP/2: bytes of one frame that the server may send [default: 16K]
+    /// HTTP/2: largest frame the server may send, in bytes [default: 16K]
     #[arg(long, value_name = "SIZE", value_parser = parse::small_size, hide_short_help = true)]
     pub(super) frame_max: Option<u32>,
-    /// N requests go out together, the next N when all are answered
+    /// Send N requests together, and the next N when all responses are complete
     #[arg(long, value_parser = parse::count::<u32>, value_name = "N", hide_short_help = true)]
     pub(super) group: Option<u32>,
     /// Connect to a Unix socket; the URL gives the Host and the path
@@ -247,34 +248,34 @@ pub(super) struct ConnectionArgs {
     /// Use ADDRESS for HOST:PORT; may be given several times
     #[arg(long, value_name = "HOST:PORT:ADDRESS", value_parser = rules::parse_resolve, hide_short_help = true)]
     pub(super) resolve: Vec<ResolveRule>,
-    /// Local addresses, in turn: 127.0.0.2-127.0.0.9,127.0.1.1
+    /// Local addresses to connect from, in turn: 127.0.0.2-127.0.0.9,127.0.1.1
     #[arg(long, value_name = "LIST", value_parser = parse::addresses, hide_short_help = true)]
     pub(super) bind: Option<List<IpAddr>>,
-    /// Through an emulated path to a server of this host: 3g, 'rtt=80ms, loss=1%' (needs root)
+    /// Reach a server of this host through an emulated path: 3g, 'rtt=80ms, loss=1%' (needs root)
     #[arg(long, value_name = "PATH", value_parser = rules::parse_path)]
     pub(super) path: Option<wan::PathSpec>,
-    /// Through a proxy, http://[name:password@]host:port
+    /// Use a proxy: http://[name:password@]host:port
     #[arg(long, value_name = "URL", value_parser = plan::parse_proxy, hide_short_help = true)]
     pub(super) proxy: Option<url::Url>,
-    /// IPv4 only
+    /// Use IPv4 only
     #[arg(short = '4', long, conflicts_with = "ipv6", hide_short_help = true)]
     pub(super) ipv4: bool,
-    /// IPv6 only
+    /// Use IPv6 only
     #[arg(short = '6', long, hide_short_help = true)]
     pub(super) ipv6: bool,
-    /// Socket's send buffer [default: the kernel's]
+    /// Size of the socket's send buffer [default: the kernel's]
     #[arg(long, value_name = "SIZE", value_parser = parse::small_size, hide_short_help = true)]
     pub(super) send_buffer: Option<u32>,
-    /// Socket's receive buffer [default: the kernel's]
+    /// Size of the socket's receive buffer [default: the kernel's]
     #[arg(long, value_name = "SIZE", value_parser = parse::small_size, hide_short_help = true)]
     pub(super) recv_buffer: Option<u32>,
-    /// Leave Nagle's algorithm on (no TCP_NODELAY)
+    /// Keep Nagle's algorithm on (do not set TCP_NODELAY)
     #[arg(long, hide_short_help = true)]
     pub(super) no_nodelay: bool,
-    /// Close by a reset, so that no port waits in TIME_WAIT
+    /// Close connections with RST, so that no port stays in TIME_WAIT
     #[arg(long, hide_short_help = true)]
     pub(super) reset: bool,
-    /// Least pause of a user whose connection could not be opened [default: 10ms]
+    /// Shortest pause of a user after a connection could not be opened [default: 10ms]
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, hide_short_help = true)]
     pub(super) reconnect_pause: Option<Nanos>,
 }
@@ -296,28 +297,28 @@ pub(super) struct TlsArgs {
     /// Trust the certificates of this PEM file instead of the system's
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(super) ca: Option<String>,
-    /// Our own certificate, PEM
+    /// Client certificate, PEM
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(super) cert: Option<String>,
-    /// Its key, PEM
+    /// Key of the client certificate, PEM
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(super) key: Option<String>,
-    /// Only this version
+    /// Use only this TLS version
     #[arg(long, value_name = "VERSION", hide_short_help = true)]
     pub(super) tls: Option<TlsName>,
-    /// A full handshake each time
+    /// Make a full handshake for every connection
     #[arg(long, hide_short_help = true)]
     pub(super) no_resumption: bool,
-    /// Protocols to offer, or none [default: http/1.1]
+    /// ALPN protocols to offer, or none [default: http/1.1]
     #[arg(long, value_name = "LIST", value_parser = parse::names, hide_short_help = true)]
     pub(super) alpn: Option<List<String>>,
-    /// Name for SNI and the certificate's check instead of the URL's
+    /// Name for SNI and certificate verification, instead of the URL's host
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(super) server_name: Option<String>,
-    /// Key-exchange groups, in order
+    /// Key-exchange groups, in order of preference
     #[arg(long, value_name = "LIST", value_parser = parse::names, hide_short_help = true)]
     pub(super) groups: Option<List<String>>,
-    /// Cipher suites, in order
+    /// Cipher suites, in order of preference
     #[arg(long, value_name = "LIST", value_parser = parse::names, hide_short_help = true)]
     pub(super) ciphers: Option<List<String>>,
 }
@@ -325,22 +326,22 @@ pub(super) struct TlsArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Measuring")]
 pub(super) struct MeasureArgs {
-    /// Objectives: 'p99<50ms, failures<0.1%'; exit code 1 when one is missed
+    /// Objectives: 'p99<50ms, failures<0.1%'; exit code 1 if one is missed
     #[arg(long, value_name = "RULES", value_parser = parse::objectives)]
     pub(super) slo: Vec<List<stats::Objective>>,
-    /// Show all quantiles, or =50,90,99.9
+    /// Show the full table of quantiles, or only =50,90,99.9
     #[arg(long, value_name = "LIST", value_parser = parse::percentiles, num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(super) percentiles: Option<List<f64>>,
-    /// Least bit rate of a conforming connection [default: 320k]
+    /// Lowest bit rate of a conforming connection [default: 320k]
     #[arg(long, value_name = "BITRATE", value_parser = rules::parse_bits, hide_short_help = true)]
     pub(super) conforming: Option<f64>,
-    /// Count heads as well as bodies in a connection's bit rate
+    /// Count header sections as well as bodies in the bit rate of a connection
     #[arg(long, hide_short_help = true)]
     pub(super) conforming_heads: bool,
-    /// Length of a row of the time series [default: 1s]
+    /// Interval of the time series [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, hide_short_help = true)]
     pub(super) interval: Option<Nanos>,
-    /// Share of the p99 that may be the client's own lateness [default: 25%]
+    /// Largest share of the p99 that may be the client's own delay [default: 25%]
     #[arg(long, value_name = "SHARE", value_parser = stats::parse_share, hide_short_help = true)]
     pub(super) doubt_max: Option<f64>,
 }
@@ -348,10 +349,10 @@ pub(super) struct MeasureArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "This machine")]
 pub(super) struct DriverArgs {
-    /// Worker threads [default: one per free core]
+    /// Number of worker threads [default: one per free core]
     #[arg(long, value_parser = parse::count::<u32>, value_name = "N")]
     pub(super) threads: Option<u32>,
-    /// Cores for the workers: 0,2-3 [default: a server of this machine keeps one]
+    /// CPUs for the workers: 0,2-3 [default: one is left to a server on this machine]
     #[arg(long, value_name = "LIST", value_parser = parse::cores)]
     pub(super) cpus: Option<List<u32>>,
     /// Scheduling priority, -20 (first) to 19 (last)
@@ -362,42 +363,42 @@ pub(super) struct DriverArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Output")]
 pub(super) struct OutputArgs {
-    /// Everything as JSON; with - standard output has nothing else
+    /// Write the full result as JSON; with -, to standard output and nothing else
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(super) json: Option<Sink>,
-    /// The report as a web page
+    /// Write the report as an HTML page
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<PathBuf>,
-    /// The time series
+    /// Write the time series as CSV
     #[arg(long, value_name = "FILE")]
     pub(super) csv: Option<PathBuf>,
-    /// Histograms, for the readers of HdrHistogram logs
+    /// Write the histograms as an HdrHistogram log
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(super) hdr: Option<PathBuf>,
-    /// A line per call
+    /// Write one line per call
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(super) log: Option<PathBuf>,
-    /// Verdict and headline only
+    /// Print the verdict and the headline only
     #[arg(short = 'q', long)]
     pub(super) quiet: bool,
-    /// Everything in text: phases, connections, bytes, the client's own cost and more
+    /// Print the full text report: phases, connections, bytes, the client's own cost and more
     #[arg(long, conflicts_with = "quiet")]
     pub(super) full: bool,
-    /// Show the run on the whole terminal while it goes on; q stops it
+    /// Show a full-screen live view; q stops the run
     #[arg(long, conflicts_with = "quiet")]
     pub(super) live: bool,
-    /// Figures for Prometheus while it runs, at http://ADDRESS:PORT/metrics [default address:
+    /// Serve live metrics for Prometheus at http://ADDRESS:PORT/metrics [default address:
     /// 127.0.0.1]
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = units::parse_listen, hide_short_help = true)]
     pub(super) metrics: Option<std::net::SocketAddr>,
-    /// Push the figures to an OTLP collector each second: http://127.0.0.1:4318, or https://
+    /// Push metrics to an OTLP collector every second: http://127.0.0.1:4318, or https://
     #[arg(long, value_name = "URL", value_parser = metrics::parse_collector, hide_short_help = true)]
     pub(super) otlp: Option<metrics::Collector>,
     /// Watch the server's CPU, memory, descriptors and listen queue: a process number on this
     /// machine, or the URL of a node exporter
     #[arg(long, value_name = "PID|URL", value_parser = crate::run::sut::parse, hide_short_help = true)]
     pub(super) sut: Option<crate::run::sut::Who>,
-    /// Print the plan that these options make, and do not run it
+    /// Print the resulting plan and exit without running it
     #[arg(long)]
     pub(super) print_plan: bool,
     #[command(flatten)]

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use time::{Date, Month, OffsetDateTime, Time};
 use units::ParseError;
 
-/// Look at kept results: list, show, tag, delete, move
+/// Manage stored results: list, show, tag, delete, export, import
 ///
 /// A result is named by its id (run-12, or 12), by a tag, or counted from the last one: last,
 /// last~1 for the one before it.
@@ -20,20 +20,20 @@ pub(crate) struct RunsArgs {
 
 #[derive(Subcommand, Clone, Debug)]
 pub(crate) enum RunsTask {
-    /// List what is kept, the latest first
+    /// List stored results, latest first
     List(ListArgs),
-    /// Show the report of a result again
+    /// Show the report of a stored result
     Show(ShowArgs),
-    /// Give a result a name of its own
+    /// Tag a result
     Tag {
         /// The result: an id, a tag or last
         result: String,
-        /// The name; a result that had it loses it
+        /// The tag; it is taken away from any other result
         tag: String,
         #[command(flatten)]
         store: StoreArgs,
     },
-    /// Take a tag away; the result stays
+    /// Remove a tag; the result stays
     Untag {
         /// The tag
         tag: String,
@@ -45,15 +45,15 @@ pub(crate) enum RunsTask {
         /// Ids as the list shows them; tags and last are not taken
         #[arg(required = true, value_name = "ID")]
         ids: Vec<String>,
-        /// Delete several at once
+        /// Allow several results to be deleted at once
         #[arg(long)]
         yes: bool,
         #[command(flatten)]
         store: StoreArgs,
     },
-    /// Write results to one file, which is a store itself
+    /// Export results to one file, which is itself a store
     Export {
-        /// The file to make
+        /// The file to create
         file: PathBuf,
         /// The results [default: all]
         #[arg(value_name = "RESULT")]
@@ -61,7 +61,7 @@ pub(crate) enum RunsTask {
         #[command(flatten)]
         store: StoreArgs,
     },
-    /// Take the results of an exported file, or of another store
+    /// Import results from an exported file or another store
     Import {
         /// The file
         file: PathBuf,
@@ -72,22 +72,22 @@ pub(crate) enum RunsTask {
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ListArgs {
-    /// Only those with this in their name
+    /// Only results whose name contains this text
     #[arg(long, value_name = "TEXT")]
     name: Option<String>,
-    /// Only those with this tag
+    /// Only results with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
     /// Only results of this kind
     #[arg(long, value_name = "KIND")]
     kind: Option<KindName>,
-    /// Only those begun since: 36h ago, 2026-11-20, or 2026-11-20T14:30 (UTC)
+    /// Only results begun since: 36h (ago), 2026-11-20, or 2026-11-20T14:30 (UTC)
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// The last N
+    /// Only the last N results
     #[arg(short = 'n', long, value_parser = parse::count::<usize>, value_name = "N")]
     count: Option<usize>,
-    /// The list as JSON; with - standard output has nothing else
+    /// Write the list as JSON; with -, to standard output and nothing else
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) json: Option<Sink>,
     #[command(flatten)]
@@ -107,22 +107,23 @@ pub(crate) struct ShowArgs {
     /// The result: an id, a tag or last
     #[arg(default_value = "last")]
     pub(crate) result: String,
-    /// Everything as JSON; with - standard output has nothing else
+    /// Write the full result as JSON; with -, to standard output and nothing else
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) json: Option<Sink>,
-    /// The time series, the table of a ramp or a comparison, or the probes of a torture
+    /// Write the time series, the table of a ramp or a comparison, or the health checks of a
+    /// torture, as CSV
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) csv: Option<Sink>,
-    /// Verdict and headline only
+    /// Print the verdict and the headline only
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
-    /// The table of quantiles in full
+    /// Print the full table of quantiles
     #[arg(long)]
     pub(crate) percentiles: bool,
-    /// Everything in text, and not one screen of it
+    /// Print the full text report
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) full: bool,
-    /// The plan that it was measured by, secrets masked, and nothing else
+    /// Print only the plan of the measurement, with secrets masked
     #[arg(long, conflicts_with_all = ["json", "csv"])]
     pub(crate) plan: bool,
     #[command(flatten)]

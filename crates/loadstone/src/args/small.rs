@@ -7,27 +7,28 @@ use std::path::PathBuf;
 use units::{Nanos, Rate};
 use url::Url;
 
-/// Start the built-in site, measure it, show the report
+/// Start the built-in site, measure it and show the report
 ///
-/// The site listens on a free port of this machine, gets an open load, and is stopped again.
+/// The site listens on a free loopback port, is measured under an open load, and is stopped
+/// afterwards.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DemoArgs {
-    /// Length of the measured part
+    /// Duration of the measured part
     #[arg(short = 'd', long, value_name = "TIME", value_parser = units::parse_duration, default_value = "5s")]
     pub(crate) duration: Nanos,
-    /// Calls a second
+    /// Calls per second
     #[arg(long, value_name = "RATE", value_parser = units::parse_rate, default_value = "1000/s")]
     pub(crate) rate: Rate,
-    /// The report as a web page
+    /// Write the report as an HTML page
     #[arg(long, value_name = "FILE", default_value = "loadstone-demo.html")]
     pub(crate) html: PathBuf,
-    /// Everything as JSON; with - standard output has nothing else
+    /// Write the full result as JSON; with -, to standard output and nothing else
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) json: Option<Sink>,
-    /// Verdict and headline only
+    /// Print the verdict and the headline only
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
-    /// Show the run on the whole terminal while it goes on; q stops it
+    /// Show a full-screen live view; q stops the run
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) live: bool,
     #[command(flatten)]
@@ -67,18 +68,18 @@ impl DemoArgs {
 
 /// Measure how fast and how punctual this machine is as a client
 ///
-/// Calls a second per core, punctuality at several rates and connections a second, against the
-/// built-in null server. The result is kept in the user's state directory and tells later runs what
-/// part of a figure is the client's own.
+/// Measures calls per second and core, punctuality at several rates, and connections per second
+/// against the built-in null server. The result is kept in the user's state directory and tells
+/// later runs which part of a figure is the client's own.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CalibrateArgs {
-    /// Length of each step
+    /// Duration of each step
     #[arg(short = 'd', long, value_name = "TIME", value_parser = units::parse_duration, default_value = "2s")]
     pub(crate) duration: Nanos,
-    /// Do not keep the result
+    /// Do not store the result
     #[arg(long)]
     pub(crate) no_save: bool,
-    /// The result as JSON; with - standard output has nothing else
+    /// Write the result as JSON; with -, to standard output and nothing else
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) json: Option<Sink>,
 }

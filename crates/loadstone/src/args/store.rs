@@ -6,7 +6,7 @@ use units::ParseError;
 
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct StoreArgs {
-    /// Where the result is kept: a file, :memory: or none [default: runs.db in the user's data
+    /// Where to store the result: a file, :memory: or none [default: runs.db in the user's data
     /// directory, or $LOADSTONE_STORE]
     #[arg(long, value_name = "PLACE", value_parser = place, hide_short_help = true)]
     pub(crate) store: Option<StorePlace>,

@@ -5,10 +5,11 @@ use super::{Sink, UsageError, parse};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Which software answers: one polite visit to each server of a list
+/// Identify the software of a list of servers by one polite visit each
 ///
-/// By what each server says of itself and by how it behaves with harmless oddities. For servers that
-/// you own; addresses of others need --yes-i-may and get one plain request each.
+/// Servers are identified by what they say about themselves and by how they respond to harmless
+/// oddities. Only for servers that you own; addresses of others need --yes-i-may and get one plain
+/// request each.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -22,43 +23,45 @@ pub(crate) struct SurveyArgs {
     /// A line per server, URL or host[:port]; - is standard input
     #[arg(value_name = "LIST")]
     pub(crate) list: String,
-    /// Name servers in place of web servers
+    /// Survey name servers instead of web servers
     #[arg(long, conflicts_with = "deadlines")]
     pub(crate) dns: bool,
-    /// Servers that are visited at a time
+    /// Number of servers visited at the same time
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) at_once: u32,
-    /// New connections, or questions, a second
+    /// Maximum number of new connections, or queries, per second
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=200))]
     pub(crate) rate: u32,
-    /// One plain request to each server, and nothing odd
+    /// Send only one plain request to each server, nothing odd
     #[arg(long, conflicts_with = "deadlines")]
     pub(crate) plain: bool,
-    /// Also how long each server bears an idle connection, and half a head: up to 75 s each
+    /// Also measure how long each server keeps an idle connection and an incomplete request open:
+    /// up to 75 s each
     #[arg(long)]
     pub(crate) deadlines: bool,
-    /// Addresses of others are in the list, and I may ask them: one plain request each
+    /// The list has addresses of others, and I have permission to query them: one plain request
+    /// each
     #[arg(long, requires = "owner")]
     pub(crate) yes_i_may: bool,
-    /// Who owns the servers of the list, or let you ask: it goes into the audit log
+    /// Who owns the servers of the list, or gave permission; written to the audit log
     #[arg(long, value_name = "NAME")]
     pub(crate) owner: Option<String>,
-    /// Who answers for the survey, for the servers' logs: goes out as From
+    /// Contact for the servers' operators, sent as the From field
     #[arg(long, value_name = "MAIL", value_parser = super::torture_safety::words)]
     pub(crate) contact: Option<String>,
-    /// Write nothing into the audit log; for servers on this machine only
+    /// Do not write the audit log; only for servers on this machine
     #[arg(long)]
     pub(crate) no_audit: bool,
-    /// The result as JSON; with - standard output has nothing else
+    /// Write the result as JSON; with -, to standard output and nothing else
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) json: Option<Sink>,
-    /// A row per server as CSV
+    /// Write one row per server as CSV
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) csv: Option<Sink>,
-    /// The result as a page
+    /// Write the result as an HTML page
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// The table of software only
+    /// Print the table of software only
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
 }

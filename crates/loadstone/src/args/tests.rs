@@ -565,7 +565,7 @@ fn the_manual_and_the_completions_name_every_option() {
             assert!(script.contains(&format!("--{name}")), "{} --{name}", sub.get_name());
         }
     }
-    assert!(page.contains("Local addresses, in turn"), "a rare option");
+    assert!(page.contains("Local addresses to connect from"), "a rare option");
     assert!(page.starts_with(".ie \\n(.g") || page.starts_with(".TH"), "{}", &page[..80]);
 }
 

@@ -16,9 +16,10 @@ use url::Url;
 
 /// Test what a server does with hostile and broken input
 ///
-/// Each case has a citation, a set of answers that are as they should be, and the bytes that anyone
-/// can send again. Only for servers that you own or may test: loopback is free, a private address
-/// is asked for where a case presses, and a public server has to publish a proof of permission.
+/// Each case cites its source, states which responses conform, and shows the bytes, so that anyone
+/// can send them again. Only test servers that you own or may test: loopback is always allowed, a
+/// private address needs --own for cases that apply pressure, and a public server must publish a
+/// proof of permission.
 #[derive(Args, Clone, Debug)]
 #[command(
     override_usage = "loadstone torture [OPTIONS] URL\n       loadstone torture list|explain ID|diff A B\n       loadstone torture prove URL|audit verify|audit show\n       loadstone torture replay|judge|shrink|emit DIR\n       loadstone torture chain URL --origin ADDR:PORT|--back URL",
@@ -35,7 +36,8 @@ tested; 4 the server was lost; 5 a result was not written; 130 interrupted."
 pub(crate) struct TortureArgs {
     #[command(subcommand)]
     pub(crate) ask: Option<TortureAsk>,
-    /// The page that is asked for between the cases: it must answer and stay the same
+    /// The page requested between cases as a health check; it must respond, always with the same
+    /// body
     #[arg(value_name = "URL", value_parser = target)]
     pub(crate) url: Option<Url>,
     #[command(flatten)]
@@ -56,62 +58,61 @@ pub(crate) struct TortureArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "What is tested")]
 pub(crate) struct TortureWhat {
-    /// Only these cases, or groups: S-07,S-30 or S
+    /// Run only these cases or groups: S-07,S-30 or S
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
-    /// Cases of your own beside those of the program: a file, or the .toml files of a folder; with
-    /// --only X they alone
+    /// Add your own cases: a file, or the .toml files of a folder; with --only X, run only these
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) cases: Vec<PathBuf>,
-    /// A path that takes bodies; without it, cases that need one are skipped
+    /// A path that accepts request bodies; without it, cases that need one are skipped
     #[arg(long, value_name = "PATH", value_parser = path)]
     pub(crate) post: Option<String>,
-    /// Pages of the same server, one a line, that get random data too; - reads standard input, for
+    /// More pages of the same server for random data, one per line; - is standard input, for
     /// instance from loadstone workload crawl URL
     #[arg(long, value_name = "FILE|-")]
     pub(crate) pages: Option<String>,
-    /// A page of 16 MiB or more, for what a server does when nobody reads its answer
+    /// A page of 16 MiB or more, to see what the server does when its response is not read
     #[arg(long, value_name = "PATH", value_parser = path)]
     pub(crate) big: Option<String>,
-    /// Connections that the server serves at once, for the cost of denial
+    /// Number of connections the server can serve at once, to compute the cost of denial
     #[arg(long, value_name = "N", value_parser = parse::count::<u64>)]
     pub(crate) slots: Option<u64>,
-    /// A sample of the random data and of the syntax: done within 20 seconds
+    /// Run a sample of the random data and syntax cases, within 20 seconds
     #[arg(long, conflicts_with = "press")]
     pub(crate) quick: bool,
-    /// Also what presses: many slow connections, overload
+    /// Also run the cases that apply pressure: many slow connections, overload
     #[arg(long)]
     pub(crate) press: bool,
-    /// Neither shrink what random data failed, nor search for what made the server fail
+    /// Do not shrink failing random data, and do not search for what made the server fail
     #[arg(long)]
     pub(crate) no_shrink: bool,
-    /// Judge what polite clients feel even where the quiet server is noisy
+    /// Judge the impact on well-behaved clients even if the idle server is noisy
     #[arg(long)]
     pub(crate) accept_noisy: bool,
-    /// Only this: random data grows and its gaps shrink, until a polite client is lost or a bound is
-    /// reached
+    /// Run only this: random data grows and its gaps shrink until a well-behaved client fails or a
+    /// bound is reached
     #[arg(long, conflicts_with_all = ["only", "quick", "press"])]
     pub(crate) escalate: bool,
-    /// Seed of everything random
+    /// Seed for everything random
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse::count::<u64>)]
     pub(crate) seed: u64,
-    /// Executions of random data at once, 1 to 64: the same bytes and verdicts, sooner
+    /// Number of parallel executions of random data, 1 to 64: same bytes, same verdicts, less time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]
     pub(crate) workers: u64,
-    /// Requests with bodies that F-15 changes again and again: so many (1,000), and for so long (20s)
+    /// Number of mutated requests that F-15 sends (1,000), within --fuzz-time (20s)
     #[arg(long, value_name = "N", value_parser = parse::count::<u64>)]
     pub(crate) fuzz_number: Option<u64>,
-    /// How long F-15 goes on at most; with no number of its own as many requests as that time takes
+    /// Longest duration of F-15; without --fuzz-number, as many requests as fit into it
     #[arg(long, value_name = "SPAN", value_parser = units::parse_duration)]
     pub(crate) fuzz_time: Option<Nanos>,
-    /// Print what would be sent and where, and send nothing
+    /// Print what would be sent and where, without sending anything
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Accept any certificate
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// The cases go through an emulated path to a server of this host, good users beside them do not:
-    /// 3g, 'rtt=200ms, loss=2%' (needs root)
+    /// Send the cases through an emulated path to a server of this host: 3g, 'rtt=200ms, loss=2%'
+    /// (needs root); background load does not use it
     #[arg(long, value_name = "PATH", value_parser = plan::rules::parse_path)]
     pub(crate) path: Option<wan::PathSpec>,
 }
@@ -120,11 +121,11 @@ pub(crate) struct TortureWhat {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Good users beside it")]
 pub(crate) struct TortureBeside {
-    /// A polite open load on the same URL while the cases go on, such as 100/s: what does it feel of
-    /// each?
+    /// Background load on the same URL while the cases run, such as 100/s, to measure the impact of
+    /// each case on it
     #[arg(long, value_name = "RATE", value_parser = units::parse_rate, conflicts_with = "beside")]
     beside_rate: Option<Rate>,
-    /// The same with the load of a plan; it lasts as long as the cases
+    /// Background load from a plan; it lasts as long as the cases
     #[arg(long, value_name = "PLAN.toml")]
     beside: Option<String>,
 }
@@ -170,32 +171,32 @@ pub(crate) fn beside_plan(
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Results")]
 pub(crate) struct TortureOutputs {
-    /// The result as JSON; with - standard output has nothing else
+    /// Write the result as JSON; with -, to standard output and nothing else
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) json: Option<Sink>,
-    /// The result as one page that needs nothing else
+    /// Write the result as a self-contained HTML page
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// The result as JUnit's XML
+    /// Write the result as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
-    /// Keep the evidence in a new folder below this one: transcripts, failures to replay
+    /// Keep the evidence in a new folder below this one: transcripts, and failures to replay
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// What each probe of the server's health met, as CSV
+    /// Write the result of every health check as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) probes: Option<PathBuf>,
-    /// Findings that are known and put up with: a TOML file of cases, reasons and days
+    /// Accepted findings: a TOML file with case, reason and expiry date
     #[arg(long, value_name = "FILE")]
     pub(crate) expect: Option<PathBuf>,
-    /// Findings and the summary only
+    /// Print findings and the summary only
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
-    /// End with 1 for findings of this severity and graver ones: critical, high, medium or low
+    /// Exit with code 1 for findings of this severity or above: critical, high, medium or low
     #[arg(long, value_name = "SEVERITY", default_value = "high", value_parser = severity,
         conflicts_with = "report_only")]
     pub(crate) fail_on: Severity,
-    /// End with 0 whatever is found
+    /// Exit with code 0 whatever is found
     #[arg(long)]
     pub(crate) report_only: bool,
     #[command(flatten)]
@@ -226,27 +227,28 @@ pub(crate) enum TortureAsk {
         /// The case, such as S-07
         id: String,
     },
-    /// Hold two results against each other: what is new, what is gone, which limits moved
+    /// Compare two results: new findings, fixed findings, limits that moved
     ///
-    /// A and B are results of the store, such as torture-12, a tag or last, or files that --json wrote.
-    /// The exit code is 1 when something is worse in B.
+    /// A and B are results of the store, such as torture-12, a tag or last, or files written by
+    /// --json. The exit code is 1 if something is worse in B.
     Diff(TortureDiff),
-    /// Print the text by which the owner of a public server permits a test
+    /// Print the text that the owner of a public server publishes to permit a test
     Prove(ProveArgs),
-    /// Check or print the log of what was tortured
+    /// Verify or print the audit log
     Audit {
         #[command(subcommand)]
         ask: AuditAsk,
     },
-    /// Send what failed again, and say whether it is fixed
+    /// Send recorded failures again and tell which are fixed
     Replay(ReplayArgs),
-    /// Judge the kept conversations by the rules of this program, and send nothing
+    /// Judge recorded conversations by the current rules, without sending anything
     Judge(JudgeArgs),
-    /// Search for the fewest bytes that fail in the same way
+    /// Shrink a failure to the fewest bytes that still fail in the same way
     Shrink(ShrinkArgs),
-    /// Print failures in a form that needs no Loadstone
+    /// Print failures in a form that can be sent without Loadstone
     Emit(EmitArgs),
-    /// Tell how a proxy changes requests, and whether the server behind it would find others in them
+    /// Test a proxy in front of a server: how it changes requests, and whether both agree on where
+    /// each request ends
     Chain(Box<ChainArgs>),
 }
 

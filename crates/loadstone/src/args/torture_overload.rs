@@ -9,20 +9,20 @@ use units::Nanos;
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Overload and recovery, with --press")]
 pub(crate) struct TortureOverload {
-    /// A page that costs the server much more than the one of URL: does it starve that one?
+    /// A page that costs the server much more than URL does: does load on it starve URL?
     #[arg(long, value_name = "PATH", value_parser = path)]
     pub(crate) expensive: Option<String>,
-    /// Odd requests again and again for so long, a polite load beneath: does anything drift? Such
+    /// Repeat odd requests for this long beside a background load: does anything drift? Such
     /// as 1h
     #[arg(long, value_name = "SPAN", value_parser = units::parse_duration)]
     pub(crate) soak: Option<Nanos>,
-    /// A command for sh that starts the server anew, on this machine, while polite clients go on
+    /// Shell command that restarts the server on this machine while background load goes on
     #[arg(long, value_name = "CMD", value_parser = command)]
     restart_command: Option<String>,
-    /// A command that takes something from the server that it needs: descriptors, disk
+    /// Shell command that takes a resource away from the server: descriptors, disk
     #[arg(long, value_name = "CMD", value_parser = command, requires = "relieve_command")]
     starve_command: Option<String>,
-    /// A command that gives it back; run in any case, once the other was
+    /// Shell command that gives the resource back; always run once --starve-command was
     #[arg(long, value_name = "CMD", value_parser = command, requires = "starve_command")]
     relieve_command: Option<String>,
 }

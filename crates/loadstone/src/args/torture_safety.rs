@@ -13,17 +13,18 @@ use url::Url;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Permission and bounds")]
 pub(crate) struct TortureSafety {
-    /// This private address is yours: slow clients, connections and overload may press on it
+    /// Private addresses that are yours and may be put under pressure: slow clients, connections,
+    /// overload
     #[arg(long, value_name = "ADDR,…", value_delimiter = ',')]
     pub(crate) own: Vec<IpAddr>,
-    /// Addresses of machines that are others' and stand in front of servers: a line each, range and
+    /// Address ranges of third parties in front of servers (CDNs): one line each, range and
     /// provider
     #[arg(long, value_name = "FILE")]
     pub(crate) front: Option<PathBuf>,
-    /// Who answers for the test, for the server's log: goes out as From
+    /// Contact for the server's operator, sent as the From field
     #[arg(long, value_name = "MAIL", value_parser = words)]
     pub(crate) contact: Option<String>,
-    /// Words to stand behind the name in User-Agent
+    /// Text appended to User-Agent
     #[arg(long, value_name = "TEXT", value_parser = words)]
     pub(crate) agent_suffix: Option<String>,
     /// A field 'Name: value' of every request that has a Host, such as a login; may be given several
@@ -36,31 +37,31 @@ pub(crate) struct TortureSafety {
         help_heading = "What is tested"
     )]
     pub(crate) headers: Vec<(String, String)>,
-    /// Connections open at once
+    /// Maximum number of open connections
     #[arg(long, value_name = "N", value_parser = parse::count::<u64>)]
     pub(crate) connections_max: Option<u64>,
-    /// New connections a second
+    /// Maximum number of new connections per second
     #[arg(long, value_name = "N/s", value_parser = per_second)]
     pub(crate) rate_max: Option<u64>,
-    /// Requests a second, probes not counted
+    /// Maximum number of requests per second, health checks not counted
     #[arg(long, value_name = "N/s", value_parser = per_second)]
     pub(crate) requests_max: Option<u64>,
-    /// Bytes sent a second
+    /// Maximum number of bytes sent per second
     #[arg(long, value_name = "SIZE/s", value_parser = bytes_per_second)]
     pub(crate) bytes_max: Option<u64>,
-    /// Bytes sent on a connection before an answer comes
+    /// Maximum number of bytes sent on a connection before a response arrives
     #[arg(long, value_name = "SIZE", value_parser = units::parse_size)]
     pub(crate) message_max: Option<u64>,
-    /// Time of a case
+    /// Maximum duration of a case
     #[arg(long, value_name = "SPAN", value_parser = units::parse_duration)]
     pub(crate) case_max: Option<Nanos>,
-    /// Time of the whole run
+    /// Maximum duration of the whole run
     #[arg(long, value_name = "SPAN", value_parser = units::parse_duration)]
     pub(crate) duration: Option<Nanos>,
-    /// On a public server, try pressure that had an effect once more, to be sure of it
+    /// On a public server, repeat pressure that had an effect, to confirm it
     #[arg(long)]
     pub(crate) confirm: bool,
-    /// Write nothing into the audit log; for targets on this machine only
+    /// Do not write the audit log; only for targets on this machine
     #[arg(long)]
     pub(crate) no_audit: bool,
 }

@@ -7,9 +7,9 @@ use clap::Args;
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "The server itself")]
 pub(crate) struct TortureServer {
-    /// The server's process on this machine, whose end, descriptors and memory are watched, or the URL
-    /// of its machine's node exporter; without it, whoever listens on a target of this machine; none:
-    /// nobody is looked at
+    /// The server's process on this machine, or the URL of its node exporter, whose exit,
+    /// descriptors and memory are watched [default: the process that listens on the target, if it
+    /// is on this machine]; none: watch nothing
     #[arg(long, value_name = "PID|URL|none", value_parser = parse)]
     pub(crate) sut: Option<Sut>,
 }

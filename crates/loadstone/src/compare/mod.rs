@@ -26,7 +26,7 @@ pub(crate) fn compare(args: CompareArgs) -> Result<Code, Failure> {
 pub(crate) fn command_comment(command: Option<&str>) -> String {
     let Some(command) = command else { return String::new() };
     let lines = command.lines().map(|line| format!("#   {line}\n"));
-    format!("# the server, started anew for each run:\n{}", lines.collect::<String>())
+    format!("# the server, restarted for each run:\n{}", lines.collect::<String>())
 }
 
 /// Writes every result and gives the exit code.

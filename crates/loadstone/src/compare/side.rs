@@ -1,4 +1,4 @@
-//! One side of a comparison: a target that stands by itself, or a server that is started anew for each
+//! One side of a comparison: a target that stands by itself, or a server that is restarted for each
 //! run and ended after it.
 
 use super::server::Server;

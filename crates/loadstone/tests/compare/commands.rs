@@ -106,7 +106,7 @@ fn nothing_of_a_server_is_left() {
     let background = format!("setsid {site} >/dev/null 2>&1 &");
     let with_others = format!(": {0}; sh -c ': {0}; sleep 500' & {site}", scene.address);
     let ran = scene.compare(&background, &with_others, &[]).expect(&[0, 4]);
-    assert!(ran.stdout.contains("started anew for each run"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("restarted for each run"), "{}", ran.stdout);
     let deaf = format!("trap '' TERM; {site} & sleep 500");
     let ran = scene.compare(&deaf, "exit 3", &["--ready", "20s"]).expect(&[3]);
     assert!(ran.stderr.contains("B's server ended with exit code 3 before"), "{}", ran.stderr);
@@ -224,7 +224,7 @@ fn commands_and_urls_that_do_not_go_together_are_refused() {
 fn the_plans_name_the_commands() {
     let words = ["--print-plan", "--a-command", "./old\n--fast", "--b-command", "./new"];
     let ran = run(&[&SHORT[..], &words, &["http://127.0.0.1:1/a"]].concat()).expect(&[0]);
-    let told = "the server, started anew for each run:\n#   ./old\n#   --fast\n";
+    let told = "the server, restarted for each run:\n#   ./old\n#   --fast\n";
     assert!(ran.stdout.contains(told), "{}", ran.stdout);
     assert!(ran.stdout.contains("# ./new: 5 blocks of four runs\n"), "{}", ran.stdout);
     let plan: toml::Table = ran.stdout.split("# ./new").next().unwrap().parse().unwrap();

@@ -51,7 +51,7 @@ fn in_one_of_the_tries(mut once: impl FnMut() -> Result<(), String>) {
     panic!("in none of {TRIES} tries: {last}");
 }
 
-/// A run against a site with these options, started anew for each try, finds this.
+/// A run against a site with these options, restarted for each try, finds this.
 #[track_caller]
 fn shows(id: &str, site: &[(&str, &str)], path: &str, run: &[&str]) {
     in_one_of_the_tries(|| {

@@ -42,7 +42,7 @@ fn nobody_there_the_wrong_scheme_and_pages_that_refuse() {
         ("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", "404: name a page that is there"),
         ("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n", "403: name a page that anybody may read"),
         ("HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", "try again when it is at rest"),
-        ("HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", "500: mend the page"),
+        ("HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", "500: fix the page"),
         ("SSH-2.0-none\r\n", "a plain GET was not answered"),
     ] {
         let server = constant(answer);

@@ -203,6 +203,6 @@ pub(crate) fn pick<T: Copy>(text: &str, names: &[(&str, T)]) -> Result<T, ParseE
     let found = names.iter().find(|(name, _)| *name == text);
     found.map(|(_, value)| *value).ok_or_else(|| {
         let known: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
-        ParseError(format!("{} is none of {}", quoted(text), known.join(", ")))
+        ParseError(format!("{} is not one of {}", quoted(text), known.join(", ")))
     })
 }

@@ -176,7 +176,7 @@ impl Table {
             let found = names.iter().find(|(name, _)| *name == text);
             found.map(|(_, value)| *value).ok_or_else(|| {
                 let known: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
-                ParseError(format!("{} is none of {}", quoted(text), known.join(", ")))
+                ParseError(format!("{} is not one of {}", quoted(text), known.join(", ")))
             })
         })
     }

@@ -126,7 +126,7 @@ fn a_wrong_step_is_refused_with_its_line_and_the_way_out() {
         ),
         (
             &format!("{ONE}capture = {{ a = {{ header = 'x', scope = 'run' }} }}\n"),
-            "\"run\" is none of iteration, user",
+            "\"run\" is not one of iteration, user",
         ),
         (&format!("{ONE}capture = {{ 'a.b' = {{ header = 'x' }} }}\n"), "a name with a dot"),
         (&format!("{ONE}when = {{ b = true }}\n"), "line 8: b: \"b\" can have no value"),

@@ -35,7 +35,7 @@ impl FailIf {
         let known = RUN_FIGURES.iter().find(|(figure, ..)| *figure == name);
         let names = RUN_FIGURES.map(|(figure, ..)| figure).join(" ");
         let (figure, _, kind) =
-            known.ok_or_else(|| bad(&format!("{} is none of {names}", quoted(name))))?;
+            known.ok_or_else(|| bad(&format!("{} is not one of {names}", quoted(name))))?;
         let sign = if signed.starts_with('+') { 1.0 } else { -1.0 };
         let digits = signed.trim_start_matches(['+', '-', '−']).trim();
         let digits =

@@ -83,7 +83,7 @@ fn body(report: &CompareReport, plots: &mut Plots) -> Markup {
             @for (letter, command) in ["A", "B"].iter().zip(&report.commands) {
                 @if let Some(command) = command {
                     p class="soft" {
-                        (letter) "'s server was started anew for each run: "
+                        (letter) "'s server was restarted for each run: "
                         code { (words::printable(command, COMMAND_CHARS_MAX)) }
                     }
                 }

@@ -51,7 +51,7 @@ fn what_was_done(page: &mut Page, report: &CompareReport) {
         if let Some(command) = command {
             let command = printable(command, COMMAND_CHARS_MAX);
             let told = if command == *label { String::new() } else { format!(": {command}") };
-            page.wrapped("    ", &format!("started anew for each run{told}"));
+            page.wrapped("    ", &format!("restarted for each run{told}"));
         }
     }
     let blocks: Vec<&str> = report.order.split_whitespace().collect();

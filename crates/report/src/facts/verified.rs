@@ -51,7 +51,7 @@ fn example(report: &RunReport, wrong: &WrongBody) -> String {
         Some(of) => format!("at {at}, {asked} was answered with the body of {}", url(of)),
         None => {
             let (got, expected) = (print(&wrong.got), print(&wrong.expected));
-            format!("at {at}, {asked} had {got} in place of {expected}")
+            format!("at {at}, {asked} had {got} instead of {expected}")
         }
     }
 }

@@ -152,7 +152,7 @@ fn one_answer(name: &str, axis: Axis, curve: &Curve) -> String {
     let follows = match (&curve.knee, axis) {
         (Some(knee), Axis::Rate) => format!("follows the load up to {}", span(axis, &knee.at)),
         (Some(knee), Axis::Population) => {
-            format!("makes more of more users up to {}", span(axis, &knee.at))
+            format!("throughput grows with the users up to {}", span(axis, &knee.at))
         }
         (None, _) => "followed the load as far as it was tried".to_owned(),
     };

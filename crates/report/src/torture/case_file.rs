@@ -114,7 +114,7 @@ fn steps(kept: &Transcript) -> Result<String, String> {
             Move::StopReading => then("stop-reading"),
             Move::Read => then("read"),
             Move::Renegotiate => {
-                return Err("it negotiates TLS anew, which no case file can say".to_owned());
+                return Err("it renegotiates TLS, which a case file cannot express".to_owned());
             }
             Move::Sip(_) => {
                 return Err("it reads in small pieces, which no case file can say".to_owned());

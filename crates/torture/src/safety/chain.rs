@@ -155,7 +155,7 @@ pub fn verify(text: &[u8], head: Option<&ChainLink>) -> Result<Sound, Breach> {
         }),
         Some(head) if !at_head => Err(Breach {
             line: head.line,
-            why: "it is not the line that was written: the chain was made anew".to_owned(),
+            why: "it is not the line that was written: the chain was recreated".to_owned(),
         }),
         None if after > 0 => Err(Breach {
             line: after,

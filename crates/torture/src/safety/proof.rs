@@ -366,7 +366,7 @@ fn groups(text: &str) -> Result<Vec<CaseGroup>, String> {
         let group = CaseGroup::ALL.into_iter().find(|group| group.id() == name);
         let group = group.ok_or_else(|| format!("{} is no group", units::quoted(name)))?;
         if found.contains(&group) {
-            return Err(format!("{name} stands there twice"));
+            return Err(format!("{name} appears twice"));
         }
         found.push(group);
     }

@@ -160,9 +160,11 @@ impl SizeRefusal {
             (Some(status), _) if wanted.is_empty() || wanted.contains(&status) => None,
             (Some(status), _) => {
                 let wanted: Vec<String> = wanted.iter().map(u16::to_string).collect();
-                Some(format!("it was answered {status} in place of {}", wanted.join(" or ")))
+                Some(format!("the response was {status} instead of {}", wanted.join(" or ")))
             }
-            (None, true) => Some("lost error: a reset came in place of the answer".to_owned()),
+            (None, true) => {
+                Some("lost error: the connection was reset before the response arrived".to_owned())
+            }
             (None, false) => Some("it was closed without a word".to_owned()),
         }
     }

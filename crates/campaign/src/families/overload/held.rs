@@ -41,7 +41,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     settle(&played, &step, verdict, &GRAVE, word(kept, &step), result);
 }
 
-/// The word for what was kept of the peak, where polite clients were served.
+/// The word for what was kept of the peak, where well-behaved clients were served.
 fn word(kept: f64, step: &LoadStep) -> TestOutcome {
     match kept {
         KEPT_HELD.. if step.share(step.shed) > SHED_SHARE => TestOutcome::Shed,

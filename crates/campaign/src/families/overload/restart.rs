@@ -1,4 +1,4 @@
-//! the server is started anew while polite clients go on.
+//! the server is restarted while well-behaved clients go on.
 
 use super::knee::{Course, Knee};
 use super::load::Flow;

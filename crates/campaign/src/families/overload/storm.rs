@@ -84,7 +84,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     };
 }
 
-/// Nobody listened for a moment, and connections were reset: the server died, or was started anew.
+/// Nobody listened for a moment, and connections were reset: the server died, or was restarted.
 /// So many of them stand at any time that no half of all can be asked for.
 fn died(probes: &[Probe], round: &Round) -> Option<String> {
     let nobody = TalkEnd::Unconnected(FailureClass::Refused);

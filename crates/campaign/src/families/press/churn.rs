@@ -53,7 +53,7 @@ fn measure_rate(result: &mut CaseResult, low: u64, high: Option<u64>) {
         high: high.map(|high| high as f64),
         unit: Unit::PerSecond,
         note: match high {
-            Some(_) => "polite clients felt it".to_owned(),
+            Some(_) => "well-behaved clients were affected".to_owned(),
             None => "no end within the bound".to_owned(),
         },
     });
@@ -112,7 +112,7 @@ pub(super) fn keep_alive(
     ));
 }
 
-/// Nothing can be said of what polite clients feel.
+/// Nothing can be said of what well-behaved clients feel.
 pub(super) fn noisy(runner: &Runner<'_>, result: &mut CaseResult) -> bool {
     let Some(why) = runner.noise() else { return false };
     result.outcome = TestOutcome::Inconclusive;

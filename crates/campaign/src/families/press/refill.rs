@@ -1,5 +1,5 @@
 //! The refill: whether as many connections find a place after a case as before it. What a server did
-//! not get back shows here before polite clients miss it.
+//! not get back shows here before well-behaved clients miss it.
 
 use super::held::idle;
 use super::{OPENS, pace};

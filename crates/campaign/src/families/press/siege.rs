@@ -1,4 +1,4 @@
-//! The search for the number of connections at which polite clients are no longer served, the second
+//! The search for the number of connections at which well-behaved clients are no longer served, the second
 //! look, and the control arm.
 
 use super::refill::{enough, refill};
@@ -40,7 +40,7 @@ pub(super) struct Siege<'m> {
     pub(super) hold: Nanos,
 }
 
-/// The bracket: the most connections that polite clients did not feel, and the fewest that they did.
+/// The bracket: the most connections that well-behaved clients did not feel, and the fewest that they did.
 #[derive(Default)]
 struct Bracket {
     good: Option<(u64, Round)>,
@@ -79,7 +79,7 @@ impl Siege<'_> {
         }
     }
 
-    /// Of `former` connections in this state, which polite clients did not feel before, how many they
+    /// Of `former` connections in this state, which well-behaved clients did not feel before, how many they
     /// do not feel now: all that count, or none.
     fn find_places(&self, runner: &mut Runner<'_>, former: u64, hold: Nanos) -> Option<u64> {
         let count = enough(former);
@@ -177,14 +177,14 @@ impl Siege<'_> {
                 let kept = (round.health.rounds, round.health.followed);
                 round = second;
                 (round.health.rounds, round.health.followed) = kept;
-                round.notes.push("polite clients were slow in one of two rounds".to_owned());
+                round.notes.push("well-behaved clients were slow in one of two rounds".to_owned());
             }
         }
         if let Some(note) = unarmed(&round) {
             round.notes.push(note);
         }
         if round.health.armed == 0 {
-            // nobody pressed: what polite clients felt says nothing
+            // nobody pressed: what well-behaved clients felt says nothing
             round.outcome = TestOutcome::Inconclusive;
         }
         conclude(result, round);
@@ -298,7 +298,7 @@ impl Bracket {
     }
 }
 
-/// How long a round presses that only asks whether polite clients are served: a probe's deadline, and
+/// How long a round presses that only asks whether well-behaved clients are served: a probe's deadline, and
 /// enough probes besides.
 fn dwell(runner: &Runner<'_>) -> Nanos {
     runner.probing.deadline + PROBE_WAIT_MORE
@@ -345,7 +345,9 @@ fn slots(
     };
     let low = high.map_or(low, |high| low.min(high));
     let note = match (bad, high) {
-        (Some((_, round)), Some(_)) => format!("beyond them polite clients are {}", word(round)),
+        (Some((_, round)), Some(_)) => {
+            format!("beyond them well-behaved clients are {}", word(round))
+        }
         _ => "no end within the bound".to_owned(),
     };
     result.measures.push(Measure {

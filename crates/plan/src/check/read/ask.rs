@@ -198,7 +198,7 @@ impl Reader<'_> {
             (None, None, Some(text)) => {
                 let times: u32 = times.unwrap_or(1);
                 if text.typed()?.len() as u64 * u64::from(times) > UPLOAD_MAX {
-                    return Err(text.fault("so many times over it is longer than 256 MiB"));
+                    return Err(text.fault("repeated this often it is longer than 256 MiB"));
                 }
                 UploadContent::Text(self.template(&text)?, times)
             }

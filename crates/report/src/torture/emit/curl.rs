@@ -83,7 +83,7 @@ impl<'b> Request<'b> {
         };
         let word = |text: &str| !text.is_empty() && text.bytes().all(token);
         if !word(method) || target.is_empty() || target.contains(['\r', '\n']) {
-            return Err(no("its method or target is none"));
+            return Err(no("it has no valid method or target"));
         }
         let fields = lines.map(field).collect::<Result<Vec<(&str, &str)>, String>>()?;
         let request = Request { method, target, version, fields, body };
