@@ -52,7 +52,7 @@ record! {
         counts, warm_up, succeeded, failed, timed_out, service, slip, wait, lag, punctual, connect,
         tls, first_byte, transfer, plain, in_window, good_in_window, answers_in_window, bytes_in_window,
         exchange_sum, status, failures, bytes_sent, bytes_received, body_bytes, decoded_bytes,
-        redirects, server_timings, targets, connections, sessions, journeys, flight_integral,
+        redirects, server_timings, targets, clients, connections, sessions, journeys, flight_integral,
         flight_peak, spin, beats, instants, verified,
     }
     Verified { compared, wrong }

@@ -30,7 +30,7 @@ use crate::args::{TortureArgs, TortureAsk};
 use crate::exit::{Code, Failure};
 use crate::files;
 use crate::run::keeping::{Keeper, Keeping};
-use crate::run::path::EmulatedPath;
+use crate::run::path::{Asked, EmulatedPath};
 use audit::Writer;
 use beside::Planned;
 use campaign::{Settings, Watcher, Watchers, World};
@@ -189,9 +189,9 @@ fn route(args: &TortureArgs, reached: &target::Reached) -> Result<Option<Emulate
             "--path carries IPv4 alone, and the URL leads to another address; write 127.0.0.1",
         ));
     }
-    let route = EmulatedPath::stand(spec, args.what.seed)?;
+    let route = EmulatedPath::stand(Asked::single(spec), args.what.seed)?;
     if !args.outputs.quiet {
-        route.notes(spec).iter().for_each(|note| crate::say(note));
+        route.notes().iter().for_each(|note| crate::say(note));
     }
     Ok(Some(route))
 }

@@ -246,6 +246,72 @@ fn a_run_goes_through_a_path_and_says_so() {
     assert!(report.stdout.contains("round trip asked for 50.0 ms"), "{report:#?}");
 }
 
+/// Each user has an address and a link of its own; the report tells them apart.
+#[test]
+fn each_client_is_behind_a_path_of_its_own() {
+    if !to_be_had() {
+        return;
+    }
+    let site = Site::start(&[]);
+    let url = site.url("/bytes/100");
+    let clients = "near=[rtt=10ms]:75%, far=[rtt=150ms]:25%";
+    let slo = ["--slo", "near: p50<100ms", "--slo", "far: p50>140ms"];
+    let load = [&url, "--clients", clients, "-c", "4", "-n", "40"];
+    let document = measured(&[&load[..], &slo].concat(), &[0, 4]);
+    let rows = document["by_clients"].as_array().expect("kinds of clients");
+    let names: Vec<&str> = rows.iter().map(|row| text(row, "/name")).collect();
+    assert_eq!(names, ["near", "far"]);
+    assert_eq!((whole(&rows[0], "/clients"), whole(&rows[1], "/clients")), (3, 1));
+    let calls = |row: usize| whole(&rows[row], "/succeeded");
+    assert_eq!(calls(0) + calls(1), 40);
+    // whoever is near calls oftener in the same time: a round trip each, and one more at first
+    assert!(calls(0) > calls(1), "{rows:?}");
+    assert!(number(&rows[1], "/response_time_s/min") >= 0.150, "{rows:?}");
+    assert!(number(&rows[0], "/response_time_s/p50") < 0.100, "{rows:?}");
+    for row in 0..2 {
+        assert!(document["slo"][row]["met"].as_bool().unwrap(), "{}", document["slo"]);
+        // what the links counted is kept apart too
+        assert!(whole(&document, &format!("/path/kinds/{row}/up/arrived")) >= calls(row));
+    }
+    assert_eq!(text(&document, "/plan/connection/clients"), clients);
+}
+
+/// Of an open load each arrival is a client: the shares are those of the calls.
+#[test]
+fn arrivals_are_clients_in_turn() {
+    if !to_be_had() {
+        return;
+    }
+    let site = Site::start(&[]);
+    let url = site.url("/bytes/100");
+    let clients = "a=[rtt=5ms]:50%, b=[rtt=30ms]:50%";
+    let document = measured(&[&url, "--clients", clients, "--rate", "200/s", "-n", "200"], &[0, 4]);
+    let calls = |row: usize| whole(&document, &format!("/by_clients/{row}/count"));
+    assert_eq!(calls(0) + calls(1), 200);
+    // five standard deviations of 200 draws
+    assert!((65..=135).contains(&calls(0)), "{}", calls(0));
+    // handshake and call
+    assert!(number(&document, "/by_clients/1/response_time_s/min") >= 0.060);
+    let shown = run(&["run", &url, "--clients", clients, "-c", "2", "-n", "4"]).stdout;
+    assert!(shown.contains("\nBehind  clients  calls  failed "), "{shown}");
+}
+
+#[test]
+fn what_is_no_population_is_refused() {
+    for (options, said) in [
+        (&["--clients", "dsl:60%, 3g:30%"][..], "its shares add up to 90.0 %, not 100 %"),
+        (&["--clients", "dsl:50%, 3gg:50%"], "\"3gg\" is no profile; near: 3g; "),
+        (&["--clients", "dsl:120%, 3g:-20%"], "\"120%\" is no share; write one from 0% to 100%"),
+        (&["--clients", "dsl:90%, 3g:10%", "-c", "2"], "none is behind \"3g\"; give -c 10 or more"),
+        (&["--clients", "dsl:100%", "--slo", "3g: p99<1s"], "is called \"3g\"; there are: dsl"),
+        (&["--clients", "dsl:100%", "--path", "3g"], "--clients and --path contradict each other"),
+    ] {
+        let ran = run(&[&["run", "http://127.0.0.1:9/"], options].concat());
+        assert_eq!(ran.code, 2, "{ran:#?}");
+        assert!(ran.stderr.contains(said), "{said}\n{ran:#?}");
+    }
+}
+
 #[test]
 fn a_torture_goes_through_a_path() {
     if !to_be_had() {
