@@ -354,8 +354,15 @@ pub fn parse_path(text: &str) -> Result<wan::PathSpec, ParseError> {
 /// Kinds of clients with their shares: `dsl:60%, 3g:40%`.
 ///
 /// # Errors
-/// A part that is not understood, shares that are not all, a trace.
+/// A part that is not understood, shares that are not all, a trace; a bare number, which is what
+/// h2load's option of this name takes.
 pub fn parse_clients(text: &str) -> Result<wan::Population, ParseError> {
+    if text.trim().parse::<u64>().is_ok() {
+        return Err(ParseError(format!(
+            "{0} says how many, which here is -c {0}; --clients says who: dsl:60%, 3g:40%",
+            text.trim()
+        )));
+    }
     wan::Population::parse(text, &NoTrace).map_err(|fault| ParseError(fault.0))
 }
 

@@ -300,6 +300,7 @@ fn arrivals_are_clients_in_turn() {
 fn what_is_no_population_is_refused() {
     for (options, said) in [
         (&["--clients", "dsl:60%, 3g:30%"][..], "its shares add up to 90.0 %, not 100 %"),
+        (&["--clients", "10"], "10 says how many, which here is -c 10; --clients says who"),
         (&["--clients", "dsl:50%, 3gg:50%"], "\"3gg\" is no profile; near: 3g; "),
         (&["--clients", "dsl:120%, 3g:-20%"], "\"120%\" is no share; write one from 0% to 100%"),
         (&["--clients", "dsl:90%, 3g:10%", "-c", "2"], "none is behind \"3g\"; give -c 10 or more"),

@@ -147,6 +147,7 @@ fn runs() -> Vec<crate::RunReport> {
     let mut watched = fixtures::troubled();
     watched.sut = Some(SutSeries { rows: vec![SutRow::default()], ..SutSeries::default() });
     watched.path = Some(PathFacts { kinds: vec![PathKind::default()], ..PathFacts::default() });
+    watched.plan.connection.clients = plan::rules::parse_clients("dsl:60%,3g:40%").ok();
     watched.measurement.total.connections.tls.insert(TlsFacts::default(), 1);
     let mut runs = vec![watched];
     runs.extend([

@@ -298,7 +298,7 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
     (what.boxed(), how.boxed()).prop_map(|(what, how)| {
         let (targets, (order, sequence), (request, script), (connection, http2), tls) = what;
         let (load, stop, timeouts, expect, measure, driver, seed) = how;
-        Plan {
+        let mut plan = Plan {
             targets,
             order,
             sequence,
@@ -315,6 +315,8 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
             measure,
             driver,
             seed,
-        }
+        };
+        plan.settle_clients();
+        plan
     })
 }
