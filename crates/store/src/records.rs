@@ -143,7 +143,7 @@ named! {
         Gone = "gone", Refusing = "refusing", Stalled = "stalled", Unexpected = "not-as-expected",
         Failing = "failing", Slow = "slow", Unreached = "not-reached", Serving = "serving",
     }
-    Axis { Rate = "rate", Population = "population" }
+    Axis { Rate = "rate", Population = "population", Loss = "loss", RoundTrip = "rtt", LinkRate = "link-rate" }
     CapacityEnd {
         Bracketed = "bracketed", NeverMissed = "never-missed", NeverMet = "never-met",
         ClientLimited = "client-limited",

@@ -293,7 +293,9 @@ fn arrivals_are_clients_in_turn() {
     // handshake and call
     assert!(number(&document, "/by_clients/1/response_time_s/min") >= 0.060);
     let shown = run(&["run", &url, "--clients", clients, "-c", "2", "-n", "4"]).stdout;
-    assert!(shown.contains("\nBehind  clients  calls  failed "), "{shown}");
+    let row = shown.lines().find(|line| line.starts_with("Behind ")).expect("the kinds' table");
+    let words: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(words, ["Behind", "clients", "calls", "failed", "p50", "p99", "max"]);
 }
 
 #[test]
@@ -310,6 +312,78 @@ fn what_is_no_population_is_refused() {
         let ran = run(&[&["run", "http://127.0.0.1:9/"], options].concat());
         assert_eq!(ran.code, 2, "{ran:#?}");
         assert!(ran.stderr.contains(said), "{said}\n{ran:#?}");
+    }
+}
+
+/// The load stays and the path is varied: a user who waits two more hundredths of a second for each
+/// answer gets so many less.
+#[test]
+fn a_ramp_varies_the_path_at_one_load() {
+    if !to_be_had() {
+        return;
+    }
+    let site = Site::start(&[]);
+    let url = site.url("/bytes/100");
+    let vary = ["--vary", "rtt=10..50ms", "--step", "20", "--hold", "500ms", "-c", "2"];
+    let slo = ["--slo", "p50<40ms", "--json", "-"];
+    let ran = run(&[&["ramp", &url, "--path", "loss=list:9999"][..], &vary, &slo].concat());
+    let document = ran.expect(&[0, 1, 4]).json();
+    assert_eq!(text(&document, "/axis"), "rtt");
+    let steps = document["steps"].as_array().expect("steps");
+    let levels: Vec<f64> = steps.iter().map(|step| number(step, "/level")).collect();
+    assert_eq!(levels, [0.01, 0.03, 0.05]);
+    let most = |row: usize| 2.0 / levels[row];
+    for row in 0..3 {
+        // a closed load of two users makes at most a call each in a round trip
+        assert!(number(&steps[row], "/goodput_per_s") <= most(row) * 1.05, "{row}");
+        let path = format!("loss=list:9999, rtt={}us", levels[row] * 1e6);
+        assert_eq!(text(&steps[row], "/path/spec"), path);
+    }
+    let goodput = |row: usize| number(&steps[row], "/goodput_per_s");
+    assert!(goodput(0) > goodput(2), "{} and {}", goodput(0), goodput(2));
+    assert!(document["knee"].is_null(), "{}", document["knee"]);
+    let shown =
+        run(&["ramp", &url, "--vary", "loss=0..1%", "--step", "1", "--hold", "300ms"]).stdout;
+    for part in ["\nPath  ", " at loss 0 %, ", "\n       loss  achieved "] {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+}
+
+#[test]
+fn what_cannot_be_varied_is_refused() {
+    for (options, said) in [
+        (&["--vary", "loss=5%"][..], "it has no two ends"),
+        (&["--vary", "speed=1..2"], "\"speed\" is no property that can be varied; write one like"),
+        (&["--vary", "loss=0..5%", "--to", "9/s"], "--vary does not go with --from and --to"),
+        (&["--vary", "loss=0..5%", "--find", "p99<1s"], "--vary does not go with --find"),
+        (&["--vary", "loss=0..5%", "--population"], "give the users by -c"),
+        (&["--vary", "loss=0..5%", "--clients", "dsl:100%"], "not go with --clients"),
+        (&["--vary", "rate=1M..2M", "--path", "trace=x"], "a plan holds no trace files"),
+    ] {
+        let ran = run(&[&["ramp", "http://127.0.0.1:9/"], options].concat());
+        assert_eq!(ran.code, 2, "{ran:#?}");
+        assert!(ran.stderr.contains(said), "{said}\n{ran:#?}");
+    }
+}
+
+/// Both sides of a comparison are behind the same path.
+#[test]
+fn a_comparison_goes_through_a_path() {
+    if !to_be_had() {
+        return;
+    }
+    let site = Site::start(&[]);
+    let (a, b) = (format!("a={}", site.url("/bytes/100")), format!("b={}", site.url("/bytes/100")));
+    let load = ["--path", "rtt=20ms", "-c", "2", "-d", "100ms", "--blocks", "5", "--json", "-"];
+    let ran = run(&[&["compare", &a, &b][..], &load].concat());
+    let document = ran.expect(&[0, 1, 4]).json();
+    for side in ["before", "after"] {
+        let runs = document[side]["runs"].as_array().expect("runs");
+        assert!(!runs.is_empty());
+        for run in runs {
+            assert!(number(run, "/p50_s") >= 0.020, "{run}");
+        }
+        assert_eq!(text(&document, &format!("/{side}/plan/connection/path")), "rtt=20ms");
     }
 }
 
