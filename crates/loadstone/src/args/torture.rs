@@ -110,8 +110,8 @@ pub(crate) struct TortureWhat {
     /// Accept any certificate
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// The cases go through an emulated path to a server of this host, good users beside them do not:
-    /// 3g, 'rtt=200ms, loss=2%' (needs root)
+    /// The cases, and the load of --beside, go through emulated paths to a server of this host: 3g,
+    /// 'rtt=200ms, loss=2%' (needs root)
     #[arg(long, value_name = "PATH", value_parser = plan::rules::parse_path)]
     pub(crate) path: Option<wan::PathSpec>,
 }

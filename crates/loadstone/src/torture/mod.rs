@@ -99,6 +99,7 @@ fn begun(args: &TortureArgs, url: &Url, reached: &target::Reached) -> Report {
         result: RunResult::default(),
         waivers: Vec::new(),
         beside: None,
+        path: None,
     }
 }
 
@@ -143,7 +144,7 @@ fn run(
     report.result = campaign::run(target, &settings, &cases, &mut sockets, &mut watchers);
     drop(watchers);
     progress.finish();
-    let through = sockets.path_facts()?;
+    report.path = sockets.path_facts()?;
     // a load that went wrong is told when the rest is written
     let felt = load.map(|load| load.end(&spans, &mut report.result.cases)).transpose();
     let felt = felt.map(|beside| report.beside = beside);
@@ -164,8 +165,8 @@ fn run(
         }
     };
     outputs::write(&args.outputs, &report).and(recorded).and(felt).and(kept)?;
-    if let Some(facts) = through.filter(|_| !args.outputs.quiet) {
-        crate::netpath_command::tell(&facts).iter().for_each(|line| crate::say(line));
+    if let Some(facts) = report.path.as_ref().filter(|_| !args.outputs.quiet) {
+        crate::netpath_command::tell(facts).iter().for_each(|line| crate::say(line));
     }
     Ok(code)
 }

@@ -394,9 +394,17 @@ fn a_torture_goes_through_a_path() {
     }
     let site = Site::start(&[]);
     let url = site.url("/hw");
-    let ran = run(&["torture", &url, "--only", "S-07", "--path", "rtt=20ms, loss=1%"]);
+    let path = ["--path", "rtt=20ms, loss=1%", "--beside-rate", "10/s", "--json", "-"];
+    let ran = run(&[&["torture", &url, "--only", "S-07"][..], &path].concat());
     assert!([0, 1].contains(&ran.code), "{ran:#?}");
     assert!(ran.stderr.contains("path rtt=20ms, loss=1%, seed 1, "), "{ran:#?}");
+    let document = ran.json();
+    assert_eq!(text(&document, "/path/spec"), "rtt=20ms, loss=1%");
+    assert!(whole(&document, "/path/kinds/0/up/arrived") > 0);
+    // good users are on a line of their own, as long as this one
+    let users = &document["beside"]["run"];
+    assert_eq!(text(users, "/path/spec"), "rtt=20ms, loss=1%");
+    assert!(number(users, "/service_time_s/min") >= 0.020, "{users}");
 }
 
 /// A response of so many segments takes so many round trips when the server begins with a window of

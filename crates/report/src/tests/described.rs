@@ -189,10 +189,16 @@ fn the_schema_of_a_comparison_has_its_keys() {
     agree(&walk);
 }
 
+fn torture_through(path: PathFacts) -> record::torture::Report {
+    record::torture::Report { path: Some(path), ..tortures::mixed() }
+}
+
 #[test]
 fn the_schema_of_a_torture_describes_its_keys() {
     let mut walk = Walk::new("torture");
+    let path = PathFacts { kinds: vec![PathKind::default()], ..PathFacts::default() };
     for report in [
+        torture_through(path),
         tortures::mixed(),
         tortures::lost(),
         tortures::pressed(),

@@ -57,9 +57,10 @@ pub fn path_late(facts: &PathFacts, answer: Option<&PathAnswer>) -> Option<Cause
         id: CauseId::PathLate,
         figure: facts.late_p99.as_secs_f64(),
         text,
-        advice: "The round trips are longer than asked for by that much: give the forwarder a free \
+        advice:
+            "The round trips are longer than asked for by that much: give the forwarder a free \
                  core (fewer --threads, --cpus), or lower the load."
-            .to_owned(),
+                .to_owned(),
     })
 }
 
