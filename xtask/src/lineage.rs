@@ -24,7 +24,9 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let mut pages = guide::files_of(&folder, "md")?;
     pages.retain(|page| {
         let name = page.file_stem().unwrap_or_default().to_string_lossy();
-        options.only.is_empty() || options.only.iter().any(|wanted| name.starts_with(wanted))
+        name != "README"
+            && (options.only.is_empty()
+                || options.only.iter().any(|wanted| name.starts_with(wanted)))
     });
     if pages.is_empty() {
         anyhow::bail!("docs/lineage has no page called {}", options.only.join(", "));
