@@ -16,12 +16,12 @@ use wan::{PathSpec, Population};
 #[derive(Debug)]
 pub(crate) struct EmulatedPath {
     path: NetPath,
-    asked: Asked,
+    asked: WantedPath,
 }
 
 /// What a path is asked to be.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Asked {
+pub(crate) struct WantedPath {
     /// The option that asks for it.
     option: &'static str,
     population: Population,
@@ -29,21 +29,21 @@ pub(crate) struct Asked {
     clients: u32,
 }
 
-impl Asked {
+impl WantedPath {
     /// Everybody behind one link.
-    pub(crate) fn single(spec: &PathSpec) -> Asked {
-        Asked { option: "--path", population: Population::of(spec.clone()), clients: 1 }
+    pub(crate) fn single(spec: &PathSpec) -> WantedPath {
+        WantedPath { option: "--path", population: Population::of(spec.clone()), clients: 1 }
     }
 
     /// `None`: the plan asks for no path.
-    fn of(plan: &Plan) -> Option<Asked> {
+    fn of(plan: &Plan) -> Option<WantedPath> {
         match (&plan.connection.clients, &plan.connection.path) {
-            (Some(population), _) => Some(Asked {
+            (Some(population), _) => Some(WantedPath {
                 option: "--clients",
                 population: population.clone(),
                 clients: plan.client_count(),
             }),
-            (None, Some(spec)) => Some(Asked::single(spec)),
+            (None, Some(spec)) => Some(WantedPath::single(spec)),
             (None, None) => None,
         }
     }
@@ -56,9 +56,9 @@ impl EmulatedPath {
     /// # Errors
     /// An endpoint without an IPv4 address; what this machine or this user cannot do.
     pub(crate) fn open(plan: &Plan, prepared: &mut Prepared) -> Result<Option<Arc<EmulatedPath>>> {
-        let Some(asked) = Asked::of(plan) else { return Ok(None) };
-        let endpoints = prepared.endpoints.iter_mut();
-        endpoints.map(|endpoint| carried(endpoint, asked.option)).collect::<Result<()>>()?;
+        let Some(asked) = WantedPath::of(plan) else { return Ok(None) };
+        let mut endpoints = prepared.endpoints.iter_mut();
+        endpoints.try_for_each(|endpoint| carried(endpoint, asked.option))?;
         let route = EmulatedPath::stand(asked, plan.seed)?;
         prepared.notes.extend(route.notes());
         Ok(Some(Arc::new(route)))
@@ -72,7 +72,7 @@ impl EmulatedPath {
         plan: &Plan,
         route: Option<Arc<EmulatedPath>>,
     ) -> Result<Option<Arc<EmulatedPath>>> {
-        let Some(asked) = Asked::of(plan) else { return Ok(None) };
+        let Some(asked) = WantedPath::of(plan) else { return Ok(None) };
         match route {
             Some(route) if route.asked == asked => Ok(Some(route)),
             _ => Ok(Some(Arc::new(EmulatedPath::stand(asked, plan.seed)?))),
@@ -83,7 +83,7 @@ impl EmulatedPath {
     ///
     /// # Errors
     /// What this machine or this user cannot do.
-    pub(crate) fn stand(asked: Asked, seed: u64) -> Result<EmulatedPath> {
+    pub(crate) fn stand(asked: WantedPath, seed: u64) -> Result<EmulatedPath> {
         let ask = PathAsk {
             population: asked.population.clone(),
             clients: asked.clients,

@@ -30,7 +30,7 @@ use crate::args::{TortureArgs, TortureAsk};
 use crate::exit::{Code, Failure};
 use crate::files;
 use crate::run::keeping::{Keeper, Keeping};
-use crate::run::path::{Asked, EmulatedPath};
+use crate::run::path::{EmulatedPath, WantedPath};
 use audit::Writer;
 use beside::Planned;
 use campaign::{Settings, Watcher, Watchers, World};
@@ -190,7 +190,7 @@ fn route(args: &TortureArgs, reached: &target::Reached) -> Result<Option<Emulate
             "--path carries IPv4 alone, and the URL leads to another address; write 127.0.0.1",
         ));
     }
-    let route = EmulatedPath::stand(Asked::single(spec), args.what.seed)?;
+    let route = EmulatedPath::stand(WantedPath::single(spec), args.what.seed)?;
     if !args.outputs.quiet {
         route.notes().iter().for_each(|note| crate::say(note));
     }

@@ -189,10 +189,7 @@ impl RunRecord {
             connections: ConnectionsRecord::of(measurement),
             weighted_response: figures.weighted.map(WeightedRecord::of),
             redirects: total.redirects,
-            server_timing_s: figures::server_timings(total)
-                .into_iter()
-                .map(|(name, hist)| (name.to_owned(), TimesRecord::of(hist)))
-                .collect(),
+            server_timing_s: server_timings(total),
             server_timing_malformed: total.server_timings.malformed(),
             resolved: report.resolved.iter().map(ResolvedRecord::of).collect(),
             first_call: report.first_call.as_ref().map(FirstCallRecord::of),
@@ -202,6 +199,11 @@ impl RunRecord {
             measured: Some(MeasuredRecord::of(measurement)),
         }
     }
+}
+
+fn server_timings(total: &stats::Snapshot) -> BTreeMap<String, TimesRecord> {
+    let rows = figures::server_timings(total).into_iter();
+    rows.map(|(name, hist)| (name.to_owned(), TimesRecord::of(hist))).collect()
 }
 
 /// Reads a record from JSON. Keys that a newer version added are ignored.
