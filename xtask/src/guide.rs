@@ -29,6 +29,20 @@ pub(crate) struct Options {
     binary: Option<PathBuf>,
     /// Pages, instead of README.md and docs/guide/*.md
     pages: Vec<PathBuf>,
+    /// A folder whose plans the pages' commands find beside them.
+    #[arg(skip)]
+    plans: Option<PathBuf>,
+}
+
+impl Options {
+    /// Pages of a folder of their own, with the plans that stand there.
+    pub(crate) fn of_folder(
+        folder: PathBuf,
+        pages: Vec<PathBuf>,
+        binary: Option<PathBuf>,
+    ) -> Options {
+        Options { check: false, binary, pages, plans: Some(folder) }
+    }
 }
 
 /// Longest that a server may take to listen.
@@ -84,7 +98,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     for path in &pages {
         // what one page lacks must not keep the others from being looked at
         let found =
-            renew(path, &binary, options.check).unwrap_or_else(|error| vec![format!("{error:#}")]);
+            renew(path, &binary, options).unwrap_or_else(|error| vec![format!("{error:#}")]);
         faults.extend(found.into_iter().map(|fault| format!("{}: {fault}", path.display())));
     }
     if options.check {
@@ -100,9 +114,13 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
 }
 
 /// Plays a page, and writes it unless there is a fault; the faults.
-fn renew(path: &Path, binary: &Path, check: bool) -> anyhow::Result<Vec<String>> {
+fn renew(path: &Path, binary: &Path, options: &Options) -> anyhow::Result<Vec<String>> {
+    let check = options.check;
     let page = Page::parse(&std::fs::read_to_string(path).context("reading the page")?)?;
     let mut stage = Stage::new(binary, check)?;
+    if let Some(folder) = &options.plans {
+        stage.lay_out(folder)?;
+    }
     let mut blocks = Vec::new();
     for mark in page.marks() {
         blocks.extend(stage.play(mark)?);
@@ -127,15 +145,21 @@ fn all_pages(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 fn guide_pages(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut pages = Vec::new();
-    for entry in std::fs::read_dir(root.join("docs/guide")).context("reading docs/guide")? {
-        let path = entry.context("reading docs/guide")?.path();
-        if path.extension().is_some_and(|extension| extension == "md") {
-            pages.push(path);
+    files_of(&root.join("docs/guide"), "md")
+}
+
+/// The files of a folder with that extension, sorted.
+pub(crate) fn files_of(folder: &Path, wanted: &str) -> anyhow::Result<Vec<PathBuf>> {
+    let reading = || format!("reading {}", folder.display());
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(reading)? {
+        let path = entry.with_context(reading)?.path();
+        if path.extension().is_some_and(|extension| extension == wanted) {
+            files.push(path);
         }
     }
-    pages.sort();
-    Ok(pages)
+    files.sort();
+    Ok(files)
 }
 
 /// Where a page's commands run: a folder that goes away and stands for the user's home, the program on PATH, servers that are ended.
@@ -174,6 +198,16 @@ impl<'a> Stage<'a> {
         std::fs::create_dir(&bin).context("making a folder for the program")?;
         std::os::unix::fs::symlink(binary, bin.join("loadstone")).context("linking the program")?;
         Ok(Stage { folder, binary, check, site: None, servers: Vec::new(), faults: Vec::new() })
+    }
+
+    /// Puts the plans of a folder beside the page's commands.
+    fn lay_out(&self, folder: &Path) -> anyhow::Result<()> {
+        for path in files_of(folder, "toml")? {
+            let Some(name) = path.file_name() else { continue };
+            std::fs::copy(&path, self.folder.path().join(name))
+                .with_context(|| format!("copying {}", path.display()))?;
+        }
+        Ok(())
     }
 
     /// Does what a mark says; the text of its block when it has one.

@@ -13,6 +13,7 @@ mod fuzz;
 mod gates;
 mod guide;
 mod licences;
+mod lineage;
 mod packages;
 mod perf;
 mod release;
@@ -66,6 +67,8 @@ enum Command {
     Fuzz(fuzz::Options),
     /// Write real output into README.md and the guide, or check it against the program
     Guide(guide::Options),
+    /// Repeat the published experiments and write docs/lineage
+    Lineage(lineage::Options),
     /// Count user-space instructions per call under callgrind; fail when they grow
     Perf(perf::Options),
 }
@@ -96,6 +99,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Release(options) => release::run(&root, &options),
         Command::Fuzz(options) => fuzz::run(&root, &options),
         Command::Guide(options) => guide::run(&root, &options),
+        Command::Lineage(options) => lineage::run(&root, &options),
         Command::Perf(options) => perf::run(&root, &options),
     }
 }

@@ -115,6 +115,11 @@ impl Journal {
         self.received >= self.received_max
     }
 
+    /// A finished call was of this kind of clients.
+    pub(crate) fn of_kind(&mut self, kind: u32, sample: &Sample, end: &End) {
+        self.recorder.of_kind(kind, sample, end.outcome);
+    }
+
     /// A response to a call that has more to come.
     pub(crate) fn response_before_last(&mut self, status: u16, now: Nanos) {
         self.recorder.answer_before_last(status, now);

@@ -35,7 +35,7 @@ pub use collect::{Collector, Intention, Row};
 pub use guide::Directory;
 pub use render::{build_template, connect_request};
 pub use setup::{
-    ANSWER_KEPT_MAX, Endpoint, Logging, Setup, SetupError, endpoint_key, open_options,
+    ANSWER_KEPT_MAX, Crowd, Endpoint, Logging, Setup, SetupError, endpoint_key, open_options,
     redirect_method,
 };
 pub use worker::{Link, Order, Turn, Worker, drive};

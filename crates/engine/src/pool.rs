@@ -9,6 +9,7 @@ use conduit::{Close, Io, IoError, Peer, Slot, TlsFactory, TlsSession};
 use plan::AddressOrder;
 use sample::FailureClass;
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::sync::Arc;
 use units::Nanos;
 
@@ -42,6 +43,8 @@ struct PoolSlot {
     dirty: bool,
     /// It stands in its endpoint's list of connections that can take a call.
     listed: bool,
+    /// The address that it has of its client, where clients have any.
+    client: Option<IpAddr>,
 }
 
 #[derive(Debug)]
@@ -206,6 +209,23 @@ impl Pool {
         let full = more.len() as u64 + 1 >= u64::from(self.limits.per_user);
         let fitting = more.iter().find(|slot| self.fits(**slot, endpoint)).copied();
         fitting.or(first.filter(|_| full))
+    }
+
+    /// As [`Pool::listed`], for the user or session `id`: where clients have addresses of their own,
+    /// only a connection from that address will do.
+    pub(crate) fn listed_for(&mut self, endpoint: u32, id: Option<u64>) -> Option<Slot> {
+        let Some(crowd) = &self.setup.crowd else { return self.listed(endpoint) };
+        let client = crowd.address(id?);
+        let mut ready = self.endpoints[endpoint as usize].ready.iter().rev();
+        let fits = |slot: Slot, generation: u32| {
+            let entry = &self.slots[slot as usize];
+            let conn = &entry.conn;
+            entry.client == Some(client)
+                && conn.generation() == generation
+                && conn.user() == NOBODY
+                && conn.takes(self.limits.depth, self.limits.calls)
+        };
+        ready.find(|(slot, generation)| fits(*slot, *generation)).map(|(slot, _)| *slot)
     }
 
     /// The latest used connection to `endpoint` that can take a call and belongs to nobody.
@@ -393,7 +413,7 @@ impl Pool {
     }
 
     /// Starts a connection for `user`, to `peer` or to the endpoint's next address; the first write
-    /// follows with the next flush.
+    /// follows with the next flush. `id`: the number of the user or session.
     ///
     /// # Errors
     /// Not even a socket could be had.
@@ -401,7 +421,7 @@ impl Pool {
         &mut self,
         io: &mut I,
         endpoint: u32,
-        user: u32,
+        (user, id): (u32, Option<u64>),
         peer: Option<&Peer>,
         now: Nanos,
     ) -> Result<Slot, FailureClass> {
@@ -416,13 +436,17 @@ impl Pool {
             AddressOrder::InTurn => (turn % end.peers.len() as u64) as usize,
             AddressOrder::FirstThatAnswers => place.address,
         };
-        let options = open_options(plan, turn);
+        let mut options = open_options(plan, turn);
+        if let Some(crowd) = &self.setup.crowd {
+            options.bind = Some(crowd.address(id.unwrap_or(turn)));
+        }
+        let client = self.setup.crowd.as_ref().and(options.bind);
         if let Err(error) = io.open(slot, peer.unwrap_or(&end.peers[address]), &options) {
             self.free.push(slot);
             return Err(class_of(error));
         }
         let entry = &mut self.slots[slot as usize];
-        (entry.dirty, entry.listed) = (false, false);
+        (entry.dirty, entry.listed, entry.client) = (false, false, client);
         entry.conn.renew(endpoint, address, user, now);
         let direct = end.tunnel.is_none() && end.tls_name.is_none();
         entry.conn.begin(direct, self.limits.depth, io.now());
@@ -433,7 +457,7 @@ impl Pool {
     fn add_slot(&mut self) -> Slot {
         let headless = self.setup.logging.headless;
         let conn = Conn::new(self.setup.protocol, self.keeps_heads, headless);
-        self.slots.push(PoolSlot { conn, dirty: false, listed: false });
+        self.slots.push(PoolSlot { conn, dirty: false, listed: false, client: None });
         self.slots.len() as Slot - 1
     }
 

@@ -228,7 +228,7 @@ impl Agenda {
     /// Users are whole and at least one.
     fn whole(&self, level: f64) -> f64 {
         match self.course.axis {
-            Axis::Rate => level,
+            Axis::Rate | Axis::Loss | Axis::RoundTrip | Axis::LinkRate => level,
             Axis::Population => level.round().max(1.0),
         }
     }

@@ -9,6 +9,8 @@ use crate::verify::KnownBodies;
 use conduit::{OpenOptions, Peer};
 use plan::{Http2Plan, HttpVersion, Load, Plan, SessionPlan, Visit};
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 use units::{Nanos, Seed};
 use url::Url;
 use workload::Targets;
@@ -32,6 +34,30 @@ pub struct Endpoint {
 pub fn endpoint_key(url: &Url) -> String {
     let port = url.port_or_known_default().unwrap_or(0);
     format!("{}://{}:{port}", url.scheme(), url.host_str().unwrap_or(""))
+}
+
+/// Clients that each have an address of their own, behind a path of their own.
+#[derive(Clone, Debug)]
+pub struct Crowd {
+    /// The address of client 0; those of the others follow it.
+    pub first: Ipv4Addr,
+    /// Kind of each client; never empty.
+    pub kinds: Arc<[u32]>,
+}
+
+impl Crowd {
+    /// User or session `id` is this client.
+    fn client(&self, id: u64) -> usize {
+        (id % self.kinds.len().max(1) as u64) as usize
+    }
+
+    pub(crate) fn kind(&self, id: u64) -> u32 {
+        self.kinds.get(self.client(id)).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn address(&self, id: u64) -> IpAddr {
+        Ipv4Addr::from(u32::from(self.first).wrapping_add(self.client(id) as u32)).into()
+    }
 }
 
 /// How the plan wants its `turn`-th connection opened: local addresses are used in turn.
@@ -76,6 +102,8 @@ pub struct Setup {
     pub(crate) keys: BTreeMap<String, u32>,
     status_ok: Box<[bool; 1000]>,
     pub logging: Logging,
+    /// Who the users and sessions are, where the plan has kinds of clients.
+    pub crowd: Option<Crowd>,
     /// What connections speak.
     pub(crate) protocol: Protocol,
     /// The plan's visits, call by call.
@@ -164,6 +192,7 @@ impl Setup {
             keys,
             status_ok,
             logging: Logging::default(),
+            crowd: None,
             protocol,
             scripts,
         })

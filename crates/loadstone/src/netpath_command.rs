@@ -156,7 +156,7 @@ pub(crate) fn tell(facts: &PathFacts) -> Vec<String> {
         lines.push(format!("  round trip asked for {}", show::duration(kind.rtt)));
     }
     lines.push(format!("  {}", report::path::emulation(facts)));
-    let judged = [stats::verdict::path_overload(facts), stats::verdict::path_late(facts)];
+    let judged = [stats::verdict::path_overload(facts), stats::verdict::path_late(facts, None)];
     lines.extend(
         judged
             .into_iter()

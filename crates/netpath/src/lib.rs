@@ -21,7 +21,7 @@ mod warden;
 
 pub use check::{CheckLine, check};
 pub use namespace::{Namespace, become_able};
-pub use path::{CLIENTS_MAX, FarEnd, NetPath, PathAsk};
+pub use path::{FarEnd, NetPath, PathAsk};
 pub use program::{Post, await_listener, code, end, start};
 pub use trouble::PathTrouble;
 pub use warden::Warden;

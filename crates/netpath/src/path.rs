@@ -16,10 +16,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use units::{Nanos, Seed};
-use wan::Population;
-
-/// Clients with a link of their own that one path can have.
-pub const CLIENTS_MAX: u32 = 16_000;
+use wan::{CLIENTS_MAX, Population};
 
 /// Where the server is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,9 +182,14 @@ impl NetPath {
         &self.devices[1]
     }
 
-    /// The addresses of the clients.
-    pub fn clients(&self) -> impl Iterator<Item = Ipv4Addr> + '_ {
-        (0..self.dealt.len()).map(|number| Ipv4Addr::from(u32::from(self.first) + number as u32))
+    /// The address of the first client; those of the others follow it.
+    pub fn first_client(&self) -> Ipv4Addr {
+        self.first
+    }
+
+    /// The part of the population that each client belongs to.
+    pub fn dealt(&self) -> &[u32] {
+        &self.dealt
     }
 
     /// What has been counted since the path was opened or this was last called.

@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram;
 use sample::{PathDirection, PathFacts, PathKind};
 use units::Nanos;
-use wan::{Direction, LinkCounts, PathSpec, Population, describe};
+use wan::{Direction, LinkCounts, PathSpec, Population, PopulationPart, describe};
 
 /// Counted since the watch was last read.
 pub(crate) struct Tally {
@@ -54,9 +54,7 @@ impl Tally {
             spec: population.text.clone(),
             seed,
             span: self.span,
-            kinds: rows
-                .map(|((part, counts), clients)| kind(&part.path, counts, *clients))
-                .collect(),
+            kinds: rows.map(|((part, counts), clients)| kind(part, counts, *clients)).collect(),
             late_p50: quantile(0.5),
             late_p99: quantile(0.99),
             late_max: Nanos(self.late.max()),
@@ -68,10 +66,11 @@ impl Tally {
     }
 }
 
-fn kind(path: &PathSpec, counts: &[LinkCounts; 2], clients: u32) -> PathKind {
+fn kind(part: &PopulationPart, counts: &[LinkCounts; 2], clients: u32) -> PathKind {
+    let path = &part.path;
     let of = |direction: Direction| direction_facts(path, direction, &counts[direction as usize]);
     PathKind {
-        name: path.text.clone(),
+        name: part.name.clone(),
         clients,
         rtt: path.rtt(),
         up: of(Direction::Up),

@@ -105,6 +105,7 @@ impl Default for ConnectionPlan {
             prefer: AddressFamily::Any,
             addresses: AddressOrder::InTurn,
             path: None,
+            clients: None,
         }
     }
 }

@@ -5,7 +5,7 @@ pub use schedule::Gaps;
 use std::net::IpAddr;
 use std::sync::Arc;
 use units::{Nanos, Rate};
-use wan::PathSpec;
+use wan::{PathSpec, Population};
 pub use workload::{Order, Think};
 
 /// Everything needed to repeat a run.
@@ -33,6 +33,26 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Behind paths of their own everybody who arrives is a client: a session, of one call where
+    /// nothing else is said.
+    pub fn settle_clients(&mut self) {
+        if self.connection.clients.is_some()
+            && let Load::Open { session: session @ None, .. } = &mut self.load
+        {
+            *session = Some(SessionPlan::of(1, Think::None));
+        }
+    }
+
+    /// Clients behind paths of their own: as many as there are users, at most
+    /// [`wan::CLIENTS_MAX`]; of those who arrive, [`ARRIVING_CLIENTS`] in turn. 0: there are none.
+    pub fn client_count(&self) -> u32 {
+        match (&self.connection.clients, &self.load) {
+            (None, _) => 0,
+            (Some(_), Load::Closed { users, .. }) => (*users).clamp(1, wan::CLIENTS_MAX),
+            (Some(_), Load::Open { .. }) => ARRIVING_CLIENTS,
+        }
+    }
+
     /// Iterations of journeys are what falls due in an open load, each a session of its own.
     pub fn settle_journeys(&mut self) {
         if self.journeys.is_some()
@@ -43,7 +63,7 @@ impl Plan {
     }
 
     /// Finds the parts of the run that objectives name: targets and steps by their names, then
-    /// transactions.
+    /// transactions, then kinds of clients.
     pub fn settle_objectives(&mut self) {
         let named = |wanted: &str| {
             let rows = self.targets.iter().enumerate();
@@ -54,15 +74,17 @@ impl Plan {
             Some(journeys) => journeys.transactions().into_iter().map(str::to_owned).collect(),
             None => Vec::new(),
         };
+        let kinds = self.client_names();
         let settle = |objective: &stats::Objective| {
             let mut settled = objective.clone();
             if let Some(subject) = &mut settled.of {
                 let rows = named(&subject.name);
-                let transaction = transactions.iter().position(|name| *name == subject.name);
-                subject.rows = match transaction {
+                let row = |names: &[String]| names.iter().position(|name| *name == subject.name);
+                subject.rows = match (row(&transactions), row(&kinds)) {
                     _ if !rows.is_empty() => stats::SubjectRows::Targets(rows.into()),
-                    Some(row) => stats::SubjectRows::Transaction(row as u32),
-                    None => stats::SubjectRows::Unknown,
+                    (Some(row), _) => stats::SubjectRows::Transaction(row as u32),
+                    (None, Some(row)) => stats::SubjectRows::Clients(row as u32),
+                    (None, None) => stats::SubjectRows::Unknown,
                 };
             }
             settled
@@ -84,7 +106,14 @@ impl Plan {
         if let Some(journeys) = &self.journeys {
             names.extend(journeys.transactions().into_iter().map(str::to_owned));
         }
+        names.extend(self.client_names());
         names
+    }
+
+    /// The names of the kinds of clients.
+    pub fn client_names(&self) -> Vec<String> {
+        let parts = self.connection.clients.as_ref().map_or(&[][..], |all| &all.parts);
+        parts.iter().map(|part| part.name.clone()).collect()
     }
 
     /// Whether some targets are to be drawn more often than others.
@@ -95,6 +124,9 @@ impl Plan {
             .any(|target| target.weight.to_bits() != self.targets[0].weight.to_bits())
     }
 }
+
+/// Clients behind paths of their own in an open load: session `n` is of client `n` modulo this.
+pub const ARRIVING_CLIENTS: u32 = 1_000;
 
 /// One line of a URL list.
 #[derive(Clone, Debug, PartialEq)]
@@ -247,6 +279,8 @@ pub struct ConnectionPlan {
     pub addresses: AddressOrder,
     /// All connections go through this emulated path.
     pub path: Option<PathSpec>,
+    /// Each user, or session, is a client behind a path of its own.
+    pub clients: Option<Population>,
 }
 
 /// What our side of an HTTP/2 connection announces; of HTTP/3 the two windows.

@@ -105,7 +105,9 @@ fn unknown_part(plan: &Plan, text: &str, name: &str) -> String {
     let names = plan.part_names();
     let known = match names.as_slice() {
         [] => {
-            "there are no named parts: journeys have steps, and [[targets]] may have a name".into()
+            "there are no named parts: journeys have steps, [[targets]] may have a name, and --clients \
+             has profiles"
+                .into()
         }
         names => format!("there are: {}", names.join(", ")),
     };

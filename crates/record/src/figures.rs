@@ -253,6 +253,46 @@ pub fn url_rows(report: &RunReport) -> Vec<UrlRow> {
     rows
 }
 
+/// The calls of one kind of clients.
+#[derive(Clone, Debug)]
+pub struct ClientsRow {
+    pub name: String,
+    /// How many clients are of this kind.
+    pub clients: u32,
+    pub succeeded: u64,
+    pub failed: u64,
+    pub timed_out: u64,
+    pub body_bytes: u64,
+    pub response: Hist,
+}
+
+/// One row per kind of clients, in the plan's order; empty where the plan has none.
+pub fn clients_rows(report: &RunReport) -> Vec<ClientsRow> {
+    let Some(population) = &report.plan.connection.clients else { return Vec::new() };
+    let tallies = &report.measurement.total.clients;
+    let counts = population.counts(report.plan.client_count());
+    let row = |(row, (name, clients)): (usize, (String, u32))| {
+        let tally = tallies.get(row).cloned().unwrap_or_default();
+        ClientsRow {
+            name,
+            clients,
+            succeeded: tally.succeeded,
+            failed: tally.failed,
+            timed_out: tally.timed_out,
+            body_bytes: tally.body_bytes,
+            response: tally.response,
+        }
+    };
+    report.plan.client_names().into_iter().zip(counts).enumerate().map(row).collect()
+}
+
+impl ClientsRow {
+    /// Its calls that ended.
+    pub fn count(&self) -> u64 {
+        self.succeeded + self.failed + self.timed_out
+    }
+}
+
 impl UrlRow {
     /// What stands at its head.
     pub fn label(&self) -> &str {

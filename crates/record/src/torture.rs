@@ -21,8 +21,9 @@ pub use report::{Beside, Report, found};
 pub use server::{DeathRecord, ProcessRecord, ServerCaseRecord, ServerRecord, StateRecord};
 pub use waivers::{Applied, Day, Waiver, WaiverState};
 
+use crate::run::PathRecord;
 use crate::{document, timestamp};
-use sample::Environment;
+use sample::{Environment, PathFacts};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -117,6 +118,9 @@ pub struct TortureRecord {
     /// What the server's own machine showed.
     #[serde(default)]
     pub server: Option<ServerRecord>,
+    /// Null where the cases went through no emulated path.
+    #[serde(default)]
+    pub path: Option<PathRecord>,
 }
 
 /// What failed a run of a version that knew no severities was every finding.
@@ -193,6 +197,8 @@ pub struct Source<'a> {
     pub waivers: &'a [Applied],
     /// What the background load observed, and its own `loadstone.run/1`.
     pub load: Option<(&'a Felt, &'a serde_json::Value)>,
+    /// What the emulated path did that the cases went through.
+    pub path: Option<&'a PathFacts>,
 }
 
 /// Reads a record from JSON. Keys that a newer version added are ignored; keys that an older version
@@ -273,6 +279,7 @@ impl TortureRecord {
             kept: result.kept.iter().map(KeptRecord::of).collect(),
             beside: source.load.map(|(felt, run)| LoadRecord::of(felt, run)),
             server: result.server.as_ref().and_then(ServerRecord::of),
+            path: source.path.map(PathRecord::of),
         }
     }
 

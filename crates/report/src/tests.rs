@@ -31,7 +31,10 @@ fn schema_of(name: &str) -> Value {
 }
 
 fn validator_of(name: &str) -> jsonschema::Validator {
-    jsonschema::draft202012::new(&schema_of(name)).expect("the schema is one")
+    let others = jsonschema::Registry::new().add("urn:loadstone:run:1", schema_of("run"));
+    let others = others.expect("the schema is one").prepare().expect("it stands alone");
+    let options = jsonschema::options().with_registry(&others);
+    options.build(&schema_of(name)).expect("the schema is one")
 }
 
 /// The document fits, and the schema describes each of its keys.

@@ -92,6 +92,7 @@ fn measured(page: &mut Page, report: &RunReport, figures: &Figures, style: Style
     spark::per_second(page, report);
     times::phases(page, report, figures);
     parts::facts(page, report, figures);
+    times::clients(page, report);
     times::per_url(page, report, times::rows_max(report));
     times::journeys(page, report, times::NOTES_MAX);
     parts::findings(page, report);

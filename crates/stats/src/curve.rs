@@ -34,16 +34,32 @@ pub enum Axis {
     Rate,
     /// Users of a closed load.
     Population,
+    /// Share of packets that an emulated path loses in each direction, 0..=1, at a load that stays.
+    Loss,
+    /// Seconds of the path's round trip.
+    RoundTrip,
+    /// Bits a second that the path carries in each direction.
+    LinkRate,
 }
 
 impl Axis {
-    pub const ALL: [Axis; 2] = [Axis::Rate, Axis::Population];
+    pub const ALL: [Axis; 5] =
+        [Axis::Rate, Axis::Population, Axis::Loss, Axis::RoundTrip, Axis::LinkRate];
+
+    /// Levels are loads. Without that they are properties of the path, the load stays, and there is
+    /// neither a knee nor an overload.
+    pub fn is_load(self) -> bool {
+        matches!(self, Axis::Rate | Axis::Population)
+    }
 
     /// Its stable name.
     pub fn id(self) -> &'static str {
         match self {
             Axis::Rate => "rate",
             Axis::Population => "population",
+            Axis::Loss => "loss",
+            Axis::RoundTrip => "rtt",
+            Axis::LinkRate => "link-rate",
         }
     }
 }

@@ -32,6 +32,8 @@ pub enum SubjectRows {
     /// Rows of the targets.
     Targets(Arc<[u32]>),
     Transaction(u32),
+    /// Row of the kinds of clients.
+    Clients(u32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -284,10 +286,12 @@ impl Figures {
             }
             SubjectRows::Targets(rows) => {
                 for row in rows.iter().filter_map(|row| snapshot.targets.get(*row as usize)) {
-                    counts.succeeded += row.succeeded;
-                    counts.failed += row.failed;
-                    counts.timed_out += row.timed_out;
-                    response.merge(&row.response);
+                    row.add_to(&mut counts, &mut response);
+                }
+            }
+            SubjectRows::Clients(row) => {
+                if let Some(row) = snapshot.clients.get(*row as usize) {
+                    row.add_to(&mut counts, &mut response);
                 }
             }
             SubjectRows::Transaction(row) => {

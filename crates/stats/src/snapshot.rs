@@ -97,7 +97,7 @@ impl StatusTally {
     }
 }
 
-/// One row of the per-target table.
+/// The calls of a part of the run: one row of the table by target, or by kind of clients.
 #[derive(Clone, Debug, Default)]
 pub struct TargetTally {
     pub succeeded: u64,
@@ -106,6 +106,51 @@ pub struct TargetTally {
     pub body_bytes: u64,
     /// Of succeeded and timed-out calls.
     pub response: Hist,
+}
+
+impl TargetTally {
+    #[inline]
+    fn count(&mut self, sample: &Sample, outcome: Outcome) {
+        match outcome {
+            Outcome::Succeeded => self.succeeded += 1,
+            Outcome::Failed => self.failed += 1,
+            _ => self.timed_out += 1,
+        }
+        self.body_bytes += sample.body_bytes;
+        if outcome != Outcome::Failed {
+            self.response.record(sample.done - sample.intended);
+        }
+    }
+
+    pub(crate) fn add_to(&self, counts: &mut Counts, response: &mut Hist) {
+        counts.succeeded += self.succeeded;
+        counts.failed += self.failed;
+        counts.timed_out += self.timed_out;
+        response.merge(&self.response);
+    }
+
+    fn merge(&mut self, other: &TargetTally) {
+        self.succeeded += other.succeeded;
+        self.failed += other.failed;
+        self.timed_out += other.timed_out;
+        self.body_bytes += other.body_bytes;
+        self.response.merge(&other.response);
+    }
+
+    /// Forgets the counts and keeps the memory.
+    fn clear(&mut self) {
+        self.response.clear();
+        let response = std::mem::take(&mut self.response);
+        *self = TargetTally { response, ..TargetTally::default() };
+    }
+}
+
+/// Adds up rows of the same numbers.
+fn merge_rows(mine: &mut Vec<TargetTally>, theirs: &[TargetTally]) {
+    if mine.len() < theirs.len() {
+        mine.resize_with(theirs.len(), TargetTally::default);
+    }
+    mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| mine.merge(theirs));
 }
 
 /// Connections of an interval.
@@ -184,6 +229,8 @@ pub struct Snapshot {
     /// What the server said of its own work, in whole answers of any status.
     pub server_timings: ServerTimings,
     pub targets: Vec<TargetTally>,
+    /// By kind of clients; empty where all are of one kind.
+    pub clients: Vec<TargetTally>,
     pub connections: Connections,
     pub sessions: Sessions,
     /// What users noticed on their journeys, in the measured phase.
@@ -240,6 +287,7 @@ impl Snapshot {
     pub fn clear(&mut self) {
         let mut fresh = Snapshot {
             targets: std::mem::take(&mut self.targets),
+            clients: std::mem::take(&mut self.clients),
             server_timings: std::mem::take(&mut self.server_timings),
             beats: std::mem::take(&mut self.beats),
             instants: std::mem::take(&mut self.instants),
@@ -250,13 +298,7 @@ impl Snapshot {
         fresh.instants.clear();
         fresh.connections.lives = std::mem::take(&mut self.connections.lives);
         fresh.connections.lives.clear();
-        for target in &mut fresh.targets {
-            target.response.clear();
-            *target = TargetTally {
-                response: std::mem::take(&mut target.response),
-                ..TargetTally::default()
-            };
-        }
+        fresh.targets.iter_mut().chain(&mut fresh.clients).for_each(TargetTally::clear);
         for (kept, old) in fresh.hists_mut().into_iter().zip(self.hists_mut()) {
             std::mem::swap(kept, old);
             kept.clear();
@@ -311,7 +353,8 @@ impl Snapshot {
         self.decoded_bytes += other.decoded_bytes;
         self.redirects += other.redirects;
         self.server_timings.merge(&other.server_timings);
-        self.merge_targets(other);
+        merge_rows(&mut self.targets, &other.targets);
+        merge_rows(&mut self.clients, &other.clients);
         self.connections.merge(&other.connections);
         self.sessions.started += other.sessions.started;
         self.sessions.completed += other.sessions.completed;
@@ -354,19 +397,6 @@ impl Snapshot {
         if outcome == Outcome::Succeeded {
             self.transfer.record(sample.done - sample.first_byte);
             self.exchange_sum += sample.done - sample.sent;
-        }
-    }
-
-    fn merge_targets(&mut self, other: &Snapshot) {
-        if self.targets.len() < other.targets.len() {
-            self.targets.resize_with(other.targets.len(), TargetTally::default);
-        }
-        for (mine, theirs) in self.targets.iter_mut().zip(&other.targets) {
-            mine.succeeded += theirs.succeeded;
-            mine.failed += theirs.failed;
-            mine.timed_out += theirs.timed_out;
-            mine.body_bytes += theirs.body_bytes;
-            mine.response.merge(&theirs.response);
         }
     }
 
@@ -554,22 +584,26 @@ impl Recorder {
             now.unusual(sample, outcome, issued);
         }
         if !now.targets.is_empty() {
-            self.target(sample, outcome, response);
+            self.target(sample, outcome);
         }
     }
 
-    fn target(&mut self, sample: &Sample, outcome: Outcome, response: Nanos) {
+    fn target(&mut self, sample: &Sample, outcome: Outcome) {
         let last = self.now.targets.len() - 1;
-        let row = &mut self.now.targets[(sample.target as usize).min(last)];
-        match outcome {
-            Outcome::Succeeded => row.succeeded += 1,
-            Outcome::Failed => row.failed += 1,
-            _ => row.timed_out += 1,
+        self.now.targets[(sample.target as usize).min(last)].count(sample, outcome);
+    }
+
+    /// A call that is counted already was of this kind of clients.
+    pub fn of_kind(&mut self, kind: u32, sample: &Sample, outcome: Outcome) {
+        let counts = !matches!(outcome, Outcome::Dropped | Outcome::Abandoned);
+        if !counts || self.in_warm_up(sample.intended) {
+            return;
         }
-        row.body_bytes += sample.body_bytes;
-        if outcome != Outcome::Failed {
-            row.response.record(response);
+        let row = kind as usize;
+        if self.now.clients.len() <= row {
+            self.now.clients.resize_with(row + 1, TargetTally::default);
         }
+        self.now.clients[row].count(sample, outcome);
     }
 
     /// A connection came to be, `connect` after it was started and, with TLS, `tls` after that.

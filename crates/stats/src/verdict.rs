@@ -4,11 +4,14 @@
 
 mod path;
 
-pub use path::{PATH_LATE_MAX, PATH_LATE_MIN, PATH_LATE_SHARE_MAX, path_late, path_overload};
+pub use path::{
+    PATH_LATE_MAX, PATH_LATE_MIN, PATH_LATE_SHARE_MAX, PathAnswer, late_both_ways, path_late,
+    path_overload,
+};
 
 use crate::interval::samples_needed;
 use crate::steady::{self, Drift, Drifting};
-use crate::{CauseId, Doubt, Measurement, Objective, Ruling, Snapshot};
+use crate::{CauseId, Doubt, Measurement, Metric, Objective, Ruling, Snapshot};
 use sample::{FailureClass, PathFacts};
 use units::{Nanos, show};
 
@@ -164,7 +167,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         drift(evidence),
         foreign_cpu(evidence),
         shared_cores(evidence),
-        evidence.path.and_then(path_late),
+        evidence.path.and_then(|path| path_late(path, Some(&path_answer(evidence, path)))),
         few_samples(evidence).filter(|_| !all_failed),
         interrupted(evidence),
     ];
@@ -292,6 +295,23 @@ fn lag(evidence: &Evidence<'_>) -> Option<Cause> {
     let (text, figure) = doubtful(evidence)?;
     let advice = "The objectives are decided all the same; the other times are bounds.".to_owned();
     Some(Cause { id: CauseId::Lag, figure, text, advice })
+}
+
+/// What the lateness of the path could change.
+fn path_answer(evidence: &Evidence<'_>, path: &PathFacts) -> PathAnswer {
+    let measurement = evidence.measurement;
+    let late = late_both_ways(path).as_secs_f64();
+    let explains = |objective: &&Objective| {
+        let of_time = matches!(objective.metric, Metric::Response(_) | Metric::ResponseMean);
+        let ruling = objective.rule(&measurement.total, measurement.window);
+        of_time && !ruling.met && ruling.figure - late < objective.bound
+    };
+    let turned = evidence.objectives.iter().find(explains);
+    PathAnswer {
+        p99: measurement.total.response().quantile(0.99),
+        doubt_max: evidence.doubt_max,
+        turned: turned.map(|objective| objective.text.clone()),
+    }
 }
 
 /// Calls that waited for a connection: the load's doing, and a part of its response times.

@@ -52,7 +52,7 @@ record! {
         counts, warm_up, succeeded, failed, timed_out, service, slip, wait, lag, punctual, connect,
         tls, first_byte, transfer, plain, in_window, good_in_window, answers_in_window, bytes_in_window,
         exchange_sum, status, failures, bytes_sent, bytes_received, body_bytes, decoded_bytes,
-        redirects, server_timings, targets, connections, sessions, journeys, flight_integral,
+        redirects, server_timings, targets, clients, connections, sessions, journeys, flight_integral,
         flight_peak, spin, beats, instants, verified,
     }
     Verified { compared, wrong }
@@ -143,7 +143,7 @@ named! {
         Gone = "gone", Refusing = "refusing", Stalled = "stalled", Unexpected = "not-as-expected",
         Failing = "failing", Slow = "slow", Unreached = "not-reached", Serving = "serving",
     }
-    Axis { Rate = "rate", Population = "population" }
+    Axis { Rate = "rate", Population = "population", Loss = "loss", RoundTrip = "rtt", LinkRate = "link-rate" }
     CapacityEnd {
         Bracketed = "bracketed", NeverMissed = "never-missed", NeverMet = "never-met",
         ClientLimited = "client-limited",

@@ -184,6 +184,7 @@ fn body(report: &Report) -> Value {
         result,
         waivers: report.waivers.clone(),
         beside: None,
+        path: report.path.clone(),
     };
     let mut body = without.pack(&mut Shelf::default());
     if let (Some(body), Some(beside)) = (body.as_object_mut(), &report.beside) {

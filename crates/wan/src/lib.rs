@@ -25,7 +25,7 @@ pub use draw::Direction;
 pub use link::{Delivery, LinkCounts, Lost, LostTo, PathLink, flip};
 pub use loss::Loss;
 pub use outage::Outage;
-pub use population::{PARTS_MAX, Population, PopulationPart};
+pub use population::{CLIENTS_MAX, PARTS_MAX, Population, PopulationPart};
 pub use profiles::{Profile, Throttles, profile, profiles};
 pub use spec::{
     Ahead, Carrier, LinkSpec, NoTraces, PathSpec, QueueLimit, QueuePolicy, QueueSpec, SpecFault,

@@ -7,6 +7,9 @@ use units::{Purpose, Seed, quoted};
 /// Kinds of clients in one population.
 pub const PARTS_MAX: usize = 32;
 
+/// Clients with links of their own that one path can have.
+pub const CLIENTS_MAX: u32 = 16_000;
+
 /// Kinds of clients and their shares, which add up to 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Population {
@@ -18,6 +21,8 @@ pub struct Population {
 /// One kind of clients.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PopulationPart {
+    /// What figures of these clients are called: the profile's name, or the one before `=`.
+    pub name: String,
     pub path: PathSpec,
     /// 0..=1.
     pub share: f64,
@@ -26,17 +31,18 @@ pub struct PopulationPart {
 impl Population {
     /// Everybody behind the same path.
     pub fn of(path: PathSpec) -> Population {
-        Population { text: path.text.clone(), parts: vec![PopulationPart { path, share: 1.0 }] }
+        let (text, name) = (path.text.clone(), path.text.clone());
+        Population { text, parts: vec![PopulationPart { name, path, share: 1.0 }] }
     }
 
     /// Reads `NAME:SHARE, …`; the shares add up to 100 %. What is no profile's name is written as a
-    /// path in brackets: `[rtt=80ms, loss=1%]:40%`.
+    /// path in brackets, with a name where it is to have one: `home=[rtt=80ms, loss=1%]:40%`.
     ///
     /// # Errors
     /// Names the part that is not understood, and the way out.
     pub fn parse(text: &str, traces: &dyn TraceSource) -> Result<Population, SpecFault> {
         let wrong = |why: String| SpecFault(format!("{} is no population: {why}", quoted(text)));
-        let mut parts = Vec::new();
+        let mut parts: Vec<PopulationPart> = Vec::new();
         for item in split(text) {
             let (path, of) = item.trim().rsplit_once(':').ok_or_else(|| {
                 wrong(format!(
@@ -44,17 +50,23 @@ impl Population {
                     quoted(item.trim())
                 ))
             })?;
-            let path = path.trim();
-            let bare = path.strip_prefix('[').and_then(|path| path.strip_suffix(']'));
-            let path = PathSpec::parse(bare.unwrap_or(path), traces)?;
+            let (name, path) = named(path.trim());
+            let path = PathSpec::parse(path, traces)?;
+            let name = name.unwrap_or(&path.text).to_owned();
             let share = share(of).map_err(wrong)?;
             if share <= 0.0 {
-                return Err(wrong(format!("the share of {} is nothing", quoted(&path.text))));
+                return Err(wrong(format!("the share of {} is nothing", quoted(&name))));
+            }
+            if parts.iter().any(|part| part.name == name) {
+                return Err(wrong(format!(
+                    "{} is in it twice; add the shares up, or give one a name: other=[…]:10%",
+                    quoted(&name)
+                )));
             }
             if parts.len() == PARTS_MAX {
                 return Err(wrong(format!("it has more than {PARTS_MAX} parts")));
             }
-            parts.push(PopulationPart { path, share });
+            parts.push(PopulationPart { name, path, share });
         }
         let sum: f64 = parts.iter().map(|part| part.share).sum();
         if (sum - 1.0).abs() > 1e-6 {
@@ -63,23 +75,47 @@ impl Population {
         Ok(Population { text: text.trim().to_owned(), parts })
     }
 
-    /// Which part each of `clients` clients belongs to: as many of each as its share says, to the
-    /// nearest whole, dealt out by the seed.
-    pub fn deal(&self, clients: u32, seed: Seed) -> Vec<u32> {
-        let mut dealt = Vec::with_capacity(clients as usize);
-        let mut upto = 0.0;
-        for (row, part) in self.parts.iter().enumerate() {
+    /// How many of `clients` clients belong to each part: as its share says, to the nearest whole.
+    pub fn counts(&self, clients: u32) -> Vec<u32> {
+        let (mut upto, mut dealt) = (0.0, 0);
+        let last = self.parts.len().saturating_sub(1);
+        let of = |(row, part): (usize, &PopulationPart)| {
             upto += part.share;
-            let until = (upto * f64::from(clients)).round() as usize;
-            dealt.resize(until.min(clients as usize).max(dealt.len()), row as u32);
-        }
-        let last = self.parts.len().saturating_sub(1) as u32;
-        dealt.resize(clients as usize, last);
+            let until = (upto * f64::from(clients)).round() as u32;
+            // shares that add up to a hair less than 1 leave nobody out
+            let until = if row == last { clients } else { until.min(clients) };
+            let count = until - dealt;
+            dealt = until;
+            count
+        };
+        self.parts.iter().enumerate().map(of).collect()
+    }
+
+    /// Which part each of `clients` clients belongs to: [`Population::counts`] of each, dealt out by
+    /// the seed.
+    pub fn deal(&self, clients: u32, seed: Seed) -> Vec<u32> {
+        let counts = self.counts(clients);
+        let mut dealt: Vec<u32> = (0..)
+            .zip(&counts)
+            .flat_map(|(row, count)| std::iter::repeat_n(row, *count as usize))
+            .collect();
         let mut stream = seed.stream(Purpose::Paths, u64::MAX);
         for row in (1..dealt.len()).rev() {
             dealt.swap(row, stream.below(row as u64 + 1) as usize);
         }
         dealt
+    }
+}
+
+/// The name before a path in brackets, and the path: `home=[rtt=80ms]`, `[rtt=80ms]`, `3g`.
+fn named(text: &str) -> (Option<&str>, &str) {
+    let Some((before, path)) = text.strip_suffix(']').and_then(|text| text.split_once('[')) else {
+        return (None, text);
+    };
+    match before.trim_end().strip_suffix('=').map(str::trim) {
+        Some(name) if !name.is_empty() => (Some(name), path),
+        _ if before.is_empty() => (None, path),
+        _ => (None, text),
     }
 }
 
@@ -127,6 +163,16 @@ mod tests {
         let people = parse("[rtt=80ms, loss=1%]:40%, 3g:60%").expect("a population");
         assert_eq!(people.parts[0].path.text, "rtt=80ms, loss=1%");
         assert_eq!(people.parts.len(), 2);
+        let people = parse("home = [dsl, loss=1%]:40%, dsl:60%").expect("a population");
+        assert_eq!((&*people.parts[0].name, &*people.parts[1].name), ("home", "dsl"));
+        assert_eq!(people.parts[0].path.text, "dsl, loss=1%");
+    }
+
+    #[test]
+    fn a_third_each_is_everybody() {
+        let people = parse("dsl:33.3333%, 3g:33.3333%, 4g:33.3334%").expect("a population");
+        assert_eq!(people.counts(10), [3, 4, 3]);
+        assert_eq!(people.counts(2), [1, 0, 1]);
     }
 
     #[test]
@@ -140,6 +186,12 @@ mod tests {
             wrong("dsl:60%,3g:30%"),
             "\"dsl:60%,3g:30%\" is no population: its shares add up to 90.0 %, not 100 %"
         );
+        assert_eq!(
+            wrong("dsl:50%,dsl:50%"),
+            "\"dsl:50%,dsl:50%\" is no population: \"dsl\" is in it twice; add the shares up, or \
+             give one a name: other=[…]:10%"
+        );
+        assert!(wrong("dsl:120%,3g:-20%").contains("\"120%\" is no share"));
         assert!(wrong("dls:100%").starts_with("\"dls\" is no path: \"dls\" is no profile"));
     }
 }

@@ -14,7 +14,7 @@ pub enum Staircase {
 /// `from`, `from + step`, … and at last `to`, which is a level in any case. `None` for more than
 /// [`STEPS_MAX`] levels or figures that make no staircase.
 pub fn linear(from: f64, to: f64, step: f64) -> Option<Vec<f64>> {
-    let sound = from > 0.0 && to >= from && step > 0.0 && to.is_finite();
+    let sound = from >= 0.0 && to >= from && step > 0.0 && to.is_finite();
     if !sound || (to - from) / step > STEPS_MAX as f64 {
         return None;
     }

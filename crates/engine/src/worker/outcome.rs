@@ -31,6 +31,11 @@ impl Worker {
         if self.journal.finish(&sample, end, call.is_issued()) {
             self.stop();
         }
+        if let Some(crowd) = &self.setup.crowd
+            && let Some(id) = self.feedback.user_id(call.user)
+        {
+            self.journal.of_kind(crowd.kind(id), &sample, end);
+        }
         if self.journal.is_watched() {
             self.tell(call, sample, end);
         }

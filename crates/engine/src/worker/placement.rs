@@ -58,7 +58,8 @@ impl Worker {
             }
             self.part(io, call.user, slot, endpoint, now);
         }
-        self.pool.listed(endpoint)
+        let id = self.setup.crowd.as_ref().and_then(|_| self.feedback.user_id(call.user));
+        self.pool.listed_for(endpoint, id)
     }
 
     /// A user leaves a connection that does not serve the next call: it is full, or goes elsewhere.
@@ -131,7 +132,8 @@ impl Worker {
         now: Nanos,
     ) -> Result<Slot, FailureClass> {
         let chosen = self.feedback.scripted_peer();
-        let slot = self.pool.open(io, endpoint, user, chosen.as_ref(), now)?;
+        let id = self.feedback.user_id(user);
+        let slot = self.pool.open(io, endpoint, (user, id), chosen.as_ref(), now)?;
         self.journal.connection_begun();
         let end = self.pool.endpoint(endpoint).clone();
         if let Some(request) = &end.tunnel {

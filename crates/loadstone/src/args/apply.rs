@@ -52,6 +52,7 @@ impl CommonArgs {
         self.measure.apply(&mut plan);
         self.driver.apply(&mut plan);
         plan.settle_journeys();
+        plan.settle_clients();
         plan.settle_objectives();
         if let Err(problems) = plan::validate(&plan) {
             let error = UsageError::from(problems);
@@ -498,6 +499,7 @@ impl ConnectionArgs {
         set(&mut connection.bind, self.bind.map(|List(addresses)| addresses));
         set_some(&mut connection.proxy, self.proxy);
         set_some(&mut connection.path, self.path);
+        set_some(&mut connection.clients, self.clients);
         if self.ipv4 {
             connection.prefer = AddressFamily::V4;
         }

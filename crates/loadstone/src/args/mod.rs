@@ -28,6 +28,7 @@ mod torture_overload;
 mod torture_safety;
 mod torture_server;
 mod ui;
+mod vary;
 mod workload;
 
 pub(crate) use check::CheckArgs;
@@ -56,6 +57,7 @@ pub(crate) use torture_again::{AgainArgs, ChainArgs, EmitArgs, JudgeArgs, Replay
 pub(crate) use torture_safety::{AuditAsk, ProveArgs, TortureSafety};
 pub(crate) use torture_server::{Sut, TortureServer};
 pub(crate) use ui::UiArgs;
+pub(crate) use vary::Vary;
 pub(crate) use workload::{
     By, CrawlArgs, DescribeArgs, FilesArgs, Format, ImportArgs, ImportFrom, SequenceArgs,
     WorkloadArgs, WorkloadCommand,

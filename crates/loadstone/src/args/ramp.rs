@@ -2,6 +2,7 @@
 //! the steps share.
 
 use super::run::*;
+use super::vary::Vary;
 use super::{Outputs, UsageError, parse};
 use clap::Args;
 use engine::ramp::{Course, Range, STEPS_MAX, Staircase};
@@ -39,6 +40,7 @@ Examples:
                                                  how much can it take?
   loadstone ramp --population --slo 'conforming>=95%' URL
                                                  how many smooth connections?
+  loadstone ramp --vary 'loss=0..10%' -c 20 URL    what do lost packets cost?
   loadstone ramp prefork=URL cgi=URL             several, in turns, in one picture"
 )]
 pub(crate) struct RampArgs {
@@ -69,6 +71,9 @@ struct StepArgs {
     /// Step the number of users of a closed load, instead of a rate
     #[arg(long, visible_alias = "users")]
     population: bool,
+    /// Vary the path at a load that stays: loss=0..10%, rtt=0..300ms or rate=1M..16M (needs root)
+    #[arg(long, value_name = "ITEM=A..B")]
+    vary: Option<String>,
     /// Duration of a step [default: 5s]
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
     hold: Option<Nanos>,
@@ -112,6 +117,8 @@ pub(crate) struct RampTarget {
     pub(crate) name: String,
     pub(crate) plan: Plan,
     pub(crate) course: Course,
+    /// The paths of the levels, where the axis is one of the path.
+    pub(crate) vary: Option<Vary>,
 }
 
 const FROM_RATE: f64 = 10.0;
@@ -135,16 +142,20 @@ impl RampArgs {
         let mut targets = Vec::new();
         let mut outputs = None;
         for (label, target) in self.named()? {
-            let (plan, results) =
+            let (mut plan, results) =
                 self.one_run()?.into_plan(target.as_deref(), Vec::new(), files)?;
-            let course = self.course(&plan)?;
+            let vary = self.vary(&plan)?;
+            let course = self.course(&plan, vary.as_ref())?;
+            if let Some(vary) = &vary {
+                plan.connection.path = Some(vary.at(vary.levels[0])?);
+            }
             let label = label.unwrap_or_else(|| results.name.clone());
             if targets.iter().any(|known: &RampTarget| known.label == label) {
                 return Err(UsageError::new(format!(
                     "two targets are called {label}; give each a label of its own: LABEL=URL"
                 )));
             }
-            targets.push(RampTarget { label, name: results.name.clone(), plan, course });
+            targets.push(RampTarget { label, name: results.name.clone(), plan, course, vary });
             outputs.get_or_insert(results);
         }
         let outputs = outputs.ok_or_else(no_target)?;
@@ -159,11 +170,11 @@ impl RampArgs {
         let steps = &self.steps;
         for (given, text) in [
             (
-                load.rate.is_some(),
+                load.rate.is_some() && steps.vary.is_none(),
                 "--rate: a ramp sets the rate of each step; give --from and --to",
             ),
             (
-                load.connections.is_some(),
+                load.connections.is_some() && steps.vary.is_none(),
                 "-c: a ramp sets the users of each step; give --population with --from and --to",
             ),
             (end.duration.is_some(), "-d: each step of a ramp lasts --hold; give that"),
@@ -175,11 +186,13 @@ impl RampArgs {
             (output.log.is_some(), "--log is for single runs; a ramp writes --json and --csv"),
             (many && reads, "standard input can be read for one target only; give a file"),
             (
-                steps.shuffle && steps.to.is_none(),
+                steps.shuffle && steps.to.is_none() && steps.vary.is_none(),
                 "--shuffle needs steps that are known before: add --to",
             ),
             (
-                (steps.step.is_some() || steps.factor.is_some()) && steps.to.is_none(),
+                (steps.step.is_some() || steps.factor.is_some())
+                    && steps.to.is_none()
+                    && steps.vary.is_none(),
                 "--step and --factor need a highest load: add --to",
             ),
             (
@@ -200,12 +213,45 @@ impl RampArgs {
                 return Err(UsageError::new(text));
             }
         }
+        self.refuse_beside_vary()?;
         match self.targets.len() {
             count if count > TARGETS_MAX => Err(UsageError::new(format!(
                 "a session measures {TARGETS_MAX} targets at most, and there are {count}; leave some out"
             ))),
             _ => Ok(()),
         }
+    }
+
+    /// What makes no sense where the path is varied and the load stays.
+    fn refuse_beside_vary(&self) -> Result<(), UsageError> {
+        let steps = &self.steps;
+        if steps.vary.is_none() {
+            return Ok(());
+        }
+        for (given, option, why) in [
+            (steps.from.is_some() || steps.to.is_some(), "--from and --to", "it has its own ends"),
+            (steps.population, "--population", "the load stays; give the users by -c"),
+            (steps.find.is_some(), "--find", "it tries every path; give --slo alone"),
+            (steps.overload || steps.no_overload, "an overload", "the load stays as it is"),
+            (self.common.connection.clients.is_some(), "--clients", "one path is varied, not many"),
+        ] {
+            if given {
+                return Err(UsageError::new(format!("--vary does not go with {option}: {why}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The paths of the levels.
+    fn vary(&self, plan: &Plan) -> Result<Option<Vary>, UsageError> {
+        let Some(text) = &self.steps.vary else { return Ok(None) };
+        if plan.connection.clients.is_some() {
+            return Err(UsageError::new(
+                "--vary varies one path, and the plan has clients with many; give it a path",
+            ));
+        }
+        let base = plan.connection.path.as_ref();
+        Vary::parse(text, base, self.steps.step.as_deref(), self.steps.factor).map(Some)
     }
 
     /// Targets with their labels; one without a name where a list of URLs stands in its place.
@@ -223,9 +269,11 @@ impl RampArgs {
 
     /// What `run` would have been told, at the highest load.
     fn one_run(&self) -> Result<CommonArgs, UsageError> {
-        let (from, to) = self.ends()?;
         let mut one = self.common.clone();
-        if self.steps.population {
+        let (from, to) = if self.steps.vary.is_none() { self.ends()? } else { (0.0, None) };
+        if self.steps.vary.is_some() {
+            // the load is that of the options of `run`
+        } else if self.steps.population {
             one.load.connections = Some(to.unwrap_or(from) as u32);
         } else {
             let rate = Rate(to.unwrap_or(from));
@@ -256,8 +304,12 @@ impl RampArgs {
         Ok((from, to))
     }
 
-    fn course(&self, plan: &Plan) -> Result<Course, UsageError> {
+    fn course(&self, plan: &Plan, vary: Option<&Vary>) -> Result<Course, UsageError> {
         let steps = &self.steps;
+        if let Some(vary) = vary {
+            let range = Range::Given(vary.levels.clone());
+            return Ok(self.plain_course(vary.axis, range, plan));
+        }
         let (from, to) = self.ends()?;
         let axis = if steps.population { Axis::Population } else { Axis::Rate };
         let mut objectives = plan.measure.slo.clone();
@@ -269,19 +321,26 @@ impl RampArgs {
             (false, Some(to)) => Range::Given(steps.levels(from, to)?),
             _ => Range::Automatic { from, to: to.unwrap_or(steps.most()) },
         };
-        Ok(Course {
+        let overload = steps.overload || (to.is_none() && !steps.no_overload);
+        Ok(Course { overload, find, objectives, ..self.plain_course(axis, range, plan) })
+    }
+
+    /// The way up alone, and down where that is asked for.
+    fn plain_course(&self, axis: Axis, range: Range, plan: &Plan) -> Course {
+        let steps = &self.steps;
+        Course {
             axis,
             range,
             repeat: self.common.end.repeat.unwrap_or(1),
             shuffle: steps.shuffle.then_some(plan.seed),
             down: steps.down,
-            overload: steps.overload || (to.is_none() && !steps.no_overload),
-            find,
-            objectives,
+            overload: false,
+            find: None,
+            objectives: plan.measure.slo.clone(),
             hold: steps.hold.unwrap_or(HOLD),
             confirm_factor: CONFIRM_FACTOR,
             recovery_max: RECOVERY_MAX,
-        })
+        }
     }
 
     fn search(

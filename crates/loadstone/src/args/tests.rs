@@ -383,6 +383,7 @@ const VALUES: &[(&str, &str)] = &[
     ("interval", "9s"),
     ("doubt-max", "9%"),
     ("path", "3g"),
+    ("clients", "dsl:60%,3g:40%"),
     ("threads", "2"),
     ("cpus", "1"),
     ("nice", "5"),

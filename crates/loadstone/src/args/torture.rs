@@ -111,8 +111,8 @@ pub(crate) struct TortureWhat {
     /// Accept any certificate
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// Send the cases through an emulated path to a server of this host: 3g, 'rtt=200ms, loss=2%'
-    /// (needs root); background load does not use it
+    /// Send the cases, and the load of --beside, through emulated paths to a server of this host: 3g,
+    /// 'rtt=200ms, loss=2%' (needs root)
     #[arg(long, value_name = "PATH", value_parser = plan::rules::parse_path)]
     pub(crate) path: Option<wan::PathSpec>,
 }

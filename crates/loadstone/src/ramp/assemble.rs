@@ -65,8 +65,8 @@ pub(super) fn steps_comment(target: &RampTarget) -> String {
     let course = &target.course;
     let load = |level: f64| report::ramp::load(course.axis, level);
     let number = |level: &f64| match course.axis {
-        Axis::Rate => load(*level),
         Axis::Population => show::count(*level as u64),
+        _ => load(*level),
     };
     let mut parts = vec![match (&course.range, course.find.is_some()) {
         (_, true) => "a search for the capacity".to_owned(),

@@ -2,7 +2,7 @@
 
 use super::rest::{Rest, Stillness};
 use super::watch::UntilAsBefore;
-use crate::args::{RampTarget, RampTask};
+use crate::args::{RampTarget, RampTask, Vary};
 use crate::exit::Failure;
 use crate::run::live::Live;
 use crate::run::threads::Watcher;
@@ -29,6 +29,8 @@ pub(super) struct Lane {
     row: usize,
     label: String,
     axis: Axis,
+    /// The paths of the levels, where the axis is one of the path.
+    vary: Option<Vary>,
     objectives: Vec<Objective>,
     target: Arc<Target>,
     rest: Rest,
@@ -70,6 +72,7 @@ impl Lane {
             row,
             label: asked.label.clone(),
             axis: asked.course.axis,
+            vary: asked.vary.clone(),
             objectives: asked.course.objectives.clone(),
             target,
             rest,
@@ -183,21 +186,25 @@ impl Lane {
         match self.axis {
             Axis::Rate => show::rate(level),
             Axis::Population => format!("{} users", show::count(level as u64)),
+            other => report::ramp::load(other, level),
         }
     }
 
     fn run(&self, session: &Session, errand: &Errand) -> Result<RunReport, Failure> {
         let recovery = errand.purpose == Purpose::Recovery;
-        let per_row = Nanos::from_secs_f64(CALLS_A_ROW / errand.level);
+        let per_row = || Nanos::from_secs_f64(CALLS_A_ROW / errand.level);
+        let path = self.vary.as_ref().map(|vary| vary.at(errand.level)).transpose();
+        let path = path.map_err(|error| Failure::usage(error.to_string()))?;
         let change = Change {
-            load: Some(load_at(&self.target.plan, errand.level)),
+            load: self.axis.is_load().then(|| load_at(&self.target.plan, errand.level)),
+            path,
             duration: Some(errand.hold),
             // each step has its own arrivals and draws, each can be repeated by its seed
             seed: Some(self.target.plan.seed.wrapping_add(self.steps as u64)),
             objectives: Some(self.objectives.clone()),
             interval: recovery.then(|| match self.axis {
-                Axis::Rate => per_row.clamp(ROW_MIN, ROW_MAX),
-                Axis::Population => ROW_MIN,
+                Axis::Rate => per_row().clamp(ROW_MIN, ROW_MAX),
+                _ => ROW_MIN,
             }),
         };
         let before = self.lowest.map(|(_, median)| median);
@@ -233,6 +240,7 @@ impl Lane {
             let load = match self.axis {
                 Axis::Rate => show::rate(point.level),
                 Axis::Population => show::count(point.level as u64),
+                other => report::ramp::load(other, point.level),
             };
             [load, show::rate(point.achieved_per_s.round()), p99]
         };

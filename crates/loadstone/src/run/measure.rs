@@ -40,6 +40,7 @@ pub(crate) fn measure(
     let endpoints = prepared.endpoints.clone();
     let mut setup = Setup::new(plan.clone(), endpoints, prepared.workers, start)?;
     setup.logging = logging;
+    setup.crowd = prepared.route.as_ref().and_then(|route| route.crowd(plan));
     let setup = Arc::new(setup);
     if let Some(sut) = &sut {
         sut.begin(setup.measure_from());

@@ -5,7 +5,7 @@ use super::prepare::Prepared;
 use crate::exit::Failure;
 use anyhow::{Result, bail};
 use conduit::Peer;
-use engine::Endpoint;
+use engine::{Crowd, Endpoint};
 use netpath::{FarEnd, NetPath, PathAsk};
 use plan::Plan;
 use sample::PathFacts;
@@ -14,7 +14,40 @@ use wan::{PathSpec, Population};
 
 /// The path of a plan, as it stands on this machine.
 #[derive(Debug)]
-pub(crate) struct EmulatedPath(NetPath);
+pub(crate) struct EmulatedPath {
+    path: NetPath,
+    asked: WantedPath,
+}
+
+/// What a path is asked to be.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct WantedPath {
+    /// The option that asks for it.
+    option: &'static str,
+    population: Population,
+    /// Clients with an address of their own.
+    clients: u32,
+}
+
+impl WantedPath {
+    /// Everybody behind one link.
+    pub(crate) fn single(spec: &PathSpec) -> WantedPath {
+        WantedPath { option: "--path", population: Population::of(spec.clone()), clients: 1 }
+    }
+
+    /// `None`: the plan asks for no path.
+    fn of(plan: &Plan) -> Option<WantedPath> {
+        match (&plan.connection.clients, &plan.connection.path) {
+            (Some(population), _) => Some(WantedPath {
+                option: "--clients",
+                population: population.clone(),
+                clients: plan.client_count(),
+            }),
+            (None, Some(spec)) => Some(WantedPath::single(spec)),
+            (None, None) => None,
+        }
+    }
+}
 
 impl EmulatedPath {
     /// Sets the path up, where the plan has one, and says of it what the user should know. Addresses
@@ -23,58 +56,85 @@ impl EmulatedPath {
     /// # Errors
     /// An endpoint without an IPv4 address; what this machine or this user cannot do.
     pub(crate) fn open(plan: &Plan, prepared: &mut Prepared) -> Result<Option<Arc<EmulatedPath>>> {
-        let Some(spec) = &plan.connection.path else { return Ok(None) };
-        prepared.endpoints.iter_mut().try_for_each(carried)?;
-        let route = EmulatedPath::stand(spec, plan.seed)?;
-        prepared.notes.extend(route.notes(spec));
+        let Some(asked) = WantedPath::of(plan) else { return Ok(None) };
+        let mut endpoints = prepared.endpoints.iter_mut();
+        endpoints.try_for_each(|endpoint| carried(endpoint, asked.option))?;
+        let route = EmulatedPath::stand(asked, plan.seed)?;
+        prepared.notes.extend(route.notes());
         Ok(Some(Arc::new(route)))
+    }
+
+    /// The path of a trial whose plan may ask for another one than `route`, or for other clients.
+    ///
+    /// # Errors
+    /// What this machine or this user cannot do.
+    pub(crate) fn refit(
+        plan: &Plan,
+        route: Option<Arc<EmulatedPath>>,
+    ) -> Result<Option<Arc<EmulatedPath>>> {
+        let Some(asked) = WantedPath::of(plan) else { return Ok(None) };
+        match route {
+            Some(route) if route.asked == asked => Ok(Some(route)),
+            _ => Ok(Some(Arc::new(EmulatedPath::stand(asked, plan.seed)?))),
+        }
     }
 
     /// The same for whoever has no plan.
     ///
     /// # Errors
     /// What this machine or this user cannot do.
-    pub(crate) fn stand(spec: &PathSpec, seed: u64) -> Result<EmulatedPath> {
+    pub(crate) fn stand(asked: WantedPath, seed: u64) -> Result<EmulatedPath> {
         let ask = PathAsk {
-            population: Population::of(spec.clone()),
-            clients: 1,
+            population: asked.population.clone(),
+            clients: asked.clients,
             seed,
             far: FarEnd::Here,
             own_loopback: false,
         };
+        let option = asked.option;
         let path = NetPath::open(&ask);
-        Ok(EmulatedPath(path.map_err(|trouble| anyhow::anyhow!("--path: {trouble}"))?))
+        let path = path.map_err(|trouble| anyhow::anyhow!("{option}: {trouble}"))?;
+        Ok(EmulatedPath { path, asked })
     }
 
     /// What the user should know before anything is sent.
-    pub(crate) fn notes(&self, spec: &PathSpec) -> Vec<String> {
-        let device = self.0.far_device();
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let device = self.path.far_device();
         let stands = format!("the network device {device} stands on this host while this runs");
-        std::iter::once(stands).chain(crate::netpath_command::beyond(spec)).collect()
+        let parts = self.asked.population.parts.iter();
+        std::iter::once(stands)
+            .chain(parts.filter_map(|part| crate::netpath_command::beyond(&part.path)))
+            .collect()
+    }
+
+    /// Who the users are, where the plan has kinds of clients.
+    pub(crate) fn crowd(&self, plan: &Plan) -> Option<Crowd> {
+        plan.connection.clients.as_ref()?;
+        Some(Crowd { first: self.path.first_client(), kinds: self.path.dealt().into() })
     }
 
     /// The network of this host, where the servers are: the way back from [`Self::enter`].
     pub(crate) fn leave(&self) -> std::io::Result<()> {
-        self.0.far().enter()
+        self.path.far().enter()
     }
 
     /// The sockets of the calling thread go through the path from now on.
     pub(crate) fn enter(&self) -> std::io::Result<()> {
-        self.0.near().enter()
+        self.path.near().enter()
     }
 
     /// What went through it since this was last called.
     pub(crate) fn facts(&self) -> Result<PathFacts> {
-        Ok(self.0.facts()?)
+        Ok(self.path.facts()?)
     }
 }
 
 /// Takes off the addresses that are no IPv4.
-fn carried(endpoint: &mut Endpoint) -> Result<()> {
+fn carried(endpoint: &mut Endpoint, option: &str) -> Result<()> {
     let is_v4 = |peer: &Peer| matches!(peer, Peer::Tcp(address) if address.is_ipv4());
     if !endpoint.peers.iter().any(is_v4) {
         bail!(
-            "--path: {} has no IPv4 address, and a path carries no other; let the server listen on \
+            "{option}: {} has no IPv4 address, and a path carries no other; let the server listen on \
              127.0.0.1",
             endpoint.key
         );

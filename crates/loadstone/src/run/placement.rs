@@ -165,7 +165,7 @@ pub(crate) fn check_limits(plan: &mut Plan, prepared: &mut Prepared) -> Result<(
         opens_per_s: opens_per_s(plan),
         duration: plan.stop.duration.map(|span| span + plan.stop.warm_up),
         reset_on_close: plan.connection.reset_on_close,
-        local_addresses: plan.connection.bind.len().max(1) as u64,
+        local_addresses: (plan.connection.bind.len() as u64).max(plan.client_count().into()).max(1),
         targets: peers.len() as u64,
         time_wait: host::limits::time_wait(loopback),
         other_descriptors: other,

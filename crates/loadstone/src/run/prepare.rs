@@ -80,6 +80,7 @@ impl Prepared {
             shared_cores: placement.shared,
             servers: placement.servers,
             notes: Vec::new(),
+            route: EmulatedPath::refit(plan, self.route.clone())?,
             ..self.clone()
         };
         super::placement::check_limits(plan, &mut prepared)?;

@@ -134,6 +134,7 @@ impl Session {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Change {
     pub(crate) load: Option<Load>,
+    pub(crate) path: Option<wan::PathSpec>,
     pub(crate) duration: Option<units::Nanos>,
     pub(crate) seed: Option<u64>,
     /// What the trial is judged by.
@@ -146,6 +147,9 @@ impl Change {
     fn apply(&self, plan: &mut Plan) {
         if let Some(load) = &self.load {
             plan.load = load.clone();
+        }
+        if let Some(path) = &self.path {
+            plan.connection.path = Some(path.clone());
         }
         if let Some(span) = self.duration {
             plan.stop.duration = Some(span);

@@ -88,6 +88,10 @@ pub(super) fn planned(args: &TortureArgs, url: &Url) -> Result<Option<Planned>, 
     let asked = beside_plan(args, url, &Disk).map_err(|error| Failure::usage(error.to_string()))?;
     let Some((mut plan, name)) = asked else { return Ok(None) };
     permit(&mut plan, &name)?;
+    // good users are as far away as bad ones, each kind on a line of its own
+    if plan.connection.path.is_none() && plan.connection.clients.is_none() {
+        plan.connection.path.clone_from(&args.what.path);
+    }
     plan.stop.warm_up = Nanos::SECOND;
     plan.stop.duration = None;
     (plan.stop.requests, plan.stop.bytes, plan.stop.abort_if) = (None, None, None);

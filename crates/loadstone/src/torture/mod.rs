@@ -30,7 +30,7 @@ use crate::args::{TortureArgs, TortureAsk};
 use crate::exit::{Code, Failure};
 use crate::files;
 use crate::run::keeping::{Keeper, Keeping};
-use crate::run::path::EmulatedPath;
+use crate::run::path::{EmulatedPath, WantedPath};
 use audit::Writer;
 use beside::Planned;
 use campaign::{Settings, Watcher, Watchers, World};
@@ -99,6 +99,7 @@ fn begun(args: &TortureArgs, url: &Url, reached: &target::Reached) -> Report {
         result: RunResult::default(),
         waivers: Vec::new(),
         beside: None,
+        path: None,
     }
 }
 
@@ -143,7 +144,7 @@ fn run(
     report.result = campaign::run(target, &settings, &cases, &mut sockets, &mut watchers);
     drop(watchers);
     progress.finish();
-    let through = sockets.path_facts()?;
+    report.path = sockets.path_facts()?;
     // a load that went wrong is told when the rest is written
     let felt = load.map(|load| load.end(&spans, &mut report.result.cases)).transpose();
     let felt = felt.map(|beside| report.beside = beside);
@@ -164,8 +165,8 @@ fn run(
         }
     };
     outputs::write(&args.outputs, &report).and(recorded).and(felt).and(kept)?;
-    if let Some(facts) = through.filter(|_| !args.outputs.quiet) {
-        crate::netpath_command::tell(&facts).iter().for_each(|line| crate::say(line));
+    if let Some(facts) = report.path.as_ref().filter(|_| !args.outputs.quiet) {
+        crate::netpath_command::tell(facts).iter().for_each(|line| crate::say(line));
     }
     Ok(code)
 }
@@ -189,9 +190,9 @@ fn route(args: &TortureArgs, reached: &target::Reached) -> Result<Option<Emulate
             "--path carries IPv4 alone, and the URL leads to another address; write 127.0.0.1",
         ));
     }
-    let route = EmulatedPath::stand(spec, args.what.seed)?;
+    let route = EmulatedPath::stand(WantedPath::single(spec), args.what.seed)?;
     if !args.outputs.quiet {
-        route.notes(spec).iter().for_each(|note| crate::say(note));
+        route.notes().iter().for_each(|note| crate::say(note));
     }
     Ok(Some(route))
 }

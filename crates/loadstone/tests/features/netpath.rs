@@ -246,6 +246,147 @@ fn a_run_goes_through_a_path_and_says_so() {
     assert!(report.stdout.contains("round trip asked for 50.0 ms"), "{report:#?}");
 }
 
+/// Each user has an address and a link of its own; the report tells them apart.
+#[test]
+fn each_client_is_behind_a_path_of_its_own() {
+    if !to_be_had() {
+        return;
+    }
+    let site = Site::start(&[]);
+    let url = site.url("/bytes/100");
+    let clients = "near=[rtt=10ms]:75%, far=[rtt=150ms]:25%";
+    let slo = ["--slo", "near: p50<100ms", "--slo", "far: p50>140ms"];
+    let load = [&url, "--clients", clients, "-c", "4", "-n", "40"];
+    let document = measured(&[&load[..], &slo].concat(), &[0, 4]);
+    let rows = document["by_clients"].as_array().expect("kinds of clients");
+    let names: Vec<&str> = rows.iter().map(|row| text(row, "/name")).collect();
+    assert_eq!(names, ["near", "far"]);
+    assert_eq!((whole(&rows[0], "/clients"), whole(&rows[1], "/clients")), (3, 1));
+    let calls = |row: usize| whole(&rows[row], "/succeeded");
+    assert_eq!(calls(0) + calls(1), 40);
+    // whoever is near calls oftener in the same time: a round trip each, and one more at first
+    assert!(calls(0) > calls(1), "{rows:?}");
+    assert!(number(&rows[1], "/response_time_s/min") >= 0.150, "{rows:?}");
+    assert!(number(&rows[0], "/response_time_s/p50") < 0.100, "{rows:?}");
+    for row in 0..2 {
+        assert!(document["slo"][row]["met"].as_bool().unwrap(), "{}", document["slo"]);
+        // what the links counted is kept apart too
+        assert!(whole(&document, &format!("/path/kinds/{row}/up/arrived")) >= calls(row));
+    }
+    assert_eq!(text(&document, "/plan/connection/clients"), clients);
+}
+
+/// Of an open load each arrival is a client: the shares are those of the calls.
+#[test]
+fn arrivals_are_clients_in_turn() {
+    if !to_be_had() {
+        return;
+    }
+    let site = Site::start(&[]);
+    let url = site.url("/bytes/100");
+    let clients = "a=[rtt=5ms]:50%, b=[rtt=30ms]:50%";
+    let document = measured(&[&url, "--clients", clients, "--rate", "200/s", "-n", "200"], &[0, 4]);
+    let calls = |row: usize| whole(&document, &format!("/by_clients/{row}/count"));
+    assert_eq!(calls(0) + calls(1), 200);
+    // five standard deviations of 200 draws
+    assert!((65..=135).contains(&calls(0)), "{}", calls(0));
+    // handshake and call
+    assert!(number(&document, "/by_clients/1/response_time_s/min") >= 0.060);
+    let shown = run(&["run", &url, "--clients", clients, "-c", "2", "-n", "4"]).stdout;
+    let row = shown.lines().find(|line| line.starts_with("Behind ")).expect("the kinds' table");
+    let words: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(words, ["Behind", "clients", "calls", "failed", "p50", "p99", "max"]);
+}
+
+#[test]
+fn what_is_no_population_is_refused() {
+    for (options, said) in [
+        (&["--clients", "dsl:60%, 3g:30%"][..], "its shares add up to 90.0 %, not 100 %"),
+        (&["--clients", "10"], "10 says how many, which here is -c 10; --clients says who"),
+        (&["--clients", "dsl:50%, 3gg:50%"], "\"3gg\" is no profile; near: 3g; "),
+        (&["--clients", "dsl:120%, 3g:-20%"], "\"120%\" is no share; write one from 0% to 100%"),
+        (&["--clients", "dsl:90%, 3g:10%", "-c", "2"], "none is behind \"3g\"; give -c 10 or more"),
+        (&["--clients", "dsl:100%", "--slo", "3g: p99<1s"], "is called \"3g\"; there are: dsl"),
+        (&["--clients", "dsl:100%", "--path", "3g"], "--clients and --path contradict each other"),
+    ] {
+        let ran = run(&[&["run", "http://127.0.0.1:9/"], options].concat());
+        assert_eq!(ran.code, 2, "{ran:#?}");
+        assert!(ran.stderr.contains(said), "{said}\n{ran:#?}");
+    }
+}
+
+/// The load stays and the path is varied: a user who waits two more hundredths of a second for each
+/// answer gets so many less.
+#[test]
+fn a_ramp_varies_the_path_at_one_load() {
+    if !to_be_had() {
+        return;
+    }
+    let site = Site::start(&[]);
+    let url = site.url("/bytes/100");
+    let vary = ["--vary", "rtt=10..50ms", "--step", "20", "--hold", "500ms", "-c", "2"];
+    let slo = ["--slo", "p50<40ms", "--json", "-"];
+    let ran = run(&[&["ramp", &url, "--path", "loss=list:9999"][..], &vary, &slo].concat());
+    let document = ran.expect(&[0, 1, 4]).json();
+    assert_eq!(text(&document, "/axis"), "rtt");
+    let steps = document["steps"].as_array().expect("steps");
+    let levels: Vec<f64> = steps.iter().map(|step| number(step, "/level")).collect();
+    assert_eq!(levels, [0.01, 0.03, 0.05]);
+    let most = |row: usize| 2.0 / levels[row];
+    for row in 0..3 {
+        // a closed load of two users makes at most a call each in a round trip
+        assert!(number(&steps[row], "/goodput_per_s") <= most(row) * 1.05, "{row}");
+        let path = format!("loss=list:9999, rtt={}us", levels[row] * 1e6);
+        assert_eq!(text(&steps[row], "/path/spec"), path);
+    }
+    let goodput = |row: usize| number(&steps[row], "/goodput_per_s");
+    assert!(goodput(0) > goodput(2), "{} and {}", goodput(0), goodput(2));
+    assert!(document["knee"].is_null(), "{}", document["knee"]);
+    let shown =
+        run(&["ramp", &url, "--vary", "loss=0..1%", "--step", "1", "--hold", "300ms"]).stdout;
+    for part in ["\nPath  ", " at loss 0 %, ", "\n       loss  achieved "] {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+}
+
+#[test]
+fn what_cannot_be_varied_is_refused() {
+    for (options, said) in [
+        (&["--vary", "loss=5%"][..], "it has no two ends"),
+        (&["--vary", "speed=1..2"], "\"speed\" is no property that can be varied; write one like"),
+        (&["--vary", "loss=0..5%", "--to", "9/s"], "--vary does not go with --from and --to"),
+        (&["--vary", "loss=0..5%", "--find", "p99<1s"], "--vary does not go with --find"),
+        (&["--vary", "loss=0..5%", "--population"], "give the users by -c"),
+        (&["--vary", "loss=0..5%", "--clients", "dsl:100%"], "not go with --clients"),
+        (&["--vary", "rate=1M..2M", "--path", "trace=x"], "a plan holds no trace files"),
+    ] {
+        let ran = run(&[&["ramp", "http://127.0.0.1:9/"], options].concat());
+        assert_eq!(ran.code, 2, "{ran:#?}");
+        assert!(ran.stderr.contains(said), "{said}\n{ran:#?}");
+    }
+}
+
+/// Both sides of a comparison are behind the same path.
+#[test]
+fn a_comparison_goes_through_a_path() {
+    if !to_be_had() {
+        return;
+    }
+    let site = Site::start(&[]);
+    let (a, b) = (format!("a={}", site.url("/bytes/100")), format!("b={}", site.url("/bytes/100")));
+    let load = ["--path", "rtt=20ms", "-c", "2", "-d", "100ms", "--blocks", "5", "--json", "-"];
+    let ran = run(&[&["compare", &a, &b][..], &load].concat());
+    let document = ran.expect(&[0, 1, 4]).json();
+    for side in ["before", "after"] {
+        let runs = document[side]["runs"].as_array().expect("runs");
+        assert!(!runs.is_empty());
+        for run in runs {
+            assert!(number(run, "/p50_s") >= 0.020, "{run}");
+        }
+        assert_eq!(text(&document, &format!("/{side}/plan/connection/path")), "rtt=20ms");
+    }
+}
+
 #[test]
 fn a_torture_goes_through_a_path() {
     if !to_be_had() {
@@ -253,9 +394,17 @@ fn a_torture_goes_through_a_path() {
     }
     let site = Site::start(&[]);
     let url = site.url("/hw");
-    let ran = run(&["torture", &url, "--only", "S-07", "--path", "rtt=20ms, loss=1%"]);
+    let path = ["--path", "rtt=20ms, loss=1%", "--beside-rate", "10/s", "--json", "-"];
+    let ran = run(&[&["torture", &url, "--only", "S-07"][..], &path].concat());
     assert!([0, 1].contains(&ran.code), "{ran:#?}");
     assert!(ran.stderr.contains("path rtt=20ms, loss=1%, seed 1, "), "{ran:#?}");
+    let document = ran.json();
+    assert_eq!(text(&document, "/path/spec"), "rtt=20ms, loss=1%");
+    assert!(whole(&document, "/path/kinds/0/up/arrived") > 0);
+    // good users are on a line of their own, as long as this one
+    let users = &document["beside"]["run"];
+    assert_eq!(text(users, "/path/spec"), "rtt=20ms, loss=1%");
+    assert!(number(users, "/service_time_s/min") >= 0.020, "{users}");
 }
 
 /// A response of so many segments takes so many round trips when the server begins with a window of

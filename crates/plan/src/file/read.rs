@@ -120,6 +120,7 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     read_measure(file.measure.unwrap_or_default(), &mut plan.measure)?;
     read_driver(file.driver.unwrap_or_default(), &mut plan.driver)?;
     plan.settle_journeys();
+    plan.settle_clients();
     plan.settle_objectives();
     Ok(plan)
 }
@@ -394,7 +395,8 @@ fn read_connection(
     table.pick("family", connection.family, &mut slot.prefer, &FAMILIES)?;
     let addresses = connection.addresses.map(Scalar::Text);
     table.pick("addresses", addresses, &mut slot.addresses, &ADDRESSES)?;
-    table.set_or_off("path", connection.path, &mut slot.path, rules::parse_path)
+    table.set_or_off("path", connection.path, &mut slot.path, rules::parse_path)?;
+    table.set_or_off("clients", connection.clients, &mut slot.clients, rules::parse_clients)
 }
 
 fn read_tls(tls: TlsTable, slot: &mut TlsPlan, files: &dyn FileSource) -> Result<(), ParseError> {

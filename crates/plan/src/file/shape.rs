@@ -116,6 +116,8 @@ tables! {
         addresses: String,
         /// An emulated path: a profile, or a path as text.
         path: Scalar,
+        /// Kinds of clients and their shares, each client behind a path of its own.
+        clients: Scalar,
     }
 
     Http2Table {

@@ -187,6 +187,7 @@ fn connection_table(plan: &Plan, secrets: Secrets) -> ConnectionTable {
         family: Some(Scalar::Text(name_of(&FAMILIES, &connection.prefer))),
         addresses: Some(name_of(&ADDRESSES, &connection.addresses)),
         path: Scalar::or_off(connection.path.as_ref(), |path| Scalar::text(&path.text)),
+        clients: Scalar::or_off(connection.clients.as_ref(), |all| Scalar::text(&all.text)),
     }
 }
 

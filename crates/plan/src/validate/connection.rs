@@ -14,7 +14,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     check_unix(&plan.connection, problems);
     check_addresses(&plan.connection, problems);
     check_proxy(&plan.connection, problems);
-    check_path(&plan.connection, problems);
+    check_path(plan, problems);
     check_tls(&plan.tls, plan.request.version, problems);
 }
 
@@ -249,20 +249,48 @@ fn check_addresses(connection: &ConnectionPlan, problems: &mut Problems) {
     }
 }
 
-fn check_path(connection: &ConnectionPlan, problems: &mut Problems) {
-    if connection.path.is_none() {
-        return;
-    }
+fn check_path(plan: &Plan, problems: &mut Problems) {
+    let connection = &plan.connection;
+    let option = match (&connection.path, &connection.clients) {
+        (None, None) => return,
+        (Some(_), None) => "--path",
+        (_, Some(_)) => "--clients",
+    };
+    let own = "each client has a path of its own already";
     for (given, other, why) in [
+        (connection.path.is_some() && connection.clients.is_some(), "--path", own),
         (connection.unix.is_some(), "--unix", "a Unix socket has no packets"),
-        (!connection.bind.is_empty(), "--bind", "behind a path clients have addresses of its own"),
+        (
+            !connection.bind.is_empty(),
+            "--bind",
+            "behind a path clients have addresses of their own",
+        ),
         (connection.prefer == AddressFamily::V6, "-6", "paths carry IPv4 alone"),
     ] {
         if given {
-            let text = format!("--path and {other} contradict each other: {why}; drop one");
-            problems.add("--path", text);
+            let text = format!("{option} and {other} contradict each other: {why}; drop one");
+            problems.add(option, text);
         }
     }
+    check_clients(plan, problems);
+}
+
+/// A kind of clients that nobody is of has no figures.
+fn check_clients(plan: &Plan, problems: &mut Problems) {
+    let Some(population) = &plan.connection.clients else { return };
+    let clients = plan.client_count();
+    let counts = population.counts(clients);
+    let Some(row) = counts.iter().position(|count| *count == 0) else { return };
+    let rarest = population.parts.iter().map(|part| part.share).fold(1.0, f64::min);
+    // not above f64's whole numbers: a share is at least 1e-6 of all, or nothing is left of it
+    let enough = (1.0 / rarest).ceil();
+    let way_out = match plan.load {
+        crate::Load::Closed { .. } => format!("give -c {enough} or more, or leave it out"),
+        crate::Load::Open { .. } => "give it a larger share, or leave it out".to_owned(),
+    };
+    let name = quoted(&population.parts[row].name);
+    let text = format!("--clients: of {clients} clients none is behind {name}; {way_out}");
+    problems.add("--clients", text);
 }
 
 fn check_proxy(connection: &ConnectionPlan, problems: &mut Problems) {

@@ -254,7 +254,7 @@ fn a_path_goes_with_addresses_of_its_own() {
         [
             "[--path] --path and --unix contradict each other: a Unix socket has no packets; drop one",
             "[--path] --path and --bind contradict each other: behind a path clients have addresses \
-             of its own; drop one",
+             of their own; drop one",
         ]
     );
     let six = said(|plan| {
@@ -266,4 +266,28 @@ fn a_path_goes_with_addresses_of_its_own() {
         "[--path] --path and -6 contradict each other: paths carry IPv4 alone; drop one"
     );
     assert_eq!(said(|plan| plan.connection.path = path()), "nothing");
+}
+
+#[test]
+fn every_kind_of_client_is_somebody() {
+    let clients = |plan: &mut Plan, users: u32| {
+        plan.connection.clients =
+            Some(rules::parse_clients("dsl:60%,3g:30%,satellite:10%").unwrap());
+        plan.load = Load::Closed { users, think: Think::None, session: None };
+    };
+    assert_eq!(said(|plan| clients(plan, 10)), "nothing");
+    assert_eq!(
+        said(|plan| clients(plan, 4)),
+        "[--clients] --clients: of 4 clients none is behind \"satellite\"; give -c 10 or more, or \
+         leave it out"
+    );
+    let both = said(|plan| {
+        clients(plan, 10);
+        plan.connection.path = Some(rules::parse_path("3g").unwrap());
+    });
+    assert_eq!(
+        both,
+        "[--clients] --clients and --path contradict each other: each client has a path of its own \
+         already; drop one"
+    );
 }

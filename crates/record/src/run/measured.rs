@@ -2,8 +2,8 @@
 //! again: histograms, and counts that no figure shows as they are.
 
 use super::published::{
-    AgreedRecord, Http2Record, Http3Record, OutcomesRecord, RunRecord, SecondRecord, UrlRecord,
-    VerifiedRecord,
+    AgreedRecord, ClientsRecord, Http2Record, Http3Record, OutcomesRecord, RunRecord, SecondRecord,
+    UrlRecord, VerifiedRecord,
 };
 use crate::histogram;
 use base64::Engine;
@@ -126,6 +126,9 @@ fn histograms(total: &Snapshot) -> BTreeMap<String, HistogramRecord> {
     for (row, target) in total.targets.iter().enumerate() {
         add(target_name(row), &target.response);
     }
+    for (row, clients) in total.clients.iter().enumerate() {
+        add(clients_name(row), &clients.response);
+    }
     for (row, transaction) in total.journeys.transactions.iter().enumerate() {
         add(transaction_name(row), &transaction.time);
     }
@@ -162,6 +165,10 @@ fn named(total: &mut Snapshot) -> [(&'static str, &mut Hist); 17] {
 
 fn transaction_name(row: usize) -> String {
     format!("transaction {row}")
+}
+
+fn clients_name(row: usize) -> String {
+    format!("clients {row}")
 }
 
 fn target_name(row: usize) -> String {
@@ -259,6 +266,7 @@ impl RunRecord {
             redirects: self.redirects,
             server_timings: self.timings(&mut found),
             targets: targets(&self.per_url, &mut found)?,
+            clients: self.clients(&mut found),
             journeys: self.journeys(&mut found),
             connections: self.connections_of(measured)?,
             sessions: Sessions {
@@ -281,6 +289,17 @@ impl RunRecord {
             *hist = found.remove(name).unwrap_or_default();
         }
         Ok(total)
+    }
+
+    fn clients(&self, found: &mut BTreeMap<&str, Hist>) -> Vec<TargetTally> {
+        let row = |(row, clients): (usize, &ClientsRecord)| TargetTally {
+            succeeded: clients.succeeded,
+            failed: clients.failed,
+            timed_out: clients.timed_out,
+            body_bytes: clients.body_bytes,
+            response: found.remove(&*clients_name(row)).unwrap_or_default(),
+        };
+        self.by_clients.iter().enumerate().map(row).collect()
     }
 
     fn journeys(&self, found: &mut BTreeMap<&str, Hist>) -> JourneyTally {

@@ -25,8 +25,8 @@ pub use sides::{
     ResolvedRecord, SutRecord, SutRowRecord,
 };
 pub use times::{
-    EstimateRecord, FailureRecord, HeadlineRecord, OutcomesRecord, PhasesRecord, QuantileRecord,
-    TimesByOutcome, TimesRecord, UrlRecord, WeightedRecord,
+    ClientsRecord, EstimateRecord, FailureRecord, HeadlineRecord, OutcomesRecord, PhasesRecord,
+    QuantileRecord, TimesByOutcome, TimesRecord, UrlRecord, WeightedRecord,
 };
 pub use traffic::{
     AgreedRecord, BytesRecord, ConcurrencyRecord, ConformingRecord, ConnectionsRecord,
@@ -93,6 +93,9 @@ pub struct RunRecord {
     pub client: ClientRecord,
     pub findings: Vec<FindingRecord>,
     pub sut: Option<SutRecord>,
+    /// One for each kind of clients; empty where the plan has none.
+    #[serde(default)]
+    pub by_clients: Vec<ClientsRecord>,
     /// Null where connections went through no emulated path.
     #[serde(default)]
     pub path: Option<PathRecord>,
@@ -166,6 +169,7 @@ impl RunRecord {
             client: ClientRecord::of(report, &figures),
             findings: report.findings.iter().map(FindingRecord::of).collect(),
             sut: report.sut.as_ref().map(SutRecord::of),
+            by_clients: figures::clients_rows(report).into_iter().map(ClientsRecord::of).collect(),
             path: report.path.as_ref().map(PathRecord::of),
             name: words::name(&report.name, plan),
             target: words::target(plan),
@@ -185,10 +189,7 @@ impl RunRecord {
             connections: ConnectionsRecord::of(measurement),
             weighted_response: figures.weighted.map(WeightedRecord::of),
             redirects: total.redirects,
-            server_timing_s: figures::server_timings(total)
-                .into_iter()
-                .map(|(name, hist)| (name.to_owned(), TimesRecord::of(hist)))
-                .collect(),
+            server_timing_s: server_timings(total),
             server_timing_malformed: total.server_timings.malformed(),
             resolved: report.resolved.iter().map(ResolvedRecord::of).collect(),
             first_call: report.first_call.as_ref().map(FirstCallRecord::of),
@@ -198,6 +199,11 @@ impl RunRecord {
             measured: Some(MeasuredRecord::of(measurement)),
         }
     }
+}
+
+fn server_timings(total: &stats::Snapshot) -> BTreeMap<String, TimesRecord> {
+    let rows = figures::server_timings(total).into_iter();
+    rows.map(|(name, hist)| (name.to_owned(), TimesRecord::of(hist))).collect()
 }
 
 /// Reads a record from JSON. Keys that a newer version added are ignored.

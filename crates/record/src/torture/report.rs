@@ -3,7 +3,7 @@
 use super::{Applied, Source, Torture, WaiverState};
 use crate::run::{RunRecord, RunReport};
 use crate::words::counted;
-use sample::Environment;
+use sample::{Environment, PathFacts};
 use std::net::IpAddr;
 use torture::beside::Felt;
 use torture::judge::{Severity, severity};
@@ -31,6 +31,8 @@ pub struct Report {
     pub waivers: Vec<Applied>,
     /// The background load.
     pub beside: Option<Beside>,
+    /// What the emulated path did that the cases went through.
+    pub path: Option<PathFacts>,
 }
 
 /// A background load that went on during a torture.
@@ -56,6 +58,7 @@ impl Report {
             result: &self.result,
             waivers: &self.waivers,
             load: self.beside.as_ref().map(|beside| &beside.felt).zip(run.as_ref()),
+            path: self.path.as_ref(),
         })
     }
 

@@ -325,6 +325,40 @@ pub(crate) fn per_url(report: &RunReport) -> Markup {
     }
 }
 
+/// Kinds of clients, each behind its own kind of path.
+pub(crate) fn clients(report: &RunReport) -> Markup {
+    let rows = figures::clients_rows(report);
+    html! {
+        @if !rows.is_empty() {
+            h2 { "By kind of clients" }
+            div class="wide" { table class="sortable" {
+                tr {
+                    th { "behind" } th { "clients" } th { "calls" } th { "failed" } th { "p50" }
+                    th { "p90" } th { "p99" } th { "max" }
+                }
+                @for row in &rows {
+                    @let failed = row.failed + row.timed_out;
+                    tr {
+                        td class="url" { (words::printable(&row.name, 400)) }
+                        td data-v=(row.clients) { (show::count(u64::from(row.clients))) }
+                        td data-v=(row.count()) { (show::count(row.count())) }
+                        td data-v=(failed) { (show::count(failed)) }
+                        @if row.response.is_empty() { td { "-" } td { "-" } td { "-" } td { "-" } }
+                        @else {
+                            @for quantile in [0.5, 0.9, 0.99] {
+                                td data-v=(row.response.quantile(quantile).0) {
+                                    (quantile_cell(&row.response, quantile))
+                                }
+                            }
+                            td data-v=(row.response.max().0) { (show::duration(row.response.max())) }
+                        }
+                    }
+                }
+            } }
+        }
+    }
+}
+
 /// Steps that belong together, and what users noticed beside their calls.
 pub(crate) fn journeys(report: &RunReport) -> Markup {
     let transactions = record::journeys::transactions(report);

@@ -4,7 +4,7 @@ use super::RampReport;
 use super::verdict::{untold_below, unusable_steps};
 use crate::words::{self, printable};
 use stats::curve::{Axis, Capacity, CapacityEnd, Curve, Knee, OverloadShape, Purpose, Span};
-use units::show;
+use units::{Nanos, show};
 
 /// Losses on the way down below this are taken for noise.
 const LOSS_MIN: f64 = 0.05;
@@ -14,7 +14,32 @@ pub fn load(axis: Axis, level: f64) -> String {
     match axis {
         Axis::Rate => rate(level),
         Axis::Population => words::counted(level.round().max(0.0) as u64, "user"),
+        // a level that was filled in: two digits behind the point are enough
+        Axis::Loss => format!("{} %", (level * 1e4).round() / 1e2),
+        Axis::RoundTrip => words::span(Nanos::from_secs_f64(level)),
+        Axis::LinkRate => bits(level),
     }
+}
+
+/// What levels are, as the head of a column.
+pub(crate) fn axis_word(axis: Axis) -> &'static str {
+    match axis {
+        Axis::Rate => "rate",
+        Axis::Population => "users",
+        Axis::Loss => "loss",
+        Axis::RoundTrip => "round trip",
+        Axis::LinkRate => "link's rate",
+    }
+}
+
+fn bits(per_s: f64) -> String {
+    let (value, unit) = match per_s {
+        v if v >= 1e9 => (v / 1e9, "Gbit/s"),
+        v if v >= 1e6 => (v / 1e6, "Mbit/s"),
+        v if v >= 1e3 => (v / 1e3, "kbit/s"),
+        v => (v, "bit/s"),
+    };
+    format!("{} {unit}", (value * 1e2).round() / 1e2)
 }
 
 /// A rate that was estimated or filled in: three digits are enough.
@@ -67,6 +92,9 @@ pub fn answer(report: &RampReport, row: usize) -> Vec<(&'static str, String)> {
             .to_owned();
         return vec![("Knee", text)];
     }
+    if !axis.is_load() {
+        return along_the_path(report, row, curve);
+    }
     let known = [
         ("Capacity", asked_for(report, row, curve)),
         ("Knee", Some(knee(report, row, curve))),
@@ -78,6 +106,48 @@ pub fn answer(report: &RampReport, row: usize) -> Vec<(&'static str, String)> {
         ("Server", super::watched::at_knee(report, row)),
     ];
     known.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
+}
+
+/// What a path does to the good answers of a load that stays, from one end to the other.
+fn along_the_path(report: &RampReport, row: usize, curve: &Curve) -> Vec<(&'static str, String)> {
+    let axis = report.axis;
+    let points = report.steps.iter().filter(|step| step.label == row).map(|step| &step.point);
+    let levels = stats::curve::levels(points);
+    let (Some(first), Some(last)) = (levels.first(), levels.last()) else { return Vec::new() };
+    let good = |level: &stats::curve::Level| level.mean(|point| point.goodput_per_s);
+    let (before, after) = (good(first), good(last));
+    let word = axis_word(axis);
+    let of = if before > 0.0 {
+        format!(", {} of it", show::share(after / before))
+    } else {
+        String::new()
+    };
+    let text = format!(
+        "{} good answers at {word} {}, {} at {}{of}.",
+        rate(before),
+        load(axis, first.at),
+        rate(after),
+        load(axis, last.at)
+    );
+    let mut known = vec![("Path", text)];
+    if let Some(found) = curve.capacity.as_ref().filter(|found| !found.objectives.is_empty()) {
+        let rules = rules(found);
+        let text = match found.how {
+            CapacityEnd::Bracketed => {
+                format!(
+                    "{rules} is kept up to {word} {}{}.",
+                    load(axis, found.at.at),
+                    between(axis, &found.at)
+                )
+            }
+            CapacityEnd::NeverMet => format!("{rules} is missed on every path that was tried."),
+            CapacityEnd::NeverMissed | CapacityEnd::ClientLimited => {
+                format!("{rules} is kept on every path that was tried.")
+            }
+        };
+        known.push(("Objectives", text));
+    }
+    known
 }
 
 /// ` (between 240/s and 300/s)`, or only the end that is known; empty without an interval.
@@ -141,7 +211,7 @@ fn knee(report: &RampReport, row: usize, curve: &Curve) -> String {
     let axis = report.axis;
     let follows = match axis {
         Axis::Rate => "The server follows the load up to",
-        Axis::Population => "More users bring more throughput up to",
+        _ => "More users bring more throughput up to",
     };
     match &curve.knee {
         Some(Knee { at, rule }) => {

@@ -1,5 +1,6 @@
 //! The page of a ramp: throughput, response and failures against load, what they say, every step.
 
+use super::answer::axis_word;
 use super::{RampReport, RampStep, prose};
 use crate::html::chart::{Chart, Dash, Dots, Horizontal, Line, Range, Tone, Unit, Values};
 use crate::html::page::{self, Plots};
@@ -119,8 +120,13 @@ fn horizontal(axis: Axis, places: &[f64]) -> Horizontal {
         (places.first().copied().unwrap_or(0.0), places.last().copied().unwrap_or(1.0));
     // levels that double again and again would crowd together at the left
     let log = low > 0.0 && high / low > 20.0 && places.len() > 2 && geometric(places);
-    let (name, unit) =
-        if axis == Axis::Rate { ("load", Unit::Rate) } else { ("users", Unit::Count) };
+    let (name, unit) = match axis {
+        Axis::Rate => ("load", Unit::Rate),
+        Axis::Population => ("users", Unit::Count),
+        Axis::Loss => ("loss", Unit::Share),
+        Axis::RoundTrip => ("round trip", Unit::Time),
+        Axis::LinkRate => ("bit/s of the link", Unit::Count),
+    };
     // the last point is not drawn on the edge
     let (low, high) = if log { (low / 1.1, high * 1.1) } else { (0.0, high * 1.04) };
     Horizontal { name, unit, log, low, high }
@@ -424,7 +430,7 @@ fn scalability(report: &RampReport, plots: &mut Plots) -> Markup {
 
 fn steps_table(report: &RampReport) -> Markup {
     let many = report.labels.len() > 1;
-    let load = if report.axis == Axis::Rate { "rate" } else { "users" };
+    let load = axis_word(report.axis);
     html! {
         h2 { "Steps" }
         div class="wide" { table class="sortable" {
@@ -533,7 +539,8 @@ fn curve_tiles(axis: Axis, curve: &Curve) -> Markup {
                 Some(knee) => {
                     (sections::tile("Knee", &prose::level(axis, knee.at.at), &prose::ends(axis, &knee.at)))
                 }
-                None => (sections::tile("Knee", "-", "not reached")),
+                None if axis.is_load() => (sections::tile("Knee", "-", "not reached")),
+                None => {},
             }
             @if let Some(capacity) = curve.capacity.as_ref().filter(|one| !one.objectives.is_empty()) {
                 @let objectives: Vec<&str> =

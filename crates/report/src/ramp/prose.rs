@@ -149,9 +149,13 @@ pub(crate) fn answers(report: &RampReport) -> Vec<String> {
 
 fn one_answer(name: &str, axis: Axis, curve: &Curve) -> String {
     let Some(peak) = &curve.peak else { return format!("{name}: no step can be used.") };
+    if !axis.is_load() {
+        let peak = level(Axis::Rate, peak.at);
+        return format!("{name} gives at most {peak} good answers on these paths.");
+    }
     let follows = match (&curve.knee, axis) {
         (Some(knee), Axis::Rate) => format!("follows the load up to {}", span(axis, &knee.at)),
-        (Some(knee), Axis::Population) => {
+        (Some(knee), _) => {
             format!("throughput grows with the users up to {}", span(axis, &knee.at))
         }
         (None, _) => "followed the load as far as it was tried".to_owned(),

@@ -147,6 +147,7 @@ fn runs() -> Vec<crate::RunReport> {
     let mut watched = fixtures::troubled();
     watched.sut = Some(SutSeries { rows: vec![SutRow::default()], ..SutSeries::default() });
     watched.path = Some(PathFacts { kinds: vec![PathKind::default()], ..PathFacts::default() });
+    watched.plan.connection.clients = plan::rules::parse_clients("dsl:60%,3g:40%").ok();
     watched.measurement.total.connections.tls.insert(TlsFacts::default(), 1);
     let mut runs = vec![watched];
     runs.extend([
@@ -188,10 +189,16 @@ fn the_schema_of_a_comparison_has_its_keys() {
     agree(&walk);
 }
 
+fn torture_through(path: PathFacts) -> record::torture::Report {
+    record::torture::Report { path: Some(path), ..tortures::mixed() }
+}
+
 #[test]
 fn the_schema_of_a_torture_describes_its_keys() {
     let mut walk = Walk::new("torture");
+    let path = PathFacts { kinds: vec![PathKind::default()], ..PathFacts::default() };
     for report in [
+        torture_through(path),
         tortures::mixed(),
         tortures::lost(),
         tortures::pressed(),

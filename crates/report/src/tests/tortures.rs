@@ -61,6 +61,7 @@ pub(super) fn mixed() -> Report {
         fail_on: Severity::FAILING,
         waivers: Vec::new(),
         beside: None,
+        path: None,
         environment: Environment { version: "0.1.0".into(), ..Environment::default() },
         result: RunResult {
             plain: Plain { status: 200, body_len: 13, digest: Some([7; 32]) },

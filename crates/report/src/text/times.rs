@@ -320,6 +320,30 @@ pub(crate) fn per_url(page: &mut Page, report: &RunReport, rows_max: usize) {
     headed(page, rows);
 }
 
+/// Kinds of clients, each behind its own kind of path.
+pub(crate) fn clients(page: &mut Page, report: &RunReport) {
+    let all = figures::clients_rows(report);
+    if all.is_empty() {
+        return;
+    }
+    page.blank();
+    let columns = ["clients", "calls", "failed", "p50", "p99", "max"];
+    let mut rows = vec![header("Behind", &columns)];
+    rows.extend(all.iter().map(|row| {
+        let max = (!row.response.is_empty()).then(|| show::duration(row.response.max()));
+        vec![
+            words::printable(&row.name, 60),
+            show::count(u64::from(row.clients)),
+            show::count(row.count()),
+            show::count(row.failed + row.timed_out),
+            quantile_cell(&row.response, 0.5),
+            quantile_cell(&row.response, 0.99),
+            max.unwrap_or_else(|| "-".to_owned()),
+        ]
+    }));
+    headed(page, rows);
+}
+
 /// Steps that belong together, and what users noticed beside their calls.
 pub(crate) fn journeys(page: &mut Page, report: &RunReport, notes_max: usize) {
     let transactions = record::journeys::transactions(report);

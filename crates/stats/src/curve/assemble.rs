@@ -19,6 +19,9 @@ pub fn curve(steps: &[(Purpose, Point)], axis: Axis, objectives: &[Objective]) -
     let of = |wanted: &[Purpose]| -> Vec<Level> {
         levels(steps.iter().filter(|(part, _)| wanted.contains(part)).map(|(_, point)| point))
     };
+    if !axis.is_load() {
+        return along_the_path(&of(&[Purpose::Up]), axis, steps, objectives);
+    }
     let (up, down) = (of(&[Purpose::Up]), of(&[Purpose::Down]));
     let whole = of(&[Purpose::Up, Purpose::Search, Purpose::Confirm, Purpose::Overload]);
     let knee = knee(&whole, axis);
@@ -47,6 +50,20 @@ pub fn curve(steps: &[(Purpose, Point)], axis: Axis, objectives: &[Objective]) -
     curve.notes = notes(&curve, &whole, limited);
     curve.notes.extend(open_below(&curve, &whole, steps));
     curve
+}
+
+/// Of paths at one load: the best level, and how much loss or delay the objectives stand. Of a rate
+/// more is better, and a threshold from below says nothing.
+fn along_the_path(
+    levels: &[Level],
+    axis: Axis,
+    steps: &[(Purpose, Point)],
+    objectives: &[Objective],
+) -> Curve {
+    let limited = steps.iter().any(|(_, point)| point.client_limited);
+    let asked = !objectives.is_empty() && axis != Axis::LinkRate;
+    let capacity = asked.then(|| by_objectives(levels, objectives, limited)).flatten();
+    Curve { peak: peak(levels), capacity, ..Curve::default() }
 }
 
 /// The highest level before the knee; without a knee, all that was tried.

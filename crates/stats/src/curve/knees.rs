@@ -60,6 +60,7 @@ pub fn knee(levels: &[Level], axis: Axis) -> Option<Knee> {
     match axis {
         Axis::Rate => knee_of_rates(levels),
         Axis::Population => knee_of_users(levels),
+        Axis::Loss | Axis::RoundTrip | Axis::LinkRate => None,
     }
 }
 

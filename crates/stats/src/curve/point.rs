@@ -109,7 +109,7 @@ impl Point {
     pub fn follows(&self, axis: Axis, rest_s: f64) -> bool {
         let under_way = self.offered_per_s * rest_s.clamp(0.0, 0.25 * self.window_s) + 1.0;
         let expected = 0.99 * self.offered_per_s * self.window_s - under_way;
-        let keeps_up = axis == Axis::Population || self.achieved_per_s * self.window_s >= expected;
+        let keeps_up = axis != Axis::Rate || self.achieved_per_s * self.window_s >= expected;
         keeps_up && self.failure_share <= 0.001 && self.met != Some(false)
     }
 }

@@ -4,12 +4,30 @@ use crate::{Cause, CauseId};
 use sample::PathFacts;
 use units::{Nanos, show};
 
-/// DEGRADED `path-late`: p99 of the forwarder's own lateness above this, and above
-/// [`PATH_LATE_SHARE_MAX`] of the shortest round trip that was asked for, whichever is less.
-pub const PATH_LATE_MAX: Nanos = Nanos::from_millis(1);
+/// DEGRADED `path-late`: median of the forwarder's own lateness above this share of the shortest
+/// round trip that was asked for. It is in every round trip, then.
 pub const PATH_LATE_SHARE_MAX: f64 = 0.05;
 /// Lateness that no round trip is too short for: what a sleeping thread needs to wake up.
 pub const PATH_LATE_MIN: Nanos = Nanos::from_micros(100);
+/// Where nothing is known of response times: p99 of the lateness above this, and above
+/// [`DOUBT_MAX`](super::DOUBT_MAX) of the shortest round trip.
+pub const PATH_LATE_MAX: Nanos = Nanos::from_millis(1);
+
+/// What lateness could change.
+#[derive(Clone, Debug)]
+pub struct PathAnswer {
+    /// p99 of the response time.
+    pub p99: Nanos,
+    /// Share of it that may be lateness: [`Evidence::doubt_max`](super::Evidence::doubt_max).
+    pub doubt_max: f64,
+    /// An objective of time that was missed by no more than lateness explains.
+    pub turned: Option<String>,
+}
+
+/// The longest that lateness makes a response: of the request's way and of its own.
+pub fn late_both_ways(facts: &PathFacts) -> Nanos {
+    facts.late_p99 + facts.late_p99
+}
 
 /// INVALID `path-overload`: packets that no model lost.
 pub fn path_overload(facts: &PathFacts) -> Option<Cause> {
@@ -27,20 +45,18 @@ pub fn path_overload(facts: &PathFacts) -> Option<Cause> {
     })
 }
 
-/// DEGRADED `path-late`: the path was slower than it was asked to be.
-pub fn path_late(facts: &PathFacts) -> Option<Cause> {
-    let limit = late_limit(facts.rtt_min());
-    (facts.late_p99 > limit).then(|| Cause {
+/// DEGRADED `path-late`: the path was slower than it was asked to be, by so much that it could turn
+/// the answer: the usual round trip is longer, or the p99, or an objective was missed for it. What a
+/// few packets in a hundred had to wait changes none of these, and is told among the facts alone.
+pub fn path_late(facts: &PathFacts, answer: Option<&PathAnswer>) -> Option<Cause> {
+    let text = usual(facts).or_else(|| match answer {
+        Some(answer) => turned(facts, answer),
+        None => alone(facts),
+    })?;
+    Some(Cause {
         id: CauseId::PathLate,
         figure: facts.late_p99.as_secs_f64(),
-        text: format!(
-            "packets were handed over late by {} (p99, at most {}; p50 {}), on a path of {} round \
-             trip",
-            show::duration(facts.late_p99),
-            show::duration(limit),
-            show::duration(facts.late_p50),
-            show::duration(facts.rtt_min())
-        ),
+        text,
         advice:
             "The round trips are longer than asked for by that much: give the forwarder a free \
                  core (fewer --threads, --cpus), or lower the load."
@@ -48,12 +64,52 @@ pub fn path_late(facts: &PathFacts) -> Option<Cause> {
     })
 }
 
-fn late_limit(rtt: Nanos) -> Nanos {
-    if rtt.is_zero() {
-        return PATH_LATE_MAX;
+fn usual(facts: &PathFacts) -> Option<String> {
+    let limit = PATH_LATE_MIN.max(share(facts.rtt_min(), PATH_LATE_SHARE_MAX));
+    (facts.late_p50 > limit).then(|| {
+        format!(
+            "packets were usually handed over late by {} (p50, at most {}), on a path of {} round \
+             trip",
+            show::duration(facts.late_p50),
+            show::duration(limit),
+            show::duration(facts.rtt_min())
+        )
+    })
+}
+
+fn turned(facts: &PathFacts, answer: &PathAnswer) -> Option<String> {
+    if let Some(objective) = &answer.turned {
+        return Some(format!(
+            "{objective} was missed by no more than the path was late: {} (p99, both ways)",
+            show::duration(late_both_ways(facts))
+        ));
     }
-    let share = Nanos((rtt.0 as f64 * PATH_LATE_SHARE_MAX) as u64);
-    share.clamp(PATH_LATE_MIN, PATH_LATE_MAX)
+    let limit = PATH_LATE_MIN.max(share(answer.p99, answer.doubt_max));
+    (!answer.p99.is_zero() && facts.late_p99 > limit).then(|| {
+        format!(
+            "packets were handed over late by {} (p99), where the p99 of the response time is {} \
+             (at most {} of it)",
+            show::duration(facts.late_p99),
+            show::duration(answer.p99),
+            show::share(answer.doubt_max)
+        )
+    })
+}
+
+fn alone(facts: &PathFacts) -> Option<String> {
+    let limit = PATH_LATE_MAX.max(share(facts.rtt_min(), super::DOUBT_MAX));
+    (facts.late_p99 > limit).then(|| {
+        format!(
+            "packets were handed over late by {} (p99, at most {}), on a path of {} round trip",
+            show::duration(facts.late_p99),
+            show::duration(limit),
+            show::duration(facts.rtt_min())
+        )
+    })
+}
+
+fn share(of: Nanos, share: f64) -> Nanos {
+    Nanos((of.0 as f64 * share) as u64)
 }
 
 #[cfg(test)]
@@ -67,15 +123,33 @@ mod tests {
     }
 
     #[test]
-    fn lateness_counts_from_a_millisecond_or_a_twentieth_of_the_round_trip() {
-        let late = |rtt_ms, late_us| {
-            let facts = facts(Nanos::from_millis(rtt_ms), Nanos::from_micros(late_us), 0);
-            path_late(&facts).is_some()
+    fn lateness_counts_where_it_could_turn_the_answer() {
+        let late = |p50_us, p99_us, answer: Option<&PathAnswer>| {
+            let facts = facts(Nanos::from_millis(20), Nanos::from_micros(p99_us), 0);
+            let facts = PathFacts { late_p50: Nanos::from_micros(p50_us), ..facts };
+            path_late(&facts, answer).map_or_else(String::new, |cause| cause.text)
         };
-        assert_eq!([late(300, 1_000), late(300, 1_001)], [false, true]);
-        assert_eq!([late(4, 200), late(4, 201)], [false, true]);
-        assert_eq!([late(1, 100), late(1, 101)], [false, true]);
-        assert_eq!([late(0, 1_000), late(0, 1_001)], [false, true]);
+        let answer = |turned: Option<&str>| PathAnswer {
+            p99: Nanos::from_millis(40),
+            doubt_max: 0.25,
+            turned: turned.map(str::to_owned),
+        };
+        // one in a hundred waited for a busy core: of a p99 of 40 ms that is nothing
+        assert_eq!(late(5, 5_000, Some(&answer(None))), "");
+        assert_eq!(
+            late(5, 10_001, Some(&answer(None))),
+            "packets were handed over late by 10.0 ms (p99), where the p99 of the response time is \
+             40.0 ms (at most 25.0 % of it)"
+        );
+        assert_eq!(
+            late(5, 5_000, Some(&answer(Some("p99<39ms")))),
+            "p99<39ms was missed by no more than the path was late: 10.0 ms (p99, both ways)"
+        );
+        // a twentieth of the round trip, in every one
+        assert_eq!(late(1_000, 2_000, Some(&answer(None))), "");
+        assert!(late(1_001, 2_000, Some(&answer(None))).starts_with("packets were usually"));
+        assert_eq!(late(5, 5_000, None), "");
+        assert!(late(5, 5_001, None).contains("(p99, at most 5.00 ms), on a path of 20.0 ms"));
     }
 
     #[test]

@@ -28,6 +28,7 @@ use torture::safety::Class;
 record! {
     Report {
         target, addresses, class, started_unix_s, seed, fail_on, environment, result, waivers, beside,
+        path,
     }
     RunResult {
         plain, habits, baseline, post_trouble, cases, slots_named, probes, shrunk, kept,

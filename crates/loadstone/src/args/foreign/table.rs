@@ -23,7 +23,6 @@ const LOAD: &[Foreign] = &[
         "k6 and Locust (users), and -u of curl (a login)",
         "-c N for users of a closed load, --user NAME:PASSWORD for a login",
     ),
-    of(&["--clients"], "h2load", "-c N"),
     of(
         &["--stage", "--stages"],
         "k6",

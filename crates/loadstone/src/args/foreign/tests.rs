@@ -11,7 +11,7 @@ fn hint_of(words: &[&str]) -> Option<String> {
 /// theirs alone.
 #[test]
 fn the_command_lines_of_ten_tools_are_answered_by_ours() {
-    let lines: [(&str, &[&str], &str); 34] = [
+    let lines: [(&str, &[&str], &str); 33] = [
         ("k6", &["--vus", "10", "URL"], "-c N"),
         ("k6", &["-u", "10", "URL"], "-c N"),
         ("k6", &["--stage", "30s:20", "URL"], "ramp"),
@@ -38,7 +38,6 @@ fn the_command_lines_of_ten_tools_are_answered_by_ours() {
         ("curl", &["-k", "URL"], "--insecure"),
         ("autocannon", &["--pipelining", "4", "URL"], "--pipeline"),
         ("autocannon", &["--overallRate", "100", "URL"], "--rate"),
-        ("h2load", &["--clients=10", "URL"], "-c N"),
         ("h2load", &["--h1", "URL"], "--http"),
         ("bombardier", &["--latencies", "URL"], "--percentiles"),
         ("bombardier", &["-a", "URL"], "--close"),

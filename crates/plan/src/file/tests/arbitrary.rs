@@ -93,28 +93,33 @@ fn connection() -> impl Strategy<Value = ConnectionPlan> {
     let unix = option::of(any::<String>().prop_map(std::path::PathBuf::from));
     let path = option::of(prop::sample::select(PATHS))
         .prop_map(|text| text.map(|text| rules::parse_path(text).unwrap()));
-    let ways = (unix, path);
+    let clients = option::of(prop::sample::select(&["dsl:60%,3g:40%", "far=[rtt=9s]:100%"][..]))
+        .prop_map(|text| text.map(|text| rules::parse_clients(text).unwrap()));
+    let ways = (unix, path, clients);
     (counts, again, ways, vec(rule, 0..3), bind, sockets, proxy, family).prop_map(
-        |(counts, again, (unix, path), resolve, bind, sockets, proxy, prefer)| ConnectionPlan {
-            calls: counts.0,
-            pipeline: counts.1,
-            group: counts.2,
-            depth: again.2,
-            per_user: again.3,
-            tries: again.0,
-            resend: again.1,
-            unix,
-            resolve,
-            bind,
-            send_buffer: sockets.0,
-            recv_buffer: sockets.1,
-            nodelay: sockets.2.0,
-            reset_on_close: sockets.2.1,
-            reconnect_pause: sockets.4,
-            proxy,
-            prefer,
-            addresses: sockets.3,
-            path,
+        |(counts, again, (unix, path, clients), resolve, bind, sockets, proxy, prefer)| {
+            ConnectionPlan {
+                calls: counts.0,
+                pipeline: counts.1,
+                group: counts.2,
+                depth: again.2,
+                per_user: again.3,
+                tries: again.0,
+                resend: again.1,
+                unix,
+                resolve,
+                bind,
+                send_buffer: sockets.0,
+                recv_buffer: sockets.1,
+                nodelay: sockets.2.0,
+                reset_on_close: sockets.2.1,
+                reconnect_pause: sockets.4,
+                proxy,
+                prefer,
+                addresses: sockets.3,
+                path,
+                clients,
+            }
         },
     )
 }
@@ -293,7 +298,7 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
     (what.boxed(), how.boxed()).prop_map(|(what, how)| {
         let (targets, (order, sequence), (request, script), (connection, http2), tls) = what;
         let (load, stop, timeouts, expect, measure, driver, seed) = how;
-        Plan {
+        let mut plan = Plan {
             targets,
             order,
             sequence,
@@ -310,6 +315,8 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
             measure,
             driver,
             seed,
-        }
+        };
+        plan.settle_clients();
+        plan
     })
 }

@@ -1,6 +1,6 @@
 //! Counts and times: outcomes, histograms, quantiles, runs beside each other.
 
-use crate::figures::{QuantileRow, UrlRow};
+use crate::figures::{ClientsRow, QuantileRow, UrlRow};
 use crate::ids;
 use crate::run::Headline;
 use sample::{Blame, FailureClass};
@@ -124,6 +124,34 @@ pub struct UrlRecord {
     pub timed_out: u64,
     pub body_bytes: u64,
     pub response_time_s: TimesRecord,
+}
+
+/// A kind of clients.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClientsRecord {
+    pub name: String,
+    pub clients: u32,
+    pub count: u64,
+    pub succeeded: u64,
+    pub failed: u64,
+    pub timed_out: u64,
+    pub body_bytes: u64,
+    pub response_time_s: TimesRecord,
+}
+
+impl ClientsRecord {
+    pub(crate) fn of(row: ClientsRow) -> ClientsRecord {
+        ClientsRecord {
+            count: row.count(),
+            response_time_s: TimesRecord::of(&row.response),
+            name: row.name,
+            clients: row.clients,
+            succeeded: row.succeeded,
+            failed: row.failed,
+            timed_out: row.timed_out,
+            body_bytes: row.body_bytes,
+        }
+    }
 }
 
 impl UrlRecord {

@@ -1,5 +1,6 @@
 //! The steps as a table.
 
+use crate::ramp::answer::axis_word;
 use crate::ramp::{Purpose, RampReport, RampStep, blamed, load};
 use crate::text::layout::Page;
 use crate::words::{self, printable};
@@ -49,7 +50,7 @@ fn section(page: &mut Page, report: &RampReport, row: usize, name: &str, steps: 
     page.heading(&format!("{name}{label}"));
     let first = match report.axis {
         Axis::Rate => "offered/s",
-        Axis::Population => "users",
+        other => axis_word(other),
     };
     page.line(&line("", first, ["achieved", "goodput", "p50", "p99", "p99.9", "conns"], "failed"));
     let mut before = f64::NAN;
@@ -98,6 +99,9 @@ fn mark(step: &RampStep) -> &'static str {
 /// A load without its unit, which the head of the column tells.
 fn bare(axis: Axis, level: f64) -> String {
     let text = load(axis, level);
+    if !axis.is_load() {
+        return text.replace(' ', "");
+    }
     text.trim_end_matches("/s").split(' ').next().unwrap_or_default().to_owned()
 }
 
