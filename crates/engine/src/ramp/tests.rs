@@ -256,7 +256,7 @@ fn staircases() {
     assert_eq!(linear(0.1, 0.3, 0.1).unwrap().len(), 3);
     assert_eq!(geometric(1.0, 10.0, 2.0).unwrap(), [1.0, 2.0, 4.0, 8.0, 10.0]);
     assert_eq!(geometric(1.0, 8.0, 2.0).unwrap(), [1.0, 2.0, 4.0, 8.0]);
-    for (from, to, by) in [(0.0, 1.0, 1.0), (2.0, 1.0, 1.0), (1.0, 2.0, 0.0), (1.0, 1e9, 1.0)] {
+    for (from, to, by) in [(-1.0, 1.0, 1.0), (2.0, 1.0, 1.0), (1.0, 2.0, 0.0), (1.0, 1e9, 1.0)] {
         assert_eq!(linear(from, to, by), None, "{from} {to} {by}");
     }
     assert_eq!(geometric(1.0, 2.0, 1.0), None);
