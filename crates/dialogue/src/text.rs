@@ -17,7 +17,7 @@
 //! | `{preface}` `{opening}` `{ack}` `{ping}` | the preface; with SETTINGS and a window; SETTINGS acknowledged; a PING |
 //! | `{frame KIND FLAGS STREAM TEXT}` | a frame: `HEADERS` or 0 to 255, `END_STREAM+END_HEADERS` or 0 to 255, the stream, its payload |
 //! | `{framed N KIND FLAGS STREAM TEXT}` | the same whose head says N bytes |
-//! | `{get N}` `{post N}` | a whole GET on stream N; the beginning of a POST, whose body follows |
+//! | `{get N}` `{begin N}` | a whole GET on stream N; the beginning of a POST, whose body follows |
 //! | `{streams N}` | N requests, at most 10,000, each the beginning of a POST on a stream of its own |
 //! | `{request METHOD}` | the header block of a request |
 //! | `{field NAME=VALUE}` `{kept NAME=VALUE}` | a literal field; one that the dynamic table keeps |

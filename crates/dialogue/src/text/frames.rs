@@ -23,7 +23,7 @@ pub(super) fn expand(
             frame(rest, Some(number(length)?), values)?
         }
         "get" => write::request(number(argument)?, &request("GET", values)),
-        "post" => {
+        "begin" => {
             write::frame(HEADERS, END_HEADERS, number(argument)?, &request("POST", values))
         }
         "streams" => streams(number(argument)?, values),
