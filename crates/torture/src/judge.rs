@@ -260,6 +260,9 @@ fn frames_seen(frames: &FrameReader, parts: &mut Vec<String>) {
             said.push(word);
         }
     }
+    if said.is_empty() && parts.is_empty() && frames.pong() {
+        said.push("ignored".to_owned());
+    }
     parts.extend(said);
 }
 

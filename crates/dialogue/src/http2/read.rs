@@ -137,6 +137,11 @@ impl FrameReader {
         self.goodbye
     }
 
+    /// The code of the last GOAWAY, where one has come.
+    pub fn farewell(&self) -> Option<u32> {
+        self.frames.iter().rev().find(|frame| frame.kind == GOAWAY)?.code()
+    }
+
     /// The PING that a conversation ends with is answered.
     pub fn pong(&self) -> bool {
         self.pongs > 0

@@ -42,6 +42,16 @@ pub fn setting(name: u16, value: u32) -> Vec<u8> {
     [&name.to_be_bytes()[..], &value.to_be_bytes()].concat()
 }
 
+/// A field as a literal that no table keeps.
+pub fn field(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    hpack::literal(name, value, out);
+}
+
+/// A field as a literal that the dynamic table keeps.
+pub fn kept_field(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    hpack::kept(name, value, out);
+}
+
 /// The server's SETTINGS are acknowledged.
 pub fn settings_ack() -> Vec<u8> {
     frame(SETTINGS, ACK, 0, &[])
