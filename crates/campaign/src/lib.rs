@@ -49,7 +49,7 @@ use probes::ProbeListener;
 use probes::{Pattern, Probed, Probes, Probing};
 use sample::{Death, FailureClass, ServerState};
 use search::Trail;
-use torture::case::{Case, Exchange, Need, ScriptStep};
+use torture::case::{Case, Exchange, HTTP2, Need, ScriptStep};
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
 use torture::record::Execution;
@@ -474,6 +474,12 @@ impl Runner<'_> {
         if let Some(need) = case.needs.iter().find(|need| !given(need)) {
             result.outcome = TestOutcome::Skipped;
             result.skipped = Some(need.missing().to_owned());
+            return result;
+        }
+        if (case.group() == HTTP2) != self.target.spoken.is_http2() {
+            result.outcome = TestOutcome::Skipped;
+            let version = if case.group() == HTTP2 { "2" } else { "1.1" };
+            result.skipped = Some(format!("it speaks HTTP/{version} (--http {version})"));
             return result;
         }
         if let Some(why) = self.world.governor().barred(&case.id) {

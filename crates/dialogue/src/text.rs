@@ -19,6 +19,7 @@
 //! | `{framed N KIND FLAGS STREAM TEXT}` | the same whose head says N bytes |
 //! | `{get N}` `{begin N}` | a whole GET on stream N; the beginning of a POST, whose body follows |
 //! | `{streams N}` | N requests, at most 10,000, each the beginning of a POST on a stream of its own |
+//! | `{resets N}` | the same, each reset at once |
 //! | `{request METHOD}` | the header block of a request |
 //! | `{field NAME=VALUE}` `{kept NAME=VALUE}` | a literal field; one that the dynamic table keeps |
 

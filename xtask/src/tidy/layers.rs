@@ -43,7 +43,7 @@ const PLACES: &[Place] = &[
     only("dialogue", 2, &["units", "sample", "conduit", "hpack"]),
     only("torture", 2, &["units", "sample", "conduit", "dialogue"]),
     only("survey", 2, &["units", "sample", "conduit", "dialogue", "torture"]),
-    only("faulty", 2, &["units", "sample"]),
+    only("faulty", 2, &["units", "sample", "hpack"]),
     only("wan", 2, &["units"]),
     up_to("plan", 3, 2),
     only("quic", 3, &["conduit"]),

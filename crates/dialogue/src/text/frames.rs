@@ -2,7 +2,7 @@
 
 use super::{Values, expanded};
 use crate::http2::write::{self, Asked};
-use crate::http2::{END_HEADERS, FLAGS, HEADERS, KINDS, PREFACE};
+use crate::http2::{END_HEADERS, FLAGS, HEADERS, KINDS, PREFACE, RST_STREAM};
 use units::quoted;
 
 /// Puts what the macro stands for behind `out`; false where it is none of these.
@@ -26,7 +26,8 @@ pub(super) fn expand(
         "begin" => {
             write::frame(HEADERS, END_HEADERS, number(argument)?, &request("POST", values))
         }
-        "streams" => streams(number(argument)?, values),
+        "streams" => streams(number(argument)?, values, &[]),
+        "resets" => streams(number(argument)?, values, &[0, 0, 0, CANCEL]),
         "request" => request(if argument.is_empty() { "GET" } else { argument }, values),
         "field" => field(argument, values, hpack::literal)?,
         "kept" => field(argument, values, hpack::kept)?,
@@ -49,9 +50,19 @@ pub(super) fn request(method: &str, values: &Values) -> Vec<u8> {
 /// So many requests whose content does not come, each on a stream of its own.
 const STREAMS_MAX: u32 = 10_000;
 
-fn streams(count: u32, values: &Values) -> Vec<u8> {
+/// CANCEL, the code of who changes his mind (RFC 9113 section 7).
+const CANCEL: u8 = 8;
+
+/// `reset`: each is reset with this code, where there is one.
+fn streams(count: u32, values: &Values, reset: &[u8]) -> Vec<u8> {
     let block = request("POST", values);
-    let one = |number| write::frame(HEADERS, END_HEADERS, 2 * number + 1, &block);
+    let one = |number| {
+        let mut out = write::frame(HEADERS, END_HEADERS, 2 * number + 1, &block);
+        if !reset.is_empty() {
+            out.extend(write::frame(RST_STREAM, 0, 2 * number + 1, reset));
+        }
+        out
+    };
     (0..count.min(STREAMS_MAX)).flat_map(one).collect()
 }
 
