@@ -358,9 +358,7 @@ impl Runner<'_> {
             self.slowest_plain = self.slowest_plain.max(talk.over);
             if let TalkEnd::Unconnected(class) = talk.end {
                 let hint = match (class, &self.target.tls_name) {
-                    (FailureClass::Tls, Some(_))
-                        if self.target.spoken.is_http2() =>
-                    {
+                    (FailureClass::Tls, Some(_)) if self.target.spoken.is_http2() => {
                         ": does it speak HTTP/2 over TLS? --http 1.1 tests it without"
                     }
                     (FailureClass::Tls, Some(_)) => ": does it speak TLS? try http://",

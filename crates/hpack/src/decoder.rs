@@ -106,12 +106,7 @@ impl Decoder {
         }
     }
 
-    fn literal(
-        &self,
-        rest: &mut &[u8],
-        prefix: u32,
-        room: usize,
-    ) -> Result<Field, HpackError> {
+    fn literal(&self, rest: &mut &[u8], prefix: u32, room: usize) -> Result<Field, HpackError> {
         let name = match number(rest, prefix)? {
             0 => string(rest, room)?,
             index => self.entry(index)?.0,
@@ -191,9 +186,8 @@ mod tests {
     }
 
     fn told(read: Result<Vec<Field>, HpackError>) -> String {
-        let line = |(name, value): &Field| {
-            format!("{}={}", name.escape_ascii(), value.escape_ascii())
-        };
+        let line =
+            |(name, value): &Field| format!("{}={}", name.escape_ascii(), value.escape_ascii());
         match read {
             Ok(fields) => fields.iter().map(line).collect::<Vec<String>>().join(" "),
             Err(error) => error.to_string(),
@@ -221,7 +215,9 @@ mod tests {
              35dfdfcd5b3960d5af27087f3672c1ab270fb5291f9587316065c003ed4ee5b1063d5007",
         )));
         assert!(third.starts_with(":status=200 cache-control=private date="), "{third}");
-        assert!(third.ends_with("set-cookie=foo=ASDJKHQKBZXOQWEOPIUAXQWEOIU; max-age=3600; version=1"));
+        assert!(
+            third.ends_with("set-cookie=foo=ASDJKHQKBZXOQWEOPIUAXQWEOIU; max-age=3600; version=1")
+        );
         assert_eq!((decoder.size, decoder.entries.len()), (215, 3));
     }
 

@@ -146,8 +146,7 @@ fn replayed(failure: &Failure, defects: &[Defect], target: &TestTarget) -> Strin
     let (settings, mut world) = (Settings::default(), field(defects));
     let failures = std::slice::from_ref(failure);
     let times = (3, Timing::Kept);
-    let result =
-        campaign::replay(target, &settings, failures, times, &mut world, &mut Unwatched);
+    let result = campaign::replay(target, &settings, failures, times, &mut world, &mut Unwatched);
     let Some(row) = result.rows.first() else { return "  not replayed\n".to_owned() };
     format!("  replayed: {}, {} of {}\n", row.verdict.id(), row.failed, row.tries)
 }

@@ -246,7 +246,9 @@ fn followed_wrongly(talk: &Talk, frames: &FrameReader, plain: &Plain) -> Option<
             show::bytes(plain.body_len)
         )),
         _ if ended => None,
-        _ if frames.is_reset(FOLLOW_UP) => Some("a valid request on another stream was reset".into()),
+        _ if frames.is_reset(FOLLOW_UP) => {
+            Some("a valid request on another stream was reset".into())
+        }
         _ => Some("a valid request on another stream got no whole answer".to_owned()),
     }
 }

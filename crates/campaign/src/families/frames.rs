@@ -5,8 +5,8 @@ use super::Member;
 use crate::pressure::{Plan, Round};
 use crate::{Runner, habits};
 use dialogue::http2::{
-    CONTINUATION, DATA, END_HEADERS, END_STREAM, FRAME_HEAD, HEADERS, PING, PRIORITY, RST_STREAM, SETTINGS,
-    Spoken, WINDOW_UPDATE, code_name, write,
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, FRAME_HEAD, HEADERS, PING, PRIORITY, RST_STREAM,
+    SETTINGS, Spoken, WINDOW_UPDATE, code_name, write,
 };
 use dialogue::talk::{Awaited, Move, TalkEnd, TalkScript};
 use std::collections::BTreeMap;
@@ -91,9 +91,7 @@ const KINDS: [Kind; 17] = [
         |_, _| write::frame(CONTINUATION, 0, 1, &[]),
     ),
     // CVE-2019-9512, 9515, 9518, 9513, 9511, 9517
-    kind("ping", nothing, |_, number| {
-        write::frame(PING, 0, 0, &u64::from(number).to_be_bytes())
-    }),
+    kind("ping", nothing, |_, number| write::frame(PING, 0, 0, &u64::from(number).to_be_bytes())),
     kind("settings", nothing, |_, _| write::frame(SETTINGS, 0, 0, &[])),
     kind("settings-changed", nothing, |_, number| {
         let table = write::setting(HEADER_TABLE_SIZE, 4_096 * (number % 2));
@@ -221,7 +219,8 @@ fn tell(family: &Family, round: &Round, connections: u64, bytes: u64, result: &m
         };
         *words.entry(word).or_default() += 1;
     }
-    let said: Vec<String> = words.iter().map(|(word, count)| format!("{word} on {count}")).collect();
+    let said: Vec<String> =
+        words.iter().map(|(word, count)| format!("{word} on {count}")).collect();
     let ended = round.ended.iter().filter(|one| is_by_server(one.end) || one.farewell.is_some());
     let ended: Vec<u64> = ended.map(|one| one.sent).collect();
     result.measures.push(Measure {
@@ -230,7 +229,7 @@ fn tell(family: &Family, round: &Round, connections: u64, bytes: u64, result: &m
         high: ended.iter().max().filter(|_| !ended.is_empty()).map(|sent| *sent as f64),
         unit: Unit::Bytes,
         note: format!(
-            "{} of {} frames on {connections} connections: {}",
+            "{} frames, {}, on each of {connections} connections: {}",
             family.count("frames"),
             show::bytes(bytes),
             said.join(", ")

@@ -23,9 +23,7 @@ pub(super) fn expand(
             frame(rest, Some(number(length)?), values)?
         }
         "get" => write::request(number(argument)?, &request("GET", values)),
-        "begin" => {
-            write::frame(HEADERS, END_HEADERS, number(argument)?, &request("POST", values))
-        }
+        "begin" => write::frame(HEADERS, END_HEADERS, number(argument)?, &request("POST", values)),
         "streams" => streams(number(argument)?, values, &[]),
         "resets" => streams(number(argument)?, values, &[0, 0, 0, CANCEL]),
         "request" => request(if argument.is_empty() { "GET" } else { argument }, values),
@@ -111,8 +109,12 @@ mod tests {
     use super::*;
 
     fn made(text: &str) -> Result<String, String> {
-        let values =
-            Values { path: "/p".into(), host: "h".into(), fields: "X-A: b\r\n".into(), ..Values::default() };
+        let values = Values {
+            path: "/p".into(),
+            host: "h".into(),
+            fields: "X-A: b\r\n".into(),
+            ..Values::default()
+        };
         bytes(text, &values).map(|bytes| bytes.escape_ascii().to_string())
     }
 
@@ -121,10 +123,16 @@ mod tests {
         let block = "\\x00\\x07:method\\x03GET\\x00\\x07:scheme\\x04http\\x00\\n:authority\\x01h\\x00\\x05:path\\x02/p\\x00\\x03x-a\\x01b";
         for (text, expected) in [
             ("{ping}", "\\x00\\x00\\x08\\x06\\x00\\x00\\x00\\x00\\x00lodstone".to_owned()),
-            ("{frame DATA END_STREAM+PADDED 3 \\x01a\\0}", "\\x00\\x00\\x03\\x00\\t\\x00\\x00\\x00\\x03\\x01a\\x00".to_owned()),
+            (
+                "{frame DATA END_STREAM+PADDED 3 \\x01a\\0}",
+                "\\x00\\x00\\x03\\x00\\t\\x00\\x00\\x00\\x03\\x01a\\x00".to_owned(),
+            ),
             ("{framed 70000 99 0 0 }", "\\x01\\x11pc\\x00\\x00\\x00\\x00\\x00".to_owned()),
             ("{get 1}", format!("\\x00\\x00@\\x01\\x05\\x00\\x00\\x00\\x01{block}")),
-            ("{frame HEADERS 5 1 {request}}", format!("\\x00\\x00@\\x01\\x05\\x00\\x00\\x00\\x01{block}")),
+            (
+                "{frame HEADERS 5 1 {request}}",
+                format!("\\x00\\x00@\\x01\\x05\\x00\\x00\\x00\\x01{block}"),
+            ),
             ("{repeat 2 x {ack}}", "\\x00\\x00\\x00\\x04\\x01\\x00\\x00\\x00\\x00".repeat(2)),
             ("{kept a={repeat 3 x b}}", "@\\x01a\\x03bbb".to_owned()),
         ] {

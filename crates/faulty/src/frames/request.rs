@@ -64,7 +64,9 @@ fn values<'f>(fields: &'f [Field], name: &[u8]) -> impl Iterator<Item = &'f [u8]
 
 fn is_field((name, value): &Field) -> bool {
     let letter = |byte: &u8| {
-        byte.is_ascii_graphic() && !byte.is_ascii_uppercase() && !b"\"(),/:;<=>?@[\\]{}".contains(byte)
+        byte.is_ascii_graphic()
+            && !byte.is_ascii_uppercase()
+            && !b"\"(),/:;<=>?@[\\]{}".contains(byte)
     };
     let blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let control = |byte: &u8| matches!(byte, 0 | b'\r' | b'\n');

@@ -69,7 +69,10 @@ fn what_is_no_http2_is_junk() {
         (frame(HEADERS, 4, 1, &[0x80]), "a header block that cannot be read: an index of no entry"),
         (frame(HEADERS, 4, 1, &block(&[("a", "b")])), "a response without a status"),
         (frame(DATA, PADDED, 1, &[9]), "a frame with more padding than payload"),
-        (write::head(16_385, DATA, 0, 1).to_vec(), "a frame of 16385 bytes, which we do not permit"),
+        (
+            write::head(16_385, DATA, 0, 1).to_vec(),
+            "a frame of 16385 bytes, which we do not permit",
+        ),
     ] {
         assert!(told(&[settings.clone(), after].concat()).ends_with(said), "{said}");
     }
