@@ -393,6 +393,7 @@ impl Conversation {
             }
         }
         self.step += 1;
+        self.owe();
         true
     }
 
@@ -613,6 +614,10 @@ impl Conversation {
 
     /// What a polite client has to say to frames that came goes behind what it says already.
     fn owe(&mut self) {
+        // the server may speak first, and nothing goes before the preface
+        if self.step == 0 {
+            return;
+        }
         let Some(frames) = &mut self.replies.frames else { return };
         let owed = frames.owed();
         if self.script.spoken == Spoken::Http2 {
