@@ -128,10 +128,10 @@ mod tests {
                 "\\x00\\x00\\x03\\x00\\t\\x00\\x00\\x00\\x03\\x01a\\x00".to_owned(),
             ),
             ("{framed 70000 99 0 0 }", "\\x01\\x11pc\\x00\\x00\\x00\\x00\\x00".to_owned()),
-            ("{get 1}", format!("\\x00\\x00@\\x01\\x05\\x00\\x00\\x00\\x01{block}")),
+            ("{get 1}", format!("\\x00\\x00:\\x01\\x05\\x00\\x00\\x00\\x01{block}")),
             (
                 "{frame HEADERS 5 1 {request}}",
-                format!("\\x00\\x00@\\x01\\x05\\x00\\x00\\x00\\x01{block}"),
+                format!("\\x00\\x00:\\x01\\x05\\x00\\x00\\x00\\x01{block}"),
             ),
             ("{repeat 2 x {ack}}", "\\x00\\x00\\x00\\x04\\x01\\x00\\x00\\x00\\x00".repeat(2)),
             ("{kept a={repeat 3 x b}}", "@\\x01a\\x03bbb".to_owned()),
