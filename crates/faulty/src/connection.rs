@@ -110,10 +110,9 @@ impl Connection {
     /// What has come begins as HTTP/2 with prior knowledge does (RFC 9113 section 3.3).
     fn speaks_frames(&mut self, bytes: &[u8]) -> bool {
         let fresh = self.served == 0 && matches!(self.state, ReadPhase::Head);
-        if self.frames.is_none() && fresh {
-            if self.buffer.is_empty() && bytes.starts_with(FRAMES_BEGIN) {
-                self.frames = Some(Box::new(Frames::new(&self.defects)));
-            }
+        let begins = fresh && self.buffer.is_empty() && bytes.starts_with(FRAMES_BEGIN);
+        if self.frames.is_none() && begins {
+            self.frames = Some(Box::new(Frames::new(&self.defects)));
         }
         self.frames.is_some()
     }

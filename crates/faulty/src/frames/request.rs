@@ -73,8 +73,6 @@ fn is_field((name, value): &Field) -> bool {
     !name.is_empty()
         && name.iter().all(letter)
         && !OF_CONNECTIONS.contains(&name.as_slice())
-        && !(name == b"te" && value != b"trailers")
-        && !value.iter().any(control)
-        && !blank(value.first())
-        && !blank(value.last())
+        && (name != b"te" || value == b"trailers")
+        && !(value.iter().any(control) || blank(value.first()) || blank(value.last()))
 }
