@@ -3,6 +3,7 @@
 
 mod connection;
 mod escalate;
+mod frames;
 mod limits;
 mod mixed;
 mod mutate;
@@ -32,6 +33,7 @@ pub(crate) type Run = fn(&mut Runner<'_>, &Case, &Family, &mut CaseResult);
 const ALL: &[&[Member]] = &[
     connection::MEMBERS,
     escalate::MEMBERS,
+    frames::MEMBERS,
     limits::MEMBERS,
     mixed::MEMBERS,
     mutate::MEMBERS,
@@ -55,7 +57,7 @@ pub(super) fn is_last(case: &Case) -> bool {
 /// It holds what well-behaved clients feel against the quiet server.
 pub(super) fn presses(case: &Case) -> bool {
     let run = case.family.as_ref().map(|family| family.run.as_str());
-    let pressing = || press::MEMBERS.iter().chain(overload::MEMBERS);
+    let pressing = || press::MEMBERS.iter().chain(overload::MEMBERS).chain(frames::MEMBERS);
     run.is_some_and(|run| pressing().any(|member| member.name == run))
 }
 

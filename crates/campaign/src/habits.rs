@@ -1,6 +1,7 @@
 //! What this server does with plain requests and with harmless oddities, before anything is judged.
 
 use super::TestTarget;
+use dialogue::http2::write::{self, Asked};
 use dialogue::talk::Talk;
 use torture::case::Need;
 
@@ -11,8 +12,23 @@ pub(super) fn plain_request(target: &TestTarget, fields: &str) -> Vec<u8> {
 
 /// A valid GET of the probed page, with these field lines and none of ours.
 pub(super) fn plain_request_of(target: &TestTarget, fields: &str) -> Vec<u8> {
+    if target.spoken.is_http2() {
+        return [write::opening(), frame_of(target, fields)].concat();
+    }
     let (path, host) = (&target.values.path, &target.values.host);
     format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n").into_bytes()
+}
+
+/// The same over HTTP/2, for a connection that stands: one frame, on stream 1.
+pub(super) fn plain_frame(target: &TestTarget, fields: &str) -> Vec<u8> {
+    frame_of(target, &format!("{}{fields}", target.fields))
+}
+
+fn frame_of(target: &TestTarget, fields: &str) -> Vec<u8> {
+    let scheme = if target.tls_name.is_some() { "https" } else { "http" };
+    let (path, authority) = (&target.values.path, &target.values.host);
+    let asked = Asked { method: "GET", scheme, authority, path };
+    write::request(1, &write::request_block(asked, fields))
 }
 
 /// What the probed page can do: of a plain answer and of an answer to a range.

@@ -37,7 +37,8 @@ use crate::shrink::Budget;
 use conduit::{OpenOptions, Peer};
 use dialogue::governor::Governor;
 use dialogue::governor::Stop;
-use dialogue::talk::{All, Director, Move, Talk, TalkEnd, TalkScript};
+use dialogue::http2::{FOLLOW_UP, Spoken, write};
+use dialogue::talk::{All, Awaited, Director, Move, Talk, TalkEnd, TalkScript};
 use dialogue::text;
 use dialogue::text::Values;
 use hang::Tries;
@@ -48,7 +49,7 @@ use probes::ProbeListener;
 use probes::{Pattern, Probed, Probes, Probing};
 use sample::{Death, FailureClass, ServerState};
 use search::Trail;
-use torture::case::{Case, Exchange, Need, ScriptStep};
+use torture::case::{Case, Exchange, HTTP2, Need, ScriptStep};
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
 use torture::record::Execution;
@@ -76,6 +77,8 @@ const GRACE: Nanos = Nanos::from_millis(60);
 
 /// How long the server is given to close a connection that it said it would close.
 const LINGER: Nanos = Nanos::from_secs(2);
+/// The same behind GOAWAY: what a case asks of the end of the connection it waits for by itself.
+const FRAMES_LINGER: Nanos = Nanos::from_millis(200);
 
 /// What was asked for.
 #[derive(Clone, Debug, Default)]
@@ -121,6 +124,8 @@ pub struct TestTarget {
     pub peer: Peer,
     /// Name for SNI; `None` without TLS.
     pub tls_name: Option<String>,
+    /// What plain requests, probes and cases speak: HTTP/1.1, or HTTP/2 as a polite client does.
+    pub spoken: Spoken,
     /// `path` is the probed page.
     pub values: Values,
     /// `values.post` names a page that takes bodies.
@@ -353,6 +358,9 @@ impl Runner<'_> {
             self.slowest_plain = self.slowest_plain.max(talk.over);
             if let TalkEnd::Unconnected(class) = talk.end {
                 let hint = match (class, &self.target.tls_name) {
+                    (FailureClass::Tls, Some(_)) if self.target.spoken.is_http2() => {
+                        ": does it speak HTTP/2 over TLS? --http 1.1 tests it without"
+                    }
                     (FailureClass::Tls, Some(_)) => ": does it speak TLS? try http://",
                     (FailureClass::Certificate, _) => ": accept any with --insecure",
                     _ => "",
@@ -362,6 +370,10 @@ impl Runner<'_> {
             let Some(answer) = talk.replies.answers.first().filter(|answer| answer.complete) else {
                 let hint = if talk.raw.starts_with(TLS_ALERT) {
                     ": it speaks TLS, write https://"
+                } else if self.target.spoken.is_http2() {
+                    ": does it speak HTTP/2? --http 1.1 tests it without"
+                } else if judge::speaks_http2(&talk) {
+                    ": it speaks HTTP/2 only, give --http 2"
                 } else {
                     ""
                 };
@@ -396,6 +408,10 @@ impl Runner<'_> {
 
     fn habits(&mut self) -> Habits {
         let mut habits = Habits::default();
+        if self.target.spoken.is_http2() {
+            // the oddities are lines of HTTP/1.1
+            return habits;
+        }
         for (name, method, bytes) in ODDITIES {
             if self.is_stopped() {
                 break;
@@ -413,7 +429,7 @@ impl Runner<'_> {
     /// A plain POST is answered below 400, or what came back.
     fn post_trouble(&mut self) -> Option<String> {
         let target = self.target;
-        if !target.takes_bodies {
+        if !target.takes_bodies || target.spoken.is_http2() {
             return None;
         }
         let talk = self.post("x", PLAIN_DEADLINE);
@@ -435,7 +451,7 @@ impl Runner<'_> {
 
     /// Nothing is answered while the body is withheld.
     fn reads_bodies(&mut self) -> bool {
-        self.post("", WITHHELD).replies.answers.is_empty()
+        !self.target.spoken.is_http2() && self.post("", WITHHELD).replies.answers.is_empty()
     }
 
     fn ranges(&mut self) -> Talk {
@@ -456,6 +472,12 @@ impl Runner<'_> {
         if let Some(need) = case.needs.iter().find(|need| !given(need)) {
             result.outcome = TestOutcome::Skipped;
             result.skipped = Some(need.missing().to_owned());
+            return result;
+        }
+        if (case.group() == HTTP2) != self.target.spoken.is_http2() {
+            result.outcome = TestOutcome::Skipped;
+            let version = if case.group() == HTTP2 { "2" } else { "1.1" };
+            result.skipped = Some(format!("it speaks HTTP/{version} (--http {version})"));
             return result;
         }
         if let Some(why) = self.world.governor().barred(&case.id) {
@@ -578,6 +600,9 @@ impl Runner<'_> {
         let marker = format!("m{}", self.serial);
         let values = Values { marker, etag, modified, ..self.target.values.clone() };
         let steps = exchange.steps.iter().map(|step| compile(step, &values)).collect();
+        if self.target.spoken.is_http2() {
+            return self.frames_script(exchange, steps);
+        }
         let follow_up = exchange.in_step.then(|| habits::plain_request(self.target, ""));
         let mut script = self.bare(steps, exchange.deadline);
         script.methods.clone_from(&exchange.methods);
@@ -587,11 +612,36 @@ impl Runner<'_> {
         script
     }
 
+    /// A conversation of frames: the opening before them, and behind them a PING, which says that all of
+    /// them were read, and a valid request on a stream of its own.
+    fn frames_script(&mut self, exchange: &Exchange, steps: Vec<Move>) -> TalkScript {
+        let mut all = Vec::new();
+        if exchange.opening {
+            all.push(Move::Send(write::opening()));
+            all.push(Move::Await(Awaited::Settings));
+            all.push(Move::Send(write::settings_ack()));
+        }
+        all.extend(steps);
+        if exchange.in_step {
+            all.push(Move::Send(write::ping()));
+        }
+        let follow_up = || write::on_stream(&habits::plain_frame(self.target, ""), FOLLOW_UP);
+        TalkScript {
+            follow_up: exchange.in_step.then(follow_up),
+            spoken: Spoken::Http2Raw,
+            methods: exchange.methods.clone(),
+            grace: GRACE,
+            linger: FRAMES_LINGER,
+            ..self.bare(all, exchange.deadline)
+        }
+    }
+
     fn bare(&mut self, steps: Vec<Move>, deadline: Nanos) -> TalkScript {
         TalkScript {
             peer: self.target.peer.clone(),
             options: OpenOptions { nodelay: true, ..OpenOptions::default() },
             tls_name: self.target.tls_name.clone(),
+            spoken: self.target.spoken,
             start: self.world.now(),
             steps,
             methods: vec!["GET".to_owned()],
@@ -626,7 +676,10 @@ impl Runner<'_> {
         let new = TalkScript { probe: true, ..self.bare(vec![Move::Send(new)], PLAIN_DEADLINE) };
         Pattern {
             new,
-            keep: habits::plain_request(self.target, ""),
+            keep: match self.target.spoken.is_http2() {
+                true => habits::plain_frame(self.target, ""),
+                false => habits::plain_request(self.target, ""),
+            },
             plain: self.plain.clone(),
             origin: self.start,
             case: case.to_owned(),

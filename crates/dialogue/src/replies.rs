@@ -1,6 +1,7 @@
 //! Whatever comes back on a connection, read without expecting anything: answers in order, interim
 //! ones, and bytes that are no answer. Reads what a well-behaved client would refuse, and says what it was.
 
+use crate::http2::{FrameReader, FrameSeen, Got};
 use sha2::{Digest, Sha256};
 
 /// Bytes of one head that are read; a longer one is junk.
@@ -26,6 +27,8 @@ pub struct Response {
     pub complete: bool,
     /// Its framing lets another answer follow.
     pub persistent: bool,
+    /// The stream of HTTP/2 that it came on; 0 otherwise.
+    pub stream: u32,
 }
 
 impl Response {
@@ -59,6 +62,8 @@ pub struct Replies {
     pub answers: Vec<Response>,
     /// The beginning of bytes that are no answer, and why they are none.
     pub junk: Option<(String, Vec<u8>)>,
+    /// Frames, where HTTP/2 is spoken.
+    pub frames: Option<Box<FrameReader>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +91,13 @@ impl Replies {
             interim: Vec::new(),
             answers: Vec::new(),
             junk: None,
+            frames: None,
         }
+    }
+
+    /// What comes is read as frames of HTTP/2.
+    pub fn http2() -> Replies {
+        Replies { frames: Some(Box::default()), ..Replies::new(&[]) }
     }
 
     /// What was read before, as it was kept; nothing further is read.
@@ -96,6 +107,11 @@ impl Replies {
         junk: Option<(String, Vec<u8>)>,
     ) -> Replies {
         Replies { state: ReadState::Lost, interim, answers, junk, ..Replies::new(&[]) }
+    }
+
+    /// With the frames that came.
+    pub fn with_frames(self, frames: Vec<FrameSeen>) -> Replies {
+        Replies { frames: Some(Box::new(FrameReader::kept(frames))), ..self }
     }
 
     /// The next answer is to this method, whatever was said before.
@@ -112,16 +128,36 @@ impl Replies {
 
     /// A head has begun that is not over, or an answer that is not.
     pub fn unfinished(&self) -> bool {
+        if self.frames.is_some() {
+            return self.answers.iter().any(|answer| !answer.complete);
+        }
         !self.buffer.is_empty() || self.state != ReadState::Head
     }
 
     pub fn take(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
+        if self.frames.is_some() {
+            return self.take_frames();
+        }
         while self.step() {}
+    }
+
+    fn take_frames(&mut self) {
+        if self.state == ReadState::Lost {
+            return self.keep_junk();
+        }
+        let Some(frames) = &mut self.frames else { return };
+        let mut got = Got { interim: &mut self.interim, answers: &mut self.answers };
+        if let Err(why) = frames.take(&mut self.buffer, &mut got) {
+            self.lose(&why);
+        }
     }
 
     /// The connection is over: a body without a length is complete now, anything else is cut off.
     pub fn end(&mut self) {
+        if self.frames.is_some() {
+            return;
+        }
         match self.state {
             ReadState::UntilEnd => self.complete(),
             ReadState::Head if !self.buffer.is_empty() => self.lose("it ends inside a head"),

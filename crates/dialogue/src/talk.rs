@@ -8,6 +8,7 @@ mod line;
 pub use director::{All, Director, Wake, play};
 
 use crate::governor::Governor;
+use crate::http2::Spoken;
 use crate::replies::Replies;
 use conduit::{Close, Io, OpenOptions, Peer, Ready, Slot, TlsFactory};
 use line::Conversation;
@@ -26,6 +27,8 @@ pub struct TalkScript {
     pub options: OpenOptions,
     /// Name for SNI; `None`: what is sent goes out as it is.
     pub tls_name: Option<String>,
+    /// How what comes back is read, and whether it is answered.
+    pub spoken: Spoken,
     /// When to begin.
     pub start: Nanos,
     pub steps: Vec<Move>,
@@ -54,6 +57,7 @@ impl TalkScript {
             peer: Peer::Unix(std::path::PathBuf::new()),
             options: OpenOptions::default(),
             tls_name: None,
+            spoken: Spoken::Http1,
             start: Nanos::ZERO,
             steps,
             methods: vec!["GET".to_owned()],
@@ -96,6 +100,8 @@ pub enum Awaited {
     Answer,
     /// The end of the connection.
     End,
+    /// The server's SETTINGS, where HTTP/2 is spoken.
+    Settings,
 }
 
 /// What happened, in order; times count from the line's start.

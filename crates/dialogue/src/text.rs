@@ -7,8 +7,23 @@
 //! | `\xHH` | the byte with these two hexadecimal digits |
 //! | `{{` `}}` | a brace |
 //! | `{path}` `{host}` `{post}` `{marker}` `{etag}` `{modified}` | values of the run, by [`Values`] |
-//! | `{repeat N x TEXT}` | TEXT, N times; TEXT may hold escapes, no macros |
+//! | `{repeat N x TEXT}` | TEXT, N times; a brace in it is written `\x7b` |
 //! | `{hex 00 ff …}` | these bytes |
+//!
+//! Frames of HTTP/2, whether they may be sent or not; a text within may hold macros:
+//!
+//! | written | stands for |
+//! |---|---|
+//! | `{preface}` `{opening}` `{ack}` `{ping}` | the preface; with SETTINGS and a window; SETTINGS acknowledged; a PING |
+//! | `{frame KIND FLAGS STREAM TEXT}` | a frame: `HEADERS` or 0 to 255, `END_STREAM+END_HEADERS` or 0 to 255, the stream, its payload |
+//! | `{framed N KIND FLAGS STREAM TEXT}` | the same whose head says N bytes |
+//! | `{get N}` `{begin N}` | a whole GET on stream N; the beginning of a POST, whose body follows |
+//! | `{streams N}` | N requests, at most 10,000, each the beginning of a POST on a stream of its own |
+//! | `{resets N}` | the same, each reset at once |
+//! | `{request METHOD}` | the header block of a request |
+//! | `{field NAME=VALUE}` `{kept NAME=VALUE}` | a literal field; one that the dynamic table keeps |
+
+mod frames;
 
 use units::quoted;
 
@@ -32,6 +47,8 @@ pub struct Values {
     /// The user's own field lines, each with its line end: what a server asks of every request. They go
     /// behind the line of Host.
     pub fields: String,
+    /// `http` or `https`; empty stands for `http`.
+    pub scheme: String,
 }
 
 /// The bytes that `text` stands for.
@@ -39,6 +56,12 @@ pub struct Values {
 /// # Errors
 /// What is wrong with it, as a sentence that quotes the place.
 pub fn bytes(text: &str, values: &Values) -> Result<Vec<u8>, String> {
+    let out = expanded(text, values)?;
+    Ok(if values.fields.is_empty() { out } else { with_fields(&out, values.fields.as_bytes()) })
+}
+
+/// The same without the user's own field lines in heads of HTTP/1.1; a request of HTTP/2 has them.
+fn expanded(text: &str, values: &Values) -> Result<Vec<u8>, String> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(['\\', '{', '}']) {
@@ -62,7 +85,7 @@ pub fn bytes(text: &str, values: &Values) -> Result<Vec<u8>, String> {
         }
     }
     out.extend_from_slice(rest.as_bytes());
-    Ok(if values.fields.is_empty() { out } else { with_fields(&out, values.fields.as_bytes()) })
+    Ok(out)
 }
 
 /// The same bytes with these field lines in each head, behind its first line of Host. Behind a head
@@ -152,7 +175,7 @@ fn hex(digits: &str) -> Option<u8> {
 
 /// Takes one macro off the front.
 fn expand<'t>(text: &'t str, values: &Values, out: &mut Vec<u8>) -> Result<&'t str, String> {
-    let Some(end) = text.find('}') else {
+    let Some(end) = closing(text) else {
         return Err(format!("{} has no }}", quoted(text)));
     };
     let (inside, after) = (&text[1..end], &text[end + 1..]);
@@ -164,23 +187,42 @@ fn expand<'t>(text: &'t str, values: &Values, out: &mut Vec<u8>) -> Result<&'t s
         "marker" => out.extend_from_slice(values.marker.as_bytes()),
         "etag" => out.extend_from_slice(values.etag.as_bytes()),
         "modified" => out.extend_from_slice(values.modified.as_bytes()),
-        "repeat" => repeat(argument, out)?,
+        "repeat" => repeat(argument, values, out)?,
         "hex" => {
             for digits in argument.split_whitespace() {
                 let byte = hex(digits);
                 out.push(byte.ok_or_else(|| format!("{} is no byte", quoted(digits)))?);
             }
         }
+        _ if frames::expand(name, argument, values, out)? => {}
         _ => return Err(format!("{} is no macro", quoted(inside))),
     }
     Ok(after)
 }
 
-fn repeat(argument: &str, out: &mut Vec<u8>) -> Result<(), String> {
+/// Macros within macros within macros, so deep.
+const DEPTH_MAX: usize = 8;
+
+/// Where the macro at the front ends; `None` too where it holds more than [`DEPTH_MAX`].
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'{' if depth == DEPTH_MAX => return None,
+            b'{' => depth += 1,
+            b'}' if depth == 1 => return Some(at),
+            b'}' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+fn repeat(argument: &str, values: &Values, out: &mut Vec<u8>) -> Result<(), String> {
     let wrong = || format!("{} is not N x TEXT", quoted(argument));
     let (count, text) = argument.split_once(" x ").ok_or_else(wrong)?;
     let count: usize = count.trim().parse().map_err(|_| wrong())?;
-    let once = bytes(text, &Values::default())?;
+    let once = expanded(text, values)?;
     let fits = once.len().checked_mul(count).is_some_and(|all| all <= TEXT_MAX);
     if !fits {
         return Err(format!("{{repeat {argument}}} comes to more than 16 MiB"));

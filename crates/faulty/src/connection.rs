@@ -1,10 +1,14 @@
 //! One connection of the range.
 
 use super::body::{Body, Taken};
+use super::frames::Frames;
 use super::head::{self, Head, HeadRefusal};
 use super::{Act, Defect, Defects, page, worker};
 use super::{BODY, HEAD, IDLE, SEND, SILENT};
 use units::Nanos;
+
+/// What no request of HTTP/1.1 begins with.
+const FRAMES_BEGIN: &[u8] = b"PRI *";
 
 /// Requests that are answered where one read brings more, if some are to be forgotten.
 const PIPELINED_MAX: u32 = 8;
@@ -17,6 +21,8 @@ const COST_MAX: Nanos = Nanos::from_secs(5);
 pub(super) struct Connection {
     defects: Defects,
     buffer: Vec<u8>,
+    /// HTTP/2 is spoken.
+    frames: Option<Box<Frames>>,
     state: ReadPhase,
     acts: Vec<Act>,
     served: u32,
@@ -55,6 +61,7 @@ impl Connection {
         Connection {
             defects: defects.clone(),
             buffer: Vec::new(),
+            frames: None,
             state: ReadPhase::Head,
             acts: Vec::new(),
             served: 0,
@@ -74,6 +81,9 @@ impl Connection {
 
     /// Bytes have come.
     pub(super) fn receive(&mut self, at: Nanos, bytes: &[u8]) -> Vec<Act> {
+        if self.speaks_frames(bytes) {
+            return self.take_frames(at, bytes);
+        }
         if !matches!(self.state, ReadPhase::Over) {
             if matches!(self.state, ReadPhase::Head) && self.buffer.is_empty() {
                 self.since = at;
@@ -95,6 +105,30 @@ impl Connection {
             self.dead |= late && self.has(Defect::AbortsOnLateByte);
         }
         std::mem::take(&mut self.acts)
+    }
+
+    /// What has come begins as HTTP/2 with prior knowledge does (RFC 9113 section 3.3).
+    fn speaks_frames(&mut self, bytes: &[u8]) -> bool {
+        let fresh = self.served == 0 && matches!(self.state, ReadPhase::Head);
+        let begins = fresh && self.buffer.is_empty() && bytes.starts_with(FRAMES_BEGIN);
+        if self.frames.is_none() && begins {
+            self.frames = Some(Box::new(Frames::new(&self.defects)));
+        }
+        self.frames.is_some()
+    }
+
+    fn take_frames(&mut self, at: Nanos, bytes: &[u8]) -> Vec<Act> {
+        let Some(frames) = &mut self.frames else { return Vec::new() };
+        (self.since, self.heard) = (at, at);
+        if matches!(self.state, ReadPhase::Over) {
+            return Vec::new();
+        }
+        let acts = frames.receive(bytes);
+        self.dead |= frames.dead;
+        if frames.is_over() {
+            self.state = ReadPhase::Over;
+        }
+        acts
     }
 
     /// The client has ended its side.
@@ -172,7 +206,8 @@ impl Connection {
 
     /// Between requests: nothing has come of the next one.
     pub(super) fn is_idle(&self) -> bool {
-        matches!(self.state, ReadPhase::Head) && self.buffer.is_empty()
+        let idle = self.frames.as_ref().is_none_or(|frames| frames.is_idle());
+        matches!(self.state, ReadPhase::Head) && self.buffer.is_empty() && idle
     }
 
     /// In the middle of a body.

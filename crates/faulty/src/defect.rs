@@ -15,6 +15,8 @@ pub enum DefectKind {
     Pressure,
     /// More requests than are served: R.
     Overload,
+    /// Frames of HTTP/2: H.
+    Frames,
     /// What shows itself only to who builds on what he found: F-15.
     Mutation,
 }
@@ -210,6 +212,11 @@ defects! {
         SilentStarved "silent-starved" "when something is taken from it, requests hang",
         StaysStarved "stays-starved" "what is given back to it does not help",
         ShedsLoad "sheds-load" "of 100 requests a second 10 wait, and beyond them 503 is answered",
+    }
+    Frames {
+        DiesOfLongFrame "dies-of-long-frame" "a frame of HTTP/2 that says more than 40,000 bytes ends the server; it is back 2 s later",
+        KeepsResetStreams "keeps-reset-streams" "a stream of HTTP/2 that a client resets counts for ever among the hundred of its connection",
+        MixesTables "mixes-tables" "the fields that HPACK keeps are lost between two header blocks",
     }
     Mutation {
         DiesOfTrailedExtension "dies-of-trailed-extension" "a last chunk with an extension is answered 202, with a trailer behind it 203, and with two it ends the server; it is back 2 s later",

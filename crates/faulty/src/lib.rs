@@ -7,6 +7,7 @@
 mod body;
 mod connection;
 mod defect;
+mod frames;
 mod head;
 mod mix;
 mod page;

@@ -10,7 +10,7 @@
 
 mod control;
 mod frame;
-mod huffman;
+
 mod qpack;
 mod request;
 mod session;

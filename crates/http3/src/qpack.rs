@@ -4,7 +4,7 @@
 
 mod table;
 
-use crate::huffman;
+use hpack::huffman;
 use table::STATIC;
 
 /// Overhead of one field in the size of a list (RFC 9114 section 4.2.2).

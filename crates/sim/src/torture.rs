@@ -22,6 +22,7 @@ pub fn target() -> TestTarget {
     TestTarget {
         peer: Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 80))),
         tls_name: None,
+        spoken: Default::default(),
         values: Values {
             path: faulty::PATH.into(),
             host: "127.0.0.1".into(),

@@ -266,6 +266,7 @@ fn target() -> TestTarget {
     TestTarget {
         peer: Peer::Tcp(address()),
         tls_name: None,
+        spoken: Default::default(),
         values: Values {
             path: faulty::PATH.into(),
             host: "www.example.org".into(),

@@ -4,12 +4,13 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
 use campaign::shrink::Budget;
-use campaign::{Failure, Settings, Timing, Unwatched, Watcher};
+use campaign::{Failure, Settings, TestTarget, Timing, Unwatched, Watcher};
+use dialogue::http2::Spoken;
 use dialogue::talk::TalkScript;
 use faulty::{Defect, Defects};
 use sim::World;
 use sim::torture::{Field, Range, target};
-use torture::case::{Case, Need};
+use torture::case::{Case, HTTP2, Need};
 use torture::catalogue;
 use torture::judge::{Plain, severity};
 use torture::record;
@@ -26,6 +27,13 @@ const GALLERY: [(Defect, &str); 7] = [
     (Defect::MixesPipelined, "responses that are mixed under pipelining"),
     (Defect::KeepsBodies, "memory that grows by broken bodies"),
     (Defect::LeavesTraces, "a state that leaks between clients"),
+];
+
+/// The same of a server that speaks HTTP/2.
+const FRAMES: [(Defect, &str); 3] = [
+    (Defect::DiesOfLongFrame, "a crash by the length of a frame"),
+    (Defect::KeepsResetStreams, "streams that are never forgotten"),
+    (Defect::MixesTables, "tables of fields that are mixed up"),
 ];
 
 fn settings() -> Settings {
@@ -48,10 +56,17 @@ fn field(defects: &[Defect]) -> Field {
 }
 
 /// What a run does unless asked otherwise; the world has no TLS.
-fn usual() -> Vec<Case> {
+fn usual(target: &TestTarget) -> Vec<Case> {
     let mut cases = catalogue::cases().unwrap();
+    let frames = target.spoken.is_http2();
     cases.retain(|case| !case.press && !case.needs.contains(&Need::Tls));
+    cases.retain(|case| (case.group() == HTTP2) == frames);
     cases
+}
+
+/// The range, spoken to in HTTP/2.
+fn framed() -> TestTarget {
+    TestTarget { spoken: Spoken::Http2, ..target() }
 }
 
 /// Keeps the first failure of each name, as a run directory does.
@@ -87,10 +102,10 @@ fn gravest(result: &RunResult) -> Option<&CaseResult> {
     found.max_by(|one, other| weight(one).cmp(&weight(other)).then(other.case.id.cmp(&one.case.id)))
 }
 
-fn told(defect: Defect, called: &str) -> String {
-    let cases = usual();
+fn told(defect: Defect, called: &str, target: &TestTarget) -> String {
+    let cases = usual(target);
     let mut kept = Kept::default();
-    let result = campaign::run(&target(), &settings(), &cases, &mut field(&[defect]), &mut kept);
+    let result = campaign::run(target, &settings(), &cases, &mut field(&[defect]), &mut kept);
     let Some(case) = gravest(&result) else { return format!("{called}: not found\n") };
     let weight = severity::of_case(case).unwrap().severity;
     let ids: Vec<&str> = result
@@ -121,18 +136,17 @@ fn told(defect: Defect, called: &str) -> String {
             case: case.case.clone(),
             before: before.map_or_else(Vec::new, |(_, before)| before.clone()),
         };
-        text += &replayed(&failure, &[defect]);
-        text += &replayed(&failure, &[]).replace("replayed", "without the bug");
+        text += &replayed(&failure, &[defect], target);
+        text += &replayed(&failure, &[], target).replace("replayed", "without the bug");
     }
     text
 }
 
-fn replayed(failure: &Failure, defects: &[Defect]) -> String {
+fn replayed(failure: &Failure, defects: &[Defect], target: &TestTarget) -> String {
     let (settings, mut world) = (Settings::default(), field(defects));
     let failures = std::slice::from_ref(failure);
     let times = (3, Timing::Kept);
-    let result =
-        campaign::replay(&target(), &settings, failures, times, &mut world, &mut Unwatched);
+    let result = campaign::replay(target, &settings, failures, times, &mut world, &mut Unwatched);
     let Some(row) = result.rows.first() else { return "  not replayed\n".to_owned() };
     format!("  replayed: {}, {} of {}\n", row.verdict.id(), row.failed, row.tries)
 }
@@ -140,9 +154,33 @@ fn replayed(failure: &Failure, defects: &[Defect]) -> String {
 #[test]
 fn planted_bugs_are_found_weighed_and_replayed() {
     let told: Vec<String> = std::thread::scope(|scope| {
-        let running: Vec<_> =
-            GALLERY.iter().map(|(defect, called)| scope.spawn(|| told(*defect, called))).collect();
+        let all = GALLERY.iter().map(|one| (one, target()));
+        let all = all.chain(FRAMES.iter().map(|one| (one, framed())));
+        let running: Vec<_> = all
+            .map(|((defect, called), target)| scope.spawn(move || told(*defect, called, &target)))
+            .collect();
         running.into_iter().map(|one| one.join().unwrap()).collect()
     });
     insta::assert_snapshot!(told.concat());
+}
+
+#[test]
+fn a_correct_server_passes_every_case_of_http2() {
+    let target = framed();
+    let cases = usual(&target);
+    let result = campaign::run(&target, &settings(), &cases, &mut field(&[]), &mut Unwatched);
+    let mut odd = String::new();
+    for case in &result.cases {
+        for one in &case.exchanges {
+            let judgement = &one.judgement;
+            let well = judgement.outcome.is_well();
+            let (id, seen) = (&case.case.id, &judgement.seen);
+            if !well {
+                odd += &format!("{id} {}: {}: {seen}\n", one.name, judgement.outcome.id());
+            }
+        }
+        assert!(case.recovery.is_none(), "{}", case.case.id);
+    }
+    assert_eq!((odd.as_str(), result.ended_early.as_deref()), ("", None));
+    assert!(result.cases.iter().map(|case| case.exchanges.len()).sum::<usize>() > 200);
 }

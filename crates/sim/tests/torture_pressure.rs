@@ -206,6 +206,7 @@ fn governed(server: impl Server + 'static, ids: &[&str], governor: Governor) -> 
     let target = TestTarget {
         peer: Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 80))),
         tls_name: None,
+        spoken: Default::default(),
         values: Values { path: "/".into(), host: "a".into(), ..Values::default() },
         takes_bodies: false,
         fields: String::new(),

@@ -42,6 +42,9 @@ pub struct Case {
     pub text: Arc<str>,
 }
 
+/// The group of cases that speak HTTP/2; all others speak HTTP/1.1.
+pub const HTTP2: char = 'H';
+
 /// The group of what was found on real servers, and that of cases which users bring.
 pub const FOUND: char = 'K';
 pub const OWN: char = 'X';
@@ -191,6 +194,8 @@ pub struct Exchange {
     /// Afterwards, a valid request on the same connection, if that is still open, gets one right
     /// answer.
     pub in_step: bool,
+    /// Of a case of HTTP/2: preface and SETTINGS go first, and those of the server are acknowledged.
+    pub opening: bool,
 }
 
 /// One step of a conversation. Bytes are still [text](dialogue::text): the run gives the values.

@@ -15,6 +15,7 @@ pub use severity::{Risk, Severity};
 pub use waits::{Lacking, is_hang, lacking, rightly_silent};
 
 use crate::case::{Exchange, RequirementLevel};
+use dialogue::http2::{FOLLOW_UP, FrameReader, GOAWAY, RST_STREAM};
 use dialogue::replies::Response;
 use dialogue::talk::{Talk, TalkEnd};
 use units::show;
@@ -207,6 +208,9 @@ pub fn broken_server(talk: &Talk) -> Option<String> {
 /// The valid request that followed did not get its one right answer.
 pub fn out_of_step(talk: &Talk, plain: &Plain) -> Option<String> {
     let before = talk.before_follow_up?;
+    if let Some(frames) = &talk.replies.frames {
+        return followed_wrongly(talk, frames, plain);
+    }
     let after = &talk.replies.answers[before.min(talk.replies.answers.len())..];
     match after {
         [one] if plain.is(one) && talk.replies.junk.is_none() => None,
@@ -225,6 +229,43 @@ pub fn out_of_step(talk: &Talk, plain: &Plain) -> Option<String> {
             more.len()
         )),
     }
+}
+
+/// The same over HTTP/2, where the request has a stream of its own; who ends the connection, or refuses
+/// the stream, gives no wrong answer.
+fn followed_wrongly(talk: &Talk, frames: &FrameReader, plain: &Plain) -> Option<String> {
+    let answer = talk.replies.answers.iter().find(|answer| answer.stream == FOLLOW_UP);
+    let ended = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_)) || frames.goodbye();
+    match answer {
+        Some(answer) if plain.is(answer) => None,
+        Some(answer) if answer.complete => Some(format!(
+            "a valid request on another stream got {} with {} in place of {} with {}",
+            answer.status,
+            show::bytes(answer.body_len),
+            plain.status,
+            show::bytes(plain.body_len)
+        )),
+        _ if ended => None,
+        _ if frames.is_reset(FOLLOW_UP) => {
+            Some("a valid request on another stream was reset".into())
+        }
+        _ => Some("a valid request on another stream got no whole answer".to_owned()),
+    }
+}
+
+/// Frames that say an error, and the answers of streams, in a few words.
+fn frames_seen(frames: &FrameReader, parts: &mut Vec<String>) {
+    let mut said: Vec<String> = Vec::new();
+    for frame in frames.frames.iter().filter(|frame| matches!(frame.kind, RST_STREAM | GOAWAY)) {
+        let word = frame.to_string();
+        if !said.contains(&word) {
+            said.push(word);
+        }
+    }
+    if said.is_empty() && parts.is_empty() && frames.pong() {
+        said.push("ignored".to_owned());
+    }
+    parts.extend(said);
 }
 
 /// What came back begins as HTTP/2 does: with a SETTINGS frame of the connection (RFC 9113 section 3.4).
@@ -255,6 +296,9 @@ pub fn seen(talk: &Talk) -> String {
         let statuses: Vec<String> = answers[..shown].iter().take(8).map(word).collect();
         let more = if shown > 8 { format!(" and {} more", shown - 8) } else { String::new() };
         parts.push(format!("{}{more}", statuses.join(" ")));
+    }
+    if let Some(frames) = &talk.replies.frames {
+        frames_seen(frames, &mut parts);
     }
     if speaks_http2(talk) {
         parts.push("HTTP/2".to_owned());

@@ -10,6 +10,7 @@ pub use read::read;
 use crate::case::Case;
 use crate::judge::{Judgement, Plain};
 use conduit::Peer;
+use dialogue::http2::{FrameSeen, Spoken};
 use dialogue::replies::Response;
 use dialogue::talk::Awaited;
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript, What};
@@ -150,6 +151,11 @@ fn script(out: &mut Lines, script: &TalkScript) {
     if let Some(name) = &script.tls_name {
         out.put("tls", written(name.as_bytes()));
     }
+    match script.spoken {
+        Spoken::Http1 => {}
+        Spoken::Http2 => out.put("spoken", "http2"),
+        Spoken::Http2Raw => out.put("spoken", "http2-raw"),
+    }
     if let Some(bytes) = script.options.recv_buffer {
         out.put("receive-buffer", bytes);
     }
@@ -170,6 +176,7 @@ fn script(out: &mut Lines, script: &TalkScript) {
             Move::Await(Awaited::Interim) => out.put("step await", "interim"),
             Move::Await(Awaited::Answer) => out.put("step await", "answer"),
             Move::Await(Awaited::End) => out.put("step await", "end"),
+            Move::Await(Awaited::Settings) => out.put("step await", "settings"),
             Move::HalfClose => out.put("step", "half-close"),
             Move::Reset => out.put("step", "reset"),
             Move::Close => out.put("step", "close"),
@@ -238,6 +245,14 @@ fn replies(out: &mut Lines, talk: &Talk) {
             "answer",
             format!("{status} {minor_version} {body_len} {digest} {whole} {stays} {head}"),
         );
+    }
+    if let Some(frames) = &talk.replies.frames {
+        for answer in &talk.replies.answers {
+            out.put("answered-on", answer.stream);
+        }
+        for FrameSeen { kind, flags, stream, length, payload } in &frames.frames {
+            out.put("frame", format!("{kind} {flags} {stream} {length} {}", written(payload)));
+        }
     }
     if let Some((why, bytes)) = &talk.replies.junk {
         out.put("junk", written(bytes));

@@ -25,6 +25,10 @@ pub(crate) struct Ended {
     pub(crate) right: bool,
     /// The status of the first, where there is one.
     pub(crate) status: Option<u16>,
+    /// The code of GOAWAY, of HTTP/2.
+    pub(crate) farewell: Option<u32>,
+    /// Bytes of ours that the kernel took.
+    pub(crate) sent: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,6 +159,8 @@ impl Volley {
                 over: talk.over,
                 right: !answers.is_empty() && answers.iter().all(|one| self.plain.is(one)),
                 status: answers.first().map(|first| first.status),
+                farewell: talk.replies.frames.as_ref().and_then(|frames| frames.farewell()),
+                sent: talk.sent,
             });
         }
     }

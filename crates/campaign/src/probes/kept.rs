@@ -2,6 +2,7 @@
 
 use super::{Pattern, ProbeCall};
 use conduit::Close;
+use dialogue::http2::write;
 use dialogue::replies::Response;
 use dialogue::talk::{Conversations, Move, Talk, TalkEnd, TalkScript};
 use std::collections::{BTreeSet, VecDeque};
@@ -200,7 +201,7 @@ impl Keeper {
         stage: &mut Conversations<'_>,
         pattern: &Pattern,
     ) {
-        let step = Move::Send(pattern.keep.clone());
+        let step = self.step(pattern);
         match self.place {
             Some(place) => stage.say(place, vec![step]),
             None => {
@@ -219,6 +220,16 @@ impl Keeper {
             }
         }
         self.current = Some(current);
+    }
+
+    /// The next call; over HTTP/2 it has a stream of its own, and the first has the opening before it.
+    fn step(&self, pattern: &Pattern) -> Move {
+        if !pattern.new.spoken.is_http2() {
+            return Move::Send(pattern.keep.clone());
+        }
+        let calls = if self.place.is_some() { self.answered as u32 } else { 0 };
+        let call = write::on_stream(&pattern.keep, 2 * calls + 1);
+        Move::Send(if calls == 0 { [write::opening(), call].concat() } else { call })
     }
 
     fn drop_connection(&mut self, stage: &mut Conversations<'_>) {

@@ -2,6 +2,8 @@
 //! HTTP: one begins with the first byte, and a further one ends with each empty line after the
 //! first. So a GET, a POST and half a head count one each; so many pipelined GETs as there are.
 
+use crate::http2::{FRAME_HEAD, HEADERS, PREFACE, Spoken};
+
 /// Methods that change what a server keeps.
 const WRITING: [&[u8]; 3] = [b"PUT", b"DELETE", b"PATCH"];
 /// A method longer than all of them is none of them.
@@ -22,6 +24,19 @@ pub struct Requests {
     /// The first word of what may be a request.
     word: Vec<u8>,
     word_over: bool,
+    /// Of HTTP/2.
+    frames: Option<FramesSaid>,
+}
+
+/// Where the bytes stand among frames that are said.
+#[derive(Clone, Debug)]
+struct FramesSaid {
+    /// Bytes of the preface, or of the frame under way, that are still to come.
+    left: usize,
+    /// What has come of the next frame's head.
+    head: Vec<u8>,
+    /// HEADERS frames so far.
+    requests: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +61,12 @@ pub enum Leave {
 }
 
 impl Requests {
+    /// Of a connection on which this is spoken.
+    pub fn of(spoken: Spoken) -> Requests {
+        let frames = spoken.is_http2().then(FramesSaid::default);
+        Requests { frames, ..Requests::default() }
+    }
+
     /// One more request may go out.
     pub fn grant(&mut self) {
         self.granted += 1;
@@ -53,6 +74,9 @@ impl Requests {
 
     /// How many of these bytes may be said; those are taken as said.
     pub fn leave(&mut self, bytes: &[u8], writes: bool) -> Leave {
+        if self.frames.is_some() {
+            return self.leave_frames(bytes);
+        }
         for (at, byte) in bytes.iter().enumerate() {
             let first = self.used == 0;
             let ends_head = *byte == b'\n' && self.line != LineKind::Within && self.heads > 0;
@@ -68,6 +92,20 @@ impl Requests {
             self.pass(*byte);
         }
         Leave::Bytes(bytes.len())
+    }
+
+    fn leave_frames(&mut self, bytes: &[u8]) -> Leave {
+        if self.used == 0 {
+            if self.granted == 0 {
+                return Leave::Ask;
+            }
+            self.used = 1;
+        }
+        let mut free = self.granted - self.used;
+        let before = free;
+        let count = self.frames.as_mut().map_or(0, |frames| frames.pass(bytes, &mut free));
+        self.used += before - free;
+        if count == 0 { Leave::Ask } else { Leave::Bytes(count) }
     }
 
     /// This byte would end a word that is a writing method.
@@ -102,6 +140,46 @@ impl Requests {
     }
 }
 
+impl Default for FramesSaid {
+    fn default() -> FramesSaid {
+        FramesSaid { left: PREFACE.len(), head: Vec::new(), requests: 0 }
+    }
+}
+
+impl FramesSaid {
+    /// How many of these bytes may be said with so many further requests; those are taken as said, and
+    /// what they use of `free` is taken off it. The first request is the connection's own.
+    fn pass(&mut self, bytes: &[u8], free: &mut u64) -> usize {
+        let mut at = 0;
+        while at < bytes.len() {
+            if self.left > 0 {
+                let count = self.left.min(bytes.len() - at);
+                self.left -= count;
+                at += count;
+                continue;
+            }
+            let rest = &bytes[at..];
+            if self.head.is_empty() && rest.get(3) == Some(&HEADERS) {
+                match (self.requests, *free) {
+                    (0, _) => {}
+                    (_, 0) => return at,
+                    (_, _) => *free -= 1,
+                }
+                self.requests += 1;
+            }
+            let count = (FRAME_HEAD - self.head.len()).min(rest.len());
+            self.head.extend_from_slice(&rest[..count]);
+            at += count;
+            if self.head.len() == FRAME_HEAD {
+                let length = [0, self.head[0], self.head[1], self.head[2]];
+                self.left = u32::from_be_bytes(length) as usize;
+                self.head.clear();
+            }
+        }
+        at
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,6 +199,28 @@ mod tests {
             }
         }
         asked
+    }
+
+    #[test]
+    fn each_frame_of_headers_is_a_request() {
+        use crate::http2::write;
+        let ask = |stream| write::request(stream, b"x");
+        let said = [write::opening(), ask(1), write::ping(), ask(3), ask(5)].concat();
+        let mut requests = Requests::of(Spoken::Http2);
+        let (mut at, mut asked) = (0, Vec::new());
+        while at < said.len() {
+            match requests.leave(&said[at..], false) {
+                Leave::Bytes(count) => at += count,
+                Leave::Ask => {
+                    asked.push(at);
+                    requests.grant();
+                }
+                Leave::Writes => panic!("no method is read"),
+            }
+        }
+        let (opening, one) = (write::opening().len(), ask(1).len());
+        let second = opening + one + write::ping().len();
+        assert_eq!(asked, [0, second, second + one]);
     }
 
     #[test]

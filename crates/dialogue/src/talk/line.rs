@@ -3,6 +3,7 @@
 use super::{EVENTS_MAX, Move, RECEIVED_MAX, Standing, Talk, TalkEnd, TalkEvent, TalkScript, What};
 use crate::governor::{Admission, Governor, Leave, Requests};
 use crate::hello::{HANDSHAKE, Hello, name_of};
+use crate::http2::{FOLLOW_UP, FrameReader, Spoken};
 use crate::replies::Replies;
 use crate::talk::Awaited;
 use conduit::{Close, Io, IoError, Slot, TlsFactory, TlsSession};
@@ -87,7 +88,7 @@ impl Conversation {
             step: 0,
             plain: Vec::new(),
             plain_at: 0,
-            requests: Requests::default(),
+            requests: Requests::of(script.spoken),
             fresh: 0,
             fresh_at: Nanos::ZERO,
             unanswered: 0,
@@ -98,7 +99,10 @@ impl Conversation {
             mark: None,
             reading: true,
             session: None,
-            replies: Replies::new(&script.methods),
+            replies: match script.spoken.is_http2() {
+                true => Replies::http2(),
+                false => Replies::new(&script.methods),
+            },
             before_follow_up: None,
             heard_at: Nanos::ZERO,
             deaf: None,
@@ -389,6 +393,7 @@ impl Conversation {
             }
         }
         self.step += 1;
+        self.owe();
         true
     }
 
@@ -404,15 +409,20 @@ impl Conversation {
     }
 
     fn has_come(&mut self, what: Awaited) -> bool {
+        let resets = self.replies.frames.as_ref().map_or(0, |frames| frames.resets());
+        let goodbye = self.replies.frames.as_ref().is_some_and(|frames| frames.goodbye());
         let now = Mark {
             interim: self.replies.interim.len(),
             begun: self.replies.answers.len(),
-            whole: self.replies.whole(),
+            whole: self.replies.whole() + resets,
         };
         let mark = *self.mark.get_or_insert(now);
         match what {
             Awaited::Interim => now.interim > mark.interim || now.begun > mark.begun,
-            Awaited::Answer => now.whole > mark.whole,
+            Awaited::Answer => now.whole > mark.whole || goodbye,
+            Awaited::Settings => {
+                self.replies.frames.as_ref().is_none_or(|frames| frames.has_settings())
+            }
             // the end is seen where bytes are read
             Awaited::End => false,
         }
@@ -599,6 +609,20 @@ impl Conversation {
         if after.1 > before.1 {
             self.unanswered = 0;
         }
+        self.owe();
+    }
+
+    /// What a polite client has to say to frames that came goes behind what it says already.
+    fn owe(&mut self) {
+        // the server may speak first, and nothing goes before the preface
+        if self.step == 0 {
+            return;
+        }
+        let Some(frames) = &mut self.replies.frames else { return };
+        let owed = frames.owed();
+        if self.script.spoken == Spoken::Http2 {
+            self.plain.extend(owed);
+        }
     }
 
     /// The server's side is over.
@@ -621,6 +645,9 @@ impl Conversation {
         if self.script.hold || !self.reading {
             return None;
         }
+        if let Some(frames) = &self.replies.frames {
+            return self.frames_settled_at(frames);
+        }
         let wanted = match self.before_follow_up {
             Some(before) => before + 1,
             None => self.script.methods.len(),
@@ -635,12 +662,36 @@ impl Conversation {
         }
     }
 
+    /// The same of HTTP/2: the follow-up came to its end, or the PING before it is answered, or where
+    /// there is neither, so many streams ended as requests were made.
+    fn frames_settled_at(&self, frames: &FrameReader) -> Option<Nanos> {
+        if frames.goodbye() || self.replies.junk.is_some() {
+            return Some(self.heard_at + self.script.linger);
+        }
+        let ends = || self.replies.whole() + frames.resets();
+        let settled = match (self.before_follow_up, &self.script.follow_up) {
+            (Some(_), _) => self.follow_up_ended(frames),
+            (None, Some(_)) => frames.pong(),
+            (None, None) => ends() >= self.script.methods.len().max(1),
+        };
+        settled.then(|| self.heard_at + self.script.grace)
+    }
+
+    fn follow_up_ended(&self, frames: &FrameReader) -> bool {
+        let answers = &self.replies.answers;
+        let whole = answers.iter().any(|answer| answer.stream == FOLLOW_UP && answer.complete);
+        whole || frames.is_reset(FOLLOW_UP)
+    }
+
     fn see_the_end(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
         let now = io.now();
         if self.settled_at().is_none_or(|at| now < at) {
             return;
         }
-        let goes_on = self.replies.answers.last().is_some_and(|last| last.persistent);
+        let goes_on = match &self.replies.frames {
+            Some(frames) => !frames.goodbye() && self.replies.junk.is_none(),
+            None => self.replies.answers.last().is_some_and(|last| last.persistent),
+        };
         let follow_up = self.script.follow_up.take().filter(|_| goes_on && self.deaf.is_none());
         let Some(bytes) = follow_up else { return self.finish(TalkEnd::Open, now) };
         self.before_follow_up = Some(self.replies.answers.len());

@@ -8,7 +8,8 @@ use super::torture_safety::{AuditAsk, ProveArgs, TortureSafety};
 use super::torture_server::TortureServer;
 use super::{Sink, UsageError, parse};
 use clap::{Args, Subcommand};
-use plan::{Arrivals, FileSource, Gaps, Load, Plan};
+use dialogue::http2::Spoken;
+use plan::{Arrivals, FileSource, Gaps, HttpVersion, Load, Plan};
 use std::path::PathBuf;
 use torture::judge::Severity;
 use units::{Nanos, Rate};
@@ -61,6 +62,10 @@ pub(crate) struct TortureWhat {
     /// Run only these cases or groups: S-07,S-30 or S
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
+    /// HTTP version: 1.1, or 2 (ALPN over TLS, prior knowledge over cleartext) [default: 2 if --only
+    /// names only cases of group H, which are those of HTTP/2; 1.1 otherwise]
+    #[arg(long, value_name = "VERSION", value_parser = spoken)]
+    pub(crate) http: Option<Spoken>,
     /// Add your own cases: a file, or the .toml files of a folder; with --only X, run only these
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) cases: Vec<PathBuf>,
@@ -117,6 +122,23 @@ pub(crate) struct TortureWhat {
     pub(crate) path: Option<wan::PathSpec>,
 }
 
+impl TortureWhat {
+    /// What the cases, the probes and the plain requests speak.
+    pub(crate) fn spoken(&self) -> Spoken {
+        let speaks = |name: &String| name.get(..1).is_some_and(|one| one.eq_ignore_ascii_case("H"));
+        let frames = !self.only.is_empty() && self.only.iter().all(speaks);
+        self.http.unwrap_or(if frames { Spoken::Http2 } else { Spoken::Http1 })
+    }
+}
+
+fn spoken(text: &str) -> Result<Spoken, String> {
+    match text {
+        "1.1" => Ok(Spoken::Http1),
+        "2" => Ok(Spoken::Http2),
+        _ => Err("1.1 and 2 are spoken".to_owned()),
+    }
+}
+
 /// The load that good users make meanwhile.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Good users beside it")]
@@ -157,6 +179,9 @@ pub(crate) fn beside_plan(
             plan.seed = args.what.seed;
             plan.request.headers.extend(args.safety.headers.iter().cloned());
             plan.tls.insecure = args.what.insecure;
+            if args.what.spoken().is_http2() {
+                plan.request.version = HttpVersion::Http2;
+            }
             plan.timeouts.connect = BESIDE_PATIENCE;
             plan.timeouts.call = BESIDE_PATIENCE;
             plan.driver.threads = Some(1);

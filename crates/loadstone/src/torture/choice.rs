@@ -6,7 +6,7 @@ use campaign::Settings;
 use campaign::probes::Probing;
 use campaign::shrink::Budget;
 use plan::FileSource;
-use torture::case::{Case, Need, OWN};
+use torture::case::{Case, HTTP2, Need, OWN};
 use torture::safety::Class;
 use units::Nanos;
 use url::{Position, Url};
@@ -22,7 +22,7 @@ pub(super) fn unknown(id: &str) -> Failure {
 const ESCALATION: &str = "F-14";
 
 /// The groups that `--quick` is made of; who brings cases wants them.
-const QUICK_GROUPS: [char; 7] = ['B', 'F', 'J', 'M', 'S', 'V', OWN];
+const QUICK_GROUPS: [char; 8] = ['B', 'F', HTTP2, 'J', 'M', 'S', 'V', OWN];
 
 /// The cases that are asked for: those that `--only` names, or all that do not press, and with
 /// `--press` those too; what lasts for hours only with its span.
@@ -34,7 +34,24 @@ pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Fai
     if let Some(name) = what.only.iter().find(|name| !all.iter().any(|case| named(case, name))) {
         return Err(unknown(name));
     }
+    let frames = what.spoken().is_http2();
+    let spoken = |case: &Case| (case.group() == HTTP2) == frames;
+    if let Some(name) =
+        what.only.iter().find(|name| !all.iter().any(|case| named(case, name) && spoken(case)))
+    {
+        return Err(Failure::usage(match frames {
+            true => format!("{name} speaks HTTP/1.1: leave out --http 2"),
+            false => format!("{name} speaks HTTP/2: give --http 2, and no case of another group"),
+        }));
+    }
+    if frames && (what.escalate || !what.cases.is_empty()) {
+        let which = if what.escalate { "--escalate" } else { "--cases" };
+        return Err(Failure::usage(format!("{which} speaks HTTP/1.1: leave out --http 2")));
+    }
     let wanted = |case: &Case| {
+        if !spoken(case) {
+            return false;
+        }
         if what.escalate {
             return case.id == ESCALATION;
         }
@@ -49,7 +66,7 @@ pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Fai
     let chosen: Vec<Case> = all.into_iter().filter(wanted).collect();
     if let Some(name) = what.only.iter().find(|name| !chosen.iter().any(|case| named(case, name))) {
         return Err(Failure::usage(format!(
-            "{} selects no case: cases that apply pressure need --press, and --quick runs B, F, J, M, S and V only",
+            "{} selects no case: cases that apply pressure need --press, and --quick runs B, F, H, J, M, S and V only",
             units::quoted(name)
         )));
     }

@@ -8,6 +8,7 @@ use super::world::Sockets;
 use crate::args::AgainArgs;
 use crate::exit::{Code, Failure};
 use anyhow::Context;
+use dialogue::http2::Spoken;
 use dialogue::talk::TalkScript;
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -188,7 +189,8 @@ pub(super) fn scene(args: &AgainArgs, kept: &[Kept]) -> Result<Scene, Failure> {
         None => of_run(kept)?,
     };
     let run = args.run(&url);
-    let run = run.map_err(|error| Failure::usage(format!("the kept target: {error}")))?;
+    let mut run = run.map_err(|error| Failure::usage(format!("the kept target: {error}")))?;
+    run.what.http = Some(spoken(kept)?);
     let mut cases: Vec<Case> = Vec::new();
     for one in kept {
         if !cases.iter().any(|case| case.id == one.failure.case.id) {
@@ -202,6 +204,18 @@ pub(super) fn scene(args: &AgainArgs, kept: &[Kept]) -> Result<Scene, Failure> {
     let seen = server::processes(&run.server, &reached)?;
     let sockets = Sockets::new(target::tls_for(&run, &url)?, governor, outside)?.seeing(seen);
     Ok(Scene { url, reached, sockets, audit, _alone: alone })
+}
+
+/// What all of them speak.
+fn spoken(kept: &[Kept]) -> Result<Spoken, Failure> {
+    let frames = kept.iter().filter(|one| one.failure.transcript.script.spoken.is_http2()).count();
+    match frames {
+        0 => Ok(Spoken::Http1),
+        some if some == kept.len() => Ok(Spoken::Http2),
+        _ => Err(Failure::usage(
+            "some of these failures speak HTTP/1.1 and others HTTP/2: replay them one by one",
+        )),
+    }
 }
 
 fn of_run(kept: &[Kept]) -> Result<Url, Failure> {

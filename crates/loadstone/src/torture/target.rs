@@ -15,8 +15,13 @@ pub(super) fn tls_for(args: &TortureArgs, url: &Url) -> Result<Option<tls::Facto
     if url.scheme() != "https" {
         return Ok(None);
     }
-    let settings =
-        tls::Settings { insecure: args.what.insecure, laid_open: true, ..tls::Settings::default() };
+    let alpn = if args.what.spoken().is_http2() { vec!["h2".to_owned()] } else { Vec::new() };
+    let settings = tls::Settings {
+        insecure: args.what.insecure,
+        laid_open: true,
+        alpn,
+        ..tls::Settings::default()
+    };
     let client = tls::Client::new(&settings);
     Ok(Some(client.map_err(|error| Failure::usage(error.to_string()))?.factory()))
 }
@@ -53,7 +58,9 @@ pub(super) fn reach(args: &TortureArgs, url: &Url) -> Result<Reached, Failure> {
     let target = TestTarget {
         peer: Peer::Tcp(first),
         tls_name: (url.scheme() == "https").then(|| host.trim_matches(['[', ']']).to_owned()),
+        spoken: args.what.spoken(),
         values: Values {
+            scheme: url.scheme().to_owned(),
             path,
             host: named,
             post: args.what.post.clone().unwrap_or_default(),

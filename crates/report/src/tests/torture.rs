@@ -88,6 +88,7 @@ fn cases_are_listed_and_explained() {
     let target = TestTarget {
         peer: conduit_peer(),
         tls_name: None,
+        spoken: Default::default(),
         values: Values { path: "/".into(), ..Values::default() },
         takes_bodies: false,
         fields: String::new(),

@@ -99,6 +99,9 @@ fn day(kept: &Transcript) -> String {
 }
 
 fn steps(kept: &Transcript) -> Result<String, String> {
+    if kept.script.spoken.is_http2() {
+        return Err("it speaks HTTP/2, and cases of your own speak HTTP/1.1".to_owned());
+    }
     let mut all = Vec::new();
     for step in &kept.script.steps {
         all.push(match step {
@@ -107,6 +110,7 @@ fn steps(kept: &Transcript) -> Result<String, String> {
             Move::Await(Awaited::Interim) => "{ await = \"interim\" }".to_owned(),
             Move::Await(Awaited::Answer) => "{ await = \"answer\" }".to_owned(),
             Move::Await(Awaited::End) => "{ await = \"end\" }".to_owned(),
+            Move::Await(Awaited::Settings) => "{ await = \"settings\" }".to_owned(),
             Move::Urgent => then("urgent"),
             Move::HalfClose => then("half-close"),
             Move::Reset => then("reset"),

@@ -36,6 +36,7 @@ pub(crate) fn group_name(letter: char) -> &'static str {
         'V' => "caching",
         'M' => "whose response it is",
         'T' => "TLS",
+        'H' => "frames of HTTP/2",
         'R' => "overload and recovery",
         FOUND => "found on real servers",
         OWN => "cases of your own",

@@ -289,8 +289,12 @@ impl Pack for Shrunk {
 }
 
 /// What is awaited, by its names.
-const AWAITED: [(&str, Awaited); 3] =
-    [("interim", Awaited::Interim), ("answer", Awaited::Answer), ("end", Awaited::End)];
+const AWAITED: [(&str, Awaited); 4] = [
+    ("interim", Awaited::Interim),
+    ("answer", Awaited::Answer),
+    ("end", Awaited::End),
+    ("settings", Awaited::Settings),
+];
 /// Steps without a figure.
 const PLAIN: [Move; 7] = [
     Move::Urgent,

@@ -61,6 +61,17 @@ pub(super) const FAMILIES: &[(&str, &[(&str, ParameterKind)])] = &[
             ("waiting", ParameterKind::Number),
         ],
     ),
+    (
+        "frames",
+        &[
+            ("kind", ParameterKind::Text),
+            ("connections", ParameterKind::Number),
+            ("frames", ParameterKind::Number),
+            ("each", ParameterKind::Number),
+            ("pause", ParameterKind::Span),
+            ("hold", ParameterKind::Span),
+        ],
+    ),
     ("limit.body", &[("most", ParameterKind::Size)]),
     ("limit.chunks", &[("most", ParameterKind::Size), ("number", ParameterKind::Number)]),
     ("limit.deadlines", &[]),

@@ -69,6 +69,8 @@ struct ExchangeText {
     advise: Vec<toml::Spanned<String>>,
     #[serde(default = "yes")]
     in_step: bool,
+    #[serde(default = "yes")]
+    opening: bool,
 }
 
 #[derive(Deserialize)]
@@ -265,6 +267,7 @@ fn exchange(read: ExchangeText) -> Result<Exchange, CaseFault> {
         also: classes(&read.also)?,
         advise: classes(&read.advise)?,
         in_step: read.in_step,
+        opening: read.opening,
     })
 }
 
@@ -297,8 +300,10 @@ fn step(read: toml::Spanned<StepText>) -> Result<ScriptStep, CaseFault> {
             "interim" => Awaited::Interim,
             "answer" => Awaited::Answer,
             "end" => Awaited::End,
+            "settings" => Awaited::Settings,
             _ => {
-                let why = format!("{} is not awaited: interim, answer, end are", quoted(&what));
+                let why =
+                    format!("{} is not awaited: interim, answer, end, settings are", quoted(&what));
                 return Err(CaseFault { at, why });
             }
         }),

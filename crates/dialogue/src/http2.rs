@@ -1,0 +1,102 @@
+//! HTTP/2 by hand (RFC 9113): frames as bytes, whether they may be sent or not, and a reader of
+//! whatever frames come back. A library would refuse to send most of what a case sends.
+
+mod block;
+mod read;
+pub mod write;
+
+pub(crate) use read::Got;
+pub use read::{FRAMES_MAX, FrameReader, FrameSeen};
+
+/// What is said on a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Spoken {
+    #[default]
+    Http1,
+    /// HTTP/2 as a polite client speaks it: SETTINGS are acknowledged and PING answered as they come.
+    Http2,
+    /// HTTP/2, and nothing but what the script says.
+    Http2Raw,
+}
+
+impl Spoken {
+    pub fn is_http2(self) -> bool {
+        self != Spoken::Http1
+    }
+}
+
+/// The first bytes of a connection (RFC 9113 section 3.4).
+pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// Bytes of a frame's head.
+pub const FRAME_HEAD: usize = 9;
+
+pub const DATA: u8 = 0;
+pub const HEADERS: u8 = 1;
+pub const PRIORITY: u8 = 2;
+pub const RST_STREAM: u8 = 3;
+pub const SETTINGS: u8 = 4;
+pub const PUSH_PROMISE: u8 = 5;
+pub const PING: u8 = 6;
+pub const GOAWAY: u8 = 7;
+pub const WINDOW_UPDATE: u8 = 8;
+pub const CONTINUATION: u8 = 9;
+
+/// Types of frames by their names (RFC 9113 section 6, RFC 9218 section 7.1).
+pub const KINDS: [(&str, u8); 11] = [
+    ("DATA", DATA),
+    ("HEADERS", HEADERS),
+    ("PRIORITY", PRIORITY),
+    ("RST_STREAM", RST_STREAM),
+    ("SETTINGS", SETTINGS),
+    ("PUSH_PROMISE", PUSH_PROMISE),
+    ("PING", PING),
+    ("GOAWAY", GOAWAY),
+    ("WINDOW_UPDATE", WINDOW_UPDATE),
+    ("CONTINUATION", CONTINUATION),
+    ("PRIORITY_UPDATE", 16),
+];
+
+pub const ACK: u8 = 0x1;
+pub const END_STREAM: u8 = 0x1;
+pub const END_HEADERS: u8 = 0x4;
+pub const PADDED: u8 = 0x8;
+pub const PRIORITIZED: u8 = 0x20;
+
+/// Flags by their names (RFC 9113 section 6).
+pub const FLAGS: [(&str, u8); 5] = [
+    ("ACK", ACK),
+    ("END_STREAM", END_STREAM),
+    ("END_HEADERS", END_HEADERS),
+    ("PADDED", PADDED),
+    ("PRIORITY", PRIORITIZED),
+];
+
+/// Error codes by their names, from 0 on (RFC 9113 section 7).
+pub const CODES: [&str; 14] = [
+    "NO_ERROR",
+    "PROTOCOL_ERROR",
+    "INTERNAL_ERROR",
+    "FLOW_CONTROL_ERROR",
+    "SETTINGS_TIMEOUT",
+    "STREAM_CLOSED",
+    "FRAME_SIZE_ERROR",
+    "REFUSED_STREAM",
+    "CANCEL",
+    "COMPRESSION_ERROR",
+    "CONNECT_ERROR",
+    "ENHANCE_YOUR_CALM",
+    "INADEQUATE_SECURITY",
+    "HTTP_1_1_REQUIRED",
+];
+
+/// The name of an error code, or its number where it has none.
+pub fn code_name(code: u32) -> String {
+    let name = usize::try_from(code).ok().and_then(|code| CODES.get(code));
+    name.map_or_else(|| format!("0x{code:x}"), |name| (*name).to_owned())
+}
+
+/// The octets of the PING by which a conversation sees that all before it was read.
+pub const OCTETS: [u8; 8] = *b"lodstone";
+
+/// The stream of the valid request that follows a case; cases use smaller ones.
+pub const FOLLOW_UP: u32 = 0x10_0001;

@@ -1,0 +1,309 @@
+//! Frames, read as they come: what a polite client would refuse is read too, as far as it can be.
+
+use super::block::response;
+use super::{
+    ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, FRAME_HEAD, GOAWAY, HEADERS, KINDS, OCTETS,
+    PADDED, PING, PRIORITIZED, RST_STREAM, SETTINGS, code_name, write,
+};
+use crate::replies::{ANSWERS_MAX, HEAD_MAX, Response};
+use hpack::Decoder;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// Frames of one connection that are kept, the first [`DATA_KEPT`] of DATA among them.
+pub const FRAMES_MAX: usize = 4_096;
+/// Frames of DATA that are kept, without their content.
+const DATA_KEPT: usize = 8;
+/// Bytes of a frame's payload that are kept.
+const PAYLOAD_KEPT: usize = 64;
+/// No frame to us is longer: we permit the least that may be (RFC 9113 section 4.2).
+const FRAME_MAX: u32 = 16_384;
+/// What our SETTINGS permit, since they do not speak of it (RFC 9113 section 6.5.2).
+const TABLE: usize = 4_096;
+
+/// A frame that came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrameSeen {
+    pub kind: u8,
+    pub flags: u8,
+    pub stream: u32,
+    /// Bytes of the payload, and the first of them.
+    pub length: u32,
+    pub payload: Vec<u8>,
+}
+
+impl FrameSeen {
+    /// The error code of RST_STREAM and of GOAWAY.
+    pub fn code(&self) -> Option<u32> {
+        let at = match self.kind {
+            RST_STREAM => 0,
+            GOAWAY => 4,
+            _ => return None,
+        };
+        let bytes = self.payload.get(at..at + 4)?;
+        Some(u32::from_be_bytes(bytes.try_into().ok()?))
+    }
+
+    /// It answers the PING that a conversation ends with.
+    pub fn is_pong(&self) -> bool {
+        self.kind == PING && self.flags & ACK != 0 && self.payload == OCTETS
+    }
+
+    /// SETTINGS of the server's own.
+    pub fn is_settings(&self) -> bool {
+        self.kind == SETTINGS && self.flags & ACK == 0
+    }
+}
+
+impl std::fmt::Display for FrameSeen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let FrameSeen { kind, flags, stream, length, .. } = self;
+        match (*kind, self.code()) {
+            (RST_STREAM, Some(code)) => write!(f, "RST_STREAM {}", code_name(code)),
+            (GOAWAY, Some(code)) => write!(f, "GOAWAY {}", code_name(code)),
+            _ => match KINDS.iter().find(|(_, number)| number == kind) {
+                Some((name, _)) => write!(f, "{name} {flags} {stream} {length}"),
+                None => write!(f, "type {kind} {flags} {stream} {length}"),
+            },
+        }
+    }
+}
+
+/// A header block under way: its stream, whether the stream ends with it, its bytes so far.
+#[derive(Clone, Debug)]
+struct Block {
+    stream: u32,
+    ends: bool,
+    bytes: Vec<u8>,
+}
+
+/// Where what was read goes.
+pub(crate) struct Got<'r> {
+    pub(crate) interim: &'r mut Vec<u16>,
+    pub(crate) answers: &'r mut Vec<Response>,
+}
+
+/// The reader of one connection.
+#[derive(Clone, Debug)]
+pub struct FrameReader {
+    /// In the order in which they came, [`FRAMES_MAX`] at most.
+    pub frames: Vec<FrameSeen>,
+    decoder: Decoder,
+    block: Option<Block>,
+    /// Of streams whose answer is under way.
+    digests: BTreeMap<u32, Sha256>,
+    /// Acknowledgements that a polite client owes.
+    owed: Vec<u8>,
+    settings_seen: bool,
+    /// The server takes no further streams.
+    goodbye: bool,
+    resets: usize,
+    pongs: usize,
+    data_kept: usize,
+}
+
+impl Default for FrameReader {
+    fn default() -> FrameReader {
+        FrameReader {
+            frames: Vec::new(),
+            decoder: Decoder::new(TABLE, HEAD_MAX),
+            block: None,
+            digests: BTreeMap::new(),
+            owed: Vec::new(),
+            settings_seen: false,
+            goodbye: false,
+            resets: 0,
+            pongs: 0,
+            data_kept: 0,
+        }
+    }
+}
+
+impl FrameReader {
+    /// What was read before, as it was kept.
+    pub fn kept(frames: Vec<FrameSeen>) -> FrameReader {
+        let mut reader = FrameReader::default();
+        frames.into_iter().for_each(|frame| reader.note(frame));
+        reader
+    }
+
+    /// The server's SETTINGS have come.
+    pub fn has_settings(&self) -> bool {
+        self.settings_seen
+    }
+
+    /// GOAWAY has come.
+    pub fn goodbye(&self) -> bool {
+        self.goodbye
+    }
+
+    /// The code of the last GOAWAY, where one has come.
+    pub fn farewell(&self) -> Option<u32> {
+        self.frames.iter().rev().find(|frame| frame.kind == GOAWAY)?.code()
+    }
+
+    /// The PING that a conversation ends with is answered.
+    pub fn pong(&self) -> bool {
+        self.pongs > 0
+    }
+
+    /// Streams that were reset.
+    pub fn resets(&self) -> usize {
+        self.resets
+    }
+
+    /// This stream was reset.
+    pub fn is_reset(&self, stream: u32) -> bool {
+        self.frames.iter().any(|frame| frame.kind == RST_STREAM && frame.stream == stream)
+    }
+
+    /// What a polite client has to say to what has come.
+    pub fn owed(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.owed)
+    }
+
+    /// Takes whole frames off the front of the buffer.
+    ///
+    /// # Errors
+    /// Why nothing that follows can be read.
+    pub(crate) fn take(&mut self, buffer: &mut Vec<u8>, got: &mut Got<'_>) -> Result<(), String> {
+        let mut at = 0;
+        let result = loop {
+            match self.next(&buffer[at..], got) {
+                Ok(0) => break Ok(()),
+                Ok(count) => at += count,
+                Err(why) => break Err(why),
+            }
+        };
+        buffer.drain(..at);
+        result
+    }
+
+    /// Reads one frame; 0 where it is not whole yet.
+    fn next(&mut self, bytes: &[u8], got: &mut Got<'_>) -> Result<usize, String> {
+        let Some(head) = bytes.get(..FRAME_HEAD) else { return Ok(0) };
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        let (kind, flags) = (head[3], head[4]);
+        let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]) & 0x7fff_ffff;
+        if !self.settings_seen && head.starts_with(b"HTTP/") {
+            return Err("it is HTTP/1.x".to_owned());
+        }
+        let first = (kind == SETTINGS && flags & ACK == 0) || kind == GOAWAY;
+        if !self.settings_seen && !self.goodbye && !first {
+            return Err("it does not begin with SETTINGS".to_owned());
+        }
+        if length > FRAME_MAX {
+            return Err(format!("a frame of {length} bytes, which we do not permit"));
+        }
+        let whole = FRAME_HEAD + length as usize;
+        let Some(payload) = bytes.get(FRAME_HEAD..whole) else { return Ok(0) };
+        let most = if kind == DATA { 0 } else { PAYLOAD_KEPT };
+        if kind != DATA || self.data_kept < DATA_KEPT {
+            self.data_kept += usize::from(kind == DATA);
+            let payload = payload[..payload.len().min(most)].to_vec();
+            self.note(FrameSeen { kind, flags, stream, length, payload });
+        }
+        self.understand((kind, flags, stream), payload, got)?;
+        Ok(whole)
+    }
+
+    fn understand(
+        &mut self,
+        (kind, flags, stream): (u8, u8, u32),
+        payload: &[u8],
+        got: &mut Got<'_>,
+    ) -> Result<(), String> {
+        match kind {
+            DATA => self.data(flags, stream, unpadded(flags, payload, 0)?, got),
+            HEADERS => {
+                let ends = flags & END_STREAM != 0;
+                let skipped = if flags & PRIORITIZED == 0 { 0 } else { 5 };
+                let bytes = unpadded(flags, payload, skipped)?.to_vec();
+                self.block = Some(Block { stream, ends, bytes });
+                self.end_block(flags, got)?;
+            }
+            CONTINUATION => {
+                let open = self.block.as_mut().filter(|block| block.stream == stream);
+                let block = open.ok_or("a CONTINUATION of no header block")?;
+                if block.bytes.len() + payload.len() > HEAD_MAX {
+                    return Err("a header block that does not end".to_owned());
+                }
+                block.bytes.extend_from_slice(payload);
+                self.end_block(flags, got)?;
+            }
+            SETTINGS if flags & ACK == 0 => self.owed.extend(write::settings_ack()),
+            PING if flags & ACK == 0 => self.owed.extend(write::frame(PING, ACK, 0, payload)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, frame: FrameSeen) {
+        self.settings_seen |= frame.is_settings();
+        self.goodbye |= frame.kind == GOAWAY;
+        self.resets += usize::from(frame.kind == RST_STREAM);
+        self.pongs += usize::from(frame.is_pong());
+        if self.frames.len() < FRAMES_MAX {
+            self.frames.push(frame);
+        }
+    }
+
+    fn end_block(&mut self, flags: u8, got: &mut Got<'_>) -> Result<(), String> {
+        if flags & END_HEADERS == 0 {
+            return Ok(());
+        }
+        let Some(Block { stream, ends, bytes }) = self.block.take() else { return Ok(()) };
+        let fields = self.decoder.decode(&bytes);
+        let fields = fields.map_err(|why| format!("a header block that cannot be read: {why}"))?;
+        let begun = got.answers.iter().any(|answer| answer.stream == stream);
+        if !begun {
+            let answer = response(stream, &fields).ok_or("a response without a status")?;
+            if (100..200).contains(&answer.status) {
+                got.interim.push(answer.status);
+                return Ok(());
+            }
+            if got.answers.len() < ANSWERS_MAX {
+                got.answers.push(answer);
+                self.digests.insert(stream, Sha256::new());
+            }
+        }
+        if ends {
+            self.complete(stream, got);
+        }
+        Ok(())
+    }
+
+    fn data(&mut self, flags: u8, stream: u32, content: &[u8], got: &mut Got<'_>) {
+        let open = got.answers.iter_mut().rev().find(|answer| answer.stream == stream);
+        if let (Some(answer), Some(digest)) = (open, self.digests.get_mut(&stream)) {
+            answer.body_len += content.len() as u64;
+            digest.update(content);
+        }
+        if flags & END_STREAM != 0 {
+            self.complete(stream, got);
+        }
+    }
+
+    fn complete(&mut self, stream: u32, got: &mut Got<'_>) {
+        let open = got.answers.iter_mut().rev().find(|answer| answer.stream == stream);
+        if let (Some(answer), Some(digest)) = (open, self.digests.remove(&stream)) {
+            answer.complete = true;
+            answer.persistent = !self.goodbye;
+            answer.digest = digest.finalize().into();
+        }
+    }
+}
+
+/// A payload without its padding, and without so many bytes before what it carries.
+fn unpadded(flags: u8, payload: &[u8], skipped: usize) -> Result<&[u8], String> {
+    let (padding, rest) = match (flags & PADDED, payload.split_first()) {
+        (0, _) => (0, payload),
+        (_, Some((length, rest))) => (usize::from(*length), rest),
+        (_, None) => return Err("a padded frame without its padding's length".to_owned()),
+    };
+    let end = rest.len().checked_sub(padding).ok_or("a frame with more padding than payload")?;
+    rest.get(skipped.min(end)..end).ok_or_else(|| "a frame that is too short".to_owned())
+}
+
+#[cfg(test)]
+mod tests;

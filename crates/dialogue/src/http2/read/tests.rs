@@ -1,0 +1,102 @@
+use super::*;
+use crate::http2::write::{frame, settings_ack};
+use crate::replies::Replies;
+use proptest::prelude::*;
+
+fn block(fields: &[(&str, &str)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (name, value) in fields {
+        hpack::literal(name.as_bytes(), value.as_bytes(), &mut out);
+    }
+    out
+}
+
+/// What was read, in a line: the same for every way of cutting the input.
+fn told(input: &[u8]) -> String {
+    let line = |pieces: &[&[u8]]| {
+        let mut replies = Replies::http2();
+        pieces.iter().for_each(|piece| replies.take(piece));
+        let mut out: Vec<String> = replies.interim.iter().map(|one| format!("({one})")).collect();
+        let frames = &replies.frames.as_ref().unwrap().frames;
+        out.extend(frames.iter().map(FrameSeen::to_string));
+        for answer in &replies.answers {
+            let whole = if answer.complete { "" } else { "…" };
+            let Response { status, stream, body_len, .. } = answer;
+            out.push(format!("{stream}: {status} {body_len}{whole}"));
+        }
+        out.extend(replies.junk.iter().map(|(why, _)| why.clone()));
+        out.join(", ")
+    };
+    let bytes: Vec<&[u8]> = input.chunks(1).collect();
+    let whole = line(&[input]);
+    assert_eq!(line(&bytes), whole);
+    whole
+}
+
+#[test]
+fn answers_of_streams_are_read() {
+    let settings = frame(SETTINGS, 0, 0, &[]);
+    let ok = block(&[(":status", "200"), ("server", "x")]);
+    let input = [
+        settings.clone(),
+        settings_ack(),
+        frame(HEADERS, END_HEADERS, 1, &block(&[(":status", "103")])),
+        frame(HEADERS, 0, 3, &ok[..4]),
+        frame(CONTINUATION, END_HEADERS, 3, &ok[4..]),
+        frame(HEADERS, END_HEADERS | PADDED, 1, &[&[2], ok.as_slice(), &[0, 0]].concat()),
+        frame(DATA, 0, 3, b"hel"),
+        frame(DATA, END_STREAM | PADDED, 1, b"\x03hi\0\0\0"),
+        frame(DATA, 0, 3, b"lo"),
+        frame(HEADERS, END_HEADERS | END_STREAM, 3, &block(&[("x-trailer", "1")])),
+        frame(RST_STREAM, 0, 5, &[0, 0, 0, 7]),
+        frame(PING, ACK, 0, &OCTETS),
+        frame(GOAWAY, 0, 0, &[0, 0, 0, 5, 0, 0, 0, 11]),
+    ];
+    let said = told(&input.concat());
+    for part in [
+        "(103), SETTINGS 0 0 0, SETTINGS 1 0 0",
+        "RST_STREAM REFUSED_STREAM, PING 1 0 8, GOAWAY ENHANCE_YOUR_CALM, 3: 200 5, 1: 200 2",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
+fn what_is_no_http2_is_junk() {
+    let settings = frame(SETTINGS, 0, 0, &[]);
+    for (after, said) in [
+        (frame(CONTINUATION, 4, 1, b"x"), "a CONTINUATION of no header block"),
+        (frame(HEADERS, 4, 1, &[0x80]), "a header block that cannot be read: an index of no entry"),
+        (frame(HEADERS, 4, 1, &block(&[("a", "b")])), "a response without a status"),
+        (frame(DATA, PADDED, 1, &[9]), "a frame with more padding than payload"),
+        (
+            write::head(16_385, DATA, 0, 1).to_vec(),
+            "a frame of 16385 bytes, which we do not permit",
+        ),
+    ] {
+        assert!(told(&[settings.clone(), after].concat()).ends_with(said), "{said}");
+    }
+    assert_eq!(told(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "it is HTTP/1.x");
+    assert_eq!(told(&frame(PING, 0, 0, &OCTETS)), "it does not begin with SETTINGS");
+}
+
+#[test]
+fn what_a_polite_client_owes_is_told_once() {
+    let mut reader = Replies::http2();
+    reader.take(&[frame(SETTINGS, 0, 0, &[]), frame(PING, 0, 0, b"12345678")].concat());
+    let frames = reader.frames.as_mut().unwrap();
+    assert_eq!(frames.owed(), [settings_ack(), frame(PING, ACK, 0, b"12345678")].concat());
+    assert!(frames.owed().is_empty());
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_it_panic(kind in 0u8..11, flags in any::<u8>(), stream in 0u32..4,
+        payload in prop::collection::vec(any::<u8>(), 0..60), rest in prop::collection::vec(any::<u8>(), 0..40)) {
+        let mut replies = Replies::http2();
+        replies.take(&frame(SETTINGS, 0, 0, &[]));
+        replies.take(&frame(kind, flags, stream, &payload));
+        replies.take(&rest);
+        replies.end();
+    }
+}

@@ -1,0 +1,451 @@
+//! The range over HTTP/2 with prior knowledge (RFC 9113): one connection, correct but for its switches.
+
+mod request;
+
+use super::{Act, Defect, Defects, page};
+use hpack::Decoder;
+use request::{Asked, asked};
+use std::collections::BTreeMap;
+
+/// How every such connection begins.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const HEAD: usize = 9;
+/// Bytes of a frame that are permitted, both ways.
+const FRAME_MAX: usize = 16_384;
+/// A frame of more bytes ends a server with this defect.
+const FATAL_FRAME: usize = 40_000;
+const STREAMS_MAX: usize = 100;
+const TABLE: usize = 4_096;
+/// Bytes of all fields of a request that are taken.
+const FIELDS_BYTES: usize = 64 << 10;
+const WINDOW: i64 = 65_535;
+const WINDOW_MAX: i64 = (1 << 31) - 1;
+
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const PRIORITY: u8 = 2;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const PUSH_PROMISE: u8 = 5;
+const PING: u8 = 6;
+const GOAWAY: u8 = 7;
+const WINDOW_UPDATE: u8 = 8;
+const CONTINUATION: u8 = 9;
+const ACK: u8 = 1;
+const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+const PADDED: u8 = 8;
+const PRIORITIZED: u8 = 0x20;
+
+const PROTOCOL_ERROR: u32 = 1;
+const FLOW_CONTROL_ERROR: u32 = 3;
+const STREAM_CLOSED: u32 = 5;
+const FRAME_SIZE_ERROR: u32 = 6;
+const REFUSED_STREAM: u32 = 7;
+const COMPRESSION_ERROR: u32 = 9;
+const ENHANCE_YOUR_CALM: u32 = 11;
+
+/// What is wrong with the whole connection, or with one stream.
+enum Wrong {
+    Connection(u32),
+    Stream(u32, u32),
+}
+
+/// A request under way, or its answer.
+#[derive(Debug)]
+struct Stream {
+    asked: Asked,
+    /// Bytes of content that have come.
+    got: u64,
+    /// The client has said everything.
+    ended: bool,
+    window: i64,
+    /// What is still to be sent of the answer's content; `None` before the answer.
+    rest: Option<Vec<u8>>,
+}
+
+/// A header block under way.
+#[derive(Debug)]
+struct Block {
+    stream: u32,
+    ends: bool,
+    bytes: Vec<u8>,
+}
+
+#[derive(Debug)]
+pub(super) struct Frames {
+    defects: Defects,
+    buffer: Vec<u8>,
+    begun: bool,
+    settled: bool,
+    decoder: Decoder,
+    block: Option<Block>,
+    streams: BTreeMap<u32, Stream>,
+    /// Streams that a client reset and that were never forgotten.
+    lost: usize,
+    last: u32,
+    window: i64,
+    initial: i64,
+    out: Vec<u8>,
+    over: bool,
+    pub(super) dead: bool,
+}
+
+/// The head of a frame, and what it carries.
+struct Frame<'b> {
+    kind: u8,
+    flags: u8,
+    stream: u32,
+    payload: &'b [u8],
+}
+
+impl Frames {
+    pub(super) fn new(defects: &Defects) -> Frames {
+        Frames {
+            defects: defects.clone(),
+            buffer: Vec::new(),
+            begun: false,
+            settled: false,
+            decoder: Decoder::new(TABLE, FIELDS_BYTES),
+            block: None,
+            streams: BTreeMap::new(),
+            lost: 0,
+            last: 0,
+            window: WINDOW,
+            initial: WINDOW,
+            out: Vec::new(),
+            over: false,
+            dead: false,
+        }
+    }
+
+    /// Bytes have come.
+    pub(super) fn receive(&mut self, bytes: &[u8]) -> Vec<Act> {
+        self.buffer.extend_from_slice(bytes);
+        while !self.over && !self.dead && self.step() {}
+        let mut acts = Vec::new();
+        let out = std::mem::take(&mut self.out);
+        if !out.is_empty() && !self.dead {
+            acts.push(Act::Send(out));
+        }
+        if self.over {
+            acts.push(Act::Close);
+        }
+        acts
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.streams.is_empty() && self.buffer.is_empty() && self.block.is_none()
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    fn has(&self, defect: Defect) -> bool {
+        self.defects.contains(&defect)
+    }
+
+    /// One step forward; false when more is needed.
+    fn step(&mut self) -> bool {
+        if !self.begun {
+            let count = self.buffer.len().min(PREFACE.len());
+            if self.buffer[..count] != PREFACE[..count] {
+                self.wrong(Wrong::Connection(PROTOCOL_ERROR));
+                return false;
+            }
+            if count < PREFACE.len() {
+                return false;
+            }
+            self.buffer.drain(..count);
+            self.begun = true;
+            self.put(SETTINGS, 0, 0, &[0, 3, 0, 0, 0, STREAMS_MAX as u8]);
+        }
+        let Some(head) = self.buffer.get(..HEAD) else { return false };
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+        let (kind, flags) = (head[3], head[4]);
+        let stream = u32::from_be_bytes([head[5] & 127, head[6], head[7], head[8]]);
+        if length > FRAME_MAX {
+            self.dead |= length > FATAL_FRAME && self.has(Defect::DiesOfLongFrame);
+            self.wrong(Wrong::Connection(FRAME_SIZE_ERROR));
+            return false;
+        }
+        if self.buffer.len() < HEAD + length {
+            return false;
+        }
+        let bytes: Vec<u8> = self.buffer.drain(..HEAD + length).collect();
+        let frame = Frame { kind, flags, stream, payload: &bytes[HEAD..] };
+        if let Err(wrong) = self.frame(&frame) {
+            self.wrong(wrong);
+        }
+        true
+    }
+
+    fn wrong(&mut self, wrong: Wrong) {
+        match wrong {
+            Wrong::Connection(code) => {
+                let payload = [self.last.to_be_bytes(), code.to_be_bytes()].concat();
+                self.put(GOAWAY, 0, 0, &payload);
+                self.over = true;
+            }
+            Wrong::Stream(stream, code) => {
+                self.put(RST_STREAM, 0, stream, &code.to_be_bytes());
+                self.streams.remove(&stream);
+            }
+        }
+    }
+
+    fn put(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+        let [_, high, middle, low] = (payload.len() as u32).to_be_bytes();
+        self.out.extend_from_slice(&[high, middle, low, kind, flags]);
+        self.out.extend_from_slice(&stream.to_be_bytes());
+        self.out.extend_from_slice(payload);
+    }
+
+    fn frame(&mut self, frame: &Frame<'_>) -> Result<(), Wrong> {
+        let first = frame.kind == SETTINGS && frame.flags & ACK == 0;
+        let foreign = match &self.block {
+            Some(block) => frame.kind != CONTINUATION || frame.stream != block.stream,
+            None => frame.kind == CONTINUATION,
+        };
+        if foreign || !self.settled && !first {
+            return Err(Wrong::Connection(PROTOCOL_ERROR));
+        }
+        self.settled = true;
+        let needs_stream =
+            matches!(frame.kind, DATA | HEADERS | PRIORITY | RST_STREAM | CONTINUATION);
+        let needs_none = matches!(frame.kind, SETTINGS | PING | GOAWAY);
+        if needs_stream && frame.stream == 0 || needs_none && frame.stream != 0 {
+            return Err(Wrong::Connection(PROTOCOL_ERROR));
+        }
+        let length = frame.payload.len();
+        match frame.kind {
+            DATA => self.data(frame),
+            HEADERS => self.headers(frame),
+            CONTINUATION => self.continuation(frame),
+            PRIORITY if length != 5 => Err(Wrong::Stream(frame.stream, FRAME_SIZE_ERROR)),
+            RST_STREAM | WINDOW_UPDATE if length != 4 => Err(Wrong::Connection(FRAME_SIZE_ERROR)),
+            RST_STREAM => self.reset(frame.stream),
+            WINDOW_UPDATE => self.window_update(frame),
+            SETTINGS => self.settings(frame),
+            PING if length != 8 => Err(Wrong::Connection(FRAME_SIZE_ERROR)),
+            PING if frame.flags & ACK == 0 => {
+                self.put(PING, ACK, 0, frame.payload);
+                Ok(())
+            }
+            GOAWAY if length < 8 => Err(Wrong::Connection(FRAME_SIZE_ERROR)),
+            PUSH_PROMISE => Err(Wrong::Connection(PROTOCOL_ERROR)),
+            _ => Ok(()),
+        }
+    }
+
+    fn is_idle_stream(&self, stream: u32) -> bool {
+        stream > self.last || stream.is_multiple_of(2)
+    }
+
+    fn reset(&mut self, stream: u32) -> Result<(), Wrong> {
+        if self.is_idle_stream(stream) {
+            return Err(Wrong::Connection(PROTOCOL_ERROR));
+        }
+        self.streams.remove(&stream);
+        self.lost += usize::from(self.has(Defect::KeepsResetStreams));
+        Ok(())
+    }
+
+    fn data(&mut self, frame: &Frame<'_>) -> Result<(), Wrong> {
+        if self.is_idle_stream(frame.stream) {
+            return Err(Wrong::Connection(PROTOCOL_ERROR));
+        }
+        let content = unpadded(frame, 0)?.len() as u64;
+        let Some(stream) = self.streams.get_mut(&frame.stream).filter(|stream| !stream.ended)
+        else {
+            return Err(Wrong::Stream(frame.stream, STREAM_CLOSED));
+        };
+        stream.got += content;
+        stream.ended = frame.flags & END_STREAM != 0;
+        // what was taken is given back at once
+        let taken = frame.payload.len() as u32;
+        if taken > 0 {
+            self.put(WINDOW_UPDATE, 0, 0, &taken.to_be_bytes());
+            self.put(WINDOW_UPDATE, 0, frame.stream, &taken.to_be_bytes());
+        }
+        self.serve(frame.stream)
+    }
+
+    fn headers(&mut self, frame: &Frame<'_>) -> Result<(), Wrong> {
+        let known = self.streams.contains_key(&frame.stream);
+        if frame.stream.is_multiple_of(2) {
+            return Err(Wrong::Connection(PROTOCOL_ERROR));
+        }
+        if !known && frame.stream <= self.last {
+            return Err(Wrong::Connection(STREAM_CLOSED));
+        }
+        let skipped = if frame.flags & PRIORITIZED == 0 { 0 } else { 5 };
+        let bytes = unpadded(frame, skipped)?.to_vec();
+        self.last = self.last.max(frame.stream);
+        let ends = frame.flags & END_STREAM != 0;
+        self.block = Some(Block { stream: frame.stream, ends, bytes });
+        self.end_block(frame.flags)
+    }
+
+    fn continuation(&mut self, frame: &Frame<'_>) -> Result<(), Wrong> {
+        let Some(block) = &mut self.block else { return Ok(()) };
+        block.bytes.extend_from_slice(frame.payload);
+        if block.bytes.len() > FIELDS_BYTES {
+            return Err(Wrong::Connection(ENHANCE_YOUR_CALM));
+        }
+        self.end_block(frame.flags)
+    }
+
+    fn end_block(&mut self, flags: u8) -> Result<(), Wrong> {
+        if flags & END_HEADERS == 0 {
+            return Ok(());
+        }
+        let Some(Block { stream, ends, bytes }) = self.block.take() else { return Ok(()) };
+        let fields = self.decoder.decode(&bytes);
+        if self.has(Defect::MixesTables) {
+            self.decoder = Decoder::new(TABLE, FIELDS_BYTES);
+        }
+        let fields = fields.map_err(|_| Wrong::Connection(COMPRESSION_ERROR))?;
+        if let Some(open) = self.streams.get_mut(&stream) {
+            let trailer = !fields.iter().any(|(name, _)| name.starts_with(b":"));
+            if open.ended {
+                return Err(Wrong::Connection(STREAM_CLOSED));
+            }
+            if !ends || !trailer {
+                return Err(Wrong::Stream(stream, PROTOCOL_ERROR));
+            }
+            open.ended = true;
+            return self.serve(stream);
+        }
+        if self.streams.len() + self.lost >= STREAMS_MAX {
+            return Err(Wrong::Stream(stream, REFUSED_STREAM));
+        }
+        let asked = asked(&fields).ok_or(Wrong::Stream(stream, PROTOCOL_ERROR))?;
+        let window = self.initial;
+        self.streams.insert(stream, Stream { asked, got: 0, ended: ends, window, rest: None });
+        self.serve(stream)
+    }
+
+    /// Answers a request that is whole.
+    fn serve(&mut self, id: u32) -> Result<(), Wrong> {
+        let Some(stream) = self.streams.get_mut(&id).filter(|stream| stream.ended) else {
+            return Ok(());
+        };
+        let asked = &stream.asked;
+        if asked.length.is_some_and(|length| length != stream.got) {
+            return Err(Wrong::Stream(id, PROTOCOL_ERROR));
+        }
+        let found = asked.path == page::PATH.as_bytes() || asked.path == page::POST.as_bytes();
+        let body = if found { page::PAGE.as_bytes() } else { b"" };
+        let status: &[u8] = if found { b"200" } else { b"404" };
+        let head_only = asked.method == b"HEAD" || body.is_empty();
+        let mut block = Vec::new();
+        hpack::literal(b":status", status, &mut block);
+        hpack::literal(b"content-length", body.len().to_string().as_bytes(), &mut block);
+        stream.rest = Some(if head_only { Vec::new() } else { body.to_vec() });
+        let flags = END_HEADERS | if head_only { END_STREAM } else { 0 };
+        self.put(HEADERS, flags, id, &block);
+        if head_only {
+            self.streams.remove(&id);
+        }
+        self.send();
+        Ok(())
+    }
+
+    /// Sends of all answers what the windows permit.
+    fn send(&mut self) {
+        let ids: Vec<u32> = self.streams.keys().copied().collect();
+        for id in ids {
+            let Some(stream) = self.streams.get_mut(&id) else { continue };
+            let Some(rest) = &mut stream.rest else { continue };
+            let room = stream.window.min(self.window).clamp(0, FRAME_MAX as i64) as usize;
+            let count = room.min(rest.len());
+            if count == 0 {
+                continue;
+            }
+            let piece: Vec<u8> = rest.drain(..count).collect();
+            let ended = rest.is_empty();
+            stream.window -= count as i64;
+            self.window -= count as i64;
+            self.put(DATA, if ended { END_STREAM } else { 0 }, id, &piece);
+            if ended {
+                self.streams.remove(&id);
+            }
+        }
+    }
+
+    fn window_update(&mut self, frame: &Frame<'_>) -> Result<(), Wrong> {
+        let &[a, b, c, d] = frame.payload else { return Ok(()) };
+        let more = i64::from(u32::from_be_bytes([a & 127, b, c, d]));
+        if frame.stream != 0 && self.is_idle_stream(frame.stream) {
+            return Err(Wrong::Connection(PROTOCOL_ERROR));
+        }
+        let wrong = |code| match frame.stream {
+            0 => Wrong::Connection(code),
+            stream => Wrong::Stream(stream, code),
+        };
+        let window = match frame.stream {
+            0 => &mut self.window,
+            id => match self.streams.get_mut(&id) {
+                Some(stream) => &mut stream.window,
+                None => return Ok(()),
+            },
+        };
+        if more == 0 {
+            return Err(wrong(PROTOCOL_ERROR));
+        }
+        *window += more;
+        if *window > WINDOW_MAX {
+            return Err(wrong(FLOW_CONTROL_ERROR));
+        }
+        self.send();
+        Ok(())
+    }
+
+    fn settings(&mut self, frame: &Frame<'_>) -> Result<(), Wrong> {
+        let ack = frame.flags & ACK != 0;
+        if ack && !frame.payload.is_empty() || !frame.payload.len().is_multiple_of(6) {
+            return Err(Wrong::Connection(FRAME_SIZE_ERROR));
+        }
+        if ack {
+            return Ok(());
+        }
+        for one in frame.payload.chunks_exact(6) {
+            let value = u32::from_be_bytes([one[2], one[3], one[4], one[5]]);
+            match (u16::from_be_bytes([one[0], one[1]]), value) {
+                (2, 2..) | (5, ..=16_383 | 16_777_216..) => {
+                    return Err(Wrong::Connection(PROTOCOL_ERROR));
+                }
+                (4, _) => self.set_window(i64::from(value))?,
+                _ => {}
+            }
+        }
+        self.put(SETTINGS, ACK, 0, &[]);
+        self.send();
+        Ok(())
+    }
+
+    /// The windows of open streams change with it (RFC 9113 section 6.9.2).
+    fn set_window(&mut self, value: i64) -> Result<(), Wrong> {
+        let more = value - self.initial;
+        self.initial = value;
+        let mut beyond = value > WINDOW_MAX;
+        for stream in self.streams.values_mut() {
+            stream.window += more;
+            beyond |= stream.window > WINDOW_MAX;
+        }
+        if beyond { Err(Wrong::Connection(FLOW_CONTROL_ERROR)) } else { Ok(()) }
+    }
+}
+
+/// A payload without its padding, and without so many bytes before what it carries.
+fn unpadded<'b>(frame: &Frame<'b>, skipped: usize) -> Result<&'b [u8], Wrong> {
+    let (padding, rest) = match (frame.flags & PADDED, frame.payload.split_first()) {
+        (0, _) => (0, frame.payload),
+        (_, Some((length, rest))) => (usize::from(*length), rest),
+        (_, None) => return Err(Wrong::Connection(FRAME_SIZE_ERROR)),
+    };
+    let end = rest.len().checked_sub(padding).ok_or(Wrong::Connection(PROTOCOL_ERROR))?;
+    rest.get(skipped..end).ok_or(Wrong::Connection(FRAME_SIZE_ERROR))
+}
