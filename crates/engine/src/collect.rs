@@ -4,7 +4,7 @@
 use crate::setup::Setup;
 use crate::source::arrival_spec;
 use plan::{AbortRule, Load};
-use schedule::Schedule;
+use schedule::{Schedule, Share};
 use stats::{Counts, Endings, Measurement, Second, Snapshot, Spread};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,6 +25,8 @@ pub struct Row {
     pub in_flight: u64,
     /// When the worker's latest outcome was known.
     pub last_done: Nanos,
+    /// When the worker issued its first call; `NEVER` before.
+    pub first_issued: Nanos,
     /// CPU time that the worker spent since its row before, and the time that passed meanwhile. The
     /// worker reads no such clocks: its link fills them in.
     pub cpu: Nanos,
@@ -223,6 +225,10 @@ impl Collector {
 #[derive(Clone, Debug)]
 pub struct Intention {
     schedule: Schedule,
+    /// The arrivals of the warm-up.
+    first: u64,
+    /// The parts of the load that fall to this process, and those of its arrivals that are warm-up.
+    parts: Vec<(Share, u64)>,
     /// Length of the window by the clock, and its calls by count.
     most: Nanos,
     all: Option<u64>,
@@ -233,18 +239,25 @@ impl Intention {
     pub fn of(setup: &Setup) -> Option<Intention> {
         let Load::Open { arrivals, .. } = &setup.plan.load else { return None };
         let spec = arrival_spec(setup, arrivals);
+        let schedule = Schedule::new(&spec, setup.seed, setup.start);
+        let first = schedule.first_measured();
         Some(Intention {
-            schedule: Schedule::new(&spec, setup.seed, setup.start),
+            parts: setup.parts().iter().map(|part| (part.clone(), part.count_of(first))).collect(),
+            schedule,
+            first,
             most: setup.measure_until() - setup.measure_from(),
             all: setup.requests_max(),
         })
     }
 
-    /// How many arrivals the plan wants in the measured window, up to the instant `end`; and how
-    /// long its rate takes for them, where they are all that it wants.
+    /// How many arrivals the plan wants of this process in the measured window, up to the instant
+    /// `end`; and how long its rate takes for the whole of them, where they are all that it wants.
     pub fn until(&self, end: Nanos) -> (u64, Option<Nanos>) {
-        let count = self.schedule.measured_due(end);
+        let due = self.schedule.count_due(end);
+        let count = due.saturating_sub(self.first);
         let all = self.all == Some(count);
-        (count, all.then(|| self.schedule.measured_span(count).min(self.most)))
+        let span = all.then(|| self.schedule.measured_span(count).min(self.most));
+        let ours = self.parts.iter().map(|(part, warm)| part.count_of(due).saturating_sub(*warm));
+        (ours.sum(), span)
     }
 }

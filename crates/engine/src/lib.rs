@@ -32,6 +32,7 @@ mod verify;
 mod worker;
 
 pub use collect::{Collector, Intention, Row};
+pub use schedule::Share;
 pub use guide::Directory;
 pub use render::{build_template, connect_request};
 pub use setup::{

@@ -5,6 +5,8 @@ mod apply;
 mod check;
 mod compare;
 mod disk;
+#[cfg(feature = "fleet")]
+mod fleet;
 mod foreign;
 #[cfg(test)]
 mod guide;
@@ -35,6 +37,11 @@ pub(crate) use compare::{
     CompareArgs, CompareSide, CompareTask, LiveTask, StoredTask, differing_plans,
 };
 pub(crate) use disk::Disk;
+#[cfg(feature = "fleet")]
+pub(crate) use fleet::{
+    FleetAgentArgs, FleetArgs, FleetCommand, FleetCredsArgs, FleetLocalArgs, FleetManagerArgs,
+    FleetTask,
+};
 pub(crate) use foreign::hint;
 pub(crate) use netpath::{NetpathArgs, NetpathCommand};
 pub(crate) use outputs::{Outputs, Sink};
@@ -87,6 +94,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     Ramp(Box<RampArgs>),
     Compare(Box<CompareArgs>),
+    #[cfg(feature = "fleet")]
+    Fleet(FleetArgs),
     Demo(DemoArgs),
     Runs(RunsArgs),
     /// Start the built-in reference server, with faults on demand, or the norm site

@@ -34,11 +34,18 @@ pub(crate) fn measure(
     casts: Vec<Cast>,
     watcher: &mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
 ) -> Result<Measured> {
+    if let Some(fleet) = &prepared.fleet {
+        return fleet.measure(plan, prepared, calibration, watcher);
+    }
     let watch = Watch::start(&prepared.servers);
     let sut = watch_server(prepared)?;
-    let start = reactor::monotonic() + super::placement::LEAD;
+    let part = prepared.part.as_ref();
+    let start = part.map_or_else(|| reactor::monotonic() + super::placement::LEAD, |part| part.start);
     let endpoints = prepared.endpoints.clone();
     let mut setup = Setup::new(plan.clone(), endpoints, prepared.workers, start)?;
+    if let Some(part) = part {
+        setup = setup.with_shares(part.shares.clone())?;
+    }
     setup.logging = logging;
     let setup = Arc::new(setup);
     if let Some(sut) = &sut {
@@ -48,7 +55,8 @@ pub(crate) fn measure(
     let route = prepared.route.as_ref();
     // what went through it until now was no part of this run
     route.map(|route| route.facts()).transpose()?;
-    let started_unix_s = crate::wall_clock::unix_seconds() + super::placement::LEAD.as_secs_f64();
+    let ahead = (start - reactor::monotonic()).as_secs_f64();
+    let started_unix_s = crate::wall_clock::unix_seconds() + ahead;
     let tls = prepared.tls.as_ref();
     let finished = execute(&setup, tls, &prepared.cores, casts, route, &mut *observer);
     let sut = sut.map(sut::Watch::end);

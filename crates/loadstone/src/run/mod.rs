@@ -14,7 +14,7 @@ pub(crate) mod over_quic;
 pub(crate) mod path;
 pub(crate) mod placement;
 pub(crate) mod prepare;
-mod scripted;
+pub(crate) mod scripted;
 pub(crate) mod sut;
 pub(crate) mod threads;
 pub(crate) mod trial;
@@ -107,6 +107,7 @@ pub(crate) fn run(mut plan: Plan, outputs: &Outputs) -> Result<Code, Failure> {
         return Ok(exit_code(&report));
     };
     prepared.sut.clone_from(&outputs.sut);
+    prepared.fleet.clone_from(&outputs.fleet);
     let quiet = outputs.quiet;
     if !quiet {
         prepared.notes.iter().for_each(|note| crate::say(note));

@@ -1,0 +1,300 @@
+//! The manager's side of a fleet: other machines carry a plan out, and what they count is merged here
+//! as the rows of cores are.
+
+use super::wire::{Seats, Wire};
+use crate::calibration::Calibration;
+use crate::run::measure::{Measured, Seen, verdict};
+use crate::run::prepare::Prepared;
+use crate::run::threads::{DriverCost, Watcher};
+use anyhow::{Context, Result, bail};
+use engine::{Collector, Order, Row, Setup};
+use muster::manager::Event;
+use muster::message::Final;
+use muster::row;
+use muster::slots::SlotTable;
+use plan::{Load, Plan, Secrets};
+use sha2::{Digest, Sha256};
+use stats::{Measurement, Snapshot};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use units::Nanos;
+
+/// Longest that agents may take to prepare a plan.
+const PREPARE_MAX: Nanos = Nanos::from_secs(60);
+/// The start lies at least so far ahead: everybody is told of it, and confirms.
+const LEAD_MIN: Nanos = Nanos::from_millis(1_000);
+/// What the start lies further ahead for each agent.
+const LEAD_PER_AGENT: Nanos = Nanos::from_micros(500);
+/// How long a signal or a watcher's wish may go unnoticed.
+const LOOK: Duration = Duration::from_millis(20);
+/// When every call must have ended, agents have so long to say so.
+const GRACE: Nanos = Nanos::from_secs(15);
+
+/// The machines that carry a plan out; clones are the same fleet.
+#[derive(Clone)]
+pub(crate) struct Convoy(Arc<Mutex<Wire>>);
+
+impl std::fmt::Debug for Convoy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Convoy")
+    }
+}
+
+impl PartialEq for Convoy {
+    fn eq(&self, other: &Convoy) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Convoy {}
+
+/// The name of a plan: the hash of its print, with its secrets masked.
+pub(super) fn plan_hash(plan: &Plan) -> String {
+    let digest = Sha256::digest(plan::to_toml(plan, Secrets::Masked));
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What only one machine can do.
+pub(super) fn refusal(plan: &Plan) -> Option<&'static str> {
+    if plan.connection.path.is_some() {
+        return Some("--path is a network of one machine, and a fleet has several: leave it out");
+    }
+    if plan.journeys.as_ref().is_some_and(|journeys| !journeys.setup.is_empty()) {
+        return Some("what the [[setup]] of journeys captures cannot be handed to agents yet");
+    }
+    if plan.stop.bytes.is_some() {
+        return Some("--bytes-max is counted by one machine: give -d or -n");
+    }
+    None
+}
+
+impl Convoy {
+    pub(super) fn new(wire: Wire) -> Convoy {
+        Convoy(Arc::new(Mutex::new(wire)))
+    }
+
+    pub(super) fn close(&self, why: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).close(why);
+    }
+
+    /// Carries the plan out once on all agents.
+    ///
+    /// # Errors
+    /// A plan that an agent cannot or may not carry out, and an agent that is lost before the start.
+    pub(crate) fn measure(
+        &self,
+        plan: &Plan,
+        prepared: &Prepared,
+        calibration: Option<&Calibration>,
+        watcher: &mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
+    ) -> Result<Measured> {
+        if let Some(why) = refusal(plan) {
+            bail!("{why}");
+        }
+        let mut wire = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        hand_out(&mut wire, plan)?;
+        let seats = wire.seats();
+        let start = arm(&mut wire, plan, &seats)?;
+        let setup = Setup::new(plan.clone(), prepared.endpoints.clone(), seats.len() as u32, start)?;
+        let setup = Arc::new(setup);
+        let mut observer = watcher(&setup);
+        let ahead = start.0 as f64 - reactor::monotonic().0 as f64;
+        let started_unix_s = crate::wall_clock::unix_seconds() + ahead / 1e9;
+        let names = seats.keys().cloned().collect();
+        let mut merge = Merge::new(setup, names);
+        let gathered = merge.run(&mut wire, &mut *observer);
+        observer.end();
+        let closed = observer.close();
+        gathered?;
+        closed?;
+        wire.done();
+        let finals = wire.finals();
+        let cost = cost(&finals);
+        let measurement = merge.collector.finish(crate::signals::caught() > 0);
+        let seen = Seen { busiest: cost.busiest, foreign: None, path: None };
+        let verdict = verdict(plan, prepared, &measurement, seen, calibration);
+        Ok(Measured { measurement, verdict, cost, started_unix_s, sut: None, path: None })
+    }
+}
+
+/// Gives the plan to every agent, sealed to it, and waits until all are ready for it.
+fn hand_out(wire: &mut Wire, plan: &Plan) -> Result<()> {
+    let text = plan::to_toml(plan, Secrets::Shown);
+    let mut sealed = BTreeMap::new();
+    for (agent, seat) in wire.seats() {
+        let bytes = fleet::seal(&seat.hello.seal_key, text.as_bytes());
+        sealed.insert(agent.clone(), bytes.with_context(|| format!("the plan for {agent}"))?);
+    }
+    wire.prepare(&plan_hash(plan), &sealed);
+    let until = reactor::monotonic() + PREPARE_MAX;
+    loop {
+        match wire.event(LOOK) {
+            Some(Event::Ready) => return Ok(()),
+            Some(Event::Unfit(agent, why)) => {
+                bail!("{} cannot carry the plan out: {why}", wire.name(&agent))
+            }
+            Some(Event::Lost(agent, why)) => {
+                bail!("{} is lost before the start: {why}", wire.name(&agent))
+            }
+            _ => {}
+        }
+        if crate::signals::caught() > 0 {
+            bail!("interrupted before the start");
+        }
+        if reactor::monotonic() > until {
+            bail!("not every agent was ready for the plan within a minute");
+        }
+    }
+}
+
+/// Divides the plan and sets the first instant; when all agents know both, they are told to go.
+fn arm(wire: &mut Wire, plan: &Plan, seats: &Seats) -> Result<Nanos> {
+    let units = match &plan.load {
+        Load::Closed { users, .. } => u64::from(*users),
+        Load::Open { connections_max, .. } => connections_max.map_or(u64::MAX, u64::from),
+    };
+    if units < seats.len() as u64 {
+        bail!("{units} users or connections are too few for {} agents", seats.len());
+    }
+    let wanted: u64 = seats.values().map(|seat| u64::from(seat.workers.max(1))).sum();
+    // more workers than there are users or connections would have nothing to do
+    let workers_of = |workers: u32| if wanted > units { 1 } else { workers.max(1) };
+    let mut weights = Vec::new();
+    for seat in seats.values() {
+        let known = seats.values().all(|seat| seat.hello.calls_per_core > 0.0);
+        let weight = if known { seat.hello.calls_per_core } else { 1.0 };
+        weights.extend((0..workers_of(seat.workers)).map(|_| weight));
+    }
+    let table = SlotTable::new(&weights);
+    let mut slots = table.slots.into_iter();
+    let parts: BTreeMap<String, Vec<Vec<u32>>> = seats
+        .iter()
+        .map(|(agent, seat)| {
+            let count = workers_of(seat.workers) as usize;
+            (agent.clone(), slots.by_ref().take(count).collect())
+        })
+        .collect();
+    let lead = LEAD_MIN + Nanos(LEAD_PER_AGENT.0 * seats.len() as u64);
+    let start = reactor::monotonic() + lead;
+    wire.arm(parts, table.of, start);
+    loop {
+        match wire.event(LOOK) {
+            Some(Event::Going) => return Ok(start),
+            Some(Event::StoodDown(agent, why)) => {
+                wire.stop(true);
+                bail!("{} did not start: {why}", wire.name(&agent));
+            }
+            Some(Event::Lost(agent, why)) => {
+                wire.stop(true);
+                bail!("{} is lost before the start: {why}", wire.name(&agent));
+            }
+            _ => {}
+        }
+        if reactor::monotonic() > start {
+            wire.stop(true);
+            bail!("not every agent confirmed the start in time");
+        }
+    }
+}
+
+/// What all agents spent.
+fn cost(finals: &BTreeMap<String, Final>) -> DriverCost {
+    let busy: Vec<f64> = finals.values().flat_map(|said| said.busy.iter().copied()).collect();
+    DriverCost {
+        busiest: busy.iter().copied().fold(0.0, f64::max),
+        busy,
+        user_s: finals.values().map(|said| said.user_s).sum(),
+        system_s: finals.values().map(|said| said.system_s).sum(),
+    }
+}
+
+/// The rows of agents on their way into one measurement.
+struct Merge {
+    setup: Arc<Setup>,
+    collector: Collector,
+    /// In the order of the collector's workers.
+    names: Vec<String>,
+    over: usize,
+    spare: Box<Snapshot>,
+    stopped: Order,
+}
+
+impl Merge {
+    fn new(setup: Arc<Setup>, names: Vec<String>) -> Merge {
+        Merge {
+            collector: Collector::new(setup.clone()),
+            setup,
+            names,
+            over: 0,
+            spare: Box::default(),
+            stopped: Order::Go,
+        }
+    }
+
+    fn run(&mut self, wire: &mut Wire, observer: &mut dyn Watcher) -> Result<()> {
+        let mut late = Nanos::NEVER;
+        if self.setup.measure_until() < Nanos::NEVER {
+            late = self.setup.measure_until() + self.setup.plan.timeouts.call + GRACE;
+        }
+        while self.over < self.names.len() {
+            match wire.event(LOOK) {
+                Some(Event::Row(agent, bytes)) => self.row(&agent, &bytes, observer)?,
+                Some(Event::Over(_)) => self.over += 1,
+                Some(Event::Lost(agent, why)) => {
+                    bail!("{} is lost: {why}", wire.name(&agent));
+                }
+                _ => {}
+            }
+            self.give_orders(wire, observer);
+            if reactor::monotonic() > late {
+                bail!("an agent does not come to its end");
+            }
+        }
+        Ok(())
+    }
+
+    fn give_orders(&mut self, wire: &mut Wire, observer: &dyn Watcher) {
+        let wish = observer.order();
+        let abandon = crate::signals::caught() > 0 || wish == Order::Abandon;
+        let stop = self.collector.aborted().is_some() || wish == Order::Stop;
+        if abandon && self.stopped != Order::Abandon {
+            self.stopped = Order::Abandon;
+            wire.stop(true);
+        } else if stop && self.stopped == Order::Go {
+            self.stopped = Order::Stop;
+            wire.stop(false);
+        }
+    }
+
+    fn row(&mut self, agent: &str, bytes: &[u8], observer: &mut dyn Watcher) -> Result<()> {
+        let Some(worker) = self.names.iter().position(|name| name == agent) else { return Ok(()) };
+        let mut snapshot = std::mem::take(&mut self.spare);
+        let head = row::decode(bytes, &mut snapshot).with_context(|| format!("agent {agent}"))?;
+        let at = |span: Nanos| self.setup.start + span;
+        snapshot.instants.shift(i64::try_from(self.setup.start.0).unwrap_or(i64::MAX));
+        let row = Row {
+            worker: worker as u32,
+            start: at(head.start),
+            end: at(head.end),
+            edge: at(head.edge),
+            snapshot,
+            open_connections: head.open_connections,
+            connections_peak: head.connections_peak,
+            in_flight: head.in_flight,
+            last_done: at(head.last_done),
+            first_issued: Nanos::NEVER,
+            cpu: head.cpu,
+            passed: head.passed,
+            last: head.last,
+        };
+        observer.row(&row);
+        let (clear, seconds) = self.collector.add(row);
+        let seconds = seconds.to_vec();
+        self.spare = clear;
+        for second in &seconds {
+            observer.second(second, self.collector.total());
+        }
+        Ok(())
+    }
+}
