@@ -116,6 +116,37 @@ impl Collector {
         (snapshot, &self.series[before..])
     }
 
+    /// Counts that were put in for a machine that was taken for lost are taken out again: it has turned
+    /// up, and its own rows follow.
+    pub fn take_back(&mut self, measured: &Counts, warm_up: &Counts) {
+        for (mine, theirs) in
+            [(&mut self.total.counts, measured), (&mut self.total.warm_up, warm_up)]
+        {
+            mine.due = mine.due.saturating_sub(theirs.due);
+            mine.lost = mine.lost.saturating_sub(theirs.lost);
+            mine.queued -= theirs.queued;
+            mine.in_flight -= theirs.in_flight;
+            if let Err(broken) = mine.conserved() {
+                panic!("{broken}");
+            }
+        }
+    }
+
+    /// Takes a row of an interval in that the series has left behind; it counts in the total alone.
+    pub fn add_late(&mut self, row: Row) {
+        self.total.merge(&row.snapshot);
+        self.last_done = self.last_done.max(row.last_done);
+        if row.last {
+            self.ended = self.ended.max(row.end);
+            self.reached[row.worker as usize] = Nanos::NEVER;
+        }
+        for counts in [&self.total.counts, &self.total.warm_up] {
+            if let Err(broken) = counts.conserved() {
+                panic!("{broken}");
+            }
+        }
+    }
+
     /// The rule that ended the run, once it has.
     pub fn aborted(&self) -> Option<&str> {
         self.aborted.as_deref()
@@ -218,6 +249,32 @@ impl Collector {
             interrupted,
             aborted: self.aborted,
         }
+    }
+}
+
+/// Which arrivals of an open load fall due on a part of it: what a machine that is silent owes.
+#[derive(Clone, Debug)]
+pub struct Owed {
+    schedule: Schedule,
+    first: u64,
+}
+
+impl Owed {
+    /// `None` in a closed loop, where answers decide what falls due.
+    pub fn of(setup: &Setup) -> Option<Owed> {
+        let Load::Open { arrivals, .. } = &setup.plan.load else { return None };
+        let schedule = Schedule::new(&arrival_spec(setup, arrivals), setup.seed, setup.start);
+        let first = schedule.first_measured();
+        Some(Owed { schedule, first })
+    }
+
+    /// Arrivals of the measured phase and of the warm-up that are due on these parts of the load at
+    /// or before `until`.
+    pub fn due(&self, parts: &[Share], until: Nanos) -> (u64, u64) {
+        let all = self.schedule.count_due(until);
+        let sum = |total: u64| parts.iter().map(|part| part.count_of(total)).sum::<u64>();
+        let warm_up = sum(all.min(self.first));
+        (sum(all) - warm_up, warm_up)
     }
 }
 

@@ -29,7 +29,7 @@ macro_rules! packed {
 }
 
 packed! {
-    Counts { due, succeeded, failed, timed_out, dropped, abandoned, queued, in_flight }
+    Counts { due, succeeded, failed, timed_out, dropped, abandoned, lost, queued, in_flight }
     Sessions { started, completed, failed, dropped }
     TargetTally { succeeded, failed, timed_out, body_bytes, response }
     TlsFacts { version, cipher, group, resumed, key_bits, alpn }
@@ -234,9 +234,9 @@ pub(crate) fn fill(snapshot: &mut Snapshot, from: &mut Reader<'_>) -> Result<(),
 /// Sums of counts that another machine gives do not overflow ours.
 fn bounded(counts: &Counts) -> Result<(), Foreign> {
     const MOST: u64 = 1 << 52;
-    let Counts { due, succeeded, failed, timed_out, dropped, abandoned, queued, in_flight } = counts;
-    let all = [*due, *succeeded, *failed, *timed_out, *dropped, *abandoned];
-    let gauges = [queued.unsigned_abs(), in_flight.unsigned_abs()];
+    let Counts { due, succeeded, failed, timed_out, dropped, abandoned, lost, .. } = counts;
+    let all = [*due, *succeeded, *failed, *timed_out, *dropped, *abandoned, *lost];
+    let gauges = [counts.queued.unsigned_abs(), counts.in_flight.unsigned_abs()];
     if all.iter().chain(&gauges).any(|count| *count > MOST) {
         return Err(Foreign("a count beyond all bounds"));
     }

@@ -13,6 +13,7 @@ mod html;
 mod log;
 mod many;
 mod markdown;
+mod fleet;
 pub mod path;
 pub mod ramp;
 pub mod survey;

@@ -20,6 +20,8 @@ pub struct Counts {
     pub timed_out: u64,
     pub dropped: u64,
     pub abandoned: u64,
+    /// Due on a machine that was lost: nobody knows what became of them. Always 0 on one machine.
+    pub lost: u64,
     /// Gauges at the end of the interval: due, not yet issued; issued, not yet done. In an
     /// interval snapshot they are changes, so that sums over intervals and workers are levels.
     pub queued: i64,
@@ -29,7 +31,12 @@ pub struct Counts {
 impl Counts {
     /// Law 2. `Err` holds the sentence that a broken count is reported with.
     pub fn conserved(&self) -> Result<(), String> {
-        let ended = self.succeeded + self.failed + self.timed_out + self.dropped + self.abandoned;
+        let ended = self.succeeded
+            + self.failed
+            + self.timed_out
+            + self.dropped
+            + self.abandoned
+            + self.lost;
         let accounted = ended as i64 + self.queued + self.in_flight;
         if accounted == self.due as i64 {
             return Ok(());
@@ -47,6 +54,7 @@ impl Counts {
         self.timed_out += other.timed_out;
         self.dropped += other.dropped;
         self.abandoned += other.abandoned;
+        self.lost += other.lost;
         self.queued += other.queued;
         self.in_flight += other.in_flight;
     }

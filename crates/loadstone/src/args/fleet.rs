@@ -2,7 +2,7 @@
 
 use super::{Cli, Command, UsageError, parse};
 use crate::exit::{Code, Failure};
-use crate::fleet::Convoy;
+use crate::fleet::{Convoy, OnLoss};
 use clap::{Args, Parser, Subcommand};
 use fleet::{Place, ServerOptions, ServerTls};
 use std::net::{IpAddr, SocketAddr};
@@ -43,6 +43,10 @@ pub(crate) struct FleetLocalArgs {
     /// The server's program
     #[arg(long, value_name = "FILE", default_value = "nats-server")]
     nats_server: PathBuf,
+    /// When an agent is lost: stop the run, or go on without it [default: stop with fewer than 20
+    /// agents]
+    #[arg(long, value_name = "WHAT", value_enum)]
+    on_agent_loss: Option<OnLoss>,
     /// What `run` takes; or `run`, `ramp` and what these take
     #[arg(value_name = "PLAN", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
@@ -87,6 +91,10 @@ pub(crate) struct FleetManagerArgs {
     /// Longest wait for the agents
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, default_value = "5m")]
     pub(crate) wait: Nanos,
+    /// When an agent is lost: stop the run, or go on without it [default: stop with fewer than 20
+    /// agents]
+    #[arg(long, value_name = "WHAT", value_enum)]
+    on_agent_loss: Option<OnLoss>,
     /// What `run` takes; or `run`, `ramp` and what these take
     #[arg(value_name = "PLAN", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
@@ -150,12 +158,22 @@ fn label(text: &str) -> Result<(String, String), String> {
 pub(crate) struct FleetTask {
     pub(crate) agents: usize,
     pub(crate) nats_server: PathBuf,
+    pub(crate) on_loss: OnLoss,
     words: Vec<String>,
 }
 
+/// Below so many agents the loss of one leaves no valid run.
+const FEW: usize = 20;
+
 impl FleetTask {
-    fn new(agents: u32, nats_server: PathBuf, words: &[String]) -> Result<FleetTask, UsageError> {
-        let mut task = FleetTask { agents: agents as usize, nats_server, words: words.to_vec() };
+    fn new(
+        agents: u32,
+        nats_server: PathBuf,
+        on_loss: Option<OnLoss>,
+        words: &[String],
+    ) -> Result<FleetTask, UsageError> {
+        let (agents, words, few) = (agents as usize, words.to_vec(), OnLoss::Stop);
+        let mut task = FleetTask { agents, nats_server, on_loss: few, words };
         // behind the plan is a place for it too: `fleet local PLAN --agents 4`
         if let Some(at) = task.words.iter().position(|word| word == "--agents") {
             let said = task.words.get(at + 1).and_then(|word| word.parse().ok());
@@ -163,6 +181,10 @@ impl FleetTask {
                 said.ok_or_else(|| UsageError::new("--agents needs a number of agents"))?;
             task.words.drain(at..at + 2);
         }
+        task.on_loss = on_loss.unwrap_or(match task.agents {
+            ..FEW => OnLoss::Stop,
+            _ => OnLoss::Continue,
+        });
         if task.agents == 0 || task.agents > muster::manager::AGENTS_MAX {
             let most = muster::manager::AGENTS_MAX;
             return Err(UsageError::new(format!("--agents takes a number from 1 to {most}")));
@@ -192,7 +214,7 @@ impl FleetLocalArgs {
     /// # Errors
     /// No number of agents.
     pub(crate) fn into_task(self) -> Result<FleetTask, UsageError> {
-        FleetTask::new(self.agents, self.nats_server, &self.words)
+        FleetTask::new(self.agents, self.nats_server, self.on_agent_loss, &self.words)
     }
 }
 
@@ -200,7 +222,7 @@ impl FleetManagerArgs {
     /// # Errors
     /// No number of agents.
     pub(crate) fn task(&self) -> Result<FleetTask, UsageError> {
-        FleetTask::new(self.agents, self.nats_server.clone(), &self.words)
+        FleetTask::new(self.agents, self.nats_server.clone(), self.on_agent_loss, &self.words)
     }
 
     pub(crate) fn identity(&self) -> Option<(PathBuf, PathBuf)> {

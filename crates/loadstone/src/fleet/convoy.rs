@@ -1,20 +1,20 @@
 //! The manager's side of a fleet: other machines carry a plan out, and what they count is merged here
 //! as the rows of cores are.
 
+use super::merge::{Merge, OnLoss};
 use super::wire::{Seats, Wire};
 use crate::calibration::Calibration;
 use crate::run::measure::{Measured, Seen, verdict};
 use crate::run::prepare::Prepared;
 use crate::run::threads::{DriverCost, Watcher};
 use anyhow::{Context, Result, bail};
-use engine::{Collector, Order, Row, Setup};
+use engine::{Setup, Share};
 use muster::manager::Event;
 use muster::message::Final;
-use muster::row;
 use muster::slots::SlotTable;
 use plan::{Load, Plan, Secrets};
+use sample::{AgentFacts, FleetFacts};
 use sha2::{Digest, Sha256};
-use stats::{Measurement, Snapshot};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -27,13 +27,10 @@ const LEAD_MIN: Nanos = Nanos::from_millis(1_000);
 /// What the start lies further ahead for each agent.
 const LEAD_PER_AGENT: Nanos = Nanos::from_micros(500);
 /// How long a signal or a watcher's wish may go unnoticed.
-const LOOK: Duration = Duration::from_millis(20);
-/// When every call must have ended, agents have so long to say so.
-const GRACE: Nanos = Nanos::from_secs(15);
-
+pub(super) const LOOK: Duration = Duration::from_millis(20);
 /// The machines that carry a plan out; clones are the same fleet.
 #[derive(Clone)]
-pub(crate) struct Convoy(Arc<Mutex<Wire>>);
+pub(crate) struct Convoy(Arc<Mutex<Wire>>, OnLoss);
 
 impl std::fmt::Debug for Convoy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -70,8 +67,8 @@ pub(super) fn refusal(plan: &Plan) -> Option<&'static str> {
 }
 
 impl Convoy {
-    pub(super) fn new(wire: Wire) -> Convoy {
-        Convoy(Arc::new(Mutex::new(wire)))
+    pub(super) fn new(wire: Wire, on_loss: OnLoss) -> Convoy {
+        Convoy(Arc::new(Mutex::new(wire)), on_loss)
     }
 
     pub(super) fn close(&self, why: &str) {
@@ -95,15 +92,19 @@ impl Convoy {
         let mut wire = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         hand_out(&mut wire, plan)?;
         let seats = wire.seats();
-        let start = arm(&mut wire, plan, &seats)?;
+        let (start, parts) = arm(&mut wire, plan, &seats)?;
         let setup = Setup::new(plan.clone(), prepared.endpoints.clone(), seats.len() as u32, start)?;
         let setup = Arc::new(setup);
         let mut observer = watcher(&setup);
         let ahead = start.0 as f64 - reactor::monotonic().0 as f64;
         let started_unix_s = crate::wall_clock::unix_seconds() + ahead / 1e9;
-        let names = seats.keys().cloned().collect();
-        let mut merge = Merge::new(setup, names);
+        let sut = crate::run::measure::watch_server(prepared)?;
+        if let Some(sut) = &sut {
+            sut.begin(setup.measure_from());
+        }
+        let mut merge = Merge::new(setup, &parts, self.1);
         let gathered = merge.run(&mut wire, &mut *observer);
+        let sut = sut.map(crate::run::sut::Watch::end);
         observer.end();
         let closed = observer.close();
         gathered?;
@@ -111,11 +112,26 @@ impl Convoy {
         wire.done();
         let finals = wire.finals();
         let cost = cost(&finals);
-        let measurement = merge.collector.finish(crate::signals::caught() > 0);
-        let seen = Seen { busiest: cost.busiest, foreign: None, path: None };
+        let fleet = facts(&wire, &merge, &parts, &finals);
+        let measurement = merge.finish();
+        let fleet_seen = Some(&fleet);
+        let seen = Seen { busiest: cost.busiest, foreign: None, path: None, fleet: fleet_seen };
         let verdict = verdict(plan, prepared, &measurement, seen, calibration);
-        Ok(Measured { measurement, verdict, cost, started_unix_s, sut: None, path: None })
+        let fleet = Some(fleet);
+        Ok(Measured { measurement, verdict, cost, started_unix_s, sut, path: None, fleet })
     }
+}
+
+/// The parts of the load of each agent, one for each of its workers.
+type Parts = BTreeMap<String, Vec<Share>>;
+
+fn shares_of(slots: &BTreeMap<String, Vec<Vec<u32>>>, of: u32) -> Result<Parts> {
+    let mut parts = Parts::new();
+    for (agent, workers) in slots {
+        let shares = workers.iter().map(|slots| Share::of_slots(slots, of));
+        parts.insert(agent.clone(), shares.collect::<Result<_, _>>()?);
+    }
+    Ok(parts)
 }
 
 /// Gives the plan to every agent, sealed to it, and waits until all are ready for it.
@@ -149,7 +165,7 @@ fn hand_out(wire: &mut Wire, plan: &Plan) -> Result<()> {
 }
 
 /// Divides the plan and sets the first instant; when all agents know both, they are told to go.
-fn arm(wire: &mut Wire, plan: &Plan, seats: &Seats) -> Result<Nanos> {
+fn arm(wire: &mut Wire, plan: &Plan, seats: &Seats) -> Result<(Nanos, Parts)> {
     let units = match &plan.load {
         Load::Closed { users, .. } => u64::from(*users),
         Load::Open { connections_max, .. } => connections_max.map_or(u64::MAX, u64::from),
@@ -177,10 +193,11 @@ fn arm(wire: &mut Wire, plan: &Plan, seats: &Seats) -> Result<Nanos> {
         .collect();
     let lead = LEAD_MIN + Nanos(LEAD_PER_AGENT.0 * seats.len() as u64);
     let start = reactor::monotonic() + lead;
+    let shares = shares_of(&parts, table.of)?;
     wire.arm(parts, table.of, start);
     loop {
         match wire.event(LOOK) {
-            Some(Event::Going) => return Ok(start),
+            Some(Event::Going) => return Ok((start, shares)),
             Some(Event::StoodDown(agent, why)) => {
                 wire.stop(true);
                 bail!("{} did not start: {why}", wire.name(&agent));
@@ -209,92 +226,45 @@ fn cost(finals: &BTreeMap<String, Final>) -> DriverCost {
     }
 }
 
-/// The rows of agents on their way into one measurement.
-struct Merge {
-    setup: Arc<Setup>,
-    collector: Collector,
-    /// In the order of the collector's workers.
-    names: Vec<String>,
-    over: usize,
-    spare: Box<Snapshot>,
-    stopped: Order,
-}
-
-impl Merge {
-    fn new(setup: Arc<Setup>, names: Vec<String>) -> Merge {
-        Merge {
-            collector: Collector::new(setup.clone()),
-            setup,
-            names,
-            over: 0,
-            spare: Box::default(),
-            stopped: Order::Go,
-        }
-    }
-
-    fn run(&mut self, wire: &mut Wire, observer: &mut dyn Watcher) -> Result<()> {
-        let mut late = Nanos::NEVER;
-        if self.setup.measure_until() < Nanos::NEVER {
-            late = self.setup.measure_until() + self.setup.plan.timeouts.call + GRACE;
-        }
-        while self.over < self.names.len() {
-            match wire.event(LOOK) {
-                Some(Event::Row(agent, bytes)) => self.row(&agent, &bytes, observer)?,
-                Some(Event::Over(_)) => self.over += 1,
-                Some(Event::Lost(agent, why)) => {
-                    bail!("{} is lost: {why}", wire.name(&agent));
-                }
-                _ => {}
-            }
-            self.give_orders(wire, observer);
-            if reactor::monotonic() > late {
-                bail!("an agent does not come to its end");
-            }
-        }
-        Ok(())
-    }
-
-    fn give_orders(&mut self, wire: &mut Wire, observer: &dyn Watcher) {
-        let wish = observer.order();
-        let abandon = crate::signals::caught() > 0 || wish == Order::Abandon;
-        let stop = self.collector.aborted().is_some() || wish == Order::Stop;
-        if abandon && self.stopped != Order::Abandon {
-            self.stopped = Order::Abandon;
-            wire.stop(true);
-        } else if stop && self.stopped == Order::Go {
-            self.stopped = Order::Stop;
-            wire.stop(false);
-        }
-    }
-
-    fn row(&mut self, agent: &str, bytes: &[u8], observer: &mut dyn Watcher) -> Result<()> {
-        let Some(worker) = self.names.iter().position(|name| name == agent) else { return Ok(()) };
-        let mut snapshot = std::mem::take(&mut self.spare);
-        let head = row::decode(bytes, &mut snapshot).with_context(|| format!("agent {agent}"))?;
-        let at = |span: Nanos| self.setup.start + span;
-        snapshot.instants.shift(i64::try_from(self.setup.start.0).unwrap_or(i64::MAX));
-        let row = Row {
-            worker: worker as u32,
-            start: at(head.start),
-            end: at(head.end),
-            edge: at(head.edge),
-            snapshot,
-            open_connections: head.open_connections,
-            connections_peak: head.connections_peak,
-            in_flight: head.in_flight,
-            last_done: at(head.last_done),
-            first_issued: Nanos::NEVER,
-            cpu: head.cpu,
-            passed: head.passed,
-            last: head.last,
+/// The machines and their parts, for the report.
+fn facts(
+    wire: &Wire,
+    merge: &Merge,
+    parts: &Parts,
+    finals: &BTreeMap<String, Final>,
+) -> FleetFacts {
+    let mut agents = Vec::new();
+    for (agent, seat) in wire.seats() {
+        let said = finals.get(&agent).cloned().unwrap_or_default();
+        let Some(account) = merge.account(&agent) else { continue };
+        let labels: Vec<String> =
+            seat.hello.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        // the slots of all agents are the whole: a million arrivals show the share
+        let of_million = |shares: &Vec<Share>| {
+            shares.iter().map(|share| share.count_of(1_000_000)).sum::<u64>() as f64 / 1e6
         };
-        observer.row(&row);
-        let (clear, seconds) = self.collector.add(row);
-        let seconds = seconds.to_vec();
-        self.spare = clear;
-        for second in &seconds {
-            observer.second(second, self.collector.total());
-        }
-        Ok(())
+        agents.push(AgentFacts {
+            host: seat.hello.host,
+            build: seat.hello.build,
+            labels: labels.join(","),
+            workers: parts.get(&agent).map_or(0, Vec::len) as u32,
+            weight: parts.get(&agent).map_or(0.0, of_million),
+            offered: said.offered.max(account.offered),
+            lost: account.lost,
+            lost_at_s: account.lost_at_s,
+            ending: account.ending,
+            p50: Nanos::from_secs_f64(said.p50_s),
+            p99: Nanos::from_secs_f64(said.p99_s),
+            slip_p99: Nanos::from_secs_f64(said.slip_p99_s),
+            busy: said.busy.iter().copied().fold(0.0, f64::max),
+            clock_ahead_s: seat.ahead as f64 / 1e9,
+            clock_bound: Nanos(seat.bound),
+            clock_drift_s: said.drift_s.unwrap_or(f64::NAN),
+            first_call_s: said.first_s.unwrap_or(f64::NAN),
+            state: said.state,
+            causes: said.causes.into_iter().map(|cause| cause.id).collect(),
+            id: agent,
+        });
     }
+    FleetFacts { server: wire.server_version(), agents }
 }

@@ -95,7 +95,7 @@ fn open(
 /// Waits for the agents, and carries `run` or `ramp` out with them.
 fn command(task: &FleetTask, wire: Wire, patience: Duration) -> Result<Code, Failure> {
     let joined = wire.muster(task.agents, patience);
-    let convoy = Convoy::new(wire);
+    let convoy = Convoy::new(wire, task.on_loss);
     let code = joined.map_err(Failure::from).and_then(|()| task.carry_out(&convoy));
     convoy.close("the run is over");
     code

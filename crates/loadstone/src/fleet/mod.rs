@@ -3,10 +3,13 @@
 mod agent;
 mod bundle;
 mod convoy;
+mod ledger;
 mod local;
+mod merge;
 mod wire;
 
 pub(crate) use convoy::Convoy;
+pub(crate) use merge::OnLoss;
 
 use crate::args::{FleetArgs, FleetCommand};
 use crate::exit::{Code, Failure};

@@ -19,6 +19,9 @@ const TURN: Duration = Duration::from_millis(50);
 pub(super) struct SeatFacts {
     pub(super) hello: Hello,
     pub(super) workers: u32,
+    /// The offset of its clock and the bound, in nanoseconds.
+    pub(super) ahead: i64,
+    pub(super) bound: u64,
 }
 
 /// By id, in order.
@@ -32,6 +35,7 @@ pub(super) struct Wire {
     events: Receiver<Event>,
     thread: Option<JoinHandle<()>>,
     end: Sender<()>,
+    version: String,
 }
 
 impl Wire {
@@ -46,10 +50,11 @@ impl Wire {
         let (give, events) = channel();
         let (end, ended) = channel();
         let sender = link.sender();
+        let version = link.version.map_or(String::new(), |version| version.to_string());
         let desk = Desk { manager: manager.clone(), link, subjects: subjects.clone(), server, give };
         let body = move || desk.run(&ended);
         let thread = std::thread::Builder::new().name("fleet".into()).spawn(body)?;
-        Ok(Wire { manager, sender, subjects, events, thread: Some(thread), end })
+        Ok(Wire { manager, sender, subjects, events, thread: Some(thread), end, version })
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Manager) -> T) -> T {
@@ -64,6 +69,8 @@ impl Wire {
             let facts = |seat: &muster::manager::Seat| SeatFacts {
                 hello: seat.hello.clone(),
                 workers: seat.workers,
+                ahead: seat.ahead,
+                bound: seat.bound,
             };
             manager.seats().iter().map(|(agent, seat)| (agent.clone(), facts(seat))).collect()
         })
@@ -84,6 +91,11 @@ impl Wire {
             let host = manager.seats().get(agent).map(|seat| seat.hello.host.clone());
             format!("agent {} on {}", row.unwrap_or_default() + 1, host.unwrap_or_default())
         })
+    }
+
+    /// Version of the server between the machines.
+    pub(super) fn server_version(&self) -> String {
+        self.version.clone()
     }
 
     pub(super) fn event(&self, patience: Duration) -> Option<Event> {

@@ -9,7 +9,7 @@ use conduit::Peer;
 use engine::{Logging, Setup};
 use host::{Foreign, Watch};
 use plan::{Load, Plan};
-use sample::{PathFacts, SutSeries};
+use sample::{FleetFacts, PathFacts, SutSeries};
 use stats::verdict::{Evidence, judge};
 use stats::{Measurement, Verdict};
 use std::sync::Arc;
@@ -23,6 +23,7 @@ pub(crate) struct Measured {
     pub(crate) started_unix_s: f64,
     pub(crate) sut: Option<SutSeries>,
     pub(crate) path: Option<PathFacts>,
+    pub(crate) fleet: Option<FleetFacts>,
 }
 
 /// Runs the plan once. `watcher` makes the observer of the run, given the instant it starts at.
@@ -66,13 +67,13 @@ pub(crate) fn measure(
     let foreign = watch.end();
     let path = route.map(|route| route.facts()).transpose()?;
     let (measurement, cost) = (finished.measurement, finished.cost);
-    let seen = Seen { busiest: cost.busiest, foreign, path: path.as_ref() };
+    let seen = Seen { busiest: cost.busiest, foreign, path: path.as_ref(), fleet: None };
     let verdict = verdict(plan, prepared, &measurement, seen, calibration);
-    Ok(Measured { measurement, verdict, cost, started_unix_s, sut, path })
+    Ok(Measured { measurement, verdict, cost, started_unix_s, sut, path, fleet: None })
 }
 
 /// Makes ready to watch the server's own resources, where that was asked for.
-fn watch_server(prepared: &Prepared) -> Result<Option<sut::Watch>> {
+pub(crate) fn watch_server(prepared: &Prepared) -> Result<Option<sut::Watch>> {
     let Some(who) = &prepared.sut else { return Ok(None) };
     let peers = prepared.endpoints.iter().flat_map(|endpoint| &endpoint.peers);
     let addresses: Vec<std::net::SocketAddr> = peers.filter_map(Peer::address).collect();
@@ -86,6 +87,7 @@ pub(crate) struct Seen<'a> {
     pub(crate) busiest: f64,
     pub(crate) foreign: Option<Foreign>,
     pub(crate) path: Option<&'a PathFacts>,
+    pub(crate) fleet: Option<&'a FleetFacts>,
 }
 
 /// Judges a measurement, finished or so far.
@@ -109,6 +111,7 @@ pub(crate) fn verdict(
         calibration.map_or(0.0, |known| known.share_of_ceiling(plan, throughput, prepared.workers));
     evidence.driver_busy = Some(seen.busiest.max(ceiling).min(1.0));
     evidence.path = seen.path;
+    evidence.fleet = seen.fleet;
     if let Some(foreign) = seen.foreign.filter(|found| found.elapsed > Nanos::SECOND) {
         evidence.foreign_share = Some(foreign.share);
         evidence.steal_share = Some(foreign.steal_share);

@@ -194,6 +194,7 @@ fn interrupted_before() -> Measured {
         started_unix_s: crate::wall_clock::unix_seconds(),
         sut: None,
         path: None,
+        fleet: None,
     }
 }
 
@@ -341,6 +342,7 @@ pub(crate) fn assemble(
     let repeated = runs.len() > 1;
     // the last run's: figures of a machine do not add up over runs
     let sut = runs.last_mut().and_then(|run| run.sut.take());
+    let fleet = runs.last_mut().and_then(|run| run.fleet.take());
     let path = report::merged_paths(runs.iter_mut().filter_map(|run| run.path.take()));
     let measurement = if repeated {
         let all: Vec<Measurement> = runs.into_iter().map(|run| run.measurement).collect();
@@ -365,6 +367,7 @@ pub(crate) fn assemble(
         findings: Vec::new(),
         sut,
         path,
+        fleet,
     };
     report.findings = report::findings(&report);
     report
@@ -452,6 +455,7 @@ pub(crate) fn unreachable_report(
         started_unix_s: crate::wall_clock::unix_seconds(),
         sut: None,
         path: None,
+        fleet: None,
     };
     assemble(plan, prepared, Some(found.call), vec![run], environment, None, name)
 }

@@ -5,6 +5,7 @@
 mod http2;
 mod http3;
 mod journeys;
+mod fleet;
 mod path;
 mod series;
 mod sides;
@@ -18,6 +19,7 @@ pub use http3::{Http3Record, QuicRecord, RttRecord};
 pub use journeys::{
     CaptureRecord, FeederRecord, JourneyRecord, JourneyStepRecord, NotedRecord, TransactionRecord,
 };
+pub use fleet::{AgentRecord, FleetRecord};
 pub use path::{LateRecord, PathDirectionRecord, PathKindRecord, PathRecord};
 pub use series::SecondRecord;
 pub use sides::{
@@ -96,6 +98,9 @@ pub struct RunRecord {
     /// Null where connections went through no emulated path.
     #[serde(default)]
     pub path: Option<PathRecord>,
+    /// Absent where one machine carried the run out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<FleetRecord>,
     pub name: String,
     pub target: String,
     pub load: String,
@@ -167,6 +172,7 @@ impl RunRecord {
             findings: report.findings.iter().map(FindingRecord::of).collect(),
             sut: report.sut.as_ref().map(SutRecord::of),
             path: report.path.as_ref().map(PathRecord::of),
+            fleet: report.fleet.as_ref().map(FleetRecord::of),
             name: words::name(&report.name, plan),
             target: words::target(plan),
             load: words::load(plan),
