@@ -25,8 +25,8 @@ pub struct Row {
     pub in_flight: u64,
     /// When the worker's latest outcome was known.
     pub last_done: Nanos,
-    /// When the worker issued its first call; `NEVER` before.
-    pub first_issued: Nanos,
+    /// How late the worker issued its first call; `NEVER` before.
+    pub first_late: Nanos,
     /// CPU time that the worker spent since its row before, and the time that passed meanwhile. The
     /// worker reads no such clocks: its link fills them in.
     pub cpu: Nanos,

@@ -13,8 +13,6 @@ use std::path::Path;
 pub enum Role {
     Manager,
     Agent,
-    /// Looks on at the target's machine.
-    Watcher,
     /// Asks for the state, and ends the run.
     Operator,
 }
@@ -77,7 +75,8 @@ impl Credentials {
         let text = toml::to_string(self)
             .map_err(|error| FleetError(format!("{}: {error}", path.display())))?;
         let mut options = std::fs::OpenOptions::new();
-        let mut file = options.write(true).create_new(true).mode(0o600).open(path).map_err(named)?;
+        let mut file =
+            options.write(true).create_new(true).mode(0o600).open(path).map_err(named)?;
         file.write_all(text.as_bytes()).map_err(named)
     }
 }
@@ -89,7 +88,10 @@ fn check_mode(path: &Path) -> Result<(), String> {
     if mode & 0o077 == 0 {
         return Ok(());
     }
-    Err(format!("others may read it (mode {:03o}): chmod 600 it, and make new ones if they did", mode & 0o777))
+    Err(format!(
+        "others may read it (mode {:03o}): chmod 600 it, and make new ones if they did",
+        mode & 0o777
+    ))
 }
 
 /// The name of a fleet is a part of subjects.

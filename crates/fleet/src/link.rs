@@ -31,7 +31,11 @@ pub struct Place {
 /// What comes from the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Incoming {
-    Message { subject: String, bytes: Vec<u8>, at: Nanos },
+    Message {
+        subject: String,
+        bytes: Vec<u8>,
+        at: Nanos,
+    },
     Connected,
     Disconnected,
     /// Messages were thrown away because we were too slow.
@@ -194,7 +198,8 @@ fn trust(
         .map_err(|error| named(ca, error.to_string()))?
         .with_root_certificates(roots);
     let Some((cert, key)) = identity else { return Ok(config.with_no_client_auth()) };
-    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| named(key, error.to_string()))?;
+    let secret =
+        PrivateKeyDer::from_pem_file(key).map_err(|error| named(key, error.to_string()))?;
     config
         .with_client_auth_cert(certificates(cert)?, secret)
         .map_err(|error| named(cert, error.to_string()))

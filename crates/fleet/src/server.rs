@@ -124,7 +124,8 @@ impl NatsServer {
         let version = installed(&options.program)?;
         version.check()?;
         let text = configuration(options, fleet, grants)?;
-        let broken = |error: std::io::Error| FleetError(format!("a directory for nats-server: {error}"));
+        let broken =
+            |error: std::io::Error| FleetError(format!("a directory for nats-server: {error}"));
         // made with mode 0700
         let dir = tempfile::Builder::new().prefix("loadstone-nats-").tempdir().map_err(broken)?;
         std::fs::write(dir.path().join("server.conf"), &text).map_err(broken)?;
@@ -143,6 +144,13 @@ impl NatsServer {
             IpAddr::V6(address) => format!("{scheme}://[{address}]:{}", self.port),
             address => format!("{scheme}://{address}:{}", self.port),
         }
+    }
+
+    /// Ends the process.
+    pub fn end(&mut self) {
+        // it may have ended by itself; then there is nothing to end
+        self.child.kill().ok();
+        self.child.wait().ok();
     }
 
     /// Starts it again, on the same port, if it has died; whether it had.
@@ -165,9 +173,7 @@ impl NatsServer {
 
 impl Drop for NatsServer {
     fn drop(&mut self) {
-        // it may have ended by itself; then there is nothing to end
-        self.child.kill().ok();
-        self.child.wait().ok();
+        self.end();
     }
 }
 
@@ -193,8 +199,8 @@ fn launch(program: &Path, dir: &Path) -> Result<(Child, u16), FleetError> {
     let mut guarded = Command::new("setpriv");
     guarded.args(["--pdeathsig", "TERM", "--"]).arg(program);
     let child = start(guarded).or_else(|_| start(Command::new(program)));
-    let mut child =
-        child.map_err(|error| FleetError(format!("cannot start {}: {error}", program.display())))?;
+    let mut child = child
+        .map_err(|error| FleetError(format!("cannot start {}: {error}", program.display())))?;
     let Some(out) = child.stderr.take() else {
         return Err(FleetError::new("nats-server has no standard error"));
     };

@@ -34,11 +34,6 @@ impl Subjects {
         format!("{}.rows.{agent}", self.prefix)
     }
 
-    /// What is watched on the target's machine.
-    pub fn target(&self, watcher: &str) -> String {
-        format!("{}.sut.{watcher}", self.prefix)
-    }
-
     /// Questions of an operator, and the answers to one.
     pub fn control(&self) -> String {
         format!("{}.ctl", self.prefix)
@@ -48,7 +43,7 @@ impl Subjects {
         format!("{}.said", self.prefix)
     }
 
-    /// Kind and sender of a message that the manager gets: `from`, `rows`, `sut`, `ctl`.
+    /// Kind and sender of a message that the manager gets: `from`, `rows`, `ctl`.
     pub fn sender<'a>(&self, subject: &'a str) -> Option<(&'a str, &'a str)> {
         let rest = subject.strip_prefix(&self.prefix)?.strip_prefix('.')?;
         Some(rest.split_once('.').unwrap_or((rest, "")))
@@ -60,13 +55,10 @@ impl Subjects {
         match role {
             Role::Manager => (
                 vec![self.command(), self.to("*"), self.answer()],
-                vec![self.from("*"), self.rows("*"), self.target("*"), self.control(), self.command()],
+                vec![self.from("*"), self.rows("*"), self.control()],
             ),
-            Role::Agent => {
-                (vec![self.from(id), self.rows(id)], vec![self.command(), self.to(id)])
-            }
-            Role::Watcher => (vec![self.target(id)], vec![self.command(), self.to(id)]),
-            Role::Operator => (vec![self.control()], vec![self.answer(), self.command()]),
+            Role::Agent => (vec![self.from(id), self.rows(id)], vec![self.command(), self.to(id)]),
+            Role::Operator => (vec![self.control()], vec![self.answer()]),
         }
     }
 }

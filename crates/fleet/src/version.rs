@@ -71,8 +71,14 @@ mod tests {
         assert!(debian.check().is_ok());
         assert!(debian.warning().unwrap().contains("2.9.10 lacks security fixes"));
         for (text, warned) in [
-            ("2.11.15", true), ("2.11.16", false), ("2.12.6", true), ("2.12.7-RC.1", false),
-            ("2.13.9", true), ("2.14.0", false), ("2.15.2", false), ("3.0.0", false),
+            ("2.11.15", true),
+            ("2.11.16", false),
+            ("2.12.6", true),
+            ("2.12.7-RC.1", false),
+            ("2.13.9", true),
+            ("2.14.0", false),
+            ("2.15.2", false),
+            ("3.0.0", false),
         ] {
             assert_eq!(ServerVersion::parse(text).unwrap().warning().is_some(), warned, "{text}");
         }

@@ -32,27 +32,59 @@ pub enum Deed {
     /// A row as it is, for the first time or again.
     Row(Vec<u8>),
     /// Open the sealed plan, read it and make everything ready for it.
-    Prepare { step: u64, hash: String, sealed: Vec<u8> },
+    Prepare {
+        step: u64,
+        hash: String,
+        sealed: Vec<u8>,
+    },
     /// Carry it out: each worker's part, from this instant of our clock on.
-    Run { step: u64, shares: Vec<Share>, start: Nanos },
+    Run {
+        step: u64,
+        shares: Vec<Share>,
+        start: Nanos,
+    },
     Stop,
     Abandon,
     /// Leave: whether the work was done, and why.
-    Exit { done: bool, why: String },
+    Exit {
+        done: bool,
+        why: String,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum State {
     Idle,
     /// Parts of the plan, as they come.
-    Receiving { step: u64, hash: String, parts: Vec<Option<Vec<u8>>> },
-    Preparing { step: u64 },
+    Receiving {
+        step: u64,
+        hash: String,
+        parts: Vec<Option<Vec<u8>>>,
+    },
+    Preparing {
+        step: u64,
+    },
     /// Everything but the clock may be ready.
-    Ready { step: u64, hash: String, workers: u32, told: bool },
-    Armed { step: u64, shares: Vec<Share>, start: Nanos },
-    Running { step: u64, ending: Ending },
+    Ready {
+        step: u64,
+        hash: String,
+        workers: u32,
+        told: bool,
+    },
+    Armed {
+        step: u64,
+        shares: Vec<Share>,
+        start: Nanos,
+    },
+    Running {
+        step: u64,
+        ending: Ending,
+    },
     /// All is sent; it is said again until the manager has it.
-    Over { said: Box<Final>, again: Nanos },
+    Over {
+        said: Box<Final>,
+        again: Nanos,
+    },
 }
 
 /// See the module.

@@ -61,7 +61,11 @@ impl<'a> Reader<'a> {
     /// More than bytes are left.
     pub fn count(&mut self) -> Result<usize, Foreign> {
         let count = usize::try_from(self.number()?).unwrap_or(usize::MAX);
-        if count > self.0.len() { Err(Foreign("a list longer than its message")) } else { Ok(count) }
+        if count > self.0.len() {
+            Err(Foreign("a list longer than its message"))
+        } else {
+            Ok(count)
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The manager, as a machine: who is there, who is ready, who is silent, and which rows are missing.
 
-use crate::message::{Command, Final, FromAgent, Hello, ToAgent, What};
+use crate::message::{AgentStatus, Command, Final, FromAgent, Hello, Status, ToAgent, What};
 use crate::row;
 use crate::{BEAT, LOST_AFTER, PROTOCOL};
 use std::collections::{BTreeMap, VecDeque};
@@ -114,6 +114,19 @@ impl Manager {
     /// By id, which puts agents in the same order at every run.
     pub fn seats(&self) -> &BTreeMap<String, Seat> {
         &self.seats
+    }
+
+    /// How things stand, for an operator.
+    pub fn status(&self, now: Nanos) -> Status {
+        let agent = |(id, seat): (&String, &Seat)| AgentStatus {
+            id: id.clone(),
+            host: seat.hello.host.clone(),
+            stage: format!("{:?}", seat.stage).to_lowercase(),
+            silent_ms: (now - seat.heard).0 / 1_000_000,
+            rows: seat.next_row,
+        };
+        let agents = self.seats.iter().map(agent).collect();
+        Status { step: self.step, wanted: self.wanted, agents }
     }
 
     pub fn step(&self) -> u64 {

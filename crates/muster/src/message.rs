@@ -32,21 +32,39 @@ pub struct Hello {
 pub enum FromAgent {
     Hello(Hello),
     /// A question for the time: when it was sent, by the agent's clock.
-    Clock { sent: u64 },
+    Clock {
+        sent: u64,
+    },
     /// A sign of life.
     Alive,
     /// The plan is read and prepared; the hash is of the agent's own print of it.
-    Ready { step: u64, hash: String, workers: u32 },
+    Ready {
+        step: u64,
+        hash: String,
+        workers: u32,
+    },
     /// It cannot or may not carry the plan out.
-    Unfit { step: u64, why: String },
+    Unfit {
+        step: u64,
+        why: String,
+    },
     /// It knows its slots and the instant; its clock's offset and bound, in nanoseconds.
-    Armed { step: u64, ahead: i64, bound: u64 },
+    Armed {
+        step: u64,
+        ahead: i64,
+        bound: u64,
+    },
     /// It did not start.
-    StoodDown { step: u64, why: String },
+    StoodDown {
+        step: u64,
+        why: String,
+    },
     /// Its rows are all sent.
     Final(Box<Final>),
     /// It leaves the fleet.
-    Leaving { why: String },
+    Leaving {
+        why: String,
+    },
 }
 
 /// How an agent's part of a step ended.
@@ -81,7 +99,7 @@ pub struct Final {
     pub busy: Vec<f64>,
     pub user_s: f64,
     pub system_s: f64,
-    /// How far its first call left from the step's first instant, in seconds; `None` without one.
+    /// How late its first call left, in seconds by its own clock; `None` without one.
     pub first_s: Option<f64>,
     /// How far its clock and the manager's have parted, in seconds.
     pub drift_s: Option<f64>,
@@ -101,16 +119,42 @@ pub struct FinalCause {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "kebab-case")]
 pub enum ToAgent {
-    Welcome { epoch: u64 },
-    Refused { why: String },
+    Welcome {
+        epoch: u64,
+    },
+    Refused {
+        why: String,
+    },
     /// The answer to [`FromAgent::Clock`], by the manager's clock.
-    Clock { sent: u64, received: u64, returned: u64 },
+    Clock {
+        sent: u64,
+        received: u64,
+        returned: u64,
+    },
     /// A part of the plan, sealed to the agent; the hash is of the manager's print.
-    Plan { epoch: u64, step: u64, hash: String, part: u32, parts: u32, #[serde(with = "hex")] bytes: Vec<u8> },
+    Plan {
+        epoch: u64,
+        step: u64,
+        hash: String,
+        part: u32,
+        parts: u32,
+        #[serde(with = "hex")]
+        bytes: Vec<u8>,
+    },
     /// The slots of each of its workers, of so many, and the first instant by the manager's clock.
-    Arm { epoch: u64, step: u64, slots: Vec<Vec<u32>>, of: u32, start: u64 },
+    Arm {
+        epoch: u64,
+        step: u64,
+        slots: Vec<Vec<u32>>,
+        of: u32,
+        start: u64,
+    },
     /// Rows that did not arrive.
-    Resend { epoch: u64, step: u64, rows: Vec<u64> },
+    Resend {
+        epoch: u64,
+        step: u64,
+        rows: Vec<u64>,
+    },
 }
 
 /// From the manager to all.
@@ -126,15 +170,56 @@ pub struct Command {
 pub enum What {
     Beat,
     /// The start that was armed holds.
-    Go { step: u64 },
+    Go {
+        step: u64,
+    },
     /// No more calls; those under way end in order.
-    Stop { step: u64 },
+    Stop {
+        step: u64,
+    },
     /// No more calls, and those under way are given up.
-    Abandon { step: u64 },
+    Abandon {
+        step: u64,
+    },
     /// The step is merged: its rows may go.
-    Done { step: u64 },
+    Done {
+        step: u64,
+    },
     /// The fleet is no more.
-    Disband { why: String },
+    Disband {
+        why: String,
+    },
+}
+
+/// From an operator to the manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "kebab-case")]
+pub enum Control {
+    Status,
+    /// End the run now; the report follows.
+    Abort,
+}
+
+/// The manager's answer to an operator.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// Steps that were begun, and agents that are waited for.
+    pub step: u64,
+    pub wanted: usize,
+    pub agents: Vec<AgentStatus>,
+}
+
+/// An agent, as its manager sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentStatus {
+    pub id: String,
+    pub host: String,
+    /// `idle`, `running`, `lost` and the like.
+    pub stage: String,
+    /// How long ago it was heard, in milliseconds.
+    pub silent_ms: u64,
+    /// Rows of the step that were merged.
+    pub rows: u64,
 }
 
 /// # Errors

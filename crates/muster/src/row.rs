@@ -96,7 +96,8 @@ mod tests {
 
     #[test]
     fn a_row_comes_back_and_a_foreign_one_is_refused() {
-        let head = RowHead { step: 2, number: 300, edge: Nanos(5), last: true, ..RowHead::default() };
+        let head =
+            RowHead { step: 2, number: 300, edge: Nanos(5), last: true, ..RowHead::default() };
         let bytes = encode(&head, &Snapshot::default());
         let mut snapshot = Snapshot::default();
         assert_eq!(decode(&bytes, &mut snapshot).unwrap(), head);

@@ -25,8 +25,7 @@ impl SlotTable {
         let workers = weights.len() as u32;
         let first = weights.first().copied().unwrap_or(1.0);
         let even = weights.iter().all(|weight| (weight - first).abs() <= first * 1e-6);
-        let of =
-            if even { workers } else { (workers * SLOTS_PER_WORKER).next_power_of_two() };
+        let of = if even { workers } else { (workers * SLOTS_PER_WORKER).next_power_of_two() };
         let sum: f64 = weights.iter().sum();
         let mut slots = vec![Vec::new(); weights.len()];
         for slot in 0..of {
@@ -35,9 +34,8 @@ impl SlotTable {
                 due - slots[*worker].len() as f64
             };
             // of equals the last is the maximum: from behind, so that it is the first
-            let next = (0..weights.len()).rev().max_by(|one, other| {
-                behind(one).total_cmp(&behind(other))
-            });
+            let next =
+                (0..weights.len()).rev().max_by(|one, other| behind(one).total_cmp(&behind(other)));
             if let Some(next) = next {
                 slots[next].push(slot);
             }

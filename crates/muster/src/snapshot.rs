@@ -70,8 +70,8 @@ packed! {
 const UNIT_BITS: u32 = 9;
 const FINE: u64 = 2_048;
 const COARSE_BITS: u32 = 10;
-/// Bucket of the highest value that a histogram of ours has, one hour.
-const LAST_BUCKET: u64 = bucket(3_600_000_000_000);
+/// The last bucket of a histogram that counts up to an hour: its memory reaches to a power of two.
+const LAST_BUCKET: u64 = bucket((1 << 42) - 1);
 
 /// The number of the bucket that counts a value in nanoseconds.
 const fn bucket(nanos: u64) -> u64 {
@@ -297,8 +297,14 @@ mod tests {
             targets: vec![TargetTally::default(), TargetTally::default()],
             ..Snapshot::default()
         };
-        snapshot.counts =
-            Counts { due: 50, succeeded: 46, failed: 1, queued: 5, in_flight: -2, ..Counts::default() };
+        snapshot.counts = Counts {
+            due: 50,
+            succeeded: 46,
+            failed: 1,
+            queued: 5,
+            in_flight: -2,
+            ..Counts::default()
+        };
         snapshot.failures.insert(FailureClass::ALL[3], 9);
         snapshot.status.add_n(503, 4);
         snapshot.connections.tls.insert(TlsFacts::default(), 2);
@@ -330,6 +336,9 @@ mod tests {
         let mut bytes = Vec::new();
         snapshot.pack(&mut bytes);
         let error = fill(&mut Snapshot::default(), &mut Reader::new(&bytes)).unwrap_err();
-        assert_eq!(error.to_string(), "a message that cannot be read: calls are missing from its counts");
+        assert_eq!(
+            error.to_string(),
+            "a message that cannot be read: calls are missing from its counts"
+        );
     }
 }

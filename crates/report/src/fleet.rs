@@ -35,7 +35,7 @@ fn summary(fleet: &FleetFacts) -> String {
     let mut parts = vec![words::counted(fleet.agents.len() as u64, "agent")];
     if let Some(spread) = fleet.start_spread_s() {
         let spread = show::duration(Nanos::from_secs_f64(spread));
-        parts.push(format!("first calls within {spread}"));
+        parts.push(format!("started within {spread} of each other"));
     }
     let bound = show::duration(fleet.clock_bound_max());
     parts.push(format!("clocks known to within {bound}"));

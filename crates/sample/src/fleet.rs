@@ -39,7 +39,7 @@ pub struct AgentFacts {
     pub clock_bound: Nanos,
     /// How far the clocks parted in the run, in seconds; NaN where that is not known.
     pub clock_drift_s: f64,
-    /// When its first call left, in seconds from the first instant; NaN without a call.
+    /// How late its first call left, in seconds by its own clock; NaN without a call.
     pub first_call_s: f64,
     /// `VALID`, `DEGRADED`, `INVALID` by its own evidence; empty where it said nothing.
     pub state: String,
@@ -58,8 +58,8 @@ impl FleetFacts {
         self.agents.iter().map(|agent| agent.clock_bound).max().unwrap_or_default()
     }
 
-    /// Between the first call of the first agent and that of the last, in seconds, each by its own
-    /// clock; `None` with fewer than two.
+    /// By how much agents differ in the lateness of their first call, in seconds, each by its own clock:
+    /// how far apart they started, beside the bounds of the clocks. `None` with fewer than two.
     pub fn start_spread_s(&self) -> Option<f64> {
         let firsts = self.agents.iter().map(|agent| agent.first_call_s);
         let (mut low, mut high, mut count) = (f64::INFINITY, f64::NEG_INFINITY, 0);

@@ -441,8 +441,8 @@ pub struct Recorder {
     window: (Nanos, Nanos),
     flight: u64,
     flight_since: Nanos,
-    /// When the first call of all was issued; `NEVER` before.
-    first_issued: Nanos,
+    /// How late the first call of all was issued; `NEVER` before.
+    first_late: Nanos,
     /// The beat under way, and the completions that are in the beats before it.
     beat: usize,
     beaten: (u64, u64),
@@ -453,7 +453,15 @@ impl Recorder {
     /// falls due (`Nanos::NEVER` when only a count ends the run).
     pub fn new(target_count: usize, window: (Nanos, Nanos)) -> Recorder {
         let now = Box::new(Snapshot::prepared(target_count));
-        Recorder { now, window, flight: 0, flight_since: window.0, first_issued: Nanos::NEVER, beat: 0, beaten: (0, 0) }
+        Recorder {
+            now,
+            window,
+            flight: 0,
+            flight_since: window.0,
+            first_late: Nanos::NEVER,
+            beat: 0,
+            beaten: (0, 0),
+        }
     }
 
     pub fn in_warm_up(&self, intended: Nanos) -> bool {
@@ -478,7 +486,9 @@ impl Recorder {
         let counts = self.counts(intended);
         counts.queued -= 1;
         counts.in_flight += 1;
-        self.first_issued = self.first_issued.min(now);
+        if self.first_late == Nanos::NEVER {
+            self.first_late = now - intended;
+        }
         self.flight_step(now, 1);
     }
 
@@ -658,9 +668,9 @@ impl Recorder {
         full
     }
 
-    /// When the first call was issued, of the warm-up or of what is measured; `NEVER` before.
-    pub fn first_issued(&self) -> Nanos {
-        self.first_issued
+    /// How late the first call was issued, of the warm-up or of what is measured; `NEVER` before.
+    pub fn first_late(&self) -> Nanos {
+        self.first_late
     }
 
     /// Calls in flight.

@@ -221,7 +221,8 @@ fn not_offered(evidence: &Evidence<'_>) -> Option<Cause> {
         false => format!("{} arrivals", show::count(intended)),
     };
     let advice = if total.counts.lost > refused {
-        "Calls of agents that were lost are not offered: repeat it with machines that stay.".to_owned()
+        "Calls of agents that were lost are not offered: repeat it with machines that stay."
+            .to_owned()
     } else if refused > 0 {
         format!(
             "{} arrivals found neither a connection nor a place in the queue: raise \

@@ -31,6 +31,10 @@ pub(crate) enum FleetCommand {
     Local(Box<FleetLocalArgs>),
     Manager(Box<FleetManagerArgs>),
     Agent(FleetAgentArgs),
+    /// Ask a manager how its agents are
+    Status(FleetOperatorArgs),
+    /// End a manager's run; its report follows
+    Abort(FleetOperatorArgs),
     Creds(FleetCredsArgs),
 }
 
@@ -48,7 +52,12 @@ pub(crate) struct FleetLocalArgs {
     #[arg(long, value_name = "WHAT", value_enum)]
     on_agent_loss: Option<OnLoss>,
     /// What `run` takes; or `run`, `ramp` and what these take
-    #[arg(value_name = "PLAN", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(
+        value_name = "PLAN",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
     words: Vec<String>,
 }
 
@@ -96,7 +105,12 @@ pub(crate) struct FleetManagerArgs {
     #[arg(long, value_name = "WHAT", value_enum)]
     on_agent_loss: Option<OnLoss>,
     /// What `run` takes; or `run`, `ramp` and what these take
-    #[arg(value_name = "PLAN", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(
+        value_name = "PLAN",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
     words: Vec<String>,
 }
 
@@ -133,6 +147,26 @@ pub(crate) struct FleetAgentArgs {
     /// Refuse plans for other hosts than these: a name or an address
     #[arg(long, value_name = "HOST,...", value_delimiter = ',')]
     pub(crate) targets: Vec<String>,
+}
+
+/// Where a fleet is, for its operator.
+#[derive(Args, Debug)]
+pub(crate) struct FleetOperatorArgs {
+    /// The server that the manager is at
+    #[arg(long, value_name = "URL")]
+    manager: String,
+    /// The operator's credentials
+    #[arg(long, value_name = "FILE")]
+    pub(crate) creds: PathBuf,
+    /// Authority whose certificates of servers are trusted: PEM
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+}
+
+impl FleetOperatorArgs {
+    pub(crate) fn place(&self) -> Place {
+        Place { url: self.manager.clone(), ca: self.ca.clone(), identity: None }
+    }
 }
 
 /// Make the keys of a fleet, and a configuration for its server

@@ -40,7 +40,7 @@ pub(crate) use disk::Disk;
 #[cfg(feature = "fleet")]
 pub(crate) use fleet::{
     FleetAgentArgs, FleetArgs, FleetCommand, FleetCredsArgs, FleetLocalArgs, FleetManagerArgs,
-    FleetTask,
+    FleetOperatorArgs, FleetTask,
 };
 pub(crate) use foreign::hint;
 pub(crate) use netpath::{NetpathArgs, NetpathCommand};

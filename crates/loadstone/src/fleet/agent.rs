@@ -7,8 +7,8 @@ use crate::calibration::Calibration;
 use crate::exit::{Code, Failure};
 use crate::run::measure::{Measured, measure};
 use crate::run::prepare::{Part, Prepared, prepare};
-use crate::run::threads::Watcher;
 use crate::run::scripted::Stages;
+use crate::run::threads::Watcher;
 use engine::{Order, Row, Share};
 use fleet::{Credentials, Incoming, Link, SealKey, Subjects};
 use muster::agent::{Agent, Deed};
@@ -276,9 +276,11 @@ fn ready(text: &[u8], hash: &str, consent: &Consent<'_>) -> Result<Box<Ready>, S
     })?;
     let own = plan_hash(&plan);
     if own != hash {
-        return Err("it reads the plan differently than the manager wrote it: use the same version of \
+        return Err(
+            "it reads the plan differently than the manager wrote it: use the same version of \
                     loadstone on both"
-            .into());
+                .into(),
+        );
     }
     if let Some(why) = refusal(&plan) {
         return Err(why.into());
@@ -304,7 +306,12 @@ fn carry_out(step: u64, ready: &Ready, give: &Sender<Word>, orders: &Arc<Orders>
     let first = Arc::new(AtomicU64::new(u64::MAX));
     let mut watcher = |setup: &engine::Setup| -> Box<dyn Watcher> {
         let bundle = Bundle::new(step, setup.start, setup.workers);
-        Box::new(Reporter { bundle, give: give.clone(), orders: orders.clone(), first: first.clone() })
+        Box::new(Reporter {
+            bundle,
+            give: give.clone(),
+            orders: orders.clone(),
+            first: first.clone(),
+        })
     };
     let logging = engine::Logging::default();
     let known = calibration.as_ref();
@@ -363,7 +370,7 @@ impl Watcher for Reporter {
         for message in self.bundle.add(row) {
             self.give.send(Word::Row(message)).ok();
         }
-        if let Some(first) = self.bundle.first_issued() {
+        if let Some(first) = self.bundle.first_late() {
             self.first.store(first.0, Ordering::Relaxed);
         }
     }

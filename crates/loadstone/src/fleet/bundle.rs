@@ -16,7 +16,7 @@ pub(super) struct Bundle {
     /// The latest edge of each worker; `NEVER` when it is done.
     reached: Vec<Nanos>,
     number: u64,
-    first_issued: Nanos,
+    first_late: Nanos,
 }
 
 impl Bundle {
@@ -27,19 +27,19 @@ impl Bundle {
             pending: BTreeMap::new(),
             reached: vec![Nanos::ZERO; workers as usize],
             number: 0,
-            first_issued: Nanos::NEVER,
+            first_late: Nanos::NEVER,
         }
     }
 
-    /// How far from the step's first instant the first call was issued.
-    pub(super) fn first_issued(&self) -> Option<Nanos> {
-        (self.first_issued < Nanos::NEVER).then(|| self.first_issued - self.start)
+    /// How late the first call was issued: what is left of the start's error by our own clock.
+    pub(super) fn first_late(&self) -> Option<Nanos> {
+        (self.first_late < Nanos::NEVER).then_some(self.first_late)
     }
 
     /// Takes a worker's row in; gives the agent's rows that are complete by it, as messages.
     pub(super) fn add(&mut self, row: &Row) -> Vec<Vec<u8>> {
         let since = |at: Nanos| at - self.start;
-        self.first_issued = self.first_issued.min(row.first_issued);
+        self.first_late = self.first_late.min(row.first_late);
         let fresh = || {
             let head = RowHead { start: Nanos::NEVER, ..RowHead::default() };
             (head, Snapshot::default())

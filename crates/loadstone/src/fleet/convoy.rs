@@ -93,7 +93,8 @@ impl Convoy {
         hand_out(&mut wire, plan)?;
         let seats = wire.seats();
         let (start, parts) = arm(&mut wire, plan, &seats)?;
-        let setup = Setup::new(plan.clone(), prepared.endpoints.clone(), seats.len() as u32, start)?;
+        let setup =
+            Setup::new(plan.clone(), prepared.endpoints.clone(), seats.len() as u32, start)?;
         let setup = Arc::new(setup);
         let mut observer = watcher(&setup);
         let ahead = start.0 as f64 - reactor::monotonic().0 as f64;

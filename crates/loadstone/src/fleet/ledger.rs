@@ -77,10 +77,8 @@ impl Ledger {
                 ..Counts::default()
             }
         };
-        let ghost = (
-            known(&self.measured, &self.ghost.0, due),
-            known(&self.warm_up, &self.ghost.1, warm),
-        );
+        let ghost =
+            (known(&self.measured, &self.ghost.0, due), known(&self.warm_up, &self.ghost.1, warm));
         self.ghost.0.merge(&ghost.0);
         self.ghost.1.merge(&ghost.1);
         ghost

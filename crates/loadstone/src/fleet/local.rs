@@ -5,7 +5,9 @@ use super::wire::Wire;
 use crate::args::{FleetCredsArgs, FleetLocalArgs, FleetManagerArgs, FleetTask};
 use crate::exit::{Code, Failure};
 use anyhow::Context;
-use fleet::{Credentials, FleetError, Grant, Link, NatsServer, Place, Role, ServerOptions, Subjects};
+use fleet::{
+    Credentials, FleetError, Grant, Link, NatsServer, Place, Role, ServerOptions, Subjects,
+};
 use muster::manager::Manager;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -114,7 +116,8 @@ pub(crate) fn manager(args: FleetManagerArgs) -> Result<Code, Failure> {
         }
     };
     let url = args.nats.clone().or_else(|| server.as_ref().map(NatsServer::url));
-    let place = Place { url: url.unwrap_or_default(), ca: args.ca.clone(), identity: args.identity() };
+    let place =
+        Place { url: url.unwrap_or_default(), ca: args.ca.clone(), identity: args.identity() };
     crate::say(&format!("agents join with --manager {}", place.url));
     let wire = open(&place, &own, task.agents, server)?;
     command(&task, wire, Duration::from_secs_f64(args.wait.as_secs_f64()))
@@ -145,7 +148,6 @@ pub(crate) fn creds(args: &FleetCredsArgs) -> Result<Code, Failure> {
     let mut all = || {
         make(MANAGER.to_owned(), Role::Manager)?;
         make("operator.creds".to_owned(), Role::Operator)?;
-        make("watcher.creds".to_owned(), Role::Watcher)?;
         (0..args.agents).try_for_each(|row| make(format!("agent-{row}.creds"), Role::Agent))
     };
     all().map_err(usage)?;

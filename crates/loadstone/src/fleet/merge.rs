@@ -204,7 +204,12 @@ impl Merge {
         }
     }
 
-    fn empty_row(row: usize, (start, end): (Nanos, Nanos), snapshot: Box<Snapshot>, last: bool) -> Row {
+    fn empty_row(
+        row: usize,
+        (start, end): (Nanos, Nanos),
+        snapshot: Box<Snapshot>,
+        last: bool,
+    ) -> Row {
         Row {
             worker: row as u32,
             start,
@@ -215,7 +220,7 @@ impl Merge {
             connections_peak: 0,
             in_flight: 0,
             last_done: Nanos::ZERO,
-            first_issued: Nanos::NEVER,
+            first_late: Nanos::NEVER,
             cpu: Nanos::ZERO,
             passed: Nanos::ZERO,
             last,

@@ -6,6 +6,7 @@ mod convoy;
 mod ledger;
 mod local;
 mod merge;
+mod operator;
 mod wire;
 
 pub(crate) use convoy::Convoy;
@@ -20,6 +21,8 @@ pub(crate) fn fleet(args: FleetArgs) -> Result<Code, Failure> {
         FleetCommand::Local(args) => local::local(*args),
         FleetCommand::Manager(args) => local::manager(*args),
         FleetCommand::Agent(args) => agent::agent(&args),
+        FleetCommand::Status(args) => operator::status(&args),
+        FleetCommand::Abort(args) => operator::abort(&args),
         FleetCommand::Creds(args) => local::creds(&args),
     }
 }

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use fleet::{Incoming, Link, LinkSender, NatsServer, Subjects};
 use muster::manager::{Event, Manager, Post};
-use muster::message::{self, Final, FromAgent, Hello, ToAgent};
+use muster::message::{self, Control, Final, FromAgent, Hello, ToAgent};
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,7 +51,8 @@ impl Wire {
         let (end, ended) = channel();
         let sender = link.sender();
         let version = link.version.map_or(String::new(), |version| version.to_string());
-        let desk = Desk { manager: manager.clone(), link, subjects: subjects.clone(), server, give };
+        let desk =
+            Desk { manager: manager.clone(), link, subjects: subjects.clone(), server, give };
         let body = move || desk.run(&ended);
         let thread = std::thread::Builder::new().name("fleet".into()).spawn(body)?;
         Ok(Wire { manager, sender, subjects, events, thread: Some(thread), end, version })
@@ -214,6 +215,14 @@ impl Desk {
                 }
                 Ok(said) => manager.heard(agent, said, at),
                 Err(why) => crate::say(&format!("agent {agent}: {why}")),
+            },
+            "ctl" => match message::read(&bytes) {
+                Ok(Control::Abort) => crate::signals::interrupt(),
+                Ok(Control::Status) => {
+                    let status = message::write(&manager.status(at));
+                    self.link.sender().send(self.subjects.answer(), status);
+                }
+                Err(why) => crate::say(&why),
             },
             _ => {}
         }

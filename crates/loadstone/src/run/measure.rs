@@ -41,7 +41,8 @@ pub(crate) fn measure(
     let watch = Watch::start(&prepared.servers);
     let sut = watch_server(prepared)?;
     let part = prepared.part.as_ref();
-    let start = part.map_or_else(|| reactor::monotonic() + super::placement::LEAD, |part| part.start);
+    let start =
+        part.map_or_else(|| reactor::monotonic() + super::placement::LEAD, |part| part.start);
     let endpoints = prepared.endpoints.clone();
     let mut setup = Setup::new(plan.clone(), endpoints, prepared.workers, start)?;
     if let Some(part) = part {

@@ -391,7 +391,8 @@ fn driver(
             Some(policy) => format!("epoll, {policy}"),
             None => "epoll".into(),
         },
-        threads: prepared.workers,
+        // in a fleet they are of other machines
+        threads: if prepared.fleet.is_some() { cost.busy.len() as u32 } else { prepared.workers },
         cpu_user_s: cost.user_s,
         cpu_system_s: cost.system_s,
         spin_s: measurement.total.spin.as_secs_f64(),

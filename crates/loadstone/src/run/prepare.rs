@@ -2,9 +2,9 @@
 //! chosen. What cannot fit is said before the run, not found out in it.
 
 use super::path::EmulatedPath;
+use crate::fleet::Convoy;
 use anyhow::{Context, Result, bail};
 use conduit::Peer;
-use crate::fleet::Convoy;
 use engine::{Endpoint, Share, connect_request, endpoint_key};
 use plan::{AddressFamily, HttpVersion, Load, Plan, TlsVersions};
 use report::Resolved;

@@ -2,10 +2,10 @@
 //! seconds, rates per second, shares 0..=1; a figure that cannot be had is null.
 //! `docs/schema/run.schema.json` describes it.
 
+mod fleet;
 mod http2;
 mod http3;
 mod journeys;
-mod fleet;
 mod path;
 mod series;
 mod sides;
@@ -14,12 +14,12 @@ mod traffic;
 mod verdict;
 mod verified;
 
+pub use fleet::{AgentRecord, FleetRecord};
 pub use http2::{FieldsRecord, Http2Record};
 pub use http3::{Http3Record, QuicRecord, RttRecord};
 pub use journeys::{
     CaptureRecord, FeederRecord, JourneyRecord, JourneyStepRecord, NotedRecord, TransactionRecord,
 };
-pub use fleet::{AgentRecord, FleetRecord};
 pub use path::{LateRecord, PathDirectionRecord, PathKindRecord, PathRecord};
 pub use series::SecondRecord;
 pub use sides::{

@@ -2,8 +2,7 @@
 
 use super::published::{
     ClientRecord, EnvironmentRecord, FindingRecord, FirstCallRecord, FleetRecord, HeadlineRecord,
-    PathRecord,
-    ResolvedRecord, RunRecord, SloRecord, SutRecord, VerdictRecord, plan_value,
+    PathRecord, ResolvedRecord, RunRecord, SloRecord, SutRecord, VerdictRecord, plan_value,
 };
 use super::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use plan::{Plan, Secrets};

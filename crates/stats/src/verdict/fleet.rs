@@ -22,7 +22,10 @@ pub fn tainted(agent: &AgentFacts) -> bool {
 }
 
 /// Agents by name: the first three, and how many more.
-fn named<'a>(agents: impl Iterator<Item = &'a AgentFacts>, tell: fn(&AgentFacts) -> String) -> String {
+fn named<'a>(
+    agents: impl Iterator<Item = &'a AgentFacts>,
+    tell: fn(&AgentFacts) -> String,
+) -> String {
     let all: Vec<String> = agents.map(tell).collect();
     let more = all.len().saturating_sub(3);
     let shown = all.into_iter().take(3).collect::<Vec<_>>().join(", ");
@@ -83,9 +86,10 @@ pub(super) fn agent_invalid(evidence: &Evidence<'_>) -> Option<(State, Cause)> {
             show::share(TAINTED_SHARE_MAX),
             named(bad(), tell)
         ),
-        advice: "Their calls are not left out, because that would choose by the outcome: give these \
+        advice:
+            "Their calls are not left out, because that would choose by the outcome: give these \
                  machines less, or more cores, and repeat."
-            .to_owned(),
+                .to_owned(),
     };
     Some((state, cause))
 }
@@ -103,9 +107,10 @@ pub(super) fn clock(evidence: &Evidence<'_>) -> Option<Cause> {
             show::duration(bound),
             show::duration(limit)
         ),
-        advice: "Agents started so far apart at most: sudden changes of the load are blurred by as \
+        advice:
+            "Agents started so far apart at most: sudden changes of the load are blurred by as \
                  much. A server nearer to the agents tells the time better."
-            .to_owned(),
+                .to_owned(),
     })
 }
 
@@ -129,15 +134,17 @@ mod tests {
         let mut measurement = Measurement::default();
         let due = agents.iter().map(|agent| agent.offered + agent.lost).sum();
         let lost = agents.iter().map(|agent| agent.lost).sum();
-        measurement.total.counts =
-            Counts { due, lost, succeeded: due - lost, ..Counts::default() };
+        measurement.total.counts = Counts { due, lost, succeeded: due - lost, ..Counts::default() };
         measurement.total.service.record_n(Nanos::from_millis(5), due - lost);
         measurement.total.succeeded.record_n(Nanos::from_millis(5), due - lost);
         measurement.total.punctual.record_n(Nanos::from_millis(5), due - lost);
         measurement.intended = Some(due);
         let fleet = FleetFacts { agents, ..FleetFacts::default() };
-        let evidence =
-            Evidence { fleet: Some(&fleet), quantiles: &[0.5, 0.99], ..Evidence::new(&measurement) };
+        let evidence = Evidence {
+            fleet: Some(&fleet),
+            quantiles: &[0.5, 0.99],
+            ..Evidence::new(&measurement)
+        };
         judge(&evidence)
     }
 
