@@ -289,3 +289,58 @@ impl FleetAgentArgs {
         Place { url: self.manager.clone(), ca: self.ca.clone(), identity }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_placement_files_start_agents_with_the_same_options() {
+        let files = [
+            "kubernetes.yaml",
+            "agents.slurm",
+            "loadstone-agent@.service",
+            "over-ssh.sh",
+            "agents.nomad",
+        ];
+        for file in files {
+            let path = format!("{}/../../deploy/{file}", env!("CARGO_MANIFEST_DIR"));
+            let text = std::fs::read_to_string(path).unwrap();
+            let clean = |word: &str| word.trim_matches(['"', '\'', ',', '\\']).to_owned();
+            let mut words =
+                text.split_whitespace().map(clean).filter(|word| !["-", "="].contains(&&**word));
+            words.find(|word| word == "fleet").unwrap();
+            let mut argv = vec!["loadstone".to_owned(), "fleet".to_owned()];
+            // to the last option and its value
+            argv.extend(words.filter(|word| !word.is_empty()).take(7));
+            if argv.iter().any(|word| word.starts_with("--creds=")) {
+                argv.truncate(6);
+            }
+            argv.retain(|word| !word.is_empty());
+            let cli = Cli::try_parse_from(&argv)
+                .unwrap_or_else(|error| panic!("{file}: {argv:?}: {error}"));
+            let Command::Fleet(FleetArgs { command: FleetCommand::Agent(agent) }) = cli.command
+            else {
+                panic!("{file} starts no agent");
+            };
+            assert_eq!(agent.manager, "tls://hub.example:4222", "{file}");
+            assert!(agent.ca.is_some(), "{file}");
+            assert!(agent.creds.to_string_lossy().ends_with(".creds"), "{file}: {:?}", agent.creds);
+        }
+    }
+
+    #[test]
+    fn agents_may_be_said_before_or_behind_the_plan() {
+        let task = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            FleetTask::new(4, PathBuf::new(), None, &words)
+        };
+        let behind = task(&["plan.toml", "--agents", "30", "-q"]).unwrap();
+        assert_eq!((behind.agents, behind.on_loss), (30, OnLoss::Continue));
+        assert_eq!(behind.words, ["plan.toml", "-q"]);
+        let before = task(&["ramp", "URL"]).unwrap();
+        assert_eq!((before.agents, before.on_loss), (4, OnLoss::Stop));
+        assert!(task(&["plan.toml", "--agents"]).is_err());
+        assert!(task(&["plan.toml", "--agents", "0"]).is_err());
+    }
+}
