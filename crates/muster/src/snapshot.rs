@@ -259,6 +259,9 @@ mod tests {
     }
 
     proptest! {
+        // a snapshot is a large thing
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn a_histogram_comes_back_bucket_by_bucket(
             values in prop::collection::vec((0_u64..5_000_000_000_000, 1_u64..1_000), 0..60),

@@ -255,7 +255,7 @@ fn an_agent_without_its_manager_stops_by_itself() {
     world.manager_alive = false;
     let from = world.now;
     // the load would go on for three seconds: keep it longer
-    world.members.iter_mut().for_each(|member| member.run = Some((Nanos::NEVER, 0)));
+    world.members.iter_mut().for_each(|member| member.run = Some((Nanos(u64::MAX / 2), 0)));
     world.until(Nanos::from_secs(9), |world| world.members.iter().all(|member| member.stopped));
     let took = world.now - from;
     assert!(took > Nanos(DEAD_MAN.0 - 500 * MS) && took < Nanos(DEAD_MAN.0 + 500 * MS), "{took:?}");
