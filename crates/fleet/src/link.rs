@@ -49,7 +49,7 @@ type Outgoing = (String, Option<Vec<u8>>);
 
 /// An open connection. It reconnects by itself; what is said meanwhile is said then.
 #[derive(Debug)]
-pub struct Link {
+pub struct NatsLink {
     out: LinkSender,
     pub inbox: Receiver<Incoming>,
     pub version: Option<ServerVersion>,
@@ -81,7 +81,7 @@ impl LinkSender {
     }
 }
 
-impl Link {
+impl NatsLink {
     /// Connects, tries again until `patience` is over, and subscribes.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl Link {
         credentials: &Credentials,
         subscriptions: Vec<String>,
         patience: Duration,
-    ) -> Result<Link, FleetError> {
+    ) -> Result<NatsLink, FleetError> {
         let (out, outgoing) = unbounded_channel();
         let (give, inbox) = channel();
         let (tell, told) = channel();
@@ -122,7 +122,7 @@ impl Link {
             thread.map_err(|error| FleetError(format!("cannot start a thread: {error}")))?;
         let gone = || FleetError::new("the network's thread ended; this is a bug");
         let version = told.recv().map_err(|_| gone())??;
-        Ok(Link { out: LinkSender(out), inbox, version, thread: Some(thread) })
+        Ok(NatsLink { out: LinkSender(out), inbox, version, thread: Some(thread) })
     }
 
     pub fn sender(&self) -> LinkSender {
@@ -130,7 +130,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for NatsLink {
     /// What was sent is on its way before the connection closes.
     fn drop(&mut self) {
         // the last word: whoever holds a sender still sends into the void

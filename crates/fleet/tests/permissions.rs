@@ -1,7 +1,9 @@
 //! What the credentials of one agent are good for, against the server that is installed: its own
 //! subjects, and nothing else. Left out where no nats-server is installed.
 
-use fleet::{Credentials, Grant, Incoming, Link, NatsServer, Place, Role, ServerOptions, Subjects};
+use fleet::{
+    Credentials, Grant, Incoming, NatsLink, NatsServer, Place, Role, ServerOptions, Subjects,
+};
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -30,13 +32,13 @@ fn scene() -> Option<Scene> {
     }
 }
 
-fn link(scene: &Scene, who: &Credentials, subjects: Vec<String>) -> Link {
+fn link(scene: &Scene, who: &Credentials, subjects: Vec<String>) -> NatsLink {
     let place = Place { url: scene.server.url(), ..Place::default() };
-    Link::connect(&place, who, subjects, PATIENCE).unwrap()
+    NatsLink::connect(&place, who, subjects, PATIENCE).unwrap()
 }
 
 /// What the server refuses, until the manager's mark arrives.
-fn refusals(link: &Link) -> Vec<String> {
+fn refusals(link: &NatsLink) -> Vec<String> {
     let mut refused = Vec::new();
     loop {
         match link.inbox.recv_timeout(PATIENCE).expect("the mark comes") {
@@ -104,7 +106,7 @@ fn nobody_is_let_in_without_a_key_of_the_fleet() {
     let Some(scene) = scene() else { return };
     let stranger = Credentials::generate("blue", Role::Agent).unwrap();
     let place = Place { url: scene.server.url(), ..Place::default() };
-    let error = Link::connect(&place, &stranger, Vec::new(), PATIENCE).unwrap_err().to_string();
+    let error = NatsLink::connect(&place, &stranger, Vec::new(), PATIENCE).unwrap_err().to_string();
     assert!(error.contains("cannot join the fleet"), "{error}");
 }
 

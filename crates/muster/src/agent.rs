@@ -1,7 +1,7 @@
 //! An agent, as a machine: messages and time in, messages and deeds out.
 
-use crate::clock::{ClockEstimate, Exchange, Offset};
-use crate::message::{Command, Ending, Final, FromAgent, Hello, ToAgent, What};
+use crate::clock::{ClockEstimate, ClockExchange, Offset};
+use crate::message::{Ending, Final, FromAgent, Hello, ManagerWord, ToAgent, What};
 use crate::{BEAT, DEAD_MAN};
 use schedule::Share;
 use std::collections::VecDeque;
@@ -191,7 +191,7 @@ impl Agent {
     }
 
     /// The manager's answer came to a question for the time.
-    fn told_the_time(&mut self, exchange: Exchange) {
+    fn told_the_time(&mut self, exchange: ClockExchange) {
         self.clock.add(exchange);
         self.tell_ready();
     }
@@ -221,7 +221,7 @@ impl Agent {
             ToAgent::Clock { sent, received, returned } => {
                 self.heard = now;
                 let [sent, received, returned] = [sent, received, returned].map(Nanos);
-                self.told_the_time(Exchange { sent, received, returned, answered: now });
+                self.told_the_time(ClockExchange { sent, received, returned, answered: now });
             }
             ToAgent::Plan { epoch, step, hash, part, parts, bytes } => {
                 if self.obeys(epoch, now) {
@@ -244,7 +244,7 @@ impl Agent {
     }
 
     /// A message to all.
-    pub fn commanded(&mut self, command: &Command, now: Nanos) {
+    pub fn commanded(&mut self, command: &ManagerWord, now: Nanos) {
         if !self.obeys(command.epoch, now) {
             return;
         }

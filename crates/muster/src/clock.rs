@@ -9,7 +9,7 @@ const KEPT: usize = 64;
 
 /// One exchange: sent and answered by our clock, received and sent back by the other's.
 #[derive(Clone, Copy, Debug)]
-pub struct Exchange {
+pub struct ClockExchange {
     pub sent: Nanos,
     pub received: Nanos,
     pub returned: Nanos,
@@ -34,8 +34,8 @@ pub struct ClockEstimate {
 
 impl ClockEstimate {
     /// Takes an exchange in; one whose answer came before its question tells nothing.
-    pub fn add(&mut self, exchange: Exchange) {
-        let Exchange { sent, received, returned, answered } = exchange;
+    pub fn add(&mut self, exchange: ClockExchange) {
+        let ClockExchange { sent, received, returned, answered } = exchange;
         if answered < sent || returned < received {
             return;
         }
@@ -95,7 +95,7 @@ mod tests {
             let mut now = 10_000_000_000_000_u64;
             for (there, back, work) in ways {
                 let other = |at: u64| Nanos(at.saturating_add_signed(ahead));
-                clock.add(Exchange {
+                clock.add(ClockExchange {
                     sent: Nanos(now),
                     received: other(now + there),
                     returned: other(now + there + work),
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn the_exchange_with_the_least_delay_is_believed() {
         let mut clock = ClockEstimate::default();
-        let exchange = |sent, received, answered| Exchange {
+        let exchange = |sent, received, answered| ClockExchange {
             sent: Nanos(sent),
             received: Nanos(received),
             returned: Nanos(received),

@@ -6,15 +6,15 @@ use units::Nanos;
 
 /// Bytes that are not what they ought to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Foreign(pub &'static str);
+pub struct Unreadable(pub &'static str);
 
-impl std::fmt::Display for Foreign {
+impl std::fmt::Display for Unreadable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "a message that cannot be read: {}", self.0)
     }
 }
 
-impl std::error::Error for Foreign {}
+impl std::error::Error for Unreadable {}
 
 /// What is left of a message.
 #[derive(Clone, Copy, Debug)]
@@ -31,21 +31,22 @@ impl<'a> Reader<'a> {
 
     /// # Errors
     /// Fewer bytes are left.
-    pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Foreign> {
-        let (taken, rest) = self.0.split_at_checked(count).ok_or(Foreign("it ends too early"))?;
+    pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Unreadable> {
+        let (taken, rest) =
+            self.0.split_at_checked(count).ok_or(Unreadable("it ends too early"))?;
         self.0 = rest;
         Ok(taken)
     }
 
     /// # Errors
     /// The end, or more than 128 bits.
-    pub fn number(&mut self) -> Result<u128, Foreign> {
+    pub fn number(&mut self) -> Result<u128, Unreadable> {
         let (mut number, mut shift) = (0_u128, 0_u32);
         loop {
             let byte = self.bytes(1)?[0];
             let bits = u128::from(byte & 0x7f);
             if shift > 126 || (shift == 126 && bits > 3) {
-                return Err(Foreign("a number that is too long"));
+                return Err(Unreadable("a number that is too long"));
             }
             number |= bits << shift;
             if byte & 0x80 == 0 {
@@ -59,10 +60,10 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// More than bytes are left.
-    pub fn count(&mut self) -> Result<usize, Foreign> {
+    pub fn count(&mut self) -> Result<usize, Unreadable> {
         let count = usize::try_from(self.number()?).unwrap_or(usize::MAX);
         if count > self.0.len() {
-            Err(Foreign("a list longer than its message"))
+            Err(Unreadable("a list longer than its message"))
         } else {
             Ok(count)
         }
@@ -89,12 +90,12 @@ pub trait Packed {
 
     /// # Errors
     /// Bytes that are no such value.
-    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Foreign>;
+    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable>;
 }
 
 /// # Errors
 /// Bytes that are no such value.
-pub fn read<T: Packed + Default>(from: &mut Reader<'_>) -> Result<T, Foreign> {
+pub fn read<T: Packed + Default>(from: &mut Reader<'_>) -> Result<T, Unreadable> {
     let mut value = T::default();
     value.fill(from)?;
     Ok(value)
@@ -107,9 +108,9 @@ macro_rules! unsigned {
                 put(out, u128::try_from(*self).unwrap_or(u128::MAX));
             }
 
-            fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Foreign> {
+            fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
                 *self = <$name>::try_from(from.number()?)
-                    .map_err(|_| Foreign("a number out of its bounds"))?;
+                    .map_err(|_| Unreadable("a number out of its bounds"))?;
                 Ok(())
             }
         }
@@ -124,7 +125,7 @@ impl Packed for i64 {
         put(out, u128::from(((self << 1) ^ (self >> 63)) as u64));
     }
 
-    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Foreign> {
+    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
         let folded: u64 = read(from)?;
         *self = (folded >> 1) as i64 ^ -((folded & 1) as i64);
         Ok(())
@@ -136,11 +137,11 @@ impl Packed for bool {
         out.push(u8::from(*self));
     }
 
-    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Foreign> {
+    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
         *self = match from.bytes(1)? {
             [0] => false,
             [1] => true,
-            _ => return Err(Foreign("neither yes nor no")),
+            _ => return Err(Unreadable("neither yes nor no")),
         };
         Ok(())
     }
@@ -151,7 +152,7 @@ impl Packed for Nanos {
         self.0.pack(out);
     }
 
-    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Foreign> {
+    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
         self.0.fill(from)
     }
 }
@@ -162,10 +163,10 @@ impl Packed for String {
         out.extend_from_slice(self.as_bytes());
     }
 
-    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Foreign> {
+    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
         let count = from.count()?;
         let text = std::str::from_utf8(from.bytes(count)?);
-        *self = text.map_err(|_| Foreign("a text that is not UTF-8"))?.to_owned();
+        *self = text.map_err(|_| Unreadable("a text that is not UTF-8"))?.to_owned();
         Ok(())
     }
 }
@@ -178,7 +179,7 @@ impl<T: Packed + Default> Packed for Option<T> {
         }
     }
 
-    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Foreign> {
+    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
         *self = if read(from)? { Some(read(from)?) } else { None };
         Ok(())
     }
@@ -191,7 +192,7 @@ impl<T: Packed + Default> Packed for Vec<T> {
         self.iter().for_each(|value| value.pack(out));
     }
 
-    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Foreign> {
+    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
         let count = from.count()?;
         self.resize_with(count, T::default);
         self.iter_mut().try_for_each(|value| value.fill(from))
@@ -207,7 +208,7 @@ impl<K: Packed + Default + Ord, V: Packed + Default> Packed for BTreeMap<K, V> {
         }
     }
 
-    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Foreign> {
+    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
         for _ in 0..from.count()? {
             let key = read(from)?;
             self.insert(key, read(from)?);
@@ -222,7 +223,7 @@ impl<A: Packed, B: Packed> Packed for (A, B) {
         self.1.pack(out);
     }
 
-    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Foreign> {
+    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
         self.0.fill(from)?;
         self.1.fill(from)
     }

@@ -1,6 +1,6 @@
 //! The manager, as a machine: who is there, who is ready, who is silent, and which rows are missing.
 
-use crate::message::{AgentStatus, Command, Final, FromAgent, Hello, Status, ToAgent, What};
+use crate::message::{AgentStatus, Final, FromAgent, Hello, ManagerWord, Status, ToAgent, What};
 use crate::row;
 use crate::{BEAT, LOST_AFTER, PROTOCOL};
 use std::collections::{BTreeMap, VecDeque};
@@ -17,7 +17,7 @@ pub const AGENTS_MAX: usize = 10_000;
 
 /// An agent's place in the fleet.
 #[derive(Debug)]
-pub struct Seat {
+pub struct AgentSeat {
     pub hello: Hello,
     pub heard: Nanos,
     pub stage: Stage,
@@ -50,13 +50,13 @@ pub enum Stage {
 /// What the manager's network is to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Post {
-    All(Command),
+    All(ManagerWord),
     One(String, ToAgent),
 }
 
 /// What whoever runs the plan wants to know.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
+pub enum FleetEvent {
     Joined(String),
     /// All have prepared the plan.
     Ready,
@@ -83,9 +83,9 @@ pub struct Manager {
     step: u64,
     start: Nanos,
     next_beat: Nanos,
-    seats: BTreeMap<String, Seat>,
+    seats: BTreeMap<String, AgentSeat>,
     posts: VecDeque<Post>,
-    events: VecDeque<Event>,
+    events: VecDeque<FleetEvent>,
 }
 
 impl Manager {
@@ -107,18 +107,18 @@ impl Manager {
         self.posts.pop_front()
     }
 
-    pub fn event(&mut self) -> Option<Event> {
+    pub fn event(&mut self) -> Option<FleetEvent> {
         self.events.pop_front()
     }
 
     /// By id, which puts agents in the same order at every run.
-    pub fn seats(&self) -> &BTreeMap<String, Seat> {
+    pub fn seats(&self) -> &BTreeMap<String, AgentSeat> {
         &self.seats
     }
 
     /// How things stand, for an operator.
     pub fn status(&self, now: Nanos) -> Status {
-        let agent = |(id, seat): (&String, &Seat)| AgentStatus {
+        let agent = |(id, seat): (&String, &AgentSeat)| AgentStatus {
             id: id.clone(),
             host: seat.hello.host.clone(),
             stage: format!("{:?}", seat.stage).to_lowercase(),
@@ -139,7 +139,7 @@ impl Manager {
     }
 
     fn all(&mut self, what: What) {
-        self.posts.push_back(Post::All(Command { epoch: self.epoch, what }));
+        self.posts.push_back(Post::All(ManagerWord { epoch: self.epoch, what }));
     }
 
     fn one(&mut self, agent: &str, message: ToAgent) {
@@ -160,11 +160,11 @@ impl Manager {
             FromAgent::Ready { step, hash: _, workers } if step == this => {
                 self.stage(agent, Stage::Asked, Stage::Ready, |seat| seat.workers = workers);
                 if self.seats.values().all(|seat| seat.stage == Stage::Ready) {
-                    self.events.push_back(Event::Ready);
+                    self.events.push_back(FleetEvent::Ready);
                 }
             }
             FromAgent::Unfit { step, why } if step == this => {
-                self.events.push_back(Event::Unfit(agent.to_owned(), why));
+                self.events.push_back(FleetEvent::Unfit(agent.to_owned(), why));
             }
             FromAgent::Armed { step, ahead, bound } if step == this => {
                 self.stage(agent, Stage::Arming, Stage::Armed, |seat| {
@@ -173,7 +173,7 @@ impl Manager {
                 self.go_when_armed();
             }
             FromAgent::StoodDown { step, why } if step == this => {
-                self.events.push_back(Event::StoodDown(agent.to_owned(), why));
+                self.events.push_back(FleetEvent::StoodDown(agent.to_owned(), why));
             }
             FromAgent::Final(said) if said.step == this => self.finish(agent, *said, now),
             // what a manager has forgotten of a step before is said again until it is dismissed
@@ -204,7 +204,7 @@ impl Manager {
         if let Some(seat) = self.seats.get_mut(agent) {
             seat.heard = now;
         } else {
-            let seat = Seat {
+            let seat = AgentSeat {
                 hello,
                 heard: now,
                 stage: Stage::Idle,
@@ -218,7 +218,7 @@ impl Manager {
                 whole: false,
             };
             self.seats.insert(agent.to_owned(), seat);
-            self.events.push_back(Event::Joined(agent.to_owned()));
+            self.events.push_back(FleetEvent::Joined(agent.to_owned()));
         }
         self.one(agent, ToAgent::Welcome { epoch: self.epoch });
     }
@@ -229,12 +229,12 @@ impl Manager {
         seat.heard = now;
         if seat.stage == Stage::Lost && !seat.whole {
             seat.stage = Stage::Running;
-            self.events.push_back(Event::Back(agent.to_owned()));
+            self.events.push_back(FleetEvent::Back(agent.to_owned()));
         }
         true
     }
 
-    fn stage(&mut self, agent: &str, from: Stage, to: Stage, then: impl FnOnce(&mut Seat)) {
+    fn stage(&mut self, agent: &str, from: Stage, to: Stage, then: impl FnOnce(&mut AgentSeat)) {
         if let Some(seat) = self.seats.get_mut(agent).filter(|seat| seat.stage == from) {
             seat.stage = to;
             then(seat);
@@ -276,7 +276,7 @@ impl Manager {
         if all(Stage::Armed) {
             self.seats.values_mut().for_each(|seat| seat.stage = Stage::Running);
             self.all(What::Go { step: self.step });
-            self.events.push_back(Event::Going);
+            self.events.push_back(FleetEvent::Going);
         }
     }
 
@@ -314,13 +314,13 @@ impl Manager {
         let Some(seat) = self.seats.get_mut(agent) else { return };
         while let Some(bytes) = seat.held.remove(&seat.next_row) {
             seat.next_row += 1;
-            self.events.push_back(Event::Row(agent.to_owned(), bytes));
+            self.events.push_back(FleetEvent::Row(agent.to_owned(), bytes));
         }
         let rows = seat.said.as_ref().map(|said| said.rows);
         if rows == Some(seat.next_row) && !seat.whole {
             seat.whole = true;
             seat.stage = Stage::Over;
-            self.events.push_back(Event::Over(agent.to_owned()));
+            self.events.push_back(FleetEvent::Over(agent.to_owned()));
         }
         self.ask_for_gap(agent, now);
     }
@@ -354,7 +354,7 @@ impl Manager {
         let Some(seat) = self.seats.get_mut(agent) else { return };
         if !matches!(seat.stage, Stage::Over | Stage::Lost) {
             seat.stage = Stage::Lost;
-            self.events.push_back(Event::Lost(agent.to_owned(), why.to_owned()));
+            self.events.push_back(FleetEvent::Lost(agent.to_owned(), why.to_owned()));
         }
     }
 

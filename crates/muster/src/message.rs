@@ -159,7 +159,7 @@ pub enum ToAgent {
 
 /// From the manager to all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Command {
+pub struct ManagerWord {
     /// Number of the manager: one with a lower number has been followed by another.
     pub epoch: u64,
     pub what: What,
@@ -194,7 +194,7 @@ pub enum What {
 /// From an operator to the manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "kebab-case")]
-pub enum Control {
+pub enum OperatorWord {
     Status,
     /// End the run now; the report follows.
     Abort,

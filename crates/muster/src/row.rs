@@ -1,6 +1,6 @@
 //! What an agent counted between two edges of the series, as bytes: numbered from 0 within its step.
 
-use crate::codec::{Foreign, Packed, Reader, read};
+use crate::codec::{Packed, Reader, Unreadable, read};
 use crate::snapshot;
 use stats::Snapshot;
 use units::Nanos;
@@ -39,7 +39,7 @@ impl Packed for RowHead {
         self.last.pack(out);
     }
 
-    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Foreign> {
+    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
         (self.step, self.number) = read(from)?;
         for instant in [&mut self.start, &mut self.end, &mut self.edge] {
             instant.fill(from)?;
@@ -50,7 +50,7 @@ impl Packed for RowHead {
         self.last = read(from)?;
         let most = Nanos::from_secs(400 * 86_400);
         if [self.start, self.end, self.edge, self.last_done].iter().any(|at| *at > most) {
-            return Err(Foreign("an instant beyond all runs"));
+            return Err(Unreadable("an instant beyond all runs"));
         }
         Ok(())
     }
@@ -68,7 +68,7 @@ pub fn encode(head: &RowHead, snapshot: &Snapshot) -> Vec<u8> {
 ///
 /// # Errors
 /// No row, or one of another form.
-pub fn head(bytes: &[u8]) -> Result<RowHead, Foreign> {
+pub fn head(bytes: &[u8]) -> Result<RowHead, Unreadable> {
     open(bytes).map(|(head, _)| head)
 }
 
@@ -76,16 +76,16 @@ pub fn head(bytes: &[u8]) -> Result<RowHead, Foreign> {
 ///
 /// # Errors
 /// No row, one of another form, or one that breaks a bound.
-pub fn decode(bytes: &[u8], snapshot: &mut Snapshot) -> Result<RowHead, Foreign> {
+pub fn decode(bytes: &[u8], snapshot: &mut Snapshot) -> Result<RowHead, Unreadable> {
     let (head, mut rest) = open(bytes)?;
     snapshot::fill(snapshot, &mut rest)?;
-    if rest.is_empty() { Ok(head) } else { Err(Foreign("it goes on after its end")) }
+    if rest.is_empty() { Ok(head) } else { Err(Unreadable("it goes on after its end")) }
 }
 
-fn open(bytes: &[u8]) -> Result<(RowHead, Reader<'_>), Foreign> {
+fn open(bytes: &[u8]) -> Result<(RowHead, Reader<'_>), Unreadable> {
     let mut from = Reader::new(bytes);
     if from.bytes(1)? != [FORM] {
-        return Err(Foreign("a row of another form: another version wrote it"));
+        return Err(Unreadable("a row of another form: another version wrote it"));
     }
     Ok((read(&mut from)?, from))
 }

@@ -1,7 +1,7 @@
 //! A snapshot as bytes: every count, and histograms as lists of the buckets in which something was
 //! recorded.
 
-use crate::codec::{Foreign, Packed, Reader, put, read};
+use crate::codec::{Packed, Reader, Unreadable, put, read};
 use sample::{BodyPrint, FailureClass, Http2Facts, Http3Facts, QuicFacts, TlsFacts, WrongBody};
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
@@ -19,7 +19,7 @@ macro_rules! packed {
                 $($field.pack(out);)*
             }
 
-            fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Foreign> {
+            fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
                 let $name { $($field),* } = self;
                 $($field.fill(from)?;)*
                 Ok(())
@@ -113,7 +113,7 @@ impl Packed for Hist {
         }
     }
 
-    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Foreign> {
+    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
         let mut sum: u64 = read(from)?;
         self.record_n(Nanos::ZERO, sum);
         let rows = from.count()?;
@@ -121,9 +121,9 @@ impl Packed for Hist {
         for row in 0..rows {
             let (gap, count): (u64, u64) = read(from)?;
             at = at.saturating_add(gap);
-            sum = sum.checked_add(count).ok_or(Foreign("a histogram that overflows"))?;
+            sum = sum.checked_add(count).ok_or(Unreadable("a histogram that overflows"))?;
             if at > LAST_BUCKET || count == 0 || (gap == 0 && row > 0) {
-                return Err(Foreign("a histogram with a bucket out of its bounds"));
+                return Err(Unreadable("a histogram with a bucket out of its bounds"));
             }
             self.record_n(value(at), count);
         }
@@ -136,7 +136,7 @@ impl Packed for StatusTally {
         self.seen().collect::<Vec<_>>().pack(out);
     }
 
-    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Foreign> {
+    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
         for (status, count) in read::<Vec<(u16, u64)>>(from)? {
             self.add_n(status, count);
         }
@@ -155,9 +155,9 @@ impl Packed for std::collections::BTreeMap<FailureClass, u64> {
         }
     }
 
-    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Foreign> {
+    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
         for (number, count) in read::<Vec<(usize, u64)>>(from)? {
-            let class = FailureClass::ALL.get(number).ok_or(Foreign("an unknown failure"))?;
+            let class = FailureClass::ALL.get(number).ok_or(Unreadable("an unknown failure"))?;
             self.insert(*class, count);
         }
         Ok(())
@@ -176,7 +176,7 @@ impl Packed for ServerTimings {
         self.malformed().pack(out);
     }
 
-    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Foreign> {
+    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
         let named: Vec<(String, Hist)> = read(from)?;
         *self = ServerTimings::from_parts(named, read(from)?, read(from)?);
         Ok(())
@@ -191,11 +191,11 @@ impl Packed for Beats {
         all[first..].to_vec().pack(out);
     }
 
-    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Foreign> {
+    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
         let first: usize = read(from)?;
         let rows: Vec<(u32, u32)> = read(from)?;
         if first.saturating_add(rows.len()) > BEATS_MAX {
-            return Err(Foreign("more beats than a run has"));
+            return Err(Unreadable("more beats than a run has"));
         }
         *self = Beats::from_rows(first, rows);
         Ok(())
@@ -207,7 +207,7 @@ impl Packed for Instants {
         self.all().to_vec().pack(out);
     }
 
-    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Foreign> {
+    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
         *self = Instants::from_rows(read(from)?);
         Ok(())
     }
@@ -217,28 +217,28 @@ impl Packed for Instants {
 ///
 /// # Errors
 /// Bytes that are no snapshot, or one that breaks a bound.
-pub(crate) fn fill(snapshot: &mut Snapshot, from: &mut Reader<'_>) -> Result<(), Foreign> {
+pub(crate) fn fill(snapshot: &mut Snapshot, from: &mut Reader<'_>) -> Result<(), Unreadable> {
     snapshot.fill(from)?;
     if snapshot.targets.len() > TARGET_ROWS_MAX {
-        return Err(Foreign("more targets than a run has rows"));
+        return Err(Unreadable("more targets than a run has rows"));
     }
     for counts in [&snapshot.counts, &snapshot.warm_up] {
         bounded(counts)?;
         if counts.conserved().is_err() {
-            return Err(Foreign("calls are missing from its counts"));
+            return Err(Unreadable("calls are missing from its counts"));
         }
     }
     Ok(())
 }
 
 /// Sums of counts that another machine gives do not overflow ours.
-fn bounded(counts: &Counts) -> Result<(), Foreign> {
+fn bounded(counts: &Counts) -> Result<(), Unreadable> {
     const MOST: u64 = 1 << 52;
     let Counts { due, succeeded, failed, timed_out, dropped, abandoned, lost, .. } = counts;
     let all = [*due, *succeeded, *failed, *timed_out, *dropped, *abandoned, *lost];
     let gauges = [counts.queued.unsigned_abs(), counts.in_flight.unsigned_abs()];
     if all.iter().chain(&gauges).any(|count| *count > MOST) {
-        return Err(Foreign("a count beyond all bounds"));
+        return Err(Unreadable("a count beyond all bounds"));
     }
     Ok(())
 }

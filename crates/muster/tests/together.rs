@@ -2,8 +2,8 @@
 //! reorders, and clocks that differ.
 
 use muster::agent::{Agent, Deed};
-use muster::manager::{Event, Manager, Post, Stage};
-use muster::message::{Command, Ending, Final, FromAgent, Hello, ToAgent, What};
+use muster::manager::{FleetEvent, Manager, Post, Stage};
+use muster::message::{Ending, Final, FromAgent, Hello, ManagerWord, ToAgent, What};
 use muster::row::{RowHead, encode};
 use muster::slots::SlotTable;
 use muster::{DEAD_MAN, LOST_AFTER, PROTOCOL};
@@ -20,7 +20,7 @@ enum Parcel {
     Up(usize, FromAgent),
     Row(usize, Vec<u8>),
     Down(usize, ToAgent),
-    All(usize, Command),
+    All(usize, ManagerWord),
 }
 
 /// One agent with its clock and a load that sends a row now and then.
@@ -43,7 +43,7 @@ struct World {
     manager: Manager,
     members: Vec<Member>,
     parcels: Vec<(Nanos, Parcel)>,
-    events: Vec<Event>,
+    events: Vec<FleetEvent>,
     manager_alive: bool,
 }
 
@@ -202,7 +202,7 @@ impl World {
         let sealed = self.manager.seats().keys().map(|id| (id.clone(), vec![7; 300_000]));
         let sealed: BTreeMap<String, Vec<u8>> = sealed.collect();
         self.manager.prepare("hash", &sealed);
-        self.until(Nanos::from_secs(20), |world| world.events.contains(&Event::Ready));
+        self.until(Nanos::from_secs(20), |world| world.events.contains(&FleetEvent::Ready));
         let count = self.members.len() * 2;
         let table = SlotTable::new(&vec![1.0; count]);
         let slots = (0..self.members.len())
@@ -210,13 +210,13 @@ impl World {
             .collect();
         let start = self.now + Nanos::from_secs(2);
         self.manager.arm(slots, table.of, start);
-        self.until(Nanos::from_secs(2), |world| world.events.contains(&Event::Going));
+        self.until(Nanos::from_secs(2), |world| world.events.contains(&FleetEvent::Going));
         start
     }
 
     fn rows_of(&self, row: usize) -> Vec<u64> {
         let rows = self.events.iter().filter_map(|event| match event {
-            Event::Row(agent, bytes) if *agent == name(row) => {
+            FleetEvent::Row(agent, bytes) if *agent == name(row) => {
                 Some(muster::row::head(bytes).unwrap().number)
             }
             _ => None,
@@ -280,7 +280,10 @@ fn one_that_is_cut_off_is_lost_after_six_seconds_and_its_rows_come_when_it_is_ba
     world.members[1].cut_off = true;
     let from = world.now;
     let lost = |world: &World| {
-        world.events.iter().any(|event| matches!(event, Event::Lost(agent, _) if agent == "A1"))
+        world
+            .events
+            .iter()
+            .any(|event| matches!(event, FleetEvent::Lost(agent, _) if agent == "A1"))
     };
     world.until(Nanos::from_secs(9), lost);
     let took = world.now - from;
@@ -288,7 +291,7 @@ fn one_that_is_cut_off_is_lost_after_six_seconds_and_its_rows_come_when_it_is_ba
     assert!(world.rows_of(1).len() < ROWS as usize);
     world.members[1].cut_off = false;
     world.until(Nanos::from_secs(9), |world| world.manager.seats()["A1"].stage == Stage::Over);
-    assert!(world.events.contains(&Event::Back("A1".into())));
+    assert!(world.events.contains(&FleetEvent::Back("A1".into())));
     assert_eq!(world.rows_of(1), (0..ROWS).collect::<Vec<_>>());
 }
 
@@ -298,11 +301,11 @@ fn a_start_that_is_told_too_late_is_not_kept() {
     world.until(Nanos::from_secs(20), |world| world.manager.complete());
     let sealed = BTreeMap::from([(name(0), vec![7; 300_000])]);
     world.manager.prepare("hash", &sealed);
-    world.until(Nanos::from_secs(20), |world| world.events.contains(&Event::Ready));
+    world.until(Nanos::from_secs(20), |world| world.events.contains(&FleetEvent::Ready));
     let start = world.now + Nanos::from_millis(200);
     world.manager.arm(BTreeMap::from([(name(0), vec![vec![0]])]), 1, start);
     let down =
-        |world: &World| world.events.iter().any(|event| matches!(event, Event::StoodDown(..)));
+        |world: &World| world.events.iter().any(|event| matches!(event, FleetEvent::StoodDown(..)));
     world.until(Nanos::from_secs(1), down);
     assert!(world.members[0].run.is_none());
 }
@@ -326,7 +329,7 @@ fn another_protocol_a_full_fleet_and_an_older_manager_are_refused() {
     assert!(refusal(&mut manager).unwrap().contains("has its 1 agents"));
 
     let mut agent = Agent::new(Hello::default(), now);
-    let command = |epoch| Command { epoch, what: What::Disband { why: "end".into() } };
+    let command = |epoch| ManagerWord { epoch, what: What::Disband { why: "end".into() } };
     agent.told(ToAgent::Welcome { epoch: 3 }, now);
     agent.commanded(&command(2), now);
     assert_eq!(agent.deed(), None);

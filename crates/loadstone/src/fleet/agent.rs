@@ -10,7 +10,7 @@ use crate::run::prepare::{Part, Prepared, prepare};
 use crate::run::scripted::Stages;
 use crate::run::threads::Watcher;
 use engine::{Order, Row, Share};
-use fleet::{Credentials, Incoming, Link, SealKey, Subjects};
+use fleet::{Credentials, Incoming, NatsLink, SealKey, Subjects};
 use muster::agent::{Agent, Deed};
 use muster::message::{self, Ending, Final, FinalCause, Hello};
 use muster::{DEAD_MAN, PROTOCOL};
@@ -28,13 +28,13 @@ const TURN: Duration = Duration::from_millis(20);
 
 /// What the thread that carries a plan out tells the one that speaks with the manager.
 enum Word {
-    Prepared { step: u64, outcome: Result<Box<Ready>, String> },
+    Prepared { step: u64, outcome: Result<Box<ReadyPlan>, String> },
     Row(Vec<u8>),
     Over(Box<Final>),
 }
 
 /// A plan that is ready to be carried out.
-struct Ready {
+struct ReadyPlan {
     plan: Plan,
     prepared: Prepared,
     hash: String,
@@ -60,7 +60,7 @@ pub(crate) fn agent(args: &FleetAgentArgs) -> Result<Code, Failure> {
     let id = credentials.id();
     let listen = vec![subjects.command(), subjects.to(&id)];
     let patience = Duration::from_secs_f64(args.wait.as_secs_f64());
-    let link = Link::connect(&args.place(), &credentials, listen, patience).map_err(usage)?;
+    let link = NatsLink::connect(&args.place(), &credentials, listen, patience).map_err(usage)?;
     let (give, words) = channel();
     let mut post = AgentPost {
         machine: Agent::new(hello, reactor::monotonic()),
@@ -105,12 +105,12 @@ fn hello(args: &FleetAgentArgs, key: &SealKey) -> Hello {
 /// The thread that speaks with the manager.
 struct AgentPost {
     machine: Agent,
-    link: Link,
+    link: NatsLink,
     subjects: Subjects,
     id: String,
     seal_key: SealKey,
     orders: Arc<Orders>,
-    ready: Option<Box<Ready>>,
+    ready: Option<Box<ReadyPlan>>,
     give: Sender<Word>,
     scripts: bool,
     rate_max: Option<f64>,
@@ -268,7 +268,7 @@ impl Consent<'_> {
 }
 
 /// Reads a plan and makes everything ready for a part of it.
-fn ready(text: &[u8], hash: &str, consent: &Consent<'_>) -> Result<Box<Ready>, String> {
+fn ready(text: &[u8], hash: &str, consent: &Consent<'_>) -> Result<Box<ReadyPlan>, String> {
     let text = std::str::from_utf8(text).map_err(|_| "a plan that is not UTF-8".to_owned())?;
     let plan = plan::from_toml(text, &plan::NoFiles).map_err(|error| error.to_string())?;
     plan::validate(&plan).map_err(|problems| {
@@ -292,11 +292,11 @@ fn ready(text: &[u8], hash: &str, consent: &Consent<'_>) -> Result<Box<Ready>, S
         *connections_max = None;
     }
     let prepared = prepare(&mut part, &[]).map_err(|error| format!("{error:#}"))?;
-    Ok(Box::new(Ready { plan, prepared, hash: own }))
+    Ok(Box::new(ReadyPlan { plan, prepared, hash: own }))
 }
 
 /// The part of the plan, through the very code that one machine runs.
-fn carry_out(step: u64, ready: &Ready, give: &Sender<Word>, orders: &Arc<Orders>) -> Final {
+fn carry_out(step: u64, ready: &ReadyPlan, give: &Sender<Word>, orders: &Arc<Orders>) -> Final {
     let mut stages = Stages::default();
     let casts = match stages.cast(&ready.plan, &ready.prepared, true) {
         Ok(casts) => casts,

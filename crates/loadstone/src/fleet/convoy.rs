@@ -9,7 +9,7 @@ use crate::run::prepare::Prepared;
 use crate::run::threads::{DriverCost, Watcher};
 use anyhow::{Context, Result, bail};
 use engine::{Setup, Share};
-use muster::manager::Event;
+use muster::manager::FleetEvent;
 use muster::message::Final;
 use muster::slots::SlotTable;
 use plan::{Load, Plan, Secrets};
@@ -147,11 +147,11 @@ fn hand_out(wire: &mut Wire, plan: &Plan) -> Result<()> {
     let until = reactor::monotonic() + PREPARE_MAX;
     loop {
         match wire.event(LOOK) {
-            Some(Event::Ready) => return Ok(()),
-            Some(Event::Unfit(agent, why)) => {
+            Some(FleetEvent::Ready) => return Ok(()),
+            Some(FleetEvent::Unfit(agent, why)) => {
                 bail!("{} cannot carry the plan out: {why}", wire.name(&agent))
             }
-            Some(Event::Lost(agent, why)) => {
+            Some(FleetEvent::Lost(agent, why)) => {
                 bail!("{} is lost before the start: {why}", wire.name(&agent))
             }
             _ => {}
@@ -198,12 +198,12 @@ fn arm(wire: &mut Wire, plan: &Plan, seats: &Seats) -> Result<(Nanos, Parts)> {
     wire.arm(parts, table.of, start);
     loop {
         match wire.event(LOOK) {
-            Some(Event::Going) => return Ok((start, shares)),
-            Some(Event::StoodDown(agent, why)) => {
+            Some(FleetEvent::Going) => return Ok((start, shares)),
+            Some(FleetEvent::StoodDown(agent, why)) => {
                 wire.stop(true);
                 bail!("{} did not start: {why}", wire.name(&agent));
             }
-            Some(Event::Lost(agent, why)) => {
+            Some(FleetEvent::Lost(agent, why)) => {
                 wire.stop(true);
                 bail!("{} is lost before the start: {why}", wire.name(&agent));
             }

@@ -6,7 +6,7 @@ use crate::args::{FleetCredsArgs, FleetLocalArgs, FleetManagerArgs, FleetTask};
 use crate::exit::{Code, Failure};
 use anyhow::Context;
 use fleet::{
-    Credentials, FleetError, Grant, Link, NatsServer, Place, Role, ServerOptions, Subjects,
+    Credentials, FleetError, Grant, NatsLink, NatsServer, Place, Role, ServerOptions, Subjects,
 };
 use muster::manager::Manager;
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ fn open(
 ) -> Result<Wire, Failure> {
     let subjects = Subjects::new(&own.fleet);
     let (_, listen) = subjects.permitted(Role::Manager, &own.id());
-    let link = Link::connect(place, own, listen, Duration::from_secs(10)).map_err(usage)?;
+    let link = NatsLink::connect(place, own, listen, Duration::from_secs(10)).map_err(usage)?;
     if let Some(warning) =
         link.version.filter(|_| !place.is_loopback()).and_then(fleet::ServerVersion::warning)
     {

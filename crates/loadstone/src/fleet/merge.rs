@@ -7,7 +7,7 @@ use super::wire::Wire;
 use crate::run::threads::Watcher;
 use anyhow::{Context, Result, bail};
 use engine::{Collector, Order, Owed, Row, Setup, Share};
-use muster::manager::Event;
+use muster::manager::FleetEvent;
 use muster::message::Ending;
 use muster::row;
 use stats::{Measurement, Snapshot};
@@ -78,12 +78,12 @@ impl Merge {
             if bounded { until + self.setup.plan.timeouts.call + GRACE } else { Nanos::NEVER };
         while self.ledgers.iter().any(|ledger| ledger.standing != Standing::Over) {
             match wire.event(LOOK) {
-                Some(Event::Row(agent, bytes)) => self.row(wire, &agent, &bytes, observer)?,
-                Some(Event::Over(agent)) => self.over(wire, &agent),
-                Some(Event::Lost(agent, why) | Event::StoodDown(agent, why)) => {
+                Some(FleetEvent::Row(agent, bytes)) => self.row(wire, &agent, &bytes, observer)?,
+                Some(FleetEvent::Over(agent)) => self.over(wire, &agent),
+                Some(FleetEvent::Lost(agent, why) | FleetEvent::StoodDown(agent, why)) => {
                     self.lose(wire, &agent, why);
                 }
-                Some(Event::Back(agent)) => self.back(wire, &agent),
+                Some(FleetEvent::Back(agent)) => self.back(wire, &agent),
                 _ => {}
             }
             self.give_orders(wire, observer);

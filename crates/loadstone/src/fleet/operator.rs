@@ -2,14 +2,14 @@
 
 use crate::args::FleetOperatorArgs;
 use crate::exit::{Code, Failure};
-use fleet::{Credentials, Incoming, Link, Role, Subjects};
-use muster::message::{self, Control, Status};
+use fleet::{Credentials, Incoming, NatsLink, Role, Subjects};
+use muster::message::{self, OperatorWord, Status};
 use std::time::Duration;
 
 /// Longest wait for the server, and for the manager's answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-fn connect(args: &FleetOperatorArgs) -> Result<(Link, Subjects), Failure> {
+fn connect(args: &FleetOperatorArgs) -> Result<(NatsLink, Subjects), Failure> {
     let usage = |error: fleet::FleetError| Failure::usage(error.to_string());
     let own = Credentials::read(&args.creds).map_err(usage)?;
     if own.role != Role::Operator {
@@ -20,14 +20,14 @@ fn connect(args: &FleetOperatorArgs) -> Result<(Link, Subjects), Failure> {
     }
     let subjects = Subjects::new(&own.fleet);
     let (_, listen) = subjects.permitted(own.role, &own.id());
-    let link = Link::connect(&args.place(), &own, listen, PATIENCE).map_err(usage)?;
+    let link = NatsLink::connect(&args.place(), &own, listen, PATIENCE).map_err(usage)?;
     Ok((link, subjects))
 }
 
 /// Prints how the manager sees its agents.
 pub(super) fn status(args: &FleetOperatorArgs) -> Result<Code, Failure> {
     let (link, subjects) = connect(args)?;
-    link.sender().send(subjects.control(), message::write(&Control::Status));
+    link.sender().send(subjects.control(), message::write(&OperatorWord::Status));
     let until = reactor::monotonic() + units::Nanos(PATIENCE.as_nanos() as u64);
     while reactor::monotonic() < until {
         match link.inbox.recv_timeout(PATIENCE) {
@@ -61,6 +61,6 @@ fn text(status: &Status) -> String {
 /// Ends the run; the manager reports what was measured.
 pub(super) fn abort(args: &FleetOperatorArgs) -> Result<Code, Failure> {
     let (link, subjects) = connect(args)?;
-    link.sender().send(subjects.control(), message::write(&Control::Abort));
+    link.sender().send(subjects.control(), message::write(&OperatorWord::Abort));
     Ok(Code::Done)
 }

@@ -1,9 +1,9 @@
 //! The manager's machine on its thread: between the network and whoever runs the plan.
 
 use anyhow::{Result, bail};
-use fleet::{Incoming, Link, LinkSender, NatsServer, Subjects};
-use muster::manager::{Event, Manager, Post};
-use muster::message::{self, Control, Final, FromAgent, Hello, ToAgent};
+use fleet::{Incoming, LinkSender, NatsLink, NatsServer, Subjects};
+use muster::manager::{FleetEvent, Manager, Post};
+use muster::message::{self, Final, FromAgent, Hello, OperatorWord, ToAgent};
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,7 +32,7 @@ pub(super) struct Wire {
     manager: Arc<Mutex<Manager>>,
     sender: LinkSender,
     subjects: Subjects,
-    events: Receiver<Event>,
+    events: Receiver<FleetEvent>,
     thread: Option<JoinHandle<()>>,
     end: Sender<()>,
     version: String,
@@ -42,7 +42,7 @@ impl Wire {
     /// Takes over a link of the manager; `server` is started again when it dies.
     pub(super) fn start(
         manager: Manager,
-        link: Link,
+        link: NatsLink,
         subjects: Subjects,
         server: Option<NatsServer>,
     ) -> Result<Wire> {
@@ -67,7 +67,7 @@ impl Wire {
 
     pub(super) fn seats(&self) -> Seats {
         self.with(|manager| {
-            let facts = |seat: &muster::manager::Seat| SeatFacts {
+            let facts = |seat: &muster::manager::AgentSeat| SeatFacts {
                 hello: seat.hello.clone(),
                 workers: seat.workers,
                 ahead: seat.ahead,
@@ -99,7 +99,7 @@ impl Wire {
         self.version.clone()
     }
 
-    pub(super) fn event(&self, patience: Duration) -> Option<Event> {
+    pub(super) fn event(&self, patience: Duration) -> Option<FleetEvent> {
         self.events.recv_timeout(patience).ok()
     }
 
@@ -162,10 +162,10 @@ fn send_posts(manager: &mut Manager, sender: &LinkSender, subjects: &Subjects) {
 /// The thread's own.
 struct Desk {
     manager: Arc<Mutex<Manager>>,
-    link: Link,
+    link: NatsLink,
     subjects: Subjects,
     server: Option<NatsServer>,
-    give: Sender<Event>,
+    give: Sender<FleetEvent>,
 }
 
 impl Desk {
@@ -217,8 +217,8 @@ impl Desk {
                 Err(why) => crate::say(&format!("agent {agent}: {why}")),
             },
             "ctl" => match message::read(&bytes) {
-                Ok(Control::Abort) => crate::signals::interrupt(),
-                Ok(Control::Status) => {
+                Ok(OperatorWord::Abort) => crate::signals::interrupt(),
+                Ok(OperatorWord::Status) => {
                     let status = message::write(&manager.status(at));
                     self.link.sender().send(self.subjects.answer(), status);
                 }
