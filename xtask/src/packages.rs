@@ -31,6 +31,8 @@ const NEEDS: &[(&str, &str)] = &[
     ("lighttpd", "lighttpd"),
     ("make", "make"),
     // what a failure is sent again with
+    // what the machines of a fleet talk through
+    ("nats-server", "nats-server"),
     ("nc", "netcat-openbsd"),
     ("nft", "nftables"),
     ("nghttpd", "nghttp2-server"),

@@ -4,7 +4,7 @@
 use crate::setup::Setup;
 use crate::source::arrival_spec;
 use plan::{AbortRule, Load};
-use schedule::Schedule;
+use schedule::{Schedule, Share};
 use stats::{Counts, Endings, Measurement, Second, Snapshot, Spread};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,6 +25,8 @@ pub struct Row {
     pub in_flight: u64,
     /// When the worker's latest outcome was known.
     pub last_done: Nanos,
+    /// How late the worker issued its first call; `NEVER` before.
+    pub first_late: Nanos,
     /// CPU time that the worker spent since its row before, and the time that passed meanwhile. The
     /// worker reads no such clocks: its link fills them in.
     pub cpu: Nanos,
@@ -112,6 +114,37 @@ impl Collector {
         self.complete();
         snapshot.clear();
         (snapshot, &self.series[before..])
+    }
+
+    /// Counts that were put in for a machine that was taken for lost are taken out again: it has turned
+    /// up, and its own rows follow.
+    pub fn take_back(&mut self, measured: &Counts, warm_up: &Counts) {
+        for (mine, theirs) in
+            [(&mut self.total.counts, measured), (&mut self.total.warm_up, warm_up)]
+        {
+            mine.due = mine.due.saturating_sub(theirs.due);
+            mine.lost = mine.lost.saturating_sub(theirs.lost);
+            mine.queued -= theirs.queued;
+            mine.in_flight -= theirs.in_flight;
+            if let Err(broken) = mine.conserved() {
+                panic!("{broken}");
+            }
+        }
+    }
+
+    /// Takes a row of an interval in that the series has left behind; it counts in the total alone.
+    pub fn add_late(&mut self, row: Row) {
+        self.total.merge(&row.snapshot);
+        self.last_done = self.last_done.max(row.last_done);
+        if row.last {
+            self.ended = self.ended.max(row.end);
+            self.reached[row.worker as usize] = Nanos::NEVER;
+        }
+        for counts in [&self.total.counts, &self.total.warm_up] {
+            if let Err(broken) = counts.conserved() {
+                panic!("{broken}");
+            }
+        }
     }
 
     /// The rule that ended the run, once it has.
@@ -219,10 +252,40 @@ impl Collector {
     }
 }
 
+/// Which arrivals of an open load fall due on a part of it: what a machine that is silent owes.
+#[derive(Clone, Debug)]
+pub struct Owed {
+    schedule: Schedule,
+    first: u64,
+}
+
+impl Owed {
+    /// `None` in a closed loop, where answers decide what falls due.
+    pub fn of(setup: &Setup) -> Option<Owed> {
+        let Load::Open { arrivals, .. } = &setup.plan.load else { return None };
+        let schedule = Schedule::new(&arrival_spec(setup, arrivals), setup.seed, setup.start);
+        let first = schedule.first_measured();
+        Some(Owed { schedule, first })
+    }
+
+    /// Arrivals of the measured phase and of the warm-up that are due on these parts of the load at
+    /// or before `until`.
+    pub fn due(&self, parts: &[Share], until: Nanos) -> (u64, u64) {
+        let all = self.schedule.count_due(until);
+        let sum = |total: u64| parts.iter().map(|part| part.count_of(total)).sum::<u64>();
+        let warm_up = sum(all.min(self.first));
+        (sum(all) - warm_up, warm_up)
+    }
+}
+
 /// What an open load's plan wants of the measured window.
 #[derive(Clone, Debug)]
 pub struct Intention {
     schedule: Schedule,
+    /// The arrivals of the warm-up.
+    first: u64,
+    /// The parts of the load that fall to this process, and those of its arrivals that are warm-up.
+    parts: Vec<(Share, u64)>,
     /// Length of the window by the clock, and its calls by count.
     most: Nanos,
     all: Option<u64>,
@@ -233,18 +296,25 @@ impl Intention {
     pub fn of(setup: &Setup) -> Option<Intention> {
         let Load::Open { arrivals, .. } = &setup.plan.load else { return None };
         let spec = arrival_spec(setup, arrivals);
+        let schedule = Schedule::new(&spec, setup.seed, setup.start);
+        let first = schedule.first_measured();
         Some(Intention {
-            schedule: Schedule::new(&spec, setup.seed, setup.start),
+            parts: setup.parts().iter().map(|part| (part.clone(), part.count_of(first))).collect(),
+            schedule,
+            first,
             most: setup.measure_until() - setup.measure_from(),
             all: setup.requests_max(),
         })
     }
 
-    /// How many arrivals the plan wants in the measured window, up to the instant `end`; and how
-    /// long its rate takes for them, where they are all that it wants.
+    /// How many arrivals the plan wants of this process in the measured window, up to the instant
+    /// `end`; and how long its rate takes for the whole of them, where they are all that it wants.
     pub fn until(&self, end: Nanos) -> (u64, Option<Nanos>) {
-        let count = self.schedule.measured_due(end);
+        let due = self.schedule.count_due(end);
+        let count = due.saturating_sub(self.first);
         let all = self.all == Some(count);
-        (count, all.then(|| self.schedule.measured_span(count).min(self.most)))
+        let span = all.then(|| self.schedule.measured_span(count).min(self.most));
+        let ours = self.parts.iter().map(|(part, warm)| part.count_of(due).saturating_sub(*warm));
+        (ours.sum(), span)
     }
 }

@@ -335,6 +335,7 @@ impl Journal {
             open_connections: u64::from(self.open_count),
             in_flight: self.recorder.flight(),
             last_done: self.last_done,
+            first_late: self.recorder.first_late(),
             connections_peak: u64::from(self.open_peak),
             cpu: Nanos::ZERO,
             passed: Nanos::ZERO,

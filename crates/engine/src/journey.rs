@@ -15,6 +15,7 @@ use plan::journey::{FeederOrder, JourneyStep};
 use plan::{Load, Plan, Think};
 use program::{BlockCard, JourneyCard, StepCard};
 use regex::bytes::Regex;
+use schedule::Share;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::{Purpose, Seed, Stream};
@@ -84,9 +85,9 @@ impl Travel {
         }))
     }
 
-    /// The guide of worker `worker` of `workers`.
-    pub fn guide(self: &Arc<Travel>, worker: u32, workers: u32) -> Box<dyn Guide> {
-        Box::new(guide::JourneyGuide::new(self.clone(), worker, workers))
+    /// The guide of the worker whose part of the load is `share`.
+    pub fn guide(self: &Arc<Travel>, share: Share) -> Box<dyn Guide> {
+        Box::new(guide::JourneyGuide::new(self.clone(), share))
     }
 
     /// Which journey an iteration is of, and the stream of what else is drawn in it: a function of
@@ -99,10 +100,8 @@ impl Travel {
     }
 
     /// Iterations of the measured phase that fall to one worker.
-    fn share(&self, worker: u32, workers: u32) -> u64 {
-        let (worker, workers) = (u64::from(worker), u64::from(workers));
-        let part = |total: u64| total / workers + u64::from(worker < total % workers);
-        self.most.filter(|_| !self.single).map_or(u64::MAX, part)
+    fn share(&self, share: &Share) -> u64 {
+        self.most.filter(|_| !self.single).map_or(u64::MAX, |total| share.count_of(total))
     }
 
     /// Whether which row an iteration takes depends on the iterations before it.

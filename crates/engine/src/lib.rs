@@ -31,9 +31,10 @@ mod transport;
 mod verify;
 mod worker;
 
-pub use collect::{Collector, Intention, Row};
+pub use collect::{Collector, Intention, Owed, Row};
 pub use guide::Directory;
 pub use render::{build_template, connect_request};
+pub use schedule::Share;
 pub use setup::{
     ANSWER_KEPT_MAX, Crowd, Endpoint, Logging, Setup, SetupError, endpoint_key, open_options,
     redirect_method,

@@ -427,7 +427,7 @@ impl Pool {
     ) -> Result<Slot, FailureClass> {
         let slot = self.free.pop().unwrap_or_else(|| self.add_slot());
         let plan = &self.setup.plan;
-        let turn = self.opened_count * u64::from(self.setup.workers) + u64::from(self.worker);
+        let turn = self.setup.part(self.worker).nth(self.opened_count);
         self.opened_count += 1;
         self.opens_this_turn += 1;
         let place = &self.endpoints[endpoint as usize];

@@ -8,6 +8,7 @@ use crate::speaker::Protocol;
 use crate::verify::KnownBodies;
 use conduit::{OpenOptions, Peer};
 use plan::{Http2Plan, HttpVersion, Load, Plan, SessionPlan, Visit};
+use schedule::Share;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -92,7 +93,10 @@ pub struct Setup {
     pub plan: Plan,
     pub endpoints: Vec<Endpoint>,
     pub targets: Targets,
+    /// Workers of this process; in a fleet other machines have more.
     pub workers: u32,
+    /// The part of the load of each of them; all parts of the run add up to the whole.
+    shares: Vec<Share>,
     /// First instant of the run (the warm-up, when there is one).
     pub start: Nanos,
     pub(crate) seed: Seed,
@@ -185,6 +189,7 @@ impl Setup {
             endpoints,
             targets,
             workers,
+            shares: (0..workers).map(|worker| Share::new(worker, workers)).collect(),
             start,
             seed,
             body,
@@ -266,8 +271,30 @@ impl Setup {
 
     /// Worker `worker`'s part of `total`: parts differ by one at most and sum to the whole.
     pub(crate) fn share(&self, total: u64, worker: u32) -> u64 {
-        let workers = u64::from(self.workers);
-        total / workers + u64::from(u64::from(worker) < total % workers)
+        self.part(worker).count_of(total)
+    }
+
+    /// The workers take these parts of the load, as one machine of several: one worker each.
+    ///
+    /// # Errors
+    /// No part at all.
+    pub fn with_shares(mut self, shares: Vec<Share>) -> Result<Setup, SetupError> {
+        if shares.is_empty() {
+            return Err(SetupError("no part of the load is left for this machine".into()));
+        }
+        self.workers = shares.len() as u32;
+        self.shares = shares;
+        Ok(self)
+    }
+
+    /// Worker `worker`'s part of the load.
+    pub fn part(&self, worker: u32) -> &Share {
+        &self.shares[worker as usize]
+    }
+
+    /// The parts of all workers of this process.
+    pub fn parts(&self) -> &[Share] {
+        &self.shares
     }
 }
 

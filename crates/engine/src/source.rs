@@ -86,8 +86,7 @@ struct Turns {
     /// This worker's part of the count, and the instant after which none falls due.
     most: u64,
     until: Nanos,
-    worker: u64,
-    workers: u64,
+    share: Share,
 }
 
 impl Turns {
@@ -99,15 +98,14 @@ impl Turns {
             started: users,
             most,
             until: setup.measure_until(),
-            worker: u64::from(worker),
-            workers: u64::from(setup.workers),
+            share: setup.part(worker).clone(),
         }
     }
 
     fn next(&mut self) -> Option<Arrival> {
         let intended = self.due.pop_front()?;
         let given = self.started - self.due.len() as u64 - 1;
-        Some(Arrival { index: given * self.workers + self.worker, intended })
+        Some(Arrival { index: self.share.nth(given), intended })
     }
 
     fn over(&mut self, now: Nanos) {
@@ -126,7 +124,7 @@ impl Turns {
 impl OpenSource {
     fn new(setup: &Setup, worker: u32, arrivals: &Arrivals, session: Option<SessionPlan>) -> Self {
         let spec = arrival_spec(setup, arrivals);
-        let share = Share::new(worker, setup.workers);
+        let share = setup.part(worker).clone();
         let mut schedule = Box::new(Schedule::shared(&spec, setup.seed, setup.start, share));
         let (first_measured, next) = (schedule.first_measured(), schedule.next());
         OpenSource { arrivals: Process::Scheduled(schedule, first_measured), next, session }
@@ -201,8 +199,7 @@ pub(crate) struct People {
     calls: u64,
     /// This worker's part of `-n` in a closed loop.
     calls_max: u64,
-    worker: u32,
-    workers: u32,
+    share: Share,
 }
 
 impl People {
@@ -221,8 +218,7 @@ impl People {
             warm_calls: 0,
             calls: 0,
             calls_max,
-            worker,
-            workers: setup.workers,
+            share: setup.part(worker).clone(),
         }
     }
 
@@ -313,7 +309,7 @@ impl People {
         if !warm_up && *counter >= self.calls_max {
             return None;
         }
-        let index = *counter * u64::from(self.workers) + u64::from(self.worker);
+        let index = self.share.nth(*counter);
         *counter += 1;
         Some(index)
     }
@@ -331,7 +327,7 @@ impl Source {
             Load::Closed { users, think, session: None } => {
                 let cookies = setup.plan.request.cookies;
                 for row in 0..setup.share(u64::from(*users), worker) {
-                    let id = row * u64::from(setup.workers) + u64::from(worker);
+                    let id = setup.part(worker).nth(row);
                     let user = people.admit(id, u32::MAX, cookies);
                     people.think(setup.start, user, lanes(setup));
                 }

@@ -12,6 +12,8 @@ mod demo;
 mod exit;
 mod face;
 mod files;
+#[cfg_attr(not(feature = "fleet"), path = "no_fleet.rs")]
+mod fleet;
 mod netpath_command;
 mod progress;
 mod ramp;
@@ -61,8 +63,10 @@ fn main() -> ExitCode {
 
 fn dispatch(command: Command) -> Result<Code, Failure> {
     match command {
-        Command::Run(args) => run(*args),
-        Command::Ramp(args) => ramp::ramp(*args),
+        Command::Run(args) => run_plan(*args, None),
+        Command::Ramp(args) => ramp::ramp(*args, None),
+        #[cfg(feature = "fleet")]
+        Command::Fleet(args) => fleet::fleet(args),
         Command::Compare(args) => compare::compare(*args),
         Command::Demo(args) => demo::demo(args),
         Command::Runs(args) => runs::runs(args),
@@ -86,8 +90,10 @@ fn dispatch(command: Command) -> Result<Code, Failure> {
     }
 }
 
-fn run(args: RunArgs) -> Result<Code, Failure> {
-    let (plan, outputs) = args.into_plan(&Disk)?;
+/// Carries a run out here, or by the machines of a fleet.
+fn run_plan(args: RunArgs, fleet: Option<fleet::Convoy>) -> Result<Code, Failure> {
+    let (plan, mut outputs) = args.into_plan(&Disk)?;
+    outputs.fleet = fleet;
     if outputs.print_plan {
         return print(plan::to_toml(&plan, plan::Secrets::Masked).as_bytes());
     }

@@ -1,7 +1,7 @@
 //! A run as it was measured, with its plan and its verdict: what every output of a run is made of.
 
 use plan::Plan;
-use sample::{Environment, FailureClass, PathDirection, PathFacts, SutSeries};
+use sample::{Environment, FailureClass, FleetFacts, PathDirection, PathFacts, SutSeries};
 use stats::diagnosis::Confidence;
 use stats::{Measurement, Metric, Objective, Second, State, Verdict};
 use std::net::IpAddr;
@@ -34,6 +34,8 @@ pub struct RunReport {
     pub sut: Option<SutSeries>,
     /// What the emulated path did that all of it went through (`--path`).
     pub path: Option<PathFacts>,
+    /// The machines that carried it out together (`loadstone fleet`).
+    pub fleet: Option<FleetFacts>,
 }
 
 /// What the client itself spent.

@@ -6,7 +6,7 @@ pub(crate) mod verified;
 
 use crate::figures::FigureKind;
 use crate::words::{self, counted};
-use crate::{Figures, RunReport, figures, path};
+use crate::{Figures, RunReport, figures, fleet, path};
 use sample::FailureClass;
 use stats::{Counts, Snapshot};
 use std::collections::BTreeMap;
@@ -15,13 +15,21 @@ use units::{Nanos, show};
 /// What an arrival can come to: name and count, in the order of the sum.
 type End = (&'static str, fn(&Counts) -> u64);
 
-pub(crate) const ENDS: [End; 5] = [
+/// The last has a row only where there are any: they are of fleets alone.
+const ENDS: [End; 6] = [
     ("succeeded", |counts| counts.succeeded),
     ("failed", |counts| counts.failed),
     ("timed out", |counts| counts.timed_out),
     ("dropped", |counts| counts.dropped),
     ("abandoned", |counts| counts.abandoned),
+    ("lost", |counts| counts.lost),
 ];
+
+/// What arrivals came to, with those that were lost only where some were.
+pub(crate) fn ends(counts: &Counts) -> impl Iterator<Item = (&'static str, u64)> {
+    let all = ENDS.iter().map(|(name, count)| (*name, count(counts)));
+    all.filter(|(name, count)| *name != "lost" || *count > 0)
+}
 
 /// The calls of the warm-up; `None` without one.
 pub(crate) fn warm_up(report: &RunReport) -> Option<String> {
@@ -101,6 +109,7 @@ pub(crate) fn facts(report: &RunReport, figures: &Figures) -> Vec<(&'static str,
     facts.extend(tls(report).into_iter().map(|text| ("TLS", text)));
     facts.extend(tcp(report).map(|text| ("TCP", text)));
     facts.extend(report.path.iter().flat_map(path::facts));
+    facts.extend(report.fleet.iter().flat_map(fleet::facts));
     facts.extend(report.sut.as_ref().map(|sut| ("Server", server(sut))));
     facts.extend(reconnect_pause(report).map(|text| ("Pauses", text)));
     facts.push(("Client", client(report, figures)));

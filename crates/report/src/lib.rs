@@ -8,6 +8,7 @@ pub mod check;
 pub mod compare;
 mod csv;
 mod facts;
+mod fleet;
 mod hdr;
 mod html;
 mod log;

@@ -8,7 +8,7 @@ mod share;
 mod spec;
 
 pub use rate::RateCurve;
-pub use share::Share;
+pub use share::{Share, ShareError};
 pub use spec::{ArrivalSpec, End, Gaps};
 
 use sample::Arrival;
@@ -42,7 +42,7 @@ impl Schedule {
     /// # Panics
     /// When [`ArrivalSpec::check`] fails: a plan is validated before it gets here.
     pub fn new(spec: &ArrivalSpec, seed: Seed, start: Nanos) -> Schedule {
-        Schedule::shared(spec, seed, start, Share::WHOLE)
+        Schedule::shared(spec, seed, start, Share::whole())
     }
 
     /// The arrivals that fall to one of several workers.
@@ -58,8 +58,8 @@ impl Schedule {
             curve: RateCurve::new(spec),
             seed,
             start,
-            share,
             index: share.first_from(0),
+            share,
             index_end: u64::MAX,
             walk: Walk::new(seed),
         };
@@ -176,7 +176,7 @@ impl Iterator for Schedule {
 
     fn next(&mut self) -> Option<Arrival> {
         let arrival = self.peek()?;
-        self.index = self.index.saturating_add(u64::from(self.share.workers()));
+        self.index = self.share.first_from(self.index.saturating_add(1));
         Some(arrival)
     }
 }

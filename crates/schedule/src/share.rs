@@ -1,42 +1,84 @@
 //! Which arrivals of a schedule fall to one of several workers.
 
-/// Worker `worker` of `workers` takes the indices that leave the remainder `worker` when divided
-/// by `workers`: every index falls to exactly one of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+use std::sync::Arc;
+
+/// The indices that leave one of a set of remainders when divided by the number of slots. Worker
+/// `worker` of `workers` has the one remainder `worker`; in a fleet of uneven machines each worker
+/// has as many slots as its weight is worth. As long as every slot belongs to one share, every
+/// index falls to exactly one of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share {
-    worker: u32,
-    workers: u32,
+    /// In rising order, each below `of`; never empty.
+    slots: Arc<[u32]>,
+    of: u32,
 }
+
+/// Why slots make no share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShareError(pub String);
+
+impl std::fmt::Display for ShareError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ShareError {}
 
 impl Share {
     /// All of it.
-    pub const WHOLE: Share = Share { worker: 0, workers: 1 };
+    pub fn whole() -> Share {
+        Share::new(0, 1)
+    }
 
     /// # Panics
     /// Unless `worker` is below `workers`.
     pub fn new(worker: u32, workers: u32) -> Share {
         assert!(worker < workers, "workers are numbered from 0: {worker} of {workers}");
-        Share { worker, workers }
+        Share { slots: Arc::new([worker]), of: workers }
     }
 
-    pub fn worker(self) -> u32 {
-        self.worker
+    /// The share of these slots of `of`.
+    ///
+    /// # Errors
+    /// No slot, slots that do not rise, or one that is not below `of`: a table comes from another
+    /// machine.
+    pub fn of_slots(slots: &[u32], of: u32) -> Result<Share, ShareError> {
+        let Some(last) = slots.last() else {
+            return Err(ShareError("a worker without a slot".into()));
+        };
+        if !slots.is_sorted_by(|one, next| one < next) || *last >= of {
+            return Err(ShareError(format!("slots that are no rising numbers below {of}")));
+        }
+        Ok(Share { slots: slots.into(), of })
     }
 
-    pub fn workers(self) -> u32 {
-        self.workers
+    /// Whether this is the share of the first worker of all: what is done once is done there.
+    pub fn is_first(&self) -> bool {
+        self.slots[0] == 0
+    }
+
+    /// Member number `nth` of this share, counted from 0.
+    #[inline]
+    pub fn nth(&self, nth: u64) -> u64 {
+        let wide = self.slots.len() as u64;
+        if wide == 1 {
+            return nth.saturating_mul(u64::from(self.of)).saturating_add(u64::from(self.slots[0]));
+        }
+        let slot = u64::from(self.slots[(nth % wide) as usize]);
+        (nth / wide).saturating_mul(u64::from(self.of)).saturating_add(slot)
     }
 
     /// The first index of this share that is not below `index`.
-    pub fn first_from(self, index: u64) -> u64 {
-        let (worker, workers) = (u64::from(self.worker), u64::from(self.workers));
-        let ahead = (worker + workers - index % workers) % workers;
-        index.saturating_add(ahead)
+    pub fn first_from(&self, index: u64) -> u64 {
+        self.nth(self.count_of(index))
     }
 
     /// How many of the indices 0..`total` belong to this share.
-    pub fn count_of(self, total: u64) -> u64 {
-        let (worker, workers) = (u64::from(self.worker), u64::from(self.workers));
-        total / workers + u64::from(total % workers > worker)
+    pub fn count_of(&self, total: u64) -> u64 {
+        let of = u64::from(self.of);
+        let rest = total % of;
+        let below = self.slots.partition_point(|slot| u64::from(*slot) < rest);
+        (total / of).saturating_mul(self.slots.len() as u64).saturating_add(below as u64)
     }
 }

@@ -226,7 +226,7 @@ proptest! {
         let mut parts = Vec::new();
         for worker in 0..workers {
             let share = Share::new(worker, workers);
-            let part: Vec<Arrival> = Schedule::shared(&spec, SEED, START, share).collect();
+            let part: Vec<Arrival> = Schedule::shared(&spec, SEED, START, share.clone()).collect();
             prop_assert_eq!(part.len() as u64, share.count_of(whole.len() as u64));
             parts.extend(part);
         }

@@ -4,7 +4,9 @@ use crate::world::{Server, SimIo, World};
 use conduit::{Peer, Ready};
 use engine::exchange::{Exchange, Heard, Pause, Request};
 use engine::journey::Travel;
-use engine::{Collector, Directory, Endpoint, Link, Order, Row, Setup, Turn, Worker, endpoint_key};
+use engine::{
+    Collector, Directory, Endpoint, Link, Order, Row, Setup, Share, Turn, Worker, endpoint_key,
+};
 use plan::Plan;
 use sample::{CallRecord, ConnectionRecord, Ends, Sample, SessionRecord};
 use stats::{Measurement, Snapshot};
@@ -146,7 +148,7 @@ pub fn execute_journeys(
     given: &BTreeMap<String, String>,
 ) -> Outcome {
     let travel = Travel::new(&plan, given).expect("the plan has journeys");
-    let cast = |worker| Cast::Guide(travel.guide(worker, workers), Box::new(Nowhere));
+    let cast = |worker| Cast::Guide(travel.guide(Share::new(worker, workers)), Box::new(Nowhere));
     let casts = (0..workers).map(cast).collect();
     run_to_its_end(plan, world, casts, None)
 }

@@ -48,6 +48,12 @@ causes! {
     FewSamples = "few-samples",
     /// Ended before its time, by a signal or a rule.
     Interrupted = "interrupted",
+    /// A machine of a fleet was lost.
+    AgentLost = "agent-lost",
+    /// Calls came from machines of a fleet whose own part is INVALID.
+    AgentInvalid = "agent-invalid",
+    /// A clock of a fleet is not known well enough.
+    Clock = "clock",
     /// Of a ramp: too few steps can be used.
     UnusableSteps = "unusable-steps",
 }

@@ -32,6 +32,22 @@ impl Instants {
         }
     }
 
+    /// From what [`Instants::all`] gives; of more than are kept the earliest.
+    pub fn from_rows(mut rows: Vec<(Nanos, Nanos)>) -> Instants {
+        rows.sort_unstable();
+        rows.truncate(KEPT);
+        Instants { rows }
+    }
+
+    /// Every instant later by `ahead` nanoseconds, or earlier where that is negative: as the clock of
+    /// another machine says them.
+    pub fn shift(&mut self, ahead: i64) {
+        for (done, due) in &mut self.rows {
+            *done = Nanos(done.0.saturating_add_signed(ahead));
+            *due = Nanos(due.0.saturating_add_signed(ahead));
+        }
+    }
+
     /// (answered, due), in order of the responses, at most some four thousand.
     pub fn all(&self) -> &[(Nanos, Nanos)] {
         &self.rows

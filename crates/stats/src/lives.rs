@@ -134,6 +134,11 @@ impl Beats {
         before.chain(self.rows.iter().copied()).collect()
     }
 
+    /// From the beat of the first row, and the rows.
+    pub fn from_rows(first: usize, rows: Vec<(u32, u32)>) -> Beats {
+        Beats { first, rows }
+    }
+
     /// From what [`Beats::all`] gives.
     pub fn from_all(rows: Vec<(u32, u32)>) -> Beats {
         Beats { first: 0, rows }

@@ -20,6 +20,8 @@ pub struct Counts {
     pub timed_out: u64,
     pub dropped: u64,
     pub abandoned: u64,
+    /// Due on a machine that was lost: nobody knows what became of them. Always 0 on one machine.
+    pub lost: u64,
     /// Gauges at the end of the interval: due, not yet issued; issued, not yet done. In an
     /// interval snapshot they are changes, so that sums over intervals and workers are levels.
     pub queued: i64,
@@ -29,7 +31,12 @@ pub struct Counts {
 impl Counts {
     /// Law 2. `Err` holds the sentence that a broken count is reported with.
     pub fn conserved(&self) -> Result<(), String> {
-        let ended = self.succeeded + self.failed + self.timed_out + self.dropped + self.abandoned;
+        let ended = self.succeeded
+            + self.failed
+            + self.timed_out
+            + self.dropped
+            + self.abandoned
+            + self.lost;
         let accounted = ended as i64 + self.queued + self.in_flight;
         if accounted == self.due as i64 {
             return Ok(());
@@ -47,6 +54,7 @@ impl Counts {
         self.timed_out += other.timed_out;
         self.dropped += other.dropped;
         self.abandoned += other.abandoned;
+        self.lost += other.lost;
         self.queued += other.queued;
         self.in_flight += other.in_flight;
     }
@@ -463,6 +471,8 @@ pub struct Recorder {
     window: (Nanos, Nanos),
     flight: u64,
     flight_since: Nanos,
+    /// How late the first call of all was issued; `NEVER` before.
+    first_late: Nanos,
     /// The beat under way, and the completions that are in the beats before it.
     beat: usize,
     beaten: (u64, u64),
@@ -473,7 +483,15 @@ impl Recorder {
     /// falls due (`Nanos::NEVER` when only a count ends the run).
     pub fn new(target_count: usize, window: (Nanos, Nanos)) -> Recorder {
         let now = Box::new(Snapshot::prepared(target_count));
-        Recorder { now, window, flight: 0, flight_since: window.0, beat: 0, beaten: (0, 0) }
+        Recorder {
+            now,
+            window,
+            flight: 0,
+            flight_since: window.0,
+            first_late: Nanos::NEVER,
+            beat: 0,
+            beaten: (0, 0),
+        }
     }
 
     pub fn in_warm_up(&self, intended: Nanos) -> bool {
@@ -498,6 +516,9 @@ impl Recorder {
         let counts = self.counts(intended);
         counts.queued -= 1;
         counts.in_flight += 1;
+        if self.first_late == Nanos::NEVER {
+            self.first_late = now - intended;
+        }
         self.flight_step(now, 1);
     }
 
@@ -679,6 +700,11 @@ impl Recorder {
         let full = std::mem::replace(&mut self.now, next);
         self.now.flight_peak = self.flight;
         full
+    }
+
+    /// How late the first call was issued, of the warm-up or of what is measured; `NEVER` before.
+    pub fn first_late(&self) -> Nanos {
+        self.first_late
     }
 
     /// Calls in flight.

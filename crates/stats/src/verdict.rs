@@ -2,8 +2,10 @@
 //! questions come before any number: was the load offered as intended, was the client free to
 //! measure, and was what it measured one steady thing with enough samples.
 
+mod fleet;
 mod path;
 
+pub use fleet::{TAINTED_SHARE_MAX, tainted};
 pub use path::{
     PATH_LATE_MAX, PATH_LATE_MIN, PATH_LATE_SHARE_MAX, PathAnswer, late_both_ways, path_late,
     path_overload,
@@ -12,7 +14,7 @@ pub use path::{
 use crate::interval::samples_needed;
 use crate::steady::{self, Drift, Drifting};
 use crate::{CauseId, Doubt, Measurement, Metric, Objective, Ruling, Snapshot};
-use sample::{FailureClass, PathFacts};
+use sample::{FailureClass, FleetFacts, PathFacts};
 use units::{Nanos, show};
 
 /// INVALID `not-offered`: offered below this share of intended.
@@ -32,13 +34,14 @@ pub const DRIVER_BUSY_MAX: f64 = 0.95;
 pub const FOREIGN_SHARE_MAX: f64 = 0.05;
 
 /// Causes that make a run INVALID; all others make it DEGRADED.
-pub const INVALID: [CauseId; 6] = [
+pub const INVALID: [CauseId; 7] = [
     CauseId::NotOffered,
     CauseId::Slip,
     CauseId::Ports,
     CauseId::Descriptors,
     CauseId::AllFailed,
     CauseId::PathOverload,
+    CauseId::AgentInvalid,
 ];
 
 /// How far the numbers of a run can be believed. Ordered from good to bad.
@@ -108,6 +111,8 @@ pub struct Evidence<'a> {
     pub descriptors_out: u64,
     /// What the emulated path did that all of it went through.
     pub path: Option<&'a PathFacts>,
+    /// The machines that carried it out together.
+    pub fleet: Option<&'a FleetFacts>,
     /// Quantiles that the report prints, 0..=1.
     pub quantiles: &'a [f64],
     /// What is asked of the run.
@@ -129,6 +134,7 @@ impl<'a> Evidence<'a> {
             ports_out: 0,
             descriptors_out: 0,
             path: None,
+            fleet: None,
             quantiles: &[],
             objectives: &[],
             doubt_max: DOUBT_MAX,
@@ -139,7 +145,7 @@ impl<'a> Evidence<'a> {
 /// Calls of the measured phase that were presented to the server: due, and neither dropped nor
 /// ended while they waited for a connection. Service times are of issued calls alone.
 pub fn offered(total: &Snapshot) -> u64 {
-    total.counts.due.saturating_sub(refused(total))
+    total.counts.due.saturating_sub(refused(total) + total.counts.lost)
 }
 
 /// Calls that this client never issued.
@@ -158,6 +164,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         all_failed(evidence),
         evidence.path.and_then(path_overload),
     ];
+    let tainted = fleet::agent_invalid(evidence);
     let late = invalid[1].is_some();
     let all_failed = invalid[4].is_some();
     let degraded = [
@@ -168,10 +175,16 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         foreign_cpu(evidence),
         shared_cores(evidence),
         evidence.path.and_then(|path| path_late(path, Some(&path_answer(evidence, path)))),
+        fleet::agent_lost(evidence),
+        fleet::clock(evidence),
         few_samples(evidence).filter(|_| !all_failed),
         interrupted(evidence),
     ];
     let mut verdict = Verdict::default();
+    if let Some((state, cause)) = tainted {
+        verdict.state = state;
+        verdict.causes.push(cause);
+    }
     for (state, causes) in [(State::Invalid, &invalid[..]), (State::Degraded, &degraded[..])] {
         for cause in causes.iter().flatten() {
             verdict.state = verdict.state.max(state);
@@ -198,7 +211,7 @@ fn not_offered(evidence: &Evidence<'_>) -> Option<Cause> {
     let share = if total.sessions.started > 0 {
         // Arrivals are sessions, counted with those of the warm-up; a refused call ends its own.
         let started = total.sessions.started;
-        started.saturating_sub(refused) as f64 / started.max(intended) as f64
+        started.saturating_sub(refused + total.counts.lost) as f64 / started.max(intended) as f64
     } else {
         offered(total) as f64 / intended as f64
     };
@@ -210,7 +223,10 @@ fn not_offered(evidence: &Evidence<'_>) -> Option<Cause> {
         true => show::rate(intended as f64 / span_s),
         false => format!("{} arrivals", show::count(intended)),
     };
-    let advice = if refused > 0 {
+    let advice = if total.counts.lost > refused {
+        "Calls of agents that were lost are not offered: repeat it with machines that stay."
+            .to_owned()
+    } else if refused > 0 {
         format!(
             "{} arrivals found neither a connection nor a place in the queue: raise \
              --connections-max and --queue-max, or lower --rate.",

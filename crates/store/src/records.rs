@@ -10,8 +10,8 @@ use record::ramp::{RampReport, RampStep};
 use record::run::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use record::server::Conduct;
 use sample::{
-    BodyPrint, Environment, FailureClass, Http2Facts, Http3Facts, PathDirection, PathFacts,
-    PathKind, QuicFacts, SutRow, SutSeries, TlsFacts, WrongBody,
+    AgentFacts, BodyPrint, Environment, FailureClass, FleetFacts, Http2Facts, Http3Facts,
+    PathDirection, PathFacts, PathKind, QuicFacts, SutRow, SutSeries, TlsFacts, WrongBody,
 };
 use serde_json::{Map, Value};
 use stats::curve::{
@@ -28,7 +28,12 @@ use stats::{
 use std::fmt::Write;
 
 record! {
-    Counts { due, succeeded, failed, timed_out, dropped, abandoned, queued, in_flight }
+    Counts { due, succeeded, failed, timed_out, dropped, abandoned, lost, queued, in_flight }
+    FleetFacts { server, agents }
+    AgentFacts {
+        id, host, build, labels, workers, weight, offered, lost, lost_at_s, ending, p50, p99, slip_p99,
+        busy, clock_ahead_s, clock_bound, clock_drift_s, first_call_s, state, causes,
+    }
     Sessions { started, completed, failed, dropped }
     TargetTally { succeeded, failed, timed_out, body_bytes, response }
     TlsFacts { version, cipher, group, resumed, key_bits, alpn }
@@ -90,7 +95,7 @@ record! {
     Finding { id, confidence, evidence, advice }
     RunReport {
         name, plan, plan_toml, started_unix_s, environment, measurement, verdict, driver, resolved,
-        first_call, runs, slo, findings, sut, path,
+        first_call, runs, slo, findings, sut, path, fleet,
     }
     PathFacts {
         spec, seed, span, kinds, late_p50, late_p99, late_max, busy, spun, overflowed, foreign,

@@ -47,6 +47,7 @@ const PLACES: &[Place] = &[
     only("wan", 2, &["units"]),
     up_to("plan", 3, 2),
     only("quic", 3, &["conduit"]),
+    only("muster", 3, &["schedule", "stats"]),
     up_to("engine", 3, 3),
     only("record", 3, &["plan", "stats", "torture", "survey"]),
     // faulty: its reader says whether a conforming server would wait for the rest of a request
@@ -56,7 +57,7 @@ const PLACES: &[Place] = &[
     only("lua", 4, &["conduit", "wire", "workload"]),
     only("host", 4, &[]),
     only("netpath", 4, &["wan"]),
-    only("fleet", 4, &["plan", "stats"]),
+    only("fleet", 4, &["muster", "reactor"]),
     only("store", 4, &["plan", "stats", "record", "dialogue", "torture"]),
     only("metrics", 4, &["stats"]),
     only("site", 4, &["reactor", "faulty", "fileset"]),

@@ -9,6 +9,7 @@ use crate::check::judge::{ResponseParts, response};
 use plan::check::Difference;
 use plan::journey::{FeederOrder, FeederRows, UsedUp};
 use sample::{FailureClass, Note, Noticed, Outcome, Remark};
+use schedule::Share;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,8 +26,7 @@ pub(super) struct JourneyGuide {
     travel: Arc<Travel>,
     travellers: BTreeMap<u64, Traveller>,
     told: Vec<Remark>,
-    worker: u64,
-    workers: u64,
+    share: Share,
     /// Iterations begun by this worker, and how many it is to begin.
     begun: u64,
     most: u64,
@@ -37,14 +37,13 @@ pub(super) struct JourneyGuide {
 }
 
 impl JourneyGuide {
-    pub(super) fn new(travel: Arc<Travel>, worker: u32, workers: u32) -> JourneyGuide {
+    pub(super) fn new(travel: Arc<Travel>, share: Share) -> JourneyGuide {
         JourneyGuide {
             travellers: BTreeMap::new(),
             told: Vec::new(),
-            worker: worker.into(),
-            workers: workers.into(),
             begun: 0,
-            most: travel.share(worker, workers),
+            most: travel.share(&share),
+            share,
             counted: 0,
             turns: vec![0; travel.feeders.len()],
             travel,
@@ -59,7 +58,7 @@ impl JourneyGuide {
         if self.begun >= self.most {
             return None;
         }
-        let index = self.begun * self.workers + self.worker;
+        let index = self.share.nth(self.begun);
         self.begun += 1;
         Some(index)
     }

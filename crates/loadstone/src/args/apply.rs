@@ -581,6 +581,7 @@ impl OutputArgs {
             metrics: self.metrics,
             otlp: self.otlp,
             sut: self.sut,
+            fleet: None,
             percentiles,
             print_plan: self.print_plan,
             store: self.store.store,

@@ -5,6 +5,8 @@ mod apply;
 mod check;
 mod compare;
 mod disk;
+#[cfg(feature = "fleet")]
+mod fleet;
 mod foreign;
 #[cfg(test)]
 mod guide;
@@ -36,6 +38,11 @@ pub(crate) use compare::{
     CompareArgs, CompareSide, CompareTask, LiveTask, StoredTask, differing_plans,
 };
 pub(crate) use disk::Disk;
+#[cfg(feature = "fleet")]
+pub(crate) use fleet::{
+    FleetAgentArgs, FleetArgs, FleetCommand, FleetCredsArgs, FleetLocalArgs, FleetManagerArgs,
+    FleetOperatorArgs, FleetTask,
+};
 pub(crate) use foreign::hint;
 pub(crate) use netpath::{NetpathArgs, NetpathCommand};
 pub(crate) use outputs::{Outputs, Sink};
@@ -89,6 +96,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     Ramp(Box<RampArgs>),
     Compare(Box<CompareArgs>),
+    #[cfg(feature = "fleet")]
+    Fleet(FleetArgs),
     Demo(DemoArgs),
     Runs(RunsArgs),
     /// Start the built-in reference server, with faults on demand, or the norm site

@@ -70,6 +70,8 @@ pub(crate) struct Outputs {
     pub(crate) otlp: Option<metrics::Collector>,
     /// The server whose own resources are watched.
     pub(crate) sut: Option<crate::run::sut::Who>,
+    /// The machines that carry it out in place of this one.
+    pub(crate) fleet: Option<crate::fleet::Convoy>,
     /// The table of quantiles, in full.
     pub(crate) percentiles: bool,
     /// Everything in text, and not one screen of it.

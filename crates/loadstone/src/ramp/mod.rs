@@ -7,6 +7,7 @@ mod watch;
 
 use crate::args::{Disk, RampArgs, RampTask};
 use crate::exit::{Code, Failure};
+use crate::fleet::Convoy;
 use crate::run::keeping::{self, Keeper, Keeping};
 use crate::run::meters::Meters;
 use crate::run::output;
@@ -19,8 +20,9 @@ use stats::State;
 use store::{Beginning, ResultKind};
 
 /// Reaches the targets, runs their steps in turns, reports.
-pub(crate) fn ramp(args: RampArgs) -> Result<Code, Failure> {
-    let task = args.into_task(&Disk)?;
+pub(crate) fn ramp(args: RampArgs, fleet: Option<Convoy>) -> Result<Code, Failure> {
+    let mut task = args.into_task(&Disk)?;
+    task.outputs.fleet = fleet;
     if task.outputs.print_plan {
         return print_plans(&task);
     }
@@ -36,6 +38,7 @@ pub(crate) fn ramp(args: RampArgs) -> Result<Code, Failure> {
         match reach(&target.plan, &target.name, &session.environment)? {
             Reached::Target(mut reached) => {
                 reached.prepared.sut.clone_from(&task.outputs.sut);
+                reached.prepared.fleet.clone_from(&task.outputs.fleet);
                 if !task.outputs.quiet {
                     reached.prepared.notes.iter().for_each(|note| crate::say(note));
                 }

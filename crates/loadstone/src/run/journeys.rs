@@ -14,11 +14,11 @@ use std::sync::Arc;
 pub(crate) fn cast(plan: &Plan, prepared: &Prepared) -> Option<Vec<Cast>> {
     let travel = Travel::new(plan, &prepared.given)?;
     let plan = Arc::new(plan.clone());
-    let cast = |worker| {
+    let cast = |share| {
         let directory = Box::new(Directory(plan.clone()));
-        Cast::Guide(travel.guide(worker, prepared.workers), directory)
+        Cast::Guide(travel.guide(share), directory)
     };
-    Some((0..prepared.workers).map(cast).collect())
+    Some(prepared.shares().into_iter().map(cast).collect())
 }
 
 /// Makes the steps of the setup; what they capture is kept for the users.

@@ -9,7 +9,7 @@ use conduit::Peer;
 use engine::{Logging, Setup};
 use host::{Foreign, Watch};
 use plan::{Load, Plan};
-use sample::{PathFacts, SutSeries};
+use sample::{FleetFacts, PathFacts, SutSeries};
 use stats::verdict::{Evidence, judge};
 use stats::{Measurement, Verdict};
 use std::sync::Arc;
@@ -23,6 +23,7 @@ pub(crate) struct Measured {
     pub(crate) started_unix_s: f64,
     pub(crate) sut: Option<SutSeries>,
     pub(crate) path: Option<PathFacts>,
+    pub(crate) fleet: Option<FleetFacts>,
 }
 
 /// Runs the plan once. `watcher` makes the observer of the run, given the instant it starts at.
@@ -34,11 +35,19 @@ pub(crate) fn measure(
     casts: Vec<Cast>,
     watcher: &mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
 ) -> Result<Measured> {
+    if let Some(fleet) = &prepared.fleet {
+        return fleet.measure(plan, prepared, calibration, watcher);
+    }
     let watch = Watch::start(&prepared.servers);
     let sut = watch_server(prepared)?;
-    let start = reactor::monotonic() + super::placement::LEAD;
+    let part = prepared.part.as_ref();
+    let start =
+        part.map_or_else(|| reactor::monotonic() + super::placement::LEAD, |part| part.start);
     let endpoints = prepared.endpoints.clone();
     let mut setup = Setup::new(plan.clone(), endpoints, prepared.workers, start)?;
+    if let Some(part) = part {
+        setup = setup.with_shares(part.shares.clone())?;
+    }
     setup.logging = logging;
     setup.crowd = prepared.route.as_ref().and_then(|route| route.crowd(plan));
     let setup = Arc::new(setup);
@@ -49,7 +58,8 @@ pub(crate) fn measure(
     let route = prepared.route.as_ref();
     // what went through it until now was no part of this run
     route.map(|route| route.facts()).transpose()?;
-    let started_unix_s = crate::wall_clock::unix_seconds() + super::placement::LEAD.as_secs_f64();
+    let ahead = (start - reactor::monotonic()).as_secs_f64();
+    let started_unix_s = crate::wall_clock::unix_seconds() + ahead;
     let tls = prepared.tls.as_ref();
     let finished = execute(&setup, tls, &prepared.cores, casts, route, &mut *observer);
     let sut = sut.map(sut::Watch::end);
@@ -59,13 +69,13 @@ pub(crate) fn measure(
     let foreign = watch.end();
     let path = route.map(|route| route.facts()).transpose()?;
     let (measurement, cost) = (finished.measurement, finished.cost);
-    let seen = Seen { busiest: cost.busiest, foreign, path: path.as_ref() };
+    let seen = Seen { busiest: cost.busiest, foreign, path: path.as_ref(), fleet: None };
     let verdict = verdict(plan, prepared, &measurement, seen, calibration);
-    Ok(Measured { measurement, verdict, cost, started_unix_s, sut, path })
+    Ok(Measured { measurement, verdict, cost, started_unix_s, sut, path, fleet: None })
 }
 
 /// Makes ready to watch the server's own resources, where that was asked for.
-fn watch_server(prepared: &Prepared) -> Result<Option<sut::Watch>> {
+pub(crate) fn watch_server(prepared: &Prepared) -> Result<Option<sut::Watch>> {
     let Some(who) = &prepared.sut else { return Ok(None) };
     let peers = prepared.endpoints.iter().flat_map(|endpoint| &endpoint.peers);
     let addresses: Vec<std::net::SocketAddr> = peers.filter_map(Peer::address).collect();
@@ -79,6 +89,7 @@ pub(crate) struct Seen<'a> {
     pub(crate) busiest: f64,
     pub(crate) foreign: Option<Foreign>,
     pub(crate) path: Option<&'a PathFacts>,
+    pub(crate) fleet: Option<&'a FleetFacts>,
 }
 
 /// Judges a measurement, finished or so far.
@@ -102,6 +113,7 @@ pub(crate) fn verdict(
         calibration.map_or(0.0, |known| known.share_of_ceiling(plan, throughput, prepared.workers));
     evidence.driver_busy = Some(seen.busiest.max(ceiling).min(1.0));
     evidence.path = seen.path;
+    evidence.fleet = seen.fleet;
     if let Some(foreign) = seen.foreign.filter(|found| found.elapsed > Nanos::SECOND) {
         evidence.foreign_share = Some(foreign.share);
         evidence.steal_share = Some(foreign.steal_share);

@@ -14,7 +14,7 @@ pub(crate) mod over_quic;
 pub(crate) mod path;
 pub(crate) mod placement;
 pub(crate) mod prepare;
-mod scripted;
+pub(crate) mod scripted;
 pub(crate) mod sut;
 pub(crate) mod threads;
 pub(crate) mod trial;
@@ -107,6 +107,7 @@ pub(crate) fn run(mut plan: Plan, outputs: &Outputs) -> Result<Code, Failure> {
         return Ok(exit_code(&report));
     };
     prepared.sut.clone_from(&outputs.sut);
+    prepared.fleet.clone_from(&outputs.fleet);
     let quiet = outputs.quiet;
     if !quiet {
         prepared.notes.iter().for_each(|note| crate::say(note));
@@ -193,6 +194,7 @@ fn interrupted_before() -> Measured {
         started_unix_s: crate::wall_clock::unix_seconds(),
         sut: None,
         path: None,
+        fleet: None,
     }
 }
 
@@ -340,6 +342,7 @@ pub(crate) fn assemble(
     let repeated = runs.len() > 1;
     // the last run's: figures of a machine do not add up over runs
     let sut = runs.last_mut().and_then(|run| run.sut.take());
+    let fleet = runs.last_mut().and_then(|run| run.fleet.take());
     let path = report::merged_paths(runs.iter_mut().filter_map(|run| run.path.take()));
     let measurement = if repeated {
         let all: Vec<Measurement> = runs.into_iter().map(|run| run.measurement).collect();
@@ -364,6 +367,7 @@ pub(crate) fn assemble(
         findings: Vec::new(),
         sut,
         path,
+        fleet,
     };
     report.findings = report::findings(&report);
     report
@@ -387,7 +391,8 @@ fn driver(
             Some(policy) => format!("epoll, {policy}"),
             None => "epoll".into(),
         },
-        threads: prepared.workers,
+        // in a fleet they are of other machines
+        threads: if prepared.fleet.is_some() { cost.busy.len() as u32 } else { prepared.workers },
         cpu_user_s: cost.user_s,
         cpu_system_s: cost.system_s,
         spin_s: measurement.total.spin.as_secs_f64(),
@@ -451,6 +456,7 @@ pub(crate) fn unreachable_report(
         started_unix_s: crate::wall_clock::unix_seconds(),
         sut: None,
         path: None,
+        fleet: None,
     };
     assemble(plan, prepared, Some(found.call), vec![run], environment, None, name)
 }

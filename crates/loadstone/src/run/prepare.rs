@@ -2,13 +2,15 @@
 //! chosen. What cannot fit is said before the run, not found out in it.
 
 use super::path::EmulatedPath;
+use crate::fleet::Convoy;
 use anyhow::{Context, Result, bail};
 use conduit::Peer;
-use engine::{Endpoint, connect_request, endpoint_key};
+use engine::{Endpoint, Share, connect_request, endpoint_key};
 use plan::{AddressFamily, HttpVersion, Load, Plan, TlsVersions};
 use report::Resolved;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use units::Nanos;
 use url::Url;
 
 /// A plan with the addresses of its endpoints.
@@ -30,9 +32,22 @@ pub(crate) struct Prepared {
     pub(crate) sut: Option<super::sut::Who>,
     /// The emulated path that all connections go through.
     pub(crate) route: Option<Arc<EmulatedPath>>,
+    /// The part of a fleet's load that falls to this machine.
+    pub(crate) part: Option<Part>,
+    /// Other machines that carry the plan out.
+    pub(crate) fleet: Option<Convoy>,
     /// What the setup of journeys captured, and its cookies.
     pub(crate) given: std::collections::BTreeMap<String, String>,
     pub(crate) jar: workload::Jar,
+}
+
+/// One machine's part of a load.
+#[derive(Clone)]
+pub(crate) struct Part {
+    /// One for each worker.
+    pub(crate) shares: Vec<Share>,
+    /// The first instant of the run.
+    pub(crate) start: Nanos,
 }
 
 /// # Errors
@@ -67,6 +82,14 @@ pub(crate) fn prepare(plan: &mut Plan, extra: &[Url]) -> Result<Prepared> {
 }
 
 impl Prepared {
+    /// The part of the load of each worker.
+    pub(crate) fn shares(&self) -> Vec<Share> {
+        match &self.part {
+            Some(part) => part.shares.clone(),
+            None => (0..self.workers).map(|worker| Share::new(worker, self.workers)).collect(),
+        }
+    }
+
     /// The same endpoints for a plan that differs in its load alone: cores, limits and bounds anew,
     /// and no name looked up again.
     ///

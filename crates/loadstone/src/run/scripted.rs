@@ -14,7 +14,7 @@ use wire::request::basic_authorization;
 
 /// The stages of the repeats so far, each with what its script is told at the end.
 #[derive(Debug, Default)]
-pub(super) struct Stages {
+pub(crate) struct Stages {
     open: Option<Stage>,
     over: Vec<(Stage, Figures)>,
 }
@@ -26,7 +26,7 @@ impl Stages {
     ///
     /// # Errors
     /// The script is wrong, or went wrong; its server takes no connection.
-    pub(super) fn cast(
+    pub(crate) fn cast(
         &mut self,
         plan: &Plan,
         prepared: &Prepared,

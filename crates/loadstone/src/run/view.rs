@@ -167,7 +167,7 @@ impl Shown {
         let busiest = self.busy.iter().map(share).fold(0.0, f64::max);
         let calibration = self.calibration.as_ref();
         let plan = Plan { measure: self.measured_with(&measurement), ..self.plan.clone() };
-        let seen = Seen { busiest, foreign: None, path: None };
+        let seen = Seen { busiest, foreign: None, path: None, fleet: None };
         let verdict = verdict(&plan, &self.prepared, &measurement, seen, calibration);
         let slo = SloResult::judge(&self.plan.measure.slo, &measurement);
         let first_call = None;

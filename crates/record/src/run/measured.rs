@@ -386,6 +386,7 @@ impl OutcomesRecord {
             timed_out: self.timed_out,
             dropped: self.dropped,
             abandoned: self.abandoned,
+            lost: self.lost,
             queued: 0,
             in_flight: 0,
         }

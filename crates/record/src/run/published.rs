@@ -2,6 +2,7 @@
 //! seconds, rates per second, shares 0..=1; a figure that cannot be had is null.
 //! `docs/schema/run.schema.json` describes it.
 
+mod fleet;
 mod http2;
 mod http3;
 mod journeys;
@@ -13,6 +14,7 @@ mod traffic;
 mod verdict;
 mod verified;
 
+pub use fleet::{AgentRecord, FleetRecord};
 pub use http2::{FieldsRecord, Http2Record};
 pub use http3::{Http3Record, QuicRecord, RttRecord};
 pub use journeys::{
@@ -99,6 +101,9 @@ pub struct RunRecord {
     /// Null where connections went through no emulated path.
     #[serde(default)]
     pub path: Option<PathRecord>,
+    /// Absent where one machine carried the run out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<FleetRecord>,
     pub name: String,
     pub target: String,
     pub load: String,
@@ -171,6 +176,7 @@ impl RunRecord {
             sut: report.sut.as_ref().map(SutRecord::of),
             by_clients: figures::clients_rows(report).into_iter().map(ClientsRecord::of).collect(),
             path: report.path.as_ref().map(PathRecord::of),
+            fleet: report.fleet.as_ref().map(FleetRecord::of),
             name: words::name(&report.name, plan),
             target: words::target(plan),
             load: words::load(plan),

@@ -1,8 +1,8 @@
 //! From a record back to the run that it was made of.
 
 use super::published::{
-    ClientRecord, EnvironmentRecord, FindingRecord, FirstCallRecord, HeadlineRecord, PathRecord,
-    ResolvedRecord, RunRecord, SloRecord, SutRecord, VerdictRecord, plan_value,
+    ClientRecord, EnvironmentRecord, FindingRecord, FirstCallRecord, FleetRecord, HeadlineRecord,
+    PathRecord, ResolvedRecord, RunRecord, SloRecord, SutRecord, VerdictRecord, plan_value,
 };
 use super::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use plan::{Plan, Secrets};
@@ -36,6 +36,7 @@ impl RunRecord {
             findings: self.findings.iter().map(FindingRecord::finding).collect(),
             sut: self.sut.as_ref().map(SutRecord::series),
             path: self.path.as_ref().map(PathRecord::facts),
+            fleet: self.fleet.as_ref().map(FleetRecord::facts),
         })
     }
 }

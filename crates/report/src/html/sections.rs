@@ -2,7 +2,7 @@
 
 use super::charts;
 use super::page::Plots;
-use crate::facts::{self, ENDS};
+use crate::facts;
 use crate::figures::{self, UrlRow};
 use crate::{Figures, Finding, RunReport, words};
 use maud::{Markup, html};
@@ -226,8 +226,8 @@ pub(crate) fn outcomes(report: &RunReport) -> Markup {
         h2 { "Outcomes" }
         div class="wide" { table class="narrow" {
             tr { th { "" } th { "calls" } th { "share" } }
-            @for (name, count) in ENDS {
-                tr { td { (name) } td { (show::count(count(counts))) } td { (share(count(counts))) } }
+            @for (name, count) in facts::ends(counts) {
+                tr { td { (name) } td { (show::count(count)) } td { (share(count)) } }
             }
             tr class="sum" { td { "due" } td { (show::count(counts.due)) } td { (share(counts.due)) } }
         } }

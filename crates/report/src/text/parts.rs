@@ -1,7 +1,7 @@
 //! The sections that are not tables of times.
 
 use super::layout::{LABEL, Page, shortened};
-use crate::facts::{self, ENDS};
+use crate::facts;
 use crate::words::{self, counted};
 use crate::{Figures, Finding, RunReport, figures};
 use record::server::Server;
@@ -124,14 +124,14 @@ pub(crate) fn objectives_in_lines(page: &mut Page, report: &RunReport) {
     }
 }
 
-/// due = succeeded + failed + timed out + dropped + abandoned.
+/// due = succeeded + failed + timed out + dropped + abandoned + lost.
 pub(crate) fn outcomes(page: &mut Page, report: &RunReport, figures: &Figures) {
     page.heading("Outcomes");
     let counts = &report.measurement.total.counts;
     let share = |n: u64| show::share(figures::ratio(n as f64, counts.due as f64));
     let row = |name: &str, n: u64| vec![name.to_owned(), show::count(n), share(n)];
     let mut rows: Vec<Vec<String>> =
-        ENDS.iter().map(|(name, count)| row(name, count(counts))).collect();
+        facts::ends(counts).map(|(name, count)| row(name, count)).collect();
     rows.push(row("= due", counts.due));
     page.table(&rows);
     if let Some(warm_up) = facts::warm_up(report) {

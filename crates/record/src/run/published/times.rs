@@ -17,6 +17,13 @@ pub struct OutcomesRecord {
     pub timed_out: u64,
     pub dropped: u64,
     pub abandoned: u64,
+    /// Arrivals of a machine of a fleet that was lost; left out where there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl OutcomesRecord {
@@ -28,6 +35,7 @@ impl OutcomesRecord {
             timed_out: counts.timed_out,
             dropped: counts.dropped,
             abandoned: counts.abandoned,
+            lost: counts.lost,
         }
     }
 }

@@ -1,0 +1,82 @@
+//! Sealed messages: only the agent that they are for can open them (HPKE, RFC 9180, base mode). A plan
+//! has the secrets of its requests in it, and the server between manager and agents is not told them.
+
+use crate::FleetError;
+use rustls::crypto::aws_lc_rs::hpke::DH_KEM_X25519_HKDF_SHA256_AES_256 as SUITE;
+use rustls::crypto::hpke::{EncapsulatedSecret, Hpke, HpkePrivateKey, HpkePublicKey};
+
+/// What sealed messages of this protocol are bound to.
+const INFO: &[u8] = b"loadstone fleet plan 1";
+/// Bytes of the encapsulated key before the message (X25519).
+const ENCAPSULATED: usize = 32;
+
+/// An agent's key pair: made when it starts, and never stored.
+pub struct SealKey {
+    public: Vec<u8>,
+    secret: HpkePrivateKey,
+}
+
+impl std::fmt::Debug for SealKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SealKey")
+    }
+}
+
+fn failed(what: &str, error: &rustls::Error) -> FleetError {
+    FleetError(format!("cannot {what} a sealed plan: {error}"))
+}
+
+impl SealKey {
+    /// # Errors
+    /// The system gives no random bytes.
+    pub fn generate() -> Result<SealKey, FleetError> {
+        let pair = SUITE.generate_key_pair().map_err(|error| failed("make a key for", &error))?;
+        let (HpkePublicKey(public), secret) = pair;
+        Ok(SealKey { public, secret })
+    }
+
+    /// The half that messages are sealed with.
+    pub fn public(&self) -> &[u8] {
+        &self.public
+    }
+
+    /// # Errors
+    /// Sealed for somebody else, or changed on its way.
+    pub fn open(&self, sealed: &[u8]) -> Result<Vec<u8>, FleetError> {
+        let Some((key, text)) = sealed.split_at_checked(ENCAPSULATED) else {
+            return Err(FleetError::new("a sealed plan that is too short"));
+        };
+        let key = EncapsulatedSecret(key.to_vec());
+        SUITE.open(&key, INFO, &[], text, &self.secret).map_err(|error| failed("open", &error))
+    }
+}
+
+/// Seals a message to whoever has the secret half of `public`.
+///
+/// # Errors
+/// A key that is none.
+pub fn seal(public: &[u8], message: &[u8]) -> Result<Vec<u8>, FleetError> {
+    let key = HpkePublicKey(public.to_vec());
+    let sealed = SUITE.seal(INFO, &[], message, &key);
+    let (EncapsulatedSecret(mut out), text) = sealed.map_err(|error| failed("make", &error))?;
+    out.extend_from_slice(&text);
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_owner_of_the_key_opens_it() {
+        let (one, other) = (SealKey::generate().unwrap(), SealKey::generate().unwrap());
+        let mut sealed = seal(one.public(), b"bearer s3cret").unwrap();
+        assert!(!sealed.windows(6).any(|bytes| bytes == b"s3cret"));
+        assert_eq!(one.open(&sealed).unwrap(), b"bearer s3cret");
+        assert!(other.open(&sealed).is_err());
+        *sealed.last_mut().unwrap() ^= 1;
+        assert!(one.open(&sealed).is_err());
+        assert!(one.open(b"short").is_err());
+        assert!(seal(b"no key", b"").is_err());
+    }
+}

@@ -1,0 +1,228 @@
+//! nats-server as a child: its configuration, its start on a free port, its end with us.
+
+use crate::{Credentials, FleetError, Role, ServerVersion, Subjects};
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+/// Somebody whom the server lets in: the public half of the key, and what it may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    pub id: String,
+    pub role: Role,
+}
+
+impl From<&Credentials> for Grant {
+    fn from(credentials: &Credentials) -> Grant {
+        Grant { id: credentials.id(), role: credentials.role }
+    }
+}
+
+/// Certificates of a server that listens on a network.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerTls {
+    pub cert: PathBuf,
+    pub key: PathBuf,
+    /// Clients must show a certificate of this authority, beside their key.
+    pub client_ca: Option<PathBuf>,
+}
+
+/// What a managed server is started with.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// The program; found by its name in PATH.
+    pub program: PathBuf,
+    pub listen: IpAddr,
+    /// 0: any free one.
+    pub port: u16,
+    pub tls: Option<ServerTls>,
+}
+
+impl Default for ServerOptions {
+    fn default() -> ServerOptions {
+        let listen = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+        ServerOptions { program: "nats-server".into(), listen, port: 0, tls: None }
+    }
+}
+
+/// A server's configuration. Accounts with users of their own, and never an `authorization` block
+/// beside `$SYS`: versions below 2.9.23 then let everybody in (CVE-2023-47090).
+///
+/// # Errors
+/// A server on a network without TLS.
+pub fn configuration(
+    options: &ServerOptions,
+    fleet: &str,
+    grants: &[Grant],
+) -> Result<String, FleetError> {
+    if !options.listen.is_loopback() && options.tls.is_none() {
+        return Err(FleetError(format!(
+            "a server that listens on {} needs TLS: name --tls-cert and --tls-key",
+            options.listen
+        )));
+    }
+    let port = if options.port == 0 { -1 } else { i32::from(options.port) };
+    let mut text = format!(
+        "host: \"{}\"\nport: {port}\nmax_connections: {}\nmax_pending: 256000000\n\
+         write_deadline: \"10s\"\nping_interval: \"5s\"\nping_max: 2\n",
+        options.listen,
+        grants.len() * 2 + 16,
+    );
+    if let Some(tls) = &options.tls {
+        let path = |path: &Path| format!("{:?}", path.display().to_string());
+        write!(text, "tls {{\n  cert_file: {}\n  key_file: {}\n", path(&tls.cert), path(&tls.key))
+            .expect("memory takes it");
+        if let Some(ca) = &tls.client_ca {
+            writeln!(text, "  ca_file: {}\n  verify: true", path(ca)).expect("memory takes it");
+        }
+        text.push_str("}\n");
+    }
+    text.push_str("system_account: SYS\naccounts {\n  SYS { users: [] }\n  LOAD { users: [\n");
+    let subjects = Subjects::new(fleet);
+    for grant in grants {
+        let (publish, subscribe) = subjects.permitted(grant.role, &grant.id);
+        let list = |names: &[String]| {
+            names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
+        };
+        writeln!(
+            text,
+            "    {{ nkey: {}, permissions: {{ publish: {{ allow: [{}] }}, subscribe: {{ allow: [{}] }} }} }}",
+            grant.id,
+            list(&publish),
+            list(&subscribe)
+        )
+        .expect("memory takes it");
+    }
+    text.push_str("  ] }\n}\n");
+    Ok(text)
+}
+
+/// A running server; ended, with its process, when dropped.
+#[derive(Debug)]
+pub struct NatsServer {
+    child: Child,
+    options: ServerOptions,
+    dir: TempDir,
+    pub version: ServerVersion,
+    /// Where it listens.
+    pub port: u16,
+}
+
+impl NatsServer {
+    /// Starts the server and waits until it listens.
+    ///
+    /// # Errors
+    /// No such program, a version that is too old, or a server that does not start.
+    pub fn start(
+        options: &ServerOptions,
+        fleet: &str,
+        grants: &[Grant],
+    ) -> Result<NatsServer, FleetError> {
+        let version = installed(&options.program)?;
+        version.check()?;
+        let text = configuration(options, fleet, grants)?;
+        let broken =
+            |error: std::io::Error| FleetError(format!("a directory for nats-server: {error}"));
+        // made with mode 0700
+        let dir = tempfile::Builder::new().prefix("loadstone-nats-").tempdir().map_err(broken)?;
+        std::fs::write(dir.path().join("server.conf"), &text).map_err(broken)?;
+        let (child, port) = launch(&options.program, dir.path())?;
+        Ok(NatsServer { child, options: options.clone(), dir, version, port })
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Where clients find it.
+    pub fn url(&self) -> String {
+        let scheme = if self.options.tls.is_some() { "tls" } else { "nats" };
+        match self.options.listen {
+            IpAddr::V6(address) => format!("{scheme}://[{address}]:{}", self.port),
+            address => format!("{scheme}://{address}:{}", self.port),
+        }
+    }
+
+    /// Ends the process.
+    pub fn end(&mut self) {
+        // it may have ended by itself; then there is nothing to end
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+
+    /// Starts it again, on the same port, if it has died; whether it had.
+    ///
+    /// # Errors
+    /// It does not start again.
+    pub fn revive(&mut self) -> Result<bool, FleetError> {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            return Ok(false);
+        }
+        let path = self.dir.path().join("server.conf");
+        let broken = |error: std::io::Error| FleetError(format!("{}: {error}", path.display()));
+        let text = std::fs::read_to_string(&path).map_err(broken)?;
+        let fixed = text.replacen("port: -1", &format!("port: {}", self.port), 1);
+        std::fs::write(&path, fixed).map_err(broken)?;
+        (self.child, self.port) = launch(&self.options.program, self.dir.path())?;
+        Ok(true)
+    }
+}
+
+impl Drop for NatsServer {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn installed(program: &Path) -> Result<ServerVersion, FleetError> {
+    let output = Command::new(program).arg("--version").stdin(Stdio::null()).output();
+    let output = output.map_err(|error| {
+        FleetError(format!(
+            "cannot start {}: {error}; install it (Debian: apt-get install nats-server), or name a \
+             server that runs with --nats URL",
+            program.display()
+        ))
+    })?;
+    ServerVersion::parse(&String::from_utf8_lossy(&output.stdout))
+}
+
+/// The child and the port that it says it listens on. Where there is a `setpriv`, the kernel ends the
+/// server with us, even where we cannot.
+fn launch(program: &Path, dir: &Path) -> Result<(Child, u16), FleetError> {
+    let start = |mut command: Command| {
+        command.arg("-c").arg(dir.join("server.conf")).current_dir(dir);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()
+    };
+    let mut guarded = Command::new("setpriv");
+    guarded.args(["--pdeathsig", "TERM", "--"]).arg(program);
+    let child = start(guarded).or_else(|_| start(Command::new(program)));
+    let mut child = child
+        .map_err(|error| FleetError(format!("cannot start {}: {error}", program.display())))?;
+    let Some(out) = child.stderr.take() else {
+        return Err(FleetError::new("nats-server has no standard error"));
+    };
+    let mut lines = BufReader::new(out).lines();
+    let (mut port, mut said) = (None, String::new());
+    for line in lines.by_ref().map_while(Result::ok) {
+        if let Some((_, place)) = line.split_once("Listening for client connections on ") {
+            port = place.rsplit(':').next().and_then(|port| port.trim().parse().ok());
+        }
+        if line.contains("Server is ready") {
+            break;
+        }
+        said = line;
+    }
+    let Some(port) = port else {
+        child.kill().ok();
+        child.wait().ok();
+        return Err(FleetError(format!("nats-server does not start: {said}")));
+    };
+    // what it says further is read and dropped: a full pipe would stop it
+    let drain = move || lines.for_each(drop);
+    let thread = std::thread::Builder::new().name("nats-log".into()).spawn(drain);
+    thread.map_err(|error| FleetError(format!("cannot start a thread: {error}")))?;
+    Ok((child, port))
+}

@@ -1,0 +1,64 @@
+//! The subjects of a fleet, and who may use them.
+
+use crate::credentials::Role;
+
+/// The names under which a fleet's messages travel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subjects {
+    prefix: String,
+}
+
+impl Subjects {
+    /// `fleet`: letters, digits, `-` and `_`.
+    pub fn new(fleet: &str) -> Subjects {
+        Subjects { prefix: format!("ls.{fleet}") }
+    }
+
+    /// The manager's word to all.
+    pub fn command(&self) -> String {
+        format!("{}.cmd", self.prefix)
+    }
+
+    /// The manager's word to one agent.
+    pub fn to(&self, agent: &str) -> String {
+        format!("{}.to.{agent}", self.prefix)
+    }
+
+    /// What an agent says.
+    pub fn from(&self, agent: &str) -> String {
+        format!("{}.from.{agent}", self.prefix)
+    }
+
+    /// An agent's rows.
+    pub fn rows(&self, agent: &str) -> String {
+        format!("{}.rows.{agent}", self.prefix)
+    }
+
+    /// Questions of an operator, and the answers to one.
+    pub fn control(&self) -> String {
+        format!("{}.ctl", self.prefix)
+    }
+
+    pub fn answer(&self) -> String {
+        format!("{}.said", self.prefix)
+    }
+
+    /// Kind and sender of a message that the manager gets: `from`, `rows`, `ctl`.
+    pub fn sender<'a>(&self, subject: &'a str) -> Option<(&'a str, &'a str)> {
+        let rest = subject.strip_prefix(&self.prefix)?.strip_prefix('.')?;
+        Some(rest.split_once('.').unwrap_or((rest, "")))
+    }
+
+    /// What one of this role, with this id, may publish and subscribe to. Nothing else: allow lists
+    /// alone, no inbox, none of the server's own subjects.
+    pub fn permitted(&self, role: Role, id: &str) -> (Vec<String>, Vec<String>) {
+        match role {
+            Role::Manager => (
+                vec![self.command(), self.to("*"), self.answer()],
+                vec![self.from("*"), self.rows("*"), self.control()],
+            ),
+            Role::Agent => (vec![self.from(id), self.rows(id)], vec![self.command(), self.to(id)]),
+            Role::Operator => (vec![self.control()], vec![self.answer()]),
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What the credentials of one agent are good for, against the server that is installed: its own
+//! subjects, and nothing else. Left out where no nats-server is installed.
+
+use fleet::{
+    Credentials, Grant, Incoming, NatsLink, NatsServer, Place, Role, ServerOptions, Subjects,
+};
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Anything that has an answer shows that all before it was treated.
+const MARK: &str = "mark";
+
+struct Scene {
+    server: NatsServer,
+    manager: Credentials,
+    agent: Credentials,
+    other: Credentials,
+}
+
+fn scene() -> Option<Scene> {
+    let make = |role| Credentials::generate("blue", role).unwrap();
+    let (manager, agent, other) = (make(Role::Manager), make(Role::Agent), make(Role::Agent));
+    let grants: Vec<Grant> = [&manager, &agent, &other].into_iter().map(Grant::from).collect();
+    match NatsServer::start(&ServerOptions::default(), "blue", &grants) {
+        Ok(server) => Some(Scene { server, manager, agent, other }),
+        Err(error) if error.0.contains("apt-get install nats-server") => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn link(scene: &Scene, who: &Credentials, subjects: Vec<String>) -> NatsLink {
+    let place = Place { url: scene.server.url(), ..Place::default() };
+    NatsLink::connect(&place, who, subjects, PATIENCE).unwrap()
+}
+
+/// What the server refuses, until the manager's mark arrives.
+fn refusals(link: &NatsLink) -> Vec<String> {
+    let mut refused = Vec::new();
+    loop {
+        match link.inbox.recv_timeout(PATIENCE).expect("the mark comes") {
+            Incoming::Refused(why) => refused.push(why.to_lowercase()),
+            Incoming::Message { bytes, .. } if bytes == MARK.as_bytes() => return refused,
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn an_agent_may_use_its_own_subjects_and_no_other() {
+    let Some(scene) = scene() else { return };
+    let subjects = Subjects::new("blue");
+    let (own, other) = (scene.agent.id(), scene.other.id());
+    let (_, all) = subjects.permitted(Role::Manager, "");
+    let manager = link(&scene, &scene.manager, all);
+    let denied_to_publish = [
+        subjects.from(&other),
+        subjects.rows(&other),
+        subjects.command(),
+        subjects.to(&other),
+        subjects.to(&own),
+        subjects.control(),
+        "$JS.API.STREAM.NAMES".into(),
+        "$JS.API.STREAM.DELETE.x".into(),
+        "$KV.x.y".into(),
+        "$SYS.REQ.SERVER.PING".into(),
+        format!("_INBOX.{other}.1"),
+    ];
+    let denied_to_subscribe = [
+        ">".to_owned(),
+        "ls.>".into(),
+        "_INBOX.>".into(),
+        subjects.to(&other),
+        subjects.from("*"),
+        subjects.rows("*"),
+        "$JS.ACK.>".into(),
+        "$SYS.>".into(),
+    ];
+    let mut wanted = vec![subjects.command(), subjects.to(&own)];
+    wanted.extend(denied_to_subscribe.iter().cloned());
+    let agent = link(&scene, &scene.agent, wanted);
+    for subject in &denied_to_publish {
+        agent.sender().send(subject.clone(), b"x".to_vec());
+    }
+    agent.sender().send(subjects.from(&own), b"hello".to_vec());
+    agent.sender().send(subjects.rows(&own), b"row".to_vec());
+    let mut came = Vec::new();
+    while came.len() < 2 {
+        if let Incoming::Message { subject, .. } = manager.inbox.recv_timeout(PATIENCE).unwrap() {
+            came.push(subject);
+        }
+    }
+    assert_eq!(came, [subjects.from(&own), subjects.rows(&own)]);
+    manager.sender().send(subjects.to(&own), MARK.into());
+    let refused = refusals(&agent);
+    let count = |what: &str| refused.iter().filter(|why| why.contains(what)).count();
+    assert_eq!(count("publish"), denied_to_publish.len(), "{refused:#?}");
+    assert_eq!(count("subscription"), denied_to_subscribe.len(), "{refused:#?}");
+}
+
+#[test]
+fn nobody_is_let_in_without_a_key_of_the_fleet() {
+    let Some(scene) = scene() else { return };
+    let stranger = Credentials::generate("blue", Role::Agent).unwrap();
+    let place = Place { url: scene.server.url(), ..Place::default() };
+    let error = NatsLink::connect(&place, &stranger, Vec::new(), PATIENCE).unwrap_err().to_string();
+    assert!(error.contains("cannot join the fleet"), "{error}");
+}
+
+#[test]
+fn a_server_that_died_stands_again_on_its_port_and_links_find_it() {
+    let Some(mut scene) = scene() else { return };
+    let subjects = Subjects::new("blue");
+    let own = scene.agent.id();
+    let agent = link(&scene, &scene.agent, vec![subjects.to(&own)]);
+    let manager = link(&scene, &scene.manager, Vec::new());
+    let port = scene.server.port;
+    assert!(!scene.server.revive().unwrap(), "it lives");
+    scene.server.end();
+    assert!(scene.server.revive().unwrap());
+    assert_eq!(scene.server.port, port);
+    // both have reconnected when a word arrives; a word into the gap is lost
+    for _ in 0..100 {
+        manager.sender().send(subjects.to(&own), MARK.into());
+        if let Ok(Incoming::Message { bytes, .. }) =
+            agent.inbox.recv_timeout(Duration::from_millis(100))
+        {
+            assert_eq!(bytes, MARK.as_bytes());
+            return;
+        }
+    }
+    panic!("no word arrived in ten seconds");
+}
+
+#[test]
+fn a_server_on_a_network_needs_tls_and_never_has_an_authorization_block() {
+    let options = ServerOptions { listen: [10, 0, 0, 1].into(), ..ServerOptions::default() };
+    let error = fleet::configuration(&options, "blue", &[]).unwrap_err().to_string();
+    assert!(error.contains("needs TLS"), "{error}");
+    let grant = Grant { id: "UABC".into(), role: Role::Agent };
+    let text = fleet::configuration(&ServerOptions::default(), "blue", &[grant]).unwrap();
+    // CVE-2023-47090: with that block beside $SYS, servers below 2.9.23 let everybody in
+    assert!(!text.contains("authorization"), "{text}");
+    assert!(text.contains("system_account: SYS") && text.contains("max_pending: 256000000"));
+    assert!(!text.contains("sync_interval"), "2.9.10 does not know it");
+}

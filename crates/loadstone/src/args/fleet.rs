@@ -1,0 +1,346 @@
+//! The options of `fleet`.
+
+use super::{Cli, Command, UsageError, parse};
+use crate::exit::{Code, Failure};
+use crate::fleet::{Convoy, OnLoss};
+use clap::{Args, Parser, Subcommand};
+use fleet::{Place, ServerOptions, ServerTls};
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use units::{Nanos, Rate};
+
+/// Load from many machines as one run
+///
+/// A manager divides the load over agents, sets them off at one instant and merges what they count
+/// into one report. They talk through a NATS server, to which all of them dial out.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  loadstone fleet local --agents 4 --rate 2000/s -d 10s http://127.0.0.1:8080/
+  loadstone fleet local --agents 4 ramp http://127.0.0.1:8080/
+  loadstone fleet creds ./keys --agents 20
+  loadstone fleet manager --creds ./keys --agents 20 --nats tls://hub:4222 --ca ca.pem plan.toml
+  loadstone fleet agent --manager tls://hub:4222 --ca ca.pem --creds agent-7.creds")]
+pub(crate) struct FleetArgs {
+    #[command(subcommand)]
+    pub(crate) command: FleetCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FleetCommand {
+    Local(Box<FleetLocalArgs>),
+    Manager(Box<FleetManagerArgs>),
+    Agent(FleetAgentArgs),
+    /// Ask a manager how its agents are
+    Status(FleetOperatorArgs),
+    /// End a manager's run; its report follows
+    Abort(FleetOperatorArgs),
+    Creds(FleetCredsArgs),
+}
+
+/// Server, manager and agents on this machine: to try things on
+#[derive(Args, Debug)]
+pub(crate) struct FleetLocalArgs {
+    /// Agents
+    #[arg(long, value_name = "N", value_parser = parse::count::<u32>, default_value = "4")]
+    agents: u32,
+    /// The server's program
+    #[arg(long, value_name = "FILE", default_value = "nats-server")]
+    nats_server: PathBuf,
+    /// When an agent is lost: stop the run, or go on without it [default: stop with fewer than 20
+    /// agents]
+    #[arg(long, value_name = "WHAT", value_enum)]
+    on_agent_loss: Option<OnLoss>,
+    /// What `run` takes; or `run`, `ramp` and what these take
+    #[arg(
+        value_name = "PLAN",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    words: Vec<String>,
+}
+
+/// Command agents on other machines
+#[derive(Args, Debug)]
+pub(crate) struct FleetManagerArgs {
+    /// Directory with the fleet's credentials, as `fleet creds` makes them
+    #[arg(long, value_name = "DIR")]
+    pub(crate) creds: PathBuf,
+    /// Agents that are waited for
+    #[arg(long, value_name = "N", value_parser = parse::count::<u32>)]
+    agents: u32,
+    /// A server that runs; without it one is started here
+    #[arg(long, value_name = "URL")]
+    pub(crate) nats: Option<String>,
+    /// Authority whose certificates of servers are trusted: PEM
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
+    /// Own certificate, where the server asks for one: PEM, with --key
+    #[arg(long, value_name = "FILE", requires = "key")]
+    cert: Option<PathBuf>,
+    /// Key of --cert
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+    /// Where the server that is started listens; beyond loopback it needs --tls-cert
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = units::parse_listen, conflicts_with = "nats")]
+    listen: Option<SocketAddr>,
+    /// Certificate of the server that is started: PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key", conflicts_with = "nats")]
+    tls_cert: Option<PathBuf>,
+    /// Key of --tls-cert
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Agents must show a certificate of this authority too
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    client_ca: Option<PathBuf>,
+    /// The server's program
+    #[arg(long, value_name = "FILE", default_value = "nats-server", conflicts_with = "nats")]
+    nats_server: PathBuf,
+    /// Longest wait for the agents
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration, default_value = "5m")]
+    pub(crate) wait: Nanos,
+    /// When an agent is lost: stop the run, or go on without it [default: stop with fewer than 20
+    /// agents]
+    #[arg(long, value_name = "WHAT", value_enum)]
+    on_agent_loss: Option<OnLoss>,
+    /// What `run` takes; or `run`, `ramp` and what these take
+    #[arg(
+        value_name = "PLAN",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    words: Vec<String>,
+}
+
+/// Wait for plans and carry a part of them out
+#[derive(Args, Debug)]
+pub(crate) struct FleetAgentArgs {
+    /// The server that the manager is at: nats:// on this machine, tls:// elsewhere
+    #[arg(long, value_name = "URL")]
+    manager: String,
+    /// This agent's credentials
+    #[arg(long, value_name = "FILE")]
+    pub(crate) creds: PathBuf,
+    /// Authority whose certificates of servers are trusted: PEM
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// Own certificate, where the server asks for one: PEM, with --key
+    #[arg(long, value_name = "FILE", requires = "key")]
+    cert: Option<PathBuf>,
+    /// Key of --cert
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+    /// Longest wait for the server
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration, default_value = "5m")]
+    pub(crate) wait: Nanos,
+    /// What tells this agent from others in the report: region=north
+    #[arg(long = "label", value_name = "NAME=VALUE", value_parser = label)]
+    pub(crate) labels: Vec<(String, String)>,
+    /// Let plans bring scripts that run here
+    #[arg(long)]
+    pub(crate) allow_scripts: bool,
+    /// Refuse plans of a higher rate
+    #[arg(long, value_name = "RATE", value_parser = units::parse_rate)]
+    pub(crate) rate_max: Option<Rate>,
+    /// Refuse plans for other hosts than these: a name or an address
+    #[arg(long, value_name = "HOST,...", value_delimiter = ',')]
+    pub(crate) targets: Vec<String>,
+}
+
+/// Where a fleet is, for its operator.
+#[derive(Args, Debug)]
+pub(crate) struct FleetOperatorArgs {
+    /// The server that the manager is at
+    #[arg(long, value_name = "URL")]
+    manager: String,
+    /// The operator's credentials
+    #[arg(long, value_name = "FILE")]
+    pub(crate) creds: PathBuf,
+    /// Authority whose certificates of servers are trusted: PEM
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+}
+
+impl FleetOperatorArgs {
+    pub(crate) fn place(&self) -> Place {
+        Place { url: self.manager.clone(), ca: self.ca.clone(), identity: None }
+    }
+}
+
+/// Make the keys of a fleet, and a configuration for its server
+#[derive(Args, Debug)]
+pub(crate) struct FleetCredsArgs {
+    /// Where they are written
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Name of the fleet
+    #[arg(long, value_name = "NAME", default_value = "fleet")]
+    pub(crate) fleet: String,
+    /// Agents
+    #[arg(long, value_name = "N", value_parser = parse::count::<u32>)]
+    pub(crate) agents: u32,
+}
+
+fn label(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("a label is NAME=VALUE: region=north")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// What a fleet is to do.
+pub(crate) struct FleetTask {
+    pub(crate) agents: usize,
+    pub(crate) nats_server: PathBuf,
+    pub(crate) on_loss: OnLoss,
+    words: Vec<String>,
+}
+
+/// Below so many agents the loss of one leaves no valid run.
+const FEW: usize = 20;
+
+impl FleetTask {
+    fn new(
+        agents: u32,
+        nats_server: PathBuf,
+        on_loss: Option<OnLoss>,
+        words: &[String],
+    ) -> Result<FleetTask, UsageError> {
+        let (agents, words, few) = (agents as usize, words.to_vec(), OnLoss::Stop);
+        let mut task = FleetTask { agents, nats_server, on_loss: few, words };
+        // behind the plan is a place for it too: `fleet local PLAN --agents 4`
+        if let Some(at) = task.words.iter().position(|word| word == "--agents") {
+            let said = task.words.get(at + 1).and_then(|word| word.parse().ok());
+            task.agents =
+                said.ok_or_else(|| UsageError::new("--agents needs a number of agents"))?;
+            task.words.drain(at..at + 2);
+        }
+        task.on_loss = on_loss.unwrap_or(match task.agents {
+            ..FEW => OnLoss::Stop,
+            _ => OnLoss::Continue,
+        });
+        if task.agents == 0 || task.agents > muster::manager::AGENTS_MAX {
+            let most = muster::manager::AGENTS_MAX;
+            return Err(UsageError::new(format!("--agents takes a number from 1 to {most}")));
+        }
+        Ok(task)
+    }
+
+    /// Carries `run` or `ramp` out by these machines.
+    pub(crate) fn carry_out(&self, convoy: &Convoy) -> Result<Code, Failure> {
+        let named = matches!(self.words.first().map(String::as_str), Some("run" | "ramp"));
+        let mut argv = vec!["loadstone".to_owned()];
+        if !named {
+            argv.push("run".to_owned());
+        }
+        argv.extend(self.words.iter().cloned());
+        let cli = Cli::try_parse_from(&argv)
+            .map_err(|error| Failure::usage(error.to_string().trim_end().to_owned()))?;
+        match cli.command {
+            Command::Run(args) => crate::run_plan(*args, Some(convoy.clone())),
+            Command::Ramp(args) => crate::ramp::ramp(*args, Some(convoy.clone())),
+            _ => Err(Failure::usage("a fleet carries out run and ramp")),
+        }
+    }
+}
+
+impl FleetLocalArgs {
+    /// # Errors
+    /// No number of agents.
+    pub(crate) fn into_task(self) -> Result<FleetTask, UsageError> {
+        FleetTask::new(self.agents, self.nats_server, self.on_agent_loss, &self.words)
+    }
+}
+
+impl FleetManagerArgs {
+    /// # Errors
+    /// No number of agents.
+    pub(crate) fn task(&self) -> Result<FleetTask, UsageError> {
+        FleetTask::new(self.agents, self.nats_server.clone(), self.on_agent_loss, &self.words)
+    }
+
+    pub(crate) fn identity(&self) -> Option<(PathBuf, PathBuf)> {
+        self.cert.clone().zip(self.key.clone())
+    }
+
+    /// How a server of our own is started.
+    ///
+    /// # Errors
+    /// A server on a network without TLS.
+    pub(crate) fn server_options(&self) -> Result<ServerOptions, UsageError> {
+        let tls = self.tls_cert.clone().zip(self.tls_key.clone());
+        let tls = tls.map(|(cert, key)| ServerTls { cert, key, client_ca: self.client_ca.clone() });
+        let loopback = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+        let listen = self.listen.unwrap_or(loopback);
+        if !listen.ip().is_loopback() && tls.is_none() {
+            return Err(UsageError::new(format!(
+                "a server that listens on {} needs TLS: name --tls-cert and --tls-key",
+                listen.ip()
+            )));
+        }
+        let (program, listen, port) = (self.nats_server.clone(), listen.ip(), listen.port());
+        Ok(ServerOptions { program, listen, port, tls })
+    }
+}
+
+impl FleetAgentArgs {
+    pub(crate) fn place(&self) -> Place {
+        let identity = self.cert.clone().zip(self.key.clone());
+        Place { url: self.manager.clone(), ca: self.ca.clone(), identity }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_placement_files_start_agents_with_the_same_options() {
+        let files = [
+            "kubernetes.yaml",
+            "agents.slurm",
+            "loadstone-agent@.service",
+            "over-ssh.sh",
+            "agents.nomad",
+        ];
+        for file in files {
+            let path = format!("{}/../../deploy/{file}", env!("CARGO_MANIFEST_DIR"));
+            let text = std::fs::read_to_string(path).unwrap();
+            let clean = |word: &str| word.trim_matches(['"', '\'', ',', '\\']).to_owned();
+            let mut words =
+                text.split_whitespace().map(clean).filter(|word| !["-", "="].contains(&&**word));
+            words.find(|word| word == "fleet").unwrap();
+            let mut argv = vec!["loadstone".to_owned(), "fleet".to_owned()];
+            // to the last option and its value
+            argv.extend(words.filter(|word| !word.is_empty()).take(7));
+            if argv.iter().any(|word| word.starts_with("--creds=")) {
+                argv.truncate(6);
+            }
+            argv.retain(|word| !word.is_empty());
+            let cli = Cli::try_parse_from(&argv)
+                .unwrap_or_else(|error| panic!("{file}: {argv:?}: {error}"));
+            let Command::Fleet(FleetArgs { command: FleetCommand::Agent(agent) }) = cli.command
+            else {
+                panic!("{file} starts no agent");
+            };
+            assert_eq!(agent.manager, "tls://hub.example:4222", "{file}");
+            assert!(agent.ca.is_some(), "{file}");
+            assert!(agent.creds.to_string_lossy().ends_with(".creds"), "{file}: {:?}", agent.creds);
+        }
+    }
+
+    #[test]
+    fn agents_may_be_said_before_or_behind_the_plan() {
+        let task = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            FleetTask::new(4, PathBuf::new(), None, &words)
+        };
+        let behind = task(&["plan.toml", "--agents", "30", "-q"]).unwrap();
+        assert_eq!((behind.agents, behind.on_loss), (30, OnLoss::Continue));
+        assert_eq!(behind.words, ["plan.toml", "-q"]);
+        let before = task(&["ramp", "URL"]).unwrap();
+        assert_eq!((before.agents, before.on_loss), (4, OnLoss::Stop));
+        assert!(task(&["plan.toml", "--agents"]).is_err());
+        assert!(task(&["plan.toml", "--agents", "0"]).is_err());
+    }
+}

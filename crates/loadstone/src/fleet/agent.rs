@@ -1,0 +1,398 @@
+//! `loadstone fleet agent`: waits for plans, carries its part of them out, sends what it counted.
+
+use super::bundle::Bundle;
+use super::convoy::{plan_hash, refusal};
+use crate::args::FleetAgentArgs;
+use crate::calibration::Calibration;
+use crate::exit::{Code, Failure};
+use crate::run::measure::{Measured, measure};
+use crate::run::prepare::{Part, Prepared, prepare};
+use crate::run::scripted::Stages;
+use crate::run::threads::Watcher;
+use engine::{Order, Row, Share};
+use fleet::{Credentials, Incoming, NatsLink, SealKey, Subjects};
+use muster::agent::{Agent, Deed};
+use muster::message::{self, Ending, Final, FinalCause, Hello};
+use muster::{DEAD_MAN, PROTOCOL};
+use plan::{Load, Plan};
+use sample::CallRecord;
+use stats::{Second, Snapshot};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+use units::Nanos;
+
+/// Longest that the machine goes without being called.
+const TURN: Duration = Duration::from_millis(20);
+
+/// What the thread that carries a plan out tells the one that speaks with the manager.
+enum Word {
+    Prepared { step: u64, outcome: Result<Box<ReadyPlan>, String> },
+    Row(Vec<u8>),
+    Over(Box<Final>),
+}
+
+/// A plan that is ready to be carried out.
+struct ReadyPlan {
+    plan: Plan,
+    prepared: Prepared,
+    hash: String,
+}
+
+/// What the workers' thread is told, without a lock.
+#[derive(Default)]
+struct Orders {
+    /// 0: go on; 1: stop; 2: abandon.
+    order: AtomicU8,
+    /// When the manager was last heard, in nanoseconds of the monotonic clock.
+    heard: AtomicU64,
+    /// The dead-man switch has ended the load.
+    dead_man: AtomicU8,
+}
+
+/// Runs until the fleet is disbanded.
+pub(crate) fn agent(args: &FleetAgentArgs) -> Result<Code, Failure> {
+    let credentials = Credentials::read(&args.creds).map_err(usage)?;
+    let seal_key = SealKey::generate().map_err(usage)?;
+    let hello = hello(args, &seal_key);
+    let subjects = Subjects::new(&credentials.fleet);
+    let id = credentials.id();
+    let listen = vec![subjects.command(), subjects.to(&id)];
+    let patience = Duration::from_secs_f64(args.wait.as_secs_f64());
+    let link = NatsLink::connect(&args.place(), &credentials, listen, patience).map_err(usage)?;
+    let (give, words) = channel();
+    let mut post = AgentPost {
+        machine: Agent::new(hello, reactor::monotonic()),
+        link,
+        subjects,
+        id,
+        seal_key,
+        orders: Arc::default(),
+        ready: None,
+        give,
+        scripts: args.allow_scripts,
+        rate_max: args.rate_max.map(|rate| rate.0),
+        hosts: args.targets.clone(),
+        dead_man: false,
+    };
+    post.run(&words)
+}
+
+fn usage(error: fleet::FleetError) -> Failure {
+    Failure::usage(error.to_string())
+}
+
+fn hello(args: &FleetAgentArgs, key: &SealKey) -> Hello {
+    let environment = host::environment();
+    let calibration = Calibration::load(&environment);
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    Hello {
+        protocol: PROTOCOL,
+        build: environment.version.clone(),
+        host: environment.host.clone(),
+        boot: boot.trim().to_owned(),
+        cores: host::cpu::affinity().len() as u32,
+        memory_bytes: environment.memory_bytes,
+        calls_per_core: calibration.map_or(0.0, |known| known.calls_per_s),
+        labels: args.labels.iter().cloned().collect(),
+        seal_key: key.public().to_vec(),
+        scripts: args.allow_scripts,
+        rate_max: args.rate_max.map(|rate| rate.0),
+    }
+}
+
+/// The thread that speaks with the manager.
+struct AgentPost {
+    machine: Agent,
+    link: NatsLink,
+    subjects: Subjects,
+    id: String,
+    seal_key: SealKey,
+    orders: Arc<Orders>,
+    ready: Option<Box<ReadyPlan>>,
+    give: Sender<Word>,
+    scripts: bool,
+    rate_max: Option<f64>,
+    hosts: Vec<String>,
+    dead_man: bool,
+}
+
+impl AgentPost {
+    fn run(&mut self, words: &Receiver<Word>) -> Result<Code, Failure> {
+        loop {
+            match self.link.inbox.recv_timeout(TURN) {
+                Ok(Incoming::Message { subject, bytes, at }) => self.message(&subject, &bytes, at),
+                Ok(Incoming::Refused(why)) => crate::say(&format!("the server refuses: {why}")),
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Failure::usage("the network's thread ended; this is a bug"));
+                }
+            }
+            while let Ok(word) = words.try_recv() {
+                self.word(word);
+            }
+            self.machine.tick(reactor::monotonic());
+            self.orders.heard.store(self.machine.heard_at().0, Ordering::Relaxed);
+            while let Some(deed) = self.machine.deed() {
+                if let Some(code) = self.act(deed)? {
+                    return Ok(code);
+                }
+            }
+            if crate::signals::caught() > 0 {
+                self.orders.order.store(2, Ordering::Relaxed);
+                self.say(&message::FromAgent::Leaving { why: "ended by a signal".into() });
+                return Ok(Code::Interrupted);
+            }
+        }
+    }
+
+    fn say(&self, said: &message::FromAgent) {
+        self.link.sender().send(self.subjects.from(&self.id), message::write(said));
+    }
+
+    fn message(&mut self, subject: &str, bytes: &[u8], at: Nanos) {
+        if subject == self.subjects.command() {
+            match message::read(bytes) {
+                Ok(command) => self.machine.commanded(&command, at),
+                Err(why) => crate::say(&why),
+            }
+        } else {
+            match message::read(bytes) {
+                Ok(told) => self.machine.told(told, at),
+                Err(why) => crate::say(&why),
+            }
+        }
+    }
+
+    fn word(&mut self, word: Word) {
+        match word {
+            Word::Prepared { step, outcome } => {
+                let told = match &outcome {
+                    Ok(ready) => Ok((ready.hash.clone(), ready.prepared.workers)),
+                    Err(why) => Err(why.clone()),
+                };
+                self.ready = outcome.ok();
+                self.machine.prepared(step, told);
+            }
+            Word::Row(row) => self.machine.row(row),
+            Word::Over(said) => {
+                self.dead_man |= said.ending == Ending::DeadMan;
+                self.machine.over(*said, reactor::monotonic());
+            }
+        }
+    }
+
+    fn act(&mut self, deed: Deed) -> Result<Option<Code>, Failure> {
+        match deed {
+            Deed::Say(said) => self.say(&said),
+            Deed::Row(row) => self.link.sender().send(self.subjects.rows(&self.id), row),
+            Deed::Prepare { step, hash, sealed } => self.prepare(step, &hash, &sealed)?,
+            Deed::Run { step, shares, start } => self.start(step, shares, start)?,
+            Deed::Stop => drop(self.orders.order.fetch_max(1, Ordering::Relaxed)),
+            Deed::Abandon => self.orders.order.store(2, Ordering::Relaxed),
+            Deed::Exit { done, why } => {
+                crate::say(&why);
+                let code = if done && !self.dead_man { Code::Done } else { Code::Missed };
+                return Ok(Some(code));
+            }
+        }
+        Ok(None)
+    }
+
+    /// On a thread of its own: names are looked up, files of certificates read.
+    fn prepare(&mut self, step: u64, hash: &str, sealed: &[u8]) -> Result<(), Failure> {
+        let opened = self.seal_key.open(sealed).map_err(|error| error.to_string());
+        let (give, hash) = (self.give.clone(), hash.to_owned());
+        let (scripts, rate_max, hosts) = (self.scripts, self.rate_max, self.hosts.clone());
+        let body = move || {
+            let outcome = opened.and_then(|text| {
+                let consent = Consent { scripts, rate_max, hosts: &hosts };
+                ready(&text, &hash, &consent)
+            });
+            give.send(Word::Prepared { step, outcome }).ok();
+        };
+        let thread = std::thread::Builder::new().name("prepare".into()).spawn(body);
+        thread.map_err(|error| Failure::usage(format!("cannot start a thread: {error}")))?;
+        Ok(())
+    }
+
+    fn start(&mut self, step: u64, shares: Vec<Share>, start: Nanos) -> Result<(), Failure> {
+        let Some(mut ready) = self.ready.take() else { return Ok(()) };
+        self.orders = Arc::new(Orders::default());
+        self.orders.heard.store(self.machine.heard_at().0, Ordering::Relaxed);
+        ready.prepared.workers = shares.len() as u32;
+        ready.prepared.part = Some(Part { shares, start });
+        let (give, orders) = (self.give.clone(), self.orders.clone());
+        let body = move || {
+            let said = carry_out(step, &ready, &give, &orders);
+            give.send(Word::Over(Box::new(said))).ok();
+        };
+        let thread = std::thread::Builder::new().name("run".into()).spawn(body);
+        thread.map_err(|error| Failure::usage(format!("cannot start a thread: {error}")))?;
+        Ok(())
+    }
+}
+
+/// What the agent's operator allows.
+struct Consent<'a> {
+    scripts: bool,
+    rate_max: Option<f64>,
+    /// Hosts that may be called; empty: any.
+    hosts: &'a [String],
+}
+
+impl Consent<'_> {
+    fn check(&self, plan: &Plan) -> Result<(), String> {
+        if plan.script.is_some() && !self.scripts {
+            return Err("its operator did not allow scripts: start it with --allow-scripts".into());
+        }
+        for target in &plan.targets {
+            let host = target.url.host_str().unwrap_or_default();
+            if !self.hosts.is_empty() && !self.hosts.iter().any(|known| known == host) {
+                return Err(format!("its operator did not allow the target {host}: see --targets"));
+            }
+        }
+        if let (Some(most), Load::Open { arrivals, .. }) = (self.rate_max, &plan.load) {
+            let asked = arrivals.from.0.max(arrivals.to.0);
+            if asked > most {
+                return Err(format!(
+                    "its operator allows {} and the plan asks for {}: see --rate-max",
+                    units::show::rate(most),
+                    units::show::rate(asked)
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads a plan and makes everything ready for a part of it.
+fn ready(text: &[u8], hash: &str, consent: &Consent<'_>) -> Result<Box<ReadyPlan>, String> {
+    let text = std::str::from_utf8(text).map_err(|_| "a plan that is not UTF-8".to_owned())?;
+    let plan = plan::from_toml(text, &plan::NoFiles).map_err(|error| error.to_string())?;
+    plan::validate(&plan).map_err(|problems| {
+        problems.into_iter().map(|problem| problem.text).collect::<Vec<_>>().join("; ")
+    })?;
+    let own = plan_hash(&plan);
+    if own != hash {
+        return Err(
+            "it reads the plan differently than the manager wrote it: use the same version of \
+                    loadstone on both"
+                .into(),
+        );
+    }
+    if let Some(why) = refusal(&plan) {
+        return Err(why.into());
+    }
+    consent.check(&plan)?;
+    // bounds of the fleet are not this machine's: what it needs is found out by its part
+    let mut part = plan.clone();
+    if let Load::Open { connections_max, .. } = &mut part.load {
+        *connections_max = None;
+    }
+    let prepared = prepare(&mut part, &[]).map_err(|error| format!("{error:#}"))?;
+    Ok(Box::new(ReadyPlan { plan, prepared, hash: own }))
+}
+
+/// The part of the plan, through the very code that one machine runs.
+fn carry_out(step: u64, ready: &ReadyPlan, give: &Sender<Word>, orders: &Arc<Orders>) -> Final {
+    let mut stages = Stages::default();
+    let casts = match stages.cast(&ready.plan, &ready.prepared, true) {
+        Ok(casts) => casts,
+        Err(failure) => return failed(failure.text),
+    };
+    let calibration = Calibration::load(&host::environment());
+    let first = Arc::new(AtomicU64::new(u64::MAX));
+    let mut watcher = |setup: &engine::Setup| -> Box<dyn Watcher> {
+        let bundle = Bundle::new(step, setup.start, setup.workers);
+        Box::new(Reporter {
+            bundle,
+            give: give.clone(),
+            orders: orders.clone(),
+            first: first.clone(),
+        })
+    };
+    let logging = engine::Logging::default();
+    let known = calibration.as_ref();
+    match measure(&ready.plan, &ready.prepared, known, logging, casts, &mut watcher) {
+        Ok(measured) => {
+            let mut said = own_words(&measured);
+            let first = first.load(Ordering::Relaxed);
+            said.first_s = (first < u64::MAX).then_some(first as f64 / 1e9);
+            if orders.dead_man.load(Ordering::Relaxed) > 0 {
+                said.ending = Ending::DeadMan;
+            }
+            said
+        }
+        Err(error) => failed(format!("{error:#}")),
+    }
+}
+
+fn failed(why: String) -> Final {
+    Final { ending: Ending::Failed, trouble: Some(why), ..Final::default() }
+}
+
+fn own_words(measured: &Measured) -> Final {
+    let total = &measured.measurement.total;
+    let response = total.response();
+    let cause = |cause: &stats::Cause| FinalCause {
+        id: cause.id.id().to_owned(),
+        text: cause.text.clone(),
+        advice: cause.advice.clone(),
+    };
+    Final {
+        state: measured.verdict.state.id().to_owned(),
+        causes: measured.verdict.causes.iter().map(cause).collect(),
+        p50_s: response.quantile(0.5).as_secs_f64(),
+        p99_s: response.quantile(0.99).as_secs_f64(),
+        slip_p99_s: total.slip.quantile(0.99).as_secs_f64(),
+        offered: stats::verdict::offered(total),
+        busy: measured.cost.busy.clone(),
+        user_s: measured.cost.user_s,
+        system_s: measured.cost.system_s,
+        ..Final::default()
+    }
+}
+
+/// Sends rows on their way while the plan is carried out, and keeps to the manager's word.
+struct Reporter {
+    bundle: Bundle,
+    give: Sender<Word>,
+    orders: Arc<Orders>,
+    first: Arc<AtomicU64>,
+}
+
+impl Watcher for Reporter {
+    fn second(&mut self, _: &Second, _: &Snapshot) {}
+
+    fn row(&mut self, row: &Row) {
+        for message in self.bundle.add(row) {
+            self.give.send(Word::Row(message)).ok();
+        }
+        if let Some(first) = self.bundle.first_late() {
+            self.first.store(first.0, Ordering::Relaxed);
+        }
+    }
+
+    fn calls(&mut self, _: &[CallRecord]) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    /// The dead-man switch is looked at here, by the thread that owns the workers.
+    fn order(&self) -> Order {
+        let silence = reactor::monotonic() - Nanos(self.orders.heard.load(Ordering::Relaxed));
+        if silence > DEAD_MAN {
+            self.orders.dead_man.store(1, Ordering::Relaxed);
+        }
+        let dead = self.orders.dead_man.load(Ordering::Relaxed) > 0;
+        match self.orders.order.load(Ordering::Relaxed) {
+            0 if dead => Order::Stop,
+            0 => Order::Go,
+            1 => Order::Stop,
+            _ => Order::Abandon,
+        }
+    }
+
+    fn end(&mut self) {}
+}

@@ -1,0 +1,77 @@
+//! The rows of an agent's workers as one row of the agent: per edge, when all of them have passed it.
+
+use engine::Row;
+use muster::row::{RowHead, encode};
+use stats::Snapshot;
+use std::collections::BTreeMap;
+use units::Nanos;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Bundle {
+    step: u64,
+    /// The first instant of the step: what is sent counts from it.
+    start: Nanos,
+    pending: BTreeMap<Nanos, (RowHead, Snapshot)>,
+    /// The latest edge of each worker; `NEVER` when it is done.
+    reached: Vec<Nanos>,
+    number: u64,
+    first_late: Nanos,
+}
+
+impl Bundle {
+    pub(super) fn new(step: u64, start: Nanos, workers: u32) -> Bundle {
+        Bundle {
+            step,
+            start,
+            pending: BTreeMap::new(),
+            reached: vec![Nanos::ZERO; workers as usize],
+            number: 0,
+            first_late: Nanos::NEVER,
+        }
+    }
+
+    /// How late the first call was issued: what is left of the start's error by our own clock.
+    pub(super) fn first_late(&self) -> Option<Nanos> {
+        (self.first_late < Nanos::NEVER).then_some(self.first_late)
+    }
+
+    /// Takes a worker's row in; gives the agent's rows that are complete by it, as messages.
+    pub(super) fn add(&mut self, row: &Row) -> Vec<Vec<u8>> {
+        let since = |at: Nanos| at - self.start;
+        self.first_late = self.first_late.min(row.first_late);
+        let fresh = || {
+            let head = RowHead { start: Nanos::NEVER, ..RowHead::default() };
+            (head, Snapshot::default())
+        };
+        let (head, snapshot) = self.pending.entry(since(row.edge)).or_insert_with(fresh);
+        let peak = snapshot.flight_peak + row.snapshot.flight_peak;
+        snapshot.merge(&row.snapshot);
+        // peaks of workers add up within an interval: the sum is reached if they coincide
+        snapshot.flight_peak = peak;
+        head.start = head.start.min(since(row.start));
+        head.end = head.end.max(since(row.end));
+        head.open_connections += row.open_connections;
+        head.connections_peak += row.connections_peak;
+        head.in_flight += row.in_flight;
+        head.last_done = head.last_done.max(since(row.last_done));
+        head.cpu += row.cpu;
+        head.passed += row.passed;
+        self.reached[row.worker as usize] = if row.last { Nanos::NEVER } else { since(row.edge) };
+        self.complete()
+    }
+
+    fn complete(&mut self) -> Vec<Vec<u8>> {
+        let all = self.reached.iter().copied().min().unwrap_or(Nanos::NEVER);
+        let mut done = Vec::new();
+        while let Some(entry) = self.pending.first_entry().filter(|entry| *entry.key() <= all) {
+            let (edge, (mut head, mut snapshot)) = entry.remove_entry();
+            (head.step, head.number, head.edge) = (self.step, self.number, edge);
+            head.last = all == Nanos::NEVER && self.pending.is_empty();
+            snapshot.instants.shift(-i64::try_from(self.start.0).unwrap_or(i64::MAX));
+            self.number += 1;
+            done.push(encode(&head, &snapshot));
+        }
+        done
+    }
+}

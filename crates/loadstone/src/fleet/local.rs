@@ -1,0 +1,159 @@
+//! `loadstone fleet manager`, and `loadstone fleet local`: server, manager and agents on one machine.
+
+use super::convoy::Convoy;
+use super::wire::Wire;
+use crate::args::{FleetCredsArgs, FleetLocalArgs, FleetManagerArgs, FleetTask};
+use crate::exit::{Code, Failure};
+use anyhow::Context;
+use fleet::{
+    Credentials, FleetError, Grant, NatsLink, NatsServer, Place, Role, ServerOptions, Subjects,
+};
+use muster::manager::Manager;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Name of a fleet on one machine.
+const LOCAL: &str = "local";
+/// How long local agents have to join, and to end by themselves.
+const JOIN_MAX: Duration = Duration::from_secs(30);
+const END_MAX: Duration = Duration::from_secs(3);
+
+fn usage(error: FleetError) -> Failure {
+    Failure::usage(error.to_string())
+}
+
+/// Agents of ours; ended when dropped.
+struct Children(Vec<Child>);
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        let until = std::time::Instant::now() + END_MAX;
+        for child in &mut self.0 {
+            while matches!(child.try_wait(), Ok(None)) && std::time::Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            // it may have ended by itself; then there is nothing to end
+            child.kill().ok();
+            child.wait().ok();
+        }
+    }
+}
+
+/// Server, manager and agents as processes of this machine, for one plan.
+pub(crate) fn local(args: FleetLocalArgs) -> Result<Code, Failure> {
+    let task = args.into_task()?;
+    let dir = tempfile::Builder::new().prefix("loadstone-fleet-").tempdir();
+    let dir = dir.context("a directory for credentials")?;
+    let own = Credentials::generate(LOCAL, Role::Manager).map_err(usage)?;
+    let mut grants = vec![Grant::from(&own)];
+    let mut files = Vec::new();
+    for row in 0..task.agents {
+        let agent = Credentials::generate(LOCAL, Role::Agent).map_err(usage)?;
+        let path = dir.path().join(format!("agent-{row}.creds"));
+        agent.write(&path).map_err(usage)?;
+        grants.push(Grant::from(&agent));
+        files.push(path);
+    }
+    let options = ServerOptions { program: task.nats_server.clone(), ..ServerOptions::default() };
+    let server = NatsServer::start(&options, LOCAL, &grants).map_err(usage)?;
+    let place = Place { url: server.url(), ..Place::default() };
+    let wire = open(&place, &own, task.agents, Some(server))?;
+    let children = Children(
+        files.iter().map(|file| start_agent(&place, file)).collect::<Result<_, Failure>>()?,
+    );
+    let code = command(&task, wire, JOIN_MAX);
+    drop(children);
+    code
+}
+
+fn start_agent(place: &Place, creds: &Path) -> Result<Child, Failure> {
+    let program = std::env::current_exe().context("cannot find this program's own file")?;
+    let mut command = Command::new(program);
+    command.args(["fleet", "agent", "--manager", &place.url, "--allow-scripts", "--creds"]);
+    command.arg(creds).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit());
+    Ok(command.spawn().context("cannot start an agent")?)
+}
+
+fn open(
+    place: &Place,
+    own: &Credentials,
+    agents: usize,
+    server: Option<NatsServer>,
+) -> Result<Wire, Failure> {
+    let subjects = Subjects::new(&own.fleet);
+    let (_, listen) = subjects.permitted(Role::Manager, &own.id());
+    let link = NatsLink::connect(place, own, listen, Duration::from_secs(10)).map_err(usage)?;
+    if let Some(warning) =
+        link.version.filter(|_| !place.is_loopback()).and_then(fleet::ServerVersion::warning)
+    {
+        crate::say(&warning);
+    }
+    let epoch = crate::wall_clock::unix_seconds() as u64;
+    let manager = Manager::new(epoch, agents, reactor::monotonic());
+    Ok(Wire::start(manager, link, subjects, server)?)
+}
+
+/// Waits for the agents, and carries `run` or `ramp` out with them.
+fn command(task: &FleetTask, wire: Wire, patience: Duration) -> Result<Code, Failure> {
+    let joined = wire.muster(task.agents, patience);
+    let convoy = Convoy::new(wire, task.on_loss);
+    let code = joined.map_err(Failure::from).and_then(|()| task.carry_out(&convoy));
+    convoy.close("the run is over");
+    code
+}
+
+/// Commands agents on other machines.
+pub(crate) fn manager(args: FleetManagerArgs) -> Result<Code, Failure> {
+    let own = Credentials::read(&args.creds.join(MANAGER)).map_err(usage)?;
+    let task = args.task()?;
+    let server = match &args.nats {
+        Some(_) => None,
+        None => {
+            let grants = granted(&args.creds)?;
+            let options = args.server_options()?;
+            Some(NatsServer::start(&options, &own.fleet, &grants).map_err(usage)?)
+        }
+    };
+    let url = args.nats.clone().or_else(|| server.as_ref().map(NatsServer::url));
+    let place =
+        Place { url: url.unwrap_or_default(), ca: args.ca.clone(), identity: args.identity() };
+    crate::say(&format!("agents join with --manager {}", place.url));
+    let wire = open(&place, &own, task.agents, server)?;
+    command(&task, wire, Duration::from_secs_f64(args.wait.as_secs_f64()))
+}
+
+const MANAGER: &str = "manager.creds";
+
+/// Whom the credentials in a directory belong to.
+fn granted(dir: &Path) -> Result<Vec<Grant>, Failure> {
+    let read = std::fs::read_dir(dir).with_context(|| dir.display().to_string())?;
+    let mut paths: Vec<PathBuf> = read.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.retain(|path| path.extension().is_some_and(|end| end == "creds"));
+    paths.sort();
+    let grant = |path: &PathBuf| Credentials::read(path).map(|read| Grant::from(&read));
+    paths.iter().map(grant).collect::<Result<_, _>>().map_err(usage)
+}
+
+/// Makes the credentials of a fleet, and the configuration of a server that knows them.
+pub(crate) fn creds(args: &FleetCredsArgs) -> Result<Code, Failure> {
+    std::fs::create_dir_all(&args.dir).with_context(|| args.dir.display().to_string())?;
+    let mut grants = Vec::new();
+    let mut make = |name: String, role| {
+        let made = Credentials::generate(&args.fleet, role)?;
+        made.write(&args.dir.join(name))?;
+        grants.push(Grant::from(&made));
+        Ok(())
+    };
+    let mut all = || {
+        make(MANAGER.to_owned(), Role::Manager)?;
+        make("operator.creds".to_owned(), Role::Operator)?;
+        (0..args.agents).try_for_each(|row| make(format!("agent-{row}.creds"), Role::Agent))
+    };
+    all().map_err(usage)?;
+    let options = ServerOptions { port: 4222, ..ServerOptions::default() };
+    let text = fleet::configuration(&options, &args.fleet, &grants).map_err(usage)?;
+    let path = args.dir.join("server.conf");
+    std::fs::write(&path, text).with_context(|| path.display().to_string())?;
+    Ok(Code::Done)
+}

@@ -1,0 +1,275 @@
+//! The rows of agents on their way into one measurement: an agent is merged as a core is. What falls
+//! due on one that is lost is counted as lost, interval by interval.
+
+use super::convoy::LOOK;
+use super::ledger::{Ledger, Standing};
+use super::wire::Wire;
+use crate::run::threads::Watcher;
+use anyhow::{Context, Result, bail};
+use engine::{Collector, Order, Owed, Row, Setup, Share};
+use muster::manager::FleetEvent;
+use muster::message::Ending;
+use muster::row;
+use stats::{Measurement, Snapshot};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use units::Nanos;
+
+/// When every call must have ended, agents have so long to say so.
+const GRACE: Nanos = Nanos::from_secs(15);
+
+/// What is done when an agent is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum OnLoss {
+    /// The others stop: no valid run can come of it.
+    Stop,
+    /// The others go on; what falls due on it is lost.
+    Continue,
+}
+
+/// An agent's account, for the report.
+pub(super) struct Account {
+    pub(super) offered: u64,
+    pub(super) lost: u64,
+    pub(super) lost_at_s: Option<f64>,
+    pub(super) ending: String,
+}
+
+/// See the module.
+pub(super) struct Merge {
+    setup: Arc<Setup>,
+    collector: Collector,
+    /// In the order of the collector's workers.
+    names: Vec<String>,
+    ledgers: Vec<Ledger>,
+    owed: Option<Owed>,
+    on_loss: OnLoss,
+    spare: Box<Snapshot>,
+    stopped: Order,
+    /// From when on nothing falls due any more, because all were stopped.
+    cut: Nanos,
+}
+
+impl Merge {
+    pub(super) fn new(
+        setup: Arc<Setup>,
+        parts: &BTreeMap<String, Vec<Share>>,
+        on_loss: OnLoss,
+    ) -> Merge {
+        let ledger = |shares: &Vec<Share>| Ledger::new(shares.clone(), setup.start);
+        Merge {
+            collector: Collector::new(setup.clone()),
+            names: parts.keys().cloned().collect(),
+            ledgers: parts.values().map(ledger).collect(),
+            owed: Owed::of(&setup),
+            on_loss,
+            spare: Box::default(),
+            stopped: Order::Go,
+            cut: setup.measure_until(),
+            setup,
+        }
+    }
+
+    /// Until every agent has come to its end, or is known not to.
+    pub(super) fn run(&mut self, wire: &mut Wire, observer: &mut dyn Watcher) -> Result<()> {
+        let until = self.setup.measure_until();
+        let bounded = until < Nanos::NEVER;
+        let late =
+            if bounded { until + self.setup.plan.timeouts.call + GRACE } else { Nanos::NEVER };
+        while self.ledgers.iter().any(|ledger| ledger.standing != Standing::Over) {
+            match wire.event(LOOK) {
+                Some(FleetEvent::Row(agent, bytes)) => self.row(wire, &agent, &bytes, observer)?,
+                Some(FleetEvent::Over(agent)) => self.over(wire, &agent),
+                Some(FleetEvent::Lost(agent, why) | FleetEvent::StoodDown(agent, why)) => {
+                    self.lose(wire, &agent, why);
+                }
+                Some(FleetEvent::Back(agent)) => self.back(wire, &agent),
+                _ => {}
+            }
+            self.give_orders(wire, observer);
+            self.stand_in(reactor::monotonic(), observer);
+            if reactor::monotonic() > late {
+                bail!("an agent does not come to its end");
+            }
+        }
+        Ok(())
+    }
+
+    /// The finished run.
+    pub(super) fn finish(self) -> Measurement {
+        let cut_short = self.stopped != Order::Go && self.collector.aborted().is_none();
+        self.collector.finish(crate::signals::caught() > 0 || cut_short)
+    }
+
+    pub(super) fn account(&self, agent: &str) -> Option<Account> {
+        let ledger = &self.ledgers[self.row_of(agent)?];
+        let from = self.setup.measure_from();
+        let at_s = |at: Nanos| at.as_secs_f64() - from.as_secs_f64();
+        Some(Account {
+            offered: ledger.offered(),
+            lost: ledger.lost(),
+            lost_at_s: ledger.lost_at.map(at_s),
+            ending: ledger.ending.clone(),
+        })
+    }
+
+    fn row_of(&self, agent: &str) -> Option<usize> {
+        self.names.iter().position(|name| name == agent)
+    }
+
+    fn give_orders(&mut self, wire: &mut Wire, observer: &dyn Watcher) {
+        let wish = observer.order();
+        let abandon = crate::signals::caught() > 0 || wish == Order::Abandon;
+        let stop = self.collector.aborted().is_some() || wish == Order::Stop;
+        if abandon && self.stopped != Order::Abandon {
+            self.stop(wire, Order::Abandon);
+        } else if stop && self.stopped == Order::Go {
+            self.stop(wire, Order::Stop);
+        }
+    }
+
+    fn stop(&mut self, wire: &mut Wire, order: Order) {
+        self.stopped = order;
+        self.cut = self.cut.min(reactor::monotonic());
+        wire.stop(order == Order::Abandon);
+    }
+
+    fn lose(&mut self, wire: &mut Wire, agent: &str, why: String) {
+        let Some(row) = self.row_of(agent) else { return };
+        let ledger = &mut self.ledgers[row];
+        if ledger.standing != Standing::Live {
+            return;
+        }
+        ledger.standing = Standing::Lost;
+        ledger.lost_at = Some(ledger.own_edge);
+        crate::say(&format!("{} is lost: {why}", wire.name(agent)));
+        ledger.ending = why;
+        if self.on_loss == OnLoss::Stop && self.stopped == Order::Go {
+            self.stop(wire, Order::Stop);
+        }
+    }
+
+    fn back(&mut self, wire: &mut Wire, agent: &str) {
+        let Some(row) = self.row_of(agent) else { return };
+        if self.ledgers[row].standing == Standing::Live {
+            return;
+        }
+        let (measured, warm_up) = self.ledgers[row].revive();
+        self.collector.take_back(&measured, &warm_up);
+        crate::say(&format!("{} is back", wire.name(agent)));
+    }
+
+    /// All of an agent's rows are there. One that ended before its time owes what would have been due.
+    fn over(&mut self, wire: &mut Wire, agent: &str) {
+        let Some(row) = self.row_of(agent) else { return };
+        let said = wire.finals().remove(agent).unwrap_or_default();
+        let ledger = &mut self.ledgers[row];
+        ledger.standing = Standing::Over;
+        if said.ending == Ending::Done {
+            return;
+        }
+        let why = match (said.ending, said.trouble) {
+            (Ending::DeadMan, _) => "dead-man: it heard nothing of the manager".to_owned(),
+            (_, trouble) => format!("failed: {}", trouble.unwrap_or_default()),
+        };
+        ledger.standing = Standing::Live;
+        self.lose(wire, agent, why);
+    }
+
+    /// Puts in what lost agents owe, edge by edge, up to now.
+    fn stand_in(&mut self, now: Nanos, observer: &mut dyn Watcher) {
+        let interval = self.setup.plan.measure.interval;
+        for row in 0..self.ledgers.len() {
+            while self.ledgers[row].standing == Standing::Lost {
+                let next = self.ledgers[row].edge + interval;
+                let closed = self.owed.is_none();
+                let last = closed || next >= self.cut;
+                let until = if last { self.cut.min(next) } else { next };
+                if !last && next > now {
+                    break;
+                }
+                let ledger = &mut self.ledgers[row];
+                let start = ledger.edge;
+                let (measured, warm_up) = ledger.ghost_until(self.owed.as_ref(), until);
+                ledger.edge = until.max(start);
+                ledger.ghost_edge = ledger.edge;
+                if last {
+                    ledger.standing = Standing::Over;
+                }
+                let mut snapshot = std::mem::take(&mut self.spare);
+                (snapshot.counts, snapshot.warm_up) = (measured, warm_up);
+                let times = (start, until.max(start));
+                self.put(Self::empty_row(row, times, snapshot, last), observer);
+            }
+        }
+    }
+
+    fn empty_row(
+        row: usize,
+        (start, end): (Nanos, Nanos),
+        snapshot: Box<Snapshot>,
+        last: bool,
+    ) -> Row {
+        Row {
+            worker: row as u32,
+            start,
+            end,
+            edge: end,
+            snapshot,
+            open_connections: 0,
+            connections_peak: 0,
+            in_flight: 0,
+            last_done: Nanos::ZERO,
+            first_late: Nanos::NEVER,
+            cpu: Nanos::ZERO,
+            passed: Nanos::ZERO,
+            last,
+        }
+    }
+
+    fn row(
+        &mut self,
+        wire: &mut Wire,
+        agent: &str,
+        bytes: &[u8],
+        observer: &mut dyn Watcher,
+    ) -> Result<()> {
+        let Some(worker) = self.row_of(agent) else { return Ok(()) };
+        let mut snapshot = std::mem::take(&mut self.spare);
+        let head = row::decode(bytes, &mut snapshot)
+            .with_context(|| format!("what {} sends", wire.name(agent)))?;
+        let at = |span: Nanos| self.setup.start + span;
+        snapshot.instants.shift(i64::try_from(self.setup.start.0).unwrap_or(i64::MAX));
+        let times = (at(head.start), at(head.end));
+        let row = Row {
+            edge: at(head.edge),
+            open_connections: head.open_connections,
+            connections_peak: head.connections_peak,
+            in_flight: head.in_flight,
+            last_done: at(head.last_done),
+            cpu: head.cpu,
+            passed: head.passed,
+            ..Self::empty_row(worker, times, snapshot, head.last)
+        };
+        let ledger = &mut self.ledgers[worker];
+        ledger.add(&row.snapshot.counts, &row.snapshot.warm_up, row.edge);
+        if row.edge <= ledger.ghost_edge {
+            // of an interval that was shown before: it counts in the sum alone
+            self.collector.add_late(row);
+        } else {
+            self.put(row, observer);
+        }
+        Ok(())
+    }
+
+    /// Into the measurement and its series.
+    fn put(&mut self, row: Row, observer: &mut dyn Watcher) {
+        observer.row(&row);
+        let (clear, seconds) = self.collector.add(row);
+        let seconds = seconds.to_vec();
+        self.spare = clear;
+        for second in &seconds {
+            observer.second(second, self.collector.total());
+        }
+    }
+}

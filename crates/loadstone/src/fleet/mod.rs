@@ -1,0 +1,28 @@
+//! `loadstone fleet`: one load from many machines.
+
+mod agent;
+mod bundle;
+mod convoy;
+mod ledger;
+mod local;
+mod merge;
+mod operator;
+mod wire;
+
+pub(crate) use convoy::Convoy;
+pub(crate) use merge::OnLoss;
+
+use crate::args::{FleetArgs, FleetCommand};
+use crate::exit::{Code, Failure};
+
+/// Carries a command of the fleet out.
+pub(crate) fn fleet(args: FleetArgs) -> Result<Code, Failure> {
+    match args.command {
+        FleetCommand::Local(args) => local::local(*args),
+        FleetCommand::Manager(args) => local::manager(*args),
+        FleetCommand::Agent(args) => agent::agent(&args),
+        FleetCommand::Status(args) => operator::status(&args),
+        FleetCommand::Abort(args) => operator::abort(&args),
+        FleetCommand::Creds(args) => local::creds(&args),
+    }
+}

@@ -1,0 +1,66 @@
+//! `loadstone fleet status` and `abort`: an operator's questions to a manager.
+
+use crate::args::FleetOperatorArgs;
+use crate::exit::{Code, Failure};
+use fleet::{Credentials, Incoming, NatsLink, Role, Subjects};
+use muster::message::{self, OperatorWord, Status};
+use std::time::Duration;
+
+/// Longest wait for the server, and for the manager's answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+fn connect(args: &FleetOperatorArgs) -> Result<(NatsLink, Subjects), Failure> {
+    let usage = |error: fleet::FleetError| Failure::usage(error.to_string());
+    let own = Credentials::read(&args.creds).map_err(usage)?;
+    if own.role != Role::Operator {
+        return Err(Failure::usage(format!(
+            "{} is no operator: take operator.creds, as `fleet creds` makes it",
+            args.creds.display()
+        )));
+    }
+    let subjects = Subjects::new(&own.fleet);
+    let (_, listen) = subjects.permitted(own.role, &own.id());
+    let link = NatsLink::connect(&args.place(), &own, listen, PATIENCE).map_err(usage)?;
+    Ok((link, subjects))
+}
+
+/// Prints how the manager sees its agents.
+pub(super) fn status(args: &FleetOperatorArgs) -> Result<Code, Failure> {
+    let (link, subjects) = connect(args)?;
+    link.sender().send(subjects.control(), message::write(&OperatorWord::Status));
+    let until = reactor::monotonic() + units::Nanos(PATIENCE.as_nanos() as u64);
+    while reactor::monotonic() < until {
+        match link.inbox.recv_timeout(PATIENCE) {
+            Ok(Incoming::Message { bytes, .. }) => {
+                let status = message::read(&bytes).map_err(Failure::usage)?;
+                return crate::print(text(&status).as_bytes());
+            }
+            Ok(Incoming::Refused(why)) => return Err(Failure::usage(why)),
+            _ => {}
+        }
+    }
+    Err(Failure { code: Code::NoConnection, text: "no manager answers".into() })
+}
+
+fn text(status: &Status) -> String {
+    let there = status.agents.len();
+    let mut text = format!("step {}, {there} of {} agents\n", status.step, status.wanted);
+    for (row, agent) in status.agents.iter().enumerate() {
+        let host = units::quoted(&agent.host);
+        text.push_str(&format!(
+            "{:>4}  {host}  {}  heard {} ms ago  {} rows\n",
+            row + 1,
+            agent.stage,
+            agent.silent_ms,
+            agent.rows
+        ));
+    }
+    text
+}
+
+/// Ends the run; the manager reports what was measured.
+pub(super) fn abort(args: &FleetOperatorArgs) -> Result<Code, Failure> {
+    let (link, subjects) = connect(args)?;
+    link.sender().send(subjects.control(), message::write(&OperatorWord::Abort));
+    Ok(Code::Done)
+}

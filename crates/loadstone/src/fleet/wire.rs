@@ -1,0 +1,230 @@
+//! The manager's machine on its thread: between the network and whoever runs the plan.
+
+use anyhow::{Result, bail};
+use fleet::{Incoming, LinkSender, NatsLink, NatsServer, Subjects};
+use muster::manager::{FleetEvent, Manager, Post};
+use muster::message::{self, Final, FromAgent, Hello, OperatorWord, ToAgent};
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use units::Nanos;
+
+/// Longest that the machine goes without being called.
+const TURN: Duration = Duration::from_millis(50);
+
+/// What is known of an agent when a step begins.
+#[derive(Clone, Debug)]
+pub(super) struct SeatFacts {
+    pub(super) hello: Hello,
+    pub(super) workers: u32,
+    /// The offset of its clock and the bound, in nanoseconds.
+    pub(super) ahead: i64,
+    pub(super) bound: u64,
+}
+
+/// By id, in order.
+pub(super) type Seats = BTreeMap<String, SeatFacts>;
+
+/// See the module.
+pub(super) struct Wire {
+    manager: Arc<Mutex<Manager>>,
+    sender: LinkSender,
+    subjects: Subjects,
+    events: Receiver<FleetEvent>,
+    thread: Option<JoinHandle<()>>,
+    end: Sender<()>,
+    version: String,
+}
+
+impl Wire {
+    /// Takes over a link of the manager; `server` is started again when it dies.
+    pub(super) fn start(
+        manager: Manager,
+        link: NatsLink,
+        subjects: Subjects,
+        server: Option<NatsServer>,
+    ) -> Result<Wire> {
+        let manager = Arc::new(Mutex::new(manager));
+        let (give, events) = channel();
+        let (end, ended) = channel();
+        let sender = link.sender();
+        let version = link.version.map_or(String::new(), |version| version.to_string());
+        let desk =
+            Desk { manager: manager.clone(), link, subjects: subjects.clone(), server, give };
+        let body = move || desk.run(&ended);
+        let thread = std::thread::Builder::new().name("fleet".into()).spawn(body)?;
+        Ok(Wire { manager, sender, subjects, events, thread: Some(thread), end, version })
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut Manager) -> T) -> T {
+        let mut manager = self.manager.lock().unwrap_or_else(PoisonError::into_inner);
+        let value = act(&mut manager);
+        send_posts(&mut manager, &self.sender, &self.subjects);
+        value
+    }
+
+    pub(super) fn seats(&self) -> Seats {
+        self.with(|manager| {
+            let facts = |seat: &muster::manager::AgentSeat| SeatFacts {
+                hello: seat.hello.clone(),
+                workers: seat.workers,
+                ahead: seat.ahead,
+                bound: seat.bound,
+            };
+            manager.seats().iter().map(|(agent, seat)| (agent.clone(), facts(seat))).collect()
+        })
+    }
+
+    /// What each agent said of its part, of those that did.
+    pub(super) fn finals(&self) -> BTreeMap<String, Final> {
+        self.with(|manager| {
+            let said = manager.seats().iter();
+            said.filter_map(|(agent, seat)| Some((agent.clone(), seat.said.clone()?))).collect()
+        })
+    }
+
+    /// The agent's machine and its place in the order of ids.
+    pub(super) fn name(&self, agent: &str) -> String {
+        self.with(|manager| {
+            let row = manager.seats().keys().position(|known| known == agent);
+            let host = manager.seats().get(agent).map(|seat| seat.hello.host.clone());
+            format!("agent {} on {}", row.unwrap_or_default() + 1, host.unwrap_or_default())
+        })
+    }
+
+    /// Version of the server between the machines.
+    pub(super) fn server_version(&self) -> String {
+        self.version.clone()
+    }
+
+    pub(super) fn event(&self, patience: Duration) -> Option<FleetEvent> {
+        self.events.recv_timeout(patience).ok()
+    }
+
+    pub(super) fn prepare(&self, hash: &str, sealed: &BTreeMap<String, Vec<u8>>) {
+        // what is left of the step before is nobody's any more
+        while self.events.try_recv().is_ok() {}
+        self.with(|manager| manager.prepare(hash, sealed));
+    }
+
+    pub(super) fn arm(&self, slots: BTreeMap<String, Vec<Vec<u32>>>, of: u32, start: Nanos) {
+        self.with(|manager| manager.arm(slots, of, start));
+    }
+
+    pub(super) fn stop(&self, abandon: bool) {
+        self.with(|manager| manager.stop(abandon));
+    }
+
+    pub(super) fn done(&self) {
+        self.with(Manager::done);
+    }
+
+    /// Waits until all agents are there.
+    ///
+    /// # Errors
+    /// They are not within `patience`, or a signal came.
+    pub(super) fn muster(&self, wanted: usize, patience: Duration) -> Result<()> {
+        let until = reactor::monotonic() + Nanos(patience.as_nanos() as u64);
+        while !self.with(|manager| manager.complete()) {
+            self.event(TURN);
+            let there = self.with(|manager| manager.seats().len());
+            if crate::signals::caught() > 0 {
+                bail!("interrupted: {there} of {wanted} agents had joined");
+            }
+            if reactor::monotonic() > until {
+                bail!("only {there} of {wanted} agents joined in time; see --wait");
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the fleet.
+    pub(super) fn close(&mut self, why: &str) {
+        self.with(|manager| manager.disband(why));
+        self.end.send(()).ok();
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
+    }
+}
+
+fn send_posts(manager: &mut Manager, sender: &LinkSender, subjects: &Subjects) {
+    while let Some(post) = manager.post() {
+        match post {
+            Post::All(command) => sender.send(subjects.command(), message::write(&command)),
+            Post::One(agent, told) => sender.send(subjects.to(&agent), message::write(&told)),
+        }
+    }
+}
+
+/// The thread's own.
+struct Desk {
+    manager: Arc<Mutex<Manager>>,
+    link: NatsLink,
+    subjects: Subjects,
+    server: Option<NatsServer>,
+    give: Sender<FleetEvent>,
+}
+
+impl Desk {
+    fn run(mut self, ended: &Receiver<()>) {
+        loop {
+            let heard = self.link.inbox.recv_timeout(TURN);
+            match heard {
+                Ok(Incoming::Message { subject, bytes, at }) => self.message(&subject, bytes, at),
+                Ok(Incoming::Disconnected) => self.revive(),
+                Ok(Incoming::Refused(why)) => crate::say(&format!("the server refuses: {why}")),
+                Ok(Incoming::Connected | Incoming::TooSlow) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            let mut manager = self.manager.lock().unwrap_or_else(PoisonError::into_inner);
+            manager.tick(reactor::monotonic());
+            send_posts(&mut manager, &self.link.sender(), &self.subjects);
+            while let Some(event) = manager.event() {
+                self.give.send(event).ok();
+            }
+            drop(manager);
+            if ended.try_recv().is_ok() {
+                return;
+            }
+        }
+    }
+
+    fn revive(&mut self) {
+        let Some(server) = &mut self.server else { return };
+        match server.revive() {
+            Ok(true) => crate::say("nats-server had died and was started again"),
+            Ok(false) => {}
+            Err(error) => crate::say(&error.to_string()),
+        }
+    }
+
+    fn message(&mut self, subject: &str, bytes: Vec<u8>, at: Nanos) {
+        let Some((kind, agent)) = self.subjects.sender(subject) else { return };
+        let mut manager = self.manager.lock().unwrap_or_else(PoisonError::into_inner);
+        match kind {
+            "rows" => manager.row(agent, bytes, at),
+            "from" => match message::read(&bytes) {
+                Ok(FromAgent::Clock { sent }) => {
+                    let (received, returned) = (at.0, reactor::monotonic().0);
+                    let answer = ToAgent::Clock { sent, received, returned };
+                    self.link.sender().send(self.subjects.to(agent), message::write(&answer));
+                    manager.heard(agent, FromAgent::Alive, at);
+                }
+                Ok(said) => manager.heard(agent, said, at),
+                Err(why) => crate::say(&format!("agent {agent}: {why}")),
+            },
+            "ctl" => match message::read(&bytes) {
+                Ok(OperatorWord::Abort) => crate::signals::interrupt(),
+                Ok(OperatorWord::Status) => {
+                    let status = message::write(&manager.status(at));
+                    self.link.sender().send(self.subjects.answer(), status);
+                }
+                Err(why) => crate::say(&why),
+            },
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! An agent, as a machine: messages and time in, messages and deeds out.
+
+use crate::clock::{ClockEstimate, ClockExchange, Offset};
+use crate::message::{Ending, Final, FromAgent, Hello, ManagerWord, ToAgent, What};
+use crate::{BEAT, DEAD_MAN};
+use schedule::Share;
+use std::collections::VecDeque;
+use units::Nanos;
+
+/// Exchanges with the manager's clock at first, this far apart; later one now and then, to see the
+/// clocks part.
+const PROBES: u64 = 40;
+const PROBE_PAUSE: Nanos = Nanos::from_millis(50);
+const PROBE_PAUSE_LATER: Nanos = Nanos::from_secs(10);
+/// Exchanges before an agent says that it is ready.
+const PROBES_MIN: u64 = 8;
+/// A start that is nearer than this is not kept.
+const START_MIN: Nanos = Nanos::from_millis(400);
+/// Without the manager's word so long before the start, there is none.
+const GO_BEFORE: Nanos = Nanos::from_millis(300);
+/// An agent without a load waits so long for a manager that is silent.
+const PATIENCE: Nanos = Nanos::from_secs(60);
+/// Bytes of a plan in all.
+pub const PLAN_BYTES_MAX: usize = 64 << 20;
+/// Rows that are sent again at once.
+const RESEND_MAX: usize = 256;
+
+/// What an agent is to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Deed {
+    Say(FromAgent),
+    /// A row as it is, for the first time or again.
+    Row(Vec<u8>),
+    /// Open the sealed plan, read it and make everything ready for it.
+    Prepare {
+        step: u64,
+        hash: String,
+        sealed: Vec<u8>,
+    },
+    /// Carry it out: each worker's part, from this instant of our clock on.
+    Run {
+        step: u64,
+        shares: Vec<Share>,
+        start: Nanos,
+    },
+    Stop,
+    Abandon,
+    /// Leave: whether the work was done, and why.
+    Exit {
+        done: bool,
+        why: String,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum State {
+    Idle,
+    /// Parts of the plan, as they come.
+    Receiving {
+        step: u64,
+        hash: String,
+        parts: Vec<Option<Vec<u8>>>,
+    },
+    Preparing {
+        step: u64,
+    },
+    /// Everything but the clock may be ready.
+    Ready {
+        step: u64,
+        hash: String,
+        workers: u32,
+        told: bool,
+    },
+    Armed {
+        step: u64,
+        shares: Vec<Share>,
+        start: Nanos,
+    },
+    Running {
+        step: u64,
+        ending: Ending,
+    },
+    /// All is sent; it is said again until the manager has it.
+    Over {
+        said: Box<Final>,
+        again: Nanos,
+    },
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Agent {
+    hello: Hello,
+    epoch: u64,
+    welcome: bool,
+    heard: Nanos,
+    next_sign: Nanos,
+    next_probe: Nanos,
+    clock: ClockEstimate,
+    state: State,
+    /// Rows of the step, by number.
+    rows: Vec<Vec<u8>>,
+    deeds: VecDeque<Deed>,
+}
+
+impl Agent {
+    pub fn new(hello: Hello, now: Nanos) -> Agent {
+        Agent {
+            hello,
+            epoch: 0,
+            welcome: false,
+            heard: now,
+            next_sign: now,
+            next_probe: now,
+            clock: ClockEstimate::default(),
+            state: State::Idle,
+            rows: Vec::new(),
+            deeds: VecDeque::new(),
+        }
+    }
+
+    /// What is to be done next.
+    pub fn deed(&mut self) -> Option<Deed> {
+        self.deeds.pop_front()
+    }
+
+    /// When the manager was last heard.
+    pub fn heard_at(&self) -> Nanos {
+        self.heard
+    }
+
+    /// How far the manager's clock is ahead of ours.
+    pub fn offset(&self) -> Option<Offset> {
+        self.clock.best()
+    }
+
+    pub fn drift(&self) -> Option<i64> {
+        self.clock.drift()
+    }
+
+    fn say(&mut self, message: FromAgent) {
+        self.deeds.push_back(Deed::Say(message));
+    }
+
+    /// Whether a message of this epoch is one of our manager's; a later one is followed.
+    fn obeys(&mut self, epoch: u64, now: Nanos) -> bool {
+        if epoch < self.epoch {
+            return false;
+        }
+        self.epoch = epoch;
+        self.heard = now;
+        true
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now: Nanos) {
+        if now >= self.next_sign {
+            self.next_sign = now + BEAT;
+            let sign = match self.welcome {
+                true => FromAgent::Alive,
+                false => FromAgent::Hello(self.hello.clone()),
+            };
+            self.say(sign);
+        }
+        if self.welcome && now >= self.next_probe {
+            let early = self.clock.exchanges() < PROBES;
+            self.next_probe = now + if early { PROBE_PAUSE } else { PROBE_PAUSE_LATER };
+            self.say(FromAgent::Clock { sent: now.0 });
+        }
+        let silence = now - self.heard;
+        match &mut self.state {
+            State::Running { ending, .. } if silence > DEAD_MAN && *ending == Ending::Done => {
+                *ending = Ending::DeadMan;
+                self.deeds.push_back(Deed::Stop);
+            }
+            State::Armed { start, step, .. } if now + GO_BEFORE > *start => {
+                let step = *step;
+                self.stand_down(step, "the manager did not confirm the start");
+            }
+            State::Over { said, again } if now >= *again => {
+                *again = now + Nanos::SECOND;
+                let said = said.clone();
+                self.say(FromAgent::Final(said));
+            }
+            _ => {}
+        }
+        if silence > PATIENCE && !matches!(self.state, State::Running { .. }) {
+            let why = "the manager was silent for a minute".to_owned();
+            self.deeds.push_back(Deed::Exit { done: false, why });
+        }
+    }
+
+    /// The manager's answer came to a question for the time.
+    fn told_the_time(&mut self, exchange: ClockExchange) {
+        self.clock.add(exchange);
+        self.tell_ready();
+    }
+
+    fn tell_ready(&mut self) {
+        let enough = self.clock.exchanges() >= PROBES_MIN;
+        if let State::Ready { step, hash, workers, told: told @ false } = &mut self.state
+            && enough
+        {
+            *told = true;
+            let ready = FromAgent::Ready { step: *step, hash: hash.clone(), workers: *workers };
+            self.say(ready);
+        }
+    }
+
+    /// A message to this agent; `now` is when it came.
+    pub fn told(&mut self, message: ToAgent, now: Nanos) {
+        match message {
+            ToAgent::Welcome { epoch } => {
+                if self.obeys(epoch, now) {
+                    self.welcome = true;
+                }
+            }
+            ToAgent::Refused { why } => {
+                self.deeds.push_back(Deed::Exit { done: false, why });
+            }
+            ToAgent::Clock { sent, received, returned } => {
+                self.heard = now;
+                let [sent, received, returned] = [sent, received, returned].map(Nanos);
+                self.told_the_time(ClockExchange { sent, received, returned, answered: now });
+            }
+            ToAgent::Plan { epoch, step, hash, part, parts, bytes } => {
+                if self.obeys(epoch, now) {
+                    self.receive(step, hash, part, parts, bytes);
+                }
+            }
+            ToAgent::Arm { epoch, step, slots, of, start } => {
+                if self.obeys(epoch, now) {
+                    self.arm(step, &slots, of, Nanos(start), now);
+                }
+            }
+            ToAgent::Resend { epoch, step, rows } => {
+                if self.obeys(epoch, now) && self.step() == Some(step) {
+                    let wanted = rows.iter().take(RESEND_MAX);
+                    let found = wanted.filter_map(|row| self.rows.get(usize::try_from(*row).ok()?));
+                    self.deeds.extend(found.cloned().map(Deed::Row).collect::<Vec<_>>());
+                }
+            }
+        }
+    }
+
+    /// A message to all.
+    pub fn commanded(&mut self, command: &ManagerWord, now: Nanos) {
+        if !self.obeys(command.epoch, now) {
+            return;
+        }
+        match &command.what {
+            What::Beat => {}
+            What::Go { step } => self.go(*step),
+            What::Stop { step } if self.running(*step) => self.deeds.push_back(Deed::Stop),
+            What::Abandon { step } if self.running(*step) => self.deeds.push_back(Deed::Abandon),
+            What::Abandon { step } | What::Stop { step } => {
+                if matches!(&self.state, State::Armed { step: armed, .. } if armed == step) {
+                    self.state = State::Idle;
+                }
+            }
+            What::Done { step } => {
+                if self.step() == Some(*step) && !self.running(*step) {
+                    self.state = State::Idle;
+                    self.rows.clear();
+                }
+            }
+            What::Disband { why } => {
+                self.deeds.push_back(Deed::Abandon);
+                self.deeds.push_back(Deed::Exit { done: true, why: why.clone() });
+            }
+        }
+    }
+
+    fn step(&self) -> Option<u64> {
+        match &self.state {
+            State::Idle => None,
+            State::Receiving { step, .. }
+            | State::Preparing { step }
+            | State::Ready { step, .. }
+            | State::Armed { step, .. }
+            | State::Running { step, .. } => Some(*step),
+            State::Over { said, .. } => Some(said.step),
+        }
+    }
+
+    fn running(&self, step: u64) -> bool {
+        matches!(&self.state, State::Running { step: of, .. } if *of == step)
+    }
+
+    fn receive(&mut self, step: u64, hash: String, part: u32, parts: u32, bytes: Vec<u8>) {
+        let count = parts as usize;
+        if count == 0 || count > PLAN_BYTES_MAX >> 10 || part >= parts {
+            return;
+        }
+        if matches!(self.state, State::Running { .. }) {
+            return;
+        }
+        let fresh = !matches!(&self.state, State::Receiving { step: of, parts, .. }
+            if *of == step && parts.len() == count);
+        if fresh {
+            self.state = State::Receiving { step, hash, parts: vec![None; count] };
+        }
+        let State::Receiving { step, hash, parts } = &mut self.state else { return };
+        parts[part as usize] = Some(bytes);
+        let size: usize = parts.iter().flatten().map(Vec::len).sum();
+        if size > PLAN_BYTES_MAX {
+            let step = *step;
+            self.state = State::Idle;
+            let why = format!("the plan is larger than {PLAN_BYTES_MAX} bytes");
+            return self.say(FromAgent::Unfit { step, why });
+        }
+        if parts.iter().all(Option::is_some) {
+            let sealed = std::mem::take(parts).into_iter().flatten().flatten().collect();
+            let (step, hash) = (*step, std::mem::take(hash));
+            self.state = State::Preparing { step };
+            self.rows.clear();
+            self.deeds.push_back(Deed::Prepare { step, hash, sealed });
+        }
+    }
+
+    /// The plan is prepared, with the hash of our print of it and the workers that we have for it; or
+    /// it cannot be carried out here.
+    pub fn prepared(&mut self, step: u64, outcome: Result<(String, u32), String>) {
+        if self.state != (State::Preparing { step }) {
+            return;
+        }
+        match outcome {
+            Ok((hash, workers)) => {
+                self.state = State::Ready { step, hash, workers, told: false };
+                self.tell_ready();
+            }
+            Err(why) => {
+                self.state = State::Idle;
+                self.say(FromAgent::Unfit { step, why });
+            }
+        }
+    }
+
+    fn arm(&mut self, step: u64, slots: &[Vec<u32>], of: u32, start: Nanos, now: Nanos) {
+        if !matches!(&self.state, State::Ready { step: of, .. } if *of == step) {
+            return;
+        }
+        let shares: Result<Vec<Share>, _> =
+            slots.iter().map(|slots| Share::of_slots(slots, of)).collect();
+        let shares = match shares {
+            Ok(shares) if !shares.is_empty() => shares,
+            Ok(_) => return self.stand_down(step, "no part of the load is left for this agent"),
+            Err(why) => return self.stand_down(step, &why.to_string()),
+        };
+        let Some(offset) = self.clock.best() else {
+            return self.stand_down(step, "the manager's clock is not known");
+        };
+        let start = offset.here(start);
+        if start < now + START_MIN {
+            return self.stand_down(step, "the start was told too late");
+        }
+        self.say(FromAgent::Armed { step, ahead: offset.ahead, bound: offset.bound.0 });
+        self.state = State::Armed { step, shares, start };
+    }
+
+    fn go(&mut self, step: u64) {
+        if !matches!(&self.state, State::Armed { step: of, .. } if *of == step) {
+            return;
+        }
+        let running = State::Running { step, ending: Ending::Done };
+        if let State::Armed { shares, start, .. } = std::mem::replace(&mut self.state, running) {
+            self.deeds.push_back(Deed::Run { step, shares, start });
+        }
+    }
+
+    fn stand_down(&mut self, step: u64, why: &str) {
+        self.state = State::Idle;
+        self.say(FromAgent::StoodDown { step, why: why.to_owned() });
+    }
+
+    /// The next row of the step that runs.
+    pub fn row(&mut self, row: Vec<u8>) {
+        self.rows.push(row.clone());
+        self.deeds.push_back(Deed::Row(row));
+    }
+
+    /// The step is over, as its workers say; rows and ending are known here.
+    pub fn over(&mut self, mut said: Final, now: Nanos) {
+        let State::Running { step, ending } = &self.state else { return };
+        said.step = *step;
+        said.rows = self.rows.len() as u64;
+        if said.ending == Ending::Done {
+            said.ending = *ending;
+        }
+        said.drift_s = self.clock.drift().map(|drift| drift as f64 / 1e9);
+        let said = Box::new(said);
+        self.say(FromAgent::Final(said.clone()));
+        self.state = State::Over { said, again: now + Nanos::SECOND };
+    }
+
+    /// When the machine wants to be called again at the latest.
+    pub fn next_at(&self) -> Nanos {
+        let probe = if self.welcome { self.next_probe } else { Nanos::NEVER };
+        self.next_sign.min(probe)
+    }
+}

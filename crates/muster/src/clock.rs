@@ -1,0 +1,127 @@
+//! How far another machine's clock is ahead, after NTP (RFC 5905 section 8), and how far that can be
+//! off: half of what the exchange spent on its way, whatever the way did.
+
+use std::collections::VecDeque;
+use units::Nanos;
+
+/// Exchanges that the best one is chosen from.
+const KEPT: usize = 64;
+
+/// One exchange: sent and answered by our clock, received and sent back by the other's.
+#[derive(Clone, Copy, Debug)]
+pub struct ClockExchange {
+    pub sent: Nanos,
+    pub received: Nanos,
+    pub returned: Nanos,
+    pub answered: Nanos,
+}
+
+/// An estimate: the other clock shows ours plus `ahead`, to within `bound`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offset {
+    /// In nanoseconds; negative where the other clock shows less.
+    pub ahead: i64,
+    pub bound: Nanos,
+}
+
+/// The exchanges with one machine.
+#[derive(Clone, Debug, Default)]
+pub struct ClockEstimate {
+    recent: VecDeque<Offset>,
+    first: Option<Offset>,
+    exchanges: u64,
+}
+
+impl ClockEstimate {
+    /// Takes an exchange in; one whose answer came before its question tells nothing.
+    pub fn add(&mut self, exchange: ClockExchange) {
+        let ClockExchange { sent, received, returned, answered } = exchange;
+        if answered < sent || returned < received {
+            return;
+        }
+        let (there, here) = (returned - received, answered - sent);
+        let delay = here - there;
+        let half = |one: Nanos, other: Nanos| i128::from(one.0) + i128::from(other.0);
+        let ahead = (half(received, returned) - half(sent, answered)) / 2;
+        let Ok(ahead) = i64::try_from(ahead) else { return };
+        // rounding to half a nanosecond is within the bound
+        let offset = Offset { ahead, bound: Nanos(delay.0 / 2 + 1) };
+        if self.recent.len() == KEPT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(offset);
+        self.exchanges += 1;
+        if self.exchanges == KEPT as u64 / 4 {
+            self.first = self.best();
+        }
+    }
+
+    /// That of the exchange with the least delay; `None` before the first.
+    pub fn best(&self) -> Option<Offset> {
+        self.recent.iter().min_by_key(|offset| offset.bound).copied()
+    }
+
+    pub fn exchanges(&self) -> u64 {
+        self.exchanges
+    }
+
+    /// How far the clocks have parted since the first exchanges, in nanoseconds: told, and never
+    /// corrected into an instant.
+    pub fn drift(&self) -> Option<i64> {
+        let (first, last) = (self.first?, self.recent.back()?);
+        Some(last.ahead.saturating_sub(first.ahead))
+    }
+}
+
+impl Offset {
+    /// What our clock shows when the other shows `there`.
+    pub fn here(&self, there: Nanos) -> Nanos {
+        Nanos(there.0.saturating_sub_signed(self.ahead))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_true_offset_lies_within_the_bound(
+            ahead in -3_000_000_000_000_i64..3_000_000_000_000,
+            ways in prop::collection::vec((0_u64..90_000_000, 0_u64..90_000_000, 0_u64..5_000_000), 1..90),
+        ) {
+            let mut clock = ClockEstimate::default();
+            let mut now = 10_000_000_000_000_u64;
+            for (there, back, work) in ways {
+                let other = |at: u64| Nanos(at.saturating_add_signed(ahead));
+                clock.add(ClockExchange {
+                    sent: Nanos(now),
+                    received: other(now + there),
+                    returned: other(now + there + work),
+                    answered: Nanos(now + there + work + back),
+                });
+                now += 100_000_000;
+                let best = clock.best().unwrap();
+                prop_assert!(best.ahead.abs_diff(ahead) <= best.bound.0, "{best:?} {ahead}");
+                prop_assert!(best.here(other(now)).0.abs_diff(now) <= best.bound.0);
+            }
+        }
+    }
+
+    #[test]
+    fn the_exchange_with_the_least_delay_is_believed() {
+        let mut clock = ClockEstimate::default();
+        let exchange = |sent, received, answered| ClockExchange {
+            sent: Nanos(sent),
+            received: Nanos(received),
+            returned: Nanos(received),
+            answered: Nanos(answered),
+        };
+        clock.add(exchange(1_000, 6_000, 9_000));
+        clock.add(exchange(20_000, 21_100, 20_200));
+        clock.add(exchange(9, 8, 5));
+        assert_eq!(clock.best(), Some(Offset { ahead: 1_000, bound: Nanos(101) }));
+        assert_eq!(clock.exchanges(), 2);
+    }
+}

@@ -1,0 +1,383 @@
+//! The manager, as a machine: who is there, who is ready, who is silent, and which rows are missing.
+
+use crate::message::{AgentStatus, Final, FromAgent, Hello, ManagerWord, Status, ToAgent, What};
+use crate::row;
+use crate::{BEAT, LOST_AFTER, PROTOCOL};
+use std::collections::{BTreeMap, VecDeque};
+use units::Nanos;
+
+/// Bytes of a plan in one message: two digits a byte, and well below a server's limit of 1 MiB.
+pub const PART_BYTES: usize = 128 << 10;
+/// Rows that wait for one before them, of one agent: an hour's.
+const HELD_MAX: usize = 4_096;
+/// A gap is asked for again after so long.
+const RESEND_PAUSE: Nanos = Nanos::from_millis(500);
+/// Agents of one fleet.
+pub const AGENTS_MAX: usize = 10_000;
+
+/// An agent's place in the fleet.
+#[derive(Debug)]
+pub struct AgentSeat {
+    pub hello: Hello,
+    pub heard: Nanos,
+    pub stage: Stage,
+    /// The offset of its clock that it started by, and the bound, in nanoseconds.
+    pub ahead: i64,
+    pub bound: u64,
+    pub workers: u32,
+    next_row: u64,
+    held: BTreeMap<u64, Vec<u8>>,
+    asked: Nanos,
+    pub said: Option<Final>,
+    /// Whether all of its rows were handed on.
+    pub whole: bool,
+}
+
+/// Where an agent is in a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    Idle,
+    Asked,
+    Ready,
+    Arming,
+    Armed,
+    Running,
+    Over,
+    /// Silent for too long, or gone by its own word.
+    Lost,
+}
+
+/// What the manager's network is to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Post {
+    All(ManagerWord),
+    One(String, ToAgent),
+}
+
+/// What whoever runs the plan wants to know.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FleetEvent {
+    Joined(String),
+    /// All have prepared the plan.
+    Ready,
+    Unfit(String, String),
+    /// All know the start, and were told that it holds.
+    Going,
+    /// One of them did not start, or not in time.
+    StoodDown(String, String),
+    /// The next row of an agent, in order.
+    Row(String, Vec<u8>),
+    /// Silent for [`LOST_AFTER`], or gone by its own word.
+    Lost(String, String),
+    /// One that was lost is heard again.
+    Back(String),
+    /// All rows of an agent are there, and what it said of them.
+    Over(String),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Manager {
+    epoch: u64,
+    wanted: usize,
+    step: u64,
+    start: Nanos,
+    next_beat: Nanos,
+    seats: BTreeMap<String, AgentSeat>,
+    posts: VecDeque<Post>,
+    events: VecDeque<FleetEvent>,
+}
+
+impl Manager {
+    /// A manager of `wanted` agents.
+    pub fn new(epoch: u64, wanted: usize, now: Nanos) -> Manager {
+        Manager {
+            epoch,
+            wanted: wanted.min(AGENTS_MAX),
+            step: 0,
+            start: Nanos::NEVER,
+            next_beat: now,
+            seats: BTreeMap::new(),
+            posts: VecDeque::new(),
+            events: VecDeque::new(),
+        }
+    }
+
+    pub fn post(&mut self) -> Option<Post> {
+        self.posts.pop_front()
+    }
+
+    pub fn event(&mut self) -> Option<FleetEvent> {
+        self.events.pop_front()
+    }
+
+    /// By id, which puts agents in the same order at every run.
+    pub fn seats(&self) -> &BTreeMap<String, AgentSeat> {
+        &self.seats
+    }
+
+    /// How things stand, for an operator.
+    pub fn status(&self, now: Nanos) -> Status {
+        let agent = |(id, seat): (&String, &AgentSeat)| AgentStatus {
+            id: id.clone(),
+            host: seat.hello.host.clone(),
+            stage: format!("{:?}", seat.stage).to_lowercase(),
+            silent_ms: (now - seat.heard).0 / 1_000_000,
+            rows: seat.next_row,
+        };
+        let agents = self.seats.iter().map(agent).collect();
+        Status { step: self.step, wanted: self.wanted, agents }
+    }
+
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+
+    /// Whether as many have joined as are wanted.
+    pub fn complete(&self) -> bool {
+        self.seats.len() >= self.wanted
+    }
+
+    fn all(&mut self, what: What) {
+        self.posts.push_back(Post::All(ManagerWord { epoch: self.epoch, what }));
+    }
+
+    fn one(&mut self, agent: &str, message: ToAgent) {
+        self.posts.push_back(Post::One(agent.to_owned(), message));
+    }
+
+    /// A message of an agent. Questions for the time are answered where they arrive.
+    pub fn heard(&mut self, agent: &str, message: FromAgent, now: Nanos) {
+        if let FromAgent::Hello(hello) = message {
+            return self.greet(agent, hello, now);
+        }
+        if !self.alive(agent, now) {
+            return;
+        }
+        let this = self.step;
+        match message {
+            FromAgent::Hello(_) | FromAgent::Clock { .. } | FromAgent::Alive => {}
+            FromAgent::Ready { step, hash: _, workers } if step == this => {
+                self.stage(agent, Stage::Asked, Stage::Ready, |seat| seat.workers = workers);
+                if self.seats.values().all(|seat| seat.stage == Stage::Ready) {
+                    self.events.push_back(FleetEvent::Ready);
+                }
+            }
+            FromAgent::Unfit { step, why } if step == this => {
+                self.events.push_back(FleetEvent::Unfit(agent.to_owned(), why));
+            }
+            FromAgent::Armed { step, ahead, bound } if step == this => {
+                self.stage(agent, Stage::Arming, Stage::Armed, |seat| {
+                    (seat.ahead, seat.bound) = (ahead, bound);
+                });
+                self.go_when_armed();
+            }
+            FromAgent::StoodDown { step, why } if step == this => {
+                self.events.push_back(FleetEvent::StoodDown(agent.to_owned(), why));
+            }
+            FromAgent::Final(said) if said.step == this => self.finish(agent, *said, now),
+            // what a manager has forgotten of a step before is said again until it is dismissed
+            FromAgent::Final(said) => self.all(What::Done { step: said.step }),
+            FromAgent::Leaving { why } => self.lose(agent, &why),
+            FromAgent::Ready { .. }
+            | FromAgent::Unfit { .. }
+            | FromAgent::Armed { .. }
+            | FromAgent::StoodDown { .. } => {}
+        }
+    }
+
+    fn greet(&mut self, agent: &str, hello: Hello, now: Nanos) {
+        let refused = if hello.protocol != PROTOCOL {
+            Some(format!(
+                "this agent speaks protocol {} and the manager {PROTOCOL}: use the same version of \
+                 loadstone on both",
+                hello.protocol
+            ))
+        } else if !self.seats.contains_key(agent) && self.complete() {
+            Some(format!("the fleet has its {} agents", self.wanted))
+        } else {
+            None
+        };
+        if let Some(why) = refused {
+            return self.one(agent, ToAgent::Refused { why });
+        }
+        if let Some(seat) = self.seats.get_mut(agent) {
+            seat.heard = now;
+        } else {
+            let seat = AgentSeat {
+                hello,
+                heard: now,
+                stage: Stage::Idle,
+                ahead: 0,
+                bound: 0,
+                workers: 0,
+                next_row: 0,
+                held: BTreeMap::new(),
+                asked: Nanos::ZERO,
+                said: None,
+                whole: false,
+            };
+            self.seats.insert(agent.to_owned(), seat);
+            self.events.push_back(FleetEvent::Joined(agent.to_owned()));
+        }
+        self.one(agent, ToAgent::Welcome { epoch: self.epoch });
+    }
+
+    /// Notes that it was heard; an unknown one is greeted when it says hello.
+    fn alive(&mut self, agent: &str, now: Nanos) -> bool {
+        let Some(seat) = self.seats.get_mut(agent) else { return false };
+        seat.heard = now;
+        if seat.stage == Stage::Lost && !seat.whole {
+            seat.stage = Stage::Running;
+            self.events.push_back(FleetEvent::Back(agent.to_owned()));
+        }
+        true
+    }
+
+    fn stage(&mut self, agent: &str, from: Stage, to: Stage, then: impl FnOnce(&mut AgentSeat)) {
+        if let Some(seat) = self.seats.get_mut(agent).filter(|seat| seat.stage == from) {
+            seat.stage = to;
+            then(seat);
+        }
+    }
+
+    /// Hands the plan out: to each agent in the form that is sealed to it.
+    pub fn prepare(&mut self, hash: &str, sealed: &BTreeMap<String, Vec<u8>>) {
+        self.step += 1;
+        let (epoch, step) = (self.epoch, self.step);
+        for (agent, seat) in &mut self.seats {
+            seat.stage = Stage::Asked;
+            (seat.next_row, seat.said, seat.whole) = (0, None, false);
+            seat.held.clear();
+            let Some(bytes) = sealed.get(agent) else { continue };
+            let parts = bytes.len().div_ceil(PART_BYTES).max(1) as u32;
+            for part in 0..parts {
+                let from = part as usize * PART_BYTES;
+                let bytes = bytes[from..bytes.len().min(from + PART_BYTES)].to_vec();
+                let hash = hash.to_owned();
+                let message = ToAgent::Plan { epoch, step, hash, part, parts, bytes };
+                self.posts.push_back(Post::One(agent.clone(), message));
+            }
+        }
+    }
+
+    /// Tells each agent its slots, and all of them the first instant.
+    pub fn arm(&mut self, slots: BTreeMap<String, Vec<Vec<u32>>>, of: u32, start: Nanos) {
+        self.start = start;
+        let (epoch, step) = (self.epoch, self.step);
+        for (agent, slots) in slots {
+            self.stage(&agent, Stage::Ready, Stage::Arming, |_| {});
+            self.one(&agent, ToAgent::Arm { epoch, step, slots, of, start: start.0 });
+        }
+    }
+
+    fn go_when_armed(&mut self) {
+        let all = |stage: Stage| self.seats.values().all(|seat| seat.stage == stage);
+        if all(Stage::Armed) {
+            self.seats.values_mut().for_each(|seat| seat.stage = Stage::Running);
+            self.all(What::Go { step: self.step });
+            self.events.push_back(FleetEvent::Going);
+        }
+    }
+
+    /// No more calls in this step; with `abandon`, also an end to those under way.
+    pub fn stop(&mut self, abandon: bool) {
+        let step = self.step;
+        self.all(if abandon { What::Abandon { step } } else { What::Stop { step } });
+    }
+
+    /// The step is merged.
+    pub fn done(&mut self) {
+        self.all(What::Done { step: self.step });
+    }
+
+    /// The end of the fleet.
+    pub fn disband(&mut self, why: &str) {
+        self.all(What::Disband { why: why.to_owned() });
+    }
+
+    /// A row of an agent: handed on in order, each once.
+    pub fn row(&mut self, agent: &str, bytes: Vec<u8>, now: Nanos) {
+        let Ok(head) = row::head(&bytes) else { return };
+        if head.step != self.step || !self.alive(agent, now) {
+            return;
+        }
+        let Some(seat) = self.seats.get_mut(agent) else { return };
+        if head.number < seat.next_row || seat.held.len() >= HELD_MAX {
+            return;
+        }
+        seat.held.insert(head.number, bytes);
+        self.hand_on(agent, now);
+    }
+
+    fn hand_on(&mut self, agent: &str, now: Nanos) {
+        let Some(seat) = self.seats.get_mut(agent) else { return };
+        while let Some(bytes) = seat.held.remove(&seat.next_row) {
+            seat.next_row += 1;
+            self.events.push_back(FleetEvent::Row(agent.to_owned(), bytes));
+        }
+        let rows = seat.said.as_ref().map(|said| said.rows);
+        if rows == Some(seat.next_row) && !seat.whole {
+            seat.whole = true;
+            seat.stage = Stage::Over;
+            self.events.push_back(FleetEvent::Over(agent.to_owned()));
+        }
+        self.ask_for_gap(agent, now);
+    }
+
+    /// Rows that others have overtaken, or that were said to be there, are asked for.
+    fn ask_for_gap(&mut self, agent: &str, now: Nanos) {
+        let (epoch, step) = (self.epoch, self.step);
+        let Some(seat) = self.seats.get_mut(agent) else { return };
+        let end = seat.said.as_ref().map(|said| said.rows);
+        let end = end.or_else(|| seat.held.keys().next().copied()).unwrap_or(0);
+        if end <= seat.next_row || now < seat.asked + RESEND_PAUSE {
+            return;
+        }
+        seat.asked = now;
+        let missing = (seat.next_row..end).filter(|row| !seat.held.contains_key(row));
+        let rows: Vec<u64> = missing.take(256).collect();
+        if !rows.is_empty() {
+            self.one(agent, ToAgent::Resend { epoch, step, rows });
+        }
+    }
+
+    fn finish(&mut self, agent: &str, said: Final, now: Nanos) {
+        if let Some(seat) = self.seats.get_mut(agent) {
+            // what it says again it has said
+            seat.said.get_or_insert(said);
+        }
+        self.hand_on(agent, now);
+    }
+
+    fn lose(&mut self, agent: &str, why: &str) {
+        let Some(seat) = self.seats.get_mut(agent) else { return };
+        if !matches!(seat.stage, Stage::Over | Stage::Lost) {
+            seat.stage = Stage::Lost;
+            self.events.push_back(FleetEvent::Lost(agent.to_owned(), why.to_owned()));
+        }
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now: Nanos) {
+        if now >= self.next_beat {
+            self.next_beat = now + BEAT;
+            self.all(What::Beat);
+        }
+        let agents: Vec<String> = self.seats.keys().cloned().collect();
+        for agent in agents {
+            let seat = &self.seats[&agent];
+            let silence = now - seat.heard;
+            if silence > LOST_AFTER && !matches!(seat.stage, Stage::Idle | Stage::Over) {
+                let why = format!("silent for {}", units::show::duration(silence));
+                self.lose(&agent, &why);
+            }
+            self.ask_for_gap(&agent, now);
+        }
+    }
+
+    /// When the machine wants to be called again at the latest.
+    pub fn next_at(&self) -> Nanos {
+        self.next_beat
+    }
+}

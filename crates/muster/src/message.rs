@@ -1,0 +1,259 @@
+//! What manager and agents tell each other, as JSON. Rows are apart: [`crate::row`].
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What an agent is and may.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Hello {
+    pub protocol: u32,
+    /// Version of the program.
+    pub build: String,
+    pub host: String,
+    /// The same on the same machine until it is started anew.
+    pub boot: String,
+    pub cores: u32,
+    pub memory_bytes: u64,
+    /// What one core of it can send, in calls a second; 0 where that was not measured.
+    pub calls_per_core: f64,
+    /// `region=…`, as the agent was started with.
+    pub labels: BTreeMap<String, String>,
+    /// Whom secrets are sealed to.
+    pub seal_key: Vec<u8>,
+    /// Its operator lets it run scripts.
+    pub scripts: bool,
+    /// Its operator's ceiling, in calls a second.
+    pub rate_max: Option<f64>,
+}
+
+/// From an agent to the manager.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "kebab-case")]
+pub enum FromAgent {
+    Hello(Hello),
+    /// A question for the time: when it was sent, by the agent's clock.
+    Clock {
+        sent: u64,
+    },
+    /// A sign of life.
+    Alive,
+    /// The plan is read and prepared; the hash is of the agent's own print of it.
+    Ready {
+        step: u64,
+        hash: String,
+        workers: u32,
+    },
+    /// It cannot or may not carry the plan out.
+    Unfit {
+        step: u64,
+        why: String,
+    },
+    /// It knows its slots and the instant; its clock's offset and bound, in nanoseconds.
+    Armed {
+        step: u64,
+        ahead: i64,
+        bound: u64,
+    },
+    /// It did not start.
+    StoodDown {
+        step: u64,
+        why: String,
+    },
+    /// Its rows are all sent.
+    Final(Box<Final>),
+    /// It leaves the fleet.
+    Leaving {
+        why: String,
+    },
+}
+
+/// How an agent's part of a step ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// As the plan says, or by the manager's word.
+    #[default]
+    Done,
+    /// It heard nothing of its manager.
+    DeadMan,
+    /// It could not go on.
+    Failed,
+}
+
+/// What an agent says of its own part.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Final {
+    pub step: u64,
+    /// Rows that it sent.
+    pub rows: u64,
+    pub ending: Ending,
+    /// `VALID`, `DEGRADED`, `INVALID`, and why, by the agent's own evidence.
+    pub state: String,
+    pub causes: Vec<FinalCause>,
+    /// Response times and lateness of its own calls, in seconds.
+    pub p50_s: f64,
+    pub p99_s: f64,
+    pub slip_p99_s: f64,
+    pub offered: u64,
+    /// Share of its core that each worker used, 0..=1.
+    pub busy: Vec<f64>,
+    pub user_s: f64,
+    pub system_s: f64,
+    /// How late its first call left, in seconds by its own clock; `None` without one.
+    pub first_s: Option<f64>,
+    /// How far its clock and the manager's have parted, in seconds.
+    pub drift_s: Option<f64>,
+    /// What went wrong where it could not go on.
+    pub trouble: Option<String>,
+}
+
+/// A reason of a verdict.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FinalCause {
+    pub id: String,
+    pub text: String,
+    pub advice: String,
+}
+
+/// From the manager to one agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "kebab-case")]
+pub enum ToAgent {
+    Welcome {
+        epoch: u64,
+    },
+    Refused {
+        why: String,
+    },
+    /// The answer to [`FromAgent::Clock`], by the manager's clock.
+    Clock {
+        sent: u64,
+        received: u64,
+        returned: u64,
+    },
+    /// A part of the plan, sealed to the agent; the hash is of the manager's print.
+    Plan {
+        epoch: u64,
+        step: u64,
+        hash: String,
+        part: u32,
+        parts: u32,
+        #[serde(with = "hex")]
+        bytes: Vec<u8>,
+    },
+    /// The slots of each of its workers, of so many, and the first instant by the manager's clock.
+    Arm {
+        epoch: u64,
+        step: u64,
+        slots: Vec<Vec<u32>>,
+        of: u32,
+        start: u64,
+    },
+    /// Rows that did not arrive.
+    Resend {
+        epoch: u64,
+        step: u64,
+        rows: Vec<u64>,
+    },
+}
+
+/// From the manager to all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManagerWord {
+    /// Number of the manager: one with a lower number has been followed by another.
+    pub epoch: u64,
+    pub what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "kebab-case")]
+pub enum What {
+    Beat,
+    /// The start that was armed holds.
+    Go {
+        step: u64,
+    },
+    /// No more calls; those under way end in order.
+    Stop {
+        step: u64,
+    },
+    /// No more calls, and those under way are given up.
+    Abandon {
+        step: u64,
+    },
+    /// The step is merged: its rows may go.
+    Done {
+        step: u64,
+    },
+    /// The fleet is no more.
+    Disband {
+        why: String,
+    },
+}
+
+/// From an operator to the manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "kebab-case")]
+pub enum OperatorWord {
+    Status,
+    /// End the run now; the report follows.
+    Abort,
+}
+
+/// The manager's answer to an operator.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// Steps that were begun, and agents that are waited for.
+    pub step: u64,
+    pub wanted: usize,
+    pub agents: Vec<AgentStatus>,
+}
+
+/// An agent, as its manager sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentStatus {
+    pub id: String,
+    pub host: String,
+    /// `idle`, `running`, `lost` and the like.
+    pub stage: String,
+    /// How long ago it was heard, in milliseconds.
+    pub silent_ms: u64,
+    /// Rows of the step that were merged.
+    pub rows: u64,
+}
+
+/// # Errors
+/// A message of another protocol, or none.
+pub fn read<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(bytes).map_err(|error| format!("a message that cannot be read: {error}"))
+}
+
+pub fn write<T: Serialize>(message: &T) -> Vec<u8> {
+    serde_json::to_vec(message).expect("messages hold nothing that JSON cannot hold")
+}
+
+/// Bytes as text in JSON: two digits each.
+mod hex {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        let mut text = String::with_capacity(bytes.len() * 2);
+        for byte in bytes {
+            for digit in [byte >> 4, byte & 15] {
+                text.push(char::from_digit(digit.into(), 16).unwrap_or('0'));
+            }
+        }
+        to.serialize_str(&text)
+    }
+
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Vec<u8>, D::Error> {
+        let text = String::deserialize(from)?;
+        let digit = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);
+        let pair = |pair: &[u8]| match pair {
+            [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
+            _ => None,
+        };
+        let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(pair).collect();
+        bytes.ok_or_else(|| serde::de::Error::custom("bytes that are no pairs of digits"))
+    }
+}

@@ -1,0 +1,347 @@
+//! A snapshot as bytes: every count, and histograms as lists of the buckets in which something was
+//! recorded.
+
+use crate::codec::{Packed, Reader, Unreadable, put, read};
+use sample::{BodyPrint, FailureClass, Http2Facts, Http3Facts, QuicFacts, TlsFacts, WrongBody};
+use stats::lives::{BEATS_MAX, Beats, Lives};
+use stats::{
+    Connections, Counts, Hist, Instants, JourneyTally, Noted, ServerTimings, Sessions, Snapshot,
+    StatusTally, TARGET_ROWS_MAX, TargetTally, TransactionTally, Verified,
+};
+use units::Nanos;
+
+/// Every field is named, so that a new one is not forgotten here.
+macro_rules! packed {
+    ($($name:ident { $($field:ident),* $(,)? })*) => {$(
+        impl Packed for $name {
+            fn pack(&self, out: &mut Vec<u8>) {
+                let $name { $($field),* } = self;
+                $($field.pack(out);)*
+            }
+
+            fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
+                let $name { $($field),* } = self;
+                $($field.fill(from)?;)*
+                Ok(())
+            }
+        }
+    )*};
+}
+
+packed! {
+    Counts { due, succeeded, failed, timed_out, dropped, abandoned, lost, queued, in_flight }
+    Sessions { started, completed, failed, dropped }
+    TargetTally { succeeded, failed, timed_out, body_bytes, response }
+    TlsFacts { version, cipher, group, resumed, key_bits, alpn }
+    Connections {
+        attempted, established, closed, setup_sum, judged, conforming, retransmits, rtt, tls,
+        http2, http3, lives,
+    }
+    Http2Facts {
+        streams, streams_peak, streams_max, refused, resets, goaways, pings, fields_sent, coded_sent,
+        fields_received, coded_received, violations, held_back, goaway_streams, control_received,
+    }
+    Http3Facts {
+        streams, streams_peak, streams_max, waited, refused, resets, goaways, fields_sent, coded_sent,
+        fields_received, coded_received, violations, quic,
+    }
+    QuicFacts {
+        handshakes, resumed, packets_sent, packets_lost, datagrams_received, bytes_sent,
+        bytes_received, congestion_events, rtt_sum, rtt_min, rtt_max,
+    }
+    Snapshot {
+        counts, warm_up, succeeded, failed, timed_out, service, slip, wait, lag, punctual, connect,
+        tls, first_byte, transfer, plain, in_window, good_in_window, answers_in_window,
+        bytes_in_window, exchange_sum, status, failures, bytes_sent, bytes_received, body_bytes,
+        decoded_bytes, redirects, server_timings, targets, connections, sessions, journeys,
+        flight_integral, flight_peak, spin, beats, instants, verified,
+    }
+    Verified { compared, wrong }
+    WrongBody { at, target, of, expected, got }
+    BodyPrint { length, hash }
+    JourneyTally { missed, met, unmet, differed, skipped, refreshed, transactions, dry }
+    Noted { count, example }
+    TransactionTally { succeeded, failed, time }
+    Lives { first, mean, served, unanswered, turned_away, answered, answered_open }
+}
+
+/// The histogram's unit is 512 ns, and 2,048 buckets are one unit wide; above, each doubling of the
+/// value has 1,024.
+const UNIT_BITS: u32 = 9;
+const FINE: u64 = 2_048;
+const COARSE_BITS: u32 = 10;
+/// The last bucket of a histogram that counts up to an hour: its memory reaches to a power of two.
+const LAST_BUCKET: u64 = bucket((1 << 42) - 1);
+
+/// The number of the bucket that counts a value in nanoseconds.
+const fn bucket(nanos: u64) -> u64 {
+    let units = nanos >> UNIT_BITS;
+    if units < FINE {
+        return units;
+    }
+    let shift = 63 - units.leading_zeros() - COARSE_BITS;
+    ((shift as u64) << COARSE_BITS) + (units >> shift)
+}
+
+/// The lowest value that a bucket counts; 1 ns for the first, because zeros are counted apart.
+fn value(bucket: u64) -> Nanos {
+    if bucket < FINE {
+        return Nanos((bucket << UNIT_BITS).max(1));
+    }
+    let shift = (bucket >> COARSE_BITS) - 1;
+    let units = (bucket - (shift << COARSE_BITS)) << shift;
+    Nanos(units << UNIT_BITS)
+}
+
+/// Zeros, the number of buckets that follow, and of each the distance to the one before and its
+/// count.
+impl Packed for Hist {
+    fn pack(&self, out: &mut Vec<u8>) {
+        let (zeros, above) = self.parts();
+        zeros.pack(out);
+        let Some(above) = above else { return 0_usize.pack(out) };
+        let rows: Vec<(u64, u64)> = above
+            .iter_recorded()
+            .map(|row| (bucket(row.value_iterated_to()), row.count_since_last_iteration()))
+            .collect();
+        rows.len().pack(out);
+        let mut before = 0;
+        for (bucket, count) in rows {
+            put(out, u128::from(bucket - before));
+            put(out, u128::from(count));
+            before = bucket;
+        }
+    }
+
+    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
+        let mut sum: u64 = read(from)?;
+        self.record_n(Nanos::ZERO, sum);
+        let rows = from.count()?;
+        let mut at = 0_u64;
+        for row in 0..rows {
+            let (gap, count): (u64, u64) = read(from)?;
+            at = at.saturating_add(gap);
+            sum = sum.checked_add(count).ok_or(Unreadable("a histogram that overflows"))?;
+            if at > LAST_BUCKET || count == 0 || (gap == 0 && row > 0) {
+                return Err(Unreadable("a histogram with a bucket out of its bounds"));
+            }
+            self.record_n(value(at), count);
+        }
+        Ok(())
+    }
+}
+
+impl Packed for StatusTally {
+    fn pack(&self, out: &mut Vec<u8>) {
+        self.seen().collect::<Vec<_>>().pack(out);
+    }
+
+    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
+        for (status, count) in read::<Vec<(u16, u64)>>(from)? {
+            self.add_n(status, count);
+        }
+        Ok(())
+    }
+}
+
+/// By number in the list of all classes: both sides have the same build's list, or the protocol's
+/// number has changed.
+impl Packed for std::collections::BTreeMap<FailureClass, u64> {
+    fn pack(&self, out: &mut Vec<u8>) {
+        self.len().pack(out);
+        for (class, count) in self {
+            let number = FailureClass::ALL.iter().position(|one| one == class).unwrap_or_default();
+            (number, *count).pack(out);
+        }
+    }
+
+    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
+        for (number, count) in read::<Vec<(usize, u64)>>(from)? {
+            let class = FailureClass::ALL.get(number).ok_or(Unreadable("an unknown failure"))?;
+            self.insert(*class, count);
+        }
+        Ok(())
+    }
+}
+
+impl Packed for ServerTimings {
+    fn pack(&self, out: &mut Vec<u8>) {
+        let named: Vec<(&str, &Hist)> = self.named().collect();
+        named.len().pack(out);
+        for (name, hist) in named {
+            name.to_owned().pack(out);
+            hist.pack(out);
+        }
+        self.other().pack(out);
+        self.malformed().pack(out);
+    }
+
+    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
+        let named: Vec<(String, Hist)> = read(from)?;
+        *self = ServerTimings::from_parts(named, read(from)?, read(from)?);
+        Ok(())
+    }
+}
+
+impl Packed for Beats {
+    fn pack(&self, out: &mut Vec<u8>) {
+        let all = self.all();
+        let first = all.iter().position(|(done, _)| *done > 0).unwrap_or(all.len());
+        first.pack(out);
+        all[first..].to_vec().pack(out);
+    }
+
+    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
+        let first: usize = read(from)?;
+        let rows: Vec<(u32, u32)> = read(from)?;
+        if first.saturating_add(rows.len()) > BEATS_MAX {
+            return Err(Unreadable("more beats than a run has"));
+        }
+        *self = Beats::from_rows(first, rows);
+        Ok(())
+    }
+}
+
+impl Packed for Instants {
+    fn pack(&self, out: &mut Vec<u8>) {
+        self.all().to_vec().pack(out);
+    }
+
+    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
+        *self = Instants::from_rows(read(from)?);
+        Ok(())
+    }
+}
+
+/// A snapshot's bytes; its parts have bounds that its reader keeps.
+///
+/// # Errors
+/// Bytes that are no snapshot, or one that breaks a bound.
+pub(crate) fn fill(snapshot: &mut Snapshot, from: &mut Reader<'_>) -> Result<(), Unreadable> {
+    snapshot.fill(from)?;
+    if snapshot.targets.len() > TARGET_ROWS_MAX {
+        return Err(Unreadable("more targets than a run has rows"));
+    }
+    for counts in [&snapshot.counts, &snapshot.warm_up] {
+        bounded(counts)?;
+        if counts.conserved().is_err() {
+            return Err(Unreadable("calls are missing from its counts"));
+        }
+    }
+    Ok(())
+}
+
+/// Sums of counts that another machine gives do not overflow ours.
+fn bounded(counts: &Counts) -> Result<(), Unreadable> {
+    const MOST: u64 = 1 << 52;
+    let Counts { due, succeeded, failed, timed_out, dropped, abandoned, lost, .. } = counts;
+    let all = [*due, *succeeded, *failed, *timed_out, *dropped, *abandoned, *lost];
+    let gauges = [counts.queued.unsigned_abs(), counts.in_flight.unsigned_abs()];
+    if all.iter().chain(&gauges).any(|count| *count > MOST) {
+        return Err(Unreadable("a count beyond all bounds"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn hist(values: &[(u64, u64)]) -> Hist {
+        Hist::from_buckets(values.iter().map(|(value, count)| (Nanos(*value), *count)))
+    }
+
+    fn again(hist: &Hist) -> Hist {
+        let mut bytes = Vec::new();
+        hist.pack(&mut bytes);
+        read(&mut Reader::new(&bytes)).unwrap()
+    }
+
+    proptest! {
+        // a snapshot is a large thing
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn a_histogram_comes_back_bucket_by_bucket(
+            values in prop::collection::vec((0_u64..5_000_000_000_000, 1_u64..1_000), 0..60),
+            small in prop::collection::vec((0_u64..4_000_000, 1_u64..9), 0..60),
+        ) {
+            let hist = hist(&[values, small].concat());
+            let back = again(&hist);
+            prop_assert_eq!(back.buckets(), hist.buckets());
+            prop_assert_eq!(back.summary(), hist.summary());
+        }
+
+        #[test]
+        fn any_bytes_are_a_snapshot_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+            let mut snapshot = Snapshot::default();
+            fill(&mut snapshot, &mut Reader::new(&bytes)).ok();
+        }
+
+        #[test]
+        fn a_changed_snapshot_is_read_or_refused(at in 0_usize..500, byte in any::<u8>()) {
+            let mut bytes = Vec::new();
+            busy().pack(&mut bytes);
+            let at = at % bytes.len();
+            bytes[at] = byte;
+            fill(&mut Snapshot::default(), &mut Reader::new(&bytes)).ok();
+            fill(&mut Snapshot::default(), &mut Reader::new(&bytes[..at])).ok();
+        }
+    }
+
+    fn busy() -> Snapshot {
+        let mut snapshot = Snapshot {
+            succeeded: hist(&[(0, 3), (700, 2), (1_500_000, 40), (90_000_000, 1)]),
+            slip: hist(&[(0, 46)]),
+            flight_integral: u128::MAX / 3,
+            beats: Beats::from_rows(20, vec![(5, 4), (0, 0), (7, 7)]),
+            instants: Instants::from_rows(vec![(Nanos(7), Nanos(5))]),
+            targets: vec![TargetTally::default(), TargetTally::default()],
+            ..Snapshot::default()
+        };
+        snapshot.counts = Counts {
+            due: 50,
+            succeeded: 46,
+            failed: 1,
+            queued: 5,
+            in_flight: -2,
+            ..Counts::default()
+        };
+        snapshot.failures.insert(FailureClass::ALL[3], 9);
+        snapshot.status.add_n(503, 4);
+        snapshot.connections.tls.insert(TlsFacts::default(), 2);
+        snapshot.journeys.missed.push(Noted { count: 2, example: Some((Nanos(5), "é".into())) });
+        snapshot
+    }
+
+    #[test]
+    fn a_snapshot_comes_back_whole() {
+        let mut bytes = Vec::new();
+        let whole = busy();
+        whole.pack(&mut bytes);
+        let mut back = Snapshot::default();
+        fill(&mut back, &mut Reader::new(&bytes)).unwrap();
+        let mut second = Vec::new();
+        back.pack(&mut second);
+        assert_eq!(bytes, second);
+        assert_eq!(back.counts, whole.counts);
+        assert_eq!(back.succeeded.summary(), whole.succeeded.summary());
+        assert_eq!(back.beats.all(), whole.beats.all());
+        assert_eq!(back.flight_integral, whole.flight_integral);
+        assert!(bytes.len() < 400, "{}", bytes.len());
+    }
+
+    #[test]
+    fn counts_that_do_not_add_up_are_refused() {
+        let mut snapshot = busy();
+        snapshot.counts.failed += 1;
+        let mut bytes = Vec::new();
+        snapshot.pack(&mut bytes);
+        let error = fill(&mut Snapshot::default(), &mut Reader::new(&bytes)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "a message that cannot be read: calls are missing from its counts"
+        );
+    }
+}

@@ -1,0 +1,83 @@
+//! The machines of a fleet in lines: all of them first, and then each, the odd ones before the others.
+
+use crate::words;
+use sample::{AgentFacts, FleetFacts};
+use units::{Nanos, show};
+
+/// Agents that have a line each.
+const SHOWN: usize = 12;
+
+pub(crate) fn facts(fleet: &FleetFacts) -> Vec<(&'static str, String)> {
+    let mut lines = vec![("Fleet", summary(fleet))];
+    let mut order: Vec<usize> = (0..fleet.agents.len()).collect();
+    order.sort_by(|one, other| {
+        let odd = |row: usize| oddness(&fleet.agents[row]);
+        odd(*other).total_cmp(&odd(*one)).then(one.cmp(other))
+    });
+    for row in order.iter().take(SHOWN) {
+        lines.push(("", line(*row, &fleet.agents[*row])));
+    }
+    match order.len().saturating_sub(SHOWN) {
+        0 => {}
+        more => lines.push(("", format!("{more} more agents, less odd than these"))),
+    }
+    lines
+}
+
+/// What makes an agent worth looking at: that it was lost, that it is bad, its lateness.
+fn oddness(agent: &AgentFacts) -> f64 {
+    let gone = if agent.lost > 0 || agent.lost_at_s.is_some() { 1e6 } else { 0.0 };
+    let bad = if agent.state == "INVALID" { 1e3 } else { 0.0 };
+    gone + bad + agent.slip_p99.as_secs_f64()
+}
+
+fn summary(fleet: &FleetFacts) -> String {
+    let mut parts = vec![words::counted(fleet.agents.len() as u64, "agent")];
+    if let Some(spread) = fleet.start_spread_s() {
+        let spread = show::duration(Nanos::from_secs_f64(spread));
+        parts.push(format!("started within {spread} of each other"));
+    }
+    let bound = show::duration(fleet.clock_bound_max());
+    parts.push(format!("clocks known to within {bound}"));
+    if fleet.lost() > 0 {
+        parts.push(format!("{} arrivals lost", show::count(fleet.lost())));
+    }
+    let mut builds: Vec<&str> = fleet.agents.iter().map(|agent| agent.build.as_str()).collect();
+    builds.sort_unstable();
+    builds.dedup();
+    if builds.len() > 1 {
+        parts.push(format!("versions {}", words::printable(&builds.join(", "), 80)));
+    }
+    parts.join(", ")
+}
+
+fn line(row: usize, agent: &AgentFacts) -> String {
+    let mut text = format!("{} {}", row + 1, words::printable(&agent.host, 40));
+    if !agent.labels.is_empty() {
+        text.push_str(&format!(" [{}]", words::printable(&agent.labels, 60)));
+    }
+    text.push_str(&format!(
+        ": {} of the load, {} offered, p50 {}, p99 {}, slip p99 {}, core {} busy, clock to {}",
+        show::share(agent.weight),
+        show::count(agent.offered),
+        show::duration(agent.p50),
+        show::duration(agent.p99),
+        show::duration(agent.slip_p99),
+        show::share(agent.busy),
+        show::duration(agent.clock_bound),
+    ));
+    if !agent.state.is_empty() {
+        text.push_str(&format!(", {}", agent.state));
+        if !agent.causes.is_empty() {
+            text.push_str(&format!(" ({})", words::printable(&agent.causes.join(", "), 80)));
+        }
+    }
+    if agent.ending != "done" {
+        let at = agent.lost_at_s.map_or(String::new(), |at| format!(" at {at:.1} s"));
+        text.push_str(&format!("; {}{at}", words::printable(&agent.ending, 80)));
+    }
+    if agent.lost > 0 {
+        text.push_str(&format!(", {} lost", show::count(agent.lost)));
+    }
+    text
+}

@@ -1,0 +1,71 @@
+//! The machines that carried a run out together.
+
+use units::Nanos;
+
+/// One run from many machines.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FleetFacts {
+    /// Version of the server between them; empty where it does not say.
+    pub server: String,
+    pub agents: Vec<AgentFacts>,
+}
+
+/// One of them, and its part of the run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AgentFacts {
+    /// Public half of its key.
+    pub id: String,
+    pub host: String,
+    pub build: String,
+    /// `region=north`, as it was started with; several between commas.
+    pub labels: String,
+    pub workers: u32,
+    /// Share of the load that was its own, 0..=1.
+    pub weight: f64,
+    /// Calls that it presented to the server, and arrivals of which nobody knows what became.
+    pub offered: u64,
+    pub lost: u64,
+    /// When it was lost, in seconds from the start of the measured phase; `None`: it was not.
+    pub lost_at_s: Option<f64>,
+    /// How its part ended: `done`, `dead-man`, `failed`, or why it was lost.
+    pub ending: String,
+    pub p50: Nanos,
+    pub p99: Nanos,
+    pub slip_p99: Nanos,
+    /// Share of its core that its busiest worker used, 0..=1.
+    pub busy: f64,
+    /// How far the manager's clock was ahead of its own, in seconds, and by how much that can be wrong.
+    pub clock_ahead_s: f64,
+    pub clock_bound: Nanos,
+    /// How far the clocks parted in the run, in seconds; NaN where that is not known.
+    pub clock_drift_s: f64,
+    /// How late its first call left, in seconds by its own clock; NaN without a call.
+    pub first_call_s: f64,
+    /// `VALID`, `DEGRADED`, `INVALID` by its own evidence; empty where it said nothing.
+    pub state: String,
+    /// The causes of that, by their names.
+    pub causes: Vec<String>,
+}
+
+impl FleetFacts {
+    /// The arrivals of which nobody knows what became.
+    pub fn lost(&self) -> u64 {
+        self.agents.iter().map(|agent| agent.lost).sum()
+    }
+
+    /// By how much the clocks can have been wrong at most.
+    pub fn clock_bound_max(&self) -> Nanos {
+        self.agents.iter().map(|agent| agent.clock_bound).max().unwrap_or_default()
+    }
+
+    /// By how much agents differ in the lateness of their first call, in seconds, each by its own clock:
+    /// how far apart they started, beside the bounds of the clocks. `None` with fewer than two.
+    pub fn start_spread_s(&self) -> Option<f64> {
+        let firsts = self.agents.iter().map(|agent| agent.first_call_s);
+        let (mut low, mut high, mut count) = (f64::INFINITY, f64::NEG_INFINITY, 0);
+        for first in firsts.filter(|first| first.is_finite()) {
+            (low, high, count) = (low.min(first), high.max(first), count + 1);
+        }
+        (count > 1).then_some(high - low)
+    }
+}
