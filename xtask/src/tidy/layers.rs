@@ -44,6 +44,7 @@ const PLACES: &[Place] = &[
     only("survey", 2, &["units", "sample", "conduit", "dialogue", "torture"]),
     only("faulty", 2, &["units", "sample"]),
     only("wan", 2, &["units"]),
+    only("tcp", 2, &["units", "sample"]),
     up_to("plan", 3, 2),
     only("quic", 3, &["conduit"]),
     up_to("engine", 3, 3),
