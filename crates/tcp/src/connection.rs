@@ -201,8 +201,26 @@ pub struct TcpCounts {
     pub resets_sent: u64,
     pub resets_received: u64,
     pub established: u64,
-    /// Connections without an own place that were refused one: no tuple was free.
+    /// Connections that could not be opened because no tuple was free.
     pub tuples_out: u64,
+}
+
+impl std::ops::AddAssign for TcpCounts {
+    fn add_assign(&mut self, other: TcpCounts) {
+        self.sent += other.sent;
+        self.received += other.received;
+        self.retransmitted += other.retransmitted;
+        self.syn_retransmitted += other.syn_retransmitted;
+        self.timeouts += other.timeouts;
+        self.recoveries += other.recoveries;
+        self.out_of_order += other.out_of_order;
+        self.duplicate += other.duplicate;
+        self.challenges += other.challenges;
+        self.resets_sent += other.resets_sent;
+        self.resets_received += other.resets_received;
+        self.established += other.established;
+        self.tuples_out += other.tuples_out;
+    }
 }
 
 /// Cold parts that wait for a connection.

@@ -56,6 +56,7 @@ const PLACES: &[Place] = &[
     only("lua", 4, &["conduit", "wire", "workload"]),
     only("host", 4, &[]),
     only("netpath", 4, &["wan"]),
+    only("ownstack", 4, &["conduit", "tcp", "netpath", "reactor"]),
     only("fleet", 4, &["plan", "stats"]),
     only("store", 4, &["plan", "stats", "record", "dialogue", "torture"]),
     only("metrics", 4, &["stats"]),
