@@ -24,7 +24,7 @@ pub struct OwnNetwork {
     /// Addresses of each worker.
     share: u32,
     seed: u64,
-    queues: Mutex<Vec<OwnedFd>>,
+    queues: Vec<OwnedFd>,
     counts: Mutex<OwnCounts>,
 }
 
@@ -40,7 +40,7 @@ impl OwnNetwork {
             first: device.first,
             share: (SOURCES_MAX / workers.max(1)).max(1),
             seed,
-            queues: Mutex::new(device.queues),
+            queues: device.queues,
             counts: Mutex::default(),
         }))
     }
@@ -58,11 +58,12 @@ impl OwnNetwork {
     /// The connections of worker `id`, with a queue and addresses of their own.
     ///
     /// # Errors
-    /// Every queue has its worker.
+    /// There is no such worker, or no descriptor left.
     pub fn worker(self: &Arc<Self>, id: u32, spin: Nanos) -> std::io::Result<OwnStack> {
-        let queue = self.queues.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let queue = self.queues.get(id as usize);
         let none = || std::io::Error::other("the network device has no queue for this worker");
-        let queue = queue.ok_or_else(none)?;
+        // the queue itself stays for the next repeat of the run
+        let queue = queue.ok_or_else(none)?.try_clone()?;
         let sources = Sources {
             first: Ipv4Addr::from_bits(self.first.to_bits().wrapping_add(id * self.share)),
             addresses: self.share,

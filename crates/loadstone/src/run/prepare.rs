@@ -5,6 +5,7 @@ use super::path::EmulatedPath;
 use anyhow::{Context, Result, bail};
 use conduit::Peer;
 use engine::{Endpoint, connect_request, endpoint_key};
+use ownstack::OwnNetwork;
 use plan::{AddressFamily, HttpVersion, Load, Plan, TlsVersions};
 use report::Resolved;
 use std::net::SocketAddr;
@@ -30,6 +31,8 @@ pub(crate) struct Prepared {
     pub(crate) sut: Option<super::sut::Who>,
     /// The emulated path that all connections go through.
     pub(crate) route: Option<Arc<EmulatedPath>>,
+    /// The device of our own TCP, where connections are of it.
+    pub(crate) own: Option<Arc<OwnNetwork>>,
     /// What the setup of journeys captured, and its cookies.
     pub(crate) given: std::collections::BTreeMap<String, String>,
     pub(crate) jar: workload::Jar,
