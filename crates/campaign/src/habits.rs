@@ -1,7 +1,7 @@
 //! What this server does with plain requests and with harmless oddities, before anything is judged.
 
 use super::TestTarget;
-use dialogue::http2::write::{self, Asked};
+use dialogue::http2::write::{self, PseudoFields};
 use dialogue::talk::Talk;
 use torture::case::Need;
 
@@ -27,7 +27,7 @@ pub(super) fn plain_frame(target: &TestTarget, fields: &str) -> Vec<u8> {
 fn frame_of(target: &TestTarget, fields: &str) -> Vec<u8> {
     let scheme = if target.tls_name.is_some() { "https" } else { "http" };
     let (path, authority) = (&target.values.path, &target.values.host);
-    let asked = Asked { method: "GET", scheme, authority, path };
+    let asked = PseudoFields { method: "GET", scheme, authority, path };
     write::request(1, &write::request_block(asked, fields))
 }
 

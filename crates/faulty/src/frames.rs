@@ -4,7 +4,7 @@ mod request;
 
 use super::{Act, Defect, Defects, page};
 use hpack::Decoder;
-use request::{Asked, asked};
+use request::{Http2Request, asked};
 use std::collections::BTreeMap;
 
 /// How every such connection begins.
@@ -46,7 +46,7 @@ const COMPRESSION_ERROR: u32 = 9;
 const ENHANCE_YOUR_CALM: u32 = 11;
 
 /// What is wrong with the whole connection, or with one stream.
-enum Wrong {
+enum Breach {
     Connection(u32),
     Stream(u32, u32),
 }
@@ -54,7 +54,7 @@ enum Wrong {
 /// A request under way, or its answer.
 #[derive(Debug)]
 struct Stream {
-    asked: Asked,
+    asked: Http2Request,
     /// Bytes of content that have come.
     got: u64,
     /// The client has said everything.
@@ -66,7 +66,7 @@ struct Stream {
 
 /// A header block under way.
 #[derive(Debug)]
-struct Block {
+struct OpenFields {
     stream: u32,
     ends: bool,
     bytes: Vec<u8>,
@@ -79,7 +79,7 @@ pub(super) struct Frames {
     begun: bool,
     settled: bool,
     decoder: Decoder,
-    block: Option<Block>,
+    block: Option<OpenFields>,
     streams: BTreeMap<u32, Stream>,
     /// Streams that a client reset and that were never forgotten.
     lost: usize,
@@ -92,7 +92,7 @@ pub(super) struct Frames {
 }
 
 /// The head of a frame, and what it carries.
-struct Frame<'b> {
+struct InFrame<'b> {
     kind: u8,
     flags: u8,
     stream: u32,
@@ -151,7 +151,7 @@ impl Frames {
         if !self.begun {
             let count = self.buffer.len().min(PREFACE.len());
             if self.buffer[..count] != PREFACE[..count] {
-                self.wrong(Wrong::Connection(PROTOCOL_ERROR));
+                self.wrong(Breach::Connection(PROTOCOL_ERROR));
                 return false;
             }
             if count < PREFACE.len() {
@@ -167,28 +167,28 @@ impl Frames {
         let stream = u32::from_be_bytes([head[5] & 127, head[6], head[7], head[8]]);
         if length > FRAME_MAX {
             self.dead |= length > FATAL_FRAME && self.has(Defect::DiesOfLongFrame);
-            self.wrong(Wrong::Connection(FRAME_SIZE_ERROR));
+            self.wrong(Breach::Connection(FRAME_SIZE_ERROR));
             return false;
         }
         if self.buffer.len() < HEAD + length {
             return false;
         }
         let bytes: Vec<u8> = self.buffer.drain(..HEAD + length).collect();
-        let frame = Frame { kind, flags, stream, payload: &bytes[HEAD..] };
+        let frame = InFrame { kind, flags, stream, payload: &bytes[HEAD..] };
         if let Err(wrong) = self.frame(&frame) {
             self.wrong(wrong);
         }
         true
     }
 
-    fn wrong(&mut self, wrong: Wrong) {
+    fn wrong(&mut self, wrong: Breach) {
         match wrong {
-            Wrong::Connection(code) => {
+            Breach::Connection(code) => {
                 let payload = [self.last.to_be_bytes(), code.to_be_bytes()].concat();
                 self.put(GOAWAY, 0, 0, &payload);
                 self.over = true;
             }
-            Wrong::Stream(stream, code) => {
+            Breach::Stream(stream, code) => {
                 self.put(RST_STREAM, 0, stream, &code.to_be_bytes());
                 self.streams.remove(&stream);
             }
@@ -202,39 +202,39 @@ impl Frames {
         self.out.extend_from_slice(payload);
     }
 
-    fn frame(&mut self, frame: &Frame<'_>) -> Result<(), Wrong> {
+    fn frame(&mut self, frame: &InFrame<'_>) -> Result<(), Breach> {
         let first = frame.kind == SETTINGS && frame.flags & ACK == 0;
         let foreign = match &self.block {
             Some(block) => frame.kind != CONTINUATION || frame.stream != block.stream,
             None => frame.kind == CONTINUATION,
         };
         if foreign || !self.settled && !first {
-            return Err(Wrong::Connection(PROTOCOL_ERROR));
+            return Err(Breach::Connection(PROTOCOL_ERROR));
         }
         self.settled = true;
         let needs_stream =
             matches!(frame.kind, DATA | HEADERS | PRIORITY | RST_STREAM | CONTINUATION);
         let needs_none = matches!(frame.kind, SETTINGS | PING | GOAWAY);
         if needs_stream && frame.stream == 0 || needs_none && frame.stream != 0 {
-            return Err(Wrong::Connection(PROTOCOL_ERROR));
+            return Err(Breach::Connection(PROTOCOL_ERROR));
         }
         let length = frame.payload.len();
         match frame.kind {
             DATA => self.data(frame),
             HEADERS => self.headers(frame),
             CONTINUATION => self.continuation(frame),
-            PRIORITY if length != 5 => Err(Wrong::Stream(frame.stream, FRAME_SIZE_ERROR)),
-            RST_STREAM | WINDOW_UPDATE if length != 4 => Err(Wrong::Connection(FRAME_SIZE_ERROR)),
+            PRIORITY if length != 5 => Err(Breach::Stream(frame.stream, FRAME_SIZE_ERROR)),
+            RST_STREAM | WINDOW_UPDATE if length != 4 => Err(Breach::Connection(FRAME_SIZE_ERROR)),
             RST_STREAM => self.reset(frame.stream),
             WINDOW_UPDATE => self.window_update(frame),
             SETTINGS => self.settings(frame),
-            PING if length != 8 => Err(Wrong::Connection(FRAME_SIZE_ERROR)),
+            PING if length != 8 => Err(Breach::Connection(FRAME_SIZE_ERROR)),
             PING if frame.flags & ACK == 0 => {
                 self.put(PING, ACK, 0, frame.payload);
                 Ok(())
             }
-            GOAWAY if length < 8 => Err(Wrong::Connection(FRAME_SIZE_ERROR)),
-            PUSH_PROMISE => Err(Wrong::Connection(PROTOCOL_ERROR)),
+            GOAWAY if length < 8 => Err(Breach::Connection(FRAME_SIZE_ERROR)),
+            PUSH_PROMISE => Err(Breach::Connection(PROTOCOL_ERROR)),
             _ => Ok(()),
         }
     }
@@ -243,23 +243,23 @@ impl Frames {
         stream > self.last || stream.is_multiple_of(2)
     }
 
-    fn reset(&mut self, stream: u32) -> Result<(), Wrong> {
+    fn reset(&mut self, stream: u32) -> Result<(), Breach> {
         if self.is_idle_stream(stream) {
-            return Err(Wrong::Connection(PROTOCOL_ERROR));
+            return Err(Breach::Connection(PROTOCOL_ERROR));
         }
         self.streams.remove(&stream);
         self.lost += usize::from(self.has(Defect::KeepsResetStreams));
         Ok(())
     }
 
-    fn data(&mut self, frame: &Frame<'_>) -> Result<(), Wrong> {
+    fn data(&mut self, frame: &InFrame<'_>) -> Result<(), Breach> {
         if self.is_idle_stream(frame.stream) {
-            return Err(Wrong::Connection(PROTOCOL_ERROR));
+            return Err(Breach::Connection(PROTOCOL_ERROR));
         }
         let content = unpadded(frame, 0)?.len() as u64;
         let Some(stream) = self.streams.get_mut(&frame.stream).filter(|stream| !stream.ended)
         else {
-            return Err(Wrong::Stream(frame.stream, STREAM_CLOSED));
+            return Err(Breach::Stream(frame.stream, STREAM_CLOSED));
         };
         stream.got += content;
         stream.ended = frame.flags & END_STREAM != 0;
@@ -272,69 +272,69 @@ impl Frames {
         self.serve(frame.stream)
     }
 
-    fn headers(&mut self, frame: &Frame<'_>) -> Result<(), Wrong> {
+    fn headers(&mut self, frame: &InFrame<'_>) -> Result<(), Breach> {
         let known = self.streams.contains_key(&frame.stream);
         if frame.stream.is_multiple_of(2) {
-            return Err(Wrong::Connection(PROTOCOL_ERROR));
+            return Err(Breach::Connection(PROTOCOL_ERROR));
         }
         if !known && frame.stream <= self.last {
-            return Err(Wrong::Connection(STREAM_CLOSED));
+            return Err(Breach::Connection(STREAM_CLOSED));
         }
         let skipped = if frame.flags & PRIORITIZED == 0 { 0 } else { 5 };
         let bytes = unpadded(frame, skipped)?.to_vec();
         self.last = self.last.max(frame.stream);
         let ends = frame.flags & END_STREAM != 0;
-        self.block = Some(Block { stream: frame.stream, ends, bytes });
+        self.block = Some(OpenFields { stream: frame.stream, ends, bytes });
         self.end_block(frame.flags)
     }
 
-    fn continuation(&mut self, frame: &Frame<'_>) -> Result<(), Wrong> {
+    fn continuation(&mut self, frame: &InFrame<'_>) -> Result<(), Breach> {
         let Some(block) = &mut self.block else { return Ok(()) };
         block.bytes.extend_from_slice(frame.payload);
         if block.bytes.len() > FIELDS_BYTES {
-            return Err(Wrong::Connection(ENHANCE_YOUR_CALM));
+            return Err(Breach::Connection(ENHANCE_YOUR_CALM));
         }
         self.end_block(frame.flags)
     }
 
-    fn end_block(&mut self, flags: u8) -> Result<(), Wrong> {
+    fn end_block(&mut self, flags: u8) -> Result<(), Breach> {
         if flags & END_HEADERS == 0 {
             return Ok(());
         }
-        let Some(Block { stream, ends, bytes }) = self.block.take() else { return Ok(()) };
+        let Some(OpenFields { stream, ends, bytes }) = self.block.take() else { return Ok(()) };
         let fields = self.decoder.decode(&bytes);
         if self.has(Defect::MixesTables) {
             self.decoder = Decoder::new(TABLE, FIELDS_BYTES);
         }
-        let fields = fields.map_err(|_| Wrong::Connection(COMPRESSION_ERROR))?;
+        let fields = fields.map_err(|_| Breach::Connection(COMPRESSION_ERROR))?;
         if let Some(open) = self.streams.get_mut(&stream) {
             let trailer = !fields.iter().any(|(name, _)| name.starts_with(b":"));
             if open.ended {
-                return Err(Wrong::Connection(STREAM_CLOSED));
+                return Err(Breach::Connection(STREAM_CLOSED));
             }
             if !ends || !trailer {
-                return Err(Wrong::Stream(stream, PROTOCOL_ERROR));
+                return Err(Breach::Stream(stream, PROTOCOL_ERROR));
             }
             open.ended = true;
             return self.serve(stream);
         }
         if self.streams.len() + self.lost >= STREAMS_MAX {
-            return Err(Wrong::Stream(stream, REFUSED_STREAM));
+            return Err(Breach::Stream(stream, REFUSED_STREAM));
         }
-        let asked = asked(&fields).ok_or(Wrong::Stream(stream, PROTOCOL_ERROR))?;
+        let asked = asked(&fields).ok_or(Breach::Stream(stream, PROTOCOL_ERROR))?;
         let window = self.initial;
         self.streams.insert(stream, Stream { asked, got: 0, ended: ends, window, rest: None });
         self.serve(stream)
     }
 
     /// Answers a request that is whole.
-    fn serve(&mut self, id: u32) -> Result<(), Wrong> {
+    fn serve(&mut self, id: u32) -> Result<(), Breach> {
         let Some(stream) = self.streams.get_mut(&id).filter(|stream| stream.ended) else {
             return Ok(());
         };
         let asked = &stream.asked;
         if asked.length.is_some_and(|length| length != stream.got) {
-            return Err(Wrong::Stream(id, PROTOCOL_ERROR));
+            return Err(Breach::Stream(id, PROTOCOL_ERROR));
         }
         let found = asked.path == page::PATH.as_bytes() || asked.path == page::POST.as_bytes();
         let body = if found { page::PAGE.as_bytes() } else { b"" };
@@ -375,15 +375,15 @@ impl Frames {
         }
     }
 
-    fn window_update(&mut self, frame: &Frame<'_>) -> Result<(), Wrong> {
+    fn window_update(&mut self, frame: &InFrame<'_>) -> Result<(), Breach> {
         let &[a, b, c, d] = frame.payload else { return Ok(()) };
         let more = i64::from(u32::from_be_bytes([a & 127, b, c, d]));
         if frame.stream != 0 && self.is_idle_stream(frame.stream) {
-            return Err(Wrong::Connection(PROTOCOL_ERROR));
+            return Err(Breach::Connection(PROTOCOL_ERROR));
         }
         let wrong = |code| match frame.stream {
-            0 => Wrong::Connection(code),
-            stream => Wrong::Stream(stream, code),
+            0 => Breach::Connection(code),
+            stream => Breach::Stream(stream, code),
         };
         let window = match frame.stream {
             0 => &mut self.window,
@@ -403,10 +403,10 @@ impl Frames {
         Ok(())
     }
 
-    fn settings(&mut self, frame: &Frame<'_>) -> Result<(), Wrong> {
+    fn settings(&mut self, frame: &InFrame<'_>) -> Result<(), Breach> {
         let ack = frame.flags & ACK != 0;
         if ack && !frame.payload.is_empty() || !frame.payload.len().is_multiple_of(6) {
-            return Err(Wrong::Connection(FRAME_SIZE_ERROR));
+            return Err(Breach::Connection(FRAME_SIZE_ERROR));
         }
         if ack {
             return Ok(());
@@ -415,7 +415,7 @@ impl Frames {
             let value = u32::from_be_bytes([one[2], one[3], one[4], one[5]]);
             match (u16::from_be_bytes([one[0], one[1]]), value) {
                 (2, 2..) | (5, ..=16_383 | 16_777_216..) => {
-                    return Err(Wrong::Connection(PROTOCOL_ERROR));
+                    return Err(Breach::Connection(PROTOCOL_ERROR));
                 }
                 (4, _) => self.set_window(i64::from(value))?,
                 _ => {}
@@ -427,7 +427,7 @@ impl Frames {
     }
 
     /// The windows of open streams change with it (RFC 9113 section 6.9.2).
-    fn set_window(&mut self, value: i64) -> Result<(), Wrong> {
+    fn set_window(&mut self, value: i64) -> Result<(), Breach> {
         let more = value - self.initial;
         self.initial = value;
         let mut beyond = value > WINDOW_MAX;
@@ -435,17 +435,17 @@ impl Frames {
             stream.window += more;
             beyond |= stream.window > WINDOW_MAX;
         }
-        if beyond { Err(Wrong::Connection(FLOW_CONTROL_ERROR)) } else { Ok(()) }
+        if beyond { Err(Breach::Connection(FLOW_CONTROL_ERROR)) } else { Ok(()) }
     }
 }
 
 /// A payload without its padding, and without so many bytes before what it carries.
-fn unpadded<'b>(frame: &Frame<'b>, skipped: usize) -> Result<&'b [u8], Wrong> {
+fn unpadded<'b>(frame: &InFrame<'b>, skipped: usize) -> Result<&'b [u8], Breach> {
     let (padding, rest) = match (frame.flags & PADDED, frame.payload.split_first()) {
         (0, _) => (0, frame.payload),
         (_, Some((length, rest))) => (usize::from(*length), rest),
-        (_, None) => return Err(Wrong::Connection(FRAME_SIZE_ERROR)),
+        (_, None) => return Err(Breach::Connection(FRAME_SIZE_ERROR)),
     };
-    let end = rest.len().checked_sub(padding).ok_or(Wrong::Connection(PROTOCOL_ERROR))?;
-    rest.get(skipped..end).ok_or(Wrong::Connection(FRAME_SIZE_ERROR))
+    let end = rest.len().checked_sub(padding).ok_or(Breach::Connection(PROTOCOL_ERROR))?;
+    rest.get(skipped..end).ok_or(Breach::Connection(FRAME_SIZE_ERROR))
 }

@@ -19,7 +19,7 @@ struct Scene {
 }
 
 fn scene() -> Option<Scene> {
-    let make = |role| Credentials::generate("blue", role).unwrap();
+    let make = |role| Credentials::generate("blue", role).expect("credentials");
     let (manager, agent, other) = (make(Role::Manager), make(Role::Agent), make(Role::Agent));
     let grants: Vec<Grant> = [&manager, &agent, &other].into_iter().map(Grant::from).collect();
     match NatsServer::start(&ServerOptions::default(), "blue", &grants) {
@@ -31,7 +31,7 @@ fn scene() -> Option<Scene> {
 
 fn link(scene: &Scene, who: &Credentials, subjects: Vec<String>) -> NatsLink {
     let place = Place { url: scene.server.url(), ..Place::default() };
-    NatsLink::connect(&place, who, subjects, PATIENCE).unwrap()
+    NatsLink::connect(&place, who, subjects, PATIENCE).expect("a link")
 }
 
 /// What the server refuses, until the manager's mark arrives.

@@ -67,12 +67,12 @@ fn put_string(out: &mut Vec<u8>, first: u8, bits: u32, text: &[u8]) {
 
 /// Reads sections; its buffers serve one after the other.
 #[derive(Debug, Default)]
-pub(crate) struct Decoder {
+pub(crate) struct SectionDecoder {
     name: Vec<u8>,
     value: Vec<u8>,
 }
 
-impl Decoder {
+impl SectionDecoder {
     /// Hands the fields of a section to `take`, in their order; gives back their size in plain bytes of
     /// names and values.
     pub(crate) fn decode(
@@ -196,7 +196,7 @@ mod tests {
 
     fn read(section: &[u8], max: u32) -> Result<Vec<String>, Unreadable> {
         let mut fields = Vec::new();
-        Decoder::default().decode(section, max, |name, value| {
+        SectionDecoder::default().decode(section, max, |name, value| {
             let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
             fields.push(format!("{}={}", text(name), text(value)));
             Ok(())

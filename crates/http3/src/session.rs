@@ -3,7 +3,7 @@
 use crate::code::{NO_ERROR, REQUEST_CANCELLED, REQUEST_REJECTED, STREAM_CREATION_ERROR};
 use crate::control::{CONTROL, Control};
 use crate::frame::{self, SETTINGS};
-use crate::qpack::Decoder;
+use crate::qpack::SectionDecoder;
 use crate::request::Coded;
 use crate::stream::{Stream, StreamFacts, Stretch, Trouble};
 use crate::{Settings, Violation, code, varint};
@@ -39,7 +39,7 @@ pub struct Session {
     spare: Vec<Stream>,
     next_id: u64,
     control: Control,
-    decoder: Decoder,
+    decoder: SectionDecoder,
     part: Option<(u64, Range<usize>, bool)>,
     gone: VecDeque<(u64, u64, Parting)>,
     opened: Vec<u64>,
@@ -99,7 +99,7 @@ impl Session {
             spare: Vec::new(),
             next_id: 0,
             control: Control::default(),
-            decoder: Decoder::default(),
+            decoder: SectionDecoder::default(),
             part: None,
             gone: VecDeque::new(),
             opened: Vec::new(),

@@ -7,7 +7,7 @@ use crate::frame::{
     CANCEL_PUSH, DATA, FrameReader, GOAWAY, HEADERS, MAX_PUSH_ID, PUSH_PROMISE, SETTINGS,
     is_reserved,
 };
-use crate::qpack::{Decoder, Unreadable};
+use crate::qpack::{SectionDecoder, Unreadable};
 use crate::{Settings, Violation};
 use std::ops::Range;
 
@@ -96,7 +96,7 @@ impl Stream {
     pub(crate) fn hear(
         &mut self,
         input: &[u8],
-        decoder: &mut Decoder,
+        decoder: &mut SectionDecoder,
         settings: &Settings,
     ) -> Result<Stretch, Trouble> {
         let head = self.reader.open(input);
@@ -167,7 +167,11 @@ impl Stream {
     }
 
     /// A section of fields is whole: gives back its bytes before coding.
-    fn end_section(&mut self, decoder: &mut Decoder, settings: &Settings) -> Result<u64, Trouble> {
+    fn end_section(
+        &mut self,
+        decoder: &mut SectionDecoder,
+        settings: &Settings,
+    ) -> Result<u64, Trouble> {
         let section = std::mem::take(&mut self.section);
         let trailers = self.has_head;
         let mut status = None;

@@ -53,7 +53,7 @@ packed! {
         counts, warm_up, succeeded, failed, timed_out, service, slip, wait, lag, punctual, connect,
         tls, first_byte, transfer, plain, in_window, good_in_window, answers_in_window,
         bytes_in_window, exchange_sum, status, failures, bytes_sent, bytes_received, body_bytes,
-        decoded_bytes, redirects, server_timings, targets, connections, sessions, journeys,
+        decoded_bytes, redirects, server_timings, targets, clients, connections, sessions, journeys,
         flight_integral, flight_peak, spin, beats, instants, verified,
     }
     Verified { compared, wrong }
@@ -219,8 +219,8 @@ impl Packed for Instants {
 /// Bytes that are no snapshot, or one that breaks a bound.
 pub(crate) fn fill(snapshot: &mut Snapshot, from: &mut Reader<'_>) -> Result<(), Unreadable> {
     snapshot.fill(from)?;
-    if snapshot.targets.len() > TARGET_ROWS_MAX {
-        return Err(Unreadable("more targets than a run has rows"));
+    if snapshot.targets.len() > TARGET_ROWS_MAX || snapshot.clients.len() > TARGET_ROWS_MAX {
+        return Err(Unreadable("more targets or kinds of clients than a run has rows"));
     }
     for counts in [&snapshot.counts, &snapshot.warm_up] {
         bounded(counts)?;

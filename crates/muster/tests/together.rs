@@ -114,7 +114,7 @@ impl World {
                     Post::All(command) => (0..self.members.len())
                         .for_each(|row| self.post(Parcel::All(row, command.clone()))),
                     Post::One(agent, told) => {
-                        let row = agent[1..].parse().unwrap();
+                        let row = agent[1..].parse().expect("the number of an agent");
                         self.post(Parcel::Down(row, told));
                     }
                 }
@@ -217,7 +217,7 @@ impl World {
     fn rows_of(&self, row: usize) -> Vec<u64> {
         let rows = self.events.iter().filter_map(|event| match event {
             FleetEvent::Row(agent, bytes) if *agent == name(row) => {
-                Some(muster::row::head(bytes).unwrap().number)
+                Some(muster::row::head(bytes).expect("a row").number)
             }
             _ => None,
         });

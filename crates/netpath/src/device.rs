@@ -31,12 +31,18 @@ pub(crate) struct Tun {
 impl Tun {
     /// Makes a device in the calling thread's namespace.
     pub(crate) fn make(name: &str) -> Result<Tun, PathTrouble> {
+        Tun::make_with(name, 0)
+    }
+
+    /// The same with more flags of TUNSETIFF.
+    pub(crate) fn make_with(name: &str, flags: i16) -> Result<Tun, PathTrouble> {
+        let more = flags;
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = open("/dev/net/tun", flags, Mode::empty());
         let file = file.map_err(|error| PathTrouble::Device(error.into()))?;
         let mut tries = 0;
         let name = loop {
-            match raw::make_tun(file.as_fd(), name) {
+            match raw::make_tun(file.as_fd(), name, more) {
                 Err(error) if error.raw_os_error() == Some(libc::EBUSY) && tries < BUSY_TRIES => {
                     tries += 1;
                     std::thread::sleep(BUSY_PAUSE);
@@ -60,6 +66,12 @@ impl Tun {
     pub(crate) fn write(&self, packet: &[u8]) -> io::Result<()> {
         rustix::io::write(&self.file, packet)?;
         Ok(())
+    }
+}
+
+impl From<Tun> for OwnedFd {
+    fn from(tun: Tun) -> OwnedFd {
+        tun.file
     }
 }
 

@@ -12,6 +12,7 @@ mod clock;
 mod device;
 mod forward;
 mod namespace;
+mod packets;
 mod path;
 mod program;
 mod raw;
@@ -21,6 +22,7 @@ mod warden;
 
 pub use check::{CheckLine, check};
 pub use namespace::{Namespace, become_able};
+pub use packets::{PacketDevice, SOURCES_MAX};
 pub use path::{FarEnd, NetPath, PathAsk};
 pub use program::{Post, await_listener, code, end, start};
 pub use trouble::PathTrouble;

@@ -77,28 +77,28 @@ impl Line {
 /// One of the four parts of 198.18.0.0/16 (RFC 2544) for clients, and an address of 198.19.0.0/16
 /// for the server's end.
 #[derive(Clone, Copy)]
-struct NetBlock(u8);
+pub(crate) struct NetBlock(u8);
 
 const BLOCKS: u8 = 4;
-const CLIENTS_MASK: Ipv4Addr = Ipv4Addr::new(255, 255, 192, 0);
+pub(crate) const CLIENTS_MASK: Ipv4Addr = Ipv4Addr::new(255, 255, 192, 0);
 const LOOPBACK: (Ipv4Addr, Ipv4Addr) = (Ipv4Addr::new(127, 0, 0, 0), Ipv4Addr::new(255, 0, 0, 0));
 const EVERYWHERE: (Ipv4Addr, Ipv4Addr) = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED);
 
 impl NetBlock {
-    fn network(self) -> Ipv4Addr {
+    pub(crate) fn network(self) -> Ipv4Addr {
         Ipv4Addr::new(198, 18, self.0 * 64, 0)
     }
 
-    fn first_client(self) -> Ipv4Addr {
+    pub(crate) fn first_client(self) -> Ipv4Addr {
         Ipv4Addr::new(198, 18, self.0 * 64, 1)
     }
 
-    fn server(self) -> Ipv4Addr {
+    pub(crate) fn server(self) -> Ipv4Addr {
         Ipv4Addr::new(198, 19, self.0, 1)
     }
 
     /// The first one that no route of the calling thread's network goes to.
-    fn free() -> Option<NetBlock> {
+    pub(crate) fn free() -> Option<NetBlock> {
         let table = std::fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
         let routes = routes(&table);
         (0..BLOCKS).map(NetBlock).find(|block| {

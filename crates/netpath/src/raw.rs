@@ -22,6 +22,21 @@ const TUNSETIFF: libc::Ioctl = 0x4004_54ca;
 const IFF_TUN: i16 = 0x0001;
 const IFF_NO_PI: i16 = 0x1000;
 
+/// A virtio header stands before each packet.
+pub(crate) const IFF_VNET_HDR: i16 = 0x4000;
+/// The file is one of several queues.
+pub(crate) const IFF_MULTI_QUEUE: i16 = 0x0100;
+const TUNSETOFFLOAD: libc::Ioctl = 0x4004_54d0;
+/// Checksums are not computed, and IPv4 segments of up to 64 KiB may come.
+const CHECKSUM_AND_SEGMENTATION: libc::c_ulong = 1 | 2;
+
+/// Tells the device that checksums and segmentation are left to whoever reads it.
+pub(crate) fn offload(file: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: the argument of this request is a number, and the kernel reads no memory of ours
+    let result = unsafe { libc::ioctl(file.as_raw_fd(), TUNSETOFFLOAD, CHECKSUM_AND_SEGMENTATION) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 impl Request {
     fn new(name: &str) -> io::Result<Request> {
         if name.len() > 15 || name.contains('\0') {
@@ -40,10 +55,10 @@ impl Request {
 }
 
 /// Makes the file an IPv4 and IPv6 device of whole packets, named `name` (a `%d` in it is a free
-/// number); gives the name.
-pub(crate) fn make_tun(file: BorrowedFd<'_>, name: &str) -> io::Result<String> {
+/// number), or one more queue of it; gives the name. `more`: flags beside those of every device.
+pub(crate) fn make_tun(file: BorrowedFd<'_>, name: &str, more: i16) -> io::Result<String> {
     let mut request = Request::new(name)?;
-    request.payload[..2].copy_from_slice(&(IFF_TUN | IFF_NO_PI).to_ne_bytes());
+    request.payload[..2].copy_from_slice(&(IFF_TUN | IFF_NO_PI | more).to_ne_bytes());
     request.call(file, TUNSETIFF)?;
     let end = request.name.iter().position(|byte| *byte == 0).unwrap_or(16);
     Ok(String::from_utf8_lossy(&request.name[..end]).into_owned())

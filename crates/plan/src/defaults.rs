@@ -45,6 +45,7 @@ impl Plan {
                 cpus: Vec::new(),
                 nice: None,
                 spin: Nanos::from_micros(100),
+                stack: StackChoice::Auto,
             },
             seed: 1,
         }

@@ -13,7 +13,7 @@ mod write;
 pub use read::{from_masked_toml, from_toml};
 pub use write::to_toml;
 
-use crate::{AddressFamily, AddressOrder, Gaps, HttpVersion, Order, TlsVersions};
+use crate::{AddressFamily, AddressOrder, Gaps, HttpVersion, Order, StackChoice, TlsVersions};
 
 /// The version of the format; a file begins with it.
 pub const VERSION: i64 = 1;
@@ -57,6 +57,8 @@ const FAMILIES: [(&str, AddressFamily); 3] =
     [("any", AddressFamily::Any), ("4", AddressFamily::V4), ("6", AddressFamily::V6)];
 const ADDRESSES: [(&str, AddressOrder); 2] =
     [("in-turn", AddressOrder::InTurn), ("first", AddressOrder::FirstThatAnswers)];
+const STACKS: [(&str, StackChoice); 3] =
+    [("auto", StackChoice::Auto), ("kernel", StackChoice::Kernel), ("own", StackChoice::Own)];
 const TLS_VERSIONS: [(&str, TlsVersions); 3] =
     [("any", TlsVersions::Any), ("1.2", TlsVersions::Tls12), ("1.3", TlsVersions::Tls13)];
 const GAPS: [(&str, Gaps); 3] =

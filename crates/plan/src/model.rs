@@ -583,4 +583,18 @@ pub struct DriverPlan {
     pub nice: Option<i32>,
     /// Busy-wait before a due instant, at most this long.
     pub spin: Nanos,
+    /// Whose TCP the connections are of.
+    pub stack: StackChoice,
+}
+
+/// Whose TCP connections are of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StackChoice {
+    /// Loadstone's choice: the kernel's.
+    #[default]
+    Auto,
+    /// The kernel's sockets.
+    Kernel,
+    /// Our own, over a network device.
+    Own,
 }

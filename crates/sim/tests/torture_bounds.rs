@@ -152,6 +152,7 @@ fn script(start: Nanos, steps: Vec<Move>, probe: bool) -> TalkScript {
         peer: Peer::Tcp(address()),
         options: OpenOptions::default(),
         tls_name: None,
+        spoken: Default::default(),
         start,
         steps,
         methods: vec!["GET".into()],
@@ -268,6 +269,7 @@ fn target() -> TestTarget {
         tls_name: None,
         spoken: Default::default(),
         values: Values {
+            scheme: "http".into(),
             path: faulty::PATH.into(),
             host: "www.example.org".into(),
             post: faulty::POST.into(),

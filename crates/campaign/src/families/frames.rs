@@ -56,21 +56,21 @@ impl Flood<'_> {
 }
 
 /// A kind of flood: what comes once before it, and what comes again and again.
-struct Kind {
+struct FloodKind {
     name: &'static str,
     before: Make,
     each: Make,
 }
 
-const fn kind(name: &'static str, before: Make, each: Make) -> Kind {
-    Kind { name, before, each }
+const fn kind(name: &'static str, before: Make, each: Make) -> FloodKind {
+    FloodKind { name, before, each }
 }
 
 fn nothing(_: &Flood<'_>, _: u32) -> Vec<u8> {
     Vec::new()
 }
 
-const KINDS: [Kind; 17] = [
+const KINDS: [FloodKind; 17] = [
     // CVE-2023-44487
     kind("reset", nothing, |flood, number| {
         [flood.request(number), write::frame(RST_STREAM, 0, 2 * number + 1, &CANCEL)].concat()
@@ -184,7 +184,7 @@ fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseR
 }
 
 /// One connection that floods.
-fn script(runner: &mut Runner<'_>, kind: &Kind, family: &Family) -> TalkScript {
+fn script(runner: &mut Runner<'_>, kind: &FloodKind, family: &Family) -> TalkScript {
     let request = habits::plain_frame(runner.target, "");
     let flood = Flood { block: request.get(FRAME_HEAD..).unwrap_or_default() };
     let mut steps = vec![

@@ -71,7 +71,7 @@ impl std::fmt::Display for FrameSeen {
 
 /// A header block under way: its stream, whether the stream ends with it, its bytes so far.
 #[derive(Clone, Debug)]
-struct Block {
+struct HeaderBlock {
     stream: u32,
     ends: bool,
     bytes: Vec<u8>,
@@ -89,7 +89,7 @@ pub struct FrameReader {
     /// In the order in which they came, [`FRAMES_MAX`] at most.
     pub frames: Vec<FrameSeen>,
     decoder: Decoder,
-    block: Option<Block>,
+    block: Option<HeaderBlock>,
     /// Of streams whose answer is under way.
     digests: BTreeMap<u32, Sha256>,
     /// Acknowledgements that a polite client owes.
@@ -219,7 +219,7 @@ impl FrameReader {
                 let ends = flags & END_STREAM != 0;
                 let skipped = if flags & PRIORITIZED == 0 { 0 } else { 5 };
                 let bytes = unpadded(flags, payload, skipped)?.to_vec();
-                self.block = Some(Block { stream, ends, bytes });
+                self.block = Some(HeaderBlock { stream, ends, bytes });
                 self.end_block(flags, got)?;
             }
             CONTINUATION => {
@@ -252,7 +252,7 @@ impl FrameReader {
         if flags & END_HEADERS == 0 {
             return Ok(());
         }
-        let Some(Block { stream, ends, bytes }) = self.block.take() else { return Ok(()) };
+        let Some(HeaderBlock { stream, ends, bytes }) = self.block.take() else { return Ok(()) };
         let fields = self.decoder.decode(&bytes);
         let fields = fields.map_err(|why| format!("a header block that cannot be read: {why}"))?;
         let begun = got.answers.iter().any(|answer| answer.stream == stream);

@@ -78,7 +78,7 @@ pub fn on_stream(request: &[u8], stream: u32) -> Vec<u8> {
 
 /// Where a request goes.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct PseudoFields<'a> {
     pub method: &'a str,
     pub scheme: &'a str,
     pub authority: &'a str,
@@ -87,7 +87,7 @@ pub struct Asked<'a> {
 
 /// The block of a request; `fields` are lines as HTTP/1.1 has them, those that HTTP/2 does without
 /// left out (RFC 9113 section 8.2.2). Everything is a literal that no table keeps.
-pub fn request_block(asked: Asked<'_>, fields: &str) -> Vec<u8> {
+pub fn request_block(asked: PseudoFields<'_>, fields: &str) -> Vec<u8> {
     let mut block = Vec::new();
     let pseudo = [
         (":method", asked.method),

@@ -1,7 +1,7 @@
 //! Macros that stand for frames of HTTP/2.
 
 use super::{Values, expanded};
-use crate::http2::write::{self, Asked};
+use crate::http2::write::{self, PseudoFields};
 use crate::http2::{END_HEADERS, FLAGS, HEADERS, KINDS, PREFACE, RST_STREAM};
 use units::quoted;
 
@@ -41,7 +41,7 @@ pub(super) fn request(method: &str, values: &Values) -> Vec<u8> {
     let post = method == "POST" && !values.post.is_empty();
     let scheme = if values.scheme.is_empty() { "http" } else { &values.scheme };
     let path = if post { &values.post } else { &values.path };
-    let asked = Asked { method, scheme, authority: &values.host, path };
+    let asked = PseudoFields { method, scheme, authority: &values.host, path };
     write::request_block(asked, &values.fields)
 }
 

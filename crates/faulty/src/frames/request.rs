@@ -4,7 +4,7 @@ use hpack::Field;
 
 /// What is asked for.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct Http2Request {
     pub(super) method: Vec<u8>,
     pub(super) path: Vec<u8>,
     /// What Content-Length says.
@@ -16,7 +16,7 @@ const OF_CONNECTIONS: [&[u8]; 5] =
     [b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"];
 
 /// `None`: it is malformed.
-pub(super) fn asked(fields: &[Field]) -> Option<Asked> {
+pub(super) fn asked(fields: &[Field]) -> Option<Http2Request> {
     let regular = fields.iter().position(|(name, _)| !name.starts_with(b":"));
     let (pseudo, regular) = fields.split_at(regular.unwrap_or(fields.len()));
     let method = only(pseudo, b":method")?;
@@ -49,7 +49,7 @@ pub(super) fn asked(fields: &[Field]) -> Option<Asked> {
         }
         _ => return None,
     };
-    Some(Asked { method: method.to_vec(), path: path.to_vec(), length })
+    Some(Http2Request { method: method.to_vec(), path: path.to_vec(), length })
 }
 
 /// The one value of this name.

@@ -8,7 +8,8 @@ use plan::Verify;
 use plan::verify::{parse_manifest, parse_verify};
 use plan::{
     AddressFamily, Arrivals, Auth, ConnectionPlan, FileSource, Gaps, HttpVersion, Load, Location,
-    Order, Plan, RequestPlan, ScriptPlan, SessionPlan, TargetPlan, Think, TlsPlan, TlsVersions,
+    Order, Plan, RequestPlan, ScriptPlan, SessionPlan, StackChoice, TargetPlan, Think, TlsPlan,
+    TlsVersions,
 };
 use std::path::Path;
 use url::Url;
@@ -563,6 +564,12 @@ impl DriverArgs {
         set_some(&mut driver.threads, self.threads);
         set(&mut driver.cpus, self.cpus.map(|List(cores)| cores));
         set_some(&mut driver.nice, self.nice);
+        let stack = self.stack.map(|name| match name {
+            StackName::Kernel => StackChoice::Kernel,
+            StackName::Own => StackChoice::Own,
+            StackName::Auto => StackChoice::Auto,
+        });
+        set(&mut driver.stack, stack);
     }
 }
 

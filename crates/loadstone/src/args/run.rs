@@ -284,6 +284,13 @@ pub(super) struct ConnectionArgs {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum StackName {
+    Kernel,
+    Own,
+    Auto,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum TlsName {
     #[value(name = "1.2")]
     Tls12,
@@ -361,6 +368,14 @@ pub(super) struct DriverArgs {
     /// Scheduling priority, -20 (first) to 19 (last)
     #[arg(long, value_name = "N", allow_negative_numbers = true, hide_short_help = true)]
     pub(super) nice: Option<i32>,
+    /// Whose TCP connections are of: kernel, or own over a network device (root) [default: auto]
+    #[arg(
+        long,
+        value_name = "kernel|own|auto",
+        hide_short_help = true,
+        hide_possible_values = true
+    )]
+    pub(super) stack: Option<StackName>,
 }
 
 #[derive(Args, Clone, Debug, Default)]

@@ -388,6 +388,7 @@ const VALUES: &[(&str, &str)] = &[
     ("threads", "2"),
     ("cpus", "1"),
     ("nice", "5"),
+    ("stack", "own"),
     ("json", "f"),
     ("html", "f"),
     ("csv", "f"),

@@ -28,14 +28,9 @@ struct Children(Vec<Child>);
 
 impl Drop for Children {
     fn drop(&mut self) {
-        let until = std::time::Instant::now() + END_MAX;
         for child in &mut self.0 {
-            while matches!(child.try_wait(), Ok(None)) && std::time::Instant::now() < until {
-                std::thread::sleep(Duration::from_millis(10));
-            }
             // it may have ended by itself; then there is nothing to end
-            child.kill().ok();
-            child.wait().ok();
+            netpath::end(child, END_MAX).ok();
         }
     }
 }

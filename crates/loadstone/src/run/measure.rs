@@ -2,7 +2,7 @@
 
 use super::prepare::Prepared;
 use super::sut;
-use super::threads::{Cast, DriverCost, Watcher, execute};
+use super::threads::{Cast, DriverCost, Watcher, Ways, execute};
 use crate::calibration::Calibration;
 use anyhow::Result;
 use conduit::Peer;
@@ -61,7 +61,8 @@ pub(crate) fn measure(
     let ahead = (start - reactor::monotonic()).as_secs_f64();
     let started_unix_s = crate::wall_clock::unix_seconds() + ahead;
     let tls = prepared.tls.as_ref();
-    let finished = execute(&setup, tls, &prepared.cores, casts, route, &mut *observer);
+    let ways = Ways { route, own: prepared.own.as_ref() };
+    let finished = execute(&setup, tls, &prepared.cores, casts, ways, &mut *observer);
     let sut = sut.map(sut::Watch::end);
     let closed = observer.close();
     let finished = finished?;

@@ -11,6 +11,7 @@ pub(crate) mod negotiate;
 pub(crate) mod output;
 #[cfg_attr(not(feature = "h3"), path = "no_quic.rs")]
 pub(crate) mod over_quic;
+mod own_stack;
 pub(crate) mod path;
 pub(crate) mod placement;
 pub(crate) mod prepare;
@@ -203,6 +204,7 @@ fn reach(plan: &mut Plan) -> Result<(Prepared, Found), Failure> {
     let mut extra = Vec::new();
     let mut prepared = prepare(plan, &extra)?;
     prepared.route = EmulatedPath::open(plan, &mut prepared)?;
+    prepared.own = own_stack::open(plan, &mut prepared)?;
     let streams = plan.connection.pipeline;
     let choice = negotiate::settle(plan, &mut prepared)?;
     if choice.is_some() && plan.request.version != HttpVersion::Http2 {
@@ -230,6 +232,7 @@ fn reach(plan: &mut Plan) -> Result<(Prepared, Found), Failure> {
         };
         wider.notes.splice(0..0, prepared.notes);
         wider.route = prepared.route.take();
+        wider.own = prepared.own.take();
         prepared = wider;
         for (endpoint, before) in prepared.endpoints.iter_mut().zip(settled) {
             *endpoint = before;
@@ -387,9 +390,12 @@ fn driver(
     calibration: Option<Calibration>,
 ) -> report::Driver {
     report::Driver {
-        io: match host::cpu::scheduling() {
-            Some(policy) => format!("epoll, {policy}"),
-            None => "epoll".into(),
+        io: {
+            let io = own_stack::name(prepared.own.is_some());
+            match host::cpu::scheduling() {
+                Some(policy) => format!("{io}, {policy}"),
+                None => io.into(),
+            }
         },
         // in a fleet they are of other machines
         threads: if prepared.fleet.is_some() { cost.busy.len() as u32 } else { prepared.workers },

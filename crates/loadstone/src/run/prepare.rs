@@ -6,6 +6,7 @@ use crate::fleet::Convoy;
 use anyhow::{Context, Result, bail};
 use conduit::Peer;
 use engine::{Endpoint, Share, connect_request, endpoint_key};
+use ownstack::OwnNetwork;
 use plan::{AddressFamily, HttpVersion, Load, Plan, TlsVersions};
 use report::Resolved;
 use std::net::SocketAddr;
@@ -36,6 +37,8 @@ pub(crate) struct Prepared {
     pub(crate) part: Option<Part>,
     /// Other machines that carry the plan out.
     pub(crate) fleet: Option<Convoy>,
+    /// The device of our own TCP, where connections are of it.
+    pub(crate) own: Option<Arc<OwnNetwork>>,
     /// What the setup of journeys captured, and its cookies.
     pub(crate) given: std::collections::BTreeMap<String, String>,
     pub(crate) jar: workload::Jar,

@@ -6,6 +6,7 @@ use crate::signals;
 use anyhow::Context;
 use engine::{Collector, Directory, Link, Order, Row, Setup, Worker, drive};
 use host::cpu::ThreadTime;
+use ownstack::OwnNetwork;
 use reactor::Reactor;
 use sample::{CallRecord, Ends};
 use stats::{Measurement, Second, Snapshot};
@@ -127,14 +128,21 @@ pub(crate) trait Watcher {
     }
 }
 
+/// What connections go through; sockets of this host's network where neither is given.
+#[derive(Clone, Copy)]
+pub(crate) struct Ways<'a> {
+    pub(crate) route: Option<&'a Arc<EmulatedPath>>,
+    pub(crate) own: Option<&'a Arc<OwnNetwork>>,
+}
+
 /// Runs a prepared plan to its end. `cores`: one for each worker, or empty for no binding;
-/// `casts`: the same for who makes the requests; `route`: what connections go through.
+/// `casts`: the same for who makes the requests.
 pub(crate) fn execute(
     setup: &Arc<Setup>,
     tls: Option<&tls::Client>,
     cores: &[u32],
     casts: Vec<Cast>,
-    route: Option<&Arc<EmulatedPath>>,
+    ways: Ways<'_>,
     watcher: &mut dyn Watcher,
 ) -> anyhow::Result<Finished> {
     let order = Arc::new(AtomicU8::new(0));
@@ -155,7 +163,7 @@ pub(crate) fn execute(
             before: ThreadTime::default(),
         };
         let cast = casts.next();
-        threads.push(start_worker(setup, id, tls, cores, cast, route.cloned(), link)?);
+        threads.push(start_worker(setup, id, tls, cores, cast, ways, link)?);
     }
     drop(out);
     let mut gather = Gather::new(setup, &order, spares);
@@ -188,7 +196,7 @@ fn start_worker(
     tls: Option<&tls::Client>,
     cores: &[u32],
     cast: Option<Cast>,
-    route: Option<Arc<EmulatedPath>>,
+    ways: Ways<'_>,
     mut link: ThreadLink,
 ) -> anyhow::Result<std::thread::JoinHandle<std::io::Result<()>>> {
     let factory =
@@ -196,6 +204,7 @@ fn start_worker(
     let carrier = tls.and_then(|client| super::over_quic::carrier(&setup.plan, client));
     let core = (!cores.is_empty()).then(|| cores[id as usize % cores.len()]);
     let (setup, nice) = (setup.clone(), setup.plan.driver.nice);
+    let (route, own) = (ways.route.cloned(), ways.own.cloned());
     let body = move || {
         reactor::sharpen_timers();
         if let Some(route) = &route {
@@ -209,7 +218,7 @@ fn start_worker(
         if let Some(nice) = nice {
             host::cpu::set_nice(nice).ok();
         }
-        let mut io = Reactor::new(setup.plan.driver.spin)?;
+        let spin = setup.plan.driver.spin;
         link.before = ThreadTime::now();
         let mut worker = Worker::new(setup, id, factory);
         worker = match cast {
@@ -217,9 +226,12 @@ fn start_worker(
             Some(Cast::Script(script)) => worker.with_script(script),
             Some(Cast::Guide(guide, directory)) => worker.with_guide(guide, directory),
         };
-        match carrier {
-            None => drive(&mut worker, &mut io, &mut link),
-            Some(carrier) => drive(&mut worker, &mut carrier.over(io), &mut link),
+        match (carrier, own) {
+            (_, Some(own)) => drive(&mut worker, &mut own.worker(id, spin)?, &mut link),
+            (None, None) => drive(&mut worker, &mut Reactor::new(spin)?, &mut link),
+            (Some(carrier), None) => {
+                drive(&mut worker, &mut carrier.over(Reactor::new(spin)?), &mut link);
+            }
         }
         Ok(())
     };

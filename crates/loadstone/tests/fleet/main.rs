@@ -58,15 +58,15 @@ fn agents_of(pid: u32) -> Vec<u32> {
     pids.filter(is_agent).collect()
 }
 
-fn until<T>(mut what: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + Duration::from_secs(20);
-    loop {
+/// What comes to be while the site goes on; its own wait paces the looking.
+fn until<T>(site: &Site, mut what: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..4_000 {
         if let Some(found) = what() {
             return found;
         }
-        assert!(Instant::now() < end, "it does not happen");
-        std::thread::sleep(Duration::from_millis(20));
+        assert!(!site.wait(Duration::from_millis(5)), "the site ended by itself");
     }
+    panic!("it does not happen within 20 s");
 }
 
 fn kill(pid: u32) {
@@ -83,8 +83,8 @@ fn a_killed_agent_is_named_and_no_arrival_is_forgotten() {
     let mut command = fleet("2", &["--rate", "50/s", "-d", "9s"], &site.url("/"));
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // more than the first call: the load has begun
-    until(|| (site.served().requests > 20).then_some(()));
-    let agents = until(|| Some(agents_of(child.id())).filter(|agents| agents.len() == 2));
+    until(&site, || (site.served().requests > 20).then_some(()));
+    let agents = until(&site, || Some(agents_of(child.id())).filter(|agents| agents.len() == 2));
     kill(agents[0]);
     let output = child.wait_with_output().unwrap();
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -124,7 +124,7 @@ fn an_operator_asks_and_ends_the_run_within_a_second() {
     let manager = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut manager = Ended(manager);
     let mut said = BufReader::new(manager.0.stderr.take().unwrap()).lines();
-    let place = until(|| {
+    let place = until(&site, || {
         let line = said.next()?.ok()?;
         line.split_once("--manager ").map(|(_, place)| place.to_owned())
     });
@@ -134,7 +134,7 @@ fn an_operator_asks_and_ends_the_run_within_a_second() {
         .stderr(Stdio::null())
         .spawn();
     let _agent = Ended(agent.unwrap());
-    until(|| (site.served().requests > 20).then_some(()));
+    until(&site, || (site.served().requests > 20).then_some(()));
     let operator = at("operator.creds");
     let ask = |what: &str| run(&["fleet", what, "--manager", &place, "--creds", &operator]);
     let status = ask("status").expect(&[0]).stdout;

@@ -3,7 +3,9 @@
 use super::is_secret_header;
 use super::scalar::Scalar;
 use super::shape::*;
-use super::{ADDRESSES, FAMILIES, GAPS, HTTP_VERSIONS, MASK, ORDERS, TLS_VERSIONS, VERSION};
+use super::{
+    ADDRESSES, FAMILIES, GAPS, HTTP_VERSIONS, MASK, ORDERS, STACKS, TLS_VERSIONS, VERSION,
+};
 use crate::*;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -622,7 +624,8 @@ fn read_driver(driver: DriverTable, slot: &mut DriverPlan) -> Result<(), ParseEr
     table.set_or_off("threads", driver.threads, &mut slot.threads, whole)?;
     slot.cpus = driver.cpus.unwrap_or_default();
     table.set_or_off("nice", driver.nice, &mut slot.nice, priority)?;
-    table.set::<Nanos>("spin", driver.spin, &mut slot.spin, parse_duration)
+    table.set::<Nanos>("spin", driver.spin, &mut slot.spin, parse_duration)?;
+    table.pick("stack", driver.stack.map(Scalar::Text), &mut slot.stack, &STACKS)
 }
 
 fn text(text: &str) -> Result<String, ParseError> {

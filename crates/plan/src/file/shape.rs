@@ -216,5 +216,7 @@ tables! {
         cpus: Vec<u32>,
         nice: Scalar,
         spin: Scalar,
+        /// Whose TCP: auto, kernel or own.
+        stack: String,
     }
 }

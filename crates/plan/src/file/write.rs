@@ -3,7 +3,7 @@
 use super::scalar::Scalar;
 use super::shape::*;
 use super::{
-    ADDRESSES, FAMILIES, GAPS, HTTP_VERSIONS, MASK, ORDERS, Secrets, TLS_VERSIONS, VERSION,
+    ADDRESSES, FAMILIES, GAPS, HTTP_VERSIONS, MASK, ORDERS, STACKS, Secrets, TLS_VERSIONS, VERSION,
 };
 use super::{is_secret_header, name_of};
 use crate::rules::{show_body_rule, show_resolve, show_span, show_think, show_visit};
@@ -317,6 +317,7 @@ fn driver_table(driver: &DriverPlan) -> DriverTable {
         cpus: Some(driver.cpus.clone()),
         nice: Scalar::or_off(driver.nice, |nice| Scalar::Whole(nice.into())),
         spin: Some(span(driver.spin)),
+        stack: Some(name_of(&STACKS, &driver.stack)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Connections, local and remote addresses, TLS.
 
 use super::Problems;
+use crate::StackChoice;
 use crate::{AddressFamily, ConnectionPlan, HttpVersion, Plan, TlsPlan, TlsVersions, rules};
 use std::net::IpAddr;
 use units::{Nanos, quoted};
@@ -15,6 +16,8 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     check_addresses(&plan.connection, problems);
     check_proxy(&plan.connection, problems);
     check_path(plan, problems);
+    let own = plan.driver.stack == StackChoice::Own;
+    check_stack(&plan.connection, plan.request.version, own, problems);
     check_tls(&plan.tls, plan.request.version, problems);
 }
 
@@ -291,6 +294,40 @@ fn check_clients(plan: &Plan, problems: &mut Problems) {
     let name = quoted(&population.parts[row].name);
     let text = format!("--clients: of {clients} clients none is behind {name}; {way_out}");
     problems.add("--clients", text);
+}
+
+/// What our own TCP does not carry. `own`: the connections are to be of it.
+fn check_stack(
+    connection: &ConnectionPlan,
+    version: HttpVersion,
+    own: bool,
+    problems: &mut Problems,
+) {
+    if !own {
+        return;
+    }
+    for (given, other, why) in [
+        (connection.unix.is_some(), "--unix", "a Unix socket has no packets"),
+        (!connection.bind.is_empty(), "--bind", "its connections have addresses of their own"),
+        (connection.prefer == AddressFamily::V6, "-6", "it speaks IPv4 alone"),
+        (version == HttpVersion::Http3, "--http 3", "HTTP/3 goes over UDP"),
+        (connection.path.is_some(), "--path", "emulated paths carry the kernel's connections"),
+        (
+            connection.clients.is_some(),
+            "--clients",
+            "emulated paths carry the kernel's connections",
+        ),
+        (
+            connection.send_buffer.is_some() || connection.recv_buffer.is_some(),
+            "--send-buffer or --recv-buffer",
+            "these set the kernel's buffers",
+        ),
+    ] {
+        if given {
+            let text = format!("--stack own and {other} contradict each other: {why}; drop one");
+            problems.add("--stack", text);
+        }
+    }
 }
 
 fn check_proxy(connection: &ConnectionPlan, problems: &mut Problems) {

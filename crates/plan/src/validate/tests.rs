@@ -242,6 +242,22 @@ fn all_problems_are_told_at_once() {
 }
 
 #[test]
+fn our_own_tcp_has_addresses_of_its_own_and_no_datagrams() {
+    let found = said(|plan| {
+        plan.driver.stack = StackChoice::Own;
+        plan.connection.bind = vec!["127.0.0.2".parse().unwrap()];
+        plan.connection.recv_buffer = Some(9_000);
+        plan.connection.path = Some(rules::parse_path("3g").unwrap());
+    });
+    let others: Vec<&str> = found
+        .lines()
+        .filter_map(|line| line.strip_prefix("[--stack] --stack own and ")?.split(" contra").next())
+        .collect();
+    assert_eq!(others, ["--bind", "--path", "--send-buffer or --recv-buffer"]);
+    assert_eq!(said(|plan| plan.driver.stack = StackChoice::Own), "nothing");
+}
+
+#[test]
 fn a_path_goes_with_addresses_of_its_own() {
     let path = || Some(rules::parse_path("3g").unwrap());
     let found = said(|plan| {

@@ -267,8 +267,11 @@ fn measure() -> impl Strategy<Value = MeasurePlan> {
 }
 
 fn driver() -> impl Strategy<Value = DriverPlan> {
-    (any::<Option<u32>>(), vec(any::<u32>(), 0..4), any::<Option<i32>>(), span())
-        .prop_map(|(threads, cpus, nice, spin)| DriverPlan { threads, cpus, nice, spin })
+    let stack =
+        prop_oneof![Just(StackChoice::Auto), Just(StackChoice::Kernel), Just(StackChoice::Own)];
+    (any::<Option<u32>>(), vec(any::<u32>(), 0..4), any::<Option<i32>>(), span(), stack).prop_map(
+        |(threads, cpus, nice, spin, stack)| DriverPlan { threads, cpus, nice, spin, stack },
+    )
 }
 
 fn script() -> BoxedStrategy<Option<ScriptPlan>> {

@@ -1,0 +1,525 @@
+//! What a segment does to a connection (RFC 9293 section 3.10.7, with the rules of RFC 5961 against
+//! forged ones and of RFC 7323 against old ones).
+
+use crate::connection::{Cold, Context, State, Tcb, bit};
+use crate::packet::{Head, flag};
+use crate::seq::{before, later, not_after};
+use crate::settings::{MSS_MIN, MSS_UNSAID};
+use sample::FailureClass;
+use units::Nanos;
+
+/// A SYN is sent again at once this often after an answer that belongs to a former connection.
+const AT_ONCE_MAX: u8 = 3;
+/// Microseconds: longer round trips are not believed.
+const SAMPLE_MAX: u32 = 120_000_000;
+
+/// What the owner is to be told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FromSegment {
+    pub(crate) readable: bool,
+    pub(crate) writable: bool,
+    pub(crate) ended: bool,
+}
+
+impl FromSegment {
+    const END: FromSegment = FromSegment { readable: true, writable: true, ended: true };
+}
+
+impl Tcb {
+    pub(crate) fn arrive(
+        &mut self,
+        head: &Head,
+        payload: &[u8],
+        c: &mut Context<'_>,
+    ) -> FromSegment {
+        let told = match self.state {
+            State::SynSent => self.arrive_unconnected(head, c),
+            State::Done => FromSegment::default(),
+            _ => self.arrive_connected(head, payload, c),
+        };
+        self.cool(c);
+        told
+    }
+
+    fn arrive_unconnected(&mut self, head: &Head, c: &mut Context<'_>) -> FromSegment {
+        let fits = head.has(flag::ACK) && head.ack == self.snd_nxt;
+        if head.has(flag::ACK) && !fits {
+            if !head.has(flag::RST) {
+                self.answer_stranger(head, c);
+            }
+            return FromSegment::default();
+        }
+        if head.has(flag::RST) {
+            if fits {
+                c.counts.resets_received += 1;
+                self.fail(FailureClass::Refused, c);
+                return FromSegment::END;
+            }
+            return FromSegment::default();
+        }
+        // a SYN without an acknowledgement would be the other side of a simultaneous opening, which no
+        // server does
+        if !head.has(flag::SYN) || !fits {
+            return FromSegment::default();
+        }
+        self.establish(head, c);
+        let told = FromSegment { writable: self.has(bit::BLOCKED), ..FromSegment::default() };
+        self.set(bit::BLOCKED, false);
+        told
+    }
+
+    /// The peer remembers a former connection of the same addresses and ports: it is told that it is
+    /// no more, and asked again at once.
+    fn answer_stranger(&mut self, head: &Head, c: &mut Context<'_>) {
+        let reset = Head { seq: head.ack, flags: flag::RST, ..Head::default() };
+        c.out.push(&self.flow(c), &reset, [&[], &[]]);
+        c.counts.resets_sent += 1;
+        c.counts.sent += 1;
+        let Some(cold) = &mut self.cold else { return };
+        if cold.probes < AT_ONCE_MAX {
+            cold.probes += 1;
+            self.send_syn(c);
+        }
+    }
+
+    fn establish(&mut self, head: &Head, c: &mut Context<'_>) {
+        let settings = c.settings;
+        self.state = State::Established;
+        c.counts.established += 1;
+        self.rcv_nxt = head.seq.wrapping_add(1);
+        self.snd_una = head.ack;
+        self.snd_wnd = u32::from(head.window);
+        self.snd_wl1 = head.seq;
+        let theirs = head.mss.unwrap_or(MSS_UNSAID).max(MSS_MIN);
+        self.mss = theirs.min(settings.mss()).min(c.path_mss);
+        self.set(bit::SACK, settings.sack && head.sack_permitted);
+        self.set(bit::STAMPS, settings.stamps && head.stamps.is_some());
+        self.set(bit::ECN, settings.ecn && head.flags & (flag::ECE | flag::CWR) == flag::ECE);
+        self.ts_recent = head.stamps.map_or(0, |stamps| stamps.0);
+        self.shifts = match head.shift {
+            Some(theirs) => self.shifts & 0xf0 | theirs,
+            None => 0,
+        };
+        if self.has(bit::SYN_AGAIN) && !self.has(bit::STAMPS) {
+            // RFC 5681 section 3.1: a lost SYN leaves one segment
+            self.cwnd = 1;
+        }
+        let edge = self.rcv_nxt.wrapping_add(self.rcv_size);
+        let (now, nxt, watch) = (c.now, self.snd_nxt, settings.keep_alive);
+        let timed = self.cold.as_mut().and_then(|cold| cold.timed.take());
+        if let Some(cold) = &mut self.cold {
+            (cold.announced, cold.snd_max, cold.recover) = (edge, nxt, nxt);
+            (cold.resend_at, cold.tries, cold.probes) = (Nanos::NEVER, 0, 0);
+            cold.watch_at = watch.map_or(Nanos::NEVER, |after| now + after);
+        }
+        match timed {
+            Some((_, at)) => self.measure(now - at),
+            None => self.measure_by_stamps(head, c),
+        }
+        self.send_ack(c);
+        if self.has(bit::FIN_DUE) {
+            self.output(c);
+        }
+    }
+
+    fn arrive_connected(
+        &mut self,
+        head: &Head,
+        payload: &[u8],
+        c: &mut Context<'_>,
+    ) -> FromSegment {
+        let length = payload.len() as u32 + u32::from(head.has(flag::FIN));
+        if let (true, Some((value, _))) = (self.has(bit::STAMPS), head.stamps)
+            && before(value, self.ts_recent)
+            && !head.has(flag::RST)
+        {
+            // an old duplicate (PAWS)
+            self.refuse(length, None, c);
+            return FromSegment::default();
+        }
+        if !self.acceptable(head.seq, length) {
+            if !head.has(flag::RST) {
+                let twice = payload.len() as u32;
+                let twice = (twice > 0 && before(head.seq, self.rcv_nxt))
+                    .then(|| (head.seq, head.seq.wrapping_add(twice)));
+                self.refuse(length, twice, c);
+            }
+            return FromSegment::default();
+        }
+        if head.has(flag::RST) {
+            if head.seq != self.rcv_nxt {
+                self.challenge(c);
+                return FromSegment::default();
+            }
+            c.counts.resets_received += 1;
+            if self.state == State::TimeWait {
+                return FromSegment::default();
+            }
+            self.fail(FailureClass::Reset, c);
+            return FromSegment::END;
+        }
+        if head.has(flag::SYN) {
+            self.challenge(c);
+            return FromSegment::default();
+        }
+        let newest =
+            self.cold.as_ref().map_or(self.snd_nxt, |cold| later(cold.snd_max, self.snd_nxt));
+        // RFC 5961 section 5; what is older than a window is forged as well
+        let ancient = before(head.ack, self.snd_una.wrapping_sub(self.snd_wnd.max(0xffff)));
+        if !head.has(flag::ACK) || before(newest, head.ack) || ancient {
+            if head.has(flag::ACK) {
+                self.challenge(c);
+            }
+            return FromSegment::default();
+        }
+        if let (true, Some((value, _))) = (self.has(bit::STAMPS), head.stamps)
+            && not_after(head.seq, self.rcv_nxt)
+        {
+            self.ts_recent = value;
+        }
+        let mut told = self.acknowledged(head, payload.len(), c);
+        if self.state != State::Done && length > 0 {
+            self.take_in(head, payload, &mut told, c);
+        }
+        told
+    }
+
+    /// Whether the segment lies within what we can take in (RFC 9293 section 3.10.7.4).
+    fn acceptable(&self, seq: u32, length: u32) -> bool {
+        let edge = self.edge();
+        let end = seq.wrapping_add(length);
+        if edge == self.rcv_nxt {
+            return seq == self.rcv_nxt;
+        }
+        let reaches =
+            if length == 0 { not_after(self.rcv_nxt, end) } else { before(self.rcv_nxt, end) };
+        before(seq, edge) && reaches
+    }
+
+    /// The right edge of our window.
+    fn edge(&self) -> u32 {
+        match &self.cold {
+            Some(cold) => cold.announced,
+            None => self.rcv_nxt.wrapping_add(self.rcv_size),
+        }
+    }
+
+    /// Answers what is not acceptable: data at once, for its sender may wait; the rest not too often,
+    /// or two sides could answer each other for ever.
+    fn refuse(&mut self, length: u32, twice: Option<(u32, u32)>, c: &mut Context<'_>) {
+        c.counts.duplicate += 1;
+        if length == 0 {
+            return self.challenge(c);
+        }
+        if self.has(bit::SACK) && twice.is_some() {
+            self.warm(c).twice = twice;
+        }
+        self.send_ack(c);
+    }
+
+    fn measure_by_stamps(&mut self, head: &Head, c: &Context<'_>) {
+        if let (true, Some((_, echo))) = (self.has(bit::STAMPS), head.stamps)
+            && echo != 0
+        {
+            let millis = c.stamp.wrapping_sub(echo);
+            if u64::from(millis) * 1_000 < u64::from(SAMPLE_MAX) {
+                self.measure(Nanos::from_millis(u64::from(millis)));
+            }
+        }
+    }
+
+    /// One round trip (RFC 6298 section 2).
+    fn measure(&mut self, span: Nanos) {
+        let sample = (span.0 / 1_000).clamp(1, u64::from(SAMPLE_MAX)) as u32;
+        if self.srtt == 0 {
+            (self.srtt, self.rttvar) = (sample, sample / 2);
+        } else {
+            let off = self.srtt.abs_diff(sample);
+            self.rttvar = ((3 * u64::from(self.rttvar) + u64::from(off)) / 4) as u32;
+            self.srtt = ((7 * u64::from(self.srtt) + u64::from(sample)) / 8).max(1) as u32;
+        }
+    }
+
+    fn acknowledged(&mut self, head: &Head, payload: usize, c: &mut Context<'_>) -> FromSegment {
+        let mut told = FromSegment::default();
+        let old_window = self.snd_wnd;
+        let newer = before(self.snd_una, head.ack)
+            || before(self.snd_wl1, head.seq)
+            || self.snd_wl1 == head.seq;
+        if newer && not_after(self.snd_una, head.ack) {
+            self.snd_wnd = u32::from(head.window) << self.shift_in();
+            self.snd_wl1 = head.seq;
+        }
+        if self.has(bit::ECN) && head.has(flag::ECE) && !self.has(bit::CWR_DUE) {
+            self.congested(c);
+        }
+        let watch = c.settings.keep_alive.filter(|_| !self.has(bit::ORPHAN));
+        let watch = watch.map(|after| c.now + after);
+        if let (Some(cold), Some(watch)) = (&mut self.cold, watch) {
+            (cold.watch_at, cold.probes) = (watch, 0);
+        }
+        if self.cold.is_none() {
+            return told;
+        }
+        let news = self.note_sacks(head);
+        if before(self.snd_una, head.ack) {
+            self.advance(head, &mut told, c);
+        } else if let Some(cold) = &mut self.cold {
+            let same = payload == 0 && self.snd_wnd == old_window && !head.has(flag::FIN);
+            if head.ack == self.snd_una && self.snd_una != self.snd_nxt && same {
+                // with SACK only what tells something new is a duplicate (RFC 6675 section 2)
+                let counts = news || self.flags & bit::SACK == 0;
+                cold.duplicates = cold.duplicates.saturating_add(u16::from(counts));
+            }
+            if self.snd_wnd == 0 {
+                // it lives: asked for ever, at the longest interval
+                cold.tries = cold.tries.min(8);
+            } else if old_window == 0 && self.snd_una == self.snd_nxt {
+                (cold.tries, cold.resend_at) = (0, Nanos::NEVER);
+            }
+        }
+        if self.state != State::Done {
+            self.suspect(c);
+            self.output(c);
+        }
+        told
+    }
+
+    /// Congestion was met, and nothing lost (RFC 3168 section 6.1.2): once a window.
+    fn congested(&mut self, c: &mut Context<'_>) {
+        let una = self.snd_una;
+        let cold = self.warm(c);
+        if !cold.recovering && not_after(cold.recover, una) {
+            cold.recover = cold.snd_max;
+            self.shrink();
+            self.set(bit::CWR_DUE, true);
+        }
+    }
+
+    /// Notes what the peer has beyond a hole; true when that is news.
+    fn note_sacks(&mut self, head: &Head) -> bool {
+        let Some(cold) = &mut self.cold else { return false };
+        if self.flags & bit::SACK == 0 {
+            return false;
+        }
+        let una = later(self.snd_una, head.ack);
+        let before_it = cold.sacked.sum_from(self.snd_una);
+        for (from, to) in head.sacks() {
+            let sane = before(una, *from) && before(*from, *to) && not_after(*to, cold.snd_max);
+            if sane {
+                cold.sacked.add(*from, *to);
+            }
+        }
+        cold.sacked.sum_from(self.snd_una) != before_it
+    }
+
+    /// New bytes are acknowledged.
+    fn advance(&mut self, head: &Head, told: &mut FromSegment, c: &mut Context<'_>) {
+        let acked = head.ack.wrapping_sub(self.snd_una);
+        let (segment, under_way) = (self.segment(), self.snd_nxt.wrapping_sub(self.snd_una));
+        let full = under_way.saturating_add(segment) >= u32::from(self.cwnd) * segment
+            || self.cwnd < self.ssthresh && 2 * under_way >= u32::from(self.cwnd) * segment;
+        let room = c.settings.send_max as usize;
+        let Some(cold) = &mut self.cold else { return };
+        let bytes = (acked as usize).min(cold.send.len());
+        let fin_acked = acked as usize > cold.send.len();
+        cold.send.drain(..bytes);
+        self.snd_una = head.ack;
+        self.snd_nxt = later(self.snd_nxt, head.ack);
+        cold.sacked.cut(head.ack);
+        cold.tries = 0;
+        cold.resend_at = Nanos::NEVER;
+        if cold.urgent.is_some_and(|pointer| not_after(pointer, head.ack)) {
+            cold.urgent = None;
+        }
+        let timed = cold.timed.filter(|(end, _)| not_after(*end, head.ack));
+        if timed.is_some() {
+            cold.timed = None;
+        }
+        let again = cold.recovering;
+        if cold.recovering && not_after(cold.recover, head.ack) {
+            (cold.recovering, cold.duplicates) = (false, 0);
+            self.cwnd = self.ssthresh;
+        } else if cold.recovering {
+            // a partial one: without SACK its segments left the network (RFC 6582 section 3.2)
+            let segments = (acked / segment).min(u32::from(u16::MAX)) as u16;
+            cold.duplicates = cold.duplicates.saturating_sub(segments);
+        } else {
+            cold.duplicates = 0;
+        }
+        if self.has(bit::BLOCKED) && self.cold.as_ref().is_some_and(|x| x.send.len() < room / 2) {
+            self.set(bit::BLOCKED, false);
+            told.writable = true;
+        }
+        match timed {
+            Some((_, at)) => self.measure(c.now - at),
+            None => self.measure_by_stamps(head, c),
+        }
+        if !again && full {
+            self.grow(acked, segment);
+        }
+        if fin_acked && self.has(bit::FIN_SENT) {
+            self.fin_acknowledged(c);
+        }
+    }
+
+    /// Slow start and congestion avoidance (RFC 5681 section 3.1, with RFC 3465's counting of bytes).
+    fn grow(&mut self, acked: u32, segment: u32) {
+        let segments = acked.div_ceil(segment);
+        if self.cwnd < self.ssthresh {
+            let more = segments.min(u32::from(self.ssthresh - self.cwnd));
+            self.cwnd = self.cwnd.saturating_add(more.min(0xffff) as u16);
+            return;
+        }
+        let Some(cold) = &mut self.cold else { return };
+        cold.credit += segments;
+        if cold.credit >= u32::from(self.cwnd) {
+            cold.credit -= u32::from(self.cwnd);
+            self.cwnd = self.cwnd.saturating_add(1);
+        }
+    }
+
+    fn fin_acknowledged(&mut self, c: &mut Context<'_>) {
+        self.state = match self.state {
+            State::FinWait1 => State::FinWait2,
+            State::Closing => State::TimeWait,
+            State::LastAck => State::Done,
+            other => other,
+        };
+        if self.state == State::FinWait2 && self.has(bit::ORPHAN) {
+            let until = c.now + c.settings.fin_wait;
+            self.warm(c).watch_at = until;
+        }
+    }
+
+    /// Data, and the end of the peer's side.
+    fn take_in(
+        &mut self,
+        head: &Head,
+        payload: &[u8],
+        told: &mut FromSegment,
+        c: &mut Context<'_>,
+    ) {
+        if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
+            // nothing may come behind a FIN; the FIN itself may come again
+            c.counts.duplicate += 1;
+            return self.send_ack(c);
+        }
+        let end = head.seq.wrapping_add(payload.len() as u32);
+        if self.has(bit::ORPHAN) && before(self.rcv_nxt, end) {
+            // nobody will read it (RFC 9293 section 3.6.1)
+            return self.abort(c);
+        }
+        if self.has(bit::ECN) {
+            self.set(bit::ECHO, head.ecn == 3 || self.has(bit::ECHO) && !head.has(flag::CWR));
+        }
+        let edge = self.edge();
+        let skip =
+            if before(head.seq, self.rcv_nxt) { self.rcv_nxt.wrapping_sub(head.seq) } else { 0 };
+        let from = head.seq.wrapping_add(skip);
+        let kept = payload.get(skip as usize..).unwrap_or_default();
+        let room = edge.wrapping_sub(from) as usize;
+        let kept = &kept[..kept.len().min(room)];
+        let whole = from.wrapping_add(kept.len() as u32) == later(end, from);
+        let size = self.segment();
+        let rcv_nxt = self.rcv_nxt;
+        let cold = self.warm(c);
+        if head.has(flag::FIN) && whole && cold.fin_at.is_none() {
+            cold.fin_at = Some(end);
+        }
+        // what was cut off comes again when the window opens: its sender has to know
+        let mut at_once = skip > 0 || !whole;
+        if from != rcv_nxt {
+            at_once = true;
+            c.counts.out_of_order += 1;
+            keep_beyond(cold, from.wrapping_sub(rcv_nxt) as usize, from, kept);
+        } else if !kept.is_empty() {
+            at_once |= !cold.held.as_slice().is_empty() || kept.len() as u32 >= size;
+            self.pass_on(kept, c.settings.receive_max);
+            told.readable = true;
+        }
+        let delay = c.settings.delayed_ack;
+        self.end_of_peer(told, c);
+        if at_once || told.ended {
+            self.send_ack(c);
+        } else {
+            let due = c.now + delay;
+            let cold = self.warm(c);
+            cold.ack_at = cold.ack_at.min(due);
+        }
+    }
+
+    /// Hands bytes that are next on to the reader, and those behind them that are there.
+    fn pass_on(&mut self, bytes: &[u8], most: u32) {
+        let most = if self.shifts == 0 { most.min(0xffff) } else { most };
+        let Some(cold) = &mut self.cold else { return };
+        cold.receive.extend_from_slice(bytes);
+        let mut next = self.rcv_nxt.wrapping_add(bytes.len() as u32);
+        cold.beyond.drain(..bytes.len().min(cold.beyond.len()));
+        if let Some(end) = cold.held.end_of(next) {
+            let more = (end.wrapping_sub(next) as usize).min(cold.beyond.len());
+            cold.receive.extend(cold.beyond.drain(..more));
+            next = end;
+        }
+        cold.held.cut(next);
+        if cold.held.as_slice().is_empty() {
+            cold.beyond = Default::default();
+            cold.latest_count = 0;
+        }
+        // two segments for each that came, while the reader keeps up
+        let came = next.wrapping_sub(self.rcv_nxt);
+        if (cold.unread() as u32) <= self.rcv_size / 2 {
+            self.rcv_size =
+                self.rcv_size.saturating_add(came.saturating_mul(2)).min(most.max(self.rcv_size));
+        }
+        self.rcv_nxt = next;
+    }
+
+    /// The peer's FIN, when everything before it is there.
+    fn end_of_peer(&mut self, told: &mut FromSegment, c: &mut Context<'_>) {
+        let Some(cold) = &mut self.cold else { return };
+        if cold.fin_at != Some(self.rcv_nxt) {
+            return;
+        }
+        cold.fin_at = None;
+        self.rcv_nxt = self.rcv_nxt.wrapping_add(1);
+        cold.announced = later(cold.announced, self.rcv_nxt);
+        self.set(bit::PEER_FIN, true);
+        self.state = match self.state {
+            State::Established => State::CloseWait,
+            State::FinWait1 => State::Closing,
+            State::FinWait2 => State::TimeWait,
+            other => other,
+        };
+        if self.state == State::TimeWait {
+            let cold = self.warm(c);
+            (cold.resend_at, cold.watch_at) = (Nanos::NEVER, Nanos::NEVER);
+        }
+        (told.readable, told.ended) = (true, true);
+    }
+}
+
+/// Keeps bytes that lie `offset` beyond the next one; without room in the list they come again.
+fn keep_beyond(cold: &mut Cold, offset: usize, seq: u32, bytes: &[u8]) {
+    if bytes.is_empty() {
+        return;
+    }
+    let end = seq.wrapping_add(bytes.len() as u32);
+    if cold.held.end_of(seq).is_some_and(|held| not_after(end, held)) {
+        cold.twice = Some((seq, end));
+        return;
+    }
+    if cold.held.add(seq, end).is_none() {
+        return;
+    }
+    let need = offset + bytes.len();
+    if cold.beyond.len() < need {
+        cold.beyond.resize(need, 0);
+    }
+    for (to, from) in cold.beyond.range_mut(offset..need).zip(bytes) {
+        *to = *from;
+    }
+    cold.latest.rotate_right(1);
+    cold.latest[0] = seq;
+    cold.latest_count = (cold.latest_count + 1).min(3);
+}

@@ -1,0 +1,461 @@
+//! What a connection sends: data within both windows, what was lost again, acknowledgements; and its
+//! timers (RFC 5681, 6298, 6582, 6675).
+
+use crate::connection::{Cold, Context, State, Tcb, bit};
+use crate::packet::{Head, flag};
+use crate::seq::{before, later, not_after};
+use crate::settings::{KEEP_ALIVE_PROBES, MSS_MIN};
+use sample::FailureClass;
+use units::Nanos;
+
+/// Duplicates that tell of a loss (RFC 5681 section 3.2).
+const DUPLICATES: u16 = 3;
+
+impl Tcb {
+    pub(crate) fn send_syn(&mut self, c: &mut Context<'_>) {
+        let settings = c.settings;
+        let ecn = if settings.ecn { flag::ECE | flag::CWR } else { 0 };
+        let head = Head {
+            seq: self.snd_una,
+            flags: flag::SYN | ecn,
+            window: self.rcv_size.min(0xffff) as u16,
+            mss: Some(self.mss),
+            shift: Some(self.shift_out()),
+            sack_permitted: settings.sack,
+            stamps: settings.stamps.then_some((c.stamp, 0)),
+            ..Head::default()
+        };
+        c.out.push(&self.flow(c), &head, [&[], &[]]);
+        c.counts.sent += 1;
+    }
+
+    /// A head with the acknowledgement and window of now; what was to be acknowledged later is.
+    fn head(&mut self, seq: u32, flags: u8, c: &Context<'_>) -> Head {
+        let window = self.window() >> self.shift_out();
+        let window = window.min(0xffff);
+        let edge = self.rcv_nxt.wrapping_add(window << self.shift_out());
+        let echo = if self.has(bit::ECHO) { flag::ECE } else { 0 };
+        let mut head = Head {
+            seq,
+            ack: self.rcv_nxt,
+            flags: flags | flag::ACK | echo,
+            stamps: self.stamps(c),
+            ..Head::default()
+        };
+        if let Some(cold) = &mut self.cold {
+            cold.ack_at = Nanos::NEVER;
+            // the window never shrinks (RFC 9293 section 3.8.6)
+            cold.announced = later(cold.announced, edge);
+            let open = cold.announced.wrapping_sub(self.rcv_nxt);
+            head.window = (open >> (self.shifts >> 4)).min(0xffff) as u16;
+        } else {
+            head.window = window as u16;
+        }
+        head
+    }
+
+    pub(crate) fn send_ack(&mut self, c: &mut Context<'_>) {
+        let seq = self.cold.as_ref().map_or(self.snd_nxt, |cold| later(cold.snd_max, self.snd_nxt));
+        let mut head = self.head(seq, 0, c);
+        if self.has(bit::SACK)
+            && let Some(cold) = &mut self.cold
+        {
+            put_sacks(&mut head, cold);
+        }
+        c.out.push(&self.flow(c), &head, [&[], &[]]);
+        c.counts.sent += 1;
+    }
+
+    /// An acknowledgement that answers something doubtful; only so many a second are sent (RFC 5961
+    /// section 7).
+    pub(crate) fn challenge(&mut self, c: &mut Context<'_>) {
+        if *c.challenges > 0 {
+            *c.challenges -= 1;
+            c.counts.challenges += 1;
+            self.send_ack(c);
+        }
+    }
+
+    /// Where the data ends, which is where a FIN stands.
+    fn end(&self) -> u32 {
+        let queued = self.cold.as_ref().map_or(0, |cold| cold.send.len() as u32);
+        self.snd_una.wrapping_add(queued)
+    }
+
+    /// Sends what may be sent now.
+    pub(crate) fn output(&mut self, c: &mut Context<'_>) {
+        if matches!(self.state, State::SynSent | State::TimeWait | State::Done | State::FinWait2) {
+            return;
+        }
+        if self.cold.as_ref().is_some_and(|cold| cold.recovering) {
+            while self.room() >= self.segment() && self.resend_next(c) {}
+        }
+        while self.send_next(c) {}
+        self.arm(c);
+    }
+
+    /// Bytes that the congestion window has room for.
+    fn room(&self) -> u32 {
+        let Some(cold) = &self.cold else { return 0 };
+        let extra = match cold.duplicates {
+            // limited transmit (RFC 3042)
+            1 | 2 if !cold.recovering => u32::from(cold.duplicates),
+            _ => 0,
+        };
+        let window = (u32::from(self.cwnd) + extra) * self.segment();
+        window.saturating_sub(self.pipe(cold))
+    }
+
+    /// Bytes that are thought to be under way (RFC 6675 section 4, SetPipe).
+    fn pipe(&self, cold: &Cold) -> u32 {
+        let under_way = self.snd_nxt.wrapping_sub(self.snd_una);
+        let one = self.segment();
+        if self.has(bit::SACK) {
+            let sacked = cold.sacked.sum_from(self.snd_una).min(under_way);
+            let lost = if cold.recovering { self.unsent_lost(cold) } else { 0 };
+            return under_way.saturating_sub(sacked).saturating_sub(lost);
+        }
+        // each duplicate stands for a segment that has left (RFC 6582)
+        let left = u32::from(cold.duplicates) * one;
+        let lost = if cold.recovering && not_after(cold.resent, self.snd_una) { one } else { 0 };
+        under_way.saturating_sub(left.saturating_add(lost))
+    }
+
+    /// Bytes that count as lost and were not sent again.
+    fn unsent_lost(&self, cold: &Cold) -> u32 {
+        let edge = self.lost_before(cold);
+        let from = later(cold.resent, self.snd_una);
+        if !before(from, edge) {
+            return 0;
+        }
+        let sacked = cold.sacked.sum_from(from).saturating_sub(cold.sacked.sum_from(edge));
+        edge.wrapping_sub(from).saturating_sub(sacked)
+    }
+
+    /// What is not acknowledged before this counts as lost (RFC 6675 section 4, IsLost); the first
+    /// segment always does in a recovery.
+    fn lost_before(&self, cold: &Cold) -> u32 {
+        let one = self.segment();
+        let first = later(self.snd_una.wrapping_add(one), self.snd_una);
+        let first = if before(self.snd_nxt, first) { self.snd_nxt } else { first };
+        let mut above = 0;
+        for (from, to) in cold.sacked.as_slice().iter().rev() {
+            above += to.wrapping_sub(*from);
+            if above > u32::from(DUPLICATES - 1) * one {
+                return later(first, *from);
+            }
+        }
+        first
+    }
+
+    /// Sends the next segment that counts as lost; false when there is none.
+    fn resend_next(&mut self, c: &mut Context<'_>) -> bool {
+        let (una, segment, end) = (self.snd_una, self.segment(), self.end());
+        let Some(cold) = &self.cold else { return false };
+        let mut at = later(cold.resent, una);
+        while let Some(past) = cold.sacked.end_of(at) {
+            at = past;
+        }
+        if !before(at, self.lost_before(cold)) {
+            return false;
+        }
+        let gap = cold.sacked.next_after(at).map_or(segment, |next| next.wrapping_sub(at));
+        let sent = self.snd_nxt;
+        let length = segment.min(gap).min(end.wrapping_sub(at)).min(sent.wrapping_sub(at));
+        self.emit(at, if before(at, end) { length } else { 0 }, c);
+        if let Some(cold) = &mut self.cold {
+            cold.resent = at.wrapping_add(length.max(1));
+        }
+        true
+    }
+
+    /// Sends the next segment from `snd_nxt` on; false when nothing may go.
+    fn send_next(&mut self, c: &mut Context<'_>) -> bool {
+        let (end, segment, room) = (self.end(), self.segment(), self.room());
+        let Some(cold) = &self.cold else { return false };
+        // after a timeout: what the peer has is passed over
+        while let Some(past) = cold.sacked.end_of(self.snd_nxt) {
+            self.snd_nxt = past;
+        }
+        let fin_due = self.has(bit::FIN_DUE) && not_after(self.snd_nxt, end);
+        if !before(self.snd_nxt, end) {
+            // the FIN needs no window
+            if fin_due && self.snd_nxt == end {
+                self.emit(end, 0, c);
+                return true;
+            }
+            return false;
+        }
+        let open = self.snd_una.wrapping_add(self.snd_wnd);
+        let allowed = if before(self.snd_nxt, open) { open.wrapping_sub(self.snd_nxt) } else { 0 };
+        let left = end.wrapping_sub(self.snd_nxt);
+        let gap =
+            cold.sacked.next_after(self.snd_nxt).map_or(left, |to| to.wrapping_sub(self.snd_nxt));
+        let length = left.min(segment).min(allowed).min(gap);
+        let idle = self.snd_nxt == self.snd_una;
+        // at least one full segment fits, or it is the first; less is sent when it is all there is
+        let fits = room >= length.min(segment) || idle && self.cwnd > 0;
+        let whole = length == segment || length == left || length == gap;
+        let nagle = self.has(bit::NAGLE) && length < segment && !idle && !fin_due;
+        let nagle = nagle && !before(self.snd_nxt, cold.snd_max);
+        if length == 0 || !fits || nagle || !whole && !idle {
+            return false;
+        }
+        self.emit(self.snd_nxt, length, c);
+        true
+    }
+
+    /// Puts one segment with data on its way, and the FIN when it is the last.
+    fn emit(&mut self, seq: u32, length: u32, c: &mut Context<'_>) {
+        let end = self.end();
+        let last = seq.wrapping_add(length) == end;
+        let fin = last && self.has(bit::FIN_DUE);
+        let mut flags = if last && length > 0 { flag::PSH } else { 0 };
+        flags |= if fin { flag::FIN } else { 0 };
+        let mut head = self.head(seq, flags, c);
+        let flow = self.flow(c);
+        let (ecn, cwr) = (self.has(bit::ECN), self.has(bit::CWR_DUE));
+        let (una, now) = (self.snd_una, c.now);
+        let to = seq.wrapping_add(length).wrapping_add(u32::from(fin));
+        let Some(cold) = &mut self.cold else { return };
+        let again = before(seq, cold.snd_max);
+        if let Some(pointer) = cold.urgent
+            && before(seq, pointer)
+        {
+            head.flags |= flag::URG;
+            head.urgent = pointer.wrapping_sub(seq).min(0xffff) as u16;
+        }
+        if ecn && length > 0 && !again {
+            head.ecn = 2;
+            head.flags |= if cwr { flag::CWR } else { 0 };
+        }
+        let from = seq.wrapping_sub(una) as usize;
+        let payload = halves(cold, from, length as usize);
+        c.out.push(&flow, &head, payload);
+        c.counts.sent += 1;
+        if again {
+            c.counts.retransmitted += 1;
+            // Karn: what may be acknowledged twice is not timed
+            cold.timed = None;
+        } else if cold.timed.is_none() {
+            cold.timed = Some((to, now));
+        }
+        cold.snd_max = later(cold.snd_max, to);
+        if again {
+            self.retransmitted = self.retransmitted.saturating_add(1);
+        } else if head.has(flag::CWR) {
+            self.set(bit::CWR_DUE, false);
+        }
+        self.snd_nxt = later(self.snd_nxt, to);
+        if fin && !self.has(bit::FIN_SENT) {
+            self.set(bit::FIN_SENT, true);
+            self.state = match self.state {
+                State::CloseWait => State::LastAck,
+                State::Established => State::FinWait1,
+                other => other,
+            };
+        }
+    }
+
+    /// Sets the timer when something is under way or a closed window keeps something back.
+    fn arm(&mut self, c: &mut Context<'_>) {
+        let waiting = self.snd_una != self.snd_nxt || before(self.snd_nxt, self.end());
+        let due = c.now + self.rto(c);
+        if let Some(cold) = &mut self.cold
+            && waiting
+            && cold.resend_at == Nanos::NEVER
+        {
+            cold.resend_at = due;
+        }
+    }
+
+    /// The retransmission timeout of now (RFC 6298 section 2, with Linux's lower bound), backed off.
+    pub(crate) fn rto(&self, c: &Context<'_>) -> Nanos {
+        let settings = c.settings;
+        let base = if self.srtt == 0 {
+            settings.rto_first
+        } else {
+            let margin = Nanos::from_micros(4 * u64::from(self.rttvar)).max(settings.rto_margin);
+            Nanos::from_micros(u64::from(self.srtt)) + margin
+        };
+        let tries = self.cold.as_ref().map_or(0, |cold| cold.tries);
+        let doublings = match self.state {
+            State::SynSent => tries.saturating_sub(settings.syn_linear),
+            _ => tries,
+        };
+        Nanos(base.0.saturating_mul(1 << doublings.min(20))).min(settings.rto_max)
+    }
+
+    /// Does what has fallen due.
+    pub(crate) fn tick(&mut self, c: &mut Context<'_>) {
+        let Some(cold) = &self.cold else { return };
+        let (resend, acknowledge, watch) =
+            (cold.resend_at <= c.now, cold.ack_at <= c.now, cold.watch_at <= c.now);
+        if acknowledge {
+            self.send_ack(c);
+        }
+        if resend {
+            self.timeout(c);
+        }
+        if watch {
+            self.watch(c);
+        }
+        self.cool(c);
+    }
+
+    fn timeout(&mut self, c: &mut Context<'_>) {
+        let most = match self.state {
+            State::SynSent => c.settings.syn_retries,
+            _ => c.settings.data_retries,
+        };
+        let (segment, end, under_way) =
+            (self.segment(), self.end(), self.snd_nxt.wrapping_sub(self.snd_una));
+        let Some(cold) = &mut self.cold else { return };
+        cold.resend_at = Nanos::NEVER;
+        if cold.tries >= most {
+            return self.fail(FailureClass::SocketTimeout, c);
+        }
+        cold.tries += 1;
+        if self.state == State::SynSent {
+            cold.timed = None;
+            self.set(bit::SYN_AGAIN, true);
+            self.retransmitted = self.retransmitted.saturating_add(1);
+            c.counts.retransmitted += 1;
+            c.counts.syn_retransmitted += 1;
+            c.counts.timeouts += 1;
+            self.send_syn(c);
+        } else if under_way == 0 {
+            if before(self.snd_nxt, end) && self.snd_wnd == 0 {
+                self.probe(c);
+            } else {
+                cold.tries = 0;
+                self.output(c);
+                return;
+            }
+        } else {
+            c.counts.timeouts += 1;
+            if cold.tries > 1 {
+                // the peer may have dropped what it had reported (RFC 2018 section 8)
+                cold.sacked.clear();
+            }
+            (cold.duplicates, cold.recovering, cold.recover) = (0, false, cold.snd_max);
+            (cold.credit, cold.timed) = (0, None);
+            if cold.tries == 1 {
+                let half = (under_way / segment / 2).clamp(2, u32::from(u16::MAX));
+                self.ssthresh = half as u16;
+            }
+            self.cwnd = 1;
+            self.snd_nxt = self.snd_una;
+            self.resend_first(c);
+        }
+        let due = c.now + self.rto(c);
+        if let Some(cold) = &mut self.cold
+            && cold.failed.is_none()
+        {
+            cold.resend_at = due;
+        }
+    }
+
+    /// Sends the first segment that is not acknowledged, whatever the peer's window is.
+    fn resend_first(&mut self, c: &mut Context<'_>) {
+        let left = self.end().wrapping_sub(self.snd_una);
+        let gap = self.cold.as_ref().and_then(|cold| cold.sacked.next_after(self.snd_una));
+        let gap = gap.map_or(left, |to| to.wrapping_sub(self.snd_una));
+        self.emit(self.snd_una, left.min(gap).min(self.segment()), c);
+    }
+
+    /// Asks for the window: an old number, which a living peer answers.
+    fn probe(&mut self, c: &mut Context<'_>) {
+        let head = self.head(self.snd_una.wrapping_sub(1), 0, c);
+        c.out.push(&self.flow(c), &head, [&[], &[]]);
+        c.counts.sent += 1;
+    }
+
+    /// Keep-alive, and the end of an orphan's patience.
+    fn watch(&mut self, c: &mut Context<'_>) {
+        let (now, interval) = (c.now, c.settings.keep_alive_interval);
+        if self.has(bit::ORPHAN) {
+            self.state = State::Done;
+            return;
+        }
+        let Some(cold) = &mut self.cold else { return };
+        cold.probes += 1;
+        cold.watch_at = now + interval;
+        if cold.probes > KEEP_ALIVE_PROBES {
+            return self.fail(FailureClass::SocketTimeout, c);
+        }
+        self.probe(c);
+    }
+
+    /// Acknowledgements told of a loss, or not yet: begins a recovery when they do.
+    pub(crate) fn suspect(&mut self, c: &mut Context<'_>) {
+        let (una, nxt, segment) = (self.snd_una, self.snd_nxt, self.segment());
+        let sack = self.has(bit::SACK);
+        let Some(cold) = &mut self.cold else { return };
+        let told = cold.duplicates >= DUPLICATES
+            || sack && cold.sacked.sum_from(una) > u32::from(DUPLICATES - 1) * segment;
+        if cold.recovering || !told || before(una, cold.recover) || una == nxt {
+            return;
+        }
+        (cold.recovering, cold.recover, cold.resent) = (true, cold.snd_max, una);
+        c.counts.recoveries += 1;
+        self.shrink();
+        // the first goes at once, whatever is under way
+        self.resend_next(c);
+    }
+
+    /// Half of what is under way from now on (RFC 5681 section 3.1).
+    pub(crate) fn shrink(&mut self) {
+        let under_way = self.snd_nxt.wrapping_sub(self.snd_una) / self.segment();
+        self.ssthresh = (under_way / 2).clamp(2, u32::from(u16::MAX)) as u16;
+        self.cwnd = self.ssthresh;
+    }
+
+    /// A link takes only packets of `mtu` bytes (RFC 1191); 0 when it does not say.
+    pub(crate) fn too_large(&mut self, mtu: u16, c: &mut Context<'_>) {
+        let fits = if mtu == 0 { 576 } else { mtu }.saturating_sub(40).max(MSS_MIN);
+        if fits >= self.mss || self.state == State::SynSent {
+            return;
+        }
+        self.mss = fits;
+        self.snd_nxt = self.snd_una;
+        if let Some(cold) = &mut self.cold {
+            (cold.timed, cold.recovering, cold.duplicates) = (None, false, 0);
+            cold.resend_at = Nanos::NEVER;
+        }
+        self.output(c);
+    }
+}
+
+/// The part of what is to be sent from `from` on, in the two pieces in which it lies.
+fn halves(cold: &Cold, from: usize, length: usize) -> [&[u8]; 2] {
+    let (first, second) = cold.send.as_slices();
+    let to = from + length;
+    let cut = first.len();
+    [&first[from.min(cut)..to.min(cut)], &second[from.saturating_sub(cut)..to.saturating_sub(cut)]]
+}
+
+/// The most recent block first, a range that came twice before it (RFC 2018 section 4, RFC 2883).
+fn put_sacks(head: &mut Head, cold: &mut Cold) {
+    let most = if head.stamps.is_some() { 3 } else { 4 };
+    let mut blocks: Vec<(u32, u32)> = cold.twice.take().into_iter().collect();
+    for at in &cold.latest[..usize::from(cold.latest_count)] {
+        let range = cold
+            .held
+            .as_slice()
+            .iter()
+            .find(|(from, to)| not_after(*from, *at) && before(*at, *to));
+        blocks.extend(range.filter(|range| !blocks.contains(range)));
+    }
+    for range in cold.held.as_slice() {
+        if blocks.len() >= most {
+            break;
+        }
+        if !blocks.contains(range) {
+            blocks.push(*range);
+        }
+    }
+    blocks.truncate(most);
+    head.sacks[..blocks.len()].copy_from_slice(&blocks);
+    head.sack_count = blocks.len() as u8;
+}

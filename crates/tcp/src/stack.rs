@@ -1,0 +1,646 @@
+//! All connections of one worker: whose a segment is, which timer is next, which tuple is free.
+
+use crate::arrive::FromSegment;
+use crate::connection::{Context, Spares, State, Tcb, TcpCounts, bit};
+use crate::packet::{ArrivedPacket, Checksums, End, Flow, Head, Outbox, flag, read};
+use crate::seq::{before, not_after};
+use crate::settings::TcpSettings;
+use sample::{FailureClass, SocketFacts};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::net::Ipv4Addr;
+use units::{Nanos, Purpose, Seed};
+
+/// The addresses and ports that connections come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sources {
+    pub first: Ipv4Addr,
+    /// How many addresses from the first on; at least 1.
+    pub addresses: u32,
+    pub port_first: u16,
+    pub port_last: u16,
+}
+
+impl Sources {
+    /// How many connections to one server there can be at once.
+    pub fn tuples(&self) -> u64 {
+        u64::from(self.addresses) * self.ports()
+    }
+
+    fn ports(&self) -> u64 {
+        u64::from(self.port_last.saturating_sub(self.port_first)) + 1
+    }
+
+    fn holds(&self, end: End) -> bool {
+        let offset = end.address.to_bits().wrapping_sub(self.first.to_bits());
+        offset < self.addresses && (self.port_first..=self.port_last).contains(&end.port)
+    }
+
+    /// The tuple with this number: all addresses before a port is used again.
+    fn nth(&self, number: u64) -> End {
+        let number = number % self.tuples().max(1);
+        let addresses = u64::from(self.addresses.max(1));
+        let address = self.first.to_bits().wrapping_add((number % addresses) as u32);
+        let port = self.port_first.wrapping_add((number / addresses) as u16);
+        End { address: address.into(), port }
+    }
+}
+
+/// A connection may make progress; as edge-triggered readiness has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Readiness {
+    pub slot: u32,
+    pub readable: bool,
+    pub writable: bool,
+    pub ended: bool,
+}
+
+/// Why something was not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotDone {
+    /// Not now; a [`Readiness`] follows.
+    WouldBlock,
+    Failed(FailureClass),
+}
+
+const NOBODY: u32 = u32::MAX;
+
+#[derive(Debug)]
+struct Row {
+    connection: Tcb,
+    /// The owner's slot.
+    owner: u32,
+    /// What the owner has not been told.
+    told: FromSegment,
+    /// When the connection is looked at again.
+    scheduled: Nanos,
+}
+
+/// What is left of a connection that we closed first.
+#[derive(Clone, Copy, Debug)]
+struct Lingering {
+    since: Nanos,
+    snd_nxt: u32,
+    rcv_nxt: u32,
+    stamps: bool,
+    /// The peer's last time stamp.
+    stamp: u32,
+}
+
+#[derive(Debug)]
+struct PeerRow {
+    end: End,
+    path_mss: u16,
+}
+
+/// Answers to doubtful segments a second (Linux: 1,000).
+const CHALLENGES: u32 = 1_000;
+/// Tuples of one that we closed may be used again after this, where time stamps tell old from new
+/// (RFC 6191; Linux's tcp_tw_reuse).
+const REUSE_AFTER: Nanos = Nanos::from_secs(1);
+/// Resting tuples that are remembered.
+const RESTING_MAX: usize = 1 << 20;
+/// Servers that one stack talks to.
+const PEERS_MAX: usize = 1 << 15;
+
+/// The connections of one worker.
+#[derive(Debug)]
+pub struct TcpStack {
+    settings: TcpSettings,
+    sources: Sources,
+    seed: Seed,
+    peers: Vec<PeerRow>,
+    rows: Vec<Row>,
+    free: Vec<u32>,
+    /// By the owner's slot: the row.
+    slots: Vec<u32>,
+    table: HashMap<u64, u32, BuildHasherDefault<Mixer>>,
+    resting: HashMap<u64, Lingering, BuildHasherDefault<Mixer>>,
+    rest_order: VecDeque<(Nanos, u64)>,
+    timers: BinaryHeap<Reverse<(Nanos, u32)>>,
+    changed: Vec<u32>,
+    out: Outbox,
+    spare: Spares,
+    counts: TcpCounts,
+    challenges: (u64, u32),
+    cursor: u64,
+    stamp_offset: u32,
+}
+
+/// The end as the key of a table.
+fn key(end: End) -> u64 {
+    u64::from(end.address.to_bits()) << 16 | u64::from(end.port)
+}
+
+/// Mixes keys that we chose ourselves.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mixer(u64);
+
+impl Hasher for Mixer {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        let mixed = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 29);
+    }
+}
+
+/// The parts of a stack that a connection works with, without its rows.
+macro_rules! context {
+    ($stack:ident, $now:expr, $peer:expr) => {{
+        let peer = &$stack.peers[usize::from($peer)];
+        Context {
+            now: $now,
+            settings: &$stack.settings,
+            out: &mut $stack.out,
+            spare: &mut $stack.spare,
+            counts: &mut $stack.counts,
+            challenges: &mut $stack.challenges.1,
+            stamp: stamp_of($now, $stack.stamp_offset),
+            peer: peer.end,
+            path_mss: peer.path_mss,
+        }
+    }};
+}
+
+fn stamp_of(now: Nanos, offset: u32) -> u32 {
+    ((now.0 / 1_000_000) as u32).wrapping_add(offset)
+}
+
+impl TcpStack {
+    /// A stack without connections. `seed` makes its sequence numbers, time stamps and first port.
+    pub fn new(settings: TcpSettings, sources: Sources, checksums: Checksums, seed: Seed) -> Self {
+        let mut draw = seed.stream(Purpose::Paths, u64::from(sources.first.to_bits()));
+        TcpStack {
+            settings,
+            sources,
+            seed: Seed(draw.next_u64()),
+            peers: Vec::new(),
+            rows: Vec::new(),
+            free: Vec::new(),
+            slots: Vec::new(),
+            table: HashMap::default(),
+            resting: HashMap::default(),
+            rest_order: VecDeque::new(),
+            timers: BinaryHeap::new(),
+            changed: Vec::new(),
+            out: Outbox::new(checksums),
+            spare: Vec::new(),
+            counts: TcpCounts::default(),
+            challenges: (0, CHALLENGES),
+            cursor: draw.below(sources.tuples().max(1)),
+            stamp_offset: draw.next_u64() as u32,
+        }
+    }
+
+    /// Starts a connection for a slot that has none. `from`: the address and port it is to have.
+    ///
+    /// # Errors
+    /// No such tuple is free.
+    pub fn open(
+        &mut self,
+        now: Nanos,
+        slot: u32,
+        peer: End,
+        nodelay: bool,
+        from: (Option<Ipv4Addr>, Option<u16>),
+    ) -> Result<(), FailureClass> {
+        self.forget_rested(now);
+        let Some(end) = self.tuple(now, from) else {
+            self.counts.tuples_out += 1;
+            return Err(FailureClass::AddressUnavailable);
+        };
+        let peer = self.peer(peer).ok_or(FailureClass::AddressUnavailable)?;
+        let mut iss = self.initial_number(now, end, self.peers[usize::from(peer)].end);
+        if let Some(rest) = self.resting.remove(&key(end)) {
+            let least = rest.snd_nxt.wrapping_add(0x1_0001);
+            iss = if before(iss, least) { least } else { iss };
+        }
+        let connection = Tcb::open(end, peer, iss, nodelay, &mut context!(self, now, peer));
+        let row =
+            Row { connection, owner: slot, told: FromSegment::default(), scheduled: Nanos::NEVER };
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.rows[index as usize] = row;
+                index
+            }
+            None => {
+                self.rows.push(row);
+                self.rows.len() as u32 - 1
+            }
+        };
+        if self.slots.len() <= slot as usize {
+            self.slots.resize(slot as usize + 1, NOBODY);
+        }
+        self.slots[slot as usize] = index;
+        self.table.insert(key(end), index);
+        self.schedule(index);
+        Ok(())
+    }
+
+    /// A tuple that is free.
+    fn tuple(&mut self, now: Nanos, from: (Option<Ipv4Addr>, Option<u16>)) -> Option<End> {
+        let pool = match from {
+            (None, None) => self.sources,
+            (Some(address), None) => Sources { first: address, addresses: 1, ..self.sources },
+            (None, Some(port)) => Sources { port_first: port, port_last: port, ..self.sources },
+            (Some(address), Some(port)) => {
+                Sources { first: address, addresses: 1, port_first: port, port_last: port }
+            }
+        };
+        for _ in 0..pool.tuples() {
+            let end = pool.nth(self.cursor);
+            self.cursor = self.cursor.wrapping_add(1);
+            let inside = self.sources.holds(end) || from.1.is_some() && self.owns(end.address);
+            if !inside {
+                return None;
+            }
+            let rests = self.resting.get(&key(end));
+            let rested = rests.is_none_or(|rest| rest.stamps && now - rest.since >= REUSE_AFTER);
+            if rested && !self.table.contains_key(&key(end)) {
+                return Some(end);
+            }
+        }
+        None
+    }
+
+    fn owns(&self, address: Ipv4Addr) -> bool {
+        address.to_bits().wrapping_sub(self.sources.first.to_bits()) < self.sources.addresses
+    }
+
+    fn peer(&mut self, end: End) -> Option<u16> {
+        if let Some(row) = self.peers.iter().position(|peer| peer.end == end) {
+            return Some(row as u16);
+        }
+        if self.peers.len() >= PEERS_MAX {
+            return None;
+        }
+        self.peers.push(PeerRow { end, path_mss: u16::MAX });
+        Some(self.peers.len() as u16 - 1)
+    }
+
+    /// A clock of 64 ns and a number that belongs to the tuple (RFC 6528).
+    fn initial_number(&self, now: Nanos, from: End, to: End) -> u32 {
+        let tuple = key(from) ^ key(to).rotate_left(24);
+        let salt = self.seed.stream(Purpose::Paths, tuple).next_u64() as u32;
+        salt.wrapping_add((now.0 / 64) as u32)
+    }
+
+    fn row(&self, slot: u32) -> Option<u32> {
+        self.slots.get(slot as usize).copied().filter(|row| *row != NOBODY)
+    }
+
+    /// Does something with a slot's connection, and then what follows from it.
+    fn with<T>(
+        &mut self,
+        now: Nanos,
+        index: u32,
+        act: impl FnOnce(&mut Tcb, &mut Context<'_>) -> T,
+    ) -> T {
+        self.refill(now);
+        let row = &mut self.rows[index as usize];
+        let peer = row.connection.peer;
+        let done = act(&mut row.connection, &mut context!(self, now, peer));
+        self.settle(now, index);
+        done
+    }
+
+    fn refill(&mut self, now: Nanos) {
+        let second = now.0 / 1_000_000_000;
+        if self.challenges.0 != second {
+            self.challenges = (second, CHALLENGES);
+        }
+    }
+
+    /// After anything: the timer, and the end of what nobody owns.
+    fn settle(&mut self, now: Nanos, index: u32) {
+        let row = &self.rows[index as usize];
+        let over = matches!(row.connection.state, State::Done | State::TimeWait);
+        if !(over && row.owner == NOBODY) {
+            return self.schedule(index);
+        }
+        let connection = &mut self.rows[index as usize].connection;
+        let end = End { address: connection.address, port: connection.port };
+        let rest = (connection.state == State::TimeWait).then(|| Lingering {
+            since: now,
+            snd_nxt: connection.snd_nxt,
+            rcv_nxt: connection.rcv_nxt,
+            stamps: connection.has(bit::STAMPS),
+            stamp: connection.ts_recent,
+        });
+        connection.state = State::Done;
+        connection.release(&mut self.spare);
+        self.rows[index as usize].scheduled = Nanos::NEVER;
+        self.table.remove(&key(end));
+        self.free.push(index);
+        if let Some(rest) = rest {
+            self.rest(end, rest);
+        }
+    }
+
+    fn rest(&mut self, end: End, rest: Lingering) {
+        if self.rest_order.len() >= RESTING_MAX
+            && let Some((since, key)) = self.rest_order.pop_front()
+        {
+            self.forget(since, key);
+        }
+        self.resting.insert(key(end), rest);
+        self.rest_order.push_back((rest.since, key(end)));
+    }
+
+    fn forget(&mut self, since: Nanos, key: u64) {
+        if self.resting.get(&key).is_some_and(|rest| rest.since == since) {
+            self.resting.remove(&key);
+        }
+    }
+
+    fn forget_rested(&mut self, now: Nanos) {
+        while let Some((since, key)) = self.rest_order.front().copied()
+            && now - since >= self.settings.time_wait
+        {
+            self.rest_order.pop_front();
+            self.forget(since, key);
+        }
+    }
+
+    fn schedule(&mut self, index: u32) {
+        let row = &mut self.rows[index as usize];
+        let due = row.connection.cold.as_ref().map_or(Nanos::NEVER, |cold| cold.deadline());
+        // one entry is enough that comes no later; it is put back when it finds nothing due
+        if due < row.scheduled {
+            row.scheduled = due;
+            self.timers.push(Reverse((due, index)));
+        }
+    }
+
+    /// Hands bytes over; says how many were taken.
+    ///
+    /// # Errors
+    /// It does not stand yet, there is no room, or it is no more.
+    pub fn write(&mut self, now: Nanos, slot: u32, bytes: &[u8]) -> Result<usize, NotDone> {
+        let Some(index) = self.row(slot) else {
+            return Err(NotDone::Failed(FailureClass::OtherIo));
+        };
+        let connection = &self.rows[index as usize].connection;
+        if let Some(class) = connection.cold.as_ref().and_then(|cold| cold.failed) {
+            return Err(NotDone::Failed(class));
+        }
+        if connection.has(bit::FIN_DUE) || connection.state == State::Done {
+            return Err(NotDone::Failed(FailureClass::Reset));
+        }
+        let taken = self.with(now, index, |connection, c| connection.write(bytes, c));
+        taken.ok_or(NotDone::WouldBlock)
+    }
+
+    /// Copies what has come; 0 is the end of the stream.
+    ///
+    /// # Errors
+    /// Nothing is there yet, or the connection broke.
+    pub fn read(&mut self, now: Nanos, slot: u32, into: &mut [u8]) -> Result<usize, NotDone> {
+        let Some(index) = self.row(slot) else {
+            return Err(NotDone::Failed(FailureClass::OtherIo));
+        };
+        if let Some(count) = self.with(now, index, |connection, c| connection.read(into, c)) {
+            return Ok(count);
+        }
+        let connection = &self.rows[index as usize].connection;
+        match connection.cold.as_ref().and_then(|cold| cold.failed) {
+            Some(class) => Err(NotDone::Failed(class)),
+            None => Err(NotDone::WouldBlock),
+        }
+    }
+
+    /// Ends the slot's connection: with a FIN behind what is written, or at once by a reset.
+    pub fn close(&mut self, now: Nanos, slot: u32, reset: bool) {
+        let Some(index) = self.row(slot) else { return };
+        self.slots[slot as usize] = NOBODY;
+        self.rows[index as usize].owner = NOBODY;
+        self.rows[index as usize].told = FromSegment::default();
+        self.with(now, index, |connection, c| match reset {
+            true => connection.abort(c),
+            false => connection.orphan(c),
+        });
+    }
+
+    /// Ends our side; what comes is read on.
+    pub fn shut(&mut self, now: Nanos, slot: u32) {
+        if let Some(index) = self.row(slot) {
+            self.with(now, index, |connection, c| connection.shut(c));
+        }
+    }
+
+    pub fn urgent(&mut self, now: Nanos, slot: u32, byte: u8) {
+        if let Some(index) = self.row(slot) {
+            self.with(now, index, |connection, c| connection.urgent(byte, c));
+        }
+    }
+
+    pub fn facts(&self, slot: u32) -> Option<SocketFacts> {
+        let connection = &self.rows[self.row(slot)? as usize].connection;
+        Some(SocketFacts {
+            retransmits: u64::from(connection.retransmitted),
+            rtt: Nanos::from_micros(u64::from(connection.srtt)),
+        })
+    }
+
+    /// Takes a packet in. `checked`: its TCP checksum needs no look.
+    pub fn deliver(&mut self, now: Nanos, packet: &[u8], checked: bool) {
+        match read(packet, checked) {
+            Some(ArrivedPacket::Segment { flow, head, payload }) => {
+                self.counts.received += 1;
+                self.segment(now, &flow, &head, payload);
+            }
+            Some(ArrivedPacket::TooLarge { ours, seq, mtu }) => {
+                if let Some(index) = self.quoted(&ours, seq) {
+                    let peer = usize::from(self.rows[index as usize].connection.peer);
+                    let fits = if mtu == 0 { 576 } else { mtu }.saturating_sub(40);
+                    self.peers[peer].path_mss = self.peers[peer].path_mss.min(fits.max(536));
+                    self.with(now, index, |connection, c| connection.too_large(mtu, c));
+                }
+            }
+            Some(ArrivedPacket::Unreachable { ours, seq }) => {
+                if let Some(index) = self.quoted(&ours, seq)
+                    && self.rows[index as usize].connection.state == State::SynSent
+                {
+                    // a connection that stands is not ended by it (RFC 5927 section 6)
+                    let class = FailureClass::Unreachable;
+                    self.with(now, index, |connection, c| connection.fail(class, c));
+                    self.tell(index, FromSegment { readable: true, writable: true, ended: true });
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// Whose a quoted packet of ours is; a forger does not know its sequence number.
+    fn quoted(&self, ours: &Flow, seq: u32) -> Option<u32> {
+        let index = *self.table.get(&key(ours.from))?;
+        let connection = &self.rows[index as usize].connection;
+        let under_way = match &connection.cold {
+            Some(cold) => not_after(connection.snd_una, seq) && before(seq, cold.snd_max),
+            None => false,
+        };
+        let ours = self.peers[usize::from(connection.peer)].end == ours.to;
+        (ours && under_way).then_some(index)
+    }
+
+    fn segment(&mut self, now: Nanos, flow: &Flow, head: &Head, payload: &[u8]) {
+        if !self.owns(flow.to.address) {
+            return;
+        }
+        self.refill(now);
+        match self.table.get(&key(flow.to)).copied() {
+            Some(index) if self.is_peer(index, flow.from) => {
+                let told =
+                    self.with(now, index, |connection, c| connection.arrive(head, payload, c));
+                self.tell(index, told);
+            }
+            _ => self.stranger(flow, head, payload, stamp_of(now, self.stamp_offset)),
+        }
+    }
+
+    fn is_peer(&self, index: u32, from: End) -> bool {
+        let peer = self.rows[index as usize].connection.peer;
+        self.peers[usize::from(peer)].end == from
+    }
+
+    /// A segment for a connection that is no more: acknowledged once more when we closed first, else
+    /// refused (RFC 9293 section 3.10.7.1).
+    fn stranger(&mut self, flow: &Flow, head: &Head, payload: &[u8], stamp: u32) {
+        let length = payload.len() as u32 + u32::from(head.has(flag::FIN | flag::SYN));
+        if head.has(flag::RST) || self.challenges.1 == 0 {
+            return;
+        }
+        let back = Flow { from: flow.to, to: flow.from };
+        let answer = match self.resting.get(&key(flow.to)) {
+            Some(_) if length == 0 => return,
+            Some(rest) => Head {
+                seq: rest.snd_nxt,
+                ack: rest.rcv_nxt,
+                flags: flag::ACK,
+                window: 0xffff,
+                stamps: rest.stamps.then_some((stamp, rest.stamp)),
+                ..Head::default()
+            },
+            None if head.has(flag::ACK) => {
+                Head { seq: head.ack, flags: flag::RST, ..Head::default() }
+            }
+            None => Head {
+                ack: head.seq.wrapping_add(length),
+                flags: flag::RST | flag::ACK,
+                ..Head::default()
+            },
+        };
+        self.challenges.1 -= 1;
+        self.counts.resets_sent += u64::from(answer.has(flag::RST));
+        self.counts.sent += 1;
+        self.out.push(&back, &answer, [&[], &[]]);
+    }
+
+    fn tell(&mut self, index: u32, told: FromSegment) {
+        let row = &mut self.rows[index as usize];
+        if row.owner == NOBODY || told == FromSegment::default() {
+            return;
+        }
+        if row.told == FromSegment::default() {
+            self.changed.push(index);
+        }
+        row.told.readable |= told.readable;
+        row.told.writable |= told.writable;
+        row.told.ended |= told.ended;
+    }
+
+    /// What has changed since this was last asked, each slot once.
+    pub fn changes(&mut self, mut each: impl FnMut(Readiness)) {
+        for index in self.changed.drain(..) {
+            let row = &mut self.rows[index as usize];
+            let FromSegment { readable, writable, ended } = std::mem::take(&mut row.told);
+            if row.owner != NOBODY && (readable || writable || ended) {
+                each(Readiness { slot: row.owner, readable, writable, ended });
+            }
+        }
+    }
+
+    pub fn has_changes(&self) -> bool {
+        !self.changed.is_empty()
+    }
+
+    /// When [`TcpStack::tick`] is due; it may find nothing to do.
+    pub fn next(&self) -> Nanos {
+        self.timers.peek().map_or(Nanos::NEVER, |Reverse((due, _))| *due)
+    }
+
+    /// Does what has fallen due.
+    pub fn tick(&mut self, now: Nanos) {
+        while let Some(Reverse((due, index))) = self.timers.peek().copied()
+            && due <= now
+        {
+            self.timers.pop();
+            let row = &mut self.rows[index as usize];
+            if row.scheduled != due {
+                continue;
+            }
+            row.scheduled = Nanos::NEVER;
+            let was_whole = row.connection.state != State::Done;
+            self.with(now, index, |connection, c| connection.tick(c));
+            let row = &self.rows[index as usize];
+            if was_whole && row.connection.state == State::Done {
+                self.tell(index, FromSegment { readable: true, writable: true, ended: true });
+            }
+        }
+    }
+
+    /// Resets everything that is open, so that no server waits for it.
+    pub fn abandon(&mut self, now: Nanos) {
+        for index in 0..self.rows.len() as u32 {
+            self.rows[index as usize].owner = NOBODY;
+            if self.rows[index as usize].connection.state != State::Done {
+                self.with(now, index, |connection, c| connection.abort(c));
+            }
+        }
+        self.slots.fill(NOBODY);
+    }
+
+    /// Packets that are to go out.
+    pub fn outgoing(&self) -> &Outbox {
+        &self.out
+    }
+
+    /// They are out.
+    pub fn sent(&mut self) {
+        self.out.clear();
+    }
+
+    pub fn counts(&self) -> TcpCounts {
+        self.counts
+    }
+
+    /// Connections that are not over, those without an owner too.
+    pub fn connections(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Tuples that rest after we closed first.
+    pub fn resting(&self) -> usize {
+        self.resting.len()
+    }
+
+    /// Bytes that the stack holds for connections at rest: tables, rows, no buffers.
+    pub fn memory(&self) -> usize {
+        self.rows.capacity() * size_of::<Row>()
+            + self.slots.capacity() * size_of::<u32>()
+            + self.free.capacity() * size_of::<u32>()
+            // a bucket of the table has its key, its value and one byte
+            + self.table.capacity() * 8 / 7 * (size_of::<(u64, u32)>() + 1)
+            + self.timers.capacity() * size_of::<(Nanos, u32)>()
+    }
+}

@@ -1,0 +1,69 @@
+//! Any bytes as the packets that a connection gets, with calls of its owner in between. The fuzz
+//! target takes this file in too.
+
+use super::tcp;
+use std::net::Ipv4Addr;
+use tcp::{Checksums, End, Flow, Head, Outbox, Sources, TcpSettings, TcpStack, flag, read};
+use units::{Nanos, Seed};
+
+/// Each piece of the data is a byte that says what happens, a length and so many bytes.
+pub(crate) fn packets(data: &[u8]) {
+    let sources = Sources {
+        first: Ipv4Addr::new(10, 9, 0, 1),
+        addresses: 1,
+        port_first: 40_000,
+        port_last: 40_000,
+    };
+    let peer = End { address: Ipv4Addr::new(10, 0, 0, 2), port: 80 };
+    let from = End { address: sources.first, port: 40_000 };
+    let mut stack = TcpStack::new(TcpSettings::default(), sources, Checksums::Ours, Seed(1));
+    let mut now = Nanos::from_secs(1);
+    stack.open(now, 0, peer, true, (None, None)).ok();
+    let (mut ours, mut rest) = (0, data);
+    while let [what, length, behind @ ..] = rest {
+        let (piece, next) = behind.split_at(usize::from(*length).min(behind.len()));
+        rest = next;
+        for packet in stack.outgoing().packets() {
+            if let Some(tcp::ArrivedPacket::Segment { head, .. }) = read(packet, true) {
+                ours = head.seq;
+            }
+        }
+        stack.sent();
+        let number = |at: usize| {
+            let word = piece.get(at..at + 4).and_then(|four| four.try_into().ok());
+            word.map_or(0, u32::from_be_bytes)
+        };
+        match what % 8 {
+            0 => stack.deliver(now, piece, true),
+            1 => now += Nanos::from_millis(u64::from(*length) * 10),
+            2 => drop(stack.write(now, 0, piece)),
+            3 => drop(stack.read(now, 0, &mut [0; 500])),
+            4 => stack.shut(now, 0),
+            kind => {
+                // a segment that nearly fits
+                let flags = if kind == 5 { flag::SYN | flag::ACK } else { *what };
+                let head = Head {
+                    seq: number(0) >> 12,
+                    ack: ours.wrapping_add(number(4) >> 20),
+                    flags: flags | flag::ACK,
+                    window: number(2) as u16,
+                    sacks: [(ours, ours.wrapping_add(number(6) >> 18)); 4],
+                    sack_count: what >> 6,
+                    sack_permitted: kind == 5,
+                    ..Head::default()
+                };
+                let mut out = Outbox::new(Checksums::Ours);
+                out.push(&Flow { from: peer, to: from }, &head, [piece, &[]]);
+                out.packets().for_each(|packet| stack.deliver(now, packet, true));
+            }
+        }
+        stack.tick(now);
+    }
+    // what has no owner ends, whatever it has been through
+    stack.close(now, 0, false);
+    for _ in 0..40 {
+        now += Nanos::from_secs(130);
+        stack.tick(now);
+    }
+    assert_eq!(stack.connections(), 0);
+}

@@ -1,0 +1,18 @@
+use crate as tcp;
+
+mod any;
+mod scripts;
+mod world;
+
+/// The fuzzer's finds, and what it starts from.
+#[test]
+fn the_corpus_does_no_harm() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/tcp");
+    let files = std::fs::read_dir(corpus).expect("the corpus is part of the repository");
+    let mut count = 0;
+    for file in files.flatten() {
+        any::packets(&std::fs::read(file.path()).expect("a file of the corpus"));
+        count += 1;
+    }
+    assert!(count > 0);
+}

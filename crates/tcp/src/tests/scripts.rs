@@ -1,0 +1,522 @@
+//! Scripted segments in virtual time: what is sent back to the peer's segments, and when.
+
+use crate::*;
+use sample::FailureClass;
+use std::net::Ipv4Addr;
+use units::{Nanos, Seed};
+
+const PEER: End = End { address: Ipv4Addr::new(10, 0, 0, 2), port: 80 };
+const SOURCES: Sources = Sources {
+    first: Ipv4Addr::new(10, 9, 0, 1),
+    addresses: 2,
+    port_first: 40_000,
+    port_last: 40_003,
+};
+/// The peer's first number; its data wraps round.
+const THEIRS: u32 = u32::MAX - 1_000;
+
+/// A stack and the one who plays its peer.
+struct Stage {
+    stack: TcpStack,
+    now: Nanos,
+    /// Where the connection comes from, and its first number.
+    from: End,
+    ours: u32,
+    stamp: u32,
+    stamps: bool,
+}
+
+impl Stage {
+    fn new(settings: TcpSettings) -> Stage {
+        let stack = TcpStack::new(settings, SOURCES, Checksums::Ours, Seed(1));
+        let from = End { address: Ipv4Addr::UNSPECIFIED, port: 0 };
+        Stage { stack, now: Nanos::from_secs(5), from, ours: 0, stamp: 100, stamps: true }
+    }
+
+    fn open(settings: TcpSettings) -> Stage {
+        let mut stage = Stage::new(settings);
+        stage.stack.open(stage.now, 0, PEER, true, (None, None)).expect("tuples are free");
+        let syn = stage.sent_heads();
+        let (flow, head, _) = syn[0];
+        (stage.from, stage.ours) = (flow.from, head.seq);
+        stage
+    }
+
+    fn established() -> Stage {
+        let mut stage = Stage::open(TcpSettings::default());
+        stage.answer_syn();
+        assert_eq!(stage.sent(), ["A 1:0 ack 1"]);
+        stage
+    }
+
+    fn answer_syn(&mut self) {
+        let head = Head {
+            // never scaled in a SYN
+            window: 64_000,
+            mss: Some(1_460),
+            shift: Some(7),
+            sack_permitted: true,
+            ..self.head(flag::SYN | flag::ACK, 0, 1)
+        };
+        self.inject(head, b"");
+    }
+
+    /// A head of the peer's by relative numbers.
+    fn head(&mut self, flags: u8, seq: u32, ack: u32) -> Head {
+        self.stamp += 1;
+        Head {
+            seq: THEIRS.wrapping_add(seq),
+            ack: self.ours.wrapping_add(ack),
+            flags,
+            window: 500,
+            stamps: self.stamps.then_some((self.stamp, 0)),
+            ..Head::default()
+        }
+    }
+
+    fn inject(&mut self, head: Head, payload: &[u8]) {
+        let mut out = Outbox::new(Checksums::Ours);
+        out.push(&Flow { from: PEER, to: self.from }, &head, [payload, b""]);
+        let packet = out.packets().next().expect("one was put in").to_vec();
+        self.stack.deliver(self.now, &packet, false);
+    }
+
+    fn peer_sends(&mut self, flags: u8, seq: u32, ack: u32, payload: &[u8]) {
+        let head = self.head(flags, seq, ack);
+        self.inject(head, payload);
+    }
+
+    fn pass(&mut self, millis: u64) {
+        self.now += Nanos::from_millis(millis);
+        self.stack.tick(self.now);
+    }
+
+    fn sent_heads(&mut self) -> Vec<(Flow, Head, usize)> {
+        let heads = self.stack.outgoing().packets().map(|packet| match read(packet, false) {
+            Some(ArrivedPacket::Segment { flow, head, payload }) => (flow, head, payload.len()),
+            other => panic!("the stack sent {other:?}"),
+        });
+        let heads = heads.collect();
+        self.stack.sent();
+        heads
+    }
+
+    /// What was sent, as text: flags, relative number and length, acknowledgement, SACK blocks.
+    fn sent(&mut self) -> Vec<String> {
+        let ours = self.ours;
+        let line = |(_, head, length): (Flow, Head, usize)| {
+            let names = [(flag::SYN, 'S'), (flag::FIN, 'F'), (flag::RST, 'R'), (flag::PSH, 'P')];
+            let more = [(flag::ACK, 'A'), (flag::URG, 'U'), (flag::ECE, 'E'), (flag::CWR, 'C')];
+            let flags: String =
+                names.iter().chain(&more).filter(|row| head.has(row.0)).map(|row| row.1).collect();
+            let mut text = format!("{flags} {}:{length}", head.seq.wrapping_sub(ours));
+            if head.has(flag::ACK) {
+                text += &format!(" ack {}", head.ack.wrapping_sub(THEIRS));
+            }
+            for (from, to) in head.sacks() {
+                let (from, to) = (from.wrapping_sub(THEIRS), to.wrapping_sub(THEIRS));
+                text += &format!(" sack {from}-{to}");
+            }
+            text
+        };
+        self.sent_heads().into_iter().map(line).collect()
+    }
+
+    fn write(&mut self, bytes: usize) {
+        let taken = self.stack.write(self.now, 0, &vec![7; bytes]);
+        assert_eq!(taken, Ok(bytes));
+    }
+
+    fn read(&mut self) -> Result<usize, NotDone> {
+        self.stack.read(self.now, 0, &mut [0; 100_000])
+    }
+}
+
+const NOTHING: [&str; 0] = [];
+const A: u8 = flag::ACK;
+/// Payload of a full segment with time stamps.
+const FULL: usize = 1_448;
+
+#[test]
+fn the_handshake_is_linuxs() {
+    let mut stage = Stage::new(TcpSettings::default());
+    stage.stack.open(stage.now, 0, PEER, true, (None, None)).expect("tuples are free");
+    let (_, syn, _) = stage.sent_heads()[0];
+    assert_eq!((syn.flags, syn.window, syn.mss), (flag::SYN, 64_240, Some(1_460)));
+    assert_eq!((syn.shift, syn.sack_permitted, syn.stamps.is_some()), (Some(7), true, true));
+    assert_eq!(stage.stack.write(stage.now, 0, b"x"), Err(NotDone::WouldBlock));
+}
+
+#[test]
+fn a_lost_syn_comes_again_four_times_after_a_second_and_then_later_and_later() {
+    let mut stage = Stage::open(TcpSettings::default());
+    for pause in [1_000, 1_000, 1_000, 1_000, 1_000, 2_000] {
+        stage.pass(pause - 1);
+        assert_eq!(stage.sent(), NOTHING, "too early");
+        stage.pass(1);
+        assert_eq!(stage.sent(), ["S 0:0"]);
+    }
+    stage.pass(4_000);
+    assert_eq!(
+        stage.stack.write(stage.now, 0, b""),
+        Err(NotDone::Failed(FailureClass::SocketTimeout))
+    );
+}
+
+#[test]
+fn a_refusal_is_one_only_when_it_answers_our_syn() {
+    let mut stage = Stage::open(TcpSettings::default());
+    stage.peer_sends(flag::RST | A, 0, 77, b"");
+    stage.peer_sends(flag::RST, 0, 1, b"");
+    assert_eq!(stage.stack.write(stage.now, 0, b""), Err(NotDone::WouldBlock));
+    stage.peer_sends(flag::RST | A, 0, 1, b"");
+    assert_eq!(stage.stack.write(stage.now, 0, b""), Err(NotDone::Failed(FailureClass::Refused)));
+}
+
+#[test]
+fn a_server_that_remembers_a_former_connection_is_told_and_asked_again() {
+    let mut stage = Stage::open(TcpSettings::default());
+    stage.peer_sends(A, 500, 9_000, b"");
+    assert_eq!(stage.sent(), ["R 9000:0", "S 0:0"]);
+}
+
+#[test]
+fn a_peer_without_options_gets_none() {
+    let mut stage = Stage::open(TcpSettings::default());
+    stage.stamps = false;
+    let head = Head { window: 5_000, ..stage.head(flag::SYN | A, 0, 1) };
+    stage.inject(head, b"");
+    stage.write(1_000);
+    let sent = stage.sent_heads();
+    assert!(sent.iter().all(|(_, head, _)| head.stamps.is_none() && head.sack_count == 0));
+    let lengths: Vec<usize> = sent.iter().map(|row| row.2).collect();
+    assert_eq!(lengths, [0, 536, 464], "RFC 9293's MSS");
+}
+
+#[test]
+fn the_request_carries_the_acknowledgement_and_the_last_answer_waits_40_ms() {
+    let mut stage = Stage::established();
+    stage.write(100);
+    assert_eq!(stage.sent(), ["PA 1:100 ack 1"]);
+    stage.peer_sends(A, 1, 101, &[1; 160]);
+    assert_eq!((stage.read(), stage.sent().len()), (Ok(160), 0));
+    stage.write(100);
+    assert_eq!(stage.sent(), ["PA 101:100 ack 161"]);
+    stage.peer_sends(A, 161, 201, &[1; 160]);
+    stage.pass(39);
+    assert_eq!(stage.sent(), NOTHING);
+    stage.pass(1);
+    assert_eq!(stage.sent(), ["A 201:0 ack 321"]);
+    // full segments are acknowledged one by one
+    stage.peer_sends(A, 321, 201, &[1; FULL]);
+    assert_eq!(stage.sent(), ["A 201:0 ack 1769"]);
+}
+
+#[test]
+fn lost_requests_are_repeated_after_200_ms_and_then_doubled_spans() {
+    let mut stage = Stage::established();
+    stage.write(10);
+    stage.sent();
+    for pause in [200, 400, 800, 1_600] {
+        stage.pass(pause - 1);
+        assert_eq!(stage.sent(), NOTHING, "before {pause} ms");
+        stage.pass(2);
+        assert_eq!(stage.sent(), ["PA 1:10 ack 1"], "after {pause} ms");
+    }
+    let facts = stage.stack.facts(0).map(|facts| facts.retransmits);
+    assert_eq!(facts, Some(4));
+}
+
+#[test]
+fn what_lies_beyond_a_hole_is_reported_latest_first() {
+    let mut stage = Stage::established();
+    stage.peer_sends(A, 101, 1, &[1; 100]);
+    assert_eq!(stage.sent(), ["A 1:0 ack 1 sack 101-201"]);
+    stage.peer_sends(A, 301, 1, &[1; 100]);
+    assert_eq!(stage.sent(), ["A 1:0 ack 1 sack 301-401 sack 101-201"]);
+    assert_eq!(stage.read(), Err(NotDone::WouldBlock));
+    stage.peer_sends(A, 1, 1, &[1; 150]);
+    assert_eq!(stage.sent(), ["A 1:0 ack 201 sack 301-401"]);
+    assert_eq!(stage.read(), Ok(200));
+    // twice the same (RFC 2883)
+    stage.peer_sends(A, 101, 1, &[1; 50]);
+    assert_eq!(stage.sent(), ["A 1:0 ack 201 sack 101-151 sack 301-401"]);
+    stage.peer_sends(A | flag::FIN, 201, 1, &[1; 100]);
+    assert_eq!(stage.read(), Ok(200), "the FIN belongs before what lies beyond it: it is forged");
+}
+
+#[test]
+fn three_duplicates_send_the_lost_segment_again_and_only_that() {
+    let mut stage = Stage::established();
+    stage.write(8 * FULL);
+    assert_eq!(stage.sent().len(), 8);
+    for (row, expected) in [(1, 0), (2, 0), (3, 1)] {
+        let mut head = stage.head(A, 1, 1);
+        let start = stage.ours.wrapping_add(1 + FULL as u32);
+        head.sacks[0] = (start, start.wrapping_add(row * FULL as u32));
+        head.sack_count = 1;
+        stage.inject(head, b"");
+        let sent = stage.sent();
+        assert_eq!(sent.len(), expected, "after duplicate {row}: {sent:?}");
+        if expected == 1 {
+            assert_eq!(sent, ["A 1:1448 ack 1"]);
+        }
+    }
+    stage.peer_sends(A, 1, 1 + 8 * FULL as u32, b"");
+    assert_eq!((stage.sent(), stage.stack.counts().recoveries), (vec![], 1));
+}
+
+#[test]
+fn a_closed_window_is_asked_until_it_opens() {
+    let mut stage = Stage::established();
+    let mut closed = stage.head(A, 1, 1);
+    closed.window = 0;
+    stage.inject(closed, b"");
+    stage.write(10);
+    assert_eq!(stage.sent(), NOTHING);
+    stage.pass(1_001);
+    assert_eq!(stage.sent(), ["A 0:0 ack 1"]);
+    for _ in 0..40 {
+        let mut closed = stage.head(A, 1, 1);
+        closed.window = 0;
+        stage.inject(closed, b"");
+        stage.pass(120_000);
+    }
+    assert!(!stage.sent().is_empty(), "as long as it answers it is asked");
+    stage.peer_sends(A, 1, 1, b"");
+    assert_eq!(stage.sent(), ["PA 1:10 ack 1"]);
+}
+
+#[test]
+fn our_window_closes_and_its_opening_is_told() {
+    let settings = TcpSettings { receive_max: 10_000, ..TcpSettings::default() };
+    let mut stage = Stage::open(settings);
+    stage.answer_syn();
+    stage.sent();
+    for row in 0..7 {
+        stage.peer_sends(A, 1 + row * FULL as u32, 1, &[1; FULL]);
+    }
+    let (_, last, _) = *stage.sent_heads().last().expect("full segments are acknowledged");
+    assert_eq!(
+        (last.window, last.ack),
+        (0, THEIRS.wrapping_add(10_001)),
+        "what does not fit is cut"
+    );
+    assert_eq!(stage.read(), Ok(10_000));
+    let (_, update, _) = stage.sent_heads()[0];
+    assert_eq!(update.window, 10_000);
+}
+
+#[test]
+fn resets_have_to_be_exact() {
+    let mut stage = Stage::established();
+    stage.peer_sends(flag::RST, 50, 1, b"");
+    assert_eq!(stage.sent(), ["A 1:0 ack 1"], "within the window: challenged (RFC 5961)");
+    stage.peer_sends(flag::RST, 9_000_000, 1, b"");
+    assert_eq!(stage.sent(), NOTHING, "outside of it");
+    stage.peer_sends(flag::SYN, 1, 1, b"");
+    assert_eq!(stage.sent(), ["A 1:0 ack 1"]);
+    assert_eq!(stage.read(), Err(NotDone::WouldBlock));
+    stage.peer_sends(flag::RST, 1, 1, b"");
+    assert_eq!(stage.read(), Err(NotDone::Failed(FailureClass::Reset)));
+}
+
+#[test]
+fn challenges_are_limited() {
+    let mut stage = Stage::established();
+    for _ in 0..3_000 {
+        stage.peer_sends(flag::RST, 50, 1, b"");
+    }
+    assert_eq!(stage.sent().len(), 1_000);
+}
+
+#[test]
+fn we_close_first_and_the_tuple_rests() {
+    let mut stage = Stage::established();
+    stage.stack.close(stage.now, 0, false);
+    assert_eq!(stage.sent(), ["FA 1:0 ack 1"]);
+    stage.peer_sends(A, 1, 2, b"");
+    stage.peer_sends(flag::FIN | A, 1, 2, b"");
+    assert_eq!(stage.sent(), ["A 2:0 ack 2"]);
+    assert_eq!((stage.stack.connections(), stage.stack.resting()), (0, 1));
+    // the FIN once more: our acknowledgement was lost
+    stage.peer_sends(flag::FIN | A, 1, 2, b"");
+    assert_eq!(stage.sent(), ["A 2:0 ack 2"]);
+    let (address, port) = (Some(stage.from.address), Some(stage.from.port));
+    let again = stage.stack.open(stage.now, 0, PEER, true, (address, port));
+    assert_eq!(again, Err(FailureClass::AddressUnavailable), "within a second");
+    stage.pass(1_000);
+    stage.stack.open(stage.now, 0, PEER, true, (address, port)).expect("RFC 6191");
+    let (_, syn, _) = stage.sent_heads()[0];
+    assert!((syn.seq.wrapping_sub(stage.ours) as i32) > 2, "above all numbers of before");
+}
+
+#[test]
+fn the_server_closes_first() {
+    let mut stage = Stage::established();
+    stage.peer_sends(flag::FIN | A, 1, 1, b"ab");
+    assert_eq!(stage.sent(), ["A 1:0 ack 4"]);
+    assert_eq!((stage.read(), stage.read()), (Ok(2), Ok(0)));
+    stage.stack.close(stage.now, 0, false);
+    assert_eq!(stage.sent(), ["FA 1:0 ack 4"]);
+    stage.peer_sends(A, 4, 2, b"");
+    assert_eq!((stage.stack.connections(), stage.stack.resting()), (0, 0));
+}
+
+#[test]
+fn both_close_at_once() {
+    let mut stage = Stage::established();
+    stage.stack.close(stage.now, 0, false);
+    stage.sent();
+    stage.peer_sends(flag::FIN | A, 1, 1, b"");
+    assert_eq!(stage.sent(), ["A 2:0 ack 2"]);
+    stage.peer_sends(A, 2, 2, b"");
+    assert_eq!((stage.stack.connections(), stage.stack.resting()), (0, 1));
+}
+
+#[test]
+fn closing_with_unread_bytes_or_to_late_ones_resets() {
+    let mut stage = Stage::established();
+    stage.peer_sends(A, 1, 1, b"unread");
+    stage.stack.close(stage.now, 0, false);
+    assert_eq!(stage.sent(), ["RA 1:0 ack 7"]);
+    let mut stage = Stage::established();
+    stage.stack.close(stage.now, 0, false);
+    stage.peer_sends(A, 1, 2, b"late");
+    assert_eq!(stage.sent(), ["FA 1:0 ack 1", "RA 2:0 ack 1"]);
+    assert_eq!(stage.stack.connections(), 0);
+}
+
+#[test]
+fn nobody_answers_a_fin_and_the_orphan_is_given_up() {
+    let mut stage = Stage::established();
+    stage.stack.close(stage.now, 0, false);
+    stage.peer_sends(A, 1, 2, b"");
+    stage.pass(60_000);
+    assert_eq!(stage.stack.connections(), 0);
+}
+
+#[test]
+fn strangers_are_reset() {
+    let mut stage = Stage::established();
+    let mut out = Outbox::new(Checksums::Ours);
+    let to = End { port: 40_001, ..stage.from };
+    let to = if to == stage.from { End { port: 40_002, ..to } } else { to };
+    let head = stage.head(A, 1, 900);
+    out.push(&Flow { from: PEER, to }, &head, [b"x", b""]);
+    stage.stack.deliver(stage.now, out.packets().next().expect("one"), false);
+    assert_eq!(stage.sent(), ["R 900:0"]);
+}
+
+#[test]
+fn old_time_stamps_are_old_duplicates() {
+    let mut stage = Stage::established();
+    let mut old = stage.head(A, 1, 1);
+    old.stamps = Some((50, 0));
+    stage.inject(old, b"old");
+    assert_eq!(
+        (stage.sent(), stage.read()),
+        (vec!["A 1:0 ack 1".into()], Err(NotDone::WouldBlock))
+    );
+}
+
+#[test]
+fn a_link_that_is_too_small_makes_smaller_segments() {
+    let mut stage = Stage::established();
+    stage.write(1_400);
+    let packet = stage.stack.outgoing().packets().next().expect("the request").to_vec();
+    stage.sent();
+    let mut icmp = vec![3, 4, 0, 0, 0, 0];
+    icmp.extend_from_slice(&600_u16.to_be_bytes());
+    icmp.extend_from_slice(&packet[..28]);
+    let total = 20 + icmp.len();
+    let sum: u32 = icmp.chunks(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
+    let check = !(((sum >> 16) + (sum & 0xffff)) as u16);
+    icmp[2..4].copy_from_slice(&check.to_be_bytes());
+    let mut whole = vec![0x45, 0, 0, total as u8, 0, 0, 0, 0, 64, 1, 0, 0, 10, 0, 0, 9];
+    whole.extend_from_slice(&stage.from.address.octets());
+    whole.extend_from_slice(&icmp);
+    stage.stack.deliver(stage.now, &whole, false);
+    assert_eq!(stage.sent(), ["A 1:548 ack 1", "A 549:548 ack 1", "PA 1097:304 ack 1"]);
+}
+
+#[test]
+fn congestion_is_echoed_and_answered() {
+    let mut stage = Stage::open(TcpSettings { ecn: true, ..TcpSettings::default() });
+    let head = Head { mss: Some(1_460), ..stage.head(flag::SYN | A | flag::ECE, 0, 1) };
+    stage.inject(head, b"");
+    stage.sent();
+    let marked = Head { ecn: 3, ..stage.head(A, 1, 1) };
+    stage.inject(marked, &[1; FULL + 12]);
+    assert_eq!(stage.sent(), ["AE 1:0 ack 1461"]);
+    stage.peer_sends(A | flag::ECE | flag::CWR, 1_461, 1, &[1; FULL]);
+    stage.write(10);
+    let sent = stage.sent_heads();
+    let (_, data, _) = sent.last().expect("the request");
+    assert!(data.has(flag::CWR) && !data.has(flag::ECE) && data.ecn == 2, "{data:?}");
+}
+
+#[test]
+fn idle_peers_are_asked_when_that_is_wanted() {
+    let keep_alive = Some(Nanos::from_secs(10));
+    let mut stage = Stage::open(TcpSettings { keep_alive, ..TcpSettings::default() });
+    stage.answer_syn();
+    stage.sent();
+    stage.pass(10_000);
+    assert_eq!(stage.sent(), ["A 0:0 ack 1"]);
+    for _ in 0..9 {
+        stage.pass(75_000);
+    }
+    assert_eq!(stage.read(), Err(NotDone::Failed(FailureClass::SocketTimeout)));
+}
+
+#[test]
+fn urgent_bytes_are_marked() {
+    let mut stage = Stage::established();
+    stage.stack.urgent(stage.now, 0, b'!');
+    let (_, head, length) = stage.sent_heads()[0];
+    assert_eq!((head.has(flag::URG), head.urgent, length), (true, 1, 1));
+}
+
+#[test]
+fn all_addresses_come_before_a_port_comes_again_and_then_none_is_left() {
+    let mut stage = Stage::new(TcpSettings::default());
+    for slot in 0..8 {
+        stage.stack.open(stage.now, slot, PEER, true, (None, None)).expect("there are eight");
+    }
+    let mut ends: Vec<End> = stage.sent_heads().iter().map(|(flow, ..)| flow.from).collect();
+    assert!(ends.windows(2).all(|two| two[0].address != two[1].address));
+    ends.sort();
+    ends.dedup();
+    assert_eq!(ends.len(), 8);
+    let none = stage.stack.open(stage.now, 8, PEER, true, (None, None));
+    assert_eq!((none, stage.stack.counts().tuples_out), (Err(FailureClass::AddressUnavailable), 1));
+}
+
+#[test]
+fn a_connection_at_rest_takes_less_than_256_bytes() {
+    let sources = Sources { addresses: 4, port_first: 1_024, port_last: 65_535, ..SOURCES };
+    let mut stack = TcpStack::new(TcpSettings::default(), sources, Checksums::Ours, Seed(3));
+    let now = Nanos::from_secs(1);
+    const COUNT: u32 = 100_000;
+    for slot in 0..COUNT {
+        stack.open(now, slot, PEER, true, (None, None)).expect("tuples are free");
+        let syn = stack.outgoing().packets().next().map(|packet| read(packet, false));
+        let Some(Some(ArrivedPacket::Segment { flow, head, .. })) = syn else { panic!("no SYN") };
+        stack.sent();
+        let back = Flow { from: flow.to, to: flow.from };
+        let answer = Head {
+            ack: head.seq.wrapping_add(1),
+            flags: flag::SYN | flag::ACK,
+            window: 65_535,
+            ..Head::default()
+        };
+        let mut out = Outbox::new(Checksums::Ours);
+        out.push(&back, &answer, [b"", b""]);
+        stack.deliver(now, out.packets().next().expect("one"), true);
+        stack.sent();
+    }
+    assert_eq!(stack.connections(), COUNT as usize);
+    let each = stack.memory() / COUNT as usize;
+    assert!(each <= 256, "{each} bytes a connection");
+}
