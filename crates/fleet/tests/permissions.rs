@@ -1,5 +1,5 @@
 //! What the credentials of one agent are good for, against the server that is installed: its own
-//! subjects, and nothing else. Left out where no nats-server is installed.
+//! subjects, and nothing else.
 
 use fleet::{
     Credentials, Grant, Incoming, NatsLink, NatsServer, Place, Role, ServerOptions, Subjects,
@@ -18,15 +18,13 @@ struct Scene {
     other: Credentials,
 }
 
-fn scene() -> Option<Scene> {
+fn scene() -> Scene {
     let make = |role| Credentials::generate("blue", role).expect("credentials");
     let (manager, agent, other) = (make(Role::Manager), make(Role::Agent), make(Role::Agent));
     let grants: Vec<Grant> = [&manager, &agent, &other].into_iter().map(Grant::from).collect();
-    match NatsServer::start(&ServerOptions::default(), "blue", &grants) {
-        Ok(server) => Some(Scene { server, manager, agent, other }),
-        Err(error) if error.0.contains("apt-get install nats-server") => None,
-        Err(error) => panic!("{error}"),
-    }
+    let server = NatsServer::start(&ServerOptions::default(), "blue", &grants)
+        .unwrap_or_else(|error| panic!("{error}"));
+    Scene { server, manager, agent, other }
 }
 
 fn link(scene: &Scene, who: &Credentials, subjects: Vec<String>) -> NatsLink {
@@ -48,7 +46,7 @@ fn refusals(link: &NatsLink) -> Vec<String> {
 
 #[test]
 fn an_agent_may_use_its_own_subjects_and_no_other() {
-    let Some(scene) = scene() else { return };
+    let scene = scene();
     let subjects = Subjects::new("blue");
     let (own, other) = (scene.agent.id(), scene.other.id());
     let (_, all) = subjects.permitted(Role::Manager, "");
@@ -100,7 +98,7 @@ fn an_agent_may_use_its_own_subjects_and_no_other() {
 
 #[test]
 fn nobody_is_let_in_without_a_key_of_the_fleet() {
-    let Some(scene) = scene() else { return };
+    let scene = scene();
     let stranger = Credentials::generate("blue", Role::Agent).unwrap();
     let place = Place { url: scene.server.url(), ..Place::default() };
     let error = NatsLink::connect(&place, &stranger, Vec::new(), PATIENCE).unwrap_err().to_string();
@@ -109,7 +107,7 @@ fn nobody_is_let_in_without_a_key_of_the_fleet() {
 
 #[test]
 fn a_server_that_died_stands_again_on_its_port_and_links_find_it() {
-    let Some(mut scene) = scene() else { return };
+    let mut scene = scene();
     let subjects = Subjects::new("blue");
     let own = scene.agent.id();
     let agent = link(&scene, &scene.agent, vec![subjects.to(&own)]);

@@ -22,7 +22,7 @@ mod warden;
 
 pub use check::{CheckLine, check};
 pub use namespace::{Namespace, become_able};
-pub use packets::{PacketDevice, SOURCES_MAX};
+pub use packets::PacketDevice;
 pub use path::{FarEnd, NetPath, PathAsk};
 pub use program::{Post, await_listener, code, end, start};
 pub use trouble::PathTrouble;

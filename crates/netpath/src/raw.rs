@@ -24,8 +24,6 @@ const IFF_NO_PI: i16 = 0x1000;
 
 /// A virtio header stands before each packet.
 pub(crate) const IFF_VNET_HDR: i16 = 0x4000;
-/// The file is one of several queues.
-pub(crate) const IFF_MULTI_QUEUE: i16 = 0x0100;
 const TUNSETOFFLOAD: libc::Ioctl = 0x4004_54d0;
 /// Checksums are not computed, and IPv4 segments of up to 64 KiB may come.
 const CHECKSUM_AND_SEGMENTATION: libc::c_ulong = 1 | 2;

@@ -1,8 +1,7 @@
-//! What the workers of a run have in common: the device, its queues, and what all have counted.
+//! What the workers of a run have in common: their devices, and what all have counted.
 
 use crate::OwnStack;
-use netpath::{PacketDevice, PathTrouble, SOURCES_MAX};
-use rustix::fd::OwnedFd;
+use netpath::{PacketDevice, PathTrouble};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
 use tcp::{Checksums, Sources, TcpCounts, TcpSettings, TcpStack};
@@ -12,61 +11,57 @@ use units::{Nanos, Seed};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OwnCounts {
     pub tcp: TcpCounts,
-    /// Packets that the device did not take.
+    /// Packets that the devices did not take.
     pub refused: u64,
 }
 
-/// The device of a run; it goes with the last worker and this.
+/// The devices of a run, one for each worker; they go with the last worker and this.
 #[derive(Debug)]
 pub struct OwnNetwork {
-    name: String,
-    first: Ipv4Addr,
-    /// Addresses of each worker.
-    share: u32,
+    devices: Vec<PacketDevice>,
     seed: u64,
-    queues: Vec<OwnedFd>,
     counts: Mutex<OwnCounts>,
 }
 
 impl OwnNetwork {
-    /// Makes the device, in the network of the calling thread.
+    /// Makes the devices, in the network of the calling thread.
     ///
     /// # Errors
     /// What this machine or this user cannot do, each with the way out.
     pub fn open(workers: u32, seed: u64) -> Result<Arc<OwnNetwork>, PathTrouble> {
-        let device = PacketDevice::open(workers.max(1))?;
-        Ok(Arc::new(OwnNetwork {
-            name: device.name,
-            first: device.first,
-            share: (SOURCES_MAX / workers.max(1)).max(1),
-            seed,
-            queues: device.queues,
-            counts: Mutex::default(),
-        }))
+        let devices = PacketDevice::open(workers.max(1))?;
+        Ok(Arc::new(OwnNetwork { devices, seed, counts: Mutex::default() }))
     }
 
-    /// The device's name.
-    pub fn device(&self) -> &str {
-        &self.name
+    /// The devices' names.
+    pub fn devices(&self) -> impl Iterator<Item = &str> {
+        self.devices.iter().map(|device| device.name.as_str())
     }
 
     /// The first and the last address that connections come from.
     pub fn sources(&self) -> (Ipv4Addr, Ipv4Addr) {
-        (self.first, Ipv4Addr::from_bits(self.first.to_bits() + SOURCES_MAX - 1))
+        let ends = |device: &PacketDevice| {
+            let first = device.first.to_bits();
+            (device.first, Ipv4Addr::from_bits(first + device.addresses - 1))
+        };
+        let first = self.devices.first().map_or(Ipv4Addr::UNSPECIFIED, |device| ends(device).0);
+        let last = self.devices.last().map_or(Ipv4Addr::UNSPECIFIED, |device| ends(device).1);
+        (first, last)
     }
 
-    /// The connections of worker `id`, with a queue and addresses of their own.
+    /// The connections of worker `id`, with a device and addresses of their own.
     ///
     /// # Errors
     /// There is no such worker, or no descriptor left.
     pub fn worker(self: &Arc<Self>, id: u32, spin: Nanos) -> std::io::Result<OwnStack> {
-        let queue = self.queues.get(id as usize);
-        let none = || std::io::Error::other("the network device has no queue for this worker");
-        // the queue itself stays for the next repeat of the run
-        let queue = queue.ok_or_else(none)?.try_clone()?;
+        let device = self.devices.get(id as usize);
+        let none = || std::io::Error::other("there is no network device for this worker");
+        let device = device.ok_or_else(none)?;
+        // the device itself stays for the next repeat of the run
+        let queue = device.queue.try_clone()?;
         let sources = Sources {
-            first: Ipv4Addr::from_bits(self.first.to_bits().wrapping_add(id * self.share)),
-            addresses: self.share,
+            first: device.first,
+            addresses: device.addresses,
             port_first: 1_024,
             port_last: u16::MAX,
         };

@@ -307,9 +307,13 @@ mod tests {
             let path = format!("{}/../../deploy/{file}", env!("CARGO_MANIFEST_DIR"));
             let text = std::fs::read_to_string(path).unwrap();
             let clean = |word: &str| word.trim_matches(['"', '\'', ',', '\\']).to_owned();
-            let mut words =
+            let words =
                 text.split_whitespace().map(clean).filter(|word| !["-", "="].contains(&&**word));
-            words.find(|word| word == "fleet").unwrap();
+            // the command that starts agents; a comment may name another before it
+            let words: Vec<String> = words.collect();
+            let starts = |pair: &[String]| pair[0] == "fleet" && pair[1] == "agent";
+            let at = words.windows(2).position(starts).unwrap();
+            let words = words.into_iter().skip(at + 1);
             let mut argv = vec!["loadstone".to_owned(), "fleet".to_owned()];
             // to the last option and its value
             argv.extend(words.filter(|word| !word.is_empty()).take(7));

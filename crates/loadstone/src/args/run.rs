@@ -368,7 +368,8 @@ pub(super) struct DriverArgs {
     /// Scheduling priority, -20 (first) to 19 (last)
     #[arg(long, value_name = "N", allow_negative_numbers = true, hide_short_help = true)]
     pub(super) nice: Option<i32>,
-    /// Whose TCP connections are of: kernel, or own over a network device (root) [default: auto]
+    /// TCP of the connections: the kernel's, or own, in this process over a TUN device (needs root)
+    /// [default: auto, the kernel's]
     #[arg(
         long,
         value_name = "kernel|own|auto",

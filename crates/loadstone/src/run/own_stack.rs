@@ -45,11 +45,11 @@ pub(crate) fn open(plan: &Plan, prepared: &mut Prepared) -> Result<Option<Arc<Ow
         anyhow::anyhow!("--stack own: {way_out}")
     })?;
     let (first, last) = network.sources();
+    let devices: Vec<&str> = network.devices().collect();
     prepared.notes.push(format!(
-        "connections are of Loadstone's own TCP: the server sees them come from {first} to {last}, and \
-         the network device {} stands on this host while this runs; nothing of the kernel's TCP on \
-         the client's side is measured",
-        network.device()
+        "connections use Loadstone's own TCP: the server sees them come from {first} to {last}, through \
+         {} on this host while the run lasts; the client's kernel TCP is not measured",
+        devices.join(", ")
     ));
     Ok(Some(network))
 }

@@ -1,5 +1,4 @@
-//! `loadstone fleet` with real processes: server, manager and agents on loopback. Left out where no
-//! nats-server is installed.
+//! `loadstone fleet` with real processes: server, manager and agents on loopback.
 
 #![cfg(feature = "fleet")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
@@ -12,8 +11,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use support::{Site, finish, number, program, run, text, whole};
 
-fn installed() -> bool {
-    Command::new("nats-server").arg("--version").output().is_ok()
+/// The tests need the server that a fleet talks through.
+fn need_server() {
+    let there = Command::new("nats-server").arg("--version").output().is_ok();
+    assert!(there, "nats-server is missing: apt-get install nats-server");
 }
 
 fn fleet(agents: &str, more: &[&str], url: &str) -> Command {
@@ -25,9 +26,7 @@ fn fleet(agents: &str, more: &[&str], url: &str) -> Command {
 
 #[test]
 fn four_agents_send_what_one_process_sends() {
-    if !installed() {
-        return;
-    }
+    need_server();
     let site = Site::start(&[]);
     let ran = finish(fleet("4", &["--rate", "100/s", "-d", "2s"], &site.url("/")), b"");
     let report = ran.expect(&[0, 4]).json();
@@ -76,9 +75,7 @@ fn kill(pid: u32) {
 
 #[test]
 fn a_killed_agent_is_named_and_no_arrival_is_forgotten() {
-    if !installed() {
-        return;
-    }
+    need_server();
     let site = Site::start(&[]);
     let mut command = fleet("2", &["--rate", "50/s", "-d", "9s"], &site.url("/"));
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -109,9 +106,7 @@ impl Drop for Ended {
 
 #[test]
 fn an_operator_asks_and_ends_the_run_within_a_second() {
-    if !installed() {
-        return;
-    }
+    need_server();
     let site = Site::start(&[]);
     let keys = tempfile::tempdir().unwrap();
     let dir = keys.path().join("keys");
