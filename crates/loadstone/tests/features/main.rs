@@ -16,6 +16,7 @@ mod load;
 mod netpath;
 mod norm;
 mod outputs;
+mod own_stack;
 mod peek;
 mod program;
 mod request;
