@@ -218,7 +218,7 @@ pub fn out_of_step(talk: &Talk, plain: &Plain) -> Option<String> {
         [] if matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_)) => None,
         [] => Some("a valid request on the same connection got no answer".to_owned()),
         [one] => Some(format!(
-            "a valid request on the same connection got {} with {} instead of {} with {}",
+            "a valid request on the same connection got {} with {} in place of {} with {}",
             one.status,
             show::bytes(one.body_len),
             plain.status,

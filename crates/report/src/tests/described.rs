@@ -3,7 +3,7 @@
 
 use super::{curves, fixtures, schema_of, sessions, tortures};
 use record::server::Conduct;
-use sample::{Blame, PathFacts, PathKind, SutRow, SutSeries, TlsFacts};
+use sample::{AgentFacts, Blame, FleetFacts, PathFacts, PathKind, SutRow, SutSeries, TlsFacts};
 use serde_json::Value;
 use stats::curve::{Axis, CapacityEnd, OverloadShape, Purpose};
 use stats::diagnosis::Confidence;
@@ -148,6 +148,10 @@ fn runs() -> Vec<crate::RunReport> {
     watched.sut = Some(SutSeries { rows: vec![SutRow::default()], ..SutSeries::default() });
     watched.path = Some(PathFacts { kinds: vec![PathKind::default()], ..PathFacts::default() });
     watched.plan.connection.clients = plan::rules::parse_clients("dsl:60%,3g:40%").ok();
+    watched.fleet =
+        Some(FleetFacts { agents: vec![AgentFacts::default()], ..FleetFacts::default() });
+    watched.measurement.total.counts.due += 1;
+    watched.measurement.total.counts.lost += 1;
     watched.measurement.total.connections.tls.insert(TlsFacts::default(), 1);
     let mut runs = vec![watched];
     runs.extend([

@@ -112,7 +112,7 @@ pub fn changes(sent: &[u8], arrived: &[u8]) -> Vec<String> {
     }
     if before.framing != after.framing {
         let (was, is) = (before.framing.text(), after.framing.text());
-        found.push(format!("framed by {is} instead of {was}"));
+        found.push(format!("framed by {is} in place of {was}"));
     }
     fields_changed(sent, arrived, &mut found);
     let gone = before.faults.iter().filter(|fault| !after.faults.contains(fault));
@@ -126,7 +126,7 @@ pub fn changes(sent: &[u8], arrived: &[u8]) -> Vec<String> {
     let whole = |reading: &FramingReading| matches!(reading.end, MessageEnd::At(_));
     if whole(&before) && whole(&after) && before.content != after.content {
         let (was, is) = (before.content.len(), after.content.len());
-        found.push(format!("{is} bytes of content instead of {was}"));
+        found.push(format!("{is} bytes of content in place of {was}"));
     }
     found
 }
