@@ -10,7 +10,7 @@ use hpack::Decoder;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-/// Frames of one connection that are kept, the first [`DATA_KEPT`] of DATA among them.
+/// Frames of one connection that are kept, the first `DATA_KEPT` of DATA among them.
 pub const FRAMES_MAX: usize = 4_096;
 /// Frames of DATA that are kept, without their content.
 const DATA_KEPT: usize = 8;

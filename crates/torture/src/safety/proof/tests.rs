@@ -69,7 +69,7 @@ fn what_is_wrong_is_said_with_its_line() {
         (":443", ":0443", "line 3:"),
         (":443", ":0", "line 3:"),
         ("www.example", "WWW.example", "line 3:"),
-        ("fuzz syntax", "fuzz fuzz", "line 4: fuzz stands there twice"),
+        ("fuzz syntax", "fuzz fuzz", "line 4: fuzz appears twice"),
         ("fuzz syntax", "fuzz  syntax", "line 4: \"\" is no group"),
         ("fuzz", "all", "line 4: \"all\" is no group"),
         (": 200", ": 0200", "line 5: \"0200\" is not a whole number"),
