@@ -71,30 +71,6 @@ pub const FLAGS: [(&str, u8); 5] = [
     ("PRIORITY", PRIORITIZED),
 ];
 
-/// Error codes by their names, from 0 on (RFC 9113 section 7).
-pub const CODES: [&str; 14] = [
-    "NO_ERROR",
-    "PROTOCOL_ERROR",
-    "INTERNAL_ERROR",
-    "FLOW_CONTROL_ERROR",
-    "SETTINGS_TIMEOUT",
-    "STREAM_CLOSED",
-    "FRAME_SIZE_ERROR",
-    "REFUSED_STREAM",
-    "CANCEL",
-    "COMPRESSION_ERROR",
-    "CONNECT_ERROR",
-    "ENHANCE_YOUR_CALM",
-    "INADEQUATE_SECURITY",
-    "HTTP_1_1_REQUIRED",
-];
-
-/// The name of an error code, or its number where it has none.
-pub fn code_name(code: u32) -> String {
-    let name = usize::try_from(code).ok().and_then(|code| CODES.get(code));
-    name.map_or_else(|| format!("0x{code:x}"), |name| (*name).to_owned())
-}
-
 /// The octets of the PING by which a conversation sees that all before it was read.
 pub const OCTETS: [u8; 8] = *b"lodstone";
 

@@ -48,6 +48,11 @@ pub struct AgentFacts {
 }
 
 impl FleetFacts {
+    /// Worker threads of all agents.
+    pub fn workers(&self) -> u32 {
+        self.agents.iter().map(|agent| agent.workers).sum()
+    }
+
     /// The arrivals of which nobody knows what became.
     pub fn lost(&self) -> u64 {
         self.agents.iter().map(|agent| agent.lost).sum()

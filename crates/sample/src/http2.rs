@@ -35,8 +35,8 @@ pub struct Http2Facts {
     pub violations: BTreeMap<String, u64>,
 }
 
-/// Error codes by number (RFC 9113 section 7).
-const NAMES: [&str; 14] = [
+/// Names of the error codes, from 0 on (RFC 9113 section 7).
+const CODES: [&str; 14] = [
     "NO_ERROR",
     "PROTOCOL_ERROR",
     "INTERNAL_ERROR",
@@ -55,12 +55,12 @@ const NAMES: [&str; 14] = [
 
 /// The name of an error code in the standard; one that it does not know as a number.
 pub fn http2_code_name(code: u32) -> String {
-    NAMES.get(code as usize).map_or_else(|| format!("{code:#x}"), |name| (*name).to_owned())
+    CODES.get(code as usize).map_or_else(|| format!("{code:#x}"), |name| (*name).to_owned())
 }
 
 /// The code that [`http2_code_name`] gives this name.
 pub fn http2_code(name: &str) -> Option<u32> {
-    let known = NAMES.iter().position(|known| *known == name).map(|code| code as u32);
+    let known = CODES.iter().position(|known| *known == name).map(|code| code as u32);
     known.or_else(|| u32::from_str_radix(name.strip_prefix("0x")?, 16).ok())
 }
 

@@ -6,9 +6,10 @@ use crate::pressure::{Plan, Round};
 use crate::{Runner, habits};
 use dialogue::http2::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, FRAME_HEAD, HEADERS, PING, PRIORITY, RST_STREAM,
-    SETTINGS, Spoken, WINDOW_UPDATE, code_name, write,
+    SETTINGS, Spoken, WINDOW_UPDATE, write,
 };
 use dialogue::talk::{Awaited, Move, TalkEnd, TalkScript};
+use sample::http2_code_name;
 use std::collections::BTreeMap;
 use torture::case::{Case, Family};
 use torture::judge::TestOutcome;
@@ -213,7 +214,7 @@ fn tell(family: &Family, round: &Round, connections: u64, bytes: u64, result: &m
     let mut words: BTreeMap<String, u64> = BTreeMap::new();
     for one in &round.ended {
         let word = match (one.farewell, is_by_server(one.end)) {
-            (Some(code), _) => format!("GOAWAY {}", code_name(code)),
+            (Some(code), _) => format!("GOAWAY {}", http2_code_name(code)),
             (None, true) => "an end without a word".to_owned(),
             (None, false) => "nothing".to_owned(),
         };

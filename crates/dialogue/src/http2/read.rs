@@ -3,10 +3,11 @@
 use super::block::response;
 use super::{
     ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, FRAME_HEAD, GOAWAY, HEADERS, KINDS, OCTETS,
-    PADDED, PING, PRIORITIZED, RST_STREAM, SETTINGS, code_name, write,
+    PADDED, PING, PRIORITIZED, RST_STREAM, SETTINGS, write,
 };
 use crate::replies::{ANSWERS_MAX, HEAD_MAX, Response};
 use hpack::Decoder;
+use sample::http2_code_name;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -59,8 +60,8 @@ impl std::fmt::Display for FrameSeen {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let FrameSeen { kind, flags, stream, length, .. } = self;
         match (*kind, self.code()) {
-            (RST_STREAM, Some(code)) => write!(f, "RST_STREAM {}", code_name(code)),
-            (GOAWAY, Some(code)) => write!(f, "GOAWAY {}", code_name(code)),
+            (RST_STREAM, Some(code)) => write!(f, "RST_STREAM {}", http2_code_name(code)),
+            (GOAWAY, Some(code)) => write!(f, "GOAWAY {}", http2_code_name(code)),
             _ => match KINDS.iter().find(|(_, number)| number == kind) {
                 Some((name, _)) => write!(f, "{name} {flags} {stream} {length}"),
                 None => write!(f, "type {kind} {flags} {stream} {length}"),

@@ -38,15 +38,31 @@ pub(crate) enum FleetCommand {
     Creds(FleetCredsArgs),
 }
 
-/// Server, manager and agents on this machine: to try things on
+/// How a connection to the fleet's server is trusted, and by what it is recognised.
 #[derive(Args, Debug)]
-pub(crate) struct FleetLocalArgs {
-    /// Agents
-    #[arg(long, value_name = "N", value_parser = parse::count::<u32>, default_value = "4")]
-    agents: u32,
-    /// The server's program
-    #[arg(long, value_name = "FILE", default_value = "nats-server")]
-    nats_server: PathBuf,
+pub(crate) struct FleetTrustArgs {
+    /// Authority whose certificates of servers are trusted: PEM
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// Own certificate, where the server asks for one: PEM, with --key
+    #[arg(long, value_name = "FILE", requires = "key")]
+    cert: Option<PathBuf>,
+    /// Key of --cert
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+}
+
+impl FleetTrustArgs {
+    /// The server at this URL.
+    pub(crate) fn place(&self, url: &str) -> Place {
+        let identity = self.cert.clone().zip(self.key.clone());
+        Place { url: url.to_owned(), ca: self.ca.clone(), identity }
+    }
+}
+
+/// What the agents are to do together.
+#[derive(Args, Debug)]
+struct FleetWorkArgs {
     /// When an agent is lost: stop the run, or go on without it [default: stop with fewer than 20
     /// agents]
     #[arg(long, value_name = "WHAT", value_enum)]
@@ -61,6 +77,19 @@ pub(crate) struct FleetLocalArgs {
     words: Vec<String>,
 }
 
+/// Server, manager and agents on this machine: to try things on
+#[derive(Args, Debug)]
+pub(crate) struct FleetLocalArgs {
+    /// Agents
+    #[arg(long, value_name = "N", value_parser = parse::count::<u32>, default_value = "4")]
+    agents: u32,
+    /// The server's program
+    #[arg(long, value_name = "FILE", default_value = "nats-server")]
+    nats_server: PathBuf,
+    #[command(flatten)]
+    work: FleetWorkArgs,
+}
+
 /// Command agents on other machines
 #[derive(Args, Debug)]
 pub(crate) struct FleetManagerArgs {
@@ -73,15 +102,8 @@ pub(crate) struct FleetManagerArgs {
     /// A server that runs; without it one is started here
     #[arg(long, value_name = "URL")]
     pub(crate) nats: Option<String>,
-    /// Authority whose certificates of servers are trusted: PEM
-    #[arg(long, value_name = "FILE")]
-    pub(crate) ca: Option<PathBuf>,
-    /// Own certificate, where the server asks for one: PEM, with --key
-    #[arg(long, value_name = "FILE", requires = "key")]
-    cert: Option<PathBuf>,
-    /// Key of --cert
-    #[arg(long, value_name = "FILE", requires = "cert")]
-    key: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) trust: FleetTrustArgs,
     /// Where the server that is started listens; beyond loopback it needs --tls-cert
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = units::parse_listen, conflicts_with = "nats")]
     listen: Option<SocketAddr>,
@@ -100,18 +122,8 @@ pub(crate) struct FleetManagerArgs {
     /// Longest wait for the agents
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, default_value = "5m")]
     pub(crate) wait: Nanos,
-    /// When an agent is lost: stop the run, or go on without it [default: stop with fewer than 20
-    /// agents]
-    #[arg(long, value_name = "WHAT", value_enum)]
-    on_agent_loss: Option<OnLoss>,
-    /// What `run` takes; or `run`, `ramp` and what these take
-    #[arg(
-        value_name = "PLAN",
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
-    words: Vec<String>,
+    #[command(flatten)]
+    work: FleetWorkArgs,
 }
 
 /// Wait for plans and carry a part of them out
@@ -123,15 +135,8 @@ pub(crate) struct FleetAgentArgs {
     /// This agent's credentials
     #[arg(long, value_name = "FILE")]
     pub(crate) creds: PathBuf,
-    /// Authority whose certificates of servers are trusted: PEM
-    #[arg(long, value_name = "FILE")]
-    ca: Option<PathBuf>,
-    /// Own certificate, where the server asks for one: PEM, with --key
-    #[arg(long, value_name = "FILE", requires = "key")]
-    cert: Option<PathBuf>,
-    /// Key of --cert
-    #[arg(long, value_name = "FILE", requires = "cert")]
-    key: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) trust: FleetTrustArgs,
     /// Longest wait for the server
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, default_value = "5m")]
     pub(crate) wait: Nanos,
@@ -158,14 +163,13 @@ pub(crate) struct FleetOperatorArgs {
     /// The operator's credentials
     #[arg(long, value_name = "FILE")]
     pub(crate) creds: PathBuf,
-    /// Authority whose certificates of servers are trusted: PEM
-    #[arg(long, value_name = "FILE")]
-    ca: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) trust: FleetTrustArgs,
 }
 
 impl FleetOperatorArgs {
     pub(crate) fn place(&self) -> Place {
-        Place { url: self.manager.clone(), ca: self.ca.clone(), identity: None }
+        self.trust.place(&self.manager)
     }
 }
 
@@ -203,10 +207,9 @@ impl FleetTask {
     fn new(
         agents: u32,
         nats_server: PathBuf,
-        on_loss: Option<OnLoss>,
-        words: &[String],
+        work: &FleetWorkArgs,
     ) -> Result<FleetTask, UsageError> {
-        let (agents, words, few) = (agents as usize, words.to_vec(), OnLoss::Stop);
+        let (agents, words, few) = (agents as usize, work.words.clone(), OnLoss::Stop);
         let mut task = FleetTask { agents, nats_server, on_loss: few, words };
         // behind the plan is a place for it too: `fleet local PLAN --agents 4`
         if let Some(at) = task.words.iter().position(|word| word == "--agents") {
@@ -215,7 +218,7 @@ impl FleetTask {
                 said.ok_or_else(|| UsageError::new("--agents needs a number of agents"))?;
             task.words.drain(at..at + 2);
         }
-        task.on_loss = on_loss.unwrap_or(match task.agents {
+        task.on_loss = work.on_agent_loss.unwrap_or(match task.agents {
             ..FEW => OnLoss::Stop,
             _ => OnLoss::Continue,
         });
@@ -248,7 +251,7 @@ impl FleetLocalArgs {
     /// # Errors
     /// No number of agents.
     pub(crate) fn into_task(self) -> Result<FleetTask, UsageError> {
-        FleetTask::new(self.agents, self.nats_server, self.on_agent_loss, &self.words)
+        FleetTask::new(self.agents, self.nats_server, &self.work)
     }
 }
 
@@ -256,11 +259,7 @@ impl FleetManagerArgs {
     /// # Errors
     /// No number of agents.
     pub(crate) fn task(&self) -> Result<FleetTask, UsageError> {
-        FleetTask::new(self.agents, self.nats_server.clone(), self.on_agent_loss, &self.words)
-    }
-
-    pub(crate) fn identity(&self) -> Option<(PathBuf, PathBuf)> {
-        self.cert.clone().zip(self.key.clone())
+        FleetTask::new(self.agents, self.nats_server.clone(), &self.work)
     }
 
     /// How a server of our own is started.
@@ -285,8 +284,7 @@ impl FleetManagerArgs {
 
 impl FleetAgentArgs {
     pub(crate) fn place(&self) -> Place {
-        let identity = self.cert.clone().zip(self.key.clone());
-        Place { url: self.manager.clone(), ca: self.ca.clone(), identity }
+        self.trust.place(&self.manager)
     }
 }
 
@@ -328,7 +326,7 @@ mod tests {
                 panic!("{file} starts no agent");
             };
             assert_eq!(agent.manager, "tls://hub.example:4222", "{file}");
-            assert!(agent.ca.is_some(), "{file}");
+            assert!(agent.trust.ca.is_some(), "{file}");
             assert!(agent.creds.to_string_lossy().ends_with(".creds"), "{file}: {:?}", agent.creds);
         }
     }
@@ -337,7 +335,7 @@ mod tests {
     fn agents_may_be_said_before_or_behind_the_plan() {
         let task = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            FleetTask::new(4, PathBuf::new(), None, &words)
+            FleetTask::new(4, PathBuf::new(), &FleetWorkArgs { on_agent_loss: None, words })
         };
         let behind = task(&["plan.toml", "--agents", "30", "-q"]).unwrap();
         assert_eq!((behind.agents, behind.on_loss), (30, OnLoss::Continue));

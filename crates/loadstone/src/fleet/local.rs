@@ -111,8 +111,7 @@ pub(crate) fn manager(args: FleetManagerArgs) -> Result<Code, Failure> {
         }
     };
     let url = args.nats.clone().or_else(|| server.as_ref().map(NatsServer::url));
-    let place =
-        Place { url: url.unwrap_or_default(), ca: args.ca.clone(), identity: args.identity() };
+    let place = args.trust.place(&url.unwrap_or_default());
     crate::say(&format!("agents join with --manager {}", place.url));
     let wire = open(&place, &own, task.agents, server)?;
     command(&task, wire, Duration::from_secs_f64(args.wait.as_secs_f64()))

@@ -35,7 +35,7 @@ use path::EmulatedPath;
 use plan::{HttpVersion, Load, Plan};
 use prepare::{Prepared, prepare};
 use report::{DummyRun, FirstCall, Headline, RunReport, SloResult};
-use sample::{Environment, FailureClass};
+use sample::{Environment, FailureClass, FleetFacts};
 use scripted::Stages;
 use stats::{Cause, CauseId, Counts, Measurement, State, Verdict};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -346,6 +346,7 @@ pub(crate) fn assemble(
     // the last run's: figures of a machine do not add up over runs
     let sut = runs.last_mut().and_then(|run| run.sut.take());
     let fleet = runs.last_mut().and_then(|run| run.fleet.take());
+    let threads = fleet.as_ref().map_or(prepared.workers, FleetFacts::workers);
     let path = report::merged_paths(runs.iter_mut().filter_map(|run| run.path.take()));
     let measurement = if repeated {
         let all: Vec<Measurement> = runs.into_iter().map(|run| run.measurement).collect();
@@ -360,7 +361,7 @@ pub(crate) fn assemble(
         plan_toml: plan::to_toml(plan, plan::Secrets::Masked),
         started_unix_s,
         environment: environment.clone(),
-        driver: driver(prepared, &measurement, &cost, calibration),
+        driver: driver(prepared, &measurement, &cost, threads, calibration),
         measurement,
         verdict,
         resolved: prepared.resolved.clone(),
@@ -387,6 +388,7 @@ fn driver(
     prepared: &Prepared,
     measurement: &Measurement,
     cost: &DriverCost,
+    threads: u32,
     calibration: Option<Calibration>,
 ) -> report::Driver {
     report::Driver {
@@ -397,8 +399,7 @@ fn driver(
                 None => io.into(),
             }
         },
-        // in a fleet they are of other machines
-        threads: if prepared.fleet.is_some() { cost.busy.len() as u32 } else { prepared.workers },
+        threads,
         cpu_user_s: cost.user_s,
         cpu_system_s: cost.system_s,
         spin_s: measurement.total.spin.as_secs_f64(),

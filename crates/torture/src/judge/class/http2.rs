@@ -1,15 +1,15 @@
 //! What may come back where HTTP/2 is spoken.
 
 use super::server_ended;
-use dialogue::http2::{ACK, CODES, DATA, FrameSeen, GOAWAY, RST_STREAM, SETTINGS};
+use dialogue::http2::{ACK, DATA, FrameSeen, GOAWAY, RST_STREAM, SETTINGS};
 use dialogue::talk::Talk;
+use sample::http2_code;
 use units::quoted;
 
 /// Codes by their names, separated by commas.
 pub(super) fn codes(text: &str) -> Result<Vec<u32>, String> {
-    let code = |name: &str| match CODES.iter().position(|known| *known == name) {
-        Some(code) => Ok(code as u32),
-        None => Err(format!("{} is no error code of HTTP/2", quoted(name))),
+    let code = |name: &str| {
+        http2_code(name).ok_or_else(|| format!("{} is no error code of HTTP/2", quoted(name)))
     };
     text.split(',').map(code).collect()
 }
