@@ -1,7 +1,7 @@
 //! Continuous integration: the cheapest check first, the same steps at the desk.
 //!
 //! Tests run twice: all of them on the dev profile, and those of the faces, of Lua and of torture on
-//! the release profile, because that is what people install.
+//! the release profile, because that is what people install. Both are built before a test runs.
 
 use crate::{licences, packages, shell, tidy, truths};
 use std::path::Path;
@@ -78,21 +78,38 @@ xtask: profile; from an empty build folder on two cores about 40 minutes, half o
 
 fn tests(root: &Path, args: &[String]) -> anyhow::Result<()> {
     packages::install()?;
-    eprintln!("{ESTIMATE}");
-    // one failure must not hide the others: both runs go to their ends
-    let all = run_tests(root, &["--workspace", "--no-fail-fast"], args);
     // with a filter of the caller's own, one profile is what is asked for
     if args.iter().any(|arg| arg != "--locked") {
-        return all;
+        return run_tests(root, &["--workspace", "--no-fail-fast"], args);
     }
+    eprintln!("{ESTIMATE}");
+    build(root, args)?;
+    // one failure must not hide the others: both runs go to their ends. No doc comment has an example
+    // that runs (a rule of tidy), so that the pass of rustdoc over every crate is saved.
+    let all =
+        run_tests(root, &["--workspace", "--no-fail-fast", "--lib", "--bins", "--tests"], args);
     all.and(on_release(root, args))
+}
+
+/// Everything that the tests start, before any of them runs. The end of the release build, a link of
+/// minutes on one core, has the other core compile the dev profile's tests meanwhile.
+fn build(root: &Path, args: &[String]) -> anyhow::Result<()> {
+    let mut release = cargo(root);
+    release.args(["build", "--release", "--package", "loadstone"]).args(args);
+    let mut dev = cargo(root);
+    dev.args(["test", "--no-run", "--workspace", "--lib", "--bins", "--tests"]).args(args);
+    std::thread::scope(|scope| {
+        let release = scope.spawn(move || shell::run(&mut release));
+        let dev = shell::run(&mut dev);
+        let release = release.join().map_err(|_| anyhow::anyhow!("the release build broke off"))?;
+        dev.and(release)
+    })
 }
 
 /// What people install: Lua's tests built with it, and the tests from outside, as the dev profile built
 /// them, with the release build as the program that they start.
 fn on_release(root: &Path, args: &[String]) -> anyhow::Result<()> {
-    let lua = run_tests(root, &["--release", "--package", "lua"], args);
-    shell::run(cargo(root).args(["build", "--release", "--package", "loadstone"]).args(args))?;
+    let lua = run_tests(root, &["--release", "--package", "lua", "--lib", "--tests"], args);
     let mut what = vec!["--workspace", "--no-fail-fast"];
     what.extend(FROM_OUTSIDE.iter().flat_map(|name| ["--test", name]));
     let mut test = cargo(root);
@@ -124,6 +141,16 @@ pub(crate) fn bless(root: &Path, args: &[String]) -> anyhow::Result<()> {
         shell::run(status.current_dir(root).args(["status", "--short", "--", "*.snap"]))?;
     }
     Ok(())
+}
+
+/// `cargo xtask schema`: writes docs/schema. Read the diff; a test of `record` holds the files against
+/// the types.
+///
+/// # Errors
+/// It cannot be built, or a file cannot be written.
+pub(crate) fn schema(root: &Path) -> anyhow::Result<()> {
+    let what = ["run", "--quiet", "--locked", "--package", "record", "--example", "schemas", "--"];
+    shell::run(cargo(root).args(what).arg(root.join("docs/schema")))
 }
 
 fn cargo(root: &Path) -> Command {

@@ -69,6 +69,8 @@ enum Command {
     Guide(guide::Options),
     /// Repeat the published experiments and write docs/lineage
     Lineage(lineage::Options),
+    /// Write docs/schema out of the types of the records
+    Schema,
     /// Count user-space instructions per call under callgrind; fail when they grow
     Perf(perf::Options),
 }
@@ -100,6 +102,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Fuzz(options) => fuzz::run(&root, &options),
         Command::Guide(options) => guide::run(&root, &options),
         Command::Lineage(options) => lineage::run(&root, &options),
+        Command::Schema => ci::schema(&root),
         Command::Perf(options) => perf::run(&root, &options),
     }
 }

@@ -60,6 +60,7 @@ const RULES: &[Rule] = &[
     lines::files,
     words::banned_words,
     words::loose_ends,
+    words::examples,
     words::machine_paths,
     documents::crates_on_the_map,
     documents::version_in_changelog,

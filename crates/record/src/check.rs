@@ -2,13 +2,14 @@
 
 use crate::{document, timestamp};
 use plan::check::{CheckResult, Difference, State, StepResult};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The schema that is written, and the only one that is read.
 pub const SCHEMA: &str = "loadstone.check/1";
 
 /// The result of a check.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckRecord {
     pub schema: String,
     /// Of the plan.
@@ -18,6 +19,7 @@ pub struct CheckRecord {
     /// Date and time, UTC.
     pub started: String,
     pub started_unix_s: f64,
+    #[schemars(range(min = 0.0))]
     pub elapsed_s: f64,
     /// Ended by a signal; the steps that are missing were not done.
     pub interrupted: bool,
@@ -29,7 +31,7 @@ pub struct CheckRecord {
 }
 
 /// Steps by their state; the members of groups are not counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StepCounts {
     pub steps: u64,
     pub passed: u64,
@@ -38,13 +40,15 @@ pub struct StepCounts {
 }
 
 /// A step, or the member of a group.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepRecord {
     pub name: String,
     /// Of the plan file, from 1.
+    #[schemars(range(min = 1))]
     pub line: u64,
     pub state: StepState,
     /// The whole step; of a group's member, from the common start to the end of its response.
+    #[schemars(range(min = 0.0))]
     pub elapsed_s: f64,
     /// Method and URL, or the path of a file; empty for a group.
     pub asked: String,
@@ -54,11 +58,11 @@ pub struct StepRecord {
     pub reason: Option<String>,
     /// The first thing that was not as expected, where it failed.
     pub difference: Option<Mismatch>,
-    /// Of a group.
+    /// Requests that went out together.
     pub members: Vec<StepRecord>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StepState {
     Passed,
@@ -67,7 +71,7 @@ pub enum StepState {
 }
 
 /// Something that was not as expected.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Mismatch {
     /// `status`, `header Content-Type`, `body`, `time`, …
     pub what: String,

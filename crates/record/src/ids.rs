@@ -37,6 +37,12 @@ macro_rules! by_id {
                     D::Error::custom(format!(concat!("{} is not ", $what), units::quoted(&id)))
                 })
             }
+
+            /// A schema that lists the ids.
+            pub(crate) fn schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let ids: Vec<&str> = $all.iter().map(|one| $id(*one)).collect();
+                schemars::json_schema!({ "type": "string", "enum": ids })
+            }
         }
     };
 }

@@ -2,6 +2,7 @@
 //! what is not known is null.
 
 use crate::{document, timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use survey::{Confidence, Software, tally};
@@ -10,7 +11,7 @@ use survey::{Confidence, Software, tally};
 pub const SCHEMA: &str = "loadstone.survey/1";
 
 /// What was surveyed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SurveyKind {
     WebServers,
@@ -18,13 +19,14 @@ pub enum SurveyKind {
 }
 
 /// The result of a survey.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SurveyRecord {
     pub schema: String,
     pub kind: SurveyKind,
     /// Date and time, UTC.
     pub started: String,
     pub started_unix_s: f64,
+    #[schemars(range(min = 0.0))]
     pub elapsed_s: f64,
     /// Ended by a signal: servers that were not visited are not reached.
     pub interrupted: bool,
@@ -35,16 +37,18 @@ pub struct SurveyRecord {
 }
 
 /// A row of the table of software.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SoftwareRow {
     pub name: String,
+    #[schemars(range(min = 1))]
     pub count: u64,
     /// The least sure of them: `agreed`, `disputed`, `behaved`, `claimed` or `unknown`.
+    #[schemars(schema_with = "crate::schema::software_confidence")]
     pub least: String,
 }
 
 /// One server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SurveyedServer {
     /// As the list has it.
     pub names: Vec<String>,
@@ -64,28 +68,32 @@ pub struct SurveyedServer {
     pub http: Vec<String>,
     /// Versions of TLS in which it shook hands.
     pub tls: Vec<String>,
-    /// Null where they were not asked for.
+    /// How long connections were borne; null inside: longer than 75 s.
     pub deadlines: Option<SurveyedDeadlines>,
     /// What was asked, and the signature of each reply.
     pub evidence: Vec<EvidenceRow>,
 }
 
 /// What a server behaves like.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BehavesRecord {
     pub software: String,
+    /// Of the fingerprint's weight that it met.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub share: f64,
 }
 
 /// How long connections were borne; null: longer than 75 s.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SurveyedDeadlines {
+    #[schemars(range(min = 0.0))]
     pub idle_s: Option<f64>,
+    #[schemars(range(min = 0.0))]
     pub half_head_s: Option<f64>,
 }
 
 /// A question and what came back.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EvidenceRow {
     pub question: String,
     pub seen: String,

@@ -24,6 +24,7 @@ pub use waivers::{Applied, Day, Waiver, WaiverState};
 use crate::run::PathRecord;
 use crate::{document, timestamp};
 use sample::{Environment, PathFacts};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -62,7 +63,7 @@ pub struct Details {
 }
 
 /// The result of a torture.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TortureRecord {
     pub schema: String,
     /// The URL as typed.
@@ -70,10 +71,12 @@ pub struct TortureRecord {
     /// Addresses of its name; the first is the one that was tested.
     pub addresses: Vec<String>,
     #[serde(with = "ids::class")]
+    #[schemars(schema_with = "ids::class::schema")]
     pub class: Class,
     /// Date and time, UTC.
     pub started: String,
     pub started_unix_s: f64,
+    #[schemars(range(min = 0.0))]
     pub elapsed_s: f64,
     pub interrupted: bool,
     /// Why nothing, or not everything, was tested.
@@ -83,6 +86,7 @@ pub struct TortureRecord {
     pub seed: u64,
     /// Findings as grave as this failed the run (`--fail-on`).
     #[serde(default = "failing", with = "ids::severity")]
+    #[schemars(schema_with = "ids::severity::schema")]
     pub fail_on: Severity,
     /// Of the program that wrote it.
     #[serde(default)]
@@ -90,35 +94,42 @@ pub struct TortureRecord {
     /// Cases that count against the server: findings that are not waived.
     #[serde(default)]
     pub findings: u64,
+    /// What a plain GET of the probed page is answered.
     pub plain: PlainPage,
-    /// Why the page named for bodies could not be used, where it took none.
+    /// What the page that is named for bodies did with a plain POST, where it took none.
     pub post_trouble: Option<String>,
     pub habits: Vec<HabitRecord>,
+    /// What probes met before anything pressed; null where nothing was to press.
     #[serde(default)]
     pub baseline: Option<BaselineRecord>,
+    /// Probes of the server's health by what they met: on a connection each, and on one that is
+    /// kept.
     #[serde(default)]
     pub probes: ProbeCounts,
+    /// Limits, deadlines, slots and costs, in the order of the cases.
     #[serde(default)]
     pub limits: Vec<LimitRecord>,
-    /// For each deadline that was measured.
+    /// For each deadline, how many new connections a second keep every slot of the server busy.
     #[serde(default)]
     pub costs: Vec<CostRecord>,
+    /// What is put up with (--expect), and what came of that.
     #[serde(default)]
     pub waivers: Vec<Applied>,
     pub cases: Vec<CaseRecord>,
-    /// The shortest that fails, of random data that failed.
+    /// The shortest that fails, of random data that failed: the first of each kind in each case.
     #[serde(default)]
     pub shrunk: Vec<ShrunkRecord>,
     /// Failures of which a folder was kept.
     #[serde(default)]
     pub kept: Vec<KeptRecord>,
-    /// The background load, and what it observed.
+    /// What a load felt that went on beside the cases; null where none did.
     #[serde(default)]
     pub beside: Option<LoadRecord>,
-    /// What the server's own machine showed.
+    /// What the server's own machine showed of it; null where it was not seen.
     #[serde(default)]
     pub server: Option<ServerRecord>,
-    /// Null where the cases went through no emulated path.
+    /// The emulated path that the cases went through (--path); null where there was none. Its
+    /// figures are those of a run's path.
     #[serde(default)]
     pub path: Option<PathRecord>,
 }
@@ -129,37 +140,39 @@ fn failing() -> Severity {
 }
 
 /// The response of the probed page to a plain GET.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlainPage {
     pub status: u16,
     pub body_bytes: u64,
 }
 
 /// Something that a server may do either way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HabitRecord {
     pub name: String,
     pub seen: String,
 }
 
 /// Response times of the probes before the first case.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BaselineRecord {
     pub probes: u64,
     pub failed: u64,
+    #[schemars(range(min = 0.0))]
     pub p50_s: f64,
+    #[schemars(range(min = 0.0))]
     pub p99_s: f64,
 }
 
 /// Probes by their outcome: on connections of their own, and on one that is kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeCounts {
     pub new: ProbeOutcomes,
     pub keep: ProbeOutcomes,
 }
 
 /// Probes of one kind; those that our own machine could not send are left out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeOutcomes {
     pub correct: u64,
     /// 503 or 429, well-formed, in time.
@@ -168,7 +181,7 @@ pub struct ProbeOutcomes {
 }
 
 /// How many connections in one state keep every slot of the server busy.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostRecord {
     pub case: String,
     pub what: String,
@@ -176,7 +189,8 @@ pub struct CostRecord {
     pub slots: Option<f64>,
     /// How long the server keeps a connection in this state; null: nothing ended it.
     pub deadline_s: Option<f64>,
-    /// `slots / deadline_s`; null where either is unknown.
+    /// Null without slots, and without a deadline: then as many connections as there are slots do
+    /// it once.
     pub connections_per_s: Option<f64>,
 }
 

@@ -4,7 +4,6 @@ mod across;
 mod check;
 mod compare;
 mod curves;
-mod described;
 mod fixtures;
 mod formats;
 mod markdown;

@@ -310,6 +310,18 @@ fn no_loose_ends() {
 }
 
 #[test]
+fn examples_are_tests() {
+    let fence = "`".repeat(3);
+    let example = |language: &str| {
+        format!("/// Doubles.\n/// {fence}{language}\n/// f(1);\n/// {fence}\nfn f() {{}}")
+    };
+    finds(&[(PURE, &example(""))], ":2: no test runs an example");
+    finds(&[(PURE, &example("rust"))], ":2: no test runs an example");
+    finds_nothing(&[(PURE, &example("text"))]);
+    finds_nothing(&[(PURE, &format!("// {fence}\n"))]);
+}
+
+#[test]
 fn no_path_of_one_machine() {
     for folder in ["work", "root", "home"] {
         let path = format!("/{folder}/me/x");

@@ -114,6 +114,30 @@ pub(super) fn loose_ends(tree: &Tree) -> Vec<Finding> {
     found
 }
 
+/// No example in a doc comment that would be compiled: the tests do not run any, because rustdoc's pass
+/// over every crate costs a minute and finds nothing.
+pub(super) fn examples(tree: &Tree) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (path, text) in tree.rust().filter(|(path, _)| path.starts_with("crates/")) {
+        let mut fenced = false;
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim_start();
+            let comment = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+            let Some(language) = comment.and_then(|text| text.trim_start().strip_prefix("```"))
+            else {
+                continue;
+            };
+            let is_code = matches!(language.trim(), "" | "rust" | "should_panic" | "no_run");
+            if !fenced && is_code {
+                let text = "no test runs an example of a doc comment: write a test, or ```text";
+                found.push(Finding::new(path, index + 1, text));
+            }
+            fenced = !fenced;
+        }
+    }
+    found
+}
+
 /// No absolute path of the machine that somebody worked on. A test may make up a user's home.
 pub(super) fn machine_paths(tree: &Tree) -> Vec<Finding> {
     let tests = test_files(tree);

@@ -9,6 +9,7 @@ use crate::run::{
 };
 use crate::{document, ids, timestamp};
 use sample::Environment;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Hist;
 use stats::compare::Scale;
@@ -71,19 +72,28 @@ impl SideRecord {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Two sets of runs against each other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CompareRecord {
     pub schema: String,
+    /// The answer in one sentence.
     pub answer: String,
     pub name: String,
+    /// Date and time, UTC.
     pub started: String,
     pub started_unix_s: f64,
+    /// The order of the runs, block by block; empty for two sets that were recorded apart.
     pub order: Vec<String>,
+    /// Of every interval.
     pub confidence: f64,
+    /// Behind every interval; 0 where nothing was compared.
     pub resamples: u32,
     pub differences: Vec<DifferenceRecord>,
+    /// The bounds of --fail-if.
     pub bounds: Vec<BoundRecord>,
+    /// What speaks against the comparison as a whole.
     pub cautions: Vec<String>,
+    /// Why it ended before its last block; the blocks before are whole.
     pub ended_early: Option<String>,
     pub before: SideRecord,
     pub after: SideRecord,
@@ -92,33 +102,49 @@ pub struct CompareRecord {
     pub environment: Option<EnvironmentRecord>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SideRecord {
     pub label: String,
+    /// The command that started the server anew for each run; null where the server stood by
+    /// itself.
     pub command: Option<String>,
+    /// Every run, in the order they were made; repeats are several.
     pub runs: Vec<HeadlineRecord>,
+    /// The plan of its first run, secrets masked; null without a run.
     pub plan: Option<serde_json::Value>,
     /// Response times of all its runs together; absent in what an earlier version wrote.
     #[serde(default)]
     pub response_histogram: Option<HistogramRecord>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DifferenceRecord {
     pub figure: String,
+    /// Mean over the runs; geometric where the scale is a ratio.
     pub before: Option<f64>,
     pub after: Option<f64>,
+    /// Whether a change is after/before - 1 or, of a share, after - before.
     #[serde(with = "ids::change_scale")]
+    #[schemars(schema_with = "ids::change_scale::schema")]
     pub scale: Scale,
     pub change: Option<f64>,
+    /// Lower end of the interval of the change.
     pub low: Option<f64>,
     pub high: Option<f64>,
+    /// Half the width of the interval that A would have shown against itself.
     pub noise: Option<f64>,
+    /// A change of this size is found four times in five.
     pub detectable: Option<f64>,
+    /// Cliff's delta over the runs.
+    #[schemars(range(min = -1.0, max = 1.0))]
     pub effect: Option<f64>,
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub p_value: Option<f64>,
+    /// Of the second against the first.
     #[serde(with = "judgement_id")]
+    #[schemars(schema_with = "judgement_id::schema")]
     pub judgement: Judgement,
+    /// The same in one sentence.
     pub text: String,
 }
 
@@ -142,8 +168,9 @@ impl DifferenceRecord {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BoundRecord {
+    /// As typed.
     pub text: String,
     pub crossed: bool,
     pub why: String,

@@ -4,6 +4,7 @@
 use super::{RampReport, RampStep};
 use crate::run::{EnvironmentRecord, FindingRecord, RunRecord, VerdictRecord, known, plan_value};
 use crate::{document, ids, timestamp, words};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::curve::{Axis, CapacityEnd, Curve, OverloadShape, Purpose, Span};
 
@@ -11,112 +12,161 @@ use stats::curve::{Axis, CapacityEnd, Curve, OverloadShape, Purpose, Span};
 pub const SCHEMA: &str = "loadstone.ramp/1";
 
 /// The result of a ramp.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RampRecord {
     pub schema: String,
+    /// Of the ramp as a whole: of the steps that were used.
     pub verdict: VerdictRecord,
+    /// The targets as typed, passwords masked.
     pub name: String,
+    /// What levels are: offered calls a second, users; or, of an emulated path at one load, the
+    /// share of packets lost in each direction, the round trip in seconds, bits a second.
     #[serde(with = "ids::axis")]
+    #[schemars(schema_with = "ids::axis::schema")]
     pub axis: Axis,
+    /// What the targets are called, in the order given.
     pub labels: Vec<String>,
+    /// Of the first target.
     pub knee: Option<KneeRecord>,
+    /// Of the first target.
     pub capacity: Option<CapacityRecord>,
+    /// Of the first target.
     pub overload: OverloadRecord,
+    /// What the steps of each target say, in the order of the labels.
     pub curves: Vec<CurveRecord>,
+    /// Why it ended before its last step.
     pub ended_early: Option<String>,
     pub findings: Vec<FindingRecord>,
     pub started: String,
     pub started_unix_s: f64,
     pub environment: EnvironmentRecord,
+    /// The plan of the first target at one load, secrets masked.
     pub plan: serde_json::Value,
+    /// Each step as loadstone.run/1 has it, with what it is in the ramp.
     pub steps: Vec<RampStepRecord>,
 }
 
 /// `offered_per_s` is the level: with `"axis": "population"` it counts users.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KneeRecord {
+    /// The level: users when the axis is the population.
     pub offered_per_s: Option<f64>,
+    /// Null when the lowest step that can be used already fell short: how far below it the knee
+    /// lies was not measured.
     pub low: Option<f64>,
     pub high: Option<f64>,
+    /// The rule that found it, in words.
     pub rule: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CapacityRecord {
+    /// The level: users when the axis is the population.
     pub offered_per_s: Option<f64>,
     pub low: Option<f64>,
+    /// Null where there is no upper end.
     pub high: Option<f64>,
+    /// As typed; empty without one.
     pub objective: String,
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub confidence: f64,
     #[serde(with = "ids::capacity_end")]
+    #[schemars(schema_with = "ids::capacity_end::schema")]
     pub end: CapacityEnd,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OverloadRecord {
+    /// At least 95 % of the peak kept; at least half; less; not seen.
     #[serde(with = "ids::overload_shape")]
+    #[schemars(schema_with = "ids::overload_shape::schema")]
     pub shape: OverloadShape,
+    /// Share of the peak goodput that is kept at at_level.
     pub kept_share: Option<f64>,
+    /// Twice the knee, or the nearest usable level above 1.5 knees.
     pub at_level: Option<f64>,
+    /// From the end of the overload until the server answered as before; null when not watched or
+    /// not seen.
     pub recovery_s: Option<f64>,
     /// Null when recovery was not watched.
     pub recovered: Option<bool>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SpanRecord {
     pub value: Option<f64>,
     pub low: Option<f64>,
     pub high: Option<f64>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UslRecord {
+    /// Throughput of one call at a time, per second.
     pub gamma: SpanRecord,
+    /// Contention.
     pub alpha: SpanRecord,
+    /// Coherency.
     pub beta: SpanRecord,
+    /// Concurrency of the largest throughput; null when it has none.
     pub n_max: Option<f64>,
     pub x_max_per_s: Option<f64>,
+    /// Residual standard error.
     pub residual_per_s: Option<f64>,
     pub points: usize,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HysteresisRecord {
     pub loss_share: Option<f64>,
     pub at_level: Option<f64>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CurveRecord {
     pub label: String,
+    /// Highest goodput of a usable step, with the interval over its repeats.
     pub peak_per_s: Option<SpanRecord>,
     pub knee: Option<KneeRecord>,
+    /// By Kneedle, from the form of the curve alone.
     pub kneedle: Option<KneeRecord>,
+    /// Level of the largest throughput over response time.
     pub power_at: Option<f64>,
     pub capacity: Option<CapacityRecord>,
     pub overload: OverloadRecord,
+    /// The universal scalability law fitted to throughput against mean concurrency.
     pub usl: Option<UslRecord>,
+    /// Largest loss of goodput on the way down against the way up.
     pub hysteresis: Option<HysteresisRecord>,
+    /// What the time of one call at a time predicts: 1 / its mean service time at the lowest load.
     pub predicted_per_s: Option<f64>,
+    /// What could not be said, and why.
     pub notes: Vec<String>,
 }
 
 /// A run, and what it is in the ramp.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RampStepRecord {
+    /// In the order they were run.
+    #[schemars(range(min = 1))]
     pub step: usize,
     pub label: String,
     #[serde(with = "ids::purpose")]
+    #[schemars(schema_with = "ids::purpose::schema")]
     pub purpose: Purpose,
+    /// The load that was asked for: calls (or sessions) a second, or users.
+    #[schemars(range(min = 0.0))]
     pub level: f64,
     pub repeat: u32,
+    /// How long the target took to come to rest before the step.
     pub settled_s: Option<f64>,
     pub achieved_per_s: Option<f64>,
+    /// Calls in flight.
     pub mean_concurrency: Option<f64>,
     pub response_mean_s: Option<f64>,
     pub service_mean_s: Option<f64>,
+    /// The client was late or at its own limit: the step is used in no figure.
     pub client_limited: bool,
+    /// Whether the objectives were kept; null without any.
     pub met: Option<bool>,
     #[serde(flatten)]
     pub run: RunRecord,

@@ -9,6 +9,7 @@ use crate::histogram;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use sample::{FailureClass, Http2Facts, Http3Facts, TlsFacts};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::lives::{BEATS_MAX, Beats};
 use stats::{
@@ -23,47 +24,58 @@ use units::Nanos;
 const OTHER_TIMINGS: &str = "(other)";
 
 /// `measured` of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasuredRecord {
-    /// Arrivals that the plan asked for in the window, and how long its rate takes for them.
+    /// Arrivals that the plan asked for in the window; null in a closed loop.
     pub intended: Option<u64>,
+    /// How long the plan's rate takes for them, where their number ended the run.
+    #[schemars(range(min = 0.0))]
     pub intended_span_s: Option<f64>,
-    /// Due and not yet issued, issued and not yet done, at the end.
+    /// Calls due and not yet issued at the end.
     pub queued: i64,
+    /// Calls issued and not yet done at the end.
     pub in_flight: i64,
-    /// Completions inside the window; successes, responses and their bytes.
+    /// Completions inside the window.
     pub in_window: u64,
+    /// Of them, those that succeeded.
     pub good_in_window: u64,
     pub responses_in_window: u64,
     pub bytes_in_window: u64,
-    /// Sums over calls: from the first byte sent to the end, and of setting connections up.
+    /// Over the calls that succeeded: from the first byte sent to the end of the response.
+    #[schemars(range(min = 0.0))]
     pub exchange_sum_s: f64,
+    /// Over the connections: their setting up.
+    #[schemars(range(min = 0.0))]
     pub setup_sum_s: f64,
+    #[schemars(range(min = 0.0))]
     pub spin_s: f64,
-    /// Calls in flight, integrated over the window in nanoseconds.
+    /// Calls in flight, integrated over the window in nanoseconds; a whole number of up to 128
+    /// bits.
     pub flight_integral: String,
-    /// Connections that ended without a response, that were turned away, that carried responses,
-    /// and how long the last were open.
+    /// Connections that ended without a response.
     pub unanswered: u64,
     pub turned_away: u64,
+    /// Connections that carried responses.
     pub answered: u64,
+    /// How long these were open, together.
+    #[schemars(range(min = 0.0))]
     pub answered_open_s: f64,
-    /// Bits of the server's key, for each row of `tls.agreed`.
+    /// Bits of the server's key, for each row of tls.agreed.
     pub key_bits: Vec<u32>,
-    /// Completions and successes of each tenth part of a second: `done/good`.
+    /// Completions and successes of each beat of the window, as done/good.
     pub beats: String,
-    /// For each row of `series` its response times by class: `class:count`.
+    /// For each row of series its response times by class, as class:count.
     pub spreads: Vec<String>,
-    /// By name; those of targets and of server timings by number and name.
+    /// By name; those of targets by number, those of server timings by name.
     pub histograms: BTreeMap<String, HistogramRecord>,
 }
 
 /// A histogram of nanoseconds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HistogramRecord {
     /// Recordings of zero, which are not in `v2`.
     pub zeros: u64,
-    /// HdrHistogram's V2 encoding, in Base64; empty without other recordings.
+    /// HdrHistogram's V2 encoding (not compressed), in Base64; empty without other recordings.
     pub v2: String,
 }
 

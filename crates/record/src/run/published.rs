@@ -45,6 +45,7 @@ use super::measured::MeasuredRecord;
 use crate::figures::{self, Figures};
 use crate::server::Server;
 use crate::{document, timestamp, words};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -52,82 +53,130 @@ use std::collections::BTreeMap;
 pub const SCHEMA: &str = "loadstone.run/1";
 
 /// The result of one run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunRecord {
     pub schema: String,
+    /// What the server did during the run.
     pub server: ConductRecord,
+    /// The run's verdict on itself.
     pub verdict: VerdictRecord,
+    /// Arrivals of the measured phase.
     pub outcomes: OutcomesRecord,
+    /// Length of the measured window.
+    #[schemars(range(min = 0.0))]
     pub duration_s: f64,
+    /// Completions inside the window over its length.
+    #[schemars(range(min = 0.0))]
     pub throughput_per_s: f64,
+    /// Of them, those that succeeded.
+    #[schemars(range(min = 0.0))]
     pub goodput_per_s: f64,
+    /// Calls presented to the server over the window.
+    #[schemars(range(min = 0.0))]
     pub offered_per_s: f64,
+    /// Calls that the plan asked for; null in a closed loop and where it asks for sessions.
     pub intended_per_s: Option<f64>,
+    /// Done − intended, of succeeded and timed-out calls: the headline.
     pub response_time_s: TimesRecord,
+    /// The same, each call less the client's own lateness: what a punctual client would have seen
+    /// lies between the two. Null in results that did not record it.
     pub response_time_without_lag_s: Option<TimesRecord>,
+    /// Done − issued, of every call that was issued.
     pub service_time_s: TimesRecord,
+    /// Issued − intended = wait + lag.
     pub slip_s: TimesRecord,
+    /// No connection was free.
     pub wait_s: TimesRecord,
+    /// The client was late.
     pub lag_s: TimesRecord,
+    /// Response times by outcome.
     pub by_outcome: TimesByOutcome,
+    /// Parts of the service time.
     pub phases_s: PhasesRecord,
+    /// Answers by status code.
     pub status: BTreeMap<String, u64>,
     pub failures: Vec<FailureRecord>,
-    /// Null where bodies were not compared (`--verify`).
+    /// Bodies that were held against those of their targets (--verify); null where nobody asked.
     #[serde(default)]
     pub verified: Option<VerifiedRecord>,
+    /// The most called first, steps of journeys in the plan's order; empty with a single target.
     pub per_url: Vec<UrlRecord>,
-    /// Null where the plan has none.
+    /// What users noticed on their journeys; null where the plan has none.
     #[serde(default)]
     pub journeys: Option<JourneyRecord>,
     pub bytes: BytesRecord,
+    /// Calls in flight, from issue to outcome.
     pub concurrency: ConcurrencyRecord,
     pub calls_per_connection: Option<f64>,
+    /// WebMark's T = w·S + mean R; null when no call succeeded.
     pub weighted_response_time_s: Option<f64>,
     pub conforming_connections: ConformingRecord,
+    /// What most connections agreed on; empty without TLS.
     pub tls: TlsRecord,
-    /// Null where no connection spoke HTTP/2.
+    /// What HTTP/2 adds: facts of connections. Null where no connection spoke it.
     pub http2: Option<Http2Record>,
-    /// Null where no connection spoke HTTP/3; absent in what an earlier version wrote.
+    /// What HTTP/3 and QUIC add: facts of connections. Null where no connection spoke it.
     #[serde(default)]
     pub http3: Option<Http3Record>,
     pub tcp: TcpRecord,
     pub client: ClientRecord,
     pub findings: Vec<FindingRecord>,
+    /// The server's own resources, where --sut watched them.
     pub sut: Option<SutRecord>,
-    /// One for each kind of clients; empty where the plan has none.
+    /// Calls by kind of clients (--clients), in the plan's order; empty where all clients are
+    /// alike.
     #[serde(default)]
     pub by_clients: Vec<ClientsRecord>,
-    /// Null where connections went through no emulated path.
+    /// The emulated path that all connections went through (--path).
     #[serde(default)]
     pub path: Option<PathRecord>,
-    /// Absent where one machine carried the run out.
+    /// The machines that carried the run out together (loadstone fleet); left out where it was one
+    /// machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<FleetRecord>,
     pub name: String,
+    /// The first URL, passwords masked.
     pub target: String,
+    /// The load in words.
     pub load: String,
+    /// Date and time, UTC.
     pub started: String,
+    /// Seconds since 1970-01-01 UTC.
     pub started_unix_s: f64,
+    /// From the first due instant to the last outcome.
+    #[schemars(range(min = 0.0))]
     pub elapsed_s: f64,
     pub interrupted: bool,
+    /// The rule of --abort-if that ended the run.
     pub aborted: Option<String>,
+    /// (failed + timed out + dropped) / due.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub failure_share: f64,
+    /// The quantiles that the plan lists; low and high are the 95 % interval by order statistics.
     pub quantiles: Vec<QuantileRecord>,
     pub slo: Vec<SloRecord>,
+    /// One for each run of a repeated plan; else empty.
     pub runs: Vec<HeadlineRecord>,
+    /// Figures across runs; empty below two.
     pub intervals: BTreeMap<String, EstimateRecord>,
+    /// Arrivals of the warm-up, kept apart from everything else.
     pub warm_up: OutcomesRecord,
     pub sessions: SessionsRecord,
     pub connections: ConnectionsRecord,
+    /// The pieces of T = w·S + mean R.
     pub weighted_response: Option<WeightedRecord>,
     pub redirects: u64,
+    /// What the server says of its own work in Server-Timing, by name: at most 32 names, further
+    /// ones under (other).
     pub server_timing_s: BTreeMap<String, TimesRecord>,
+    /// Metrics of Server-Timing that could not be read.
     pub server_timing_malformed: u64,
     pub resolved: Vec<ResolvedRecord>,
+    /// The plain call that goes first.
     pub first_call: Option<FirstCallRecord>,
     pub environment: EnvironmentRecord,
     pub series: Vec<SecondRecord>,
+    /// The plan, secrets masked.
     pub plan: serde_json::Value,
     /// Absent in what an earlier version wrote.
     #[serde(default)]

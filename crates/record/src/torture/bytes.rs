@@ -1,7 +1,9 @@
 //! Bytes of a conversation as text.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 
 /// Bytes, in JSON escaped as in a string of C: `GET / HTTP/1.1\r\n\x00`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -10,6 +12,20 @@ pub struct WireBytes(pub Vec<u8>);
 impl Serialize for WireBytes {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(&self.0.escape_ascii())
+    }
+}
+
+impl JsonSchema for WireBytes {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "WireBytes".into()
+    }
+
+    fn json_schema(to: &mut SchemaGenerator) -> Schema {
+        to.subschema_for::<String>()
     }
 }
 

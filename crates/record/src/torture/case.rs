@@ -4,6 +4,7 @@ use super::bytes::WireBytes;
 use super::ids;
 use super::server::ServerCaseRecord;
 use super::waivers::{self, Applied};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use torture::case::{Case, RequirementLevel};
@@ -13,27 +14,32 @@ use torture::result::{CaseResult, ExchangeResult, Health, Kept, Measure, Shrunk,
 use units::Nanos;
 
 /// The result of a case.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseRecord {
     pub id: String,
+    #[schemars(range(min = 1))]
     pub version: u32,
     pub title: String,
     #[serde(with = "ids::level")]
+    #[schemars(schema_with = "ids::level::schema")]
     pub level: RequirementLevel,
     /// The text that it rests on.
     #[serde(rename = "ref")]
     pub reference: String,
     #[serde(with = "ids::outcome")]
+    #[schemars(schema_with = "ids::outcome::schema")]
     pub outcome: TestOutcome,
     /// How much a finding matters; null where it is none.
     #[serde(default, with = "ids::severity_or_none")]
+    #[schemars(schema_with = "ids::severity_or_none::schema")]
     pub severity: Option<Severity>,
-    /// Why that much; empty where it is none.
+    /// Why a finding has its severity; empty where there is none.
     #[serde(default)]
     pub matters: String,
-    /// Why it does not count, where it is waived.
+    /// Why it does not count, where a waiver says so.
     #[serde(default)]
     pub waived: Option<String>,
+    /// Why it was skipped.
     pub skipped: Option<String>,
     /// Reasons of the outcome where no exchange has them; a sentence each.
     #[serde(default)]
@@ -41,6 +47,7 @@ pub struct CaseRecord {
     /// Until plain requests were right again; null when they were at once.
     pub recovery_s: Option<Recovery>,
     #[serde(default)]
+    #[schemars(range(min = 0.0))]
     pub elapsed_s: f64,
     #[serde(default)]
     pub health: Option<HealthRecord>,
@@ -53,13 +60,15 @@ pub struct CaseRecord {
 }
 
 /// The result of an exchange.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExchangeRecord {
     pub name: String,
     #[serde(with = "ids::outcome")]
+    #[schemars(schema_with = "ids::outcome::schema")]
     pub outcome: TestOutcome,
     /// How much it matters by itself; null where it is no finding.
     #[serde(default, with = "ids::severity_or_none")]
+    #[schemars(schema_with = "ids::severity_or_none::schema")]
     pub severity: Option<Severity>,
     /// What came back, in a few words.
     pub seen: String,
@@ -68,6 +77,7 @@ pub struct ExchangeRecord {
     pub why: String,
     pub tries: u32,
     pub failed: u32,
+    #[schemars(range(min = 0.0))]
     pub elapsed_s: f64,
     /// The bytes that were sent, without pauses.
     pub sent: WireBytes,
@@ -77,16 +87,21 @@ pub struct ExchangeRecord {
 
 /// What well-behaved clients observed while a case applied pressure. The shares are of time, 0 to 1,
 /// and sum to 1.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HealthRecord {
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub correct: f64,
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub shed: f64,
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub lost: f64,
     pub probes: u64,
+    #[schemars(range(min = 0.0))]
     pub p99_s: f64,
     pub recovery_s: Recovery,
     /// Connections that were meant to press, and the most that were established at once.
     pub wanted: u64,
+    /// The most that stood at once.
     pub armed: u64,
     /// In how many rounds the effect followed the pressure, and of how many.
     pub followed: u32,
@@ -96,54 +111,61 @@ pub struct HealthRecord {
 }
 
 /// Seconds, or `"never"`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Recovery {
     Seconds(f64),
     Never(Never),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Never {
     #[serde(rename = "never")]
     Never,
 }
 
 /// A number that was measured. It lies between `low` and `high`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitRecord {
     pub case: String,
     pub what: String,
-    /// The largest value that was still accepted.
+    /// The largest value that was taken; the least that the number can be.
     pub low: Option<f64>,
-    /// The smallest value that was refused; null: none was, up to `low`.
+    /// The smallest value that was refused; null when nothing ended it up to low.
     pub high: Option<f64>,
     #[serde(with = "ids::unit")]
+    #[schemars(schema_with = "ids::unit::schema")]
     pub unit: Unit,
-    /// What happens there.
+    /// What happens there, and what is counted.
     pub note: String,
 }
 
 /// The shortest random data that fails in one way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShrunkRecord {
     pub case: String,
+    /// The exchange that it was shrunk from.
     pub name: String,
-    /// In which way it fails.
+    /// In which way it fails: a status, hang, no HTTP, out of step, lost, inherited, foreign,
+    /// answer.
     #[serde(with = "ids::kind")]
+    #[schemars(schema_with = "ids::kind::schema")]
     pub kind: FailureKind,
     /// The same for failures of one kind that shrink to the same bytes.
     pub bucket: String,
     pub from_bytes: u64,
     pub sent: WireBytes,
+    /// Conversations that the search took.
     pub executions: u64,
     /// The search ended by itself, not by its budget.
     pub finished: bool,
+    /// Lengths in bytes at which the outcome turns: the longest that passes and the shortest that
+    /// fails.
     pub boundaries: Vec<BoundaryRecord>,
 }
 
 /// A length at which the outcome changes, in bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BoundaryRecord {
     pub what: String,
     pub passes: u64,
@@ -151,7 +173,7 @@ pub struct BoundaryRecord {
 }
 
 /// An exchange that failed, kept to be replayed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KeptRecord {
     pub case: String,
     pub name: String,

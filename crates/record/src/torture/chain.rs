@@ -1,6 +1,7 @@
 //! `loadstone.torture-chain/1`: what a proxy makes of requests, and whether the server behind it agrees.
 
 use super::{WireBytes, ids};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use torture::chain::{ChainResult, ChainRow, DisagreementClass};
 use torture::safety::Class;
@@ -24,15 +25,20 @@ pub struct ChainEnds {
 }
 
 /// What came of a chain. Every key is always present.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChainRecord {
     pub schema: String,
     /// Of the program that tested.
     pub version: String,
+    /// The URL of the proxy.
     pub front: String,
+    /// Where Loadstone listened as the server behind it.
     pub origin: Option<String>,
+    /// The URL of the server behind it.
     pub back: Option<String>,
+    /// The strictest of all their addresses.
     #[serde(with = "ids::class")]
+    #[schemars(schema_with = "ids::class::schema")]
     pub class: Class,
     pub interrupted: bool,
     /// Why nothing, or not everything, was tested.
@@ -43,10 +49,11 @@ pub struct ChainRecord {
 }
 
 /// One request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChainRequestRecord {
     pub name: String,
     /// Who may believe what: `CL.TE`, `chunk extension`.
+    #[schemars(schema_with = "crate::schema::disagreement")]
     pub pair: String,
     /// The text that says how it is to be read.
     #[serde(rename = "ref")]

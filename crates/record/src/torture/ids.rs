@@ -48,12 +48,18 @@ by_id!(severity, Severity, Severity::ALL, Severity::id, "a severity");
 
 /// The same where it may be missing.
 macro_rules! by_id_or_none {
-    ($name:ident, $of:ty, $by:literal) => {
+    ($name:ident, $of:ty, $by:literal, $schema:literal) => {
         pub(super) mod $name {
+            use schemars::JsonSchema;
             use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-            #[derive(Serialize, Deserialize)]
-            struct ById(#[serde(with = $by)] $of);
+            #[derive(Serialize, Deserialize, JsonSchema)]
+            #[schemars(inline)]
+            struct ById(
+                #[serde(with = $by)]
+                #[schemars(schema_with = $schema)]
+                $of,
+            );
 
             pub(crate) fn serialize<S: Serializer>(
                 one: &Option<$of>,
@@ -67,12 +73,27 @@ macro_rules! by_id_or_none {
             ) -> Result<Option<$of>, D::Error> {
                 Ok(Option::<ById>::deserialize(from)?.map(|ById(one)| one))
             }
+
+            /// A schema that lists the ids, and null.
+            pub(crate) fn schema(to: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                Option::<ById>::json_schema(to)
+            }
         }
     };
 }
 
-by_id_or_none!(severity_or_none, torture::judge::Severity, "super::severity");
-by_id_or_none!(outcome_or_none, torture::judge::TestOutcome, "super::outcome");
+by_id_or_none!(
+    severity_or_none,
+    torture::judge::Severity,
+    "super::severity",
+    "super::severity::schema"
+);
+by_id_or_none!(
+    outcome_or_none,
+    torture::judge::TestOutcome,
+    "super::outcome",
+    "super::outcome::schema"
+);
 
 /// A way to fail, as it is shown: `hang`, `500`.
 pub(super) mod kind {
@@ -88,5 +109,9 @@ pub(super) mod kind {
         FailureKind::named(&text).ok_or_else(|| {
             D::Error::custom(format!("{} is not a kind of failure", units::quoted(&text)))
         })
+    }
+
+    pub(crate) fn schema(to: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        to.subschema_for::<String>()
     }
 }

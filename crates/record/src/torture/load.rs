@@ -1,14 +1,16 @@
 //! The background load: what it observed of each case.
 
 use super::case::Recovery;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use torture::beside::{CaseFelt, Felt, Interval};
 
 /// `beside` of a torture.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadRecord {
     /// Calls that fell due before the first case.
     pub base: IntervalRecord,
+    /// In the order in which they ran.
     pub cases: Vec<LoadedCase>,
     /// Calls that belong to no case here: there were too many.
     pub left_out: u64,
@@ -17,7 +19,7 @@ pub struct LoadRecord {
 }
 
 /// Calls that fell due while a case was under way.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadedCase {
     pub case: String,
     /// More calls were lost, or they were slower, than before the first case.
@@ -29,13 +31,16 @@ pub struct LoadedCase {
 }
 
 /// Calls of one part of the run. The response times are of those that were answered; zero without.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IntervalRecord {
     pub due: u64,
     pub answered: u64,
     pub lost: u64,
+    #[schemars(range(min = 0.0))]
     pub p50_s: f64,
+    #[schemars(range(min = 0.0))]
     pub p99_s: f64,
+    #[schemars(range(min = 0.0))]
     pub max_s: f64,
 }
 

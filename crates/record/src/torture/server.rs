@@ -1,6 +1,7 @@
 //! The server as its own machine showed it.
 
 use sample::{Death, Ending, Process, ServerState};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,32 +12,39 @@ use units::Nanos;
 const OVER: [&str; 2] = ["time-wait", "closed"];
 
 /// `server` of a torture: before the first case, at the end, and what ended before the first case.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerRecord {
+    /// Before the first case.
     pub before: StateRecord,
+    /// At the end.
     pub after: StateRecord,
+    /// Before the first case.
     pub deaths: Vec<DeathRecord>,
 }
 
 /// `server` of a case: after it, and what ended in the course of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerCaseRecord {
     pub after: StateRecord,
     pub deaths: Vec<DeathRecord>,
 }
 
 /// The server at one moment. What is not known is zero.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StateRecord {
-    /// The figures are of a whole machine, by its exporter's URL; null: of the server's processes.
+    /// The figures are of a whole machine, by the URL of its node exporter; null: of the server's
+    /// processes.
     pub machine: Option<String>,
+    /// Who holds the listening socket by right of his own.
     pub listeners: Vec<ProcessRecord>,
-    /// How many; those that end are named.
+    /// Who descends from them, or shares the socket; those that end are named.
     pub workers: u64,
     pub threads: u64,
     pub descriptors: u64,
+    /// Resident.
     pub memory_bytes: u64,
     /// Spent so far.
+    #[schemars(range(min = 0.0))]
     pub cpu_s: f64,
     /// Its connections by state.
     pub sockets: BTreeMap<String, u64>,
@@ -45,10 +53,11 @@ pub struct StateRecord {
     pub half_open: u64,
     /// Since the machine's start, of all its servers.
     pub listen_overflows: u64,
+    /// Since the machine's start, of all its servers.
     pub syn_cookies: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessRecord {
     pub pid: u32,
     /// In clock ticks since the machine's start.
@@ -57,13 +66,14 @@ pub struct ProcessRecord {
 }
 
 /// The end of a process.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeathRecord {
     pub process: ProcessRecord,
     /// The server itself, and not one of its workers.
     pub whole: bool,
-    /// `signal 11 (SIGSEGV), core dumped`.
+    /// Exit code, or signal with its name and whether memory was dumped.
     #[serde(with = "ending")]
+    #[schemars(schema_with = "ending::schema")]
     pub how: Ending,
 }
 
@@ -85,6 +95,10 @@ mod ending {
         let found = all.find(|how| how.to_string() == text);
         let wrong = || format!("{} is not the end of a process", units::quoted(&text));
         found.ok_or_else(|| D::Error::custom(wrong()))
+    }
+
+    pub(super) fn schema(to: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        to.subschema_for::<String>()
     }
 }
 

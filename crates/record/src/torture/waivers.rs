@@ -1,7 +1,9 @@
 //! Findings that are known and waived for a time: a file of cases whose findings do not count, each
 //! with a reason and the last day on which it holds.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 use std::fmt;
 use time::{Date, Month, OffsetDateTime};
 use torture::case::Case;
@@ -16,13 +18,14 @@ const WAIVERS_MAX: usize = 1_000;
 const REASON_MAX: usize = 400;
 
 /// One finding that is waived.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Waiver {
     pub case: String,
-    /// Only this exchange of the case; `None`: the case, whatever fails of it.
+    /// Only this exchange of the case; null: the case, whatever fails of it.
     pub exchange: Option<String>,
-    /// Nothing worse than this; `None`: whatever it is.
+    /// Nothing worse than this; null: whatever it is.
     #[serde(with = "super::ids::outcome_or_none")]
+    #[schemars(schema_with = "super::ids::outcome_or_none::schema")]
     pub outcome: Option<TestOutcome>,
     pub reason: String,
     /// The last day on which it holds, in UTC.
@@ -36,6 +39,20 @@ pub struct Day(Date);
 impl Serialize for Day {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(self)
+    }
+}
+
+impl JsonSchema for Day {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Day".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": "date" })
     }
 }
 
@@ -174,7 +191,7 @@ fn day(given: &toml::value::Datetime) -> Option<Day> {
 }
 
 /// Whether a waiver held in a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WaiverState {
     /// It holds, and the finding occurred.
@@ -190,7 +207,7 @@ pub enum WaiverState {
 }
 
 /// A waiver, and whether it held.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Applied {
     #[serde(flatten)]
     pub waiver: Waiver,

@@ -3,7 +3,6 @@
 use super::sessions::{of, run, session, single};
 use crate::Style;
 use crate::compare::{FailIf, Judgement, Scope, csv, json, plan_differences, text};
-use serde_json::Value;
 use stats::State;
 
 const STYLE: Style =
@@ -100,17 +99,8 @@ fn bounds_are_judged() {
 
 #[test]
 fn the_json_keeps_its_schema() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/compare.schema.json");
-    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
     for report in [session(1.07, 0.9, &["p99 +5%"]), single(), of(vec![], vec![], "", &[])] {
-        let document: Value = serde_json::from_str(&json(&report)).unwrap();
-        let errors: Vec<String> =
-            validator.iter_errors(&document).map(|error| error.to_string()).collect();
-        assert!(errors.is_empty(), "{errors:?}");
-        for key in document.as_object().unwrap().keys() {
-            assert!(schema["properties"].get(key).is_some(), "{key} is not described");
-        }
+        super::fits_its_schema("compare", &json(&report));
     }
 }
 

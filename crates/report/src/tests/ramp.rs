@@ -132,8 +132,6 @@ fn every_ramp_keeps_the_schema() {
     for report in [ramp(&["one"]), ramp(&["one", "two"]), barren()] {
         assert_eq!(errors(&document(&report)), "");
     }
-    let example = &repository("docs/schema/ramp.schema.json")["examples"][0];
-    assert_eq!(errors(example), "");
 }
 
 #[test]
@@ -160,27 +158,6 @@ fn the_schema_refuses_what_is_wrong() {
     let errors = errors(&wrong);
     for part in ["round", "minimum", "curves"] {
         assert!(errors.contains(part), "{errors}");
-    }
-}
-
-#[test]
-fn every_key_is_described() {
-    let schema = repository("docs/schema/ramp.schema.json");
-    let run = repository("docs/schema/run.schema.json");
-    let known = |value: &Value, schemas: &[&Value], path: &str| {
-        for key in value.as_object().unwrap().keys() {
-            let described = schemas.iter().any(|schema| schema["properties"].get(key).is_some());
-            assert!(described, "{path}.{key}");
-        }
-    };
-    let report = document(&ramp(&["one"]));
-    known(&report, &[&schema], "");
-    let steps = &schema["properties"]["steps"]["items"];
-    known(&report["steps"][0], &[steps, &run], "steps");
-    let curves = &schema["properties"]["curves"]["items"];
-    known(&report["curves"][0], &[curves], "curves");
-    for part in ["knee", "capacity", "overload"] {
-        known(&report[part], &[&schema["$defs"][part]], part);
     }
 }
 

@@ -1,38 +1,60 @@
 //! The machines that carried a run out together.
 
 use sample::{AgentFacts, FleetFacts};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetRecord {
+    /// Version of the server between them.
     pub server: String,
+    /// By how much agents differ in the lateness of their first call, each by its own clock: how
+    /// far apart they started, beside the bounds of the clocks.
+    #[schemars(range(min = 0.0))]
     pub start_spread_s: Option<f64>,
+    /// By how much the clocks can have been wrong at most.
+    #[schemars(range(min = 0.0))]
     pub clock_bound_max_s: f64,
     pub lost: u64,
     pub agents: Vec<AgentRecord>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentRecord {
+    /// Public half of its key.
     pub id: String,
     pub host: String,
+    /// Version of the program.
     pub build: String,
     pub labels: String,
     pub workers: u32,
+    /// Share of the load that was its own.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub weight: f64,
     pub offered: u64,
     pub lost: u64,
+    /// When it was last heard, from the start of the measured phase; null: it was not lost.
     pub lost_at_s: Option<f64>,
+    /// done, dead-man, failed, or why it was lost.
     pub ending: String,
+    #[schemars(range(min = 0.0))]
     pub response_p50_s: f64,
+    #[schemars(range(min = 0.0))]
     pub response_p99_s: f64,
+    #[schemars(range(min = 0.0))]
     pub slip_p99_s: f64,
+    /// Share of its core that its busiest worker used.
+    #[schemars(range(min = 0.0))]
     pub busy: f64,
+    /// How far the manager's clock was ahead of its own.
     pub clock_ahead_s: f64,
+    #[schemars(range(min = 0.0))]
     pub clock_bound_s: f64,
     pub clock_drift_s: Option<f64>,
+    /// How late its first call left, by its own clock.
     pub first_call_s: Option<f64>,
+    /// Its verdict on its own part: VALID, DEGRADED, INVALID; empty where it said nothing.
     pub state: String,
     pub causes: Vec<String>,
 }

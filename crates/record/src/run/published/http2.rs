@@ -1,27 +1,32 @@
 //! What HTTP/2 adds to a run.
 
 use sample::{Http2Facts, http2_code, http2_code_name};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Http2Record {
     pub streams: u64,
     /// Most streams outstanding on one connection.
     pub streams_peak: u64,
-    /// The least SETTINGS_MAX_CONCURRENT_STREAMS of the server; `None`: it sets none.
+    /// The least SETTINGS_MAX_CONCURRENT_STREAMS of the server; null: it sets none.
     pub streams_max: Option<u32>,
+    /// Requests that the server said it had not processed; each was sent again, or given up.
     pub refused: u64,
     /// Frames of the server by the names of their error codes.
     pub resets: BTreeMap<String, u64>,
+    /// GOAWAY of the server by error code.
     pub goaways: BTreeMap<String, u64>,
     pub pings: u64,
+    /// Bytes of names and values, and of what their compression (HPACK) made of them.
     pub fields: FieldsRecord,
+    /// Why connections were broken off, with the section of the standard; at most 8 reasons.
     pub violations: BTreeMap<String, u64>,
-    /// Requests that waited for a stream on their connection.
+    /// Requests that waited on their connection until the server allowed another stream.
     #[serde(default)]
     pub held_back: u64,
-    /// Streams of a connection at the server's GOAWAY with NO_ERROR.
+    /// Streams that a connection had begun when the server's GOAWAY with NO_ERROR came.
     #[serde(default)]
     pub goaway_streams: Option<GoawayRecord>,
     /// Bytes of the server's frames that carry neither fields nor content.
@@ -30,14 +35,14 @@ pub struct Http2Record {
 }
 
 /// The fewest and the most.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GoawayRecord {
     pub fewest: u64,
     pub most: u64,
 }
 
 /// Bytes of names and values, and of what their compression made of them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FieldsRecord {
     pub sent: u64,
     pub sent_coded: u64,

@@ -2,45 +2,55 @@
 
 use super::FieldsRecord;
 use sample::{Http3Facts, QuicFacts, http3_code, http3_code_name};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::Nanos;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Http3Record {
     pub streams: u64,
     /// Most streams outstanding on one connection.
     pub streams_peak: u64,
-    /// The least number of streams that a server allowed to begin with; `None`: no connection stood.
+    /// The least number of streams that a server allowed to begin with (initial_max_streams_bidi);
+    /// null: no connection stood.
     pub streams_max: Option<u64>,
-    /// Calls that waited on their connection for a stream.
+    /// Calls that waited on their connection until the server allowed a further stream.
     pub waited: u64,
+    /// Requests that the server said it had not processed; each was sent again, or given up.
     pub refused: u64,
     /// Streams that the server reset or stopped, by the names of its error codes.
     pub resets: BTreeMap<String, u64>,
     pub goaways: u64,
+    /// Bytes of names and values, and of what their compression (QPACK) made of them.
     pub fields: FieldsRecord,
+    /// Why connections were broken off, with the section of the standard or the server's words; at
+    /// most 8 reasons.
     pub violations: BTreeMap<String, u64>,
     pub quic: QuicRecord,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QuicRecord {
-    /// Connections whose handshake was completed, and those of them that resumed a session.
+    /// Connections whose handshake was completed.
     pub handshakes: u64,
+    /// Of these, those that resumed a session.
     pub resumed: u64,
     pub packets_sent: u64,
+    /// Of those sent, as QUIC judges.
     pub packets_lost: u64,
     pub datagrams_received: u64,
-    /// Of UDP, both of QUIC and of what it carries.
+    /// In UDP datagrams.
     pub bytes_sent: u64,
+    /// In UDP datagrams.
     pub bytes_received: u64,
     pub congestion_events: u64,
-    /// Of connections at their end; null where none stood.
+    /// Round-trip times of connections at their end: the least seen, mean and greatest of the
+    /// smoothed ones.
     pub rtt_s: Option<RttRecord>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RttRecord {
     /// The least that was seen; mean and greatest of the smoothed ones.
     pub min: f64,

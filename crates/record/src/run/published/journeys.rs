@@ -3,22 +3,23 @@
 use super::times::TimesRecord;
 use plan::Plan;
 use plan::journey::JourneyPlan;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{JourneyTally, Noted, TransactionTally};
 use units::Nanos;
 
 /// `journeys` of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JourneyRecord {
     /// The iterations of each journey, then the blocks of steps.
     pub transactions: Vec<TransactionRecord>,
-    /// In the order of the plan.
+    /// In the order of the plan; their calls are in per_url.
     pub steps: Vec<JourneyStepRecord>,
     pub captures: Vec<CaptureRecord>,
     pub feeders: Vec<FeederRecord>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TransactionRecord {
     pub name: String,
     pub succeeded: u64,
@@ -28,7 +29,7 @@ pub struct TransactionRecord {
 }
 
 /// What was noticed of a step beside its calls, which are in `per_url`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JourneyStepRecord {
     pub step: String,
     /// Responses that were not as expected.
@@ -42,21 +43,21 @@ pub struct JourneyStepRecord {
     pub check_unmet: NotedRecord,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaptureRecord {
     pub step: String,
     pub name: String,
     pub missed: NotedRecord,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FeederRecord {
     pub name: String,
     /// Users who found no row left.
     pub ran_dry: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NotedRecord {
     pub count: u64,
     /// What it was at the first time.

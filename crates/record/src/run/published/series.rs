@@ -1,29 +1,46 @@
 //! The rows of the time series.
 
 use super::times::OutcomesRecord;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::Nanos;
 
 /// A row of the time series.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SecondRecord {
+    /// Start of the row, from the start of the measured phase; negative in the warm-up.
     pub at_s: f64,
+    #[schemars(range(min = 0.0))]
     pub span_s: f64,
     pub warm_up: bool,
     pub outcomes: OutcomesRecord,
+    #[schemars(range(min = 0.0))]
     pub response_mean_s: Option<f64>,
+    #[schemars(range(min = 0.0))]
     pub response_p50_s: Option<f64>,
+    #[schemars(range(min = 0.0))]
     pub response_p90_s: Option<f64>,
+    #[schemars(range(min = 0.0))]
     pub response_p99_s: Option<f64>,
+    #[schemars(range(min = 0.0))]
     pub response_max_s: Option<f64>,
+    #[schemars(range(min = 0.0))]
     pub slip_p99_s: f64,
+    /// Calls in flight at the end of the row.
     pub in_flight: u64,
     pub open_connections: u64,
     pub bytes_received: u64,
     pub body_bytes: u64,
+    /// Share of one core that the client used, per worker thread.
+    #[schemars(range(min = 0.0))]
     pub driver_cpu: f64,
+    /// Responses to calls of the measured phase that ended in the row, by status number; other:
+    /// those of statuses beyond the sixteen most frequent of the row. Null in results of versions
+    /// that did not record it.
     pub statuses: Option<BTreeMap<String, u64>>,
+    /// Calls of the measured phase that failed, timed out or were dropped in the row, by class.
+    /// Null in results of versions that did not record it.
     pub failures: Option<BTreeMap<String, u64>>,
 }
 

@@ -5,21 +5,31 @@ use crate::figures::Figures;
 use crate::ids;
 use crate::run::{FirstCall, Resolved, RunReport};
 use sample::{Blame, FailureClass};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientRecord {
     pub io: String,
     pub threads: u32,
+    #[schemars(range(min = 0.0))]
     pub cpu_user_s: f64,
+    #[schemars(range(min = 0.0))]
     pub cpu_system_s: f64,
+    /// Busy waiting on purpose; part of the CPU times.
+    #[schemars(range(min = 0.0))]
     pub spin_s: f64,
+    /// Spinning excluded.
     pub cpu_per_call_s: Option<f64>,
+    /// Share of its core that each thread was busy, spinning excluded.
     pub busy: Vec<f64>,
+    /// The dummy run of calibrate: median service time of a call that costs the server next to
+    /// nothing.
     pub dummy: Option<DummyRecord>,
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DummyRecord {
+    #[schemars(range(min = 0.0))]
     pub call_s: f64,
     pub taken_unix_s: f64,
 }
@@ -42,27 +52,41 @@ impl ClientRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SutRecord {
     pub name: String,
+    /// Cores that it may run on.
+    #[schemars(range(min = 0.0))]
     pub cores: f64,
+    /// Main memory of its machine; 0: not known.
     pub memory_max_bytes: u64,
+    /// Descriptors that its first process may have; 0: not known.
     pub descriptors_max: u64,
+    /// Connections that may wait to be accepted at the target's ports; 0: not known.
     pub accept_queue_max: u64,
+    /// Share of its cores that it used in the measured phase.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub cpu_share: Option<f64>,
+    /// What could not be read, and why.
     pub trouble: Option<String>,
     pub series: Vec<SutRowRecord>,
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SutRowRecord {
+    /// End of the interval, seconds from the start of the measured phase.
     pub at_s: f64,
+    #[schemars(range(min = 0.0))]
     pub cpu_cores: f64,
     pub memory_bytes: u64,
     pub threads: u64,
     pub descriptors: u64,
+    #[schemars(range(min = 0.0))]
     pub switches_per_s: f64,
+    /// Connections that found no room in a listen queue of the machine, in the interval.
     pub listen_overflows: u64,
+    /// Connections that wait to be accepted at the target's ports, at the end.
     pub accept_queue: u64,
+    /// Connections there whose handshake is not over, at the end.
     pub half_open: u64,
 }
 
@@ -91,10 +115,11 @@ impl SutRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResolvedRecord {
     pub host: String,
     pub addresses: Vec<String>,
+    #[schemars(range(min = 0.0))]
     pub took_s: f64,
 }
 
@@ -107,27 +132,36 @@ impl ResolvedRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FirstCallRecord {
+    #[schemars(range(max = 999))]
     pub status: u16,
     pub http_version: String,
+    /// With --http auto: the protocols that the server was left the choice of, by their names in
+    /// ALPN; none without TLS.
     pub negotiated: Option<Vec<String>>,
     pub length: u64,
+    /// As received: not trusted.
     pub server: Option<String>,
+    #[schemars(range(min = 0.0))]
     pub took_s: f64,
     pub failure: Option<FirstFailureRecord>,
+    /// Status line, some fields and the first bytes of the body.
     pub excerpt: Option<String>,
-    /// Absent in what an earlier version wrote.
+    /// The Alt-Svc field as received: where else, and how, the server can be asked.
     #[serde(default)]
     pub alt_svc: Option<String>,
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FirstFailureRecord {
     #[serde(with = "ids::failure_class")]
+    #[schemars(schema_with = "ids::failure_class::schema")]
     pub class: FailureClass,
     #[serde(with = "ids::blame")]
+    #[schemars(schema_with = "ids::blame::schema")]
     pub blame: Blame,
     pub detail: String,
+    /// What to do about it, where more is known than the class tells.
     pub advice: Option<String>,
 }
 
@@ -152,7 +186,7 @@ impl FirstCallRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EnvironmentRecord {
     pub host: String,
     pub kernel: String,

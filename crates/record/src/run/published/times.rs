@@ -4,12 +4,13 @@ use crate::figures::{ClientsRow, QuantileRow, UrlRow};
 use crate::ids;
 use crate::run::Headline;
 use sample::{Blame, FailureClass};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::interval::Method;
 use stats::{Counts, Estimate, Hist, Snapshot, State, interval, webmark};
 use units::Nanos;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OutcomesRecord {
     pub due: u64,
     pub succeeded: u64,
@@ -17,7 +18,8 @@ pub struct OutcomesRecord {
     pub timed_out: u64,
     pub dropped: u64,
     pub abandoned: u64,
-    /// Arrivals of a machine of a fleet that was lost; left out where there are none.
+    /// Arrivals of a machine of a fleet that was lost: nobody knows what became of them. Left out
+    /// where there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost: u64,
 }
@@ -40,19 +42,31 @@ impl OutcomesRecord {
     }
 }
 /// The usual figures of a histogram, in seconds; zeros when nothing was recorded.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimesRecord {
+    /// Samples.
     pub count: u64,
+    #[schemars(range(min = 0.0))]
     pub mean: f64,
+    /// Population standard deviation.
+    #[schemars(range(min = 0.0))]
     pub stdev: f64,
+    #[schemars(range(min = 0.0))]
     pub min: f64,
+    #[schemars(range(min = 0.0))]
     pub p50: f64,
+    #[schemars(range(min = 0.0))]
     pub p75: f64,
+    #[schemars(range(min = 0.0))]
     pub p90: f64,
+    #[schemars(range(min = 0.0))]
     pub p95: f64,
+    #[schemars(range(min = 0.0))]
     pub p99: f64,
     #[serde(rename = "p99.9")]
+    #[schemars(range(min = 0.0))]
     pub p99_9: f64,
+    #[schemars(range(min = 0.0))]
     pub max: f64,
 }
 
@@ -74,7 +88,7 @@ impl TimesRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimesByOutcome {
     pub succeeded: TimesRecord,
     pub failed: TimesRecord,
@@ -90,7 +104,7 @@ impl TimesByOutcome {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhasesRecord {
     pub dns: TimesRecord,
     pub connect: TimesRecord,
@@ -110,19 +124,23 @@ impl PhasesRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FailureRecord {
     #[serde(with = "ids::failure_class")]
+    #[schemars(schema_with = "ids::failure_class::schema")]
     pub class: FailureClass,
     #[serde(with = "ids::blame")]
+    #[schemars(schema_with = "ids::blame::schema")]
     pub blame: Blame,
     pub count: u64,
+    /// What the class means.
     pub text: String,
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UrlRecord {
+    /// Row of the target list, from 0.
     pub target: usize,
-    /// Null where it has none.
+    /// What it is called: the step of a journey.
     #[serde(default)]
     pub name: Option<String>,
     pub url: String,
@@ -135,9 +153,11 @@ pub struct UrlRecord {
 }
 
 /// A kind of clients.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientsRecord {
+    /// The path's profile, or the name given to it.
     pub name: String,
+    /// Clients of this kind, each with an address and a path of its own.
     pub clients: u32,
     pub count: u64,
     pub succeeded: u64,
@@ -177,14 +197,18 @@ impl UrlRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QuantileRecord {
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub quantile: f64,
+    #[schemars(range(min = 0.0))]
     pub response_time_s: f64,
     /// Its interval by order statistics.
+    #[schemars(range(min = 0.0))]
     pub response_time_without_lag_s: Option<f64>,
     pub low_s: Option<f64>,
     pub high_s: Option<f64>,
+    #[schemars(range(min = 0.0))]
     pub service_time_s: f64,
     pub samples_needed: u64,
     pub enough_samples: bool,
@@ -204,19 +228,29 @@ impl QuantileRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HeadlineRecord {
     #[serde(with = "ids::state")]
+    #[schemars(schema_with = "ids::state::schema")]
     pub state: State,
+    #[schemars(range(min = 0.0))]
     pub throughput_per_s: f64,
+    #[schemars(range(min = 0.0))]
     pub goodput_per_s: f64,
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub failure_share: f64,
+    #[schemars(range(min = 0.0))]
     pub mean_s: f64,
+    #[schemars(range(min = 0.0))]
     pub p50_s: f64,
+    #[schemars(range(min = 0.0))]
     pub p90_s: f64,
+    #[schemars(range(min = 0.0))]
     pub p99_s: f64,
     #[serde(rename = "p99.9_s")]
+    #[schemars(range(min = 0.0))]
     pub p99_9_s: f64,
+    #[schemars(range(min = 0.0))]
     pub max_s: f64,
 }
 
@@ -237,7 +271,7 @@ impl HeadlineRecord {
     }
 }
 /// A mean across runs with its 95 % interval.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EstimateRecord {
     pub mean: f64,
     pub low: f64,
@@ -245,6 +279,7 @@ pub struct EstimateRecord {
     pub runs: usize,
     pub confidence: f64,
     #[serde(with = "ids::method")]
+    #[schemars(schema_with = "ids::method::schema")]
     pub method: Method,
 }
 
@@ -261,10 +296,13 @@ impl EstimateRecord {
     }
 }
 /// The pieces of T = w·S + mean R.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WeightedRecord {
+    #[schemars(range(min = 0.0))]
     pub w: f64,
+    #[schemars(range(min = 0.0))]
     pub setup_s: f64,
+    #[schemars(range(min = 0.0))]
     pub exchange_s: f64,
 }
 

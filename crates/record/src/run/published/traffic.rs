@@ -5,14 +5,16 @@ use crate::figures::Figures;
 use crate::run::RunReport;
 use crate::words::printable;
 use sample::TlsFacts;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Measurement, Snapshot};
 
 use super::times::TimesRecord;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BytesRecord {
     pub sent: u64,
+    /// Heads and framing included.
     pub received: u64,
     pub body: u64,
     /// Bodies with their content coding undone.
@@ -29,12 +31,14 @@ impl BytesRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConcurrencyRecord {
+    #[schemars(range(min = 0.0))]
     pub mean: f64,
     pub peak: u64,
     /// Throughput times mean service time, and how far the two are apart.
     pub by_littles_law: Option<f64>,
+    /// How far the two are apart, as a share of the larger.
     pub deviation: Option<f64>,
 }
 
@@ -48,12 +52,15 @@ impl ConcurrencyRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConformingRecord {
     pub count: u64,
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub share: Option<f64>,
+    #[schemars(range(min = 0.0))]
     pub threshold_bps: f64,
     pub judged: u64,
+    /// Whether heads count as well as bodies.
     pub counts_heads: bool,
 }
 
@@ -70,15 +77,17 @@ impl ConformingRecord {
     }
 }
 /// What most connections agreed on, and every combination seen.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TlsRecord {
     pub version: String,
     pub cipher: String,
     pub group: String,
+    /// Connections that resumed a session.
     pub resumed: u64,
+    /// Every combination seen, the most frequent first.
     pub agreed: Vec<AgreedRecord>,
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgreedRecord {
     pub version: String,
     pub cipher: String,
@@ -121,11 +130,12 @@ impl TlsRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpRecord {
     pub retransmits: u64,
     /// Smoothed round-trip time at the end of the connections sampled.
     pub rtt_s: TimesRecord,
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub sampled_share: f64,
 }
 
@@ -139,7 +149,7 @@ impl TcpRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionsRecord {
     pub started: u64,
     pub completed: u64,
@@ -159,7 +169,7 @@ impl SessionsRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectionsRecord {
     pub attempted: u64,
     pub established: u64,

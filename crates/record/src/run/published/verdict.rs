@@ -5,23 +5,30 @@ use crate::ids;
 use crate::run::{Finding, SloResult};
 use crate::server::{Conduct, Server, conduct_id};
 use sample::FailureClass;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::diagnosis::Confidence;
 use stats::{CauseId, State};
 
 /// How far the numbers can be believed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VerdictRecord {
     #[serde(with = "ids::state")]
+    #[schemars(schema_with = "ids::state::schema")]
     pub state: State,
+    /// The gravest first; empty when VALID.
     pub causes: Vec<CauseRecord>,
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CauseRecord {
     #[serde(with = "ids::cause")]
+    #[schemars(schema_with = "ids::cause::schema")]
     pub id: CauseId,
+    /// What was measured, in the unit that text tells.
     pub figure: Option<f64>,
+    /// The figure in words, with its threshold.
     pub text: String,
+    /// What to do about it.
     pub advice: String,
 }
 
@@ -38,28 +45,40 @@ impl VerdictRecord {
     }
 }
 /// What the server did.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConductRecord {
     #[serde(with = "conduct_id")]
+    #[schemars(schema_with = "conduct_id::schema")]
     pub state: Conduct,
     pub sentence: String,
+    /// Since when, in seconds of the window; null: throughout.
     pub since_s: Option<f64>,
+    /// Share of the calls that ended which failed by the server's fault.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub failing_share: Option<f64>,
+    /// Statuses that were not expected, the most frequent first.
     pub statuses: Vec<WrongStatus>,
+    /// What else failed by the server's fault, the most frequent first.
     pub errors: Vec<ServerError>,
+    /// Connections that broke off with a call under way.
     pub connections_broken: u64,
+    /// One real response, where responses are what is wrong.
     pub example: Option<String>,
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WrongStatus {
+    #[schemars(range(max = 999))]
     pub status: u16,
+    #[schemars(range(min = 1))]
     pub count: u64,
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerError {
     #[serde(with = "ids::failure_class")]
+    #[schemars(schema_with = "ids::failure_class::schema")]
     pub class: FailureClass,
     pub text: String,
+    #[schemars(range(min = 1))]
     pub count: u64,
 }
 
@@ -83,10 +102,12 @@ impl ConductRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FindingRecord {
+    #[schemars(schema_with = "crate::schema::finding")]
     pub id: String,
     #[serde(with = "ids::confidence")]
+    #[schemars(schema_with = "ids::confidence::schema")]
     pub confidence: Confidence,
     pub evidence: String,
     pub r#try: String,
@@ -102,13 +123,17 @@ impl FindingRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SloRecord {
     pub objective: String,
+    /// In the unit of the bound.
     pub figure: Option<f64>,
+    /// The same without the client's own lateness; null where that is no part of it.
     pub figure_without_lag: Option<f64>,
+    /// Seconds, a share or a rate per second.
     pub bound: f64,
     pub met: bool,
+    /// A punctual client might have seen the other answer.
     pub undecided: bool,
 }
 

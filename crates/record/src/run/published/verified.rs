@@ -3,12 +3,13 @@
 use crate::words::target_name;
 use plan::Plan;
 use sample::{BodyPrint, FailureClass, WrongBody};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Snapshot, Verified};
 use units::Nanos;
 
 /// `verified` of a run; null where the plan does not ask for it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VerifiedRecord {
     /// `first`, `files` or `manifest`.
     pub against: String,
@@ -16,15 +17,17 @@ pub struct VerifiedRecord {
     pub compared: u64,
     /// Of these, bodies that belong to no target, and to another one.
     pub differing: u64,
+    /// Bodies that belong to another target.
     pub of_other_targets: u64,
-    /// The first wrong bodies.
+    /// The first wrong bodies, 8 at most.
     pub examples: Vec<WrongBodyRecord>,
 }
 
 /// A wrong body.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WrongBodyRecord {
     /// When its call was over, from the start of the measured phase.
+    #[schemars(range(min = 0.0))]
     pub at_s: f64,
     /// The target that was asked for: its row in the plan, and its URL.
     pub target: u32,
@@ -37,7 +40,7 @@ pub struct WrongBodyRecord {
 }
 
 /// Length and hash of a body.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BodyPrintRecord {
     /// Null where a manifest does not say it.
     pub bytes: Option<u64>,
