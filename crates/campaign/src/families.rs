@@ -4,6 +4,7 @@
 mod connection;
 mod escalate;
 mod frames;
+mod gone;
 mod limits;
 mod mixed;
 mod mutate;
@@ -13,6 +14,8 @@ mod press;
 mod slow;
 mod tls;
 
+pub(super) use gone::{HangsSeen, HungRequest, gone_for_good};
+pub(super) use limits::{is_as_slow, work_of};
 pub(super) use overload::Knee;
 pub(super) use slow::Meter;
 
@@ -34,6 +37,7 @@ const ALL: &[&[Member]] = &[
     connection::MEMBERS,
     escalate::MEMBERS,
     frames::MEMBERS,
+    gone::MEMBERS,
     limits::MEMBERS,
     mixed::MEMBERS,
     mutate::MEMBERS,
@@ -52,6 +56,11 @@ const LINT_NAME: &str = "lint";
 /// What can be said only when all else has been: what every answer looked like.
 pub(super) fn is_last(case: &Case) -> bool {
     case.family.as_ref().is_some_and(|family| family.run == LINT_NAME)
+}
+
+/// It may cost the server its life, so that it comes behind everything.
+pub(super) fn is_fatal(case: &Case) -> bool {
+    case.family.as_ref().is_some_and(|family| family.run == gone::NAME)
 }
 
 /// It holds what well-behaved clients feel against the quiet server.

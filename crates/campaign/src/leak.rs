@@ -3,6 +3,8 @@
 //! its size: they stay up too, and do not go on growing. Where workers come and go, nothing is said.
 
 use super::Runner;
+use super::pressure::Plan;
+use dialogue::talk::TalkScript;
 use sample::ServerState;
 use torture::case::Case;
 use torture::judge::TestOutcome;
@@ -22,6 +24,12 @@ const STEADY: u64 = 2;
 const SETTLE: Nanos = Nanos::from_secs(2);
 /// Rounds that are to add to it.
 const ROUNDS: usize = 2;
+
+/// Between the conversations of a round that is had again.
+const PACE: Nanos = Nanos::from_millis(10);
+
+/// How long such a round lasts at most: what leaves does so at once.
+const HOLD: Nanos = Nanos::from_secs(5);
 
 /// Something that a server holds.
 struct Held {
@@ -83,28 +91,56 @@ impl Runner<'_> {
             if self.is_stopped() || self.case_is_over() {
                 return;
             }
-            for plan in &plans {
-                self.round(&case.id, plan);
-            }
-            self.world.pause(SETTLE);
-            levels.extend(self.world.server());
+            self.press_once_more(&case.id, &plans, &mut levels);
         }
-        // workers that were started hold something each
-        let same = |state: &ServerState| state.workers.len() == levels[0].workers.len();
-        if self.life.gone || !levels.iter().all(same) {
-            return;
-        }
-        let leaks: Vec<String> = HELD
-            .iter()
-            .map(|held| (held, levels.iter().map(held.of).collect::<Vec<u64>>()))
-            .filter(|(held, all)| held.leaks(all))
-            .map(|(held, all)| leaked(held, &all))
-            .collect();
+        let leaks = self.leaks(&levels);
         if !leaks.is_empty() {
             result.outcome = result.outcome.max(TestOutcome::Leak);
             result.notes.extend(leaks);
             self.keep_leaking(case, result);
         }
+    }
+
+    fn press_once_more(&mut self, case: &str, plans: &[Plan], levels: &mut Vec<ServerState>) {
+        for plan in plans {
+            self.round(case, plan);
+        }
+        self.world.pause(SETTLE);
+        levels.extend(self.world.server());
+    }
+
+    /// What leaks, where the server held this before, after, and after each further round.
+    fn leaks(&self, levels: &[ServerState]) -> Vec<String> {
+        // workers that were started hold something each
+        let same = |state: &ServerState| state.workers.len() == levels[0].workers.len();
+        if self.life.gone || !levels.iter().all(same) {
+            return Vec::new();
+        }
+        HELD.iter()
+            .map(|held| (held, levels.iter().map(held.of).collect::<Vec<u64>>()))
+            .filter(|(held, all)| held.leaks(all))
+            .map(|(held, all)| leaked(held, &all))
+            .collect()
+    }
+
+    /// What so many of these conversations leave behind, once more: rounds of them, all at once. `None`
+    /// where the server's processes are not seen.
+    pub(super) fn leaks_again(
+        &mut self,
+        case: &Case,
+        script: &TalkScript,
+        count: usize,
+    ) -> Option<Vec<String>> {
+        let plan = Plan::paced(vec![script.clone(); count], PACE, HOLD);
+        let plan = Plan { until_over: true, armed_early: true, ..plan };
+        let mut levels = vec![self.world.server()?];
+        for _ in 0..=ROUNDS {
+            if self.is_stopped() {
+                return None;
+            }
+            self.press_once_more(&case.id, std::slice::from_ref(&plan), &mut levels);
+        }
+        Some(self.leaks(&levels))
     }
 
     fn has_grown(&mut self, before: &ServerState) -> bool {

@@ -211,9 +211,13 @@ pub fn run(
     result.baseline = Some(runner.baseline());
     runner.quiet = result.baseline.unwrap_or_default();
     runner.begin_life();
-    runner.cases(cases, &has, &mut result);
+    let (fatal, calm): (Vec<&Case>, Vec<&Case>) =
+        cases.iter().partition(|case| families::is_fatal(case));
+    runner.cases(calm, &has, &mut result);
     if result.ended_early.is_none() {
         result.shrunk = runner.shrink_all();
+        runner.forget_deaths();
+        runner.cases(fatal, &has, &mut result);
     }
     result.cases.sort_by(|one, other| one.case.id.cmp(&other.case.id));
     result.end(runner.world.stopped());
@@ -250,6 +254,7 @@ pub(crate) struct Runner<'a> {
     /// Connections that the server serves at once, as the last case found them.
     slots: Option<u64>,
     trail: Trail,
+    hangs: families::HangsSeen,
     life: Life,
     /// What the slowest of the first plain requests took.
     slowest_plain: Nanos,
@@ -285,6 +290,7 @@ impl<'a> Runner<'a> {
             knee: None,
             slots: None,
             trail: Trail::default(),
+            hangs: families::HangsSeen::default(),
             life: Life::default(),
             slowest_plain: Nanos::ZERO,
             pressed: Vec::new(),
@@ -327,8 +333,7 @@ impl Runner<'_> {
     }
 
     /// Carries cases out until the last, a wish to end, or the loss of the server.
-    fn cases(&mut self, cases: &[Case], has: &[Need], result: &mut RunResult) {
-        let mut cases: Vec<&Case> = cases.iter().collect();
+    fn cases(&mut self, mut cases: Vec<&Case>, has: &[Need], result: &mut RunResult) {
         cases.sort_by_key(|case| families::is_last(case));
         for case in cases {
             if self.is_stopped() {

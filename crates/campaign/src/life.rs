@@ -79,6 +79,12 @@ impl Runner<'_> {
         self.look("");
     }
 
+    /// What ended in searches of ours is no case's.
+    pub(super) fn forget_deaths(&mut self) {
+        self.hear_deaths();
+        self.life.deaths.clear();
+    }
+
     /// The server before the case under way.
     pub(super) fn life_before(&self) -> Option<&ServerState> {
         self.life.last()

@@ -123,7 +123,7 @@ impl Runner<'_> {
                 script.grace = super::GRACE;
             }
             let (case, name) = (case.clone(), kept.name.clone());
-            self.trail.found(Finding { case, name, script, kind });
+            self.trail.found(Finding { case, name, script, kind, slow: None });
         }
         result.outcome = result.outcome.max(outcome);
         if result.exchanges.len() < KEPT_MAX {

@@ -2,6 +2,7 @@
 
 use super::search::{CULPRIT, Finding};
 use super::{Runner, Settings, TestTarget, Watcher, World, families};
+use crate::families::HungRequest;
 use dialogue::governor::Stop;
 use dialogue::http2::{FOLLOW_UP, write};
 use dialogue::talk::{Move, Talk, TalkScript};
@@ -11,6 +12,7 @@ use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
 use torture::record::Execution;
 use torture::record::Transcript;
 use torture::result::{CaseResult, ReplayResult, ReplayVerdict, Replayed, Shrunk};
+use units::{Nanos, show};
 
 /// A failure that was kept, and the case that it is judged by.
 #[derive(Clone, Debug)]
@@ -20,6 +22,9 @@ pub struct Failure {
     /// What is said first, in this order, each on a connection of its own.
     pub before: Vec<TalkScript>,
 }
+
+/// Conversations that are had at once at most, whatever a file says.
+const AT_ONCE_MAX: usize = 1_000;
 
 /// How pauses are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +59,7 @@ pub fn replay(
         let (row, lost) = runner.replay_one(failure, times, timing);
         result.rows.push(row);
         if lost {
-            let span = units::show::duration(super::GATE);
+            let span = show::duration(super::GATE);
             result.ended_early =
                 Some(format!("no plain request was answered as before within {span}"));
             break;
@@ -93,14 +98,24 @@ pub fn shrink_failures(
             name: failure.transcript.name.clone(),
             script: again(target, &failure.transcript.script),
             kind: kind(&failure.transcript),
+            slow: took_long(&failure.transcript),
         };
         all.push(runner.shrink_one(&finding));
     }
     Ok(all)
 }
 
+/// What it took, of what failed by that alone.
+fn took_long(kept: &Transcript) -> Option<Nanos> {
+    let slow = kept.judgement.outcome == TestOutcome::Degraded;
+    families::work_of(&kept.talk).filter(|_| slow)
+}
+
 /// In which way it failed.
 fn kind(kept: &Transcript) -> FailureKind {
+    if took_long(kept).is_some() {
+        return FailureKind::Slow;
+    }
     let judged = judge::random(&kept.script, &kept.talk, &kept.plain);
     // it was accused of what came after it
     if judged.outcome.is_well() {
@@ -125,6 +140,17 @@ fn again(target: &TestTarget, script: &TalkScript) -> TalkScript {
 
 /// Whether what no request may cause came of it again.
 fn plainly_judged(kept: &Transcript, talk: &Talk) -> Judgement {
+    if let Some(before) = took_long(kept) {
+        let slow = families::is_as_slow(talk, before);
+        let took = show::duration(families::work_of(talk).unwrap_or_default());
+        return Judgement {
+            outcome: if slow { TestOutcome::Degraded } else { TestOutcome::Pass },
+            seen: judge::seen(talk),
+            expected: kept.judgement.expected.clone(),
+            why: format!("it took {took}, and {} before", show::duration(before)),
+            kind: slow.then_some(FailureKind::Slow),
+        };
+    }
     let hangs = || judge::is_hang(talk).then(|| "nothing came back again".to_owned());
     let why = judge::broken_server(talk).or_else(hangs);
     Judgement {
@@ -134,6 +160,15 @@ fn plainly_judged(kept: &Transcript, talk: &Talk) -> Judgement {
         why: why.unwrap_or_default(),
         kind: None,
     }
+}
+
+/// Of what leaks: how many of these conversations were had at once.
+fn at_once(failure: &Failure) -> Option<usize> {
+    let kept = &failure.transcript;
+    let leaks = kept.judgement.outcome == TestOutcome::Leak && families::presses(&failure.case);
+    let (count, _) = kept.name.split_once(' ').filter(|_| leaks)?;
+    let count: usize = count.replace(',', "").parse().ok()?;
+    Some(count.clamp(1, AT_ONCE_MAX))
 }
 
 /// Of a conversation that no rule of its case judges: what made the server fail is judged by how
@@ -189,6 +224,14 @@ impl Runner<'_> {
         if let Some(family) = failure.case.family.as_ref().filter(|_| by_code) {
             return self.replay_case(&failure.case, family, times);
         }
+        if let Some(family) =
+            failure.case.family.as_ref().filter(|_| families::is_fatal(&failure.case))
+        {
+            return self.replay_gone(failure, family, times);
+        }
+        if let Some(count) = at_once(failure) {
+            return self.replay_leak(failure, count, times);
+        }
         let mut script = again(self.target, &kept.script);
         if timing == Timing::Asap {
             script.steps.retain(|step| !matches!(step, Move::Pause(_)));
@@ -228,6 +271,51 @@ impl Runner<'_> {
         }
         let verdict = verdict(learned, failed);
         (Replayed { verdict, tries, failed, judgement: worst.unwrap_or_default() }, lost)
+    }
+
+    /// What hung, again and again: does the server get over it? Where it does not, once is all that can be
+    /// tried.
+    fn replay_gone(&mut self, failure: &Failure, family: &Family, times: u32) -> (Replayed, bool) {
+        let kept = &failure.transcript;
+        let script = again(self.target, &kept.script);
+        let hung = HungRequest { case: failure.case.id.clone(), name: kept.name.clone(), script };
+        let (mut tries, mut failed, mut lost) = (0, 0, false);
+        let mut judgement =
+            Judgement { expected: kept.judgement.expected.clone(), ..Judgement::default() };
+        while tries < times && !lost && !self.is_stopped() {
+            tries += 1;
+            let found = self.hang_on(&hung, family.count("times"), family.span("patience"));
+            lost = matches!(found, Some((_, None)));
+            (judgement.outcome, judgement.why) = match found {
+                Some((sent, None)) => (TestOutcome::Leak, families::gone_for_good(sent)),
+                _ => (TestOutcome::Pass, String::new()),
+            };
+            failed += u32::from(lost);
+        }
+        (Replayed { verdict: verdict(tries, failed), tries, failed, judgement }, lost)
+    }
+
+    /// So many at once, in rounds: does what they take come back?
+    fn replay_leak(&mut self, failure: &Failure, count: usize, times: u32) -> (Replayed, bool) {
+        let kept = &failure.transcript;
+        let script = again(self.target, &kept.script);
+        let (mut tries, mut learned, mut failed, mut lost) = (0, 0, 0, false);
+        let mut judgement =
+            Judgement { expected: kept.judgement.expected.clone(), ..Judgement::default() };
+        while tries < times && !lost && !self.is_stopped() {
+            tries += 1;
+            self.hear_deaths();
+            let leaks = self.leaks_again(&failure.case, &script, count);
+            lost = self.gate() == Some(None);
+            (judgement.outcome, judgement.why) = match leaks {
+                None => (TestOutcome::Inconclusive, "the server's processes are not seen".into()),
+                Some(leaks) if leaks.is_empty() => (TestOutcome::Pass, String::new()),
+                Some(leaks) => (TestOutcome::Leak, leaks.join("; ")),
+            };
+            learned += u32::from(judgement.outcome != TestOutcome::Inconclusive);
+            failed += u32::from(judgement.outcome.is_finding());
+        }
+        (Replayed { verdict: verdict(learned, failed), tries, failed, judgement }, lost)
     }
 
     /// Carries out anew a case that is judged by code.

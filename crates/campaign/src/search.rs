@@ -2,6 +2,7 @@
 
 use super::life::Struck;
 use super::{Runner, TRIES, spoken};
+use crate::families::{is_as_slow, work_of};
 use crate::shrink::{Budget, fewest, shrink};
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
 use sample::Blame;
@@ -50,6 +51,8 @@ pub(super) struct Finding {
     pub(super) name: String,
     pub(super) script: TalkScript,
     pub(super) kind: FailureKind,
+    /// What it took, of one that takes too long.
+    pub(super) slow: Option<Nanos>,
 }
 
 /// What has been said lately, and what failed.
@@ -122,6 +125,7 @@ impl Runner<'_> {
     /// The same, where it is known whom of the server it struck.
     pub(super) fn told_of(&mut self, execution: &Execution<'_>, struck: Struck) {
         self.watcher.execution(execution);
+        self.hangs.see(execution);
         if self.settings.search.is_some() {
             self.trail.add(execution);
             if struck != Struck::Nobody {
@@ -158,6 +162,15 @@ impl Runner<'_> {
         let executions = budget.executions.checked_sub(self.trail.executions)?;
         let left = Budget { executions, span: budget.span - gone };
         (left.executions > 0 && !left.span.is_zero()).then_some(left)
+    }
+
+    /// Something took longer than its size explains.
+    pub(super) fn found_slow(&mut self, case: &Case, name: &str, script: &TalkScript, talk: &Talk) {
+        if self.settings.search.is_some() {
+            let (case, name, script) = (case.clone(), name.to_owned(), script.clone());
+            let slow = work_of(talk);
+            self.trail.found(Finding { case, name, script, kind: FailureKind::Slow, slow });
+        }
     }
 
     /// These conversations one after the other; whether plain requests fail afterwards. `None`: the
@@ -364,6 +377,7 @@ impl Runner<'_> {
             name: name.clone(),
             script: script.clone(),
             kind: FailureKind::Lost,
+            slow: None,
         });
         self.keep_culprit(case, &name, TRIES, (&script, talk), judgement, result);
     }
@@ -443,6 +457,10 @@ impl Runner<'_> {
                 found.finished = false;
             }
         }
+        if finding.slow.is_some() {
+            // where half the time is reached is no boundary of the server's
+            found.boundaries.clear();
+        }
         let script = TalkScript { steps: found.moves, ..finding.script.clone() };
         let shrunk = Shrunk {
             case: finding.case.id.clone(),
@@ -468,6 +486,9 @@ impl Runner<'_> {
         let lost = self.is_lost()?;
         if finding.kind == FailureKind::Lost || lost {
             return Some(lost && finding.kind == FailureKind::Lost);
+        }
+        if let Some(before) = finding.slow {
+            return Some(is_as_slow(&talk, before));
         }
         let same = FailureKind::of(&talk, &self.plain) == finding.kind;
         Some(same && judged(&script, &talk, &self.plain).outcome == TestOutcome::Fail)

@@ -43,8 +43,13 @@ impl Response {
         })
     }
 
+    /// Whether there is such a field, whatever bytes its value has.
     pub fn has_field(&self, name: &str) -> bool {
-        self.field(name).next().is_some()
+        let named = |line: &[u8]| {
+            let colon = line.iter().position(|byte| *byte == b':');
+            colon.is_some_and(|at| line[..at].trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
+        };
+        self.head.split(|byte| *byte == b'\n').skip(1).any(named)
     }
 }
 
@@ -497,6 +502,9 @@ mod tests {
         replies.take(b"HTTP/1.1 405 No\r\nALLOW: GET, HEAD\r\nContent-Length: 0\r\n\r\n");
         let answer = &replies.answers[0];
         assert!(answer.has_field("Allow") && !answer.has_field("Date"));
+        let mut replies = Replies::new(&["GET".to_owned()]);
+        replies.take(b"HTTP/1.1 200 OK\r\nContent-Type: x/\xdf\r\nContent-Length: 0\r\n\r\n");
+        assert!(replies.answers[0].has_field("content-type"));
         assert_eq!(answer.field("allow").collect::<Vec<_>>(), ["GET, HEAD"]);
     }
 

@@ -158,6 +158,7 @@ defects! {
         LosesErrors "lost-error" "what is beyond a limit is reset, and the refusal with it",
         SlowFields "slow-fields" "work grows with the square of the number of field lines",
         SlowPairs "slow-pairs" "work grows with the square of the pairs and segments of a target and its cookies",
+        SlowExpression "slow-expression" "an expression walks over a field's value again from each of its bytes: work grows with the square of the longest run of one letter",
         FailsOnManyPairs "many-pairs" "more than 500 pairs or segments are answered 500",
         SlowChunks "slow-chunks" "work grows with the square of the number of chunks",
         HangsOnExtensions "hangs-on-extensions" "a chunk extension of 1 KiB takes one of eight workers for ever",
@@ -195,7 +196,7 @@ defects! {
         ShortBacklog "short-backlog" "five connections wait to be accepted, one each 10 ms",
         LosesSomeSlots "leak-some" "each fourth connection that a client resets takes one of 108 slots for ever; connections that are idle take one each too",
         KeepsMemory "memory" "each request takes 64 KiB for ever",
-        KeepsBodies "keeps-bodies" "each body that a client breaks off keeps 2 MiB for ever",
+        KeepsBodies "keeps-bodies" "each body that a client breaks off keeps 512 KiB for ever",
         KeepsDescriptors "descriptors" "each connection that a client resets leaves a descriptor open for ever",
     }
     Overload {

@@ -32,7 +32,7 @@ const WAITING_MAX: usize = 1 << 20;
 const LEAK: usize = 64 << 10;
 const LEAK_MAX: usize = 256 << 20;
 /// Such pieces that a body keeps.
-const BODY_LEAK: usize = 32;
+const BODY_LEAK: usize = 8;
 /// Descriptors that are left open at most, of a server that forgets to close them.
 const LEFT_OPEN_MAX: u64 = 10_000;
 /// Of resets, one in so many takes a slot where only some do.

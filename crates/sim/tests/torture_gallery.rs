@@ -19,12 +19,13 @@ use torture::result::{CaseResult, RunResult};
 use units::Nanos;
 
 /// Planted: the switch, and what a user would call it.
-const GALLERY: [(Defect, &str); 7] = [
+const GALLERY: [(Defect, &str); 8] = [
     (Defect::DiesOfLongField, "an abort at a length"),
     (Defect::DiesOnPercentN, "a format string"),
     (Defect::KeepsDescriptors, "a leak of descriptors"),
     (Defect::HangsOnExtensions, "workers that hang for ever on a chunk extension"),
     (Defect::MixesPipelined, "responses that are mixed under pipelining"),
+    (Defect::SlowExpression, "an expression that goes back and back"),
     (Defect::KeepsBodies, "memory that grows by broken bodies"),
     (Defect::LeavesTraces, "a state that leaks between clients"),
 ];

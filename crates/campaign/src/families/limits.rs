@@ -10,6 +10,8 @@ mod ranges;
 mod search;
 mod work;
 
+pub(crate) use work::{is_as_slow, work_of};
+
 use super::Member;
 
 pub(super) const MEMBERS: &[Member] = &[

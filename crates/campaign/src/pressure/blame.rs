@@ -56,7 +56,17 @@ impl Runner<'_> {
 
     /// What the connections said that the server does not get over.
     pub(crate) fn keep_leaking(&mut self, case: &Case, result: &mut CaseResult) {
-        let Some((count, script)) = kinds(&self.pressed).into_iter().next() else { return };
+        let kinds = kinds(&self.pressed);
+        let by_itself = |runner: &mut Self, (count, script): &(u64, TalkScript)| {
+            let count = usize::try_from(*count).unwrap_or(usize::MAX);
+            let leaks = runner.leaks_again(case, script, count);
+            leaks.is_some_and(|leaks| !leaks.is_empty())
+        };
+        let guilty = match kinds.len() {
+            0 | 1 => None,
+            _ => kinds.iter().take(KINDS_MAX).find(|kind| by_itself(self, kind)).cloned(),
+        };
+        let Some((count, script)) = guilty.or_else(|| kinds.into_iter().next()) else { return };
         let name = format!("{} connections at once", show::count(count));
         let why = "what such connections take does not come back";
         self.keep_pressed(case, &name, script, why, result);

@@ -12,6 +12,7 @@ mod support;
 
 mod chain;
 mod client;
+mod gallery;
 mod nothing;
 mod overload;
 mod own;

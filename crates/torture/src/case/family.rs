@@ -72,6 +72,14 @@ pub(super) const FAMILIES: &[(&str, &[(&str, ParameterKind)])] = &[
             ("hold", ParameterKind::Span),
         ],
     ),
+    (
+        "hang.gone",
+        &[
+            ("times", ParameterKind::Number),
+            ("most", ParameterKind::Number),
+            ("patience", ParameterKind::Span),
+        ],
+    ),
     ("limit.body", &[("most", ParameterKind::Size)]),
     ("limit.chunks", &[("most", ParameterKind::Size), ("number", ParameterKind::Number)]),
     ("limit.deadlines", &[]),

@@ -115,7 +115,7 @@ const WORDS: [Plainly; 21] = [
     ("no-body", |talk, _| first(talk).is_some_and(|answer| answer.body_len == 0)),
     ("plain", |talk, plain| first(talk).is_some_and(|answer| plain.is(answer))),
     ("all-plain", |talk, plain| own(talk).iter().all(|answer| plain.is(answer))),
-    ("not-longer", |talk, plain| talk.received <= plain.body_len + plain.body_len / 10 + 1024),
+    ("not-longer", |talk, plain| own_bytes(talk) <= plain.body_len + plain.body_len / 10 + 1024),
     ("prompt", prompt),
     ("stands", |talk, _| http2::stands(talk)),
     ("pong", |talk, _| http2::pong(talk)),
@@ -202,6 +202,13 @@ impl Word {
 fn own(talk: &Talk) -> &[Response] {
     let answers = &talk.replies.answers;
     &answers[..talk.before_follow_up.unwrap_or(answers.len()).min(answers.len())]
+}
+
+/// Bytes that came, without the answer to the request that followed.
+fn own_bytes(talk: &Talk) -> u64 {
+    let behind = &talk.replies.answers[own(talk).len()..];
+    let bytes = |answer: &Response| answer.head.len() as u64 + answer.body_len;
+    talk.received.saturating_sub(behind.iter().map(bytes).sum())
 }
 
 fn first(talk: &Talk) -> Option<&Response> {

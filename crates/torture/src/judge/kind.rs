@@ -22,19 +22,22 @@ pub enum FailureKind {
     Inherited,
     /// The response to another request came.
     Foreign,
+    /// Answered, after more time than its size can explain.
+    Slow,
     /// Answered, though not as the text demands.
     Answer,
 }
 
 impl FailureKind {
     /// All but the statuses.
-    pub const NAMED: [FailureKind; 7] = [
+    pub const NAMED: [FailureKind; 8] = [
         FailureKind::Hang,
         FailureKind::NoHttp,
         FailureKind::OutOfStep,
         FailureKind::Lost,
         FailureKind::Inherited,
         FailureKind::Foreign,
+        FailureKind::Slow,
         FailureKind::Answer,
     ];
 
@@ -78,6 +81,7 @@ impl std::fmt::Display for FailureKind {
             FailureKind::Lost => f.write_str("lost"),
             FailureKind::Inherited => f.write_str("inherited"),
             FailureKind::Foreign => f.write_str("foreign"),
+            FailureKind::Slow => f.write_str("slow"),
             FailureKind::Answer => f.write_str("answer"),
         }
     }

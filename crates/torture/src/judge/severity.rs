@@ -171,6 +171,7 @@ pub fn of_exchange(case: &Case, exchange: &ExchangeResult) -> Option<Weight> {
         TestOutcome::Crashed => DEAD,
         TestOutcome::Leak => LEAKING,
         TestOutcome::Denied => CROWDED,
+        TestOutcome::Degraded if judgement.kind == Some(FailureKind::Slow) => COSTLY,
         TestOutcome::Degraded => LATE,
         TestOutcome::Unbounded => KEPT,
         _ => graver(of_kind(judgement.kind), case.risk.map(Risk::weight)),
@@ -185,6 +186,7 @@ fn of_kind(kind: Option<FailureKind>) -> Weight {
         Some(FailureKind::Inherited) => INHERITED,
         Some(FailureKind::Foreign) => FOREIGN,
         Some(FailureKind::NoHttp) => NO_HTTP,
+        Some(FailureKind::Slow) => COSTLY,
         Some(FailureKind::Status(_)) => OWN_FAULT,
         Some(FailureKind::Answer) | None => NOT_AS_DEMANDED,
     }
@@ -203,6 +205,8 @@ pub fn of_case(row: &CaseResult) -> Option<Weight> {
         TestOutcome::Crashed => Some(DEAD),
         TestOutcome::Leak => Some(LEAKING),
         TestOutcome::Denied => Some(denied(row)),
+        // one request that takes long is a matter of its own, and weighs as much
+        TestOutcome::Degraded if row.exchanges.iter().any(is_slow) => None,
         TestOutcome::Degraded => Some(LATE),
         TestOutcome::Unbounded => Some(KEPT),
         _ => None,
@@ -217,6 +221,10 @@ pub fn of_case(row: &CaseResult) -> Option<Weight> {
         .chain(exchanges);
     // the first of equals: what befell the server says more than an exchange
     Some(all.reduce(|worst, one| graver(worst, Some(one))).unwrap_or(NOT_AS_DEMANDED))
+}
+
+fn is_slow(exchange: &ExchangeResult) -> bool {
+    exchange.judgement.kind == Some(FailureKind::Slow)
 }
 
 /// Overload denies service by its nature, and so do as many well-behaved connections.

@@ -181,3 +181,44 @@ fn every_word_can_hold_and_can_fail() {
         assert!(Class::parse(text).is_err(), "{text:?}");
     }
 }
+
+#[test]
+fn what_follows_counts_neither_as_length_nor_as_out_of_step_behind_something_left_over() {
+    use crate::fuzz::{self, Shot};
+    use dialogue::talk::Move;
+    let page = talk_page();
+    let whole = format!("HTTP/1.1 206 P\r\nContent-Length: 900\r\n\r\n{}", "x".repeat(900));
+    let behind = format!("HTTP/1.1 200 OK\r\nContent-Length: 600\r\n\r\n{}", "x".repeat(600));
+    let both = talk(&format!("{whole}{behind}"), TalkEnd::Open, Some(1));
+    assert!(Class::parse("206 not-longer").unwrap().holds(&both, &page));
+    assert!(
+        !Class::parse("206 not-longer")
+            .unwrap()
+            .holds(&talk(&both_raw(&both), TalkEnd::Open, None), &page)
+    );
+    let request = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+    for (sent, end, expected) in [
+        (request.to_owned(), TalkEnd::Closed, TestOutcome::Fail),
+        // an empty line too many, and LF that some take for a line's end
+        (format!("{request}\r\n"), TalkEnd::Closed, TestOutcome::Pass),
+        (format!("{request}\r\n"), TalkEnd::Open, TestOutcome::Fail),
+        (request.replace("h\r\n", "h\n"), TalkEnd::Closed, TestOutcome::Pass),
+    ] {
+        let steps = vec![Move::Send(sent.clone().into_bytes())];
+        let talk = Talk { steps: steps.clone(), ..talk(&format!("{OK}{BAD}"), end, Some(1)) };
+        let shot = Shot { moves: steps, methods: vec!["GET".into()], valid: false, follows: true };
+        let found = fuzz::judge(&shot, &talk, &page);
+        assert_eq!(found.outcome, expected, "{} {end:?}", sent.escape_debug());
+    }
+    // somebody else's response is none of that
+    let other = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nher";
+    let steps = vec![Move::Send(format!("{request}\r\n").into_bytes())];
+    let talk =
+        Talk { steps: steps.clone(), ..talk(&format!("{OK}{other}"), TalkEnd::Closed, Some(1)) };
+    let shot = Shot { moves: steps, methods: vec!["GET".into()], valid: false, follows: true };
+    assert_eq!(fuzz::judge(&shot, &talk, &page).outcome, TestOutcome::Fail);
+}
+
+fn both_raw(talk: &Talk) -> String {
+    String::from_utf8_lossy(&talk.raw).into_owned()
+}

@@ -72,7 +72,8 @@ fn lacks(sent: &[u8], encouraged: bool) -> Option<Lacking> {
     if framing.length > content.len() as u128 {
         return Some(Lacking::Content);
     }
-    framing.chunked.then(|| chunks(content)).flatten()
+    // some take LF alone for the end of a line: what they wait for counts too
+    framing.chunked.then(|| chunks(content).or_else(|| chunks_by_lf(content))).flatten()
 }
 
 /// What a head says of the content behind it, to a reader who is lenient with names and numbers.
@@ -139,6 +140,43 @@ fn chunks(content: &[u8]) -> Option<Lacking> {
     }
 }
 
+/// The same to a reader to whom LF ends a line.
+fn chunks_by_lf(content: &[u8]) -> Option<Lacking> {
+    let mut rest = content;
+    loop {
+        let Some((line, after)) = line_by_lf(rest) else { return Some(Lacking::Chunks) };
+        rest = after;
+        let size = line.split(|byte| *byte == b';').next().unwrap_or_default();
+        let size = chunk_size(size.trim_ascii_end())?;
+        if size == 0 {
+            break;
+        }
+        let Some(size) = usize::try_from(size).ok().filter(|size| *size < rest.len()) else {
+            return Some(Lacking::Chunks);
+        };
+        rest = &rest[size..];
+        let Some((end, after)) = line_by_lf(rest) else { return Some(Lacking::Chunks) };
+        if !end.is_empty() {
+            return None;
+        }
+        rest = after;
+    }
+    while let Some((line, after)) = line_by_lf(rest) {
+        if line.is_empty() {
+            return None;
+        }
+        rest = after;
+    }
+    Some(Lacking::Chunks)
+}
+
+/// A line without its end, CR LF or LF, and what is behind it.
+fn line_by_lf(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = bytes.iter().position(|byte| *byte == b'\n')?;
+    let line = &bytes[..end];
+    Some((line.strip_suffix(b"\r").unwrap_or(line), &bytes[end + 1..]))
+}
+
 /// `None` for what is no size.
 fn chunk_size(digits: &[u8]) -> Option<u128> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16);
@@ -192,6 +230,8 @@ mod tests {
             (&format!("{chunked}1\r\nx0\r\n\r\n"), None),
             (&format!("{chunked}1\r\nx\r"), rest),
             (&format!("{chunked}1\r\nx\n"), rest),
+            (&format!("{chunked}5;a=\0\nabcde\r\n0\r\nA: b\r\n"), rest),
+            (&format!("{chunked}5;a=\0\nabcde\r\n0\r\nA: b\r\n\r\n"), None),
         ] {
             assert_eq!(lacking(bytes.as_bytes()), expected, "{}", bytes.escape_debug());
         }

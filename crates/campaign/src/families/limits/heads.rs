@@ -48,7 +48,9 @@ pub(super) fn target(
         wanted: &[414],
         ..Growth::of_bytes("request line", family.count("most"), &shot)
     };
-    runner.grow(case, &growth, result);
+    if let Some(taken) = runner.grow(case, &growth, result) {
+        runner.compare_work(case, &growth, taken, result);
+    }
 }
 
 /// A field line that grows.
@@ -68,7 +70,9 @@ fn line(
         wanted: &[431, 400, 413],
         ..Growth::of_bytes(what, family.count("most"), &shot)
     };
-    runner.grow(case, &growth, result);
+    if let Some(taken) = runner.grow(case, &growth, result) {
+        runner.compare_work(case, &growth, taken, result);
+    }
 }
 
 pub(super) fn value(

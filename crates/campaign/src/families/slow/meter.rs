@@ -22,7 +22,7 @@ const DRAIN: Nanos = Nanos::from_secs(60);
 /// The time of a case leaves room for its beginning and its end.
 const MARGIN: Nanos = Nanos::from_secs(5);
 /// New connections that get no answer, one after the other, until the server is taken to be full.
-const LOST_MAX: u32 = 2;
+const LOST_MAX: u32 = 3;
 
 /// What was seen of the states so far.
 #[derive(Debug, Default)]

@@ -38,7 +38,7 @@ fn weighed(risk: &str, outcome: TestOutcome, kind: Option<FailureKind>) -> Optio
 
 #[test]
 fn a_severity_follows_from_what_happened_and_from_the_rule() {
-    use FailureKind::{Answer, Hang, Lost, NoHttp, OutOfStep, Status};
+    use FailureKind::{Answer, Hang, Lost, NoHttp, OutOfStep, Slow, Status};
     use Severity::{Critical, High, Low, Medium};
     use TestOutcome::{Crashed, Degraded, Fail, Flaky, Leak, Unbounded};
     for (risk, outcome, kind, expected) in [
@@ -55,6 +55,7 @@ fn a_severity_follows_from_what_happened_and_from_the_rule() {
         ("smuggling", Fail, Some(Answer), Critical),
         ("smuggling", Flaky, Some(Answer), Critical),
         ("", Degraded, None, Medium),
+        ("", Degraded, Some(Slow), Medium),
         ("", Unbounded, None, Medium),
         ("", Leak, None, Critical),
         ("", Crashed, None, Critical),

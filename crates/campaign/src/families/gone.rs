@@ -1,0 +1,133 @@
+//! Whether the server gets over requests that hung in this run: their clients have left. It comes behind
+//! everything else, as a server that does not get over them is lost with it.
+
+use super::Member;
+use crate::{GATE, Runner};
+use dialogue::talk::{TalkEnd, TalkScript};
+use torture::case::{Case, Family};
+use torture::judge;
+use torture::judge::{FailureKind, Judgement, TestOutcome};
+use torture::record::Execution;
+use torture::result::CaseResult;
+use units::{Nanos, show};
+
+pub(super) const NAME: &str = "hang.gone";
+pub(super) const MEMBERS: &[Member] = &[Member { name: NAME, run }];
+
+/// A request that hung, as it was sent.
+#[derive(Clone, Debug)]
+pub(crate) struct HungRequest {
+    pub(crate) case: String,
+    pub(crate) name: String,
+    pub(crate) script: TalkScript,
+}
+
+/// Requests that hung in this run, the first of each case.
+#[derive(Debug, Default)]
+pub(crate) struct HangsSeen(Vec<HungRequest>);
+
+impl HangsSeen {
+    /// Keeps it where it hung and the case has none yet.
+    pub(crate) fn see(&mut self, execution: &Execution<'_>) {
+        let hung = execution.judgement.outcome == TestOutcome::Fail
+            && execution.talk.end == TalkEnd::Silent
+            && judge::is_hang(execution.talk);
+        let id = &execution.case.id;
+        if hung && !self.0.iter().any(|one| one.case == *id) {
+            let (name, script) = (execution.name.to_owned(), execution.script.clone());
+            self.0.push(HungRequest { case: id.clone(), name, script });
+        }
+    }
+}
+
+fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let most = usize::try_from(family.count("most")).unwrap_or(usize::MAX);
+    let hangs: Vec<HungRequest> = runner.hangs.0.iter().take(most).cloned().collect();
+    if hangs.is_empty() || !runner.may_repeat() {
+        let why = if hangs.is_empty() { "nothing hung" } else { "pressure is not repeated here" };
+        result.outcome = TestOutcome::Skipped;
+        result.skipped = Some(why.to_owned());
+        return;
+    }
+    for hung in hangs {
+        let times = family.count("times");
+        match runner.hang_on(&hung, times, family.span("patience")) {
+            Some((sent, came_back)) => runner.gone(case, &hung, (sent, came_back), result),
+            None => result.notes.push(format!(
+                "{} {}: up to {} more such requests, each given up, kept nobody out",
+                hung.case,
+                hung.name,
+                show::count(times)
+            )),
+        }
+        if matches!(result.outcome, TestOutcome::Leak) || runner.is_stopped() {
+            return;
+        }
+    }
+}
+
+/// What is said of a server that did not get over so many of them.
+pub(crate) fn gone_for_good(sent: u64) -> String {
+    let such = if sent == 1 {
+        "one such request, whose client has"
+    } else {
+        "such requests, whose clients have"
+    };
+    let many = if sent == 1 { String::new() } else { format!("{} ", show::count(sent)) };
+    format!(
+        "gone for good: behind {many}{such} left, no plain request was answered for {}",
+        show::duration(GATE)
+    )
+}
+
+impl Runner<'_> {
+    /// Sends it again and again, and gives each up. After how many plain requests failed, and how long
+    /// they did, `None` for as long as was waited; nothing where they never failed, or it hangs no more.
+    pub(crate) fn hang_on(
+        &mut self,
+        hung: &HungRequest,
+        times: u64,
+        patience: Nanos,
+    ) -> Option<(u64, Option<Nanos>)> {
+        for sent in 1..=times {
+            let start = self.now();
+            let script = TalkScript { start, deadline: patience, ..hung.script.clone() };
+            let talk = self.hold(script);
+            if let Some(back) = self.gate() {
+                return Some((sent, back));
+            }
+            if talk.end != TalkEnd::Silent || self.is_stopped() || self.case_is_over() {
+                return None;
+            }
+        }
+        None
+    }
+
+    fn gone(
+        &mut self,
+        case: &Case,
+        hung: &HungRequest,
+        (sent, back): (u64, Option<Nanos>),
+        result: &mut CaseResult,
+    ) {
+        let many = if sent == 1 { "one more".to_owned() } else { format!("{sent} more") };
+        let said = format!("{} {}, {many}", hung.case, hung.name);
+        if let Some(back) = back {
+            let back = show::duration(back);
+            let why = format!("{said}: plain requests were answered again after {back}");
+            return result.note(TestOutcome::Advisory, why);
+        }
+        let why = gone_for_good(sent);
+        let script = TalkScript { start: self.now(), ..hung.script.clone() };
+        let talk = self.hold(script.clone());
+        let judgement = Judgement {
+            outcome: TestOutcome::Leak,
+            seen: judge::seen(&talk),
+            expected: "plain requests answered as before, once the client has left".to_owned(),
+            why: why.clone(),
+            kind: Some(FailureKind::Lost),
+        };
+        result.notes.push(format!("{}: {why}", hung.case));
+        self.keep_culprit(case, &said, 1, (&script, talk), judgement, result);
+    }
+}
