@@ -1,8 +1,11 @@
 //! The manager, as a machine: who is there, who is ready, who is silent, and which rows are missing.
 
-use crate::message::{AgentStatus, Final, FromAgent, Hello, ManagerWord, Status, ToAgent, What};
+use crate::message::{
+    AgentStatus, Final, FromAgent, FromWatch, Hello, ManagerWord, Status, ToAgent, WatchHello, What,
+};
 use crate::row;
 use crate::{BEAT, LOST_AFTER, PROTOCOL};
+use sample::SutSeries;
 use std::collections::{BTreeMap, VecDeque};
 use units::Nanos;
 
@@ -47,6 +50,18 @@ pub enum Stage {
     Lost,
 }
 
+/// Rows of a watch that are kept: more than a day of them.
+const WATCH_ROWS_MAX: usize = 100_000;
+
+/// Who watches the target's machine, and what it has seen in this step.
+#[derive(Debug)]
+struct WatchSeat {
+    id: String,
+    hello: WatchHello,
+    heard: Nanos,
+    series: SutSeries,
+}
+
 /// What the manager's network is to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Post {
@@ -58,6 +73,8 @@ pub enum Post {
 #[derive(Clone, Debug, PartialEq)]
 pub enum FleetEvent {
     Joined(String),
+    /// Somebody watches the target's machine.
+    Watched,
     /// All have prepared the plan.
     Ready,
     Unfit(String, String),
@@ -84,6 +101,7 @@ pub struct Manager {
     start: Nanos,
     next_beat: Nanos,
     seats: BTreeMap<String, AgentSeat>,
+    watch: Option<WatchSeat>,
     posts: VecDeque<Post>,
     events: VecDeque<FleetEvent>,
 }
@@ -98,6 +116,7 @@ impl Manager {
             start: Nanos::NEVER,
             next_beat: now,
             seats: BTreeMap::new(),
+            watch: None,
             posts: VecDeque::new(),
             events: VecDeque::new(),
         }
@@ -280,6 +299,73 @@ impl Manager {
         }
     }
 
+    /// The measured phase of the step begins then: told to whoever watches the target.
+    pub fn measuring(&mut self, from: Nanos) {
+        if let Some(watch) = &mut self.watch {
+            watch.series = fresh(&watch.hello);
+        }
+        self.all(What::Measuring { step: self.step, from: from.0 });
+    }
+
+    /// Whether somebody watches the target's machine.
+    pub fn watched(&self) -> bool {
+        self.watch.is_some()
+    }
+
+    /// What was seen of the target's machine in this step; `None` where nobody watches it.
+    pub fn seen(&self) -> Option<&SutSeries> {
+        self.watch.as_ref().map(|watch| &watch.series)
+    }
+
+    /// A message of whoever watches the target. Questions for the time are answered where they arrive.
+    pub fn heard_of_target(&mut self, id: &str, message: FromWatch, now: Nanos) {
+        if let FromWatch::Hello(hello) = message {
+            return self.greet_watch(id, hello, now);
+        }
+        let this = self.step;
+        let Some(watch) = self.watch.as_mut().filter(|watch| watch.id == id) else { return };
+        watch.heard = now;
+        match message {
+            FromWatch::Row { step, row } if step == this => {
+                let rows = &mut watch.series.rows;
+                let later = rows.last().is_none_or(|last| last.at_s < row.at_s);
+                if row.at_s.is_finite() && later && rows.len() < WATCH_ROWS_MAX {
+                    rows.push((&row).into());
+                }
+            }
+            FromWatch::Trouble { why } => watch.series.trouble = why,
+            FromWatch::Hello(_) | FromWatch::Clock { .. } | FromWatch::Row { .. } => {}
+        }
+    }
+
+    /// One watches; another takes the place of one that has fallen silent.
+    fn greet_watch(&mut self, id: &str, hello: WatchHello, now: Nanos) {
+        let other = self.watch.as_ref().filter(|watch| watch.id != id);
+        let refused = if hello.protocol != PROTOCOL {
+            Some(format!(
+                "this watch speaks protocol {} and the manager {PROTOCOL}: use the same version of \
+                 loadstone on both",
+                hello.protocol
+            ))
+        } else {
+            other.filter(|watch| now - watch.heard <= LOST_AFTER).map(|watch| {
+                format!("{} on {} is watched already", watch.hello.name, watch.hello.host)
+            })
+        };
+        if let Some(why) = refused {
+            return self.one(id, ToAgent::Refused { why });
+        }
+        match &mut self.watch {
+            Some(watch) if watch.id == id => watch.heard = now,
+            place => {
+                let series = fresh(&hello);
+                *place = Some(WatchSeat { id: id.to_owned(), hello, heard: now, series });
+                self.events.push_back(FleetEvent::Watched);
+            }
+        }
+        self.one(id, ToAgent::Welcome { epoch: self.epoch });
+    }
+
     /// No more calls in this step; with `abandon`, also an end to those under way.
     pub fn stop(&mut self, abandon: bool) {
         let step = self.step;
@@ -379,5 +465,17 @@ impl Manager {
     /// When the machine wants to be called again at the latest.
     pub fn next_at(&self) -> Nanos {
         self.next_beat
+    }
+}
+
+/// The series of a watch before its first row.
+fn fresh(hello: &WatchHello) -> SutSeries {
+    SutSeries {
+        name: format!("{} on {}", hello.name, hello.host),
+        cores: hello.cores,
+        memory_max: hello.memory_max,
+        descriptors_max: hello.descriptors_max,
+        accept_queue_max: hello.accept_queue_max,
+        ..SutSeries::default()
     }
 }

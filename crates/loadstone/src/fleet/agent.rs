@@ -1,20 +1,22 @@
 //! `loadstone fleet agent`: waits for plans, carries its part of them out, sends what it counted.
 
 use super::bundle::Bundle;
-use super::convoy::{plan_hash, refusal};
+use super::convoy::plan_hash;
+use super::parcel::Parcel;
 use crate::args::FleetAgentArgs;
 use crate::calibration::Calibration;
 use crate::exit::{Code, Failure};
 use crate::run::measure::{Measured, measure};
-use crate::run::prepare::{Part, Prepared, prepare};
+use crate::run::prepare::{Part, Prepared};
 use crate::run::scripted::Stages;
 use crate::run::threads::Watcher;
 use engine::{Order, Row, Share};
 use fleet::{Credentials, Incoming, NatsLink, SealKey, Subjects};
-use muster::agent::{Agent, Deed};
+use muster::agent::{Agent, Deed, ReadyFacts};
 use muster::message::{self, Ending, Final, FinalCause, Hello};
 use muster::{DEAD_MAN, PROTOCOL};
 use plan::{Load, Plan};
+use record::run::PathRecord;
 use sample::CallRecord;
 use stats::{Second, Snapshot};
 use std::sync::Arc;
@@ -169,7 +171,11 @@ impl AgentPost {
         match word {
             Word::Prepared { step, outcome } => {
                 let told = match &outcome {
-                    Ok(ready) => Ok((ready.hash.clone(), ready.prepared.workers)),
+                    Ok(ready) => Ok(ReadyFacts {
+                        hash: ready.hash.clone(),
+                        workers: ready.prepared.workers,
+                        rate_peak: rate_peak(&ready.plan),
+                    }),
                     Err(why) => Err(why.clone()),
                 };
                 self.ready = outcome.ok();
@@ -253,27 +259,30 @@ impl Consent<'_> {
                 return Err(format!("its operator did not allow the target {host}: see --targets"));
             }
         }
-        if let (Some(most), Load::Open { arrivals, .. }) = (self.rate_max, &plan.load) {
-            let asked = arrivals.from.0.max(arrivals.to.0);
-            if asked > most {
-                return Err(format!(
-                    "its operator allows {} and the plan asks for {}: see --rate-max",
-                    units::show::rate(most),
-                    units::show::rate(asked)
-                ));
-            }
+        // an open load's part is held against the ceiling when it is known
+        if let (Some(most), None) = (self.rate_max, rate_peak(plan)) {
+            return Err(format!(
+                "its operator allows {}, and a closed loop calls as fast as the server answers: give \
+                 --rate, or see --rate-max",
+                units::show::rate(most)
+            ));
         }
         Ok(())
     }
 }
 
+/// The highest rate that all machines together reach; `None`: a closed loop has none.
+fn rate_peak(plan: &Plan) -> Option<f64> {
+    match &plan.load {
+        Load::Open { arrivals, .. } => Some(arrivals.from.0.max(arrivals.to.0)),
+        Load::Closed { .. } => None,
+    }
+}
+
 /// Reads a plan and makes everything ready for a part of it.
-fn ready(text: &[u8], hash: &str, consent: &Consent<'_>) -> Result<Box<ReadyPlan>, String> {
-    let text = std::str::from_utf8(text).map_err(|_| "a plan that is not UTF-8".to_owned())?;
-    let plan = plan::from_toml(text, &plan::NoFiles).map_err(|error| error.to_string())?;
-    plan::validate(&plan).map_err(|problems| {
-        problems.into_iter().map(|problem| problem.text).collect::<Vec<_>>().join("; ")
-    })?;
+fn ready(bytes: &[u8], hash: &str, consent: &Consent<'_>) -> Result<Box<ReadyPlan>, String> {
+    let parcel = Parcel::read(bytes)?;
+    let plan = parcel.plan()?;
     let own = plan_hash(&plan);
     if own != hash {
         return Err(
@@ -282,16 +291,8 @@ fn ready(text: &[u8], hash: &str, consent: &Consent<'_>) -> Result<Box<ReadyPlan
                 .into(),
         );
     }
-    if let Some(why) = refusal(&plan) {
-        return Err(why.into());
-    }
     consent.check(&plan)?;
-    // bounds of the fleet are not this machine's: what it needs is found out by its part
-    let mut part = plan.clone();
-    if let Load::Open { connections_max, .. } = &mut part.load {
-        *connections_max = None;
-    }
-    let prepared = prepare(&mut part, &[]).map_err(|error| format!("{error:#}"))?;
+    let prepared = parcel.prepare(&plan).map_err(|error| format!("{error:#}"))?;
     Ok(Box::new(ReadyPlan { plan, prepared, hash: own }))
 }
 
@@ -336,6 +337,7 @@ fn failed(why: String) -> Final {
 fn own_words(measured: &Measured) -> Final {
     let total = &measured.measurement.total;
     let response = total.response();
+    let path = measured.path.as_ref().map(PathRecord::of);
     let cause = |cause: &stats::Cause| FinalCause {
         id: cause.id.id().to_owned(),
         text: cause.text.clone(),
@@ -351,6 +353,7 @@ fn own_words(measured: &Measured) -> Final {
         busy: measured.cost.busy.clone(),
         user_s: measured.cost.user_s,
         system_s: measured.cost.system_s,
+        path: path.and_then(|path| serde_json::to_string(&path).ok()),
         ..Final::default()
     }
 }

@@ -2,6 +2,7 @@
 //! as the rows of cores are.
 
 use super::merge::{Merge, OnLoss};
+use super::parcel::Parcel;
 use super::wire::{Seats, Wire};
 use crate::calibration::Calibration;
 use crate::run::measure::{Measured, Seen, verdict};
@@ -13,7 +14,8 @@ use muster::manager::FleetEvent;
 use muster::message::Final;
 use muster::slots::SlotTable;
 use plan::{Load, Plan, Secrets};
-use sample::{AgentFacts, FleetFacts};
+use record::run::PathRecord;
+use sample::{AgentFacts, FleetFacts, PathFacts};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,20 +54,6 @@ pub(super) fn plan_hash(plan: &Plan) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What only one machine can do.
-pub(super) fn refusal(plan: &Plan) -> Option<&'static str> {
-    if plan.connection.path.is_some() {
-        return Some("--path is a network of one machine, and a fleet has several: leave it out");
-    }
-    if plan.journeys.as_ref().is_some_and(|journeys| !journeys.setup.is_empty()) {
-        return Some("what the [[setup]] of journeys captures cannot be handed to agents yet");
-    }
-    if plan.stop.bytes.is_some() {
-        return Some("--bytes-max is counted by one machine: give -d or -n");
-    }
-    None
-}
-
 impl Convoy {
     pub(super) fn new(wire: Wire, on_loss: OnLoss) -> Convoy {
         Convoy(Arc::new(Mutex::new(wire)), on_loss)
@@ -86,16 +74,14 @@ impl Convoy {
         calibration: Option<&Calibration>,
         watcher: &mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
     ) -> Result<Measured> {
-        if let Some(why) = refusal(plan) {
-            bail!("{why}");
-        }
         let mut wire = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        hand_out(&mut wire, plan)?;
+        hand_out(&mut wire, plan, prepared)?;
         let seats = wire.seats();
         let (start, parts) = arm(&mut wire, plan, &seats)?;
         let setup =
             Setup::new(plan.clone(), prepared.endpoints.clone(), seats.len() as u32, start)?;
         let setup = Arc::new(setup);
+        wire.measuring(setup.measure_from());
         let mut observer = watcher(&setup);
         let ahead = start.0 as f64 - reactor::monotonic().0 as f64;
         let started_unix_s = crate::wall_clock::unix_seconds() + ahead / 1e9;
@@ -105,7 +91,7 @@ impl Convoy {
         }
         let mut merge = Merge::new(setup, &parts, self.1);
         let gathered = merge.run(&mut wire, &mut *observer);
-        let sut = sut.map(crate::run::sut::Watch::end);
+        let sut = sut.map(crate::run::sut::Watch::end).or_else(|| wire.seen(merge.span()));
         observer.end();
         let closed = observer.close();
         gathered?;
@@ -114,12 +100,17 @@ impl Convoy {
         let finals = wire.finals();
         let cost = cost(&finals);
         let fleet = facts(&wire, &merge, &parts, &finals);
+        let path = paths(&finals)?;
         let measurement = merge.finish();
-        let fleet_seen = Some(&fleet);
-        let seen = Seen { busiest: cost.busiest, foreign: None, path: None, fleet: fleet_seen };
+        let seen = Seen {
+            busiest: cost.busiest,
+            foreign: None,
+            path: path.as_ref(),
+            fleet: Some(&fleet),
+        };
         let verdict = verdict(plan, prepared, &measurement, seen, calibration);
         let fleet = Some(fleet);
-        Ok(Measured { measurement, verdict, cost, started_unix_s, sut, path: None, fleet })
+        Ok(Measured { measurement, verdict, cost, started_unix_s, sut, path, fleet })
     }
 }
 
@@ -136,11 +127,11 @@ fn shares_of(slots: &BTreeMap<String, Vec<Vec<u32>>>, of: u32) -> Result<Parts> 
 }
 
 /// Gives the plan to every agent, sealed to it, and waits until all are ready for it.
-fn hand_out(wire: &mut Wire, plan: &Plan) -> Result<()> {
-    let text = plan::to_toml(plan, Secrets::Shown);
+fn hand_out(wire: &mut Wire, plan: &Plan, prepared: &Prepared) -> Result<()> {
+    let parcel = Parcel::of(plan, prepared).to_bytes();
     let mut sealed = BTreeMap::new();
     for (agent, seat) in wire.seats() {
-        let bytes = fleet::seal(&seat.hello.seal_key, text.as_bytes());
+        let bytes = fleet::seal(&seat.hello.seal_key, &parcel);
         sealed.insert(agent.clone(), bytes.with_context(|| format!("the plan for {agent}"))?);
     }
     wire.prepare(&plan_hash(plan), &sealed);
@@ -214,6 +205,14 @@ fn arm(wire: &mut Wire, plan: &Plan, seats: &Seats) -> Result<(Nanos, Parts)> {
             bail!("not every agent confirmed the start in time");
         }
     }
+}
+
+/// What went through the paths of all agents; `None` where the plan has no path.
+fn paths(finals: &BTreeMap<String, Final>) -> Result<Option<PathFacts>> {
+    let told = finals.values().filter_map(|said| said.path.as_deref());
+    let read = |text: &str| serde_json::from_str(text).map(|path: PathRecord| path.facts());
+    let all: Result<Vec<PathFacts>, _> = told.map(read).collect();
+    Ok(report::merged_paths(all.context("what an agent says of its path")?.into_iter()))
 }
 
 /// What all agents spent.

@@ -101,6 +101,12 @@ impl Merge {
         self.collector.finish(crate::signals::caught() > 0 || cut_short)
     }
 
+    /// Length of the measured phase by the plan, in seconds; infinite where a count ends it.
+    pub(super) fn span(&self) -> f64 {
+        let (from, until) = (self.setup.measure_from(), self.setup.measure_until());
+        if until == Nanos::NEVER { f64::INFINITY } else { (until - from).as_secs_f64() }
+    }
+
     pub(super) fn account(&self, agent: &str) -> Option<Account> {
         let ledger = &self.ledgers[self.row_of(agent)?];
         let from = self.setup.measure_from();
