@@ -216,7 +216,8 @@ impl Agent {
         {
             *told = true;
             let (step, hash, workers) = (*step, ready.hash.clone(), ready.workers);
-            self.say(FromAgent::Ready { step, hash, workers });
+            let bound = self.clock.best().map_or(0, |offset| offset.bound.0);
+            self.say(FromAgent::Ready { step, hash, workers, bound });
         }
     }
 
@@ -444,15 +445,23 @@ mod tests {
             let clock = ToAgent::Clock { sent: now.0, received: now.0, returned: now.0 };
             agent.told(clock, now);
         }
-        let plan =
-            ToAgent::Plan { epoch: 1, step: 1, hash: String::new(), part: 0, parts: 1, bytes: vec![] };
+        let plan = ToAgent::Plan {
+            epoch: 1,
+            step: 1,
+            hash: String::new(),
+            part: 0,
+            parts: 1,
+            bytes: vec![],
+        };
         agent.told(plan, now);
         let ready = ReadyFacts { workers: 1, rate_peak: Some(1_000.0), ..ReadyFacts::default() };
         agent.prepared(1, Ok(ready));
         let start = (now + Nanos::from_secs(2)).0;
         agent.told(ToAgent::Arm { epoch: 1, step: 1, slots: slots.to_vec(), of, start }, now);
         let deeds = std::iter::from_fn(|| agent.deed());
-        deeds.filter_map(|deed| if let Deed::Say(said) = deed { Some(said) } else { None }).collect()
+        deeds
+            .filter_map(|deed| if let Deed::Say(said) = deed { Some(said) } else { None })
+            .collect()
     }
 
     #[test]

@@ -15,6 +15,13 @@ pub const PART_BYTES: usize = 128 << 10;
 const HELD_MAX: usize = 4_096;
 /// A gap is asked for again after so long.
 const RESEND_PAUSE: Nanos = Nanos::from_millis(500);
+/// The start lies at least so far ahead, and this much further for each agent.
+const LEAD_MIN: Nanos = Nanos::from_millis(1_000);
+const LEAD_PER_AGENT: Nanos = Nanos::from_micros(500);
+/// It lies at least so many shortest ways there and back ahead, and no further than that: who is
+/// further away cannot be set off in time with others.
+const LEAD_WAYS: u64 = 20;
+const LEAD_MAX: Nanos = Nanos::from_secs(30);
 /// Agents of one fleet.
 pub const AGENTS_MAX: usize = 10_000;
 
@@ -34,6 +41,13 @@ pub struct AgentSeat {
     pub said: Option<Final>,
     /// Whether all of its rows were handed on.
     pub whole: bool,
+}
+
+impl AgentSeat {
+    /// Whether rows may be missing: some wait for one before them, or its end is known.
+    fn may_have_gap(&self) -> bool {
+        !self.held.is_empty() || self.said.is_some() && !self.whole
+    }
 }
 
 /// Where an agent is in a step.
@@ -176,8 +190,10 @@ impl Manager {
         let this = self.step;
         match message {
             FromAgent::Hello(_) | FromAgent::Clock { .. } | FromAgent::Alive => {}
-            FromAgent::Ready { step, hash: _, workers } if step == this => {
-                self.stage(agent, Stage::Asked, Stage::Ready, |seat| seat.workers = workers);
+            FromAgent::Ready { step, hash: _, workers, bound } if step == this => {
+                self.stage(agent, Stage::Asked, Stage::Ready, |seat| {
+                    (seat.workers, seat.bound) = (workers, bound);
+                });
                 if self.seats.values().all(|seat| seat.stage == Stage::Ready) {
                     self.events.push_back(FleetEvent::Ready);
                 }
@@ -278,6 +294,14 @@ impl Manager {
                 self.posts.push_back(Post::One(agent.clone(), message));
             }
         }
+    }
+
+    /// How far ahead a start has to lie: everybody is told of it and confirms, over ways that may be
+    /// much longer for once than they are at their best.
+    pub fn lead(&self) -> Nanos {
+        let way = self.seats.values().map(|seat| seat.bound).max().unwrap_or(0).saturating_mul(2);
+        let agents = Nanos(LEAD_PER_AGENT.0 * self.seats.len() as u64);
+        (LEAD_MIN + agents).max(Nanos(way.saturating_mul(LEAD_WAYS))).min(LEAD_MAX)
     }
 
     /// Tells each agent its slots, and all of them the first instant.
@@ -450,12 +474,18 @@ impl Manager {
             self.next_beat = now + BEAT;
             self.all(What::Beat);
         }
-        let agents: Vec<String> = self.seats.keys().cloned().collect();
+        let silent = |seat: &AgentSeat| {
+            let waited_for = !matches!(seat.stage, Stage::Idle | Stage::Over | Stage::Lost);
+            waited_for && now - seat.heard > LOST_AFTER
+        };
+        let odd = |(_, seat): &(&String, &AgentSeat)| silent(seat) || seat.may_have_gap();
+        // of thousands nearly all are well, and no name is copied for them
+        let agents: Vec<String> =
+            self.seats.iter().filter(odd).map(|(agent, _)| agent.clone()).collect();
         for agent in agents {
             let seat = &self.seats[&agent];
-            let silence = now - seat.heard;
-            if silence > LOST_AFTER && !matches!(seat.stage, Stage::Idle | Stage::Over) {
-                let why = format!("silent for {}", units::show::duration(silence));
+            if silent(seat) {
+                let why = format!("silent for {}", units::show::duration(now - seat.heard));
                 self.lose(&agent, &why);
             }
             self.ask_for_gap(&agent, now);

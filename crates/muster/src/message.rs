@@ -42,6 +42,9 @@ pub enum FromAgent {
         step: u64,
         hash: String,
         workers: u32,
+        /// To within how many nanoseconds it knows the manager's clock: half the shortest way there
+        /// and back.
+        bound: u64,
     },
     /// It cannot or may not carry the plan out.
     Unfit {

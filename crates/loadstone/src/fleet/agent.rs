@@ -9,7 +9,7 @@ use crate::exit::{Code, Failure};
 use crate::run::measure::{Measured, measure};
 use crate::run::prepare::{Part, Prepared};
 use crate::run::scripted::Stages;
-use crate::run::threads::Watcher;
+use crate::run::threads::{Leash, Watcher};
 use engine::{Order, Row, Share};
 use fleet::{Credentials, Incoming, NatsLink, SealKey, Subjects};
 use muster::agent::{Agent, Deed, ReadyFacts};
@@ -43,14 +43,17 @@ struct ReadyPlan {
 }
 
 /// What the workers' thread is told, without a lock.
-#[derive(Default)]
 struct Orders {
     /// 0: go on; 1: stop; 2: abandon.
     order: AtomicU8,
-    /// When the manager was last heard, in nanoseconds of the monotonic clock.
-    heard: AtomicU64,
-    /// The dead-man switch has ended the load.
-    dead_man: AtomicU8,
+    /// The dead-man switch.
+    leash: Arc<Leash>,
+}
+
+impl Orders {
+    fn new(heard: Nanos) -> Arc<Orders> {
+        Arc::new(Orders { order: AtomicU8::new(0), leash: Arc::new(Leash::new(DEAD_MAN, heard)) })
+    }
 }
 
 /// Runs until the fleet is disbanded.
@@ -70,7 +73,7 @@ pub(crate) fn agent(args: &FleetAgentArgs) -> Result<Code, Failure> {
         subjects,
         id,
         seal_key,
-        orders: Arc::default(),
+        orders: Orders::new(reactor::monotonic()),
         ready: None,
         give,
         scripts: args.allow_scripts,
@@ -135,7 +138,7 @@ impl AgentPost {
                 self.word(word);
             }
             self.machine.tick(reactor::monotonic());
-            self.orders.heard.store(self.machine.heard_at().0, Ordering::Relaxed);
+            self.orders.leash.hear(self.machine.heard_at());
             while let Some(deed) = self.machine.deed() {
                 if let Some(code) = self.act(deed)? {
                     return Ok(code);
@@ -225,8 +228,7 @@ impl AgentPost {
 
     fn start(&mut self, step: u64, shares: Vec<Share>, start: Nanos) -> Result<(), Failure> {
         let Some(mut ready) = self.ready.take() else { return Ok(()) };
-        self.orders = Arc::new(Orders::default());
-        self.orders.heard.store(self.machine.heard_at().0, Ordering::Relaxed);
+        self.orders = Orders::new(self.machine.heard_at());
         ready.prepared.workers = shares.len() as u32;
         ready.prepared.part = Some(Part { shares, start });
         let (give, orders) = (self.give.clone(), self.orders.clone());
@@ -321,7 +323,7 @@ fn carry_out(step: u64, ready: &ReadyPlan, give: &Sender<Word>, orders: &Arc<Ord
             let mut said = own_words(&measured);
             let first = first.load(Ordering::Relaxed);
             said.first_s = (first < u64::MAX).then_some(first as f64 / 1e9);
-            if orders.dead_man.load(Ordering::Relaxed) > 0 {
+            if orders.leash.is_broken() {
                 said.ending = Ending::DeadMan;
             }
             said
@@ -382,19 +384,18 @@ impl Watcher for Reporter {
         Ok(())
     }
 
-    /// The dead-man switch is looked at here, by the thread that owns the workers.
+    /// The dead-man switch is looked at here too: workers that have nothing to issue look seldom.
     fn order(&self) -> Order {
-        let silence = reactor::monotonic() - Nanos(self.orders.heard.load(Ordering::Relaxed));
-        if silence > DEAD_MAN {
-            self.orders.dead_man.store(1, Ordering::Relaxed);
-        }
-        let dead = self.orders.dead_man.load(Ordering::Relaxed) > 0;
         match self.orders.order.load(Ordering::Relaxed) {
-            0 if dead => Order::Stop,
+            0 if !self.orders.leash.holds(reactor::monotonic()) => Order::Stop,
             0 => Order::Go,
             1 => Order::Stop,
             _ => Order::Abandon,
         }
+    }
+
+    fn leash(&self) -> Option<Arc<Leash>> {
+        Some(self.orders.leash.clone())
     }
 
     fn end(&mut self) {}

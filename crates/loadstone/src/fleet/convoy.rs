@@ -24,10 +24,6 @@ use units::Nanos;
 
 /// Longest that agents may take to prepare a plan.
 const PREPARE_MAX: Nanos = Nanos::from_secs(60);
-/// The start lies at least so far ahead: everybody is told of it, and confirms.
-const LEAD_MIN: Nanos = Nanos::from_millis(1_000);
-/// What the start lies further ahead for each agent.
-const LEAD_PER_AGENT: Nanos = Nanos::from_micros(500);
 /// How long a signal or a watcher's wish may go unnoticed.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 /// The machines that carry a plan out; clones are the same fleet.
@@ -102,12 +98,8 @@ impl Convoy {
         let fleet = facts(&wire, &merge, &parts, &finals);
         let path = paths(&finals)?;
         let measurement = merge.finish();
-        let seen = Seen {
-            busiest: cost.busiest,
-            foreign: None,
-            path: path.as_ref(),
-            fleet: Some(&fleet),
-        };
+        let seen =
+            Seen { busiest: cost.busiest, foreign: None, path: path.as_ref(), fleet: Some(&fleet) };
         let verdict = verdict(plan, prepared, &measurement, seen, calibration);
         let fleet = Some(fleet);
         Ok(Measured { measurement, verdict, cost, started_unix_s, sut, path, fleet })
@@ -183,8 +175,7 @@ fn arm(wire: &mut Wire, plan: &Plan, seats: &Seats) -> Result<(Nanos, Parts)> {
             (agent.clone(), slots.by_ref().take(count).collect())
         })
         .collect();
-    let lead = LEAD_MIN + Nanos(LEAD_PER_AGENT.0 * seats.len() as u64);
-    let start = reactor::monotonic() + lead;
+    let start = reactor::monotonic() + wire.lead();
     let shares = shares_of(&parts, table.of)?;
     wire.arm(parts, table.of, start);
     loop {

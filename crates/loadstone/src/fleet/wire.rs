@@ -1,9 +1,9 @@
 //! The manager's machine on its thread: between the network and whoever runs the plan.
 
+use super::convoy::LOOK;
 use anyhow::{Result, bail};
 use fleet::{Incoming, LinkSender, NatsLink, NatsServer, Subjects};
 use muster::manager::{FleetEvent, Manager, Post};
-use super::convoy::LOOK;
 use muster::message::{self, Final, FromAgent, FromWatch, Hello, OperatorWord, ToAgent};
 use sample::SutSeries;
 use std::collections::BTreeMap;
@@ -116,6 +116,11 @@ impl Wire {
 
     pub(super) fn arm(&self, slots: BTreeMap<String, Vec<Vec<u32>>>, of: u32, start: Nanos) {
         self.with(|manager| manager.arm(slots, of, start));
+    }
+
+    /// How far ahead the start of a step has to lie.
+    pub(super) fn lead(&self) -> Nanos {
+        self.with(|manager| manager.lead())
     }
 
     /// The measured phase begins then: whoever watches the target divides time alike.

@@ -103,7 +103,8 @@ fn the_targets_machine_is_watched_in_the_same_run() {
     let mut watch = camp.join("watch", "watch.creds", &["--listen", &listen]);
     // an agent's credentials are no watch's
     let creds = camp.dir.join("agent-0.creds").display().to_string();
-    let words = ["fleet", "watch", "--manager", &camp.place, "--creds", &creds, "--listen", &listen];
+    let words =
+        ["fleet", "watch", "--manager", &camp.place, "--creds", &creds, "--listen", &listen];
     assert!(run(&words).expect(&[2]).stderr.contains("take watch.creds"));
     let report = camp.report();
     let name = text(&report, "/sut/name");

@@ -1,6 +1,8 @@
 //! Manager and agents in virtual time, with a network between them that loses, delays, doubles and
 //! reorders, and clocks that differ.
 
+mod crowd;
+
 use muster::agent::{Agent, Deed, ReadyFacts};
 use muster::manager::{FleetEvent, Manager, Post, Stage};
 use muster::message::{Ending, Final, FromAgent, Hello, ManagerWord, ToAgent, What};
@@ -175,7 +177,9 @@ impl World {
                 Deed::Row(bytes) => self.post(Parcel::Row(row, bytes)),
                 Deed::Prepare { step, hash, sealed } => {
                     assert_eq!((hash.as_str(), sealed.len()), ("hash", 300_000));
-                    member.agent.prepared(step, Ok(ReadyFacts { hash, workers: 2, rate_peak: None }));
+                    member
+                        .agent
+                        .prepared(step, Ok(ReadyFacts { hash, workers: 2, rate_peak: None }));
                 }
                 Deed::Run { shares, start, .. } => {
                     member.shares = shares;
