@@ -1,7 +1,7 @@
 //! An agent, as a machine: messages and time in, messages and deeds out.
 
 use crate::clock::{ClockEstimate, ClockExchange, Offset};
-use crate::message::{Ending, Final, FromAgent, Hello, ManagerWord, ToAgent, What};
+use crate::message::{Ending, Final, FromAgent, Hello, Holding, ManagerWord, ToAgent, What};
 use crate::{BEAT, DEAD_MAN};
 use schedule::Share;
 use std::collections::VecDeque;
@@ -20,6 +20,8 @@ const START_MIN: Nanos = Nanos::from_millis(400);
 const GO_BEFORE: Nanos = Nanos::from_millis(300);
 /// An agent without a load waits so long for a manager that is silent.
 const PATIENCE: Nanos = Nanos::from_secs(60);
+/// One that has counted something keeps it for so long, for a manager that takes the silent one's place.
+const PATIENCE_WITH_ROWS: Nanos = Nanos::from_secs(600);
 /// Bytes of a plan in all.
 pub const PLAN_BYTES_MAX: usize = 64 << 20;
 /// Arrivals by which an agent's share of a load is counted, and what that can be wrong by.
@@ -113,6 +115,8 @@ pub struct Agent {
     state: State,
     /// Rows of the step, by number.
     rows: Vec<Vec<u8>>,
+    /// What is carried out, and its first instant by our clock.
+    held: Option<(Holding, Nanos)>,
     deeds: VecDeque<Deed>,
 }
 
@@ -128,6 +132,7 @@ impl Agent {
             clock: ClockEstimate::default(),
             state: State::Idle,
             rows: Vec::new(),
+            held: None,
             deeds: VecDeque::new(),
         }
     }
@@ -159,6 +164,10 @@ impl Agent {
     fn obeys(&mut self, epoch: u64, now: Nanos) -> bool {
         if epoch < self.epoch {
             return false;
+        }
+        if epoch > self.epoch {
+            // a manager that does not know us yet
+            (self.welcome, self.next_sign) = (false, now);
         }
         self.epoch = epoch;
         self.heard = now;
@@ -197,8 +206,12 @@ impl Agent {
             }
             _ => {}
         }
-        if silence > PATIENCE && !matches!(self.state, State::Running { .. }) {
-            let why = "the manager was silent for a minute".to_owned();
+        let patience = match self.state {
+            State::Over { .. } => PATIENCE_WITH_ROWS,
+            _ => PATIENCE,
+        };
+        if silence > patience && !matches!(self.state, State::Running { .. }) {
+            let why = format!("the manager was silent for {}", units::show::duration(patience));
             self.deeds.push_back(Deed::Exit { done: false, why });
         }
     }
@@ -245,6 +258,12 @@ impl Agent {
             ToAgent::Arm { epoch, step, slots, of, start } => {
                 if self.obeys(epoch, now) {
                     self.arm(step, &slots, of, Nanos(start), now);
+                }
+            }
+            ToAgent::Recall { epoch } => {
+                if self.obeys(epoch, now) {
+                    let holding = self.holding(now);
+                    self.say(FromAgent::Held(holding));
                 }
             }
             ToAgent::Resend { epoch, step, rows } => {
@@ -295,6 +314,15 @@ impl Agent {
             | State::Running { step, .. } => Some(*step),
             State::Over { said, .. } => Some(said.step),
         }
+    }
+
+    fn holding(&self, now: Nanos) -> Holding {
+        let counted = matches!(self.state, State::Running { .. } | State::Over { .. });
+        let held = self.held.as_ref().filter(|_| counted);
+        held.map_or_else(Holding::default, |(holding, start)| Holding {
+            since: (now - *start).0,
+            ..holding.clone()
+        })
     }
 
     fn running(&self, step: u64) -> bool {
@@ -354,7 +382,7 @@ impl Agent {
         if *known != step {
             return;
         }
-        let rate_peak = ready.rate_peak;
+        let (rate_peak, ready_hash) = (ready.rate_peak, ready.hash.clone());
         let shares: Result<Vec<Share>, _> =
             slots.iter().map(|slots| Share::of_slots(slots, of)).collect();
         let shares = match shares {
@@ -372,6 +400,8 @@ impl Agent {
         if start < now + START_MIN {
             return self.stand_down(step, "the start was told too late");
         }
+        let (hash, slots, bound) = (ready_hash, slots.to_vec(), offset.bound.0);
+        self.held = Some((Holding { step, hash, slots, of, since: 0, bound }, start));
         self.say(FromAgent::Armed { step, ahead: offset.ahead, bound: offset.bound.0 });
         self.state = State::Armed { step, shares, start };
     }

@@ -1,7 +1,8 @@
 //! The manager, as a machine: who is there, who is ready, who is silent, and which rows are missing.
 
 use crate::message::{
-    AgentStatus, Final, FromAgent, FromWatch, Hello, ManagerWord, Status, ToAgent, WatchHello, What,
+    AgentStatus, Final, FromAgent, FromWatch, Hello, Holding, ManagerWord, Status, ToAgent,
+    WatchHello, What,
 };
 use crate::row;
 use crate::{BEAT, LOST_AFTER, PROTOCOL};
@@ -20,7 +21,7 @@ const LEAD_MIN: Nanos = Nanos::from_millis(1_000);
 const LEAD_PER_AGENT: Nanos = Nanos::from_micros(500);
 /// It lies at least so many shortest ways there and back ahead, and no further than that: who is
 /// further away cannot be set off in time with others.
-const LEAD_WAYS: u64 = 20;
+const LEAD_WAYS: u64 = 50;
 const LEAD_MAX: Nanos = Nanos::from_secs(30);
 /// Agents of one fleet.
 pub const AGENTS_MAX: usize = 10_000;
@@ -36,9 +37,12 @@ pub struct AgentSeat {
     pub bound: u64,
     pub workers: u32,
     next_row: u64,
-    held: BTreeMap<u64, Vec<u8>>,
+    /// Rows that wait for one before them.
+    early: BTreeMap<u64, Vec<u8>>,
     asked: Nanos,
     pub said: Option<Final>,
+    /// What it holds of a run that another manager began.
+    pub held: Option<Holding>,
     /// Whether all of its rows were handed on.
     pub whole: bool,
 }
@@ -46,7 +50,7 @@ pub struct AgentSeat {
 impl AgentSeat {
     /// Whether rows may be missing: some wait for one before them, or its end is known.
     fn may_have_gap(&self) -> bool {
-        !self.held.is_empty() || self.said.is_some() && !self.whole
+        !self.early.is_empty() || self.said.is_some() && !self.whole
     }
 }
 
@@ -89,6 +93,8 @@ pub enum FleetEvent {
     Joined(String),
     /// Somebody watches the target's machine.
     Watched,
+    /// All have said what they hold of another manager's run.
+    Recalled,
     /// All have prepared the plan.
     Ready,
     Unfit(String, String),
@@ -213,6 +219,14 @@ impl Manager {
             FromAgent::Final(said) if said.step == this => self.finish(agent, *said, now),
             // what a manager has forgotten of a step before is said again until it is dismissed
             FromAgent::Final(said) => self.all(What::Done { step: said.step }),
+            FromAgent::Held(holding) => {
+                if let Some(seat) = self.seats.get_mut(agent) {
+                    seat.held.get_or_insert(holding);
+                }
+                if self.seats.values().all(|seat| seat.held.is_some()) {
+                    self.events.push_back(FleetEvent::Recalled);
+                }
+            }
             FromAgent::Leaving { why } => self.lose(agent, &why),
             FromAgent::Ready { .. }
             | FromAgent::Unfit { .. }
@@ -247,9 +261,10 @@ impl Manager {
                 bound: 0,
                 workers: 0,
                 next_row: 0,
-                held: BTreeMap::new(),
+                early: BTreeMap::new(),
                 asked: Nanos::ZERO,
                 said: None,
+                held: None,
                 whole: false,
             };
             self.seats.insert(agent.to_owned(), seat);
@@ -283,7 +298,7 @@ impl Manager {
         for (agent, seat) in &mut self.seats {
             seat.stage = Stage::Asked;
             (seat.next_row, seat.said, seat.whole) = (0, None, false);
-            seat.held.clear();
+            seat.early.clear();
             let Some(bytes) = sealed.get(agent) else { continue };
             let parts = bytes.len().div_ceil(PART_BYTES).max(1) as u32;
             for part in 0..parts {
@@ -302,6 +317,26 @@ impl Manager {
         let way = self.seats.values().map(|seat| seat.bound).max().unwrap_or(0).saturating_mul(2);
         let agents = Nanos(LEAD_PER_AGENT.0 * self.seats.len() as u64);
         (LEAD_MIN + agents).max(Nanos(way.saturating_mul(LEAD_WAYS))).min(LEAD_MAX)
+    }
+
+    /// Asks all agents what they hold of a run whose manager is gone.
+    pub fn recall(&mut self) {
+        let epoch = self.epoch;
+        for agent in self.seats.keys() {
+            self.posts.push_back(Post::One(agent.clone(), ToAgent::Recall { epoch }));
+        }
+    }
+
+    /// Takes the run over: its rows are asked for from the first one on, as they are found missing.
+    pub fn adopt(&mut self, step: u64, start: Nanos) {
+        (self.step, self.start) = (step, start);
+        for seat in self.seats.values_mut() {
+            let Some(held) = &seat.held else { continue };
+            (seat.stage, seat.workers, seat.bound) =
+                (Stage::Running, held.slots.len() as u32, held.bound);
+            (seat.next_row, seat.said, seat.whole) = (0, None, false);
+            seat.early.clear();
+        }
     }
 
     /// Tells each agent its slots, and all of them the first instant.
@@ -413,16 +448,16 @@ impl Manager {
             return;
         }
         let Some(seat) = self.seats.get_mut(agent) else { return };
-        if head.number < seat.next_row || seat.held.len() >= HELD_MAX {
+        if head.number < seat.next_row || seat.early.len() >= HELD_MAX {
             return;
         }
-        seat.held.insert(head.number, bytes);
+        seat.early.insert(head.number, bytes);
         self.hand_on(agent, now);
     }
 
     fn hand_on(&mut self, agent: &str, now: Nanos) {
         let Some(seat) = self.seats.get_mut(agent) else { return };
-        while let Some(bytes) = seat.held.remove(&seat.next_row) {
+        while let Some(bytes) = seat.early.remove(&seat.next_row) {
             seat.next_row += 1;
             self.events.push_back(FleetEvent::Row(agent.to_owned(), bytes));
         }
@@ -440,12 +475,12 @@ impl Manager {
         let (epoch, step) = (self.epoch, self.step);
         let Some(seat) = self.seats.get_mut(agent) else { return };
         let end = seat.said.as_ref().map(|said| said.rows);
-        let end = end.or_else(|| seat.held.keys().next().copied()).unwrap_or(0);
+        let end = end.or_else(|| seat.early.keys().next().copied()).unwrap_or(0);
         if end <= seat.next_row || now < seat.asked + RESEND_PAUSE {
             return;
         }
         seat.asked = now;
-        let missing = (seat.next_row..end).filter(|row| !seat.held.contains_key(row));
+        let missing = (seat.next_row..end).filter(|row| !seat.early.contains_key(row));
         let rows: Vec<u64> = missing.take(256).collect();
         if !rows.is_empty() {
             self.one(agent, ToAgent::Resend { epoch, step, rows });

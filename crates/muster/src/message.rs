@@ -62,12 +62,29 @@ pub enum FromAgent {
         step: u64,
         why: String,
     },
+    /// What it holds of a run, for a manager that took another's place.
+    Held(Holding),
     /// Its rows are all sent.
     Final(Box<Final>),
     /// It leaves the fleet.
     Leaving {
         why: String,
     },
+}
+
+/// The run that an agent carries out, or has carried out and keeps the rows of; step 0: none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Holding {
+    pub step: u64,
+    /// The plan's name.
+    pub hash: String,
+    /// The slots of each of its workers, of so many.
+    pub slots: Vec<Vec<u32>>,
+    pub of: u32,
+    /// How long ago the step began, in nanoseconds.
+    pub since: u64,
+    /// To within how many nanoseconds it started with the others, as it knew then.
+    pub bound: u64,
 }
 
 /// How an agent's part of a step ended.
@@ -154,6 +171,10 @@ pub enum ToAgent {
         slots: Vec<Vec<u32>>,
         of: u32,
         start: u64,
+    },
+    /// Another manager asks what it holds.
+    Recall {
+        epoch: u64,
     },
     /// Rows that did not arrive.
     Resend {

@@ -121,6 +121,9 @@ pub(crate) struct FleetManagerArgs {
     /// The server's program
     #[arg(long, value_name = "FILE", default_value = "nats-server", conflicts_with = "nats")]
     nats_server: PathBuf,
+    /// Take over a run whose manager died: with the words that it was given
+    #[arg(long, requires = "nats")]
+    pub(crate) attach: bool,
     /// Wait for a `fleet watch` on the target's machine too
     #[arg(long)]
     pub(crate) watch: bool,
@@ -289,6 +292,10 @@ impl FleetTask {
         let cli = Cli::try_parse_from(&argv)
             .map_err(|error| UsageError::new(error.to_string().trim_end().to_owned()))?;
         Ok(cli.command)
+    }
+
+    pub(crate) fn is_ramp(&self) -> bool {
+        self.words.first().is_some_and(|word| word == "ramp")
     }
 
     /// Carries `run` or `ramp` out by these machines.

@@ -28,7 +28,16 @@ const PREPARE_MAX: Nanos = Nanos::from_secs(60);
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 /// The machines that carry a plan out; clones are the same fleet.
 #[derive(Clone)]
-pub(crate) struct Convoy(Arc<Mutex<Wire>>, OnLoss);
+pub(crate) struct Convoy(Arc<Mutex<Wire>>, OnLoss, Beginning);
+
+/// Where a run begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beginning {
+    /// By handing the plan out.
+    Fresh,
+    /// Another manager began it, and is gone.
+    Attached,
+}
 
 impl std::fmt::Debug for Convoy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -51,8 +60,8 @@ pub(super) fn plan_hash(plan: &Plan) -> String {
 }
 
 impl Convoy {
-    pub(super) fn new(wire: Wire, on_loss: OnLoss) -> Convoy {
-        Convoy(Arc::new(Mutex::new(wire)), on_loss)
+    pub(super) fn new(wire: Wire, on_loss: OnLoss, beginning: Beginning) -> Convoy {
+        Convoy(Arc::new(Mutex::new(wire)), on_loss, beginning)
     }
 
     pub(super) fn close(&self, why: &str) {
@@ -71,11 +80,16 @@ impl Convoy {
         watcher: &mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
     ) -> Result<Measured> {
         let mut wire = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        hand_out(&mut wire, plan, prepared)?;
-        let seats = wire.seats();
-        let (start, parts) = arm(&mut wire, plan, &seats)?;
+        let (start, parts) = match self.2 {
+            Beginning::Fresh => {
+                hand_out(&mut wire, plan, prepared)?;
+                let seats = wire.seats();
+                arm(&mut wire, plan, &seats)?
+            }
+            Beginning::Attached => adopt(&mut wire, plan)?,
+        };
         let setup =
-            Setup::new(plan.clone(), prepared.endpoints.clone(), seats.len() as u32, start)?;
+            Setup::new(plan.clone(), prepared.endpoints.clone(), parts.len() as u32, start)?;
         let setup = Arc::new(setup);
         wire.measuring(setup.measure_from());
         let mut observer = watcher(&setup);
@@ -86,6 +100,7 @@ impl Convoy {
             sut.begin(setup.measure_from());
         }
         let mut merge = Merge::new(setup, &parts, self.1);
+        merge.give_up(GONE);
         let gathered = merge.run(&mut wire, &mut *observer);
         let sut = sut.map(crate::run::sut::Watch::end).or_else(|| wire.seen(merge.span()));
         observer.end();
@@ -116,6 +131,53 @@ fn shares_of(slots: &BTreeMap<String, Vec<Vec<u32>>>, of: u32) -> Result<Parts> 
         parts.insert(agent.clone(), shares.collect::<Result<_, _>>()?);
     }
     Ok(parts)
+}
+
+/// How long agents may take to say what they hold.
+const RECALL_MAX: Nanos = Nanos::from_secs(10);
+/// Stands for the agents that are gone with their manager.
+const GONE: &str = "gone";
+
+/// Takes over a run whose manager is gone: its first instant by our clock, and the parts of the load.
+/// A part that nobody holds is that of [`GONE`].
+fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, Parts)> {
+    let held = wire.recall(RECALL_MAX)?;
+    let now = reactor::monotonic();
+    let mut held: Vec<_> = held.into_iter().filter(|(_, holding)| holding.step > 0).collect();
+    // what an earlier step left is nobody's any more
+    let step = held.iter().map(|(_, holding)| holding.step).max().unwrap_or(0);
+    held.retain(|(_, holding)| holding.step == step);
+    let Some((_, first)) = held.first() else {
+        bail!("no agent holds a run: its manager came to its end, or they were started anew");
+    };
+    if held.iter().any(|(_, holding)| holding.hash != plan_hash(plan)) {
+        bail!("the agents hold a run of another plan: give the words that its manager was given");
+    }
+    let (of, since) = (first.of, first.since);
+    let mut parts = Parts::new();
+    let mut owned = vec![false; of as usize];
+    for (agent, holding) in &held {
+        for slot in holding.slots.iter().flatten() {
+            if let Some(owned) = owned.get_mut(*slot as usize) {
+                *owned = true;
+            }
+        }
+        let shares = holding.slots.iter().map(|slots| Share::of_slots(slots, of));
+        parts.insert(agent.clone(), shares.collect::<Result<_, _>>()?);
+    }
+    let gone: Vec<u32> = (0..of).filter(|slot| !owned[*slot as usize]).collect();
+    if !gone.is_empty() {
+        crate::say(&format!("nobody holds {} of the load's {of} parts: lost", gone.len()));
+        parts.insert(GONE.to_owned(), vec![Share::of_slots(&gone, of)?]);
+    }
+    let start = now - Nanos(since);
+    wire.adopt(step, start);
+    crate::say(&format!(
+        "step {step} of {} agents is taken over, {} after its start",
+        held.len(),
+        units::show::duration(Nanos(since))
+    ));
+    Ok((start, parts))
 }
 
 /// Gives the plan to every agent, sealed to it, and waits until all are ready for it.

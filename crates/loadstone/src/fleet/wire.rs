@@ -4,7 +4,7 @@ use super::convoy::LOOK;
 use anyhow::{Result, bail};
 use fleet::{Incoming, LinkSender, NatsLink, NatsServer, Subjects};
 use muster::manager::{FleetEvent, Manager, Post};
-use muster::message::{self, Final, FromAgent, FromWatch, Hello, OperatorWord, ToAgent};
+use muster::message::{self, Final, FromAgent, FromWatch, Hello, Holding, OperatorWord, ToAgent};
 use sample::SutSeries;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -116,6 +116,29 @@ impl Wire {
 
     pub(super) fn arm(&self, slots: BTreeMap<String, Vec<Vec<u32>>>, of: u32, start: Nanos) {
         self.with(|manager| manager.arm(slots, of, start));
+    }
+
+    /// Asks the agents what they hold of a run whose manager is gone; by id.
+    ///
+    /// # Errors
+    /// Not all of them answer within `patience`.
+    pub(super) fn recall(&self, patience: Nanos) -> Result<BTreeMap<String, Holding>> {
+        self.with(Manager::recall);
+        let until = reactor::monotonic() + patience;
+        while !matches!(self.event(LOOK), Some(FleetEvent::Recalled)) {
+            if reactor::monotonic() > until {
+                bail!("not every agent said what it holds");
+            }
+        }
+        Ok(self.with(|manager| {
+            let held = manager.seats().iter();
+            held.filter_map(|(agent, seat)| Some((agent.clone(), seat.held.clone()?))).collect()
+        }))
+    }
+
+    /// Goes on with a step that another manager began at this instant.
+    pub(super) fn adopt(&self, step: u64, start: Nanos) {
+        self.with(|manager| manager.adopt(step, start));
     }
 
     /// How far ahead the start of a step has to lie.

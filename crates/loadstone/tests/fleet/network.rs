@@ -3,7 +3,7 @@
 
 use crate::support::tls::Pki;
 use crate::support::{Site, program, run, text, whole};
-use crate::{Ended, need_server};
+use crate::{Ended, need_server, until};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -117,4 +117,57 @@ fn the_targets_machine_is_watched_in_the_same_run() {
     assert!((measured[0] - 1.0).abs() < 0.5, "{measured:?}");
     assert!(rows.iter().all(|row| row["memory_bytes"].as_u64().unwrap() > 0), "{rows:?}");
     assert_eq!(watch.0.wait().unwrap().code(), Some(0));
+}
+
+/// An operator's own server with this configuration, on a free port; its URL.
+fn own_server(config: &std::path::Path) -> (Ended, String) {
+    let text = std::fs::read_to_string(config).unwrap();
+    std::fs::write(config, text.replacen("port: 4222", "port: -1", 1)).unwrap();
+    let mut command = std::process::Command::new("nats-server");
+    command.arg("-c").arg(config).stdin(Stdio::null()).stdout(Stdio::null());
+    let mut server = Ended(command.stderr(Stdio::piped()).spawn().unwrap());
+    let mut lines = BufReader::new(server.0.stderr.take().unwrap()).lines();
+    let port = loop {
+        let line = lines.next().expect("it says where it listens").unwrap();
+        if line.contains("Listening for client connections on ") {
+            break line.rsplit(':').next().unwrap().trim().to_owned();
+        }
+    };
+    std::thread::spawn(move || lines.for_each(drop));
+    (server, format!("nats://127.0.0.1:{port}"))
+}
+
+#[test]
+fn another_manager_takes_a_run_over_and_loses_no_call() {
+    need_server();
+    let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());
+    let dir = folder.path().join("keys");
+    let creds = dir.display().to_string();
+    run(&["fleet", "creds", &creds, "--agents", "2"]).expect(&[0]);
+    let (_server, nats) = own_server(&dir.join("server.conf"));
+    let url = site.url("/");
+    let manager = |more: &[&str], rate: &str| {
+        let words = ["fleet", "manager", "--creds", &creds, "--agents", "2", "--nats", &nats];
+        let work = ["--rate", rate, "-d", "4s", "--json", "-", &url];
+        let mut command = program(&[&words[..], more, &work].concat());
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        command
+    };
+    let mut first = Ended(manager(&[], "50/s").spawn().unwrap());
+    let join = |creds: &str| {
+        let creds = dir.join(creds).display().to_string();
+        let args = ["fleet", "agent", "--manager", &nats, "--creds", &creds];
+        Ended(program(&args).stderr(Stdio::null()).spawn().unwrap())
+    };
+    let _agents = [join("agent-0.creds"), join("agent-1.creds")];
+    until(&site, || (site.served().requests > 20).then_some(()));
+    first.0.kill().unwrap();
+    first.0.wait().unwrap();
+    // the seconds before its time are asked for too
+    let report = manager(&["--attach"], "50/s").output().unwrap();
+    let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+    assert_eq!(whole(&report, "/outcomes/due"), 200);
+    assert_eq!(whole(&report, "/outcomes/succeeded"), 200, "{:#}", report["outcomes"]);
+    assert_eq!(whole(&report, "/response_time_s/count"), 200);
+    assert_eq!(report["fleet"]["agents"].as_array().unwrap().len(), 2);
 }
