@@ -13,6 +13,8 @@ use std::path::Path;
 pub enum Role {
     Manager,
     Agent,
+    /// Tells what goes on on the target's machine, and nothing else.
+    Watch,
     /// Asks for the state, and ends the run.
     Operator,
 }

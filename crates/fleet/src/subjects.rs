@@ -34,6 +34,11 @@ impl Subjects {
         format!("{}.rows.{agent}", self.prefix)
     }
 
+    /// What somebody sees on the target's machine.
+    pub fn target(&self, watch: &str) -> String {
+        format!("{}.sut.{watch}", self.prefix)
+    }
+
     /// Questions of an operator, and the answers to one.
     pub fn control(&self) -> String {
         format!("{}.ctl", self.prefix)
@@ -43,7 +48,7 @@ impl Subjects {
         format!("{}.said", self.prefix)
     }
 
-    /// Kind and sender of a message that the manager gets: `from`, `rows`, `ctl`.
+    /// Kind and sender of a message that the manager gets: `from`, `rows`, `sut`, `ctl`.
     pub fn sender<'a>(&self, subject: &'a str) -> Option<(&'a str, &'a str)> {
         let rest = subject.strip_prefix(&self.prefix)?.strip_prefix('.')?;
         Some(rest.split_once('.').unwrap_or((rest, "")))
@@ -55,9 +60,10 @@ impl Subjects {
         match role {
             Role::Manager => (
                 vec![self.command(), self.to("*"), self.answer()],
-                vec![self.from("*"), self.rows("*"), self.control()],
+                vec![self.from("*"), self.rows("*"), self.target("*"), self.control()],
             ),
             Role::Agent => (vec![self.from(id), self.rows(id)], vec![self.command(), self.to(id)]),
+            Role::Watch => (vec![self.target(id)], vec![self.command(), self.to(id)]),
             Role::Operator => (vec![self.control()], vec![self.answer()]),
         }
     }

@@ -1,7 +1,7 @@
 //! An agent, as a machine: messages and time in, messages and deeds out.
 
 use crate::clock::{ClockEstimate, ClockExchange, Offset};
-use crate::message::{Ending, Final, FromAgent, Hello, ManagerWord, ToAgent, What};
+use crate::message::{Ending, Final, FromAgent, Hello, Holding, ManagerWord, ToAgent, What};
 use crate::{BEAT, DEAD_MAN};
 use schedule::Share;
 use std::collections::VecDeque;
@@ -20,8 +20,13 @@ const START_MIN: Nanos = Nanos::from_millis(400);
 const GO_BEFORE: Nanos = Nanos::from_millis(300);
 /// An agent without a load waits so long for a manager that is silent.
 const PATIENCE: Nanos = Nanos::from_secs(60);
+/// One that has counted something keeps it for so long, for a manager that takes the silent one's place.
+const PATIENCE_WITH_ROWS: Nanos = Nanos::from_secs(600);
 /// Bytes of a plan in all.
 pub const PLAN_BYTES_MAX: usize = 64 << 20;
+/// Arrivals by which an agent's share of a load is counted, and what that can be wrong by.
+const SHARE_OF: u64 = 1 << 24;
+const ROUNDING: f64 = 1e-3;
 /// Rows that are sent again at once.
 const RESEND_MAX: usize = 256;
 
@@ -52,6 +57,17 @@ pub enum Deed {
     },
 }
 
+/// What an agent found out when it prepared a plan.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReadyFacts {
+    /// The hash of our own print of it.
+    pub hash: String,
+    /// The workers that we have for it.
+    pub workers: u32,
+    /// The highest rate that the whole fleet reaches in it, in calls a second; `None` in a closed loop.
+    pub rate_peak: Option<f64>,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 enum State {
     Idle,
@@ -67,8 +83,7 @@ enum State {
     /// Everything but the clock may be ready.
     Ready {
         step: u64,
-        hash: String,
-        workers: u32,
+        ready: ReadyFacts,
         told: bool,
     },
     Armed {
@@ -100,6 +115,8 @@ pub struct Agent {
     state: State,
     /// Rows of the step, by number.
     rows: Vec<Vec<u8>>,
+    /// What is carried out, and its first instant by our clock.
+    held: Option<(Holding, Nanos)>,
     deeds: VecDeque<Deed>,
 }
 
@@ -115,6 +132,7 @@ impl Agent {
             clock: ClockEstimate::default(),
             state: State::Idle,
             rows: Vec::new(),
+            held: None,
             deeds: VecDeque::new(),
         }
     }
@@ -146,6 +164,10 @@ impl Agent {
     fn obeys(&mut self, epoch: u64, now: Nanos) -> bool {
         if epoch < self.epoch {
             return false;
+        }
+        if epoch > self.epoch {
+            // a manager that does not know us yet
+            (self.welcome, self.next_sign) = (false, now);
         }
         self.epoch = epoch;
         self.heard = now;
@@ -184,8 +206,12 @@ impl Agent {
             }
             _ => {}
         }
-        if silence > PATIENCE && !matches!(self.state, State::Running { .. }) {
-            let why = "the manager was silent for a minute".to_owned();
+        let patience = match self.state {
+            State::Over { .. } => PATIENCE_WITH_ROWS,
+            _ => PATIENCE,
+        };
+        if silence > patience && !matches!(self.state, State::Running { .. }) {
+            let why = format!("the manager was silent for {}", units::show::duration(patience));
             self.deeds.push_back(Deed::Exit { done: false, why });
         }
     }
@@ -198,12 +224,13 @@ impl Agent {
 
     fn tell_ready(&mut self) {
         let enough = self.clock.exchanges() >= PROBES_MIN;
-        if let State::Ready { step, hash, workers, told: told @ false } = &mut self.state
+        if let State::Ready { step, ready, told: told @ false } = &mut self.state
             && enough
         {
             *told = true;
-            let ready = FromAgent::Ready { step: *step, hash: hash.clone(), workers: *workers };
-            self.say(ready);
+            let (step, hash, workers) = (*step, ready.hash.clone(), ready.workers);
+            let bound = self.clock.best().map_or(0, |offset| offset.bound.0);
+            self.say(FromAgent::Ready { step, hash, workers, bound });
         }
     }
 
@@ -233,6 +260,12 @@ impl Agent {
                     self.arm(step, &slots, of, Nanos(start), now);
                 }
             }
+            ToAgent::Recall { epoch } => {
+                if self.obeys(epoch, now) {
+                    let holding = self.holding(now);
+                    self.say(FromAgent::Held(holding));
+                }
+            }
             ToAgent::Resend { epoch, step, rows } => {
                 if self.obeys(epoch, now) && self.step() == Some(step) {
                     let wanted = rows.iter().take(RESEND_MAX);
@@ -249,7 +282,7 @@ impl Agent {
             return;
         }
         match &command.what {
-            What::Beat => {}
+            What::Beat | What::Measuring { .. } => {}
             What::Go { step } => self.go(*step),
             What::Stop { step } if self.running(*step) => self.deeds.push_back(Deed::Stop),
             What::Abandon { step } if self.running(*step) => self.deeds.push_back(Deed::Abandon),
@@ -281,6 +314,15 @@ impl Agent {
             | State::Running { step, .. } => Some(*step),
             State::Over { said, .. } => Some(said.step),
         }
+    }
+
+    fn holding(&self, now: Nanos) -> Holding {
+        let counted = matches!(self.state, State::Running { .. } | State::Over { .. });
+        let held = self.held.as_ref().filter(|_| counted);
+        held.map_or_else(Holding::default, |(holding, start)| Holding {
+            since: (now - *start).0,
+            ..holding.clone()
+        })
     }
 
     fn running(&self, step: u64) -> bool {
@@ -318,15 +360,14 @@ impl Agent {
         }
     }
 
-    /// The plan is prepared, with the hash of our print of it and the workers that we have for it; or
-    /// it cannot be carried out here.
-    pub fn prepared(&mut self, step: u64, outcome: Result<(String, u32), String>) {
+    /// The plan is prepared, or it cannot be carried out here.
+    pub fn prepared(&mut self, step: u64, outcome: Result<ReadyFacts, String>) {
         if self.state != (State::Preparing { step }) {
             return;
         }
         match outcome {
-            Ok((hash, workers)) => {
-                self.state = State::Ready { step, hash, workers, told: false };
+            Ok(ready) => {
+                self.state = State::Ready { step, ready, told: false };
                 self.tell_ready();
             }
             Err(why) => {
@@ -337,9 +378,11 @@ impl Agent {
     }
 
     fn arm(&mut self, step: u64, slots: &[Vec<u32>], of: u32, start: Nanos, now: Nanos) {
-        if !matches!(&self.state, State::Ready { step: of, .. } if *of == step) {
+        let State::Ready { step: known, ready, .. } = &self.state else { return };
+        if *known != step {
             return;
         }
+        let (rate_peak, ready_hash) = (ready.rate_peak, ready.hash.clone());
         let shares: Result<Vec<Share>, _> =
             slots.iter().map(|slots| Share::of_slots(slots, of)).collect();
         let shares = match shares {
@@ -347,6 +390,9 @@ impl Agent {
             Ok(_) => return self.stand_down(step, "no part of the load is left for this agent"),
             Err(why) => return self.stand_down(step, &why.to_string()),
         };
+        if let Some(why) = self.beyond_ceiling(rate_peak, &shares) {
+            return self.stand_down(step, &why);
+        }
         let Some(offset) = self.clock.best() else {
             return self.stand_down(step, "the manager's clock is not known");
         };
@@ -354,8 +400,25 @@ impl Agent {
         if start < now + START_MIN {
             return self.stand_down(step, "the start was told too late");
         }
+        let (hash, slots, bound) = (ready_hash, slots.to_vec(), offset.bound.0);
+        self.held = Some((Holding { step, hash, slots, of, since: 0, bound }, start));
         self.say(FromAgent::Armed { step, ahead: offset.ahead, bound: offset.bound.0 });
         self.state = State::Armed { step, shares, start };
+    }
+
+    /// Why our operator's ceiling does not allow these parts of a load that peaks at `rate_peak`.
+    fn beyond_ceiling(&self, rate_peak: Option<f64>, shares: &[Share]) -> Option<String> {
+        let (most, peak) = self.hello.rate_max.zip(rate_peak)?;
+        // parts repeat within fewer arrivals than these
+        let own: u64 = shares.iter().map(|share| share.count_of(SHARE_OF)).sum();
+        let asked = peak * own as f64 / SHARE_OF as f64;
+        (asked > most * (1.0 + ROUNDING)).then(|| {
+            format!(
+                "its operator allows {} and its part of the load is {}: more agents, or see --rate-max",
+                units::show::rate(most),
+                units::show::rate(asked)
+            )
+        })
     }
 
     fn go(&mut self, step: u64) {
@@ -397,5 +460,52 @@ impl Agent {
     pub fn next_at(&self) -> Nanos {
         let probe = if self.welcome { self.next_probe } else { Nanos::NEVER };
         self.next_sign.min(probe)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn armed_with(rate_max: Option<f64>, slots: &[Vec<u32>], of: u32) -> Vec<FromAgent> {
+        let now = Nanos::from_secs(10);
+        let mut agent = Agent::new(Hello { rate_max, ..Hello::default() }, now);
+        agent.told(ToAgent::Welcome { epoch: 1 }, now);
+        for _ in 0..PROBES_MIN {
+            let clock = ToAgent::Clock { sent: now.0, received: now.0, returned: now.0 };
+            agent.told(clock, now);
+        }
+        let plan = ToAgent::Plan {
+            epoch: 1,
+            step: 1,
+            hash: String::new(),
+            part: 0,
+            parts: 1,
+            bytes: vec![],
+        };
+        agent.told(plan, now);
+        let ready = ReadyFacts { workers: 1, rate_peak: Some(1_000.0), ..ReadyFacts::default() };
+        agent.prepared(1, Ok(ready));
+        let start = (now + Nanos::from_secs(2)).0;
+        agent.told(ToAgent::Arm { epoch: 1, step: 1, slots: slots.to_vec(), of, start }, now);
+        let deeds = std::iter::from_fn(|| agent.deed());
+        deeds
+            .filter_map(|deed| if let Deed::Say(said) = deed { Some(said) } else { None })
+            .collect()
+    }
+
+    #[test]
+    fn a_ceiling_is_held_against_the_agents_own_part() {
+        let quarter = [vec![1]];
+        let last = |rate_max, slots: &[Vec<u32>]| armed_with(rate_max, slots, 4).pop();
+        assert!(matches!(last(Some(250.0), &quarter), Some(FromAgent::Armed { .. })));
+        assert!(matches!(last(None, &quarter), Some(FromAgent::Armed { .. })));
+        let Some(FromAgent::StoodDown { why, .. }) = last(Some(240.0), &quarter) else {
+            panic!("it starts beyond its ceiling");
+        };
+        assert!(why.contains("allows 240/s") && why.contains("is 250/s"), "{why}");
+        // two workers of one agent count together
+        let half = [vec![1], vec![3]];
+        assert!(matches!(last(Some(250.0), &half), Some(FromAgent::StoodDown { .. })));
     }
 }

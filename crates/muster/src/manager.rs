@@ -1,8 +1,12 @@
 //! The manager, as a machine: who is there, who is ready, who is silent, and which rows are missing.
 
-use crate::message::{AgentStatus, Final, FromAgent, Hello, ManagerWord, Status, ToAgent, What};
+use crate::message::{
+    AgentStatus, Final, FromAgent, FromWatch, Hello, Holding, ManagerWord, Status, ToAgent,
+    WatchHello, What,
+};
 use crate::row;
 use crate::{BEAT, LOST_AFTER, PROTOCOL};
+use sample::SutSeries;
 use std::collections::{BTreeMap, VecDeque};
 use units::Nanos;
 
@@ -12,6 +16,13 @@ pub const PART_BYTES: usize = 128 << 10;
 const HELD_MAX: usize = 4_096;
 /// A gap is asked for again after so long.
 const RESEND_PAUSE: Nanos = Nanos::from_millis(500);
+/// The start lies at least so far ahead, and this much further for each agent.
+const LEAD_MIN: Nanos = Nanos::from_millis(1_000);
+const LEAD_PER_AGENT: Nanos = Nanos::from_micros(500);
+/// It lies at least so many shortest ways there and back ahead, and no further than that: who is
+/// further away cannot be set off in time with others.
+const LEAD_WAYS: u64 = 50;
+const LEAD_MAX: Nanos = Nanos::from_secs(30);
 /// Agents of one fleet.
 pub const AGENTS_MAX: usize = 10_000;
 
@@ -26,11 +37,21 @@ pub struct AgentSeat {
     pub bound: u64,
     pub workers: u32,
     next_row: u64,
-    held: BTreeMap<u64, Vec<u8>>,
+    /// Rows that wait for one before them.
+    early: BTreeMap<u64, Vec<u8>>,
     asked: Nanos,
     pub said: Option<Final>,
+    /// What it holds of a run that another manager began.
+    pub held: Option<Holding>,
     /// Whether all of its rows were handed on.
     pub whole: bool,
+}
+
+impl AgentSeat {
+    /// Whether rows may be missing: some wait for one before them, or its end is known.
+    fn may_have_gap(&self) -> bool {
+        !self.early.is_empty() || self.said.is_some() && !self.whole
+    }
 }
 
 /// Where an agent is in a step.
@@ -47,6 +68,18 @@ pub enum Stage {
     Lost,
 }
 
+/// Rows of a watch that are kept: more than a day of them.
+const WATCH_ROWS_MAX: usize = 100_000;
+
+/// Who watches the target's machine, and what it has seen in this step.
+#[derive(Debug)]
+struct WatchSeat {
+    id: String,
+    hello: WatchHello,
+    heard: Nanos,
+    series: SutSeries,
+}
+
 /// What the manager's network is to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Post {
@@ -58,6 +91,10 @@ pub enum Post {
 #[derive(Clone, Debug, PartialEq)]
 pub enum FleetEvent {
     Joined(String),
+    /// Somebody watches the target's machine.
+    Watched,
+    /// All have said what they hold of another manager's run.
+    Recalled,
     /// All have prepared the plan.
     Ready,
     Unfit(String, String),
@@ -84,6 +121,7 @@ pub struct Manager {
     start: Nanos,
     next_beat: Nanos,
     seats: BTreeMap<String, AgentSeat>,
+    watch: Option<WatchSeat>,
     posts: VecDeque<Post>,
     events: VecDeque<FleetEvent>,
 }
@@ -98,6 +136,7 @@ impl Manager {
             start: Nanos::NEVER,
             next_beat: now,
             seats: BTreeMap::new(),
+            watch: None,
             posts: VecDeque::new(),
             events: VecDeque::new(),
         }
@@ -157,8 +196,10 @@ impl Manager {
         let this = self.step;
         match message {
             FromAgent::Hello(_) | FromAgent::Clock { .. } | FromAgent::Alive => {}
-            FromAgent::Ready { step, hash: _, workers } if step == this => {
-                self.stage(agent, Stage::Asked, Stage::Ready, |seat| seat.workers = workers);
+            FromAgent::Ready { step, hash: _, workers, bound } if step == this => {
+                self.stage(agent, Stage::Asked, Stage::Ready, |seat| {
+                    (seat.workers, seat.bound) = (workers, bound);
+                });
                 if self.seats.values().all(|seat| seat.stage == Stage::Ready) {
                     self.events.push_back(FleetEvent::Ready);
                 }
@@ -178,6 +219,14 @@ impl Manager {
             FromAgent::Final(said) if said.step == this => self.finish(agent, *said, now),
             // what a manager has forgotten of a step before is said again until it is dismissed
             FromAgent::Final(said) => self.all(What::Done { step: said.step }),
+            FromAgent::Held(holding) => {
+                if let Some(seat) = self.seats.get_mut(agent) {
+                    seat.held.get_or_insert(holding);
+                }
+                if self.seats.values().all(|seat| seat.held.is_some()) {
+                    self.events.push_back(FleetEvent::Recalled);
+                }
+            }
             FromAgent::Leaving { why } => self.lose(agent, &why),
             FromAgent::Ready { .. }
             | FromAgent::Unfit { .. }
@@ -212,9 +261,10 @@ impl Manager {
                 bound: 0,
                 workers: 0,
                 next_row: 0,
-                held: BTreeMap::new(),
+                early: BTreeMap::new(),
                 asked: Nanos::ZERO,
                 said: None,
+                held: None,
                 whole: false,
             };
             self.seats.insert(agent.to_owned(), seat);
@@ -248,7 +298,7 @@ impl Manager {
         for (agent, seat) in &mut self.seats {
             seat.stage = Stage::Asked;
             (seat.next_row, seat.said, seat.whole) = (0, None, false);
-            seat.held.clear();
+            seat.early.clear();
             let Some(bytes) = sealed.get(agent) else { continue };
             let parts = bytes.len().div_ceil(PART_BYTES).max(1) as u32;
             for part in 0..parts {
@@ -258,6 +308,34 @@ impl Manager {
                 let message = ToAgent::Plan { epoch, step, hash, part, parts, bytes };
                 self.posts.push_back(Post::One(agent.clone(), message));
             }
+        }
+    }
+
+    /// How far ahead a start has to lie: everybody is told of it and confirms, over ways that may be
+    /// much longer for once than they are at their best.
+    pub fn lead(&self) -> Nanos {
+        let way = self.seats.values().map(|seat| seat.bound).max().unwrap_or(0).saturating_mul(2);
+        let agents = Nanos(LEAD_PER_AGENT.0 * self.seats.len() as u64);
+        (LEAD_MIN + agents).max(Nanos(way.saturating_mul(LEAD_WAYS))).min(LEAD_MAX)
+    }
+
+    /// Asks all agents what they hold of a run whose manager is gone.
+    pub fn recall(&mut self) {
+        let epoch = self.epoch;
+        for agent in self.seats.keys() {
+            self.posts.push_back(Post::One(agent.clone(), ToAgent::Recall { epoch }));
+        }
+    }
+
+    /// Takes the run over: its rows are asked for from the first one on, as they are found missing.
+    pub fn adopt(&mut self, step: u64, start: Nanos) {
+        (self.step, self.start) = (step, start);
+        for seat in self.seats.values_mut() {
+            let Some(held) = &seat.held else { continue };
+            (seat.stage, seat.workers, seat.bound) =
+                (Stage::Running, held.slots.len() as u32, held.bound);
+            (seat.next_row, seat.said, seat.whole) = (0, None, false);
+            seat.early.clear();
         }
     }
 
@@ -278,6 +356,73 @@ impl Manager {
             self.all(What::Go { step: self.step });
             self.events.push_back(FleetEvent::Going);
         }
+    }
+
+    /// The measured phase of the step begins then: told to whoever watches the target.
+    pub fn measuring(&mut self, from: Nanos) {
+        if let Some(watch) = &mut self.watch {
+            watch.series = fresh(&watch.hello);
+        }
+        self.all(What::Measuring { step: self.step, from: from.0 });
+    }
+
+    /// Whether somebody watches the target's machine.
+    pub fn watched(&self) -> bool {
+        self.watch.is_some()
+    }
+
+    /// What was seen of the target's machine in this step; `None` where nobody watches it.
+    pub fn seen(&self) -> Option<&SutSeries> {
+        self.watch.as_ref().map(|watch| &watch.series)
+    }
+
+    /// A message of whoever watches the target. Questions for the time are answered where they arrive.
+    pub fn heard_of_target(&mut self, id: &str, message: FromWatch, now: Nanos) {
+        if let FromWatch::Hello(hello) = message {
+            return self.greet_watch(id, hello, now);
+        }
+        let this = self.step;
+        let Some(watch) = self.watch.as_mut().filter(|watch| watch.id == id) else { return };
+        watch.heard = now;
+        match message {
+            FromWatch::Row { step, row } if step == this => {
+                let rows = &mut watch.series.rows;
+                let later = rows.last().is_none_or(|last| last.at_s < row.at_s);
+                if row.at_s.is_finite() && later && rows.len() < WATCH_ROWS_MAX {
+                    rows.push((&row).into());
+                }
+            }
+            FromWatch::Trouble { why } => watch.series.trouble = why,
+            FromWatch::Hello(_) | FromWatch::Clock { .. } | FromWatch::Row { .. } => {}
+        }
+    }
+
+    /// One watches; another takes the place of one that has fallen silent.
+    fn greet_watch(&mut self, id: &str, hello: WatchHello, now: Nanos) {
+        let other = self.watch.as_ref().filter(|watch| watch.id != id);
+        let refused = if hello.protocol != PROTOCOL {
+            Some(format!(
+                "this watch speaks protocol {} and the manager {PROTOCOL}: use the same version of \
+                 loadstone on both",
+                hello.protocol
+            ))
+        } else {
+            other.filter(|watch| now - watch.heard <= LOST_AFTER).map(|watch| {
+                format!("{} on {} is watched already", watch.hello.name, watch.hello.host)
+            })
+        };
+        if let Some(why) = refused {
+            return self.one(id, ToAgent::Refused { why });
+        }
+        match &mut self.watch {
+            Some(watch) if watch.id == id => watch.heard = now,
+            place => {
+                let series = fresh(&hello);
+                *place = Some(WatchSeat { id: id.to_owned(), hello, heard: now, series });
+                self.events.push_back(FleetEvent::Watched);
+            }
+        }
+        self.one(id, ToAgent::Welcome { epoch: self.epoch });
     }
 
     /// No more calls in this step; with `abandon`, also an end to those under way.
@@ -303,16 +448,16 @@ impl Manager {
             return;
         }
         let Some(seat) = self.seats.get_mut(agent) else { return };
-        if head.number < seat.next_row || seat.held.len() >= HELD_MAX {
+        if head.number < seat.next_row || seat.early.len() >= HELD_MAX {
             return;
         }
-        seat.held.insert(head.number, bytes);
+        seat.early.insert(head.number, bytes);
         self.hand_on(agent, now);
     }
 
     fn hand_on(&mut self, agent: &str, now: Nanos) {
         let Some(seat) = self.seats.get_mut(agent) else { return };
-        while let Some(bytes) = seat.held.remove(&seat.next_row) {
+        while let Some(bytes) = seat.early.remove(&seat.next_row) {
             seat.next_row += 1;
             self.events.push_back(FleetEvent::Row(agent.to_owned(), bytes));
         }
@@ -330,12 +475,12 @@ impl Manager {
         let (epoch, step) = (self.epoch, self.step);
         let Some(seat) = self.seats.get_mut(agent) else { return };
         let end = seat.said.as_ref().map(|said| said.rows);
-        let end = end.or_else(|| seat.held.keys().next().copied()).unwrap_or(0);
+        let end = end.or_else(|| seat.early.keys().next().copied()).unwrap_or(0);
         if end <= seat.next_row || now < seat.asked + RESEND_PAUSE {
             return;
         }
         seat.asked = now;
-        let missing = (seat.next_row..end).filter(|row| !seat.held.contains_key(row));
+        let missing = (seat.next_row..end).filter(|row| !seat.early.contains_key(row));
         let rows: Vec<u64> = missing.take(256).collect();
         if !rows.is_empty() {
             self.one(agent, ToAgent::Resend { epoch, step, rows });
@@ -364,12 +509,18 @@ impl Manager {
             self.next_beat = now + BEAT;
             self.all(What::Beat);
         }
-        let agents: Vec<String> = self.seats.keys().cloned().collect();
+        let silent = |seat: &AgentSeat| {
+            let waited_for = !matches!(seat.stage, Stage::Idle | Stage::Over | Stage::Lost);
+            waited_for && now - seat.heard > LOST_AFTER
+        };
+        let odd = |(_, seat): &(&String, &AgentSeat)| silent(seat) || seat.may_have_gap();
+        // of thousands nearly all are well, and no name is copied for them
+        let agents: Vec<String> =
+            self.seats.iter().filter(odd).map(|(agent, _)| agent.clone()).collect();
         for agent in agents {
             let seat = &self.seats[&agent];
-            let silence = now - seat.heard;
-            if silence > LOST_AFTER && !matches!(seat.stage, Stage::Idle | Stage::Over) {
-                let why = format!("silent for {}", units::show::duration(silence));
+            if silent(seat) {
+                let why = format!("silent for {}", units::show::duration(now - seat.heard));
                 self.lose(&agent, &why);
             }
             self.ask_for_gap(&agent, now);
@@ -379,5 +530,17 @@ impl Manager {
     /// When the machine wants to be called again at the latest.
     pub fn next_at(&self) -> Nanos {
         self.next_beat
+    }
+}
+
+/// The series of a watch before its first row.
+fn fresh(hello: &WatchHello) -> SutSeries {
+    SutSeries {
+        name: format!("{} on {}", hello.name, hello.host),
+        cores: hello.cores,
+        memory_max: hello.memory_max,
+        descriptors_max: hello.descriptors_max,
+        accept_queue_max: hello.accept_queue_max,
+        ..SutSeries::default()
     }
 }

@@ -42,6 +42,9 @@ pub enum FromAgent {
         step: u64,
         hash: String,
         workers: u32,
+        /// To within how many nanoseconds it knows the manager's clock: half the shortest way there
+        /// and back.
+        bound: u64,
     },
     /// It cannot or may not carry the plan out.
     Unfit {
@@ -59,12 +62,29 @@ pub enum FromAgent {
         step: u64,
         why: String,
     },
+    /// What it holds of a run, for a manager that took another's place.
+    Held(Holding),
     /// Its rows are all sent.
     Final(Box<Final>),
     /// It leaves the fleet.
     Leaving {
         why: String,
     },
+}
+
+/// The run that an agent carries out, or has carried out and keeps the rows of; step 0: none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Holding {
+    pub step: u64,
+    /// The plan's name.
+    pub hash: String,
+    /// The slots of each of its workers, of so many.
+    pub slots: Vec<Vec<u32>>,
+    pub of: u32,
+    /// How long ago the step began, in nanoseconds.
+    pub since: u64,
+    /// To within how many nanoseconds it started with the others, as it knew then.
+    pub bound: u64,
 }
 
 /// How an agent's part of a step ended.
@@ -105,6 +125,9 @@ pub struct Final {
     pub drift_s: Option<f64>,
     /// What went wrong where it could not go on.
     pub trouble: Option<String>,
+    /// What went through its emulated path, as a result file writes it; `None` without one.
+    #[serde(default)]
+    pub path: Option<String>,
 }
 
 /// A reason of a verdict.
@@ -149,6 +172,10 @@ pub enum ToAgent {
         of: u32,
         start: u64,
     },
+    /// Another manager asks what it holds.
+    Recall {
+        epoch: u64,
+    },
     /// Rows that did not arrive.
     Resend {
         epoch: u64,
@@ -173,6 +200,12 @@ pub enum What {
     Go {
         step: u64,
     },
+    /// The measured phase of the step begins at this instant of the manager's clock: whoever watches
+    /// the target divides time as the agents do.
+    Measuring {
+        step: u64,
+        from: u64,
+    },
     /// No more calls; those under way end in order.
     Stop {
         step: u64,
@@ -189,6 +222,86 @@ pub enum What {
     Disband {
         why: String,
     },
+}
+
+/// From whoever watches the target's machine (`fleet watch`) to the manager.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "kebab-case")]
+pub enum FromWatch {
+    Hello(WatchHello),
+    /// A question for the time: when it was sent, by the watch's clock.
+    Clock {
+        sent: u64,
+    },
+    /// What happened in a second of a step.
+    Row {
+        step: u64,
+        row: WatchRow,
+    },
+    /// Nothing can be read any more, and why.
+    Trouble {
+        why: String,
+    },
+}
+
+/// Whom a watch watches, and how much of each thing there is: as [`sample::SutSeries`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WatchHello {
+    pub protocol: u32,
+    /// The machine it runs on.
+    pub host: String,
+    pub name: String,
+    pub cores: f64,
+    pub memory_max: u64,
+    pub descriptors_max: u64,
+    pub accept_queue_max: u64,
+}
+
+/// One second of the target's machine: as [`sample::SutRow`], its end in seconds from the start of
+/// the measured phase by the manager's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WatchRow {
+    pub at_s: f64,
+    pub cpu_cores: f64,
+    pub memory_bytes: u64,
+    pub threads: u64,
+    pub descriptors: u64,
+    pub switches_per_s: f64,
+    pub listen_overflows: u64,
+    pub accept_queue: u64,
+    pub half_open: u64,
+}
+
+impl From<&sample::SutRow> for WatchRow {
+    fn from(row: &sample::SutRow) -> WatchRow {
+        WatchRow {
+            at_s: row.at_s,
+            cpu_cores: row.cpu_cores,
+            memory_bytes: row.memory_bytes,
+            threads: row.threads,
+            descriptors: row.descriptors,
+            switches_per_s: row.switches_per_s,
+            listen_overflows: row.listen_overflows,
+            accept_queue: row.accept_queue,
+            half_open: row.half_open,
+        }
+    }
+}
+
+impl From<&WatchRow> for sample::SutRow {
+    fn from(row: &WatchRow) -> sample::SutRow {
+        sample::SutRow {
+            at_s: row.at_s,
+            cpu_cores: row.cpu_cores,
+            memory_bytes: row.memory_bytes,
+            threads: row.threads,
+            descriptors: row.descriptors,
+            switches_per_s: row.switches_per_s,
+            listen_overflows: row.listen_overflows,
+            accept_queue: row.accept_queue,
+            half_open: row.half_open,
+        }
+    }
 }
 
 /// From an operator to the manager.

@@ -37,7 +37,8 @@ impl PacketDevice {
     /// # Errors
     /// What this machine or this user cannot do, each with the way out.
     pub fn open(count: u32) -> Result<Vec<PacketDevice>, PathTrouble> {
-        let block = NetBlock::free().ok_or(PathTrouble::Addresses)?;
+        let claim = NetBlock::claim().ok_or(PathTrouble::Addresses)?;
+        let block = claim.block;
         // a network's size is a power of two
         let size = BLOCK / count.clamp(1, DEVICES_MAX).next_power_of_two();
         (0..count.min(DEVICES_MAX)).map(|row| PacketDevice::make(block, row, size)).collect()

@@ -7,6 +7,7 @@ use crate::tally::Tally;
 use crate::trouble::PathTrouble;
 use sample::PathFacts;
 use std::net::Ipv4Addr;
+use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -97,18 +98,34 @@ impl NetBlock {
         Ipv4Addr::new(198, 19, self.0, 1)
     }
 
-    /// The first one that no route of the calling thread's network goes to.
-    pub(crate) fn free() -> Option<NetBlock> {
-        let table = std::fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
-        let routes = routes(&table);
-        (0..BLOCKS).map(NetBlock).find(|block| {
-            let (network, server) = (u32::from(block.network()), u32::from(block.server()));
-            routes.iter().all(|(to, mask)| {
-                let common = mask & u32::from(CLIENTS_MASK);
-                *mask == 0 || ((network ^ to) & common != 0 && (server ^ to) & mask != 0)
-            })
+    /// The first one that no route of the calling thread's network goes to, and that no other process
+    /// is about to take.
+    pub(crate) fn claim() -> Option<BlockClaim> {
+        (0..BLOCKS).map(NetBlock).find_map(|block| {
+            // claimed first, looked at then: whoever comes later sees the claim or the routes
+            let name = format!("loadstone-block-{}", block.0);
+            let address = std::os::unix::net::SocketAddr::from_abstract_name(name).ok()?;
+            let socket = UnixDatagram::bind_addr(&address).ok()?;
+            let table = std::fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
+            block.is_free(&routes(&table)).then_some(BlockClaim { block, _socket: socket })
         })
     }
+
+    fn is_free(self, routes: &[(u32, u32)]) -> bool {
+        let (network, server) = (u32::from(self.network()), u32::from(self.server()));
+        routes.iter().all(|(to, mask)| {
+            let common = mask & u32::from(CLIENTS_MASK);
+            *mask == 0 || ((network ^ to) & common != 0 && (server ^ to) & mask != 0)
+        })
+    }
+}
+
+/// A block that is kept from others until its routes stand: several processes may set up paths at one
+/// time. Held by a name of an abstract socket, which each network has for itself, and which goes with
+/// the process.
+pub(crate) struct BlockClaim {
+    pub(crate) block: NetBlock,
+    _socket: UnixDatagram,
 }
 
 /// Destinations and masks of /proc/net/route.
@@ -131,11 +148,13 @@ impl NetPath {
     /// What this machine or this user cannot do, each with the way out.
     pub fn open(ask: &PathAsk) -> Result<NetPath, PathTrouble> {
         let clients = ask.clients.clamp(1, CLIENTS_MAX);
-        let block = match ask.far {
-            FarEnd::Here => NetBlock::free().ok_or(PathTrouble::Addresses)?,
-            FarEnd::New => NetBlock(0),
+        let claim = match ask.far {
+            FarEnd::Here => Some(NetBlock::claim().ok_or(PathTrouble::Addresses)?),
+            FarEnd::New => None,
         };
+        let block = claim.as_ref().map_or(NetBlock(0), |claim| claim.block);
         let (far, far_end) = far_end(ask.far, block)?;
+        drop(claim);
         let (near, near_end) = Namespace::create(|| near_end(block, ask.own_loopback))?;
         let dealt = ask.population.deal(clients, Seed(ask.seed));
         let devices = [near_end.name.clone(), far_end.name.clone()];
@@ -287,6 +306,15 @@ fn line() -> Result<(Line, Ear), PathTrouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_block_that_is_claimed_is_nobody_elses() {
+        let (one, other) = (NetBlock::claim(), NetBlock::claim());
+        // a host whose blocks are all in use has nothing to share out
+        if let (Some(one), Some(other)) = (&one, &other) {
+            assert_ne!(one.block.0, other.block.0);
+        }
+    }
 
     #[test]
     fn routes_of_the_kernels_table() {

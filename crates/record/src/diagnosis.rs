@@ -1,5 +1,7 @@
 //! From finished runs to findings: what of a report the diagnosis needs.
 
+mod fleet;
+
 use crate::ramp::RampStep;
 use crate::run::{Finding, RunReport};
 use crate::server::{Conduct, Server};
@@ -15,7 +17,8 @@ use units::Nanos;
 /// report may have.
 pub fn findings(report: &RunReport) -> Vec<Finding> {
     let limits = of_run(&evidence(report)).into_iter().map(Finding::from);
-    conduct(&Server::of(report)).into_iter().chain(limits).collect()
+    let agents = report.fleet.iter().flat_map(|facts| fleet::findings(facts, report));
+    conduct(&Server::of(report)).into_iter().chain(limits).chain(agents).collect()
 }
 
 /// What a server did that is a finding of its own: its conduct, the finding's id, what to try.
@@ -49,7 +52,7 @@ const CONDUCTS: [(Conduct, &str, &str); 4] = [
 /// The ids of all findings that there can be.
 pub fn finding_ids() -> impl Iterator<Item = &'static str> {
     let limits = RULES.iter().map(|rule| rule.id);
-    CONDUCTS.iter().map(|(_, id, _)| *id).chain(limits)
+    CONDUCTS.iter().map(|(_, id, _)| *id).chain(limits).chain(fleet::IDS)
 }
 
 /// A server that dies, falls silent or fails a share of its calls is a finding of its own.
@@ -92,6 +95,7 @@ pub fn ramp_findings(steps: &[RampStep], labels: &[String], curves: &[Curve]) ->
         let mut found: Vec<Finding> =
             of_ramp(&evidence, usl).into_iter().map(Finding::from).collect();
         found.extend(conduct_of_steps(&own));
+        found.extend(fleet::of_steps(&own));
         if let Some(name) = labels.get(label).filter(|_| targets > 1) {
             found.iter_mut().for_each(|one| one.evidence = format!("{name}: {}", one.evidence));
         }

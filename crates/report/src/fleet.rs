@@ -33,12 +33,19 @@ fn oddness(agent: &AgentFacts) -> f64 {
 
 fn summary(fleet: &FleetFacts) -> String {
     let mut parts = vec![words::counted(fleet.agents.len() as u64, "agent")];
-    if let Some(spread) = fleet.start_spread_s() {
-        let spread = show::duration(Nanos::from_secs_f64(spread));
-        parts.push(format!("started within {spread} of each other"));
-    }
     let bound = show::duration(fleet.clock_bound_max());
-    parts.push(format!("clocks known to within {bound}"));
+    match fleet.start_spread_s().zip(fleet.start_apart_max_s()) {
+        Some((spread, apart)) => {
+            let shown = |seconds: f64| show::duration(Nanos::from_secs_f64(seconds));
+            parts.push(format!(
+                "started within {} of each other ({} by their own clocks, which are known to within \
+                 {bound})",
+                shown(apart),
+                shown(spread)
+            ));
+        }
+        None => parts.push(format!("clocks known to within {bound}")),
+    }
     if fleet.lost() > 0 {
         parts.push(format!("{} arrivals lost", show::count(fleet.lost())));
     }

@@ -39,7 +39,12 @@ pub(crate) struct Bench {
     order: Order,
     /// What was wrong with a script.
     broken: Option<String>,
+    /// What is done to each row on its way to the collector.
+    carry: Option<Carry>,
 }
+
+/// Something that is done to the rows of workers: sent as bytes to another machine, for one.
+pub type Carry = Box<dyn FnMut(Row) -> Row>;
 
 impl Bench {
     pub(crate) fn new(setup: &Arc<Setup>) -> Bench {
@@ -49,6 +54,7 @@ impl Bench {
             ends: Ends::default(),
             order: Order::Go,
             broken: None,
+            carry: None,
         }
     }
 
@@ -75,6 +81,10 @@ impl Link for Bench {
     }
 
     fn row(&mut self, row: Row) -> Box<Snapshot> {
+        let row = match &mut self.carry {
+            Some(carry) => carry(row),
+            None => row,
+        };
         self.collector.add(row).0
     }
 
@@ -113,6 +123,16 @@ pub fn execute(plan: Plan, server: Box<dyn Server>, workers: u32) -> Outcome {
 pub fn execute_with(plan: Plan, world: World, workers: u32, stop_after: Option<Nanos>) -> Outcome {
     let casts = (0..workers).map(|_| Cast::Plan).collect();
     run_to_its_end(plan, world, casts, stop_after)
+}
+
+/// The same with a worker for each of these parts of the load, whose rows go through `carry`: a fleet of
+/// machines with one worker each.
+///
+/// # Panics
+/// When the plan cannot be made ready: a test's plan is valid.
+pub fn execute_parts(plan: Plan, world: World, shares: Vec<Share>, carry: Carry) -> Outcome {
+    let casts = shares.iter().map(|_| Cast::Plan).collect();
+    run_divided(plan, world, casts, None, Some((shares, carry)))
 }
 
 /// The same with a worker for each script, which makes its requests.
@@ -176,15 +196,32 @@ fn run_to_its_end(
     casts: Vec<Cast>,
     stop_after: Option<Nanos>,
 ) -> Outcome {
+    run_divided(plan, world, casts, stop_after, None)
+}
+
+/// `parts`: of the load, one for each worker, and what is done to their rows.
+fn run_divided(
+    plan: Plan,
+    world: World,
+    casts: Vec<Cast>,
+    stop_after: Option<Nanos>,
+    parts: Option<(Vec<Share>, Carry)>,
+) -> Outcome {
     let workers = casts.len() as u32;
     let start = world.now();
     let endpoints = endpoints_of(&plan);
     let mut setup = Setup::new(plan, endpoints, workers, start).expect("a test's plan is valid");
+    let mut carry = None;
+    if let Some((shares, how)) = parts {
+        setup = setup.with_shares(shares).expect("somebody has a part");
+        carry = Some(how);
+    }
     setup.logging.calls = true;
     setup.logging.ends = true;
     let setup = Arc::new(setup);
     let world = Rc::new(RefCell::new(world));
     let mut bench = Bench::new(&setup);
+    bench.carry = carry;
     let mut runners: Vec<(Worker, SimIo, bool)> = (0..workers)
         .zip(casts)
         .map(|(id, cast)| {

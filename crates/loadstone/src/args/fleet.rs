@@ -20,7 +20,8 @@ Examples:
   loadstone fleet local --agents 4 ramp http://127.0.0.1:8080/
   loadstone fleet creds ./keys --agents 20
   loadstone fleet manager --creds ./keys --agents 20 --nats tls://hub:4222 --ca ca.pem plan.toml
-  loadstone fleet agent --manager tls://hub:4222 --ca ca.pem --creds agent-7.creds")]
+  loadstone fleet agent --manager tls://hub:4222 --ca ca.pem --creds agent-7.creds
+  loadstone fleet watch --manager tls://hub:4222 --ca ca.pem --creds watch.creds --listen 0.0.0.0:80")]
 pub(crate) struct FleetArgs {
     #[command(subcommand)]
     pub(crate) command: FleetCommand,
@@ -31,6 +32,7 @@ pub(crate) enum FleetCommand {
     Local(Box<FleetLocalArgs>),
     Manager(Box<FleetManagerArgs>),
     Agent(FleetAgentArgs),
+    Watch(FleetWatchArgs),
     /// Ask a manager how its agents are
     Status(FleetOperatorArgs),
     /// End a manager's run; its report follows
@@ -119,6 +121,12 @@ pub(crate) struct FleetManagerArgs {
     /// The server's program
     #[arg(long, value_name = "FILE", default_value = "nats-server", conflicts_with = "nats")]
     nats_server: PathBuf,
+    /// Take over a run whose manager died: with the words that it was given
+    #[arg(long, requires = "nats")]
+    pub(crate) attach: bool,
+    /// Wait for a `fleet watch` on the target's machine too
+    #[arg(long)]
+    pub(crate) watch: bool,
     /// Longest wait for the agents
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, default_value = "5m")]
     pub(crate) wait: Nanos,
@@ -152,6 +160,48 @@ pub(crate) struct FleetAgentArgs {
     /// Refuse plans for other hosts than these: a name or an address
     #[arg(long, value_name = "HOST,...", value_delimiter = ',')]
     pub(crate) targets: Vec<String>,
+}
+
+/// Send the counters of the target's machine into a fleet's run
+///
+/// To be started on the machine of the server under test: CPU, memory, descriptors, listen queues, each
+/// second, by the fleet's clock.
+#[derive(Args, Debug)]
+#[command(group = clap::ArgGroup::new("who").required(true).multiple(true))]
+pub(crate) struct FleetWatchArgs {
+    /// The server that the manager is at
+    #[arg(long, value_name = "URL")]
+    manager: String,
+    /// The credentials of a watch: watch.creds
+    #[arg(long, value_name = "FILE")]
+    pub(crate) creds: PathBuf,
+    #[command(flatten)]
+    pub(crate) trust: FleetTrustArgs,
+    /// Longest wait for the server
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration, default_value = "5m")]
+    pub(crate) wait: Nanos,
+    /// The process to watch, with its children
+    #[arg(long, value_name = "PID", group = "who", value_parser = parse::count::<u32>)]
+    pub(crate) pid: Option<u32>,
+    /// The address that it listens on: whoever does is watched, and its listen queue
+    #[arg(long, value_name = "ADDRESS:PORT", group = "who", value_parser = units::parse_listen)]
+    pub(crate) listen: Option<SocketAddr>,
+    /// A node exporter to read in place of a process
+    #[arg(long, value_name = "URL", group = "who", value_parser = exporter, conflicts_with = "pid")]
+    pub(crate) exporter: Option<url::Url>,
+}
+
+impl FleetWatchArgs {
+    pub(crate) fn place(&self) -> Place {
+        self.trust.place(&self.manager)
+    }
+}
+
+fn exporter(text: &str) -> Result<url::Url, String> {
+    match crate::run::sut::parse(text)? {
+        crate::run::sut::Who::Exporter(url) => Ok(url),
+        crate::run::sut::Who::Process(_) => Err("give the http:// URL of a node exporter".into()),
+    }
 }
 
 /// Where a fleet is, for its operator.
@@ -226,11 +276,13 @@ impl FleetTask {
             let most = muster::manager::AGENTS_MAX;
             return Err(UsageError::new(format!("--agents takes a number from 1 to {most}")));
         }
+        // said now: not when all agents have come
+        task.command()?;
         Ok(task)
     }
 
-    /// Carries `run` or `ramp` out by these machines.
-    pub(crate) fn carry_out(&self, convoy: &Convoy) -> Result<Code, Failure> {
+    /// What the words behind the options ask for.
+    fn command(&self) -> Result<Command, UsageError> {
         let named = matches!(self.words.first().map(String::as_str), Some("run" | "ramp"));
         let mut argv = vec!["loadstone".to_owned()];
         if !named {
@@ -238,8 +290,17 @@ impl FleetTask {
         }
         argv.extend(self.words.iter().cloned());
         let cli = Cli::try_parse_from(&argv)
-            .map_err(|error| Failure::usage(error.to_string().trim_end().to_owned()))?;
-        match cli.command {
+            .map_err(|error| UsageError::new(error.to_string().trim_end().to_owned()))?;
+        Ok(cli.command)
+    }
+
+    pub(crate) fn is_ramp(&self) -> bool {
+        self.words.first().is_some_and(|word| word == "ramp")
+    }
+
+    /// Carries `run` or `ramp` out by these machines.
+    pub(crate) fn carry_out(&self, convoy: &Convoy) -> Result<Code, Failure> {
+        match self.command()? {
             Command::Run(args) => crate::run_plan(*args, Some(convoy.clone())),
             Command::Ramp(args) => crate::ramp::ramp(*args, Some(convoy.clone())),
             _ => Err(Failure::usage("a fleet carries out run and ramp")),

@@ -41,7 +41,7 @@ pub(crate) use disk::Disk;
 #[cfg(feature = "fleet")]
 pub(crate) use fleet::{
     FleetAgentArgs, FleetArgs, FleetCommand, FleetCredsArgs, FleetLocalArgs, FleetManagerArgs,
-    FleetOperatorArgs, FleetTask,
+    FleetOperatorArgs, FleetTask, FleetWatchArgs,
 };
 pub(crate) use foreign::hint;
 pub(crate) use netpath::{NetpathArgs, NetpathCommand};

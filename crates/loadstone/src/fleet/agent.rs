@@ -1,20 +1,22 @@
 //! `loadstone fleet agent`: waits for plans, carries its part of them out, sends what it counted.
 
 use super::bundle::Bundle;
-use super::convoy::{plan_hash, refusal};
+use super::convoy::plan_hash;
+use super::parcel::Parcel;
 use crate::args::FleetAgentArgs;
 use crate::calibration::Calibration;
 use crate::exit::{Code, Failure};
 use crate::run::measure::{Measured, measure};
-use crate::run::prepare::{Part, Prepared, prepare};
+use crate::run::prepare::{Part, Prepared};
 use crate::run::scripted::Stages;
-use crate::run::threads::Watcher;
+use crate::run::threads::{Leash, Watcher};
 use engine::{Order, Row, Share};
 use fleet::{Credentials, Incoming, NatsLink, SealKey, Subjects};
-use muster::agent::{Agent, Deed};
+use muster::agent::{Agent, Deed, ReadyFacts};
 use muster::message::{self, Ending, Final, FinalCause, Hello};
 use muster::{DEAD_MAN, PROTOCOL};
 use plan::{Load, Plan};
+use record::run::PathRecord;
 use sample::CallRecord;
 use stats::{Second, Snapshot};
 use std::sync::Arc;
@@ -41,14 +43,17 @@ struct ReadyPlan {
 }
 
 /// What the workers' thread is told, without a lock.
-#[derive(Default)]
 struct Orders {
     /// 0: go on; 1: stop; 2: abandon.
     order: AtomicU8,
-    /// When the manager was last heard, in nanoseconds of the monotonic clock.
-    heard: AtomicU64,
-    /// The dead-man switch has ended the load.
-    dead_man: AtomicU8,
+    /// The dead-man switch.
+    leash: Arc<Leash>,
+}
+
+impl Orders {
+    fn new(heard: Nanos) -> Arc<Orders> {
+        Arc::new(Orders { order: AtomicU8::new(0), leash: Arc::new(Leash::new(DEAD_MAN, heard)) })
+    }
 }
 
 /// Runs until the fleet is disbanded.
@@ -68,7 +73,7 @@ pub(crate) fn agent(args: &FleetAgentArgs) -> Result<Code, Failure> {
         subjects,
         id,
         seal_key,
-        orders: Arc::default(),
+        orders: Orders::new(reactor::monotonic()),
         ready: None,
         give,
         scripts: args.allow_scripts,
@@ -133,7 +138,7 @@ impl AgentPost {
                 self.word(word);
             }
             self.machine.tick(reactor::monotonic());
-            self.orders.heard.store(self.machine.heard_at().0, Ordering::Relaxed);
+            self.orders.leash.hear(self.machine.heard_at());
             while let Some(deed) = self.machine.deed() {
                 if let Some(code) = self.act(deed)? {
                     return Ok(code);
@@ -169,7 +174,11 @@ impl AgentPost {
         match word {
             Word::Prepared { step, outcome } => {
                 let told = match &outcome {
-                    Ok(ready) => Ok((ready.hash.clone(), ready.prepared.workers)),
+                    Ok(ready) => Ok(ReadyFacts {
+                        hash: ready.hash.clone(),
+                        workers: ready.prepared.workers,
+                        rate_peak: rate_peak(&ready.plan),
+                    }),
                     Err(why) => Err(why.clone()),
                 };
                 self.ready = outcome.ok();
@@ -219,8 +228,7 @@ impl AgentPost {
 
     fn start(&mut self, step: u64, shares: Vec<Share>, start: Nanos) -> Result<(), Failure> {
         let Some(mut ready) = self.ready.take() else { return Ok(()) };
-        self.orders = Arc::new(Orders::default());
-        self.orders.heard.store(self.machine.heard_at().0, Ordering::Relaxed);
+        self.orders = Orders::new(self.machine.heard_at());
         ready.prepared.workers = shares.len() as u32;
         ready.prepared.part = Some(Part { shares, start });
         let (give, orders) = (self.give.clone(), self.orders.clone());
@@ -253,27 +261,30 @@ impl Consent<'_> {
                 return Err(format!("its operator did not allow the target {host}: see --targets"));
             }
         }
-        if let (Some(most), Load::Open { arrivals, .. }) = (self.rate_max, &plan.load) {
-            let asked = arrivals.from.0.max(arrivals.to.0);
-            if asked > most {
-                return Err(format!(
-                    "its operator allows {} and the plan asks for {}: see --rate-max",
-                    units::show::rate(most),
-                    units::show::rate(asked)
-                ));
-            }
+        // an open load's part is held against the ceiling when it is known
+        if let (Some(most), None) = (self.rate_max, rate_peak(plan)) {
+            return Err(format!(
+                "its operator allows {}, and a closed loop calls as fast as the server answers: give \
+                 --rate, or see --rate-max",
+                units::show::rate(most)
+            ));
         }
         Ok(())
     }
 }
 
+/// The highest rate that all machines together reach; `None`: a closed loop has none.
+fn rate_peak(plan: &Plan) -> Option<f64> {
+    match &plan.load {
+        Load::Open { arrivals, .. } => Some(arrivals.from.0.max(arrivals.to.0)),
+        Load::Closed { .. } => None,
+    }
+}
+
 /// Reads a plan and makes everything ready for a part of it.
-fn ready(text: &[u8], hash: &str, consent: &Consent<'_>) -> Result<Box<ReadyPlan>, String> {
-    let text = std::str::from_utf8(text).map_err(|_| "a plan that is not UTF-8".to_owned())?;
-    let plan = plan::from_toml(text, &plan::NoFiles).map_err(|error| error.to_string())?;
-    plan::validate(&plan).map_err(|problems| {
-        problems.into_iter().map(|problem| problem.text).collect::<Vec<_>>().join("; ")
-    })?;
+fn ready(bytes: &[u8], hash: &str, consent: &Consent<'_>) -> Result<Box<ReadyPlan>, String> {
+    let parcel = Parcel::read(bytes)?;
+    let plan = parcel.plan()?;
     let own = plan_hash(&plan);
     if own != hash {
         return Err(
@@ -282,16 +293,8 @@ fn ready(text: &[u8], hash: &str, consent: &Consent<'_>) -> Result<Box<ReadyPlan
                 .into(),
         );
     }
-    if let Some(why) = refusal(&plan) {
-        return Err(why.into());
-    }
     consent.check(&plan)?;
-    // bounds of the fleet are not this machine's: what it needs is found out by its part
-    let mut part = plan.clone();
-    if let Load::Open { connections_max, .. } = &mut part.load {
-        *connections_max = None;
-    }
-    let prepared = prepare(&mut part, &[]).map_err(|error| format!("{error:#}"))?;
+    let prepared = parcel.prepare(&plan).map_err(|error| format!("{error:#}"))?;
     Ok(Box::new(ReadyPlan { plan, prepared, hash: own }))
 }
 
@@ -320,7 +323,7 @@ fn carry_out(step: u64, ready: &ReadyPlan, give: &Sender<Word>, orders: &Arc<Ord
             let mut said = own_words(&measured);
             let first = first.load(Ordering::Relaxed);
             said.first_s = (first < u64::MAX).then_some(first as f64 / 1e9);
-            if orders.dead_man.load(Ordering::Relaxed) > 0 {
+            if orders.leash.is_broken() {
                 said.ending = Ending::DeadMan;
             }
             said
@@ -336,6 +339,7 @@ fn failed(why: String) -> Final {
 fn own_words(measured: &Measured) -> Final {
     let total = &measured.measurement.total;
     let response = total.response();
+    let path = measured.path.as_ref().map(PathRecord::of);
     let cause = |cause: &stats::Cause| FinalCause {
         id: cause.id.id().to_owned(),
         text: cause.text.clone(),
@@ -351,6 +355,7 @@ fn own_words(measured: &Measured) -> Final {
         busy: measured.cost.busy.clone(),
         user_s: measured.cost.user_s,
         system_s: measured.cost.system_s,
+        path: path.and_then(|path| serde_json::to_string(&path).ok()),
         ..Final::default()
     }
 }
@@ -379,19 +384,18 @@ impl Watcher for Reporter {
         Ok(())
     }
 
-    /// The dead-man switch is looked at here, by the thread that owns the workers.
+    /// The dead-man switch is looked at here too: workers that have nothing to issue look seldom.
     fn order(&self) -> Order {
-        let silence = reactor::monotonic() - Nanos(self.orders.heard.load(Ordering::Relaxed));
-        if silence > DEAD_MAN {
-            self.orders.dead_man.store(1, Ordering::Relaxed);
-        }
-        let dead = self.orders.dead_man.load(Ordering::Relaxed) > 0;
         match self.orders.order.load(Ordering::Relaxed) {
-            0 if dead => Order::Stop,
+            0 if !self.orders.leash.holds(reactor::monotonic()) => Order::Stop,
             0 => Order::Go,
             1 => Order::Stop,
             _ => Order::Abandon,
         }
+    }
+
+    fn leash(&self) -> Option<Arc<Leash>> {
+        Some(self.orders.leash.clone())
     }
 
     fn end(&mut self) {}

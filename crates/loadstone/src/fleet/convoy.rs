@@ -2,6 +2,7 @@
 //! as the rows of cores are.
 
 use super::merge::{Merge, OnLoss};
+use super::parcel::Parcel;
 use super::wire::{Seats, Wire};
 use crate::calibration::Calibration;
 use crate::run::measure::{Measured, Seen, verdict};
@@ -13,7 +14,8 @@ use muster::manager::FleetEvent;
 use muster::message::Final;
 use muster::slots::SlotTable;
 use plan::{Load, Plan, Secrets};
-use sample::{AgentFacts, FleetFacts};
+use record::run::PathRecord;
+use sample::{AgentFacts, FleetFacts, PathFacts};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,15 +24,20 @@ use units::Nanos;
 
 /// Longest that agents may take to prepare a plan.
 const PREPARE_MAX: Nanos = Nanos::from_secs(60);
-/// The start lies at least so far ahead: everybody is told of it, and confirms.
-const LEAD_MIN: Nanos = Nanos::from_millis(1_000);
-/// What the start lies further ahead for each agent.
-const LEAD_PER_AGENT: Nanos = Nanos::from_micros(500);
 /// How long a signal or a watcher's wish may go unnoticed.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 /// The machines that carry a plan out; clones are the same fleet.
 #[derive(Clone)]
-pub(crate) struct Convoy(Arc<Mutex<Wire>>, OnLoss);
+pub(crate) struct Convoy(Arc<Mutex<Wire>>, OnLoss, Beginning);
+
+/// Where a run begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beginning {
+    /// By handing the plan out.
+    Fresh,
+    /// Another manager began it, and is gone.
+    Attached,
+}
 
 impl std::fmt::Debug for Convoy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -52,23 +59,9 @@ pub(super) fn plan_hash(plan: &Plan) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What only one machine can do.
-pub(super) fn refusal(plan: &Plan) -> Option<&'static str> {
-    if plan.connection.path.is_some() {
-        return Some("--path is a network of one machine, and a fleet has several: leave it out");
-    }
-    if plan.journeys.as_ref().is_some_and(|journeys| !journeys.setup.is_empty()) {
-        return Some("what the [[setup]] of journeys captures cannot be handed to agents yet");
-    }
-    if plan.stop.bytes.is_some() {
-        return Some("--bytes-max is counted by one machine: give -d or -n");
-    }
-    None
-}
-
 impl Convoy {
-    pub(super) fn new(wire: Wire, on_loss: OnLoss) -> Convoy {
-        Convoy(Arc::new(Mutex::new(wire)), on_loss)
+    pub(super) fn new(wire: Wire, on_loss: OnLoss, beginning: Beginning) -> Convoy {
+        Convoy(Arc::new(Mutex::new(wire)), on_loss, beginning)
     }
 
     pub(super) fn close(&self, why: &str) {
@@ -86,16 +79,19 @@ impl Convoy {
         calibration: Option<&Calibration>,
         watcher: &mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
     ) -> Result<Measured> {
-        if let Some(why) = refusal(plan) {
-            bail!("{why}");
-        }
         let mut wire = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        hand_out(&mut wire, plan)?;
-        let seats = wire.seats();
-        let (start, parts) = arm(&mut wire, plan, &seats)?;
+        let (start, parts) = match self.2 {
+            Beginning::Fresh => {
+                hand_out(&mut wire, plan, prepared)?;
+                let seats = wire.seats();
+                arm(&mut wire, plan, &seats)?
+            }
+            Beginning::Attached => adopt(&mut wire, plan)?,
+        };
         let setup =
-            Setup::new(plan.clone(), prepared.endpoints.clone(), seats.len() as u32, start)?;
+            Setup::new(plan.clone(), prepared.endpoints.clone(), parts.len() as u32, start)?;
         let setup = Arc::new(setup);
+        wire.measuring(setup.measure_from());
         let mut observer = watcher(&setup);
         let ahead = start.0 as f64 - reactor::monotonic().0 as f64;
         let started_unix_s = crate::wall_clock::unix_seconds() + ahead / 1e9;
@@ -104,8 +100,9 @@ impl Convoy {
             sut.begin(setup.measure_from());
         }
         let mut merge = Merge::new(setup, &parts, self.1);
+        merge.give_up(GONE);
         let gathered = merge.run(&mut wire, &mut *observer);
-        let sut = sut.map(crate::run::sut::Watch::end);
+        let sut = sut.map(crate::run::sut::Watch::end).or_else(|| wire.seen(merge.span()));
         observer.end();
         let closed = observer.close();
         gathered?;
@@ -114,12 +111,13 @@ impl Convoy {
         let finals = wire.finals();
         let cost = cost(&finals);
         let fleet = facts(&wire, &merge, &parts, &finals);
+        let path = paths(&finals)?;
         let measurement = merge.finish();
-        let fleet_seen = Some(&fleet);
-        let seen = Seen { busiest: cost.busiest, foreign: None, path: None, fleet: fleet_seen };
+        let seen =
+            Seen { busiest: cost.busiest, foreign: None, path: path.as_ref(), fleet: Some(&fleet) };
         let verdict = verdict(plan, prepared, &measurement, seen, calibration);
         let fleet = Some(fleet);
-        Ok(Measured { measurement, verdict, cost, started_unix_s, sut, path: None, fleet })
+        Ok(Measured { measurement, verdict, cost, started_unix_s, sut, path, fleet })
     }
 }
 
@@ -135,12 +133,59 @@ fn shares_of(slots: &BTreeMap<String, Vec<Vec<u32>>>, of: u32) -> Result<Parts> 
     Ok(parts)
 }
 
+/// How long agents may take to say what they hold.
+const RECALL_MAX: Nanos = Nanos::from_secs(10);
+/// Stands for the agents that are gone with their manager.
+const GONE: &str = "gone";
+
+/// Takes over a run whose manager is gone: its first instant by our clock, and the parts of the load.
+/// A part that nobody holds is that of [`GONE`].
+fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, Parts)> {
+    let held = wire.recall(RECALL_MAX)?;
+    let now = reactor::monotonic();
+    let mut held: Vec<_> = held.into_iter().filter(|(_, holding)| holding.step > 0).collect();
+    // what an earlier step left is nobody's any more
+    let step = held.iter().map(|(_, holding)| holding.step).max().unwrap_or(0);
+    held.retain(|(_, holding)| holding.step == step);
+    let Some((_, first)) = held.first() else {
+        bail!("no agent holds a run: its manager came to its end, or they were started anew");
+    };
+    if held.iter().any(|(_, holding)| holding.hash != plan_hash(plan)) {
+        bail!("the agents hold a run of another plan: give the words that its manager was given");
+    }
+    let (of, since) = (first.of, first.since);
+    let mut parts = Parts::new();
+    let mut owned = vec![false; of as usize];
+    for (agent, holding) in &held {
+        for slot in holding.slots.iter().flatten() {
+            if let Some(owned) = owned.get_mut(*slot as usize) {
+                *owned = true;
+            }
+        }
+        let shares = holding.slots.iter().map(|slots| Share::of_slots(slots, of));
+        parts.insert(agent.clone(), shares.collect::<Result<_, _>>()?);
+    }
+    let gone: Vec<u32> = (0..of).filter(|slot| !owned[*slot as usize]).collect();
+    if !gone.is_empty() {
+        crate::say(&format!("nobody holds {} of the load's {of} parts: lost", gone.len()));
+        parts.insert(GONE.to_owned(), vec![Share::of_slots(&gone, of)?]);
+    }
+    let start = now - Nanos(since);
+    wire.adopt(step, start);
+    crate::say(&format!(
+        "step {step} of {} agents is taken over, {} after its start",
+        held.len(),
+        units::show::duration(Nanos(since))
+    ));
+    Ok((start, parts))
+}
+
 /// Gives the plan to every agent, sealed to it, and waits until all are ready for it.
-fn hand_out(wire: &mut Wire, plan: &Plan) -> Result<()> {
-    let text = plan::to_toml(plan, Secrets::Shown);
+fn hand_out(wire: &mut Wire, plan: &Plan, prepared: &Prepared) -> Result<()> {
+    let parcel = Parcel::of(plan, prepared).to_bytes();
     let mut sealed = BTreeMap::new();
     for (agent, seat) in wire.seats() {
-        let bytes = fleet::seal(&seat.hello.seal_key, text.as_bytes());
+        let bytes = fleet::seal(&seat.hello.seal_key, &parcel);
         sealed.insert(agent.clone(), bytes.with_context(|| format!("the plan for {agent}"))?);
     }
     wire.prepare(&plan_hash(plan), &sealed);
@@ -192,8 +237,7 @@ fn arm(wire: &mut Wire, plan: &Plan, seats: &Seats) -> Result<(Nanos, Parts)> {
             (agent.clone(), slots.by_ref().take(count).collect())
         })
         .collect();
-    let lead = LEAD_MIN + Nanos(LEAD_PER_AGENT.0 * seats.len() as u64);
-    let start = reactor::monotonic() + lead;
+    let start = reactor::monotonic() + wire.lead();
     let shares = shares_of(&parts, table.of)?;
     wire.arm(parts, table.of, start);
     loop {
@@ -214,6 +258,14 @@ fn arm(wire: &mut Wire, plan: &Plan, seats: &Seats) -> Result<(Nanos, Parts)> {
             bail!("not every agent confirmed the start in time");
         }
     }
+}
+
+/// What went through the paths of all agents; `None` where the plan has no path.
+fn paths(finals: &BTreeMap<String, Final>) -> Result<Option<PathFacts>> {
+    let told = finals.values().filter_map(|said| said.path.as_deref());
+    let read = |text: &str| serde_json::from_str(text).map(|path: PathRecord| path.facts());
+    let all: Result<Vec<PathFacts>, _> = told.map(read).collect();
+    Ok(report::merged_paths(all.context("what an agent says of its path")?.into_iter()))
 }
 
 /// What all agents spent.

@@ -1,6 +1,6 @@
 //! `loadstone fleet manager`, and `loadstone fleet local`: server, manager and agents on one machine.
 
-use super::convoy::Convoy;
+use super::convoy::{Beginning, Convoy};
 use super::wire::Wire;
 use crate::args::{FleetCredsArgs, FleetLocalArgs, FleetManagerArgs, FleetTask};
 use crate::exit::{Code, Failure};
@@ -57,7 +57,7 @@ pub(crate) fn local(args: FleetLocalArgs) -> Result<Code, Failure> {
     let children = Children(
         files.iter().map(|file| start_agent(&place, file)).collect::<Result<_, Failure>>()?,
     );
-    let code = command(&task, wire, JOIN_MAX);
+    let code = command(&task, wire, Beginning::Fresh, false, JOIN_MAX);
     drop(children);
     code
 }
@@ -90,9 +90,16 @@ fn open(
 }
 
 /// Waits for the agents, and carries `run` or `ramp` out with them.
-fn command(task: &FleetTask, wire: Wire, patience: Duration) -> Result<Code, Failure> {
+fn command(
+    task: &FleetTask,
+    wire: Wire,
+    beginning: Beginning,
+    watched: bool,
+    patience: Duration,
+) -> Result<Code, Failure> {
     let joined = wire.muster(task.agents, patience);
-    let convoy = Convoy::new(wire, task.on_loss);
+    let joined = joined.and_then(|()| if watched { wire.await_watch(patience) } else { Ok(()) });
+    let convoy = Convoy::new(wire, task.on_loss, beginning);
     let code = joined.map_err(Failure::from).and_then(|()| task.carry_out(&convoy));
     convoy.close("the run is over");
     code
@@ -102,6 +109,11 @@ fn command(task: &FleetTask, wire: Wire, patience: Duration) -> Result<Code, Fai
 pub(crate) fn manager(args: FleetManagerArgs) -> Result<Code, Failure> {
     let own = Credentials::read(&args.creds.join(MANAGER)).map_err(usage)?;
     let task = args.task()?;
+    if args.attach && task.is_ramp() {
+        return Err(Failure::usage(
+            "--attach ends a run that was begun; the steps of a ramp are known to its manager alone",
+        ));
+    }
     let server = match &args.nats {
         Some(_) => None,
         None => {
@@ -114,7 +126,8 @@ pub(crate) fn manager(args: FleetManagerArgs) -> Result<Code, Failure> {
     let place = args.trust.place(&url.unwrap_or_default());
     crate::say(&format!("agents join with --manager {}", place.url));
     let wire = open(&place, &own, task.agents, server)?;
-    command(&task, wire, Duration::from_secs_f64(args.wait.as_secs_f64()))
+    let beginning = if args.attach { Beginning::Attached } else { Beginning::Fresh };
+    command(&task, wire, beginning, args.watch, Duration::from_secs_f64(args.wait.as_secs_f64()))
 }
 
 const MANAGER: &str = "manager.creds";
@@ -142,6 +155,7 @@ pub(crate) fn creds(args: &FleetCredsArgs) -> Result<Code, Failure> {
     let mut all = || {
         make(MANAGER.to_owned(), Role::Manager)?;
         make("operator.creds".to_owned(), Role::Operator)?;
+        make("watch.creds".to_owned(), Role::Watch)?;
         (0..args.agents).try_for_each(|row| make(format!("agent-{row}.creds"), Role::Agent))
     };
     all().map_err(usage)?;

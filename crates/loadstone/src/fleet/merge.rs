@@ -70,12 +70,22 @@ impl Merge {
         }
     }
 
+    /// Nothing will ever come of this agent; nothing happens where there is none of this name.
+    pub(super) fn give_up(&mut self, agent: &str) {
+        if let Some(row) = self.row_of(agent) {
+            let ledger = &mut self.ledgers[row];
+            (ledger.standing, ledger.lost_at) = (Standing::Lost, Some(ledger.own_edge));
+        }
+    }
+
     /// Until every agent has come to its end, or is known not to.
     pub(super) fn run(&mut self, wire: &mut Wire, observer: &mut dyn Watcher) -> Result<()> {
         let until = self.setup.measure_until();
         let bounded = until < Nanos::NEVER;
         let late =
             if bounded { until + self.setup.plan.timeouts.call + GRACE } else { Nanos::NEVER };
+        // a run that is taken over may have ended long ago
+        let late = late.max(reactor::monotonic() + GRACE);
         while self.ledgers.iter().any(|ledger| ledger.standing != Standing::Over) {
             match wire.event(LOOK) {
                 Some(FleetEvent::Row(agent, bytes)) => self.row(wire, &agent, &bytes, observer)?,
@@ -99,6 +109,12 @@ impl Merge {
     pub(super) fn finish(self) -> Measurement {
         let cut_short = self.stopped != Order::Go && self.collector.aborted().is_none();
         self.collector.finish(crate::signals::caught() > 0 || cut_short)
+    }
+
+    /// Length of the measured phase by the plan, in seconds; infinite where a count ends it.
+    pub(super) fn span(&self) -> f64 {
+        let (from, until) = (self.setup.measure_from(), self.setup.measure_until());
+        if until == Nanos::NEVER { f64::INFINITY } else { (until - from).as_secs_f64() }
     }
 
     pub(super) fn account(&self, agent: &str) -> Option<Account> {

@@ -7,6 +7,8 @@ mod ledger;
 mod local;
 mod merge;
 mod operator;
+mod parcel;
+mod target;
 mod wire;
 
 pub(crate) use convoy::Convoy;
@@ -23,6 +25,7 @@ pub(crate) fn fleet(args: FleetArgs) -> Result<Code, Failure> {
         FleetCommand::Agent(args) => agent::agent(&args),
         FleetCommand::Status(args) => operator::status(&args),
         FleetCommand::Abort(args) => operator::abort(&args),
+        FleetCommand::Watch(args) => target::watch(&args),
         FleetCommand::Creds(args) => local::creds(&args),
     }
 }

@@ -1,9 +1,11 @@
 //! The manager's machine on its thread: between the network and whoever runs the plan.
 
+use super::convoy::LOOK;
 use anyhow::{Result, bail};
 use fleet::{Incoming, LinkSender, NatsLink, NatsServer, Subjects};
 use muster::manager::{FleetEvent, Manager, Post};
-use muster::message::{self, Final, FromAgent, Hello, OperatorWord, ToAgent};
+use muster::message::{self, Final, FromAgent, FromWatch, Hello, Holding, OperatorWord, ToAgent};
+use sample::SutSeries;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +15,9 @@ use units::Nanos;
 
 /// Longest that the machine goes without being called.
 const TURN: Duration = Duration::from_millis(50);
+
+/// Longest wait for the last row of who watches the target.
+const LAST_ROW_MAX: Nanos = Nanos::from_millis(500);
 
 /// What is known of an agent when a step begins.
 #[derive(Clone, Debug)]
@@ -113,6 +118,73 @@ impl Wire {
         self.with(|manager| manager.arm(slots, of, start));
     }
 
+    /// Asks the agents what they hold of a run whose manager is gone; by id.
+    ///
+    /// # Errors
+    /// Not all of them answer within `patience`.
+    pub(super) fn recall(&self, patience: Nanos) -> Result<BTreeMap<String, Holding>> {
+        self.with(Manager::recall);
+        let until = reactor::monotonic() + patience;
+        while !matches!(self.event(LOOK), Some(FleetEvent::Recalled)) {
+            if reactor::monotonic() > until {
+                bail!("not every agent said what it holds");
+            }
+        }
+        Ok(self.with(|manager| {
+            let held = manager.seats().iter();
+            held.filter_map(|(agent, seat)| Some((agent.clone(), seat.held.clone()?))).collect()
+        }))
+    }
+
+    /// Goes on with a step that another manager began at this instant.
+    pub(super) fn adopt(&self, step: u64, start: Nanos) {
+        self.with(|manager| manager.adopt(step, start));
+    }
+
+    /// How far ahead the start of a step has to lie.
+    pub(super) fn lead(&self) -> Nanos {
+        self.with(|manager| manager.lead())
+    }
+
+    /// The measured phase begins then: whoever watches the target divides time alike.
+    pub(super) fn measuring(&self, from: Nanos) {
+        self.with(|manager| manager.measuring(from));
+    }
+
+    /// What was seen of the target's machine in a measured phase of `span_s`. Its last row may still be
+    /// on its way.
+    pub(super) fn seen(&self, span_s: f64) -> Option<SutSeries> {
+        let until = reactor::monotonic() + LAST_ROW_MAX;
+        loop {
+            let series = self.with(|manager| manager.seen().cloned())?;
+            let last = series.rows.last().map_or(0.0, |row| row.at_s);
+            // a row ends within a tenth of a second of its edge, or nobody reads any more
+            let whole = last + 0.1 >= span_s || !series.trouble.is_empty();
+            if whole || span_s.is_infinite() || reactor::monotonic() > until {
+                return Some(series);
+            }
+            self.event(LOOK);
+        }
+    }
+
+    /// Waits until somebody watches the target.
+    ///
+    /// # Errors
+    /// Nobody does within `patience`, or a signal came.
+    pub(super) fn await_watch(&self, patience: Duration) -> Result<()> {
+        let until = reactor::monotonic() + Nanos(patience.as_nanos() as u64);
+        while !self.with(|manager| manager.watched()) {
+            self.event(TURN);
+            if crate::signals::caught() > 0 {
+                bail!("interrupted: nobody watched the target yet");
+            }
+            if reactor::monotonic() > until {
+                bail!("no `fleet watch` joined in time; see --watch and --wait");
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn stop(&self, abandon: bool) {
         self.with(|manager| manager.stop(abandon));
     }
@@ -192,6 +264,12 @@ impl Desk {
         }
     }
 
+    fn tell_the_time(&self, to: &str, sent: u64, at: Nanos) {
+        let (received, returned) = (at.0, reactor::monotonic().0);
+        let answer = ToAgent::Clock { sent, received, returned };
+        self.link.sender().send(self.subjects.to(to), message::write(&answer));
+    }
+
     fn revive(&mut self) {
         let Some(server) = &mut self.server else { return };
         match server.revive() {
@@ -208,13 +286,16 @@ impl Desk {
             "rows" => manager.row(agent, bytes, at),
             "from" => match message::read(&bytes) {
                 Ok(FromAgent::Clock { sent }) => {
-                    let (received, returned) = (at.0, reactor::monotonic().0);
-                    let answer = ToAgent::Clock { sent, received, returned };
-                    self.link.sender().send(self.subjects.to(agent), message::write(&answer));
+                    self.tell_the_time(agent, sent, at);
                     manager.heard(agent, FromAgent::Alive, at);
                 }
                 Ok(said) => manager.heard(agent, said, at),
                 Err(why) => crate::say(&format!("agent {agent}: {why}")),
+            },
+            "sut" => match message::read(&bytes) {
+                Ok(FromWatch::Clock { sent }) => self.tell_the_time(agent, sent, at),
+                Ok(said) => manager.heard_of_target(agent, said, at),
+                Err(why) => crate::say(&format!("watch {agent}: {why}")),
             },
             "ctl" => match message::read(&bytes) {
                 Ok(OperatorWord::Abort) => crate::signals::interrupt(),

@@ -38,7 +38,7 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<Convoy>) -> Result<Code, Failur
         match reach(&target.plan, &target.name, &session.environment)? {
             Reached::Target(mut reached) => {
                 reached.prepared.sut.clone_from(&task.outputs.sut);
-                reached.prepared.fleet.clone_from(&task.outputs.fleet);
+                reached.prepared.hand_to(task.outputs.fleet.as_ref());
                 if !task.outputs.quiet {
                     reached.prepared.notes.iter().for_each(|note| crate::say(note));
                 }

@@ -8,6 +8,8 @@ use crate::face::directory::Directory;
 use engine::journey::{Travel, run_errands};
 use plan::Plan;
 use plan::journey::JourneyStep;
+#[cfg(feature = "fleet")]
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Guides for the workers; none where the plan has no journeys.
@@ -27,12 +29,32 @@ pub(crate) fn cast(plan: &Plan, prepared: &Prepared) -> Option<Vec<Cast>> {
 /// The first step that came to nothing.
 pub(super) fn set_up(plan: &Plan, prepared: &mut Prepared) -> Result<(), Failure> {
     let Some(journeys) = &plan.journeys else { return Ok(()) };
-    // a place that is captured may be of the other scheme
+    expect_places(plan, prepared)?;
+    errands(plan, &journeys.setup, prepared, "setup")
+}
+
+/// Takes over what another machine's setup captured.
+///
+/// # Errors
+/// TLS settings that cannot be used.
+#[cfg(feature = "fleet")]
+pub(crate) fn receive(
+    plan: &Plan,
+    prepared: &mut Prepared,
+    given: BTreeMap<String, String>,
+) -> anyhow::Result<()> {
+    prepared.given = given;
+    expect_places(plan, prepared)
+}
+
+/// A place that is captured may be of the other scheme.
+fn expect_places(plan: &Plan, prepared: &mut Prepared) -> anyhow::Result<()> {
+    let Some(journeys) = &plan.journeys else { return Ok(()) };
     let met = |step: &&JourneyStep| step.ask.url.shown().starts_with('{');
     if journeys.steps().iter().any(met) {
         prepare::expect_tls(plan, prepared)?;
     }
-    errands(plan, &journeys.setup, prepared, "setup")
+    Ok(())
 }
 
 /// Makes the steps of the teardown, whatever became of the run.

@@ -31,8 +31,7 @@ use keeping::{Keeper, Keeping};
 use live::Live;
 use measure::{Measured, measure};
 use meters::Meters;
-use path::EmulatedPath;
-use plan::{HttpVersion, Load, Plan};
+use plan::{HttpVersion, Load, Plan, StackChoice};
 use prepare::{Prepared, prepare};
 use report::{DummyRun, FirstCall, Headline, RunReport, SloResult};
 use sample::{Environment, FailureClass, FleetFacts};
@@ -108,7 +107,7 @@ pub(crate) fn run(mut plan: Plan, outputs: &Outputs) -> Result<Code, Failure> {
         return Ok(exit_code(&report));
     };
     prepared.sut.clone_from(&outputs.sut);
-    prepared.fleet.clone_from(&outputs.fleet);
+    prepared.hand_to(outputs.fleet.as_ref());
     let quiet = outputs.quiet;
     if !quiet {
         prepared.notes.iter().for_each(|note| crate::say(note));
@@ -203,8 +202,7 @@ fn interrupted_before() -> Measured {
 fn reach(plan: &mut Plan) -> Result<(Prepared, Found), Failure> {
     let mut extra = Vec::new();
     let mut prepared = prepare(plan, &extra)?;
-    prepared.route = EmulatedPath::open(plan, &mut prepared)?;
-    prepared.own = own_stack::open(plan, &mut prepared)?;
+    prepared.stand(plan)?;
     let streams = plan.connection.pipeline;
     let choice = negotiate::settle(plan, &mut prepared)?;
     if choice.is_some() && plan.request.version != HttpVersion::Http2 {
@@ -361,7 +359,7 @@ pub(crate) fn assemble(
         plan_toml: plan::to_toml(plan, plan::Secrets::Masked),
         started_unix_s,
         environment: environment.clone(),
-        driver: driver(prepared, &measurement, &cost, threads, calibration),
+        driver: driver(plan, &measurement, &cost, threads, calibration),
         measurement,
         verdict,
         resolved: prepared.resolved.clone(),
@@ -385,7 +383,7 @@ fn shown_plan(plan: &Plan, measurement: &Measurement) -> Plan {
 }
 
 fn driver(
-    prepared: &Prepared,
+    plan: &Plan,
     measurement: &Measurement,
     cost: &DriverCost,
     threads: u32,
@@ -393,7 +391,7 @@ fn driver(
 ) -> report::Driver {
     report::Driver {
         io: {
-            let io = own_stack::name(prepared.own.is_some());
+            let io = own_stack::name(plan.driver.stack == StackChoice::Own);
             match host::cpu::scheduling() {
                 Some(policy) => format!("{io}, {policy}"),
                 None => io.into(),

@@ -1,6 +1,7 @@
 //! From a plan to something that can run: names resolved, TLS made ready, limits raised, cores
 //! chosen. What cannot fit is said before the run, not found out in it.
 
+use super::own_stack;
 use super::path::EmulatedPath;
 use crate::fleet::Convoy;
 use anyhow::{Context, Result, bail};
@@ -93,6 +94,31 @@ impl Prepared {
         }
     }
 
+    /// Sets up what connections go through on this machine: the plan's emulated path, or our own TCP.
+    ///
+    /// # Errors
+    /// What this machine or this user cannot do.
+    pub(crate) fn stand(&mut self, plan: &Plan) -> Result<()> {
+        self.route = EmulatedPath::open(plan, self)?;
+        self.own = own_stack::open(plan, self)?;
+        Ok(())
+    }
+
+    /// Other machines carry the plan out. What stood here for the first call goes: each of them sets
+    /// up its own.
+    pub(crate) fn hand_to(&mut self, fleet: Option<&Convoy>) {
+        let Some(fleet) = fleet else { return };
+        if self.route.take().is_some() {
+            self.notes.push(
+                "each agent sets up the path on its own machine: as many links as agents, not one \
+                 shared by all"
+                    .to_owned(),
+            );
+        }
+        self.own = None;
+        self.fleet = Some(fleet.clone());
+    }
+
     /// The same endpoints for a plan that differs in its load alone: cores, limits and bounds anew,
     /// and no name looked up again.
     ///
@@ -106,7 +132,10 @@ impl Prepared {
             shared_cores: placement.shared,
             servers: placement.servers,
             notes: Vec::new(),
-            route: EmulatedPath::refit(plan, self.route.clone())?,
+            route: match &self.fleet {
+                Some(_) => None,
+                None => EmulatedPath::refit(plan, self.route.clone())?,
+            },
             ..self.clone()
         };
         super::placement::check_limits(plan, &mut prepared)?;

@@ -11,7 +11,7 @@ use reactor::Reactor;
 use sample::{CallRecord, Ends};
 use stats::{Measurement, Second, Snapshot};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 use units::Nanos;
@@ -39,9 +39,48 @@ const SPARES: usize = 2;
 /// workers up, which shows as lag, instead of filling memory.
 const BACKLOG: usize = 64;
 
+/// Ends a load that nobody watches any more. Every worker looks at it before it issues anything, so
+/// that one that was frozen for too long issues nothing when it thaws.
+#[derive(Debug)]
+#[cfg_attr(not(feature = "fleet"), allow(dead_code, reason = "only agents of a fleet have one"))]
+pub(crate) struct Leash {
+    /// The longest silence.
+    most: Nanos,
+    heard: AtomicU64,
+    broken: AtomicBool,
+}
+
+#[cfg_attr(not(feature = "fleet"), allow(dead_code, reason = "only agents of a fleet have one"))]
+impl Leash {
+    pub(crate) fn new(most: Nanos, now: Nanos) -> Leash {
+        Leash { most, heard: AtomicU64::new(now.0), broken: AtomicBool::new(false) }
+    }
+
+    /// Whoever watches was heard then. After too long a silence that comes too late: when the whole
+    /// process was frozen, what was sent meanwhile is read first.
+    pub(crate) fn hear(&self, at: Nanos) {
+        self.holds(at);
+        self.heard.fetch_max(at.0, Ordering::Relaxed);
+    }
+
+    /// Whether the load may go on at `now`; once it may not, it never may again.
+    pub(crate) fn holds(&self, now: Nanos) -> bool {
+        let silence = now - Nanos(self.heard.load(Ordering::Relaxed));
+        if silence > self.most {
+            self.broken.store(true, Ordering::Relaxed);
+        }
+        !self.is_broken()
+    }
+
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Relaxed)
+    }
+}
+
 /// How a worker thread reaches the collector.
 struct ThreadLink {
     order: Arc<AtomicU8>,
+    leash: Option<Arc<Leash>>,
     out: SyncSender<Message>,
     spares: Receiver<Box<Snapshot>>,
     target_count: usize,
@@ -55,6 +94,9 @@ impl Link for ThreadLink {
     #[inline]
     fn order(&mut self) -> Order {
         match self.order.load(Ordering::Relaxed) {
+            0 if self.leash.as_ref().is_some_and(|leash| !leash.holds(reactor::monotonic())) => {
+                Order::Stop
+            }
             0 => Order::Go,
             1 => Order::Stop,
             _ => Order::Abandon,
@@ -121,6 +163,10 @@ pub(crate) trait Watcher {
     fn order(&self) -> Order {
         Order::Go
     }
+    /// What ends the load where nobody watches it from afar any more.
+    fn leash(&self) -> Option<Arc<Leash>> {
+        None
+    }
     fn end(&mut self);
     /// Everything that was to be kept is on disk, or the error says why not.
     fn close(&mut self) -> anyhow::Result<()> {
@@ -156,6 +202,7 @@ pub(crate) fn execute(
         spares.push(give);
         let link = ThreadLink {
             order: order.clone(),
+            leash: watcher.leash(),
             out: out.clone(),
             spares: take,
             target_count: setup.targets.len(),
@@ -327,5 +374,27 @@ impl<'a> Gather<'a> {
 
     fn finish(self, interrupted: bool) -> Measurement {
         self.collector.finish(interrupted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_leash_breaks_by_silence_and_a_late_word_mends_nothing() {
+        let at = Nanos::from_secs;
+        let leash = Leash::new(at(5), at(100));
+        assert!(leash.holds(at(105)));
+        leash.hear(at(104));
+        assert!(leash.holds(at(109)));
+        // frozen: the word that waited in the socket is read before a worker looks
+        leash.hear(at(110));
+        assert!(!leash.holds(at(110)));
+        let leash = Leash::new(at(5), at(100));
+        // a worker looks first
+        assert!(!leash.holds(at(106)));
+        leash.hear(at(106));
+        assert!(!leash.holds(at(106)) && leash.is_broken());
     }
 }

@@ -3,6 +3,8 @@
 #![cfg(feature = "fleet")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
+mod network;
+mod plans;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -68,7 +68,8 @@ pub struct PathDirectionRecord {
 }
 
 impl PathRecord {
-    pub(crate) fn of(facts: &PathFacts) -> PathRecord {
+    /// Of a path that has been used.
+    pub fn of(facts: &PathFacts) -> PathRecord {
         let kind = |kind: &PathKind| PathKindRecord {
             name: kind.name.clone(),
             clients: kind.clients,
@@ -93,7 +94,8 @@ impl PathRecord {
         }
     }
 
-    pub(crate) fn facts(&self) -> PathFacts {
+    /// What was written.
+    pub fn facts(&self) -> PathFacts {
         let kind = |kind: &PathKindRecord| PathKind {
             name: kind.name.clone(),
             clients: kind.clients,

@@ -1,7 +1,9 @@
 //! Manager and agents in virtual time, with a network between them that loses, delays, doubles and
 //! reorders, and clocks that differ.
 
-use muster::agent::{Agent, Deed};
+mod crowd;
+
+use muster::agent::{Agent, Deed, ReadyFacts};
 use muster::manager::{FleetEvent, Manager, Post, Stage};
 use muster::message::{Ending, Final, FromAgent, Hello, ManagerWord, ToAgent, What};
 use muster::row::{RowHead, encode};
@@ -175,7 +177,9 @@ impl World {
                 Deed::Row(bytes) => self.post(Parcel::Row(row, bytes)),
                 Deed::Prepare { step, hash, sealed } => {
                     assert_eq!((hash.as_str(), sealed.len()), ("hash", 300_000));
-                    member.agent.prepared(step, Ok((hash, 2)));
+                    member
+                        .agent
+                        .prepared(step, Ok(ReadyFacts { hash, workers: 2, rate_peak: None }));
                 }
                 Deed::Run { shares, start, .. } => {
                     member.shares = shares;

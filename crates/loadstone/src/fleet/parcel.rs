@@ -1,0 +1,97 @@
+//! What an agent is given, sealed to it: the plan, and what the manager found out once for all.
+
+use crate::run::journeys;
+use crate::run::prepare::{self, Prepared};
+use engine::endpoint_key;
+use plan::{Plan, Secrets};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use url::Url;
+
+/// See the module.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Parcel {
+    /// As TOML, with its secrets.
+    plan: String,
+    /// What the setup of journeys captured.
+    given: BTreeMap<String, String>,
+    /// Hosts that the first call was redirected to, as `scheme://host:port`.
+    met: Vec<String>,
+}
+
+impl Parcel {
+    /// Of a plan that the manager made ready.
+    pub(super) fn of(plan: &Plan, prepared: &Prepared) -> Parcel {
+        let known: Vec<String> =
+            plan.targets.iter().map(|target| endpoint_key(&target.url)).collect();
+        let keys = prepared.endpoints.iter().map(|endpoint| &endpoint.key);
+        Parcel {
+            plan: plan::to_toml(plan, Secrets::Shown),
+            given: prepared.given.clone(),
+            met: keys.filter(|key| !known.contains(key)).cloned().collect(),
+        }
+    }
+
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("a parcel holds nothing that JSON cannot hold")
+    }
+
+    /// # Errors
+    /// Bytes that are no parcel.
+    pub(super) fn read(bytes: &[u8]) -> Result<Parcel, String> {
+        serde_json::from_slice(bytes)
+            .map_err(|error| format!("what came with the plan cannot be read: {error}"))
+    }
+
+    /// The plan, valid.
+    ///
+    /// # Errors
+    /// A plan that this version cannot read or that breaks a rule.
+    pub(super) fn plan(&self) -> Result<Plan, String> {
+        let plan =
+            plan::from_toml(&self.plan, &plan::NoFiles).map_err(|error| error.to_string())?;
+        plan::validate(&plan).map_err(|problems| {
+            problems.into_iter().map(|problem| problem.text).collect::<Vec<_>>().join("; ")
+        })?;
+        Ok(plan)
+    }
+
+    /// Makes everything ready for a part of `plan`: addresses, TLS, what the setup captured, and this
+    /// machine's own path or TCP where the plan has one.
+    ///
+    /// # Errors
+    /// What this machine cannot do.
+    pub(super) fn prepare(self, plan: &Plan) -> anyhow::Result<Prepared> {
+        // bounds of the fleet are not this machine's: what it needs is found out by its part
+        let mut part = plan.clone();
+        if let plan::Load::Open { connections_max, .. } = &mut part.load {
+            *connections_max = None;
+        }
+        let met: Result<Vec<Url>, _> = self.met.iter().map(|key| Url::parse(key)).collect();
+        let mut prepared = prepare::prepare(&mut part, &met?)?;
+        prepared.stand(&part)?;
+        journeys::receive(plan, &mut prepared, self.given)?;
+        Ok(prepared)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parcel_brings_the_plan_and_what_was_found_out() {
+        let plan = Plan::for_url(Url::parse("http://127.0.0.1:8080/a").unwrap());
+        let mut prepared = Prepared::default();
+        prepared.given.insert("token".into(), "s3cret".into());
+        let parcel = Parcel::read(&Parcel::of(&plan, &prepared).to_bytes()).unwrap();
+        assert_eq!(parcel.plan().unwrap(), plan);
+        assert_eq!(parcel.met, Vec::<String>::new());
+        let ready = parcel.prepare(&plan).unwrap();
+        assert_eq!(ready.given["token"], "s3cret");
+        assert_eq!(ready.endpoints[0].key, "http://127.0.0.1:8080");
+        let why = Parcel::read(b"{\"plan\": \"\", \"more\": 1}").unwrap_err();
+        assert!(why.contains("cannot be read"), "{why}");
+    }
+}

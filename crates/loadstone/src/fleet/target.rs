@@ -1,0 +1,190 @@
+//! `loadstone fleet watch`: reads the counters of the target on its own machine while a fleet loads it,
+//! and sends them into the fleet's run, as `--sut` does where the load is made.
+
+use crate::args::FleetWatchArgs;
+use crate::exit::{Code, Failure};
+use crate::run::sut::{Source, Who};
+use fleet::{Credentials, Incoming, NatsLink, Role, Subjects};
+use host::sut::Reading;
+use muster::PROTOCOL;
+use muster::message::{self, FromWatch, WatchHello};
+use muster::watch::{Watch, WatchDeed};
+use sample::SutSeries;
+use std::net::SocketAddr;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+use units::Nanos;
+
+/// Longest that the machine goes without being called.
+const TURN: Nanos = Nanos::from_millis(20);
+
+/// Runs until the fleet is disbanded, or until it cannot read any more.
+pub(super) fn watch(args: &FleetWatchArgs) -> Result<Code, Failure> {
+    let usage = |error: fleet::FleetError| Failure::usage(error.to_string());
+    let credentials = Credentials::read(&args.creds).map_err(usage)?;
+    if credentials.role != Role::Watch {
+        return Err(Failure::usage(format!(
+            "{} is of no watch: take watch.creds, as `fleet creds` makes it",
+            args.creds.display()
+        )));
+    }
+    let (who, addresses) = wanted(args)?;
+    let (source, series) = Source::open(&who, &addresses).map_err(Failure::usage)?;
+    let (subjects, id) = (Subjects::new(&credentials.fleet), credentials.id());
+    let (_, listen) = subjects.permitted(Role::Watch, &id);
+    let patience = Duration::from_secs_f64(args.wait.as_secs_f64());
+    let link = NatsLink::connect(&args.place(), &credentials, listen, patience).map_err(usage)?;
+    let machine = Watch::new(hello(&series), reactor::monotonic());
+    WatchPost { machine, link, subjects, id, source, following: None }.run()
+}
+
+/// Whom the options name, and where it listens.
+fn wanted(args: &FleetWatchArgs) -> Result<(Who, Vec<SocketAddr>), Failure> {
+    let addresses: Vec<SocketAddr> = args.listen.into_iter().collect();
+    if let Some(url) = &args.exporter {
+        return Ok((Who::Exporter(url.clone()), addresses));
+    }
+    let listener = || args.listen.and_then(host::listener_pid);
+    match args.pid.or_else(listener) {
+        Some(pid) => Ok((Who::Process(pid), addresses)),
+        None => Err(Failure::usage(format!(
+            "nobody on this machine is seen to listen on {}: name the process with --pid (another \
+             user's is seen by root only)",
+            args.listen.map_or_else(String::new, |address| address.to_string())
+        ))),
+    }
+}
+
+fn hello(series: &SutSeries) -> WatchHello {
+    WatchHello {
+        protocol: PROTOCOL,
+        host: host::environment().host,
+        name: series.name.clone(),
+        cores: series.cores,
+        memory_max: series.memory_max,
+        descriptors_max: series.descriptors_max,
+        accept_queue_max: series.accept_queue_max,
+    }
+}
+
+/// A step that is watched: where its measured phase begins by our clock, and what was read last.
+struct Following {
+    from: Nanos,
+    next: Nanos,
+    before: (Nanos, Reading),
+}
+
+struct WatchPost {
+    machine: Watch,
+    link: NatsLink,
+    subjects: Subjects,
+    id: String,
+    source: Source,
+    following: Option<Following>,
+}
+
+impl WatchPost {
+    fn run(&mut self) -> Result<Code, Failure> {
+        loop {
+            let now = reactor::monotonic();
+            let due = self.following.as_ref().map_or(TURN, |step| step.next - now);
+            match self.link.inbox.recv_timeout(Duration::from_nanos(due.min(TURN).0)) {
+                Ok(Incoming::Message { subject, bytes, at }) => self.message(&subject, &bytes, at),
+                Ok(Incoming::Refused(why)) => crate::say(&format!("the server refuses: {why}")),
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Failure::usage("the network's thread ended; this is a bug"));
+                }
+            }
+            self.machine.tick(reactor::monotonic());
+            let trouble = self.read_when_due();
+            if let Err(why) = &trouble {
+                self.machine.trouble(why.clone());
+            }
+            while let Some(deed) = self.machine.deed() {
+                if let Some(code) = self.act(deed) {
+                    return Ok(code);
+                }
+            }
+            trouble.map_err(Failure::usage)?;
+            if crate::signals::caught() > 0 {
+                return Ok(Code::Interrupted);
+            }
+        }
+    }
+
+    fn message(&mut self, subject: &str, bytes: &[u8], at: Nanos) {
+        let told = if subject == self.subjects.command() {
+            message::read(bytes).map(|command| self.machine.commanded(&command, at))
+        } else {
+            message::read(bytes).map(|told| self.machine.told(told, at))
+        };
+        if let Err(why) = told {
+            crate::say(&why);
+        }
+    }
+
+    fn act(&mut self, deed: WatchDeed) -> Option<Code> {
+        match deed {
+            WatchDeed::Say(said) => self.say(&said),
+            WatchDeed::Follow { from, .. } => match self.source.read() {
+                Ok(reading) => {
+                    let now = reactor::monotonic();
+                    let next = edge_after(from, now);
+                    self.following = Some(Following { from, next, before: (now, reading) });
+                }
+                Err(why) => self.machine.trouble(why),
+            },
+            WatchDeed::Rest => self.following = None,
+            WatchDeed::Exit { done, why } => {
+                crate::say(&why);
+                return Some(if done { Code::Done } else { Code::Missed });
+            }
+        }
+        None
+    }
+
+    fn say(&self, said: &FromWatch) {
+        self.link.sender().send(self.subjects.target(&self.id), message::write(said));
+    }
+
+    /// A row at each whole second of the measured phase.
+    fn read_when_due(&mut self) -> Result<(), String> {
+        let Some(step) = &mut self.following else { return Ok(()) };
+        if reactor::monotonic() < step.next {
+            return Ok(());
+        }
+        let reading = self.source.read()?;
+        let now = reactor::monotonic();
+        let (then, before) = &step.before;
+        let at_s = now.as_secs_f64() - step.from.as_secs_f64();
+        let row = host::sut::row(before, &reading, (now - *then).as_secs_f64(), at_s);
+        step.before = (now, reading);
+        step.next = edge_after(step.from, now);
+        self.machine.row((&row).into());
+        Ok(())
+    }
+}
+
+/// The first whole second from `from` on that comes after `now`; from before it seconds count too.
+fn edge_after(from: Nanos, now: Nanos) -> Nanos {
+    let second = Nanos::SECOND.0;
+    let phase = from.0 % second;
+    let whole = (now.0 + second - phase) / second;
+    Nanos(whole * second + phase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_are_whole_seconds_from_the_measured_phase_on_both_sides_of_its_start() {
+        let from = Nanos::from_millis(10_250);
+        let edge = |now_ms| edge_after(from, Nanos::from_millis(now_ms)).0 / 1_000_000;
+        assert_eq!(edge(8_000), 8_250);
+        assert_eq!(edge(8_250), 9_250);
+        assert_eq!(edge(10_249), 10_250);
+        assert_eq!(edge(12_900), 13_250);
+    }
+}

@@ -1,0 +1,123 @@
+//! What a fleet carries out is what one machine carries out: every kind of plan.
+
+use crate::support::tls::Pki;
+use crate::support::{Site, finish, measured, number, run, text, whole};
+use crate::{fleet, need_server};
+use serde_json::Value;
+use std::io::Write;
+use std::path::Path;
+
+fn keep(folder: &Path, name: &str, text: &str) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+fn by_fleet(args: &[&str], url: &str) -> Value {
+    finish(fleet("2", args, url), b"").expect(&[0, 4]).json()
+}
+
+/// A setup whose token every user brings; rows of a feeder, each once.
+fn journeys(site: &Site, folder: &Path) -> String {
+    let rows: String = (0..24).map(|row| format!("user-{row}\n")).collect();
+    keep(folder, "people.csv", &format!("name\n{rows}"));
+    let text = format!(
+        "version = 1\nurl = '{}'\n[load]\nrate = '40/s'\n[stop]\nrequests = 24\n\
+         [[setup]]\nname = 'admin'\nurl = '/login?name=admin'\n\
+         capture = {{ admin = {{ json = '/token' }} }}\n\
+         [[feeder]]\nname = 'people'\nfile = 'people.csv'\norder = 'unique'\n\
+         [[journey]]\nname = 'visit'\n\
+         [[journey.step]]\nname = 'me'\nurl = '/me?as={{{{people.name}}}}'\n\
+         headers = {{ Authorization = 'Bearer {{{{admin}}}}' }}\n\
+         expect = {{ body = {{ json = {{ '/name' = 'admin' }} }} }}\n\
+         [[teardown]]\nname = 'bye'\nurl = '/me?as=nobody'\n\
+         headers = {{ Authorization = 'Bearer {{{{admin}}}}' }}\n",
+        site.url("/")
+    );
+    keep(folder, "plan.toml", &text)
+}
+
+/// What the site was asked for of `/me`, in the order of the alphabet.
+fn asked(log: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(log).unwrap();
+    let paths = text.lines().filter_map(|line| line.split_whitespace().nth(6));
+    let mut asked: Vec<String> =
+        paths.filter(|path| path.starts_with("/me")).map(str::to_owned).collect();
+    asked.sort();
+    asked
+}
+
+#[test]
+fn journeys_take_what_the_setup_captured_and_each_row_once() {
+    need_server();
+    let folder = tempfile::tempdir().unwrap();
+    let of = |name: &str, by: &dyn Fn(&str) -> Value| {
+        let log = folder.path().join(name);
+        let site = Site::start(&[("log", &log.display().to_string())]);
+        let plan = journeys(&site, folder.path());
+        let report = by(&plan);
+        assert_eq!(whole(&report, "/outcomes/succeeded"), 24, "{:#}", report["failures"]);
+        site.stop();
+        asked(&log)
+    };
+    let alone = of("alone.log", &|plan| measured(&[plan], &[0, 4]));
+    let together = of("together.log", &|plan| by_fleet(&[], plan));
+    // each of the 24 rows, and the teardown
+    assert_eq!(alone.len(), 25, "{alone:?}");
+    assert!(alone.is_sorted_by(|one, next| one < next), "a row was taken twice: {alone:?}");
+    assert_eq!(alone, together);
+}
+
+#[test]
+fn a_budget_of_bytes_is_divided() {
+    need_server();
+    let site = Site::start(&[]);
+    let report =
+        by_fleet(&["-c", "2", "-d", "20s", "--bytes-max", "100k"], &site.url("/bytes/2000"));
+    // each agent stops when it has received its half
+    let received = whole(&report, "/bytes/received");
+    assert!((100 << 10..110 << 10).contains(&received), "{received}");
+    for agent in report["fleet"]["agents"].as_array().unwrap() {
+        let offered = whole(agent, "/offered");
+        assert!((20..32).contains(&offered), "{agent}");
+    }
+}
+
+#[test]
+fn http3_is_spoken_by_each_agent() {
+    need_server();
+    let (pki, folder) = (Pki::new(), tempfile::tempdir().unwrap());
+    let keep = |name: &str, text: &str| keep(folder.path(), name, text);
+    let (cert, key) = (keep("cert", &pki.server.cert), keep("key", &pki.server.key));
+    let site = Site::start(&[("http3", &format!("{cert},{key}"))]);
+    let url = site.url("/").replacen("http:", "https:", 1);
+    let ca = keep("ca", &pki.ca);
+    let report = by_fleet(&["--http", "3", "--ca", &ca, "-c", "4", "-n", "40"], &url);
+    assert_eq!(whole(&report, "/outcomes/succeeded"), 40);
+    assert_eq!(whole(&report, "/http3/quic/handshakes"), 4);
+}
+
+#[test]
+fn each_agent_sets_up_a_path_and_a_tcp_of_its_own() {
+    need_server();
+    let site = Site::start(&[]);
+    let url = site.url("/");
+    let tried = run(&["run", &url, "--stack", "own", "-n", "1", "-c", "1", "-q"]);
+    if tried.code == 2 || tried.code == 3 {
+        let plea = format!("paths of a fleet are not tested: {}", tried.stderr.trim_end());
+        assert!(std::env::var_os("CI").is_none(), "{plea}");
+        // nobody reads it when standard error is closed
+        writeln!(std::io::stderr(), "{plea}").ok();
+        return;
+    }
+    let report = by_fleet(&["-c", "4", "-n", "20", "--path", "rtt=20ms"], &url);
+    assert_eq!(whole(&report, "/outcomes/succeeded"), 20);
+    assert!(number(&report, "/response_time_s/min") > 0.019, "{report:#}");
+    // had both agents taken the same addresses, one of them would wait for a second SYN
+    assert!(number(&report, "/phases_s/connect/max") < 0.9, "{:#}", report["phases_s"]);
+    let packets = whole(&report, "/path/kinds/0/up/arrived");
+    assert!(packets >= 20, "{packets}");
+    let report = by_fleet(&["-c", "4", "-n", "20", "--stack", "own"], &url);
+    assert_eq!(whole(&report, "/outcomes/succeeded"), 20);
+    assert_eq!(text(&report, "/client/io"), "own TCP over TUN");
+}
