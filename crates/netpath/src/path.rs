@@ -1,7 +1,8 @@
 //! A path that stands: two ends, the thread between them, and what it has counted.
 
 use crate::device::{self, Furniture, Tun};
-use crate::forward::{Clients, Ear, ForwardOrder, Forwarder, SPIN};
+use crate::forward::{Ear, ForwardOrder, Forwarder, SPIN};
+use crate::lanes::LaneClients;
 use crate::namespace::Namespace;
 use crate::tally::Tally;
 use crate::trouble::PathTrouble;
@@ -140,9 +141,10 @@ impl NetPath {
         let dealt = ask.population.deal(clients, Seed(ask.seed));
         let devices = [near_end.name.clone(), far_end.name.clone()];
         let (line, ear) = line()?;
-        let inhabitants = Clients {
+        let inhabitants = LaneClients {
             first: block.first_client(),
             kinds: dealt.clone(),
+            numbers: (0, 1),
             paths: ask.population.parts.iter().map(|part| part.path.clone()).collect(),
         };
         let spin = match std::thread::available_parallelism() {
