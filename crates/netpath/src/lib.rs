@@ -24,7 +24,7 @@ mod warden;
 pub use check::{CheckLine, check};
 pub use lanes::{LaneClients, Lanes};
 pub use namespace::{Namespace, become_able};
-pub use packets::PacketDevice;
+pub use packets::{PacketDevice, PacketKind};
 pub use path::{FarEnd, NetPath, PathAsk};
 pub use program::{Post, await_listener, code, end, start};
 pub use tally::Tally;

@@ -25,9 +25,20 @@ pub struct PacketDevice {
     pub first: Ipv4Addr,
     /// How many there are.
     pub addresses: u32,
+    /// What is read and written is a packet, as `kind` says.
+    pub queue: OwnedFd,
+    pub kind: PacketKind,
+}
+
+/// What goes through a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PacketKind {
     /// Each packet that is read or written has a virtio header of 10 bytes before it, checksums and
     /// segmentation are left to its reader.
-    pub queue: OwnedFd,
+    #[default]
+    Virtio,
+    /// Packets as a wire would carry them: none above the MTU, every checksum right.
+    Real,
 }
 
 impl PacketDevice {
@@ -36,18 +47,26 @@ impl PacketDevice {
     ///
     /// # Errors
     /// What this machine or this user cannot do, each with the way out.
-    pub fn open(count: u32) -> Result<Vec<PacketDevice>, PathTrouble> {
+    pub fn open(count: u32, kind: PacketKind) -> Result<Vec<PacketDevice>, PathTrouble> {
         let block = NetBlock::free().ok_or(PathTrouble::Addresses)?;
         // a network's size is a power of two
         let size = BLOCK / count.clamp(1, DEVICES_MAX).next_power_of_two();
-        (0..count.min(DEVICES_MAX)).map(|row| PacketDevice::make(block, row, size)).collect()
+        (0..count.min(DEVICES_MAX)).map(|row| PacketDevice::make(block, row, size, kind)).collect()
     }
 
     /// The device of the network with this row, of `size` addresses.
-    fn make(block: NetBlock, row: u32, size: u32) -> Result<PacketDevice, PathTrouble> {
-        let device = Tun::make_with("loadstone%d", raw::IFF_VNET_HDR)?;
-        raw::offload(device.as_fd())
-            .map_err(PathTrouble::other("the network device takes no virtio header"))?;
+    fn make(
+        block: NetBlock,
+        row: u32,
+        size: u32,
+        kind: PacketKind,
+    ) -> Result<PacketDevice, PathTrouble> {
+        let flags = if kind == PacketKind::Virtio { raw::IFF_VNET_HDR } else { 0 };
+        let device = Tun::make_with("loadstone%d", flags)?;
+        if kind == PacketKind::Virtio {
+            raw::offload(device.as_fd())
+                .map_err(PathTrouble::other("the network device takes no virtio header"))?;
+        }
         let network = block.network().to_bits() + row * size;
         let mask = Ipv4Addr::from_bits(!(size - 1));
         let routes = vec![(Ipv4Addr::from_bits(network), mask)];
@@ -57,6 +76,7 @@ impl PacketDevice {
             first: Ipv4Addr::from_bits(network + 1),
             addresses: size - 2,
             queue: OwnedFd::from(device),
+            kind,
         })
     }
 }

@@ -14,6 +14,8 @@ pub enum PathTrouble {
     Host(io::Error),
     /// Every block of addresses meant for this is in use.
     Addresses,
+    /// More clients than one worker's part of the addresses has room for.
+    TooManyClients { clients: u32, workers: u32, room: u32 },
     /// Something else; what was tried stands first.
     Other(String, io::Error),
 }
@@ -51,6 +53,11 @@ impl fmt::Display for PathTrouble {
             PathTrouble::Addresses => f.write_str(
                 "all addresses of 198.18.0.0/15, where paths live (RFC 2544), are routed elsewhere \
                  on this host; way out: end other paths, or take a route off (`ip route`)",
+            ),
+            PathTrouble::TooManyClients { clients, workers, room } => write!(
+                f,
+                "{clients} clients have no room in {workers} parts of {room} addresses, one part for \
+                 each thread; way out: fewer --threads, or fewer clients"
             ),
             PathTrouble::Other(what, error) => write!(f, "{what}: {error}"),
         }

@@ -3,19 +3,24 @@
 #![forbid(unsafe_code)]
 
 mod shared;
+mod socket;
 
-pub use shared::{OwnCounts, OwnNetwork};
+pub use shared::{InsidePaths, NetworkAsk, OwnNetwork};
+pub use socket::OwnSocket;
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
+use netpath::Lanes;
 use reactor::monotonic;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use sample::{FailureClass, SocketFacts};
-use std::net::{IpAddr, SocketAddr};
+use std::convert::Infallible;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use tcp::{End, NotDone, TcpStack, VNET_HEAD};
 use units::Nanos;
+use wan::Direction;
 
 /// Packets that are read before the worker gets its turn.
 const BATCH: usize = 256;
@@ -28,6 +33,9 @@ const BUFFER: usize = 70_000;
 pub struct OwnStack {
     stack: TcpStack,
     queue: OwnedFd,
+    /// The emulated links that all packets go through, where there are some. The device then carries
+    /// real packets, without virtio headers.
+    lanes: Option<Lanes>,
     buffer: Vec<u8>,
     shared: Arc<OwnNetwork>,
     now: Nanos,
@@ -47,29 +55,72 @@ impl OwnStack {
     pub(crate) fn new(
         stack: TcpStack,
         queue: OwnedFd,
+        lanes: Option<Lanes>,
         shared: Arc<OwnNetwork>,
         spin_span: Nanos,
     ) -> OwnStack {
         let (buffer, now) = (vec![0; BUFFER], monotonic());
-        OwnStack { stack, queue, buffer, shared, now, spin_span, spun: Nanos::ZERO, refused: 0 }
+        let (spun, refused) = (Nanos::ZERO, 0);
+        OwnStack { stack, queue, lanes, buffer, shared, now, spin_span, spun, refused }
+    }
+
+    /// The first of the addresses that connections come from.
+    pub fn first_address(&self) -> Ipv4Addr {
+        self.stack.first_address()
+    }
+
+    /// Connections that are not over, those that nobody owns any more too.
+    pub fn connections(&self) -> usize {
+        self.stack.connections()
     }
 
     /// Hands over what is to be sent. What the device does not take is lost, as on any link.
     fn flush(&mut self) {
+        if self.lanes.is_some() {
+            return self.carry();
+        }
         for packet in self.stack.outgoing().packets() {
-            let written = loop {
-                match rustix::io::write(&self.queue, packet) {
-                    Err(Errno::INTR) => {}
-                    other => break other,
-                }
-            };
-            self.refused += u64::from(written.is_err());
+            self.refused += u64::from(!write(&self.queue, packet));
         }
         self.stack.sent();
     }
 
+    /// Puts what is to be sent on its links, and hands over what is due on any of them, until nothing
+    /// more comes of that.
+    fn carry(&mut self) {
+        let OwnStack { lanes: Some(lanes), stack, queue, refused, .. } = self else { return };
+        loop {
+            let mut now = monotonic();
+            for packet in stack.outgoing().packets() {
+                match lanes.take() {
+                    None => lanes.overflow(),
+                    Some(number) => {
+                        lanes.room(number)[..packet.len()].copy_from_slice(packet);
+                        lanes.put(now, Direction::Up, number, packet.len());
+                    }
+                }
+            }
+            stack.sent();
+            let done: Result<(), Infallible> =
+                lanes.hand_over(&mut now, monotonic, |now, direction, packet| {
+                    match direction {
+                        Direction::Up => *refused += u64::from(!write(queue, packet)),
+                        Direction::Down => stack.deliver(now, packet, false),
+                    }
+                    Ok(())
+                });
+            let Ok(()) = done;
+            if stack.outgoing().is_empty() {
+                return;
+            }
+        }
+    }
+
     /// Takes packets in; true when there were any.
     fn receive(&mut self) -> bool {
+        if self.lanes.is_some() {
+            return self.receive_onto_links();
+        }
         for row in 0..BATCH {
             match rustix::io::read(&self.queue, &mut self.buffer[..]) {
                 Ok(length) if length > VNET_HEAD => {
@@ -79,6 +130,28 @@ impl OwnStack {
                     self.stack.deliver(self.now, packet, checked);
                 }
                 Ok(_) | Err(Errno::INTR) => {}
+                Err(_) => return row > 0,
+            }
+        }
+        true
+    }
+
+    /// The same where there are emulated links: each packet begins its way at the instant of its
+    /// reading.
+    fn receive_onto_links(&mut self) -> bool {
+        let Some(lanes) = &mut self.lanes else { return false };
+        for row in 0..BATCH {
+            match rustix::io::read(&self.queue, &mut self.buffer[..]) {
+                Ok(length) => match lanes.take() {
+                    None => lanes.overflow(),
+                    Some(number) => {
+                        let room = lanes.room(number);
+                        let length = length.min(room.len());
+                        room[..length].copy_from_slice(&self.buffer[..length]);
+                        lanes.put(monotonic(), Direction::Down, number, length);
+                    }
+                },
+                Err(Errno::INTR) => {}
                 Err(_) => return row > 0,
             }
         }
@@ -100,12 +173,19 @@ impl OwnStack {
     fn turn(&mut self, ready: &mut Vec<Ready>) {
         self.now = monotonic();
         self.receive();
+        self.carry();
         self.stack.tick(self.now);
         self.gather(ready);
     }
 
+    /// The earliest instant at which there is something to do.
+    fn next(&mut self) -> Nanos {
+        let carried = self.lanes.as_mut().and_then(Lanes::next_due);
+        self.stack.next().min(carried.unwrap_or(Nanos::NEVER))
+    }
+
     /// Sleeps until a packet comes or `until`.
-    fn sleep(&self, until: Nanos) {
+    fn sleep(&mut self, until: Nanos) {
         let span = (until != Nanos::NEVER).then(|| {
             let left = until - monotonic();
             Timespec {
@@ -116,6 +196,19 @@ impl OwnStack {
         let mut wanted = [PollFd::new(&self.queue, PollFlags::IN)];
         // interrupted, or a queue that is gone: the next turn tells
         poll(&mut wanted, span.as_ref()).ok();
+        if let Some(lanes) = &mut self.lanes {
+            lanes.rested(monotonic() - self.now, Nanos::ZERO);
+        }
+    }
+}
+
+/// Hands one packet over; false: the device did not take it.
+fn write(queue: &OwnedFd, packet: &[u8]) -> bool {
+    loop {
+        match rustix::io::write(queue, packet) {
+            Err(Errno::INTR) => {}
+            other => return other.is_ok(),
+        }
     }
 }
 
@@ -188,7 +281,7 @@ impl Io for OwnStack {
         }
         self.flush();
         let wake = if until == Nanos::NEVER { until } else { until - self.spin_span };
-        let due = wake.min(self.stack.next());
+        let due = wake.min(self.next());
         if due > self.now {
             self.sleep(due);
             self.turn(ready);
@@ -199,6 +292,9 @@ impl Io for OwnStack {
             self.turn(ready);
         }
         self.spun += self.now - start;
+        if let Some(lanes) = &mut self.lanes {
+            lanes.rested(Nanos::ZERO, self.now - start);
+        }
     }
 
     fn spin(&self) -> Nanos {
@@ -207,10 +303,12 @@ impl Io for OwnStack {
 }
 
 impl Drop for OwnStack {
-    /// No server is left waiting for a connection of ours.
+    /// No server is left waiting for a connection of ours. What ends connections goes past the links:
+    /// what is measured is over.
     fn drop(&mut self) {
         self.flush();
-        self.shared.add(self.stack.counts(), self.refused);
+        let carried = self.lanes.take().map(|mut lanes| lanes.tell(monotonic()));
+        self.shared.add(self.stack.counts(), self.refused, carried);
         self.stack.abandon(monotonic());
         self.flush();
     }

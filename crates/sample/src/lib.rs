@@ -12,6 +12,7 @@ mod http3;
 mod life;
 mod path;
 mod remark;
+mod stack;
 mod sut;
 
 pub use body::{BodyPrint, WrongBody};
@@ -24,6 +25,7 @@ pub use http3::{Http3Facts, QuicEnd, QuicFacts, http3_code, http3_code_name};
 pub use life::{Death, Ending, Process, ServerState, together};
 pub use path::{PathDirection, PathFacts, PathKind};
 pub use remark::{Noticed, Remark};
+pub use stack::StackFacts;
 use std::any::Any;
 use std::sync::Arc;
 pub use sut::{Fullness, SutRow, SutSeries};

@@ -42,6 +42,7 @@ pub(crate) fn place(plan: &Plan, endpoints: &[Endpoint]) -> Placement {
     };
     let most = units_of_work(plan).min(1 << 10) as u32;
     let workers = plan.driver.threads.unwrap_or(chosen.len() as u32).clamp(1, most.max(1));
+    let workers = super::own_stack::workers(plan, workers);
     let overlap = local && overlaps(&chosen, workers, &server_cores, bound);
     let shared = overlap.then(|| sharing(&servers, &chosen));
     // an unbound run on another machine's server needs no binding; beside a local one it does

@@ -107,6 +107,7 @@ impl Prepared {
             servers: placement.servers,
             notes: Vec::new(),
             route: EmulatedPath::refit(plan, self.route.clone())?,
+            own: super::own_stack::refit(plan, placement.workers, self.own.clone())?,
             ..self.clone()
         };
         super::placement::check_limits(plan, &mut prepared)?;

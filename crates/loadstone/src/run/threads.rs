@@ -218,7 +218,7 @@ fn start_worker(
         if let Some(nice) = nice {
             host::cpu::set_nice(nice).ok();
         }
-        let spin = setup.plan.driver.spin;
+        let (spin, seed) = (setup.plan.driver.spin, setup.plan.seed);
         link.before = ThreadTime::now();
         let mut worker = Worker::new(setup, id, factory);
         worker = match cast {
@@ -227,7 +227,7 @@ fn start_worker(
             Some(Cast::Guide(guide, directory)) => worker.with_guide(guide, directory),
         };
         match (carrier, own) {
-            (_, Some(own)) => drive(&mut worker, &mut own.worker(id, spin)?, &mut link),
+            (_, Some(own)) => drive(&mut worker, &mut own.worker(id, seed, spin)?, &mut link),
             (None, None) => drive(&mut worker, &mut Reactor::new(spin)?, &mut link),
             (Some(carrier), None) => {
                 drive(&mut worker, &mut carrier.over(Reactor::new(spin)?), &mut link);

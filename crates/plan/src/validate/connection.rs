@@ -16,8 +16,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     check_addresses(&plan.connection, problems);
     check_proxy(&plan.connection, problems);
     check_path(plan, problems);
-    let own = plan.driver.stack == StackChoice::Own;
-    check_stack(&plan.connection, plan.request.version, own, problems);
+    check_stack(plan, problems);
     check_tls(&plan.tls, plan.request.version, problems);
 }
 
@@ -296,27 +295,24 @@ fn check_clients(plan: &Plan, problems: &mut Problems) {
     problems.add("--clients", text);
 }
 
-/// What our own TCP does not carry. `own`: the connections are to be of it.
-fn check_stack(
-    connection: &ConnectionPlan,
-    version: HttpVersion,
-    own: bool,
-    problems: &mut Problems,
-) {
-    if !own {
+/// What our own TCP does not carry.
+fn check_stack(plan: &Plan, problems: &mut Problems) {
+    if plan.driver.stack != StackChoice::Own {
         return;
     }
+    let (connection, version) = (&plan.connection, plan.request.version);
+    let threads = plan.driver.threads.unwrap_or(1);
+    problems.add_if(
+        connection.path.is_some() && threads > 1,
+        "--threads",
+        "--stack own and --path have one link for all connections, which is one thread's; give \
+         --threads 1, or --clients with a link for each user",
+    );
     for (given, other, why) in [
         (connection.unix.is_some(), "--unix", "a Unix socket has no packets"),
         (!connection.bind.is_empty(), "--bind", "its connections have addresses of their own"),
         (connection.prefer == AddressFamily::V6, "-6", "it speaks IPv4 alone"),
         (version == HttpVersion::Http3, "--http 3", "HTTP/3 goes over UDP"),
-        (connection.path.is_some(), "--path", "emulated paths carry the kernel's connections"),
-        (
-            connection.clients.is_some(),
-            "--clients",
-            "emulated paths carry the kernel's connections",
-        ),
         (
             connection.send_buffer.is_some() || connection.recv_buffer.is_some(),
             "--send-buffer or --recv-buffer",

@@ -65,6 +65,7 @@ impl SideRecord {
             findings: Vec::new(),
             sut: None,
             path: None,
+        stack: None,
             fleet: None,
         }])
     }

@@ -7,6 +7,7 @@ mod http2;
 mod http3;
 mod journeys;
 mod path;
+mod stack;
 mod series;
 mod sides;
 mod times;
@@ -20,6 +21,7 @@ pub use http3::{Http3Record, QuicRecord, RttRecord};
 pub use journeys::{
     CaptureRecord, FeederRecord, JourneyRecord, JourneyStepRecord, NotedRecord, TransactionRecord,
 };
+pub use stack::StackRecord;
 pub use path::{LateRecord, PathDirectionRecord, PathKindRecord, PathRecord};
 pub use series::SecondRecord;
 pub use sides::{
@@ -101,6 +103,9 @@ pub struct RunRecord {
     /// Null where connections went through no emulated path.
     #[serde(default)]
     pub path: Option<PathRecord>,
+    /// Absent in what an earlier version wrote, and where the kernel's sockets measured.
+    #[serde(default)]
+    pub stack: Option<StackRecord>,
     /// Absent where one machine carried the run out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<FleetRecord>,
@@ -176,6 +181,7 @@ impl RunRecord {
             sut: report.sut.as_ref().map(SutRecord::of),
             by_clients: figures::clients_rows(report).into_iter().map(ClientsRecord::of).collect(),
             path: report.path.as_ref().map(PathRecord::of),
+            stack: report.stack.as_ref().map(StackRecord::of),
             fleet: report.fleet.as_ref().map(FleetRecord::of),
             name: words::name(&report.name, plan),
             target: words::target(plan),

@@ -2,7 +2,7 @@
 
 use super::published::{
     ClientRecord, EnvironmentRecord, FindingRecord, FirstCallRecord, FleetRecord, HeadlineRecord,
-    PathRecord, ResolvedRecord, RunRecord, SloRecord, SutRecord, VerdictRecord, plan_value,
+    PathRecord, ResolvedRecord, RunRecord, SloRecord, StackRecord, SutRecord, VerdictRecord, plan_value,
 };
 use super::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use plan::{Plan, Secrets};
@@ -36,6 +36,7 @@ impl RunRecord {
             findings: self.findings.iter().map(FindingRecord::finding).collect(),
             sut: self.sut.as_ref().map(SutRecord::series),
             path: self.path.as_ref().map(PathRecord::facts),
+            stack: self.stack.as_ref().map(StackRecord::facts),
             fleet: self.fleet.as_ref().map(FleetRecord::facts),
         })
     }

@@ -68,6 +68,7 @@ fn report(measurement: Measurement) -> RunReport {
         findings: Vec::new(),
         sut: None,
         path: None,
+        stack: None,
         fleet: None,
     }
 }

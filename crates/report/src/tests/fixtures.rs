@@ -232,6 +232,7 @@ pub(crate) fn bare(plan: Plan, measurement: Measurement) -> RunReport {
         findings: Vec::new(),
         sut: None,
         path: None,
+        stack: None,
         fleet: None,
     }
 }
