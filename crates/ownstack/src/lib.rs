@@ -29,6 +29,9 @@ const PENDING_MAX: usize = 32;
 /// A segment of 64 KiB with its heads; one buffer, which stays in the cache.
 const BUFFER: usize = 70_000;
 
+/// As the forwarder of emulated paths has it.
+const LANES_SPIN: Nanos = Nanos::from_micros(60);
+
 /// The connections of one worker.
 pub struct OwnStack {
     stack: TcpStack,
@@ -40,6 +43,8 @@ pub struct OwnStack {
     shared: Arc<OwnNetwork>,
     now: Nanos,
     spin_span: Nanos,
+    /// How long before a packet on a link is due the worker spins instead of sleeping.
+    lanes_spin: Nanos,
     spun: Nanos,
     /// Packets that the device did not take.
     refused: u64,
@@ -61,7 +66,12 @@ impl OwnStack {
     ) -> OwnStack {
         let (buffer, now) = (vec![0; BUFFER], monotonic());
         let (spun, refused) = (Nanos::ZERO, 0);
-        OwnStack { stack, queue, lanes, buffer, shared, now, spin_span, spun, refused }
+        // on a single core spinning would take the server's time
+        let lanes_spin = match std::thread::available_parallelism() {
+            Ok(cores) if cores.get() > 1 && lanes.is_some() => LANES_SPIN,
+            _ => Nanos::ZERO,
+        };
+        OwnStack { stack, queue, lanes, buffer, shared, now, spin_span, lanes_spin, spun, refused }
     }
 
     /// The first of the addresses that connections come from.
@@ -178,10 +188,17 @@ impl OwnStack {
         self.gather(ready);
     }
 
-    /// The earliest instant at which there is something to do.
-    fn next(&mut self) -> Nanos {
-        let carried = self.lanes.as_mut().and_then(Lanes::next_due);
-        self.stack.next().min(carried.unwrap_or(Nanos::NEVER))
+    /// When the next packet on a link is due.
+    fn carried_at(&mut self) -> Nanos {
+        self.lanes.as_mut().and_then(Lanes::next_due).unwrap_or(Nanos::NEVER)
+    }
+
+    /// Time was spun away.
+    fn spent(&mut self, span: Nanos) {
+        self.spun += span;
+        if let Some(lanes) = &mut self.lanes {
+            lanes.rested(Nanos::ZERO, span);
+        }
     }
 
     /// Sleeps until a packet comes or `until`.
@@ -210,6 +227,11 @@ fn write(queue: &OwnedFd, packet: &[u8]) -> bool {
             other => return other.is_ok(),
         }
     }
+}
+
+/// So long before an instant, if it ever comes.
+fn early(instant: Nanos, span: Nanos) -> Nanos {
+    if instant == Nanos::NEVER { instant } else { instant - span }
 }
 
 fn error(not: NotDone) -> IoError {
@@ -280,21 +302,25 @@ impl Io for OwnStack {
             return;
         }
         self.flush();
-        let wake = if until == Nanos::NEVER { until } else { until - self.spin_span };
-        let due = wake.min(self.next());
+        let wake = early(until, self.spin_span);
+        let carried = self.carried_at();
+        let due = wake.min(self.stack.next()).min(early(carried, self.lanes_spin));
         if due > self.now {
             self.sleep(due);
             self.turn(ready);
+        } else if carried <= self.now + self.lanes_spin {
+            // a packet of a link is due that soon: a turn of the loop is the spinning
+            let start = self.now;
+            self.turn(ready);
+            self.spent(self.now - start);
+            return;
         }
         let start = self.now;
         while until != Nanos::NEVER && self.now >= wake && self.now < until && ready.is_empty() {
             self.flush();
             self.turn(ready);
         }
-        self.spun += self.now - start;
-        if let Some(lanes) = &mut self.lanes {
-            lanes.rested(Nanos::ZERO, self.now - start);
-        }
+        self.spent(self.now - start);
     }
 
     fn spin(&self) -> Nanos {

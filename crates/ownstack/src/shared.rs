@@ -20,6 +20,9 @@ pub struct NetworkAsk {
     pub seed: u64,
     /// Emulated paths that all packets go through.
     pub paths: Option<InsidePaths>,
+    /// The first address and the bits of the prefix that connections come from; `None`: a part of
+    /// 198.18.0.0/16 that is free.
+    pub prefix: Option<(Ipv4Addr, u8)>,
 }
 
 /// Emulated paths in this process: no forwarder, no namespace.
@@ -60,7 +63,7 @@ impl OwnNetwork {
     pub fn open(ask: NetworkAsk) -> Result<Arc<OwnNetwork>, PathTrouble> {
         // a packet is lost or delayed as a wire would have it, not one of 64 KiB
         let kind = if ask.paths.is_some() { PacketKind::Real } else { PacketKind::Virtio };
-        let devices = PacketDevice::open(ask.workers.max(1), kind)?;
+        let devices = PacketDevice::open(ask.workers.max(1), kind, ask.prefix)?;
         let clients = ask.paths.as_ref().map_or(0, |paths| paths.clients);
         let room = devices.iter().map(|device| device.addresses).min().unwrap_or(0);
         if clients.div_ceil(devices.len().max(1) as u32) > room {

@@ -1,7 +1,7 @@
 //! A run as it was measured, with its plan and its verdict: what every output of a run is made of.
 
 use plan::Plan;
-use sample::{Environment, FailureClass, FleetFacts, PathDirection, PathFacts, StackFacts, SutSeries};
+use sample::{Environment, FailureClass, FleetFacts, HeldFacts, PathDirection, PathFacts, StackFacts, SutSeries};
 use stats::diagnosis::Confidence;
 use stats::{Measurement, Metric, Objective, Second, State, Verdict};
 use std::net::IpAddr;
@@ -36,6 +36,8 @@ pub struct RunReport {
     pub path: Option<PathFacts>,
     /// What our own TCP did, where it measured (`--stack own`).
     pub stack: Option<StackFacts>,
+    /// What became of connections that were held beside the load (`--idle`); of the last run.
+    pub held: Option<HeldFacts>,
     /// The machines that carried it out together (`loadstone fleet`).
     pub fleet: Option<FleetFacts>,
 }

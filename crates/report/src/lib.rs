@@ -10,6 +10,7 @@ mod csv;
 mod facts;
 mod fleet;
 mod hdr;
+mod held;
 mod html;
 mod log;
 mod many;

@@ -74,6 +74,7 @@ pub(crate) fn run(mut begun: Begun, mut live: Vec<LiveTrial>) -> RunReport {
         sut: None,
         path: None,
         stack: None,
+        held: None,
         fleet: None,
         plan: begun.plan,
         measurement,

@@ -11,7 +11,7 @@ use record::run::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunR
 use record::server::Conduct;
 use sample::{
     AgentFacts, BodyPrint, Environment, FailureClass, FleetFacts, Http2Facts, Http3Facts,
-    PathDirection, PathFacts, PathKind, QuicFacts, StackFacts, SutRow, SutSeries, TlsFacts, WrongBody,
+    PathDirection, PathFacts, PathKind, QuicFacts, StackFacts, HeldFacts, SutRow, SutSeries, TlsFacts, WrongBody,
 };
 use serde_json::{Map, Value};
 use stats::curve::{
@@ -95,7 +95,10 @@ record! {
     Finding { id, confidence, evidence, advice }
     RunReport {
         name, plan, plan_toml, started_unix_s, environment, measurement, verdict, driver, resolved,
-        first_call, runs, slo, findings, sut, path, stack, fleet,
+        first_call, runs, slo, findings, sut, path, stack, held, fleet,
+    }
+    HeldFacts {
+        wanted, stood, failed, peak, open, closed, reset, bytes, setup, age_min, age_p50, age_max,
     }
     StackFacts {
         sent, received, retransmitted, syn_retransmitted, timeouts, recoveries, out_of_order,

@@ -57,6 +57,9 @@ pub(super) fn refusal(plan: &Plan) -> Option<&'static str> {
     if plan.connection.path.is_some() {
         return Some("--path is a network of one machine, and a fleet has several: leave it out");
     }
+    if plan.connection.idle.is_some() {
+        return Some("--idle connections are held by one machine: leave it out");
+    }
     if plan.connection.clients.is_some() && plan.driver.stack == plan::StackChoice::Own {
         return Some("--clients over --stack own is carried by one machine: leave --stack out");
     }
@@ -122,7 +125,7 @@ impl Convoy {
         let seen = Seen { busiest: cost.busiest, foreign: None, path: None, fleet: fleet_seen };
         let verdict = verdict(plan, prepared, &measurement, seen, calibration);
         let fleet = Some(fleet);
-        Ok(Measured { measurement, verdict, cost, started_unix_s, sut, path: None, stack: None, fleet })
+        Ok(Measured { measurement, verdict, cost, started_unix_s, sut, path: None, stack: None, held: None, fleet })
     }
 }
 

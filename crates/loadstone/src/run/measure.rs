@@ -10,7 +10,7 @@ use conduit::Peer;
 use engine::{Logging, Setup};
 use host::{Foreign, Watch};
 use plan::{Load, Plan};
-use sample::{FleetFacts, PathFacts, StackFacts, SutSeries};
+use sample::{FleetFacts, HeldFacts, PathFacts, StackFacts, SutSeries};
 use stats::verdict::{Evidence, judge};
 use stats::{Measurement, Verdict};
 use std::sync::Arc;
@@ -26,6 +26,8 @@ pub(crate) struct Measured {
     pub(crate) path: Option<PathFacts>,
     /// Of our own TCP, where it measured.
     pub(crate) stack: Option<StackFacts>,
+    /// Of connections that were held beside the load.
+    pub(crate) held: Option<HeldFacts>,
     pub(crate) fleet: Option<FleetFacts>,
 }
 
@@ -45,7 +47,7 @@ pub(crate) fn measure(
     let sut = watch_server(prepared)?;
     let part = prepared.part.as_ref();
     let start =
-        part.map_or_else(|| reactor::monotonic() + super::placement::LEAD, |part| part.start);
+        part.map_or_else(|| reactor::monotonic() + super::placement::lead(plan), |part| part.start);
     let endpoints = prepared.endpoints.clone();
     let mut setup = Setup::new(plan.clone(), endpoints, prepared.workers, start)?;
     if let Some(part) = part {
@@ -79,10 +81,11 @@ pub(crate) fn measure(
     let foreign = watch.end();
     let (stack, inside) = own.map(|network| network.facts()).unzip();
     let path = route.map(|route| route.facts()).transpose()?.or(inside.flatten());
-    let (measurement, cost) = (finished.measurement, finished.cost);
+    let (measurement, cost, held) = (finished.measurement, finished.cost, finished.held);
     let seen = Seen { busiest: cost.busiest, foreign, path: path.as_ref(), fleet: None };
     let verdict = verdict(plan, prepared, &measurement, seen, calibration);
-    Ok(Measured { measurement, verdict, cost, started_unix_s, sut, path, stack, fleet: None })
+    let fleet = None;
+    Ok(Measured { measurement, verdict, cost, started_unix_s, sut, path, stack, held, fleet })
 }
 
 /// Makes ready to watch the server's own resources, where that was asked for.

@@ -196,6 +196,7 @@ fn interrupted_before() -> Measured {
         sut: None,
         path: None,
         stack: None,
+        held: None,
         fleet: None,
     }
 }
@@ -352,6 +353,7 @@ pub(crate) fn assemble(
     let fleet = runs.last_mut().and_then(|run| run.fleet.take());
     let threads = fleet.as_ref().map_or(prepared.workers, FleetFacts::workers);
     let path = report::merged_paths(runs.iter_mut().filter_map(|run| run.path.take()));
+    let held = runs.last_mut().and_then(|run| run.held.take());
     let stack = report::merged_stacks(runs.iter().filter_map(|run| run.stack));
     let measurement = if repeated {
         let all: Vec<Measurement> = runs.into_iter().map(|run| run.measurement).collect();
@@ -377,6 +379,7 @@ pub(crate) fn assemble(
         sut,
         path,
         stack,
+        held,
         fleet,
     };
     report.findings = report::findings(&report);
@@ -470,6 +473,7 @@ pub(crate) fn unreachable_report(
         sut: None,
         path: None,
         stack: None,
+        held: None,
         fleet: None,
     };
     assemble(plan, prepared, Some(found.call), vec![run], environment, None, name)

@@ -84,13 +84,17 @@ pub(crate) fn refit(
 /// there is work for has nothing to do.
 fn fits(stands: &NetworkAsk, asked: &NetworkAsk) -> bool {
     stands == asked
-        || stands.paths.is_none() && asked.paths.is_none() && stands.workers >= asked.workers
+        || stands.paths.is_none()
+            && asked.paths.is_none()
+            && stands.prefix == asked.prefix
+            && stands.workers >= asked.workers
 }
 
 fn ask(plan: &Plan, workers: u32) -> NetworkAsk {
     let paths = WantedPath::asked(plan)
         .map(|(_, population, clients)| InsidePaths { population, clients });
-    NetworkAsk { workers, seed: plan.seed, paths }
+    let prefix = plan.driver.sources.map(|prefix| (prefix.network, prefix.bits));
+    NetworkAsk { workers, seed: plan.seed, paths, prefix }
 }
 
 fn stand(asked: NetworkAsk) -> Result<Arc<OwnNetwork>> {

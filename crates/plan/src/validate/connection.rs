@@ -2,7 +2,7 @@
 
 use super::Problems;
 use crate::StackChoice;
-use crate::{AddressFamily, ConnectionPlan, HttpVersion, Plan, TlsPlan, TlsVersions, rules};
+use crate::{AddressFamily, ConnectionPlan, HttpVersion, IDLE_MAX, Plan, TlsPlan, TlsVersions, rules};
 use std::net::IpAddr;
 use units::{Nanos, quoted};
 
@@ -17,6 +17,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     check_proxy(&plan.connection, problems);
     check_path(plan, problems);
     check_stack(plan, problems);
+    check_idle(plan, problems);
     check_tls(&plan.tls, plan.request.version, problems);
 }
 
@@ -298,6 +299,12 @@ fn check_clients(plan: &Plan, problems: &mut Problems) {
 /// What our own TCP does not carry.
 fn check_stack(plan: &Plan, problems: &mut Problems) {
     if plan.driver.stack != StackChoice::Own {
+        problems.add_if(
+            plan.driver.sources.is_some(),
+            "--sources",
+            "--sources says where connections of our own TCP come from; add --stack own, or choose \
+             among this host's addresses with --bind",
+        );
         return;
     }
     let (connection, version) = (&plan.connection, plan.request.version);
@@ -324,6 +331,18 @@ fn check_stack(plan: &Plan, problems: &mut Problems) {
             problems.add("--stack", text);
         }
     }
+}
+
+fn check_idle(plan: &Plan, problems: &mut Problems) {
+    let Some(idle) = plan.connection.idle else { return };
+    if !(1..=IDLE_MAX).contains(&idle) {
+        problems.add("--idle", format!("--idle is {idle}; give 1 to {IDLE_MAX} connections"));
+    }
+    problems.add_if(
+        plan.request.version == HttpVersion::Http3,
+        "--idle",
+        "--idle holds connections of TCP, which --http 3 has none of; drop one",
+    );
 }
 
 fn check_proxy(connection: &ConnectionPlan, problems: &mut Problems) {

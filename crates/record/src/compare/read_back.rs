@@ -66,6 +66,7 @@ impl SideRecord {
             sut: None,
             path: None,
         stack: None,
+        held: None,
             fleet: None,
         }])
     }

@@ -6,6 +6,7 @@ mod fleet;
 mod http2;
 mod http3;
 mod journeys;
+mod held;
 mod path;
 mod stack;
 mod series;
@@ -21,6 +22,7 @@ pub use http3::{Http3Record, QuicRecord, RttRecord};
 pub use journeys::{
     CaptureRecord, FeederRecord, JourneyRecord, JourneyStepRecord, NotedRecord, TransactionRecord,
 };
+pub use held::{HeldAgeRecord, HeldRecord};
 pub use stack::StackRecord;
 pub use path::{LateRecord, PathDirectionRecord, PathKindRecord, PathRecord};
 pub use series::SecondRecord;
@@ -106,6 +108,9 @@ pub struct RunRecord {
     /// Absent in what an earlier version wrote, and where the kernel's sockets measured.
     #[serde(default)]
     pub stack: Option<StackRecord>,
+    /// Absent in what an earlier version wrote, and where none were held.
+    #[serde(default)]
+    pub held: Option<HeldRecord>,
     /// Absent where one machine carried the run out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<FleetRecord>,
@@ -182,6 +187,7 @@ impl RunRecord {
             by_clients: figures::clients_rows(report).into_iter().map(ClientsRecord::of).collect(),
             path: report.path.as_ref().map(PathRecord::of),
             stack: report.stack.as_ref().map(StackRecord::of),
+            held: report.held.as_ref().map(HeldRecord::of),
             fleet: report.fleet.as_ref().map(FleetRecord::of),
             name: words::name(&report.name, plan),
             target: words::target(plan),

@@ -1,7 +1,7 @@
 //! From a record back to the run that it was made of.
 
 use super::published::{
-    ClientRecord, EnvironmentRecord, FindingRecord, FirstCallRecord, FleetRecord, HeadlineRecord,
+    ClientRecord, EnvironmentRecord, FindingRecord, FirstCallRecord, FleetRecord, HeadlineRecord, HeldRecord,
     PathRecord, ResolvedRecord, RunRecord, SloRecord, StackRecord, SutRecord, VerdictRecord, plan_value,
 };
 use super::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
@@ -37,6 +37,7 @@ impl RunRecord {
             sut: self.sut.as_ref().map(SutRecord::series),
             path: self.path.as_ref().map(PathRecord::facts),
             stack: self.stack.as_ref().map(StackRecord::facts),
+            held: self.held.as_ref().map(HeldRecord::facts),
             fleet: self.fleet.as_ref().map(FleetRecord::facts),
         })
     }

@@ -69,6 +69,7 @@ fn report(measurement: Measurement) -> RunReport {
         sut: None,
         path: None,
         stack: None,
+        held: None,
         fleet: None,
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{curves, fixtures, schema_of, sessions, tortures};
 use record::server::Conduct;
-use sample::{AgentFacts, Blame, FleetFacts, PathFacts, PathKind, StackFacts, SutRow, SutSeries, TlsFacts};
+use sample::{AgentFacts, Blame, FleetFacts, HeldFacts, PathFacts, PathKind, StackFacts, SutRow, SutSeries, TlsFacts};
 use serde_json::Value;
 use stats::curve::{Axis, CapacityEnd, OverloadShape, Purpose};
 use stats::diagnosis::Confidence;
@@ -147,6 +147,7 @@ fn runs() -> Vec<crate::RunReport> {
     let mut watched = fixtures::troubled();
     watched.sut = Some(SutSeries { rows: vec![SutRow::default()], ..SutSeries::default() });
     watched.path = Some(PathFacts { kinds: vec![PathKind::default()], ..PathFacts::default() });
+    watched.held = Some(HeldFacts { wanted: 2, closed: 1, ..HeldFacts::default() });
     watched.stack = Some(StackFacts { sent: 9, ..StackFacts::default() });
     watched.plan.connection.clients = plan::rules::parse_clients("dsl:60%,3g:40%").ok();
     watched.fleet =

@@ -233,6 +233,7 @@ pub(crate) fn bare(plan: Plan, measurement: Measurement) -> RunReport {
         sut: None,
         path: None,
         stack: None,
+        held: None,
         fleet: None,
     }
 }
